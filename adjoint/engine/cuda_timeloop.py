@@ -23,7 +23,16 @@ from adjoint.engine.timeloop import (
     undo_euler_step,
 )
 from adjoint.forces.element import TwinKind
-from adjoint.rigid.points import add_body_frame, add_points, tangent_body, undo_body_step
+from adjoint.rigid.pieces import (
+    place_tangent_pieces,
+    pull_body,
+    spread_pieces,
+    sum_adjoint_pieces,
+    sum_tangent_pieces,
+    tangent_body,
+    undo_body,
+)
+from adjoint.rigid.points import add_body_frame
 from adjsim.engine.assembly import FORCE_LOOP, Loop
 from adjsim.engine.cuda_teams import (
     FIRST_OWN,
@@ -35,12 +44,14 @@ from adjsim.engine.cuda_teams import (
     fill,
     fill_rows,
     kept_or,
+    own_pieces,
     own_state,
     part_of,
     run_teams,
     share,
     share_model,
     share_state,
+    store_points,
     store_rows,
     world_at,
 )
@@ -48,7 +59,7 @@ from adjsim.engine.cuda_timeloop import make_chain, make_lane, named, no_lanes
 from adjsim.engine.jit.backend import cuda_module, device_fn, is_hashed, specialise, to_host
 from adjsim.engine.loop_arrays import ModelArrays, States
 from adjsim.engine.timeloop import state_at, step_node
-from adjsim.rigid.points import step_body
+from adjsim.rigid.pieces import Pieces, place_pieces, step_body
 from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
 
 
@@ -68,6 +79,7 @@ class TeamReverse(NamedTuple):
     """What `reverse` is given; `rows` = (k0, with_forces, rows of n states)."""
 
     model: ModelArrays
+    pieces: Pieces
     work: ReverseWork
     frames: Frames
     adj: PackedVector
@@ -81,6 +93,7 @@ class TeamTangent(NamedTuple):
     """What `tangent` is given; `rows` and `finite` as in `TeamAdvance`."""
 
     model: ModelArrays
+    pieces: Pieces
     tan: PackedVector
     work: TangentWork
     numbers: Any
@@ -98,19 +111,13 @@ def reverse(args):
     if IN_BLOCKS:
         start, stride = np.int64(CUDA.threadIdx.x), np.int64(CUDA.blockDim.x)
         own, memory = np.int64(CUDA.blockIdx.x), CUDA.shared.array(0, numba.uint8)
-        part, places = part_of(args.worlds.starts, own), args.worlds.places
-        model = share_model(start, stride, own, part, args.worlds, memory, args.model)
-        work, stored_adj = share_work(part, places, memory, args.work), own_adjoints(part, args.adj)
-        adj = share_adjoints(places, memory, stored_adj)
-        copy_adjoints(start, stride, places, stored_adj, adj)
-        last = own_state(part, states, rows[n_steps + 1])
-        is_kept, now = share_state(start, stride, last, places, NOW, memory)
-        barrier = CUDA.syncthreads
+        barrier, team = CUDA.syncthreads, share_reverse(start, stride, own, memory, args)
         barrier()
     else:
         start, stride, barrier = CUDA.grid(1), CUDA.gridsize(1), CUDA.cg.this_grid().sync
-        model, work, adj, part = args.model, args.work, args.adj, all_of(states)
-        is_kept, now = False, state_at(states, 0)
+        own_args = args.model, args.pieces, args.work, args.adj
+        team = all_of(states), *own_args, False, state_at(states, 0)
+    part, model, pieces, work, adj, is_kept, now = team
     table, nodes = model.elements.table, model.elements.nodes
     numbers = (model.elements.consts, model.elements.params, model.elements.series)
     out = (work.adj_x_slots, work.adj_v_slots, adj.params, adj.series)
@@ -121,7 +128,11 @@ def reverse(args):
             frame, state = args.frames.of_step[k], kept_or(is_kept, now, stored)
             adj_frame = own_frame(part, args.frames, max(frame, 0))
             load_rows(start, stride, is_kept, stored, now)
-            begin(start, stride, dt, frame >= 0, adj_frame, with_forces, model, work, state.p, adj)
+            frame_or_none = (frame >= 0, adj_frame)
+            begin(start, stride, dt, frame_or_none, with_forces, model, pieces, work, state.p, adj)
+            if pieces.body.size > 0:
+                barrier()
+                spread_pieces(start, stride, model.nodes, model.bodies, pieces, work, adj)
             barrier()
             read = (state.x, state.v, work.adj_f)
             CHAIN(start, stride, k0 + k, table, nodes, read, numbers, out)
@@ -131,17 +142,39 @@ def reverse(args):
             read = (before.x, before.v)
             FORCE_CHAIN(start, stride, k0 + k - 1, table, nodes, read, numbers, (work.slots,))
         barrier()
+        if pieces.body.size > 0:
+            sum_adjoint_pieces(
+                start, stride, back > 0, model.nodes, model.bodies, pieces, work, stored.p, adj
+            )
+            barrier()
         if back > 0:
-            end(start, stride, model, work, stored.p, adj)
+            end(start, stride, model, pieces, work, stored.p, adj)
     if IN_BLOCKS:
         barrier()
-        copy_adjoints(start, stride, places, adj, stored_adj)
+        stored_adj = own_adjoints(part, args.adj)
+        copy_adjoints(start, stride, args.worlds.places, adj, stored_adj)
 
 
 @device_fn
-def begin(start, stride, dt, has_frame, adj_frame, with_forces, model, work, p, adj):
-    """Go from the adjoint of the new state to adj_f, on this thread's nodes and bodies."""
-    nodes, bodies = model.nodes, model.bodies
+def share_reverse(start, stride, own, memory, args):
+    """Return what a block has of `args`, in shared memory where that has places."""
+    part, places = part_of(args.worlds.starts, own), args.worlds.places
+    model = share_model(start, stride, own, part, args.worlds, memory, args.model)
+    work, stored_adj = share_work(part, places, memory, args.work), own_adjoints(part, args.adj)
+    adj = share_adjoints(places, memory, stored_adj)
+    copy_adjoints(start, stride, places, stored_adj, adj)
+    last = own_state(part, args.states, args.rows[args.rows.size - 1])
+    is_kept, now = share_state(start, stride, last, places, NOW, memory)
+    return part, model, own_pieces(own, part, args.pieces), work, adj, is_kept, now
+
+
+@device_fn
+def begin(start, stride, dt, frame, with_forces, model, pieces, work, p, adj):
+    """Go from the adjoint of the new state to adj_f, on this thread's nodes and bodies.
+
+    `frame`: whether one shows the state, and its cotangent.
+    """
+    nodes, bodies, (has_frame, adj_frame) = model.nodes, model.bodies, frame
     for i in range(start, nodes.w.size, stride):
         n = np.uint64(i)
         if has_frame:
@@ -152,17 +185,17 @@ def begin(start, stride, dt, has_frame, adj_frame, with_forces, model, work, p, 
     for b in range(start, bodies.point_ptr.size - 1, stride):
         if has_frame:
             add_body_frame(b, adj_frame.p, adj.p)
-        undo_body_step(b, dt, nodes, bodies, work, p, adj)
+        undo_body(b, dt, nodes, bodies, pieces, work, p, adj)
 
 
 @device_fn
-def end(start, stride, model, work, p, adj):
+def end(start, stride, model, pieces, work, p, adj):
     """Add up what the elements wrote, for this thread's nodes and bodies."""
     nodes, bodies = model.nodes, model.bodies
     for i in range(start, nodes.w.size, stride):
         add_all_slots(np.uint64(i), nodes, work, adj)
     for b in range(start, bodies.point_ptr.size - 1, stride):
-        add_points(b, nodes, bodies, work, p, adj)
+        pull_body(b, nodes, bodies, pieces, work, p, adj)
 
 
 @device_fn
@@ -234,24 +267,13 @@ def tangent(args):
     if IN_BLOCKS:
         start, stride = np.int64(CUDA.threadIdx.x), np.int64(CUDA.blockDim.x)
         own, memory = np.int64(CUDA.blockIdx.x), CUDA.shared.array(0, numba.uint8)
-        part, places = part_of(args.worlds.starts, own), args.worlds.places
-        model = share_model(start, stride, own, part, args.worlds, memory, args.model)
-        lo, hi = part.slot_lo, part.slot_hi + 1
-        work = TangentWork(
-            share(args.work.slots[lo:hi], memory, places[SLOTS]),
-            share(args.work.tan_slots[lo:hi], memory, places[TAN_SLOTS]),
-            args.work.scratch,
-        )
-        tan = own_adjoints(part, args.tan)
-        first, tan_first = own_state(part, states, rows[1]), own_state(part, tan_states, rows[1])
-        is_kept, now = share_state(start, stride, first, places, X, memory)
-        _, tan_now = share_state(start, stride, tan_first, places, TAN_X, memory)
-        barrier = CUDA.syncthreads
+        barrier, team = CUDA.syncthreads, share_tangent(start, stride, own, memory, args)
         barrier()
     else:
         start, stride, own, barrier = CUDA.grid(1), CUDA.gridsize(1), -1, CUDA.cg.this_grid().sync
-        model, tan, work, part = args.model, args.tan, args.work, all_of(states)
-        is_kept, now, tan_now = False, state_at(states, 0), state_at(tan_states, 0)
+        own_args = args.model, args.pieces, args.tan, args.work
+        team = all_of(states), *own_args, False, state_at(states, 0), state_at(tan_states, 0)
+    part, model, pieces, tan, work, is_kept, now, tan_now = team
     elements, nodes, bodies = model.elements, model.nodes, model.bodies
     table, node_rows = elements.table, elements.nodes
     numbers = (elements.consts, elements.params, elements.series)
@@ -267,6 +289,9 @@ def tangent(args):
         CHAIN(start, stride, k0 + k, table, node_rows, both, with_tangents, (work.tan_slots,))
         REST_CHAIN(start, stride, k0 + k, table, node_rows, read, with_rest, (work.tan_slots,))
         barrier()
+        if pieces.body.size > 0:
+            sum_tangent_pieces(start, stride, nodes, bodies, pieces, tan.arms, work)
+            barrier()
         for i in range(start, nodes.w.size, stride):
             n, world = np.uint64(i), world_at(own, nodes, i)
             bad = step_node(n, dt, nodes.gravity[world], nodes, work.slots, before, after)
@@ -278,17 +303,40 @@ def tangent(args):
             store_rows(is_kept, i, i + 1, tan_now, tan_stored)
         for i in range(start, bodies.point_ptr.size - 1, stride):
             world = world_at(own, nodes, nodes.w.size + i)
-            bad = step_body(i, dt, nodes.gravity[world], nodes, bodies, work.slots, before, after)
+            g = nodes.gravity[world]
+            bad = step_body(i, dt, g, nodes, bodies, pieces, work.slots, before, after)
             if bad > 0:
                 CUDA.atomic.min(finite, world, k)
             tangent_body(
-                i, dt, args.tan.gravity[world], nodes, bodies, tan, work,
+                i, dt, args.tan.gravity[world], nodes, bodies, pieces, tan, work,
                 before, after, tan_before, tan_after,
             )  # fmt: skip
-            lo, hi = bodies.point_ptr[i], bodies.point_ptr[i + 1]
-            store_rows(is_kept, lo, hi, now, stored)
-            store_rows(is_kept, lo, hi, tan_now, tan_stored)
+        if pieces.body.size > 0:
+            barrier()
+            place_pieces(start, stride, bodies, pieces, after)
+            place_tangent_pieces(start, stride, bodies, pieces, tan.arms, after.p, tan_after)
+        store_points(start, stride, is_kept, bodies, pieces, now, stored)
+        store_points(start, stride, is_kept, bodies, pieces, tan_now, tan_stored)
         barrier()
+
+
+@device_fn
+def share_tangent(start, stride, own, memory, args):
+    """Return what a block has of `args`, in shared memory where that has places."""
+    part, places = part_of(args.worlds.starts, own), args.worlds.places
+    model = share_model(start, stride, own, part, args.worlds, memory, args.model)
+    lo, hi = part.slot_lo, part.slot_hi + 1
+    work = TangentWork(
+        share(args.work.slots[lo:hi], memory, places[SLOTS]),
+        share(args.work.tan_slots[lo:hi], memory, places[TAN_SLOTS]),
+        args.work.scratch,
+    )
+    tan, pieces = own_adjoints(part, args.tan), own_pieces(own, part, args.pieces)
+    first = own_state(part, args.states, args.rows[1])
+    is_kept, now = share_state(start, stride, first, places, X, memory)
+    tan_first = own_state(part, args.tan_states, args.rows[1])
+    _, tan_now = share_state(start, stride, tan_first, places, TAN_X, memory)
+    return part, model, pieces, tan, work, is_kept, now, tan_now
 
 
 @cache

@@ -128,7 +128,7 @@ class ReverseSweep(Sweep):
         if isinstance(s, CudaStepper):
             numbers, head = np.array([s.dt], s.dtype), [start, int(self.with_forces)]
             own_rows = np.concatenate([head, rows]).astype(np.int64)
-            args = (s.packed.arrays, self.work, frames, self.adj, numbers, own_rows)
+            args = (s.packed.arrays, s.pieces, self.work, frames, self.adj, numbers, own_rows)
             worlds = Worlds(s.packed.starts)
             undo_on_gpu(self.twins, s.sizes, TeamReverse(*args, States(*fields), worlds))
             return
@@ -229,7 +229,7 @@ class ModelTangent(Tangent):
         numbers = np.array([s.dt], s.dtype)
         finite = s.xp.full(s.packed.n_worlds, len(rows) - 1, np.int64)
         steps = np.concatenate([[k0], rows]).astype(np.int64)
-        args = (s.packed.arrays, self.tan, self.work, numbers, steps, states, tan, finite)
+        args = (s.packed.arrays, s.pieces, self.tan, self.work, numbers, steps, states, tan, finite)
         sizes, worlds = s.sizes, Worlds(s.packed.starts)
         return advance_tangent_on_gpu(self.twins, sizes, TeamTangent(*args, worlds))
 

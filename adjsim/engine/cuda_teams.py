@@ -13,6 +13,7 @@ Tests: `tests/engine/test_cuda_teams.py`, `tests/cuda`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from adjsim.engine.jit.backend import JIT_DISABLED, device_fn, launch_blocks, la
 from adjsim.engine.layouts import BODY, NODE, ROW, SLOT, SUM, VELOCITY_SUM
 from adjsim.engine.loop_arrays import Bodies, Elements, ModelArrays, Nodes, States
 from adjsim.engine.packing import PackedModels
+from adjsim.rigid.pieces import Pieces, cut_bodies
 
 
 MOST_ELEMENTS = 4000  # of a world on which a block works
@@ -99,6 +101,15 @@ class Sizes:
 
 
 TABLE, W, PTR, SUMS, FIRST_OWN = range(5)  # in the places of shared memory
+
+
+def pieces_of(packed: PackedModels, dtype: np.dtype) -> Pieces:
+    """Return the pieces of the bodies of all worlds, on the host."""
+    ptr, ends = packed.bodies.point_ptr, packed.body_ends.tolist()
+    teams = [ptr]
+    if packed.stands_apart:
+        teams = [ptr[lo + w : hi + w + 1] for w, (lo, hi) in enumerate(pairwise(ends))]
+    return cut_bodies(teams, dtype)
 
 
 def share_out(units: Sequence[tuple[int, ...]]) -> tuple[np.ndarray, int]:
@@ -186,6 +197,18 @@ def own_state(part, states, row):
 
 
 @device_fn
+def own_pieces(world, part, pieces):
+    """Return a world's pieces of bodies."""
+    lo, hi = pieces.ptr[part.body_lo], pieces.ptr[part.body_hi]
+    return Pieces(
+        pieces.point_ptr[lo + world : hi + world + 1],
+        pieces.body[lo:hi],
+        pieces.ptr[part.body_lo : part.body_hi + 1],
+        pieces.loads[lo:hi],
+    )
+
+
+@device_fn
 def share_model(start, stride, world, part, worlds, memory, model):
     """Return a world's slices of a model; the first places are theirs."""
     elements, nodes, bodies = model
@@ -254,6 +277,14 @@ def store_rows(is_kept, lo, hi, now, stored):
         for c in range(3):
             stored.x[i, c] = now.x[i, c]
             stored.v[i, c] = now.v[i, c]
+
+
+@device_fn
+def store_points(start, stride, is_kept, bodies, pieces, now, stored):
+    """Copy the rows of the points that this thread has placed, as `store_rows`."""
+    ptr = pieces.point_ptr if pieces.body.size > 0 else bodies.point_ptr
+    for k in range(start, ptr.size - 1 if is_kept else start, stride):
+        store_rows(is_kept, ptr[k], ptr[k + 1], now, stored)
 
 
 @device_fn

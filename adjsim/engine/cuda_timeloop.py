@@ -32,12 +32,14 @@ from adjsim.engine.cuda_teams import (
     Worlds,
     all_of,
     around,
+    own_pieces,
     own_state,
     part_of,
     run_teams,
     share,
     share_model,
     share_state,
+    store_points,
     store_rows,
     world_at,
 )
@@ -54,7 +56,7 @@ from adjsim.engine.loop_arrays import ModelArrays, States
 from adjsim.engine.packing import PackedModels
 from adjsim.engine.timeloop import state_at, step_node
 from adjsim.forces.element import ElementKind
-from adjsim.rigid.points import step_body
+from adjsim.rigid.pieces import Pieces, place_pieces, step_body, sum_pieces
 
 
 @cache
@@ -168,6 +170,7 @@ class TeamAdvance(NamedTuple):
     """
 
     model: ModelArrays
+    pieces: Pieces
     slots: Any
     numbers: Any
     rows: Any
@@ -182,17 +185,12 @@ def advance(args):
     if IN_BLOCKS:
         start, stride = np.int64(CUDA.threadIdx.x), np.int64(CUDA.blockDim.x)
         own, memory = np.int64(CUDA.blockIdx.x), CUDA.shared.array(0, numba.uint8)
-        part, places = part_of(args.worlds.starts, own), args.worlds.places
-        model = share_model(start, stride, own, part, args.worlds, memory, args.model)
-        slots = share(args.slots[part.slot_lo : part.slot_hi + 1], memory, places[SLOTS])
-        first = own_state(part, states, rows[1])
-        is_kept, now = share_state(start, stride, first, places, X, memory)
-        barrier = CUDA.syncthreads
+        barrier, team = CUDA.syncthreads, share_advance(start, stride, own, memory, args)
         barrier()
     else:
         start, stride, own, barrier = CUDA.grid(1), CUDA.gridsize(1), -1, CUDA.cg.this_grid().sync
-        model, slots, part = args.model, args.slots, all_of(states)
-        is_kept, now = False, state_at(states, 0)
+        team = all_of(states), args.model, args.pieces, args.slots, False, state_at(states, 0)
+    part, model, pieces, slots, is_kept, now = team
     elements, nodes, bodies = model.elements, model.nodes, model.bodies
     table, numbers = elements.table, (elements.consts, elements.params, elements.series)
     dt, k0 = args.numbers[0], rows[0]
@@ -201,6 +199,9 @@ def advance(args):
         read = (before.x, before.v)
         CHAIN(start, stride, k0 + k, table, elements.nodes, read, numbers, (slots,))
         barrier()
+        if pieces.body.size > 0:
+            sum_pieces(start, stride, bodies, pieces, nodes, slots)
+            barrier()
         for n in range(start, nodes.w.size, stride):
             world = world_at(own, nodes, n)
             bad = step_node(np.uint64(n), dt, nodes.gravity[world], nodes, slots, before, after)
@@ -209,11 +210,26 @@ def advance(args):
             store_rows(is_kept, n, n + 1, now, stored)
         for body in range(start, bodies.point_ptr.size - 1, stride):
             world = world_at(own, nodes, nodes.w.size + body)
-            bad = step_body(body, dt, nodes.gravity[world], nodes, bodies, slots, before, after)
+            gravity = nodes.gravity[world]
+            bad = step_body(body, dt, gravity, nodes, bodies, pieces, slots, before, after)
             if bad > 0:
                 CUDA.atomic.min(finite, world, k)
-            store_rows(is_kept, bodies.point_ptr[body], bodies.point_ptr[body + 1], now, stored)
+        if pieces.body.size > 0:
+            barrier()
+            place_pieces(start, stride, bodies, pieces, after)
+        store_points(start, stride, is_kept, bodies, pieces, now, stored)
         barrier()
+
+
+@device_fn
+def share_advance(start, stride, own, memory, args):
+    """Return what a block has of `args`, in shared memory where that has places."""
+    part, places = part_of(args.worlds.starts, own), args.worlds.places
+    model = share_model(start, stride, own, part, args.worlds, memory, args.model)
+    slots = share(args.slots[part.slot_lo : part.slot_hi + 1], memory, places[SLOTS])
+    first = own_state(part, args.states, args.rows[1])
+    is_kept, now = share_state(start, stride, first, places, X, memory)
+    return part, model, own_pieces(own, part, args.pieces), slots, is_kept, now
 
 
 @cache
@@ -231,8 +247,8 @@ def named(name: str, kinds: Sequence[ElementKind], *, in_blocks: bool) -> str:
 
 
 def advance_on_gpu(
-    packed: PackedModels, sizes: Sizes | None, dt: float, slots: Any, k0: int, rows: np.ndarray,
-    fields: tuple,
+    packed: PackedModels, sizes: Sizes | None, pieces: Pieces, dt: float, slots: Any, k0: int,
+    rows: np.ndarray, fields: tuple,
 ) -> np.ndarray:  # fmt: skip
     """Advance on the GPU; return how many of the steps stayed finite, of each world.
 
@@ -246,6 +262,7 @@ def advance_on_gpu(
         units = [*sizes.of_model(real), ((sizes.slots + 1) * real,), (state, state)]
     args = TeamAdvance(
         packed.arrays,
+        pieces,
         slots,
         np.array([dt], slots.dtype),
         np.concatenate([[k0], rows]).astype(np.int64),

@@ -10,6 +10,7 @@ import json
 import re
 import sys
 from contextlib import contextmanager
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -89,6 +90,7 @@ def physics_kernels():
         States,
         named_type,
     )
+    from adjsim.rigid.pieces import Pieces
 
     twins = (ELASTIC_TWIN, VISCOUS_TWIN, SPRING_TWIN, *obstacle_twins())
     twins += (TRIANGLE_TWIN, VISCOUS_TRIANGLE_TWIN, LIFT_DRAG_TWIN)
@@ -105,34 +107,38 @@ def physics_kernels():
     def worlds(real):
         return named(Worlds, real, "i2", "i1")
 
+    def pieces(real):
+        return named(Pieces, real, "i1", "i1", "i1", "r2")
+
     def vector(real):
         return named(PackedVector, real, "r2", "r2", "r2", *["r1"] * 4, "r2", "r2", "r2")
 
     def forward(real):
         one, index = array(real, 1), array(types.int64, 1)
-        parts = [model(real), one, one, index, states(real), index, worlds(real)]
+        parts = [model(real), pieces(real), one, one, index, states(real), index, worlds(real)]
         return named_type(TeamAdvance, parts)
 
     def backward(real):
         work = named(ReverseWork, real, "r1", "r1", "r1", "r2", "r2")
         frames = named(Frames, real, "i1", "r3", "r3", "r3")
         rest = [vector(real), array(real, 1), array(types.int64, 1), states(real), worlds(real)]
-        return named_type(TeamReverse, [model(real), work, frames, *rest])
+        return named_type(TeamReverse, [model(real), pieces(real), work, frames, *rest])
 
     def forward_mode(real):
         work, index = named(TangentWork, real, "r1", "r1", "r2"), array(types.int64, 1)
         rest = [array(real, 1), index, states(real), states(real), index, worlds(real)]
-        return named_type(TeamTangent, [model(real), vector(real), work, *rest])
+        return named_type(TeamTangent, [model(real), pieces(real), vector(real), work, *rest])
 
-    for team, in_blocks in ((" on grid", False), (" in blocks", True)):
-        kernel = advance_kernel(tuple(twin.kind for twin in twins), in_blocks=in_blocks)
+    loops, teams = ((reverse, backward), (tangent, forward_mode)), (" on grid", " in blocks")
+    # A kernel with rest shapes has the lines of every force that one without them has: there one
+    # force will do.
+    rests = ((" with rest", twins), ("", twins[:1]))
+    for (template, argument), (rest, of), team in product(loops, rests, teams):
+        how = {"with_rest": bool(rest), "in_blocks": team == " in blocks"}
+        yield f"{template.__name__}{rest}{team}", twin_kernel(template, of, **how), argument
+    for team in teams:
+        kernel = advance_kernel(tuple(twin.kind for twin in twins), in_blocks=team == " in blocks")
         yield f"advance{team}", kernel, forward
-        for template, argument in ((reverse, backward), (tangent, forward_mode)):
-            # A kernel with rest shapes has the lines of every force that one without them has:
-            # there one force will do.
-            for rest, of, with_rest in ((" with rest", twins, True), ("", twins[:1], False)):
-                kernel = twin_kernel(template, of, with_rest=with_rest, in_blocks=in_blocks)
-                yield f"{template.__name__}{rest}{team}", kernel, argument
 
 
 def render_launches(dtype):
