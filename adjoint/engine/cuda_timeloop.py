@@ -115,8 +115,8 @@ def reverse(args):
         barrier()
     else:
         start, stride, barrier = CUDA.grid(1), CUDA.gridsize(1), CUDA.cg.this_grid().sync
-        own_args = args.model, args.pieces, args.work, args.adj
-        team = all_of(states), *own_args, False, state_at(states, 0)
+        part, now = all_of(states), state_at(states, 0)
+        team = (part, args.model, args.pieces, args.work, args.adj, False, now)
     part, model, pieces, work, adj, is_kept, now = team
     table, nodes = model.elements.table, model.elements.nodes
     numbers = (model.elements.consts, model.elements.params, model.elements.series)
@@ -271,8 +271,8 @@ def tangent(args):
         barrier()
     else:
         start, stride, own, barrier = CUDA.grid(1), CUDA.gridsize(1), -1, CUDA.cg.this_grid().sync
-        own_args = args.model, args.pieces, args.tan, args.work
-        team = all_of(states), *own_args, False, state_at(states, 0), state_at(tan_states, 0)
+        part, now, tan_now = all_of(states), state_at(states, 0), state_at(tan_states, 0)
+        team = (part, args.model, args.pieces, args.tan, args.work, False, now, tan_now)
     part, model, pieces, tan, work, is_kept, now, tan_now = team
     elements, nodes, bodies = model.elements, model.nodes, model.bodies
     table, node_rows = elements.table, elements.nodes
