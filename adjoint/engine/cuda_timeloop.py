@@ -43,7 +43,9 @@ from adjsim.engine.cuda_teams import (
     copy_rows,
     fill,
     fill_rows,
+    gravity_at,
     kept_or,
+    model_of,
     own_pieces,
     own_state,
     part_of,
@@ -159,7 +161,8 @@ def reverse(args):
 def share_reverse(start, stride, own, memory, args):
     """Return what a block has of `args`, in shared memory where that has places."""
     part, places = part_of(args.worlds.starts, own), args.worlds.places
-    model = share_model(start, stride, own, part, args.worlds, memory, args.model)
+    model = model_of(own, part, args.worlds.starts, args.model)
+    model = share_model(start, stride, memory, places, model)
     work, stored_adj = share_work(part, places, memory, args.work), own_adjoints(part, args.adj)
     adj = share_adjoints(places, memory, stored_adj)
     copy_adjoints(start, stride, places, stored_adj, adj)
@@ -294,7 +297,9 @@ def tangent(args):
             barrier()
         for i in range(start, nodes.w.size, stride):
             n, world = np.uint64(i), world_at(own, nodes, i)
-            bad = step_node(n, dt, nodes.gravity[world], nodes, work.slots, before, after)
+            bad = step_node(
+                n, dt, gravity_at(own, nodes, i), nodes, work.slots, before, after
+            )  # fmt: skip
             if bad > 0:
                 CUDA.atomic.min(finite, world, k)
             tan_gravity = args.tan.gravity[world]
@@ -303,7 +308,7 @@ def tangent(args):
             store_rows(is_kept, i, i + 1, tan_now, tan_stored)
         for i in range(start, bodies.point_ptr.size - 1, stride):
             world = world_at(own, nodes, nodes.w.size + i)
-            g = nodes.gravity[world]
+            g = gravity_at(own, nodes, nodes.w.size + i)
             bad = step_body(i, dt, g, nodes, bodies, pieces, work.slots, before, after)
             if bad > 0:
                 CUDA.atomic.min(finite, world, k)
@@ -324,7 +329,8 @@ def tangent(args):
 def share_tangent(start, stride, own, memory, args):
     """Return what a block has of `args`, in shared memory where that has places."""
     part, places = part_of(args.worlds.starts, own), args.worlds.places
-    model = share_model(start, stride, own, part, args.worlds, memory, args.model)
+    model = model_of(own, part, args.worlds.starts, args.model)
+    model = share_model(start, stride, memory, places, model)
     lo, hi = part.slot_lo, part.slot_hi + 1
     work = TangentWork(
         share(args.work.slots[lo:hi], memory, places[SLOTS]),
