@@ -10,6 +10,7 @@ import json
 import re
 import sys
 from contextlib import contextmanager
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -57,19 +58,55 @@ def named(kind, real, *ranks):
     return named_type(kind, [array(kinds[rank[0]], int(rank[1])) for rank in ranks])
 
 
-def physics_kernels():
-    """Name, kernel and the function from a real type to the type of its one argument."""
+def physics_arguments():
+    """The functions from a real type to the type of the argument of each physics kernel."""
     from numba import types
 
-    from adjoint.engine.cuda_timeloop import (
-        GridReverse,
-        GridTangent,
-        grid_kernel,
-        reverse_on_grid,
-        tangent_on_grid,
-    )
+    from adjoint.engine.cuda_timeloop import TeamReverse, TeamTangent
     from adjoint.engine.packing import PackedVector
     from adjoint.engine.timeloop import Frames, ReverseWork, TangentWork
+    from adjsim.engine.cuda_teams import Worlds
+    from adjsim.engine.cuda_timeloop import TeamAdvance
+    from adjsim.engine.loop_arrays import Bodies, Elements, ModelArrays, Nodes, States, named_type
+    from adjsim.rigid.pieces import Pieces
+
+    def model(real):
+        elements = named(Elements, real, "i2", "u1", "r1", "r1", "r1")
+        nodes = named(Nodes, real, "r1", "r2", "u1", "u1", "u1", "u1", "i1")
+        parts = [elements, nodes, named(Bodies, real, "i1", "r2", "r2")]
+        return named_type(ModelArrays, parts), named(Pieces, real, "i1", "i1", "i1", "r2")
+
+    def states(real):
+        return named(States, real, "r3", "r3", "r3")
+
+    def worlds(real):
+        return named(Worlds, real, "i2", "i1")
+
+    def vector(real):
+        return named(PackedVector, real, "r2", "r2", "r2", *["r1"] * 4, "r2", "r2", "r2")
+
+    def forward(real):
+        one, index = array(real, 1), array(types.int64, 1)
+        rest = [one, one, index, states(real), index, worlds(real)]
+        return named_type(TeamAdvance, [*model(real), *rest])
+
+    def backward(real):
+        work = named(ReverseWork, real, "r1", "r1", "r1", "r2", "r2")
+        frames = named(Frames, real, "i1", "r3", "r3", "r3")
+        rest = [vector(real), array(real, 1), array(types.int64, 1), states(real), worlds(real)]
+        return named_type(TeamReverse, [*model(real), work, frames, *rest])
+
+    def tangent(real):
+        work, index = named(TangentWork, real, "r1", "r1", "r2"), array(types.int64, 1)
+        rest = [array(real, 1), index, states(real), states(real), index, worlds(real)]
+        return named_type(TeamTangent, [*model(real), vector(real), work, *rest])
+
+    return forward, backward, tangent
+
+
+def physics_kernels():
+    """Name, kernel and the function from a real type to the type of its one argument."""
+    from adjoint.engine.cuda_timeloop import reverse, tangent, twin_kernel
     from adjoint.forces.external import EXTERNAL_TWIN
     from adjoint.forces.hinges import DAMPED_TWIN, ELASTIC_TWIN as HINGE_TWIN
     from adjoint.forces.lift_drag import LIFT_DRAG_TWIN
@@ -79,53 +116,22 @@ def physics_kernels():
         VISCOUS_TWIN as VISCOUS_TRIANGLE_TWIN,
     )
     from adjoint.forces.springs import SPRING_TWIN
-    from adjsim.engine.cuda_timeloop import GridAdvance, advance_grid_kernel
-    from adjsim.engine.loop_arrays import (
-        Bodies,
-        Elements,
-        ModelArrays,
-        Nodes,
-        States,
-        named_type,
-    )
+    from adjsim.engine.cuda_timeloop import advance_kernel
 
     twins = (ELASTIC_TWIN, VISCOUS_TWIN, SPRING_TWIN, *obstacle_twins())
     twins += (TRIANGLE_TWIN, VISCOUS_TRIANGLE_TWIN, LIFT_DRAG_TWIN)
     twins += (HINGE_TWIN, DAMPED_TWIN, EXTERNAL_TWIN)
-
-    def model(real):
-        elements = named(Elements, real, "i2", "u1", "r1", "r1", "r1")
-        nodes = named(Nodes, real, "r1", "r2", "u1", "u1", "u1", "u1", "i1")
-        return named_type(ModelArrays, [elements, nodes, named(Bodies, real, "i1", "r2", "r2")])
-
-    def states(real):
-        return named(States, real, "r3", "r3", "r3")
-
-    def vector(real):
-        return named(PackedVector, real, "r2", "r2", "r2", *["r1"] * 4, "r2", "r2", "r2")
-
-    def forward(real):
-        one, index = array(real, 1), array(types.int64, 1)
-        return named_type(GridAdvance, [model(real), one, one, index, states(real), index])
-
-    def backward(real):
-        work = named(ReverseWork, real, "r1", "r1", "r1", "r2", "r2")
-        frames = named(Frames, real, "i1", "r3", "r3", "r3")
-        rest = [vector(real), array(real, 1), array(types.int64, 1), states(real)]
-        return named_type(GridReverse, [model(real), work, frames, *rest])
-
-    def tangent(real):
-        work, index = named(TangentWork, real, "r1", "r1", "r2"), array(types.int64, 1)
-        rest = [array(real, 1), index, states(real), states(real), index]
-        return named_type(GridTangent, [model(real), vector(real), work, *rest])
-
-    yield "advance", advance_grid_kernel(tuple(twin.kind for twin in twins)), forward
-    for template, argument in ((reverse_on_grid, backward), (tangent_on_grid, tangent)):
-        # A kernel with rest shapes has the lines of every force that one without them has:
-        # there one force will do.
-        for name, of, with_rest in ((" with rest", twins, True), ("", twins[:1], False)):
-            kernel = grid_kernel(template, of, with_rest=with_rest)
-            yield f"{template.__name__}{name}", kernel, argument
+    forward, *arguments = physics_arguments()
+    loops, teams = zip((reverse, tangent), arguments, strict=True), (" on grid", " in blocks")
+    # A kernel with rest shapes has the lines of every force that one without them has: there one
+    # force will do.
+    rests = ((" with rest", twins), ("", twins[:1]))
+    for (template, argument), (rest, of), team in product(loops, rests, teams):
+        how = {"with_rest": bool(rest), "in_blocks": team == " in blocks"}
+        yield f"{template.__name__}{rest}{team}", twin_kernel(template, of, **how), argument
+    for team in teams:
+        kernel = advance_kernel(tuple(twin.kind for twin in twins), in_blocks=team == " in blocks")
+        yield f"advance{team}", kernel, forward
 
 
 def render_launches(dtype):
@@ -203,6 +209,7 @@ def told(name, real, capability, ptx):
         "names_target": any(line.startswith(f".target sm_{capability}") for line in lines),
         "has_f64": bool(doubles),
         "barriers": sum(line.strip() == "cudaCGSynchronize," for line in lines),
+        "meets_in_blocks": any("bar.sync" in line or "barrier.sync" in line for line in lines),
         "approximate": sorted(found),
         "lines": len(lines),
     }

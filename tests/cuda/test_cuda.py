@@ -8,15 +8,15 @@ from itertools import product
 import numpy as np
 import pytest
 
-from adjoint.engine.cuda_timeloop import are_hashed, grid_kernel, reverse_on_grid, tangent_on_grid
+from adjoint.engine.cuda_timeloop import are_hashed, reverse, tangent, twin_kernel
 from adjoint.forces.neo_hookean import VISCOUS_TWIN
 from adjoint.forces.springs import SPRING_TWIN
-from adjsim.engine.cuda_timeloop import advance_grid_kernel
+from adjsim.engine.cuda_timeloop import advance_kernel
 from adjsim.engine.jit.backend import cuda_problem
 from tests.cuda import reduced_scenes
 from tests.cuda.processes import run
 from tests.cuda.rounding import tolerances
-from tests.cuda.scenes import everything
+from tests.cuda.scenes import everything, many_worlds
 
 
 # Inside libdevice's exp and pow of a float32, and log1p, log and pow of a float64, where an
@@ -43,13 +43,12 @@ def test_every_kernel_compiles_to_ptx_and_float32_stays_float32():
     assert max(row["spilled"] for row in linked) <= MOST_SPILLED
     for real, capability in product(REALS, CAPABILITIES):
         own = [row for row in report if (row["real"], row["target"]) == (real, capability)]
-        assert len({row["kernel"] for row in own}) == len(own) == 5 + 11 + 24 + 7
+        assert len({row["kernel"] for row in own}) == len(own) == 10 + 11 + 24 + 7
     for row in report:
         assert row["names_target"], row
-        # One call for each `grid.sync()`: a copy in a branch would be another barrier.
-        on_grid = row["kernel"].startswith(("advance", "reverse_on_grid", "tangent_on_grid"))
-        pendulum = row["kernel"].endswith("_pendulum")
-        assert row["barriers"] == (2 if on_grid and not pendulum else 0), row
+        # One call for each barrier of the grid, and of pieces of bodies: no branch has a copy.
+        assert row["barriers"] == (4 if "on grid" in row["kernel"] else 0), row
+        assert row["meets_in_blocks"] == ("in blocks" in row["kernel"]), row
         assert row["lines"] > 100, row
         double = row["real"] == "float64" and row["kernel"] not in WITHOUT_REALS
         assert row["has_f64"] == double, row
@@ -65,6 +64,15 @@ def test_the_simulator_gives_the_numbers_of_the_cpu():
         assert row["largest"] > 0.0, f"{name} is zero: nothing was compared"
         # The same Python operations in the same order, per element and per node.
         assert row["difference"] == 0.0, (name, row)
+
+
+def test_the_simulator_gives_the_numbers_of_the_cpu_for_worlds_in_blocks_and_on_the_grid():
+    report = run("tests.cuda.simulate", "worlds", NUMBA_ENABLE_CUDASIM="1", NUMBA_DISABLE_JIT="1")
+    assert len(report) > 100
+    for name, row in report.items():
+        assert row["largest"] > 0.0, f"{name} is zero: nothing was compared"
+        # Bodies of many points are summed in pieces.
+        assert row["difference"] <= 1e-13 * row["largest"], (name, row)
 
 
 def test_the_simulator_gives_the_numbers_of_the_cpu_for_pendula_and_smoke():
@@ -91,11 +99,14 @@ def test_kernels_of_other_forces_have_other_names():
     """Compiled code is found on disk by the name of a kernel and the types of its arguments."""
     orders = [(SPRING_TWIN,), (VISCOUS_TWIN,), (SPRING_TWIN, VISCOUS_TWIN)]
     orders.append((VISCOUS_TWIN, SPRING_TWIN))
-    names = {advance_grid_kernel(tuple(twin.kind for twin in twins)).__name__ for twins in orders}
-    for template, with_rest in product((reverse_on_grid, tangent_on_grid), (True, False)):
-        kernels = [grid_kernel(template, twins, with_rest=with_rest) for twins in orders]
-        names |= {kernel.__name__ for kernel in kernels}
-    assert len(names) == 5 * len(orders)
+    names = set()
+    for twins, in_blocks in product(orders, (True, False)):
+        kinds = tuple(twin.kind for twin in twins)
+        names.add(advance_kernel(kinds, in_blocks=in_blocks).__name__)
+        for template, with_rest in product((reverse, tangent), (True, False)):
+            kernel = twin_kernel(template, twins, with_rest=with_rest, in_blocks=in_blocks)
+            names.add(kernel.__name__)
+    assert len(names) == 2 * 5 * len(orders)
 
 
 @pytest.mark.parametrize("own", ["jvp", "vjp", "jvp_consts", "vjp_consts"])
@@ -107,7 +118,7 @@ def test_a_kernel_with_a_users_own_force_is_not_kept_on_disk(own):
 
 @pytest.mark.cuda
 @pytest.mark.skipif(cuda_problem() is not None, reason=f"no GPU to use: {cuda_problem()}")
-@pytest.mark.parametrize("what", [reduced_scenes.all_scenes, everything])
+@pytest.mark.parametrize("what", [reduced_scenes.all_scenes, everything, many_worlds])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_gpu_gives_the_numbers_of_the_cpu(what, dtype):
     cpu, cuda, allowed = what("cpu", dtype), what("cuda", dtype), tolerances(what, dtype)

@@ -30,7 +30,7 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.extending import intrinsic
 
 from adjsim import checks
-from adjsim.engine.jit.cuda_launch import DeviceArray, Launcher
+from adjsim.engine.jit.cuda_launch import FREE_SHARED, DeviceArray, Launcher
 from adjsim.engine.jit.kernel_cache import cache_base, private_folder, prune, warn_once
 from adjsim.extras import how_to_install
 
@@ -319,6 +319,29 @@ def launch_cooperative(body: Callable, width: int, args: tuple, *, cached: bool)
     arrays = on_device(args)
     n_blocks = min(-(-max(width, 1) // BLOCK), kernel.blocks_at_once(arrays, BLOCK))
     kernel.run(n_blocks, BLOCK, arrays)
+    cuda_module().synchronize()
+
+
+@cache
+def most_shared() -> int:
+    """Return how much shared memory a block of the current GPU can have [bytes]."""
+    return getattr(
+        cuda_module().get_current_device(), "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", FREE_SHARED
+    )
+
+
+def launch_blocks(
+    body: Callable, blocks: int, threads: int, shared: int, args: tuple, *, cached: bool
+) -> None:
+    """Run a kernel of so many blocks and threads with some shared memory [bytes], and wait for it.
+
+    `args` and `cached` as in `launch_cooperative`; blocks share nothing that is written.
+    """
+    kernel = _cuda_kernel(body, cached)
+    if in_cuda_simulator():
+        kernel[blocks, SIMULATED, 0, shared](args)
+        return
+    kernel.run(blocks, threads, on_device(args), shared=shared)
     cuda_module().synchronize()
 
 

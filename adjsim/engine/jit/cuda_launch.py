@@ -17,6 +17,9 @@ from numba.core import types
 from numba.np.numpy_support import from_dtype
 
 
+FREE_SHARED = 48 << 10  # bytes of shared memory that a kernel has without being allowed to
+
+
 class DeviceArray:
     """An array of CuPy as kernels take it."""
 
@@ -102,6 +105,8 @@ class Launcher:
         """
         found, handle, words = self.compiled(args, n)
         core, stream = cuda_core()
+        if shared > FREE_SHARED:
+            handle.attributes.max_dynamic_shared_size_bytes = shared
         how = core.LaunchConfig(
             grid=blocks, block=threads, shmem_size=shared, is_cooperative=found.cooperative
         )
