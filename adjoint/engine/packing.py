@@ -53,10 +53,6 @@ class PackedVector(NamedTuple):
     bodies: Any
     arms: Any
 
-    def moved(self, move: Any) -> "PackedVector":
-        """Return a copy whose arrays were moved by a function: to the host, say."""
-        return PackedVector(*map(move, self))
-
 
 def join_rows(worlds: Sequence[Rows], packed: PackedModels, dtype: np.dtype) -> PackedVector:
     """Pack the tangents of worlds."""
@@ -84,7 +80,7 @@ def join_rows(worlds: Sequence[Rows], packed: PackedModels, dtype: np.dtype) -> 
 
 def part_rows(vector: PackedVector, packed: PackedModels, models: Sequence[Model]) -> list[Rows]:
     """Return the cotangents of each world."""
-    host = vector.moved(to_host)
+    host = to_host(vector)
     flat = {PARAMS: host.params, SERIES: host.series, CONSTS: host.consts}
     lanes = {column: _lanes(part, packed, column) for column, part in flat.items()}
     found, n_columns = [], len(packed.kinds)

@@ -214,7 +214,7 @@ def advance_on_gpu(
         States(*fields),
         finite,
     )
-    width = max(packed.n_slots // 3, len(packed.w), packed.n_bodies)
+    width = max(packed.n_slots // 3, packed.n_nodes, packed.n_bodies)
     cached = all(is_hashed(kind.force) for kind in packed.kinds)
     launch_cooperative(advance_grid_kernel(packed.kinds), width, args, cached=cached)
     return to_host(finite)

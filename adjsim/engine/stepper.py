@@ -13,6 +13,7 @@ from adjsim.engine.jit.backend import (
     array_module,
     check_device,
     thread_count,
+    to_device,
     to_host,
     using_threads,
 )
@@ -75,8 +76,9 @@ class ModelStepper(Stepper[Any, Any]):
 
     def load(self, state: Any, fields: Fields, row: int) -> None:
         """Write positions and velocities to a row, those of body points from their bodies."""
-        for field, part in zip(fields, self.initial(state), strict=True):
-            field[row] = self.xp.asarray(part)
+        initial = to_device(self.initial(state), self.device)
+        for field, part in zip(fields, initial, strict=True):
+            field[row] = part
 
     def initial(self, state: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return a row of X, V and P for an initial state, on the host."""
@@ -98,7 +100,7 @@ class ModelStepper(Stepper[Any, Any]):
 
     def trajectory(self, steps: np.ndarray, fields: Fields) -> Any:
         """Return copies of the first rows: the frames, of every world in a batch."""
-        x, v, p = (to_host(part[: len(steps)].copy()) for part in fields)
+        x, v, p = to_host(tuple(part[: len(steps)].copy() for part in fields))
         found = []
         for world, model in enumerate(self.models):
             lost = int(self.diverged[world])
@@ -135,7 +137,7 @@ class ModelStepper(Stepper[Any, Any]):
             return
         X, _, P = fields
         step, row = k0 + done, int(rows[done + 1])
-        x, p, before = to_host(X[row]), to_host(P[row]), to_host(X[int(rows[done])])
+        x, p, before = to_host((X[row], P[row], X[int(rows[done])]))
         lost = np.searchsorted(self.packed.group_ends, np.flatnonzero(finite == done), "right") - 1
         world, culprit = self.culprit(x, p, np.unique(lost))
         where = f"{culprit} of world {world}" if self.is_batch else culprit
@@ -264,7 +266,7 @@ class CudaStepper(ModelStepper):
         self, system: Model | Batch, packed: PackedModels, dtype: np.dtype, dt: float, n_steps: int
     ) -> None:
         self.xp = array_module(Device.CUDA)
-        super().__init__(system, packed.moved(self.xp), dtype, dt, n_steps)
+        super().__init__(system, packed.on_gpu(), dtype, dt, n_steps)
         self.slots = self.xp.zeros(packed.n_slots + 1, dtype)
         step = STEP_SECONDS + SLOT_SECONDS * packed.n_slots
         self.most_steps = max(1, int(LAUNCH_SECONDS / step))

@@ -202,8 +202,8 @@ class PendulumStepper(Stepper[PendulumState, PendulumTrajectory]):
     def trajectory(self, steps: np.ndarray, fields: Fields) -> PendulumTrajectory:
         """Return copies of the first rows: the frames."""
         shape = (len(steps), *self.system.SHAPE)
-        parts = (to_host(part[: len(steps)].copy()).reshape(shape) for part in fields)
-        return PendulumTrajectory(steps, self.dt, *parts)
+        parts = to_host(tuple(part[: len(steps)].copy() for part in fields))
+        return PendulumTrajectory(steps, self.dt, *(part.reshape(shape) for part in parts))
 
 
 @make_stepper.register

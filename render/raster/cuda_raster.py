@@ -17,7 +17,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.jit.backend import Device, array_module, device_fn, launch, on_device, to_host
+from adjsim.engine.jit.backend import (
+    Device,
+    array_module,
+    device_fn,
+    kept_on_device,
+    launch,
+    on_device,
+    to_host,
+)
 from render.blending import OVER, background_at, blend_body
 from render.projection import project_body, towards_body, unpack_view
 from render.raster.face_setup import Faces, PackedScene, Settings, face_body, load_corners
@@ -66,7 +74,7 @@ class FrameOnGpu(NamedTuple):
 def share(job: Job) -> Shared:
     """Copy to the device what the frames share."""
     settings = job.settings
-    return on_device(
+    return kept_on_device(
         Shared(
             job.view,
             job.scene,
@@ -242,7 +250,7 @@ def setup_faces_on_gpu(xp: Any, job: Job, shared: Shared, x: Any) -> tuple[Faces
     launch(face_thread, n_faces, (shared, x, faces, *on_device((rows, places))))
     n_soft = faces.soft.shape[0]
     of_faces = (shared.numbers, shared.flags, faces.corners, faces.soft)
-    edges = on_device(job.edges)
+    edges = kept_on_device(job.edges)
     launch(soft_edges_thread, n_soft, (*of_faces, edges))
     launch(outline_thread, n_soft, (shared.scene.faces, edges, shared.corners, faces.soft))
     start, place = offsets(xp, rows), offsets(xp, places)

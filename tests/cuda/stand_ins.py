@@ -83,6 +83,9 @@ class CupyArray(OnDevice, np.lib.mixins.NDArrayOperatorsMixin):
     def ravel(self):
         return CupyArray(self.data.ravel())
 
+    def view(self, dtype):
+        return CupyArray(self.data.view(dtype))
+
     def reshape(self, *shape):
         return CupyArray(self.data.reshape(*shape))
 
@@ -134,6 +137,7 @@ def make_cupy():
     for name in ("searchsorted", "sort", "argsort", "cumsum", "isfinite", "ascontiguousarray"):
         setattr(module, name, of_cupy(getattr(np, name)))
     module.empty, module.array = left_over, copied
+    module.concatenate = lambda arrays: CupyArray(np.concatenate([*map(plain, arrays)]))
     module.asarray = lambda value: value if isinstance(value, CupyArray) else copied(value)
     module.empty_like = lambda like: left_over(like.shape, like.dtype)
     module.zeros_like = lambda like: CupyArray(np.zeros_like(plain(like)))

@@ -102,7 +102,9 @@ def barriers():
     kernel = specialise(uneven, "uneven", CUDA=backend.cuda_module())
     DEVICE.reset()
     try:
-        backend.launch_cooperative(kernel, 64, (np.zeros(128),), cached=False)
+        zeros = on_device((np.zeros(128),))
+        backend.launch_cooperative(kernel, 64, zeros, cached=False)
+        backend.to_host(zeros)
     except Exception as error:
         yield "uneven", {"faults": DEVICE.faults, "error": str(error)}
 

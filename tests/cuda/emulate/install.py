@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from adjsim.engine.jit import backend
 from tests.cuda import stand_ins
 from tests.cuda.emulate import driver, retarget
 from tests.cuda.emulate.driver import DEVICE
 
 
-WRITTEN = 2  # as in device.c
+FREE, WRITTEN = 0, 2  # as in device.c
 
 
 def use_emulated_code() -> None:
@@ -26,8 +27,6 @@ def use_emulated_code() -> None:
     from cuda.core import ObjectCode
     from numba.core import config
     from numba.cuda import codegen
-
-    from adjsim.engine.jit import backend
 
     def get_cubin(library, cc=None):
         code = retarget.code_of(library.llvm_strs, library._entry_name)
@@ -131,7 +130,23 @@ def use_stand_in() -> None:
         counted("downloads" if name == "get" else "host reads", name)
     stand_ins.left_over = empty
     stand_ins.copied = counted_upload(stand_ins.copied)
+    backend._uploaded = with_gaps(backend._uploaded)
     stand_ins.add_modules()
+
+
+def with_gaps(uploaded: Callable) -> Callable:
+    """Return the copy of arrays to the device; what lies between them there is in no array."""
+
+    def copy(arrays: list) -> list:
+        found = uploaded(arrays)
+        for array in found:
+            data = array.array.data
+            if data.size:
+                states = driver.LIBRARY.emu_states(data.ctypes.data + data.nbytes)
+                ctypes.memset(states, FREE, backend.ALIGNED - data.nbytes % backend.ALIGNED)
+        return found
+
+    return copy
 
 
 def counted_upload(copied: Callable) -> Callable:
