@@ -140,6 +140,7 @@ def rollout(
     threads: int | None = None,
     device: Device | str = Device.CPU,
     on_divergence: OnDivergence | str = OnDivergence.RAISE,
+    on_device: bool = False,
 ) -> T:
     r"""Advance `state` by `n_steps` steps; those of a `Model` are semi-implicit Euler's.
 
@@ -167,6 +168,9 @@ def rollout(
     on_divergence : OnDivergence or str
         "raise", or "mark", for models and batches: a trajectory that diverges says in which
         step and is NaN from there on, and the other worlds go on, their bits unchanged.
+    on_device : bool
+        On "cuda" leave the trajectory on the device: its arrays, but for those of rigid bodies,
+        are CuPy's, which `adjoint.record_images` takes.
 
     Returns
     -------
@@ -193,4 +197,4 @@ def rollout(
     stepper.load(state, fields, int(frame_rows(steps, 0)[0]))
     for start, stop in chunks(stepper, 0, n_steps):
         stepper.advance(start, frame_rows(steps, stop, start), fields)
-    return stepper.trajectory(steps, fields)
+    return stepper.trajectory(steps, fields, on_device=on_device)

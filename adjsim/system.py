@@ -120,8 +120,11 @@ class Stepper(ABC, Generic[S, T]):
         """
 
     @abstractmethod
-    def trajectory(self, steps: np.ndarray, fields: Fields) -> T:
-        """Return the first rows as the states, or tangents, of the frames, on the host."""
+    def trajectory(self, steps: np.ndarray, fields: Fields, *, on_device: bool = False) -> T:
+        """Return the first rows as the states, or tangents, of the frames: copies on the host.
+
+        `on_device` as in `adjsim.rollout`.
+        """
 
     def allocate_kept(self, n_rows: int) -> Fields:
         """Return fields with so many rows for what is kept of a state."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.jit.backend import Device, check_device
+from adjsim.engine.jit.backend import Device, check_device, module_of, to_host
 from render.blending import DIBR, Blend, Over
 from render.camera import AnyCamera
 from render.raster.cuda_raster import draw_on_gpu
@@ -130,7 +130,7 @@ def rasterize(
     rasterizer : SoftRasterizer
     vertices : mapping of str to array_like
         For each object its vertices [m], (n_vertices, 3), or (n_frames, n_vertices, 3).
-        float32 if all of them are, float64 otherwise.
+        float32 if all of them are, float64 otherwise. On "cuda" they may be CuPy's.
     size : tuple of int
         Height and width [pixels].
     threads : int, optional
@@ -141,7 +141,7 @@ def rasterize(
 
     Returns
     -------
-    numpy.ndarray
+    numpy.ndarray, or cupy.ndarray if vertices of an object are
         RGBA, (height, width, 4), or (n_frames, height, width, 4) if any object moves; a
         sequence of cameras puts (n_cameras,) before that. RGB is already over the
         background, nothing is clamped.
@@ -177,8 +177,9 @@ def draw_frames(
     Returns the images, (n_views, n_frames, n_layers, height, width, 4); colours come first.
     """
     if device is Device.CUDA:
-        views = zip(jobs, layers, strict=True)
-        return np.stack([average(draw_on_gpu(*view), jobs[0].samples) for view in views])
+        x, views = jobs[0].x, zip(jobs, layers, strict=True)
+        drawn = [average(draw_on_gpu(*view), jobs[0].samples) for view in views]
+        return np.stack(to_host(tuple(drawn))) if module_of(x) is np else module_of(x).stack(drawn)
     images = empty_images(jobs, layers)
 
     def draw(view: int, frame: int, pool: Pool) -> None:

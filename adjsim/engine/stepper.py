@@ -12,6 +12,7 @@ from adjsim.engine.jit.backend import (
     Device,
     array_module,
     check_device,
+    module_of,
     thread_count,
     to_device,
     to_host,
@@ -98,19 +99,20 @@ class ModelStepper(Stepper[Any, Any]):
         """Return the states of the worlds."""
         return state if self.is_batch else [state]
 
-    def trajectory(self, steps: np.ndarray, fields: Fields) -> Any:
+    def trajectory(self, steps: np.ndarray, fields: Fields, *, on_device: bool = False) -> Any:
         """Return copies of the first rows: the frames, of every world in a batch."""
-        x, v, p = to_host(tuple(part[: len(steps)].copy() for part in fields))
+        copies = tuple(part[: len(steps)].copy() for part in fields)
+        x, v, p = (*copies[:2], to_host(copies[2])) if on_device else to_host(copies)
         found = []
         for world, model in enumerate(self.models):
             lost = int(self.diverged[world])
             nodes, _, own = self.packed.slices(world)
             slices = model.body_slices()
             if lost != NEVER:
-                after = steps > lost
+                after = slice(int(np.searchsorted(steps, lost, "right")), None)
                 p[after, own] = x[after, nodes] = v[after, nodes] = np.nan
             bodies = {name: BodyTrajectory.unpack(p[:, own][:, s]) for name, s in slices.items()}
-            own_x, own_v = (np.ascontiguousarray(part[:, nodes]) for part in (x, v))
+            own_x, own_v = (module_of(x).ascontiguousarray(part[:, nodes]) for part in (x, v))
             diverged = None if lost == NEVER else lost
             found.append(Trajectory(steps, self.dt, own_x, own_v, bodies, diverged))
         return found if self.is_batch else found[0]

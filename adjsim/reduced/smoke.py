@@ -222,10 +222,12 @@ class SmokeStepper(Stepper[SmokeState, SmokeTrajectory]):
                 "Try a smaller initial velocity: it is in cells per step.",
             )
 
-    def trajectory(self, steps: np.ndarray, fields: Fields) -> SmokeTrajectory:
+    def trajectory(
+        self, steps: np.ndarray, fields: Fields, *, on_device: bool = False
+    ) -> SmokeTrajectory:
         """Return copies of the first rows: the frames."""
-        parts = to_host(tuple(part[: len(steps)].copy() for part in fields))
-        return SmokeTrajectory(steps, self.dt, *parts)
+        parts = tuple(part[: len(steps)].copy() for part in fields)
+        return SmokeTrajectory(steps, self.dt, *(parts if on_device else to_host(parts)))
 
 
 def flat(field: Any) -> Any:

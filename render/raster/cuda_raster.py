@@ -24,7 +24,6 @@ from adjsim.engine.jit.backend import (
     kept_on_device,
     launch,
     on_device,
-    to_host,
 )
 from render.blending import OVER, background_at, blend_body
 from render.projection import project_body, towards_body, unpack_view
@@ -299,12 +298,12 @@ def gather_frame(xp: Any, job: Job, shared: Shared, x: Any) -> FrameOnGpu:
 
 def blend_on_gpu(
     xp: Any, shared: Shared, fragments: Fragments, background: Any, shape: tuple
-) -> np.ndarray:
+) -> Any:
     """Blend the lists of all pixels; return the image, (height, width, 4)."""
     image = xp.empty(shape, fragments.y.dtype)
     args = (background, shared.numbers, shared.flags, fragments, on_device(image))
     launch(pixel_thread, shape[0] * shape[1], args)
-    return to_host(image)
+    return image
 
 
 def normals_on_gpu(xp: Any, layers: Layers, faces: Any, x: Any) -> Any:
@@ -325,11 +324,11 @@ def show_on_gpu(
     return kind, behind, fragments._replace(rgb=rgb)
 
 
-def draw_on_gpu(job: Job, layers: Layers) -> np.ndarray:
-    """Draw the layers of the frames of a job, (n_frames, n_layers, height, width, 4)."""
+def draw_on_gpu(job: Job, layers: Layers) -> Any:
+    """Draw the layers of the frames of a job, (n_frames, n_layers, height, width, 4), there."""
     xp, shared = array_module(Device.CUDA), share(job)
     shape, n_layers = (len(job.grid.pixel_y), len(job.grid.pixel_x), 4), len(layers.kinds)
-    images = np.empty((len(job.x), n_layers, *shape), job.x.dtype)
+    images = xp.empty((len(job.x), n_layers, *shape), job.x.dtype)
     for frame, x in enumerate(job.x):
         place = on_device(x)
         faces, _, fragments = gather_frame(xp, job, shared, place)

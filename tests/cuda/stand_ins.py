@@ -64,6 +64,9 @@ class CupyArray(OnDevice, np.lib.mixins.NDArrayOperatorsMixin):
     def __int__(self):
         return int(self.data)
 
+    def __float__(self):
+        return float(self.data)
+
     def __index__(self):
         return self.data.__index__()
 
@@ -89,8 +92,26 @@ class CupyArray(OnDevice, np.lib.mixins.NDArrayOperatorsMixin):
     def reshape(self, *shape):
         return CupyArray(self.data.reshape(*shape))
 
+    def swapaxes(self, first, second):
+        return CupyArray(self.data.swapaxes(first, second))
+
+    def clip(self, low, high, out=None):
+        found = CupyArray(self.data.clip(low, high))
+        if out is None:
+            return found
+        out[...] = found
+        return out
+
     def sum(self, axis=None):
         return CupyArray(np.asarray(self.data.sum(axis=axis)))
+
+    def mean(self, axis=None):
+        return CupyArray(np.asarray(self.data.mean(axis=axis)))
+
+    def all(self):
+        return CupyArray(np.asarray(self.data.all()))
+
+    __cuda_array_interface__ = property(lambda self: {"shape": self.shape})  # it is one of a GPU
 
 
 def plain(value):
@@ -137,7 +158,13 @@ def make_cupy():
     for name in ("searchsorted", "sort", "argsort", "cumsum", "isfinite", "ascontiguousarray"):
         setattr(module, name, of_cupy(getattr(np, name)))
     module.empty, module.array = left_over, copied
-    module.concatenate = lambda arrays: CupyArray(np.concatenate([*map(plain, arrays)]))
+    for name in ("concatenate", "stack"):
+        join = getattr(np, name)
+        setattr(
+            module,
+            name,
+            lambda arrays, axis=0, join=join: CupyArray(join([*map(plain, arrays)], axis)),
+        )
     module.asarray = lambda value: value if isinstance(value, CupyArray) else copied(value)
     module.empty_like = lambda like: left_over(like.shape, like.dtype)
     module.zeros_like = lambda like: CupyArray(np.zeros_like(plain(like)))

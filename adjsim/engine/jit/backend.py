@@ -13,7 +13,7 @@ import hashlib
 import os
 import types
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from functools import cache, partial
@@ -282,6 +282,28 @@ def array_module(device: Device) -> Any:
     return np
 
 
+def module_of(array: Any) -> Any:
+    """Return the module whose array this is: NumPy or CuPy."""
+    if isinstance(array, np.ndarray) or not hasattr(array, "__cuda_array_interface__"):
+        return np
+    return array_module(Device.CUDA)
+
+
+def beside(array: np.ndarray, other: Any) -> Any:
+    """Return an array that nobody ever writes to where another is; it is copied there once."""
+    return array if module_of(other) is np else bare(kept_on_device(array))
+
+
+def joined(parts: Sequence[Any]) -> Any:
+    """Return arrays one after the other, on the device if all of them are there."""
+    if len(parts) == 1:
+        return parts[0]
+    modules = [module_of(part) for part in parts]
+    if np in modules:
+        return np.concatenate(to_host(tuple(parts)))
+    return modules[0].concatenate(parts)
+
+
 def fourier_transforms(device: Device, threads: int) -> tuple[Callable, Callable]:
     """Return `rfft2` and `irfft2` of arrays on the device: SciPy's or CuPy's."""
     if device is Device.CUDA and not in_cuda_simulator():
@@ -320,8 +342,10 @@ def _in_one_go(copy: Callable[[list], list], arrays: list) -> list:
 
 def _downloaded(arrays: list[Any]) -> list[np.ndarray]:
     """Return copies on the host of CuPy's arrays, which travel as one."""
-    if len(arrays) < 2:
-        return [array.get() for array in arrays]
+    if sum(array.size > 0 for array in arrays) < 2:
+        return [
+            array.get() if array.size else np.empty(array.shape, array.dtype) for array in arrays
+        ]
     xp = array_module(Device.CUDA)
     numbers = xp.concatenate([array.ravel().view(np.uint8) for array in arrays]).get()
     ends = np.cumsum([array.nbytes for array in arrays])
@@ -339,7 +363,10 @@ def _uploaded(arrays: list[np.ndarray]) -> list[DeviceArray]:
     here = np.empty(sum(sizes), np.uint8)
     for array, place in zip(arrays, places, strict=True):
         here[place].view(array.dtype).reshape(array.shape)[...] = array
-    there = array_module(Device.CUDA).asarray(here)
+    xp = array_module(Device.CUDA)
+    there = (
+        xp.asarray(here) if any(array.size for array in arrays) else xp.empty(here.size, here.dtype)
+    )
     return [
         DeviceArray(there[place].view(array.dtype).reshape(array.shape))
         for array, place in zip(arrays, places, strict=True)

@@ -126,7 +126,7 @@ def use_stand_in() -> None:
 
     kind.__init__, kind.__setitem__, kind.__array_ufunc__ = begin, write, compute
     kind.__cuda_array_interface__ = property(interface)
-    for name in ("__int__", "__bool__", "__index__", "get"):
+    for name in ("__int__", "__float__", "__bool__", "__index__", "get"):
         counted("downloads" if name == "get" else "host reads", name)
     stand_ins.left_over = empty
     stand_ins.copied = counted_upload(stand_ins.copied)
