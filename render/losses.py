@@ -14,7 +14,7 @@ A loss uses the channels the target has: targets in RGB are compared with the RG
 images, so a video without alpha needs no care.
 
 Images may be CuPy's. They are compared where they are, all frames at once; targets of NumPy are
-copied there, once. Residuals of CuPy are not searched for what is not finite: the device would wait.
+copied there, once. Residuals of CuPy may be not finite: to look for that, the host would wait.
 
 Adjoint: `adjoint/render/losses.py`. Tests: `tests/render/test_losses.py`.
 Sources: Huber, Ann. Math. Stat. 35 (1964), sec. 2; Burt & Adelson, IEEE Trans. Commun. 31

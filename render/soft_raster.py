@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.jit.backend import Device, check_device, module_of, to_host
+from adjsim.engine.jit.backend import Device, check_device
 from render.blending import DIBR, Blend, Over
 from render.camera import AnyCamera
 from render.raster.cuda_raster import draw_on_gpu
@@ -177,9 +177,7 @@ def draw_frames(
     Returns the images, (n_views, n_frames, n_layers, height, width, 4); colours come first.
     """
     if device is Device.CUDA:
-        x, views = jobs[0].x, zip(jobs, layers, strict=True)
-        drawn = [average(draw_on_gpu(*view), jobs[0].samples) for view in views]
-        return np.stack(to_host(tuple(drawn))) if module_of(x) is np else module_of(x).stack(drawn)
+        return average(draw_on_gpu(jobs, layers)[0], jobs[0].samples)
     images = empty_images(jobs, layers)
 
     def draw(view: int, frame: int, pool: Pool) -> None:

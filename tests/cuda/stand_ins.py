@@ -92,6 +92,9 @@ class CupyArray(OnDevice, np.lib.mixins.NDArrayOperatorsMixin):
     def reshape(self, *shape):
         return CupyArray(self.data.reshape(*shape))
 
+    def repeat(self, n, axis):
+        return CupyArray(self.data.repeat(n, axis))
+
     def swapaxes(self, first, second):
         return CupyArray(self.data.swapaxes(first, second))
 
