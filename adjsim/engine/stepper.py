@@ -12,9 +12,9 @@ from adjsim.engine.jit.backend import (
     Device,
     array_module,
     check_device,
+    constants,
     module_of,
     thread_count,
-    to_device,
     to_host,
     using_threads,
 )
@@ -77,7 +77,7 @@ class ModelStepper(Stepper[Any, Any]):
 
     def load(self, state: Any, fields: Fields, row: int) -> None:
         """Write positions and velocities to a row, those of body points from their bodies."""
-        initial = to_device(self.initial(state), self.device)
+        initial = constants(self.initial(state), self.device)
         for field, part in zip(fields, initial, strict=True):
             field[row] = part
 

@@ -28,8 +28,8 @@ from adjsim.engine.jit.backend import (
     Device,
     array_module,
     check_device,
+    constants,
     thread_count,
-    to_device,
     to_host,
 )
 from adjsim.reduced.advection import Grid
@@ -185,7 +185,7 @@ class SmokeStepper(Stepper[SmokeState, SmokeTrajectory]):
 
     def load(self, state: SmokeState, fields: Fields, row: int) -> None:
         """Write velocity and density to a row."""
-        initial = to_device((state.velocity, state.density), self.device)
+        initial = constants((state.velocity, state.density), self.device)
         for field, part in zip(fields, initial, strict=True):
             field[row] = part
 

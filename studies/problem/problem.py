@@ -33,6 +33,7 @@ from studies.scene.motion import AtRest, Motion, pull_frames
 
 EVIDENCE = 1000.0
 SAME_TIME = 1e-6  # [s]: instants that are nearer are one
+MOST_ON_DEVICE = 1 << 30  # bytes of predictions that stay on a device beside what it works with
 Judge = Callable[[np.ndarray], tuple[float, np.ndarray]]
 # values by scene path, the motion, and where the instants of each observation lie
 Moment = tuple[dict[str, np.ndarray], Motion, list[Sampling]]
@@ -233,8 +234,14 @@ class SceneProblem:
     def _rows(self, theta: np.ndarray) -> Any:
         """Return all predictions at theta, on the device if all of them are made there."""
         values, motion, samplings = self._moment(theta)
-        moved = self._moved(motion, motion.run(on_device=True))
+        moved = self._moved(motion, motion.run(on_device=self._stays))
         return joined(self._predicted(moved, samplings, values))
+
+    @property
+    def _stays(self) -> bool:
+        """Whether predictions may stay on a device: the bound is the same for all devices."""
+        rows = sum(one.rows_per_frame() * len(one.times) for one in self.observers)
+        return 4 * rows * np.dtype(self.dtype).itemsize <= MOST_ON_DEVICE
 
     def _predicted(
         self, moved: Moved, samplings: Sequence[Sampling], values: Mapping[str, np.ndarray]
@@ -255,7 +262,7 @@ class SceneProblem:
         """
         moment = self._moment(theta)
         values, motion, _ = moment
-        records = self._recorded(moment, motion.run(on_device=True))
+        records = self._recorded(moment, motion.run(on_device=self._stays))
 
         def push(tan_theta: np.ndarray) -> np.ndarray:
             tangents = self.parameters.scene_tangents(theta, tan_theta)
@@ -278,7 +285,7 @@ class SceneProblem:
         `on_device` shows the judge rows that are on the device, if all of them are made there.
         """
         moment = self._moment(theta)
-        recorded = moment[1].record(on_device=on_device)
+        recorded = moment[1].record(on_device=on_device and self._stays)
         records = self._recorded(moment, recorded.trajectory)
         value, adj_rows = judge(joined([record.rows for record in records]))
         back = self._pulled(moment[1], recorded.trajectory, records, adj_rows)

@@ -291,7 +291,7 @@ def module_of(array: Any) -> Any:
 
 def beside(array: np.ndarray, other: Any) -> Any:
     """Return an array that nobody ever writes to where another is; it is copied there once."""
-    return array if module_of(other) is np else bare(kept_on_device(array))
+    return array if module_of(other) is np else constants(array, Device.CUDA)
 
 
 def joined(parts: Sequence[Any]) -> Any:
@@ -461,6 +461,11 @@ def kept_on_device(arrays: Any) -> Any:
             finalize(array, _kept.pop, key, None)
         found = {k: _kept[key] for k, key in keys.items()}
     return on_device(_map_arrays(lambda leaf: found.get(id(leaf), leaf), arrays))
+
+
+def constants(arrays: Any, device: Device) -> Any:
+    """Return the arrays of nested tuples, never written to, as `to_device` does; copied once."""
+    return arrays if device is Device.CPU else _map_arrays(bare, kept_on_device(arrays))
 
 
 def _key_of(array: np.ndarray) -> Any:
