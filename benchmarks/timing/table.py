@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from scipy.optimize import nnls
 
-from benchmarks.timing.laps import FORWARD
+from benchmarks.timing.laps import FORWARD, GPU
 
 
 UNITS = {
@@ -22,21 +22,36 @@ Row = dict[str, Any]
 
 
 def show(rows: Sequence[Row], console: Console) -> None:
-    """Print a table for each part: minimum (median) over the rounds by number of threads."""
+    """Print a table for each part: minimum (median) over the rounds by number of threads.
+
+    "CPU/GPU" is the time on the best number of threads over that on the GPU.
+    """
     for part in dict.fromkeys(row["part"] for row in rows):
         mine = [row for row in rows if row["part"] == part]
         scale, unit = UNITS.get(part, MILLISECONDS)
         threads = list(dict.fromkeys(row["threads"] for row in mine))
+        gain = ["CPU/GPU"] if GPU in threads and len(threads) > 1 else []
         table = Table(title=f"{part}: {unit}, minimum (median)", title_justify="left")
-        for name in ("what", "pass", *(f"{n} thr" if n else "GPU" for n in threads), "ratio"):
+        for name in (
+            "what",
+            "pass",
+            *(f"{n} thr" if n else "GPU" for n in threads),
+            "ratio",
+            *gain,
+        ):
             table.add_column(name, justify="left" if name in ("what", "pass") else "right")
         for case, kind in dict.fromkeys((row["case"], row["kind"]) for row in mine):
             here = {r["threads"]: r for r in mine if (r["case"], r["kind"]) == (case, kind)}
             times = [_time(here.get(n), scale) for n in threads]
             ratios = [row["ratio"] for row in here.values() if row["ratio"]]
             both = " / ".join(f"{each['min']:.2f} ({each['median']:.2f})" for each in ratios)
-            table.add_row(case, kind, *times, both)
+            table.add_row(case, kind, *times, both, *([_gain(here)] if gain else []))
         console.print(table)
+
+
+def _gain(rows: dict[int, Row]) -> str:
+    cpu = [row["min"] for threads, row in rows.items() if threads != GPU]
+    return f"{min(cpu) / rows[GPU]['min']:.2g}" if cpu and GPU in rows else ""
 
 
 def _time(row: Row | None, scale: float) -> str:

@@ -94,11 +94,18 @@ class Launcher:
         """Return how many blocks of a cooperative kernel the device can hold."""
         return self.compiled(args, None)[0].max_cooperative_grid_blocks(threads)
 
-    def run(self, blocks: int, threads: int, args: tuple, n: int | None = None) -> None:
-        """Launch the kernel, of (n, args) or of (args,), in the stream in which CuPy works."""
+    def run(
+        self, blocks: int, threads: int, args: tuple, n: int | None = None, shared: int = 0
+    ) -> None:
+        """Launch the kernel, of (n, args) or of (args,), in the stream in which CuPy works.
+
+        `shared` is the dynamic shared memory of a block [bytes].
+        """
         found, handle, words = self.compiled(args, n)
         core, stream = cuda_core()
-        how = core.LaunchConfig(grid=blocks, block=threads, is_cooperative=found.cooperative)
+        how = core.LaunchConfig(
+            grid=blocks, block=threads, shmem_size=shared, is_cooperative=found.cooperative
+        )
         core.launch(stream, how, handle, *words)
 
 

@@ -2,7 +2,8 @@
 
 Threads run in order, reversed and shuffled. What differs from the CPU or between the orders, races,
 reads and writes of what is not theirs, and what was counted are printed; the exit status is 1 if
-anything is wrong. Names of scenes choose some; `--json` is for tests.
+anything is wrong. Names of scenes choose some; `--json` is for tests. `count` prints instead what
+makes a GPU fast or slow (`count.py`).
 """
 
 import os
@@ -22,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.cuda import reduced_scenes, render_scenes, scenes, study_scenes
-from tests.cuda.emulate import install  # noqa: F401
+from tests.cuda.emulate import count, install  # noqa: F401
 from tests.cuda.emulate.driver import DEVICE, ORDERS
 from tests.cuda.rounding import tolerances
 
@@ -35,7 +36,8 @@ RUNS = {
     "study": study_scenes.problem,
 }
 OF_STUDY = 1e-10  # of the largest number: residuals are 1e-5 of the pixels that they come from
-COLUMNS = ("launches", "threads", "barriers", "read", "written", "sectors_read", "sectors_written")
+COLUMNS = ("launches", "threads", "barriers", "block_barriers", "read", "written")
+COLUMNS += ("sectors_read", "sectors_written", "shared")
 
 
 def report_of(name: str) -> dict:
@@ -94,6 +96,8 @@ def show(name: str, report: dict) -> bool:
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["count"]:
+        return count.main(sys.argv[2:])
     names = [name for name in sys.argv[1:] if name != "--json"]
     if unknown := sorted(set(names) - set(RUNS)):
         print(f"No such scenes: {', '.join(unknown)}. There are {', '.join(RUNS)}.")
