@@ -284,9 +284,8 @@ def array_module(device: Device) -> Any:
 
 def module_of(array: Any) -> Any:
     """Return the module whose array this is: NumPy or CuPy."""
-    if isinstance(array, np.ndarray) or not hasattr(array, "__cuda_array_interface__"):
-        return np
-    return array_module(Device.CUDA)
+    is_of_cupy = type(array).__module__.partition(".")[0] == "cupy"
+    return array_module(Device.CUDA) if is_of_cupy else np
 
 
 def beside(array: np.ndarray, other: Any) -> Any:
