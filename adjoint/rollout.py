@@ -199,6 +199,8 @@ def record(
         As `adjsim.rollout`, or if `checkpoint` cannot be met.
     RolloutError
         If a node leaves the finite numbers, unless that is to be marked.
+    MemoryError
+        If a GPU has no room, before anything runs; it names how many bytes are needed.
     """
     dt = step_size(model, dt)
     n_steps = check_rollout(model, state, dt, n_steps)
@@ -207,6 +209,12 @@ def record(
     warn_of_long_steps(model, dt, n_steps)
     schedule = as_schedule(checkpoint)
     cost = schedule.cost(n_steps, stepper.bytes_per_state())
+    kept = cost.buffered_states + cost.stored_states
+    stepper.require_room(
+        2 * len(steps) + 2 + kept,
+        'Keep fewer with `checkpoint`, as in checkpoint="500MB" or `--checkpoint 500MB`, pass '
+        "fewer `frames`, or fewer worlds at once.",
+    )
     states = states_of(stepper, steps, cost)
     states.run_forward(schedule, state, n_steps)
     trajectory = stepper.trajectory(steps, states.frames, on_device=on_device)

@@ -183,6 +183,8 @@ def rollout(
         If an argument is out of range, or the state does not fit the model.
     RolloutError
         If a node leaves the finite numbers, unless that is marked; it names step and node.
+    MemoryError
+        If a GPU has no room, before anything runs; it names how many bytes are needed.
 
     Notes
     -----
@@ -193,6 +195,7 @@ def rollout(
     steps = check_frames(frames, n_steps)
     stepper = ready_stepper(model, dt, n_steps, dtype, threads, device, on_divergence)
     warn_of_long_steps(model, dt, n_steps)
+    stepper.require_room(2 * len(steps) + 2, "Pass fewer `frames`, or fewer worlds at once.")
     fields = stepper.allocate(len(steps) + 2)
     stepper.load(state, fields, int(frame_rows(steps, 0)[0]))
     for start, stop in chunks(stepper, 0, n_steps):

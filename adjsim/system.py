@@ -126,6 +126,10 @@ class Stepper(ABC, Generic[S, T]):
         `on_device` as in `adjsim.rollout`.
         """
 
+    def require_room(self, n_states: int, remedy: str) -> None:
+        """Raise a MemoryError if a GPU has no room for so many states and what sweeps work with."""
+        del n_states, remedy
+
     def allocate_kept(self, n_rows: int) -> Fields:
         """Return fields with so many rows for what is kept of a state."""
         return self.allocate(n_rows)

@@ -13,7 +13,9 @@ from adjsim.engine.jit.backend import (
     array_module,
     check_device,
     constants,
+    leaves,
     module_of,
+    require_room,
     thread_count,
     to_host,
     using_threads,
@@ -273,6 +275,13 @@ class CudaStepper(ModelStepper):
         step = STEP_SECONDS + SLOT_SECONDS * packed.n_slots
         self.most_steps = max(1, int(LAUNCH_SECONDS / step))
 
+    def require_room(self, n_states: int, remedy: str) -> None:
+        """Raise a MemoryError unless there is room for states, slots and a gradient."""
+        p = self.packed
+        work = 3 * self.slots.nbytes + sum(part.nbytes for part in (p.consts, p.params, p.series))
+        n_bytes = n_states * self.bytes_per_state() + work
+        require_room(n_bytes, f"{n_states} states of the rollout", remedy)
+
     def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
         """Run the loop in one launch."""
         return advance_on_gpu(self.packed, self.dt, self.slots, k0, rows, fields)
@@ -306,7 +315,10 @@ def _(
     """Pack the models and lay out their work arrays."""
     models = worlds_of(system)
     if check_device(device) is Device.CUDA:
-        return CudaStepper(system, pack(models, n_steps, dtype, n_parts=0), dtype, dt, n_steps)
+        packed = pack(models, n_steps, dtype, n_parts=0)
+        n_bytes = sum(part.nbytes for part in leaves(packed.arrays))
+        require_room(n_bytes, "The model", "Take a coarser mesh, or fewer worlds at once.")
+        return CudaStepper(system, packed, dtype, dt, n_steps)
     n_elements = [count_elements(model) for model in models]
     n_tiles = sum(-(-n // TILE) for n in n_elements)
     least = PARALLEL_TILES_OF_WORLDS if len(models) > 1 else PARALLEL_TILES

@@ -155,10 +155,16 @@ def kernels(real):
     from numba import types
 
     from adjsim.engine.jit.backend import index_kernel
+    from adjsim.engine.loop_arrays import named_type
+    from adjsim.engine.sparse import Entries, product_thread
     from tests.cuda.reduced_scenes import launches
 
     for name, kernel, argument in physics_kernels():
         yield name, kernel, (argument(getattr(types, real)),)
+    reals = [array(getattr(types, real), ndim) for ndim in (1, 3)]
+    entries = named_type(Entries, [reals[0], *[array(types.int32, 1)] * 2])
+    arguments = types.Tuple((entries, reals[1], reals[1]))
+    yield "product_thread", index_kernel(product_thread), (types.int64, arguments)
     dtype = np.dtype(real)
     for name, (body, args) in (launches(dtype) | render_launches(dtype)).items():
         yield name, index_kernel(body), (types.int64, typeof(args))

@@ -12,7 +12,7 @@ A stand-in has what our code uses and no more; what each does or refuses is in C
 
 import sys
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 from scipy import fft
@@ -156,6 +156,11 @@ def of_cupy(function):
     return call
 
 
+def memory_info():
+    """Return how many bytes a device has free, and in all."""
+    return 1 << 40, 1 << 40
+
+
 def make_cupy():
     """Return the module, with the functions that our code calls."""
     module = ModuleType("cupy")
@@ -173,6 +178,8 @@ def make_cupy():
     module.asarray = lambda value: value if isinstance(value, CupyArray) else copied(value)
     module.empty_like = lambda like: left_over(like.shape, like.dtype)
     module.zeros_like = lambda like: CupyArray(np.zeros_like(plain(like)))
+    module.get_default_memory_pool = lambda: SimpleNamespace(free_bytes=lambda: 0)
+    module.cuda = SimpleNamespace(runtime=SimpleNamespace(memGetInfo=memory_info))
     for name in ("zeros", "ones", "full", "arange"):
         make = getattr(np, name)
         setattr(module, name, lambda *args, make=make: CupyArray(make(*args)))

@@ -49,6 +49,7 @@ LEAST_CUDA, LEAST_DRIVER = 13000, 580  # what code of the extra's compiler needs
 BLOCK, SIMULATED = 128, 8  # threads of a block, on a GPU and in the simulator
 ALIGNED = 256  # bytes: where arrays that share a buffer of a device begin
 LARGE = 1 << 20  # bytes: such an array travels alone, since putting arrays together takes memory
+MUCH = 1 << 26  # bytes: to ask a GPU whether it has fewer takes longer than it is worth
 # Arrays up to this size are found again on a device by their numbers, which takes as long as to
 # copy them where they are more [bytes]; how many are kept there.
 SMALL, MOST_KEPT = 1 << 14, 1024
@@ -273,6 +274,12 @@ def check_device(device: Device | str) -> Device:
     return Device(device)
 
 
+def is_of_gpu(error: BaseException) -> bool:
+    """Whether an error is of the GPU or its driver, and not that its memory is full."""
+    owner = type(error).__module__.partition(".")[0]
+    return owner in ("cuda", "cupy", "cupy_backends") and not isinstance(error, MemoryError)
+
+
 def array_module(device: Device) -> Any:
     """Return the module whose arrays live on the device: NumPy or CuPy."""
     if device is Device.CUDA and not in_cuda_simulator():
@@ -280,6 +287,22 @@ def array_module(device: Device) -> Any:
 
         return cupy
     return np
+
+
+def require_room(n_bytes: int, what: str, remedy: str) -> None:
+    """Raise a MemoryError if the GPU has no room for so many bytes; it is asked if they are many.
+
+    The free part of what CuPy keeps is room too.
+    """
+    if n_bytes < MUCH or in_cuda_simulator():
+        return
+    xp = array_module(Device.CUDA)
+    free = xp.cuda.runtime.memGetInfo()[0] + xp.get_default_memory_pool().free_bytes()
+    if n_bytes > free:
+        raise MemoryError(
+            f"{what} must have room on the GPU: needed are {n_bytes:,} bytes, and {free:,} are "
+            f"free. {remedy}"
+        )
 
 
 def module_of(array: Any) -> Any:
@@ -321,7 +344,7 @@ def fourier_transforms(device: Device, threads: int) -> tuple[Callable, Callable
 
 def to_host(arrays: Any) -> Any:
     """Return the arrays of nested tuples, or one array, as NumPy's, those of the device copied."""
-    there = {id(leaf): bare(leaf) for leaf in _leaves(arrays) if not isinstance(leaf, np.ndarray)}
+    there = {id(leaf): bare(leaf) for leaf in leaves(arrays) if not isinstance(leaf, np.ndarray)}
     copies = dict(zip(there, _in_one_go(_downloaded, list(there.values())), strict=True))
     return _map_arrays(lambda leaf: copies.get(id(leaf), leaf), arrays)
 
@@ -422,7 +445,7 @@ def on_device(arrays: Any) -> Any:
     """
     if in_cuda_simulator():
         return arrays
-    here = {id(leaf): leaf for leaf in _leaves(arrays) if isinstance(leaf, np.ndarray)}
+    here = {id(leaf): leaf for leaf in leaves(arrays) if isinstance(leaf, np.ndarray)}
     copies = dict(zip(here, _in_one_go(_uploaded, list(here.values())), strict=True))
 
     def wrapped(array: Any) -> DeviceArray:
@@ -446,7 +469,7 @@ def kept_on_device(arrays: Any) -> Any:
     """Return what `on_device` does, of arrays that nobody ever writes to: they are copied once."""
     if in_cuda_simulator():
         return arrays
-    here = {id(leaf): leaf for leaf in _leaves(arrays) if isinstance(leaf, np.ndarray)}
+    here = {id(leaf): leaf for leaf in leaves(arrays) if isinstance(leaf, np.ndarray)}
     keys = {k: _key_of(array) for k, array in here.items()}
     with _kept_lock:
         if len(_kept) > MOST_KEPT:
@@ -490,11 +513,11 @@ def launch(body: Callable, n: int, args: tuple, *, cached: bool = True) -> None:
         kernel.run(-(-n // BLOCK), BLOCK, args, n)
 
 
-def _leaves(tree: Any) -> Iterator[Any]:
+def leaves(tree: Any) -> Iterator[Any]:
     """Yield the leaves of nested tuples."""
     if isinstance(tree, tuple):
         for branch in tree:
-            yield from _leaves(branch)
+            yield from leaves(branch)
     else:
         yield tree
 

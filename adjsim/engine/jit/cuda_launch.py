@@ -27,6 +27,7 @@ class DeviceArray:
     shape = property(lambda self: self.array.shape)
     dtype = property(lambda self: self.array.dtype)
     size = property(lambda self: self.array.size)
+    nbytes = property(lambda self: self.array.nbytes)
 
     def description(self) -> tuple[Any, tuple[int, ...]]:
         """Return the array's type, and the numbers that a kernel is given for it."""

@@ -121,6 +121,7 @@ def use_stand_in() -> None:
     for name in ("__int__", "__float__", "__bool__", "__index__", "get"):
         counted("downloads" if name == "get" else "host reads", name)
     stand_ins.left_over = empty
+    stand_ins.memory_info = driver.memory_info
     stand_ins.copied = counted_upload(stand_ins.copied)
     backend._uploaded = with_gaps(backend._uploaded)
     stand_ins.add_modules()
