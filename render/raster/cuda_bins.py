@@ -2,13 +2,18 @@ r"""From faces to the fragments of bins of pixels on a GPU, for many images at o
 
     vertices -> faces -> pairs (bin, face), sorted -> what they cover -> fragments, batch by batch
 
-All frames of all views are one row of images, cut into groups of a bounded size. A bin is a square
-of 16 x 16 pixels of an image. A pair is a face and a bin that its box reaches; one sort puts the
-pairs of a group in order, bin by bin and in a bin about from near to far. Each pair finds which
-pixels it covers and keeps a bit for each, so the fragments of a pair lie side by side, row by row,
-at a place that sums of counts give: no two threads write to one place, and no fragment is sorted.
-Bins go in batches of a bounded number of fragments. The bounds are fixed: no number depends on the
-device.
+All frames of all views are one row of images, which is cut into groups of a bounded size. A bin is
+a square of 16 x 16 pixels of an image; a pair is a face and a bin that its box reaches.
+
+- One sort puts the pairs of a group in order: by bin, and in a bin about from near to far.
+- A pair finds which pixels it covers, and keeps a bit for each and the count.
+- Sums of the counts say where the fragments of each pair lie, row by row: no two threads write to
+  one place, and every run gives the same bits.
+- A pixel goes through the pairs of its bin and lists its fragments; for Over it sorts the list by
+  depth.
+
+The last two are done for batches of bins with a bounded number of fragments. All bounds are fixed,
+so no result depends on the memory of the device.
 
 Tests: `tests/cuda`.
 """
@@ -29,8 +34,10 @@ from adjsim.engine.jit.backend import (
     on_device,
     to_host,
 )
+from render.blending import OVER
 from render.projection import project_body, towards_body, unpack_view
 from render.raster.face_setup import Faces, PackedScene, Settings, face_body, load_corners
+from render.raster.fragment_lists import sort_body
 from render.raster.fragments import Fragments, fragment_logit, misses, write_fragment
 from render.raster.layers import Layers
 from render.raster.packing import Job
@@ -40,7 +47,6 @@ from render.shaders.normals import VertexCorners, normal_body
 
 BIN = 16  # pixels of a bin in each direction
 PIXELS = BIN * BIN
-COVERED = (1 << BIN) - 1  # bits of the pixels of a row of a bin
 DEPTHS = 1 << 18  # of the faces of a bin, told apart where these are sorted
 MOST_FACES, MOST_PIXELS = 1 << 17, 1 << 22  # of a group of more than one image
 MOST_FRAGMENTS = 1 << 21  # of a batch of more than one bin
@@ -271,39 +277,6 @@ def cover_thread(k, args):
 
 
 @device_fn
-def fragments_thread(m, args):
-    """Write the fragments of row m: of a pair, one of the 16 rows of its bin."""
-    shared, numbers, faces, pairs, fragments = args
-    scene, pixels, flags = shared
-    k, row = m // BIN, m % BIN
-    covered = pairs.rows[k, row] & COVERED
-    if covered != 0:
-        q, f = fragments.pair[k] + (pairs.rows[k, row] >> BIN), pairs.face[k]
-        n, i, j = locate(pairs.bin[k], pixels)
-        own, sigma = faces_of(n, faces), numbers[n, 0]
-        corners = load_corners(f, own.corners)
-        for column in range(BIN):
-            if covered >> column & 1:
-                y, x = i * BIN + row, j * BIN + column
-                logit = pixel_logit((pixels.pixel_x[x], pixels.pixel_y[y]), f, own, sigma)
-                write_fragment(
-                    q, logit, f, y, x, corners, pixels, scene, own, flags[0], fragments
-                )  # fmt: skip
-                q += 1
-
-
-@device_fn
-def lengths_thread(m, args):
-    """Count the fragments of pixel m of a batch."""
-    start, rows, lengths = args
-    b, row, column = m // PIXELS, m % PIXELS // BIN, m % BIN
-    n = 0
-    for k in range(start[b], start[b + 1]):
-        n += rows[k, row] >> column & 1
-    lengths[m] = n
-
-
-@device_fn
 def bits(mask):
     """How many of 16 bits are 1."""
     mask -= mask >> 1 & 0x5555
@@ -313,17 +286,59 @@ def bits(mask):
 
 
 @device_fn
-def lists_thread(m, args):
-    """List the fragments of pixel m of a batch, in the order of the pairs of its bin."""
-    start, rows, fragments = args
-    b, row, column = m // PIXELS, m % PIXELS // BIN, m % BIN
-    at = fragments.start[m]
+def place_in_bin(m):
+    """Row and column in its bin of pixel m, where bins lie one after the other."""
+    return m % PIXELS // BIN, m % BIN
+
+
+@device_fn
+def fragment_at(k, row, column, rows, pair):
+    """The fragment of pair k at a pixel of its bin, or -1 if the pair does not cover that."""
+    word = rows[k, row]
+    if word >> column & 1:
+        return pair[k] + (word >> BIN) + bits(word & ((1 << column) - 1))
+    return -1
+
+
+@device_fn
+def fragments_thread(m, args):
+    """Write the fragment of a pair at pixel m, if it covers that; all pairs have all of a bin."""
+    shared, numbers, faces, pairs, fragments = args
+    scene, pixels, flags = shared
+    k, (row, column) = m // PIXELS, place_in_bin(m)
+    q = fragment_at(k, row, column, pairs.rows, fragments.pair)
+    if q >= 0:
+        f, (n, i, j) = pairs.face[k], locate(pairs.bin[k], pixels)
+        own, y, x = faces_of(n, faces), i * BIN + row, j * BIN + column
+        logit = pixel_logit((pixels.pixel_x[x], pixels.pixel_y[y]), f, own, numbers[n, 0])
+        corners = load_corners(f, own.corners)
+        write_fragment(q, logit, f, y, x, corners, pixels, scene, own, flags[0], fragments)
+
+
+@device_fn
+def lengths_thread(m, args):
+    """Count the fragments of pixel m of a batch."""
+    start, rows, lengths = args
+    b, (row, column), n = m // PIXELS, place_in_bin(m), 0
     for k in range(start[b], start[b + 1]):
-        word = rows[k, row]
-        if word >> column & 1:
-            before = bits(word & ((1 << column) - 1))
-            fragments.order[at] = fragments.pair[k] + (word >> BIN) + before
+        n += rows[k, row] >> column & 1
+    lengths[m] = n
+
+
+@device_fn
+def lists_thread(m, args):
+    """List the fragments of pixel m of a batch, as the pairs of its bin are; for Over by depth."""
+    start, rows, flags, fragments = args
+    b, (row, column) = m // PIXELS, place_in_bin(m)
+    begin, end = fragments.start[m], fragments.start[m + 1]
+    at = begin
+    for k in range(start[b], start[b + 1]):
+        q = fragment_at(k, row, column, rows, fragments.pair)
+        if q >= 0:
+            fragments.order[at] = q
             at += 1
+    if flags[0] == OVER:
+        sort_body(begin, end, fragments.z, fragments.face, fragments.order, fragments.spare)
 
 
 def offsets(xp: Any, counts: Any) -> Any:
@@ -455,7 +470,7 @@ def empty_fragments_on_gpu(xp: Any, n: int, dtype: np.dtype, start: Any, pair: A
 
 
 def find_fragments(dtype: np.dtype, group: Group, batch: Batch) -> Found:
-    """Find the fragments of a batch, and list them by pixel."""
+    """Find the fragments of a batch, and list them by pixel; for Over from near to far."""
     xp, shared = array_module(Device.CUDA), group.shared
     bins = Bins(
         xp.arange(batch.bins.start, batch.bins.stop),
@@ -470,6 +485,6 @@ def find_fragments(dtype: np.dtype, group: Group, batch: Batch) -> Found:
     n = batch.fragments.stop - batch.fragments.start
     fragments = on_device(empty_fragments_on_gpu(xp, n, dtype, offsets(xp, lengths), pair))
     args = (shared.scene, shared.pixels, shared.flags), group.images.numbers, group.faces
-    launch(fragments_thread, BIN * n_pairs, (*args, pairs, fragments))
-    launch(lists_thread, n_pixels, (bins.start, pairs.rows, fragments))
+    launch(fragments_thread, PIXELS * n_pairs, (*args, pairs, fragments))
+    launch(lists_thread, n_pixels, (bins.start, pairs.rows, shared.flags, fragments))
     return Found(bins, pairs, fragments)

@@ -2,10 +2,10 @@ r"""The soft rasterizer on a GPU: one thread per vertex, face, pair of a bin and
 
     vertices -> faces -> pairs (bin, face) -> fragments -> lists of the pixels -> pixels
 
-`cuda_bins.py` goes as far as the lists of a batch of bins. For Over each is sorted by depth, and
-the pixels are blended; layer by layer the fragments show something else in place of their colours,
-and are blended again. All images of a call are drawn at once, or, where there are many, in groups,
-each of which is copied to the host once. The CPU runs the same bodies.
+`cuda_bins.py` finds the fragments and lists them. Here the pixels are blended: first with the
+colours of the fragments, then, layer by layer, with what else these show. All images of a call are
+drawn at once, or in groups where there are many; each group is copied to the host once. The CPU
+runs the same bodies.
 
 Adjoint: `adjoint/render/raster/cuda_raster.py`. Tests: `tests/cuda`.
 """
@@ -24,7 +24,7 @@ from adjsim.engine.jit.backend import (
     on_device,
     to_host,
 )
-from render.blending import OVER, background_at, blend_body
+from render.blending import background_at, blend_body
 from render.raster.cuda_bins import (
     BIN,
     PIXELS,
@@ -36,10 +36,10 @@ from render.raster.cuda_bins import (
     gather_group,
     image_groups,
     locate,
+    place_in_bin,
     share,
     unpack_settings,
 )
-from render.raster.fragment_lists import sort_body
 from render.raster.fragments import Fragments
 from render.raster.layers import NORMALS, Layers, flat_normal_body, layer_body
 from render.raster.packing import Job
@@ -71,17 +71,10 @@ def layer_thread(k, args):
 
 
 @device_fn
-def sort_thread(m, fragments):
-    """Sort the list of pixel m of a batch by depth."""
-    begin, end = fragments.start[m], fragments.start[m + 1]
-    sort_body(begin, end, fragments.z, fragments.face, fragments.order, fragments.spare)
-
-
-@device_fn
 def pixel_place(m, bins, pixels):
     """Image, row and column of pixel m of a batch; it may lie beyond the image."""
-    n, i, j = locate(bins.number[m // PIXELS], pixels)
-    return n, i * BIN + m % PIXELS // BIN, j * BIN + m % BIN
+    (n, i, j), (row, column) = locate(bins.number[m // PIXELS], pixels), place_in_bin(m)
+    return n, i * BIN + row, j * BIN + column
 
 
 @device_fn
@@ -100,14 +93,6 @@ def pixel_thread(m, args):
         settings = unpack_settings(numbers[n], flags)
         rgba = blend_body(begin, end, fragments, settings, behind_at(n, i, j, behind))
         image[n, i, j, 0], image[n, i, j, 1], image[n, i, j, 2], image[n, i, j, 3] = rgba
-
-
-def list_batch(job: Job, group: Group, batch: Batch) -> Found:
-    """Find the fragments of a batch, list them by pixel and, for Over, sort by depth."""
-    found = find_fragments(job.x.dtype, group, batch)
-    if job.settings.blend == OVER:
-        launch(sort_thread, PIXELS * found.bins.number.shape[0], found.fragments)
-    return found
 
 
 def blend_on_gpu(group: Group, found: Found, fragments: Fragments, behind: Any, image: Any) -> None:
@@ -138,7 +123,7 @@ def show_on_gpu(i: int, group: Group, found: Found, flat: Any) -> Fragments:
 
 def draw_batch(job: Job, group: Group, batch: Batch, flat: Any, images: tuple) -> Found:
     """Draw the layers of the bins of a batch, each into its images."""
-    found, behind = list_batch(job, group, batch), group.images.behind
+    found, behind = find_fragments(job.x.dtype, group, batch), group.images.behind
     blend_on_gpu(group, found, found.fragments, behind[0], images[0])
     for i in range(1, len(images)):
         blend_on_gpu(group, found, show_on_gpu(i, group, found, flat), behind[i], images[i])

@@ -135,13 +135,14 @@ def render_launches(dtype):
     """
     from adjoint.render.raster import cuda_raster as twin, cuda_sums, cuda_tangents
     from adjsim.engine.jit import backend
-    from render.raster import cuda_raster
+    from render.raster import cuda_bins, cuda_raster
     from tests.cuda.render_scenes import all_outputs, everything, toy
 
     launches = {}
-    blank = SimpleNamespace(empty=np.zeros, zeros=np.zeros, cumsum=np.cumsum)
+    blank = SimpleNamespace(**{name: getattr(np, name) for name in ("zeros", "cumsum", "arange")})
+    blank.empty = np.zeros
     backend.cuda_problem = lambda: None
-    for module in (cuda_raster, twin, cuda_tangents, cuda_sums):
+    for module in (cuda_bins, cuda_raster, twin, cuda_tangents, cuda_sums):
         module.array_module = lambda device: blank
         module.on_device = module.kept_on_device = lambda arrays: arrays
         module.launch = lambda body, n, args, **_: launches.setdefault(body.__name__, (body, args))

@@ -56,6 +56,7 @@ from render.raster.cuda_bins import (
     Group,
     bin_box,
     faces_of,
+    find_fragments,
     gather_group,
     image_groups,
     locate,
@@ -65,7 +66,6 @@ from render.raster.cuda_bins import (
 from render.raster.cuda_raster import (
     DrawnGroup,
     behind_at,
-    list_batch,
     normals_on_gpu,
     pixel_place,
     show_on_gpu,
@@ -296,7 +296,7 @@ def pull_group(job: Job, layers: Layers, drawn: DrawnGroup, adj_images: Any) -> 
     of_pixels = xp.empty((*adj_images.shape[1:3], PIXEL_PARTS), dtype)
     of_pairs, flat = empty_pair_parts(gpu), normals_on_gpu(layers, group)
     for batch in group.batches:
-        found = drawn.found or list_batch(job, group, batch)
+        found = drawn.found or find_fragments(job.x.dtype, group, batch)
         undo_batch(gpu, found, flat, of_pixels, of_pairs, by_name["texels"])
         del found  # so that its memory is there for the next
     of_faces = undo_faces(gpu, of_pairs)

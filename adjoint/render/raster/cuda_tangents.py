@@ -31,6 +31,7 @@ from render.raster.cuda_bins import (
     Found,
     Group,
     faces_of,
+    find_fragments,
     gather_group,
     image_groups,
     locate,
@@ -40,7 +41,6 @@ from render.raster.cuda_bins import (
 from render.raster.cuda_raster import (
     DrawnGroup,
     behind_at,
-    list_batch,
     normals_on_gpu,
     pixel_place,
     show_on_gpu,
@@ -226,7 +226,7 @@ def push_group(
     launch(flat_normal_jvp_thread, flat.shape[0] * flat.shape[1], args)
     tangents = GroupTangents(tan_scene, tan, push_faces(job, group, tan, tan_scene), tan_flat)
     for batch in group.batches:
-        found = drawn.found or list_batch(job, group, batch)
+        found = drawn.found or find_fragments(job.x.dtype, group, batch)
         push_batch(group, found, flat, tangents, places)
         del found  # so that its memory is there for the next
     return to_host(tan_images)
@@ -236,7 +236,7 @@ def push_batch(
     group: Group, found: Found, flat: Any, tan: GroupTangents, tan_images: tuple
 ) -> None:
     """Tangents of the layers of the bins of a batch, each into its images."""
-    xp, shared, (fragments, pairs) = array_module(Device.CUDA), group.shared, found[:0:-1]
+    xp, shared, (_, pairs, fragments) = array_module(Device.CUDA), group.shared, found
     n, n_pairs, dtype = fragments.y.shape[0], pairs.face.shape[0], fragments.y.dtype
     arrays = FragmentTangents(xp.empty(n, dtype), xp.empty(n, dtype), xp.empty((n, 3), dtype))
     pushed, scenes = on_device(arrays), (shared.scene, tan.scene)

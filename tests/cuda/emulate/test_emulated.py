@@ -11,8 +11,8 @@ from tests.cuda.render_scenes import ZERO
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="numba-cuda runs on Linux")
 EMULATED = {"LLVMLITE_ENABLE_IR_LAYER_TYPED_POINTERS": "0"}
-# Kernels of each family; outputs and studies use some of the renderer's, and 7 more.
-KERNELS = {"physics": 5, "reduced": 11, "render": 23, "outputs": 30, "study": None}
+# Kernels of each family; outputs use those of the renderer and 7 more, batches and studies some.
+KERNELS = {"physics": 5, "reduced": 11, "render": 24, "outputs": 31, "batches": None, "study": None}
 
 
 @pytest.mark.parametrize("what", KERNELS)
