@@ -13,6 +13,7 @@ from adjsim.engine.assembly import CONSTS, N_TILES, PARAMS, SERIES, TILE
 from adjsim.engine.jit.backend import to_host
 from adjsim.engine.packing import PackedModels, flat_tiles, join_columns
 from adjsim.engine.tiles import from_tiles
+from adjsim.forces.element import ElementKind
 from adjsim.model import Model
 
 
@@ -53,10 +54,6 @@ class PackedVector(NamedTuple):
     bodies: Any
     arms: Any
 
-    def moved(self, move: Any) -> "PackedVector":
-        """Return a copy whose arrays were moved by a function: to the host, say."""
-        return PackedVector(*map(move, self))
-
 
 def join_rows(worlds: Sequence[Rows], packed: PackedModels, dtype: np.dtype) -> PackedVector:
     """Pack the tangents of worlds."""
@@ -84,9 +81,9 @@ def join_rows(worlds: Sequence[Rows], packed: PackedModels, dtype: np.dtype) -> 
 
 def part_rows(vector: PackedVector, packed: PackedModels, models: Sequence[Model]) -> list[Rows]:
     """Return the cotangents of each world."""
-    host = vector.moved(to_host)
+    host, table = to_host((vector, packed.table))
     flat = {PARAMS: host.params, SERIES: host.series, CONSTS: host.consts}
-    lanes = {column: _lanes(part, packed, column) for column, part in flat.items()}
+    lanes = {column: _lanes(part, packed.kinds, table, column) for column, part in flat.items()}
     found, n_columns = [], len(packed.kinds)
     groups = np.repeat(np.arange(packed.n_groups), np.diff(packed.group_ends))
     for world, (model, group) in enumerate(zip(models, groups.tolist(), strict=True)):
@@ -109,11 +106,13 @@ def part_rows(vector: PackedVector, packed: PackedModels, models: Sequence[Model
     return found
 
 
-def _lanes(flat: np.ndarray, packed: PackedModels, column: int) -> list[np.ndarray]:
+def _lanes(
+    flat: np.ndarray, kinds: Sequence[ElementKind], table: np.ndarray, column: int
+) -> list[np.ndarray]:
     """Return the rows of every lane, by row of the table; of a series (n_rows, n_lanes, n)."""
-    table, found = to_host(packed.table), []
+    found = []
     for row, entry in enumerate(table):
-        kind, n_lanes = packed.kinds[row % len(packed.kinds)], int(entry[N_TILES]) * TILE
+        kind, n_lanes = kinds[row % len(kinds)], int(entry[N_TILES]) * TILE
         n = {PARAMS: kind.n_params, SERIES: kind.n_series, CONSTS: kind.n_consts}[column]
         end = table[row + 1, column] if row + 1 < len(table) else flat.size
         part = flat[entry[column] : end]

@@ -39,7 +39,7 @@ from adjoint.rigid.pose import pack_cotangents
 from adjoint.system import Sweep, SystemTwin, Tangent, check_cotangents, frames_of
 from adjsim.engine.assembly import tile_kernel
 from adjsim.engine.cuda_teams import Worlds
-from adjsim.engine.jit.backend import using_threads
+from adjsim.engine.jit.backend import to_device, using_threads
 from adjsim.engine.jit.calls import function_table
 from adjsim.engine.loop_arrays import States
 from adjsim.engine.stepper import NEVER, CpuStepper, CudaStepper, ModelStepper
@@ -83,7 +83,7 @@ class ReverseSweep(Sweep):
         self.state = state
         self.steps = steps
         self.wanted = wanted
-        self.frames = States(*(xp.asarray(part) for part in adj_frames))
+        self.frames = States(*to_device(adj_frames, stepper.device))
         self.with_forces = any(needs_forces(model, wanted) for model in stepper.models)
         self.twins = twin_kinds(stepper)
         v_slots = p.n_slots if p.velocity_slots.size or p.stands_apart else 0
@@ -99,8 +99,8 @@ class ReverseSweep(Sweep):
             v=xp.zeros((n, 3), dtype),
             gravity=xp.zeros((n + n_bodies, 3), dtype),
             w=xp.zeros(n, dtype),
-            params=xp.zeros_like(p.params),
-            series=xp.zeros_like(p.series),
+            params=xp.zeros(p.params.shape, dtype),
+            series=xp.zeros(p.series.shape, dtype),
             consts=xp.zeros(p.consts.size if needs_rest(wanted) else 0, dtype),
             p=xp.zeros((n_bodies, STATE_SIZE), dtype),
             bodies=xp.zeros((n_bodies, PARAMS_SIZE), dtype),
@@ -161,8 +161,8 @@ class ModelTangent(Tangent):
         p, dtype, xp = stepper.packed, stepper.dtype, stepper.xp
         self.stepper = stepper
         self.twins = twin_kinds(stepper)
-        self.initial = tuple(xp.asarray(part) for part in self.initial_rows(state, tangents))
-        self.tan = tangents.moved(xp.asarray)
+        moved = to_device((self.initial_rows(state, tangents), tangents), stepper.device)
+        self.initial, self.tan = moved
         slots, tan_slots = (xp.zeros(p.n_slots + 1, dtype) for _ in range(2))
         self.work = TangentWork(slots, tan_slots, scratch_of(stepper))
         if isinstance(stepper, CpuStepper):

@@ -54,7 +54,7 @@ def zeros(job: Job) -> Packed:
         background=np.zeros((1, 1, 3) if len(shape) == 1 else shape, job.x.dtype)
     )
     view, numbers = np.zeros(VIEW_SIZE, job.x.dtype), np.zeros(6, job.x.dtype)
-    return Packed(np.zeros_like(job.x[0]), scene, view, numbers)
+    return Packed(np.zeros(job.x.shape[1:], dtype), scene, view, numbers)
 
 
 def views(scene: Scene, job: Job, packed: Packed) -> dict[str, np.ndarray]:
@@ -102,7 +102,8 @@ def shapes(
     for path in views(scene, job, packed):
         owner, _, name = path.rpartition(".")
         if name == "vertices":
-            out[path] = np.shape(vertices[owner])
+            value = vertices[owner]
+            out[path] = value.shape if hasattr(value, "shape") else np.shape(value)
         elif name in {"ambient", "diffuse", "specular", "shininess"}:
             out[path] = np.shape(getattr(scene.objects[owner].material, name))
         elif name in {"face_colors", "vertex_colors", "uv"}:
@@ -258,7 +259,7 @@ def pack_tangents(
     tangents: Mapping[str, Any],
 ) -> list[Packed]:
     """Pack the given tangents for each camera; parameters without one have the tangent 0."""
-    packed = zeros(job)._replace(x=np.zeros_like(job.x))
+    packed = zeros(job)._replace(x=np.zeros(job.x.shape, job.x.dtype))
     target, suns = views(scene, job, packed), _suns(scene)
     of_cameras: dict[str, dict[str, np.ndarray]] = {owner: {} for owner in cameras}
     tangents = checks.mapping("tangents", tangents, "{'camera.eye': (0.0, 0.0, 1.0)}")

@@ -21,7 +21,7 @@ from adjoint.render.raster.frames import draw_frame_vjp
 from adjoint.render.raster.supersampling import average_vjp
 from adjoint.render.raster.tile_tangents import draw_frame_jvp
 from adjsim import checks
-from adjsim.engine.jit.backend import Device, check_device
+from adjsim.engine.jit.backend import Device, check_device, module_of
 from render.camera import AnyCamera
 from render.raster.cuda_raster import DrawnGroup, draw_on_gpu
 from render.raster.layers import Layers, layers_of
@@ -103,7 +103,7 @@ class ImageRecord:
 
     Attributes
     ----------
-    images : numpy.ndarray
+    images : numpy.ndarray or cupy.ndarray
         RGBA as `rasterize` returns it: (height, width, 4), after (n_frames,) if any object
         moves, after (n_cameras,) if the cameras came as a sequence.
     """
@@ -147,7 +147,7 @@ class ImageRecord:
         Parameters
         ----------
         adj_images : array_like
-            Of the shape of `images`.
+            Of the shape of `images`; it may be CuPy's if these are.
         wrt : iterable of str, optional
             Paths of the gradients wanted, by default all.
 
@@ -162,7 +162,9 @@ class ImageRecord:
             If the shape does not fit, a number is not finite or a path is unknown.
         """
         jobs, shape = self.drawing.jobs, self.images.shape
-        adj = checks.array("adj_images", adj_images, shape, dtype=jobs[0].x.dtype)
+        adj = adj_images
+        if module_of(adj) is np:
+            adj = checks.array("adj_images", adj, shape, dtype=jobs[0].x.dtype)
         shape_of = paths.asked(self.shapes, wrt)
         pulled = self.drawing.pull(adj.reshape(len(jobs), len(jobs[0].x), 1, *shape[-3:]))
         return paths.gradient(self.scene, self.cameras, jobs[0], shape_of, pulled)

@@ -87,7 +87,7 @@ class Layout:
     @property
     def stands_apart(self) -> bool:
         """Whether every world works on slices of its own."""
-        return len(self.starts) > 0
+        return self.starts.shape[0] > 0
 
 
 def count_elements(model: Model) -> int:

@@ -6,13 +6,14 @@ what a world gets does not depend, to the bit, on the worlds beside it.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import TypeVar
 from weakref import finalize
 
 import numpy as np
 
 from adjsim.engine.assembly import CONSTS, PARAMS, SERIES, TILE
+from adjsim.engine.jit.backend import kept_on_device, on_device
 from adjsim.engine.layouts import Layout, lay_out, own_rows, spread
 from adjsim.engine.loop_arrays import Bodies, Elements, ModelArrays, Nodes
 from adjsim.engine.tiles import join, to_tiles
@@ -25,6 +26,12 @@ T = TypeVar("T")
 # Elements of a force whose rows are kept, and numbers of a series: packing more takes no time
 # beside steps.
 KEPT = 10_000
+# What loops read: numbers, and where they lie.
+NUMBERS = ("consts", "params", "series", "w", "gravity", "bodies")
+READ = (
+    "table", "nodes", "node_ptr", "node_slots", "velocity_ptr", "velocity_slots", "world_of",
+    "starts",
+)  # fmt: skip
 _kept_rows: dict[int, dict[int, np.ndarray]] = {}  # by the id of a force, as long as it lives
 _kept_series: dict[int, tuple[int, np.ndarray]] = {}  # the same; for how many steps, and the rows
 
@@ -97,16 +104,13 @@ class PackedModels(Layout):
         nodes, points = (slice(*part) for part in both)
         return nodes, points
 
-    def moved(self, xp: Any) -> "PackedModels":
-        """Return a copy whose arrays that loops read belong to the array module `xp`."""
-        host = ("group_ends", "node_ends", "point_ends", "body_ends", "element_starts")
-        arrays: dict[str, Any] = {
-            f.name: xp.asarray(getattr(self, f.name))
-            for f in fields(self)
-            if f.name not in host and isinstance(getattr(self, f.name), np.ndarray)
-        }
-        arrays["bodies"] = Bodies(*(xp.asarray(part) for part in self.bodies))
-        return replace(self, **arrays)
+    def on_gpu(self) -> "PackedModels":
+        """Return a copy whose arrays that loops read are on the GPU, where the layout is kept."""
+        numbers = {name: getattr(self, name) for name in NUMBERS}
+        layout = {name: getattr(self, name) for name in READ}
+        moved = zip(numbers, on_device(tuple(numbers.values())), strict=True)
+        kept = zip(layout, kept_on_device(tuple(layout.values())), strict=True)
+        return replace(self, **dict(moved), **dict(kept))
 
 
 def pack(

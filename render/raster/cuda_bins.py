@@ -26,7 +26,9 @@ import numpy as np
 from adjsim.engine.jit.backend import (
     Device,
     array_module,
+    beside,
     device_fn,
+    kept_on_device,
     launch,
     lit,
     on_device,
@@ -350,7 +352,7 @@ def offsets(xp: Any, counts: Any) -> Any:
 def share(jobs: Sequence[Job], layers: Sequence[Layers]) -> Shared:
     """Copy to the device what all images share."""
     job, kinds = jobs[0], layers[0].kinds
-    return on_device(
+    return kept_on_device(
         Shared(
             job.scene._replace(background=job.scene.background[:0]),
             np.array(job.settings[7:], np.int64),
@@ -371,17 +373,15 @@ def image_groups(jobs: Sequence[Job]) -> list[range]:
 
 
 def own_arrays(jobs: Sequence[Job], layers: Sequence[Layers], numbers: range) -> Images:
-    """Return what each of some images has for itself, on the host."""
+    """Return what each of some images has for itself, on the device."""
     job = jobs[0]
     views, frames = np.divmod(numbers, len(job.x))
     settings = np.array([job.settings[:7] for job in jobs], job.x.dtype)
     behind = [np.stack([own.behind[i] for own in layers]) for i in range(len(layers[0].kinds))]
-    return Images(
-        job.x[frames],
-        np.stack([job.view for job in jobs])[views],
-        settings[views],
-        (job.scene.background[None], *(layer[views] for layer in behind[1:])),
-    )
+    x = on_device(job.x[beside(frames, job.x)])
+    view = np.stack([job.view for job in jobs])[views]
+    behind = (job.scene.background[None], *(layer[views] for layer in behind[1:]))
+    return Images(x, *kept_on_device((view, settings[views], behind)))
 
 
 def empty_faces(xp: Any, job: Job, n_images: int) -> Faces:
@@ -425,7 +425,7 @@ def gather_group(
 ) -> Group:
     """Find the pairs of a group of images, and what each covers."""
     xp, job, n_faces = array_module(Device.CUDA), jobs[0], len(jobs[0].scene.faces)
-    images = on_device(own_arrays(jobs, layers, numbers))
+    images = own_arrays(jobs, layers, numbers)
     faces, place = setup_faces_on_gpu(xp, job, shared, images)
     n, n_bins = int(place[-1]), len(numbers)
     for side in (len(job.grid.pixel_x), len(job.grid.pixel_y)):

@@ -15,7 +15,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.jit.backend import Device, array_module, device_fn, launch, on_device, to_host
+from adjsim.engine.jit.backend import (
+    Device,
+    array_module,
+    device_fn,
+    launch,
+    module_of,
+    on_device,
+    to_host,
+)
 from render.blending import background_at, blend_body
 from render.raster.cuda_bins import (
     BIN,
@@ -122,8 +130,8 @@ def draw_batch(job: Job, group: Group, batch: Batch, flat: Any, images: tuple) -
     return found
 
 
-def draw_group(job: Job, layers: Layers, group: Group) -> tuple[np.ndarray, DrawnGroup]:
-    """Draw the layers of a group of images, (n_layers, n_images, height, width, 4)."""
+def draw_group(job: Job, layers: Layers, group: Group) -> tuple[Any, DrawnGroup]:
+    """Draw the layers of a group of images, (n_layers, n_images, height, width, 4), there."""
     xp, n_layers = array_module(Device.CUDA), len(layers.kinds)
     shape = (len(group.numbers), len(job.grid.pixel_y), len(job.grid.pixel_x), 4)
     images, found = xp.empty((n_layers, *shape), job.x.dtype), None
@@ -134,22 +142,23 @@ def draw_group(job: Job, layers: Layers, group: Group) -> tuple[np.ndarray, Draw
     for batch in group.batches:
         found = None  # so that its memory is there for the next
         found = draw_batch(job, group, batch, flat, places)
-    return to_host(images), DrawnGroup(group, found if len(group.batches) == 1 else None)
+    return images, DrawnGroup(group, found if len(group.batches) == 1 else None)
 
 
-def draw_on_gpu(
-    jobs: Sequence[Job], layers: Sequence[Layers]
-) -> tuple[np.ndarray, DrawnGroup | None]:
+def draw_on_gpu(jobs: Sequence[Job], layers: Sequence[Layers]) -> tuple[Any, DrawnGroup | None]:
     """Draw the layers of all frames of all views, (n_views, n_frames, n_layers, height, width, 4).
 
-    Where all images are in one group, it is returned for the reverse.
+    They stay on the device if the vertices came from there. Where all images are in one group, it
+    is returned for the reverse.
     """
     job, n_layers, shared = jobs[0], len(layers[0].kinds), share(jobs, layers)
     shape = (len(job.grid.pixel_y), len(job.grid.pixel_x), 4)
-    images = np.empty((len(jobs) * len(job.x), n_layers, *shape), job.x.dtype)
+    xp = module_of(job.x)
+    images = xp.empty((len(jobs) * len(job.x), n_layers, *shape), job.x.dtype)
     groups, kept = image_groups(jobs), None
     for numbers in groups:
         drawn, kept = draw_group(job, layers[0], gather_group(jobs, layers, shared, numbers))
-        images[numbers.start : numbers.stop] = np.moveaxis(drawn, 0, 1)
+        drawn = to_host(drawn) if xp is np else drawn
+        images[numbers.start : numbers.stop] = drawn.swapaxes(0, 1)
         kept = kept if len(groups) == 1 else None
     return images.reshape(len(jobs), len(job.x), n_layers, *shape), kept

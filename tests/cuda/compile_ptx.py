@@ -150,7 +150,7 @@ def render_launches(dtype):
     backend.cuda_problem = lambda: None
     for module in (cuda_bins, cuda_raster, twin, cuda_tangents, cuda_sums):
         module.array_module = lambda device: blank
-        module.on_device = lambda arrays: arrays
+        module.on_device = module.kept_on_device = lambda arrays: arrays
         module.launch = lambda body, n, args, **_: launches.setdefault(body.__name__, (body, args))
     everything(toy("over", dtype), "cuda")
     all_outputs(toy("over", dtype), "cuda")
@@ -162,10 +162,16 @@ def kernels(real):
     from numba import types
 
     from adjsim.engine.jit.backend import index_kernel
+    from adjsim.engine.loop_arrays import named_type
+    from adjsim.engine.sparse import Entries, product_thread
     from tests.cuda.reduced_scenes import launches
 
     for name, kernel, argument in physics_kernels():
         yield name, kernel, (argument(getattr(types, real)),)
+    reals = [array(getattr(types, real), ndim) for ndim in (1, 3)]
+    entries = named_type(Entries, [reals[0], *[array(types.int32, 1)] * 2])
+    arguments = types.Tuple((entries, reals[1], reals[1]))
+    yield "product_thread", index_kernel(product_thread), (types.int64, arguments)
     dtype = np.dtype(real)
     for name, (body, args) in (launches(dtype) | render_launches(dtype)).items():
         yield name, index_kernel(body), (types.int64, typeof(args))

@@ -45,6 +45,7 @@ from adjsim.engine.jit.backend import (
     device_fn,
     launch,
     lit,
+    module_of,
     on_device,
     to_host,
 )
@@ -268,7 +269,7 @@ class GroupOnGpu(NamedTuple):
 
 
 def vjp_on_gpu(
-    jobs: Sequence[Job], layers: Sequence[Layers], kept: DrawnGroup | None, adj_images: np.ndarray
+    jobs: Sequence[Job], layers: Sequence[Layers], kept: DrawnGroup | None, adj_images: Any
 ) -> Iterator[paths.Packed]:
     """Pull the adjoints of the layers back, a group of images after the other.
 
@@ -277,17 +278,17 @@ def vjp_on_gpu(
     adj = adj_images.reshape(-1, *adj_images.shape[2:])
     shared = kept.group.shared if kept else share(jobs, layers)
     for numbers in image_groups(jobs):
-        of_group = np.moveaxis(adj[numbers.start : numbers.stop], 1, 0)
+        of_group = adj[numbers.start : numbers.stop].swapaxes(0, 1)
         samples = average_vjp(of_group, jobs[0].samples)
         samples = samples.reshape(*samples.shape[:2], -1, 4)
         drawn = kept or DrawnGroup(gather_group(jobs, layers, shared, numbers), None)
         yield pull_group(jobs[0], layers[0], drawn, samples)
 
 
-def pull_group(job: Job, layers: Layers, drawn: DrawnGroup, adj_images: np.ndarray) -> paths.Packed:
+def pull_group(job: Job, layers: Layers, drawn: DrawnGroup, adj_images: Any) -> paths.Packed:
     """Adjoints of all that a group of images depends on, from (n_layers, n_images, n_pixels, 4)."""
     xp, group, dtype = array_module(Device.CUDA), drawn.group, job.x.dtype
-    there = on_device(tuple(np.ascontiguousarray(one) for one in adj_images))
+    there = on_device(tuple(map(module_of(adj_images).ascontiguousarray, adj_images)))
     gpu = GroupOnGpu(xp, job, layers, group, there)
     shapes = result_shapes(job, group)
     results = xp.zeros(sum(map(prod, shapes.values())), dtype)

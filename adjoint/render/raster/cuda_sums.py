@@ -12,7 +12,7 @@ import numpy as np
 
 from adjoint.render.textures import TexelRecords, texel_weight
 from adjsim.engine.algebra.vec3 import axpy
-from adjsim.engine.jit.backend import device_fn, launch, lit, on_device
+from adjsim.engine.jit.backend import device_fn, kept_on_device, launch, lit, on_device
 
 
 CHUNK = 64  # terms that one thread sums at least, where there are more
@@ -52,7 +52,7 @@ def sum_tables(xp: Any, tables: Sequence[tuple[Any, Sequence[int], Any]]) -> Non
 
     The tables come as (table, ends, sums).
     """
-    edges = on_device(tuple(stages(ends) for _, ends, _ in tables))
+    edges = kept_on_device(tuple(stages(ends) for _, ends, _ in tables))
     for (parts, _, sums), cuts in zip(tables, edges, strict=True):
         for of_stage in cuts:
             n = of_stage.shape[0] - 1

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 
+from adjoint.rollout import record
 from adjsim.engine import cuda_timeloop
 from adjsim.engine.jit import backend
 from adjsim.engine.jit.backend import device_fn, launch, on_device, specialise
@@ -102,7 +103,9 @@ def barriers():
     kernel = specialise(uneven, "uneven", CUDA=backend.cuda_module())
     DEVICE.reset()
     try:
-        backend.launch_cooperative(kernel, 64, (np.zeros(128),), cached=False)
+        zeros = on_device((np.zeros(128),))
+        backend.launch_cooperative(kernel, 64, zeros, cached=False)
+        backend.to_host(zeros)
     except Exception as error:
         yield "uneven", {"faults": DEVICE.faults, "error": str(error)}
 
@@ -189,8 +192,16 @@ def messages():
     smoke, state, _ = reduced_scenes.scenes()["smoke"]
     del sys.modules["cupy.cuda.cufft"]
     yield "no cuFFT", said(lambda: rollout(smoke, state, 0.1, 3, device="cuda"))
+    start, backend.MUCH = State(mesh.points), 0
     DEVICE.memory = 1000
-    yield "full", said(lambda: rollout(model, State(mesh.points), 1e-4, 3, device="cuda"))
+    yield "no model", said(lambda: rollout(model, start, 1e-4, 3, device="cuda"))
+    DEVICE.memory = DEVICE.used + 300_000
+    options = {"device": "cuda", "frames": range(0, 201, 2)}
+    yield "no states", said(lambda: record(model, start, 1e-4, 200, **options))
+    budget = {"device": "cuda", "checkpoint": "20kB"}
+    yield "budget", said(lambda: record(model, start, 1e-4, 200, **budget))
+    backend.MUCH, DEVICE.memory = 1 << 60, 1000
+    yield "full", said(lambda: rollout(model, start, 1e-4, 3, device="cuda"))
 
 
 def said(call):
