@@ -41,6 +41,7 @@ from adjsim.engine.cuda_teams import (
     all_of,
     around,
     copy_rows,
+    cut,
     fill,
     fill_rows,
     gravity_at,
@@ -212,8 +213,11 @@ def load_rows(start, stride, is_kept, stored, now):
 @device_fn
 def own_frame(part, frames, k):
     """Return a world's part of the cotangents of frame k, which has no points of bodies."""
-    x, v = frames.x[k][part.node_lo : part.node_hi], frames.v[k][part.node_lo : part.node_hi]
-    return States(x, v, frames.p[k][part.body_lo : part.body_hi])
+    x, v = (
+        cut(frames.x[k], part.node_lo, part.node_hi),
+        cut(frames.v[k], part.node_lo, part.node_hi),
+    )
+    return States(x, v, cut(frames.p[k], part.body_lo, part.body_hi))
 
 
 @device_fn
@@ -221,10 +225,10 @@ def share_work(part, places, memory, work):
     """Return a world's work arrays, in shared memory where they have places there."""
     lo, hi = part.slot_lo, part.slot_hi + 1
     return ReverseWork(
-        share(work.slots[lo:hi], memory, places[FORCE_SLOTS]),
-        share(work.adj_x_slots[lo:hi], memory, places[ADJ_X_SLOTS]),
-        share(work.adj_v_slots[lo:hi], memory, places[ADJ_V_SLOTS]),
-        share(work.adj_f[part.row_lo : part.row_hi], memory, places[ADJ_F]),
+        share(cut(work.slots, lo, hi), memory, places[FORCE_SLOTS]),
+        share(cut(work.adj_x_slots, lo, hi), memory, places[ADJ_X_SLOTS]),
+        share(cut(work.adj_v_slots, lo, hi), memory, places[ADJ_V_SLOTS]),
+        share(cut(work.adj_f, part.row_lo, part.row_hi), memory, places[ADJ_F]),
         work.scratch,
     )
 
@@ -235,9 +239,9 @@ def own_adjoints(part, adj):
     lo, hi, body_lo, body_hi = part.node_lo, part.node_hi, part.body_lo, part.body_hi
     points = part.row_lo - lo, part.row_hi - hi
     return PackedVector(
-        adj.x[lo:hi], adj.v[lo:hi], adj.gravity[lo + body_lo : hi + body_hi], adj.w[lo:hi],
+        cut(adj.x, lo, hi), cut(adj.v, lo, hi), cut(adj.gravity, lo + body_lo, hi + body_hi), cut(adj.w, lo, hi),
         adj.params, adj.series, adj.consts,
-        adj.p[body_lo:body_hi], adj.bodies[body_lo:body_hi], adj.arms[points[0] : points[1]],
+        cut(adj.p, body_lo, body_hi), cut(adj.bodies, body_lo, body_hi), adj.arms[points[0] : points[1]],
     )  # fmt: skip
 
 
@@ -333,8 +337,8 @@ def share_tangent(start, stride, own, memory, args):
     model = share_model(start, stride, memory, places, model)
     lo, hi = part.slot_lo, part.slot_hi + 1
     work = TangentWork(
-        share(args.work.slots[lo:hi], memory, places[SLOTS]),
-        share(args.work.tan_slots[lo:hi], memory, places[TAN_SLOTS]),
+        share(cut(args.work.slots, lo, hi), memory, places[SLOTS]),
+        share(cut(args.work.tan_slots, lo, hi), memory, places[TAN_SLOTS]),
         args.work.scratch,
     )
     tan, pieces = own_adjoints(part, args.tan), own_pieces(own, part, args.pieces)

@@ -158,6 +158,32 @@ def _share_slowly(like: Any, memory: Any, place: int) -> Any:
 share: Any = _share_slowly if JIT_DISABLED else intrinsic(_share)
 
 
+def _cut(context, array, lo, hi):
+    """Return rows lo to hi of an array, of which these are sure to be rows: nothing is checked."""
+    from numba.core import cgutils
+
+    def codegen(context, builder, signature, args):
+        found = context.make_array(signature.args[0])(context, builder, args[0])
+        shape = cgutils.unpack_tuple(builder, found.shape)
+        size, n = args[1].type(1), builder.sub(args[2], args[1])
+        for extent in shape[1:]:
+            size = builder.mul(size, extent)
+        found.data = builder.gep(found.data, [builder.mul(args[1], size)])
+        found.nitems = builder.mul(n, size)
+        found.shape = cgutils.pack_array(builder, [n, *shape[1:]])
+        return found._getvalue()
+
+    return array(array, lo, hi), codegen
+
+
+def _cut_slowly(array: Any, lo: int, hi: int) -> Any:
+    """As `_cut`, in Python without compiler."""
+    return array[lo:hi]
+
+
+cut: Any = _cut_slowly if JIT_DISABLED else intrinsic(_cut)
+
+
 @device_fn
 def fill(start, stride, source, target, place):
     """Copy this thread's numbers of a flat array, if the target has a place in shared memory."""
@@ -200,8 +226,11 @@ def all_of(states):
 @device_fn
 def own_state(part, states, row):
     """Return a world's rows of the state in a row."""
-    x, v = states.x[row][part.row_lo : part.row_hi], states.v[row][part.row_lo : part.row_hi]
-    return States(x, v, states.p[row][part.body_lo : part.body_hi])
+    x, v = (
+        cut(states.x[row], part.row_lo, part.row_hi),
+        cut(states.v[row], part.row_lo, part.row_hi),
+    )
+    return States(x, v, cut(states.p[row], part.body_lo, part.body_hi))
 
 
 @device_fn
@@ -209,10 +238,10 @@ def own_pieces(world, part, pieces):
     """Return a world's pieces of bodies."""
     lo, hi = pieces.ptr[part.body_lo], pieces.ptr[part.body_hi]
     return Pieces(
-        pieces.point_ptr[lo + world : hi + world + 1],
-        pieces.body[lo:hi],
-        pieces.ptr[part.body_lo : part.body_hi + 1],
-        pieces.loads[lo:hi],
+        cut(pieces.point_ptr, lo + world, hi + world + 1),
+        cut(pieces.body, lo, hi),
+        cut(pieces.ptr, part.body_lo, part.body_hi + 1),
+        cut(pieces.loads, lo, hi),
     )
 
 
@@ -232,22 +261,22 @@ def model_of(world, part, starts, model):
     points = part.row_lo - part.node_lo, part.row_hi - part.node_hi
     return ModelArrays(
         Elements(
-            elements.table[world * n_columns : end * n_columns],
+            cut(elements.table, world * n_columns, end * n_columns),
             elements.nodes, elements.consts, elements.params, elements.series,
         ),
         Nodes(
-            nodes.w[part.node_lo : part.node_hi],
-            nodes.gravity[world:end],
-            nodes.ptr[rows[0] : rows[1]],
-            nodes.slots_of[sums[0] : sums[1]],
-            nodes.velocity_ptr[rows[0] : rows[1]],
-            nodes.velocity_slots_of[moving_sums[0] : moving_sums[1]],
+            cut(nodes.w, part.node_lo, part.node_hi),
+            cut(nodes.gravity, world, end),
+            cut(nodes.ptr, rows[0], rows[1]),
+            cut(nodes.slots_of, sums[0], sums[1]),
+            cut(nodes.velocity_ptr, rows[0], rows[1]),
+            cut(nodes.velocity_slots_of, moving_sums[0], moving_sums[1]),
             nodes.world_of,
         ),
         Bodies(
-            bodies.point_ptr[bodies_lo + world : bodies_hi + end],
-            bodies.arms[points[0] : points[1]],
-            bodies.params[bodies_lo:bodies_hi],
+            cut(bodies.point_ptr, bodies_lo + world, bodies_hi + end),
+            cut(bodies.arms, points[0], points[1]),
+            cut(bodies.params, bodies_lo, bodies_hi),
         ),
     )  # fmt: skip
 

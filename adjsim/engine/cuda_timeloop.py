@@ -32,6 +32,7 @@ from adjsim.engine.cuda_teams import (
     Worlds,
     all_of,
     around,
+    cut,
     gravity_at,
     model_of,
     own_pieces,
@@ -230,7 +231,7 @@ def share_advance(start, stride, own, memory, args):
     part, places = part_of(args.worlds.starts, own), args.worlds.places
     model = model_of(own, part, args.worlds.starts, args.model)
     model = share_model(start, stride, memory, places, model)
-    slots = share(args.slots[part.slot_lo : part.slot_hi + 1], memory, places[SLOTS])
+    slots = share(cut(args.slots, part.slot_lo, part.slot_hi + 1), memory, places[SLOTS])
     first = own_state(part, args.states, args.rows[1])
     is_kept, now = share_state(start, stride, first, places, X, memory)
     return part, model, own_pieces(own, part, args.pieces), slots, is_kept, now
