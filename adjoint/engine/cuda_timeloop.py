@@ -41,8 +41,11 @@ from adjsim.engine.cuda_teams import (
     all_of,
     around,
     copy_rows,
+    cut,
     fill,
+    fill_model,
     fill_rows,
+    fill_state,
     gravity_at,
     kept_or,
     model_of,
@@ -67,6 +70,7 @@ from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
 
 # Bound by `specialise`.
 CHAIN = FORCE_CHAIN = REST_CHAIN = no_lanes
+SHARE: Any = None
 CUDA: Any = None
 IN_BLOCKS = False
 # In the places of shared memory: of the reverse sweep, and of the tangent.
@@ -113,62 +117,84 @@ def reverse(args):
     if IN_BLOCKS:
         start, stride = np.int64(CUDA.threadIdx.x), np.int64(CUDA.blockDim.x)
         own, memory = np.int64(CUDA.blockIdx.x), CUDA.shared.array(0, numba.uint8)
-        barrier, team = CUDA.syncthreads, share_reverse(start, stride, own, memory, args)
+        barrier = CUDA.syncthreads
+        fill_reverse(start, stride, own, memory, args)
         barrier()
     else:
-        start, stride, barrier = CUDA.grid(1), CUDA.gridsize(1), CUDA.cg.this_grid().sync
-        part, now = all_of(states), state_at(states, 0)
-        team = (part, args.model, args.pieces, args.work, args.adj, False, now)
-    part, model, pieces, work, adj, is_kept, now = team
-    table, nodes = model.elements.table, model.elements.nodes
-    numbers = (model.elements.consts, model.elements.params, model.elements.series)
-    out = (work.adj_x_slots, work.adj_v_slots, adj.params, adj.series)
+        start, stride, own, memory = CUDA.grid(1), CUDA.gridsize(1), -1, rows
+        barrier = CUDA.cg.this_grid().sync
     for back in range(n_steps + 1):
         k = n_steps - back  # the step that this pass undoes; the first pass undoes none
-        stored = own_state(part, states, rows[k + 2] if back > 0 else 0)
+        row = rows[k + 2] if back > 0 else 0
         if back > 0:
-            frame, state = args.frames.of_step[k], kept_or(is_kept, now, stored)
-            adj_frame = own_frame(part, args.frames, max(frame, 0))
+            part, model, pieces, work, adj, is_kept, now = SHARE(own, memory, args)
+            stored = own_state(part, states, row)
             load_rows(start, stride, is_kept, stored, now)
-            frame_or_none = (frame >= 0, adj_frame)
-            begin(start, stride, dt, frame_or_none, with_forces, model, pieces, work, state.p, adj)
+            frame = args.frames.of_step[k]
+            given = (frame >= 0, own_frame(part, args.frames, max(frame, 0)))
+            begin(start, stride, dt, given, with_forces, model, pieces, work, stored.p, adj)
             if pieces.body.size > 0:
                 barrier()
                 spread_pieces(start, stride, model.nodes, model.bodies, pieces, work, adj)
             barrier()
+            part, model, pieces, work, adj, is_kept, now = SHARE(own, memory, args)
+            state, of = kept_or(is_kept, now, own_state(part, states, row)), parts_of(model)
             read = (state.x, state.v, work.adj_f)
-            CHAIN(start, stride, k0 + k, table, nodes, read, numbers, out)
-            REST_CHAIN(start, stride, k0 + k, table, nodes, read, numbers, (adj.consts,))
+            out = (work.adj_x_slots, work.adj_v_slots, adj.params, adj.series)
+            CHAIN(start, stride, k0 + k, of[0], of[1], read, of[2], out)
+            REST_CHAIN(start, stride, k0 + k, of[0], of[1], read, of[2], (adj.consts,))
         if with_forces and k > 0:  # of the step that is undone next: NVVM inlines each call
-            before = own_state(part, states, rows[k + 1])
+            part, model, pieces, work, adj, is_kept, now = SHARE(own, memory, args)
+            before, of = own_state(part, states, rows[k + 1]), parts_of(model)
             read = (before.x, before.v)
-            FORCE_CHAIN(start, stride, k0 + k - 1, table, nodes, read, numbers, (work.slots,))
+            FORCE_CHAIN(start, stride, k0 + k - 1, of[0], of[1], read, of[2], (work.slots,))
         barrier()
+        part, model, pieces, work, adj, is_kept, now = SHARE(own, memory, args)
+        p = own_state(part, states, row).p
         if pieces.body.size > 0:
             sum_adjoint_pieces(
-                start, stride, back > 0, model.nodes, model.bodies, pieces, work, stored.p, adj
+                start, stride, back > 0, model.nodes, model.bodies, pieces, work, p, adj
             )
             barrier()
         if back > 0:
-            end(start, stride, model, pieces, work, stored.p, adj)
+            end(start, stride, model, pieces, work, p, adj)
     if IN_BLOCKS:
         barrier()
-        stored_adj = own_adjoints(part, args.adj)
-        copy_adjoints(start, stride, args.worlds.places, adj, stored_adj)
+        store_reverse(start, stride, own, memory, args)
 
 
 @device_fn
-def share_reverse(start, stride, own, memory, args):
+def all_of_reverse(own, memory, args):
+    """Return what the grid has of `args`."""
+    part, now = all_of(args.states), state_at(args.states, 0)
+    return part, args.model, args.pieces, args.work, args.adj, False, now
+
+
+@device_fn
+def share_reverse(own, memory, args):
     """Return what a block has of `args`, in shared memory where that has places."""
     part, places = part_of(args.worlds.starts, own), args.worlds.places
-    model = model_of(own, part, args.worlds.starts, args.model)
-    model = share_model(start, stride, memory, places, model)
-    work, stored_adj = share_work(part, places, memory, args.work), own_adjoints(part, args.adj)
-    adj = share_adjoints(places, memory, stored_adj)
-    copy_adjoints(start, stride, places, stored_adj, adj)
-    last = own_state(part, args.states, args.rows[args.rows.size - 1])
-    is_kept, now = share_state(start, stride, last, places, NOW, memory)
+    model = share_model(memory, places, model_of(own, part, args.worlds.starts, args.model))
+    work = share_work(part, places, memory, args.work)
+    adj = share_adjoints(places, memory, own_adjoints(part, args.adj))
+    is_kept, now = share_state(own_state(part, args.states, 0), places, NOW, memory)
     return part, model, own_pieces(own, part, args.pieces), work, adj, is_kept, now
+
+
+@device_fn
+def fill_reverse(start, stride, own, memory, args):
+    """Write the numbers that a block begins with to its shared memory."""
+    part, model, _, _, adj, _, _ = share_reverse(own, memory, args)
+    places = args.worlds.places
+    fill_model(start, stride, places, model_of(own, part, args.worlds.starts, args.model), model)
+    copy_adjoints(start, stride, places, own_adjoints(part, args.adj), adj)
+
+
+@device_fn
+def store_reverse(start, stride, own, memory, args):
+    """Write the cotangents that a block ends with to where they came from."""
+    part, _, _, _, adj, _, _ = share_reverse(own, memory, args)
+    copy_adjoints(start, stride, args.worlds.places, adj, own_adjoints(part, args.adj))
 
 
 @device_fn
@@ -212,8 +238,11 @@ def load_rows(start, stride, is_kept, stored, now):
 @device_fn
 def own_frame(part, frames, k):
     """Return a world's part of the cotangents of frame k, which has no points of bodies."""
-    x, v = frames.x[k][part.node_lo : part.node_hi], frames.v[k][part.node_lo : part.node_hi]
-    return States(x, v, frames.p[k][part.body_lo : part.body_hi])
+    x, v = (
+        cut(frames.x[k], part.node_lo, part.node_hi),
+        cut(frames.v[k], part.node_lo, part.node_hi),
+    )
+    return States(x, v, cut(frames.p[k], part.body_lo, part.body_hi))
 
 
 @device_fn
@@ -221,10 +250,10 @@ def share_work(part, places, memory, work):
     """Return a world's work arrays, in shared memory where they have places there."""
     lo, hi = part.slot_lo, part.slot_hi + 1
     return ReverseWork(
-        share(work.slots[lo:hi], memory, places[FORCE_SLOTS]),
-        share(work.adj_x_slots[lo:hi], memory, places[ADJ_X_SLOTS]),
-        share(work.adj_v_slots[lo:hi], memory, places[ADJ_V_SLOTS]),
-        share(work.adj_f[part.row_lo : part.row_hi], memory, places[ADJ_F]),
+        share(cut(work.slots, lo, hi), memory, places[FORCE_SLOTS]),
+        share(cut(work.adj_x_slots, lo, hi), memory, places[ADJ_X_SLOTS]),
+        share(cut(work.adj_v_slots, lo, hi), memory, places[ADJ_V_SLOTS]),
+        share(cut(work.adj_f, part.row_lo, part.row_hi), memory, places[ADJ_F]),
         work.scratch,
     )
 
@@ -235,9 +264,11 @@ def own_adjoints(part, adj):
     lo, hi, body_lo, body_hi = part.node_lo, part.node_hi, part.body_lo, part.body_hi
     points = part.row_lo - lo, part.row_hi - hi
     return PackedVector(
-        adj.x[lo:hi], adj.v[lo:hi], adj.gravity[lo + body_lo : hi + body_hi], adj.w[lo:hi],
+        cut(adj.x, lo, hi), cut(adj.v, lo, hi),
+        cut(adj.gravity, lo + body_lo, hi + body_hi), cut(adj.w, lo, hi),
         adj.params, adj.series, adj.consts,
-        adj.p[body_lo:body_hi], adj.bodies[body_lo:body_hi], adj.arms[points[0] : points[1]],
+        cut(adj.p, body_lo, body_hi), cut(adj.bodies, body_lo, body_hi),
+        adj.arms[points[0] : points[1]],
     )  # fmt: skip
 
 
@@ -270,28 +301,29 @@ def tangent(args):
     if IN_BLOCKS:
         start, stride = np.int64(CUDA.threadIdx.x), np.int64(CUDA.blockDim.x)
         own, memory = np.int64(CUDA.blockIdx.x), CUDA.shared.array(0, numba.uint8)
-        barrier, team = CUDA.syncthreads, share_tangent(start, stride, own, memory, args)
+        barrier = CUDA.syncthreads
+        fill_tangent(start, stride, own, memory, args)
         barrier()
     else:
-        start, stride, own, barrier = CUDA.grid(1), CUDA.gridsize(1), -1, CUDA.cg.this_grid().sync
-        part, now, tan_now = all_of(states), state_at(states, 0), state_at(tan_states, 0)
-        team = (part, args.model, args.pieces, args.tan, args.work, False, now, tan_now)
-    part, model, pieces, tan, work, is_kept, now, tan_now = team
-    elements, nodes, bodies = model.elements, model.nodes, model.bodies
-    table, node_rows = elements.table, elements.nodes
-    numbers = (elements.consts, elements.params, elements.series)
-    with_tangents, with_rest = (*numbers, tan.params, tan.series), (*numbers, tan.consts)
+        start, stride, own, memory = CUDA.grid(1), CUDA.gridsize(1), -1, rows
+        barrier = CUDA.cg.this_grid().sync
     dt, k0 = args.numbers[0], rows[0]
     for k in range(rows.size - 2):
         a, b = rows[k + 1], rows[k + 2]
+        part, model, pieces, tan, work, is_kept, now, tan_now = SHARE(own, memory, args)
+        before, _, _ = around(part, is_kept, now, states, a, b)
+        tan_before, _, _ = around(part, is_kept, tan_now, tan_states, a, b)
+        of, read = parts_of(model), (before.x, before.v)
+        both = (before.x, before.v, tan_before.x, tan_before.v)
+        with_tangents, with_rest = (*of[2], tan.params, tan.series), (*of[2], tan.consts)
+        FORCE_CHAIN(start, stride, k0 + k, of[0], of[1], read, of[2], (work.slots,))
+        CHAIN(start, stride, k0 + k, of[0], of[1], both, with_tangents, (work.tan_slots,))
+        REST_CHAIN(start, stride, k0 + k, of[0], of[1], read, with_rest, (work.tan_slots,))
+        barrier()
+        part, model, pieces, tan, work, is_kept, now, tan_now = SHARE(own, memory, args)
         before, after, stored = around(part, is_kept, now, states, a, b)
         tan_before, tan_after, tan_stored = around(part, is_kept, tan_now, tan_states, a, b)
-        read = (before.x, before.v)
-        both = (before.x, before.v, tan_before.x, tan_before.v)
-        FORCE_CHAIN(start, stride, k0 + k, table, node_rows, read, numbers, (work.slots,))
-        CHAIN(start, stride, k0 + k, table, node_rows, both, with_tangents, (work.tan_slots,))
-        REST_CHAIN(start, stride, k0 + k, table, node_rows, read, with_rest, (work.tan_slots,))
-        barrier()
+        nodes, bodies = model.nodes, model.bodies
         if pieces.body.size > 0:
             sum_tangent_pieces(start, stride, nodes, bodies, pieces, tan.arms, work)
             barrier()
@@ -302,8 +334,9 @@ def tangent(args):
             )  # fmt: skip
             if bad > 0:
                 CUDA.atomic.min(finite, world, k)
-            tan_gravity = args.tan.gravity[world]
-            tangent_node(n, dt, tan_gravity, nodes, tan.w, work, tan_before, tan_after)
+            tangent_node(
+                n, dt, args.tan.gravity[world], nodes, tan.w, work, tan_before, tan_after
+            )  # fmt: skip
             store_rows(is_kept, i, i + 1, now, stored)
             store_rows(is_kept, i, i + 1, tan_now, tan_stored)
         for i in range(start, bodies.point_ptr.size - 1, stride):
@@ -326,23 +359,45 @@ def tangent(args):
 
 
 @device_fn
-def share_tangent(start, stride, own, memory, args):
+def parts_of(model):
+    """Return the table of elements, their nodes and their numbers."""
+    elements = model.elements
+    return elements.table, elements.nodes, (elements.consts, elements.params, elements.series)
+
+
+@device_fn
+def all_of_tangent(own, memory, args):
+    """Return what the grid has of `args`."""
+    part, now, tan_now = all_of(args.states), state_at(args.states, 0), state_at(args.tan_states, 0)
+    return part, args.model, args.pieces, args.tan, args.work, False, now, tan_now
+
+
+@device_fn
+def share_tangent(own, memory, args):
     """Return what a block has of `args`, in shared memory where that has places."""
     part, places = part_of(args.worlds.starts, own), args.worlds.places
-    model = model_of(own, part, args.worlds.starts, args.model)
-    model = share_model(start, stride, memory, places, model)
+    model = share_model(memory, places, model_of(own, part, args.worlds.starts, args.model))
     lo, hi = part.slot_lo, part.slot_hi + 1
     work = TangentWork(
-        share(args.work.slots[lo:hi], memory, places[SLOTS]),
-        share(args.work.tan_slots[lo:hi], memory, places[TAN_SLOTS]),
+        share(cut(args.work.slots, lo, hi), memory, places[SLOTS]),
+        share(cut(args.work.tan_slots, lo, hi), memory, places[TAN_SLOTS]),
         args.work.scratch,
     )
     tan, pieces = own_adjoints(part, args.tan), own_pieces(own, part, args.pieces)
-    first = own_state(part, args.states, args.rows[1])
-    is_kept, now = share_state(start, stride, first, places, X, memory)
+    is_kept, now = share_state(own_state(part, args.states, args.rows[1]), places, X, memory)
     tan_first = own_state(part, args.tan_states, args.rows[1])
-    _, tan_now = share_state(start, stride, tan_first, places, TAN_X, memory)
+    _, tan_now = share_state(tan_first, places, TAN_X, memory)
     return part, model, pieces, tan, work, is_kept, now, tan_now
+
+
+@device_fn
+def fill_tangent(start, stride, own, memory, args):
+    """Write the numbers that a block begins with to its shared memory."""
+    part, model, _, _, _, _, now, tan_now = share_tangent(own, memory, args)
+    places, row = args.worlds.places, args.rows[1]
+    fill_model(start, stride, places, model_of(own, part, args.worlds.starts, args.model), model)
+    fill_state(start, stride, own_state(part, args.states, row), now, places, X)
+    fill_state(start, stride, own_state(part, args.tan_states, row), tan_now, places, TAN_X)
 
 
 @cache
@@ -366,6 +421,7 @@ def twin_kernel(
     rest = "_with_rest" if with_rest else ""
     kinds = [twin.kind for twin in twins]
     name = named(f"{template.__name__}{rest}", kinds, in_blocks=in_blocks)
+    chains["SHARE"] = SHARES[template.__name__][in_blocks]
     return specialise(template, name, CUDA=cuda_module(), IN_BLOCKS=in_blocks, **chains)
 
 
@@ -377,6 +433,7 @@ def are_hashed(twins: tuple[TwinKind, ...]) -> bool:
     return all(is_hashed(fn) for fn in functions if fn is not None)
 
 
+SHARES = {"reverse": (all_of_reverse, share_reverse), "tangent": (all_of_tangent, share_tangent)}
 LOOPS = {"reverse": (VJP_LOOP, REST_VJP_LOOP), "tangent": (JVP_LOOP, REST_JVP_LOOP)}
 
 

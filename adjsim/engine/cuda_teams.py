@@ -8,6 +8,9 @@ A block works on slices of the arrays (`adjsim/engine/layouts.py`: worlds that s
 that it reads over and over lie in its shared memory, as far as this has room: then a step waits
 for no more than the numbers of its elements.
 
+A kernel asks for what its team has, `SHARE(own, memory, args)`, anew after barriers: addresses of
+some thirty arrays would else stay in registers while elements, which need most, are done.
+
 Tests: `tests/engine/test_cuda_teams.py`, `tests/cuda`.
 """
 
@@ -158,6 +161,32 @@ def _share_slowly(like: Any, memory: Any, place: int) -> Any:
 share: Any = _share_slowly if JIT_DISABLED else intrinsic(_share)
 
 
+def _cut(context, array, lo, hi):
+    """Return rows lo to hi of an array, of which these are sure to be rows: nothing is checked."""
+    from numba.core import cgutils
+
+    def codegen(context, builder, signature, args):
+        found = context.make_array(signature.args[0])(context, builder, args[0])
+        shape = cgutils.unpack_tuple(builder, found.shape)
+        size, n = args[1].type(1), builder.sub(args[2], args[1])
+        for extent in shape[1:]:
+            size = builder.mul(size, extent)
+        found.data = builder.gep(found.data, [builder.mul(args[1], size)])
+        found.nitems = builder.mul(n, size)
+        found.shape = cgutils.pack_array(builder, [n, *shape[1:]])
+        return found._getvalue()
+
+    return array(array, lo, hi), codegen
+
+
+def _cut_slowly(array: Any, lo: int, hi: int) -> Any:
+    """As `_cut`, in Python without compiler."""
+    return array[lo:hi]
+
+
+cut: Any = _cut_slowly if JIT_DISABLED else intrinsic(_cut)
+
+
 @device_fn
 def fill(start, stride, source, target, place):
     """Copy this thread's numbers of a flat array, if the target has a place in shared memory."""
@@ -200,8 +229,11 @@ def all_of(states):
 @device_fn
 def own_state(part, states, row):
     """Return a world's rows of the state in a row."""
-    x, v = states.x[row][part.row_lo : part.row_hi], states.v[row][part.row_lo : part.row_hi]
-    return States(x, v, states.p[row][part.body_lo : part.body_hi])
+    x, v = (
+        cut(states.x[row], part.row_lo, part.row_hi),
+        cut(states.v[row], part.row_lo, part.row_hi),
+    )
+    return States(x, v, cut(states.p[row], part.body_lo, part.body_hi))
 
 
 @device_fn
@@ -209,10 +241,10 @@ def own_pieces(world, part, pieces):
     """Return a world's pieces of bodies."""
     lo, hi = pieces.ptr[part.body_lo], pieces.ptr[part.body_hi]
     return Pieces(
-        pieces.point_ptr[lo + world : hi + world + 1],
-        pieces.body[lo:hi],
-        pieces.ptr[part.body_lo : part.body_hi + 1],
-        pieces.loads[lo:hi],
+        cut(pieces.point_ptr, lo + world, hi + world + 1),
+        cut(pieces.body, lo, hi),
+        cut(pieces.ptr, part.body_lo, part.body_hi + 1),
+        cut(pieces.loads, lo, hi),
     )
 
 
@@ -232,57 +264,67 @@ def model_of(world, part, starts, model):
     points = part.row_lo - part.node_lo, part.row_hi - part.node_hi
     return ModelArrays(
         Elements(
-            elements.table[world * n_columns : end * n_columns],
+            cut(elements.table, world * n_columns, end * n_columns),
             elements.nodes, elements.consts, elements.params, elements.series,
         ),
         Nodes(
-            nodes.w[part.node_lo : part.node_hi],
-            nodes.gravity[world:end],
-            nodes.ptr[rows[0] : rows[1]],
-            nodes.slots_of[sums[0] : sums[1]],
-            nodes.velocity_ptr[rows[0] : rows[1]],
-            nodes.velocity_slots_of[moving_sums[0] : moving_sums[1]],
+            cut(nodes.w, part.node_lo, part.node_hi),
+            cut(nodes.gravity, world, end),
+            cut(nodes.ptr, rows[0], rows[1]),
+            cut(nodes.slots_of, sums[0], sums[1]),
+            cut(nodes.velocity_ptr, rows[0], rows[1]),
+            cut(nodes.velocity_slots_of, moving_sums[0], moving_sums[1]),
             nodes.world_of,
         ),
         Bodies(
-            bodies.point_ptr[bodies_lo + world : bodies_hi + end],
-            bodies.arms[points[0] : points[1]],
-            bodies.params[bodies_lo:bodies_hi],
+            cut(bodies.point_ptr, bodies_lo + world, bodies_hi + end),
+            cut(bodies.arms, points[0], points[1]),
+            cut(bodies.params, bodies_lo, bodies_hi),
         ),
     )  # fmt: skip
 
 
 @device_fn
-def share_model(start, stride, memory, places, model):
+def share_model(memory, places, model):
     """Return a world's model with what steps read most in shared memory; the first places."""
     elements, nodes, bodies = model
-    table, w, gravity = elements.table, nodes.w, nodes.gravity
     own = Elements(
-        share(table, memory, places[TABLE]),
+        share(elements.table, memory, places[TABLE]),
         elements.nodes, elements.consts, elements.params, elements.series,
     )  # fmt: skip
     own_nodes = Nodes(
-        share(w, memory, places[W]),
-        share(gravity, memory, places[GRAVITY]),
+        share(nodes.w, memory, places[W]),
+        share(nodes.gravity, memory, places[GRAVITY]),
         share(nodes.ptr, memory, places[PTR]),
         share(nodes.slots_of, memory, places[SUMS]),
         nodes.velocity_ptr, nodes.velocity_slots_of, nodes.world_of,
     )  # fmt: skip
-    fill_rows(start, stride, table, own.table, places[TABLE])
-    fill(start, stride, w, own_nodes.w, places[W])
-    fill_rows(start, stride, gravity, own_nodes.gravity, places[GRAVITY])
-    fill(start, stride, nodes.ptr, own_nodes.ptr, places[PTR])
-    fill(start, stride, nodes.slots_of, own_nodes.slots_of, places[SUMS])
     return ModelArrays(own, own_nodes, bodies)
 
 
 @device_fn
-def share_state(start, stride, state, places, k, memory):
+def fill_model(start, stride, places, model, own):
+    """Write the numbers of a world's model that lie in shared memory."""
+    nodes, own_nodes = model.nodes, own.nodes
+    fill_rows(start, stride, model.elements.table, own.elements.table, places[TABLE])
+    fill(start, stride, nodes.w, own_nodes.w, places[W])
+    fill_rows(start, stride, nodes.gravity, own_nodes.gravity, places[GRAVITY])
+    fill(start, stride, nodes.ptr, own_nodes.ptr, places[PTR])
+    fill(start, stride, nodes.slots_of, own_nodes.slots_of, places[SUMS])
+
+
+@device_fn
+def share_state(state, places, k, memory):
     """Return whether x and v have places k and k + 1, and the state with these in shared memory."""
     now = States(share(state.x, memory, places[k]), share(state.v, memory, places[k + 1]), state.p)
+    return places[k] >= 0, now
+
+
+@device_fn
+def fill_state(start, stride, state, now, places, k):
+    """Write positions and velocities to shared memory, if they have places there."""
     fill_rows(start, stride, state.x, now.x, places[k])
     fill_rows(start, stride, state.v, now.v, places[k + 1])
-    return places[k] >= 0, now
 
 
 @device_fn

@@ -32,6 +32,9 @@ from adjsim.engine.cuda_teams import (
     Worlds,
     all_of,
     around,
+    cut,
+    fill_model,
+    fill_state,
     gravity_at,
     model_of,
     own_pieces,
@@ -159,6 +162,7 @@ def _longer(head: Callable, lane: Callable, force: int, n_forces: int) -> Callab
 
 # Bound by `specialise`.
 CHAIN = no_lanes
+SHARE: Any = None
 CUDA: Any = None
 IN_BLOCKS = False
 SLOTS, X = FIRST_OWN, FIRST_OWN + 1  # in the places of shared memory
@@ -187,20 +191,24 @@ def advance(args):
     if IN_BLOCKS:
         start, stride = np.int64(CUDA.threadIdx.x), np.int64(CUDA.blockDim.x)
         own, memory = np.int64(CUDA.blockIdx.x), CUDA.shared.array(0, numba.uint8)
-        barrier, team = CUDA.syncthreads, share_advance(start, stride, own, memory, args)
+        barrier = CUDA.syncthreads
+        fill_advance(start, stride, own, memory, args)
         barrier()
     else:
-        start, stride, own, barrier = CUDA.grid(1), CUDA.gridsize(1), -1, CUDA.cg.this_grid().sync
-        team = all_of(states), args.model, args.pieces, args.slots, False, state_at(states, 0)
-    part, model, pieces, slots, is_kept, now = team
-    elements, nodes, bodies = model.elements, model.nodes, model.bodies
-    table, numbers = elements.table, (elements.consts, elements.params, elements.series)
+        start, stride, own, memory = CUDA.grid(1), CUDA.gridsize(1), -1, rows
+        barrier = CUDA.cg.this_grid().sync
     dt, k0 = args.numbers[0], rows[0]
     for k in range(rows.size - 2):
+        part, model, pieces, slots, is_kept, now = SHARE(own, memory, args)
         before, after, stored = around(part, is_kept, now, states, rows[k + 1], rows[k + 2])
-        read = (before.x, before.v)
-        CHAIN(start, stride, k0 + k, table, elements.nodes, read, numbers, (slots,))
+        read, elements = (before.x, before.v), model.elements
+        numbers = (elements.consts, elements.params, elements.series)
+        CHAIN(start, stride, k0 + k, elements.table, elements.nodes, read, numbers, (slots,))
         barrier()
+        # Found again, not held in registers, of which elements need most.
+        part, model, pieces, slots, is_kept, now = SHARE(own, memory, args)
+        before, after, stored = around(part, is_kept, now, states, rows[k + 1], rows[k + 2])
+        nodes, bodies = model.nodes, model.bodies
         if pieces.body.size > 0:
             sum_pieces(start, stride, bodies, pieces, nodes, slots)
             barrier()
@@ -225,15 +233,29 @@ def advance(args):
 
 
 @device_fn
-def share_advance(start, stride, own, memory, args):
+def all_of_advance(own, memory, args):
+    """Return what the grid has of `args`."""
+    now = state_at(args.states, 0)
+    return all_of(args.states), args.model, args.pieces, args.slots, False, now
+
+
+@device_fn
+def share_advance(own, memory, args):
     """Return what a block has of `args`, in shared memory where that has places."""
     part, places = part_of(args.worlds.starts, own), args.worlds.places
-    model = model_of(own, part, args.worlds.starts, args.model)
-    model = share_model(start, stride, memory, places, model)
-    slots = share(args.slots[part.slot_lo : part.slot_hi + 1], memory, places[SLOTS])
-    first = own_state(part, args.states, args.rows[1])
-    is_kept, now = share_state(start, stride, first, places, X, memory)
+    model = share_model(memory, places, model_of(own, part, args.worlds.starts, args.model))
+    slots = share(cut(args.slots, part.slot_lo, part.slot_hi + 1), memory, places[SLOTS])
+    is_kept, now = share_state(own_state(part, args.states, args.rows[1]), places, X, memory)
     return part, model, own_pieces(own, part, args.pieces), slots, is_kept, now
+
+
+@device_fn
+def fill_advance(start, stride, own, memory, args):
+    """Write the numbers that a block begins with to its shared memory."""
+    part, model, _, _, _, now = share_advance(own, memory, args)
+    places = args.worlds.places
+    fill_model(start, stride, places, model_of(own, part, args.worlds.starts, args.model), model)
+    fill_state(start, stride, own_state(part, args.states, args.rows[1]), now, places, X)
 
 
 @cache
@@ -241,7 +263,9 @@ def advance_kernel(kinds: tuple[ElementKind, ...], *, in_blocks: bool) -> Callab
     """Return the forward kernel of a model with these kinds of force."""
     chain = make_chain(tuple(make_lane(FORCE_LOOP, kind, kind.force) for kind in kinds))
     name = named("advance", kinds, in_blocks=in_blocks)
-    return specialise(advance, name, CHAIN=chain, CUDA=cuda_module(), IN_BLOCKS=in_blocks)
+    share_all = share_advance if in_blocks else all_of_advance
+    cuda = cuda_module()
+    return specialise(advance, name, CHAIN=chain, SHARE=share_all, CUDA=cuda, IN_BLOCKS=in_blocks)
 
 
 def named(name: str, kinds: Sequence[ElementKind], *, in_blocks: bool) -> str:
