@@ -44,7 +44,7 @@ def product(matrix: scipy.sparse.csr_array, x: Any) -> Any:
         if x.ndim == 2:
             return (matrix @ x).astype(x.dtype, copy=False)
         return np.stack([matrix @ frame for frame in x]).astype(x.dtype, copy=False)
-    n_rows, n_columns = matrix.shape
+    n_rows, n_columns = len(matrix.indptr) - 1, x.shape[-2]
     flat = x.reshape(-1, n_columns, x.shape[-1])
     out = module_of(x).empty((flat.shape[0], n_rows, flat.shape[2]), x.dtype)
     values = matrix.data.astype(x.dtype, copy=False)

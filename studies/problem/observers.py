@@ -122,7 +122,7 @@ class Observer(ABC):
             shift = tan_values.get(self.start_path)
             tangents: dict[str, np.ndarray] = {}
             for name, rows in fields.items():
-                parts = [at.at(tan[name])] if name in tan else []
+                parts: list[Any] = [at.at(tan[name])] if name in tan else []
                 if shift is not None:
                     parts.append(float(shift) * at.slope(to_host(rows)))
                 if parts:

@@ -375,13 +375,12 @@ class SceneProblem:
 
     def loss_of(self, images: np.ndarray) -> float:
         """Return r @ r, without priors."""
-        r = self.residuals_of(images)
-        return float(r @ r)
+        return _sum_of_squares(self.residuals_of(images))
 
     def judge(self, images: np.ndarray) -> tuple[float, np.ndarray]:
         """Return r @ r, and its gradient in the predictions."""
         r = self.residuals_of(images)
-        return float(r @ r), self.residuals_cotangent(images, 2.0 * r)
+        return _sum_of_squares(r), self.residuals_cotangent(images, 2.0 * r)
 
     def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the squares of the priors, the losses of shape, and their gradient."""
@@ -553,6 +552,11 @@ class SceneProblem:
                 for (k, *_), one in zip(some, made, strict=True):
                     found[k] = one
         return found
+
+
+def _sum_of_squares(r: Any) -> float:
+    """Return r @ r; on a device without cuBLAS, whose sums have an order of their own."""
+    return float(r @ r) if isinstance(r, np.ndarray) else float((r * r).sum())
 
 
 def cut(rows: Any, counts: Sequence[int]) -> list[Any]:

@@ -283,6 +283,7 @@ def vjp_on_gpu(
         samples = samples.reshape(*samples.shape[:2], -1, 4)
         drawn = kept or DrawnGroup(gather_group(jobs, layers, shared, numbers), None)
         yield pull_group(jobs[0], layers[0], drawn, samples)
+        del drawn  # so that its memory is there for the next
 
 
 def pull_group(job: Job, layers: Layers, drawn: DrawnGroup, adj_images: Any) -> paths.Packed:

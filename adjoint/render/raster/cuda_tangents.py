@@ -172,6 +172,7 @@ def jvp_on_gpu(
         own = on_device(own_tangents(job, layers, tangents, numbers))
         pushed = push_group(job, layers[0], drawn, own, tan_scene)
         tan_images[numbers.start : numbers.stop] = np.moveaxis(pushed, 0, 1)
+        del drawn  # so that its memory is there for the next
     return tan_images.reshape(len(jobs), len(job.x), n_layers, *shape)
 
 
