@@ -24,7 +24,17 @@ from adjoint.engine.timeloop import (
 from adjoint.forces.element import TwinKind
 from adjoint.rigid.points import add_body_frame, add_points, tangent_body, undo_body_step
 from adjsim.engine.assembly import FORCE_LOOP, Loop
-from adjsim.engine.cuda_timeloop import make_chain, make_lane, named, no_lanes
+from adjsim.engine.cuda_patches import (
+    load_nodes,
+    load_state,
+    make_chain,
+    make_lanes,
+    no_lanes,
+    split,
+    sum_moving,
+    sum_nodes,
+)
+from adjsim.engine.cuda_timeloop import named, shared_size
 from adjsim.engine.jit.backend import (
     cuda_module,
     device_fn,
@@ -34,6 +44,7 @@ from adjsim.engine.jit.backend import (
     to_host,
 )
 from adjsim.engine.loop_arrays import ModelArrays, States
+from adjsim.engine.patches import Patches
 from adjsim.engine.timeloop import state_at, step_node
 from adjsim.rigid.points import step_body
 
@@ -47,6 +58,7 @@ class GridReverse(NamedTuple):
     """What `reverse_on_grid` is given; `rows` = (k0, with_forces, rows of n states)."""
 
     model: ModelArrays
+    patches: Patches
     work: ReverseWork
     frames: Frames
     adj: PackedVector
@@ -59,6 +71,7 @@ class GridTangent(NamedTuple):
     """What `tangent_on_grid` is given; `rows` and `finite` as in `GridAdvance`."""
 
     model: ModelArrays
+    patches: Patches
     tan: PackedVector
     work: TangentWork
     numbers: Any
@@ -71,28 +84,50 @@ class GridTangent(NamedTuple):
 def reverse_on_grid(args):
     """Undo n steps, the last one first."""
     elements, work, adj, rows = args.model.elements, args.work, args.adj, args.rows
-    table, nodes = elements.table, elements.nodes
     own = (elements.consts, elements.params, elements.series)
-    out = (work.adj_x_slots, work.adj_v_slots, adj.params, adj.series)
     start, stride = CUDA.grid(1), CUDA.gridsize(1)
     grid = CUDA.cg.this_grid()
     dt, k0, with_forces, n_steps = args.numbers[0], rows[0], rows[1] > 0, rows.size - 2
+    patches, thread, n_threads = args.patches, CUDA.threadIdx.x, CUDA.blockDim.x
+    sizes, shared = patches.sizes, CUDA.shared.array(0, args.numbers.dtype)
+    x, shared = split(shared, sizes[0])
+    v, shared = split(shared, sizes[1])
+    adj_f, shared = split(shared, sizes[0])
+    adj_x_slots, shared = split(shared, sizes[2])
+    adj_v_slots, shared = split(shared, sizes[3])
+    x_before, shared = split(shared, sizes[0])
+    v_before, slots = split(shared, sizes[1])
+    read, read_before = (x, v, adj_f), (x_before, v_before)
+    out = (adj_x_slots, adj_v_slots, adj.params, adj.series)
     for back in range(n_steps + 1):
         k = n_steps - back  # the step that this pass undoes; the first pass undoes none
-        state = state_at(args.states, rows[k + 2] if back > 0 else 0)
-        if back > 0:
-            frame = args.frames.of_step[k]
-            begin_on_grid(start, stride, dt, frame, with_forces, args, state.p)
+        undoes, replays = back > 0, with_forces and k > 0  # the forces of the step undone next
+        state = state_at(args.states, rows[k + 2] if undoes else 0)
+        before = state_at(args.states, rows[k + 1] if replays else 0)
+        if undoes:
+            begin_on_grid(start, stride, dt, args.frames.of_step[k], with_forces, args, state.p)
             grid.sync()
-            read = (state.x, state.v, work.adj_f)
-            CHAIN(start, stride, k0 + k, table, nodes, read, own, out)
-            REST_CHAIN(start, stride, k0 + k, table, nodes, read, own, (adj.consts,))
-        if with_forces and k > 0:  # of the step that is undone next: NVVM inlines each call
-            before = state_at(args.states, rows[k + 1])
-            read = (before.x, before.v)
-            FORCE_CHAIN(start, stride, k0 + k - 1, table, nodes, read, own, (work.slots,))
+        for patch in range(CUDA.blockIdx.x, patches.table.shape[0] - 1, CUDA.gridDim.x):
+            at = (thread, n_threads, patch)
+            if undoes:
+                load_state(*at, patches, state, read)
+                load_nodes(*at, patches, work.adj_f, adj_f)
+            if replays:
+                load_state(*at, patches, before, read_before)
+            CUDA.syncthreads()
+            if undoes:
+                CHAIN(*at, k0 + k, patches, elements, read, own, out)
+                REST_CHAIN(*at, k0 + k, patches, elements, read, own, (adj.consts,))
+            if replays:
+                FORCE_CHAIN(*at, k0 + k - 1, patches, elements, read_before, own, (slots,))
+            CUDA.syncthreads()
+            if undoes:
+                sum_nodes(*at, patches, adj_x_slots, work.adj_x_slots)
+                sum_moving(*at, patches, adj_v_slots, work.adj_v_slots)
+            if replays:
+                sum_nodes(*at, patches, slots, work.slots)
         grid.sync()
-        if back > 0:
+        if undoes:
             end_on_grid(start, stride, args, state.p)
 
 
@@ -128,21 +163,34 @@ def tangent_on_grid(args):
     """Run state and tangent together."""
     elements, nodes, bodies = args.model.elements, args.model.nodes, args.model.bodies
     tan, work, rows, finite = args.tan, args.work, args.rows, args.finite
-    table, node_rows = elements.table, elements.nodes
     own = (elements.consts, elements.params, elements.series)
     with_tangents, with_rest = (*own, tan.params, tan.series), (*own, tan.consts)
     start, stride = CUDA.grid(1), CUDA.gridsize(1)
     grid = CUDA.cg.this_grid()
     dt, k0 = args.numbers[0], rows[0]
+    patches, thread, n_threads = args.patches, CUDA.threadIdx.x, CUDA.blockDim.x
+    sizes, shared = patches.sizes, CUDA.shared.array(0, args.numbers.dtype)
+    x, shared = split(shared, sizes[0])
+    v, shared = split(shared, sizes[1])
+    tan_x, shared = split(shared, sizes[0])
+    tan_v, shared = split(shared, sizes[1])
+    slots, tan_slots = split(shared, sizes[2])
+    read, both = (x, v), (x, v, tan_x, tan_v)
     for k in range(rows.size - 2):
         a, b = rows[k + 1], rows[k + 2]
         before, after = state_at(args.states, a), state_at(args.states, b)
         tan_before, tan_after = state_at(args.tan_states, a), state_at(args.tan_states, b)
-        read = (before.x, before.v)
-        both = (before.x, before.v, tan_before.x, tan_before.v)
-        FORCE_CHAIN(start, stride, k0 + k, table, node_rows, read, own, (work.slots,))
-        CHAIN(start, stride, k0 + k, table, node_rows, both, with_tangents, (work.tan_slots,))
-        REST_CHAIN(start, stride, k0 + k, table, node_rows, read, with_rest, (work.tan_slots,))
+        for patch in range(CUDA.blockIdx.x, patches.table.shape[0] - 1, CUDA.gridDim.x):
+            at = (thread, n_threads, patch)
+            load_state(*at, patches, before, (x, v))
+            load_state(*at, patches, tan_before, (tan_x, tan_v))
+            CUDA.syncthreads()
+            FORCE_CHAIN(*at, k0 + k, patches, elements, read, own, (slots,))
+            CHAIN(*at, k0 + k, patches, elements, both, with_tangents, (tan_slots,))
+            REST_CHAIN(*at, k0 + k, patches, elements, read, with_rest, (tan_slots,))
+            CUDA.syncthreads()
+            sum_nodes(*at, patches, slots, work.slots)
+            sum_nodes(*at, patches, tan_slots, work.tan_slots)
         grid.sync()
         for i in range(start, nodes.w.size, stride):
             n, world = np.uint64(i), nodes.world_of[i]
@@ -170,10 +218,10 @@ def grid_kernel(template: Callable, twins: tuple[TwinKind, ...], *, with_rest: b
 
     def chain(loop: Loop, twins: tuple[TwinKind, ...]) -> Callable:
         return make_chain(
-            tuple(make_lane(loop, twin.kind, getattr(twin, loop.name)) for twin in twins)
+            tuple(make_lanes(loop, twin.kind, getattr(twin, loop.name)) for twin in twins)
         )
 
-    forces = tuple(make_lane(FORCE_LOOP, twin.kind, twin.kind.force) for twin in twins)
+    forces = tuple(make_lanes(FORCE_LOOP, twin.kind, twin.kind.force) for twin in twins)
     chains = {
         "CHAIN": chain(loop, twins),
         "FORCE_CHAIN": make_chain(forces),
@@ -199,12 +247,15 @@ def undo_on_gpu(twins: tuple[TwinKind, ...], args: GridReverse) -> None:
     """Run `reverse_on_grid`; the arrays of `args` live on the device and are updated."""
     kernel = grid_kernel(reverse_on_grid, twins, with_rest=args.adj.consts.size > 0)
     width = args.work.slots.size // 3
-    launch_cooperative(kernel, width, args, cached=are_hashed(twins))
+    counts = (3, 2, 2, 1) if args.rows[1] else (2, 1, 1, 1)
+    shared = shared_size(args.patches, counts, args.numbers.dtype)
+    launch_cooperative(kernel, width, args, cached=are_hashed(twins), shared=shared)
 
 
 def advance_tangent_on_gpu(twins: tuple[TwinKind, ...], args: GridTangent) -> np.ndarray:
     """Run `tangent_on_grid`; return how many of the steps stayed finite, of each world."""
     kernel = grid_kernel(tangent_on_grid, twins, with_rest=args.tan.consts.size > 0)
     width = args.work.slots.size // 3
-    launch_cooperative(kernel, width, args, cached=are_hashed(twins))
+    shared = shared_size(args.patches, (2, 2, 2, 0), args.numbers.dtype)
+    launch_cooperative(kernel, width, args, cached=are_hashed(twins), shared=shared)
     return to_host(args.finite)

@@ -85,11 +85,11 @@ class ReverseSweep(Sweep):
         self.frames = States(*(xp.asarray(part) for part in adj_frames))
         self.with_forces = any(needs_forces(model, wanted) for model in stepper.models)
         self.twins = twin_kinds(stepper)
-        v_slots = p.n_slots if p.velocity_slots.size else 0
+        v_shape = p.slot_shape if p.velocity_slots.size else (1, *p.slot_shape[1:])
         self.work = ReverseWork(
-            xp.zeros(p.n_slots + 1, dtype),
-            xp.zeros(p.n_slots + 1, dtype),
-            xp.zeros(v_slots + 1, dtype),
+            xp.zeros(p.slot_shape, dtype),
+            xp.zeros(p.slot_shape, dtype),
+            xp.zeros(v_shape, dtype),
             xp.zeros((p.n_rows, 3), dtype),
             scratch_of(stepper),
         )
@@ -127,7 +127,15 @@ class ReverseSweep(Sweep):
         if not isinstance(s, CpuStepper):
             numbers, head = np.array([s.dt], s.dtype), [start, int(self.with_forces)]
             own_rows = np.concatenate([head, rows]).astype(np.int64)
-            args = (s.packed.arrays, self.work, frames, self.adj, numbers, own_rows)
+            args = (
+                s.packed.arrays,
+                s.packed.patches,
+                self.work,
+                frames,
+                self.adj,
+                numbers,
+                own_rows,
+            )
             undo_on_gpu(self.twins, GridReverse(*args, States(*fields)))
             return
         with using_threads(s.n_threads):
@@ -161,7 +169,7 @@ class ModelTangent(Tangent):
         self.twins = twin_kinds(stepper)
         self.initial = tuple(xp.asarray(part) for part in self.initial_rows(state, tangents))
         self.tan = tangents.moved(xp.asarray)
-        slots, tan_slots = (xp.zeros(p.n_slots + 1, dtype) for _ in range(2))
+        slots, tan_slots = (xp.zeros(p.slot_shape, dtype) for _ in range(2))
         self.work = TangentWork(slots, tan_slots, scratch_of(stepper))
         if isinstance(stepper, CpuStepper):
             jvps = [tile_kernel(JVP_LOOP, twin.kind, twin.jvp, dtype) for twin in self.twins]
@@ -225,7 +233,17 @@ class ModelTangent(Tangent):
         numbers = np.array([s.dt], s.dtype)
         finite = s.xp.full(s.packed.n_worlds, len(rows) - 1, np.int64)
         steps = np.concatenate([[k0], rows]).astype(np.int64)
-        args = (s.packed.arrays, self.tan, self.work, numbers, steps, states, tan, finite)
+        args = (
+            s.packed.arrays,
+            s.packed.patches,
+            self.tan,
+            self.work,
+            numbers,
+            steps,
+            states,
+            tan,
+            finite,
+        )
         return advance_tangent_on_gpu(self.twins, GridTangent(*args))
 
 

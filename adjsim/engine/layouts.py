@@ -16,7 +16,7 @@ Tests: `tests/engine/test_layouts.py`, `tests/test_worlds.py`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import compress, pairwise
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -32,6 +32,7 @@ from adjsim.engine.assembly import (
     SLOTS,
     TILE,
 )
+from adjsim.engine.patches import Patches, cut_patches, morton_order
 from adjsim.engine.tiles import join, to_tiles
 from adjsim.forces.element import ElementKind, Force
 from adjsim.model import Model
@@ -42,6 +43,7 @@ T = TypeVar("T")
 GROUP = 1000  # elements at most in a group, unless one world has more
 KEPT_SIZE = 15_000  # elements and nodes of all worlds: to lay out more takes no time beside steps
 KEPT_LAYOUTS = 16
+BLOCK_ELEMENTS = -1  # of a world at most that a block of a GPU works on alone
 _kept: dict[Any, "Layout"] = {}  # the oldest first
 _lock = Lock()  # of `_kept`: rollouts run in several threads
 
@@ -57,7 +59,9 @@ class Layout:
     `world_of` (n_nodes + n_bodies,): the world of each node, then of each body; `group_ends`
     (n_groups + 1,): the worlds of each group; `node_ends`, `point_ends`, `body_ends`
     (n_worlds + 1,): nodes, points, bodies of each world; `element_starts` (n_worlds, n_columns):
-    where its elements begin among its group's.
+    where its elements begin among its group's; `orders`, by world and force: which element lies
+    where, None if they lie as they are. Where a GPU works in `patches` (else None) `nodes` uint16
+    are numbers within a patch, and slots those of nodes of patches.
     """
 
     kinds: tuple[ElementKind, ...]
@@ -74,7 +78,14 @@ class Layout:
     point_ends: np.ndarray
     body_ends: np.ndarray
     element_starts: np.ndarray
+    orders: tuple[tuple[np.ndarray | None, ...], ...]
+    patches: Patches | None
     n_slots: int
+
+    @property
+    def slot_shape(self) -> tuple[int, ...]:
+        """The shape of an array of slots; of patches a row is the sum of a node."""
+        return (self.n_slots // 3 + 1, 3) if self.patches else (self.n_slots + 1,)
 
 
 def count_elements(model: Model) -> int:
@@ -103,6 +114,11 @@ def align(worlds: Sequence[Sequence[K]]) -> tuple[tuple[K, ...], tuple[tuple[int
     return tuple(kinds), tuple(places[tuple(own)] for own in worlds)
 
 
+def permuted(rows: np.ndarray, order: np.ndarray | None) -> np.ndarray:
+    """Return (..., n_elements, k) rows of elements in an order; None: as they are."""
+    return rows if order is None else rows[..., order, :]
+
+
 def spread(own: Sequence[T], columns: Sequence[int], absent: Sequence[T]) -> list[T]:
     """Return what a world has by force as it has it by column, of `absent` where it has none."""
     found = list(absent)
@@ -114,12 +130,14 @@ def spread(own: Sequence[T], columns: Sequence[int], absent: Sequence[T]) -> lis
 def lay_out(models: Sequence[Model], n_rows: Sequence[Sequence[int]], n_parts: int) -> Layout:
     """Return the layout of worlds whose series have so many rows, in `n_parts` groups or more.
 
-    0 is one group, whatever its size, if it can be: a GPU has no use for more. `n_rows` are by
-    world and force.
+    0 is one group, whatever its size, if it can be: a GPU has no use for more, and works in patches
+    where a world has many elements. `n_rows` are by world and force.
     """
     forces = [tuple(model.forces.values()) for model in models]
-    if sum(count_elements(model) + model.n_rows for model in models) > KEPT_SIZE:
-        return _lay_out(models, forces, n_rows, n_parts)
+    sizes = [count_elements(model) for model in models]
+    in_patches = n_parts == 0 and max(sizes) > BLOCK_ELEMENTS
+    if in_patches or sum(sizes) + sum(model.n_rows for model in models) > KEPT_SIZE:
+        return _lay_out(models, forces, n_rows, n_parts, in_patches)
     worlds = [
         (model.n_nodes, model.n_rows, model.n_bodies, *map(_content, own))
         for model, own in zip(models, forces, strict=True)
@@ -128,7 +146,7 @@ def lay_out(models: Sequence[Model], n_rows: Sequence[Sequence[int]], n_parts: i
     with _lock:
         layout = _kept.pop(key, None)
     if layout is None:
-        layout = _lay_out(models, forces, n_rows, n_parts)
+        layout = _lay_out(models, forces, n_rows, n_parts, False)
     with _lock:
         _kept[key] = layout  # now the youngest
         if len(_kept) > KEPT_LAYOUTS:
@@ -146,31 +164,45 @@ def _lay_out(
     forces: Sequence[Sequence[Force]],
     n_rows: Sequence[Sequence[int]],
     n_parts: int,
+    in_patches: bool,
 ) -> Layout:
     placement = Placement(models)
     kinds, columns = align([[force.kind for force in own] for own in forces])
     none = [np.zeros((0, kind.n_nodes), np.int64) for kind in kinds]
     n_rows = [spread(own, at, [1] * len(kinds)) for own, at in zip(n_rows, columns, strict=True)]
     group_ends = group_worlds([count_elements(model) for model in models], n_rows, n_parts)
+    orders = tuple(tuple(morton_order(f) if in_patches else None for f in own) for own in forces)
     nodes = [
-        spread([placement.rows(w, f.nodes) for f in own], columns[w], none)
+        spread(
+            [placement.rows(w, permuted(f.nodes, o)) for f, o in zip(own, orders[w], strict=True)],
+            columns[w],
+            none,
+        )
         for w, own in enumerate(forces)
     ]
     joined = join(nodes, group_ends)
     rows_of = [n for first in group_ends[:-1] for n in n_rows[first]]  # of each row of the table
     table = _table(kinds, [len(part) for part in joined], rows_of)
-    moving = [
-        part if kinds[row % len(kinds)].uses_velocity else part[:0]
-        for row, part in enumerate(joined)
-    ]
-    flat = [to_tiles(part, np.dtype(np.uint32)) for part in joined]
-    node_ptr, node_slots = _slot_lists(joined, table, placement.n_rows)
-    velocity_ptr, velocity_slots = _slot_lists(moving, table, placement.n_rows)
+    moves = [kinds[row % len(kinds)].uses_velocity for row in range(len(joined))]
+    patches = None
+    if in_patches:
+        patches, local, owners = cut_patches(joined, moves, placement.n_rows)
+        ends = np.cumsum([0, *map(len, owners)])
+        slots = [np.arange(*pair) for pair in pairwise(ends)]
+        flat = [to_tiles(part, np.dtype(np.uint16)) for part in local]
+    else:
+        owners = [part.ravel() for part in joined]
+        slots = [_slots(*pair) for pair in zip(table[:, SLOTS], joined, strict=True)]
+        flat = [to_tiles(part, np.dtype(np.uint32)) for part in joined]
+    node_ptr, node_slots = _slot_lists(owners, slots, placement.n_rows)
+    velocity_ptr, velocity_slots = _slot_lists(
+        *(list(compress(part, moves)) for part in (owners, slots)), placement.n_rows
+    )
     return Layout(
         kinds=kinds,
         columns=columns,
         table=table,
-        nodes=np.concatenate([*flat, np.zeros(0, np.uint32)]),
+        nodes=np.concatenate(flat) if flat else np.zeros(0, np.uint32),
         node_ptr=node_ptr,
         node_slots=node_slots,
         velocity_ptr=velocity_ptr,
@@ -181,7 +213,9 @@ def _lay_out(
         point_ends=placement.point_ends,
         body_ends=placement.body_ends,
         element_starts=_element_starts(nodes, group_ends),
-        n_slots=3 * sum(part.size for part in flat),
+        orders=orders,
+        patches=patches,
+        n_slots=3 * sum(map(len, owners)) if patches else 3 * sum(part.size for part in flat),
     )
 
 
@@ -254,23 +288,24 @@ def _table(
     return table
 
 
-def _slot_lists(
-    nodes: Sequence[np.ndarray], table: np.ndarray, n_rows: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return which slots each row of X adds up, ordered by force, element and local node.
+def _slots(start: int, nodes: np.ndarray) -> np.ndarray:
+    """Return the slots of the nodes of elements, (n_elements k,), whose tiles' begin at `start`."""
+    n, k = nodes.shape
+    e, a = np.divmod(np.arange(n * k), k)
+    return start + (e // TILE * k + a) * 3 * TILE + e % TILE
 
-    `nodes` by row of the table. Only forces of one group touch a node.
+
+def _slot_lists(
+    owners: Sequence[np.ndarray], slots: Sequence[np.ndarray], n_rows: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return which slots each row of X adds up, in their order here.
+
+    `owners`: the row that each slot is for. Only forces of one group touch a node.
     """
-    owners, slots = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for start, part in zip(table[:, SLOTS], nodes, strict=True):
-        n, k = part.shape
-        e, a = np.divmod(np.arange(n * k), k)
-        owners.append(part.ravel())
-        slots.append(start + (e // TILE * k + a) * 3 * TILE + e % TILE)
-    owner = np.concatenate(owners)
+    owner, slot = (np.concatenate([*part, np.zeros(0, np.int64)]) for part in (owners, slots))
     order = np.argsort(owner, kind="stable")
     ptr = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=n_rows))])
-    return ptr.astype(np.uint32), np.concatenate(slots)[order].astype(np.uint32)
+    return ptr.astype(np.uint32), slot[order].astype(np.uint32)
 
 
 def _element_starts(nodes: Sequence[Sequence[np.ndarray]], group_ends: np.ndarray) -> np.ndarray:

@@ -13,8 +13,9 @@ from weakref import finalize
 import numpy as np
 
 from adjsim.engine.assembly import CONSTS, PARAMS, SERIES, TILE
-from adjsim.engine.layouts import Layout, lay_out, spread
+from adjsim.engine.layouts import Layout, lay_out, permuted, spread
 from adjsim.engine.loop_arrays import Bodies, Elements, ModelArrays, Nodes
+from adjsim.engine.patches import Patches
 from adjsim.engine.tiles import join, to_tiles
 from adjsim.forces.element import Force
 from adjsim.model import Model
@@ -103,6 +104,8 @@ class PackedModels(Layout):
             if f.name not in host and isinstance(getattr(self, f.name), np.ndarray)
         }
         arrays["bodies"] = Bodies(*(xp.asarray(part) for part in self.bodies))
+        if self.patches:
+            arrays["patches"] = Patches(*(xp.asarray(part) for part in self.patches))
         return replace(self, **arrays)
 
 
@@ -195,8 +198,9 @@ def join_columns(
         SERIES: [(1, 0, kind.n_series) for kind in layout.kinds],
     }
     none = [np.zeros(shape) for shape in shapes[column]]
-    both = zip(worlds, layout.columns, strict=True)
-    return join([spread(own, at, none) for own, at in both], layout.group_ends)
+    sorted_worlds = [map(permuted, *both) for both in zip(worlds, layout.orders, strict=True)]
+    both = zip(sorted_worlds, layout.columns, strict=True)
+    return join([spread([*own], at, none) for own, at in both], layout.group_ends)
 
 
 def flat_tiles(joined: Sequence[np.ndarray], dtype: np.dtype) -> np.ndarray:

@@ -265,7 +265,7 @@ class CudaStepper(ModelStepper):
     ) -> None:
         self.xp = array_module(Device.CUDA)
         super().__init__(system, packed.moved(self.xp), dtype, dt, n_steps)
-        self.slots = self.xp.zeros(packed.n_slots + 1, dtype)
+        self.slots = self.xp.zeros(packed.slot_shape, dtype)
         step = STEP_SECONDS + SLOT_SECONDS * packed.n_slots
         self.most_steps = max(1, int(LAUNCH_SECONDS / step))
 

@@ -48,12 +48,12 @@ def obstacle_twins():
 
 
 def named(kind, real, *ranks):
-    """Type of a named tuple of arrays: "i1" of indices, "u1" of node numbers, "r3" of reals."""
+    """Type of a named tuple of arrays: "i1" of indices, "u1" and "s1" of node numbers, "r3" of reals."""
     from numba import types
 
     from adjsim.engine.loop_arrays import named_type
 
-    kinds = {"i": types.int64, "u": types.uint32, "r": real}
+    kinds = {"i": types.int64, "u": types.uint32, "s": types.uint16, "r": real}
     return named_type(kind, [array(kinds[rank[0]], int(rank[1])) for rank in ranks])
 
 
@@ -88,15 +88,19 @@ def physics_kernels():
         States,
         named_type,
     )
+    from adjsim.engine.patches import Patches
 
     twins = (ELASTIC_TWIN, VISCOUS_TWIN, SPRING_TWIN, *obstacle_twins())
     twins += (TRIANGLE_TWIN, VISCOUS_TRIANGLE_TWIN, LIFT_DRAG_TWIN)
     twins += (HINGE_TWIN, DAMPED_TWIN, EXTERNAL_TWIN)
 
     def model(real):
-        elements = named(Elements, real, "i2", "u1", "r1", "r1", "r1")
+        elements = named(Elements, real, "i2", "s1", "r1", "r1", "r1")
         nodes = named(Nodes, real, "r1", "r2", "u1", "u1", "u1", "u1", "i1")
         return named_type(ModelArrays, [elements, nodes, named(Bodies, real, "i1", "r2", "r2")])
+
+    def patches(real):
+        return named(Patches, real, "i2", "u1", "u1", "s1", "i1")
 
     def states(real):
         return named(States, real, "r3", "r3", "r3")
@@ -106,18 +110,19 @@ def physics_kernels():
 
     def forward(real):
         one, index = array(real, 1), array(types.int64, 1)
-        return named_type(GridAdvance, [model(real), one, one, index, states(real), index])
+        head = [model(real), patches(real), array(real, 2)]
+        return named_type(GridAdvance, [*head, one, index, states(real), index])
 
     def backward(real):
-        work = named(ReverseWork, real, "r1", "r1", "r1", "r2", "r2")
+        work = named(ReverseWork, real, "r2", "r2", "r2", "r2", "r2")
         frames = named(Frames, real, "i1", "r3", "r3", "r3")
         rest = [vector(real), array(real, 1), array(types.int64, 1), states(real)]
-        return named_type(GridReverse, [model(real), work, frames, *rest])
+        return named_type(GridReverse, [model(real), patches(real), work, frames, *rest])
 
     def tangent(real):
-        work, index = named(TangentWork, real, "r1", "r1", "r2"), array(types.int64, 1)
+        work, index = named(TangentWork, real, "r2", "r2", "r2"), array(types.int64, 1)
         rest = [array(real, 1), index, states(real), states(real), index]
-        return named_type(GridTangent, [model(real), vector(real), work, *rest])
+        return named_type(GridTangent, [model(real), patches(real), vector(real), work, *rest])
 
     yield "advance", advance_grid_kernel(tuple(twin.kind for twin in twins)), forward
     for template, argument in ((reverse_on_grid, backward), (tangent_on_grid, tangent)):

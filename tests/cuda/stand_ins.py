@@ -157,13 +157,13 @@ class Kernel:
     def __init__(self, simulated):
         self.kernel = simulated
 
-    def blocks_at_once(self, args, threads):
+    def blocks_at_once(self, args, threads, shared):
         data_of(args)
         return 1
 
-    def run(self, blocks, threads, args, n=None):
+    def run(self, blocks, threads, args, n=None, *, shared=0):
         if n is None:  # a cooperative kernel, which walks with a stride
-            self.kernel[1, THREADS](data_of(args))
+            self.kernel[1, THREADS, 0, shared](data_of(args))
             return
         assert blocks * threads >= n > 0
         self.kernel[-(-n // THREADS), THREADS](n, data_of(args))
