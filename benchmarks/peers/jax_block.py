@@ -18,7 +18,7 @@ F32 = np.float32
 def prepare(block: Body, n_steps: int, threads: int) -> PeerRun:
     """Return the rollout and its gradient by mu, lam, x and v, compiled by XLA.
 
-    XLA takes all cores; `threads` is not used.
+    XLA takes all cores, or the GPU if it knows one; `threads` is not used.
     """
     del threads
     rollout = partial(_rollout, _constants(block), n_steps)

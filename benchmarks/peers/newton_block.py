@@ -1,4 +1,4 @@
-"""The block in Newton on the CPU: semi-implicit solver, launches captured in a graph, float32.
+"""The block in Newton: semi-implicit solver, launches captured in a graph, float32.
 
 Its contact is another than ours, so both fall freely here.
 """
@@ -21,11 +21,11 @@ RADIUS = 1e-6  # of a particle [m]: no contact between particles
 def prepare(block: Body, n_steps: int, threads: int) -> PeerRun:
     """Return the captured rollout, and the captured rollout with its tape run back.
 
-    Warp runs CPU kernels on one thread; `threads` is not used.
+    Warp runs CPU kernels on one thread, however many `threads` there are; 0 is the GPU.
     """
-    del threads
-    with wp.ScopedDevice("cpu"):
-        model = _model(block)
+    device = "cpu" if threads else "cuda:0"
+    with wp.ScopedDevice(device):
+        model = _model(block, device)
         solver = newton.solvers.SolverSemiImplicit(model, enable_tri_contact=False)
         states, control = [model.state() for _ in range(n_steps + 1)], model.control()
         states[0].particle_q.assign(np.asarray(block.state.x, np.float32))
@@ -60,7 +60,7 @@ def _launch(graph: object) -> None:
     wp.synchronize()
 
 
-def _model(block: Body) -> "newton.Model":
+def _model(block: Body, device: str) -> "newton.Model":
     builder = newton.ModelBuilder(up_axis=newton.Axis.Y, gravity=tuple(block.model.gravity))
     builder.add_particles(
         pos=[wp.vec3(*map(float, x)) for x in block.mesh.points],
@@ -70,6 +70,6 @@ def _model(block: Body) -> "newton.Model":
     )
     for tet in block.mesh.tets:
         builder.add_tetrahedron(*map(int, tet), k_mu=MU, k_lambda=LAM, k_damp=0.0)
-    model = builder.finalize(device="cpu", requires_grad=True)
+    model = builder.finalize(device=device, requires_grad=True)
     model.particle_grid = None
     return model

@@ -1,4 +1,4 @@
-"""The ball in PyTorch3D: its soft rasterizer with the blend of the paper, on the CPU."""
+"""The ball in PyTorch3D: its soft rasterizer with the blend of the paper."""
 
 import numpy as np
 import torch  # pyright: ignore[reportMissingImports]
@@ -16,16 +16,19 @@ GAMMA = 1e-4
 
 
 def prepare(ball: Ball, pixels: int, threads: int) -> PeerRun:
-    """Return drawing, and drawing with the gradient of the vertices, float32."""
-    torch.set_num_threads(threads)
-    points = torch.tensor(ball.points, dtype=torch.float32, requires_grad=True)
-    faces = torch.tensor(ball.faces, dtype=torch.int64)
+    """Return drawing, and drawing with the gradient of the vertices, float32; 0 is the GPU."""
+    torch.set_num_threads(threads or 1)
+    device = torch.device("cpu" if threads else "cuda")
+    points = torch.tensor(ball.points, dtype=torch.float32, device=device, requires_grad=True)
+    faces = torch.tensor(ball.faces, dtype=torch.int64, device=device)
     rng = np.random.default_rng(0)
-    colors = torch.tensor(rng.random((len(ball.faces), 1, 1, 3)), dtype=torch.float32)
+    colors = torch.tensor(
+        rng.random((len(ball.faces), 1, 1, 3)), dtype=torch.float32, device=device
+    )
     textures = renderer.TexturesAtlas(atlas=[colors])
     rotation, translation = renderer.look_at_view_transform(dist=DISTANCE, elev=0.0, azim=0.0)
     cameras = renderer.FoVPerspectiveCameras(
-        R=rotation, T=translation, fov=float(ball.camera.fov_y)
+        R=rotation, T=translation, fov=float(ball.camera.fov_y), device=device
     )
     blend = renderer.BlendParams(sigma=SIGMA, gamma=GAMMA, background_color=(0.0, 0.0, 0.0))
     settings = renderer.RasterizationSettings(
@@ -35,7 +38,10 @@ def prepare(ball: Ball, pixels: int, threads: int) -> PeerRun:
         perspective_correct=True,
     )
     rasterizer = renderer.MeshRasterizer(cameras=cameras, raster_settings=settings)
-    adj = torch.tensor(rng.standard_normal((1, pixels, pixels, 4)), dtype=torch.float32)
+    adj = torch.tensor(
+        rng.standard_normal((1, pixels, pixels, 4)), dtype=torch.float32, device=device
+    )
+    wait = torch.cuda.synchronize if device.type == "cuda" else int
     last = {}
 
     def draw() -> torch.Tensor:
@@ -47,9 +53,11 @@ def prepare(ball: Ball, pixels: int, threads: int) -> PeerRun:
     def forward() -> None:
         with torch.no_grad():
             last["image"] = draw()
+        wait()
 
     def both() -> None:
         points.grad = None
         draw().backward(adj)
+        wait()
 
-    return PeerRun(forward, lambda: last["image"][0, ..., 3].numpy() > 0.5, both)
+    return PeerRun(forward, lambda: last["image"][0, ..., 3].cpu().numpy() > 0.5, both)

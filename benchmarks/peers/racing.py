@@ -14,7 +14,7 @@ from adjoint.rollout import record
 from adjsim.extras import how_to_install
 from benchmarks.peers import PeerRun
 from benchmarks.timing.clock import Lap
-from benchmarks.timing.laps import SIGMA, Sizes, ball_laps, loop_laps
+from benchmarks.timing.laps import GPU, SIGMA, Sizes, ball_laps, loop_laps
 from benchmarks.timing.scenes import Body, make_ball, make_block
 from render.soft_raster import SoftRasterizer, rasterize
 
@@ -53,7 +53,7 @@ def peer_laps(sizes: Sizes) -> tuple[list[Lap], list[str]]:
 def _block_races(name: str, module: Any, sizes: Sizes, ours: dict[Any, list[Lap]]) -> Iterator[Lap]:
     """Give the laps of blocks; without a floor where the package's contact is another."""
     has_floor = getattr(module, "HAS_FLOOR", True)
-    most = max(sizes.threads)
+    most = place_of(sizes)
     for size in sizes.tets:
         block = make_block(size, has_floor=has_floor)
         what = f"{block.n_tets} tetrahedra{'' if has_floor else ', no floor'}"
@@ -62,7 +62,7 @@ def _block_races(name: str, module: Any, sizes: Sizes, ours: dict[Any, list[Lap]
         run = module.prepare(block, n_steps, most)
         check_block(run, block, n_steps)
         if what not in ours:
-            n = most if block.n_tets >= TWO_THREADS_FROM else 1
+            n = most if block.n_tets >= TWO_THREADS_FROM else min(most, 1)
             alike = replace(sizes, dtype="float32", threads=[n])
             label = ("peers: tetrahedra", f"adjsim, {what}")
             mine = loop_laps(label, block.model, block.state, alike, n_steps=n_steps, work=work)
@@ -74,7 +74,7 @@ def _block_races(name: str, module: Any, sizes: Sizes, ours: dict[Any, list[Lap]
 
 def _ball_races(name: str, module: Any, sizes: Sizes, ours: dict[Any, list[Lap]]) -> Iterator[Lap]:
     """Give the laps of a ball in the smallest of the images."""
-    faces, pixels, most = sizes.faces[0], min(sizes.pixels), max(sizes.threads)
+    faces, pixels, most = sizes.faces[0], min(sizes.pixels), place_of(sizes)
     what = f"{faces} faces, {pixels}²"
     run = module.prepare(make_ball(faces), pixels, most)
     check_ball(run, faces, pixels)
@@ -83,6 +83,11 @@ def _ball_races(name: str, module: Any, sizes: Sizes, ours: dict[Any, list[Lap]]
         for lap in ours[what]:
             lap.part, lap.case = "peers: images", f"adjsim, {what}"
     yield from _laps(run, ("peers: images", f"{name}, {what}"), ours[what])
+
+
+def place_of(sizes: Sizes) -> int:
+    """Return where packages are timed: on the GPU if there is one, or on how many threads."""
+    return GPU if GPU in sizes.threads else max(sizes.threads)
 
 
 def _laps(run: PeerRun, label: tuple[str, str], ours: list[Lap]) -> Iterator[Lap]:

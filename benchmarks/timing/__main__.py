@@ -10,10 +10,11 @@ import typer
 from numba import get_num_threads
 from rich.console import Console
 
+from adjsim.engine.jit.backend import Device, check_device
 from benchmarks.peers.racing import peer_laps
 from benchmarks.timing.clock import run_rounds
-from benchmarks.timing.laps import PARTS, Sizes
-from benchmarks.timing.table import growth_lines, rate_lines, show
+from benchmarks.timing.laps import GPU, PARTS, Sizes
+from benchmarks.timing.table import gpu_lines, growth_lines, rate_lines, show
 from studies.runs.manifest import machine
 
 
@@ -23,26 +24,27 @@ PEERS = "peers"
 def time_loops(
     parts: Annotated[
         list[str] | None,
-        typer.Argument(help=f"{', '.join(PARTS)}, {PEERS}; default: all but {PEERS}."),
+        typer.Argument(help=f"{', '.join(PARTS)}, {PEERS}, or all; default: all but {PEERS}."),
     ] = None,
     *,
     rounds: Annotated[int, typer.Option(min=1, help="How often everything is timed.")] = 15,
     threads: Annotated[str, typer.Option(help="Numbers of threads, with commas.")] = "1,2",
     dtype: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",
-    device: Annotated[str, typer.Option(help="cpu or cuda; images are timed on the CPU.")] = "cpu",
+    device: Annotated[str, typer.Option(help="cpu, or cuda: a GPU beside the CPU.")] = "cpu",
     small: Annotated[bool, typer.Option(help="Sizes that take no time.")] = False,
     out: Annotated[Path, typer.Option(help="File of all the numbers.")] = Path("timing.json"),
 ) -> None:
     """Time forward and reverse, side by side in the same rounds."""
-    chosen = parts or [*PARTS]
+    chosen = [*PARTS, PEERS] if parts == ["all"] else parts or [*PARTS]
     unknown = [name for name in chosen if name not in (*PARTS, PEERS)]
     if unknown:
         raise typer.BadParameter(f"`{unknown[0]}` is none of {', '.join((*PARTS, PEERS))}.")
     counts = [n for n in map(int, threads.split(",")) if n <= get_num_threads()] or [1]
-    on_gpu = device == "cuda"
-    sizes = Sizes(threads=[0] if on_gpu else counts, dtype=dtype, device=device)
+    sizes = Sizes(threads=counts, dtype=dtype)
+    if check_device(device) is Device.CUDA:
+        sizes = sizes.for_gpu()
     sizes = sizes.small() if small else sizes
-    ours = [name for name in chosen if name != PEERS and not (on_gpu and name == "images")]
+    ours = [name for name in chosen if name != PEERS]
     console = Console(width=max(110, Console().width))
     before = os.getloadavg()[0]
     laps = list(chain.from_iterable(PARTS[name](sizes) for name in ours))
@@ -53,7 +55,12 @@ def time_loops(
     run_rounds(laps, rounds, typer.echo)
     rows = [lap.result() for lap in laps]
     show(rows, console)
-    typer.echo("\n".join([*rate_lines(rows), *growth_lines(rows), *notes]))
+    lines = [
+        *rate_lines(rows),
+        *growth_lines(rows),
+        *(gpu_lines(rows) if GPU in sizes.threads else []),
+    ]
+    typer.echo("\n".join([*lines, *notes]))
     result = {"machine": machine(), "load": before, "rounds": rounds, "laps": rows, "notes": notes}
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(result, indent=1))

@@ -28,6 +28,7 @@ from render.soft_raster import SoftRasterizer, rasterize
 GUESS = 15e-9  # forward time per element and step [s], to choose the number of steps
 MIN_STEPS = 4
 SIGMA = 1e-5
+GPU = 0  # in the place of a number of threads
 FORWARD, BOTH, BOTH_MASS = "forward", "forward+reverse", "forward+reverse+mass"
 
 
@@ -35,9 +36,8 @@ FORWARD, BOTH, BOTH_MASS = "forward", "forward+reverse", "forward+reverse+mass"
 class Sizes:
     """What is timed, and how long."""
 
-    threads: Sequence[int] = (1,)  # [0] on a GPU
+    threads: Sequence[int] = (1,)  # GPU among them: there too
     dtype: str = "float64"
-    device: str = "cpu"
     sample: float = 0.004  # length of a forward sample of tetrahedra and cloth [s]
     tets: Sequence[int] = (100, 1000, 10000)
     triangles: Sequence[int] = (2048,)
@@ -51,6 +51,13 @@ class Sizes:
     pixels: Sequence[int] = (256, 128)
     grow_faces: Sequence[int] = (80, 320, 5120, 20480, 81920)
     grow_pixels: Sequence[int] = (64, 128, 512, 1024)
+    films: Sequence[int] = (64,)  # square images of a film
+    frames: int = 60  # of a film
+
+    def for_gpu(self) -> "Sizes":
+        """Return sizes for a GPU beside the CPU, with meshes that only a GPU is made for."""
+        tets, triangles = (*self.tets, 100_000, 1_000_000), (*self.triangles, 200_000)
+        return replace(self, threads=(GPU, *self.threads), tets=tets, triangles=triangles)
 
     def sample_steps(self, n_elements: int) -> int:
         """Return how many steps take about `sample` seconds."""
@@ -60,7 +67,8 @@ class Sizes:
         """Return sizes that take no time."""
         return replace(
             self, sample=1e-6, tets=(5, 40), triangles=(8,), cells=(4,), worlds=3, each=5, steps=3,
-            faces=(20,), pixels=(8,), grow_faces=(80, 320), grow_pixels=(12, 16),
+            faces=(20,), pixels=(8,), grow_faces=(80, 320), grow_pixels=(12, 16), films=(8,),
+            frames=2,
         )  # fmt: skip
 
 
@@ -71,13 +79,18 @@ def loop_laps(
     laps = []
     for n in sizes.threads:
         stepper = make_stepper(
-            model, DT, n_steps, np.dtype(sizes.dtype), threads=n, device=sizes.device
+            model, DT, n_steps, np.dtype(sizes.dtype), threads=n or None, device=device_of(n)
         )
         assert isinstance(stepper, ModelStepper)
         facts = {"steps": n_steps}
         for kind, (prepare, call) in _passes(stepper, state, n_steps).items():
             laps.append(Lap(*label, kind, n, call, prepare, work, dict(facts)))
     return laps
+
+
+def device_of(threads: int) -> str:
+    """Return where a lap on so many threads runs."""
+    return "cuda" if threads == GPU else "cpu"
 
 
 def _passes(
@@ -170,7 +183,7 @@ def smoke_laps(sizes: Sizes) -> Iterator[Lap]:
     """Give smoke on square grids, forward and to the gradient of its first velocity."""
     for size, n in product(sizes.cells, sizes.threads):
         case = f"{size}² cells, {sizes.steps} steps"
-        options = {"dtype": sizes.dtype, "device": sizes.device, "threads": n or None}
+        options = {"dtype": sizes.dtype, "device": device_of(n), "threads": n or None}
         args = (*make_smoke(size), 1.0, sizes.steps)
         adj = np.ones((1, size, size), sizes.dtype)
 
@@ -198,27 +211,35 @@ def image_laps(sizes: Sizes) -> Iterator[Lap]:
         ):
             lap.beside = plain
             yield lap
+    for pixels in sizes.films:
+        yield from ball_laps(sizes.faces[0], pixels, sizes, n_frames=sizes.frames)
 
 
 def ball_laps(
     faces: int, pixels: int, sizes: Sizes, *, look: str = LOOKS[0], blend: str = "over",
-    name: str = "",
+    name: str = "", n_frames: int = 1,
 ) -> Iterator[Lap]:  # fmt: skip
-    """Give drawing a ball, and drawing it with all gradients."""
+    """Give drawing a ball, or a film of one that moves, and drawing it with all gradients."""
     ball = make_ball(faces, look)
-    adj = np.random.default_rng(0).standard_normal((pixels, pixels, 4)).astype(sizes.dtype)
+    points = ball.points.astype(sizes.dtype)
+    if n_frames > 1:
+        points = points + np.linspace(0.0, 0.2, n_frames, dtype=sizes.dtype)[:, None, None]
+    shape = (*points.shape[:-2], pixels, pixels, 4)
+    adj = np.random.default_rng(0).standard_normal(shape).astype(sizes.dtype)
     rasterizer = SoftRasterizer(sigma=SIGMA, blend=Over() if blend == "over" else Softmax())
-    vertices = {"ball": ball.points.astype(sizes.dtype)}
-    args = (ball.scene, ball.camera, rasterizer, vertices, (pixels, pixels))
+    args = (ball.scene, ball.camera, rasterizer, {"ball": points}, (pixels, pixels))
     alpha = rasterize(*args, threads=1)[..., 3]
-    facts = {"faces": faces, "covered": int((alpha > 0.5).sum()), "blend": blend, "look": name}
-    case = f"{name}{faces} faces, {pixels}²{', softmax' if blend == 'softmax' else ''}"
+    film = f", {n_frames} frames" if n_frames > 1 else ""
+    look = name or film  # what is not one plain ball
+    facts = {"faces": faces, "covered": int((alpha > 0.5).sum()), "blend": blend, "look": look}
+    case = f"{name}{faces} faces, {pixels}²{', softmax' if blend == 'softmax' else ''}{film}"
     for n in sizes.threads:
+        own: dict[str, Any] = {"threads": n or None, "device": device_of(n)}
 
-        def both(n: int = n) -> None:
-            record_images(*args, threads=n).vjp(adj)
+        def both(own: dict[str, Any] = own) -> None:
+            record_images(*args, **own).vjp(adj)
 
-        draw = partial(rasterize, *args, threads=n)
+        draw = partial(rasterize, *args, **own)
         yield Lap("images", case, FORWARD, n, draw, facts=facts)
         yield Lap("images", case, BOTH, n, both, facts=facts)
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from scipy.optimize import nnls
 
-from benchmarks.timing.laps import FORWARD
+from benchmarks.timing.laps import FORWARD, GPU
 
 
 UNITS = {
@@ -41,6 +41,20 @@ def show(rows: Sequence[Row], console: Console) -> None:
 
 def _time(row: Row | None, scale: float) -> str:
     return "" if row is None else f"{scale * row['min']:.4g} ({scale * row['median']:.4g})"
+
+
+def gpu_lines(rows: Sequence[Row]) -> list[str]:
+    """Return how many times the time of the GPU the CPU takes, on its best number of threads."""
+    times: dict[tuple[str, str, str], dict[bool, float]] = {}
+    for row in rows:
+        own = times.setdefault((row["part"], row["case"], row["kind"]), {})
+        on_gpu = row["threads"] == GPU
+        own[on_gpu] = min(own.get(on_gpu, np.inf), row["min"])
+    return [
+        f"{part}, {case}, {kind}: the CPU takes {own[False] / own[True]:.2g} times the GPU's time"
+        for (part, case, kind), own in times.items()
+        if len(own) == 2
+    ]
 
 
 def growth_lines(rows: Sequence[Row]) -> list[str]:

@@ -161,7 +161,7 @@ class Kernel:
         data_of(args)
         return 1
 
-    def run(self, blocks, threads, args, n=None, *, shared=0):
+    def run(self, blocks, threads, args, n=None, shared=0):
         if n is None:  # a cooperative kernel, which walks with a stride
             self.kernel[1, THREADS, 0, shared](data_of(args))
             return

@@ -17,6 +17,9 @@ from numba.core import types
 from numba.np.numpy_support import from_dtype
 
 
+FREE_SHARED = 48 << 10  # bytes of shared memory that a kernel has without being allowed to
+
+
 class DeviceArray:
     """An array of CuPy as kernels take it."""
 
@@ -94,11 +97,16 @@ class Launcher:
         return self.compiled(args, None)[0].max_cooperative_grid_blocks(threads, shared)
 
     def run(
-        self, blocks: int, threads: int, args: tuple, n: int | None = None, *, shared: int = 0
+        self, blocks: int, threads: int, args: tuple, n: int | None = None, shared: int = 0
     ) -> None:
-        """Launch the kernel, of (n, args) or of (args,), in the stream in which CuPy works."""
+        """Launch the kernel, of (n, args) or of (args,), in the stream in which CuPy works.
+
+        `shared` is the dynamic shared memory of a block [bytes].
+        """
         found, handle, words = self.compiled(args, n)
         core, stream = cuda_core()
+        if shared > FREE_SHARED:
+            handle.attributes.max_dynamic_shared_size_bytes = shared
         how = core.LaunchConfig(
             grid=blocks, block=threads, shmem_size=shared, is_cooperative=found.cooperative
         )

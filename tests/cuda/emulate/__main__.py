@@ -35,7 +35,8 @@ RUNS = {
     "study": study_scenes.problem,
 }
 OF_STUDY = 1e-10  # of the largest number: residuals are 1e-5 of the pixels that they come from
-COLUMNS = ("launches", "threads", "barriers", "read", "written", "sectors_read", "sectors_written")
+COLUMNS = ("launches", "threads", "barriers", "block_barriers", "read", "written")
+COLUMNS += ("sectors_read", "sectors_written", "shared")
 
 
 def report_of(name: str) -> dict:

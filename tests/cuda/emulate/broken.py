@@ -107,6 +107,53 @@ def barriers():
         yield "uneven", {"faults": DEVICE.faults, "error": str(error)}
 
 
+def backwards(args):
+    """Write the numbers of each block, from one array, in reverse order and doubled, to another."""
+    given, found, how = args
+    fixed, dynamic = CUDA.shared.array(128, np.float64), CUDA.shared.array(0, np.float64)
+    i = CUDA.threadIdx.x
+    dynamic[i] = fixed[max(i, int(how[0] == 2.0))] = 0.0
+    CUDA.syncthreads()
+    dynamic[i] = fixed[max(i, int(how[0] == 2.0))] = given[CUDA.grid(1)]
+    if how[0] != 1.0:
+        CUDA.syncthreads()
+    n = dynamic.size - 1 if how[0] < 3.0 else dynamic.size
+    found[CUDA.grid(1)] = fixed[127 - i] + dynamic[n - i]
+    CUDA.syncthreads()
+    fixed[i] = 0.0
+
+
+def backwards_with_grid(args):
+    """As `backwards`, with all blocks at the same time."""
+    CUDA.cg.this_grid().sync()
+    BACKWARDS(args)
+    CUDA.cg.this_grid().sync()
+
+
+BACKWARDS = None
+
+
+def shared_memory():
+    """Two blocks that reverse numbers in shared memory, rightly and with a mistake each."""
+    cuda, cupy = backend.cuda_module(), backend.array_module(backend.Device.CUDA)
+    body = specialise(backwards, "backwards", CUDA=cuda)
+    own = specialise(
+        backwards_with_grid, "backwards_with_grid", CUDA=cuda, BACKWARDS=backend.device_fn(body)
+    )
+    for name, function, how in (
+        ("reversed", body, 0.0), ("reversed with grid", own, 0.0), ("unordered", body, 1.0),
+        ("unordered with grid", own, 1.0), ("empty place", body, 2.0), ("beyond shared", body, 3.0),
+    ):  # fmt: skip
+        kernel = backend.Launcher(cuda.jit(function, cache=False))
+        DEVICE.reset()
+        given = np.arange(256.0)
+        arrays = on_device((given, cupy.zeros(256), np.full(1, how)))
+        kernel.run(2, 128, arrays, shared=8 * 128)
+        right = 2.0 * given.reshape(2, 128)[:, ::-1].ravel()
+        is_right = bool((backend.to_host(arrays[1]) == right).all())
+        yield name, {"faults": DEVICE.faults, "is right": is_right}
+
+
 def neighbours(args):
     """Read what the next thread of the block, or of the grid, has written before a barrier."""
     own, n = CUDA.grid(1), args[1].size
@@ -156,4 +203,7 @@ def said(call):
 
 
 if __name__ == "__main__":
-    json.dump(dict([*rollouts(), *launches(), *barriers(), *blocks(), *messages()]), sys.stdout)
+    json.dump(
+        dict([*rollouts(), *launches(), *barriers(), *blocks(), *shared_memory(), *messages()]),
+        sys.stdout,
+    )

@@ -5,9 +5,10 @@
    access leaves who was there in which phase: between two barriers no thread may touch what
    another one writes. A barrier of a block orders the threads of that block alone: what another
    block has written since the last barrier of the grid, or since the launch, is a race. Threads are
-   contexts of their own, which a barrier switches. Blocks run one after the other, but together in a
-   cooperative launch. Kernels are compiled by retarget.py, which puts a call of emu_load or
-   emu_store before each load and store. */
+   contexts of their own, which a barrier switches. Blocks run one after the other; in a cooperative
+   launch, from one barrier of the grid to the next. The last bytes of the arena are the shared memory
+   of the block that runs; others keep a copy of theirs. Kernels are compiled by retarget.py, which
+   puts a call of emu_load or emu_store before each load and store. */
 
 #define _GNU_SOURCE
 #include <math.h>
@@ -19,6 +20,8 @@
 #include <ucontext.h>
 
 #define ARENA ((size_t)8 << 30)
+#define ARENA_AT ((char *)0x100000000000)
+#define SHARED ((size_t)256 << 10) /* shared memory, as in retarget.py */
 #define STACK ((size_t)256 << 10)
 #define GAP 256 /* bytes between two arrays that belong to none */
 #define SECTOR 32
@@ -26,15 +29,17 @@
 #define MOST_FAULTS 32
 enum { FREE, EMPTY, WRITTEN };
 enum { IN_ORDER, REVERSED, SHUFFLED };
+enum { READY, AT_BLOCK, AT_GRID, DONE }; /* of a thread: goes on, waits for its block or for all, ended */
 enum { SEVERAL = 0xffffffffu, ATOMIC = 0xfffffffeu, OF_BLOCKS = 0xfffffffdu };
 
 typedef struct { uint32_t writer, written_in, reader, read_in, block; } Visit; /* the reader's block */
 typedef struct { uint64_t read_by, written_by; } Sector;
 typedef struct {
-  uint64_t threads, barriers, loads, stores, read, written; /* the last two in bytes */
-  uint64_t sectors_read, sectors_written; /* once a warp and phase */
+  uint64_t threads, barriers, block_barriers, loads, stores, read, written; /* the last two in bytes */
+  uint64_t sectors_read, sectors_written, shared; /* once a warp and phase; bytes of shared memory */
 } Counts;
-typedef struct { ucontext_t context; uint32_t id; int done; } Thread;
+typedef struct { ucontext_t context; uint32_t id; int state, vote; } Thread;
+typedef struct { char *bytes; uint8_t *states; Visit *visits; int votes; } Block; /* its shared memory */
 typedef void (*Kernel)(void **);
 
 static char *arena, *stacks;
@@ -46,23 +51,26 @@ static Counts counts;
 static Kernel kernel;
 static void **arguments;
 static Thread *threads, *running;
+static Block *blocks;
 static ucontext_t scheduler;
 static uint32_t me, block_size, n_blocks, phase, epoch; /* the first phase since all threads met */
+static size_t shared_size, dynamic_size;
 static int is_cooperative;
 static char faults[MOST_FAULTS][240];
 static uint64_t n_faults;
 
-static void *reserve(size_t n) {
-  void *found = mmap(0, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+static void *reserve(size_t n, void *at) {
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at ? MAP_FIXED_NOREPLACE : 0);
+  void *found = mmap(at, n, PROT_READ | PROT_WRITE, flags, -1, 0);
   if (found == MAP_FAILED) { perror("emulated device: no address space"); exit(1); }
   return found;
 }
 
 __attribute__((constructor)) static void begin(void) {
-  arena = reserve(ARENA);
-  states = reserve(ARENA);
-  visits = reserve(ARENA * sizeof(Visit));
-  sectors = reserve(ARENA / SECTOR * sizeof(Sector));
+  arena = reserve(ARENA, ARENA_AT);
+  states = reserve(ARENA, 0);
+  visits = reserve(ARENA * sizeof(Visit), 0);
+  sectors = reserve(ARENA / SECTOR * sizeof(Sector), 0);
 }
 
 /* Memory */
@@ -71,7 +79,7 @@ static int in_arena(const char *p) { return p >= arena && p < arena + ARENA; }
 
 char *emu_alloc(size_t n) {
   size_t whole = (n + GAP - 1) / GAP * GAP + GAP;
-  if (used + whole > ARENA) return 0;
+  if (used + whole > ARENA - SHARED) return 0;
   char *found = arena + used;
   used += whole;
   memset(found, 0xff, n); /* NaN, and no index */
@@ -79,7 +87,20 @@ char *emu_alloc(size_t n) {
   return found;
 }
 
-void emu_free(char *p, size_t n) { if (in_arena(p)) memset(states + (p - arena), FREE, n); }
+/* Give whole pages back: nobody is there again. */
+static void drop(void *from, size_t n) {
+  uintptr_t page = 4096, first = ((uintptr_t)from + page - 1) / page * page, end = ((uintptr_t)from + n) / page * page;
+  if (end > first) madvise((void *)first, end - first, MADV_DONTNEED);
+}
+
+void emu_free(char *p, size_t n) {
+  if (!in_arena(p)) return;
+  memset(states + (p - arena), FREE, n);
+  drop(p, n);
+  drop(states + (p - arena), n);
+  drop(visits + (p - arena), n * sizeof(Visit));
+  drop(sectors + (p - arena) / SECTOR, n / SECTOR * sizeof(Sector));
+}
 
 /* What the host writes. */
 void emu_fill(char *p, size_t n) { if (in_arena(p)) memset(states + (p - arena), WRITTEN, n); }
@@ -132,6 +153,13 @@ static int is_apart(uint32_t in, uint32_t thread) {
   return in == phase ? thread != me + 1 : (thread - 1) / block_size != me / block_size;
 }
 
+/* Whether it is shared memory, whose traffic is counted apart. */
+static int is_shared(const char *p, uint64_t n) {
+  if (p < arena + ARENA - SHARED) return 0;
+  counts.shared += n;
+  return 1;
+}
+
 static Sector *sector_of(const char *p) { return sectors + (p - arena) / SECTOR; }
 static uint64_t my_warp(void) { return ((uint64_t)phase << 32) | (me / block_size << 12) | me % block_size / WARP; }
 
@@ -148,6 +176,7 @@ void emu_load(const char *p, uint64_t n) {
   else if (v->reader == SEVERAL ? v->block != me / block_size : is_apart(v->read_in, v->reader)) v->reader = OF_BLOCKS;
   else v->reader = me + 1;
   v->read_in = phase, v->block = me / block_size;
+  if (is_shared(p, n)) return;
   counts.loads++;
   counts.read += n;
   Sector *s = sector_of(p);
@@ -168,6 +197,7 @@ void emu_store(const char *p, uint64_t n) {
   if (was_read(v)) fault("race: writes", p, n, "read by", v->reader);
   v->written_in = phase;
   v->writer = me + 1;
+  if (is_shared(p, n)) return;
   counts.stores++;
   counts.written += n;
   Sector *s = sector_of(p);
@@ -184,6 +214,7 @@ void emu_atomic(const char *p, uint64_t n) {
   if (was_read(v)) fault("race: changes", p, n, "read by", v->reader);
   v->written_in = phase;
   v->writer = ATOMIC;
+  if (is_shared(p, 2 * n)) return;
   counts.loads++, counts.stores++;
   counts.read += n, counts.written += n;
 }
@@ -205,33 +236,42 @@ uint64_t cudaCGGetIntrinsicHandle(uint32_t scope) {
   return scope;
 }
 
-static void wait_for_others(void) {
+static void wait_at(int barrier) {
   Thread *self = running;
+  self->state = barrier;
   swapcontext(&self->context, &scheduler);
   me = self->id;
 }
 
 uint32_t cudaCGSynchronize(uint64_t handle, uint32_t flags) {
   (void)handle, (void)flags;
-  if (is_cooperative) wait_for_others();
+  if (is_cooperative) wait_at(AT_GRID);
   return 0;
 }
 
-static void barrier_of_block(void) {
-  if (is_cooperative) fault("a barrier of a block in a cooperative launch, which is not emulated", arena, 0, 0, 0);
-  else wait_for_others();
-}
-
 void barrier0(void) __asm__("emu.nvvm.barrier0");
-void barrier0(void) { barrier_of_block(); }
+void barrier0(void) { wait_at(AT_BLOCK); }
 void barrier_cta(int which) __asm__("emu.nvvm.barrier.cta.sync.aligned.all");
-void barrier_cta(int which) { (void)which, barrier_of_block(); }
+void barrier_cta(int which) { (void)which, wait_at(AT_BLOCK); }
+
+/* A barrier of a block that returns in how many of its threads a number is not 0. */
+static int count_votes(int vote) {
+  running->vote = vote != 0;
+  wait_at(AT_BLOCK);
+  return blocks[is_cooperative ? me / block_size : 0].votes;
+}
+#define VOTE(name, result) \
+  int vote_##name(int vote) __asm__("emu.nvvm.barrier0." #name); \
+  int vote_##name(int vote) { int n = count_votes(vote); return result; }
+VOTE(popc, n) VOTE(or, n > 0) VOTE(and, n == (int)block_size)
+
+int emu_dynamic_size(void) { return dynamic_size; }
 
 /* Launches */
 
 static void run_thread(void) {
   kernel(arguments);
-  running->done = 1; /* uc_link goes back to the scheduler */
+  running->state = DONE; /* uc_link goes back to the scheduler */
 }
 
 static uint32_t *order_of(uint32_t n, int order, uint64_t seed) {
@@ -246,12 +286,60 @@ static uint32_t *order_of(uint32_t n, int order, uint64_t seed) {
   return found;
 }
 
-/* Run n threads, the first of which is `first`, from barrier to barrier; they take turns in the
-   order, anew after each. Returns 0 at a deadlock. */
-static int run_threads(uint32_t first, uint32_t n, int order) {
-  uint32_t done = 0;
-  for (uint32_t i = 0; i < n; i++) {
-    threads[i] = (Thread){.id = first + i};
+static char *window(void) { return arena + ARENA - SHARED; }
+
+static void clear_shared(void) {
+  memset(window(), 0xff, shared_size);
+  memset(states + ARENA - SHARED, EMPTY, shared_size);
+  memset(visits + ARENA - SHARED, 0, shared_size * sizeof(Visit));
+}
+
+static void exchange(void *a, void *b, size_t n) {
+  char *x = a, *y = b;
+  for (size_t i = 0; i < n; i++) { char other = x[i]; x[i] = y[i]; y[i] = other; }
+}
+
+/* Bring the shared memory of a block to its place, or back. */
+static void exchange_shared(Block *b) {
+  exchange(window(), b->bytes, shared_size);
+  exchange(states + ARENA - SHARED, b->states, shared_size);
+  exchange(visits + ARENA - SHARED, b->visits, shared_size * sizeof(Visit));
+}
+
+static uint32_t count_in(const Thread *own, int state) {
+  uint32_t found = 0;
+  for (uint32_t i = 0; i < block_size; i++) found += own[i].state == state;
+  return found;
+}
+
+static int deadlock(const char *what) { fault(what, arena, 0, 0, 0); return 0; }
+
+/* Run the threads of a block until all have ended or wait for the grid; they take turns in the
+   order, anew after each barrier. Returns 0 at a deadlock. */
+static int run_block(Block *b, Thread *own, int order) {
+  for (;;) {
+    uint32_t *turns = order_of(block_size, order, phase);
+    for (uint32_t k = 0; k < block_size; k++) {
+      running = own + turns[k];
+      me = running->id;
+      if (running->state == READY) swapcontext(&scheduler, &running->context);
+    }
+    free(turns);
+    phase++;
+    uint32_t waiting = count_in(own, AT_BLOCK);
+    if (waiting == 0) return 1;
+    if (waiting < block_size)
+      return deadlock(count_in(own, DONE) ? "some threads ended while others wait at a barrier"
+                                          : "some threads wait for their block, others for the grid");
+    counts.block_barriers++;
+    for (uint32_t i = b->votes = 0; i < block_size; i++) own[i].state = READY, b->votes += own[i].vote;
+  }
+}
+
+/* Run n blocks that are there at the same time, the first of which is `first`. */
+static int run_blocks(uint32_t first, uint32_t n, int order) {
+  for (uint32_t i = 0; i < n * block_size; i++) {
+    threads[i] = (Thread){.id = first * block_size + i};
     getcontext(&threads[i].context);
     threads[i].context.uc_stack.ss_sp = stacks + i * STACK;
     threads[i].context.uc_stack.ss_size = STACK;
@@ -259,34 +347,49 @@ static int run_threads(uint32_t first, uint32_t n, int order) {
     makecontext(&threads[i].context, run_thread, 0);
   }
   for (;;) {
-    uint32_t *turns = order_of(n, order, phase);
+    uint32_t *turns = order_of(n, order, phase), done = 0;
     for (uint32_t k = 0; k < n; k++) {
-      running = &threads[turns[k]];
-      me = running->id;
-      if (!running->done) swapcontext(&scheduler, &running->context);
+      Block *b = blocks + turns[k];
+      if (n > 1) exchange_shared(b);
+      int ended = run_block(b, threads + turns[k] * block_size, order);
+      if (n > 1) exchange_shared(b);
+      if (!ended) return 0;
     }
     free(turns);
-    for (uint32_t i = done = 0; i < n; i++) done += threads[i].done;
-    phase++;
-    if (is_cooperative) epoch = phase;
-    if (done) break;
+    for (uint32_t i = 0; i < n * block_size; i++) done += threads[i].state == DONE;
+    if (done == n * block_size) return 1;
+    if (done) return deadlock("some threads ended while others wait at a barrier");
+    for (uint32_t i = 0; i < n * block_size; i++) threads[i].state = READY;
     counts.barriers++;
+    epoch = ++phase;
   }
-  if (done < n) fault("some threads ended while others wait at a barrier", arena, 0, 0, 0);
-  return done == n;
 }
 
-int emu_launch(Kernel body, void **given, uint32_t grid, uint32_t block, int cooperative, int order, Counts *out) {
-  uint32_t n = cooperative ? grid * block : block, *turns = order_of(grid, order, phase);
+int emu_launch(Kernel body, void **given, uint32_t grid, uint32_t block, size_t fixed, size_t dynamic, int cooperative,
+               int order, Counts *out) {
+  uint32_t n = cooperative ? grid : 1, *turns = order_of(grid, order, phase); /* blocks at a time */
   int ended = 1;
   counts = (Counts){.threads = grid * block};
   kernel = body, arguments = given, n_blocks = grid, block_size = block, is_cooperative = cooperative;
+  shared_size = fixed + dynamic, dynamic_size = dynamic;
   epoch = ++phase;
-  stacks = reserve(n * STACK);
-  threads = calloc(n, sizeof *threads);
-  for (uint32_t k = 0; k < (cooperative ? 1 : grid); k++) ended &= run_threads(cooperative ? 0 : turns[k] * block, n, order);
-  munmap(stacks, n * STACK);
+  stacks = reserve(n * block * STACK, 0);
+  threads = calloc(n * block, sizeof *threads);
+  blocks = calloc(n, sizeof *blocks);
+  clear_shared();
+  for (uint32_t k = 0; n > 1 && k < n; k++) {
+    blocks[k] = (Block){malloc(shared_size), calloc(shared_size, 1), calloc(shared_size, sizeof(Visit)), 0};
+    memset(blocks[k].states, EMPTY, shared_size);
+  }
+  for (uint32_t k = 0; k < grid / n; k++) {
+    ended &= run_blocks(cooperative ? 0 : turns[k], n, order);
+    clear_shared();
+  }
+  memset(states + ARENA - SHARED, FREE, shared_size);
+  for (uint32_t k = 0; k < n; k++) free(blocks[k].bytes), free(blocks[k].states), free(blocks[k].visits);
+  munmap(stacks, n * block * STACK);
   free(threads);
+  free(blocks);
   free(turns);
   *out = counts;
   return ended;

@@ -25,14 +25,16 @@ from tests.cuda.emulate.retarget import FOLDER, machine
 
 IMAGE = b"EMU:"  # then the object file of a kernel
 ORDERS = {"in order": 0, "reversed": 1, "shuffled": 2}
-OUT_OF_MEMORY, NOT_FOUND, TOO_LARGE, UNKNOWN, DEADLOCK = 2, 500, 720, 999, 702
+INVALID, OUT_OF_MEMORY, NOT_FOUND, TOO_LARGE, UNKNOWN, DEADLOCK = 1, 2, 500, 720, 999, 702
 MOST_FAULTS = 32  # of a launch, as in device.c
 COOPERATIVE = 2  # the attribute of a launch
+MOST_SHARED = 8  # the attribute of a kernel: dynamic shared memory of a block
 P, N, I, U = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_uint
 # Attributes of a device by number: threads of a block, sizes of block and grid, shared memory,
-# warp, registers, processors, cooperative launches, threads of a processor, capability.
+# warp, registers, processors, cooperative launches, threads of a processor, capability; the shared
+# memory of a block that asks for it.
 ATTRIBUTES = {1: 1024, 2: 1024, 3: 1024, 4: 64, 5: 2**31 - 1, 6: 65535, 7: 65535, 8: 49152}
-ATTRIBUTES |= {10: 32, 12: 65536, 16: 4, 39: 2048, 41: 1, 75: 9, 76: 0, 95: 1}
+ATTRIBUTES |= {10: 32, 12: 65536, 16: 4, 39: 2048, 41: 1, 75: 9, 76: 0, 95: 1, 97: 232448}
 
 
 class Counts(ctypes.Structure):
@@ -41,8 +43,8 @@ class Counts(ctypes.Structure):
     _fields_ = tuple(
         (name, ctypes.c_uint64)
         for name in (
-            *("threads", "barriers", "loads", "stores", "read", "written"),
-            *("sectors_read", "sectors_written"),
+            *("threads", "barriers", "block_barriers", "loads", "stores", "read", "written"),
+            *("sectors_read", "sectors_written", "shared"),
         )
     )
 
@@ -75,6 +77,8 @@ class Device:
     counts: Counter = field(default_factory=Counter)  # launches, syncs, uploads, ...
     kernels: dict[str, Counter] = field(default_factory=lambda: defaultdict(Counter))
     names: dict[int, str] = field(default_factory=dict)  # kernels, by address
+    shared: dict[int, int] = field(default_factory=dict)  # their fixed shared memory [bytes]
+    most_shared: dict[int, int] = field(default_factory=dict)  # and how much more they may have
     contexts: list[int] = field(default_factory=list)
     sizes: dict[int, int] = field(default_factory=dict)  # arrays, by address
     faults: list[str] = field(default_factory=list)
@@ -113,7 +117,7 @@ def build() -> ctypes.CDLL:
     library.emu_is_allocated.argtypes = [P, N]
     library.emu_faults.restype = ctypes.c_uint64
     library.emu_fault.restype, library.emu_fault.argtypes = ctypes.c_char_p, [ctypes.c_uint64]
-    library.emu_launch.argtypes = [P, P, U, U, I, I, P]
+    library.emu_launch.argtypes = [P, P, U, U, N, N, I, I, P]
     return library
 
 
@@ -394,8 +398,12 @@ def cuLibraryUnload(library: P): ...
 @api
 def cuLibraryGetKernel(out: P, library: P, name: P):
     entry = ctypes.string_at(name).decode()
-    address = DEVICE.engines[library - 1][0].get_function_address(f"{entry}__packed")
+    engine = DEVICE.engines[library - 1][0]
+    address = engine.get_function_address(f"{entry}__packed")
     DEVICE.names[address] = short_name(entry)
+    if address:
+        size = ctypes.CFUNCTYPE(N)(engine.get_function_address(f"{entry}__shared"))
+        DEVICE.shared[address] = size()
     put(out, address, N)
     return 0 if address else NOT_FOUND
 
@@ -435,6 +443,18 @@ def cuFuncGetAttribute(out: P, attribute: I, kernel: P):
 
 
 @api
+def cuKernelSetAttribute(attribute: I, value: I, kernel: P, device: I):
+    if attribute == MOST_SHARED:
+        DEVICE.most_shared[kernel] = value
+    return INVALID if value > ATTRIBUTES[97] else 0
+
+
+@api
+def cuFuncSetAttribute(kernel: P, attribute: I, value: I):
+    return cuKernelSetAttribute(attribute, value, kernel, 0)
+
+
+@api
 def cuOccupancyMaxActiveBlocksPerMultiprocessor(out: P, kernel: P, block: I, shared: N):
     put(out, 1)
 
@@ -453,6 +473,9 @@ def cuLaunchKernelEx(config: P, kernel: P, arguments: P, extra: P):
     cooperative = any(a.id == COOPERATIVE and a.value for a in how.attributes[: how.n])
     if cooperative and how.gx > DEVICE.processors:
         return TOO_LARGE
+    fixed = DEVICE.shared[kernel]
+    if fixed + how.shared > max(ATTRIBUTES[8], DEVICE.most_shared.get(kernel, 0)):
+        return INVALID
     name, counts = DEVICE.names[kernel], Counts()
     LIBRARY.emu_forget_faults()
     ended = LIBRARY.emu_launch(
@@ -460,6 +483,8 @@ def cuLaunchKernelEx(config: P, kernel: P, arguments: P, extra: P):
         arguments,
         how.gx,
         how.bx,
+        fixed,
+        how.shared,
         cooperative,
         ORDERS[DEVICE.order],
         ctypes.addressof(counts),

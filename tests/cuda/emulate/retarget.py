@@ -21,6 +21,10 @@ LOAD = re.compile(r"= load (?:volatile )?(.+?), (ptr (?:%\S+|%\".+?\"))(?:,|$)")
 STORE = re.compile(r"^\s+store (?:volatile )?(.+?) \S+, (ptr (?:%\S+?|%\".+?\"))(?:,|$)")
 WHOLE = re.compile(r"call void @llvm\.mem(cpy|move|set)\.\S+\((.*), i1 ")
 LONG = re.compile(r'@"([^"]{151,})"')
+SHARED = re.compile(r'^@"(.+)" = (?:external )?addrspace\(3\) global \[(\d+) x (\w+)\].*\n', re.M)
+SHARED_AT = 0x100000000000 + (8 << 30) - (256 << 10)  # as in device.c
+DYNAMIC_SIZE = 'asm sideeffect "mov.u32 $0, %dynamic_smem_size;", "=r"()'
+DECLARED = "\ndeclare i32 @emu_dynamic_size()\n"
 ATOMIC = re.compile(r"= atomicrmw (?:volatile )?\w+ (ptr \S+), (\w+) ")
 WATCH = "".join(f"declare void @emu_{what}(ptr, i64)\n" for what in ("load", "store", "atomic"))
 
@@ -33,6 +37,28 @@ def for_this_processor(text: str, triple: str, layout: str) -> str:
     # The linker drops what is `linkonce` and not yet called.
     whole = head + "\n".join(lines).replace("define linkonce_odr", "define weak_odr")
     return LONG.sub(lambda found: f'@"{short(found[1])}"', whole).replace("llvm.nvvm.", "emu.nvvm.")
+
+
+def placed(texts: list[str]) -> tuple[list[str], int]:
+    """Return modules whose shared arrays have addresses, and the bytes of those of fixed size.
+
+    Arrays of dynamic size are one array, behind the others.
+    """
+    places, size = {}, 0
+    for name, count, kind in (found for text in texts for found in SHARED.findall(text)):
+        places[name] = size if int(count) else None
+        size += -(-int(count) * SIZES[kind] // 16) * 16
+    found = []
+    for own in texts:
+        text = own
+        for name, at in places.items():
+            address = f"inttoptr (i64 {SHARED_AT + (size if at is None else at)} to ptr)"
+            pointer = f'addrspacecast ptr addrspace(3) @"{name}" to ptr'
+            text = text.replace(pointer, f"getelementptr i8, ptr {address}, i64 0")
+        if DYNAMIC_SIZE in text:
+            text = text.replace(DYNAMIC_SIZE, "@emu_dynamic_size()") + DECLARED
+        found.append(SHARED.sub("", text))
+    return found, size
 
 
 def short(name: str) -> str:
@@ -96,6 +122,7 @@ def code_of(texts: list[str], entry: str) -> bytes:
     kept = FOLDER / f"{key}.o"
     if kept.exists():
         return kept.read_bytes()
+    texts, shared = placed(texts)
     target = machine()
     layout = str(target.target_data)
     whole, *others = (
@@ -111,7 +138,8 @@ def code_of(texts: list[str], entry: str) -> bytes:
     tuning.loop_vectorization = tuning.slp_vectorization = False  # they would merge accesses
     passes = binding.create_pass_builder(target, tuning)
     passes.getModulePassManager().run(whole, passes)
-    whole = binding.parse_assembly(watched(str(whole)) + packed(entry, kinds))
+    size = f'define i64 @"{entry}__shared"() {{\n  ret i64 {shared}\n}}\n'
+    whole = binding.parse_assembly(watched(str(whole)) + packed(entry, kinds) + size)
     asked = {each.name for each in whole.functions if each.is_declaration}
     asked = {name for name in asked if not name.startswith("llvm.")}
     if missing := sorted(name for name in asked if not binding.address_of_symbol(name)):
