@@ -25,16 +25,22 @@ from adjoint.forces.element import TwinKind
 from adjoint.rigid.points import add_body_frame, add_points, tangent_body, undo_body_step
 from adjsim.engine.assembly import FORCE_LOOP, Loop
 from adjsim.engine.cuda_patches import (
+    END,
+    SLOTS2,
+    V2,
+    X2,
+    ZERO,
+    V,
+    X,
     load_nodes,
     load_state,
     make_chain,
     make_lanes,
     no_lanes,
-    split,
     sum_moving,
     sum_nodes,
 )
-from adjsim.engine.cuda_timeloop import named, shared_size
+from adjsim.engine.cuda_timeloop import named
 from adjsim.engine.jit.backend import (
     cuda_module,
     device_fn,
@@ -89,16 +95,8 @@ def reverse_on_grid(args):
     grid = CUDA.cg.this_grid()
     dt, k0, with_forces, n_steps = args.numbers[0], rows[0], rows[1] > 0, rows.size - 2
     patches, thread, n_threads = args.patches, CUDA.threadIdx.x, CUDA.blockDim.x
-    sizes, shared = patches.sizes, CUDA.shared.array(0, args.numbers.dtype)
-    x, shared = split(shared, sizes[0])
-    v, shared = split(shared, sizes[1])
-    adj_f, shared = split(shared, sizes[0])
-    adj_x_slots, shared = split(shared, sizes[2])
-    adj_v_slots, shared = split(shared, sizes[3])
-    x_before, shared = split(shared, sizes[0])
-    v_before, slots = split(shared, sizes[1])
-    read, read_before = (x, v, adj_f), (x_before, v_before)
-    out = (adj_x_slots, adj_v_slots, adj.params, adj.series)
+    shared = CUDA.shared.array(0, args.numbers.dtype)
+    out = (shared, shared, adj.params, adj.series)
     for back in range(n_steps + 1):
         k = n_steps - back  # the step that this pass undoes; the first pass undoes none
         undoes, replays = back > 0, with_forces and k > 0  # the forces of the step undone next
@@ -110,22 +108,32 @@ def reverse_on_grid(args):
         for patch in range(CUDA.blockIdx.x, patches.table.shape[0] - 1, CUDA.gridDim.x):
             at = (thread, n_threads, patch)
             if undoes:
-                load_state(*at, patches, state, read)
-                load_nodes(*at, patches, work.adj_f, adj_f)
+                load_state(*at, patches, state, shared, (X, V))
+                load_nodes(*at, patches, work.adj_f, shared, X2)
+                CUDA.syncthreads()
+                CHAIN(*at, k0 + k, patches, elements, shared, (X, V, X2), (ZERO, SLOTS2), own, out)
+                REST_CHAIN(
+                    *at,
+                    k0 + k,
+                    patches,
+                    elements,
+                    shared,
+                    (X, V, X2),
+                    (ZERO, ZERO),
+                    own,
+                    (adj.consts,),
+                )
+                CUDA.syncthreads()
+                sum_nodes(*at, patches, shared, work.adj_x_slots)
+                sum_moving(*at, patches, shared[SLOTS2:], work.adj_v_slots)
             if replays:
-                load_state(*at, patches, before, read_before)
-            CUDA.syncthreads()
-            if undoes:
-                CHAIN(*at, k0 + k, patches, elements, read, own, out)
-                REST_CHAIN(*at, k0 + k, patches, elements, read, own, (adj.consts,))
-            if replays:
-                FORCE_CHAIN(*at, k0 + k - 1, patches, elements, read_before, own, (slots,))
-            CUDA.syncthreads()
-            if undoes:
-                sum_nodes(*at, patches, adj_x_slots, work.adj_x_slots)
-                sum_moving(*at, patches, adj_v_slots, work.adj_v_slots)
-            if replays:
-                sum_nodes(*at, patches, slots, work.slots)
+                load_state(*at, patches, before, shared, (X, V))
+                CUDA.syncthreads()
+                FORCE_CHAIN(
+                    *at, k0 + k - 1, patches, elements, shared, (X, V), (ZERO, ZERO), own, (shared,)
+                )
+                CUDA.syncthreads()
+                sum_nodes(*at, patches, shared, work.slots)
         grid.sync()
         if undoes:
             end_on_grid(start, stride, args, state.p)
@@ -169,28 +177,23 @@ def tangent_on_grid(args):
     grid = CUDA.cg.this_grid()
     dt, k0 = args.numbers[0], rows[0]
     patches, thread, n_threads = args.patches, CUDA.threadIdx.x, CUDA.blockDim.x
-    sizes, shared = patches.sizes, CUDA.shared.array(0, args.numbers.dtype)
-    x, shared = split(shared, sizes[0])
-    v, shared = split(shared, sizes[1])
-    tan_x, shared = split(shared, sizes[0])
-    tan_v, shared = split(shared, sizes[1])
-    slots, tan_slots = split(shared, sizes[2])
-    read, both = (x, v), (x, v, tan_x, tan_v)
+    shared = CUDA.shared.array(0, args.numbers.dtype)
     for k in range(rows.size - 2):
         a, b = rows[k + 1], rows[k + 2]
         before, after = state_at(args.states, a), state_at(args.states, b)
         tan_before, tan_after = state_at(args.tan_states, a), state_at(args.tan_states, b)
         for patch in range(CUDA.blockIdx.x, patches.table.shape[0] - 1, CUDA.gridDim.x):
             at = (thread, n_threads, patch)
-            load_state(*at, patches, before, (x, v))
-            load_state(*at, patches, tan_before, (tan_x, tan_v))
+            load_state(*at, patches, before, shared, (X, V))
+            load_state(*at, patches, tan_before, shared, (X2, V2))
             CUDA.syncthreads()
-            FORCE_CHAIN(*at, k0 + k, patches, elements, read, own, (slots,))
-            CHAIN(*at, k0 + k, patches, elements, both, with_tangents, (tan_slots,))
-            REST_CHAIN(*at, k0 + k, patches, elements, read, with_rest, (tan_slots,))
+            own_at = (thread, n_threads, patch, k0 + k, patches, elements, shared)
+            FORCE_CHAIN(*own_at, (X, V), (ZERO, ZERO), own, (shared,))
+            CHAIN(*own_at, (X, V, X2, V2), (SLOTS2, ZERO), with_tangents, (shared,))
+            REST_CHAIN(*own_at, (X, V), (SLOTS2, ZERO), with_rest, (shared,))
             CUDA.syncthreads()
-            sum_nodes(*at, patches, slots, work.slots)
-            sum_nodes(*at, patches, tan_slots, work.tan_slots)
+            sum_nodes(thread, n_threads, patch, patches, shared, work.slots)
+            sum_nodes(thread, n_threads, patch, patches, shared[SLOTS2:], work.tan_slots)
         grid.sync()
         for i in range(start, nodes.w.size, stride):
             n, world = np.uint64(i), nodes.world_of[i]
@@ -247,8 +250,8 @@ def undo_on_gpu(twins: tuple[TwinKind, ...], args: GridReverse) -> None:
     """Run `reverse_on_grid`; the arrays of `args` live on the device and are updated."""
     kernel = grid_kernel(reverse_on_grid, twins, with_rest=args.adj.consts.size > 0)
     width = args.work.slots.size // 3
-    counts = (3, 2, 2, 1) if args.rows[1] else (2, 1, 1, 1)
-    shared = shared_size(args.patches, counts, args.numbers.dtype)
+    moves = any(twin.kind.uses_velocity for twin in twins)
+    shared = END[moves] * args.numbers.dtype.itemsize
     launch_cooperative(kernel, width, args, cached=are_hashed(twins), shared=shared)
 
 
@@ -256,6 +259,6 @@ def advance_tangent_on_gpu(twins: tuple[TwinKind, ...], args: GridTangent) -> np
     """Run `tangent_on_grid`; return how many of the steps stayed finite, of each world."""
     kernel = grid_kernel(tangent_on_grid, twins, with_rest=args.tan.consts.size > 0)
     width = args.work.slots.size // 3
-    shared = shared_size(args.patches, (2, 2, 2, 0), args.numbers.dtype)
+    shared = END[1] * args.numbers.dtype.itemsize
     launch_cooperative(kernel, width, args, cached=are_hashed(twins), shared=shared)
     return to_host(args.finite)

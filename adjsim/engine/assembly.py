@@ -212,19 +212,21 @@ def block_offsets(table, row, step):
 
 @device_fn
 def places_of(offsets, tile, lane, counts):
-    """Return where the rows of one lane begin, in the order of `block_offsets`."""
+    """Return where the rows of one lane begin, in the order of `PLACE`, its nodes first."""
     n, n_consts, n_params, n_series = counts
     t = tile * U_TILE
+    slots = offsets[4] + t * U3 * n + lane
     return (
         offsets[0] + t * n + lane,
         offsets[1] + t * n_consts + lane,
         offsets[2] + t * n_params + lane,
         offsets[3] + t * n_series + lane,
-        offsets[4] + t * U3 * n + lane,
+        slots,
+        slots,
     )
 
 
-PLACE = {"C": 1, "P": 2, "S": 3, "X": 4, "V": 4}  # in the tuple of `places_of`
+PLACE = {"C": 1, "P": 2, "S": 3, "X": 4, "V": 5}  # in the tuple of `places_of`
 
 
 def row_counts(kind: ElementKind) -> tuple[np.uint64, ...]:

@@ -30,81 +30,92 @@ from adjsim.engine.assembly import (
 )
 from adjsim.engine.jit.backend import device_fn
 from adjsim.engine.node_sum import node_sum
-from adjsim.engine.patches import MOVES, NODE_LO, ROW, TILE_HI, TILE_LO
+from adjsim.engine.patches import MOVES, NODE_LO, NODES, ROW, SLOTS, TILE_HI, TILE_LO
 from adjsim.forces.element import ElementKind
+
+
+# Where the parts of a block's shared memory begin: slots of forces or of what goes back to
+# positions, up to four fields of nodes, and more slots.
+ZERO = np.uint64(0)
+X, V, X2, V2, SLOTS2 = (np.uint64(SLOTS + k * 3 * NODES) for k in range(5))
+END = SLOTS + 4 * 3 * NODES, 2 * SLOTS + 4 * 3 * NODES  # without and with these
 
 
 @cache
 def make_load_vectors(n: int, *, relative: bool = False) -> Callable:
-    """Return the reader of n vectors of one lane, straight from a field."""
+    """Return the reader of n vectors of one lane, from a field in shared memory."""
     if n == 0:
         return load_0
     head = make_load_vectors(n - 1, relative=relative)
     node = np.uint64((n if relative else n - 1) * TILE)
 
     @device_fn
-    def load_vectors(nodes, o, field):
-        i = np.uint64(nodes[o + node])
-        return (*head(nodes, o, field), vector_at(field, i))
+    def load_vectors(nodes, o, shared, start):
+        return (*head(nodes, o, shared, start), vector_at(shared, start, nodes[o + node]))
 
     @device_fn
-    def load_relative(nodes, o, field):
-        i, j = np.uint64(nodes[o + node]), np.uint64(nodes[o])
-        return (*head(nodes, o, field), sub(vector_at(field, i), vector_at(field, j)))
+    def load_relative(nodes, o, shared, start):
+        first = vector_at(shared, start, nodes[o])
+        edge = sub(vector_at(shared, start, nodes[o + node]), first)
+        return (*head(nodes, o, shared, start), edge)
 
     return load_relative if relative else load_vectors
 
 
 @device_fn
-def load_0(nodes, o, field):
+def load_0(nodes, o, shared, start):
     """Return no vectors."""
     return ()
 
 
-def from_nodes(kind: ElementKind, letter: str, field: int) -> Callable:
-    """Return the reader of what a field says of an element's nodes."""
+@device_fn
+def vector_at(shared, start, i):
+    """Return vector i of a field that begins at `start`."""
+    o = start + U3 * np.uint64(i)
+    return shared[o], shared[o + U1], shared[o + U2]
+
+
+def from_patch(kind: ElementKind, letter: str, field: int) -> Callable:
+    """Return the reader of what a field says of an element's nodes; fields are where they begin."""
     load = make_load_vectors(n_rows(kind, letter), relative=kind.relative)
 
     @device_fn
     def read(source, lane, at, fields):
-        return load(source, at[0], fields[field])
+        nodes, shared = source
+        return load(nodes, at[0], shared, fields[field])
 
     return read
 
 
-@device_fn
-def vector_at(field, i):
-    """Return row i of an (n, 3) field, or of one whose rows follow each other."""
-    if field.ndim == 2:
-        return field[i, 0], field[i, 1], field[i, 2]
-    o = U3 * i
-    return field[o], field[o + U1], field[o + U2]
-
-
 @cache
 def make_lanes(loop: Loop, kind: ElementKind, element: Callable | None) -> Callable:
-    """Return the function that does the elements of a patch, strided over the threads."""
+    """Return the function that does the elements of a patch, strided over the threads.
+
+    `fields` and `slots` are where those of X and V begin in shared memory.
+    """
     if element is None:
         return no_lanes
-    do, counts = make_element(loop, kind, element, from_nodes), row_counts(kind)
+    do, counts = make_element(loop, kind, element, from_patch), row_counts(kind)
     slots_of_tile = np.uint64(3 * kind.n_nodes * TILE)
 
     @device_fn
-    def lanes(thread, stride, patch, step, patches, elements, fields, rows, out):
+    def lanes(thread, stride, patch, step, patches, elements, shared, fields, slots, rows, out):
         part = patches.table[patch]
         offsets = block_offsets(elements.table, part[ROW], step)
         first, n = np.uint64(part[TILE_LO]), (part[TILE_HI] - part[TILE_LO]) * TILE
-        for i in range(thread, n, stride):
+        i = thread
+        while i < n:  # a range with a step would divide
             tile, q = np.uint64(i) // U_TILE, np.uint64(i) % U_TILE
-            own = places_of(offsets, first + tile, q, counts)
-            at = (own[0], own[1], own[2], own[3], tile * slots_of_tile + q)
-            do(elements.nodes, q, at, fields, rows, out)
+            own, slot = places_of(offsets, first + tile, q, counts), tile * slots_of_tile + q
+            at = (own[0], own[1], own[2], own[3], slots[0] + slot, slots[1] + slot)
+            do((elements.nodes, shared), q, at, fields, rows, out)
+            i += stride
 
     return lanes
 
 
 @device_fn
-def no_lanes(thread, stride, patch, step, patches, elements, fields, rows, out):
+def no_lanes(thread, stride, patch, step, patches, elements, shared, fields, slots, rows, out):
     """Stand for forces that have no such element function."""
 
 
@@ -121,40 +132,43 @@ def _longer(head: Callable, lanes: Callable, force: int, n_forces: int) -> Calla
     """Return a chain with one more force."""
 
     @device_fn
-    def chain(thread, stride, patch, step, patches, elements, fields, rows, out):
+    def chain(thread, stride, patch, step, patches, elements, shared, fields, slots, rows, out):
         if patches.table[patch, ROW] % n_forces == force:
-            lanes(thread, stride, patch, step, patches, elements, fields, rows, out)
+            lanes(thread, stride, patch, step, patches, elements, shared, fields, slots, rows, out)
         else:
-            head(thread, stride, patch, step, patches, elements, fields, rows, out)
+            head(thread, stride, patch, step, patches, elements, shared, fields, slots, rows, out)
 
     return chain
 
 
 @device_fn
-def load_nodes(thread, stride, patch, patches, field, here):
-    """Read the rows of a patch's nodes."""
+def load_nodes(thread, stride, patch, patches, field, shared, start):
+    """Read the rows of a patch's nodes into shared memory."""
     lo, hi = patches.table[patch, NODE_LO], patches.table[patch + 1, NODE_LO]
-    for j in range(lo + thread, hi, stride):
-        n, o = np.uint64(patches.nodes[j]), 3 * (j - lo)
-        here[o], here[o + 1], here[o + 2] = field[n, 0], field[n, 1], field[n, 2]
+    j = lo + thread
+    while j < hi:
+        n, o = np.uint64(patches.nodes[np.uint64(j)]), start + U3 * np.uint64(j - lo)
+        shared[o], shared[o + U1], shared[o + U2] = field[n, 0], field[n, 1], field[n, 2]
+        j += stride
 
 
 @device_fn
-def load_state(thread, stride, patch, patches, state, here):
+def load_state(thread, stride, patch, patches, state, shared, starts):
     """Read positions of a patch's nodes and, if its elements do, velocities."""
-    load_nodes(thread, stride, patch, patches, state.x, here[0])
+    load_nodes(thread, stride, patch, patches, state.x, shared, starts[0])
     if patches.table[patch, MOVES] > 0:
-        load_nodes(thread, stride, patch, patches, state.v, here[1])
+        load_nodes(thread, stride, patch, patches, state.v, shared, starts[1])
 
 
 @device_fn
 def sum_nodes(thread, stride, patch, patches, slots, sums):
     """Add up the slots of each of a patch's nodes."""
     lo, hi = patches.table[patch, NODE_LO], patches.table[patch + 1, NODE_LO]
-    for j in range(lo + thread, hi, stride):
-        sums[j, 0], sums[j, 1], sums[j, 2] = node_sum(
-            np.uint64(j), patches.ptr, patches.places, slots
-        )
+    j = lo + thread
+    while j < hi:
+        n = np.uint64(j)
+        sums[n, 0], sums[n, 1], sums[n, 2] = node_sum(n, patches.ptr, patches.places, slots)
+        j += stride
 
 
 @device_fn
@@ -162,9 +176,3 @@ def sum_moving(thread, stride, patch, patches, slots, sums):
     """Add up the slots of velocities of each of a patch's nodes, if its elements write any."""
     if patches.table[patch, MOVES] > 0:
         sum_nodes(thread, stride, patch, patches, slots, sums)
-
-
-@device_fn
-def split(numbers, n):
-    """Return the first n of some numbers, and the others."""
-    return numbers[:n], numbers[n:]

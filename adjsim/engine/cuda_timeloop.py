@@ -17,11 +17,14 @@ from adjsim.engine.assembly import (
     FORCE_LOOP,
 )
 from adjsim.engine.cuda_patches import (
+    END,
+    ZERO,
+    V,
+    X,
     load_state,
     make_chain,
     make_lanes,
     no_lanes,
-    split,
     sum_nodes,
 )
 from adjsim.engine.jit.backend import (
@@ -71,17 +74,16 @@ def advance_on_grid(args):
     grid = CUDA.cg.this_grid()
     dt, k0 = args.numbers[0], rows[0]
     patches, thread, n_threads = args.patches, CUDA.threadIdx.x, CUDA.blockDim.x
-    sizes, shared = patches.sizes, CUDA.shared.array(0, args.numbers.dtype)
-    x, shared = split(shared, sizes[0])
-    v, own_slots = split(shared, sizes[1])
+    shared = CUDA.shared.array(0, args.numbers.dtype)
     for k in range(rows.size - 2):
         before, after = state_at(args.states, rows[k + 1]), state_at(args.states, rows[k + 2])
         for patch in range(CUDA.blockIdx.x, patches.table.shape[0] - 1, CUDA.gridDim.x):
-            load_state(thread, n_threads, patch, patches, before, (x, v))
+            at = (thread, n_threads, patch)
+            load_state(*at, patches, before, shared, (X, V))
             CUDA.syncthreads()
-            CHAIN(thread, n_threads, patch, k0 + k, patches, elements, (x, v), own, (own_slots,))
+            CHAIN(*at, k0 + k, patches, elements, shared, (X, V), (ZERO, ZERO), own, (shared,))
             CUDA.syncthreads()
-            sum_nodes(thread, n_threads, patch, patches, own_slots, slots)
+            sum_nodes(*at, patches, shared, slots)
         grid.sync()
         for n in range(start, nodes.w.size, stride):
             world = nodes.world_of[n]
@@ -134,11 +136,6 @@ def advance_on_gpu(
         width,
         args,
         cached=cached,
-        shared=shared_size(packed.patches, (1, 1, 1, 0), slots.dtype),
+        shared=END[0] * slots.dtype.itemsize,
     )
     return to_host(finite)
-
-
-def shared_size(patches: Patches, counts: Sequence[int], dtype: np.dtype) -> int:
-    """Return the bytes of so many arrays of each of the `sizes` of patches."""
-    return int(to_host(patches.sizes) @ counts) * dtype.itemsize

@@ -17,7 +17,8 @@ from adjsim.engine.gathering import TILE
 from adjsim.forces.element import Force
 
 
-PATCH = 16  # tiles of a patch at most
+# Of a patch at most: elements, nodes, and numbers of slots.
+ELEMENTS, NODES, SLOTS = 256, 192, 3072
 LEVELS = 10  # of the Morton curve: bits per axis
 
 
@@ -30,21 +31,19 @@ class Patches(NamedTuple):
 
     `table` (n_patches + 1, 5) int64: the ROW of a patch in the table of elements, its tiles,
     whether its elements read velocities, and its first node. Node j of all patches is row nodes[j]
-    of X and adds up the slots places[ptr[j]:ptr[j + 1]] of its patch. `sizes` (4,) int64: how many
-    numbers the positions and the velocities of a patch's nodes are at most, and their slots.
+    of X and adds up the slots places[ptr[j]:ptr[j + 1]] of its patch.
     """
 
     table: Any
     nodes: Any
     ptr: Any
     places: Any
-    sizes: Any
 
 
 def morton_order(force: Force) -> np.ndarray | None:
     """Return a force's elements along a Morton curve at rest; None: as they are."""
     rest = getattr(force, "rest_positions", None)
-    if rest is None or force.body is not None or len(force.nodes) <= PATCH * TILE:
+    if rest is None or force.body is not None or len(force.nodes) <= ELEMENTS:
         return None
     centroids = rest[force.nodes].mean(axis=1)
     size = np.ptp(centroids, axis=0).max() or 1.0
@@ -68,18 +67,15 @@ def cut_patches(
     n_pairs, none = 0, np.zeros(0, np.int64)
     for row, nodes in enumerate(rows):
         n, k = nodes.shape
-        patch, e = np.divmod(np.arange(n), PATCH * TILE)
-        pairs, which, own_counts = np.unique(
-            patch[:, None] * n_nodes + nodes, return_inverse=True, return_counts=True
-        )
-        which = which.reshape(n, k)
+        size, pairs, which, own_counts = _patch_nodes(nodes, n_nodes)
         own_patch, own_nodes = np.divmod(pairs, n_nodes)
-        numbers = np.arange(-(-n // (PATCH * TILE)))
+        numbers = np.arange(-(-n // size))
         first = np.searchsorted(own_patch, numbers)
         table = np.zeros((len(numbers), 5), np.int64)
         table[:, ROW], table[:, MOVES] = row, moves[row]
-        table[:, TILE_LO], table[:, NODE_LO] = PATCH * numbers, n_pairs + first
-        table[:, TILE_HI] = np.minimum(PATCH * (numbers + 1), -(-n // TILE))
+        table[:, TILE_LO], table[:, NODE_LO] = size // TILE * numbers, n_pairs + first
+        table[:, TILE_HI] = np.minimum(size // TILE * (numbers + 1), -(-n // TILE))
+        patch, e = np.divmod(np.arange(n), size)
         own_places = ((e // TILE * k)[:, None] + np.arange(k)) * 3 * TILE + (e % TILE)[:, None]
         order = np.argsort(which.ravel(), kind="stable")
         tables.append(table)
@@ -89,15 +85,27 @@ def cut_patches(
         owners.append(own_nodes)
         n_pairs += len(pairs)
     table = np.concatenate([*tables, [[len(rows), 0, 0, 0, n_pairs]]])
-    most = 3 * int(np.diff(table[:, NODE_LO]).max(initial=0))
-    slots = 3 * PATCH * TILE * max((nodes.shape[1] for nodes in rows), default=1)
-    sizes = [most, most * any(moves), slots, slots * any(moves)]
     ptr = np.concatenate([[0], np.cumsum(np.concatenate([none, *counts]))])
     patches = Patches(
         table,
         np.concatenate([none, *owners]).astype(np.uint32),
         ptr.astype(np.uint32),
         np.concatenate([none, *places]).astype(np.uint16),
-        np.array(sizes, np.int64),
     )
     return patches, local, owners
+
+
+def _patch_nodes(nodes: np.ndarray, n_nodes: int) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
+    """Return how many elements of one force form a patch, and the nodes of its patches.
+
+    These as patch times `n_nodes` plus row of X, in order; which of them the nodes of each element
+    are; and how often each occurs.
+    """
+    n, k = nodes.shape
+    size = min(ELEMENTS, SLOTS // (3 * k * TILE) * TILE)
+    while True:
+        keys = (np.arange(n) // size)[:, None] * n_nodes + nodes
+        pairs, which, counts = np.unique(keys, return_inverse=True, return_counts=True)
+        if size == TILE or np.bincount(pairs // n_nodes).max(initial=0) <= NODES:
+            return size, pairs, which.reshape(n, k), counts
+        size = max(TILE, size // 2 // TILE * TILE)

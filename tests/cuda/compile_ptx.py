@@ -100,7 +100,7 @@ def physics_kernels():
         return named_type(ModelArrays, [elements, nodes, named(Bodies, real, "i1", "r2", "r2")])
 
     def patches(real):
-        return named(Patches, real, "i2", "u1", "u1", "s1", "i1")
+        return named(Patches, real, "i2", "u1", "u1", "s1")
 
     def states(real):
         return named(States, real, "r3", "r3", "r3")
