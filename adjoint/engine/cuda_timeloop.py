@@ -1,12 +1,13 @@
 r"""The reverse sweep and the tangent on a GPU: twins of `adjsim/engine/cuda_timeloop.py`.
 
-Same lanes, same node functions as on the CPU; one cooperative launch per segment of steps.
+Same lanes, same node functions as on the CPU; one launch per segment of steps.
 """
 
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 
 from adjoint.engine.assembly import JVP_LOOP, REST_JVP_LOOP, REST_VJP_LOOP, VJP_LOOP
@@ -22,62 +23,92 @@ from adjoint.engine.timeloop import (
     undo_euler_step,
 )
 from adjoint.forces.element import TwinKind
-from adjoint.rigid.points import add_body_frame, add_points, tangent_body, undo_body_step
+from adjoint.rigid.pieces import (
+    place_tangent_pieces,
+    pull_body,
+    spread_pieces,
+    sum_adjoint_pieces,
+    sum_tangent_pieces,
+    tangent_body,
+    undo_body,
+)
+from adjoint.rigid.points import add_body_frame
 from adjsim.engine.assembly import FORCE_LOOP, Loop
 from adjsim.engine.cuda_patches import (
     END,
-    SLOTS2,
-    V2,
-    X2,
+    SLOTS1,
+    V0,
+    V1,
+    X0,
+    X1,
     ZERO,
-    V,
-    X,
     load_nodes,
     load_state,
-    make_chain,
-    make_lanes,
-    no_lanes,
     sum_moving,
     sum_nodes,
 )
-from adjsim.engine.cuda_timeloop import named
-from adjsim.engine.jit.backend import (
-    cuda_module,
-    device_fn,
-    is_hashed,
-    launch_cooperative,
-    specialise,
-    to_host,
+from adjsim.engine.cuda_teams import (
+    FIRST_OWN,
+    Sizes,
+    Worlds,
+    all_of,
+    around,
+    copy_rows,
+    fill,
+    fill_rows,
+    kept_or,
+    own_pieces,
+    own_state,
+    part_of,
+    run_teams,
+    share,
+    share_model,
+    share_state,
+    store_points,
+    store_rows,
+    world_at,
 )
+from adjsim.engine.cuda_timeloop import bound, chain_of, named, no_lanes
+from adjsim.engine.jit.backend import device_fn, is_hashed, to_host
 from adjsim.engine.loop_arrays import ModelArrays, States
-from adjsim.engine.patches import Patches
 from adjsim.engine.timeloop import state_at, step_node
-from adjsim.rigid.points import step_body
+from adjsim.rigid.pieces import Pieces, place_pieces, step_body
+from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
 
 
 # Bound by `specialise`.
 CHAIN = FORCE_CHAIN = REST_CHAIN = no_lanes
 CUDA: Any = None
+IN_BLOCKS = WITH_BODIES = False
+# In the places of shared memory: of the reverse sweep, and of the tangent.
+(
+    ADJ_X_SLOTS, ADJ_V_SLOTS, FORCE_SLOTS, ADJ_F, NOW, _, ADJ_X, ADJ_V, ADJ_W, ADJ_GRAVITY, ADJ_P,
+    ADJ_BODIES,
+) = range(FIRST_OWN, FIRST_OWN + 12)  # fmt: skip
+SLOTS, TAN_SLOTS, X, _, TAN_X, _ = range(FIRST_OWN, FIRST_OWN + 6)
 
 
-class GridReverse(NamedTuple):
-    """What `reverse_on_grid` is given; `rows` = (k0, with_forces, rows of n states)."""
+class TeamReverse(NamedTuple):
+    """What `reverse` is given; `rows` = (k0, with_forces, rows of n states)."""
 
     model: ModelArrays
-    patches: Patches
+    patches: Any
+    pieces: Pieces
     work: ReverseWork
     frames: Frames
     adj: PackedVector
     numbers: Any
     rows: Any
     states: States
+    worlds: Worlds
 
 
-class GridTangent(NamedTuple):
-    """What `tangent_on_grid` is given; `rows` and `finite` as in `GridAdvance`."""
+class TeamTangent(NamedTuple):
+    """What `tangent` is given; `rows` and `finite` as in `TeamAdvance`."""
 
     model: ModelArrays
-    patches: Patches
+    patches: Any
+    pieces: Pieces
     tan: PackedVector
     work: TangentWork
     numbers: Any
@@ -85,154 +116,338 @@ class GridTangent(NamedTuple):
     states: States
     tan_states: States
     finite: Any
+    worlds: Worlds
 
 
-def reverse_on_grid(args):
-    """Undo n steps, the last one first."""
-    elements, work, adj, rows = args.model.elements, args.work, args.adj, args.rows
-    own = (elements.consts, elements.params, elements.series)
-    start, stride = CUDA.grid(1), CUDA.gridsize(1)
-    grid = CUDA.cg.this_grid()
+def reverse(args):
+    """Undo n steps, the last one first: of all worlds, or, in blocks, of one."""
+    rows, states = args.rows, args.states
     dt, k0, with_forces, n_steps = args.numbers[0], rows[0], rows[1] > 0, rows.size - 2
-    patches, thread, n_threads = args.patches, CUDA.threadIdx.x, CUDA.blockDim.x
-    shared = CUDA.shared.array(0, args.numbers.dtype)
-    out = (shared, shared, adj.params, adj.series)
+    if IN_BLOCKS:
+        start, stride = np.int64(CUDA.threadIdx.x), np.int64(CUDA.blockDim.x)
+        own, memory = np.int64(CUDA.blockIdx.x), CUDA.shared.array(0, numba.uint8)
+        barrier, team = CUDA.syncthreads, share_reverse(start, stride, own, memory, args)
+        barrier()
+    else:
+        start, stride, barrier = CUDA.grid(1), CUDA.gridsize(1), CUDA.cg.this_grid().sync
+        own_args = args.model, args.pieces, args.work, args.adj
+        team = all_of(states), *own_args, False, state_at(states, 0)
+        patches, thread, n_threads = args.patches, CUDA.threadIdx.x, CUDA.blockDim.x
+        shared = CUDA.shared.array(0, args.numbers.dtype)
+    part, model, pieces, work, adj, is_kept, now = team
+    elements, table, nodes = model.elements, model.elements.table, model.elements.nodes
+    numbers = (elements.consts, elements.params, elements.series)
     for back in range(n_steps + 1):
         k = n_steps - back  # the step that this pass undoes; the first pass undoes none
-        undoes, replays = back > 0, with_forces and k > 0  # the forces of the step undone next
-        state = state_at(args.states, rows[k + 2] if undoes else 0)
-        before = state_at(args.states, rows[k + 1] if replays else 0)
-        if undoes:
-            begin_on_grid(start, stride, dt, args.frames.of_step[k], with_forces, args, state.p)
-            grid.sync()
-        for patch in range(CUDA.blockIdx.x, patches.table.shape[0] - 1, CUDA.gridDim.x):
-            at = (thread, n_threads, patch)
-            if undoes:
-                load_state(*at, patches, state, shared, (X, V))
-                load_nodes(*at, patches, work.adj_f, shared, X2)
-                CUDA.syncthreads()
-                CHAIN(*at, k0 + k, patches, elements, shared, (X, V, X2), (ZERO, SLOTS2), own, out)
-                REST_CHAIN(
-                    *at,
-                    k0 + k,
-                    patches,
-                    elements,
-                    shared,
-                    (X, V, X2),
-                    (ZERO, ZERO),
-                    own,
-                    (adj.consts,),
-                )
-                CUDA.syncthreads()
-                sum_nodes(*at, patches, shared, work.adj_x_slots)
-                sum_moving(*at, patches, shared[SLOTS2:], work.adj_v_slots)
-            if replays:
-                load_state(*at, patches, before, shared, (X, V))
-                CUDA.syncthreads()
-                FORCE_CHAIN(
-                    *at, k0 + k - 1, patches, elements, shared, (X, V), (ZERO, ZERO), own, (shared,)
-                )
-                CUDA.syncthreads()
-                sum_nodes(*at, patches, shared, work.slots)
-        grid.sync()
-        if undoes:
-            end_on_grid(start, stride, args, state.p)
+        stored = own_state(part, states, rows[k + 2] if back > 0 else 0)
+        if back > 0:
+            frame, state = args.frames.of_step[k], kept_or(is_kept, now, stored)
+            adj_frame = own_frame(part, args.frames, max(frame, 0))
+            load_rows(start, stride, is_kept, stored, now)
+            frame_or_none = (frame >= 0, adj_frame)
+            begin(start, stride, dt, frame_or_none, with_forces, model, work, adj)
+            if WITH_BODIES:
+                undo_bodies(start, stride, dt, frame_or_none, model, pieces, work, state.p, adj)
+                if pieces.body.size > 0:
+                    barrier()
+                    spread_pieces(start, stride, model.nodes, model.bodies, pieces, work, adj)
+            barrier()
+            if IN_BLOCKS:
+                read = (state.x, state.v, work.adj_f)
+                out = (work.adj_x_slots, work.adj_v_slots, adj.params, adj.series)
+                CHAIN(start, stride, k0 + k, table, nodes, read, numbers, out)
+                REST_CHAIN(start, stride, k0 + k, table, nodes, read, numbers, (adj.consts,))
+            else:
+                patch_out = (shared, shared, adj.params, adj.series)
+                for patch in range(CUDA.blockIdx.x, patches.table.shape[0] - 1, CUDA.gridDim.x):
+                    at = (thread, n_threads, patch)
+                    load_state(*at, patches, own_state(part, states, rows[k + 2]), shared, (X0, V0))
+                    load_nodes(*at, patches, work.adj_f, shared, X1)
+                    CUDA.syncthreads()
+                    here = (
+                        k0 + k,
+                        patches,
+                        elements,
+                        shared,
+                        (X0, V0, X1),
+                        (ZERO, SLOTS1),
+                        numbers,
+                    )
+                    CHAIN(*at, *here, patch_out)
+                    REST_CHAIN(*at, *here, (adj.consts,))
+                    CUDA.syncthreads()
+                    sum_nodes(*at, patches, shared, work.adj_x_slots)
+                    sum_moving(*at, patches, shared[SLOTS1:], work.adj_v_slots)
+        if with_forces and k > 0:  # of the step that is undone next: NVVM inlines each call
+            before = own_state(part, states, rows[k + 1])
+            if IN_BLOCKS:
+                read = (before.x, before.v)
+                FORCE_CHAIN(start, stride, k0 + k - 1, table, nodes, read, numbers, (work.slots,))
+            else:
+                for patch in range(CUDA.blockIdx.x, patches.table.shape[0] - 1, CUDA.gridDim.x):
+                    at = (thread, n_threads, patch)
+                    CUDA.syncthreads()
+                    load_state(*at, patches, before, shared, (X0, V0))
+                    CUDA.syncthreads()
+                    here = (k0 + k - 1, patches, elements, shared, (X0, V0), (ZERO, ZERO), numbers)
+                    FORCE_CHAIN(*at, *here, (shared,))
+                    CUDA.syncthreads()
+                    sum_nodes(*at, patches, shared, work.slots)
+        barrier()
+        if WITH_BODIES and pieces.body.size > 0:
+            sum_adjoint_pieces(
+                start, stride, back > 0, model.nodes, model.bodies, pieces, work, stored.p, adj
+            )
+            barrier()
+        if back > 0:
+            end(start, stride, model, work, adj)
+            if WITH_BODIES:
+                pull_bodies(start, stride, model, pieces, work, stored.p, adj)
+    if IN_BLOCKS:
+        barrier()
+        stored_adj = own_adjoints(part, args.adj)
+        copy_adjoints(start, stride, args.worlds.places, adj, stored_adj)
 
 
 @device_fn
-def begin_on_grid(start, stride, dt, frame, with_forces, args, p):
-    """Go from the adjoint of the new state to adj_f, on this thread's nodes and bodies."""
-    nodes, bodies, work, adj = args.model.nodes, args.model.bodies, args.work, args.adj
-    adj_frame = state_at(args.frames, max(frame, 0))
+def share_reverse(start, stride, own, memory, args):
+    """Return what a block has of `args`, in shared memory where that has places."""
+    part, places = part_of(args.worlds.starts, own), args.worlds.places
+    model = share_model(start, stride, own, part, args.worlds, memory, args.model)
+    work, stored_adj = share_work(part, places, memory, args.work), own_adjoints(part, args.adj)
+    adj = share_adjoints(places, memory, stored_adj)
+    copy_adjoints(start, stride, places, stored_adj, adj)
+    last = own_state(part, args.states, args.rows[args.rows.size - 1])
+    is_kept, now = share_state(start, stride, last, places, NOW, memory)
+    return part, model, own_pieces(own, part, args.pieces), work, adj, is_kept, now
+
+
+@device_fn
+def begin(start, stride, dt, frame, with_forces, model, work, adj):
+    """Go from the adjoint of the new state to adj_f, on this thread's nodes.
+
+    `frame`: whether one shows the state, and its cotangent.
+    """
+    nodes, (has_frame, adj_frame) = model.nodes, frame
     for i in range(start, nodes.w.size, stride):
         n = np.uint64(i)
-        if frame >= 0:
+        if has_frame:
             add_frame(n, adj_frame, adj)
         undo_euler_step(n, dt, nodes.w, adj, work.adj_f)
         if with_forces:
             add_inverse_mass(n, dt, nodes, work.slots, adj)
-    for b in range(start, bodies.point_ptr.size - 1, stride):
-        if frame >= 0:
-            add_body_frame(b, adj_frame.p, adj.p)
-        undo_body_step(b, dt, nodes, bodies, work, p, adj)
 
 
 @device_fn
-def end_on_grid(start, stride, args, p):
-    """Add up what the elements wrote, for this thread's nodes and bodies."""
-    nodes, bodies, work, adj = args.model.nodes, args.model.bodies, args.work, args.adj
-    for i in range(start, nodes.w.size, stride):
-        add_all_slots(np.uint64(i), nodes, work, adj)
+def undo_bodies(start, stride, dt, frame, model, pieces, work, p, adj):
+    """Begin with this thread's bodies; `frame` as in `begin`."""
+    nodes, bodies, (has_frame, adj_frame) = model.nodes, model.bodies, frame
     for b in range(start, bodies.point_ptr.size - 1, stride):
-        add_points(b, nodes, bodies, work, p, adj)
+        if has_frame:
+            add_body_frame(b, adj_frame.p, adj.p)
+        undo_body(b, dt, nodes, bodies, pieces, work, p, adj)
 
 
-def tangent_on_grid(args):
-    """Run state and tangent together."""
-    elements, nodes, bodies = args.model.elements, args.model.nodes, args.model.bodies
-    tan, work, rows, finite = args.tan, args.work, args.rows, args.finite
-    own = (elements.consts, elements.params, elements.series)
-    with_tangents, with_rest = (*own, tan.params, tan.series), (*own, tan.consts)
-    start, stride = CUDA.grid(1), CUDA.gridsize(1)
-    grid = CUDA.cg.this_grid()
+@device_fn
+def end(start, stride, model, work, adj):
+    """Add up what the elements wrote, for this thread's nodes."""
+    for i in range(start, model.nodes.w.size, stride):
+        add_all_slots(np.uint64(i), model.nodes, work, adj)
+
+
+@device_fn
+def pull_bodies(start, stride, model, pieces, work, p, adj):
+    """Add up what the elements wrote, for this thread's bodies."""
+    bodies = model.bodies
+    for b in range(start, bodies.point_ptr.size - 1, stride):
+        pull_body(b, model.nodes, bodies, pieces, work, p, adj)
+
+
+@device_fn
+def load_rows(start, stride, is_kept, stored, now):
+    """Copy this thread's rows of positions and velocities to shared memory, if kept there."""
+    if is_kept:
+        copy_rows(start, stride, stored.x, now.x)
+        copy_rows(start, stride, stored.v, now.v)
+
+
+@device_fn
+def own_frame(part, frames, k):
+    """Return a world's part of the cotangents of frame k, which has no points of bodies."""
+    x, v = frames.x[k][part.node_lo : part.node_hi], frames.v[k][part.node_lo : part.node_hi]
+    return States(x, v, frames.p[k][part.body_lo : part.body_hi])
+
+
+@device_fn
+def share_work(part, places, memory, work):
+    """Return a world's work arrays, in shared memory where they have places there."""
+    lo, hi = part.slot_lo, part.slot_hi + 1
+    return ReverseWork(
+        share(work.slots[lo:hi], memory, places[FORCE_SLOTS]),
+        share(work.adj_x_slots[lo:hi], memory, places[ADJ_X_SLOTS]),
+        share(work.adj_v_slots[lo:hi], memory, places[ADJ_V_SLOTS]),
+        share(work.adj_f[part.row_lo : part.row_hi], memory, places[ADJ_F]),
+        work.scratch,
+    )
+
+
+@device_fn
+def own_adjoints(part, adj):
+    """Return a world's cotangents; those of elements are found by the table, as those of all."""
+    lo, hi, body_lo, body_hi = part.node_lo, part.node_hi, part.body_lo, part.body_hi
+    points = part.row_lo - lo, part.row_hi - hi
+    return PackedVector(
+        adj.x[lo:hi], adj.v[lo:hi], adj.gravity[lo + body_lo : hi + body_hi], adj.w[lo:hi],
+        adj.params, adj.series, adj.consts,
+        adj.p[body_lo:body_hi], adj.bodies[body_lo:body_hi], adj.arms[points[0] : points[1]],
+    )  # fmt: skip
+
+
+@device_fn
+def share_adjoints(places, memory, adj):
+    """Return cotangents that lie in shared memory where they have places there."""
+    return PackedVector(
+        share(adj.x, memory, places[ADJ_X]), share(adj.v, memory, places[ADJ_V]),
+        share(adj.gravity, memory, places[ADJ_GRAVITY]), share(adj.w, memory, places[ADJ_W]),
+        adj.params, adj.series, adj.consts,
+        share(adj.p, memory, places[ADJ_P]), share(adj.bodies, memory, places[ADJ_BODIES]),
+        adj.arms,
+    )  # fmt: skip
+
+
+@device_fn
+def copy_adjoints(start, stride, places, source, target):
+    """Copy the cotangents that have places in shared memory, to there or back."""
+    fill_rows(start, stride, source.x, target.x, places[ADJ_X])
+    fill_rows(start, stride, source.v, target.v, places[ADJ_V])
+    fill_rows(start, stride, source.gravity, target.gravity, places[ADJ_GRAVITY])
+    fill(start, stride, source.w, target.w, places[ADJ_W])
+    fill_rows(start, stride, source.p, target.p, places[ADJ_P])
+    fill_rows(start, stride, source.bodies, target.bodies, places[ADJ_BODIES])
+
+
+def tangent(args):
+    """Run state and tangent together: of all worlds, or, in blocks, of one."""
+    rows, states, tan_states, finite = args.rows, args.states, args.tan_states, args.finite
+    if IN_BLOCKS:
+        start, stride = np.int64(CUDA.threadIdx.x), np.int64(CUDA.blockDim.x)
+        own, memory = np.int64(CUDA.blockIdx.x), CUDA.shared.array(0, numba.uint8)
+        barrier, team = CUDA.syncthreads, share_tangent(start, stride, own, memory, args)
+        barrier()
+    else:
+        start, stride, own, barrier = CUDA.grid(1), CUDA.gridsize(1), -1, CUDA.cg.this_grid().sync
+        own_args = args.model, args.pieces, args.tan, args.work
+        team = all_of(states), *own_args, False, state_at(states, 0), state_at(tan_states, 0)
+        patches, thread, n_threads = args.patches, CUDA.threadIdx.x, CUDA.blockDim.x
+        shared = CUDA.shared.array(0, args.numbers.dtype)
+    part, model, pieces, tan, work, is_kept, now, tan_now = team
+    elements, nodes, bodies = model.elements, model.nodes, model.bodies
+    table, node_rows = elements.table, elements.nodes
+    numbers = (elements.consts, elements.params, elements.series)
+    with_tangents, with_rest = (*numbers, tan.params, tan.series), (*numbers, tan.consts)
     dt, k0 = args.numbers[0], rows[0]
-    patches, thread, n_threads = args.patches, CUDA.threadIdx.x, CUDA.blockDim.x
-    shared = CUDA.shared.array(0, args.numbers.dtype)
     for k in range(rows.size - 2):
         a, b = rows[k + 1], rows[k + 2]
-        before, after = state_at(args.states, a), state_at(args.states, b)
-        tan_before, tan_after = state_at(args.tan_states, a), state_at(args.tan_states, b)
-        for patch in range(CUDA.blockIdx.x, patches.table.shape[0] - 1, CUDA.gridDim.x):
-            at = (thread, n_threads, patch)
-            load_state(*at, patches, before, shared, (X, V))
-            load_state(*at, patches, tan_before, shared, (X2, V2))
-            CUDA.syncthreads()
-            own_at = (thread, n_threads, patch, k0 + k, patches, elements, shared)
-            FORCE_CHAIN(*own_at, (X, V), (ZERO, ZERO), own, (shared,))
-            CHAIN(*own_at, (X, V, X2, V2), (SLOTS2, ZERO), with_tangents, (shared,))
-            REST_CHAIN(*own_at, (X, V), (SLOTS2, ZERO), with_rest, (shared,))
-            CUDA.syncthreads()
-            sum_nodes(thread, n_threads, patch, patches, shared, work.slots)
-            sum_nodes(thread, n_threads, patch, patches, shared[SLOTS2:], work.tan_slots)
-        grid.sync()
+        before, after, stored = around(part, is_kept, now, states, a, b)
+        tan_before, tan_after, tan_stored = around(part, is_kept, tan_now, tan_states, a, b)
+        if IN_BLOCKS:
+            read = (before.x, before.v)
+            both = (before.x, before.v, tan_before.x, tan_before.v)
+            FORCE_CHAIN(start, stride, k0 + k, table, node_rows, read, numbers, (work.slots,))
+            CHAIN(start, stride, k0 + k, table, node_rows, both, with_tangents, (work.tan_slots,))
+            REST_CHAIN(start, stride, k0 + k, table, node_rows, read, with_rest, (work.tan_slots,))
+        else:
+            for patch in range(CUDA.blockIdx.x, patches.table.shape[0] - 1, CUDA.gridDim.x):
+                at = (thread, n_threads, patch)
+                load_state(*at, patches, before, shared, (X0, V0))
+                load_state(*at, patches, tan_before, shared, (X1, V1))
+                CUDA.syncthreads()
+                here = (*at, k0 + k, patches, elements, shared)
+                FORCE_CHAIN(*here, (X0, V0), (ZERO, ZERO), numbers, (shared,))
+                CHAIN(*here, (X0, V0, X1, V1), (SLOTS1, ZERO), with_tangents, (shared,))
+                REST_CHAIN(*here, (X0, V0), (SLOTS1, ZERO), with_rest, (shared,))
+                CUDA.syncthreads()
+                sum_nodes(*at, patches, shared, work.slots)
+                sum_nodes(*at, patches, shared[SLOTS1:], work.tan_slots)
+        barrier()
+        if WITH_BODIES and pieces.body.size > 0:
+            sum_tangent_pieces(start, stride, nodes, bodies, pieces, tan.arms, work)
+            barrier()
         for i in range(start, nodes.w.size, stride):
-            n, world = np.uint64(i), nodes.world_of[i]
+            n, world = np.uint64(i), world_at(own, nodes, i)
             bad = step_node(n, dt, nodes.gravity[world], nodes, work.slots, before, after)
             if bad > 0:
                 CUDA.atomic.min(finite, world, k)
-            tangent_node(n, dt, tan.gravity[world], nodes, tan.w, work, tan_before, tan_after)
-        for i in range(start, bodies.point_ptr.size - 1, stride):
-            world = nodes.world_of[nodes.w.size + i]
-            g = nodes.gravity[world]
-            bad = step_body(i, dt, g, nodes, bodies, work.slots, before, after)
-            if bad > 0:
-                CUDA.atomic.min(finite, world, k)
-            tangent_body(
-                i, dt, tan.gravity[world], nodes, bodies, tan, work,
-                before, after, tan_before, tan_after,
-            )  # fmt: skip
-        grid.sync()
+            tan_gravity = args.tan.gravity[world]
+            tangent_node(n, dt, tan_gravity, nodes, tan.w, work, tan_before, tan_after)
+            store_rows(is_kept, i, i + 1, now, stored)
+            store_rows(is_kept, i, i + 1, tan_now, tan_stored)
+        if WITH_BODIES:
+            for i in range(start, bodies.point_ptr.size - 1, stride):
+                world = world_at(own, nodes, nodes.w.size + i)
+                g = nodes.gravity[world]
+                bad = step_body(i, dt, g, nodes, bodies, pieces, work.slots, before, after)
+                if bad > 0:
+                    CUDA.atomic.min(finite, world, k)
+                tangent_body(
+                    i, dt, args.tan.gravity[world], nodes, bodies, pieces, tan, work,
+                    before, after, tan_before, tan_after,
+                )  # fmt: skip
+            if pieces.body.size > 0:
+                barrier()
+                place_pieces(start, stride, bodies, pieces, after)
+                place_tangent_pieces(start, stride, bodies, pieces, tan.arms, after.p, tan_after)
+            store_points(start, stride, is_kept, bodies, pieces, now, stored)
+            store_points(start, stride, is_kept, bodies, pieces, tan_now, tan_stored)
+        barrier()
+
+
+@device_fn
+def share_tangent(start, stride, own, memory, args):
+    """Return what a block has of `args`, in shared memory where that has places."""
+    part, places = part_of(args.worlds.starts, own), args.worlds.places
+    model = share_model(start, stride, own, part, args.worlds, memory, args.model)
+    lo, hi = part.slot_lo, part.slot_hi + 1
+    work = TangentWork(
+        share(args.work.slots[lo:hi], memory, places[SLOTS]),
+        share(args.work.tan_slots[lo:hi], memory, places[TAN_SLOTS]),
+        args.work.scratch,
+    )
+    tan, pieces = own_adjoints(part, args.tan), own_pieces(own, part, args.pieces)
+    first = own_state(part, args.states, args.rows[1])
+    is_kept, now = share_state(start, stride, first, places, X, memory)
+    tan_first = own_state(part, args.tan_states, args.rows[1])
+    _, tan_now = share_state(start, stride, tan_first, places, TAN_X, memory)
+    return part, model, pieces, tan, work, is_kept, now, tan_now
 
 
 @cache
-def grid_kernel(template: Callable, twins: tuple[TwinKind, ...], *, with_rest: bool) -> Callable:
-    """Return `reverse_on_grid` or `tangent_on_grid` for a model with these kinds of force."""
+def twin_kernel(
+    template: Callable,
+    twins: tuple[TwinKind, ...],
+    *,
+    with_rest: bool,
+    in_blocks: bool,
+    with_bodies: bool,
+) -> Callable:
+    """Return `reverse` or `tangent` for a model with these kinds of force."""
     loop, rest_loop = LOOPS[template.__name__]
 
     def chain(loop: Loop, twins: tuple[TwinKind, ...]) -> Callable:
-        return make_chain(
-            tuple(make_lanes(loop, twin.kind, getattr(twin, loop.name)) for twin in twins)
-        )
+        elements = [(twin.kind, getattr(twin, loop.name)) for twin in twins]
+        return chain_of(loop, elements, in_blocks=in_blocks)
 
-    forces = tuple(make_lanes(FORCE_LOOP, twin.kind, twin.kind.force) for twin in twins)
-    chains = {
-        "CHAIN": chain(loop, twins),
-        "FORCE_CHAIN": make_chain(forces),
-        "REST_CHAIN": chain(rest_loop, twins if with_rest else ()),
-    }
+    kinds, how = [twin.kind for twin in twins], {"in_blocks": in_blocks, "with_bodies": with_bodies}
+    forces = chain_of(FORCE_LOOP, [(kind, kind.force) for kind in kinds], in_blocks=in_blocks)
     rest = "_with_rest" if with_rest else ""
-    name = named(f"{template.__name__}{rest}", [twin.kind for twin in twins])
-    return specialise(template, name, CUDA=cuda_module(), **chains)
+    return bound(
+        template,
+        named(f"{template.__name__}{rest}", kinds, **how),
+        **how,
+        CHAIN=chain(loop, twins),
+        FORCE_CHAIN=forces,
+        REST_CHAIN=chain(rest_loop, twins if with_rest else ()),
+    )
 
 
 def are_hashed(twins: tuple[TwinKind, ...]) -> bool:
@@ -243,22 +458,39 @@ def are_hashed(twins: tuple[TwinKind, ...]) -> bool:
     return all(is_hashed(fn) for fn in functions if fn is not None)
 
 
-LOOPS = {"reverse_on_grid": (VJP_LOOP, REST_VJP_LOOP), "tangent_on_grid": (JVP_LOOP, REST_JVP_LOOP)}
+LOOPS = {"reverse": (VJP_LOOP, REST_VJP_LOOP), "tangent": (JVP_LOOP, REST_JVP_LOOP)}
 
 
-def undo_on_gpu(twins: tuple[TwinKind, ...], args: GridReverse) -> None:
-    """Run `reverse_on_grid`; the arrays of `args` live on the device and are updated."""
-    kernel = grid_kernel(reverse_on_grid, twins, with_rest=args.adj.consts.size > 0)
-    width = args.work.slots.size // 3
+def undo_on_gpu(twins: tuple[TwinKind, ...], sizes: Sizes | None, args: TeamReverse) -> None:
+    """Run `reverse`; the arrays of `args` live on the device and are updated."""
+    with_rest, with_bodies = args.adj.consts.size > 0, len(args.adj.p) > 0
+    kernel = twin_kernel(
+        reverse, twins, with_rest=with_rest, in_blocks=bool(sizes), with_bodies=with_bodies
+    )
+    real, units = args.work.slots.dtype.itemsize, []
+    if sizes:
+        slots, of_nodes, of_rows = ((sizes.slots + 1), 3 * sizes.nodes, 3 * sizes.rows)
+        gravity, bodies = 3 * (sizes.nodes + sizes.bodies), STATE_SIZE * sizes.bodies
+        numbers = [
+            (slots,), (slots,), (slots,), (of_rows,), (of_rows, of_rows), (of_nodes,), (of_nodes,),
+            (sizes.nodes,), (gravity,), (bodies,), (PARAMS_SIZE * sizes.bodies,),
+        ]  # fmt: skip
+        units = [*sizes.of_model(real), *(tuple(real * n for n in unit) for unit in numbers)]
     moves = any(twin.kind.uses_velocity for twin in twins)
-    shared = END[moves] * args.numbers.dtype.itemsize
-    launch_cooperative(kernel, width, args, cached=are_hashed(twins), shared=shared)
+    run_teams(kernel, sizes, args, units, cached=are_hashed(twins), patch=END[moves] * real)
 
 
-def advance_tangent_on_gpu(twins: tuple[TwinKind, ...], args: GridTangent) -> np.ndarray:
-    """Run `tangent_on_grid`; return how many of the steps stayed finite, of each world."""
-    kernel = grid_kernel(tangent_on_grid, twins, with_rest=args.tan.consts.size > 0)
-    width = args.work.slots.size // 3
-    shared = END[1] * args.numbers.dtype.itemsize
-    launch_cooperative(kernel, width, args, cached=are_hashed(twins), shared=shared)
+def advance_tangent_on_gpu(
+    twins: tuple[TwinKind, ...], sizes: Sizes | None, args: TeamTangent
+) -> np.ndarray:
+    """Run `tangent`; return how many of the steps stayed finite, of each world."""
+    with_rest, with_bodies = args.tan.consts.size > 0, len(args.tan.p) > 0
+    kernel = twin_kernel(
+        tangent, twins, with_rest=with_rest, in_blocks=bool(sizes), with_bodies=with_bodies
+    )
+    real, units = args.work.slots.dtype.itemsize, []
+    if sizes:
+        slots, rows = ((sizes.slots + 1) * real,), (3 * sizes.rows * real,) * 2
+        units = [*sizes.of_model(real), slots, slots, (*rows, *rows)]
+    run_teams(kernel, sizes, args, units, cached=are_hashed(twins), patch=END[1] * real)
     return to_host(args.finite)

@@ -90,7 +90,7 @@ def part_rows(vector: PackedVector, packed: PackedModels, models: Sequence[Model
     found, n_columns = [], len(packed.kinds)
     groups = np.repeat(np.arange(packed.n_groups), np.diff(packed.group_ends))
     for world, (model, group) in enumerate(zip(models, groups.tolist(), strict=True)):
-        nodes, points, bodies = packed.slices(world)
+        (nodes, points), (_, _, bodies) = packed.numbers(world), packed.slices(world)
         own: dict[int, list[np.ndarray]] = {column: [] for column in lanes}
         by_force = zip(
             packed.columns[world], packed.orders[world], model.forces.values(), strict=True
@@ -101,10 +101,11 @@ def part_rows(vector: PackedVector, packed: PackedModels, models: Sequence[Model
             for column, rows in lanes.items():
                 part = rows[group * n_columns + c][..., start : start + len(force.nodes), :]
                 own[column].append(part[..., places, :])
-        first = packed.n_nodes
-        gravity = np.concatenate([host.gravity[nodes], host.gravity[first:][bodies]])
-        own_points = slice(points.start - first, points.stop - first)
-        of_bodies = (host.p[bodies], host.bodies[bodies], host.arms[own_points])
+        if packed.stands_apart:
+            gravity = host.gravity[nodes.start + bodies.start : nodes.stop + bodies.stop]
+        else:
+            gravity = np.concatenate([host.gravity[nodes], host.gravity[packed.n_nodes :][bodies]])
+        of_bodies = (host.p[bodies], host.bodies[bodies], host.arms[points])
         columns = (own[PARAMS], own[SERIES], own[CONSTS])
         found.append(
             Rows(host.x[nodes], host.v[nodes], gravity, host.w[nodes], *columns, *of_bodies)

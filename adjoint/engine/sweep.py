@@ -8,8 +8,8 @@ import numpy as np
 
 from adjoint.engine.assembly import JVP_LOOP, REST_JVP_LOOP, REST_VJP_LOOP, VJP_LOOP
 from adjoint.engine.cuda_timeloop import (
-    GridReverse,
-    GridTangent,
+    TeamReverse,
+    TeamTangent,
     advance_tangent_on_gpu,
     undo_on_gpu,
 )
@@ -38,10 +38,11 @@ from adjoint.forces.registry import twin_of
 from adjoint.rigid.pose import pack_cotangents
 from adjoint.system import Sweep, SystemTwin, Tangent, check_cotangents, frames_of
 from adjsim.engine.assembly import tile_kernel
+from adjsim.engine.cuda_teams import Worlds
 from adjsim.engine.jit.backend import using_threads
 from adjsim.engine.jit.calls import function_table
 from adjsim.engine.loop_arrays import States
-from adjsim.engine.stepper import NEVER, CpuStepper, ModelStepper
+from adjsim.engine.stepper import NEVER, CpuStepper, CudaStepper, ModelStepper
 from adjsim.engine.timeloop import force_table, step_table
 from adjsim.model import State, Trajectory
 from adjsim.rigid.bodies import pack_bodies
@@ -85,7 +86,9 @@ class ReverseSweep(Sweep):
         self.frames = States(*(xp.asarray(part) for part in adj_frames))
         self.with_forces = any(needs_forces(model, wanted) for model in stepper.models)
         self.twins = twin_kinds(stepper)
-        v_shape = p.slot_shape if p.velocity_slots.size else (1, *p.slot_shape[1:])
+        v_shape = p.slot_shape
+        if not (p.velocity_slots.size or p.stands_apart):
+            v_shape = (1, *p.slot_shape[1:])
         self.work = ReverseWork(
             xp.zeros(p.slot_shape, dtype),
             xp.zeros(p.slot_shape, dtype),
@@ -124,19 +127,13 @@ class ReverseSweep(Sweep):
         """Undo len(rows) steps, in compiled code from the last one to the first."""
         s = self.stepper
         frames = Frames(frames_of(self.steps, start, start + len(rows)), *self.frames)
-        if not isinstance(s, CpuStepper):
-            numbers, head = np.array([s.dt], s.dtype), [start, int(self.with_forces)]
-            own_rows = np.concatenate([head, rows]).astype(np.int64)
-            args = (
-                s.packed.arrays,
-                s.packed.patches,
-                self.work,
-                frames,
-                self.adj,
-                numbers,
-                own_rows,
-            )
-            undo_on_gpu(self.twins, GridReverse(*args, States(*fields)))
+        if isinstance(s, CudaStepper):
+            numbers = np.array([s.dt], s.dtype)
+            own_rows = np.concatenate([[start, int(self.with_forces)], rows]).astype(np.int64)
+            head = (s.packed.arrays, s.patches, s.pieces)
+            args = (*head, self.work, frames, self.adj, numbers, own_rows)
+            worlds = Worlds(s.packed.starts)
+            undo_on_gpu(self.twins, s.sizes, TeamReverse(*args, States(*fields), worlds))
             return
         with using_threads(s.n_threads):
             s.loop(reverse_alone, reverse_together)(
@@ -189,16 +186,17 @@ class ModelTangent(Tangent):
 
     def initial_rows(self, state: Any, tangents: PackedVector) -> Fields:
         """Return the tangents of X, V and P at the start, on the host."""
-        s, n = self.stepper, self.stepper.packed.n_nodes
+        s = self.stepper
         tan_x, tan_v = (np.zeros((s.packed.n_rows, 3), s.dtype) for _ in range(2))
-        tan_x[:n], tan_v[:n] = tangents.x, tangents.v
         p = s.initial(state)[2]
         for world, model in enumerate(s.models):
-            _, points, own = s.packed.slices(world)
+            nodes, points, own = s.packed.slices(world)
+            own_nodes, own_points = s.packed.numbers(world)
+            tan_x[nodes], tan_v[nodes] = tangents.x[own_nodes], tangents.v[own_nodes]
             if model.n_bodies:
                 place_tangents_kernel()(
                     pack_bodies(model.bodies, 0, s.dtype),
-                    tangents.arms[points.start - n : points.stop - n],
+                    tangents.arms[own_points],
                     p[own], States(tan_x[points], tan_v[points], tangents.p[own]),
                 )  # fmt: skip
         return tan_x, tan_v, tangents.p
@@ -230,21 +228,14 @@ class ModelTangent(Tangent):
     def run_on_gpu(self, k0: int, rows: np.ndarray, states: States, tan: States) -> np.ndarray:
         """Run the loop in one launch; return the finite steps of each world."""
         s = self.stepper
+        assert isinstance(s, CudaStepper)
         numbers = np.array([s.dt], s.dtype)
         finite = s.xp.full(s.packed.n_worlds, len(rows) - 1, np.int64)
         steps = np.concatenate([[k0], rows]).astype(np.int64)
-        args = (
-            s.packed.arrays,
-            s.packed.patches,
-            self.tan,
-            self.work,
-            numbers,
-            steps,
-            states,
-            tan,
-            finite,
-        )
-        return advance_tangent_on_gpu(self.twins, GridTangent(*args))
+        head = (s.packed.arrays, s.patches, s.pieces)
+        args = (*head, self.tan, self.work, numbers, steps, states, tan, finite)
+        sizes, worlds = s.sizes, Worlds(s.packed.starts)
+        return advance_tangent_on_gpu(self.twins, sizes, TeamTangent(*args, worlds))
 
 
 class ModelTwin(SystemTwin[State, Trajectory]):

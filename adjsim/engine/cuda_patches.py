@@ -37,16 +37,16 @@ from adjsim.forces.element import ElementKind
 # Where the parts of a block's shared memory begin: slots of forces or of what goes back to
 # positions, up to four fields of nodes, and more slots.
 ZERO = np.uint64(0)
-X, V, X2, V2, SLOTS2 = (np.uint64(SLOTS + k * 3 * NODES) for k in range(5))
+X0, V0, X1, V1, SLOTS1 = (np.uint64(SLOTS + k * 3 * NODES) for k in range(5))
 END = SLOTS + 4 * 3 * NODES, 2 * SLOTS + 4 * 3 * NODES  # without and with these
 
 
 @cache
-def make_load_vectors(n: int, *, relative: bool = False) -> Callable:
+def make_load_shared(n: int, *, relative: bool = False) -> Callable:
     """Return the reader of n vectors of one lane, from a field in shared memory."""
     if n == 0:
         return load_0
-    head = make_load_vectors(n - 1, relative=relative)
+    head = make_load_shared(n - 1, relative=relative)
     node = np.uint64((n if relative else n - 1) * TILE)
 
     @device_fn
@@ -77,7 +77,7 @@ def vector_at(shared, start, i):
 
 def from_patch(kind: ElementKind, letter: str, field: int) -> Callable:
     """Return the reader of what a field says of an element's nodes; fields are where they begin."""
-    load = make_load_vectors(n_rows(kind, letter), relative=kind.relative)
+    load = make_load_shared(n_rows(kind, letter), relative=kind.relative)
 
     @device_fn
     def read(source, lane, at, fields):
@@ -88,13 +88,13 @@ def from_patch(kind: ElementKind, letter: str, field: int) -> Callable:
 
 
 @cache
-def make_lanes(loop: Loop, kind: ElementKind, element: Callable | None) -> Callable:
+def make_patch_lanes(loop: Loop, kind: ElementKind, element: Callable | None) -> Callable:
     """Return the function that does the elements of a patch, strided over the threads.
 
     `fields` and `slots` are where those of X and V begin in shared memory.
     """
     if element is None:
-        return no_lanes
+        return no_patch_lanes
     do, counts = make_element(loop, kind, element, from_patch), row_counts(kind)
     slots_of_tile = np.uint64(3 * kind.n_nodes * TILE)
 
@@ -115,15 +115,17 @@ def make_lanes(loop: Loop, kind: ElementKind, element: Callable | None) -> Calla
 
 
 @device_fn
-def no_lanes(thread, stride, patch, step, patches, elements, shared, fields, slots, rows, out):
+def no_patch_lanes(
+    thread, stride, patch, step, patches, elements, shared, fields, slots, rows, out
+):
     """Stand for forces that have no such element function."""
 
 
-def make_chain(forces: tuple[Callable, ...]) -> Callable:
+def make_patch_chain(forces: tuple[Callable, ...]) -> Callable:
     """Return the function that does a patch's elements, whichever force they are of."""
-    chain = no_lanes
+    chain = no_patch_lanes
     for force, lanes in enumerate(forces):
-        if lanes is not no_lanes:
+        if lanes is not no_patch_lanes:
             chain = _longer(chain, lanes, force, len(forces))
     return chain
 

@@ -11,131 +11,311 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 
 from adjsim.engine.assembly import (
     FORCE_LOOP,
+    N_TILES,
+    TILE,
+    U_TILE,
+    Loop,
+    block_offsets,
+    make_element,
+    n_rows,
+    places_of,
+    row_counts,
 )
 from adjsim.engine.cuda_patches import (
     END,
+    V0,
+    X0,
     ZERO,
-    V,
-    X,
     load_state,
-    make_chain,
-    make_lanes,
-    no_lanes,
+    make_patch_chain,
+    make_patch_lanes,
     sum_nodes,
+)
+from adjsim.engine.cuda_teams import (
+    FIRST_OWN,
+    Sizes,
+    Worlds,
+    all_of,
+    around,
+    own_pieces,
+    own_state,
+    part_of,
+    run_teams,
+    share,
+    share_model,
+    share_state,
+    store_points,
+    store_rows,
+    world_at,
 )
 from adjsim.engine.jit.backend import (
     Device,
     array_module,
     cuda_module,
+    device_fn,
     is_hashed,
-    launch_cooperative,
     specialise,
     to_host,
 )
 from adjsim.engine.loop_arrays import ModelArrays, States
 from adjsim.engine.packing import PackedModels
-from adjsim.engine.patches import Patches
 from adjsim.engine.timeloop import state_at, step_node
 from adjsim.forces.element import ElementKind
-from adjsim.rigid.points import step_body
+from adjsim.rigid.pieces import Pieces, place_pieces, step_body, sum_pieces
+
+
+@cache
+def make_load_vectors(n: int, *, relative: bool = False) -> Callable:
+    """Return the reader of n vectors of one lane, straight from an (n_nodes, 3) field."""
+    if n == 0:
+        return load_0
+    head = make_load_vectors(n - 1, relative=relative)
+    node = np.uint64((n if relative else n - 1) * TILE)
+
+    @device_fn
+    def load_vectors(nodes, o, field):
+        i = np.uint64(nodes[o + node])
+        return (*head(nodes, o, field), (field[i, 0], field[i, 1], field[i, 2]))
+
+    @device_fn
+    def load_relative(nodes, o, field):
+        i, j = np.uint64(nodes[o + node]), np.uint64(nodes[o])
+        edge = (field[i, 0] - field[j, 0], field[i, 1] - field[j, 1], field[i, 2] - field[j, 2])
+        return (*head(nodes, o, field), edge)
+
+    return load_relative if relative else load_vectors
+
+
+@device_fn
+def load_0(nodes, o, field):
+    """Return no vectors."""
+    return ()
+
+
+def from_nodes(kind: ElementKind, letter: str, field: int) -> Callable:
+    """Return the reader of what a field says of an element's nodes."""
+    load = make_load_vectors(n_rows(kind, letter), relative=kind.relative)
+
+    @device_fn
+    def read(source, lane, at, fields):
+        return load(source, at[0], fields[field])
+
+    return read
+
+
+@cache
+def make_lane(loop: Loop, kind: ElementKind, element: Callable | None) -> Callable:
+    """Return the function that does element i of the force in a row of the table."""
+    if element is None:
+        return no_lane
+    do, counts = make_element(loop, kind, element, from_nodes), row_counts(kind)
+
+    @device_fn
+    def lane(i, row, step, table, nodes, fields, rows, out):
+        tile, q = np.uint64(i) // U_TILE, np.uint64(i) % U_TILE
+        at = places_of(block_offsets(table, row, step), tile, q, counts)
+        do(nodes, q, at, fields, rows, out)
+
+    return lane
+
+
+@device_fn
+def no_lane(i, row, step, table, nodes, fields, rows, out):
+    """Stand for a force that has no such element function."""
+
+
+@device_fn
+def no_lanes(start, stride, step, table, nodes, fields, rows, out):
+    """End the chain of forces; return which lane of the next this thread begins with."""
+    return start
+
+
+def make_chain(lanes: tuple[Callable, ...]) -> Callable:
+    """Return a function that runs every force's lanes, strided over the grid.
+
+    Each force has a row of the table per group of worlds. The threads take the lanes of all rows
+    in turn, as if they were one row: many short ones keep all threads at work.
+    """
+    n_forces = len(lanes)
+    chain = no_lanes
+    for force, lane in enumerate(lanes):
+        chain = _longer(chain, lane, force, n_forces)
+    return chain
+
+
+def _longer(head: Callable, lane: Callable, force: int, n_forces: int) -> Callable:
+    """Return a chain with one more force."""
+
+    @device_fn
+    def chain(start, stride, step, table, nodes, fields, rows, out):
+        i = head(start, stride, step, table, nodes, fields, rows, out)
+        for row in range(force, table.shape[0], n_forces):
+            n = table[row, N_TILES] * TILE
+            while i < n:
+                lane(i, row, step, table, nodes, fields, rows, out)
+                i += stride
+            i -= n
+        return i
+
+    return chain
 
 
 # Bound by `specialise`.
 CHAIN = no_lanes
 CUDA: Any = None
+IN_BLOCKS = WITH_BODIES = False
+SLOTS, X = FIRST_OWN, FIRST_OWN + 1  # in the places of shared memory
 
 
-class GridAdvance(NamedTuple):
-    """What `advance_on_grid` is given.
+class TeamAdvance(NamedTuple):
+    """What `advance` is given.
 
     `numbers` has dt; `rows` k0 and then the rows of n + 1 states; `finite` n for each world, and
     ends as how many of its steps stayed finite.
     """
 
     model: ModelArrays
-    patches: Patches
+    patches: Any
+    pieces: Pieces
     slots: Any
     numbers: Any
     rows: Any
     states: States
     finite: Any
+    worlds: Worlds
 
 
-def advance_on_grid(args):
-    """Run n steps."""
-    elements, nodes, bodies = args.model.elements, args.model.nodes, args.model.bodies
-    own = (elements.consts, elements.params, elements.series)
-    slots, rows, finite = args.slots, args.rows, args.finite
-    start, stride = CUDA.grid(1), CUDA.gridsize(1)
-    grid = CUDA.cg.this_grid()
+def advance(args):
+    """Run n steps: of all worlds, or, in blocks, of one."""
+    rows, states, finite = args.rows, args.states, args.finite
+    if IN_BLOCKS:
+        start, stride = np.int64(CUDA.threadIdx.x), np.int64(CUDA.blockDim.x)
+        own, memory = np.int64(CUDA.blockIdx.x), CUDA.shared.array(0, numba.uint8)
+        barrier, team = CUDA.syncthreads, share_advance(start, stride, own, memory, args)
+        barrier()
+    else:
+        start, stride, own, barrier = CUDA.grid(1), CUDA.gridsize(1), -1, CUDA.cg.this_grid().sync
+        team = all_of(states), args.model, args.pieces, args.slots, False, state_at(states, 0)
+        patches, thread, n_threads = args.patches, CUDA.threadIdx.x, CUDA.blockDim.x
+        shared = CUDA.shared.array(0, args.numbers.dtype)
+    part, model, pieces, slots, is_kept, now = team
+    elements, nodes, bodies = model.elements, model.nodes, model.bodies
+    table, numbers = elements.table, (elements.consts, elements.params, elements.series)
     dt, k0 = args.numbers[0], rows[0]
-    patches, thread, n_threads = args.patches, CUDA.threadIdx.x, CUDA.blockDim.x
-    shared = CUDA.shared.array(0, args.numbers.dtype)
     for k in range(rows.size - 2):
-        before, after = state_at(args.states, rows[k + 1]), state_at(args.states, rows[k + 2])
-        for patch in range(CUDA.blockIdx.x, patches.table.shape[0] - 1, CUDA.gridDim.x):
-            at = (thread, n_threads, patch)
-            load_state(*at, patches, before, shared, (X, V))
-            CUDA.syncthreads()
-            CHAIN(*at, k0 + k, patches, elements, shared, (X, V), (ZERO, ZERO), own, (shared,))
-            CUDA.syncthreads()
-            sum_nodes(*at, patches, shared, slots)
-        grid.sync()
+        before, after, stored = around(part, is_kept, now, states, rows[k + 1], rows[k + 2])
+        if IN_BLOCKS:
+            read = (before.x, before.v)
+            CHAIN(start, stride, k0 + k, table, elements.nodes, read, numbers, (slots,))
+        else:
+            for patch in range(CUDA.blockIdx.x, patches.table.shape[0] - 1, CUDA.gridDim.x):
+                at = (thread, n_threads, patch)
+                load_state(*at, patches, before, shared, (X0, V0))
+                CUDA.syncthreads()
+                here = (shared, (X0, V0), (ZERO, ZERO))
+                CHAIN(*at, k0 + k, patches, elements, *here, numbers, (shared,))
+                CUDA.syncthreads()
+                sum_nodes(*at, patches, shared, slots)
+        barrier()
+        if WITH_BODIES and pieces.body.size > 0:
+            sum_pieces(start, stride, bodies, pieces, nodes, slots)
+            barrier()
         for n in range(start, nodes.w.size, stride):
-            world = nodes.world_of[n]
+            world = world_at(own, nodes, n)
             bad = step_node(np.uint64(n), dt, nodes.gravity[world], nodes, slots, before, after)
             if bad > 0:
                 CUDA.atomic.min(finite, world, k)
-        for body in range(start, bodies.point_ptr.size - 1, stride):
-            world = nodes.world_of[nodes.w.size + body]
-            bad = step_body(body, dt, nodes.gravity[world], nodes, bodies, slots, before, after)
-            if bad > 0:
-                CUDA.atomic.min(finite, world, k)
-        grid.sync()
+            store_rows(is_kept, n, n + 1, now, stored)
+        if WITH_BODIES:
+            for body in range(start, bodies.point_ptr.size - 1, stride):
+                world = world_at(own, nodes, nodes.w.size + body)
+                gravity = nodes.gravity[world]
+                bad = step_body(body, dt, gravity, nodes, bodies, pieces, slots, before, after)
+                if bad > 0:
+                    CUDA.atomic.min(finite, world, k)
+            if pieces.body.size > 0:
+                barrier()
+                place_pieces(start, stride, bodies, pieces, after)
+            store_points(start, stride, is_kept, bodies, pieces, now, stored)
+        barrier()
+
+
+@device_fn
+def share_advance(start, stride, own, memory, args):
+    """Return what a block has of `args`, in shared memory where that has places."""
+    part, places = part_of(args.worlds.starts, own), args.worlds.places
+    model = share_model(start, stride, own, part, args.worlds, memory, args.model)
+    slots = share(args.slots[part.slot_lo : part.slot_hi + 1], memory, places[SLOTS])
+    first = own_state(part, args.states, args.rows[1])
+    is_kept, now = share_state(start, stride, first, places, X, memory)
+    return part, model, own_pieces(own, part, args.pieces), slots, is_kept, now
 
 
 @cache
-def advance_grid_kernel(kinds: tuple[ElementKind, ...]) -> Callable:
+def advance_kernel(
+    kinds: tuple[ElementKind, ...], *, in_blocks: bool, with_bodies: bool
+) -> Callable:
     """Return the forward kernel of a model with these kinds of force."""
-    chain = make_chain(tuple(make_lanes(FORCE_LOOP, kind, kind.force) for kind in kinds))
-    name = named("advance_on_grid", kinds)
-    return specialise(advance_on_grid, name, CHAIN=chain, CUDA=cuda_module())
+    how = {"in_blocks": in_blocks, "with_bodies": with_bodies}
+    forces = [(kind, kind.force) for kind in kinds]
+    chain, name = chain_of(FORCE_LOOP, forces, in_blocks=in_blocks), named("advance", kinds, **how)
+    return bound(advance, name, **how, CHAIN=chain)
 
 
-def named(name: str, kinds: Sequence[ElementKind]) -> str:
+def chain_of(
+    loop: Loop, elements: Sequence[tuple[ElementKind, Callable | None]], *, in_blocks: bool
+) -> Callable:
+    """Return the function that does all elements: of a block's world, or of a patch."""
+    make, lane = (make_chain, make_lane) if in_blocks else (make_patch_chain, make_patch_lanes)
+    return make(tuple(lane(loop, kind, element) for kind, element in elements))
+
+
+def bound(
+    template: Callable, name: str, *, in_blocks: bool, with_bodies: bool, **chains: Callable
+) -> Callable:
+    """Return a kernel without what its models do not have."""
+    flags = {"IN_BLOCKS": in_blocks, "WITH_BODIES": with_bodies}
+    return specialise(template, name, CUDA=cuda_module(), **flags, **chains)
+
+
+def named(name: str, kinds: Sequence[ElementKind], *, in_blocks: bool, with_bodies: bool) -> str:
     """Return the name of a kernel with these kinds of force: compiled code is found by it."""
-    names = " ".join(kind.name for kind in kinds)
-    return f"{name}_{hashlib.sha256(names.encode()).hexdigest()[:16]}"
+    names, team = " ".join(kind.name for kind in kinds), "in_blocks" if in_blocks else "on_grid"
+    digest = hashlib.sha256(names.encode()).hexdigest()[:16]
+    return f"{name}_{team}{'_with_bodies' if with_bodies else ''}_{digest}"
 
 
 def advance_on_gpu(
-    packed: PackedModels, dt: float, slots: Any, k0: int, rows: np.ndarray, fields: tuple
-) -> np.ndarray:
+    packed: PackedModels, sizes: Sizes | None, pieces: Pieces, dt: float, slots: Any, k0: int,
+    rows: np.ndarray, fields: tuple,
+) -> np.ndarray:  # fmt: skip
     """Advance on the GPU; return how many of the steps stayed finite, of each world.
 
-    `rows` as in `adjsim.engine.loop_arrays.Steps`; the arrays live on the device.
+    `rows` as in `adjsim.engine.loop_arrays.Steps`; the arrays live on the device. Worlds with
+    `sizes` stand apart.
     """
     finite = array_module(Device.CUDA).full(packed.n_worlds, len(rows) - 1, np.int64)
-    args = GridAdvance(
+    real, units = slots.dtype.itemsize, []
+    if sizes:
+        state = sizes.rows * 3 * real
+        units = [*sizes.of_model(real), ((sizes.slots + 1) * real,), (state, state)]
+    args = TeamAdvance(
         packed.arrays,
-        packed.patches,
+        packed.patches or (),
+        pieces,
         slots,
         np.array([dt], slots.dtype),
         np.concatenate([[k0], rows]).astype(np.int64),
         States(*fields),
         finite,
+        Worlds(packed.starts),
     )
-    width = max(packed.n_slots // 3, len(packed.w), packed.n_bodies)
     cached = all(is_hashed(kind.force) for kind in packed.kinds)
-    launch_cooperative(
-        advance_grid_kernel(packed.kinds),
-        width,
-        args,
-        cached=cached,
-        shared=END[0] * slots.dtype.itemsize,
-    )
+    kernel = advance_kernel(packed.kinds, in_blocks=bool(sizes), with_bodies=packed.n_bodies > 0)
+    run_teams(kernel, sizes, args, units, cached=cached, patch=END[0] * real)
     return to_host(finite)

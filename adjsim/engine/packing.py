@@ -13,7 +13,7 @@ from weakref import finalize
 import numpy as np
 
 from adjsim.engine.assembly import CONSTS, PARAMS, SERIES, TILE
-from adjsim.engine.layouts import Layout, lay_out, permuted, spread
+from adjsim.engine.layouts import Layout, lay_out, own_rows, permuted, spread
 from adjsim.engine.loop_arrays import Bodies, Elements, ModelArrays, Nodes
 from adjsim.engine.patches import Patches
 from adjsim.engine.tiles import join, to_tiles
@@ -89,11 +89,14 @@ class PackedModels(Layout):
 
     def slices(self, world: int) -> tuple[slice, slice, slice]:
         """Return a world's rows: its nodes and its body points in X and V, its bodies in P."""
-        (n0, n1), (k0, k1), (b0, b1) = (
-            ends[world : world + 2].tolist()
-            for ends in (self.node_ends, self.n_nodes + self.point_ends, self.body_ends)
-        )
-        return slice(n0, n1), slice(k0, k1), slice(b0, b1)
+        rows = own_rows(world, self.node_ends, self.point_ends, apart=self.stands_apart)
+        return *rows, slice(*self.body_ends[world : world + 2].tolist())
+
+    def numbers(self, world: int) -> tuple[slice, slice]:
+        """Return a world's nodes among all nodes, and its body points among all body points."""
+        both = (ends[world : world + 2].tolist() for ends in (self.node_ends, self.point_ends))
+        nodes, points = (slice(*part) for part in both)
+        return nodes, points
 
     def moved(self, xp: Any) -> "PackedModels":
         """Return a copy whose arrays that loops read belong to the array module `xp`."""
@@ -109,10 +112,17 @@ class PackedModels(Layout):
         return replace(self, **arrays)
 
 
-def pack(models: Sequence[Model], n_steps: int, dtype: np.dtype, n_parts: int = 1) -> PackedModels:
+def pack(
+    models: Sequence[Model],
+    n_steps: int,
+    dtype: np.dtype,
+    n_parts: int = 1,
+    *,
+    apart: bool = False,
+) -> PackedModels:
     """Pack models, each a world, into flat arrays by tiles.
 
-    In `n_parts` groups or more, if there are so many worlds; 0 is one group.
+    In `n_parts` groups or more, if there are so many worlds; 0 is one group; `apart`: each alone.
 
     Raises
     ------
@@ -120,7 +130,8 @@ def pack(models: Sequence[Model], n_steps: int, dtype: np.dtype, n_parts: int = 
         If a series has neither one row nor `n_steps` rows.
     """
     packed = _each_once(models, lambda name, force: _pack_force(name, force, n_steps, dtype))
-    layout = lay_out(models, [[len(part[SERIES]) for part in own] for own in packed], n_parts)
+    n_rows = [[len(part[SERIES]) for part in own] for own in packed]
+    layout = lay_out(models, n_rows, n_parts, apart=apart)
 
     def flat(column: int) -> np.ndarray:
         worlds = [[part[column] for part in world] for world in packed]
@@ -139,12 +150,17 @@ def pack(models: Sequence[Model], n_steps: int, dtype: np.dtype, n_parts: int = 
 
 def _pack_bodies(models: Sequence[Model], layout: Layout, dtype: np.dtype) -> Bodies:
     """Return the bodies of all worlds."""
-    firsts = layout.node_ends[-1] + layout.point_ends
+    apart = layout.stands_apart
+    firsts = [model.n_nodes for model in models]
+    if not apart:
+        firsts = (layout.node_ends[-1] + layout.point_ends[:-1]).tolist()
     parts = [
-        pack_bodies(model.bodies, int(first), dtype)
-        for model, first in zip(models, firsts[:-1], strict=True)
+        pack_bodies(model.bodies, first, dtype) for model, first in zip(models, firsts, strict=True)
     ]
-    ptr = np.concatenate([*(part.point_ptr[:-1] for part in parts), firsts[-1:]])
+    last = len(parts) - 1
+    ptr = np.concatenate(
+        [part.point_ptr[: None if apart or k == last else -1] for k, part in enumerate(parts)]
+    )
     arms = np.concatenate([part.arms for part in parts])
     return Bodies(ptr, arms, np.concatenate([part.params for part in parts]))
 

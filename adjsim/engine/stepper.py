@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from adjsim.engine.assembly import TILE
+from adjsim.engine.cuda_teams import PROCESSORS, Sizes, fits_blocks, pieces_of
 from adjsim.engine.cuda_timeloop import advance_on_gpu
 from adjsim.engine.jit.backend import (
     Device,
@@ -32,6 +33,7 @@ from adjsim.engine.timeloop import (
 )
 from adjsim.model import Model, State, Trajectory
 from adjsim.rigid.bodies import pack_bodies
+from adjsim.rigid.pieces import Pieces
 from adjsim.rigid.pose import BodyTrajectory
 from adjsim.rigid.rows import STATE_SIZE
 from adjsim.system import Fields, OnDivergence, RolloutError, Stepper, make_stepper
@@ -256,7 +258,7 @@ class CpuStepper(ModelStepper):
 
 
 class CudaStepper(ModelStepper):
-    """Runs on the current GPU, the whole time loop in one cooperative kernel."""
+    """Runs on the current GPU, many steps in one kernel: of the grid, or of a block per world."""
 
     device = Device.CUDA
 
@@ -266,12 +268,17 @@ class CudaStepper(ModelStepper):
         self.xp = array_module(Device.CUDA)
         super().__init__(system, packed.moved(self.xp), dtype, dt, n_steps)
         self.slots = self.xp.zeros(packed.slot_shape, dtype)
-        step = STEP_SECONDS + SLOT_SECONDS * packed.n_slots
-        self.most_steps = max(1, int(LAUNCH_SECONDS / step))
+        self.patches = self.packed.patches or ()
+        self.pieces = Pieces(*map(self.xp.asarray, pieces_of(packed, dtype)))
+        self.sizes = Sizes.of(packed) if packed.stands_apart else None  # of what a block works on
+        slots = max(packed.n_slots, PROCESSORS * self.sizes.slots if self.sizes else 0)
+        self.most_steps = max(1, int(LAUNCH_SECONDS / (STEP_SECONDS + SLOT_SECONDS * slots)))
 
     def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
         """Run the loop in one launch."""
-        return advance_on_gpu(self.packed, self.dt, self.slots, k0, rows, fields)
+        return advance_on_gpu(
+            self.packed, self.sizes, self.pieces, self.dt, self.slots, k0, rows, fields
+        )
 
 
 def keeps_no_points(n_nodes: int, n_rows: int) -> bool:
@@ -302,7 +309,9 @@ def _(
     """Pack the models and lay out their work arrays."""
     models = worlds_of(system)
     if check_device(device) is Device.CUDA:
-        return CudaStepper(system, pack(models, n_steps, dtype, n_parts=0), dtype, dt, n_steps)
+        apart = fits_blocks([count_elements(model) + model.n_rows for model in models])
+        packed = pack(models, n_steps, dtype, n_parts=0, apart=apart)
+        return CudaStepper(system, packed, dtype, dt, n_steps)
     n_elements = [count_elements(model) for model in models]
     n_tiles = sum(-(-n // TILE) for n in n_elements)
     least = PARALLEL_TILES_OF_WORLDS if len(models) > 1 else PARALLEL_TILES

@@ -13,8 +13,8 @@ from rich.console import Console
 from adjsim.engine.jit.backend import Device, check_device
 from benchmarks.peers.racing import peer_laps
 from benchmarks.timing.clock import run_rounds
-from benchmarks.timing.laps import GPU, PARTS, Sizes
-from benchmarks.timing.table import gpu_lines, growth_lines, rate_lines, show
+from benchmarks.timing.laps import PARTS, Sizes
+from benchmarks.timing.table import growth_lines, rate_lines, show
 from studies.runs.manifest import machine
 
 
@@ -55,12 +55,7 @@ def time_loops(
     run_rounds(laps, rounds, typer.echo)
     rows = [lap.result() for lap in laps]
     show(rows, console)
-    lines = [
-        *rate_lines(rows),
-        *growth_lines(rows),
-        *(gpu_lines(rows) if GPU in sizes.threads else []),
-    ]
-    typer.echo("\n".join([*lines, *notes]))
+    typer.echo("\n".join([*rate_lines(rows), *growth_lines(rows), *notes]))
     result = {"machine": machine(), "load": before, "rounds": rounds, "laps": rows, "notes": notes}
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(result, indent=1))

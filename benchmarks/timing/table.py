@@ -22,39 +22,40 @@ Row = dict[str, Any]
 
 
 def show(rows: Sequence[Row], console: Console) -> None:
-    """Print a table for each part: minimum (median) over the rounds by number of threads."""
+    """Print a table for each part: minimum (median) over the rounds by number of threads.
+
+    "CPU/GPU" is the time on the best number of threads over that on the GPU.
+    """
     for part in dict.fromkeys(row["part"] for row in rows):
         mine = [row for row in rows if row["part"] == part]
         scale, unit = UNITS.get(part, MILLISECONDS)
         threads = list(dict.fromkeys(row["threads"] for row in mine))
+        gain = ["CPU/GPU"] if GPU in threads and len(threads) > 1 else []
         table = Table(title=f"{part}: {unit}, minimum (median)", title_justify="left")
-        for name in ("what", "pass", *(f"{n} thr" if n else "GPU" for n in threads), "ratio"):
+        for name in (
+            "what",
+            "pass",
+            *(f"{n} thr" if n else "GPU" for n in threads),
+            "ratio",
+            *gain,
+        ):
             table.add_column(name, justify="left" if name in ("what", "pass") else "right")
         for case, kind in dict.fromkeys((row["case"], row["kind"]) for row in mine):
             here = {r["threads"]: r for r in mine if (r["case"], r["kind"]) == (case, kind)}
             times = [_time(here.get(n), scale) for n in threads]
             ratios = [row["ratio"] for row in here.values() if row["ratio"]]
             both = " / ".join(f"{each['min']:.2f} ({each['median']:.2f})" for each in ratios)
-            table.add_row(case, kind, *times, both)
+            table.add_row(case, kind, *times, both, *([_gain(here)] if gain else []))
         console.print(table)
+
+
+def _gain(rows: dict[int, Row]) -> str:
+    cpu = [row["min"] for threads, row in rows.items() if threads != GPU]
+    return f"{min(cpu) / rows[GPU]['min']:.2g}" if cpu and GPU in rows else ""
 
 
 def _time(row: Row | None, scale: float) -> str:
     return "" if row is None else f"{scale * row['min']:.4g} ({scale * row['median']:.4g})"
-
-
-def gpu_lines(rows: Sequence[Row]) -> list[str]:
-    """Return how many times the time of the GPU the CPU takes, on its best number of threads."""
-    times: dict[tuple[str, str, str], dict[bool, float]] = {}
-    for row in rows:
-        own = times.setdefault((row["part"], row["case"], row["kind"]), {})
-        on_gpu = row["threads"] == GPU
-        own[on_gpu] = min(own.get(on_gpu, np.inf), row["min"])
-    return [
-        f"{part}, {case}, {kind}: the CPU takes {own[False] / own[True]:.2g} times the GPU's time"
-        for (part, case, kind), own in times.items()
-        if len(own) == 2
-    ]
 
 
 def growth_lines(rows: Sequence[Row]) -> list[str]:

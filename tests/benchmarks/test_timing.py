@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from benchmarks.peers import PeerRun, racing
 from benchmarks.timing.__main__ import time_loops
 from benchmarks.timing.clock import Lap, run_rounds
-from benchmarks.timing.laps import BOTH, BOTH_MASS, FORWARD, PARTS, Sizes, world_laps
+from benchmarks.timing.laps import BOTH, BOTH_MASS, FORWARD, GPU, PARTS, Sizes, world_laps
 from benchmarks.timing.scenes import LOOKS, block_cells, make_ball, make_block, make_cloth
 from benchmarks.timing.table import growth_lines, show
 from render.soft_raster import SoftRasterizer, rasterize
@@ -110,6 +110,25 @@ def test_times_are_summed_up_as_minimum_median_and_paired_ratio():
     out = io.StringIO()
     show([found, b.result()], Console(file=out, width=100))
     assert "1000 (1500)" in out.getvalue()
+
+
+def test_a_gpu_is_shown_beside_the_best_number_of_threads():
+    rows = [
+        {
+            "part": "p",
+            "case": "a",
+            "kind": FORWARD,
+            "threads": n,
+            "min": t,
+            "median": t,
+            "ratio": None,
+        }
+        for n, t in ((GPU, 0.002), (1, 0.009), (2, 0.005))
+    ]
+    out = io.StringIO()
+    show(rows, Console(file=out, width=120))
+    assert "CPU/GPU" in out.getvalue()
+    assert "2.5" in out.getvalue()
 
 
 def test_odd_rounds_go_backwards():

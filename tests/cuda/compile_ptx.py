@@ -10,6 +10,8 @@ import json
 import re
 import sys
 from contextlib import contextmanager
+from functools import partial
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -48,7 +50,10 @@ def obstacle_twins():
 
 
 def named(kind, real, *ranks):
-    """Type of a named tuple of arrays: "i1" of indices, "u1" and "s1" of node numbers, "r3" of reals."""
+    """Type of a named tuple of arrays: "i1" of indices, "u1" of node numbers, "r3" of reals.
+
+    "s1" are node numbers within patches.
+    """
     from numba import types
 
     from adjsim.engine.loop_arrays import named_type
@@ -62,11 +67,11 @@ def physics_kernels():
     from numba import types
 
     from adjoint.engine.cuda_timeloop import (
-        GridReverse,
-        GridTangent,
-        grid_kernel,
-        reverse_on_grid,
-        tangent_on_grid,
+        TeamReverse,
+        TeamTangent,
+        reverse,
+        tangent,
+        twin_kernel,
     )
     from adjoint.engine.packing import PackedVector
     from adjoint.engine.timeloop import Frames, ReverseWork, TangentWork
@@ -79,7 +84,8 @@ def physics_kernels():
         VISCOUS_TWIN as VISCOUS_TRIANGLE_TWIN,
     )
     from adjoint.forces.springs import SPRING_TWIN
-    from adjsim.engine.cuda_timeloop import GridAdvance, advance_grid_kernel
+    from adjsim.engine.cuda_teams import Worlds
+    from adjsim.engine.cuda_timeloop import TeamAdvance, advance_kernel
     from adjsim.engine.loop_arrays import (
         Bodies,
         Elements,
@@ -89,48 +95,78 @@ def physics_kernels():
         named_type,
     )
     from adjsim.engine.patches import Patches
+    from adjsim.rigid.pieces import Pieces
 
     twins = (ELASTIC_TWIN, VISCOUS_TWIN, SPRING_TWIN, *obstacle_twins())
     twins += (TRIANGLE_TWIN, VISCOUS_TRIANGLE_TWIN, LIFT_DRAG_TWIN)
     twins += (HINGE_TWIN, DAMPED_TWIN, EXTERNAL_TWIN)
 
-    def model(real):
-        elements = named(Elements, real, "i2", "s1", "r1", "r1", "r1")
+    def model(real, team):
+        number = "u1" if team == " in blocks" else "s1"
+        elements = named(Elements, real, "i2", number, "r1", "r1", "r1")
         nodes = named(Nodes, real, "r1", "r2", "u1", "u1", "u1", "u1", "i1")
         return named_type(ModelArrays, [elements, nodes, named(Bodies, real, "i1", "r2", "r2")])
 
-    def patches(real):
+    def patches(real, team):
+        if team == " in blocks":
+            return types.BaseTuple.from_types(())
         return named(Patches, real, "i2", "u1", "u1", "s1")
+
+    def slots(real, team):
+        return "r1" if team == " in blocks" else "r2"
 
     def states(real):
         return named(States, real, "r3", "r3", "r3")
 
+    def worlds(real):
+        return named(Worlds, real, "i2", "i1")
+
+    def pieces(real):
+        return named(Pieces, real, "i1", "i1", "i1", "r2")
+
     def vector(real):
         return named(PackedVector, real, "r2", "r2", "r2", *["r1"] * 4, "r2", "r2", "r2")
 
-    def forward(real):
+    def head(real, team):
+        return model(real, team), patches(real, team), pieces(real)
+
+    def forward(real, team):
         one, index = array(real, 1), array(types.int64, 1)
-        head = [model(real), patches(real), array(real, 2)]
-        return named_type(GridAdvance, [*head, one, index, states(real), index])
+        parts = [*head(real, team)]
+        parts += [array(real, int(slots(real, team)[1])), one, index, states(real), index]
+        parts += [worlds(real)]
+        return named_type(TeamAdvance, parts)
 
-    def backward(real):
-        work = named(ReverseWork, real, "r2", "r2", "r2", "r2", "r2")
+    def backward(real, team):
+        work = named(ReverseWork, real, *[slots(real, team)] * 3, "r2", "r2")
         frames = named(Frames, real, "i1", "r3", "r3", "r3")
-        rest = [vector(real), array(real, 1), array(types.int64, 1), states(real)]
-        return named_type(GridReverse, [model(real), patches(real), work, frames, *rest])
+        rest = [vector(real), array(real, 1), array(types.int64, 1), states(real), worlds(real)]
+        return named_type(TeamReverse, [*head(real, team), work, frames, *rest])
 
-    def tangent(real):
-        work, index = named(TangentWork, real, "r2", "r2", "r2"), array(types.int64, 1)
-        rest = [array(real, 1), index, states(real), states(real), index]
-        return named_type(GridTangent, [model(real), patches(real), vector(real), work, *rest])
+    def forward_mode(real, team):
+        work, index = (
+            named(TangentWork, real, *[slots(real, team)] * 2, "r2"),
+            array(types.int64, 1),
+        )
+        rest = [array(real, 1), index, states(real), states(real), index, worlds(real)]
+        return named_type(TeamTangent, [*head(real, team), vector(real), work, *rest])
 
-    yield "advance", advance_grid_kernel(tuple(twin.kind for twin in twins)), forward
-    for template, argument in ((reverse_on_grid, backward), (tangent_on_grid, tangent)):
-        # A kernel with rest shapes has the lines of every force that one without them has:
-        # there one force will do.
-        for name, of, with_rest in ((" with rest", twins, True), ("", twins[:1], False)):
-            kernel = grid_kernel(template, of, with_rest=with_rest)
-            yield f"{template.__name__}{name}", kernel, argument
+    loops, teams = ((reverse, backward), (tangent, forward_mode)), (" on grid", " in blocks")
+    # A kernel with rest shapes has the lines of every force that one without them has: there one
+    # force will do.
+    rests = ((" with rest", twins), ("", twins[:1]))
+    for (template, argument), (rest, of), team in product(loops, rests, teams):
+        how = {
+            "with_rest": bool(rest),
+            "in_blocks": team == " in blocks",
+            "with_bodies": bool(rest),
+        }
+        kernel = twin_kernel(template, of, **how)
+        yield f"{template.__name__}{rest}{team}", kernel, partial(argument, team=team)
+    for team in teams:
+        how = {"in_blocks": team == " in blocks", "with_bodies": True}
+        kernel = advance_kernel(tuple(twin.kind for twin in twins), **how)
+        yield f"advance{team}", kernel, partial(forward, team=team)
 
 
 def render_launches(dtype):
@@ -207,6 +243,7 @@ def told(name, real, capability, ptx):
         "names_target": any(line.startswith(f".target sm_{capability}") for line in lines),
         "has_f64": bool(doubles),
         "barriers": sum(line.strip() == "cudaCGSynchronize," for line in lines),
+        "meets_in_blocks": any("bar.sync" in line or "barrier.sync" in line for line in lines),
         "approximate": sorted(found),
         "lines": len(lines),
     }

@@ -161,9 +161,9 @@ class Kernel:
         data_of(args)
         return 1
 
-    def run(self, blocks, threads, args, n=None, shared=0):
-        if n is None:  # a cooperative kernel, which walks with a stride
-            self.kernel[1, THREADS, 0, shared](data_of(args))
+    def run(self, blocks, threads, args, n=None, shared=None):
+        if n is None:  # its threads walk with a stride; a cooperative kernel shares no memory
+            self.kernel[blocks if shared else 1, THREADS, 0, shared or 0](data_of(args))
             return
         assert blocks * threads >= n > 0
         self.kernel[-(-n // THREADS), THREADS](n, data_of(args))

@@ -8,10 +8,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from adjoint.engine.cuda_timeloop import are_hashed, grid_kernel, reverse_on_grid, tangent_on_grid
+from adjoint.engine.cuda_timeloop import are_hashed, reverse, tangent, twin_kernel
 from adjoint.forces.neo_hookean import VISCOUS_TWIN
 from adjoint.forces.springs import SPRING_TWIN
-from adjsim.engine.cuda_timeloop import advance_grid_kernel
+from adjsim.engine.cuda_timeloop import advance_kernel
 from adjsim.engine.jit.backend import cuda_problem
 from tests.cuda import reduced_scenes
 from tests.cuda.processes import run
@@ -43,13 +43,12 @@ def test_every_kernel_compiles_to_ptx_and_float32_stays_float32():
     assert max(row["spilled"] for row in linked) <= MOST_SPILLED
     for real, capability in product(REALS, CAPABILITIES):
         own = [row for row in report if (row["real"], row["target"]) == (real, capability)]
-        assert len({row["kernel"] for row in own}) == len(own) == 5 + 11 + 23 + 7
+        assert len({row["kernel"] for row in own}) == len(own) == 10 + 11 + 23 + 7
     for row in report:
         assert row["names_target"], row
-        # One call for each `grid.sync()`: a copy in a branch would be another barrier.
-        on_grid = row["kernel"].startswith(("advance", "reverse_on_grid", "tangent_on_grid"))
-        pendulum = row["kernel"].endswith("_pendulum")
-        assert row["barriers"] == (2 if on_grid and not pendulum else 0), row
+        # One call for each barrier of the grid: a copy in a branch would be another.
+        assert row["barriers"] == (2 if "on grid" in row["kernel"] else 0), row
+        assert row["meets_in_blocks"] == ("in blocks" in row["kernel"]), row
         assert row["lines"] > 100, row
         double = row["real"] == "float64" and row["kernel"] not in WITHOUT_REALS
         assert row["has_f64"] == double, row
@@ -91,11 +90,14 @@ def test_kernels_of_other_forces_have_other_names():
     """Compiled code is found on disk by the name of a kernel and the types of its arguments."""
     orders = [(SPRING_TWIN,), (VISCOUS_TWIN,), (SPRING_TWIN, VISCOUS_TWIN)]
     orders.append((VISCOUS_TWIN, SPRING_TWIN))
-    names = {advance_grid_kernel(tuple(twin.kind for twin in twins)).__name__ for twins in orders}
-    for template, with_rest in product((reverse_on_grid, tangent_on_grid), (True, False)):
-        kernels = [grid_kernel(template, twins, with_rest=with_rest) for twins in orders]
-        names |= {kernel.__name__ for kernel in kernels}
-    assert len(names) == 5 * len(orders)
+    names = set()
+    for twins, in_blocks in product(orders, (True, False)):
+        kinds = tuple(twin.kind for twin in twins)
+        names.add(advance_kernel(kinds, in_blocks=in_blocks).__name__)
+        for template, with_rest in product((reverse, tangent), (True, False)):
+            kernel = twin_kernel(template, twins, with_rest=with_rest, in_blocks=in_blocks)
+            names.add(kernel.__name__)
+    assert len(names) == 2 * 5 * len(orders)
 
 
 @pytest.mark.parametrize("own", ["jvp", "vjp", "jvp_consts", "vjp_consts"])

@@ -324,6 +324,21 @@ def launch_cooperative(
     cuda_module().synchronize()
 
 
+def launch_blocks(
+    body: Callable, blocks: int, threads: int, shared: int, args: tuple, *, cached: bool
+) -> None:
+    """Run a kernel of so many blocks and threads with some shared memory [bytes], and wait for it.
+
+    `args` and `cached` as in `launch_cooperative`; blocks share nothing that is written.
+    """
+    kernel = _cuda_kernel(body, cached)
+    if in_cuda_simulator():
+        kernel[blocks, SIMULATED, 0, shared](args)
+        return
+    kernel.run(blocks, threads, on_device(args), shared=shared)
+    cuda_module().synchronize()
+
+
 # Bound by `specialise`.
 BODY: Any = None
 CUDA: Any = None

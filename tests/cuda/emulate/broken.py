@@ -19,10 +19,10 @@ from tests.cuda.emulate.driver import DEVICE
 
 
 MISTAKES = {  # function, what stands there, what stands there by mistake
-    "none": ("advance_on_grid", "grid.sync()", "grid.sync()"),
-    "no barrier": ("advance_on_grid", "grid.sync()", "pass"),
+    "none": ("advance", "barrier()", "barrier()"),
+    "no barrier": ("advance", "        barrier()", "        pass"),
     "a lane too many": ("_longer", "* TILE\n", "* TILE + 1\n"),
-    "two swapped": ("advance_on_grid", "(before.x, before.v)", "(before.v, before.x)"),
+    "two swapped": ("advance", "(before.x, before.v)", "(before.v, before.x)"),
 }
 
 
@@ -45,7 +45,7 @@ def rollouts():
     for mistake, (name, right, wrong) in MISTAKES.items():
         usual = getattr(cuda_timeloop, name)
         setattr(cuda_timeloop, name, with_mistake(name, right, wrong))
-        for kept in (cuda_timeloop.advance_grid_kernel, cuda_timeloop.make_lane):
+        for kept in (cuda_timeloop.advance_kernel, cuda_timeloop.make_lane):
             kept.cache_clear()
         DEVICE.reset()
         try:

@@ -1,0 +1,323 @@
+r"""Teams of threads of a GPU: all of the grid on all worlds, or a block on each world.
+
+A loop over steps is written once, for a team that meets at barriers. Blocks share nothing, so
+theirs are cheap and a launch has room for any number of worlds; the grid's, which cost
+microseconds, are for worlds that are too large for one multiprocessor.
+
+A block works on slices of the arrays (`adjsim/engine/layouts.py`: worlds that stand apart). Those
+that it reads over and over lie in its shared memory, as far as this has room: then a step waits
+for no more than the numbers of its elements.
+
+Tests: `tests/engine/test_cuda_teams.py`, `tests/cuda`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import intrinsic
+
+from adjsim.engine.assembly import N_TILES, TILE
+from adjsim.engine.jit.backend import (
+    BLOCK,
+    JIT_DISABLED,
+    device_fn,
+    launch_blocks,
+    launch_cooperative,
+)
+from adjsim.engine.layouts import BODY, NODE, ROW, SLOT, SUM, VELOCITY_SUM
+from adjsim.engine.loop_arrays import Bodies, Elements, ModelArrays, Nodes, States
+from adjsim.engine.packing import PackedModels
+from adjsim.rigid.pieces import Pieces, cut_bodies
+
+
+MOST_ELEMENTS = 4000  # of a world on which a block works
+ALONE = 1000  # above this many elements the grid is faster if most multiprocessors would idle
+PROCESSORS = 100  # of a GPU, about
+MOST_THREADS, WARP = 256, 32
+SHARED_BYTES, ALIGNED = 48 * 1024, 16  # what every GPU gives a block unasked
+
+
+def fits_blocks(sizes: Sequence[int]) -> bool:
+    """Whether worlds with so many elements and rows of X are done faster by a block each.
+
+    One multiprocessor needs about 7 ns for the step of a tetrahedron and the grid 6 us for its two
+    barriers and what it waits for memory: that many elements are worth them. If there are enough
+    worlds for all multiprocessors, those of the grid do not work more than those of blocks.
+    """
+    idle = max(0.0, 1.0 - len(sizes) / PROCESSORS)
+    return max(sizes) * idle <= ALONE and max(sizes) <= MOST_ELEMENTS
+
+
+class Worlds(NamedTuple):
+    """Where the parts of worlds begin, as in `Layout`, and where shared memory holds arrays."""
+
+    starts: Any
+    places: Any = None
+
+
+class Part(NamedTuple):
+    """The rows of X, nodes, bodies and slots of one world, ends excluded."""
+
+    row_lo: Any
+    row_hi: Any
+    node_lo: Any
+    node_hi: Any
+    body_lo: Any
+    body_hi: Any
+    slot_lo: Any
+    slot_hi: Any
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The largest numbers of rows of X and so on in any world, and the forces of each."""
+
+    rows: int
+    nodes: int
+    bodies: int
+    slots: int
+    sums: int
+    velocity_sums: int
+    columns: int
+    lanes: int
+
+    @classmethod
+    def of(cls, packed: PackedModels) -> "Sizes":
+        """Return those of worlds that stand apart."""
+        lanes = packed.table[:, N_TILES].reshape(packed.n_worlds, -1).sum(axis=1) * TILE
+        largest = np.diff(packed.starts, axis=0).max(axis=0).tolist()
+        return cls(*largest, len(packed.kinds), int(lanes.max(initial=0)))
+
+    @property
+    def threads(self) -> int:
+        """Number of threads that a block has."""
+        return min(MOST_THREADS, -(-max(self.lanes, self.rows, 1) // WARP) * WARP)
+
+    def of_model(self, real: int) -> list[tuple[int, ...]]:
+        """Return the bytes of what `share_model` shares; a number has `real` bytes."""
+        return [
+            (self.columns * 56,),
+            (self.nodes * real,),
+            ((self.rows + 1) * 4,),
+            (self.sums * 4,),
+        ]
+
+
+TABLE, W, PTR, SUMS, FIRST_OWN = range(5)  # in the places of shared memory
+
+
+def pieces_of(packed: PackedModels, dtype: np.dtype) -> Pieces:
+    """Return the pieces of the bodies of all worlds, on the host."""
+    ptr, ends = packed.bodies.point_ptr, packed.body_ends.tolist()
+    teams = [ptr]
+    if packed.stands_apart:
+        teams = [ptr[lo + w : hi + w + 1] for w, (lo, hi) in enumerate(pairwise(ends))]
+    return cut_bodies(teams, dtype)
+
+
+def share_out(units: Sequence[tuple[int, ...]]) -> tuple[np.ndarray, int]:
+    """Return where arrays of so many bytes lie in shared memory, and how many they are in all.
+
+    A unit has a place for each of its arrays, or, if it does not fit, -1. The first ones go first.
+    """
+    places, used = [], 0
+    for unit in units:
+        ends = used + np.cumsum([-(-size // ALIGNED) * ALIGNED for size in (0, *unit)])
+        fits = ends[-1] <= SHARED_BYTES
+        places += ends[:-1].tolist() if fits else [-1] * len(unit)
+        used = int(ends[-1]) if fits else used
+    return np.array(places, np.int64), used
+
+
+def _share(context, like, memory, place):
+    """Return an array of the shape of `like` at byte `place` of `memory`, itself if that is < 0."""
+
+    def codegen(context, builder, signature, args):
+        found = context.make_array(signature.args[0])(context, builder, args[0])
+        data = context.make_array(signature.args[1])(context, builder, args[1]).data
+        shared = builder.bitcast(builder.gep(data, [args[2]]), found.data.type)
+        stays = builder.icmp_signed("<", args[2], args[2].type(0))
+        found.data = builder.select(stays, found.data, shared)
+        return found._getvalue()
+
+    return like(like, memory, place), codegen
+
+
+def _share_slowly(like: Any, memory: Any, place: int) -> Any:
+    """As `_share`, in Python without compiler."""
+    if place < 0:
+        return like
+    return memory[place : place + like.nbytes].view(like.dtype).reshape(like.shape)
+
+
+share: Any = _share_slowly if JIT_DISABLED else intrinsic(_share)
+
+
+@device_fn
+def fill(start, stride, source, target, place):
+    """Copy this thread's numbers of a flat array, if the target has a place in shared memory."""
+    for i in range(start, source.size if place >= 0 else start, stride):
+        target[i] = source[i]
+
+
+@device_fn
+def fill_rows(start, stride, source, target, place):
+    """Copy this thread's rows of an array, as `fill`."""
+    if place >= 0:
+        copy_rows(start, stride, source, target)
+
+
+@device_fn
+def copy_rows(start, stride, source, target):
+    """Copy this thread's rows of an array."""
+    for i in range(start, source.shape[0], stride):
+        for c in range(source.shape[1]):
+            target[i, c] = source[i, c]
+
+
+@device_fn
+def part_of(starts, world):
+    """Return what is a world's."""
+    end = world + 1
+    return Part(
+        starts[world, ROW], starts[end, ROW], starts[world, NODE], starts[end, NODE],
+        starts[world, BODY], starts[end, BODY], starts[world, SLOT], starts[end, SLOT],
+    )  # fmt: skip
+
+
+@device_fn
+def all_of(states):
+    """Return all rows of X and all bodies."""
+    n, m = states.x.shape[1], states.p.shape[1]
+    return Part(0, n, 0, n, 0, m, 0, 0)
+
+
+@device_fn
+def own_state(part, states, row):
+    """Return a world's rows of the state in a row."""
+    x, v = states.x[row][part.row_lo : part.row_hi], states.v[row][part.row_lo : part.row_hi]
+    return States(x, v, states.p[row][part.body_lo : part.body_hi])
+
+
+@device_fn
+def own_pieces(world, part, pieces):
+    """Return a world's pieces of bodies."""
+    lo, hi = pieces.ptr[part.body_lo], pieces.ptr[part.body_hi]
+    return Pieces(
+        pieces.point_ptr[lo + world : hi + world + 1],
+        pieces.body[lo:hi],
+        pieces.ptr[part.body_lo : part.body_hi + 1],
+        pieces.loads[lo:hi],
+    )
+
+
+@device_fn
+def share_model(start, stride, world, part, worlds, memory, model):
+    """Return a world's slices of a model; the first places are theirs."""
+    elements, nodes, bodies = model
+    starts, places, end = worlds.starts, worlds.places, world + 1
+    n_columns = elements.table.shape[0] // (starts.shape[0] - 1)
+    table = elements.table[world * n_columns : end * n_columns]
+    rows_lo, rows_hi = part.row_lo + world, part.row_hi + end
+    sums = nodes.slots_of[starts[world, SUM] : starts[end, SUM]]
+    v_sums = nodes.velocity_slots_of[starts[world, VELOCITY_SUM] : starts[end, VELOCITY_SUM]]
+    w, ptr = nodes.w[part.node_lo : part.node_hi], nodes.ptr[rows_lo:rows_hi]
+    points = part.row_lo - part.node_lo, part.row_hi - part.node_hi
+    own = Elements(
+        share(table, memory, places[TABLE]),
+        elements.nodes, elements.consts, elements.params, elements.series,
+    )  # fmt: skip
+    own_nodes = Nodes(
+        share(w, memory, places[W]),
+        nodes.gravity,
+        share(ptr, memory, places[PTR]),
+        share(sums, memory, places[SUMS]),
+        nodes.velocity_ptr[rows_lo:rows_hi], v_sums, nodes.world_of,
+    )  # fmt: skip
+    fill_rows(start, stride, table, own.table, places[TABLE])
+    fill(start, stride, w, own_nodes.w, places[W])
+    fill(start, stride, ptr, own_nodes.ptr, places[PTR])
+    fill(start, stride, sums, own_nodes.slots_of, places[SUMS])
+    own_bodies = Bodies(
+        bodies.point_ptr[part.body_lo + world : part.body_hi + end],
+        bodies.arms[points[0] : points[1]],
+        bodies.params[part.body_lo : part.body_hi],
+    )
+    return ModelArrays(own, own_nodes, own_bodies)
+
+
+@device_fn
+def share_state(start, stride, state, places, k, memory):
+    """Return whether x and v have places k and k + 1, and the state with these in shared memory."""
+    now = States(share(state.x, memory, places[k]), share(state.v, memory, places[k + 1]), state.p)
+    fill_rows(start, stride, state.x, now.x, places[k])
+    fill_rows(start, stride, state.v, now.v, places[k + 1])
+    return places[k] >= 0, now
+
+
+@device_fn
+def kept_or(is_kept, now, state):
+    """Return a state, but for its bodies the shared one where that is kept."""
+    x, v = (now.x, now.v) if is_kept else (state.x, state.v)
+    return States(x, v, state.p)
+
+
+@device_fn
+def around(part, is_kept, now, states, a, b):
+    """Return the states before and after a step as it works on them, and where that after it lies.
+
+    They lie in rows a and b. The shared one is both: nobody reads it while nodes are moved.
+    """
+    stored = own_state(part, states, b)
+    before = kept_or(is_kept, now, own_state(part, states, a))
+    return before, kept_or(is_kept, now, stored), stored
+
+
+@device_fn
+def store_rows(is_kept, lo, hi, now, stored):
+    """Copy positions and velocities of some rows from shared memory, if they are kept there."""
+    for i in range(lo, hi if is_kept else lo):
+        for c in range(3):
+            stored.x[i, c] = now.x[i, c]
+            stored.v[i, c] = now.v[i, c]
+
+
+@device_fn
+def store_points(start, stride, is_kept, bodies, pieces, now, stored):
+    """Copy the rows of the points that this thread has placed, as `store_rows`."""
+    ptr = pieces.point_ptr if pieces.body.size > 0 else bodies.point_ptr
+    for k in range(start, ptr.size - 1 if is_kept else start, stride):
+        store_rows(is_kept, ptr[k], ptr[k + 1], now, stored)
+
+
+@device_fn
+def world_at(own, nodes, i):
+    """Return the world of node i, or of a body behind the nodes: of a block its own."""
+    return nodes.world_of[i] if own < 0 else own
+
+
+def run_teams(
+    kernel: Any,
+    sizes: Sizes | None,
+    args: Any,
+    units: Sequence[tuple[int, ...]],
+    *,
+    cached: bool,
+    patch: int,
+) -> None:
+    """Launch a kernel of one block for each world, or, without `sizes`, of the whole grid.
+
+    `units` are bytes of arrays that blocks share, as `share_out` takes them; `patch` those that a
+    block needs for its patch.
+    """
+    places, n_bytes = share_out(units)
+    args = args._replace(worlds=args.worlds._replace(places=places))
+    if sizes is None:
+        width = max(BLOCK * args.patches.table.shape[0], args.model.nodes.world_of.size)
+        launch_cooperative(kernel, width, args, cached=cached, shared=patch)
+    else:
+        n_worlds = args.worlds.starts.shape[0] - 1
+        launch_blocks(kernel, n_worlds, sizes.threads, n_bytes, args, cached=cached)
