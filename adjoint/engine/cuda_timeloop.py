@@ -11,6 +11,7 @@ import numba
 import numpy as np
 
 from adjoint.engine.assembly import JVP_LOOP, REST_JVP_LOOP, REST_VJP_LOOP, VJP_LOOP
+from adjoint.engine.cuda_patches import make_adjoints_of_patches, make_tangents_of_patches
 from adjoint.engine.packing import PackedVector
 from adjoint.engine.timeloop import (
     Frames,
@@ -34,19 +35,7 @@ from adjoint.rigid.pieces import (
 )
 from adjoint.rigid.points import add_body_frame
 from adjsim.engine.assembly import FORCE_LOOP, Loop
-from adjsim.engine.cuda_patches import (
-    END,
-    SLOTS1,
-    V0,
-    V1,
-    X0,
-    X1,
-    ZERO,
-    load_nodes,
-    load_state,
-    sum_moving,
-    sum_nodes,
-)
+from adjsim.engine.cuda_patches import END, make_forces_of_patches
 from adjsim.engine.cuda_teams import (
     FIRST_OWN,
     Sizes,
@@ -68,17 +57,19 @@ from adjsim.engine.cuda_teams import (
     store_rows,
     world_at,
 )
-from adjsim.engine.cuda_timeloop import bound, chain_of, named, no_lanes
+from adjsim.engine.cuda_timeloop import bound, chain_of, make_forces, named, step_bodies
 from adjsim.engine.jit.backend import device_fn, is_hashed, to_host
 from adjsim.engine.loop_arrays import ModelArrays, States
 from adjsim.engine.timeloop import state_at, step_node
-from adjsim.rigid.pieces import Pieces, place_pieces, step_body
+from adjsim.rigid.pieces import Pieces, place_pieces
 from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
 
 
 # Bound by `specialise`.
-CHAIN = FORCE_CHAIN = REST_CHAIN = no_lanes
 CUDA: Any = None
+FORCES: Any = None
+ADJOINTS: Any = None
+TANGENTS: Any = None
 IN_BLOCKS = WITH_BODIES = False
 # In the places of shared memory: of the reverse sweep, and of the tangent.
 (
@@ -126,17 +117,20 @@ def reverse(args):
     if IN_BLOCKS:
         start, stride = np.int64(CUDA.threadIdx.x), np.int64(CUDA.blockDim.x)
         own, memory = np.int64(CUDA.blockIdx.x), CUDA.shared.array(0, numba.uint8)
+        threads = (start, stride)
         barrier, team = CUDA.syncthreads, share_reverse(start, stride, own, memory, args)
         barrier()
     else:
         start, stride, barrier = CUDA.grid(1), CUDA.gridsize(1), CUDA.cg.this_grid().sync
-        own_args = args.model, args.pieces, args.work, args.adj
-        team = all_of(states), *own_args, False, state_at(states, 0)
-        patches, thread, n_threads = args.patches, CUDA.threadIdx.x, CUDA.blockDim.x
-        shared = CUDA.shared.array(0, args.numbers.dtype)
+        team = (
+            all_of(states), args.model, args.pieces, args.work, args.adj, False,
+            state_at(states, 0),
+        )  # fmt: skip
+        memory = CUDA.shared.array(0, args.numbers.dtype)
+        threads = (CUDA.threadIdx.x, CUDA.blockDim.x, CUDA.blockIdx.x, CUDA.gridDim.x)
     part, model, pieces, work, adj, is_kept, now = team
-    elements, table, nodes = model.elements, model.elements.table, model.elements.nodes
-    numbers = (elements.consts, elements.params, elements.series)
+    elements, has_pieces = model.elements, WITH_BODIES and pieces.body.size > 0
+    wait, patches = CUDA.syncthreads, args.patches
     for back in range(n_steps + 1):
         k = n_steps - back  # the step that this pass undoes; the first pass undoes none
         stored = own_state(part, states, rows[k + 2] if back > 0 else 0)
@@ -148,61 +142,22 @@ def reverse(args):
             begin(start, stride, dt, frame_or_none, with_forces, model, work, adj)
             if WITH_BODIES:
                 undo_bodies(start, stride, dt, frame_or_none, model, pieces, work, state.p, adj)
-                if pieces.body.size > 0:
-                    barrier()
-                    spread_pieces(start, stride, model.nodes, model.bodies, pieces, work, adj)
+            if has_pieces:
+                barrier()
+                spread_pieces(start, stride, model.nodes, model.bodies, pieces, work, adj)
             barrier()
-            if IN_BLOCKS:
-                read = (state.x, state.v, work.adj_f)
-                out = (work.adj_x_slots, work.adj_v_slots, adj.params, adj.series)
-                CHAIN(start, stride, k0 + k, table, nodes, read, numbers, out)
-                REST_CHAIN(start, stride, k0 + k, table, nodes, read, numbers, (adj.consts,))
-            else:
-                patch_out = (shared, shared, adj.params, adj.series)
-                for patch in range(CUDA.blockIdx.x, patches.table.shape[0] - 1, CUDA.gridDim.x):
-                    at = (thread, n_threads, patch)
-                    load_state(*at, patches, own_state(part, states, rows[k + 2]), shared, (X0, V0))
-                    load_nodes(*at, patches, work.adj_f, shared, X1)
-                    CUDA.syncthreads()
-                    here = (
-                        k0 + k,
-                        patches,
-                        elements,
-                        shared,
-                        (X0, V0, X1),
-                        (ZERO, SLOTS1),
-                        numbers,
-                    )
-                    CHAIN(*at, *here, patch_out)
-                    REST_CHAIN(*at, *here, (adj.consts,))
-                    CUDA.syncthreads()
-                    sum_nodes(*at, patches, shared, work.adj_x_slots)
-                    sum_moving(*at, patches, shared[SLOTS1:], work.adj_v_slots)
+            ADJOINTS(threads, wait, k0 + k, patches, elements, state, memory, work, adj)
         if with_forces and k > 0:  # of the step that is undone next: NVVM inlines each call
             before = own_state(part, states, rows[k + 1])
-            if IN_BLOCKS:
-                read = (before.x, before.v)
-                FORCE_CHAIN(start, stride, k0 + k - 1, table, nodes, read, numbers, (work.slots,))
-            else:
-                for patch in range(CUDA.blockIdx.x, patches.table.shape[0] - 1, CUDA.gridDim.x):
-                    at = (thread, n_threads, patch)
-                    CUDA.syncthreads()
-                    load_state(*at, patches, before, shared, (X0, V0))
-                    CUDA.syncthreads()
-                    here = (k0 + k - 1, patches, elements, shared, (X0, V0), (ZERO, ZERO), numbers)
-                    FORCE_CHAIN(*at, *here, (shared,))
-                    CUDA.syncthreads()
-                    sum_nodes(*at, patches, shared, work.slots)
+            FORCES(threads, wait, k0 + k - 1, patches, elements, before, memory, work.slots)
         barrier()
-        if WITH_BODIES and pieces.body.size > 0:
+        if has_pieces:
             sum_adjoint_pieces(
                 start, stride, back > 0, model.nodes, model.bodies, pieces, work, stored.p, adj
             )
             barrier()
         if back > 0:
-            end(start, stride, model, work, adj)
-            if WITH_BODIES:
-                pull_bodies(start, stride, model, pieces, work, stored.p, adj)
+            end(start, stride, WITH_BODIES, model, pieces, work, stored.p, adj)
     if IN_BLOCKS:
         barrier()
         stored_adj = own_adjoints(part, args.adj)
@@ -249,18 +204,14 @@ def undo_bodies(start, stride, dt, frame, model, pieces, work, p, adj):
 
 
 @device_fn
-def end(start, stride, model, work, adj):
-    """Add up what the elements wrote, for this thread's nodes."""
-    for i in range(start, model.nodes.w.size, stride):
-        add_all_slots(np.uint64(i), model.nodes, work, adj)
-
-
-@device_fn
-def pull_bodies(start, stride, model, pieces, work, p, adj):
-    """Add up what the elements wrote, for this thread's bodies."""
-    bodies = model.bodies
-    for b in range(start, bodies.point_ptr.size - 1, stride):
-        pull_body(b, model.nodes, bodies, pieces, work, p, adj)
+def end(start, stride, with_bodies, model, pieces, work, p, adj):
+    """Add up what the elements wrote, for this thread's nodes and bodies."""
+    nodes, bodies = model.nodes, model.bodies
+    for i in range(start, nodes.w.size, stride):
+        add_all_slots(np.uint64(i), nodes, work, adj)
+    if with_bodies:
+        for b in range(start, bodies.point_ptr.size - 1, stride):
+            pull_body(b, nodes, bodies, pieces, work, p, adj)
 
 
 @device_fn
@@ -332,45 +283,28 @@ def tangent(args):
     if IN_BLOCKS:
         start, stride = np.int64(CUDA.threadIdx.x), np.int64(CUDA.blockDim.x)
         own, memory = np.int64(CUDA.blockIdx.x), CUDA.shared.array(0, numba.uint8)
+        threads = (start, stride)
         barrier, team = CUDA.syncthreads, share_tangent(start, stride, own, memory, args)
         barrier()
     else:
         start, stride, own, barrier = CUDA.grid(1), CUDA.gridsize(1), -1, CUDA.cg.this_grid().sync
-        own_args = args.model, args.pieces, args.tan, args.work
-        team = all_of(states), *own_args, False, state_at(states, 0), state_at(tan_states, 0)
-        patches, thread, n_threads = args.patches, CUDA.threadIdx.x, CUDA.blockDim.x
-        shared = CUDA.shared.array(0, args.numbers.dtype)
+        team = (
+            all_of(states), args.model, args.pieces, args.tan, args.work, False,
+            state_at(states, 0), state_at(tan_states, 0),
+        )  # fmt: skip
+        memory = CUDA.shared.array(0, args.numbers.dtype)
+        threads = (CUDA.threadIdx.x, CUDA.blockDim.x, CUDA.blockIdx.x, CUDA.gridDim.x)
     part, model, pieces, tan, work, is_kept, now, tan_now = team
     elements, nodes, bodies = model.elements, model.nodes, model.bodies
-    table, node_rows = elements.table, elements.nodes
-    numbers = (elements.consts, elements.params, elements.series)
-    with_tangents, with_rest = (*numbers, tan.params, tan.series), (*numbers, tan.consts)
-    dt, k0 = args.numbers[0], rows[0]
+    dt, k0, has_pieces = args.numbers[0], rows[0], WITH_BODIES and pieces.body.size > 0
     for k in range(rows.size - 2):
         a, b = rows[k + 1], rows[k + 2]
         before, after, stored = around(part, is_kept, now, states, a, b)
         tan_before, tan_after, tan_stored = around(part, is_kept, tan_now, tan_states, a, b)
-        if IN_BLOCKS:
-            read = (before.x, before.v)
-            both = (before.x, before.v, tan_before.x, tan_before.v)
-            FORCE_CHAIN(start, stride, k0 + k, table, node_rows, read, numbers, (work.slots,))
-            CHAIN(start, stride, k0 + k, table, node_rows, both, with_tangents, (work.tan_slots,))
-            REST_CHAIN(start, stride, k0 + k, table, node_rows, read, with_rest, (work.tan_slots,))
-        else:
-            for patch in range(CUDA.blockIdx.x, patches.table.shape[0] - 1, CUDA.gridDim.x):
-                at = (thread, n_threads, patch)
-                load_state(*at, patches, before, shared, (X0, V0))
-                load_state(*at, patches, tan_before, shared, (X1, V1))
-                CUDA.syncthreads()
-                here = (*at, k0 + k, patches, elements, shared)
-                FORCE_CHAIN(*here, (X0, V0), (ZERO, ZERO), numbers, (shared,))
-                CHAIN(*here, (X0, V0, X1, V1), (SLOTS1, ZERO), with_tangents, (shared,))
-                REST_CHAIN(*here, (X0, V0), (SLOTS1, ZERO), with_rest, (shared,))
-                CUDA.syncthreads()
-                sum_nodes(*at, patches, shared, work.slots)
-                sum_nodes(*at, patches, shared[SLOTS1:], work.tan_slots)
+        both = (before, tan_before)
+        TANGENTS(threads, CUDA.syncthreads, k0 + k, args.patches, elements, both, memory, tan, work)
         barrier()
-        if WITH_BODIES and pieces.body.size > 0:
+        if has_pieces:
             sum_tangent_pieces(start, stride, nodes, bodies, pieces, tan.arms, work)
             barrier()
         for i in range(start, nodes.w.size, stride):
@@ -383,23 +317,35 @@ def tangent(args):
             store_rows(is_kept, i, i + 1, now, stored)
             store_rows(is_kept, i, i + 1, tan_now, tan_stored)
         if WITH_BODIES:
-            for i in range(start, bodies.point_ptr.size - 1, stride):
-                world = world_at(own, nodes, nodes.w.size + i)
-                g = nodes.gravity[world]
-                bad = step_body(i, dt, g, nodes, bodies, pieces, work.slots, before, after)
-                if bad > 0:
-                    CUDA.atomic.min(finite, world, k)
-                tangent_body(
-                    i, dt, args.tan.gravity[world], nodes, bodies, pieces, tan, work,
-                    before, after, tan_before, tan_after,
-                )  # fmt: skip
-            if pieces.body.size > 0:
-                barrier()
-                place_pieces(start, stride, bodies, pieces, after)
-                place_tangent_pieces(start, stride, bodies, pieces, tan.arms, after.p, tan_after)
+            step_bodies(
+                start, stride, own, dt, k, CUDA.atomic.min, finite, model, pieces, work.slots,
+                before, after,
+            )  # fmt: skip
+            both_after = (after, tan_after)
+            tangent_bodies(
+                start, stride, own, dt, args.tan, model, pieces, tan, work, both, both_after
+            )
+        if has_pieces:
+            barrier()
+            place_pieces(start, stride, bodies, pieces, after)
+            place_tangent_pieces(start, stride, bodies, pieces, tan.arms, after.p, tan_after)
+        if WITH_BODIES:
             store_points(start, stride, is_kept, bodies, pieces, now, stored)
             store_points(start, stride, is_kept, bodies, pieces, tan_now, tan_stored)
         barrier()
+
+
+@device_fn
+def tangent_bodies(start, stride, own, dt, all_tan, model, pieces, tan, work, both, both_after):
+    """Advance the tangents of this thread's bodies; `all_tan` is that of all worlds."""
+    nodes, bodies = model.nodes, model.bodies
+    (before, tan_before), (after, tan_after) = both, both_after
+    for i in range(start, bodies.point_ptr.size - 1, stride):
+        world = world_at(own, nodes, nodes.w.size + i)
+        tangent_body(
+            i, dt, all_tan.gravity[world], nodes, bodies, pieces, tan, work,
+            before, after, tan_before, tan_after,
+        )  # fmt: skip
 
 
 @device_fn
@@ -439,15 +385,49 @@ def twin_kernel(
 
     kinds, how = [twin.kind for twin in twins], {"in_blocks": in_blocks, "with_bodies": with_bodies}
     forces = chain_of(FORCE_LOOP, [(kind, kind.force) for kind in kinds], in_blocks=in_blocks)
-    rest = "_with_rest" if with_rest else ""
-    return bound(
-        template,
-        named(f"{template.__name__}{rest}", kinds, **how),
-        **how,
-        CHAIN=chain(loop, twins),
-        FORCE_CHAIN=forces,
-        REST_CHAIN=chain(rest_loop, twins if with_rest else ()),
-    )
+    own, rest = chain(loop, twins), chain(rest_loop, twins if with_rest else ())
+    if template is reverse:
+        make = make_adjoints if in_blocks else make_adjoints_of_patches
+        make_own_forces = make_forces if in_blocks else make_forces_of_patches
+        calls = {"ADJOINTS": make(own, rest), "FORCES": make_own_forces(forces)}
+    else:
+        make = make_tangents if in_blocks else make_tangents_of_patches
+        calls = {"TANGENTS": make(forces, own, rest)}
+    name = f"{template.__name__}{'_with_rest' if with_rest else ''}"
+    return bound(template, named(name, kinds, **how), **how, **calls)
+
+
+def make_adjoints(chain: Callable, rest_chain: Callable) -> Callable:
+    """Return the function that undoes the elements of a block's world."""
+
+    @device_fn
+    def adjoints(team, wait, step, patches, elements, state, memory, work, adj):
+        numbers = (elements.consts, elements.params, elements.series)
+        start, stride = team
+        read, (table, own) = (state.x, state.v, work.adj_f), (elements.table, elements.nodes)
+        out = (work.adj_x_slots, work.adj_v_slots, adj.params, adj.series)
+        chain(start, stride, step, table, own, read, numbers, out)
+        rest_chain(start, stride, step, table, own, read, numbers, (adj.consts,))
+
+    return adjoints
+
+
+def make_tangents(forces: Callable, chain: Callable, rest_chain: Callable) -> Callable:
+    """Return the function that writes the slots of forces and tangents of a block's world."""
+
+    @device_fn
+    def tangents(team, wait, step, patches, elements, both, memory, tan, work):
+        start, stride = team
+        consts, params, series = elements.consts, elements.params, elements.series
+        (state, tan_state), table, own = both, elements.table, elements.nodes
+        read, fields = (state.x, state.v), (state.x, state.v, tan_state.x, tan_state.v)
+        with_tangents = (consts, params, series, tan.params, tan.series)
+        forces(start, stride, step, table, own, read, (consts, params, series), (work.slots,))
+        chain(start, stride, step, table, own, fields, with_tangents, (work.tan_slots,))
+        with_rest = (consts, params, series, tan.consts)
+        rest_chain(start, stride, step, table, own, read, with_rest, (work.tan_slots,))
+
+    return tangents
 
 
 def are_hashed(twins: tuple[TwinKind, ...]) -> bool:

@@ -178,3 +178,28 @@ def sum_moving(thread, stride, patch, patches, slots, sums):
     """Add up the slots of velocities of each of a patch's nodes, if its elements write any."""
     if patches.table[patch, MOVES] > 0:
         sum_nodes(thread, stride, patch, patches, slots, sums)
+
+
+def make_forces_of_patches(chain: Callable) -> Callable:
+    """Return the function that writes the sums of forces of all patches that this block works on.
+
+    `team` is this thread's number and how many threads a block has, and the same of blocks; `wait`
+    is the barrier of the block.
+    """
+
+    @device_fn
+    def forces(team, wait, step, patches, elements, state, shared, slots):
+        thread, stride, patch, n_blocks = team
+        numbers = (elements.consts, elements.params, elements.series)
+        while patch < patches.table.shape[0] - 1:
+            load_state(thread, stride, patch, patches, state, shared, (X0, V0))
+            wait()
+            chain(
+                thread, stride, patch, step, patches, elements, shared, (X0, V0), (ZERO, ZERO),
+                numbers, (shared,),
+            )  # fmt: skip
+            wait()
+            sum_nodes(thread, stride, patch, patches, shared, slots)
+            patch += n_blocks
+
+    return forces

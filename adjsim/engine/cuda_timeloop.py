@@ -28,13 +28,9 @@ from adjsim.engine.assembly import (
 )
 from adjsim.engine.cuda_patches import (
     END,
-    V0,
-    X0,
-    ZERO,
-    load_state,
+    make_forces_of_patches,
     make_patch_chain,
     make_patch_lanes,
-    sum_nodes,
 )
 from adjsim.engine.cuda_teams import (
     FIRST_OWN,
@@ -166,7 +162,7 @@ def _longer(head: Callable, lane: Callable, force: int, n_forces: int) -> Callab
 
 
 # Bound by `specialise`.
-CHAIN = no_lanes
+FORCES: Any = None
 CUDA: Any = None
 IN_BLOCKS = WITH_BODIES = False
 SLOTS, X = FIRST_OWN, FIRST_OWN + 1  # in the places of shared memory
@@ -196,33 +192,22 @@ def advance(args):
     if IN_BLOCKS:
         start, stride = np.int64(CUDA.threadIdx.x), np.int64(CUDA.blockDim.x)
         own, memory = np.int64(CUDA.blockIdx.x), CUDA.shared.array(0, numba.uint8)
+        threads = (start, stride)
         barrier, team = CUDA.syncthreads, share_advance(start, stride, own, memory, args)
         barrier()
     else:
         start, stride, own, barrier = CUDA.grid(1), CUDA.gridsize(1), -1, CUDA.cg.this_grid().sync
         team = all_of(states), args.model, args.pieces, args.slots, False, state_at(states, 0)
-        patches, thread, n_threads = args.patches, CUDA.threadIdx.x, CUDA.blockDim.x
-        shared = CUDA.shared.array(0, args.numbers.dtype)
+        memory = CUDA.shared.array(0, args.numbers.dtype)
+        threads = (CUDA.threadIdx.x, CUDA.blockDim.x, CUDA.blockIdx.x, CUDA.gridDim.x)
     part, model, pieces, slots, is_kept, now = team
     elements, nodes, bodies = model.elements, model.nodes, model.bodies
-    table, numbers = elements.table, (elements.consts, elements.params, elements.series)
-    dt, k0 = args.numbers[0], rows[0]
+    dt, k0, has_pieces = args.numbers[0], rows[0], WITH_BODIES and pieces.body.size > 0
     for k in range(rows.size - 2):
         before, after, stored = around(part, is_kept, now, states, rows[k + 1], rows[k + 2])
-        if IN_BLOCKS:
-            read = (before.x, before.v)
-            CHAIN(start, stride, k0 + k, table, elements.nodes, read, numbers, (slots,))
-        else:
-            for patch in range(CUDA.blockIdx.x, patches.table.shape[0] - 1, CUDA.gridDim.x):
-                at = (thread, n_threads, patch)
-                load_state(*at, patches, before, shared, (X0, V0))
-                CUDA.syncthreads()
-                here = (shared, (X0, V0), (ZERO, ZERO))
-                CHAIN(*at, k0 + k, patches, elements, *here, numbers, (shared,))
-                CUDA.syncthreads()
-                sum_nodes(*at, patches, shared, slots)
+        FORCES(threads, CUDA.syncthreads, k0 + k, args.patches, elements, before, memory, slots)
         barrier()
-        if WITH_BODIES and pieces.body.size > 0:
+        if has_pieces:
             sum_pieces(start, stride, bodies, pieces, nodes, slots)
             barrier()
         for n in range(start, nodes.w.size, stride):
@@ -232,17 +217,30 @@ def advance(args):
                 CUDA.atomic.min(finite, world, k)
             store_rows(is_kept, n, n + 1, now, stored)
         if WITH_BODIES:
-            for body in range(start, bodies.point_ptr.size - 1, stride):
-                world = world_at(own, nodes, nodes.w.size + body)
-                gravity = nodes.gravity[world]
-                bad = step_body(body, dt, gravity, nodes, bodies, pieces, slots, before, after)
-                if bad > 0:
-                    CUDA.atomic.min(finite, world, k)
-            if pieces.body.size > 0:
-                barrier()
-                place_pieces(start, stride, bodies, pieces, after)
+            step_bodies(
+                start, stride, own, dt, k, CUDA.atomic.min, finite, model, pieces, slots, before,
+                after,
+            )  # fmt: skip
+        if has_pieces:
+            barrier()
+            place_pieces(start, stride, bodies, pieces, after)
+        if WITH_BODIES:
             store_points(start, stride, is_kept, bodies, pieces, now, stored)
         barrier()
+
+
+@device_fn
+def step_bodies(
+    start, stride, own, dt, k, lower, finite, model, pieces, slots, before, after
+):  # fmt: skip
+    """Advance this thread's bodies by step k; `lower` is the atomic minimum."""
+    nodes, bodies = model.nodes, model.bodies
+    for body in range(start, bodies.point_ptr.size - 1, stride):
+        world = world_at(own, nodes, nodes.w.size + body)
+        gravity = nodes.gravity[world]
+        bad = step_body(body, dt, gravity, nodes, bodies, pieces, slots, before, after)
+        if bad > 0:
+            lower(finite, world, k)
 
 
 @device_fn
@@ -262,15 +260,27 @@ def advance_kernel(
 ) -> Callable:
     """Return the forward kernel of a model with these kinds of force."""
     how = {"in_blocks": in_blocks, "with_bodies": with_bodies}
-    forces = [(kind, kind.force) for kind in kinds]
-    chain, name = chain_of(FORCE_LOOP, forces, in_blocks=in_blocks), named("advance", kinds, **how)
-    return bound(advance, name, **how, CHAIN=chain)
+    chain = chain_of(FORCE_LOOP, [(kind, kind.force) for kind in kinds], in_blocks=in_blocks)
+    forces = make_forces(chain) if in_blocks else make_forces_of_patches(chain)
+    return bound(advance, named("advance", kinds, **how), **how, FORCES=forces)
+
+
+def make_forces(chain: Callable) -> Callable:
+    """Return the function that writes the slots of forces of a block's world."""
+
+    @device_fn
+    def forces(team, wait, step, patches, elements, state, memory, slots):
+        numbers = (elements.consts, elements.params, elements.series)
+        read, own = (state.x, state.v), elements.nodes
+        chain(team[0], team[1], step, elements.table, own, read, numbers, (slots,))
+
+    return forces
 
 
 def chain_of(
     loop: Loop, elements: Sequence[tuple[ElementKind, Callable | None]], *, in_blocks: bool
 ) -> Callable:
-    """Return the function that does all elements: of a block's world, or of a patch."""
+    """Return the function that does all elements of a block's world, or those of a patch."""
     make, lane = (make_chain, make_lane) if in_blocks else (make_patch_chain, make_patch_lanes)
     return make(tuple(lane(loop, kind, element) for kind, element in elements))
 
