@@ -10,6 +10,7 @@ from adjsim.engine.cuda_patches import (
     X1,
     ZERO,
     load_nodes,
+    load_rest,
     load_state,
     sum_moving,
     sum_nodes,
@@ -25,6 +26,7 @@ def make_adjoints_of_patches(chain: Callable, rest_chain: Callable) -> Callable:
         thread, stride, patch, n_blocks = team
         numbers = (elements.consts, elements.params, elements.series)
         while patch < patches.table.shape[0] - 1:
+            load_rest(thread, stride, patch, patches, memory)
             load_state(thread, stride, patch, patches, state, memory, (X0, V0))
             load_nodes(thread, stride, patch, patches, work.adj_f, memory, X1)
             wait()
@@ -53,6 +55,7 @@ def make_tangents_of_patches(forces: Callable, chain: Callable, rest_chain: Call
         thread, stride, patch, n_blocks = team
         consts, params, series = elements.consts, elements.params, elements.series
         while patch < patches.table.shape[0] - 1:
+            load_rest(thread, stride, patch, patches, memory)
             load_state(thread, stride, patch, patches, both[0], memory, (X0, V0))
             load_state(thread, stride, patch, patches, both[1], memory, (X1, V1))
             wait()

@@ -242,18 +242,26 @@ def n_rows(kind: ElementKind, letter: str) -> int:
     return counts[letter]
 
 
-def make_element(loop: Loop, kind: ElementKind, element: Callable, make_reader: Callable):
+def make_element(
+    loop: Loop,
+    kind: ElementKind,
+    element: Callable,
+    make_reader: Callable,
+    read_rest: Callable | None = None,
+):
     """Return the function of (source, lane, at, fields, rows, out) that does one element.
 
     `source` is the scratch of a tile on the CPU, the numbers of nodes on a GPU; `at` is from
     `places_of`. `make_reader(kind, letter, k)` makes the reader, of (source, lane, at, fields), of
-    what the k-th field says of the element's nodes.
+    what the k-th field says of the element's nodes. `read_rest` reads its constants so, if given.
     """
     read, n_fields, n_arrays = read_nothing, 0, 0
     for letter in loop.reads:
         if letter in "XV":
             read = _with_vectors(read, make_reader(kind, letter, n_fields))
             n_fields += 1
+        elif letter == "C" and n_arrays == 0 and read_rest:
+            read, n_arrays = _with_vectors(read, read_rest), 1
         else:
             reader = make_read_rows(n_rows(kind, letter))
             read = _with_rows(read, reader, PLACE[letter], n_arrays)

@@ -30,15 +30,15 @@ from adjsim.engine.assembly import (
 )
 from adjsim.engine.jit.backend import device_fn
 from adjsim.engine.node_sum import node_sum
-from adjsim.engine.patches import MOVES, NODE_LO, NODES, ROW, SLOTS, TILE_HI, TILE_LO
+from adjsim.engine.patches import MOVES, NODE_LO, NODES, RESTS, ROW, SLOTS, TILE_HI, TILE_LO
 from adjsim.forces.element import ElementKind
 
 
 # Where the parts of a block's shared memory begin: slots of forces or of what goes back to
-# positions, up to four fields of nodes, and more slots.
+# positions, rest positions, up to four fields of nodes, and more slots.
 ZERO = np.uint64(0)
-X0, V0, X1, V1, SLOTS1 = (np.uint64(SLOTS + k * 3 * NODES) for k in range(5))
-END = SLOTS + 4 * 3 * NODES, 2 * SLOTS + 4 * 3 * NODES  # without and with these
+REST, X0, V0, X1, V1, SLOTS1 = (np.uint64(SLOTS + k * 3 * NODES) for k in range(6))
+END = SLOTS + 5 * 3 * NODES, 2 * SLOTS + 5 * 3 * NODES  # without and with these
 
 
 @cache
@@ -87,6 +87,18 @@ def from_patch(kind: ElementKind, letter: str, field: int) -> Callable:
     return read
 
 
+def from_rest(kind: ElementKind) -> Callable:
+    """Return the reader of an element's constants, which computes them from rest positions."""
+    load, constants = make_load_shared(kind.n_vectors, relative=kind.relative), kind.rest
+
+    @device_fn
+    def read(source, lane, at, fields):
+        nodes, shared = source
+        return constants(load(nodes, at[0], shared, REST))
+
+    return read
+
+
 @cache
 def make_patch_lanes(loop: Loop, kind: ElementKind, element: Callable | None) -> Callable:
     """Return the function that does the elements of a patch, strided over the threads.
@@ -95,7 +107,8 @@ def make_patch_lanes(loop: Loop, kind: ElementKind, element: Callable | None) ->
     """
     if element is None:
         return no_patch_lanes
-    do, counts = make_element(loop, kind, element, from_patch), row_counts(kind)
+    read_rest = from_rest(kind) if kind.rest else None
+    do, counts = make_element(loop, kind, element, from_patch, read_rest), row_counts(kind)
     slots_of_tile = np.uint64(3 * kind.n_nodes * TILE)
 
     @device_fn
@@ -163,6 +176,16 @@ def load_state(thread, stride, patch, patches, state, shared, starts):
 
 
 @device_fn
+def load_rest(thread, stride, patch, patches, shared):
+    """Read the rest positions of a patch's nodes into shared memory, if its elements do."""
+    lo, hi = 3 * patches.table[patch, NODE_LO], 3 * patches.table[patch + 1, NODE_LO]
+    k = lo + thread if patches.table[patch, RESTS] > 0 else hi
+    while k < hi:
+        shared[REST + np.uint64(k - lo)] = patches.rest[np.uint64(k)]
+        k += stride
+
+
+@device_fn
 def sum_nodes(thread, stride, patch, patches, slots, sums):
     """Add up the slots of each of a patch's nodes."""
     lo, hi = patches.table[patch, NODE_LO], patches.table[patch + 1, NODE_LO]
@@ -192,6 +215,7 @@ def make_forces_of_patches(chain: Callable) -> Callable:
         thread, stride, patch, n_blocks = team
         numbers = (elements.consts, elements.params, elements.series)
         while patch < patches.table.shape[0] - 1:
+            load_rest(thread, stride, patch, patches, shared)
             load_state(thread, stride, patch, patches, state, shared, (X0, V0))
             wait()
             chain(

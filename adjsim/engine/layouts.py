@@ -201,7 +201,8 @@ def _lay_out(
     joined = join(nodes, group_ends)
     rows_of = [n for first in group_ends[:-1] for n in n_rows[first]]  # of each row of the table
     table = _table(kinds, [len(part) for part in joined], rows_of)
-    moves = [kinds[row % len(kinds)].uses_velocity for row in range(len(joined))]
+    kinds_of = [kinds[row % len(kinds)] for row in range(len(joined))]
+    moves = [kind.uses_velocity for kind in kinds_of]
     owners = [part.ravel() for part in joined]
     own_slots = [_slots(*pair) for pair in zip(table[:, SLOTS], joined, strict=True)]
     n_slots = sum(
@@ -210,7 +211,7 @@ def _lay_out(
     )
     patches, number = None, np.uint32
     if n_parts == 0 and not apart:
-        patches, joined, owners = cut_patches(joined, moves, placement.n_rows)
+        patches, joined, owners = cut_patches(joined, kinds_of, placement.n_rows)
         own_slots = np.split(np.arange(len(patches.nodes)), np.cumsum([*map(len, owners)])[:-1])
         n_slots, number = 3 * len(patches.nodes), np.uint16
     sums = _slot_lists(owners, own_slots, placement.n_rows)

@@ -15,7 +15,7 @@ import numpy as np
 from adjsim.engine.assembly import CONSTS, PARAMS, SERIES, TILE
 from adjsim.engine.layouts import Layout, lay_out, own_rows, permuted, spread
 from adjsim.engine.loop_arrays import Bodies, Elements, ModelArrays, Nodes
-from adjsim.engine.patches import Patches
+from adjsim.engine.patches import NODE_LO, RESTS, ROW, Patches
 from adjsim.engine.tiles import join, to_tiles
 from adjsim.forces.element import Force
 from adjsim.model import Model
@@ -138,7 +138,7 @@ def pack(
         return flat_tiles(join_columns(worlds, layout, column), dtype)
 
     return PackedModels(
-        **vars(layout),
+        **vars(layout) | {"patches": _pack_patches(models, layout, dtype)},
         consts=flat(CONSTS),
         params=flat(PARAMS),
         series=flat(SERIES),
@@ -146,6 +146,24 @@ def pack(
         gravity=np.stack([model.gravity for model in models]).astype(dtype),
         bodies=_pack_bodies(models, layout, dtype),
     )
+
+
+def _pack_patches(models: Sequence[Model], layout: Layout, dtype: np.dtype) -> Patches | None:
+    """Return the patches with rest positions."""
+    if layout.patches is None:
+        return None
+    patches, n_columns = layout.patches, len(layout.kinds)
+    rest, at_rest = np.zeros((len(patches.nodes), 3)), np.zeros((int(layout.node_ends[-1]), 3))
+    lows = patches.table[:, NODE_LO]
+    for row in np.unique(patches.table[patches.table[:, RESTS] > 0, ROW]).tolist():
+        group, column = divmod(row, n_columns)
+        for w in range(*layout.group_ends[group : group + 2].tolist()):
+            for c, force in zip(layout.columns[w], models[w].forces.values(), strict=True):
+                if c == column:
+                    at_rest[slice(*layout.node_ends[w : w + 2])] = force.rest_positions
+        lo, hi = lows[np.searchsorted(patches.table[:, ROW], [row, row + 1])]
+        rest[lo:hi] = at_rest[patches.nodes[lo:hi]]
+    return patches._replace(rest=rest.astype(dtype).ravel())
 
 
 def _pack_bodies(models: Sequence[Model], layout: Layout, dtype: np.dtype) -> Bodies:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjsim.engine.gathering import TILE
-from adjsim.forces.element import Force
+from adjsim.forces.element import ElementKind, Force
 
 
 # Of a patch at most: elements, nodes, and numbers of slots.
@@ -23,21 +23,24 @@ LEVELS = 10  # of the Morton curve: bits per axis
 
 
 # Columns of `Patches.table`.
-ROW, TILE_LO, TILE_HI, MOVES, NODE_LO = range(5)
+ROW, TILE_LO, TILE_HI, MOVES, RESTS, NODE_LO = range(6)
 
 
 class Patches(NamedTuple):
     """Patches of every force, one after the other, and their nodes, patch by patch.
 
-    `table` (n_patches + 1, 5) int64: the ROW of a patch in the table of elements, its tiles,
-    whether its elements read velocities, and its first node. Node j of all patches is row nodes[j]
-    of X and adds up the slots places[ptr[j]:ptr[j + 1]] of its patch.
+    `table` (n_patches + 1, 6) int64: the ROW of a patch in the table of elements, its tiles,
+    whether its elements read velocities and rest positions, and its first node. Node j of all
+    patches is row nodes[j] of X and adds up the slots places[ptr[j]:ptr[j + 1]] of its patch; its
+    rest position is three numbers of `rest`, from which constants are computed: they take less
+    memory than these.
     """
 
     table: Any
     nodes: Any
     ptr: Any
     places: Any
+    rest: Any
 
 
 def morton_order(force: Force) -> np.ndarray | None:
@@ -56,12 +59,12 @@ def morton_order(force: Force) -> np.ndarray | None:
 
 
 def cut_patches(
-    rows: Sequence[np.ndarray], moves: Sequence[bool], n_nodes: int
+    rows: Sequence[np.ndarray], kinds: Sequence[ElementKind], n_nodes: int
 ) -> tuple[Patches, list[np.ndarray], list[np.ndarray]]:
     """Return the patches of elements, their nodes' numbers in patches, and the patches' nodes.
 
-    By row of the table: `rows`, the nodes of elements, (n_elements, k) rows of X; `moves`, whether
-    they read velocities; and what is returned beside the patches.
+    By row of the table: `rows`, the nodes of elements, (n_elements, k) rows of X; their `kinds`; and
+    what is returned beside the patches. Rest positions are 0.
     """
     tables, places, counts, local, owners = [], [], [], [], []
     n_pairs, none = 0, np.zeros(0, np.int64)
@@ -71,8 +74,9 @@ def cut_patches(
         own_patch, own_nodes = np.divmod(pairs, n_nodes)
         numbers = np.arange(-(-n // size))
         first = np.searchsorted(own_patch, numbers)
-        table = np.zeros((len(numbers), 5), np.int64)
-        table[:, ROW], table[:, MOVES] = row, moves[row]
+        table = np.zeros((len(numbers), 6), np.int64)
+        table[:, ROW], table[:, MOVES] = row, kinds[row].uses_velocity
+        table[:, RESTS] = kinds[row].rest is not None
         table[:, TILE_LO], table[:, NODE_LO] = size // TILE * numbers, n_pairs + first
         table[:, TILE_HI] = np.minimum(size // TILE * (numbers + 1), -(-n // TILE))
         patch, e = np.divmod(np.arange(n), size)
@@ -84,13 +88,14 @@ def cut_patches(
         local.append((which - first[patch][:, None]).astype(np.uint16))
         owners.append(own_nodes)
         n_pairs += len(pairs)
-    table = np.concatenate([*tables, [[len(rows), 0, 0, 0, n_pairs]]])
+    table = np.concatenate([*tables, [[len(rows), 0, 0, 0, 0, n_pairs]]])
     ptr = np.concatenate([[0], np.cumsum(np.concatenate([none, *counts]))])
     patches = Patches(
         table,
         np.concatenate([none, *owners]).astype(np.uint32),
         ptr.astype(np.uint32),
         np.concatenate([none, *places]).astype(np.uint16),
+        np.zeros((n_pairs, 3)),
     )
     return patches, local, owners
 

@@ -110,7 +110,7 @@ def physics_kernels():
     def patches(real, team):
         if team == " in blocks":
             return types.BaseTuple.from_types(())
-        return named(Patches, real, "i2", "u1", "u1", "s1")
+        return named(Patches, real, "i2", "u1", "u1", "s1", "r1")
 
     def slots(real, team):
         return "r1" if team == " in blocks" else "r2"
