@@ -43,9 +43,12 @@ from adjsim.engine.cuda_teams import (
     all_of,
     around,
     copy_rows,
+    cut,
     fill,
     fill_rows,
+    gravity_at,
     kept_or,
+    model_of,
     own_pieces,
     own_state,
     part_of,
@@ -122,10 +125,8 @@ def reverse(args):
         barrier()
     else:
         start, stride, barrier = CUDA.grid(1), CUDA.gridsize(1), CUDA.cg.this_grid().sync
-        team = (
-            all_of(states), args.model, args.pieces, args.work, args.adj, False,
-            state_at(states, 0),
-        )  # fmt: skip
+        part, now = all_of(states), state_at(states, 0)
+        team = (part, args.model, args.pieces, args.work, args.adj, False, now)
         memory = CUDA.shared.array(0, args.numbers.dtype)
         threads = (CUDA.threadIdx.x, CUDA.blockDim.x, CUDA.blockIdx.x, CUDA.gridDim.x)
     part, model, pieces, work, adj, is_kept, now = team
@@ -168,7 +169,8 @@ def reverse(args):
 def share_reverse(start, stride, own, memory, args):
     """Return what a block has of `args`, in shared memory where that has places."""
     part, places = part_of(args.worlds.starts, own), args.worlds.places
-    model = share_model(start, stride, own, part, args.worlds, memory, args.model)
+    model = model_of(own, part, args.worlds.starts, args.model)
+    model = share_model(start, stride, memory, places, model)
     work, stored_adj = share_work(part, places, memory, args.work), own_adjoints(part, args.adj)
     adj = share_adjoints(places, memory, stored_adj)
     copy_adjoints(start, stride, places, stored_adj, adj)
@@ -225,8 +227,11 @@ def load_rows(start, stride, is_kept, stored, now):
 @device_fn
 def own_frame(part, frames, k):
     """Return a world's part of the cotangents of frame k, which has no points of bodies."""
-    x, v = frames.x[k][part.node_lo : part.node_hi], frames.v[k][part.node_lo : part.node_hi]
-    return States(x, v, frames.p[k][part.body_lo : part.body_hi])
+    x, v = (
+        cut(frames.x[k], part.node_lo, part.node_hi),
+        cut(frames.v[k], part.node_lo, part.node_hi),
+    )
+    return States(x, v, cut(frames.p[k], part.body_lo, part.body_hi))
 
 
 @device_fn
@@ -234,10 +239,10 @@ def share_work(part, places, memory, work):
     """Return a world's work arrays, in shared memory where they have places there."""
     lo, hi = part.slot_lo, part.slot_hi + 1
     return ReverseWork(
-        share(work.slots[lo:hi], memory, places[FORCE_SLOTS]),
-        share(work.adj_x_slots[lo:hi], memory, places[ADJ_X_SLOTS]),
-        share(work.adj_v_slots[lo:hi], memory, places[ADJ_V_SLOTS]),
-        share(work.adj_f[part.row_lo : part.row_hi], memory, places[ADJ_F]),
+        share(cut(work.slots, lo, hi), memory, places[FORCE_SLOTS]),
+        share(cut(work.adj_x_slots, lo, hi), memory, places[ADJ_X_SLOTS]),
+        share(cut(work.adj_v_slots, lo, hi), memory, places[ADJ_V_SLOTS]),
+        share(cut(work.adj_f, part.row_lo, part.row_hi), memory, places[ADJ_F]),
         work.scratch,
     )
 
@@ -248,9 +253,9 @@ def own_adjoints(part, adj):
     lo, hi, body_lo, body_hi = part.node_lo, part.node_hi, part.body_lo, part.body_hi
     points = part.row_lo - lo, part.row_hi - hi
     return PackedVector(
-        adj.x[lo:hi], adj.v[lo:hi], adj.gravity[lo + body_lo : hi + body_hi], adj.w[lo:hi],
+        cut(adj.x, lo, hi), cut(adj.v, lo, hi), cut(adj.gravity, lo + body_lo, hi + body_hi), cut(adj.w, lo, hi),
         adj.params, adj.series, adj.consts,
-        adj.p[body_lo:body_hi], adj.bodies[body_lo:body_hi], adj.arms[points[0] : points[1]],
+        cut(adj.p, body_lo, body_hi), cut(adj.bodies, body_lo, body_hi), adj.arms[points[0] : points[1]],
     )  # fmt: skip
 
 
@@ -288,10 +293,8 @@ def tangent(args):
         barrier()
     else:
         start, stride, own, barrier = CUDA.grid(1), CUDA.gridsize(1), -1, CUDA.cg.this_grid().sync
-        team = (
-            all_of(states), args.model, args.pieces, args.tan, args.work, False,
-            state_at(states, 0), state_at(tan_states, 0),
-        )  # fmt: skip
+        part, now, tan_now = all_of(states), state_at(states, 0), state_at(tan_states, 0)
+        team = (part, args.model, args.pieces, args.tan, args.work, False, now, tan_now)
         memory = CUDA.shared.array(0, args.numbers.dtype)
         threads = (CUDA.threadIdx.x, CUDA.blockDim.x, CUDA.blockIdx.x, CUDA.gridDim.x)
     part, model, pieces, tan, work, is_kept, now, tan_now = team
@@ -309,7 +312,9 @@ def tangent(args):
             barrier()
         for i in range(start, nodes.w.size, stride):
             n, world = np.uint64(i), world_at(own, nodes, i)
-            bad = step_node(n, dt, nodes.gravity[world], nodes, work.slots, before, after)
+            bad = step_node(
+                n, dt, gravity_at(own, nodes, i), nodes, work.slots, before, after
+            )  # fmt: skip
             if bad > 0:
                 CUDA.atomic.min(finite, world, k)
             tan_gravity = args.tan.gravity[world]
@@ -352,11 +357,12 @@ def tangent_bodies(start, stride, own, dt, all_tan, model, pieces, tan, work, bo
 def share_tangent(start, stride, own, memory, args):
     """Return what a block has of `args`, in shared memory where that has places."""
     part, places = part_of(args.worlds.starts, own), args.worlds.places
-    model = share_model(start, stride, own, part, args.worlds, memory, args.model)
+    model = model_of(own, part, args.worlds.starts, args.model)
+    model = share_model(start, stride, memory, places, model)
     lo, hi = part.slot_lo, part.slot_hi + 1
     work = TangentWork(
-        share(args.work.slots[lo:hi], memory, places[SLOTS]),
-        share(args.work.tan_slots[lo:hi], memory, places[TAN_SLOTS]),
+        share(cut(args.work.slots, lo, hi), memory, places[SLOTS]),
+        share(cut(args.work.tan_slots, lo, hi), memory, places[TAN_SLOTS]),
         args.work.scratch,
     )
     tan, pieces = own_adjoints(part, args.tan), own_pieces(own, part, args.pieces)

@@ -26,18 +26,20 @@ from adjsim.engine.jit.backend import (
     device_fn,
     launch_blocks,
     launch_cooperative,
+    most_shared,
 )
 from adjsim.engine.layouts import BODY, NODE, ROW, SLOT, SUM, VELOCITY_SUM
 from adjsim.engine.loop_arrays import Bodies, Elements, ModelArrays, Nodes, States
 from adjsim.engine.packing import PackedModels
 from adjsim.rigid.pieces import Pieces, cut_bodies
+from adjsim.rigid.rows import read_3
 
 
 MOST_ELEMENTS = 4000  # of a world on which a block works
 ALONE = 1000  # above this many elements the grid is faster if most multiprocessors would idle
 PROCESSORS = 100  # of a GPU, about
 MOST_THREADS, WARP = 256, 32
-SHARED_BYTES, ALIGNED = 48 * 1024, 16  # what every GPU gives a block unasked
+ALIGNED = 16  # [bytes]
 
 
 def fits_blocks(sizes: Sequence[int]) -> bool:
@@ -103,10 +105,11 @@ class Sizes:
             (self.nodes * real,),
             ((self.rows + 1) * 4,),
             (self.sums * 4,),
+            (3 * real,),
         ]
 
 
-TABLE, W, PTR, SUMS, FIRST_OWN = range(5)  # in the places of shared memory
+TABLE, W, PTR, SUMS, GRAVITY, FIRST_OWN = range(6)  # in the places of shared memory
 
 
 def pieces_of(packed: PackedModels, dtype: np.dtype) -> Pieces:
@@ -118,15 +121,15 @@ def pieces_of(packed: PackedModels, dtype: np.dtype) -> Pieces:
     return cut_bodies(teams, dtype)
 
 
-def share_out(units: Sequence[tuple[int, ...]]) -> tuple[np.ndarray, int]:
-    """Return where arrays of so many bytes lie in shared memory, and how many they are in all.
+def share_out(units: Sequence[tuple[int, ...]], most: int) -> tuple[np.ndarray, int]:
+    """Return where arrays of so many bytes lie in `most` of shared memory, and where these end.
 
     A unit has a place for each of its arrays, or, if it does not fit, -1. The first ones go first.
     """
     places, used = [], 0
     for unit in units:
         ends = used + np.cumsum([-(-size // ALIGNED) * ALIGNED for size in (0, *unit)])
-        fits = ends[-1] <= SHARED_BYTES
+        fits = ends[-1] <= most
         places += ends[:-1].tolist() if fits else [-1] * len(unit)
         used = int(ends[-1]) if fits else used
     return np.array(places, np.int64), used
@@ -154,6 +157,32 @@ def _share_slowly(like: Any, memory: Any, place: int) -> Any:
 
 
 share: Any = _share_slowly if JIT_DISABLED else intrinsic(_share)
+
+
+def _cut(context, array, lo, hi):
+    """Return rows lo to hi of an array, of which these are sure to be rows: nothing is checked."""
+    from numba.core import cgutils
+
+    def codegen(context, builder, signature, args):
+        found = context.make_array(signature.args[0])(context, builder, args[0])
+        shape = cgutils.unpack_tuple(builder, found.shape)
+        size, n = args[1].type(1), builder.sub(args[2], args[1])
+        for extent in shape[1:]:
+            size = builder.mul(size, extent)
+        found.data = builder.gep(found.data, [builder.mul(args[1], size)])
+        found.nitems = builder.mul(n, size)
+        found.shape = cgutils.pack_array(builder, [n, *shape[1:]])
+        return found._getvalue()
+
+    return array(array, lo, hi), codegen
+
+
+def _cut_slowly(array: Any, lo: int, hi: int) -> Any:
+    """As `_cut`, in Python without compiler."""
+    return array[lo:hi]
+
+
+cut: Any = _cut_slowly if JIT_DISABLED else intrinsic(_cut)
 
 
 @device_fn
@@ -198,8 +227,11 @@ def all_of(states):
 @device_fn
 def own_state(part, states, row):
     """Return a world's rows of the state in a row."""
-    x, v = states.x[row][part.row_lo : part.row_hi], states.v[row][part.row_lo : part.row_hi]
-    return States(x, v, states.p[row][part.body_lo : part.body_hi])
+    x, v = (
+        cut(states.x[row], part.row_lo, part.row_hi),
+        cut(states.v[row], part.row_lo, part.row_hi),
+    )
+    return States(x, v, cut(states.p[row], part.body_lo, part.body_hi))
 
 
 @device_fn
@@ -207,46 +239,71 @@ def own_pieces(world, part, pieces):
     """Return a world's pieces of bodies."""
     lo, hi = pieces.ptr[part.body_lo], pieces.ptr[part.body_hi]
     return Pieces(
-        pieces.point_ptr[lo + world : hi + world + 1],
-        pieces.body[lo:hi],
-        pieces.ptr[part.body_lo : part.body_hi + 1],
-        pieces.loads[lo:hi],
+        cut(pieces.point_ptr, lo + world, hi + world + 1),
+        cut(pieces.body, lo, hi),
+        cut(pieces.ptr, part.body_lo, part.body_hi + 1),
+        cut(pieces.loads, lo, hi),
     )
 
 
 @device_fn
-def share_model(start, stride, world, part, worlds, memory, model):
-    """Return a world's slices of a model; the first places are theirs."""
+def model_of(world, part, starts, model):
+    """Return a world's slices of a model; numbers of its elements are found by its table."""
     elements, nodes, bodies = model
-    starts, places, end = worlds.starts, worlds.places, world + 1
+    end = world + 1
     n_columns = elements.table.shape[0] // (starts.shape[0] - 1)
-    table = elements.table[world * n_columns : end * n_columns]
-    rows_lo, rows_hi = part.row_lo + world, part.row_hi + end
-    sums = nodes.slots_of[starts[world, SUM] : starts[end, SUM]]
-    v_sums = nodes.velocity_slots_of[starts[world, VELOCITY_SUM] : starts[end, VELOCITY_SUM]]
-    w, ptr = nodes.w[part.node_lo : part.node_hi], nodes.ptr[rows_lo:rows_hi]
+    rows, bodies_lo, bodies_hi = (
+        (part.row_lo + world, part.row_hi + end),
+        part.body_lo,
+        part.body_hi,
+    )
+    sums = starts[world, SUM], starts[end, SUM]
+    moving_sums = starts[world, VELOCITY_SUM], starts[end, VELOCITY_SUM]
     points = part.row_lo - part.node_lo, part.row_hi - part.node_hi
+    return ModelArrays(
+        Elements(
+            cut(elements.table, world * n_columns, end * n_columns),
+            elements.nodes, elements.consts, elements.params, elements.series,
+        ),
+        Nodes(
+            cut(nodes.w, part.node_lo, part.node_hi),
+            cut(nodes.gravity, world, end),
+            cut(nodes.ptr, rows[0], rows[1]),
+            cut(nodes.slots_of, sums[0], sums[1]),
+            cut(nodes.velocity_ptr, rows[0], rows[1]),
+            cut(nodes.velocity_slots_of, moving_sums[0], moving_sums[1]),
+            nodes.world_of,
+        ),
+        Bodies(
+            cut(bodies.point_ptr, bodies_lo + world, bodies_hi + end),
+            cut(bodies.arms, points[0], points[1]),
+            cut(bodies.params, bodies_lo, bodies_hi),
+        ),
+    )  # fmt: skip
+
+
+@device_fn
+def share_model(start, stride, memory, places, model):
+    """Return a world's model with what steps read most in shared memory; the first places."""
+    elements, nodes, bodies = model
+    table, w, gravity = elements.table, nodes.w, nodes.gravity
     own = Elements(
         share(table, memory, places[TABLE]),
         elements.nodes, elements.consts, elements.params, elements.series,
     )  # fmt: skip
     own_nodes = Nodes(
         share(w, memory, places[W]),
-        nodes.gravity,
-        share(ptr, memory, places[PTR]),
-        share(sums, memory, places[SUMS]),
-        nodes.velocity_ptr[rows_lo:rows_hi], v_sums, nodes.world_of,
+        share(gravity, memory, places[GRAVITY]),
+        share(nodes.ptr, memory, places[PTR]),
+        share(nodes.slots_of, memory, places[SUMS]),
+        nodes.velocity_ptr, nodes.velocity_slots_of, nodes.world_of,
     )  # fmt: skip
     fill_rows(start, stride, table, own.table, places[TABLE])
     fill(start, stride, w, own_nodes.w, places[W])
-    fill(start, stride, ptr, own_nodes.ptr, places[PTR])
-    fill(start, stride, sums, own_nodes.slots_of, places[SUMS])
-    own_bodies = Bodies(
-        bodies.point_ptr[part.body_lo + world : part.body_hi + end],
-        bodies.arms[points[0] : points[1]],
-        bodies.params[part.body_lo : part.body_hi],
-    )
-    return ModelArrays(own, own_nodes, own_bodies)
+    fill_rows(start, stride, gravity, own_nodes.gravity, places[GRAVITY])
+    fill(start, stride, nodes.ptr, own_nodes.ptr, places[PTR])
+    fill(start, stride, nodes.slots_of, own_nodes.slots_of, places[SUMS])
+    return ModelArrays(own, own_nodes, bodies)
 
 
 @device_fn
@@ -299,6 +356,12 @@ def world_at(own, nodes, i):
     return nodes.world_of[i] if own < 0 else own
 
 
+@device_fn
+def gravity_at(own, nodes, i):
+    """Return the gravity of node i, or of a body behind the nodes: a block has one."""
+    return read_3(nodes.gravity, nodes.world_of[i] if own < 0 else 0, 0)
+
+
 def run_teams(
     kernel: Any,
     sizes: Sizes | None,
@@ -313,7 +376,7 @@ def run_teams(
     `units` are bytes of arrays that blocks share, as `share_out` takes them; `patch` those that a
     block needs for its patch.
     """
-    places, n_bytes = share_out(units)
+    places, n_bytes = share_out(units, most_shared())
     args = args._replace(worlds=args.worlds._replace(places=places))
     if sizes is None:
         width = max(BLOCK * args.patches.table.shape[0], args.model.nodes.world_of.size)

@@ -1,9 +1,9 @@
 r"""The time loop on a GPU: one thread per element, then one per node, in one kernel.
 
 A tile is half a warp: lane q of tile t is element 16 t + q, so reads of rows and writes of
-slots are coalesced. The whole rollout is one cooperative launch; the grid synchronises
-between elements and nodes, so no step costs a launch. The CPU runs the same element
-functions, readers and `step_node`.
+slots are coalesced. A launch is many steps, of a block for each world or of the whole grid
+(`adjsim/engine/cuda_teams.py`): the team meets at a barrier between elements and nodes. The CPU
+runs the same element functions, readers and `step_node`.
 """
 
 import hashlib
@@ -38,6 +38,9 @@ from adjsim.engine.cuda_teams import (
     Worlds,
     all_of,
     around,
+    cut,
+    gravity_at,
+    model_of,
     own_pieces,
     own_state,
     part_of,
@@ -212,7 +215,8 @@ def advance(args):
             barrier()
         for n in range(start, nodes.w.size, stride):
             world = world_at(own, nodes, n)
-            bad = step_node(np.uint64(n), dt, nodes.gravity[world], nodes, slots, before, after)
+            gravity = gravity_at(own, nodes, n)
+            bad = step_node(np.uint64(n), dt, gravity, nodes, slots, before, after)
             if bad > 0:
                 CUDA.atomic.min(finite, world, k)
             store_rows(is_kept, n, n + 1, now, stored)
@@ -237,7 +241,7 @@ def step_bodies(
     nodes, bodies = model.nodes, model.bodies
     for body in range(start, bodies.point_ptr.size - 1, stride):
         world = world_at(own, nodes, nodes.w.size + body)
-        gravity = nodes.gravity[world]
+        gravity = gravity_at(own, nodes, nodes.w.size + body)
         bad = step_body(body, dt, gravity, nodes, bodies, pieces, slots, before, after)
         if bad > 0:
             lower(finite, world, k)
@@ -247,8 +251,9 @@ def step_bodies(
 def share_advance(start, stride, own, memory, args):
     """Return what a block has of `args`, in shared memory where that has places."""
     part, places = part_of(args.worlds.starts, own), args.worlds.places
-    model = share_model(start, stride, own, part, args.worlds, memory, args.model)
-    slots = share(args.slots[part.slot_lo : part.slot_hi + 1], memory, places[SLOTS])
+    model = model_of(own, part, args.worlds.starts, args.model)
+    model = share_model(start, stride, memory, places, model)
+    slots = share(cut(args.slots, part.slot_lo, part.slot_hi + 1), memory, places[SLOTS])
     first = own_state(part, args.states, args.rows[1])
     is_kept, now = share_state(start, stride, first, places, X, memory)
     return part, model, own_pieces(own, part, args.pieces), slots, is_kept, now

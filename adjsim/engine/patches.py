@@ -63,8 +63,8 @@ def cut_patches(
 ) -> tuple[Patches, list[np.ndarray], list[np.ndarray]]:
     """Return the patches of elements, their nodes' numbers in patches, and the patches' nodes.
 
-    By row of the table: `rows`, the nodes of elements, (n_elements, k) rows of X; their `kinds`; and
-    what is returned beside the patches. Rest positions are 0.
+    By row of the table: `rows`, the nodes of elements, (n_elements, k) rows of X; their `kinds`;
+    and what is returned beside the patches. Rest positions are 0.
     """
     tables, places, counts, local, owners = [], [], [], [], []
     n_pairs, none = 0, np.zeros(0, np.int64)

@@ -10,7 +10,6 @@ import json
 import re
 import sys
 from contextlib import contextmanager
-from functools import partial
 from itertools import product
 from types import SimpleNamespace
 
@@ -52,7 +51,7 @@ def obstacle_twins():
 def named(kind, real, *ranks):
     """Type of a named tuple of arrays: "i1" of indices, "u1" of node numbers, "r3" of reals.
 
-    "s1" are node numbers within patches.
+    "s1" are numbers within patches.
     """
     from numba import types
 
@@ -62,19 +61,61 @@ def named(kind, real, *ranks):
     return named_type(kind, [array(kinds[rank[0]], int(rank[1])) for rank in ranks])
 
 
-def physics_kernels():
-    """Name, kernel and the function from a real type to the type of its one argument."""
+def physics_arguments(*, in_blocks):
+    """The functions from a real type to the type of the argument of each physics kernel."""
     from numba import types
 
-    from adjoint.engine.cuda_timeloop import (
-        TeamReverse,
-        TeamTangent,
-        reverse,
-        tangent,
-        twin_kernel,
-    )
+    from adjoint.engine.cuda_timeloop import TeamReverse, TeamTangent
     from adjoint.engine.packing import PackedVector
     from adjoint.engine.timeloop import Frames, ReverseWork, TangentWork
+    from adjsim.engine.cuda_teams import Worlds
+    from adjsim.engine.cuda_timeloop import TeamAdvance
+    from adjsim.engine.loop_arrays import Bodies, Elements, ModelArrays, Nodes, States, named_type
+    from adjsim.engine.patches import Patches
+    from adjsim.rigid.pieces import Pieces
+
+    number, slots = ("u1", "r1") if in_blocks else ("s1", "r2")
+
+    def model(real):
+        elements = named(Elements, real, "i2", number, "r1", "r1", "r1")
+        nodes = named(Nodes, real, "r1", "r2", "u1", "u1", "u1", "u1", "i1")
+        parts = [elements, nodes, named(Bodies, real, "i1", "r2", "r2")]
+        none = types.BaseTuple.from_types(())
+        patches = none if in_blocks else named(Patches, real, "i2", "u1", "u1", "s1", "r1")
+        pieces = named(Pieces, real, "i1", "i1", "i1", "r2")
+        return named_type(ModelArrays, parts), patches, pieces
+
+    def states(real):
+        return named(States, real, "r3", "r3", "r3")
+
+    def worlds(real):
+        return named(Worlds, real, "i2", "i1")
+
+    def vector(real):
+        return named(PackedVector, real, "r2", "r2", "r2", *["r1"] * 4, "r2", "r2", "r2")
+
+    def forward(real):
+        one, index = array(real, 1), array(types.int64, 1)
+        rest = [array(real, int(slots[1])), one, index, states(real), index, worlds(real)]
+        return named_type(TeamAdvance, [*model(real), *rest])
+
+    def backward(real):
+        work = named(ReverseWork, real, slots, slots, slots, "r2", "r2")
+        frames = named(Frames, real, "i1", "r3", "r3", "r3")
+        rest = [vector(real), array(real, 1), array(types.int64, 1), states(real), worlds(real)]
+        return named_type(TeamReverse, [*model(real), work, frames, *rest])
+
+    def tangent(real):
+        work, index = named(TangentWork, real, slots, slots, "r2"), array(types.int64, 1)
+        rest = [array(real, 1), index, states(real), states(real), index, worlds(real)]
+        return named_type(TeamTangent, [*model(real), vector(real), work, *rest])
+
+    return forward, backward, tangent
+
+
+def physics_kernels():
+    """Name, kernel and the function from a real type to the type of its one argument."""
+    from adjoint.engine.cuda_timeloop import reverse, tangent, twin_kernel
     from adjoint.forces.external import EXTERNAL_TWIN
     from adjoint.forces.hinges import DAMPED_TWIN, ELASTIC_TWIN as HINGE_TWIN
     from adjoint.forces.lift_drag import LIFT_DRAG_TWIN
@@ -84,89 +125,24 @@ def physics_kernels():
         VISCOUS_TWIN as VISCOUS_TRIANGLE_TWIN,
     )
     from adjoint.forces.springs import SPRING_TWIN
-    from adjsim.engine.cuda_teams import Worlds
-    from adjsim.engine.cuda_timeloop import TeamAdvance, advance_kernel
-    from adjsim.engine.loop_arrays import (
-        Bodies,
-        Elements,
-        ModelArrays,
-        Nodes,
-        States,
-        named_type,
-    )
-    from adjsim.engine.patches import Patches
-    from adjsim.rigid.pieces import Pieces
+    from adjsim.engine.cuda_timeloop import advance_kernel
 
     twins = (ELASTIC_TWIN, VISCOUS_TWIN, SPRING_TWIN, *obstacle_twins())
     twins += (TRIANGLE_TWIN, VISCOUS_TRIANGLE_TWIN, LIFT_DRAG_TWIN)
     twins += (HINGE_TWIN, DAMPED_TWIN, EXTERNAL_TWIN)
-
-    def model(real, team):
-        number = "u1" if team == " in blocks" else "s1"
-        elements = named(Elements, real, "i2", number, "r1", "r1", "r1")
-        nodes = named(Nodes, real, "r1", "r2", "u1", "u1", "u1", "u1", "i1")
-        return named_type(ModelArrays, [elements, nodes, named(Bodies, real, "i1", "r2", "r2")])
-
-    def patches(real, team):
-        if team == " in blocks":
-            return types.BaseTuple.from_types(())
-        return named(Patches, real, "i2", "u1", "u1", "s1", "r1")
-
-    def slots(real, team):
-        return "r1" if team == " in blocks" else "r2"
-
-    def states(real):
-        return named(States, real, "r3", "r3", "r3")
-
-    def worlds(real):
-        return named(Worlds, real, "i2", "i1")
-
-    def pieces(real):
-        return named(Pieces, real, "i1", "i1", "i1", "r2")
-
-    def vector(real):
-        return named(PackedVector, real, "r2", "r2", "r2", *["r1"] * 4, "r2", "r2", "r2")
-
-    def head(real, team):
-        return model(real, team), patches(real, team), pieces(real)
-
-    def forward(real, team):
-        one, index = array(real, 1), array(types.int64, 1)
-        parts = [*head(real, team)]
-        parts += [array(real, int(slots(real, team)[1])), one, index, states(real), index]
-        parts += [worlds(real)]
-        return named_type(TeamAdvance, parts)
-
-    def backward(real, team):
-        work = named(ReverseWork, real, *[slots(real, team)] * 3, "r2", "r2")
-        frames = named(Frames, real, "i1", "r3", "r3", "r3")
-        rest = [vector(real), array(real, 1), array(types.int64, 1), states(real), worlds(real)]
-        return named_type(TeamReverse, [*head(real, team), work, frames, *rest])
-
-    def forward_mode(real, team):
-        work, index = (
-            named(TangentWork, real, *[slots(real, team)] * 2, "r2"),
-            array(types.int64, 1),
-        )
-        rest = [array(real, 1), index, states(real), states(real), index, worlds(real)]
-        return named_type(TeamTangent, [*head(real, team), vector(real), work, *rest])
-
-    loops, teams = ((reverse, backward), (tangent, forward_mode)), (" on grid", " in blocks")
     # A kernel with rest shapes has the lines of every force that one without them has: there one
-    # force will do.
+    # force will do, and no body.
     rests = ((" with rest", twins), ("", twins[:1]))
-    for (template, argument), (rest, of), team in product(loops, rests, teams):
-        how = {
-            "with_rest": bool(rest),
-            "in_blocks": team == " in blocks",
-            "with_bodies": bool(rest),
-        }
-        kernel = twin_kernel(template, of, **how)
-        yield f"{template.__name__}{rest}{team}", kernel, partial(argument, team=team)
-    for team in teams:
-        how = {"in_blocks": team == " in blocks", "with_bodies": True}
-        kernel = advance_kernel(tuple(twin.kind for twin in twins), **how)
-        yield f"advance{team}", kernel, partial(forward, team=team)
+    for team in (" on grid", " in blocks"):
+        how = {"in_blocks": team == " in blocks"}
+        forward, *arguments = physics_arguments(**how)
+        for (template, argument), (rest, of) in product(
+            zip((reverse, tangent), arguments, strict=True), rests
+        ):
+            own = {"with_rest": bool(rest), "with_bodies": bool(rest), **how}
+            yield f"{template.__name__}{rest}{team}", twin_kernel(template, of, **own), argument
+        kernel = advance_kernel(tuple(twin.kind for twin in twins), with_bodies=True, **how)
+        yield f"advance{team}", kernel, forward
 
 
 def render_launches(dtype):

@@ -16,7 +16,7 @@ from adjsim.engine.jit.backend import cuda_problem
 from tests.cuda import reduced_scenes
 from tests.cuda.processes import run
 from tests.cuda.rounding import tolerances
-from tests.cuda.scenes import everything
+from tests.cuda.scenes import everything, many_worlds
 
 
 # Inside libdevice's exp and pow of a float32, and log1p, log and pow of a float64, where an
@@ -46,8 +46,8 @@ def test_every_kernel_compiles_to_ptx_and_float32_stays_float32():
         assert len({row["kernel"] for row in own}) == len(own) == 10 + 11 + 23 + 7
     for row in report:
         assert row["names_target"], row
-        # One call for each barrier of the grid: a copy in a branch would be another.
-        assert row["barriers"] == (2 if "on grid" in row["kernel"] else 0), row
+        # One call for each barrier of the grid, and of pieces of bodies: no branch has a copy.
+        assert row["barriers"] == (4 if "on grid" in row["kernel"] else 0), row
         assert row["meets_in_blocks"] == ("in blocks" in row["kernel"]), row
         assert row["lines"] > 100, row
         double = row["real"] == "float64" and row["kernel"] not in WITHOUT_REALS
@@ -64,6 +64,15 @@ def test_the_simulator_gives_the_numbers_of_the_cpu():
         assert row["largest"] > 0.0, f"{name} is zero: nothing was compared"
         # The same Python operations in the same order, per element and per node.
         assert row["difference"] == 0.0, (name, row)
+
+
+def test_the_simulator_gives_the_numbers_of_the_cpu_for_worlds_in_blocks_and_on_the_grid():
+    report = run("tests.cuda.simulate", "worlds", NUMBA_ENABLE_CUDASIM="1", NUMBA_DISABLE_JIT="1")
+    assert len(report) > 100
+    for name, row in report.items():
+        assert row["largest"] > 0.0, f"{name} is zero: nothing was compared"
+        # Bodies of many points are summed in pieces.
+        assert row["difference"] <= 1e-13 * row["largest"], (name, row)
 
 
 def test_the_simulator_gives_the_numbers_of_the_cpu_for_pendula_and_smoke():
@@ -109,7 +118,7 @@ def test_a_kernel_with_a_users_own_force_is_not_kept_on_disk(own):
 
 @pytest.mark.cuda
 @pytest.mark.skipif(cuda_problem() is not None, reason=f"no GPU to use: {cuda_problem()}")
-@pytest.mark.parametrize("what", [reduced_scenes.all_scenes, everything])
+@pytest.mark.parametrize("what", [reduced_scenes.all_scenes, everything, many_worlds])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_gpu_gives_the_numbers_of_the_cpu(what, dtype):
     cpu, cuda, allowed = what("cpu", dtype), what("cuda", dtype), tolerances(what, dtype)

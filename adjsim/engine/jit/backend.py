@@ -30,7 +30,7 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.extending import intrinsic
 
 from adjsim import checks
-from adjsim.engine.jit.cuda_launch import DeviceArray, Launcher
+from adjsim.engine.jit.cuda_launch import FREE_SHARED, DeviceArray, Launcher
 from adjsim.engine.jit.kernel_cache import cache_base, private_folder, prune, warn_once
 from adjsim.extras import how_to_install
 
@@ -322,6 +322,14 @@ def launch_cooperative(
     n_blocks = min(-(-max(width, 1) // BLOCK), kernel.blocks_at_once(arrays, BLOCK, shared))
     kernel.run(n_blocks, BLOCK, arrays, shared=shared)
     cuda_module().synchronize()
+
+
+@cache
+def most_shared() -> int:
+    """Return how much shared memory a block of the current GPU can have [bytes]."""
+    return getattr(
+        cuda_module().get_current_device(), "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", FREE_SHARED
+    )
 
 
 def launch_blocks(

@@ -106,11 +106,20 @@ class Launcher:
         found, handle, words = self.compiled(args, n)
         core, stream = cuda_core()
         if shared > FREE_SHARED:
-            handle.attributes.max_dynamic_shared_size_bytes = shared
+            allow_shared(handle, shared)
         how = core.LaunchConfig(
             grid=blocks, block=threads, shmem_size=shared, is_cooperative=found.cooperative
         )
         core.launch(stream, how, handle, *words)
+
+
+def allow_shared(handle: Any, size: int) -> None:
+    """Allow a kernel so much dynamic shared memory on the current device."""
+    driver, device = import_module("cuda.bindings.driver"), cuda_core()[0].Device()
+    attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    (status,) = driver.cuKernelSetAttribute(attribute, size, handle.handle, device.device_id)
+    if status != driver.CUresult.CUDA_SUCCESS:
+        raise RuntimeError(f"a block cannot have {size} bytes of shared memory ({status.name})")
 
 
 @cache

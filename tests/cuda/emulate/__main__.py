@@ -2,7 +2,8 @@
 
 Threads run in order, reversed and shuffled. What differs from the CPU or between the orders, races,
 reads and writes of what is not theirs, and what was counted are printed; the exit status is 1 if
-anything is wrong. Names of scenes choose some; `--json` is for tests.
+anything is wrong. Names of scenes choose some; `--json` is for tests. `count` prints instead what
+makes a GPU fast or slow (`count.py`).
 """
 
 import os
@@ -14,6 +15,7 @@ if os.environ.get(TYPED) != "0":  # llvmlite reads it when it is imported
     os.environ[TYPED] = "0"
     os.execv(sys.executable, [sys.executable, "-m", "tests.cuda.emulate", *sys.argv[1:]])
 
+import hashlib
 import json
 import time
 
@@ -22,13 +24,14 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.cuda import reduced_scenes, render_scenes, scenes, study_scenes
-from tests.cuda.emulate import install  # noqa: F401
+from tests.cuda.emulate import count, install  # noqa: F401
 from tests.cuda.emulate.driver import DEVICE, ORDERS
 from tests.cuda.rounding import tolerances
 
 
 RUNS = {
     "physics": scenes.everything,
+    "worlds": scenes.many_worlds,
     "reduced": reduced_scenes.all_scenes,
     "render": render_scenes.all_scenes,
     "outputs": render_scenes.outputs_of_scenes,
@@ -62,6 +65,7 @@ def report_of(name: str) -> dict:
             "difference": float(np.abs(value - first[key]).max()),
             "allowed": allowed[key],
             "alike": value.shape == first[key].shape and value.dtype == first[key].dtype,
+            "bits": hashlib.sha256(np.ascontiguousarray(first[key])).hexdigest(),
             "repeats": all(np.array_equal(first[key], other[key]) for other in others),
         }
         for key, value in cpu.items()
@@ -95,6 +99,8 @@ def show(name: str, report: dict) -> bool:
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["count"]:
+        return count.main(sys.argv[2:])
     names = [name for name in sys.argv[1:] if name != "--json"]
     if unknown := sorted(set(names) - set(RUNS)):
         print(f"No such scenes: {', '.join(unknown)}. There are {', '.join(RUNS)}.")

@@ -36,9 +36,9 @@ typedef struct { uint32_t writer, written_in, reader, read_in, block; } Visit; /
 typedef struct { uint64_t read_by, written_by; } Sector;
 typedef struct {
   uint64_t threads, barriers, block_barriers, loads, stores, read, written; /* the last two in bytes */
-  uint64_t sectors_read, sectors_written, shared; /* once a warp and phase; bytes of shared memory */
+  uint64_t sectors_read, sectors_written, shared, busy; /* once a warp and phase; bytes; threads that write */
 } Counts;
-typedef struct { ucontext_t context; uint32_t id; int state, vote; } Thread;
+typedef struct { ucontext_t context; uint32_t id; int state, vote, wrote; } Thread;
 typedef struct { char *bytes; uint8_t *states; Visit *visits; int votes; } Block; /* its shared memory */
 typedef void (*Kernel)(void **);
 
@@ -197,6 +197,7 @@ void emu_store(const char *p, uint64_t n) {
   if (was_read(v)) fault("race: writes", p, n, "read by", v->reader);
   v->written_in = phase;
   v->writer = me + 1;
+  running->wrote = 1;
   if (is_shared(p, n)) return;
   counts.stores++;
   counts.written += n;
@@ -357,6 +358,7 @@ static int run_blocks(uint32_t first, uint32_t n, int order) {
     }
     free(turns);
     for (uint32_t i = 0; i < n * block_size; i++) done += threads[i].state == DONE;
+    for (uint32_t i = 0; done == n * block_size && i < done; i++) counts.busy += threads[i].wrote;
     if (done == n * block_size) return 1;
     if (done) return deadlock("some threads ended while others wait at a barrier");
     for (uint32_t i = 0; i < n * block_size; i++) threads[i].state = READY;

@@ -44,7 +44,7 @@ class Counts(ctypes.Structure):
         (name, ctypes.c_uint64)
         for name in (
             *("threads", "barriers", "block_barriers", "loads", "stores", "read", "written"),
-            *("sectors_read", "sectors_written", "shared"),
+            *("sectors_read", "sectors_written", "shared", "busy"),
         )
     )
 
@@ -74,6 +74,8 @@ class Device:
     version: int = 13000
     processors: int = 4
     memory: int = 1 << 33  # [bytes]; allocations beyond it fail
+    used: int = 0  # [bytes]
+    peak: int = 0  # the most that was used
     counts: Counter = field(default_factory=Counter)  # launches, syncs, uploads, ...
     kernels: dict[str, Counter] = field(default_factory=lambda: defaultdict(Counter))
     names: dict[int, str] = field(default_factory=dict)  # kernels, by address
@@ -138,14 +140,14 @@ def api(function: Callable) -> Callable:
     kinds = [each.annotation for each in inspect.signature(function).parameters.values()]
 
     def call(*arguments: Any) -> int:
-        start = time.perf_counter()
+        start = time.thread_time()
         try:
             return function(*arguments) or 0
         except BaseException as error:  # C knows no exceptions
             DEVICE.errors.append(error)
             return UNKNOWN
         finally:
-            DEVICE.seconds += time.perf_counter() - start
+            DEVICE.seconds += time.thread_time() - start
 
     FUNCTIONS[function.__name__] = ctypes.CFUNCTYPE(I, *kinds)(call)
     return function
@@ -282,17 +284,21 @@ def _name(error: int) -> bytes:
 
 def allocate(size: int) -> int:
     """Return the address of new memory, or 0 if there is no room."""
-    if sum(DEVICE.sizes.values()) + size > DEVICE.memory:
+    if DEVICE.used + size > DEVICE.memory:
         return 0
     address = LIBRARY.emu_alloc(size) or 0
     DEVICE.sizes[address] = size
+    DEVICE.used += size
+    DEVICE.peak = max(DEVICE.peak, DEVICE.used)
     DEVICE.counts["allocations"] += 1
     return address
 
 
 def release(address: int) -> None:
     """Give memory back; a later access is a fault."""
-    LIBRARY.emu_free(address, DEVICE.sizes.pop(address))
+    size = DEVICE.sizes.pop(address)
+    DEVICE.used -= size
+    LIBRARY.emu_free(address, size)
 
 
 @api
@@ -355,7 +361,7 @@ def cuMemcpyDtoD(target: P, source: P, size: N):
 
 @api
 def cuMemGetInfo(free: P, total: P):
-    put(free, DEVICE.memory - sum(DEVICE.sizes.values()), N)
+    put(free, DEVICE.memory - DEVICE.used, N)
     put(total, DEVICE.memory, N)
 
 

@@ -12,7 +12,7 @@ from tests.cuda.render_scenes import ZERO
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="numba-cuda runs on Linux")
 EMULATED = {"LLVMLITE_ENABLE_IR_LAYER_TYPED_POINTERS": "0"}
 # Kernels of each family; outputs and studies use some of the renderer's, and 7 more.
-KERNELS = {"physics": 5, "reduced": 11, "render": 23, "outputs": 30, "study": None}
+KERNELS = {"physics": 5, "worlds": 6, "reduced": 11, "render": 23, "outputs": 30, "study": None}
 
 
 @pytest.mark.parametrize("what", KERNELS)
@@ -26,6 +26,9 @@ def test_the_emulated_device_gives_the_numbers_of_the_cpu(what):
         assert row["repeats"], f"{name} depends on the order of threads"
         assert row["largest"] > 0.0 or name in ZERO, f"{name} is zero: nothing was compared"
         assert row["difference"] <= row["allowed"], (name, row)
+        if name.startswith("grid "):
+            blocks = report["results"][name.replace("grid", "blocks", 1)]
+            assert row["bits"] == blocks["bits"], name
 
 
 def test_the_emulated_device_tells_mistakes():
