@@ -45,7 +45,9 @@ from adjsim.engine.cuda_teams import (
     copy_rows,
     cut,
     fill,
+    fill_model,
     fill_rows,
+    fill_state,
     gravity_at,
     kept_or,
     model_of,
@@ -69,6 +71,7 @@ from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
 
 
 # Bound by `specialise`.
+SHARE: Any = None
 CUDA: Any = None
 FORCES: Any = None
 ADJOINTS: Any = None
@@ -120,63 +123,84 @@ def reverse(args):
     if IN_BLOCKS:
         start, stride = np.int64(CUDA.threadIdx.x), np.int64(CUDA.blockDim.x)
         own, memory = np.int64(CUDA.blockIdx.x), CUDA.shared.array(0, numba.uint8)
-        threads = (start, stride)
-        barrier, team = CUDA.syncthreads, share_reverse(start, stride, own, memory, args)
+        barrier, threads = CUDA.syncthreads, (start, stride)
+        fill_reverse(start, stride, own, memory, args)
         barrier()
     else:
-        start, stride, barrier = CUDA.grid(1), CUDA.gridsize(1), CUDA.cg.this_grid().sync
-        part, now = all_of(states), state_at(states, 0)
-        team = (part, args.model, args.pieces, args.work, args.adj, False, now)
+        start, stride, own, barrier = CUDA.grid(1), CUDA.gridsize(1), -1, CUDA.cg.this_grid().sync
         memory = CUDA.shared.array(0, args.numbers.dtype)
         threads = (CUDA.threadIdx.x, CUDA.blockDim.x, CUDA.blockIdx.x, CUDA.gridDim.x)
-    part, model, pieces, work, adj, is_kept, now = team
-    elements, has_pieces = model.elements, WITH_BODIES and pieces.body.size > 0
     wait, patches = CUDA.syncthreads, args.patches
     for back in range(n_steps + 1):
         k = n_steps - back  # the step that this pass undoes; the first pass undoes none
-        stored = own_state(part, states, rows[k + 2] if back > 0 else 0)
+        row = rows[k + 2] if back > 0 else 0
         if back > 0:
-            frame, state = args.frames.of_step[k], kept_or(is_kept, now, stored)
-            adj_frame = own_frame(part, args.frames, max(frame, 0))
+            part, model, pieces, work, adj, is_kept, now = SHARE(own, memory, args)
+            stored = own_state(part, states, row)
             load_rows(start, stride, is_kept, stored, now)
-            frame_or_none = (frame >= 0, adj_frame)
-            begin(start, stride, dt, frame_or_none, with_forces, model, work, adj)
+            frame = args.frames.of_step[k]
+            given = (frame >= 0, own_frame(part, args.frames, max(frame, 0)))
+            begin(start, stride, dt, given, with_forces, model, work, adj)
             if WITH_BODIES:
-                undo_bodies(start, stride, dt, frame_or_none, model, pieces, work, state.p, adj)
-            if has_pieces:
+                undo_bodies(start, stride, dt, given, model, pieces, work, stored.p, adj)
+            if WITH_BODIES and pieces.body.size > 0:
                 barrier()
                 spread_pieces(start, stride, model.nodes, model.bodies, pieces, work, adj)
             barrier()
-            ADJOINTS(threads, wait, k0 + k, patches, elements, state, memory, work, adj)
+            part, model, pieces, work, adj, is_kept, now = SHARE(own, memory, args)
+            state = kept_or(is_kept, now, own_state(part, states, row))
+            ADJOINTS(threads, wait, k0 + k, patches, model.elements, state, memory, work, adj)
         if with_forces and k > 0:  # of the step that is undone next: NVVM inlines each call
+            part, model, pieces, work, adj, is_kept, now = SHARE(own, memory, args)
             before = own_state(part, states, rows[k + 1])
-            FORCES(threads, wait, k0 + k - 1, patches, elements, before, memory, work.slots)
+            FORCES(threads, wait, k0 + k - 1, patches, model.elements, before, memory, work.slots)
         barrier()
-        if has_pieces:
+        part, model, pieces, work, adj, is_kept, now = SHARE(own, memory, args)
+        p = own_state(part, states, row).p
+        if WITH_BODIES and pieces.body.size > 0:
             sum_adjoint_pieces(
-                start, stride, back > 0, model.nodes, model.bodies, pieces, work, stored.p, adj
+                start, stride, back > 0, model.nodes, model.bodies, pieces, work, p, adj
             )
             barrier()
         if back > 0:
-            end(start, stride, WITH_BODIES, model, pieces, work, stored.p, adj)
+            end(start, stride, WITH_BODIES, model, pieces, work, p, adj)
     if IN_BLOCKS:
         barrier()
-        stored_adj = own_adjoints(part, args.adj)
-        copy_adjoints(start, stride, args.worlds.places, adj, stored_adj)
+        store_reverse(start, stride, own, memory, args)
 
 
 @device_fn
-def share_reverse(start, stride, own, memory, args):
+def all_of_reverse(own, memory, args):
+    """Return what the grid has of `args`."""
+    part, now = all_of(args.states), state_at(args.states, 0)
+    return part, args.model, args.pieces, args.work, args.adj, False, now
+
+
+@device_fn
+def share_reverse(own, memory, args):
     """Return what a block has of `args`, in shared memory where that has places."""
     part, places = part_of(args.worlds.starts, own), args.worlds.places
-    model = model_of(own, part, args.worlds.starts, args.model)
-    model = share_model(start, stride, memory, places, model)
-    work, stored_adj = share_work(part, places, memory, args.work), own_adjoints(part, args.adj)
-    adj = share_adjoints(places, memory, stored_adj)
-    copy_adjoints(start, stride, places, stored_adj, adj)
-    last = own_state(part, args.states, args.rows[args.rows.size - 1])
-    is_kept, now = share_state(start, stride, last, places, NOW, memory)
+    model = share_model(memory, places, model_of(own, part, args.worlds.starts, args.model))
+    work = share_work(part, places, memory, args.work)
+    adj = share_adjoints(places, memory, own_adjoints(part, args.adj))
+    is_kept, now = share_state(own_state(part, args.states, 0), places, NOW, memory)
     return part, model, own_pieces(own, part, args.pieces), work, adj, is_kept, now
+
+
+@device_fn
+def fill_reverse(start, stride, own, memory, args):
+    """Write the numbers that a block begins with to its shared memory."""
+    part, model, _, _, adj, _, _ = share_reverse(own, memory, args)
+    places = args.worlds.places
+    fill_model(start, stride, places, model_of(own, part, args.worlds.starts, args.model), model)
+    copy_adjoints(start, stride, places, own_adjoints(part, args.adj), adj)
+
+
+@device_fn
+def store_reverse(start, stride, own, memory, args):
+    """Write the cotangents that a block ends with to where they came from."""
+    part, _, _, _, adj, _, _ = share_reverse(own, memory, args)
+    copy_adjoints(start, stride, args.worlds.places, adj, own_adjoints(part, args.adj))
 
 
 @device_fn
@@ -253,9 +277,11 @@ def own_adjoints(part, adj):
     lo, hi, body_lo, body_hi = part.node_lo, part.node_hi, part.body_lo, part.body_hi
     points = part.row_lo - lo, part.row_hi - hi
     return PackedVector(
-        cut(adj.x, lo, hi), cut(adj.v, lo, hi), cut(adj.gravity, lo + body_lo, hi + body_hi), cut(adj.w, lo, hi),
+        cut(adj.x, lo, hi), cut(adj.v, lo, hi),
+        cut(adj.gravity, lo + body_lo, hi + body_hi), cut(adj.w, lo, hi),
         adj.params, adj.series, adj.consts,
-        cut(adj.p, body_lo, body_hi), cut(adj.bodies, body_lo, body_hi), adj.arms[points[0] : points[1]],
+        cut(adj.p, body_lo, body_hi), cut(adj.bodies, body_lo, body_hi),
+        adj.arms[points[0] : points[1]],
     )  # fmt: skip
 
 
@@ -288,25 +314,29 @@ def tangent(args):
     if IN_BLOCKS:
         start, stride = np.int64(CUDA.threadIdx.x), np.int64(CUDA.blockDim.x)
         own, memory = np.int64(CUDA.blockIdx.x), CUDA.shared.array(0, numba.uint8)
-        threads = (start, stride)
-        barrier, team = CUDA.syncthreads, share_tangent(start, stride, own, memory, args)
+        barrier, threads = CUDA.syncthreads, (start, stride)
+        fill_tangent(start, stride, own, memory, args)
         barrier()
     else:
         start, stride, own, barrier = CUDA.grid(1), CUDA.gridsize(1), -1, CUDA.cg.this_grid().sync
-        part, now, tan_now = all_of(states), state_at(states, 0), state_at(tan_states, 0)
-        team = (part, args.model, args.pieces, args.tan, args.work, False, now, tan_now)
         memory = CUDA.shared.array(0, args.numbers.dtype)
         threads = (CUDA.threadIdx.x, CUDA.blockDim.x, CUDA.blockIdx.x, CUDA.gridDim.x)
-    part, model, pieces, tan, work, is_kept, now, tan_now = team
-    elements, nodes, bodies = model.elements, model.nodes, model.bodies
-    dt, k0, has_pieces = args.numbers[0], rows[0], WITH_BODIES and pieces.body.size > 0
+    dt, k0 = args.numbers[0], rows[0]
     for k in range(rows.size - 2):
         a, b = rows[k + 1], rows[k + 2]
+        part, model, pieces, tan, work, is_kept, now, tan_now = SHARE(own, memory, args)
+        before, _, _ = around(part, is_kept, now, states, a, b)
+        tan_before, _, _ = around(part, is_kept, tan_now, tan_states, a, b)
+        both = (before, tan_before)
+        TANGENTS(
+            threads, CUDA.syncthreads, k0 + k, args.patches, model.elements, both, memory, tan, work
+        )
+        barrier()
+        part, model, pieces, tan, work, is_kept, now, tan_now = SHARE(own, memory, args)
         before, after, stored = around(part, is_kept, now, states, a, b)
         tan_before, tan_after, tan_stored = around(part, is_kept, tan_now, tan_states, a, b)
-        both = (before, tan_before)
-        TANGENTS(threads, CUDA.syncthreads, k0 + k, args.patches, elements, both, memory, tan, work)
-        barrier()
+        nodes, bodies = model.nodes, model.bodies
+        has_pieces = WITH_BODIES and pieces.body.size > 0
         if has_pieces:
             sum_tangent_pieces(start, stride, nodes, bodies, pieces, tan.arms, work)
             barrier()
@@ -317,8 +347,9 @@ def tangent(args):
             )  # fmt: skip
             if bad > 0:
                 CUDA.atomic.min(finite, world, k)
-            tan_gravity = args.tan.gravity[world]
-            tangent_node(n, dt, tan_gravity, nodes, tan.w, work, tan_before, tan_after)
+            tangent_node(
+                n, dt, args.tan.gravity[world], nodes, tan.w, work, tan_before, tan_after
+            )  # fmt: skip
             store_rows(is_kept, i, i + 1, now, stored)
             store_rows(is_kept, i, i + 1, tan_now, tan_stored)
         if WITH_BODIES:
@@ -326,7 +357,7 @@ def tangent(args):
                 start, stride, own, dt, k, CUDA.atomic.min, finite, model, pieces, work.slots,
                 before, after,
             )  # fmt: skip
-            both_after = (after, tan_after)
+            both, both_after = (before, tan_before), (after, tan_after)
             tangent_bodies(
                 start, stride, own, dt, args.tan, model, pieces, tan, work, both, both_after
             )
@@ -354,11 +385,17 @@ def tangent_bodies(start, stride, own, dt, all_tan, model, pieces, tan, work, bo
 
 
 @device_fn
-def share_tangent(start, stride, own, memory, args):
+def all_of_tangent(own, memory, args):
+    """Return what the grid has of `args`."""
+    part, now, tan_now = all_of(args.states), state_at(args.states, 0), state_at(args.tan_states, 0)
+    return part, args.model, args.pieces, args.tan, args.work, False, now, tan_now
+
+
+@device_fn
+def share_tangent(own, memory, args):
     """Return what a block has of `args`, in shared memory where that has places."""
     part, places = part_of(args.worlds.starts, own), args.worlds.places
-    model = model_of(own, part, args.worlds.starts, args.model)
-    model = share_model(start, stride, memory, places, model)
+    model = share_model(memory, places, model_of(own, part, args.worlds.starts, args.model))
     lo, hi = part.slot_lo, part.slot_hi + 1
     work = TangentWork(
         share(cut(args.work.slots, lo, hi), memory, places[SLOTS]),
@@ -366,11 +403,20 @@ def share_tangent(start, stride, own, memory, args):
         args.work.scratch,
     )
     tan, pieces = own_adjoints(part, args.tan), own_pieces(own, part, args.pieces)
-    first = own_state(part, args.states, args.rows[1])
-    is_kept, now = share_state(start, stride, first, places, X, memory)
+    is_kept, now = share_state(own_state(part, args.states, args.rows[1]), places, X, memory)
     tan_first = own_state(part, args.tan_states, args.rows[1])
-    _, tan_now = share_state(start, stride, tan_first, places, TAN_X, memory)
+    _, tan_now = share_state(tan_first, places, TAN_X, memory)
     return part, model, pieces, tan, work, is_kept, now, tan_now
+
+
+@device_fn
+def fill_tangent(start, stride, own, memory, args):
+    """Write the numbers that a block begins with to its shared memory."""
+    part, model, _, _, _, _, now, tan_now = share_tangent(own, memory, args)
+    places, row = args.worlds.places, args.rows[1]
+    fill_model(start, stride, places, model_of(own, part, args.worlds.starts, args.model), model)
+    fill_state(start, stride, own_state(part, args.states, row), now, places, X)
+    fill_state(start, stride, own_state(part, args.tan_states, row), tan_now, places, TAN_X)
 
 
 @cache
@@ -400,6 +446,7 @@ def twin_kernel(
         make = make_tangents if in_blocks else make_tangents_of_patches
         calls = {"TANGENTS": make(forces, own, rest)}
     name = f"{template.__name__}{'_with_rest' if with_rest else ''}"
+    calls["SHARE"] = SHARES[template.__name__][in_blocks]
     return bound(template, named(name, kinds, **how), **how, **calls)
 
 
@@ -444,6 +491,7 @@ def are_hashed(twins: tuple[TwinKind, ...]) -> bool:
     return all(is_hashed(fn) for fn in functions if fn is not None)
 
 
+SHARES = {"reverse": (all_of_reverse, share_reverse), "tangent": (all_of_tangent, share_tangent)}
 LOOPS = {"reverse": (VJP_LOOP, REST_VJP_LOOP), "tangent": (JVP_LOOP, REST_JVP_LOOP)}
 
 

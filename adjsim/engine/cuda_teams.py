@@ -8,6 +8,9 @@ A block works on slices of the arrays (`adjsim/engine/layouts.py`: worlds that s
 that it reads over and over lie in its shared memory, as far as this has room: then a step waits
 for no more than the numbers of its elements.
 
+A kernel asks for what its team has, `SHARE(own, memory, args)`, anew after barriers: addresses of
+some thirty arrays would else stay in registers while elements, which need most, are done.
+
 Tests: `tests/engine/test_cuda_teams.py`, `tests/cuda`.
 """
 
@@ -283,36 +286,46 @@ def model_of(world, part, starts, model):
 
 
 @device_fn
-def share_model(start, stride, memory, places, model):
+def share_model(memory, places, model):
     """Return a world's model with what steps read most in shared memory; the first places."""
     elements, nodes, bodies = model
-    table, w, gravity = elements.table, nodes.w, nodes.gravity
     own = Elements(
-        share(table, memory, places[TABLE]),
+        share(elements.table, memory, places[TABLE]),
         elements.nodes, elements.consts, elements.params, elements.series,
     )  # fmt: skip
     own_nodes = Nodes(
-        share(w, memory, places[W]),
-        share(gravity, memory, places[GRAVITY]),
+        share(nodes.w, memory, places[W]),
+        share(nodes.gravity, memory, places[GRAVITY]),
         share(nodes.ptr, memory, places[PTR]),
         share(nodes.slots_of, memory, places[SUMS]),
         nodes.velocity_ptr, nodes.velocity_slots_of, nodes.world_of,
     )  # fmt: skip
-    fill_rows(start, stride, table, own.table, places[TABLE])
-    fill(start, stride, w, own_nodes.w, places[W])
-    fill_rows(start, stride, gravity, own_nodes.gravity, places[GRAVITY])
-    fill(start, stride, nodes.ptr, own_nodes.ptr, places[PTR])
-    fill(start, stride, nodes.slots_of, own_nodes.slots_of, places[SUMS])
     return ModelArrays(own, own_nodes, bodies)
 
 
 @device_fn
-def share_state(start, stride, state, places, k, memory):
+def fill_model(start, stride, places, model, own):
+    """Write the numbers of a world's model that lie in shared memory."""
+    nodes, own_nodes = model.nodes, own.nodes
+    fill_rows(start, stride, model.elements.table, own.elements.table, places[TABLE])
+    fill(start, stride, nodes.w, own_nodes.w, places[W])
+    fill_rows(start, stride, nodes.gravity, own_nodes.gravity, places[GRAVITY])
+    fill(start, stride, nodes.ptr, own_nodes.ptr, places[PTR])
+    fill(start, stride, nodes.slots_of, own_nodes.slots_of, places[SUMS])
+
+
+@device_fn
+def share_state(state, places, k, memory):
     """Return whether x and v have places k and k + 1, and the state with these in shared memory."""
     now = States(share(state.x, memory, places[k]), share(state.v, memory, places[k + 1]), state.p)
+    return places[k] >= 0, now
+
+
+@device_fn
+def fill_state(start, stride, state, now, places, k):
+    """Write positions and velocities to shared memory, if they have places there."""
     fill_rows(start, stride, state.x, now.x, places[k])
     fill_rows(start, stride, state.v, now.v, places[k + 1])
-    return places[k] >= 0, now
 
 
 @device_fn

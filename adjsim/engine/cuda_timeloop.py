@@ -39,6 +39,8 @@ from adjsim.engine.cuda_teams import (
     all_of,
     around,
     cut,
+    fill_model,
+    fill_state,
     gravity_at,
     model_of,
     own_pieces,
@@ -166,6 +168,7 @@ def _longer(head: Callable, lane: Callable, force: int, n_forces: int) -> Callab
 
 # Bound by `specialise`.
 FORCES: Any = None
+SHARE: Any = None
 CUDA: Any = None
 IN_BLOCKS = WITH_BODIES = False
 SLOTS, X = FIRST_OWN, FIRST_OWN + 1  # in the places of shared memory
@@ -195,21 +198,25 @@ def advance(args):
     if IN_BLOCKS:
         start, stride = np.int64(CUDA.threadIdx.x), np.int64(CUDA.blockDim.x)
         own, memory = np.int64(CUDA.blockIdx.x), CUDA.shared.array(0, numba.uint8)
-        threads = (start, stride)
-        barrier, team = CUDA.syncthreads, share_advance(start, stride, own, memory, args)
+        barrier, threads = CUDA.syncthreads, (start, stride)
+        fill_advance(start, stride, own, memory, args)
         barrier()
     else:
         start, stride, own, barrier = CUDA.grid(1), CUDA.gridsize(1), -1, CUDA.cg.this_grid().sync
-        team = all_of(states), args.model, args.pieces, args.slots, False, state_at(states, 0)
         memory = CUDA.shared.array(0, args.numbers.dtype)
         threads = (CUDA.threadIdx.x, CUDA.blockDim.x, CUDA.blockIdx.x, CUDA.gridDim.x)
-    part, model, pieces, slots, is_kept, now = team
-    elements, nodes, bodies = model.elements, model.nodes, model.bodies
-    dt, k0, has_pieces = args.numbers[0], rows[0], WITH_BODIES and pieces.body.size > 0
+    dt, k0 = args.numbers[0], rows[0]
     for k in range(rows.size - 2):
+        part, model, pieces, slots, is_kept, now = SHARE(own, memory, args)
         before, after, stored = around(part, is_kept, now, states, rows[k + 1], rows[k + 2])
+        elements = model.elements
         FORCES(threads, CUDA.syncthreads, k0 + k, args.patches, elements, before, memory, slots)
         barrier()
+        # Found again, not held in registers, of which elements need most.
+        part, model, pieces, slots, is_kept, now = SHARE(own, memory, args)
+        before, after, stored = around(part, is_kept, now, states, rows[k + 1], rows[k + 2])
+        nodes, bodies = model.nodes, model.bodies
+        has_pieces = WITH_BODIES and pieces.body.size > 0
         if has_pieces:
             sum_pieces(start, stride, bodies, pieces, nodes, slots)
             barrier()
@@ -248,15 +255,29 @@ def step_bodies(
 
 
 @device_fn
-def share_advance(start, stride, own, memory, args):
+def all_of_advance(own, memory, args):
+    """Return what the grid has of `args`."""
+    now = state_at(args.states, 0)
+    return all_of(args.states), args.model, args.pieces, args.slots, False, now
+
+
+@device_fn
+def share_advance(own, memory, args):
     """Return what a block has of `args`, in shared memory where that has places."""
     part, places = part_of(args.worlds.starts, own), args.worlds.places
-    model = model_of(own, part, args.worlds.starts, args.model)
-    model = share_model(start, stride, memory, places, model)
+    model = share_model(memory, places, model_of(own, part, args.worlds.starts, args.model))
     slots = share(cut(args.slots, part.slot_lo, part.slot_hi + 1), memory, places[SLOTS])
-    first = own_state(part, args.states, args.rows[1])
-    is_kept, now = share_state(start, stride, first, places, X, memory)
+    is_kept, now = share_state(own_state(part, args.states, args.rows[1]), places, X, memory)
     return part, model, own_pieces(own, part, args.pieces), slots, is_kept, now
+
+
+@device_fn
+def fill_advance(start, stride, own, memory, args):
+    """Write the numbers that a block begins with to its shared memory."""
+    part, model, _, _, _, now = share_advance(own, memory, args)
+    places = args.worlds.places
+    fill_model(start, stride, places, model_of(own, part, args.worlds.starts, args.model), model)
+    fill_state(start, stride, own_state(part, args.states, args.rows[1]), now, places, X)
 
 
 @cache
@@ -267,7 +288,8 @@ def advance_kernel(
     how = {"in_blocks": in_blocks, "with_bodies": with_bodies}
     chain = chain_of(FORCE_LOOP, [(kind, kind.force) for kind in kinds], in_blocks=in_blocks)
     forces = make_forces(chain) if in_blocks else make_forces_of_patches(chain)
-    return bound(advance, named("advance", kinds, **how), **how, FORCES=forces)
+    share_all = share_advance if in_blocks else all_of_advance
+    return bound(advance, named("advance", kinds, **how), **how, FORCES=forces, SHARE=share_all)
 
 
 def make_forces(chain: Callable) -> Callable:
