@@ -11,6 +11,7 @@ import numba
 import numpy as np
 
 from adjoint.engine.assembly import JVP_LOOP, REST_JVP_LOOP, REST_VJP_LOOP, VJP_LOOP
+from adjoint.engine.cuda_patches import make_adjoints_of_patches, make_tangents_of_patches
 from adjoint.engine.packing import PackedVector
 from adjoint.engine.timeloop import (
     Frames,
@@ -34,6 +35,7 @@ from adjoint.rigid.pieces import (
 )
 from adjoint.rigid.points import add_body_frame
 from adjsim.engine.assembly import FORCE_LOOP, Loop
+from adjsim.engine.cuda_patches import END, make_forces_of_patches
 from adjsim.engine.cuda_teams import (
     FIRST_OWN,
     Sizes,
@@ -60,19 +62,21 @@ from adjsim.engine.cuda_teams import (
     store_rows,
     world_at,
 )
-from adjsim.engine.cuda_timeloop import make_chain, make_lane, named, no_lanes
-from adjsim.engine.jit.backend import cuda_module, device_fn, is_hashed, specialise, to_host
+from adjsim.engine.cuda_timeloop import bound, chain_of, make_forces, named, step_bodies
+from adjsim.engine.jit.backend import device_fn, is_hashed, to_host
 from adjsim.engine.loop_arrays import ModelArrays, States
 from adjsim.engine.timeloop import state_at, step_node
-from adjsim.rigid.pieces import Pieces, place_pieces, step_body
+from adjsim.rigid.pieces import Pieces, place_pieces
 from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
 
 
 # Bound by `specialise`.
-CHAIN = FORCE_CHAIN = REST_CHAIN = no_lanes
 SHARE: Any = None
 CUDA: Any = None
-IN_BLOCKS = False
+FORCES: Any = None
+ADJOINTS: Any = None
+TANGENTS: Any = None
+IN_BLOCKS = WITH_BODIES = False
 # In the places of shared memory: of the reverse sweep, and of the tangent.
 (
     ADJ_X_SLOTS, ADJ_V_SLOTS, FORCE_SLOTS, ADJ_F, NOW, _, ADJ_X, ADJ_V, ADJ_W, ADJ_GRAVITY, ADJ_P,
@@ -85,6 +89,7 @@ class TeamReverse(NamedTuple):
     """What `reverse` is given; `rows` = (k0, with_forces, rows of n states)."""
 
     model: ModelArrays
+    patches: Any
     pieces: Pieces
     work: ReverseWork
     frames: Frames
@@ -99,6 +104,7 @@ class TeamTangent(NamedTuple):
     """What `tangent` is given; `rows` and `finite` as in `TeamAdvance`."""
 
     model: ModelArrays
+    patches: Any
     pieces: Pieces
     tan: PackedVector
     work: TangentWork
@@ -117,12 +123,14 @@ def reverse(args):
     if IN_BLOCKS:
         start, stride = np.int64(CUDA.threadIdx.x), np.int64(CUDA.blockDim.x)
         own, memory = np.int64(CUDA.blockIdx.x), CUDA.shared.array(0, numba.uint8)
-        barrier = CUDA.syncthreads
+        barrier, threads = CUDA.syncthreads, (start, stride)
         fill_reverse(start, stride, own, memory, args)
         barrier()
     else:
-        start, stride, own, memory = CUDA.grid(1), CUDA.gridsize(1), -1, rows
-        barrier = CUDA.cg.this_grid().sync
+        start, stride, own, barrier = CUDA.grid(1), CUDA.gridsize(1), -1, CUDA.cg.this_grid().sync
+        memory = CUDA.shared.array(0, args.numbers.dtype)
+        threads = (CUDA.threadIdx.x, CUDA.blockDim.x, CUDA.blockIdx.x, CUDA.gridDim.x)
+    wait, patches = CUDA.syncthreads, args.patches
     for back in range(n_steps + 1):
         k = n_steps - back  # the step that this pass undoes; the first pass undoes none
         row = rows[k + 2] if back > 0 else 0
@@ -132,32 +140,30 @@ def reverse(args):
             load_rows(start, stride, is_kept, stored, now)
             frame = args.frames.of_step[k]
             given = (frame >= 0, own_frame(part, args.frames, max(frame, 0)))
-            begin(start, stride, dt, given, with_forces, model, pieces, work, stored.p, adj)
-            if pieces.body.size > 0:
+            begin(start, stride, dt, given, with_forces, model, work, adj)
+            if WITH_BODIES:
+                undo_bodies(start, stride, dt, given, model, pieces, work, stored.p, adj)
+            if WITH_BODIES and pieces.body.size > 0:
                 barrier()
                 spread_pieces(start, stride, model.nodes, model.bodies, pieces, work, adj)
             barrier()
             part, model, pieces, work, adj, is_kept, now = SHARE(own, memory, args)
-            state, of = kept_or(is_kept, now, own_state(part, states, row)), parts_of(model)
-            read = (state.x, state.v, work.adj_f)
-            out = (work.adj_x_slots, work.adj_v_slots, adj.params, adj.series)
-            CHAIN(start, stride, k0 + k, of[0], of[1], read, of[2], out)
-            REST_CHAIN(start, stride, k0 + k, of[0], of[1], read, of[2], (adj.consts,))
+            state = kept_or(is_kept, now, own_state(part, states, row))
+            ADJOINTS(threads, wait, k0 + k, patches, model.elements, state, memory, work, adj)
         if with_forces and k > 0:  # of the step that is undone next: NVVM inlines each call
             part, model, pieces, work, adj, is_kept, now = SHARE(own, memory, args)
-            before, of = own_state(part, states, rows[k + 1]), parts_of(model)
-            read = (before.x, before.v)
-            FORCE_CHAIN(start, stride, k0 + k - 1, of[0], of[1], read, of[2], (work.slots,))
+            before = own_state(part, states, rows[k + 1])
+            FORCES(threads, wait, k0 + k - 1, patches, model.elements, before, memory, work.slots)
         barrier()
         part, model, pieces, work, adj, is_kept, now = SHARE(own, memory, args)
         p = own_state(part, states, row).p
-        if pieces.body.size > 0:
+        if WITH_BODIES and pieces.body.size > 0:
             sum_adjoint_pieces(
                 start, stride, back > 0, model.nodes, model.bodies, pieces, work, p, adj
             )
             barrier()
         if back > 0:
-            end(start, stride, model, pieces, work, p, adj)
+            end(start, stride, WITH_BODIES, model, pieces, work, p, adj)
     if IN_BLOCKS:
         barrier()
         store_reverse(start, stride, own, memory, args)
@@ -198,12 +204,12 @@ def store_reverse(start, stride, own, memory, args):
 
 
 @device_fn
-def begin(start, stride, dt, frame, with_forces, model, pieces, work, p, adj):
-    """Go from the adjoint of the new state to adj_f, on this thread's nodes and bodies.
+def begin(start, stride, dt, frame, with_forces, model, work, adj):
+    """Go from the adjoint of the new state to adj_f, on this thread's nodes.
 
     `frame`: whether one shows the state, and its cotangent.
     """
-    nodes, bodies, (has_frame, adj_frame) = model.nodes, model.bodies, frame
+    nodes, (has_frame, adj_frame) = model.nodes, frame
     for i in range(start, nodes.w.size, stride):
         n = np.uint64(i)
         if has_frame:
@@ -211,6 +217,12 @@ def begin(start, stride, dt, frame, with_forces, model, pieces, work, p, adj):
         undo_euler_step(n, dt, nodes.w, adj, work.adj_f)
         if with_forces:
             add_inverse_mass(n, dt, nodes, work.slots, adj)
+
+
+@device_fn
+def undo_bodies(start, stride, dt, frame, model, pieces, work, p, adj):
+    """Begin with this thread's bodies; `frame` as in `begin`."""
+    nodes, bodies, (has_frame, adj_frame) = model.nodes, model.bodies, frame
     for b in range(start, bodies.point_ptr.size - 1, stride):
         if has_frame:
             add_body_frame(b, adj_frame.p, adj.p)
@@ -218,13 +230,14 @@ def begin(start, stride, dt, frame, with_forces, model, pieces, work, p, adj):
 
 
 @device_fn
-def end(start, stride, model, pieces, work, p, adj):
+def end(start, stride, with_bodies, model, pieces, work, p, adj):
     """Add up what the elements wrote, for this thread's nodes and bodies."""
     nodes, bodies = model.nodes, model.bodies
     for i in range(start, nodes.w.size, stride):
         add_all_slots(np.uint64(i), nodes, work, adj)
-    for b in range(start, bodies.point_ptr.size - 1, stride):
-        pull_body(b, nodes, bodies, pieces, work, p, adj)
+    if with_bodies:
+        for b in range(start, bodies.point_ptr.size - 1, stride):
+            pull_body(b, nodes, bodies, pieces, work, p, adj)
 
 
 @device_fn
@@ -301,30 +314,30 @@ def tangent(args):
     if IN_BLOCKS:
         start, stride = np.int64(CUDA.threadIdx.x), np.int64(CUDA.blockDim.x)
         own, memory = np.int64(CUDA.blockIdx.x), CUDA.shared.array(0, numba.uint8)
-        barrier = CUDA.syncthreads
+        barrier, threads = CUDA.syncthreads, (start, stride)
         fill_tangent(start, stride, own, memory, args)
         barrier()
     else:
-        start, stride, own, memory = CUDA.grid(1), CUDA.gridsize(1), -1, rows
-        barrier = CUDA.cg.this_grid().sync
+        start, stride, own, barrier = CUDA.grid(1), CUDA.gridsize(1), -1, CUDA.cg.this_grid().sync
+        memory = CUDA.shared.array(0, args.numbers.dtype)
+        threads = (CUDA.threadIdx.x, CUDA.blockDim.x, CUDA.blockIdx.x, CUDA.gridDim.x)
     dt, k0 = args.numbers[0], rows[0]
     for k in range(rows.size - 2):
         a, b = rows[k + 1], rows[k + 2]
         part, model, pieces, tan, work, is_kept, now, tan_now = SHARE(own, memory, args)
         before, _, _ = around(part, is_kept, now, states, a, b)
         tan_before, _, _ = around(part, is_kept, tan_now, tan_states, a, b)
-        of, read = parts_of(model), (before.x, before.v)
-        both = (before.x, before.v, tan_before.x, tan_before.v)
-        with_tangents, with_rest = (*of[2], tan.params, tan.series), (*of[2], tan.consts)
-        FORCE_CHAIN(start, stride, k0 + k, of[0], of[1], read, of[2], (work.slots,))
-        CHAIN(start, stride, k0 + k, of[0], of[1], both, with_tangents, (work.tan_slots,))
-        REST_CHAIN(start, stride, k0 + k, of[0], of[1], read, with_rest, (work.tan_slots,))
+        both = (before, tan_before)
+        TANGENTS(
+            threads, CUDA.syncthreads, k0 + k, args.patches, model.elements, both, memory, tan, work
+        )
         barrier()
         part, model, pieces, tan, work, is_kept, now, tan_now = SHARE(own, memory, args)
         before, after, stored = around(part, is_kept, now, states, a, b)
         tan_before, tan_after, tan_stored = around(part, is_kept, tan_now, tan_states, a, b)
         nodes, bodies = model.nodes, model.bodies
-        if pieces.body.size > 0:
+        has_pieces = WITH_BODIES and pieces.body.size > 0
+        if has_pieces:
             sum_tangent_pieces(start, stride, nodes, bodies, pieces, tan.arms, work)
             barrier()
         for i in range(start, nodes.w.size, stride):
@@ -339,30 +352,36 @@ def tangent(args):
             )  # fmt: skip
             store_rows(is_kept, i, i + 1, now, stored)
             store_rows(is_kept, i, i + 1, tan_now, tan_stored)
-        for i in range(start, bodies.point_ptr.size - 1, stride):
-            world = world_at(own, nodes, nodes.w.size + i)
-            g = gravity_at(own, nodes, nodes.w.size + i)
-            bad = step_body(i, dt, g, nodes, bodies, pieces, work.slots, before, after)
-            if bad > 0:
-                CUDA.atomic.min(finite, world, k)
-            tangent_body(
-                i, dt, args.tan.gravity[world], nodes, bodies, pieces, tan, work,
-                before, after, tan_before, tan_after,
+        if WITH_BODIES:
+            step_bodies(
+                start, stride, own, dt, k, CUDA.atomic.min, finite, model, pieces, work.slots,
+                before, after,
             )  # fmt: skip
-        if pieces.body.size > 0:
+            both, both_after = (before, tan_before), (after, tan_after)
+            tangent_bodies(
+                start, stride, own, dt, args.tan, model, pieces, tan, work, both, both_after
+            )
+        if has_pieces:
             barrier()
             place_pieces(start, stride, bodies, pieces, after)
             place_tangent_pieces(start, stride, bodies, pieces, tan.arms, after.p, tan_after)
-        store_points(start, stride, is_kept, bodies, pieces, now, stored)
-        store_points(start, stride, is_kept, bodies, pieces, tan_now, tan_stored)
+        if WITH_BODIES:
+            store_points(start, stride, is_kept, bodies, pieces, now, stored)
+            store_points(start, stride, is_kept, bodies, pieces, tan_now, tan_stored)
         barrier()
 
 
 @device_fn
-def parts_of(model):
-    """Return the table of elements, their nodes and their numbers."""
-    elements = model.elements
-    return elements.table, elements.nodes, (elements.consts, elements.params, elements.series)
+def tangent_bodies(start, stride, own, dt, all_tan, model, pieces, tan, work, both, both_after):
+    """Advance the tangents of this thread's bodies; `all_tan` is that of all worlds."""
+    nodes, bodies = model.nodes, model.bodies
+    (before, tan_before), (after, tan_after) = both, both_after
+    for i in range(start, bodies.point_ptr.size - 1, stride):
+        world = world_at(own, nodes, nodes.w.size + i)
+        tangent_body(
+            i, dt, all_tan.gravity[world], nodes, bodies, pieces, tan, work,
+            before, after, tan_before, tan_after,
+        )  # fmt: skip
 
 
 @device_fn
@@ -402,27 +421,66 @@ def fill_tangent(start, stride, own, memory, args):
 
 @cache
 def twin_kernel(
-    template: Callable, twins: tuple[TwinKind, ...], *, with_rest: bool, in_blocks: bool
+    template: Callable,
+    twins: tuple[TwinKind, ...],
+    *,
+    with_rest: bool,
+    in_blocks: bool,
+    with_bodies: bool,
 ) -> Callable:
     """Return `reverse` or `tangent` for a model with these kinds of force."""
     loop, rest_loop = LOOPS[template.__name__]
 
     def chain(loop: Loop, twins: tuple[TwinKind, ...]) -> Callable:
-        return make_chain(
-            tuple(make_lane(loop, twin.kind, getattr(twin, loop.name)) for twin in twins)
-        )
+        elements = [(twin.kind, getattr(twin, loop.name)) for twin in twins]
+        return chain_of(loop, elements, in_blocks=in_blocks)
 
-    forces = tuple(make_lane(FORCE_LOOP, twin.kind, twin.kind.force) for twin in twins)
-    chains = {
-        "CHAIN": chain(loop, twins),
-        "FORCE_CHAIN": make_chain(forces),
-        "REST_CHAIN": chain(rest_loop, twins if with_rest else ()),
-    }
-    rest = "_with_rest" if with_rest else ""
-    kinds = [twin.kind for twin in twins]
-    name = named(f"{template.__name__}{rest}", kinds, in_blocks=in_blocks)
-    chains["SHARE"] = SHARES[template.__name__][in_blocks]
-    return specialise(template, name, CUDA=cuda_module(), IN_BLOCKS=in_blocks, **chains)
+    kinds, how = [twin.kind for twin in twins], {"in_blocks": in_blocks, "with_bodies": with_bodies}
+    forces = chain_of(FORCE_LOOP, [(kind, kind.force) for kind in kinds], in_blocks=in_blocks)
+    own, rest = chain(loop, twins), chain(rest_loop, twins if with_rest else ())
+    if template is reverse:
+        make = make_adjoints if in_blocks else make_adjoints_of_patches
+        make_own_forces = make_forces if in_blocks else make_forces_of_patches
+        calls = {"ADJOINTS": make(own, rest), "FORCES": make_own_forces(forces)}
+    else:
+        make = make_tangents if in_blocks else make_tangents_of_patches
+        calls = {"TANGENTS": make(forces, own, rest)}
+    name = f"{template.__name__}{'_with_rest' if with_rest else ''}"
+    calls["SHARE"] = SHARES[template.__name__][in_blocks]
+    return bound(template, named(name, kinds, **how), **how, **calls)
+
+
+def make_adjoints(chain: Callable, rest_chain: Callable) -> Callable:
+    """Return the function that undoes the elements of a block's world."""
+
+    @device_fn
+    def adjoints(team, wait, step, patches, elements, state, memory, work, adj):
+        numbers = (elements.consts, elements.params, elements.series)
+        start, stride = team
+        read, (table, own) = (state.x, state.v, work.adj_f), (elements.table, elements.nodes)
+        out = (work.adj_x_slots, work.adj_v_slots, adj.params, adj.series)
+        chain(start, stride, step, table, own, read, numbers, out)
+        rest_chain(start, stride, step, table, own, read, numbers, (adj.consts,))
+
+    return adjoints
+
+
+def make_tangents(forces: Callable, chain: Callable, rest_chain: Callable) -> Callable:
+    """Return the function that writes the slots of forces and tangents of a block's world."""
+
+    @device_fn
+    def tangents(team, wait, step, patches, elements, both, memory, tan, work):
+        start, stride = team
+        consts, params, series = elements.consts, elements.params, elements.series
+        (state, tan_state), table, own = both, elements.table, elements.nodes
+        read, fields = (state.x, state.v), (state.x, state.v, tan_state.x, tan_state.v)
+        with_tangents = (consts, params, series, tan.params, tan.series)
+        forces(start, stride, step, table, own, read, (consts, params, series), (work.slots,))
+        chain(start, stride, step, table, own, fields, with_tangents, (work.tan_slots,))
+        with_rest = (consts, params, series, tan.consts)
+        rest_chain(start, stride, step, table, own, read, with_rest, (work.tan_slots,))
+
+    return tangents
 
 
 def are_hashed(twins: tuple[TwinKind, ...]) -> bool:
@@ -439,7 +497,10 @@ LOOPS = {"reverse": (VJP_LOOP, REST_VJP_LOOP), "tangent": (JVP_LOOP, REST_JVP_LO
 
 def undo_on_gpu(twins: tuple[TwinKind, ...], sizes: Sizes | None, args: TeamReverse) -> None:
     """Run `reverse`; the arrays of `args` live on the device and are updated."""
-    kernel = twin_kernel(reverse, twins, with_rest=args.adj.consts.size > 0, in_blocks=bool(sizes))
+    with_rest, with_bodies = args.adj.consts.size > 0, len(args.adj.p) > 0
+    kernel = twin_kernel(
+        reverse, twins, with_rest=with_rest, in_blocks=bool(sizes), with_bodies=with_bodies
+    )
     real, units = args.work.slots.dtype.itemsize, []
     if sizes:
         slots, of_nodes, of_rows = ((sizes.slots + 1), 3 * sizes.nodes, 3 * sizes.rows)
@@ -449,17 +510,21 @@ def undo_on_gpu(twins: tuple[TwinKind, ...], sizes: Sizes | None, args: TeamReve
             (sizes.nodes,), (gravity,), (bodies,), (PARAMS_SIZE * sizes.bodies,),
         ]  # fmt: skip
         units = [*sizes.of_model(real), *(tuple(real * n for n in unit) for unit in numbers)]
-    run_teams(kernel, sizes, args, units, cached=are_hashed(twins))
+    moves = any(twin.kind.uses_velocity for twin in twins)
+    run_teams(kernel, sizes, args, units, cached=are_hashed(twins), patch=END[moves] * real)
 
 
 def advance_tangent_on_gpu(
     twins: tuple[TwinKind, ...], sizes: Sizes | None, args: TeamTangent
 ) -> np.ndarray:
     """Run `tangent`; return how many of the steps stayed finite, of each world."""
-    kernel = twin_kernel(tangent, twins, with_rest=args.tan.consts.size > 0, in_blocks=bool(sizes))
+    with_rest, with_bodies = args.tan.consts.size > 0, len(args.tan.p) > 0
+    kernel = twin_kernel(
+        tangent, twins, with_rest=with_rest, in_blocks=bool(sizes), with_bodies=with_bodies
+    )
     real, units = args.work.slots.dtype.itemsize, []
     if sizes:
         slots, rows = ((sizes.slots + 1) * real,), (3 * sizes.rows * real,) * 2
         units = [*sizes.of_model(real), slots, slots, (*rows, *rows)]
-    run_teams(kernel, sizes, args, units, cached=are_hashed(twins))
+    run_teams(kernel, sizes, args, units, cached=are_hashed(twins), patch=END[1] * real)
     return to_host(args.finite)

@@ -89,11 +89,15 @@ def part_rows(vector: PackedVector, packed: PackedModels, models: Sequence[Model
     for world, (model, group) in enumerate(zip(models, groups.tolist(), strict=True)):
         (nodes, points), (_, _, bodies) = packed.numbers(world), packed.slices(world)
         own: dict[int, list[np.ndarray]] = {column: [] for column in lanes}
-        for c, force in zip(packed.columns[world], model.forces.values(), strict=True):
+        by_force = zip(
+            packed.columns[world], packed.orders[world], model.forces.values(), strict=True
+        )
+        for c, order, force in by_force:
             start = int(packed.element_starts[world, c])
+            places = slice(None) if order is None else np.argsort(order)
             for column, rows in lanes.items():
                 part = rows[group * n_columns + c][..., start : start + len(force.nodes), :]
-                own[column].append(part)
+                own[column].append(part[..., places, :])
         if packed.stands_apart:
             gravity = host.gravity[nodes.start + bodies.start : nodes.stop + bodies.stop]
         else:

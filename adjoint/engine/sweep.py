@@ -86,11 +86,13 @@ class ReverseSweep(Sweep):
         self.frames = States(*to_device(adj_frames, stepper.device))
         self.with_forces = any(needs_forces(model, wanted) for model in stepper.models)
         self.twins = twin_kinds(stepper)
-        v_slots = p.n_slots if p.velocity_slots.size or p.stands_apart else 0
+        v_shape = p.slot_shape
+        if not (p.velocity_slots.size or p.stands_apart):
+            v_shape = (1, *p.slot_shape[1:])
         self.work = ReverseWork(
-            xp.zeros(p.n_slots + 1, dtype),
-            xp.zeros(p.n_slots + 1, dtype),
-            xp.zeros(v_slots + 1, dtype),
+            xp.zeros(p.slot_shape, dtype),
+            xp.zeros(p.slot_shape, dtype),
+            xp.zeros(v_shape, dtype),
             xp.zeros((p.n_rows, 3), dtype),
             scratch_of(stepper),
         )
@@ -126,9 +128,10 @@ class ReverseSweep(Sweep):
         s = self.stepper
         frames = Frames(frames_of(self.steps, start, start + len(rows)), *self.frames)
         if isinstance(s, CudaStepper):
-            numbers, head = np.array([s.dt], s.dtype), [start, int(self.with_forces)]
-            own_rows = np.concatenate([head, rows]).astype(np.int64)
-            args = (s.packed.arrays, s.pieces, self.work, frames, self.adj, numbers, own_rows)
+            numbers = np.array([s.dt], s.dtype)
+            own_rows = np.concatenate([[start, int(self.with_forces)], rows]).astype(np.int64)
+            head = (s.packed.arrays, s.patches, s.pieces)
+            args = (*head, self.work, frames, self.adj, numbers, own_rows)
             worlds = Worlds(s.packed.starts)
             undo_on_gpu(self.twins, s.sizes, TeamReverse(*args, States(*fields), worlds))
             return
@@ -163,7 +166,7 @@ class ModelTangent(Tangent):
         self.twins = twin_kinds(stepper)
         moved = to_device((self.initial_rows(state, tangents), tangents), stepper.device)
         self.initial, self.tan = moved
-        slots, tan_slots = (xp.zeros(p.n_slots + 1, dtype) for _ in range(2))
+        slots, tan_slots = (xp.zeros(p.slot_shape, dtype) for _ in range(2))
         self.work = TangentWork(slots, tan_slots, scratch_of(stepper))
         if isinstance(stepper, CpuStepper):
             jvps = [tile_kernel(JVP_LOOP, twin.kind, twin.jvp, dtype) for twin in self.twins]
@@ -229,7 +232,8 @@ class ModelTangent(Tangent):
         numbers = np.array([s.dt], s.dtype)
         finite = s.xp.full(s.packed.n_worlds, len(rows) - 1, np.int64)
         steps = np.concatenate([[k0], rows]).astype(np.int64)
-        args = (s.packed.arrays, s.pieces, self.tan, self.work, numbers, steps, states, tan, finite)
+        head = (s.packed.arrays, s.patches, s.pieces)
+        args = (*head, self.tan, self.work, numbers, steps, states, tan, finite)
         sizes, worlds = s.sizes, Worlds(s.packed.starts)
         return advance_tangent_on_gpu(self.twins, sizes, TeamTangent(*args, worlds))
 

@@ -24,6 +24,7 @@ from numba.extending import intrinsic
 
 from adjsim.engine.assembly import N_TILES, TILE
 from adjsim.engine.jit.backend import (
+    BLOCK,
     JIT_DISABLED,
     device_fn,
     launch_blocks,
@@ -375,18 +376,24 @@ def gravity_at(own, nodes, i):
 
 
 def run_teams(
-    kernel: Any, sizes: Sizes | None, args: Any, units: Sequence[tuple[int, ...]], *, cached: bool
+    kernel: Any,
+    sizes: Sizes | None,
+    args: Any,
+    units: Sequence[tuple[int, ...]],
+    *,
+    cached: bool,
+    patch: int,
 ) -> None:
     """Launch a kernel of one block for each world, or, without `sizes`, of the whole grid.
 
-    `units` are bytes of arrays that blocks share, as `share_out` takes them.
+    `units` are bytes of arrays that blocks share, as `share_out` takes them; `patch` those that a
+    block needs for its patch.
     """
     places, n_bytes = share_out(units, most_shared())
     args = args._replace(worlds=args.worlds._replace(places=places))
     if sizes is None:
-        elements, nodes = args.model.elements, args.model.nodes
-        width = max(elements.nodes.size, nodes.world_of.size)
-        launch_cooperative(kernel, width, args, cached=cached)
+        width = max(BLOCK * args.patches.table.shape[0], args.model.nodes.world_of.size)
+        launch_cooperative(kernel, width, args, cached=cached, shared=patch)
     else:
         n_worlds = args.worlds.starts.shape[0] - 1
         launch_blocks(kernel, n_worlds, sizes.threads, n_bytes, args, cached=cached)

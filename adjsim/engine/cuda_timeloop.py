@@ -26,6 +26,12 @@ from adjsim.engine.assembly import (
     places_of,
     row_counts,
 )
+from adjsim.engine.cuda_patches import (
+    END,
+    make_forces_of_patches,
+    make_patch_chain,
+    make_patch_lanes,
+)
 from adjsim.engine.cuda_teams import (
     FIRST_OWN,
     Sizes,
@@ -161,10 +167,10 @@ def _longer(head: Callable, lane: Callable, force: int, n_forces: int) -> Callab
 
 
 # Bound by `specialise`.
-CHAIN = no_lanes
+FORCES: Any = None
 SHARE: Any = None
 CUDA: Any = None
-IN_BLOCKS = False
+IN_BLOCKS = WITH_BODIES = False
 SLOTS, X = FIRST_OWN, FIRST_OWN + 1  # in the places of shared memory
 
 
@@ -176,6 +182,7 @@ class TeamAdvance(NamedTuple):
     """
 
     model: ModelArrays
+    patches: Any
     pieces: Pieces
     slots: Any
     numbers: Any
@@ -191,25 +198,26 @@ def advance(args):
     if IN_BLOCKS:
         start, stride = np.int64(CUDA.threadIdx.x), np.int64(CUDA.blockDim.x)
         own, memory = np.int64(CUDA.blockIdx.x), CUDA.shared.array(0, numba.uint8)
-        barrier = CUDA.syncthreads
+        barrier, threads = CUDA.syncthreads, (start, stride)
         fill_advance(start, stride, own, memory, args)
         barrier()
     else:
-        start, stride, own, memory = CUDA.grid(1), CUDA.gridsize(1), -1, rows
-        barrier = CUDA.cg.this_grid().sync
+        start, stride, own, barrier = CUDA.grid(1), CUDA.gridsize(1), -1, CUDA.cg.this_grid().sync
+        memory = CUDA.shared.array(0, args.numbers.dtype)
+        threads = (CUDA.threadIdx.x, CUDA.blockDim.x, CUDA.blockIdx.x, CUDA.gridDim.x)
     dt, k0 = args.numbers[0], rows[0]
     for k in range(rows.size - 2):
         part, model, pieces, slots, is_kept, now = SHARE(own, memory, args)
         before, after, stored = around(part, is_kept, now, states, rows[k + 1], rows[k + 2])
-        read, elements = (before.x, before.v), model.elements
-        numbers = (elements.consts, elements.params, elements.series)
-        CHAIN(start, stride, k0 + k, elements.table, elements.nodes, read, numbers, (slots,))
+        elements = model.elements
+        FORCES(threads, CUDA.syncthreads, k0 + k, args.patches, elements, before, memory, slots)
         barrier()
         # Found again, not held in registers, of which elements need most.
         part, model, pieces, slots, is_kept, now = SHARE(own, memory, args)
         before, after, stored = around(part, is_kept, now, states, rows[k + 1], rows[k + 2])
         nodes, bodies = model.nodes, model.bodies
-        if pieces.body.size > 0:
+        has_pieces = WITH_BODIES and pieces.body.size > 0
+        if has_pieces:
             sum_pieces(start, stride, bodies, pieces, nodes, slots)
             barrier()
         for n in range(start, nodes.w.size, stride):
@@ -219,17 +227,31 @@ def advance(args):
             if bad > 0:
                 CUDA.atomic.min(finite, world, k)
             store_rows(is_kept, n, n + 1, now, stored)
-        for body in range(start, bodies.point_ptr.size - 1, stride):
-            world = world_at(own, nodes, nodes.w.size + body)
-            gravity = gravity_at(own, nodes, nodes.w.size + body)
-            bad = step_body(body, dt, gravity, nodes, bodies, pieces, slots, before, after)
-            if bad > 0:
-                CUDA.atomic.min(finite, world, k)
-        if pieces.body.size > 0:
+        if WITH_BODIES:
+            step_bodies(
+                start, stride, own, dt, k, CUDA.atomic.min, finite, model, pieces, slots, before,
+                after,
+            )  # fmt: skip
+        if has_pieces:
             barrier()
             place_pieces(start, stride, bodies, pieces, after)
-        store_points(start, stride, is_kept, bodies, pieces, now, stored)
+        if WITH_BODIES:
+            store_points(start, stride, is_kept, bodies, pieces, now, stored)
         barrier()
+
+
+@device_fn
+def step_bodies(
+    start, stride, own, dt, k, lower, finite, model, pieces, slots, before, after
+):  # fmt: skip
+    """Advance this thread's bodies by step k; `lower` is the atomic minimum."""
+    nodes, bodies = model.nodes, model.bodies
+    for body in range(start, bodies.point_ptr.size - 1, stride):
+        world = world_at(own, nodes, nodes.w.size + body)
+        gravity = gravity_at(own, nodes, nodes.w.size + body)
+        bad = step_body(body, dt, gravity, nodes, bodies, pieces, slots, before, after)
+        if bad > 0:
+            lower(finite, world, k)
 
 
 @device_fn
@@ -259,19 +281,50 @@ def fill_advance(start, stride, own, memory, args):
 
 
 @cache
-def advance_kernel(kinds: tuple[ElementKind, ...], *, in_blocks: bool) -> Callable:
+def advance_kernel(
+    kinds: tuple[ElementKind, ...], *, in_blocks: bool, with_bodies: bool
+) -> Callable:
     """Return the forward kernel of a model with these kinds of force."""
-    chain = make_chain(tuple(make_lane(FORCE_LOOP, kind, kind.force) for kind in kinds))
-    name = named("advance", kinds, in_blocks=in_blocks)
+    how = {"in_blocks": in_blocks, "with_bodies": with_bodies}
+    chain = chain_of(FORCE_LOOP, [(kind, kind.force) for kind in kinds], in_blocks=in_blocks)
+    forces = make_forces(chain) if in_blocks else make_forces_of_patches(chain)
     share_all = share_advance if in_blocks else all_of_advance
-    cuda = cuda_module()
-    return specialise(advance, name, CHAIN=chain, SHARE=share_all, CUDA=cuda, IN_BLOCKS=in_blocks)
+    return bound(advance, named("advance", kinds, **how), **how, FORCES=forces, SHARE=share_all)
 
 
-def named(name: str, kinds: Sequence[ElementKind], *, in_blocks: bool) -> str:
+def make_forces(chain: Callable) -> Callable:
+    """Return the function that writes the slots of forces of a block's world."""
+
+    @device_fn
+    def forces(team, wait, step, patches, elements, state, memory, slots):
+        numbers = (elements.consts, elements.params, elements.series)
+        read, own = (state.x, state.v), elements.nodes
+        chain(team[0], team[1], step, elements.table, own, read, numbers, (slots,))
+
+    return forces
+
+
+def chain_of(
+    loop: Loop, elements: Sequence[tuple[ElementKind, Callable | None]], *, in_blocks: bool
+) -> Callable:
+    """Return the function that does all elements of a block's world, or those of a patch."""
+    make, lane = (make_chain, make_lane) if in_blocks else (make_patch_chain, make_patch_lanes)
+    return make(tuple(lane(loop, kind, element) for kind, element in elements))
+
+
+def bound(
+    template: Callable, name: str, *, in_blocks: bool, with_bodies: bool, **chains: Callable
+) -> Callable:
+    """Return a kernel without what its models do not have."""
+    flags = {"IN_BLOCKS": in_blocks, "WITH_BODIES": with_bodies}
+    return specialise(template, name, CUDA=cuda_module(), **flags, **chains)
+
+
+def named(name: str, kinds: Sequence[ElementKind], *, in_blocks: bool, with_bodies: bool) -> str:
     """Return the name of a kernel with these kinds of force: compiled code is found by it."""
     names, team = " ".join(kind.name for kind in kinds), "in_blocks" if in_blocks else "on_grid"
-    return f"{name}_{team}_{hashlib.sha256(names.encode()).hexdigest()[:16]}"
+    digest = hashlib.sha256(names.encode()).hexdigest()[:16]
+    return f"{name}_{team}{'_with_bodies' if with_bodies else ''}_{digest}"
 
 
 def advance_on_gpu(
@@ -290,6 +343,7 @@ def advance_on_gpu(
         units = [*sizes.of_model(real), ((sizes.slots + 1) * real,), (state, state)]
     args = TeamAdvance(
         packed.arrays,
+        packed.patches or (),
         pieces,
         slots,
         np.array([dt], slots.dtype),
@@ -299,6 +353,6 @@ def advance_on_gpu(
         Worlds(packed.starts),
     )
     cached = all(is_hashed(kind.force) for kind in packed.kinds)
-    kernel = advance_kernel(packed.kinds, in_blocks=bool(sizes))
-    run_teams(kernel, sizes, args, units, cached=cached)
+    kernel = advance_kernel(packed.kinds, in_blocks=bool(sizes), with_bodies=packed.n_bodies > 0)
+    run_teams(kernel, sizes, args, units, cached=cached, patch=END[0] * real)
     return to_host(finite)

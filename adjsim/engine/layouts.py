@@ -20,7 +20,7 @@ Tests: `tests/engine/test_layouts.py`, `tests/test_worlds.py`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import compress, pairwise
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -36,6 +36,7 @@ from adjsim.engine.assembly import (
     SLOTS,
     TILE,
 )
+from adjsim.engine.patches import Patches, cut_patches, morton_order
 from adjsim.engine.tiles import join, to_tiles
 from adjsim.forces.element import ElementKind, Force
 from adjsim.model import Model
@@ -64,7 +65,9 @@ class Layout:
     (n_groups + 1,): the worlds of each group; `node_ends`, `point_ends`, `body_ends`
     (n_worlds + 1,): nodes, points, bodies of each world; `element_starts` (n_worlds, n_columns):
     where its elements begin among its group's; `starts` (n_worlds + 1, 6) where the parts of each
-    world begin, if they stand apart, and else (0, 6).
+    world begin, if they stand apart, and else (0, 6); `orders`, by world and force: which element
+    lies where, None if they lie as they are. Where a whole GPU works in `patches` (else None)
+    `nodes` uint16 are numbers within a patch, and slots those of nodes of patches.
     """
 
     kinds: tuple[ElementKind, ...]
@@ -82,7 +85,14 @@ class Layout:
     body_ends: np.ndarray
     element_starts: np.ndarray
     starts: np.ndarray
+    orders: tuple[tuple[np.ndarray | None, ...], ...]
+    patches: Patches | None
     n_slots: int
+
+    @property
+    def slot_shape(self) -> tuple[int, ...]:
+        """The shape of an array of slots; of patches a row is the sum of a node."""
+        return (self.n_slots // 3 + 1, 3) if self.patches else (self.n_slots + 1,)
 
     @property
     def stands_apart(self) -> bool:
@@ -116,6 +126,11 @@ def align(worlds: Sequence[Sequence[K]]) -> tuple[tuple[K, ...], tuple[tuple[int
     return tuple(kinds), tuple(places[tuple(own)] for own in worlds)
 
 
+def permuted(rows: np.ndarray, order: np.ndarray | None) -> np.ndarray:
+    """Return (..., n_elements, k) rows of elements in an order; None: as they are."""
+    return rows if order is None else rows[..., order, :]
+
+
 def spread(own: Sequence[T], columns: Sequence[int], absent: Sequence[T]) -> list[T]:
     """Return what a world has by force as it has it by column, of `absent` where it has none."""
     found = list(absent)
@@ -129,21 +144,23 @@ def lay_out(
 ) -> Layout:
     """Return the layout of worlds whose series have so many rows, in `n_parts` groups or more.
 
-    0 is one group, whatever its size, if it can be, for the whole of a GPU; `apart` is for its
-    blocks. `n_rows` are by world and force.
+    0 is one group, whatever its size, if it can be, in patches for the whole of a GPU; `apart` is
+    for its blocks. `n_rows` are by world and force.
     """
+    in_patches = n_parts == 0 and not apart
     forces = [tuple(model.forces.values()) for model in models]
+    orders = tuple(tuple(morton_order(f) if in_patches else None for f in own) for own in forces)
     if sum(count_elements(model) + model.n_rows for model in models) > KEPT_SIZE:
-        return _lay_out(models, forces, n_rows, n_parts, apart=apart)
+        return _lay_out(models, forces, orders, n_rows, n_parts, apart=apart)
     worlds = [
-        (model.n_nodes, model.n_rows, model.n_bodies, *map(_content, own))
-        for model, own in zip(models, forces, strict=True)
+        (model.n_nodes, model.n_rows, model.n_bodies, *map(_content, own, own_orders))
+        for model, own, own_orders in zip(models, forces, orders, strict=True)
     ]
     key = (n_parts, apart, GROUP, tuple(worlds), tuple(map(tuple, n_rows)))
     with _lock:
         layout = _kept.pop(key, None)
     if layout is None:
-        layout = _lay_out(models, forces, n_rows, n_parts, apart=apart)
+        layout = _lay_out(models, forces, orders, n_rows, n_parts, apart=apart)
     with _lock:
         _kept[key] = layout  # now the youngest
         if len(_kept) > KEPT_LAYOUTS:
@@ -151,14 +168,16 @@ def lay_out(
     return layout
 
 
-def _content(force: Force) -> tuple[ElementKind, bytes]:
+def _content(force: Force, order: np.ndarray | None) -> tuple[ElementKind, bytes, bytes]:
     """Return what the layout of a force depends on."""
-    return force.kind, np.asarray(force.nodes, np.int64).tobytes()
+    own = b"" if order is None else order.tobytes()
+    return force.kind, np.asarray(force.nodes, np.int64).tobytes(), own
 
 
 def _lay_out(
     models: Sequence[Model],
     forces: Sequence[Sequence[Force]],
+    orders: tuple[tuple[np.ndarray | None, ...], ...],
     n_rows: Sequence[Sequence[int]],
     n_parts: int,
     *,
@@ -172,21 +191,32 @@ def _lay_out(
     if not apart:
         group_ends = group_worlds([count_elements(model) for model in models], n_rows, n_parts)
     nodes = [
-        spread([placement.rows(w, f.nodes) for f in own], columns[w], none)
+        spread(
+            [placement.rows(w, permuted(f.nodes, o)) for f, o in zip(own, orders[w], strict=True)],
+            columns[w],
+            none,
+        )
         for w, own in enumerate(forces)
     ]
     joined = join(nodes, group_ends)
     rows_of = [n for first in group_ends[:-1] for n in n_rows[first]]  # of each row of the table
     table = _table(kinds, [len(part) for part in joined], rows_of)
-    moving = [
-        part if kinds[row % len(kinds)].uses_velocity else part[:0]
-        for row, part in enumerate(joined)
-    ]
-    sums = _slot_lists(joined, table, placement.n_rows)
-    velocity_sums = _slot_lists(moving, table, placement.n_rows)
+    kinds_of = [kinds[row % len(kinds)] for row in range(len(joined))]
+    moves = [kind.uses_velocity for kind in kinds_of]
+    owners = [part.ravel() for part in joined]
+    own_slots = [_slots(*pair) for pair in zip(table[:, SLOTS], joined, strict=True)]
     n_slots = sum(
         3 * TILE * n * kinds[row % len(kinds)].n_nodes
         for row, n in enumerate(table[:, N_TILES].tolist())
+    )
+    patches, number = None, np.uint32
+    if n_parts == 0 and not apart:
+        patches, joined, owners = cut_patches(joined, kinds_of, placement.n_rows)
+        own_slots = np.split(np.arange(len(patches.nodes)), np.cumsum([*map(len, owners)])[:-1])
+        n_slots, number = 3 * len(patches.nodes), np.uint16
+    sums = _slot_lists(owners, own_slots, placement.n_rows)
+    velocity_sums = _slot_lists(
+        *(list(compress(part, moves)) for part in (owners, own_slots)), placement.n_rows
     )
     starts = np.zeros((0, 6), np.int64)
     if apart:
@@ -207,12 +237,12 @@ def _lay_out(
         joined = [part - rows[row // len(kinds)] for row, part in enumerate(joined)]
         sums, velocity_sums = (_own_sums(*lists, rows, slots) for lists in (sums, velocity_sums))
     (node_ptr, node_slots), (velocity_ptr, velocity_slots) = sums, velocity_sums
-    flat = [to_tiles(part, np.dtype(np.uint32)) for part in joined]
+    flat = [to_tiles(part, np.dtype(number)) for part in joined]
     return Layout(
         kinds=kinds,
         columns=columns,
         table=table,
-        nodes=np.concatenate([*flat, np.zeros(0, np.uint32)]),
+        nodes=np.concatenate([*flat, np.zeros(0, number)]),
         node_ptr=node_ptr,
         node_slots=node_slots,
         velocity_ptr=velocity_ptr,
@@ -224,6 +254,8 @@ def _lay_out(
         body_ends=placement.body_ends,
         element_starts=_element_starts(nodes, group_ends),
         starts=starts,
+        orders=orders,
+        patches=patches,
         n_slots=n_slots,
     )
 
@@ -311,23 +343,24 @@ def _table(
     return table
 
 
-def _slot_lists(
-    nodes: Sequence[np.ndarray], table: np.ndarray, n_rows: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return which slots each row of X adds up, ordered by force, element and local node.
+def _slots(start: int, nodes: np.ndarray) -> np.ndarray:
+    """Return the slots of the nodes of elements, (n_elements k,), whose tiles' begin at `start`."""
+    n, k = nodes.shape
+    e, a = np.divmod(np.arange(n * k), k)
+    return start + (e // TILE * k + a) * 3 * TILE + e % TILE
 
-    `nodes` by row of the table. Only forces of one group touch a node.
+
+def _slot_lists(
+    owners: Sequence[np.ndarray], slots: Sequence[np.ndarray], n_rows: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return which slots each row of X adds up, in their order here.
+
+    `owners`: the row that each slot is for. Only forces of one group touch a node.
     """
-    owners, slots = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for start, part in zip(table[:, SLOTS], nodes, strict=True):
-        n, k = part.shape
-        e, a = np.divmod(np.arange(n * k), k)
-        owners.append(part.ravel())
-        slots.append(start + (e // TILE * k + a) * 3 * TILE + e % TILE)
-    owner = np.concatenate(owners)
+    owner, slot = (np.concatenate([*part, np.zeros(0, np.int64)]) for part in (owners, slots))
     order = np.argsort(owner, kind="stable")
     ptr = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=n_rows))])
-    return ptr.astype(np.uint32), np.concatenate(slots)[order].astype(np.uint32)
+    return ptr.astype(np.uint32), slot[order].astype(np.uint32)
 
 
 def _own_sums(

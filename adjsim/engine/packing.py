@@ -14,8 +14,9 @@ import numpy as np
 
 from adjsim.engine.assembly import CONSTS, PARAMS, SERIES, TILE
 from adjsim.engine.jit.backend import kept_on_device, on_device
-from adjsim.engine.layouts import Layout, lay_out, own_rows, spread
+from adjsim.engine.layouts import Layout, lay_out, own_rows, permuted, spread
 from adjsim.engine.loop_arrays import Bodies, Elements, ModelArrays, Nodes
+from adjsim.engine.patches import NODE_LO, RESTS, ROW, Patches
 from adjsim.engine.tiles import join, to_tiles
 from adjsim.forces.element import Force
 from adjsim.model import Model
@@ -108,6 +109,7 @@ class PackedModels(Layout):
         """Return a copy whose arrays that loops read are on the GPU, where the layout is kept."""
         numbers = {name: getattr(self, name) for name in NUMBERS}
         layout = {name: getattr(self, name) for name in READ}
+        layout |= {"patches": self.patches} if self.patches else {}
         moved = zip(numbers, on_device(tuple(numbers.values())), strict=True)
         kept = zip(layout, kept_on_device(tuple(layout.values())), strict=True)
         return replace(self, **dict(moved), **dict(kept))
@@ -139,7 +141,7 @@ def pack(
         return flat_tiles(join_columns(worlds, layout, column), dtype)
 
     return PackedModels(
-        **vars(layout),
+        **vars(layout) | {"patches": _pack_patches(models, layout, dtype)},
         consts=flat(CONSTS),
         params=flat(PARAMS),
         series=flat(SERIES),
@@ -147,6 +149,24 @@ def pack(
         gravity=np.stack([model.gravity for model in models]).astype(dtype),
         bodies=_pack_bodies(models, layout, dtype),
     )
+
+
+def _pack_patches(models: Sequence[Model], layout: Layout, dtype: np.dtype) -> Patches | None:
+    """Return the patches with rest positions."""
+    if layout.patches is None:
+        return None
+    patches, n_columns = layout.patches, len(layout.kinds)
+    rest, at_rest = np.zeros((len(patches.nodes), 3)), np.zeros((int(layout.node_ends[-1]), 3))
+    lows = patches.table[:, NODE_LO]
+    for row in np.unique(patches.table[patches.table[:, RESTS] > 0, ROW]).tolist():
+        group, column = divmod(row, n_columns)
+        for w in range(*layout.group_ends[group : group + 2].tolist()):
+            for c, force in zip(layout.columns[w], models[w].forces.values(), strict=True):
+                if c == column:
+                    at_rest[slice(*layout.node_ends[w : w + 2])] = force.rest_positions
+        lo, hi = lows[np.searchsorted(patches.table[:, ROW], [row, row + 1])]
+        rest[lo:hi] = at_rest[patches.nodes[lo:hi]]
+    return patches._replace(rest=rest.astype(dtype).ravel())
 
 
 def _pack_bodies(models: Sequence[Model], layout: Layout, dtype: np.dtype) -> Bodies:
@@ -215,8 +235,9 @@ def join_columns(
         SERIES: [(1, 0, kind.n_series) for kind in layout.kinds],
     }
     none = [np.zeros(shape) for shape in shapes[column]]
-    both = zip(worlds, layout.columns, strict=True)
-    return join([spread(own, at, none) for own, at in both], layout.group_ends)
+    sorted_worlds = [map(permuted, *both) for both in zip(worlds, layout.orders, strict=True)]
+    both = zip(sorted_worlds, layout.columns, strict=True)
+    return join([spread([*own], at, none) for own, at in both], layout.group_ends)
 
 
 def flat_tiles(joined: Sequence[np.ndarray], dtype: np.dtype) -> np.ndarray:

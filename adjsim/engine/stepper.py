@@ -14,7 +14,6 @@ from adjsim.engine.jit.backend import (
     array_module,
     check_device,
     constants,
-    leaves,
     module_of,
     on_device,
     require_room,
@@ -273,7 +272,8 @@ class CudaStepper(ModelStepper):
     ) -> None:
         self.xp = array_module(Device.CUDA)
         super().__init__(system, packed.on_gpu(), dtype, dt, n_steps)
-        self.slots = self.xp.zeros(packed.n_slots + 1, dtype)
+        self.slots = self.xp.zeros(packed.slot_shape, dtype)
+        self.patches = self.packed.patches or ()
         self.pieces = on_device(pieces_of(packed, dtype))
         self.sizes = Sizes.of(packed) if packed.stands_apart else None  # of what a block works on
         slots = max(packed.n_slots, PROCESSORS * self.sizes.slots if self.sizes else 0)

@@ -16,7 +16,7 @@ import numpy as np
 
 from adjsim.engine.algebra.vec3 import add, axpy
 from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.engine.node_sum import node_sum
+from adjsim.engine.node_sum import node_sum, zero_of
 from adjsim.rigid.body_step import body_frames, body_step
 from adjsim.rigid.rows import place, read_3, read_body, read_params, write_body
 
@@ -25,7 +25,7 @@ from adjsim.rigid.rows import place, read_3, read_body, read_params, write_body
 def body_load(b, bodies, ptr, slots_of, slots):
     """Return F and S of body b: the sums of q and of q c^T, where q is a point's slots' sum."""
     point_ptr, arms = bodies.point_ptr, bodies.arms
-    zero = lit(0, slots[0])
+    zero = zero_of(slots)
     none = (zero, zero, zero)
     F, S0, S1, S2 = none, none, none, none
     for k in range(point_ptr[b], point_ptr[b + 1]):

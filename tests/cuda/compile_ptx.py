@@ -49,16 +49,19 @@ def obstacle_twins():
 
 
 def named(kind, real, *ranks):
-    """Type of a named tuple of arrays: "i1" of indices, "u1" of node numbers, "r3" of reals."""
+    """Type of a named tuple of arrays: "i1" of indices, "u1" of node numbers, "r3" of reals.
+
+    "s1" are numbers within patches.
+    """
     from numba import types
 
     from adjsim.engine.loop_arrays import named_type
 
-    kinds = {"i": types.int64, "u": types.uint32, "r": real}
+    kinds = {"i": types.int64, "u": types.uint32, "s": types.uint16, "r": real}
     return named_type(kind, [array(kinds[rank[0]], int(rank[1])) for rank in ranks])
 
 
-def physics_arguments():
+def physics_arguments(*, in_blocks):
     """The functions from a real type to the type of the argument of each physics kernel."""
     from numba import types
 
@@ -68,13 +71,19 @@ def physics_arguments():
     from adjsim.engine.cuda_teams import Worlds
     from adjsim.engine.cuda_timeloop import TeamAdvance
     from adjsim.engine.loop_arrays import Bodies, Elements, ModelArrays, Nodes, States, named_type
+    from adjsim.engine.patches import Patches
     from adjsim.rigid.pieces import Pieces
 
+    number, slots = ("u1", "r1") if in_blocks else ("s1", "r2")
+
     def model(real):
-        elements = named(Elements, real, "i2", "u1", "r1", "r1", "r1")
+        elements = named(Elements, real, "i2", number, "r1", "r1", "r1")
         nodes = named(Nodes, real, "r1", "r2", "u1", "u1", "u1", "u1", "i1")
         parts = [elements, nodes, named(Bodies, real, "i1", "r2", "r2")]
-        return named_type(ModelArrays, parts), named(Pieces, real, "i1", "i1", "i1", "r2")
+        none = types.BaseTuple.from_types(())
+        patches = none if in_blocks else named(Patches, real, "i2", "u1", "u1", "s1", "r1")
+        pieces = named(Pieces, real, "i1", "i1", "i1", "r2")
+        return named_type(ModelArrays, parts), patches, pieces
 
     def states(real):
         return named(States, real, "r3", "r3", "r3")
@@ -87,17 +96,17 @@ def physics_arguments():
 
     def forward(real):
         one, index = array(real, 1), array(types.int64, 1)
-        rest = [one, one, index, states(real), index, worlds(real)]
+        rest = [array(real, int(slots[1])), one, index, states(real), index, worlds(real)]
         return named_type(TeamAdvance, [*model(real), *rest])
 
     def backward(real):
-        work = named(ReverseWork, real, "r1", "r1", "r1", "r2", "r2")
+        work = named(ReverseWork, real, slots, slots, slots, "r2", "r2")
         frames = named(Frames, real, "i1", "r3", "r3", "r3")
         rest = [vector(real), array(real, 1), array(types.int64, 1), states(real), worlds(real)]
         return named_type(TeamReverse, [*model(real), work, frames, *rest])
 
     def tangent(real):
-        work, index = named(TangentWork, real, "r1", "r1", "r2"), array(types.int64, 1)
+        work, index = named(TangentWork, real, slots, slots, "r2"), array(types.int64, 1)
         rest = [array(real, 1), index, states(real), states(real), index, worlds(real)]
         return named_type(TeamTangent, [*model(real), vector(real), work, *rest])
 
@@ -121,16 +130,18 @@ def physics_kernels():
     twins = (ELASTIC_TWIN, VISCOUS_TWIN, SPRING_TWIN, *obstacle_twins())
     twins += (TRIANGLE_TWIN, VISCOUS_TRIANGLE_TWIN, LIFT_DRAG_TWIN)
     twins += (HINGE_TWIN, DAMPED_TWIN, EXTERNAL_TWIN)
-    forward, *arguments = physics_arguments()
-    loops, teams = zip((reverse, tangent), arguments, strict=True), (" on grid", " in blocks")
     # A kernel with rest shapes has the lines of every force that one without them has: there one
-    # force will do.
+    # force will do, and no body.
     rests = ((" with rest", twins), ("", twins[:1]))
-    for (template, argument), (rest, of), team in product(loops, rests, teams):
-        how = {"with_rest": bool(rest), "in_blocks": team == " in blocks"}
-        yield f"{template.__name__}{rest}{team}", twin_kernel(template, of, **how), argument
-    for team in teams:
-        kernel = advance_kernel(tuple(twin.kind for twin in twins), in_blocks=team == " in blocks")
+    for team in (" on grid", " in blocks"):
+        how = {"in_blocks": team == " in blocks"}
+        forward, *arguments = physics_arguments(**how)
+        for (template, argument), (rest, of) in product(
+            zip((reverse, tangent), arguments, strict=True), rests
+        ):
+            own = {"with_rest": bool(rest), "with_bodies": bool(rest), **how}
+            yield f"{template.__name__}{rest}{team}", twin_kernel(template, of, **own), argument
+        kernel = advance_kernel(tuple(twin.kind for twin in twins), with_bodies=True, **how)
         yield f"advance{team}", kernel, forward
 
 

@@ -7,7 +7,8 @@ import numpy as np
 
 from adjoint.rollout import record, rollout_jvp
 from adjsim.courses import Signal
-from adjsim.engine import cuda_teams
+from adjsim.engine import cuda_teams, patches
+from adjsim.engine.assembly import TILE
 from adjsim.forces.box import BoxContact
 from adjsim.forces.capsule import CapsuleContact
 from adjsim.forces.external import ExternalForces
@@ -167,9 +168,12 @@ def two_worlds(model, state, adj, options):
 
 
 def many_worlds(device, dtype=np.float64):
-    """Frames, gradients and tangents of worlds that differ, by blocks and by the whole grid."""
+    """Frames, gradients and tangents of worlds that differ, by blocks and by the whole grid.
+
+    On the grid a patch is a tile: the nodes of a world are in several.
+    """
     out = {f"blocks {name}": value for name, value in _many_worlds(device, dtype).items()}
-    with patch.object(cuda_teams, "MOST_ELEMENTS", 0):
+    with patch.object(cuda_teams, "MOST_ELEMENTS", 0), patch.object(patches, "ELEMENTS", TILE):
         return out | {f"grid {name}": value for name, value in _many_worlds(device, dtype).items()}
 
 

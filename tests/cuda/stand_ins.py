@@ -200,7 +200,7 @@ class Kernel:
     def __init__(self, simulated):
         self.kernel = simulated
 
-    def blocks_at_once(self, args, threads):
+    def blocks_at_once(self, args, threads, shared):
         data_of(args)
         return 1
 

@@ -402,7 +402,9 @@ def _cuda_kernel(body: Callable, cached: bool) -> Any:
     return kernel if in_cuda_simulator() else Launcher(kernel)
 
 
-def launch_cooperative(body: Callable, width: int, args: tuple, *, cached: bool) -> None:
+def launch_cooperative(
+    body: Callable, width: int, args: tuple, *, cached: bool, shared: int = 0
+) -> None:
     """Run a kernel whose grid synchronises, on about `width` threads.
 
     `args` is a tuple of arrays, nested at will, which the kernel takes as one argument
@@ -411,11 +413,11 @@ def launch_cooperative(body: Callable, width: int, args: tuple, *, cached: bool)
     """
     kernel = _cuda_kernel(body, cached)
     if in_cuda_simulator():
-        kernel[1, SIMULATED](args)  # the simulator runs blocks one after the other
+        kernel[1, SIMULATED, 0, shared](args)  # the simulator runs blocks one after the other
         return
     arrays = kept_on_device(args)
-    n_blocks = min(-(-max(width, 1) // BLOCK), kernel.blocks_at_once(arrays, BLOCK))
-    kernel.run(n_blocks, BLOCK, arrays)
+    n_blocks = min(-(-max(width, 1) // BLOCK), kernel.blocks_at_once(arrays, BLOCK, shared))
+    kernel.run(n_blocks, BLOCK, arrays, shared=shared)
 
 
 @cache

@@ -91,9 +91,9 @@ class Launcher:
             known = self.known[tuple(key)] = found, found._codelibrary.get_cufunc().kernel
         return *known, words
 
-    def blocks_at_once(self, args: tuple, threads: int) -> int:
+    def blocks_at_once(self, args: tuple, threads: int, shared: int) -> int:
         """Return how many blocks of a cooperative kernel the device can hold."""
-        return self.compiled(args, None)[0].max_cooperative_grid_blocks(threads)
+        return self.compiled(args, None)[0].max_cooperative_grid_blocks(threads, shared)
 
     def run(
         self, blocks: int, threads: int, args: tuple, n: int | None = None, shared: int = 0

@@ -23,7 +23,7 @@ MISTAKES = {  # function, what stands there, what stands there by mistake
     "none": ("advance", "barrier()", "barrier()"),
     "no barrier": ("advance", "        barrier()", "        pass"),
     "a lane too many": ("_longer", "* TILE\n", "* TILE + 1\n"),
-    "two swapped": ("advance", "(before.x, before.v)", "(before.v, before.x)"),
+    "two swapped": ("make_forces", "(state.x, state.v)", "(state.v, state.x)"),
 }
 
 
