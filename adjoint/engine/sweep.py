@@ -135,6 +135,7 @@ class ReverseSweep(Sweep):
             worlds = Worlds(s.packed.starts)
             undo_on_gpu(self.twins, s.sizes, TeamReverse(*args, States(*fields), worlds))
             return
+        assert isinstance(s, CpuStepper)
         with using_threads(s.n_threads):
             s.loop(reverse_alone, reverse_together)(
                 self.calls, *s.arrays, s.parts, self.work, frames, self.adj,

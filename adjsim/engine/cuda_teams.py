@@ -94,7 +94,7 @@ class Sizes:
         """Return those of worlds that stand apart."""
         lanes = packed.table[:, N_TILES].reshape(packed.n_worlds, -1).sum(axis=1) * TILE
         largest = np.diff(packed.starts, axis=0).max(axis=0).tolist()
-        return cls(*largest, len(packed.kinds), int(lanes.max(initial=0)))
+        return cls(*largest, columns=len(packed.kinds), lanes=int(lanes.max(initial=0)))
 
     @property
     def threads(self) -> int:
