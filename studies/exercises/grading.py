@@ -56,7 +56,8 @@ def grade(exercise: Exercise, answers: Answers, source: str) -> Grade:
         line = _line_of(exercise, mistake, source)
         where = f"Line {line}, undoing" if line else "Undoing"
         code = exercise.lines[mistake.line]
-        lines.append(f"{where} ({mistake.line}) `{code}`: {KINDS[mistake.kind]} {mistake.hint}")
+        lines.append(f"{where} ({mistake.line}) `{code}`:")
+        lines.append(f"    {KINDS[mistake.kind]} {mistake.hint}")
     for i in wrong:
         if i not in explained and (guess := _guess(exercise, ours, theirs[i], i)):
             lines.append(f"adj_{exercise.inputs[i]} {guess}.")

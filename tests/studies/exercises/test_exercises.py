@@ -44,10 +44,9 @@ def test_every_classic_mistake_is_found_and_named(exercise):
         result = graded(exercise, exercise.mutated(mistake))
         assert not result.passed
         assert result.mistakes == [mistake]
-        assert (
-            f"({mistake.line}) `{exercise.lines[mistake.line]}`: {KINDS[mistake.kind]}"
-            in "\n".join(result.lines)
-        )
+        report = "\n".join(result.lines)
+        assert f"({mistake.line}) `{exercise.lines[mistake.line]}`:\n" in report
+        assert f"    {KINDS[mistake.kind]} {mistake.hint}".rstrip() in report
 
 
 @EACH
