@@ -398,6 +398,30 @@ def preview(
 
 
 @app.command()
+def exercise(
+    number: Annotated[int | None, typer.Argument(help="Left out: list all.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(help="Default: exercise_NUMBER_NAME.py, in this folder.")
+    ] = None,
+    *,
+    check: Annotated[
+        bool, typer.Option("--check", help="Grade the file; do not write it.")
+    ] = False,
+) -> None:
+    """Write an exercise of the course, or grade your solution."""
+    from studies.exercises import command
+
+    if number is None:
+        print(command.listing())
+    elif not check:
+        print(command.write(number, file))
+    else:
+        passed, text = command.check(number, file)
+        print(text)
+        raise typer.Exit(0 if passed else 1)
+
+
+@app.command()
 def info() -> None:
     """Print versions, devices, what is missing and how to get it."""
     from studies.cli.info import info_text
