@@ -50,13 +50,22 @@ class PendulumSweep(Sweep):
         args = (s.params, s.series, s.numbers, steps, fields, frames, self.adj)
         reverse_loop(self.twin, s.device)(args)
 
+    def adjoint(self) -> Fields:
+        """Return the adjoint of angles and rates."""
+        shape = self.stepper.system.SHAPE
+        return tuple(to_host(part).reshape(shape) for part in self.adj[:2])
+
     def finish(self) -> dict[str, np.ndarray]:
-        """Add the cotangent of state 0, if it is a frame; unpack the wanted gradient."""
+        """Add the cotangent of state 0, if it is a frame, and return the wanted gradient."""
+        if self.steps[0] == 0:
+            self.adj[0][:] += self.frames[0][:1]
+            self.adj[1][:] += self.frames[1][:1]
+        return self.gradient()
+
+    def gradient(self) -> dict[str, np.ndarray]:
+        """Return the wanted gradient of the steps that are undone."""
         system = self.stepper.system
         adj_q, adj_u, params, series = (to_host(part).astype(np.float64) for part in self.adj)
-        if self.steps[0] == 0:
-            adj_q += to_host(self.frames[0][:1])
-            adj_u += to_host(self.frames[1][:1])
         gradient: dict[str, np.ndarray] = dict(zip(STATE, (adj_q, adj_u), strict=True))
         at = 0
         for name in CONSTANTS:

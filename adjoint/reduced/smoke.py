@@ -90,14 +90,22 @@ class SmokeSweep(Sweep):
         """Add the cotangent of a frame to that of the state it shows."""
         self.adj = tuple(adj + f[frame] for adj, f in zip(self.adj, self.frames, strict=True))
 
-    def finish(self) -> dict[str, np.ndarray]:
-        """Add the cotangent of state 0, if it is a frame, and return the wanted gradient."""
-        if self.steps[0] == 0:
-            self.add_frame(0)
+    def adjoint(self) -> Fields:
+        """Return the adjoint of velocity and density."""
+        return tuple(map(to_host, self.adj))
+
+    def gradient(self) -> dict[str, np.ndarray]:
+        """Return the wanted gradient of the steps that are undone."""
         gradient = {
             path: to_host(adj).astype(np.float64) for path, adj in zip(STATE, self.adj, strict=True)
         }
         return {path: gradient[path] for path in self.wanted}
+
+    def finish(self) -> dict[str, np.ndarray]:
+        """Add the cotangent of state 0, if it is a frame, and return the wanted gradient."""
+        if self.steps[0] == 0:
+            self.add_frame(0)
+        return self.gradient()
 
 
 class SmokeTangent(Tangent):
