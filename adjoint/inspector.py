@@ -17,7 +17,7 @@ sweep has added up at these pauses. The share of a frame is the product of its c
 tangent of the frame along the gradient of one parameter.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -35,7 +35,8 @@ from adjsim.worlds import Batch
 if TYPE_CHECKING:
     from xarray import Dataset
 
-PAUSES = 128  # at most, unless a user wants others
+PAUSES = 64  # at most, unless a user wants others
+SLOW = (".rest_positions", ".density")  # paths whose gradients take long to collect
 LEAST_ROOM = 1 << 24  # bytes that what is kept of the pauses may take, whatever the schedule takes
 MOTION, BETWEEN, FRAMES = "motion", "steps between", "frames"
 MUCH = 1e3  # growth of an adjoint from which on a fit needs stages
@@ -68,7 +69,9 @@ class Inspection:
         As `Record.vjp` returns it, the same to the bit.
     contributions : dict of str to array
         By path of a parameter of the system, (n_pauses, ...): what the steps from each pause to
-        the next give to its gradient. They sum to it.
+        the next give to its gradient. They sum to it. Rest positions and densities are among them
+        only if `wrt` names them: they take long. For those of the initial state see
+        `origins`.
     added : dict of str to dict
         By force and part, (n_pauses,): the norm of what the force adds to the adjoint in the
         step that begins at the pause. "motion" is what is there without forces.
@@ -246,7 +249,7 @@ class PausingSweep(Sweep):
         frames: tuple[np.ndarray, Parts],
         pauses: np.ndarray,
         states: Fields,
-        kept: Collection[str],
+        kept: Sequence[str],
     ) -> None:
         self.inner, self.twin, self.system, self.pauses = inner, twin, system, pauses
         self.steps, self.cotangents = frames
@@ -306,7 +309,7 @@ class PausingSweep(Sweep):
             name: {part: np.array([_size(c), np.vdot(both[part], c)]) for part, c in own.items()}
             for name, own in sources.items()
         }
-        gradient = {p: value for p, value in self.inner.gradient().items() if p in self.kept}
+        gradient = self.inner.gradient(self.kept)
         self.looks.append(Look(total, ends, added, gradient))
         self.after, self.at = total, k
 
@@ -314,9 +317,9 @@ class PausingSweep(Sweep):
         """Return that of the sweep."""
         return self.inner.adjoint()
 
-    def gradient(self) -> Any:
+    def gradient(self, wanted: Sequence[str]) -> Any:
         """Return that of the sweep."""
-        return self.inner.gradient()
+        return self.inner.gradient(wanted)
 
     def finish(self) -> Any:
         """Return that of the sweep."""

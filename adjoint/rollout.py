@@ -18,6 +18,7 @@ from adjoint.engine.checkpoint_states import States, is_forward_part, states_of
 from adjoint.inspector import (
     LEAST_ROOM,
     PAUSES,
+    SLOW,
     Inspection,
     PausingSweep,
     Reruns,
@@ -172,7 +173,8 @@ class Record(Generic[S, T]):
         fitting = max(room // (2 * stepper.bytes_per_state()), 2)
         pauses = choose_pauses(self._steps, min(most_pauses, fitting))
         values = self.model.parameters()
-        kept = {p for p in wanted if p in values and values[p].nbytes * len(pauses) <= room}
+        quick = wanted if wrt is not None else [path for path in wanted if not path.endswith(SLOW)]
+        kept = [p for p in quick if p in values and values[p].nbytes * len(pauses) <= room]
         cotangents = (self._steps, twin.parts(self.model, fields))
         states = stepper.allocate(len(pauses))
         sweep = PausingSweep(inner, twin, self.model, cotangents, pauses, states, kept)

@@ -31,8 +31,8 @@ class Sweep(ABC):
         return {}
 
     @abstractmethod
-    def gradient(self) -> Any:
-        """Return by path the wanted gradient of the steps that are undone."""
+    def gradient(self, wanted: Sequence[str]) -> Any:
+        """Return by path the gradient of the steps that are undone, of wanted parameters."""
 
     @abstractmethod
     def finish(self) -> Any:

@@ -174,15 +174,15 @@ class ReverseSweep(Sweep):
             self.adj.x[:] += self.frames.x[0]
             self.adj.v[:] += self.frames.v[0]
             self.adj.p[:] += self.frames.p[0]
-        return self.gradient()
+        return self.gradient(self.wanted)
 
-    def gradient(self) -> Any:
-        """Return the wanted gradient of the steps that are undone."""
+    def gradient(self, wanted: Sequence[str]) -> Any:
+        """Return the gradient of the steps that are undone, of wanted parameters."""
         s = self.stepper
         worlds = zip(
             s.models, s.states(self.state), part_rows(self.adj, s.packed, s.models), strict=True
         )
-        found = [collect_gradient(*world, self.wanted) for world in worlds]
+        found = [collect_gradient(*world, wanted) for world in worlds]
         for own in itertools.compress(found, s.diverged != NEVER):
             own.update({path: np.full_like(value, np.nan) for path, value in own.items()})
         return found if s.is_batch else found[0]

@@ -60,10 +60,10 @@ class PendulumSweep(Sweep):
         if self.steps[0] == 0:
             self.adj[0][:] += self.frames[0][:1]
             self.adj[1][:] += self.frames[1][:1]
-        return self.gradient()
+        return self.gradient(self.wanted)
 
-    def gradient(self) -> dict[str, np.ndarray]:
-        """Return the wanted gradient of the steps that are undone."""
+    def gradient(self, wanted: Sequence[str]) -> dict[str, np.ndarray]:
+        """Return the gradient of the steps that are undone, of wanted parameters."""
         system = self.stepper.system
         adj_q, adj_u, params, series = (to_host(part).astype(np.float64) for part in self.adj)
         gradient: dict[str, np.ndarray] = dict(zip(STATE, (adj_q, adj_u), strict=True))
@@ -76,7 +76,7 @@ class PendulumSweep(Sweep):
         gradient = {path: value.reshape(shapes[path]) for path, value in gradient.items()}
         rows = series.reshape(-1, *system.SHAPE)
         gradient["torque"] = series_rows_vjp(system.torque, system.SHAPE, rows)
-        return {path: gradient[path] for path in self.wanted}
+        return {path: gradient[path] for path in wanted}
 
 
 class PendulumTangent(Tangent):

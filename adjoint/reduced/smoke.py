@@ -94,18 +94,18 @@ class SmokeSweep(Sweep):
         """Return the adjoint of velocity and density."""
         return tuple(map(to_host, self.adj))
 
-    def gradient(self) -> dict[str, np.ndarray]:
-        """Return the wanted gradient of the steps that are undone."""
+    def gradient(self, wanted: Sequence[str]) -> dict[str, np.ndarray]:
+        """Return the gradient of the steps that are undone, of wanted parameters."""
         gradient = {
             path: to_host(adj).astype(np.float64) for path, adj in zip(STATE, self.adj, strict=True)
         }
-        return {path: gradient[path] for path in self.wanted}
+        return {path: gradient[path] for path in wanted}
 
     def finish(self) -> dict[str, np.ndarray]:
         """Add the cotangent of state 0, if it is a frame, and return the wanted gradient."""
         if self.steps[0] == 0:
             self.add_frame(0)
-        return self.gradient()
+        return self.gradient(self.wanted)
 
 
 class SmokeTangent(Tangent):
