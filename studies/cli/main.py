@@ -357,6 +357,17 @@ def view(
         print(screenshot.resolve())
 
 
+@app.command("inspect")
+def inspect_adjoint(
+    run: Annotated[Path, typer.Argument(help="The folder of a finished run that moves.")],
+) -> None:
+    """Show what makes the gradient of a run: its adjoint, step by step and force by force."""
+    from studies.problem.inspecting import inspect_run
+
+    page, lines = inspect_run(run)
+    print(*lines, page, sep="\n")
+
+
 @app.command(cls=SettingsCommand)
 def preview(
     scene: Annotated[str, typer.Argument(help="A bundled scene by name, or a TOML file.")],
