@@ -182,7 +182,7 @@ def test_the_dataset_has_named_coordinates(found):
 def test_a_budget_limits_the_pauses(monkeypatch, run, adj):
     monkeypatch.setattr("adjoint.rollout.LEAST_ROOM", 0)
     found = run.inspect(*adj)
-    assert len(found.steps) == 6
+    assert len(found.steps) == 5
     assert "solid.actuation" not in found.contributions
 
 

@@ -94,7 +94,7 @@ def _curves(found: Inspection) -> list[dict[str, Any]]:
         },
         {
             "title": "What makes it grow",
-            "text": "The part of each force in the growth rate [1/s], back in time. Below 0 a force "
+            "text": "The part of each force in the growth rate [1/s], back in time. Below 0 it "
             "makes the adjoint smaller.",
             "log": False,
             "lines": found.rates,

@@ -13,7 +13,7 @@ function sharp(canvas) {  // the canvas in device pixels, and its size in those 
   c.font = "12px system-ui, sans-serif";
   return [c, width, height];
 }
-const short = x => x === 0 ? "0" : Math.abs(x) >= 1e4 || Math.abs(x) < 1e-3 ? x.toExponential(1) : String(+x.toPrecision(3));
+const short = x => x === 0 ? "0" : Math.abs(x) >= 1e4 || Math.abs(x) < 1e-3 ? x.toExponential(1).replace(".0e", "e") : String(+x.toPrecision(3));
 
 function ticks(low, high, count) {
   const rough = (high - low) / count, power = 10 ** Math.floor(Math.log10(rough));
@@ -41,7 +41,7 @@ function chart(one) {
   if (!all.length) { low = 0; high = 1; }
   if (high - low < 1e-12) { low -= .5; high += .5; }
   redraws.push(index => {
-    const [c, width, height] = sharp(canvas), L = 58, R = 12, T = 16, B = 34;
+    const [c, width, height] = sharp(canvas), L = 58, R = 12, T = 16, B = 46;
     const X = t => L + (width - L - R) * t / data.end, Y = v => T + (height - T - B) * (high - v) / (high - low);
     c.strokeStyle = style("--line"); c.fillStyle = style("--soft"); c.lineWidth = 1;
     const marks = one.log ? ticks(low, high, 5).filter(v => Number.isInteger(v)) : ticks(low, high, 5);
@@ -52,7 +52,7 @@ function chart(one) {
       c.fillText(one.log ? short(+(10 ** v).toPrecision(2)) : short(+v.toPrecision(6)), L - 6, Y(v));
     }
     c.textAlign = "center"; c.textBaseline = "top";
-    for (const t of ticks(0, data.end, 6)) c.fillText(short(+t.toPrecision(6)) + " s", Math.min(X(t), width - 18), height - B + 15);
+    for (const t of ticks(0, data.end, 6)) c.fillText(short(+t.toPrecision(6)) + " s", Math.min(X(t), width - 18), height - B + 28);
     const line = (t, color, dash) => {
       c.strokeStyle = color; c.setLineDash(dash); c.beginPath(); c.moveTo(X(t), T); c.lineTo(X(t), height - B); c.stroke(); c.setLineDash([]);
     };
@@ -60,7 +60,7 @@ function chart(one) {
     for (const t of data.frames) c.fillRect(X(t) - .5, height - B, 1, 5);
     Object.values(data.marks.events).forEach((times, k) => {
       c.fillStyle = COLORS[(k + 3) % COLORS.length];
-      for (const t of times) { c.beginPath(); c.arc(X(t), height - B + 9, 2.2, 0, 7); c.fill(); }
+      for (const t of times) { c.beginPath(); c.arc(X(t), height - B + 9 + 4.5 * (k % 4), 2, 0, 7); c.fill(); }
     });
     c.fillStyle = style("--soft");
     if (data.marks.horizon !== null) { line(data.marks.horizon, "#c0455e", [5, 4]); c.textAlign = "left"; c.fillText("horizon", X(data.marks.horizon) + 3, 2); }
@@ -96,7 +96,10 @@ note.append("Ticks below the charts are frames" + (events.length ? "; dots are e
 events.forEach((name, k) => {
   const dot = document.createElement("span");
   dot.style.cssText = `display:inline-block;width:.6em;height:.6em;border-radius:50%;margin:0 .35em 0 .8em;background:${COLORS[(k + 3) % COLORS.length]}`;
-  note.append(dot, name);
+  const item = document.createElement("span");
+  item.style.whiteSpace = "nowrap";
+  item.append(dot, name);
+  note.append(item, " ");
 });
 document.getElementById("charts").append(note);
 
@@ -118,19 +121,23 @@ if (canvas) {
     }
   const middle = low.map((x, k) => (x + high[k]) / 2), size = Math.hypot(...low.map((x, k) => high[k] - x)) || 1;
   redraws.push(index => {
-    const [c, width, height] = sharp(canvas), zoom = .95 * Math.min(width, 1.6 * height) / size;
+    const [c, width, height] = sharp(canvas);
     const [st, ct, sp, cp] = [Math.sin(turn), Math.cos(turn), Math.sin(tilt), Math.cos(tilt)];
+    const flat = (x, y, z) => [x * ct - z * st, y * cp - (x * st + z * ct) * sp];
+    const [wide, tall] = [0, 1].map(j => 2 * Math.max(...[-1, 1].flatMap(a => [-1, 1].map(b => Math.abs(
+      flat(...low.map((v, k) => (high[k] - v) / 2 * [a, b, 1][k]))[j])))));
+    const zoom = .85 * Math.min(width / (wide || size), height / (tall || size));
     const project = (values, k, scale) => {
-      const [x, y, z] = [0, 1, 2].map(j => values[3 * k + j] * scale - middle[j]);
-      const depth = x * st + z * ct;
-      return [width / 2 + zoom * (x * ct - z * st), height / 2 - zoom * (y * cp - depth * sp)];
+      const [u, v] = flat(...[0, 1, 2].map(j => values[3 * k + j] * scale - middle[j]));
+      return [width / 2 + zoom * u, height / 2 - zoom * v];
     };
     const x = X(index), p = P(index), a = A(index);
-    c.strokeStyle = style("--line"); c.lineWidth = 1; c.beginPath();
+    c.strokeStyle = style("--soft"); c.globalAlpha = .35; c.lineWidth = 1; c.beginPath();
     for (let e = 0; e < edges.length; e += 2) {
       c.moveTo(...project(x, edges[e], points.scale)); c.lineTo(...project(x, edges[e + 1], points.scale));
     }
     c.stroke();
+    c.globalAlpha = 1;
     let largest = 0;
     for (let k = 0; k < at.count; k++) largest = Math.max(largest, Math.hypot(a[3 * k], a[3 * k + 1], a[3 * k + 2]));
     const tip = new Float32Array(3);
