@@ -359,12 +359,20 @@ def view(
 
 @app.command("inspect")
 def inspect_adjoint(
-    run: Annotated[Path, typer.Argument(help="The folder of a finished run that moves.")],
+    run: Annotated[Path, typer.Argument(help="The folder of a run whose scene moves.")],
+    *,
+    at: Annotated[
+        str,
+        typer.Option(
+            metavar="start|answer",
+            help="At the start of the search, or at its answer, where a good fit has no gradient.",
+        ),
+    ] = "start",
 ) -> None:
     """Show what makes the gradient of a run: its adjoint, step by step and force by force."""
     from studies.problem.inspecting import inspect_run
 
-    page, lines = inspect_run(run)
+    page, lines = inspect_run(run, at)
     print(*lines, page, sep="\n")
 
 

@@ -1,4 +1,4 @@
-"""The command `adjsim inspect RUN`: look at the adjoint of a run's motion at its answer."""
+"""The command `adjsim inspect RUN`: look at the adjoint of a run's motion."""
 
 import tomllib
 from pathlib import Path
@@ -19,16 +19,22 @@ from studies.scene.reading import scene_from_dict
 
 
 PAGE, DATA = "inspect.html", "inspect.nc"
+INSTANCES = "instances"  # where a run of many has their folders
+PLACES = START, ANSWER = "start", "answer"
 
 
-def inspect_run(path: Path) -> tuple[Path, list[str]]:
+def inspect_run(path: Path, at: str) -> tuple[Path, list[str]]:
     """Write `inspect.html` and `inspect.nc` to a run's folder; return the page and its sentences.
+
+    `at` says where: at the start of the search or at the answer.
 
     Raises
     ------
     StudyError
-        If the folder holds no finished run of one scene that moves.
+        If the folder holds no run of one scene that moves, or, at the answer, it is not finished.
     """
+    if at not in PLACES:
+        raise StudyError(f"`--at` must be {' or '.join(PLACES)}, got {at!r}.")
     folder = RunFolder.open(path)
     for name, what in ((run_folder.SPEC, "data set"), (run_folder.SCAN, "scan")):
         if folder.has(name):
@@ -36,12 +42,12 @@ def inspect_run(path: Path) -> tuple[Path, list[str]]:
                 f"`RUN` must be the folder of `adjsim run`, got {path}, which holds a {what}. "
                 "Run its scene, and inspect that run."
             )
-    if folder.has(run_folder.INSTANCES):
+    if (folder.path / INSTANCES).is_dir():
         raise StudyError(
-            f"`RUN` must hold one search, got {path}, which holds many instances. Name one of "
-            f"them: {path}/instances/000."
+            f"`RUN` must hold one search, got {path}, which holds many instances. Run one of them "
+            f"alone, `adjsim run {path}/{INSTANCES}/000/{run_folder.STUDY}`, and inspect that run."
         )
-    problem, theta = _at_the_answer(folder)
+    problem, theta = _problem_at(folder, at)
     if problem.is_at_rest:
         raise StudyError(
             f"`RUN` must hold a run of a scene that moves, got {path}, which compares pictures of "
@@ -59,7 +65,8 @@ def inspect_run(path: Path) -> tuple[Path, list[str]]:
         for one, rows, adj in judged
         if isinstance(one, FilmObserver | SmokeObserver)
     ]
-    title = f"The adjoint of {folder.read_json(MANIFEST)['name']}"
+    where = "where the search began" if at == START else "at the answer"
+    title = f"The adjoint of {folder.read_json(MANIFEST)['name']}, {where}"
     write_dataset(folder, found)
     folder.write_text(PAGE, inspection_page(found, title, meshes, films))
     return folder.file(PAGE), found.told()
@@ -71,16 +78,16 @@ def write_dataset(folder: RunFolder, found: Inspection) -> None:
         found.dataset().to_netcdf(part, engine="h5netcdf")
 
 
-def _at_the_answer(folder: RunFolder) -> tuple[SceneProblem, np.ndarray]:
-    """Return the problem of a finished run, and where its search ended."""
-    answer = folder.read_npz(PARAMETERS, "names", "estimate")
-    values = dict(zip(answer["names"].tolist(), answer["estimate"].tolist(), strict=True))
+def _problem_at(folder: RunFolder, at: str) -> tuple[SceneProblem, np.ndarray]:
+    """Return the problem of a run, and where its search began or ended."""
     manifest = folder.read_json(MANIFEST)
     keep_meshes(folder)
     options = {key: manifest[key] for key in ("dtype", "device", "checkpoint")}
     problem = make_problem(scene_from_dict(tomllib.loads(folder.read_study())), **options).problem
-    parameters = problem.parameters
-    natural = parameters.natural(parameters.start)
-    natural = np.array([values.get(k, v) for k, v in zip(parameters.labels, natural, strict=True)])
-    theta = parameters.theta(natural)
+    parameters, theta = problem.parameters, problem.parameters.start
+    if at == ANSWER:
+        found = folder.read_npz(PARAMETERS, "names", "estimate")
+        values = dict(zip(found["names"].tolist(), found["estimate"].tolist(), strict=True))
+        pairs = zip(parameters.labels, parameters.natural(theta), strict=True)
+        theta = parameters.theta(np.array([values.get(name, value) for name, value in pairs]))
     return problem.with_steps_for(theta), theta

@@ -289,9 +289,10 @@ def test_a_second_film_is_predicted_then_fitted(tmp_path):
     assert out.count("fitting cameras and looks to the first frame") == 1
 
 
-def test_a_finished_run_can_be_inspected(plain, tmp_path):
+@pytest.mark.parametrize("at", ["start", "answer"])
+def test_a_run_can_be_inspected(plain, tmp_path, at):
     run = shutil.copytree(plain[0], tmp_path / "run")
-    code, out, err = adjsim("inspect", run)
+    code, out, err = adjsim("inspect", run, "--at", at)
     assert code == 0, err
     assert out.startswith("From the last frame back to the start the adjoint becomes")
     page = (run / "inspect.html").read_text()
@@ -308,15 +309,18 @@ def test_what_cannot_be_inspected_is_said(plain, tmp_path):
     assert code == 2
     assert "is not a run folder: it has no manifest.json" in err
     (run / "parameters.npz").unlink()
-    code, _, err = adjsim("inspect", run)
+    code, _, err = adjsim("inspect", run, "--at", "end")
+    assert code == 2
+    assert "`--at` must be start or answer, got 'end'" in err
+    code, _, err = adjsim("inspect", run, "--at", "answer")
     assert code == 2
     assert "has no parameters.npz yet. Finish it with `adjsim run" in err
-    for name, words in (
-        ("instances.json", "must hold one search"),
-        ("scan.json", "which holds a scan"),
-        ("dataset.json", "which holds a data set"),
-    ):
+    (run / "instances").mkdir()
+    code, _, err = adjsim("inspect", run)
+    assert code == 2
+    assert "must hold one search" in err
+    for name, what in (("scan.json", "scan"), ("dataset.json", "data set")):
         (run / name).write_text("{}")
         code, _, err = adjsim("inspect", run)
         assert code == 2
-        assert words in err
+        assert f"which holds a {what}" in err
