@@ -1,7 +1,7 @@
 """The work arrays of the reverse sweep and of the tangent, around their compiled loops."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from adjoint.engine.timeloop import (
     ReverseCalls,
     ReverseWork,
     TangentWork,
+    Turn,
     place_tangents_kernel,
     reverse_alone,
     reverse_together,
@@ -37,15 +38,16 @@ from adjoint.forces.element import TwinKind
 from adjoint.forces.registry import twin_of
 from adjoint.rigid.pose import pack_cotangents
 from adjoint.system import Sweep, SystemTwin, Tangent, check_cotangents, frames_of
-from adjsim.engine.assembly import tile_kernel
+from adjsim.engine.assembly import SLOTS, tile_kernel
 from adjsim.engine.cuda_teams import Worlds
-from adjsim.engine.jit.backend import to_device, using_threads
+from adjsim.engine.jit.backend import to_device, to_host, using_threads
 from adjsim.engine.jit.calls import function_table
-from adjsim.engine.loop_arrays import States
+from adjsim.engine.loop_arrays import Bodies, Nodes, Span, States
 from adjsim.engine.stepper import NEVER, CpuStepper, CudaStepper, ModelStepper
 from adjsim.engine.timeloop import force_table, step_table
-from adjsim.model import State, Trajectory
+from adjsim.model import Model, State, Trajectory
 from adjsim.rigid.bodies import pack_bodies
+from adjsim.rigid.pose import BodyTrajectory
 from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
 from adjsim.system import Fields, OnDivergence
 
@@ -142,17 +144,51 @@ class ReverseSweep(Sweep):
                 s.steps(start, rows), States(*fields), self.with_forces,
             )  # fmt: skip
 
+    def adjoint(self) -> Fields:
+        """Return the adjoint of x, v and the states of bodies."""
+        return to_host(self.adj.x), to_host(self.adj.v), to_host(self.adj.p)
+
+    def by_force(self, row: int, fields: Fields) -> dict[str, Fields]:
+        """Return what each force of the one model added in the step undone last.
+
+        The slots that elements wrote are still there: they are added up again, force by force.
+        """
+        s, packed = self.stepper, self.stepper.packed
+        _, nodes, bodies = s.packed.arrays
+        nodes, bodies = Nodes(*map(to_host, nodes)), Bodies(*map(to_host, bodies))
+        work, adj, p = self.work.moved(to_host), self.adj.moved(to_host), to_host(fields[2][row])
+        starts = to_host(packed.table)[:, SLOTS]
+        ends = [*starts[1:].tolist(), packed.n_slots]
+        turn, found = turn_kernel(s.dtype), {}
+        for column, name in zip(packed.columns[0], s.models[0].forces, strict=True):
+            own = slice(int(starts[column]), ends[column])
+            slots = [np.zeros_like(part) for part in (work.adj_x_slots, work.adj_v_slots)]
+            slots[0][own], slots[1][own] = work.adj_x_slots[own], work.adj_v_slots[own]
+            only = work._replace(adj_x_slots=slots[0], adj_v_slots=slots[1])
+            out = States(*map(np.zeros_like, (adj.x, adj.v, adj.p)))
+            turn(
+                Span(0, packed.n_nodes, 0, packed.n_bodies), s.dtype.type(s.dt),
+                Turn(ends=True, begins=False, has_frame=False, with_forces=False),
+                nodes, bodies, only, p, p, out, adj._replace(**out._asdict(), arms=adj.arms[:0]),
+            )  # fmt: skip
+            found[name] = tuple(out)
+        return found
+
     def finish(self) -> Any:
         """Add the cotangent of state 0, if it is a frame, and return the wanted gradient."""
         if self.steps[0] == 0:
             self.adj.x[:] += self.frames.x[0]
             self.adj.v[:] += self.frames.v[0]
             self.adj.p[:] += self.frames.p[0]
+        return self.gradient(self.wanted)
+
+    def gradient(self, wanted: Sequence[str]) -> Any:
+        """Return the gradient of the steps that are undone, of wanted parameters."""
         s = self.stepper
         worlds = zip(
             s.models, s.states(self.state), part_rows(self.adj, s.packed, s.models), strict=True
         )
-        found = [collect_gradient(*world, self.wanted) for world in worlds]
+        found = [collect_gradient(*world, wanted) for world in worlds]
         for own in itertools.compress(found, s.diverged != NEVER):
             own.update({path: np.full_like(value, np.nan) for path, value in own.items()})
         return found if s.is_batch else found[0]
@@ -243,6 +279,26 @@ class ModelTwin(SystemTwin[State, Trajectory]):
     """The twin of `Model`."""
 
     FIELDS = ("x", "v")
+
+    def parts(self, system: Model, fields: Fields) -> dict[str, np.ndarray]:
+        """Return x and v of nodes, and the parts of the states of every set of bodies."""
+        x, v, p = fields
+        found = {"x": x, "v": v} if system.n_nodes else {}
+        for name, own in system.body_slices().items():
+            states = vars(BodyTrajectory.unpack(p[..., own, :]))
+            found |= {f"{name}.{key}": part for key, part in states.items()}
+        return found
+
+    def fields(self, system: Model, parts: Mapping[str, np.ndarray], dtype: np.dtype) -> Fields:
+        """Return x, v and p of cotangents of frames by name."""
+        n = len(next(iter(parts.values())))
+        p = [np.zeros((n, 0, STATE_SIZE))]
+        for name in system.bodies:
+            own = [value for key, value in parts.items() if key.startswith(f"{name}.")]
+            p.append(np.concatenate(own, axis=-1))
+        none = np.zeros((n, 0, 3))
+        found = (parts.get("x", none), parts.get("v", none), np.concatenate(p, axis=1))
+        return tuple(part.astype(dtype) for part in found)
 
     def cotangents(self, trajectory: Trajectory, given: Sequence[Any], dtype: np.dtype) -> Fields:
         """Return the cotangents of x and v, 0 at body points, and of the states of the bodies.

@@ -89,12 +89,20 @@ class SmokeSweep(Sweep):
         """Add the cotangent of a frame to that of the state it shows."""
         self.adj = tuple(adj + f[frame] for adj, f in zip(self.adj, self.frames, strict=True))
 
+    def adjoint(self) -> Fields:
+        """Return the adjoint of velocity and density."""
+        return tuple(map(to_host, self.adj))
+
+    def gradient(self, wanted: Sequence[str]) -> dict[str, np.ndarray]:
+        """Return the gradient of the steps that are undone, of wanted parameters."""
+        gradient = dict(zip(STATE, to_host(self.adj), strict=True))
+        return {path: gradient[path].astype(np.float64) for path in wanted}
+
     def finish(self) -> dict[str, np.ndarray]:
         """Add the cotangent of state 0, if it is a frame, and return the wanted gradient."""
         if self.steps[0] == 0:
             self.add_frame(0)
-        gradient = dict(zip(STATE, to_host(self.adj), strict=True))
-        return {path: gradient[path].astype(np.float64) for path in self.wanted}
+        return self.gradient(self.wanted)
 
 
 class SmokeTangent(Tangent):

@@ -371,6 +371,25 @@ def view(
         print(screenshot.resolve())
 
 
+@app.command("inspect")
+def inspect_adjoint(
+    run: Annotated[Path, typer.Argument(help="The folder of a run whose scene moves.")],
+    *,
+    at: Annotated[
+        str,
+        typer.Option(
+            metavar="start|answer",
+            help="At the start of the search, or at its answer, where a good fit has no gradient.",
+        ),
+    ] = "start",
+) -> None:
+    """Show what makes the gradient of a run: its adjoint, step by step and force by force."""
+    from studies.problem.inspecting import inspect_run
+
+    page, lines = inspect_run(run, at)
+    print(*lines, page, sep="\n")
+
+
 @app.command(cls=SettingsCommand)
 def preview(
     scene: Annotated[str, typer.Argument(help="A bundled scene by name, or a TOML file.")],

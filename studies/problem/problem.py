@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.inspector import Inspection
 from adjsim.engine.jit.backend import joined, thread_count, to_host
 from studies.answer.intervals import FEW_FRAMES, row_clusters
 from studies.problem.films import FilmObserver, Scenery
@@ -28,7 +29,7 @@ from studies.problem.worlds import Failure, Sample, run_worlds, worlds_at_once
 from studies.scene.building import Built
 from studies.scene.filming import Pulled
 from studies.scene.maps import add_up
-from studies.scene.motion import AtRest, Motion, pull_frames
+from studies.scene.motion import AtRest, Motion, inspect_frames, pull_frames
 
 
 EVIDENCE = 1000.0
@@ -39,6 +40,8 @@ Judge = Callable[[np.ndarray], tuple[float, np.ndarray]]
 Moment = tuple[dict[str, np.ndarray], Motion, list[Sampling]]
 # the cotangents of predictions: of the trajectory and parameters of the system, of values by path
 Back = tuple[Pulled, dict[str, np.ndarray]]
+# an observation, its predictions, and the cotangent of these, (n_rows, 4)
+Judged = tuple[Observer, np.ndarray, np.ndarray]
 STATES = (NODES, DENSITY)
 
 
@@ -284,14 +287,29 @@ class SceneProblem:
 
         `on_device` shows the judge rows that are on the device, if all of them are made there.
         """
+        values, recorded, _, (value, _), back = self._judged(theta, judge, on_device=on_device)
+        wanted = self._wanted()
+        adjoints = dict(pull_frames(recorded, back[0].frames, wanted)) if wanted else {}
+        return value, self._gradient(theta, values, back, adjoints)
+
+    def inspect(self, theta: np.ndarray) -> tuple[Inspection, list[Judged]]:
+        """Return what the adjoint of the motion does on its way back, and where it comes from."""
+        _, recorded, records, (_, adj_rows), back = self._judged(theta, self.judge)
+        found = inspect_frames(recorded, back[0].frames, self._wanted())
+        rows = self.by_observer(np.concatenate([record.rows for record in records]))
+        pairs = zip(rows, self.by_observer(adj_rows), strict=True)
+        return found, [(one, own, adj) for (one, own), (_, adj) in pairs]
+
+    def _judged(
+        self, theta: np.ndarray, judge: Judge, *, on_device: bool = False
+    ) -> tuple[Any, ...]:
+        """Return the values, the record, the predictions, what is judged of them, its cotangent."""
         moment = self._moment(theta)
         recorded = moment[1].record(on_device=on_device and self._stays)
         records = self._recorded(moment, recorded.trajectory)
         value, adj_rows = judge(joined([record.rows for record in records]))
         back = self._pulled(moment[1], recorded.trajectory, records, adj_rows)
-        wanted = self._wanted()
-        adjoints = dict(pull_frames(recorded, back[0].frames, wanted)) if wanted else {}
-        return value, self._gradient(theta, moment[0], back, adjoints)
+        return moment[0], recorded, records, (value, adj_rows), back
 
     def _pulled(
         self, motion: Motion, run: Any, records: Sequence[Recorded], adj_rows: np.ndarray

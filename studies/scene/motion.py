@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.inspector import Inspection
 from adjoint.rollout import Record, record, rollout_jvp
 from adjoint.schedules import ALL
 from adjsim import RolloutError
@@ -144,6 +145,15 @@ def pull_frames(
     own, bodies = _cotangents(recorded.trajectory, adj_frames)
     with _told_by_key():
         return recorded.vjp(*own, bodies=bodies, wrt=wrt)
+
+
+def inspect_frames(
+    recorded: Record[Any, Any], adj_frames: Mapping[str, np.ndarray], wrt: tuple[str, ...]
+) -> Inspection:
+    """Return what `Record.inspect` finds for cotangents of a trajectory's fields, by name."""
+    own, bodies = _cotangents(recorded.trajectory, adj_frames)
+    with _told_by_key():
+        return recorded.inspect(*own, bodies=bodies, wrt=wrt, thorough=True)
 
 
 def pull_worlds(
