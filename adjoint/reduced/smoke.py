@@ -93,7 +93,7 @@ class SmokeSweep(Sweep):
         """Add the cotangent of state 0, if it is a frame, and return the wanted gradient."""
         if self.steps[0] == 0:
             self.add_frame(0)
-        gradient = dict(zip(STATE, to_host(self.adj), strict=True))
+        gradient: dict[str, Any] = dict(zip(STATE, to_host(self.adj), strict=True))
         return {path: gradient[path].astype(np.float64) for path in self.wanted}
 
 
