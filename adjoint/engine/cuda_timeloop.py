@@ -435,7 +435,8 @@ def twin_kernel(
         elements = [(twin.kind, getattr(twin, loop.name)) for twin in twins]
         return chain_of(loop, elements, in_blocks=in_blocks)
 
-    kinds, how = [twin.kind for twin in twins], {"in_blocks": in_blocks, "with_bodies": with_bodies}
+    kinds = [twin.kind for twin in twins]
+    how: dict[str, Any] = {"in_blocks": in_blocks, "with_bodies": with_bodies}
     forces = chain_of(FORCE_LOOP, [(kind, kind.force) for kind in kinds], in_blocks=in_blocks)
     own, rest = chain(loop, twins), chain(rest_loop, twins if with_rest else ())
     if template is reverse:

@@ -95,7 +95,7 @@ class SmokeSweep(Sweep):
 
     def gradient(self, wanted: Sequence[str]) -> dict[str, np.ndarray]:
         """Return the gradient of the steps that are undone, of wanted parameters."""
-        gradient = dict(zip(STATE, to_host(self.adj), strict=True))
+        gradient: dict[str, Any] = dict(zip(STATE, to_host(self.adj), strict=True))
         return {path: gradient[path].astype(np.float64) for path in wanted}
 
     def finish(self) -> dict[str, np.ndarray]:

@@ -90,6 +90,7 @@ def from_patch(kind: ElementKind, letter: str, field: int) -> Callable:
 def from_rest(kind: ElementKind) -> Callable:
     """Return the reader of an element's constants, which computes them from rest positions."""
     load, constants = make_load_shared(kind.n_vectors, relative=kind.relative), kind.rest
+    assert constants is not None
 
     @device_fn
     def read(source, lane, at, fields):

@@ -285,7 +285,7 @@ def advance_kernel(
     kinds: tuple[ElementKind, ...], *, in_blocks: bool, with_bodies: bool
 ) -> Callable:
     """Return the forward kernel of a model with these kinds of force."""
-    how = {"in_blocks": in_blocks, "with_bodies": with_bodies}
+    how: dict[str, Any] = {"in_blocks": in_blocks, "with_bodies": with_bodies}
     chain = chain_of(FORCE_LOOP, [(kind, kind.force) for kind in kinds], in_blocks=in_blocks)
     forces = make_forces(chain) if in_blocks else make_forces_of_patches(chain)
     share_all = share_advance if in_blocks else all_of_advance

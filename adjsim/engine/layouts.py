@@ -215,9 +215,8 @@ def _lay_out(
         own_slots = np.split(np.arange(len(patches.nodes)), np.cumsum([*map(len, owners)])[:-1])
         n_slots, number = 3 * len(patches.nodes), np.uint16
     sums = _slot_lists(owners, own_slots, placement.n_rows)
-    velocity_sums = _slot_lists(
-        *(list(compress(part, moves)) for part in (owners, own_slots)), placement.n_rows
-    )
+    moving, moving_slots = (list(compress(part, moves)) for part in (owners, own_slots))
+    velocity_sums = _slot_lists(moving, moving_slots, placement.n_rows)
     starts = np.zeros((0, 6), np.int64)
     if apart:
         slots = np.append(table[:: len(kinds), SLOTS] if kinds else 0 * group_ends[1:], n_slots)

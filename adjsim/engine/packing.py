@@ -7,7 +7,7 @@ what a world gets does not depend, to the bit, on the worlds beside it.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 from weakref import finalize
 
 import numpy as np
@@ -141,7 +141,7 @@ def pack(
         return flat_tiles(join_columns(worlds, layout, column), dtype)
 
     return PackedModels(
-        **vars(layout) | {"patches": _pack_patches(models, layout, dtype)},
+        **vars(replace(layout, patches=_pack_patches(models, layout, dtype))),
         consts=flat(CONSTS),
         params=flat(PARAMS),
         series=flat(SERIES),
@@ -158,6 +158,7 @@ def _pack_patches(models: Sequence[Model], layout: Layout, dtype: np.dtype) -> P
     patches, n_columns = layout.patches, len(layout.kinds)
     rest, at_rest = np.zeros((len(patches.nodes), 3)), np.zeros((int(layout.node_ends[-1]), 3))
     lows = patches.table[:, NODE_LO]
+    force: Any  # of a kind with rest positions
     for row in np.unique(patches.table[patches.table[:, RESTS] > 0, ROW]).tolist():
         group, column = divmod(row, n_columns)
         for w in range(*layout.group_ends[group : group + 2].tolist()):

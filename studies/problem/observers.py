@@ -126,7 +126,7 @@ class Observer(ABC):
                 if shift is not None:
                     parts.append(float(shift) * at.slope(to_host(rows)))
                 if parts:
-                    tangents[name] = sum(parts[1:], start=parts[0])
+                    tangents[name] = parts[0] if len(parts) == 1 else parts[0] + parts[1]
             return shown.jvp(tangents, tan_values)
 
         def vjp(adj_rows: np.ndarray) -> Back:
