@@ -18,7 +18,9 @@ from adjsim.worlds import stack
 from benchmarks.contact_gradients.problems import Problem, Values
 
 
-COPIES, STRIDE = 21, 13  # a lattice of Fibonacci: even over both spreads, also at half the step
+# A lattice: even over both spreads and over their sums, since the number is prime; and
+# also at half the step, since it is odd.
+COPIES, STRIDE = 89, 55
 POINTS = 5  # of every line through errors
 Copies = list[tuple[Values, float]]
 
@@ -36,8 +38,10 @@ class Errors:
 class Fit:
     """The slope of a line through logarithms, and how far the order may be from it.
 
-    `width` is half the 95 % interval of the slope, and the bend: by how much the slope changes from
-    the first half of the points to the second, as terms of the next order fade.
+    `width` is half the 95 % interval of the slope, for the scatter, and what terms of the next
+    order may still add. These fade by a factor R from the first half of the points to the second,
+    as steps or 1/rates do; where slopes of the halves differ by D, the slope in the middle is off
+    by D sqrt(R)/(R - 1). Twice that is allowed, for the terms after.
     """
 
     slope: float
@@ -103,7 +107,7 @@ def over_steps(problem: Problem) -> Errors:
     return Errors(problem.end / counts[:-1], *np.transpose([*starmap(distance, pairwise(found))]))
 
 
-def to_limit(problem: Problem, growth: float = 2.0) -> Errors:
+def to_limit(problem: Problem, growth: float = 1.5) -> Errors:
     """Return the errors against the closed form over growing rates, with dt ~ rate^-path."""
     factors = growth ** np.arange(POINTS)
     rates, steps = problem.rate * factors, problem.dt / factors**problem.orders.path
@@ -132,10 +136,11 @@ def fit(over: np.ndarray, errors: np.ndarray) -> Fit:
     x, y = np.log(over), np.log(errors)
     (slope, intercept), n = np.polyfit(x, y, 1), len(x)
     scatter = np.square(y - slope * x - intercept).sum() / (n - 2) / np.square(x - x.mean()).sum()
-    first, second = (
-        np.polyfit(x[half], y[half], 1)[0] for half in (slice(n // 2 + 1), slice(n // 2, n))
-    )
-    width = student.ppf(0.975, n - 2) * np.sqrt(scatter) + abs(second - first)
+    halves = slice(n // 2 + 1), slice(n // 2, n)
+    first, second = (np.polyfit(x[half], y[half], 1)[0] for half in halves)
+    R = np.exp(abs(x[halves[1]].mean() - x[halves[0]].mean()))
+    width = student.ppf(0.975, n - 2) * np.sqrt(scatter)
+    width += 2 * abs(second - first) * np.sqrt(R) / (R - 1)
     return Fit(float(slope), float(width))
 
 

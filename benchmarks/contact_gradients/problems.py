@@ -611,7 +611,7 @@ PROBLEMS: dict[str, Problem] = {
         {"angle": LIMIT_ANGLE, "friction": 0.5 + 1e-9, "gravity": GRAVITY},
         end=0.6, rate=100.0, dt=1e-3,
     ),
-    "rod": LandingRod({"height": 0.5, "speed": 1.0, "angle": 0.6}, end=0.42, rate=100.0, dt=5e-4),
+    "rod": LandingRod({"height": 0.5, "speed": 1.0, "angle": 0.6}, end=0.42, rate=100.0, dt=1e-3),
     "pendulum": Pendulum(
         {"angle": 0.8, "length": 1.0, "gravity": GRAVITY}, end=0.8, rate=100.0, dt=5e-4
     ),
@@ -619,6 +619,6 @@ PROBLEMS: dict[str, Problem] = {
         {"speed": 0.5, "spin": 20.0, "friction": 0.3}, end=0.5, rate=50.0, dt=5e-4
     ),
     "cloth": LandingCloth(
-        {"height": 0.02, "speed": 0.6, "gravity": GRAVITY}, end=0.06, rate=200.0, dt=1e-4
+        {"height": 0.02, "speed": 0.6, "gravity": GRAVITY}, end=0.06, rate=200.0, dt=2e-4
     ),
 }  # fmt: skip

@@ -22,7 +22,7 @@ from benchmarks.contact_gradients.peers import PEERS
 from benchmarks.contact_gradients.problems import PROBLEMS
 
 
-WIDEST = 0.75  # the interval of an order that says which whole number it is
+WIDEST = 0.5  # the interval of an order that says which whole number it is
 
 each_problem = pytest.mark.parametrize("name", PROBLEMS)
 
@@ -82,8 +82,8 @@ def test_the_error_of_a_gradient_through_a_touch_has_the_derived_size():
     left = problem.end - 0.32 - np.pi / problem.rate
     derived = problem.rate**2 * problem.dt / np.sqrt(6) * left / 2
     rms = np.sqrt(np.square(off).mean(axis=0))
-    assert rms[:2] == pytest.approx(derived, rel=0.15)  # of 21 samples
-    assert rms[2:] == pytest.approx(0.32 * derived, rel=0.15)
+    assert rms[:2] == pytest.approx(derived, rel=0.1)  # of 89 samples
+    assert rms[2:] == pytest.approx(0.32 * derived, rel=0.1)
 
 
 def test_at_the_stick_limit_the_slope_from_the_side_of_stick_is_returned():
@@ -123,7 +123,7 @@ def test_a_run_prints_the_table_and_writes_picture_and_numbers(tmp_path):
     assert "(-1)" in done.output
     numbers = json.loads((tmp_path / "errors.json").read_text())["stick"]
     errors = Errors(**numbers["to_limit"])
-    assert errors.gradient[-1] < errors.gradient[0] / 6
+    assert errors.gradient[-1] < errors.gradient[0] / 4
     assert (tmp_path / "errors.png").stat().st_size > 10_000
 
 
