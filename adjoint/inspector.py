@@ -137,6 +137,12 @@ class Inspection:
         return float(self.growth[0] / (self.frames[-1] * self.dt))
 
     @property
+    def mean_rates(self) -> np.ndarray:
+        """Mean growth rate of the adjoint from each pause to the next, (n_pauses,) [1/s]."""
+        lengths = np.diff([*self.steps, self.frames[-1]])
+        return -np.diff([*self.growth, 0.0]) / (lengths * self.dt)
+
+    @property
     def parts_from(self) -> int | None:
         """Step of the first pause at which float32 and float64 are apart; None: they stay."""
         apart = self.gap > APART
@@ -175,13 +181,15 @@ class Inspection:
                 "first frames first"
             )
         said.append(f"{told}.")
-        if self.rates:
-            name, own = max(self.rates.items(), key=lambda item: np.max(item[1]))
-            step = int(self.steps[own.argmax()])
-            said.append(
-                f"It grows fastest by {_by(name)} in step {step} ({step * self.dt:.4g} s): "
-                f"{np.max(own):.3g}/s."
-            )
+        k = int(self.mean_rates.argmax())
+        start, stop = int(self.steps[k]), int([*self.steps, self.frames[-1]][k + 1])
+        name = max(self.rates, key=lambda name: self.rates[name][k])
+        changes = [event for event, n in self.events().items() if k < len(n) and n[k]]
+        said.append(
+            f"It grows fastest from step {stop} back to step {start} ({start * self.dt:.4g} s), "
+            f"{self.mean_rates[k]:.3g}/s; in the latter by {_by(name)}."
+            + (f" What changes there: {', '.join(changes)}." if changes else "")
+        )
         if self.horizon is not None:
             said.append(
                 f"Beyond the horizon, step {self.horizon} ({self.horizon * self.dt:.4g} s), "

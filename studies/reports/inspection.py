@@ -17,6 +17,7 @@ from studies.reports.page import render
 MOST_POINTS = 1200  # of a mesh on the page
 MOST_FILM_FRAMES = 24
 MOST_CURVES = 8
+MEAN = "all, to the next pause"
 BRIGHTEST = 20  # pixels that are marked in a frame
 Meshes = Mapping[str, tuple[np.ndarray, np.ndarray]]
 
@@ -94,10 +95,11 @@ def _curves(found: Inspection) -> list[dict[str, Any]]:
         },
         {
             "title": "What makes it grow",
-            "text": "The part of each force in the growth rate [1/s], back in time. Below 0 it "
+            "text": "The growth rate [1/s], back in time: its mean to the next pause, and the part "
+            "of each force in the one step that begins at the pause. Below 0 a force "
             "makes the adjoint smaller.",
             "log": False,
-            "lines": found.rates,
+            "lines": {MEAN: found.mean_rates, **found.rates},
         },
         {
             "title": "What each force adds in a step",
