@@ -27,6 +27,7 @@ import numpy as np
 from adjoint.system import Sweep, SystemTwin
 from adjsim import checks
 from adjsim.contact_margins import contact_margins
+from adjsim.forces.contact import Contact
 from adjsim.model import Model
 from adjsim.system import Fields, RolloutError, Stepper
 from adjsim.worlds import Batch
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 PAUSES = 64  # at most, unless a user wants others
 SLOW = (".rest_positions", ".density")  # paths whose gradients take long to collect
 LEAST_ROOM = 1 << 24  # bytes that what is kept of the pauses may take, whatever the schedule takes
+CHANGES = "touch", "leave", "slip", "stick"
+WINDOW = 64  # states whose contacts are looked at together
 MOTION, BETWEEN, FRAMES = "motion", "steps between", "frames"
 MUCH = 1e3  # growth of an adjoint from which on a fit needs stages
 APART = 0.01  # of the largest distance moved: where float32 and float64 are no longer the same
@@ -90,7 +93,10 @@ class Inspection:
         Last pause from which rounding errors grow larger than the motion before the last frame:
         a gradient carries no information about anything before it. None: there is no such pause.
     touching, slipping : dict of str to array
-        By contact, (n_pauses, n_contacts): which points touch, and which of these slip.
+        By contact, (frames[-1],): how many points touch in every state, and how many of them slip.
+    events : dict of str to array
+        "floor: touch", "floor: leave", "floor: slip" and "floor: stick" of every contact,
+        (frames[-1],): how many points do so from each state to the next.
     shares : dict of str to array
         By path, (n_frames,): what each frame gives to |gradient|; they sum to it. Empty unless
         `thorough`, as the next three are.
@@ -121,6 +127,7 @@ class Inspection:
     horizon: int | None
     touching: dict[str, np.ndarray]
     slipping: dict[str, np.ndarray]
+    events: dict[str, np.ndarray]
     shares: dict[str, np.ndarray]
     tangent_growth: np.ndarray
     lyapunov: tuple[float, float] | tuple[()]
@@ -137,6 +144,12 @@ class Inspection:
         return float(self.growth[0] / (self.frames[-1] * self.dt))
 
     @property
+    def mean_rates(self) -> np.ndarray:
+        """Mean growth rate of the adjoint from each pause to the next, (n_pauses,) [1/s]."""
+        lengths = np.diff([*self.steps, self.frames[-1]])
+        return -np.diff([*self.growth, 0.0]) / (lengths * self.dt)
+
+    @property
     def parts_from(self) -> int | None:
         """Step of the first pause at which float32 and float64 are apart; None: they stay."""
         apart = self.gap > APART
@@ -145,23 +158,6 @@ class Inspection:
     def norms(self) -> dict[str, np.ndarray]:
         """Return the norm of the adjoint by part, (n_pauses,)."""
         return {name: sizes(value) for name, value in self.adjoint.items()}
-
-    def events(self) -> dict[str, np.ndarray]:
-        """Return by event how many points change between each pause and the next, (n_pauses - 1,).
-
-        "floor: touch", "floor: leave", "floor: slip" and "floor: stick" of every contact.
-        """
-        found = {}
-        for name, touches in self.touching.items():
-            slips, stays = self.slipping[name], touches[:-1] & touches[1:]
-            changes = {
-                "touch": touches[1:] & ~touches[:-1],
-                "leave": touches[:-1] & ~touches[1:],
-                "slip": stays & slips[1:] & ~slips[:-1],
-                "stick": stays & slips[:-1] & ~slips[1:],
-            }
-            found |= {f"{name}: {key}": value.sum(axis=1) for key, value in changes.items()}
-        return found
 
     def told(self) -> list[str]:
         """Return what there is to know of the gradient, in sentences."""
@@ -175,13 +171,15 @@ class Inspection:
                 "first frames first"
             )
         said.append(f"{told}.")
-        if self.rates:
-            name, own = max(self.rates.items(), key=lambda item: np.max(item[1]))
-            step = int(self.steps[own.argmax()])
-            said.append(
-                f"It grows fastest by {_by(name)} in step {step} ({step * self.dt:.4g} s): "
-                f"{np.max(own):.3g}/s."
-            )
+        k = int(self.mean_rates.argmax())
+        start, stop = int(self.steps[k]), int([*self.steps, self.frames[-1]][k + 1])
+        name = max(self.rates, key=lambda name: self.rates[name][k])
+        changes = [name for name, counts in self.events.items() if counts[start:stop].any()]
+        said.append(
+            f"It grows fastest from step {stop} back to step {start} ({start * self.dt:.4g} s), "
+            f"{self.mean_rates[k]:.3g}/s; in the latter by {_by(name)}."
+            + (f" What changes there: {', '.join(changes)}." if changes else "")
+        )
         if self.horizon is not None:
             said.append(
                 f"Beyond the horizon, step {self.horizon} ({self.horizon * self.dt:.4g} s), "
@@ -213,8 +211,9 @@ class Inspection:
         add("rate", "step", self.rates, "1/s")
         for name, parts in self.added.items():
             add(f"added.{name}", "step", parts)
-        add("touching", "step", {k: v.sum(axis=1) for k, v in self.touching.items()})
-        add("slipping", "step", {k: v.sum(axis=1) for k, v in self.slipping.items()})
+        add("touching", "state", self.touching)
+        add("slipping", "state", self.slipping)
+        add("event", "state", self.events)
         add("share", "frame", self.shares)
         if self.gap.size:
             data["gap"] = ("step", self.gap)
@@ -238,6 +237,48 @@ class Look(NamedTuple):
     gradient: dict[str, np.ndarray]  # of the parameters of the system, from this pause on
 
 
+class Contacts:
+    """Which points touch and slip, counted in every state, the last one first."""
+
+    def __init__(self, system: Any, last: int) -> None:
+        forces = system.forces if isinstance(system, Model) else {}
+        names = [name for name, force in forces.items() if isinstance(force, Contact)]
+        self.system, self.last = system, last
+        self.touching, self.slipping = ({name: np.zeros(last, int) for name in names} for _ in "ab")
+        self.events = {f"{name}: {c}": np.zeros(last, int) for name in names for c in CHANGES}
+        self.later: dict[str, tuple[np.ndarray, np.ndarray]] = {}  # touches, slips of a later state
+
+    def watch(
+        self, stepper: Stepper[Any, Any], start: int, rows: np.ndarray, fields: Fields
+    ) -> None:
+        """Count those in the states from `start` on, which lie in rows, a few at a time."""
+        stop = min(start + len(rows), self.last) if self.touching else start
+        for end in range(stop, start, -WINDOW):
+            first = max(start, end - WINDOW)
+            own = rows[first - start : end - start]
+            run = stepper.trajectory(np.arange(first, end), tuple(field[own] for field in fields))
+            for name, margins in contact_margins(self.system, run).items():
+                touches = margins.touch > 0.0
+                self.count(name, slice(first, end), touches, touches & (margins.slip > 0.0))
+
+    def count(self, name: str, states: slice, touches: np.ndarray, slips: np.ndarray) -> None:
+        """Count those of a contact in some states, and what changes up to the state after them."""
+        self.touching[name][states] = touches.sum(axis=1)
+        self.slipping[name][states] = slips.sum(axis=1)
+        later = self.later.get(name, (touches[-1:], slips[-1:]))
+        self.later[name] = touches[:1], slips[:1]
+        after, slips_after = np.append(touches[1:], later[0], 0), np.append(slips[1:], later[1], 0)
+        both = touches & after
+        changes = (
+            after & ~touches,
+            touches & ~after,
+            both & slips_after & ~slips,
+            both & slips & ~slips_after,
+        )
+        for change, found in zip(CHANGES, changes, strict=True):
+            self.events[f"{name}: {change}"][states] = found.sum(axis=1)
+
+
 class PausingSweep(Sweep):
     """A sweep that undoes some steps alone, and looks at them before it goes on."""
 
@@ -248,17 +289,18 @@ class PausingSweep(Sweep):
         system: Any,
         frames: tuple[np.ndarray, Parts],
         pauses: np.ndarray,
-        states: Fields,
+        stepper: Stepper[Any, Any],
         kept: Sequence[str],
     ) -> None:
         self.inner, self.twin, self.system, self.pauses = inner, twin, system, pauses
         self.steps, self.cotangents = frames
-        self.states = states  # rows for those at the pauses
+        self.stepper, self.states = stepper, stepper.allocate(len(pauses))
         self.kept = kept  # paths of the parameters whose contributions are noted
         self.at = int(self.steps[-1])  # the state whose adjoint is `after`
         self.after = self.frame(self.at)
         self.origins: dict[str, Parts] = {FRAMES: self.after}
         self.looks: list[Look] = []  # the last pause first
+        self.contacts = Contacts(system, self.at)
 
     def frame(self, step: int) -> Parts:
         """Return the cotangent of the frame that shows a state; 0 where none does."""
@@ -276,6 +318,7 @@ class PausingSweep(Sweep):
 
     def undo(self, start: int, rows: np.ndarray, fields: Fields) -> None:
         """Undo the steps, those at the pauses alone."""
+        self.contacts.watch(self.stepper, start, rows, fields)
         first, last = np.searchsorted(self.pauses, [start, start + len(rows)])
         for index in range(last - 1, first - 1, -1):
             k = int(self.pauses[index]) - start
@@ -376,7 +419,6 @@ def make_inspection(
     growth = _growth(ends, steps, sweep.steps)
     limit = -np.log(np.finfo(stepper.dtype).eps)
     beyond = np.flatnonzero(growth > limit)
-    touching, slipping = _contacts(sweep.system, trajectory)
     shares, tangent_growth, lyapunov, gap = {}, np.zeros(0), (), np.zeros(0)
     if reruns is not None:
         shares = _shares(sweep, gradient, wanted, reruns)
@@ -400,8 +442,9 @@ def make_inspection(
         scales=scales,
         growth=growth,
         horizon=int(steps[beyond[-1]]) if beyond.size else None,
-        touching=touching,
-        slipping=slipping,
+        touching=sweep.contacts.touching,
+        slipping=sweep.contacts.slipping,
+        events=sweep.contacts.events,
         shares=shares,
         tangent_growth=tangent_growth,
         lyapunov=tuple(rate / (float(sweep.steps[-1]) * stepper.dt) for rate in lyapunov),
@@ -474,13 +517,6 @@ def _contributions(looks: Sequence[Look]) -> dict[str, np.ndarray]:
         so_far = np.stack([one.gradient[path] for one in looks])
         found[path] = so_far - np.append(so_far[1:], np.zeros_like(so_far[:1]), axis=0)
     return found
-
-
-def _contacts(system: Any, trajectory: Any) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Return by contact which points touch and which slip at every pause."""
-    margins = contact_margins(system, trajectory) if isinstance(system, Model) else {}
-    touching = {name: own.touch > 0.0 for name, own in margins.items()}
-    return touching, {name: touching[name] & (own.slip > 0.0) for name, own in margins.items()}
 
 
 def _of_run(twin: SystemTwin[Any, Any], run: Any) -> Parts:

@@ -176,8 +176,7 @@ class Record(Generic[S, T]):
         quick = wanted if wrt is not None else [path for path in wanted if not path.endswith(SLOW)]
         kept = [p for p in quick if p in values and values[p].nbytes * len(pauses) <= room]
         cotangents = (self._steps, twin.parts(self.model, fields))
-        states = stepper.allocate(len(pauses))
-        sweep = PausingSweep(inner, twin, self.model, cotangents, pauses, states, kept)
+        sweep = PausingSweep(inner, twin, self.model, cotangents, pauses, stepper, kept)
         gradient = self._reverse(sweep)
 
         reruns = self._reruns() if thorough else None

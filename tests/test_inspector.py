@@ -5,6 +5,7 @@ import pytest
 
 from adjoint.rollout import record, rollout_jvp
 from adjoint.schedules import EveryK
+from adjsim.contact_margins import contact_margins
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.model import Model, State
 from adjsim.reduced.double_pendulum import DoublePendulum
@@ -92,13 +93,24 @@ def test_a_share_is_what_a_frame_alone_would_give(run, adj, found):
     assert found.shares["floor.friction"][1] == pytest.approx(float(gradient * np.sign(whole)))
 
 
-def test_contacts_are_counted_where_the_sweep_pauses(run, found):
-    assert found.touching["floor"].any()
-    assert not found.touching["floor"].all()
-    assert not (found.slipping["floor"] & ~found.touching["floor"]).any()
-    events = found.events()
-    assert {name.partition(": ")[2] for name in events} == {"touch", "leave", "slip", "stick"}
-    assert sum(own.sum() for own in events.values()) > 0
+def test_contacts_are_counted_in_every_state(monkeypatch, run, adj):
+    monkeypatch.setattr("adjoint.inspector.WINDOW", 4)
+    found = run.inspect(*adj, most_pauses=3)
+    every = rollout(run.model, run.state, DT, N_STEPS, frames=range(N_STEPS), threads=1)
+    margins = contact_margins(run.model, every)["floor"]
+    touches = margins.touch > 0.0
+    slips = touches & (margins.slip > 0.0)
+    np.testing.assert_array_equal(found.touching["floor"], touches.sum(axis=1))
+    np.testing.assert_array_equal(found.slipping["floor"], slips.sum(axis=1))
+    changes = {
+        "touch": touches[1:] & ~touches[:-1],
+        "leave": touches[:-1] & ~touches[1:],
+        "slip": touches[1:] & touches[:-1] & slips[1:] & ~slips[:-1],
+        "stick": touches[1:] & touches[:-1] & slips[:-1] & ~slips[1:],
+    }
+    assert sum(own.sum() for own in changes.values()) > 5
+    for name, own in changes.items():
+        np.testing.assert_array_equal(found.events[f"floor: {name}"], [*own.sum(axis=1), 0])
 
 
 def test_what_is_kept_of_a_model_of_bodies_and_nodes():

@@ -17,6 +17,8 @@ from studies.reports.page import render
 MOST_POINTS = 1200  # of a mesh on the page
 MOST_FILM_FRAMES = 24
 MOST_CURVES = 8
+MOST_DOTS = 400  # of one kind of event
+MEAN = "all, to the next pause"
 BRIGHTEST = 20  # pixels that are marked in a frame
 Meshes = Mapping[str, tuple[np.ndarray, np.ndarray]]
 
@@ -94,10 +96,11 @@ def _curves(found: Inspection) -> list[dict[str, Any]]:
         },
         {
             "title": "What makes it grow",
-            "text": "The part of each force in the growth rate [1/s], back in time. Below 0 it "
+            "text": "The growth rate [1/s], back in time: its mean to the next pause, and the part "
+            "of each force in the one step that begins at the pause. Below 0 a force "
             "makes the adjoint smaller.",
             "log": False,
-            "lines": found.rates,
+            "lines": {MEAN: found.mean_rates, **found.rates},
         },
         {
             "title": "What each force adds in a step",
@@ -131,15 +134,16 @@ def _curves(found: Inspection) -> list[dict[str, Any]]:
                 "lines": {"gap": np.where(np.isfinite(found.gap), found.gap, np.nan)},
             }
         )
-    touching = {name: own.sum(axis=1) for name, own in found.touching.items()}
-    slipping = {f"{name}, slipping": own.sum(axis=1) for name, own in found.slipping.items()}
-    if touching:
+    most = {name: np.maximum.reduceat(own, found.steps) for name, own in found.touching.items()}
+    for name, own in found.slipping.items():
+        most[f"{name}, slipping"] = np.maximum.reduceat(own, found.steps)
+    if most:
         charts.append(
             {
                 "title": "Contact",
-                "text": "Points that touch, and those of them that slip.",
+                "text": "Points that touch, and those that slip: the most until the next pause.",
                 "log": False,
-                "lines": {**touching, **slipping},
+                "lines": most,
             }
         )
     for chart in charts:
@@ -156,7 +160,9 @@ def _first(found: Inspection) -> str:
 def _marks(found: Inspection) -> dict[str, Any]:
     """Return what is marked on the axis of time."""
     events = {
-        name: found.times[1:][counts > 0] for name, counts in found.events().items() if counts.any()
+        name: np.flatnonzero(counts)[:: -(-np.count_nonzero(counts) // MOST_DOTS)] * found.dt
+        for name, counts in found.events.items()
+        if counts.any()
     }
     return {
         "events": events,

@@ -92,7 +92,7 @@ data.curves.forEach(chart);
 const events = Object.keys(data.marks.events);
 const note = document.createElement("p");
 note.className = "caption full";
-note.append("Ticks below the charts are frames" + (events.length ? "; dots are events between two pauses: " : "."));
+note.append("Ticks below the charts are frames" + (events.length ? "; dots are events: " : "."));
 events.forEach((name, k) => {
   const dot = document.createElement("span");
   dot.style.cssText = `display:inline-block;width:.6em;height:.6em;border-radius:50%;margin:0 .35em 0 .8em;background:${COLORS[(k + 3) % COLORS.length]}`;
