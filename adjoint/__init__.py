@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 
 if TYPE_CHECKING:
+    from adjoint.inspector import Inspection
     from adjoint.losses import (
         center_of_mass_mse_jvp,
         center_of_mass_mse_vjp,
@@ -34,6 +35,7 @@ __all__ = [
     "Binomial",
     "EveryK",
     "ImageRecord",
+    "Inspection",
     "MemoryBudget",
     "Record",
     "Segments",
@@ -60,6 +62,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "adjoint.inspector": ("Inspection",),
     "adjoint.losses": (
         "center_of_mass_mse_jvp",
         "center_of_mass_mse_vjp",

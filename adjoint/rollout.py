@@ -15,6 +15,17 @@ import numpy as np
 
 from adjoint.engine.checkpoint_actions import Reverse
 from adjoint.engine.checkpoint_states import States, is_forward_part, states_of
+from adjoint.inspector import (
+    LEAST_ROOM,
+    PAUSES,
+    SLOW,
+    Inspection,
+    PausingSweep,
+    Reruns,
+    check_inspected,
+    choose_pauses,
+    make_inspection,
+)
 from adjoint.schedules import Schedule, ScheduleCost, as_schedule
 from adjoint.system import Sweep, SystemTwin
 from adjoint.system_registry import system_twin_of
@@ -25,10 +36,11 @@ from adjsim.rollout import (
     chunks,
     frame_rows,
     ready_stepper,
+    rollout,
     step_size,
     warn_of_long_steps,
 )
-from adjsim.system import OnDivergence, Stepper, System
+from adjsim.system import Fields, OnDivergence, Stepper, System
 
 
 S = TypeVar("S")
@@ -83,7 +95,7 @@ class Record(Generic[S, T]):
             Cotangents of the trajectory's two fields, in their order or by name, each in the
             shape of its field: `adj_x` and `adj_v` of a model, (n_frames, n_nodes, 3),
             `adj_angle` and `adj_rate` of a pendulum, `adj_velocity` and `adj_density` of smoke.
-            None, or left out: zero.
+            None, or left out: zero. They may be CuPy's if the trajectory is.
         bodies : mapping, optional
             Cotangents of the trajectory's sets of bodies, by name: a BodyTrajectory of them,
             as `adjoint.rigid.pose.vertices_vjp` returns it, or a mapping with some of
@@ -110,9 +122,94 @@ class Record(Generic[S, T]):
         """
         twin = system_twin_of(self.model)
         wanted = twin.check_wrt(self.model, self.state, wrt)
-        given = [*twin.in_order(adjoints, named), *([] if bodies is None else [bodies])]
-        frames = twin.cotangents(self.trajectory, given, self._stepper.dtype)
+        frames = self._cotangents(adjoints, bodies, named)
         sweep = twin.sweep(self._stepper, self.state, self._steps, frames, wanted)
+        return self._reverse(sweep)
+
+    def inspect(
+        self,
+        *adjoints: Any,
+        bodies: Any = None,
+        wrt: Sequence[str] | None = None,
+        most_pauses: int = PAUSES,
+        thorough: bool = False,
+        **named: Any,
+    ) -> Inspection:
+        """Pull cotangents back and look at the adjoint on its way: what makes it what it is.
+
+        Parameters
+        ----------
+        *adjoints, bodies, wrt, **named
+            As in `vjp`.
+        most_pauses : int
+            At how many steps the sweep pauses at most, 2 or more; a shorter rollout is looked at
+            in every step. What is kept of them takes no more memory than the states of the
+            schedule, or 16 MB: where it would, there are fewer pauses, and `contributions` leaves
+            out the parameters that are too large.
+        thorough : bool
+            Whether to run the tangent too, along the initial state and along every wanted
+            parameter, and the rollout in the other precision: the shares of frames, the growth of
+            the tangent, and where float32 and float64 part. It takes as long as that many tangents.
+
+        Returns
+        -------
+        Inspection
+
+        Raises
+        ------
+        TypeError
+            If the record is of a batch of worlds.
+        ValueError, RolloutError
+            As `vjp`, or if the only frame is the first state.
+        """
+        check_inspected(self.model, self._steps, most_pauses)
+        twin, stepper = system_twin_of(self.model), self._stepper
+        wanted = twin.check_wrt(self.model, self.state, wrt)
+        fields = self._cotangents(adjoints, bodies, named)
+        start = self.model.state_parameters(self.state)
+        all_paths = [*dict.fromkeys([*wanted, *start])]
+        inner = twin.sweep(stepper, self.state, self._steps, fields, all_paths)
+        room = max(self.cost.bytes, LEAST_ROOM)
+        fitting = max(room // (2 * stepper.bytes_per_state()), 2)
+        pauses = choose_pauses(self._steps, min(most_pauses, fitting))
+        values = self.model.parameters()
+        quick = wanted if wrt is not None else [path for path in wanted if not path.endswith(SLOW)]
+        kept = [p for p in quick if p in values and values[p].nbytes * len(pauses) <= room]
+        cotangents = (self._steps, twin.parts(self.model, fields))
+        sweep = PausingSweep(inner, twin, self.model, cotangents, pauses, stepper, kept)
+        gradient = self._reverse(sweep)
+
+        reruns = self._reruns() if thorough else None
+        return make_inspection(sweep, gradient, stepper, wanted, reruns)
+
+    def _reruns(self) -> Reruns:
+        twin, stepper = system_twin_of(self.model), self._stepper
+
+        def push(steps: np.ndarray, tangents: Mapping[str, Any]) -> tuple[Any, Any]:
+            with self._states.lock:
+                return _push(twin, stepper, self.model, self.state, steps, tangents)
+
+        def pull(parts: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+            fields = twin.fields(self.model, parts, stepper.dtype)
+            sweep = twin.sweep(stepper, self.state, self._steps[-1:], fields, ())
+            self._reverse(sweep)
+            return twin.parts(self.model, sweep.adjoint())
+
+        def run(steps: np.ndarray) -> Any:
+            other = np.float32 if stepper.dtype == np.float64 else np.float64
+            return rollout(
+                self.model, self.state, stepper.dt, self.n_steps, frames=steps, dtype=other,
+                device=stepper.device,
+            )  # fmt: skip
+
+        return Reruns(push, pull, run)
+
+    def _cotangents(self, adjoints: Sequence[Any], bodies: Any, named: Mapping[str, Any]) -> Fields:
+        twin = system_twin_of(self.model)
+        given = [*twin.in_order(adjoints, named), *([] if bodies is None else [bodies])]
+        return twin.cotangents(self.trajectory, given, self._stepper.dtype)
+
+    def _reverse(self, sweep: Sweep) -> Any:
         with self._states.lock:
             if not self._states.is_fresh:
                 self._states.run_forward(self._schedule, self.state, self.n_steps)
@@ -120,7 +217,7 @@ class Record(Generic[S, T]):
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is told
             gradient = sweep.finish()
         marks = self._stepper.on_divergence is OnDivergence.MARK
-        return twin.check_gradient(gradient, marks=marks)
+        return system_twin_of(self.model).check_gradient(gradient, marks=marks)
 
     def jvp(self, tangents: Any) -> T:
         """Push tangents of the parameters forward to the frames.
@@ -175,12 +272,13 @@ def record(
     threads: int | None = None,
     device: Device | str = Device.CPU,
     on_divergence: OnDivergence | str = OnDivergence.RAISE,
+    on_device: bool = False,
 ) -> Record[S, T]:
     """Run `adjsim.rollout` and keep what its reverse sweep needs.
 
     Parameters
     ----------
-    model, state, dt, n_steps, frames, dtype, threads, device, on_divergence
+    model, state, dt, n_steps, frames, dtype, threads, device, on_divergence, on_device
         As in `adjsim.rollout`.
     checkpoint : Schedule, str or int, optional
         Which states to keep: None or "all" stores all, a size such as "500MB", or a number of
@@ -198,6 +296,8 @@ def record(
         As `adjsim.rollout`, or if `checkpoint` cannot be met.
     RolloutError
         If a node leaves the finite numbers, unless that is to be marked.
+    MemoryError
+        If a GPU has no room, before anything runs; it names how many bytes are needed.
     """
     dt = step_size(model, dt)
     n_steps = check_rollout(model, state, dt, n_steps)
@@ -206,9 +306,15 @@ def record(
     warn_of_long_steps(model, dt, n_steps)
     schedule = as_schedule(checkpoint)
     cost = schedule.cost(n_steps, stepper.bytes_per_state())
+    kept = cost.buffered_states + cost.stored_states
+    stepper.require_room(
+        2 * len(steps) + 2 + kept,
+        'Keep fewer with `checkpoint`, as in checkpoint="500MB" or `--checkpoint 500MB`, pass '
+        "fewer `frames`, or fewer worlds at once.",
+    )
     states = states_of(stepper, steps, cost)
     states.run_forward(schedule, state, n_steps)
-    trajectory = stepper.trajectory(steps, states.frames)
+    trajectory = stepper.trajectory(steps, states.frames, on_device=on_device)
     return Record(trajectory, cost, model, state, n_steps, schedule, stepper, steps, states)
 
 

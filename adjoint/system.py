@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from adjsim import checks
+from adjsim.engine.jit.backend import module_of
 from adjsim.system import Fields, RolloutError, System
 
 
@@ -20,6 +21,19 @@ class Sweep(ABC):
     @abstractmethod
     def undo(self, start: int, rows: np.ndarray, fields: Fields) -> None:
         """Undo len(rows) steps down to `start`; `rows[k]` of the fields holds state start + k."""
+
+    @abstractmethod
+    def adjoint(self) -> Fields:
+        """Return the adjoint of the state that is reached, without its frame, on the host."""
+
+    def by_force(self, row: int, fields: Fields) -> dict[str, Fields]:
+        """Return what each force added to it in the step undone last, whose state is in `row`."""
+        del row, fields
+        return {}
+
+    @abstractmethod
+    def gradient(self, wanted: Sequence[str]) -> Any:
+        """Return by path the gradient of the steps that are undone, of wanted parameters."""
 
     @abstractmethod
     def finish(self) -> Any:
@@ -60,7 +74,7 @@ class SystemTwin(ABC, Generic[S, T]):
         names = [f"adj_{field}" for field in self.FIELDS]
         if len(adjoints) > len(names):
             raise ValueError(
-                f"`vjp` takes the cotangents {' and '.join(f'`{n}`' for n in names)}, got "
+                f"The cotangents must be {' and '.join(f'`{n}`' for n in names)}, got "
                 f"{len(adjoints)}. Those of bodies go by `bodies=`."
             )
         found = dict(zip(names, adjoints, strict=False))
@@ -69,6 +83,16 @@ class SystemTwin(ABC, Generic[S, T]):
                 raise ValueError(f"`{name}` must be given once, in order or by name, got both.")
             found[name] = value
         return [found.get(name) for name in names]
+
+    def parts(self, system: Any, fields: Fields) -> dict[str, np.ndarray]:
+        """Return the fields of an adjoint, or of cotangents of frames, by name."""
+        del system
+        return dict(zip(self.FIELDS, fields, strict=True))
+
+    def fields(self, system: Any, parts: Mapping[str, np.ndarray], dtype: np.dtype) -> Fields:
+        """Return the fields of cotangents of frames by name: what undoes `parts`."""
+        del system
+        return tuple(parts[name].astype(dtype) for name in self.FIELDS)
 
     def check_wrt(self, system: Any, state: Any, wrt: Sequence[str] | None) -> list[str]:
         """Return the wanted paths; None is all of them."""
@@ -118,11 +142,15 @@ def check_cotangents(
         raise ValueError(f"A cotangent must be given, {names}, got None for all.")
     fields = []
     for (name, frame), value in zip(frames.items(), given, strict=True):
-        adj = np.zeros(frame.shape, dtype)
-        if value is not None:
+        if value is None:
+            adj = module_of(frame).zeros(frame.shape, dtype)
+        elif module_of(value) is np:
             adj = checks.array(f"adj_{name}", value, frame.shape, dtype=dtype)
-        # A read-only array is of another type to compiled loops.
-        fields.append(np.require(adj, requirements="W"))
+            # A read-only array is of another type to compiled loops.
+            adj = np.require(adj, requirements="W")
+        else:
+            adj = value.reshape(frame.shape).astype(dtype)
+        fields.append(adj)
     return tuple(fields)
 
 

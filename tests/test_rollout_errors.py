@@ -143,7 +143,7 @@ def test_a_bad_cotangent_is_named():
         run.vjp(np.zeros((1, 4, 3)), np.full((1, 4, 3), np.nan))
     with pytest.raises(ValueError, match="`adj_x` must be given once, in order or by name"):
         run.vjp(np.zeros((1, 4, 3)), adj_x=np.zeros((1, 4, 3)))
-    with pytest.raises(ValueError, match="takes the cotangents `adj_x` and `adj_v`, got 3"):
+    with pytest.raises(ValueError, match="The cotangents must be `adj_x` and `adj_v`, got 3"):
         run.vjp(None, None, None)
     swings = record(SimplePendulum(1.0), PendulumState(0.3), 0.1, 3)
     with pytest.raises(ValueError, match=r"Unknown cotangent `adj_x`.* Known: adj_angle, adj_rate"):

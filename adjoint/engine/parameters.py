@@ -66,7 +66,8 @@ def collect_gradient(
         if f"{name}.{REST}" in wanted:
             adj_consts = rows.consts[f].astype(np.float64)
             gradient[f"{name}.{REST}"] = twin.rest_vjp(force, adj_consts, adj_params)
-        if has_density(force):
+        by_mass = {f"{name}.density", f"{name}.{REST}"}
+        if not by_mass.isdisjoint(wanted) and has_density(force):
             for key, value in twin.mass_vjp(force, gradient["mass"]).items():
                 path = f"{name}.{key}"
                 if path in wanted:

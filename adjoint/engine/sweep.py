@@ -1,15 +1,15 @@
 """The work arrays of the reverse sweep and of the tangent, around their compiled loops."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from adjoint.engine.assembly import JVP_LOOP, REST_JVP_LOOP, REST_VJP_LOOP, VJP_LOOP
 from adjoint.engine.cuda_timeloop import (
-    GridReverse,
-    GridTangent,
+    TeamReverse,
+    TeamTangent,
     advance_tangent_on_gpu,
     undo_on_gpu,
 )
@@ -27,6 +27,7 @@ from adjoint.engine.timeloop import (
     ReverseCalls,
     ReverseWork,
     TangentWork,
+    Turn,
     place_tangents_kernel,
     reverse_alone,
     reverse_together,
@@ -37,14 +38,16 @@ from adjoint.forces.element import TwinKind
 from adjoint.forces.registry import twin_of
 from adjoint.rigid.pose import pack_cotangents
 from adjoint.system import Sweep, SystemTwin, Tangent, check_cotangents, frames_of
-from adjsim.engine.assembly import tile_kernel
-from adjsim.engine.jit.backend import using_threads
+from adjsim.engine.assembly import SLOTS, tile_kernel
+from adjsim.engine.cuda_teams import Worlds
+from adjsim.engine.jit.backend import to_device, to_host, using_threads
 from adjsim.engine.jit.calls import function_table
-from adjsim.engine.loop_arrays import States
-from adjsim.engine.stepper import NEVER, CpuStepper, ModelStepper
+from adjsim.engine.loop_arrays import Bodies, Nodes, Span, States
+from adjsim.engine.stepper import NEVER, CpuStepper, CudaStepper, ModelStepper
 from adjsim.engine.timeloop import force_table, step_table
-from adjsim.model import State, Trajectory
+from adjsim.model import Model, State, Trajectory
 from adjsim.rigid.bodies import pack_bodies
+from adjsim.rigid.pose import BodyTrajectory
 from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
 from adjsim.system import Fields, OnDivergence
 
@@ -82,14 +85,16 @@ class ReverseSweep(Sweep):
         self.state = state
         self.steps = steps
         self.wanted = wanted
-        self.frames = States(*(xp.asarray(part) for part in adj_frames))
+        self.frames = States(*to_device(adj_frames, stepper.device))
         self.with_forces = any(needs_forces(model, wanted) for model in stepper.models)
         self.twins = twin_kinds(stepper)
-        v_slots = p.n_slots if p.velocity_slots.size else 0
+        v_shape = p.slot_shape
+        if not (p.velocity_slots.size or p.stands_apart):
+            v_shape = (1, *p.slot_shape[1:])
         self.work = ReverseWork(
-            xp.zeros(p.n_slots + 1, dtype),
-            xp.zeros(p.n_slots + 1, dtype),
-            xp.zeros(v_slots + 1, dtype),
+            xp.zeros(p.slot_shape, dtype),
+            xp.zeros(p.slot_shape, dtype),
+            xp.zeros(v_shape, dtype),
             xp.zeros((p.n_rows, 3), dtype),
             scratch_of(stepper),
         )
@@ -98,8 +103,8 @@ class ReverseSweep(Sweep):
             v=xp.zeros((n, 3), dtype),
             gravity=xp.zeros((n + n_bodies, 3), dtype),
             w=xp.zeros(n, dtype),
-            params=xp.zeros_like(p.params),
-            series=xp.zeros_like(p.series),
+            params=xp.zeros(p.params.shape, dtype),
+            series=xp.zeros(p.series.shape, dtype),
             consts=xp.zeros(p.consts.size if needs_rest(wanted) else 0, dtype),
             p=xp.zeros((n_bodies, STATE_SIZE), dtype),
             bodies=xp.zeros((n_bodies, PARAMS_SIZE), dtype),
@@ -124,17 +129,50 @@ class ReverseSweep(Sweep):
         """Undo len(rows) steps, in compiled code from the last one to the first."""
         s = self.stepper
         frames = Frames(frames_of(self.steps, start, start + len(rows)), *self.frames)
-        if not isinstance(s, CpuStepper):
-            numbers, head = np.array([s.dt], s.dtype), [start, int(self.with_forces)]
-            own_rows = np.concatenate([head, rows]).astype(np.int64)
-            args = (s.packed.arrays, self.work, frames, self.adj, numbers, own_rows)
-            undo_on_gpu(self.twins, GridReverse(*args, States(*fields)))
+        if isinstance(s, CudaStepper):
+            numbers = np.array([s.dt], s.dtype)
+            own_rows = np.concatenate([[start, int(self.with_forces)], rows]).astype(np.int64)
+            head = (s.packed.arrays, s.patches, s.pieces)
+            args = (*head, self.work, frames, self.adj, numbers, own_rows)
+            worlds = Worlds(s.packed.starts)
+            undo_on_gpu(self.twins, s.sizes, TeamReverse(*args, States(*fields), worlds))
             return
+        assert isinstance(s, CpuStepper)
         with using_threads(s.n_threads):
             s.loop(reverse_alone, reverse_together)(
                 self.calls, *s.arrays, s.parts, self.work, frames, self.adj,
                 s.steps(start, rows), States(*fields), self.with_forces,
             )  # fmt: skip
+
+    def adjoint(self) -> Fields:
+        """Return the adjoint of x, v and the states of bodies."""
+        return to_host(self.adj.x), to_host(self.adj.v), to_host(self.adj.p)
+
+    def by_force(self, row: int, fields: Fields) -> dict[str, Fields]:
+        """Return what each force of the one model added in the step undone last.
+
+        The slots that elements wrote are still there: they are added up again, force by force.
+        """
+        s, packed = self.stepper, self.stepper.packed
+        _, nodes, bodies = s.packed.arrays
+        nodes, bodies = Nodes(*map(to_host, nodes)), Bodies(*map(to_host, bodies))
+        work, adj, p = self.work.moved(to_host), self.adj.moved(to_host), to_host(fields[2][row])
+        starts = to_host(packed.table)[:, SLOTS]
+        ends = [*starts[1:].tolist(), packed.n_slots]
+        turn, found = turn_kernel(s.dtype), {}
+        for column, name in zip(packed.columns[0], s.models[0].forces, strict=True):
+            own = slice(int(starts[column]), ends[column])
+            slots = [np.zeros_like(part) for part in (work.adj_x_slots, work.adj_v_slots)]
+            slots[0][own], slots[1][own] = work.adj_x_slots[own], work.adj_v_slots[own]
+            only = work._replace(adj_x_slots=slots[0], adj_v_slots=slots[1])
+            out = States(*map(np.zeros_like, (adj.x, adj.v, adj.p)))
+            turn(
+                Span(0, packed.n_nodes, 0, packed.n_bodies), s.dtype.type(s.dt),
+                Turn(ends=True, begins=False, has_frame=False, with_forces=False),
+                nodes, bodies, only, p, p, out, adj._replace(**out._asdict(), arms=adj.arms[:0]),
+            )  # fmt: skip
+            found[name] = tuple(out)
+        return found
 
     def finish(self) -> Any:
         """Add the cotangent of state 0, if it is a frame, and return the wanted gradient."""
@@ -142,11 +180,15 @@ class ReverseSweep(Sweep):
             self.adj.x[:] += self.frames.x[0]
             self.adj.v[:] += self.frames.v[0]
             self.adj.p[:] += self.frames.p[0]
+        return self.gradient(self.wanted)
+
+    def gradient(self, wanted: Sequence[str]) -> Any:
+        """Return the gradient of the steps that are undone, of wanted parameters."""
         s = self.stepper
         worlds = zip(
             s.models, s.states(self.state), part_rows(self.adj, s.packed, s.models), strict=True
         )
-        found = [collect_gradient(*world, self.wanted) for world in worlds]
+        found = [collect_gradient(*world, wanted) for world in worlds]
         for own in itertools.compress(found, s.diverged != NEVER):
             own.update({path: np.full_like(value, np.nan) for path, value in own.items()})
         return found if s.is_batch else found[0]
@@ -159,9 +201,9 @@ class ModelTangent(Tangent):
         p, dtype, xp = stepper.packed, stepper.dtype, stepper.xp
         self.stepper = stepper
         self.twins = twin_kinds(stepper)
-        self.initial = tuple(xp.asarray(part) for part in self.initial_rows(state, tangents))
-        self.tan = tangents.moved(xp.asarray)
-        slots, tan_slots = (xp.zeros(p.n_slots + 1, dtype) for _ in range(2))
+        moved = to_device((self.initial_rows(state, tangents), tangents), stepper.device)
+        self.initial, self.tan = moved
+        slots, tan_slots = (xp.zeros(p.slot_shape, dtype) for _ in range(2))
         self.work = TangentWork(slots, tan_slots, scratch_of(stepper))
         if isinstance(stepper, CpuStepper):
             jvps = [tile_kernel(JVP_LOOP, twin.kind, twin.jvp, dtype) for twin in self.twins]
@@ -181,16 +223,17 @@ class ModelTangent(Tangent):
 
     def initial_rows(self, state: Any, tangents: PackedVector) -> Fields:
         """Return the tangents of X, V and P at the start, on the host."""
-        s, n = self.stepper, self.stepper.packed.n_nodes
+        s = self.stepper
         tan_x, tan_v = (np.zeros((s.packed.n_rows, 3), s.dtype) for _ in range(2))
-        tan_x[:n], tan_v[:n] = tangents.x, tangents.v
         p = s.initial(state)[2]
         for world, model in enumerate(s.models):
-            _, points, own = s.packed.slices(world)
+            nodes, points, own = s.packed.slices(world)
+            own_nodes, own_points = s.packed.numbers(world)
+            tan_x[nodes], tan_v[nodes] = tangents.x[own_nodes], tangents.v[own_nodes]
             if model.n_bodies:
                 place_tangents_kernel()(
                     pack_bodies(model.bodies, 0, s.dtype),
-                    tangents.arms[points.start - n : points.stop - n],
+                    tangents.arms[own_points],
                     p[own], States(tan_x[points], tan_v[points], tangents.p[own]),
                 )  # fmt: skip
         return tan_x, tan_v, tangents.p
@@ -222,17 +265,40 @@ class ModelTangent(Tangent):
     def run_on_gpu(self, k0: int, rows: np.ndarray, states: States, tan: States) -> np.ndarray:
         """Run the loop in one launch; return the finite steps of each world."""
         s = self.stepper
+        assert isinstance(s, CudaStepper)
         numbers = np.array([s.dt], s.dtype)
         finite = s.xp.full(s.packed.n_worlds, len(rows) - 1, np.int64)
         steps = np.concatenate([[k0], rows]).astype(np.int64)
-        args = (s.packed.arrays, self.tan, self.work, numbers, steps, states, tan, finite)
-        return advance_tangent_on_gpu(self.twins, GridTangent(*args))
+        head = (s.packed.arrays, s.patches, s.pieces)
+        args = (*head, self.tan, self.work, numbers, steps, states, tan, finite)
+        sizes, worlds = s.sizes, Worlds(s.packed.starts)
+        return advance_tangent_on_gpu(self.twins, sizes, TeamTangent(*args, worlds))
 
 
 class ModelTwin(SystemTwin[State, Trajectory]):
     """The twin of `Model`."""
 
     FIELDS = ("x", "v")
+
+    def parts(self, system: Model, fields: Fields) -> dict[str, np.ndarray]:
+        """Return x and v of nodes, and the parts of the states of every set of bodies."""
+        x, v, p = fields
+        found = {"x": x, "v": v} if system.n_nodes else {}
+        for name, own in system.body_slices().items():
+            states = vars(BodyTrajectory.unpack(p[..., own, :]))
+            found |= {f"{name}.{key}": part for key, part in states.items()}
+        return found
+
+    def fields(self, system: Model, parts: Mapping[str, np.ndarray], dtype: np.dtype) -> Fields:
+        """Return x, v and p of cotangents of frames by name."""
+        n = len(next(iter(parts.values())))
+        p = [np.zeros((n, 0, STATE_SIZE))]
+        for name in system.bodies:
+            own = [value for key, value in parts.items() if key.startswith(f"{name}.")]
+            p.append(np.concatenate(own, axis=-1))
+        none = np.zeros((n, 0, 3))
+        found = (parts.get("x", none), parts.get("v", none), np.concatenate(p, axis=1))
+        return tuple(part.astype(dtype) for part in found)
 
     def cotangents(self, trajectory: Trajectory, given: Sequence[Any], dtype: np.dtype) -> Fields:
         """Return the cotangents of x and v, 0 at body points, and of the states of the bodies.

@@ -124,6 +124,10 @@ class ReverseWork(NamedTuple):
     adj_f: Any
     scratch: Any
 
+    def moved(self, move: Any) -> "ReverseWork":
+        """Return a copy whose arrays were moved by a function: to the host, say."""
+        return ReverseWork(*map(move, self))
+
 
 class Turn(NamedTuple):
     """What is done between two steps."""
@@ -329,7 +333,7 @@ def tangent_rows(
 def place_all_tangents(bodies, tan_arms, p, tan_rows):
     """Write the tangents of the points of every body, at the start."""
     for b in range(p.shape[0]):
-        place_tangents(b, bodies, tan_arms, p, tan_rows)
+        place_tangents(b, b, bodies, tan_arms, p, tan_rows)
 
 
 @cache

@@ -11,7 +11,7 @@ import numpy as np
 from adjoint.reduced.pendulum_loop import PendulumTwinKind, reverse_loop, tangent_loop
 from adjoint.series import series_rows_jvp, series_rows_vjp
 from adjoint.system import Sweep, SystemTwin, Tangent, check_cotangents, frames_of
-from adjsim.engine.jit.backend import to_host
+from adjsim.engine.jit.backend import to_device, to_host
 from adjsim.reduced.pendulum import PendulumState, PendulumStepper, PendulumTrajectory
 from adjsim.reduced.pendulum_loop import loop_rows
 from adjsim.system import Fields
@@ -34,7 +34,8 @@ class PendulumSweep(Sweep):
     ) -> None:
         xp, n_angles = stepper.xp, twin.kind.n_angles
         self.twin, self.stepper, self.steps, self.wanted = twin, stepper, steps, wanted
-        self.frames = tuple(xp.asarray(part.reshape(-1, n_angles)) for part in adj_frames)
+        flat = tuple(part.reshape(-1, n_angles) for part in adj_frames)
+        self.frames = to_device(flat, stepper.device)
         self.adj = (
             *stepper.allocate(1),
             xp.zeros_like(stepper.params),
@@ -50,13 +51,22 @@ class PendulumSweep(Sweep):
         args = (s.params, s.series, s.numbers, steps, fields, frames, self.adj)
         reverse_loop(self.twin, s.device)(args)
 
+    def adjoint(self) -> Fields:
+        """Return the adjoint of angles and rates."""
+        shape = self.stepper.system.SHAPE
+        return tuple(to_host(part).reshape(shape) for part in self.adj[:2])
+
     def finish(self) -> dict[str, np.ndarray]:
-        """Add the cotangent of state 0, if it is a frame; unpack the wanted gradient."""
-        system = self.stepper.system
-        adj_q, adj_u, params, series = (to_host(part).astype(np.float64) for part in self.adj)
+        """Add the cotangent of state 0, if it is a frame, and return the wanted gradient."""
         if self.steps[0] == 0:
-            adj_q += to_host(self.frames[0][:1])
-            adj_u += to_host(self.frames[1][:1])
+            self.adj[0][:] += self.frames[0][:1]
+            self.adj[1][:] += self.frames[1][:1]
+        return self.gradient(self.wanted)
+
+    def gradient(self, wanted: Sequence[str]) -> dict[str, np.ndarray]:
+        """Return the gradient of the steps that are undone, of wanted parameters."""
+        system = self.stepper.system
+        adj_q, adj_u, params, series = (part.astype(np.float64) for part in to_host(self.adj))
         gradient: dict[str, np.ndarray] = dict(zip(STATE, (adj_q, adj_u), strict=True))
         at = 0
         for name in CONSTANTS:
@@ -67,7 +77,7 @@ class PendulumSweep(Sweep):
         gradient = {path: value.reshape(shapes[path]) for path, value in gradient.items()}
         rows = series.reshape(-1, *system.SHAPE)
         gradient["torque"] = series_rows_vjp(system.torque, system.SHAPE, rows)
-        return {path: gradient[path] for path in self.wanted}
+        return {path: gradient[path] for path in wanted}
 
 
 class PendulumTangent(Tangent):

@@ -11,6 +11,7 @@ import sys
 import numpy as np
 import pytest
 import tomlkit
+import xarray
 
 from studies.cli import main as cli
 from studies.reports.view import drawing_problem, make_plotter
@@ -286,3 +287,40 @@ def test_a_second_film_is_predicted_then_fitted(tmp_path):
     (row,) = result["parameters"]
     assert row["estimate"] == pytest.approx(TRUTH, rel=0.01)
     assert out.count("fitting cameras and looks to the first frame") == 1
+
+
+@pytest.mark.parametrize("at", ["start", "answer"])
+def test_a_run_can_be_inspected(plain, tmp_path, at):
+    run = shutil.copytree(plain[0], tmp_path / "run")
+    code, out, err = adjsim("inspect", run, "--at", at)
+    assert code == 0, err
+    assert out.startswith("From the last frame back to the start the adjoint becomes")
+    page = (run / "inspect.html").read_text()
+    assert "Pixels of film" in page
+    assert "http" not in page.replace("http://www.w3.org", "")
+    with xarray.open_dataset(run / "inspect.nc", engine="h5netcdf") as data:
+        assert data["contribution.cube.mu"].sum("step").any()
+        assert data["share.cube.mu"].sum() > 0.0
+
+
+def test_what_cannot_be_inspected_is_said(plain, tmp_path):
+    run = shutil.copytree(plain[0], tmp_path / "run")
+    code, _, err = adjsim("inspect", tmp_path)
+    assert code == 2
+    assert "is not a run folder: it has no manifest.json" in err
+    (run / "parameters.npz").unlink()
+    code, _, err = adjsim("inspect", run, "--at", "end")
+    assert code == 2
+    assert "`--at` must be start or answer, got 'end'" in err
+    code, _, err = adjsim("inspect", run, "--at", "answer")
+    assert code == 2
+    assert "has no parameters.npz yet. Finish it with `adjsim run" in err
+    (run / "instances").mkdir()
+    code, _, err = adjsim("inspect", run)
+    assert code == 2
+    assert "must hold one search" in err
+    for name, what in (("scan.json", "scan"), ("dataset.json", "data set")):
+        (run / name).write_text("{}")
+        code, _, err = adjsim("inspect", run)
+        assert code == 2
+        assert f"which holds a {what}" in err

@@ -1,0 +1,602 @@
+r"""The adjoint on its way back: how it grows, what makes it grow, what makes the gradient.
+
+The adjoint of a state is the derivative of the loss in that state. Undoing step k makes that of
+state k, a, from that of state k + 1, b: what motion alone gives, and what every force adds,
+
+    a = M^T b + sum over forces f of (df/dstate)^T adj_f
+
+and then the cotangent of frame k is added. The sweep pauses at some steps, of a short rollout at
+all, and undoes each of these steps alone. From |a|^2 - |b|^2 = <a + b, a - b>, where a - b is a
+sum of parts c, follows without a remainder
+
+    d ln|adjoint|/dt = sum over parts of <a + b, c>/((|a| + |b|) m dt)
+    m = (|a| - |b|)/ln(|a|/|b|)
+
+What the steps between two pauses give to the gradient of a parameter is the difference of what the
+sweep has added up at these pauses. The share of a frame is the product of its cotangent and the
+tangent of the frame along the gradient of one parameter.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from adjoint.system import Sweep, SystemTwin
+from adjsim import checks
+from adjsim.contact_margins import contact_margins
+from adjsim.forces.contact import Contact
+from adjsim.model import Model
+from adjsim.system import Fields, RolloutError, Stepper
+from adjsim.worlds import Batch
+
+
+if TYPE_CHECKING:
+    from xarray import Dataset
+
+PAUSES = 64  # at most, unless a user wants others
+SLOW = (".rest_positions", ".density")  # paths whose gradients take long to collect
+LEAST_ROOM = 1 << 24  # bytes that what is kept of the pauses may take, whatever the schedule takes
+CHANGES = "touch", "leave", "slip", "stick"
+WINDOW = 64  # states whose contacts are looked at together
+MOTION, BETWEEN, FRAMES = "motion", "steps between", "frames"
+MUCH = 1e3  # growth of an adjoint from which on a fit needs stages
+APART = 0.01  # of the largest distance moved: where float32 and float64 are no longer the same
+Parts = dict[str, np.ndarray]  # of a state, by name
+
+
+@dataclass(frozen=True, eq=False)
+class Inspection:
+    """What `Record.inspect` found. Axis 0 of what is said to be by pause belongs to `steps`.
+
+    Parts of a state are "x" and "v" of nodes, "block.position" and the like of bodies, or what the
+    system has instead. Sums over parts have them divided by `scales`, which makes them alike.
+
+    Attributes
+    ----------
+    steps : array
+        Where the sweep paused: states before the last frame, increasing from 0, (n_pauses,).
+    dt : float
+        The step [s].
+    frames : array
+        Steps of the frames, (n_frames,).
+    trajectory : Trajectory, or what the system has for one
+        The states at the pauses.
+    adjoint : dict of str to array
+        The adjoint of these states by part, (n_pauses, ...) [1/unit of the part].
+    cotangents : dict of str to array
+        Those of the frames by part, (n_frames, ...), as they were given.
+    gradient : dict of str to array
+        As `Record.vjp` returns it, the same to the bit.
+    contributions : dict of str to array
+        By path of a parameter of the system, (n_pauses, ...): what the steps from each pause to
+        the next give to its gradient. They sum to it. Rest positions and densities are among them
+        only if `wrt` names them: they take long. For those of the initial state see
+        `origins`.
+    added : dict of str to dict
+        By force and part, (n_pauses,): the norm of what the force adds to the adjoint in the
+        step that begins at the pause. "motion" is what is there without forces.
+    rates : dict of str to array
+        By force, (n_pauses,) [1/s]: its part of d ln|adjoint|/dt, backwards in time. They sum to
+        the whole rate.
+    origins : dict of str to dict
+        By force and part: what it gave to the adjoint of state 0. "motion", "frames", the
+        cotangents themselves, and "steps between", which lie between pauses, complete the sum.
+    scales : dict of str to float
+        By part: the geometric mean of the norm of its adjoint.
+    growth : array
+        ln of how many times larger the adjoint is at a pause than at the last frame, but for what
+        frames add, (n_pauses,). Where frames lie between pauses it is estimated.
+    horizon : int or None
+        Last pause from which rounding errors grow larger than the motion before the last frame:
+        a gradient carries no information about anything before it. None: there is no such pause.
+    touching, slipping : dict of str to array
+        By contact, (frames[-1],): how many points touch in every state, and how many of them slip.
+    events : dict of str to array
+        "floor: touch", "floor: leave", "floor: slip" and "floor: stick" of every contact,
+        (frames[-1],): how many points do so from each state to the next.
+    shares : dict of str to array
+        By path, (n_frames,): what each frame gives to |gradient|; they sum to it. Empty unless
+        `thorough`, as the next three are.
+    tangent_growth : array
+        ln of how many times larger a tangent is at a pause than at the start, where it points
+        along the gradient in the initial state, (n_pauses + 1,); the last one is at the last frame.
+    lyapunov : tuple of float
+        Finite-time Lyapunov exponents [1/s], ln of the largest growth from state 0 to the last
+        frame over the time: of that tangent, and of the adjoint that begins where it ends.
+    gap : array
+        Distance of the motions in float32 and float64, over the largest distance moved,
+        (n_pauses,).
+    """
+
+    steps: np.ndarray
+    dt: float
+    frames: np.ndarray
+    trajectory: Any
+    adjoint: Parts
+    cotangents: Parts
+    gradient: dict[str, np.ndarray]
+    contributions: dict[str, np.ndarray]
+    added: dict[str, dict[str, np.ndarray]]
+    rates: dict[str, np.ndarray]
+    origins: dict[str, Parts]
+    scales: dict[str, float]
+    growth: np.ndarray
+    horizon: int | None
+    touching: dict[str, np.ndarray]
+    slipping: dict[str, np.ndarray]
+    events: dict[str, np.ndarray]
+    shares: dict[str, np.ndarray]
+    tangent_growth: np.ndarray
+    lyapunov: tuple[float, float] | tuple[()]
+    gap: np.ndarray
+
+    @property
+    def times(self) -> np.ndarray:
+        """Time of each pause, (n_pauses,) [s]."""
+        return self.steps * self.dt
+
+    @property
+    def exponent(self) -> float:
+        """Mean rate at which the adjoint grows, from the last frame to the start [1/s]."""
+        return float(self.growth[0] / (self.frames[-1] * self.dt))
+
+    @property
+    def mean_rates(self) -> np.ndarray:
+        """Mean growth rate of the adjoint from each pause to the next, (n_pauses,) [1/s]."""
+        lengths = np.diff([*self.steps, self.frames[-1]])
+        return -np.diff([*self.growth, 0.0]) / (lengths * self.dt)
+
+    @property
+    def parts_from(self) -> int | None:
+        """Step of the first pause at which float32 and float64 are apart; None: they stay."""
+        apart = self.gap > APART
+        return int(self.steps[apart.argmax()]) if apart.any() else None
+
+    def norms(self) -> dict[str, np.ndarray]:
+        """Return the norm of the adjoint by part, (n_pauses,)."""
+        return {name: sizes(value) for name, value in self.adjoint.items()}
+
+    def told(self) -> list[str]:
+        """Return what there is to know of the gradient, in sentences."""
+        rate, factor, said = self.exponent, np.exp(np.clip(self.growth[0], -700.0, 700.0)), []
+        told = (
+            f"From the last frame back to the start the adjoint becomes {factor:.3g} times as large"
+        )
+        if factor > MUCH:
+            told += (
+                f", 10 times every {np.log(10.0) / rate:.3g} s ({rate:.3g}/s). Use stages: fit the "
+                "first frames first"
+            )
+        said.append(f"{told}.")
+        k = int(self.mean_rates.argmax())
+        start, stop = int(self.steps[k]), int([*self.steps, self.frames[-1]][k + 1])
+        name = max(self.rates, key=lambda name: self.rates[name][k])
+        changes = [name for name, counts in self.events.items() if counts[start:stop].any()]
+        said.append(
+            f"It grows fastest from step {stop} back to step {start} ({start * self.dt:.4g} s), "
+            f"{self.mean_rates[k]:.3g}/s; in the latter by {_by(name)}."
+            + (f" What changes there: {', '.join(changes)}." if changes else "")
+        )
+        if self.horizon is not None:
+            said.append(
+                f"Beyond the horizon, step {self.horizon} ({self.horizon * self.dt:.4g} s), "
+                "rounding errors decide what happens until the last frame: the gradient of what is "
+                "earlier carries no information."
+            )
+        if self.parts_from is not None:
+            said.append(
+                f"Runs in float32 and float64 are apart from step {self.parts_from} on "
+                f"({self.parts_from * self.dt:.4g} s)."
+            )
+        return said
+
+    def dataset(self) -> "Dataset":
+        """Return the numbers as an `xarray.Dataset` with named coordinates."""
+        from xarray import Dataset
+
+        data: dict[str, Any] = {"growth": ("step", self.growth)}
+
+        def add(head: str, dim: str, values: Mapping[str, np.ndarray], unit: str = "") -> None:
+            for name, value in values.items():
+                key = f"{head}.{name}"
+                more = [f"{key}.{k}" for k in range(1, np.ndim(value))]
+                data[key] = ([dim, *more], value, {"units": unit} if unit else {})
+
+        add("adjoint", "step", self.adjoint)
+        add("cotangent", "frame", self.cotangents)
+        add("contribution", "step", self.contributions)
+        add("rate", "step", self.rates, "1/s")
+        for name, parts in self.added.items():
+            add(f"added.{name}", "step", parts)
+        add("touching", "state", self.touching)
+        add("slipping", "state", self.slipping)
+        add("event", "state", self.events)
+        add("share", "frame", self.shares)
+        if self.gap.size:
+            data["gap"] = ("step", self.gap)
+            data["tangent_growth"] = ("step", self.tangent_growth[:-1])
+        coords = {
+            "step": self.steps,
+            "time": ("step", self.times, {"units": "s"}),
+            "frame": self.frames,
+        }
+        found = {"dt": self.dt, "exponent": self.exponent, "horizon": self.horizon}
+        found["lyapunov"] = self.lyapunov or None
+        return Dataset(data, coords, {k: v for k, v in found.items() if v is not None})
+
+
+class Look(NamedTuple):
+    """What the step at a pause did."""
+
+    adjoint: Parts  # of the state at the pause, its frame included
+    ends: Parts  # by part the norms of a, of b, and of the adjoint at the pause after it
+    added: dict[str, Parts]  # by source and part, the norm of c, and <a + b, c>
+    gradient: dict[str, np.ndarray]  # of the parameters of the system, from this pause on
+
+
+class Contacts:
+    """Which points touch and slip, counted in every state, the last one first."""
+
+    def __init__(self, system: Any, last: int) -> None:
+        forces = system.forces if isinstance(system, Model) else {}
+        names = [name for name, force in forces.items() if isinstance(force, Contact)]
+        self.system, self.last = system, last
+        self.touching, self.slipping = ({name: np.zeros(last, int) for name in names} for _ in "ab")
+        self.events = {f"{name}: {c}": np.zeros(last, int) for name in names for c in CHANGES}
+        self.later: dict[str, tuple[np.ndarray, np.ndarray]] = {}  # touches, slips of a later state
+
+    def watch(
+        self, stepper: Stepper[Any, Any], start: int, rows: np.ndarray, fields: Fields
+    ) -> None:
+        """Count those in the states from `start` on, which lie in rows, a few at a time."""
+        stop = min(start + len(rows), self.last) if self.touching else start
+        for end in range(stop, start, -WINDOW):
+            first = max(start, end - WINDOW)
+            own = rows[first - start : end - start]
+            run = stepper.trajectory(np.arange(first, end), tuple(field[own] for field in fields))
+            for name, margins in contact_margins(self.system, run).items():
+                touches = margins.touch > 0.0
+                self.count(name, slice(first, end), touches, touches & (margins.slip > 0.0))
+
+    def count(self, name: str, states: slice, touches: np.ndarray, slips: np.ndarray) -> None:
+        """Count those of a contact in some states, and what changes up to the state after them."""
+        self.touching[name][states] = touches.sum(axis=1)
+        self.slipping[name][states] = slips.sum(axis=1)
+        later = self.later.get(name, (touches[-1:], slips[-1:]))
+        self.later[name] = touches[:1], slips[:1]
+        after, slips_after = np.append(touches[1:], later[0], 0), np.append(slips[1:], later[1], 0)
+        both = touches & after
+        changes = (
+            after & ~touches,
+            touches & ~after,
+            both & slips_after & ~slips,
+            both & slips & ~slips_after,
+        )
+        for change, found in zip(CHANGES, changes, strict=True):
+            self.events[f"{name}: {change}"][states] = found.sum(axis=1)
+
+
+class PausingSweep(Sweep):
+    """A sweep that undoes some steps alone, and looks at them before it goes on."""
+
+    def __init__(
+        self,
+        inner: Sweep,
+        twin: SystemTwin[Any, Any],
+        system: Any,
+        frames: tuple[np.ndarray, Parts],
+        pauses: np.ndarray,
+        stepper: Stepper[Any, Any],
+        kept: Sequence[str],
+    ) -> None:
+        self.inner, self.twin, self.system, self.pauses = inner, twin, system, pauses
+        self.steps, self.cotangents = frames
+        self.stepper, self.states = stepper, stepper.allocate(len(pauses))
+        self.kept = kept  # paths of the parameters whose contributions are noted
+        self.at = int(self.steps[-1])  # the state whose adjoint is `after`
+        self.after = self.frame(self.at)
+        self.origins: dict[str, Parts] = {FRAMES: self.after}
+        self.looks: list[Look] = []  # the last pause first
+        self.contacts = Contacts(system, self.at)
+
+    def frame(self, step: int) -> Parts:
+        """Return the cotangent of the frame that shows a state; 0 where none does."""
+        return self.given(step - 1, step + 1)
+
+    def given(self, start: int, stop: int) -> Parts:
+        """Return the sum of the cotangents of the frames between two states."""
+        inside = slice(*np.searchsorted(self.steps, [start + 1, stop]))
+        return {part: adj[inside].sum(axis=0) for part, adj in self.cotangents.items()}
+
+    def now(self) -> Parts:
+        """Return a copy of the adjoint of the state that is reached, without its frame."""
+        found = self.twin.parts(self.system, self.inner.adjoint())
+        return {part: adj.astype(np.float64) for part, adj in found.items()}
+
+    def undo(self, start: int, rows: np.ndarray, fields: Fields) -> None:
+        """Undo the steps, those at the pauses alone."""
+        self.contacts.watch(self.stepper, start, rows, fields)
+        first, last = np.searchsorted(self.pauses, [start, start + len(rows)])
+        for index in range(last - 1, first - 1, -1):
+            k = int(self.pauses[index]) - start
+            if len(rows) > k + 1:
+                self.inner.undo(start + k + 1, rows[k + 1 :], fields)
+            b = _sum(self.now(), self.frame(start + k + 1))
+            self.inner.undo(start + k, rows[k : k + 1], fields)
+            self.look(index, b, int(rows[k]), fields)
+            rows = rows[:k]
+        if len(rows):
+            self.inner.undo(start, rows, fields)
+
+    def look(self, index: int, b: Parts, row: int, fields: Fields) -> None:
+        """Note what the step at a pause did; b is the adjoint of the state after it."""
+        k, a = int(self.pauses[index]), self.now()
+        for kept, field in zip(self.states, fields, strict=True):
+            kept[index] = field[row]
+        by_force = self.inner.by_force(row, fields)
+        sources = {name: self.twin.parts(self.system, own) for name, own in by_force.items()}
+        forces = _sum(*sources.values()) if sources else _difference(a, a)
+        sources[MOTION] = _difference(_difference(a, b), forces)
+        given = self.given(k, self.at)
+        between = _difference(_difference(b, self.after), given)
+        frame = self.frame(k)
+        more = {BETWEEN: between} if k + 1 < self.at else {}
+        for name, own in {**sources, **more, FRAMES: _sum(given, frame) if more else frame}.items():
+            self.origins[name] = _sum(self.origins[name], own) if name in self.origins else own
+        both, total = _sum(a, b), _sum(a, frame)
+        ends = {part: np.array([_size(end[part]) for end in (a, b, self.after)]) for part in a}
+        added = {
+            name: {part: np.array([_size(c), np.vdot(both[part], c)]) for part, c in own.items()}
+            for name, own in sources.items()
+        }
+        gradient = self.inner.gradient(self.kept)
+        self.looks.append(Look(total, ends, added, gradient))
+        self.after, self.at = total, k
+
+    def adjoint(self) -> Fields:
+        """Return that of the sweep."""
+        return self.inner.adjoint()
+
+    def gradient(self, wanted: Sequence[str]) -> Any:
+        """Return that of the sweep."""
+        return self.inner.gradient(wanted)
+
+    def finish(self) -> Any:
+        """Return that of the sweep."""
+        return self.inner.finish()
+
+
+class Reruns(NamedTuple):
+    """What runs the same system again."""
+
+    # the states and the tangents at some steps, from tangents by path
+    push: Callable[[np.ndarray, Mapping[str, Any]], tuple[Any, Any]]
+    pull: Callable[[Parts], Parts]  # the adjoint of state 0, from one of the last frame, (1, ...)
+    run: Callable[[np.ndarray], Any]  # the states at some steps in the other precision
+
+
+def check_inspected(system: Any, frames: np.ndarray, most: int) -> None:
+    """Raise if there is nothing to inspect."""
+    if isinstance(system, Batch):
+        raise TypeError(
+            "`inspect` takes the record of one system, got that of a Batch. Record the world that "
+            "you want to look at alone: `record(batch.models[k], states[k], ...)`."
+        )
+    checks.whole("most_pauses", most, 2)
+    if frames[-1] == 0:
+        raise ValueError(
+            "`inspect` needs a frame after the first step, got frames = [0]: no step leads to it. "
+            "Record with `frames=[n_steps]`."
+        )
+
+
+def choose_pauses(frames: np.ndarray, most: int) -> np.ndarray:
+    """Return the steps to pause at: all, or some at equal distances and at the frames if few."""
+    last = int(frames[-1])
+    shown = frames[:-1] if 2 * len(frames) <= most else frames[:0]
+    even = np.linspace(0, last - 1, min(most - len(shown), last)).round().astype(np.int64)
+    return np.union1d(even, shown)
+
+
+def make_inspection(
+    sweep: PausingSweep,
+    gradient: dict[str, np.ndarray],
+    stepper: Stepper[Any, Any],
+    wanted: Sequence[str],
+    reruns: Reruns | None,
+) -> Inspection:
+    """Return what a sweep found on its way; with `reruns`, all that is `thorough`."""
+    looks, steps = sweep.looks[::-1], sweep.pauses
+    by_pause = {part: np.stack([one.adjoint[part] for one in looks]) for part in looks[0].adjoint}
+    scales = {part: _mean_size(value) for part, value in by_pause.items()}
+    trajectory = stepper.trajectory(steps, sweep.states)
+    ends = np.stack(
+        [np.sqrt(sum((own / scales[part]) ** 2 for part, own in one.ends.items())) for one in looks]
+    )  # (n_pauses, 3)
+    growth = _growth(ends, steps, sweep.steps)
+    limit = -np.log(np.finfo(stepper.dtype).eps)
+    beyond = np.flatnonzero(growth > limit)
+    shares, tangent_growth, lyapunov, gap = {}, np.zeros(0), (), np.zeros(0)
+    if reruns is not None:
+        shares = _shares(sweep, gradient, wanted, reruns)
+        tangent_growth, lyapunov = _tangent_growth(sweep, gradient, scales, reruns)
+        gap = _gap(sweep.twin, trajectory, reruns, steps)
+    return Inspection(
+        steps=steps,
+        dt=stepper.dt,
+        frames=sweep.steps,
+        trajectory=trajectory,
+        adjoint=by_pause,
+        cotangents=sweep.cotangents,
+        gradient={path: gradient[path] for path in wanted},
+        contributions=_contributions(looks),
+        added={
+            name: {part: np.array([one.added[name][part][0] for one in looks]) for part in by_pause}
+            for name in looks[0].added
+        },
+        rates=_rates(looks, ends, scales, stepper.dt),
+        origins=sweep.origins,
+        scales=scales,
+        growth=growth,
+        horizon=int(steps[beyond[-1]]) if beyond.size else None,
+        touching=sweep.contacts.touching,
+        slipping=sweep.contacts.slipping,
+        events=sweep.contacts.events,
+        shares=shares,
+        tangent_growth=tangent_growth,
+        lyapunov=tuple(rate / (float(sweep.steps[-1]) * stepper.dt) for rate in lyapunov),
+        gap=gap,
+    )
+
+
+def _sum(*all_parts: Parts) -> Parts:
+    return {part: sum(own[part] for own in all_parts) for part in all_parts[0]}
+
+
+def _difference(one: Parts, other: Parts) -> Parts:
+    return {part: value - other[part] for part, value in one.items()}
+
+
+def _size(value: np.ndarray) -> float:
+    return float(np.sqrt(np.vdot(value, value)))
+
+
+def sizes(values: np.ndarray) -> np.ndarray:
+    """Return the norm of each row, (n_rows,)."""
+    return np.sqrt((values.reshape(len(values), -1) ** 2).sum(axis=1))
+
+
+def _mean_size(by_pause: np.ndarray) -> float:
+    """Return the geometric mean of the norms that are not 0."""
+    found = sizes(by_pause)
+    found = found[found > 0.0]
+    return float(np.exp(np.log(found).mean())) if found.size else 1.0
+
+
+def _log_ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """Return ln(above/below), 0 where one of them is 0."""
+    there = (above > 0.0) & (below > 0.0)
+    return np.log(np.where(there, above, 1.0) / np.where(there, below, 1.0))
+
+
+def _growth(ends: np.ndarray, steps: np.ndarray, frames: np.ndarray) -> np.ndarray:
+    """Return ln of the growth from each pause to the last frame."""
+    a, b, after = ends.T
+    stops = np.append(steps[1:], frames[-1])
+    inside = np.searchsorted(frames, stops) - np.searchsorted(frames, steps + 1)
+    own = np.where(inside > 0, (stops - steps) * _log_ratio(a, b), _log_ratio(a, after))
+    return np.cumsum(own[::-1])[::-1]
+
+
+def _rates(
+    looks: Sequence[Look], ends: np.ndarray, scales: Mapping[str, float], dt: float
+) -> dict[str, np.ndarray]:
+    """Return by source its part of d ln|adjoint|/dt, backwards in time; 0 where that is 0."""
+    a, b, _ = ends.T
+    log = _log_ratio(a, b)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.where(np.abs(a - b) > 1e-9 * a, (a - b) / log, 0.5 * (a + b))
+    whole = (a + b) * mean * dt
+    there = (a > 0.0) & (b > 0.0)
+    found = {}
+    for name in looks[0].added:
+        products = np.array(
+            [sum(c[1] / scales[part] ** 2 for part, c in one.added[name].items()) for one in looks]
+        )
+        found[name] = np.where(there, products, 0.0) / np.where(there, whole, 1.0)
+    return found
+
+
+def _contributions(looks: Sequence[Look]) -> dict[str, np.ndarray]:
+    """Return what the steps from each pause to the next give to the gradient, by path."""
+    found = {}
+    for path in looks[0].gradient:
+        so_far = np.stack([one.gradient[path] for one in looks])
+        found[path] = so_far - np.append(so_far[1:], np.zeros_like(so_far[:1]), axis=0)
+    return found
+
+
+def _of_run(twin: SystemTwin[Any, Any], run: Any) -> Parts:
+    """Return a trajectory, or its tangent, by part."""
+    found = {name: getattr(run, name) for name in twin.FIELDS}
+    for name, states in getattr(run, "bodies", {}).items():
+        found |= {f"{name}.{key}": value for key, value in vars(states).items()}
+    return found
+
+
+def _shares(
+    sweep: PausingSweep, gradient: Mapping[str, np.ndarray], wanted: Sequence[str], reruns: Reruns
+) -> dict[str, np.ndarray]:
+    """Return what each frame gives to |gradient|, by path."""
+    found = {}
+    for path in wanted:
+        size = _size(gradient[path])
+        if size > 0.0:
+            tangent = _of_run(
+                sweep.twin, reruns.push(sweep.steps, {path: gradient[path] / size})[1]
+            )
+            found[path] = np.sum(
+                [
+                    (adj * tangent[part]).reshape(len(adj), -1).sum(axis=1)
+                    for part, adj in sweep.cotangents.items()
+                ],
+                axis=0,
+            )
+    return found
+
+
+def _tangent_growth(
+    sweep: PausingSweep,
+    gradient: Mapping[str, np.ndarray],
+    scales: Mapping[str, float],
+    reruns: Reruns,
+) -> tuple[np.ndarray, tuple[float, ...]]:
+    """Return ln of the growth of a tangent from state 0 to the pauses and the last frame.
+
+    And of the largest growth: of that tangent, and of the adjoint that begins along its end. One
+    after the other they are two steps of a power iteration for the largest singular value.
+    """
+    own, start = sweep.system.parameters(), {}
+    for path, value in gradient.items():
+        if path not in own:
+            part = path.removeprefix("state.").replace(".rotation", ".orientation")
+            start[path] = value / scales[part] ** 2
+    largest = max((float(np.abs(value).max(initial=0.0)) for value in start.values()), default=0.0)
+    if largest == 0.0:
+        return np.zeros(len(sweep.pauses) + 1), (0.0, 0.0)
+    start = {path: value / largest for path, value in start.items()}
+    _, pushed = reruns.push(np.append(sweep.pauses, sweep.steps[-1]), start)
+    tangent = {part: value for part, value in _of_run(sweep.twin, pushed).items() if part in scales}
+    squares = [(sizes(value) * scales[part]) ** 2 for part, value in tangent.items()]
+    found = 0.5 * np.log(np.sum(squares, axis=0))
+    length = np.exp(found[-1])
+    end = {part: value[-1:] * (scales[part] ** 2 / length) for part, value in tangent.items()}
+    pulled = reruns.pull(end)
+    adjoint = 0.5 * np.log(sum((_size(pulled[part]) / scales[part]) ** 2 for part in end))
+    return found - found[0], (float(found[-1] - found[0]), float(adjoint))
+
+
+def _gap(
+    twin: SystemTwin[Any, Any],
+    trajectory: Any,
+    reruns: Reruns,
+    steps: np.ndarray,
+) -> np.ndarray:
+    """Return the distance of the motions in both precisions over the largest distance moved."""
+    found = np.full(len(steps), np.inf)
+    with suppress(RolloutError):
+        own, other = _of_run(twin, trajectory), _of_run(twin, reruns.run(steps))
+        gaps = [np.zeros(len(steps))]
+        for part, value in own.items():
+            if part == twin.FIELDS[0] or part.endswith(".position"):
+                moved = sizes(value - value[0]).max()
+                gaps.append(sizes(other[part] - value.astype(np.float64)) / (moved or 1.0))
+        found = np.nan_to_num(np.max(gaps, axis=0), nan=np.inf)
+    return found
+
+
+def _by(name: str) -> str:
+    return "motion alone" if name == MOTION else f"`{name}`"

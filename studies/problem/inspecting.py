@@ -1,0 +1,93 @@
+"""The command `adjsim inspect RUN`: look at the adjoint of a run's motion."""
+
+import tomllib
+from pathlib import Path
+
+import numpy as np
+
+from adjoint.inspector import Inspection
+from studies.problem.films import FilmObserver, SmokeObserver
+from studies.problem.making import make_problem
+from studies.problem.problem import SceneProblem
+from studies.reports.inspection import Pixels, inspection_page
+from studies.runs import folder as run_folder
+from studies.runs.errors import StudyError
+from studies.runs.folder import MANIFEST, PARAMETERS, RunFolder
+from studies.runs.meshes import keep_meshes
+from studies.scene.filming import Still
+from studies.scene.reading import scene_from_dict
+
+
+PAGE, DATA = "inspect.html", "inspect.nc"
+INSTANCES = "instances"  # where a run of many has their folders
+PLACES = START, ANSWER = "start", "answer"
+
+
+def inspect_run(path: Path, at: str) -> tuple[Path, list[str]]:
+    """Write `inspect.html` and `inspect.nc` to a run's folder; return the page and its sentences.
+
+    `at` says where: at the start of the search or at the answer.
+
+    Raises
+    ------
+    StudyError
+        If the folder holds no run of one scene that moves, or, at the answer, it is not finished.
+    """
+    if at not in PLACES:
+        raise StudyError(f"`--at` must be {' or '.join(PLACES)}, got {at!r}.")
+    folder = RunFolder.open(path)
+    for name, what in ((run_folder.SPEC, "data set"), (run_folder.SCAN, "scan")):
+        if folder.has(name):
+            raise StudyError(
+                f"`RUN` must be the folder of `adjsim run`, got {path}, which holds a {what}. "
+                "Run its scene, and inspect that run."
+            )
+    if (folder.path / INSTANCES).is_dir():
+        raise StudyError(
+            f"`RUN` must hold one search, got {path}, which holds many instances. Run one of them "
+            f"alone, `adjsim run {path}/{INSTANCES}/000/{run_folder.STUDY}`, and inspect that run."
+        )
+    problem, theta = _problem_at(folder, at)
+    if problem.is_at_rest:
+        raise StudyError(
+            f"`RUN` must hold a run of a scene that moves, got {path}, which compares pictures of "
+            "things at rest: no step leads to them. Its gradient is checked in its report."
+        )
+    found, judged = problem.inspect(theta)
+    moved = problem.motion_at(theta).at(found.steps)
+    meshes = {
+        name: (one.vertices(moved, found.trajectory), np.asarray(problem.built.meshes[name].faces))
+        for name, one in problem.built.subjects.items()
+        if not isinstance(one, Still)
+    }
+    films = [
+        Pixels(one.name, one.times, one.as_images(rows)[..., :3], one.as_images(adj)[..., :3])
+        for one, rows, adj in judged
+        if isinstance(one, FilmObserver | SmokeObserver)
+    ]
+    where = "where the search began" if at == START else "at the answer"
+    title = f"The adjoint of {folder.read_json(MANIFEST)['name']}, {where}"
+    write_dataset(folder, found)
+    folder.write_text(PAGE, inspection_page(found, title, meshes, films))
+    return folder.file(PAGE), found.told()
+
+
+def write_dataset(folder: RunFolder, found: Inspection) -> None:
+    """Write the numbers."""
+    with folder.replacing(DATA) as part:
+        found.dataset().to_netcdf(part, engine="h5netcdf")
+
+
+def _problem_at(folder: RunFolder, at: str) -> tuple[SceneProblem, np.ndarray]:
+    """Return the problem of a run, and where its search began or ended."""
+    manifest = folder.read_json(MANIFEST)
+    keep_meshes(folder)
+    options = {key: manifest[key] for key in ("dtype", "device", "checkpoint")}
+    problem = make_problem(scene_from_dict(tomllib.loads(folder.read_study())), **options).problem
+    parameters, theta = problem.parameters, problem.parameters.start
+    if at == ANSWER:
+        found = folder.read_npz(PARAMETERS, "names", "estimate")
+        values = dict(zip(found["names"].tolist(), found["estimate"].tolist(), strict=True))
+        pairs = zip(parameters.labels, parameters.natural(theta), strict=True)
+        theta = parameters.theta(np.array([values.get(name, value) for name, value in pairs]))
+    return problem.with_steps_for(theta), theta

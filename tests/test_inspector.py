@@ -1,0 +1,224 @@
+"""`Record.inspect`: contributions sum to the gradient, and growth is what other ways find."""
+
+import numpy as np
+import pytest
+
+from adjoint.rollout import record, rollout_jvp
+from adjoint.schedules import EveryK
+from adjsim.contact_margins import contact_margins
+from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.model import Model, State
+from adjsim.reduced.double_pendulum import DoublePendulum
+from adjsim.reduced.pendulum import PendulumState
+from adjsim.reduced.smoke import Smoke, SmokeState
+from adjsim.rigid.bodies import RigidBodies
+from adjsim.rigid.pose import BodyState
+from adjsim.rollout import rollout
+from adjsim.worlds import stack
+from tests.physics import sliding_box
+
+
+N_STEPS, DT, FRAMES = 30, 3e-4, [0, 11, 12, 30]
+
+
+@pytest.fixture(scope="module")
+def run():
+    """A box that sticks, slips and bounces on a floor."""
+    model, state = sliding_box(np.random.default_rng(5), N_STEPS)
+    return record(model, state, DT, N_STEPS, frames=FRAMES, checkpoint=EveryK(7), threads=1)
+
+
+@pytest.fixture(scope="module")
+def adj():
+    """Cotangents of the frames: positions and velocities."""
+    rng = np.random.default_rng(6)
+    return rng.standard_normal((2, len(FRAMES), 27, 3)) * np.array([1.0, 0.01])[:, None, None, None]
+
+
+@pytest.fixture(scope="module")
+def found(run, adj):
+    """What there is to find, in every step."""
+    return run.inspect(*adj, thorough=True, wrt=[*run.model.parameters(), "state.x", "state.v"])
+
+
+def largest(value):
+    return float(np.abs(value).max())
+
+
+def test_the_gradient_has_the_bits_of_a_sweep_without_pauses(run, adj, found):
+    for path, value in run.vjp(*adj).items():
+        np.testing.assert_array_equal(found.gradient[path], value)
+
+
+@pytest.mark.parametrize("most", [2, 5, 9, 64])
+def test_contributions_sum_to_the_gradient(run, adj, most):
+    own = run.inspect(*adj, most_pauses=most, wrt=[*run.model.parameters(), "state.x", "state.v"])
+    assert 2 <= len(own.steps) <= min(most, N_STEPS)
+    assert set(own.contributions) == set(run.model.parameters())
+    for path, parts in own.contributions.items():
+        total, gradient = parts.sum(axis=0), own.gradient[path]
+        assert largest(total - gradient) <= 1e-12 * largest(gradient) > 0.0, path
+    for part in ("x", "v"):
+        total = sum(parts[part] for parts in own.origins.values())
+        gradient = own.gradient[f"state.{part}"]
+        assert largest(total - gradient) <= 1e-12 * largest(gradient)
+
+
+def test_in_every_step_forces_motion_and_frames_are_all_there_is(found):
+    assert set(found.origins) == {"solid", "floor", "motion", "frames"}
+    a, b = (found.adjoint[part] for part in ("x", "v"))
+    np.testing.assert_array_equal(a[0], found.gradient["state.x"])
+    np.testing.assert_array_equal(b[0], found.gradient["state.v"])
+    assert all(largest(found.added[name]["x"]) > 0.0 for name in ("solid", "floor"))
+    assert largest(found.added["motion"]["x"]) < 1e-9 * largest(found.added["solid"]["x"])
+
+
+def test_rates_of_forces_sum_to_the_growth_of_every_step(found):
+    rates = sum(found.rates.values())
+    growth = found.growth - np.append(found.growth[1:], 0.0)
+    assert largest(rates * DT - growth) < 1e-12 * largest(growth)
+
+
+def test_shares_of_frames_sum_to_the_norm_of_the_gradient(found):
+    assert {"solid.mu", "floor.friction", "mass", "state.v"} <= set(found.shares)
+    for path, shares in found.shares.items():
+        size = np.linalg.norm(found.gradient[path])
+        assert abs(shares.sum() - size) < 1e-12 * size, path
+
+
+def test_a_share_is_what_a_frame_alone_would_give(run, adj, found):
+    alone = np.zeros_like(adj)
+    alone[:, 1] = adj[:, 1]
+    gradient, whole = run.vjp(*alone)["floor.friction"], found.gradient["floor.friction"]
+    assert found.shares["floor.friction"][1] == pytest.approx(float(gradient * np.sign(whole)))
+
+
+def test_contacts_are_counted_in_every_state(monkeypatch, run, adj):
+    monkeypatch.setattr("adjoint.inspector.WINDOW", 4)
+    found = run.inspect(*adj, most_pauses=3)
+    every = rollout(run.model, run.state, DT, N_STEPS, frames=range(N_STEPS), threads=1)
+    margins = contact_margins(run.model, every)["floor"]
+    touches = margins.touch > 0.0
+    slips = touches & (margins.slip > 0.0)
+    np.testing.assert_array_equal(found.touching["floor"], touches.sum(axis=1))
+    np.testing.assert_array_equal(found.slipping["floor"], slips.sum(axis=1))
+    changes = {
+        "touch": touches[1:] & ~touches[:-1],
+        "leave": touches[:-1] & ~touches[1:],
+        "slip": touches[1:] & touches[:-1] & slips[1:] & ~slips[:-1],
+        "stick": touches[1:] & touches[:-1] & slips[:-1] & ~slips[1:],
+    }
+    assert sum(own.sum() for own in changes.values()) > 5
+    for name, own in changes.items():
+        np.testing.assert_array_equal(found.events[f"floor: {name}"], [*own.sum(axis=1), 0])
+
+
+def test_what_is_kept_of_a_model_of_bodies_and_nodes():
+    corners = 0.1 * np.array([(i, j, k) for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)])
+    block = RigidBodies(corners, mass=0.5, inertia=(3e-3, 3e-3, 3e-3, 0.0, 0.0, 0.0))
+    floor = {"stiffness": 200.0, "damping": 1.0, "friction_stiffness": 3.0, "friction": 0.3}
+    model = Model(
+        mass=[0.1, 0.2],
+        forces={
+            "ground": HalfSpaceContact((0, 1, 0), height=0.0, **floor),
+            "floor": HalfSpaceContact((0, 1, 0), height=0.0, body="block", **floor),
+        },
+        bodies={"block": block},
+    )
+    at = BodyState((0.0, 0.099, 0.0), velocity=(0.5, -0.3, 0.1), angular_velocity=(0.2, 1.0, 0.3))
+    state = State([(1.0, -0.001, 0.0), (2.0, 0.5, 0.0)], bodies={"block": at})
+    own = record(model, state, 1e-3, 20)
+    adj = {"block": {"position": [[(1.0, 0.5, 0.0)]], "orientation": [[(0.1, 0.2, 0.3, 0.0)]]}}
+    found = own.inspect(np.ones((1, 2, 3)), bodies=adj, thorough=True)
+    for part in ("block.position", "block.velocity", "block.angular_velocity"):
+        gradient = found.gradient[part]
+        total = sum(parts[part] for parts in found.origins.values())
+        assert largest(total - gradient) <= 1e-12 * largest(gradient)
+    assert largest(found.origins["floor"]["block.orientation"]) > 0.0
+    assert largest(found.origins["floor"]["x"]) == 0.0 < largest(found.origins["ground"]["x"])
+    assert len(found.lyapunov) == 2
+    assert found.dataset()["adjoint.block.position"].shape == (20, 1, 3)
+
+
+def test_exponents_of_tangent_adjoint_and_two_runs_agree():
+    model = DoublePendulum((1.0, 1.0), (1.0, 1.0))
+    start, dt, n, short = PendulumState((2.0, 2.5)), 1e-3, 10_000, 250
+    found = record(model, start, dt, n).inspect([[1.0, 0.0]], thorough=True)
+    scale = np.array([[found.scales["angle"]], [found.scales["rate"]]])
+    away = np.stack([found.gradient["state.angle"], found.gradient["state.rate"]]) / scale**2
+    size, total, at = 1e-9 * scale.max(), 0.0, np.stack([start.angle, start.rate])
+
+    def ahead(state):
+        end = rollout(model, PendulumState(*state), dt, short)
+        return np.concatenate([end.angle, end.rate])
+
+    for _ in range(0, n, short):  # two runs that are near, brought near again and again
+        away *= size / np.linalg.norm(scale * away)
+        at, away = ahead(at), ahead(at + away) - ahead(at)
+        total += np.log(np.linalg.norm(scale * away) / size)
+    tangent, adjoint = found.lyapunov
+    assert tangent == pytest.approx(adjoint, rel=0.02)
+    assert tangent == pytest.approx(total / (n * dt), rel=0.02)
+    assert found.exponent == pytest.approx(tangent, rel=0.1)
+    assert found.horizon is None
+    assert 5000 < found.parts_from < 8000
+    assert "10 times every 1.6" in found.told()[0]
+
+
+def test_a_gradient_beyond_the_horizon_is_said_to_be_none():
+    model = DoublePendulum((1.0, 1.0), (1.0, 1.0))
+    found = record(model, PendulumState((2.0, 2.5)), 1e-3, 40_000).inspect([[1.0, 0.0]])
+    assert 10_000 < found.horizon < 16_000
+    assert any("carries no information" in line for line in found.told())
+
+
+def test_smoke_is_inspected_too():
+    rng = np.random.default_rng(0)
+    own = record(
+        Smoke((8, 8)), SmokeState(rng.standard_normal((8, 8, 2)), rng.random((8, 8))), 0.02, 4
+    )
+    found = own.inspect(adj_density=np.ones((1, 8, 8)))
+    total = sum(parts["velocity"] for parts in found.origins.values())
+    gradient = found.gradient["state.velocity"]
+    assert largest(total - gradient) <= 1e-12 * largest(gradient)
+
+
+def test_the_dataset_has_named_coordinates(found):
+    data = found.dataset()
+    assert data["contribution.floor.friction"].dims == ("step",)
+    assert data["adjoint.x"].sel(step=12).shape == (27, 3)
+    assert data["rate.floor"].attrs["units"] == "1/s"
+    np.testing.assert_array_equal(data.frame, FRAMES)
+
+
+def test_a_budget_limits_the_pauses(monkeypatch, run, adj):
+    monkeypatch.setattr("adjoint.rollout.LEAST_ROOM", 0)
+    found = run.inspect(*adj)
+    assert len(found.steps) == 5
+    assert "solid.actuation" not in found.contributions
+
+
+def test_what_cannot_be_inspected_is_said(run, adj):
+    with pytest.raises(ValueError, match="cotangent must be given, `adj_x` or `adj_v`, got None"):
+        run.inspect()
+    with pytest.raises(ValueError, match=r"`adj_x` must have shape \(4, 27, 3\), got \(27, 3\)"):
+        run.inspect(adj[0, 0])
+    with pytest.raises(
+        ValueError, match="`most_pauses` must be a whole number of at least 2, got 1"
+    ):
+        run.inspect(*adj, most_pauses=1)
+    model, state = sliding_box(np.random.default_rng(5), 3)
+    with pytest.raises(ValueError, match=r"needs a frame after the first step, got frames = \[0\]"):
+        record(model, state, DT, 3, frames=[0]).inspect(adj[0, :1])
+    batch = record(stack([model]), [state], DT, 3)
+    with pytest.raises(TypeError, match="takes the record of one system, got that of a Batch"):
+        batch.inspect([adj[0, :1]])
+
+
+def test_a_tangent_is_pushed_as_rollout_jvp_does(run, found):
+    direction = {"floor.friction": np.sign(found.gradient["floor.friction"])}
+    tan = rollout_jvp(run.model, run.state, DT, N_STEPS, direction, frames=FRAMES, threads=1)[1]
+    shares = sum(
+        (found.cotangents[part] * getattr(tan, part)).sum(axis=(1, 2)) for part in ("x", "v")
+    )
+    np.testing.assert_allclose(found.shares["floor.friction"], shares, rtol=1e-12)
