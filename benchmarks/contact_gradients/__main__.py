@@ -24,7 +24,7 @@ from benchmarks.contact_gradients.problems import PROBLEMS, Problem, Values
 
 
 MOVED = 0.5213  # where the second ball starts [m]: no touch is as early as a step
-RATE, COUNTS = 100.0, (500, 1000, 2000)  # of the comparison with peers [1/s]
+RATE, COUNTS = 100.0, (500, 2000)  # of the comparison with peers [1/s]
 
 
 def compare(

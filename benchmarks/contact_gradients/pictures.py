@@ -38,6 +38,7 @@ def draw(found: Both, path: Path) -> None:
             guide = y[0] * (errors.over / errors.over[0]) ** order
             axis.loglog(errors.over, guide, ":", lw=1, color="k", label=f"order {order}")
             axis.tick_params(labelsize=6)
+            axis.minorticks_off()
             axis.grid(alpha=0.3)
             axis.legend(fontsize=5)
             if i % ACROSS == 0:

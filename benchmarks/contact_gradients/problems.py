@@ -611,7 +611,7 @@ PROBLEMS: dict[str, Problem] = {
         {"angle": LIMIT_ANGLE, "friction": 0.5 + 1e-9, "gravity": GRAVITY},
         end=0.6, rate=100.0, dt=1e-3,
     ),
-    "rod": LandingRod({"height": 0.5, "speed": 1.0, "angle": 0.6}, end=0.42, rate=100.0, dt=1e-3),
+    "rod": LandingRod({"height": 0.5, "speed": 1.0, "angle": 0.6}, end=0.42, rate=200.0, dt=5e-4),
     "pendulum": Pendulum(
         {"angle": 0.8, "length": 1.0, "gravity": GRAVITY}, end=0.8, rate=100.0, dt=5e-4
     ),
