@@ -95,7 +95,7 @@ class Record(Generic[S, T]):
             Cotangents of the trajectory's two fields, in their order or by name, each in the
             shape of its field: `adj_x` and `adj_v` of a model, (n_frames, n_nodes, 3),
             `adj_angle` and `adj_rate` of a pendulum, `adj_velocity` and `adj_density` of smoke.
-            None, or left out: zero.
+            None, or left out: zero. They may be CuPy's if the trajectory is.
         bodies : mapping, optional
             Cotangents of the trajectory's sets of bodies, by name: a BodyTrajectory of them,
             as `adjoint.rigid.pose.vertices_vjp` returns it, or a mapping with some of
@@ -272,12 +272,13 @@ def record(
     threads: int | None = None,
     device: Device | str = Device.CPU,
     on_divergence: OnDivergence | str = OnDivergence.RAISE,
+    on_device: bool = False,
 ) -> Record[S, T]:
     """Run `adjsim.rollout` and keep what its reverse sweep needs.
 
     Parameters
     ----------
-    model, state, dt, n_steps, frames, dtype, threads, device, on_divergence
+    model, state, dt, n_steps, frames, dtype, threads, device, on_divergence, on_device
         As in `adjsim.rollout`.
     checkpoint : Schedule, str or int, optional
         Which states to keep: None or "all" stores all, a size such as "500MB", or a number of
@@ -295,6 +296,8 @@ def record(
         As `adjsim.rollout`, or if `checkpoint` cannot be met.
     RolloutError
         If a node leaves the finite numbers, unless that is to be marked.
+    MemoryError
+        If a GPU has no room, before anything runs; it names how many bytes are needed.
     """
     dt = step_size(model, dt)
     n_steps = check_rollout(model, state, dt, n_steps)
@@ -303,9 +306,15 @@ def record(
     warn_of_long_steps(model, dt, n_steps)
     schedule = as_schedule(checkpoint)
     cost = schedule.cost(n_steps, stepper.bytes_per_state())
+    kept = cost.buffered_states + cost.stored_states
+    stepper.require_room(
+        2 * len(steps) + 2 + kept,
+        'Keep fewer with `checkpoint`, as in checkpoint="500MB" or `--checkpoint 500MB`, pass '
+        "fewer `frames`, or fewer worlds at once.",
+    )
     states = states_of(stepper, steps, cost)
     states.run_forward(schedule, state, n_steps)
-    trajectory = stepper.trajectory(steps, states.frames)
+    trajectory = stepper.trajectory(steps, states.frames, on_device=on_device)
     return Record(trajectory, cost, model, state, n_steps, schedule, stepper, steps, states)
 
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from adjsim import checks
+from adjsim.engine.jit.backend import module_of
 from adjsim.system import Fields, RolloutError, System
 
 
@@ -141,11 +142,15 @@ def check_cotangents(
         raise ValueError(f"A cotangent must be given, {names}, got None for all.")
     fields = []
     for (name, frame), value in zip(frames.items(), given, strict=True):
-        adj = np.zeros(frame.shape, dtype)
-        if value is not None:
+        if value is None:
+            adj = module_of(frame).zeros(frame.shape, dtype)
+        elif module_of(value) is np:
             adj = checks.array(f"adj_{name}", value, frame.shape, dtype=dtype)
-        # A read-only array is of another type to compiled loops.
-        fields.append(np.require(adj, requirements="W"))
+            # A read-only array is of another type to compiled loops.
+            adj = np.require(adj, requirements="W")
+        else:
+            adj = value.reshape(frame.shape).astype(dtype)
+        fields.append(adj)
     return tuple(fields)
 
 

@@ -140,6 +140,7 @@ def rollout(
     threads: int | None = None,
     device: Device | str = Device.CPU,
     on_divergence: OnDivergence | str = OnDivergence.RAISE,
+    on_device: bool = False,
 ) -> T:
     r"""Advance `state` by `n_steps` steps; those of a `Model` are semi-implicit Euler's.
 
@@ -167,6 +168,9 @@ def rollout(
     on_divergence : OnDivergence or str
         "raise", or "mark", for models and batches: a trajectory that diverges says in which
         step and is NaN from there on, and the other worlds go on, their bits unchanged.
+    on_device : bool
+        On "cuda" leave the trajectory on the device: its arrays, but for those of rigid bodies,
+        are CuPy's, which `adjoint.record_images` takes.
 
     Returns
     -------
@@ -179,6 +183,8 @@ def rollout(
         If an argument is out of range, or the state does not fit the model.
     RolloutError
         If a node leaves the finite numbers, unless that is marked; it names step and node.
+    MemoryError
+        If a GPU has no room, before anything runs; it names how many bytes are needed.
 
     Notes
     -----
@@ -189,8 +195,9 @@ def rollout(
     steps = check_frames(frames, n_steps)
     stepper = ready_stepper(model, dt, n_steps, dtype, threads, device, on_divergence)
     warn_of_long_steps(model, dt, n_steps)
+    stepper.require_room(2 * len(steps) + 2, "Pass fewer `frames`, or fewer worlds at once.")
     fields = stepper.allocate(len(steps) + 2)
     stepper.load(state, fields, int(frame_rows(steps, 0)[0]))
     for start, stop in chunks(stepper, 0, n_steps):
         stepper.advance(start, frame_rows(steps, stop, start), fields)
-    return stepper.trajectory(steps, fields)
+    return stepper.trajectory(steps, fields, on_device=on_device)

@@ -120,8 +120,15 @@ class Stepper(ABC, Generic[S, T]):
         """
 
     @abstractmethod
-    def trajectory(self, steps: np.ndarray, fields: Fields) -> T:
-        """Return the first rows as the states, or tangents, of the frames, on the host."""
+    def trajectory(self, steps: np.ndarray, fields: Fields, *, on_device: bool = False) -> T:
+        """Return the first rows as the states, or tangents, of the frames: copies on the host.
+
+        `on_device` as in `adjsim.rollout`.
+        """
+
+    def require_room(self, n_states: int, remedy: str) -> None:
+        """Raise a MemoryError if a GPU has no room for so many states and what sweeps work with."""
+        del n_states, remedy
 
     def allocate_kept(self, n_rows: int) -> Fields:
         """Return fields with so many rows for what is kept of a state."""

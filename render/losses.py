@@ -13,20 +13,26 @@ of n rows gives one of ceil(n/2). SoftIou is 0 where both frames are empty (U = 
 A loss uses the channels the target has: targets in RGB are compared with the RGB of the
 images, so a video without alpha needs no care.
 
+Images may be CuPy's. They are compared where they are, all frames at once; targets of NumPy are
+copied there, once. Residuals of CuPy may be not finite: to look for that, the host would wait.
+
 Adjoint: `adjoint/render/losses.py`. Tests: `tests/render/test_losses.py`.
 Sources: Huber, Ann. Math. Stat. 35 (1964), sec. 2; Burt & Adelson, IEEE Trans. Commun. 31
 (1983), eq. 2 with a = 3/8; Liu et al., Soft Rasterizer, ICCV 2019, eq. 7.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import scipy.sparse
 
 from adjsim import checks
+from adjsim.engine.jit.backend import beside, module_of, to_host
+from adjsim.engine.sparse import product
 
 
 BLUR = (1.0, 4.0, 6.0, 4.0, 1.0)  # sixteenths
@@ -72,7 +78,7 @@ class Huber:
     def frame(self, image: np.ndarray, target: np.ndarray) -> float:
         """Return the loss of one frame (H, W, C)."""
         d = image - target  # (1)
-        c = np.clip(d, -self.threshold, self.threshold)  # (2)
+        c = d.clip(-self.threshold, self.threshold)  # (2)
         return (c * (d - 0.5 * c)).mean()  # (3) d^2/2, or h |d| - h^2/2: both branches
 
 
@@ -148,7 +154,7 @@ def mean_over_frames(loss: ImageLoss, images: np.ndarray, targets: np.ndarray) -
     Parameters
     ----------
     loss : Mse, Huber, PyramidMse or SoftIou
-    images : ndarray
+    images : numpy.ndarray or cupy.ndarray
         (n_frames, H, W, C) or one frame (H, W, C), float [-]; what `rasterize` returns of one
         camera. Of several pass `images.reshape(-1, H, W, C)`.
     targets : ndarray
@@ -165,11 +171,9 @@ def mean_over_frames(loss: ImageLoss, images: np.ndarray, targets: np.ndarray) -
         If the frame counts, sizes or channels do not fit, an array is not floating point
         or not finite, or `SoftIou` is given targets without alpha.
     """
-    image, target = matched(loss, images, targets)
+    parts = list(by_parts(loss, *matched(loss, images, targets)))
     with np.errstate(over="ignore", invalid="ignore"):
-        value = sum(
-            (float(loss.frame(i, t)) for i, t in zip(image, target, strict=True)), start=0.0
-        ) / len(image)
+        value = sum((float(loss.frame(i, t)) for i, t in parts), start=0.0) / len(parts)
     if not math.isfinite(value):
         refuse_not_finite(images, targets)
     return value
@@ -198,25 +202,34 @@ def residuals(loss: ImageLoss, images: np.ndarray, targets: np.ndarray) -> np.nd
     image, target = matched(loss, images, targets)
     with np.errstate(over="ignore", invalid="ignore"):
         r = frame_residuals(image, target, weights)
-    if not np.isfinite(r).all():
+    if isinstance(r, np.ndarray) and not np.isfinite(r).all():
         refuse_not_finite(images, targets)
     return r
 
 
+def by_parts(loss: ImageLoss | None, *frames: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield what is computed at once: a frame (H, W, C) of each; on a device (nf, H, W, C)."""
+    if isinstance(frames[0], np.ndarray) or isinstance(loss, SoftIou):
+        yield from zip(*frames, strict=True)
+    else:
+        yield frames
+
+
 def frame_residuals(images, targets, weights):
     """Return the scaled differences of frames (nf, H, W, C), one after the other (n,)."""
-    rows = [
-        np.concatenate(
-            [
-                (level * math.sqrt(weight / (level.size * len(images)))).ravel()
-                for level, weight in zip(
-                    pyramid(image - target, len(weights)), weights, strict=True
-                )
-            ]
-        )
-        for image, target in zip(images, targets, strict=True)
-    ]
-    return np.concatenate(rows)
+    xp, rows = module_of(images), []
+    for image, target in by_parts(None, images, targets):
+        levels = pyramid(image - target, len(weights))
+        scales = [
+            math.sqrt(weight / (math.prod(level.shape[-3:]) * len(images)))
+            for level, weight in zip(levels, weights, strict=True)
+        ]
+        scaled = [
+            (level * scale).reshape(*level.shape[:-3], -1)
+            for level, scale in zip(levels, scales, strict=True)
+        ]
+        rows.append(xp.concatenate(scaled, axis=-1).ravel())
+    return xp.concatenate(rows)
 
 
 def square_weights(loss: ImageLoss) -> tuple[float, ...]:
@@ -232,9 +245,9 @@ def square_weights(loss: ImageLoss) -> tuple[float, ...]:
 
 
 def pyramid(image: np.ndarray, levels: int) -> list[np.ndarray]:
-    """Return `levels` arrays, `image` (H, W, C) first, each half the size of the last.
+    """Return `levels` arrays, `image` (..., H, W, C) first, each half the size of the last.
 
-    Every second level comes transposed, (W, H, C): a mean of squares does not see it.
+    Every second level comes transposed, (..., W, H, C): a mean of squares does not see it.
     """
     out = [image]
     for _ in range(levels - 1):
@@ -243,12 +256,24 @@ def pyramid(image: np.ndarray, levels: int) -> list[np.ndarray]:
 
 
 def reduce_half(image):
-    """Blur, keep even rows and columns, transpose: (H, W, C) -> (W/2, H/2, C), ceilings."""
-    height, width, channels = image.shape
-    rows = reduce_matrix(height, image.dtype.char) @ image.reshape(height, -1)  # (1)
-    turned = np.swapaxes(rows.reshape(-1, width, channels), 0, 1)  # (2) (W, H/2, C)
-    both = reduce_matrix(width, image.dtype.char) @ turned.reshape(width, -1)  # (3)
-    return both.reshape(both.shape[0], -1, channels)
+    """Blur, keep even rows and columns, transpose: (..., H, W, C) to (..., W/2, H/2, C).
+
+    Halves are rounded up.
+    """
+    *n, height, width, channels = image.shape
+    rows = product(reduce_matrix(height, image.dtype.char), image.reshape(*n, height, -1))  # (1)
+    turned = rows.reshape(*n, -1, width, channels).swapaxes(-3, -2)  # (2) (W, H/2, C)
+    both = product(reduce_matrix(width, image.dtype.char), turned.reshape(*n, width, -1))  # (3)
+    return both.reshape(*n, both.shape[-2], -1, channels)
+
+
+def level_shapes(shape: tuple[int, ...], levels: int) -> list[tuple[int, ...]]:
+    """Return the shapes of the levels of `pyramid` for an image of this shape (H, W, C)."""
+    out = [shape]
+    for _ in range(levels - 1):
+        height, width, channels = out[-1]
+        out.append((-(-width // 2), -(-height // 2), channels))
+    return out
 
 
 @lru_cache(maxsize=64)
@@ -267,7 +292,8 @@ def matched(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return views (n_frames, H, W, C) of both, C the channels the target has."""
     checks.instance("loss", loss, get_args(ImageLoss))
-    image, target = floating("images", images), floating("targets", targets)
+    image = floating("images", images)
+    target = floating("targets", beside(targets, images))
     if image.ndim != target.ndim or image.shape[:-1] != target.shape[:-1]:
         raise ValueError(
             f"`targets` must have the frames and size of `images`, "
@@ -291,7 +317,7 @@ def matched(
 
 def floating(name, value):
     """Return `value` as an array of frames, refusing bytes, empty ones and other ranks."""
-    out = np.asarray(value)
+    out = value if module_of(value) is not np else np.asarray(value)
     if out.dtype not in checks.FLOAT_DTYPES:
         raise ValueError(
             f"`{name}` must be float64 or float32, got {out.dtype}. Divide bytes by 255."
@@ -314,6 +340,6 @@ def way_out(name, shape):
 
 def refuse_not_finite(images, targets):
     """Raise the error that says which pixel is not finite."""
-    checks.array("images", images)
-    checks.array("targets", targets)
+    checks.array("images", to_host(images))
+    checks.array("targets", to_host(targets))
     raise ValueError("`images` must be of moderate size: their squared differences overflow.")

@@ -130,7 +130,7 @@ def rasterize(
     rasterizer : SoftRasterizer
     vertices : mapping of str to array_like
         For each object its vertices [m], (n_vertices, 3), or (n_frames, n_vertices, 3).
-        float32 if all of them are, float64 otherwise.
+        float32 if all of them are, float64 otherwise. On "cuda" they may be CuPy's.
     size : tuple of int
         Height and width [pixels].
     threads : int, optional
@@ -141,7 +141,7 @@ def rasterize(
 
     Returns
     -------
-    numpy.ndarray
+    numpy.ndarray, or cupy.ndarray if vertices of an object are
         RGBA, (height, width, 4), or (n_frames, height, width, 4) if any object moves; a
         sequence of cameras puts (n_cameras,) before that. RGB is already over the
         background, nothing is clamped.
@@ -177,8 +177,7 @@ def draw_frames(
     Returns the images, (n_views, n_frames, n_layers, height, width, 4); colours come first.
     """
     if device is Device.CUDA:
-        views = zip(jobs, layers, strict=True)
-        return np.stack([average(draw_on_gpu(*view), jobs[0].samples) for view in views])
+        return average(draw_on_gpu(jobs, layers)[0], jobs[0].samples)
     images = empty_images(jobs, layers)
 
     def draw(view: int, frame: int, pool: Pool) -> None:

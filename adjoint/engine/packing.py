@@ -13,6 +13,7 @@ from adjsim.engine.assembly import CONSTS, N_TILES, PARAMS, SERIES, TILE
 from adjsim.engine.jit.backend import to_host
 from adjsim.engine.packing import PackedModels, flat_tiles, join_columns
 from adjsim.engine.tiles import from_tiles
+from adjsim.forces.element import ElementKind
 from adjsim.model import Model
 
 
@@ -53,10 +54,6 @@ class PackedVector(NamedTuple):
     bodies: Any
     arms: Any
 
-    def moved(self, move: Any) -> "PackedVector":
-        """Return a copy whose arrays were moved by a function: to the host, say."""
-        return PackedVector(*map(move, self))
-
 
 def join_rows(worlds: Sequence[Rows], packed: PackedModels, dtype: np.dtype) -> PackedVector:
     """Pack the tangents of worlds."""
@@ -84,23 +81,28 @@ def join_rows(worlds: Sequence[Rows], packed: PackedModels, dtype: np.dtype) -> 
 
 def part_rows(vector: PackedVector, packed: PackedModels, models: Sequence[Model]) -> list[Rows]:
     """Return the cotangents of each world."""
-    host = vector.moved(to_host)
+    host, table = to_host((vector, packed.table))
     flat = {PARAMS: host.params, SERIES: host.series, CONSTS: host.consts}
-    lanes = {column: _lanes(part, packed, column) for column, part in flat.items()}
+    lanes = {column: _lanes(part, packed.kinds, table, column) for column, part in flat.items()}
     found, n_columns = [], len(packed.kinds)
     groups = np.repeat(np.arange(packed.n_groups), np.diff(packed.group_ends))
     for world, (model, group) in enumerate(zip(models, groups.tolist(), strict=True)):
-        nodes, points, bodies = packed.slices(world)
+        (nodes, points), (_, _, bodies) = packed.numbers(world), packed.slices(world)
         own: dict[int, list[np.ndarray]] = {column: [] for column in lanes}
-        for c, force in zip(packed.columns[world], model.forces.values(), strict=True):
+        by_force = zip(
+            packed.columns[world], packed.orders[world], model.forces.values(), strict=True
+        )
+        for c, order, force in by_force:
             start = int(packed.element_starts[world, c])
+            places = slice(None) if order is None else np.argsort(order)
             for column, rows in lanes.items():
                 part = rows[group * n_columns + c][..., start : start + len(force.nodes), :]
-                own[column].append(part)
-        first = packed.n_nodes
-        gravity = np.concatenate([host.gravity[nodes], host.gravity[first:][bodies]])
-        own_points = slice(points.start - first, points.stop - first)
-        of_bodies = (host.p[bodies], host.bodies[bodies], host.arms[own_points])
+                own[column].append(part[..., places, :])
+        if packed.stands_apart:
+            gravity = host.gravity[nodes.start + bodies.start : nodes.stop + bodies.stop]
+        else:
+            gravity = np.concatenate([host.gravity[nodes], host.gravity[packed.n_nodes :][bodies]])
+        of_bodies = (host.p[bodies], host.bodies[bodies], host.arms[points])
         columns = (own[PARAMS], own[SERIES], own[CONSTS])
         found.append(
             Rows(host.x[nodes], host.v[nodes], gravity, host.w[nodes], *columns, *of_bodies)
@@ -108,11 +110,13 @@ def part_rows(vector: PackedVector, packed: PackedModels, models: Sequence[Model
     return found
 
 
-def _lanes(flat: np.ndarray, packed: PackedModels, column: int) -> list[np.ndarray]:
+def _lanes(
+    flat: np.ndarray, kinds: Sequence[ElementKind], table: np.ndarray, column: int
+) -> list[np.ndarray]:
     """Return the rows of every lane, by row of the table; of a series (n_rows, n_lanes, n)."""
-    table, found = to_host(packed.table), []
+    found = []
     for row, entry in enumerate(table):
-        kind, n_lanes = packed.kinds[row % len(packed.kinds)], int(entry[N_TILES]) * TILE
+        kind, n_lanes = kinds[row % len(kinds)], int(entry[N_TILES]) * TILE
         n = {PARAMS: kind.n_params, SERIES: kind.n_series, CONSTS: kind.n_consts}[column]
         end = table[row + 1, column] if row + 1 < len(table) else flat.size
         part = flat[entry[column] : end]

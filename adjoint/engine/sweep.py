@@ -8,8 +8,8 @@ import numpy as np
 
 from adjoint.engine.assembly import JVP_LOOP, REST_JVP_LOOP, REST_VJP_LOOP, VJP_LOOP
 from adjoint.engine.cuda_timeloop import (
-    GridReverse,
-    GridTangent,
+    TeamReverse,
+    TeamTangent,
     advance_tangent_on_gpu,
     undo_on_gpu,
 )
@@ -39,10 +39,11 @@ from adjoint.forces.registry import twin_of
 from adjoint.rigid.pose import pack_cotangents
 from adjoint.system import Sweep, SystemTwin, Tangent, check_cotangents, frames_of
 from adjsim.engine.assembly import SLOTS, tile_kernel
-from adjsim.engine.jit.backend import to_host, using_threads
+from adjsim.engine.cuda_teams import Worlds
+from adjsim.engine.jit.backend import to_device, to_host, using_threads
 from adjsim.engine.jit.calls import function_table
 from adjsim.engine.loop_arrays import Bodies, Nodes, Span, States
-from adjsim.engine.stepper import NEVER, CpuStepper, ModelStepper
+from adjsim.engine.stepper import NEVER, CpuStepper, CudaStepper, ModelStepper
 from adjsim.engine.timeloop import force_table, step_table
 from adjsim.model import Model, State, Trajectory
 from adjsim.rigid.bodies import pack_bodies
@@ -84,14 +85,16 @@ class ReverseSweep(Sweep):
         self.state = state
         self.steps = steps
         self.wanted = wanted
-        self.frames = States(*(xp.asarray(part) for part in adj_frames))
+        self.frames = States(*to_device(adj_frames, stepper.device))
         self.with_forces = any(needs_forces(model, wanted) for model in stepper.models)
         self.twins = twin_kinds(stepper)
-        v_slots = p.n_slots if p.velocity_slots.size else 0
+        v_shape = p.slot_shape
+        if not (p.velocity_slots.size or p.stands_apart):
+            v_shape = (1, *p.slot_shape[1:])
         self.work = ReverseWork(
-            xp.zeros(p.n_slots + 1, dtype),
-            xp.zeros(p.n_slots + 1, dtype),
-            xp.zeros(v_slots + 1, dtype),
+            xp.zeros(p.slot_shape, dtype),
+            xp.zeros(p.slot_shape, dtype),
+            xp.zeros(v_shape, dtype),
             xp.zeros((p.n_rows, 3), dtype),
             scratch_of(stepper),
         )
@@ -100,8 +103,8 @@ class ReverseSweep(Sweep):
             v=xp.zeros((n, 3), dtype),
             gravity=xp.zeros((n + n_bodies, 3), dtype),
             w=xp.zeros(n, dtype),
-            params=xp.zeros_like(p.params),
-            series=xp.zeros_like(p.series),
+            params=xp.zeros(p.params.shape, dtype),
+            series=xp.zeros(p.series.shape, dtype),
             consts=xp.zeros(p.consts.size if needs_rest(wanted) else 0, dtype),
             p=xp.zeros((n_bodies, STATE_SIZE), dtype),
             bodies=xp.zeros((n_bodies, PARAMS_SIZE), dtype),
@@ -126,12 +129,15 @@ class ReverseSweep(Sweep):
         """Undo len(rows) steps, in compiled code from the last one to the first."""
         s = self.stepper
         frames = Frames(frames_of(self.steps, start, start + len(rows)), *self.frames)
-        if not isinstance(s, CpuStepper):
-            numbers, head = np.array([s.dt], s.dtype), [start, int(self.with_forces)]
-            own_rows = np.concatenate([head, rows]).astype(np.int64)
-            args = (s.packed.arrays, self.work, frames, self.adj, numbers, own_rows)
-            undo_on_gpu(self.twins, GridReverse(*args, States(*fields)))
+        if isinstance(s, CudaStepper):
+            numbers = np.array([s.dt], s.dtype)
+            own_rows = np.concatenate([[start, int(self.with_forces)], rows]).astype(np.int64)
+            head = (s.packed.arrays, s.patches, s.pieces)
+            args = (*head, self.work, frames, self.adj, numbers, own_rows)
+            worlds = Worlds(s.packed.starts)
+            undo_on_gpu(self.twins, s.sizes, TeamReverse(*args, States(*fields), worlds))
             return
+        assert isinstance(s, CpuStepper)
         with using_threads(s.n_threads):
             s.loop(reverse_alone, reverse_together)(
                 self.calls, *s.arrays, s.parts, self.work, frames, self.adj,
@@ -195,9 +201,9 @@ class ModelTangent(Tangent):
         p, dtype, xp = stepper.packed, stepper.dtype, stepper.xp
         self.stepper = stepper
         self.twins = twin_kinds(stepper)
-        self.initial = tuple(xp.asarray(part) for part in self.initial_rows(state, tangents))
-        self.tan = tangents.moved(xp.asarray)
-        slots, tan_slots = (xp.zeros(p.n_slots + 1, dtype) for _ in range(2))
+        moved = to_device((self.initial_rows(state, tangents), tangents), stepper.device)
+        self.initial, self.tan = moved
+        slots, tan_slots = (xp.zeros(p.slot_shape, dtype) for _ in range(2))
         self.work = TangentWork(slots, tan_slots, scratch_of(stepper))
         if isinstance(stepper, CpuStepper):
             jvps = [tile_kernel(JVP_LOOP, twin.kind, twin.jvp, dtype) for twin in self.twins]
@@ -217,16 +223,17 @@ class ModelTangent(Tangent):
 
     def initial_rows(self, state: Any, tangents: PackedVector) -> Fields:
         """Return the tangents of X, V and P at the start, on the host."""
-        s, n = self.stepper, self.stepper.packed.n_nodes
+        s = self.stepper
         tan_x, tan_v = (np.zeros((s.packed.n_rows, 3), s.dtype) for _ in range(2))
-        tan_x[:n], tan_v[:n] = tangents.x, tangents.v
         p = s.initial(state)[2]
         for world, model in enumerate(s.models):
-            _, points, own = s.packed.slices(world)
+            nodes, points, own = s.packed.slices(world)
+            own_nodes, own_points = s.packed.numbers(world)
+            tan_x[nodes], tan_v[nodes] = tangents.x[own_nodes], tangents.v[own_nodes]
             if model.n_bodies:
                 place_tangents_kernel()(
                     pack_bodies(model.bodies, 0, s.dtype),
-                    tangents.arms[points.start - n : points.stop - n],
+                    tangents.arms[own_points],
                     p[own], States(tan_x[points], tan_v[points], tangents.p[own]),
                 )  # fmt: skip
         return tan_x, tan_v, tangents.p
@@ -258,11 +265,14 @@ class ModelTangent(Tangent):
     def run_on_gpu(self, k0: int, rows: np.ndarray, states: States, tan: States) -> np.ndarray:
         """Run the loop in one launch; return the finite steps of each world."""
         s = self.stepper
+        assert isinstance(s, CudaStepper)
         numbers = np.array([s.dt], s.dtype)
         finite = s.xp.full(s.packed.n_worlds, len(rows) - 1, np.int64)
         steps = np.concatenate([[k0], rows]).astype(np.int64)
-        args = (s.packed.arrays, self.tan, self.work, numbers, steps, states, tan, finite)
-        return advance_tangent_on_gpu(self.twins, GridTangent(*args))
+        head = (s.packed.arrays, s.patches, s.pieces)
+        args = (*head, self.tan, self.work, numbers, steps, states, tan, finite)
+        sizes, worlds = s.sizes, Worlds(s.packed.starts)
+        return advance_tangent_on_gpu(self.twins, sizes, TeamTangent(*args, worlds))
 
 
 class ModelTwin(SystemTwin[State, Trajectory]):

@@ -333,7 +333,7 @@ def tangent_rows(
 def place_all_tangents(bodies, tan_arms, p, tan_rows):
     """Write the tangents of the points of every body, at the start."""
     for b in range(p.shape[0]):
-        place_tangents(b, bodies, tan_arms, p, tan_rows)
+        place_tangents(b, b, bodies, tan_arms, p, tan_rows)
 
 
 @cache

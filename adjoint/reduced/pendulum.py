@@ -11,7 +11,7 @@ import numpy as np
 from adjoint.reduced.pendulum_loop import PendulumTwinKind, reverse_loop, tangent_loop
 from adjoint.series import series_rows_jvp, series_rows_vjp
 from adjoint.system import Sweep, SystemTwin, Tangent, check_cotangents, frames_of
-from adjsim.engine.jit.backend import to_host
+from adjsim.engine.jit.backend import to_device, to_host
 from adjsim.reduced.pendulum import PendulumState, PendulumStepper, PendulumTrajectory
 from adjsim.reduced.pendulum_loop import loop_rows
 from adjsim.system import Fields
@@ -34,7 +34,8 @@ class PendulumSweep(Sweep):
     ) -> None:
         xp, n_angles = stepper.xp, twin.kind.n_angles
         self.twin, self.stepper, self.steps, self.wanted = twin, stepper, steps, wanted
-        self.frames = tuple(xp.asarray(part.reshape(-1, n_angles)) for part in adj_frames)
+        flat = tuple(part.reshape(-1, n_angles) for part in adj_frames)
+        self.frames = to_device(flat, stepper.device)
         self.adj = (
             *stepper.allocate(1),
             xp.zeros_like(stepper.params),
@@ -65,7 +66,7 @@ class PendulumSweep(Sweep):
     def gradient(self, wanted: Sequence[str]) -> dict[str, np.ndarray]:
         """Return the gradient of the steps that are undone, of wanted parameters."""
         system = self.stepper.system
-        adj_q, adj_u, params, series = (to_host(part).astype(np.float64) for part in self.adj)
+        adj_q, adj_u, params, series = (part.astype(np.float64) for part in to_host(self.adj))
         gradient: dict[str, np.ndarray] = dict(zip(STATE, (adj_q, adj_u), strict=True))
         at = 0
         for name in CONSTANTS:

@@ -15,7 +15,7 @@ import numpy as np
 
 from adjoint.reduced.advection import advect_jvp, advect_vjp
 from adjoint.system import Sweep, SystemTwin, Tangent, check_cotangents, frames_of
-from adjsim.engine.jit.backend import Device, to_host
+from adjsim.engine.jit.backend import Device, to_device, to_host
 from adjsim.reduced.smoke import SmokeState, SmokeStepper, SmokeTrajectory, flat
 from adjsim.system import Fields
 
@@ -68,10 +68,9 @@ class SmokeSweep(Sweep):
     def __init__(
         self, stepper: SmokeStepper, steps: np.ndarray, adj_frames: Fields, wanted: Sequence[str]
     ) -> None:
-        xp = stepper.xp
         self.stepper, self.steps, self.wanted = stepper, steps, wanted
-        self.frames = tuple(xp.asarray(part) for part in adj_frames)
-        self.adj = tuple(xp.zeros(part.shape[1:], stepper.dtype) for part in adj_frames)
+        self.frames = to_device(adj_frames, stepper.device)
+        self.adj = tuple(stepper.xp.zeros(part.shape[1:], stepper.dtype) for part in adj_frames)
 
     def undo(self, start: int, rows: np.ndarray, fields: Fields) -> None:
         """Undo len(rows) steps, the last one first."""
@@ -96,10 +95,8 @@ class SmokeSweep(Sweep):
 
     def gradient(self, wanted: Sequence[str]) -> dict[str, np.ndarray]:
         """Return the gradient of the steps that are undone, of wanted parameters."""
-        gradient = {
-            path: to_host(adj).astype(np.float64) for path, adj in zip(STATE, self.adj, strict=True)
-        }
-        return {path: gradient[path] for path in wanted}
+        gradient: dict[str, Any] = dict(zip(STATE, to_host(self.adj), strict=True))
+        return {path: gradient[path].astype(np.float64) for path in wanted}
 
     def finish(self) -> dict[str, np.ndarray]:
         """Add the cotangent of state 0, if it is a frame, and return the wanted gradient."""

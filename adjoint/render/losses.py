@@ -20,6 +20,8 @@ import numpy as np
 import scipy.sparse
 
 from adjsim import checks
+from adjsim.engine.jit.backend import module_of
+from adjsim.engine.sparse import product
 from render.losses import (
     ALPHA,
     Huber,
@@ -27,7 +29,9 @@ from render.losses import (
     Mse,
     PyramidMse,
     SoftIou,
+    by_parts,
     frame_residuals,
+    level_shapes,
     matched,
     pyramid,
     reduce_matrix,
@@ -104,11 +108,20 @@ def loss_vjp(
     """
     image, target = matched(loss, images, targets)
     frame_vjp = FRAME_VJP[type(loss)]
-    adj_images = np.zeros(np.shape(images), np.asarray(images).dtype)
-    frames = adj_images.reshape(*image.shape[:-1], -1)[..., : image.shape[-1]]
-    for i, t, adj_i in zip(image, target, frames, strict=True):
-        adj_i[...] = frame_vjp(loss, i, t, adj / len(image))
+    adj_images, frames = blank_adjoint(images, image)
+    parts = list(by_parts(loss, image, target, frames))
+    for i, t, adj_i in parts:
+        adj_i[...] = frame_vjp(loss, i, t, adj / len(parts))
     return adj_images
+
+
+def blank_adjoint(images, compared):
+    """Return zeros like `images`, and of them a view of what is compared, (n_frames, H, W, C)."""
+    xp = module_of(compared)
+    shape = np.shape(images) if xp is np else images.shape
+    adj_images = xp.zeros(shape, compared.dtype)
+    frames = adj_images.reshape(*compared.shape[:-1], -1)
+    return adj_images, frames[..., : compared.shape[-1]]
 
 
 def residuals_jvp(
@@ -136,17 +149,18 @@ def residuals_vjp(
     """
     weights = square_weights(loss)
     image, _ = matched(loss, images, targets)
-    shapes = [level.shape for level in pyramid(np.zeros_like(image[0]), len(weights))]
+    shapes = level_shapes(image.shape[1:], len(weights))
     sizes = [math.prod(shape) for shape in shapes]
-    rows = checks.array("adj_r", adj_r, (len(image) * sum(sizes),), dtype=image.dtype)
-    adj_images = np.zeros(np.shape(images), image.dtype)
-    frames = adj_images.reshape(*image.shape[:-1], -1)[..., : image.shape[-1]]
-    for adj_i, row in zip(frames, rows.reshape(len(image), -1), strict=True):
-        parts = np.split(row, np.cumsum(sizes)[:-1])
+    ends, rows = np.cumsum(sizes).tolist(), adj_r
+    if module_of(images) is np:
+        rows = checks.array("adj_r", adj_r, (len(image) * ends[-1],), dtype=image.dtype)
+    adj_images, frames = blank_adjoint(images, image)
+    for adj_i, row in by_parts(None, frames, rows.reshape(len(image), -1)):
         adj_i[...] = pyramid_vjp(
             [
-                part.reshape(shape) * math.sqrt(weight / (part.size * len(image)))
-                for part, shape, weight in zip(parts, shapes, weights, strict=True)
+                row[..., end - size : end].reshape(*row.shape[:-1], *shape)
+                * math.sqrt(weight / (size * len(image)))
+                for end, size, shape, weight in zip(ends, sizes, shapes, weights, strict=True)
             ]
         )
     return adj_images
@@ -181,7 +195,7 @@ def huber_vjp(loss, image, target, adj):
     d = image - target  # (1) replayed
 
     # (3), (2) loss = sum c (d - c/2) / N: c = d gives d, c = +-h gives +-h, so c in both
-    np.clip(d, -loss.threshold, loss.threshold, out=d)
+    d.clip(-loss.threshold, loss.threshold, out=d)
     d *= adj / d.size
     # (1) d = image - target
     return d
@@ -214,17 +228,18 @@ def pyramid_vjp(adj_levels):
 
 
 def reduce_half_vjp(adj_both, shape):
-    """Pull adj_both (W/2, H/2, C) back through `reduce_half`: adj_image (H, W, C)."""
-    height, width, channels = shape
+    """Pull adj_both (..., W/2, H/2, C) back through `reduce_half`: adj_image of `shape`."""
+    *n, height, width, channels = shape
     dtype = adj_both.dtype.char
 
     # (3) both = R_x turned
-    adj_turned = expand_matrix(width, dtype) @ adj_both.reshape(adj_both.shape[0], -1)
-    # (2) turned = rows with its first two axes swapped
-    adj_rows = np.swapaxes(adj_turned.reshape(width, -1, channels), 0, 1)
+    flat = adj_both.reshape(*n, adj_both.shape[-3], -1)
+    adj_turned = product(expand_matrix(width, dtype), flat)
+    # (2) turned = rows with two axes swapped
+    adj_rows = adj_turned.reshape(*n, width, -1, channels).swapaxes(-3, -2)
     # (1) rows = R_y image
-    adj_image = expand_matrix(height, dtype) @ adj_rows.reshape(adj_rows.shape[0], -1)
-    return adj_image.reshape(shape)
+    flat = adj_rows.reshape(*n, adj_rows.shape[-3], -1)
+    return product(expand_matrix(height, dtype), flat).reshape(shape)
 
 
 @lru_cache(maxsize=64)
@@ -252,7 +267,7 @@ def soft_iou_vjp(loss, image, target, adj):
     a, b = image[..., ALPHA], target[..., ALPHA]
     intersection = (a * b).sum()  # (1) replayed
     union = (a + b - a * b).sum()  # (2) replayed
-    adj_image = np.zeros_like(image)
+    adj_image = module_of(image).zeros_like(image)
     if union == 0:  # a jump: 0 by convention
         return adj_image
 

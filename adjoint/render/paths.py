@@ -11,7 +11,7 @@ Tests: `tests/render/test_soft_raster.py`, `tests/render/test_views.py`.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,9 +35,10 @@ class Packed(NamedTuple):
     """Adjoints or tangents of all that a frame depends on, packed as in the forward.
 
     A background image has its pixels here, and those of its samples where kernels read it.
+    Adjoints of several images have an axis of images in all but the scene, which has their sums.
     """
 
-    x: np.ndarray  # (n_vertices, 3), or (n_frames, n_vertices, 3)
+    x: np.ndarray  # (n_vertices, 3), or of several images; of tangents (n_frames, n_vertices, 3)
     scene: PackedScene
     view: np.ndarray  # (18,)
     # (6,) sigma, or in its place kappa; gamma, epsilon; a sigma not used; near and far
@@ -53,7 +54,7 @@ def zeros(job: Job) -> Packed:
         background=np.zeros((1, 1, 3) if len(shape) == 1 else shape, job.x.dtype)
     )
     view, numbers = np.zeros(VIEW_SIZE, job.x.dtype), np.zeros(6, job.x.dtype)
-    return Packed(np.zeros_like(job.x[0]), scene, view, numbers)
+    return Packed(np.zeros(job.x.shape[1:], dtype), scene, view, numbers)
 
 
 def views(scene: Scene, job: Job, packed: Packed) -> dict[str, np.ndarray]:
@@ -101,7 +102,8 @@ def shapes(
     for path in views(scene, job, packed):
         owner, _, name = path.rpartition(".")
         if name == "vertices":
-            out[path] = np.shape(vertices[owner])
+            value = vertices[owner]
+            out[path] = value.shape if hasattr(value, "shape") else np.shape(value)
         elif name in {"ambient", "diffuse", "specular", "shininess"}:
             out[path] = np.shape(getattr(scene.objects[owner].material, name))
         elif name in {"face_colors", "vertex_colors", "uv"}:
@@ -159,7 +161,8 @@ def gradient(
 ) -> dict[str, np.ndarray]:
     """Sum the adjoints of the frames into one mapping of paths, first to last.
 
-    They come view by view, all frames of the first camera before those of the second.
+    They come view by view, all frames of the first camera before those of the second, one by one
+    or several at once.
     """
     n_frames, dtype = len(job.x), job.x.dtype
     sums = _sums(scene, list(cameras), job, shape_of, frames)
@@ -204,14 +207,31 @@ def _sums(
         else:
             sums[path, frame] = part.copy()
 
-    n_frames = len(job.x)
-    for k, packed in enumerate(frames):
-        add(owners[k // n_frames], 0, packed.view)
-        add(f"{owners[k // n_frames]}.planes", 0, packed.numbers[4:])
-        for path, part in views(scene, job, packed).items():
-            if path in shape_of:
-                add(path, k % n_frames if _moves(path, shape_of[path]) else 0, part)
+    n_frames, k = len(job.x), 0
+    for packed in frames:
+        for n, image in enumerate(_images(packed)):
+            add(owners[k // n_frames], 0, image.view)
+            add(f"{owners[k // n_frames]}.planes", 0, image.numbers[4:])
+            for path, part in views(scene, job, image).items():
+                if path in shape_of and (n == 0 or _has_images(path)):
+                    add(path, k % n_frames if _moves(path, shape_of[path]) else 0, part)
+            k += 1
     return sums
+
+
+def _images(packed: Packed) -> Iterator[Packed]:
+    """Yield the adjoints of each image; what they share is in each."""
+    if packed.x.ndim == 2:
+        yield packed
+        return
+    for x, view, numbers in zip(packed.x, packed.view, packed.numbers, strict=True):
+        yield Packed(x, packed.scene, view, numbers)
+
+
+def _has_images(path: str) -> bool:
+    """Whether the adjoint of a path has an axis of images in adjoints of several."""
+    owner, _, name = path.rpartition(".")
+    return name == "vertices" or (owner == "rasterizer" and name != "background")
 
 
 def _moves(path: str, shape: tuple) -> bool:
@@ -239,7 +259,7 @@ def pack_tangents(
     tangents: Mapping[str, Any],
 ) -> list[Packed]:
     """Pack the given tangents for each camera; parameters without one have the tangent 0."""
-    packed = zeros(job)._replace(x=np.zeros_like(job.x))
+    packed = zeros(job)._replace(x=np.zeros(job.x.shape, job.x.dtype))
     target, suns = views(scene, job, packed), _suns(scene)
     of_cameras: dict[str, dict[str, np.ndarray]] = {owner: {} for owner in cameras}
     tangents = checks.mapping("tangents", tangents, "{'camera.eye': (0.0, 0.0, 1.0)}")

@@ -21,8 +21,9 @@ from adjoint.render.raster.frames import draw_frame_vjp
 from adjoint.render.raster.supersampling import average_vjp
 from adjoint.render.raster.tile_tangents import draw_frame_jvp
 from adjsim import checks
-from adjsim.engine.jit.backend import Device, check_device
+from adjsim.engine.jit.backend import Device, check_device, module_of
 from render.camera import AnyCamera
+from render.raster.cuda_raster import DrawnGroup, draw_on_gpu
 from render.raster.layers import Layers, layers_of
 from render.raster.packing import Job, check_cameras, pack
 from render.raster.supersampling import average
@@ -42,16 +43,16 @@ class Drawing(NamedTuple):
 
     jobs: Sequence[Job]  # of each view
     layers: Sequence[Layers]  # of each view
-    kept: Sequence[KeptFrame | None]  # of the frames, view by view, or empty
+    kept: Sequence[KeptFrame | None]  # of the frames, view by view
+    on_gpu: DrawnGroup | None  # there in place of these, or nothing
     threads: int | None
     device: Device
 
     def push(self, tangents: Sequence[paths.Packed]) -> np.ndarray:
         """Tangents of the layers, (n_views, n_frames, n_layers, height, width, 4)."""
-        jobs, layers, kept, threads, device = self
+        jobs, layers, kept, on_gpu, threads, device = self
         if device is Device.CUDA:
-            views = zip(jobs, layers, tangents, strict=True)
-            return np.stack([average(jvp_on_gpu(*view), jobs[0].samples) for view in views])
+            return average(jvp_on_gpu(jobs, layers, on_gpu, tangents), jobs[0].samples)
         tan_images = empty_images(jobs, layers)
 
         def work(view: int, frame: int, pool: Pool) -> None:
@@ -67,15 +68,13 @@ class Drawing(NamedTuple):
         return tan_images
 
     def pull(self, adj: np.ndarray) -> Iterator[paths.Packed]:
-        """Pull the adjoints of the layers back, frame by frame of view by view.
+        """Pull the adjoints of the layers back, frame by frame of view by view, or several at once.
 
         They have the shape (n_views, n_frames, n_layers, height, width, 4).
         """
-        jobs, layers, kept, threads, device = self
+        jobs, layers, kept, on_gpu, threads, device = self
         if device is Device.CUDA:
-            views = zip(jobs, layers, adj, strict=True)
-            pulled = (vjp_on_gpu(job, of, average_vjp(one, job.samples)) for job, of, one in views)
-            return (frame for frames in pulled for frame in frames)
+            return vjp_on_gpu(jobs, layers, on_gpu, adj)
 
         def work(view: int, frame: int, pool: Pool) -> paths.Packed:
             job = jobs[view]
@@ -90,8 +89,12 @@ def draw(
     jobs: Sequence[Job], layers: Sequence[Layers], threads: int | None, device: Device
 ) -> tuple[np.ndarray, Drawing]:
     """Draw like `draw_frames`, and keep what the adjoint needs."""
-    images, kept = draw_kept(jobs, layers, threads, device)
-    return images, Drawing(jobs, layers, kept, threads, device)
+    if device is Device.CUDA:
+        samples, on_gpu = draw_on_gpu(jobs, layers)
+        images = average(samples, jobs[0].samples)
+        return images, Drawing(jobs, layers, [], on_gpu, threads, device)
+    images, kept = draw_kept(jobs, layers, threads)
+    return images, Drawing(jobs, layers, kept, None, threads, device)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,7 +103,7 @@ class ImageRecord:
 
     Attributes
     ----------
-    images : numpy.ndarray
+    images : numpy.ndarray or cupy.ndarray
         RGBA as `rasterize` returns it: (height, width, 4), after (n_frames,) if any object
         moves, after (n_cameras,) if the cameras came as a sequence.
     """
@@ -144,7 +147,7 @@ class ImageRecord:
         Parameters
         ----------
         adj_images : array_like
-            Of the shape of `images`.
+            Of the shape of `images`; it may be CuPy's if these are.
         wrt : iterable of str, optional
             Paths of the gradients wanted, by default all.
 
@@ -159,7 +162,9 @@ class ImageRecord:
             If the shape does not fit, a number is not finite or a path is unknown.
         """
         jobs, shape = self.drawing.jobs, self.images.shape
-        adj = checks.array("adj_images", adj_images, shape, dtype=jobs[0].x.dtype)
+        adj = adj_images
+        if module_of(adj) is np:
+            adj = checks.array("adj_images", adj, shape, dtype=jobs[0].x.dtype)
         shape_of = paths.asked(self.shapes, wrt)
         pulled = self.drawing.pull(adj.reshape(len(jobs), len(jobs[0].x), 1, *shape[-3:]))
         return paths.gradient(self.scene, self.cameras, jobs[0], shape_of, pulled)

@@ -155,10 +155,10 @@ def add_records(
     add_tiles(records.at.ravel(), records.part.ravel(), place, count, adj_texels)
 
 
-def _add_uv(uv_faces, box, adj_faces, adj_uv):
-    """Add what drawn faces hold to the adjoints of uv (n_uv, 2), in their order."""
+def _add_uv(uv_faces, adj_faces, adj_uv):
+    """Add what faces hold to the adjoints of uv (n_uv, 2), in their order; 0 if not drawn."""
     for f in range(uv_faces.shape[0]):
-        if uv_faces[f, 0] >= 0 and box[f, 0] < box[f, 1]:
+        if uv_faces[f, 0] >= 0:
             for k in range(3):
                 for c in range(2):
                     adj_uv[uv_faces[f, k], c] += adj_faces[f, UV + 3 * k + c]

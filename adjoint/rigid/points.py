@@ -73,23 +73,39 @@ def add_moved(b, bodies, M, tan_arms, out):
 def undo_body_step(b, dt, nodes, bodies, work, p, adj):
     """Undo the step of body b from state p: adj.p, a cotangent of the new state, becomes one of p.
 
-    Writes adj_f of its points. In adj.gravity the rows of bodies lie behind those of nodes.
+    Writes adj_f of its points.
     """
     load = body_load(b, bodies, nodes.ptr, nodes.slots_of, work.slots)  # replayed
+    adj_load = undo_state(b, dt, load, nodes, bodies, p, adj)
+    spread_load(b, adj_load, nodes, bodies, work, adj)
+
+
+@device_fn
+def undo_state(b, dt, load, nodes, bodies, p, adj):
+    """Undo the step of body b under a load; return the cotangent of the load.
+
+    In adj.gravity the rows of bodies lie behind those of nodes.
+    """
     params = read_params(bodies.params, b)
     # p' = step of p under the load
     adj_state, adj_load, adj_row, adj_g = body_step_vjp(
         read_body(p, b), load, params, dt, read_body(adj.p, b)
     )
     write_body(adj.p, b, adj_state)
-    # (1), (2) F = sum f_k, S = sum f_k c_k^T
-    place(b, bodies, adj_load[0], adj_load[1], work.adj_f)
-    if adj.arms.shape[0] > 0:
-        add_arms(b, bodies, adj_load[1], nodes.ptr, nodes.slots_of, work.slots, adj.arms)
     n = nodes.w.size + b
     write_3(adj.gravity, n, 0, add(read_3(adj.gravity, n, 0), adj_g))
     for k in range(PARAMS_SIZE):
         adj.bodies[b, k] += adj_row[k]
+    return adj_load
+
+
+@device_fn
+def spread_load(k, adj_load, nodes, parts, work, adj):
+    """Pull a body's load back to adj_f of the points of its part k, and to their arms."""
+    # (1), (2) F = sum f_k, S = sum f_k c_k^T
+    place(k, parts, adj_load[0], adj_load[1], work.adj_f)
+    if adj.arms.shape[0] > 0:
+        add_arms(k, parts, adj_load[1], nodes.ptr, nodes.slots_of, work.slots, adj.arms)
 
 
 @device_fn
@@ -97,17 +113,30 @@ def add_points(b, nodes, bodies, work, p, adj):
     """Pull what the elements wrote for the points of body b back to its state p."""
     v_ptr, v_slots_of = nodes.velocity_ptr, nodes.velocity_slots_of
     # v_k = v + D c_k,  x_k = x + R c_k
-    adj_v, adj_D = body_load(b, bodies, v_ptr, v_slots_of, work.adj_v_slots)
-    adj_x, adj_R = body_load(b, bodies, nodes.ptr, nodes.slots_of, work.adj_x_slots)
+    adj_v = body_load(b, bodies, v_ptr, v_slots_of, work.adj_v_slots)
+    adj_x = body_load(b, bodies, nodes.ptr, nodes.slots_of, work.adj_x_slots)
+    add_point_arms(b, b, nodes, bodies, work, p, adj)
+    pull_loads(b, adj_x, adj_v, p, adj)
+
+
+@device_fn
+def add_point_arms(b, k, nodes, parts, work, p, adj):
+    """Pull what the elements wrote for the points of part k of body b back to their arms."""
     if adj.arms.shape[0] > 0:
         R, D = body_frames(read_body(p, b))
-        add_arms(b, bodies, R, nodes.ptr, nodes.slots_of, work.adj_x_slots, adj.arms)
-        add_arms(b, bodies, D, v_ptr, v_slots_of, work.adj_v_slots, adj.arms)
+        v_ptr, v_slots_of = nodes.velocity_ptr, nodes.velocity_slots_of
+        add_arms(k, parts, R, nodes.ptr, nodes.slots_of, work.adj_x_slots, adj.arms)
+        add_arms(k, parts, D, v_ptr, v_slots_of, work.adj_v_slots, adj.arms)
+
+
+@device_fn
+def pull_loads(b, adj_x, adj_v, p, adj):
+    """Pull the sums over the points of body b, of positions and velocities, back to its state p."""
     # R, D = frames of the state
-    adj_r, adj_omega = body_frames_vjp(read_body(p, b), adj_R, adj_D)
+    adj_r, adj_omega = body_frames_vjp(read_body(p, b), adj_x[1], adj_v[1])
     x, r, v, omega = read_body(adj.p, b)
     r = (r[0] + adj_r[0], r[1] + adj_r[1], r[2] + adj_r[2], r[3] + adj_r[3])
-    write_body(adj.p, b, (add(x, adj_x), r, add(v, adj_v), add(omega, adj_omega)))
+    write_body(adj.p, b, (add(x, adj_x[0]), r, add(v, adj_v[0]), add(omega, adj_omega)))
 
 
 @device_fn
@@ -115,31 +144,44 @@ def tangent_body(
     b, dt, tan_gravity, nodes, bodies, tan, work, before, after, tan_before, tan_after
 ):
     """Advance the tangent of body b and of its points; `after` is the state it goes to."""
-    ptr, slots_of, tan_arms = nodes.ptr, nodes.slots_of, tan.arms
-    load = body_load(b, bodies, ptr, slots_of, work.slots)  # (1), (2)
-    tan_load = body_load(b, bodies, ptr, slots_of, work.tan_slots)
-    if tan_arms.shape[0] > 0:
-        moved = Bodies(bodies.point_ptr, tan_arms, bodies.params)
-        more = body_load(b, moved, ptr, slots_of, work.slots)[1]
-        tan_load = (tan_load[0], madd(tan_load[1], more))
-    g = (tan_gravity[0], tan_gravity[1], tan_gravity[2])
-    tan_state = body_step_jvp(
-        read_body(before.p, b), load, read_params(bodies.params, b), dt,
-        read_body(tan_before.p, b), tan_load, read_params(tan.bodies, b), g,
-    )  # fmt: skip
-    write_body(tan_after.p, b, tan_state)
-    place_tangents(b, bodies, tan_arms, after.p, tan_after)
+    loads = tangent_loads(b, nodes, bodies, tan.arms, work)
+    tangent_state(b, dt, tan_gravity, loads, bodies, tan, before.p, tan_before.p, tan_after.p)
+    place_tangents(b, b, bodies, tan.arms, after.p, tan_after)
 
 
 @device_fn
-def place_tangents(b, bodies, tan_arms, p, tan_rows):
-    """Write the tangents of positions and velocities of the points of body b."""
+def tangent_loads(k, nodes, parts, tan_arms, work):
+    """Return the load of part k of a body and its tangent."""
+    ptr, slots_of = nodes.ptr, nodes.slots_of
+    load = body_load(k, parts, ptr, slots_of, work.slots)  # (1), (2)
+    tan_load = body_load(k, parts, ptr, slots_of, work.tan_slots)
+    if tan_arms.shape[0] > 0:
+        moved = Bodies(parts.point_ptr, tan_arms, parts.params)
+        more = body_load(k, moved, ptr, slots_of, work.slots)[1]
+        tan_load = (tan_load[0], madd(tan_load[1], more))
+    return load, tan_load
+
+
+@device_fn
+def tangent_state(b, dt, tan_gravity, loads, bodies, tan, p, tan_p, tan_p_new):
+    """Advance the tangent of body b under a load and its tangent."""
+    g = (tan_gravity[0], tan_gravity[1], tan_gravity[2])
+    tan_state = body_step_jvp(
+        read_body(p, b), loads[0], read_params(bodies.params, b), dt,
+        read_body(tan_p, b), loads[1], read_params(tan.bodies, b), g,
+    )  # fmt: skip
+    write_body(tan_p_new, b, tan_state)
+
+
+@device_fn
+def place_tangents(b, k, parts, tan_arms, p, tan_rows):
+    """Write the tangents of positions and velocities of the points of part k of body b."""
     tan_x, tan_v = tan_rows.x, tan_rows.v
     tan_state = read_body(tan_rows.p, b)
     tan_R, tan_D = body_frames_jvp(read_body(p, b), tan_state)
-    place(b, bodies, tan_state[0], tan_R, tan_x)
-    place(b, bodies, tan_state[2], tan_D, tan_v)
+    place(k, parts, tan_state[0], tan_R, tan_x)
+    place(k, parts, tan_state[2], tan_D, tan_v)
     if tan_arms.shape[0] > 0:
         R, D = body_frames(read_body(p, b))
-        add_moved(b, bodies, R, tan_arms, tan_x)
-        add_moved(b, bodies, D, tan_arms, tan_v)
+        add_moved(k, parts, R, tan_arms, tan_x)
+        add_moved(k, parts, D, tan_arms, tan_v)

@@ -212,19 +212,21 @@ def block_offsets(table, row, step):
 
 @device_fn
 def places_of(offsets, tile, lane, counts):
-    """Return where the rows of one lane begin, in the order of `block_offsets`."""
+    """Return where the rows of one lane begin, in the order of `PLACE`, its nodes first."""
     n, n_consts, n_params, n_series = counts
     t = tile * U_TILE
+    slots = offsets[4] + t * U3 * n + lane
     return (
         offsets[0] + t * n + lane,
         offsets[1] + t * n_consts + lane,
         offsets[2] + t * n_params + lane,
         offsets[3] + t * n_series + lane,
-        offsets[4] + t * U3 * n + lane,
+        slots,
+        slots,
     )
 
 
-PLACE = {"C": 1, "P": 2, "S": 3, "X": 4, "V": 4}  # in the tuple of `places_of`
+PLACE = {"C": 1, "P": 2, "S": 3, "X": 4, "V": 5}  # in the tuple of `places_of`
 
 
 def row_counts(kind: ElementKind) -> tuple[np.uint64, ...]:
@@ -240,18 +242,26 @@ def n_rows(kind: ElementKind, letter: str) -> int:
     return counts[letter]
 
 
-def make_element(loop: Loop, kind: ElementKind, element: Callable, make_reader: Callable):
+def make_element(
+    loop: Loop,
+    kind: ElementKind,
+    element: Callable,
+    make_reader: Callable,
+    read_rest: Callable | None = None,
+):
     """Return the function of (source, lane, at, fields, rows, out) that does one element.
 
     `source` is the scratch of a tile on the CPU, the numbers of nodes on a GPU; `at` is from
     `places_of`. `make_reader(kind, letter, k)` makes the reader, of (source, lane, at, fields), of
-    what the k-th field says of the element's nodes.
+    what the k-th field says of the element's nodes. `read_rest` reads its constants so, if given.
     """
     read, n_fields, n_arrays = read_nothing, 0, 0
     for letter in loop.reads:
         if letter in "XV":
             read = _with_vectors(read, make_reader(kind, letter, n_fields))
             n_fields += 1
+        elif letter == "C" and n_arrays == 0 and read_rest:
+            read, n_arrays = _with_vectors(read, read_rest), 1
         else:
             reader = make_read_rows(n_rows(kind, letter))
             read = _with_rows(read, reader, PLACE[letter], n_arrays)

@@ -1,9 +1,9 @@
 r"""The time loop on a GPU: one thread per element, then one per node, in one kernel.
 
 A tile is half a warp: lane q of tile t is element 16 t + q, so reads of rows and writes of
-slots are coalesced. The whole rollout is one cooperative launch; the grid synchronises
-between elements and nodes, so no step costs a launch. The CPU runs the same element
-functions, readers and `step_node`.
+slots are coalesced. A launch is many steps, of a block for each world or of the whole grid
+(`adjsim/engine/cuda_teams.py`): the team meets at a barrier between elements and nodes. The CPU
+runs the same element functions, readers and `step_node`.
 """
 
 import hashlib
@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 
 from adjsim.engine.assembly import (
@@ -25,13 +26,40 @@ from adjsim.engine.assembly import (
     places_of,
     row_counts,
 )
+from adjsim.engine.cuda_patches import (
+    END,
+    make_forces_of_patches,
+    make_patch_chain,
+    make_patch_lanes,
+)
+from adjsim.engine.cuda_teams import (
+    FIRST_OWN,
+    Sizes,
+    Worlds,
+    all_of,
+    around,
+    cut,
+    fill_model,
+    fill_state,
+    gravity_at,
+    model_of,
+    own_pieces,
+    own_state,
+    part_of,
+    run_teams,
+    share,
+    share_model,
+    share_state,
+    store_points,
+    store_rows,
+    world_at,
+)
 from adjsim.engine.jit.backend import (
     Device,
     array_module,
     cuda_module,
     device_fn,
     is_hashed,
-    launch_cooperative,
     specialise,
     to_host,
 )
@@ -39,7 +67,7 @@ from adjsim.engine.loop_arrays import ModelArrays, States
 from adjsim.engine.packing import PackedModels
 from adjsim.engine.timeloop import state_at, step_node
 from adjsim.forces.element import ElementKind
-from adjsim.rigid.points import step_body
+from adjsim.rigid.pieces import Pieces, place_pieces, step_body, sum_pieces
 
 
 @cache
@@ -139,82 +167,192 @@ def _longer(head: Callable, lane: Callable, force: int, n_forces: int) -> Callab
 
 
 # Bound by `specialise`.
-CHAIN = no_lanes
+FORCES: Any = None
+SHARE: Any = None
 CUDA: Any = None
+IN_BLOCKS = WITH_BODIES = False
+SLOTS, X = FIRST_OWN, FIRST_OWN + 1  # in the places of shared memory
 
 
-class GridAdvance(NamedTuple):
-    """What `advance_on_grid` is given.
+class TeamAdvance(NamedTuple):
+    """What `advance` is given.
 
     `numbers` has dt; `rows` k0 and then the rows of n + 1 states; `finite` n for each world, and
     ends as how many of its steps stayed finite.
     """
 
     model: ModelArrays
+    patches: Any
+    pieces: Pieces
     slots: Any
     numbers: Any
     rows: Any
     states: States
     finite: Any
+    worlds: Worlds
 
 
-def advance_on_grid(args):
-    """Run n steps."""
-    elements, nodes, bodies = args.model.elements, args.model.nodes, args.model.bodies
-    table, own = elements.table, (elements.consts, elements.params, elements.series)
-    slots, rows, finite = args.slots, args.rows, args.finite
-    start, stride = CUDA.grid(1), CUDA.gridsize(1)
-    grid = CUDA.cg.this_grid()
+def advance(args):
+    """Run n steps: of all worlds, or, in blocks, of one."""
+    rows, states, finite = args.rows, args.states, args.finite
+    if IN_BLOCKS:
+        start, stride = np.int64(CUDA.threadIdx.x), np.int64(CUDA.blockDim.x)
+        own, memory = np.int64(CUDA.blockIdx.x), CUDA.shared.array(0, numba.uint8)
+        barrier, threads = CUDA.syncthreads, (start, stride)
+        fill_advance(start, stride, own, memory, args)
+        barrier()
+    else:
+        start, stride, own, barrier = CUDA.grid(1), CUDA.gridsize(1), -1, CUDA.cg.this_grid().sync
+        memory = CUDA.shared.array(0, args.numbers.dtype)
+        threads = (CUDA.threadIdx.x, CUDA.blockDim.x, CUDA.blockIdx.x, CUDA.gridDim.x)
     dt, k0 = args.numbers[0], rows[0]
     for k in range(rows.size - 2):
-        before, after = state_at(args.states, rows[k + 1]), state_at(args.states, rows[k + 2])
-        read = (before.x, before.v)
-        CHAIN(start, stride, k0 + k, table, elements.nodes, read, own, (slots,))
-        grid.sync()
+        part, model, pieces, slots, is_kept, now = SHARE(own, memory, args)
+        before, after, stored = around(part, is_kept, now, states, rows[k + 1], rows[k + 2])
+        elements = model.elements
+        FORCES(threads, CUDA.syncthreads, k0 + k, args.patches, elements, before, memory, slots)
+        barrier()
+        # Found again, not held in registers, of which elements need most.
+        part, model, pieces, slots, is_kept, now = SHARE(own, memory, args)
+        before, after, stored = around(part, is_kept, now, states, rows[k + 1], rows[k + 2])
+        nodes, bodies = model.nodes, model.bodies
+        has_pieces = WITH_BODIES and pieces.body.size > 0
+        if has_pieces:
+            sum_pieces(start, stride, bodies, pieces, nodes, slots)
+            barrier()
         for n in range(start, nodes.w.size, stride):
-            world = nodes.world_of[n]
-            bad = step_node(np.uint64(n), dt, nodes.gravity[world], nodes, slots, before, after)
+            world = world_at(own, nodes, n)
+            gravity = gravity_at(own, nodes, n)
+            bad = step_node(np.uint64(n), dt, gravity, nodes, slots, before, after)
             if bad > 0:
                 CUDA.atomic.min(finite, world, k)
-        for body in range(start, bodies.point_ptr.size - 1, stride):
-            world = nodes.world_of[nodes.w.size + body]
-            bad = step_body(body, dt, nodes.gravity[world], nodes, bodies, slots, before, after)
-            if bad > 0:
-                CUDA.atomic.min(finite, world, k)
-        grid.sync()
+            store_rows(is_kept, n, n + 1, now, stored)
+        if WITH_BODIES:
+            step_bodies(
+                start, stride, own, dt, k, CUDA.atomic.min, finite, model, pieces, slots, before,
+                after,
+            )  # fmt: skip
+        if has_pieces:
+            barrier()
+            place_pieces(start, stride, bodies, pieces, after)
+        if WITH_BODIES:
+            store_points(start, stride, is_kept, bodies, pieces, now, stored)
+        barrier()
+
+
+@device_fn
+def step_bodies(
+    start, stride, own, dt, k, lower, finite, model, pieces, slots, before, after
+):  # fmt: skip
+    """Advance this thread's bodies by step k; `lower` is the atomic minimum."""
+    nodes, bodies = model.nodes, model.bodies
+    for body in range(start, bodies.point_ptr.size - 1, stride):
+        world = world_at(own, nodes, nodes.w.size + body)
+        gravity = gravity_at(own, nodes, nodes.w.size + body)
+        bad = step_body(body, dt, gravity, nodes, bodies, pieces, slots, before, after)
+        if bad > 0:
+            lower(finite, world, k)
+
+
+@device_fn
+def all_of_advance(own, memory, args):
+    """Return what the grid has of `args`."""
+    now = state_at(args.states, 0)
+    return all_of(args.states), args.model, args.pieces, args.slots, False, now
+
+
+@device_fn
+def share_advance(own, memory, args):
+    """Return what a block has of `args`, in shared memory where that has places."""
+    part, places = part_of(args.worlds.starts, own), args.worlds.places
+    model = share_model(memory, places, model_of(own, part, args.worlds.starts, args.model))
+    slots = share(cut(args.slots, part.slot_lo, part.slot_hi + 1), memory, places[SLOTS])
+    is_kept, now = share_state(own_state(part, args.states, args.rows[1]), places, X, memory)
+    return part, model, own_pieces(own, part, args.pieces), slots, is_kept, now
+
+
+@device_fn
+def fill_advance(start, stride, own, memory, args):
+    """Write the numbers that a block begins with to its shared memory."""
+    part, model, _, _, _, now = share_advance(own, memory, args)
+    places = args.worlds.places
+    fill_model(start, stride, places, model_of(own, part, args.worlds.starts, args.model), model)
+    fill_state(start, stride, own_state(part, args.states, args.rows[1]), now, places, X)
 
 
 @cache
-def advance_grid_kernel(kinds: tuple[ElementKind, ...]) -> Callable:
+def advance_kernel(
+    kinds: tuple[ElementKind, ...], *, in_blocks: bool, with_bodies: bool
+) -> Callable:
     """Return the forward kernel of a model with these kinds of force."""
-    chain = make_chain(tuple(make_lane(FORCE_LOOP, kind, kind.force) for kind in kinds))
-    name = named("advance_on_grid", kinds)
-    return specialise(advance_on_grid, name, CHAIN=chain, CUDA=cuda_module())
+    how: dict[str, Any] = {"in_blocks": in_blocks, "with_bodies": with_bodies}
+    chain = chain_of(FORCE_LOOP, [(kind, kind.force) for kind in kinds], in_blocks=in_blocks)
+    forces = make_forces(chain) if in_blocks else make_forces_of_patches(chain)
+    share_all = share_advance if in_blocks else all_of_advance
+    return bound(advance, named("advance", kinds, **how), **how, FORCES=forces, SHARE=share_all)
 
 
-def named(name: str, kinds: Sequence[ElementKind]) -> str:
+def make_forces(chain: Callable) -> Callable:
+    """Return the function that writes the slots of forces of a block's world."""
+
+    @device_fn
+    def forces(team, wait, step, patches, elements, state, memory, slots):
+        numbers = (elements.consts, elements.params, elements.series)
+        read, own = (state.x, state.v), elements.nodes
+        chain(team[0], team[1], step, elements.table, own, read, numbers, (slots,))
+
+    return forces
+
+
+def chain_of(
+    loop: Loop, elements: Sequence[tuple[ElementKind, Callable | None]], *, in_blocks: bool
+) -> Callable:
+    """Return the function that does all elements of a block's world, or those of a patch."""
+    make, lane = (make_chain, make_lane) if in_blocks else (make_patch_chain, make_patch_lanes)
+    return make(tuple(lane(loop, kind, element) for kind, element in elements))
+
+
+def bound(
+    template: Callable, name: str, *, in_blocks: bool, with_bodies: bool, **chains: Callable
+) -> Callable:
+    """Return a kernel without what its models do not have."""
+    flags = {"IN_BLOCKS": in_blocks, "WITH_BODIES": with_bodies}
+    return specialise(template, name, CUDA=cuda_module(), **flags, **chains)
+
+
+def named(name: str, kinds: Sequence[ElementKind], *, in_blocks: bool, with_bodies: bool) -> str:
     """Return the name of a kernel with these kinds of force: compiled code is found by it."""
-    names = " ".join(kind.name for kind in kinds)
-    return f"{name}_{hashlib.sha256(names.encode()).hexdigest()[:16]}"
+    names, team = " ".join(kind.name for kind in kinds), "in_blocks" if in_blocks else "on_grid"
+    digest = hashlib.sha256(names.encode()).hexdigest()[:16]
+    return f"{name}_{team}{'_with_bodies' if with_bodies else ''}_{digest}"
 
 
 def advance_on_gpu(
-    packed: PackedModels, dt: float, slots: Any, k0: int, rows: np.ndarray, fields: tuple
-) -> np.ndarray:
+    packed: PackedModels, sizes: Sizes | None, pieces: Pieces, dt: float, slots: Any, k0: int,
+    rows: np.ndarray, fields: tuple,
+) -> np.ndarray:  # fmt: skip
     """Advance on the GPU; return how many of the steps stayed finite, of each world.
 
-    `rows` as in `adjsim.engine.loop_arrays.Steps`; the arrays live on the device.
+    `rows` as in `adjsim.engine.loop_arrays.Steps`; the arrays live on the device. Worlds with
+    `sizes` stand apart.
     """
     finite = array_module(Device.CUDA).full(packed.n_worlds, len(rows) - 1, np.int64)
-    args = GridAdvance(
+    real, units = slots.dtype.itemsize, []
+    if sizes:
+        state = sizes.rows * 3 * real
+        units = [*sizes.of_model(real), ((sizes.slots + 1) * real,), (state, state)]
+    args = TeamAdvance(
         packed.arrays,
+        packed.patches or (),
+        pieces,
         slots,
         np.array([dt], slots.dtype),
         np.concatenate([[k0], rows]).astype(np.int64),
         States(*fields),
         finite,
+        Worlds(packed.starts),
     )
-    width = max(packed.n_slots // 3, len(packed.w), packed.n_bodies)
     cached = all(is_hashed(kind.force) for kind in packed.kinds)
-    launch_cooperative(advance_grid_kernel(packed.kinds), width, args, cached=cached)
+    kernel = advance_kernel(packed.kinds, in_blocks=bool(sizes), with_bodies=packed.n_bodies > 0)
+    run_teams(kernel, sizes, args, units, cached=cached, patch=END[0] * real)
     return to_host(finite)

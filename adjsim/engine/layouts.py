@@ -8,6 +8,10 @@ are tiled together. Each world has its own range of nodes, of bodies and of body
     rows of X and V    nodes of world 0, of world 1, ... then body points of world 0, 1, ...
     rows of P          bodies of world 0, of world 1, ...
 
+A block of threads of a GPU works on one world. For these the worlds stand `apart`: each is a group,
+its body points lie right behind its nodes, and it counts rows and slots from its own first one, so
+that it works on slices of the arrays as if it were alone. `starts` says where they begin.
+
 A search runs models of the same nodes and elements again and again with other numbers: of small
 ones the layout is kept, found again by the nodes of their elements.
 
@@ -16,7 +20,7 @@ Tests: `tests/engine/test_layouts.py`, `tests/test_worlds.py`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import compress, pairwise
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -32,6 +36,7 @@ from adjsim.engine.assembly import (
     SLOTS,
     TILE,
 )
+from adjsim.engine.patches import Patches, cut_patches, morton_order
 from adjsim.engine.tiles import join, to_tiles
 from adjsim.forces.element import ElementKind, Force
 from adjsim.model import Model
@@ -40,6 +45,8 @@ from adjsim.model import Model
 K = TypeVar("K")
 T = TypeVar("T")
 GROUP = 1000  # elements at most in a group, unless one world has more
+# Columns of `starts`: of X, of nodes, of bodies, slots, entries of two lists of slots.
+ROW, NODE, BODY, SLOT, SUM, VELOCITY_SUM = range(6)
 KEPT_SIZE = 15_000  # elements and nodes of all worlds: to lay out more takes no time beside steps
 KEPT_LAYOUTS = 16
 _kept: dict[Any, "Layout"] = {}  # the oldest first
@@ -57,7 +64,10 @@ class Layout:
     `world_of` (n_nodes + n_bodies,): the world of each node, then of each body; `group_ends`
     (n_groups + 1,): the worlds of each group; `node_ends`, `point_ends`, `body_ends`
     (n_worlds + 1,): nodes, points, bodies of each world; `element_starts` (n_worlds, n_columns):
-    where its elements begin among its group's.
+    where its elements begin among its group's; `starts` (n_worlds + 1, 6) where the parts of each
+    world begin, if they stand apart, and else (0, 6); `orders`, by world and force: which element
+    lies where, None if they lie as they are. Where a whole GPU works in `patches` (else None)
+    `nodes` uint16 are numbers within a patch, and slots those of nodes of patches.
     """
 
     kinds: tuple[ElementKind, ...]
@@ -74,7 +84,20 @@ class Layout:
     point_ends: np.ndarray
     body_ends: np.ndarray
     element_starts: np.ndarray
+    starts: np.ndarray
+    orders: tuple[tuple[np.ndarray | None, ...], ...]
+    patches: Patches | None
     n_slots: int
+
+    @property
+    def slot_shape(self) -> tuple[int, ...]:
+        """The shape of an array of slots; of patches a row is the sum of a node."""
+        return (self.n_slots // 3 + 1, 3) if self.patches else (self.n_slots + 1,)
+
+    @property
+    def stands_apart(self) -> bool:
+        """Whether every world works on slices of its own."""
+        return self.starts.shape[0] > 0
 
 
 def count_elements(model: Model) -> int:
@@ -103,6 +126,11 @@ def align(worlds: Sequence[Sequence[K]]) -> tuple[tuple[K, ...], tuple[tuple[int
     return tuple(kinds), tuple(places[tuple(own)] for own in worlds)
 
 
+def permuted(rows: np.ndarray, order: np.ndarray | None) -> np.ndarray:
+    """Return (..., n_elements, k) rows of elements in an order; None: as they are."""
+    return rows if order is None else rows[..., order, :]
+
+
 def spread(own: Sequence[T], columns: Sequence[int], absent: Sequence[T]) -> list[T]:
     """Return what a world has by force as it has it by column, of `absent` where it has none."""
     found = list(absent)
@@ -111,24 +139,28 @@ def spread(own: Sequence[T], columns: Sequence[int], absent: Sequence[T]) -> lis
     return found
 
 
-def lay_out(models: Sequence[Model], n_rows: Sequence[Sequence[int]], n_parts: int) -> Layout:
+def lay_out(
+    models: Sequence[Model], n_rows: Sequence[Sequence[int]], n_parts: int, *, apart: bool = False
+) -> Layout:
     """Return the layout of worlds whose series have so many rows, in `n_parts` groups or more.
 
-    0 is one group, whatever its size, if it can be: a GPU has no use for more. `n_rows` are by
-    world and force.
+    0 is one group, whatever its size, if it can be, in patches for the whole of a GPU; `apart` is
+    for its blocks. `n_rows` are by world and force.
     """
+    in_patches = n_parts == 0 and not apart
     forces = [tuple(model.forces.values()) for model in models]
+    orders = tuple(tuple(morton_order(f) if in_patches else None for f in own) for own in forces)
     if sum(count_elements(model) + model.n_rows for model in models) > KEPT_SIZE:
-        return _lay_out(models, forces, n_rows, n_parts)
+        return _lay_out(models, forces, orders, n_rows, n_parts, apart=apart)
     worlds = [
-        (model.n_nodes, model.n_rows, model.n_bodies, *map(_content, own))
-        for model, own in zip(models, forces, strict=True)
+        (model.n_nodes, model.n_rows, model.n_bodies, *map(_content, own, own_orders))
+        for model, own, own_orders in zip(models, forces, orders, strict=True)
     ]
-    key = (n_parts, GROUP, tuple(worlds), tuple(map(tuple, n_rows)))
+    key = (n_parts, apart, GROUP, tuple(worlds), tuple(map(tuple, n_rows)))
     with _lock:
         layout = _kept.pop(key, None)
     if layout is None:
-        layout = _lay_out(models, forces, n_rows, n_parts)
+        layout = _lay_out(models, forces, orders, n_rows, n_parts, apart=apart)
     with _lock:
         _kept[key] = layout  # now the youngest
         if len(_kept) > KEPT_LAYOUTS:
@@ -136,41 +168,80 @@ def lay_out(models: Sequence[Model], n_rows: Sequence[Sequence[int]], n_parts: i
     return layout
 
 
-def _content(force: Force) -> tuple[ElementKind, bytes]:
+def _content(force: Force, order: np.ndarray | None) -> tuple[ElementKind, bytes, bytes]:
     """Return what the layout of a force depends on."""
-    return force.kind, np.asarray(force.nodes, np.int64).tobytes()
+    own = b"" if order is None else order.tobytes()
+    return force.kind, np.asarray(force.nodes, np.int64).tobytes(), own
 
 
 def _lay_out(
     models: Sequence[Model],
     forces: Sequence[Sequence[Force]],
+    orders: tuple[tuple[np.ndarray | None, ...], ...],
     n_rows: Sequence[Sequence[int]],
     n_parts: int,
+    *,
+    apart: bool,
 ) -> Layout:
-    placement = Placement(models)
+    placement = Placement(models, apart=apart)
     kinds, columns = align([[force.kind for force in own] for own in forces])
     none = [np.zeros((0, kind.n_nodes), np.int64) for kind in kinds]
     n_rows = [spread(own, at, [1] * len(kinds)) for own, at in zip(n_rows, columns, strict=True)]
-    group_ends = group_worlds([count_elements(model) for model in models], n_rows, n_parts)
+    group_ends = np.arange(len(models) + 1)
+    if not apart:
+        group_ends = group_worlds([count_elements(model) for model in models], n_rows, n_parts)
     nodes = [
-        spread([placement.rows(w, f.nodes) for f in own], columns[w], none)
+        spread(
+            [placement.rows(w, permuted(f.nodes, o)) for f, o in zip(own, orders[w], strict=True)],
+            columns[w],
+            none,
+        )
         for w, own in enumerate(forces)
     ]
     joined = join(nodes, group_ends)
     rows_of = [n for first in group_ends[:-1] for n in n_rows[first]]  # of each row of the table
     table = _table(kinds, [len(part) for part in joined], rows_of)
-    moving = [
-        part if kinds[row % len(kinds)].uses_velocity else part[:0]
-        for row, part in enumerate(joined)
-    ]
-    flat = [to_tiles(part, np.dtype(np.uint32)) for part in joined]
-    node_ptr, node_slots = _slot_lists(joined, table, placement.n_rows)
-    velocity_ptr, velocity_slots = _slot_lists(moving, table, placement.n_rows)
+    kinds_of = [kinds[row % len(kinds)] for row in range(len(joined))]
+    moves = [kind.uses_velocity for kind in kinds_of]
+    owners = [part.ravel() for part in joined]
+    own_slots = [_slots(*pair) for pair in zip(table[:, SLOTS], joined, strict=True)]
+    n_slots = sum(
+        3 * TILE * n * kinds[row % len(kinds)].n_nodes
+        for row, n in enumerate(table[:, N_TILES].tolist())
+    )
+    patches, number = None, np.uint32
+    if n_parts == 0 and not apart:
+        patches, joined, owners = cut_patches(joined, kinds_of, placement.n_rows)
+        own_slots = np.split(np.arange(len(patches.nodes)), np.cumsum([*map(len, owners)])[:-1])
+        n_slots, number = 3 * len(patches.nodes), np.uint16
+    sums = _slot_lists(owners, own_slots, placement.n_rows)
+    moving, moving_slots = (list(compress(part, moves)) for part in (owners, own_slots))
+    velocity_sums = _slot_lists(moving, moving_slots, placement.n_rows)
+    starts = np.zeros((0, 6), np.int64)
+    if apart:
+        slots = np.append(table[:: len(kinds), SLOTS] if kinds else 0 * group_ends[1:], n_slots)
+        rows = placement.node_ends + placement.point_ends
+        starts = np.stack(
+            [
+                rows,
+                placement.node_ends,
+                placement.body_ends,
+                slots,
+                sums[0][rows],
+                velocity_sums[0][rows],
+            ],
+            axis=1,
+        )
+        table[:, SLOTS] -= np.repeat(slots[:-1], len(kinds))
+        joined = [part - rows[row // len(kinds)] for row, part in enumerate(joined)]
+        sums, velocity_sums = (_own_sums(*lists, rows, slots) for lists in (sums, velocity_sums))
+    (node_ptr, node_slots), (velocity_ptr, velocity_slots) = sums, velocity_sums
+    flat = [to_tiles(part, np.dtype(number)) for part in joined]
     return Layout(
         kinds=kinds,
         columns=columns,
         table=table,
-        nodes=np.concatenate([*flat, np.zeros(0, np.uint32)]),
+        nodes=np.concatenate([*flat, np.zeros(0, number)]),
         node_ptr=node_ptr,
         node_slots=node_slots,
         velocity_ptr=velocity_ptr,
@@ -181,7 +252,10 @@ def _lay_out(
         point_ends=placement.point_ends,
         body_ends=placement.body_ends,
         element_starts=_element_starts(nodes, group_ends),
-        n_slots=3 * sum(part.size for part in flat),
+        starts=starts,
+        orders=orders,
+        patches=patches,
+        n_slots=n_slots,
     )
 
 
@@ -204,13 +278,14 @@ def group_worlds(sizes: Sequence[int], n_rows: Sequence[Sequence[int]], n_parts:
 class Placement:
     """Where each world's nodes, body points and bodies are among those of all worlds."""
 
-    def __init__(self, models: Sequence[Model]) -> None:
+    def __init__(self, models: Sequence[Model], *, apart: bool) -> None:
         def ends(counts: list[int]) -> np.ndarray:
             return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
 
         self.node_ends = ends([model.n_nodes for model in models])
         self.point_ends = ends([model.n_rows - model.n_nodes for model in models])
         self.body_ends = ends([model.n_bodies for model in models])
+        self.apart = apart
 
     @property
     def n_rows(self) -> int:
@@ -226,9 +301,22 @@ class Placement:
 
     def rows(self, world: int, nodes: np.ndarray) -> np.ndarray:
         """Return rows of X for a world's own numbers of nodes and body points."""
-        first, last = self.node_ends[world], self.node_ends[world + 1]
-        points = self.node_ends[-1] + self.point_ends[world] + first - last
-        return nodes + np.where(nodes < last - first, first, points)
+        own, points = own_rows(world, self.node_ends, self.point_ends, apart=self.apart)
+        n_nodes = own.stop - own.start
+        return nodes + np.where(nodes < n_nodes, own.start, points.start - n_nodes)
+
+
+def own_rows(
+    world: int, node_ends: np.ndarray, point_ends: np.ndarray, *, apart: bool
+) -> tuple[slice, slice]:
+    """Return the rows of X of a world's nodes and of its body points."""
+    n0, n1, k0, k1 = (
+        *node_ends[world : world + 2].tolist(),
+        *point_ends[world : world + 2].tolist(),
+    )
+    first = n0 + k0 if apart else n0
+    points = first + n1 - n0 if apart else int(node_ends[-1]) + k0
+    return slice(first, first + n1 - n0), slice(points, points + k1 - k0)
 
 
 def _table(
@@ -254,23 +342,35 @@ def _table(
     return table
 
 
-def _slot_lists(
-    nodes: Sequence[np.ndarray], table: np.ndarray, n_rows: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return which slots each row of X adds up, ordered by force, element and local node.
+def _slots(start: int, nodes: np.ndarray) -> np.ndarray:
+    """Return the slots of the nodes of elements, (n_elements k,), whose tiles' begin at `start`."""
+    n, k = nodes.shape
+    e, a = np.divmod(np.arange(n * k), k)
+    return start + (e // TILE * k + a) * 3 * TILE + e % TILE
 
-    `nodes` by row of the table. Only forces of one group touch a node.
+
+def _slot_lists(
+    owners: Sequence[np.ndarray], slots: Sequence[np.ndarray], n_rows: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return which slots each row of X adds up, in their order here.
+
+    `owners`: the row that each slot is for. Only forces of one group touch a node.
     """
-    owners, slots = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for start, part in zip(table[:, SLOTS], nodes, strict=True):
-        n, k = part.shape
-        e, a = np.divmod(np.arange(n * k), k)
-        owners.append(part.ravel())
-        slots.append(start + (e // TILE * k + a) * 3 * TILE + e % TILE)
-    owner = np.concatenate(owners)
+    owner, slot = (np.concatenate([*part, np.zeros(0, np.int64)]) for part in (owners, slots))
     order = np.argsort(owner, kind="stable")
     ptr = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=n_rows))])
-    return ptr.astype(np.uint32), np.concatenate(slots)[order].astype(np.uint32)
+    return ptr.astype(np.uint32), slot[order].astype(np.uint32)
+
+
+def _own_sums(
+    ptr: np.ndarray, slots_of: np.ndarray, rows: np.ndarray, slots: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return lists of slots with each world's own numbers, and one entry of `ptr` more for each."""
+    worlds = np.repeat(np.arange(len(rows) - 1), np.diff(rows) + 1)
+    firsts = ptr[rows].astype(np.int64)
+    own = ptr[np.arange(len(worlds)) - worlds] - firsts[worlds]
+    own_slots = slots_of - np.repeat(slots[:-1], np.diff(firsts))
+    return own.astype(np.uint32), own_slots.astype(np.uint32)
 
 
 def _element_starts(nodes: Sequence[Sequence[np.ndarray]], group_ends: np.ndarray) -> np.ndarray:

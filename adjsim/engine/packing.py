@@ -6,15 +6,17 @@ what a world gets does not depend, to the bit, on the worlds beside it.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from weakref import finalize
 
 import numpy as np
 
 from adjsim.engine.assembly import CONSTS, PARAMS, SERIES, TILE
-from adjsim.engine.layouts import Layout, lay_out, spread
+from adjsim.engine.jit.backend import kept_on_device, on_device
+from adjsim.engine.layouts import Layout, lay_out, own_rows, permuted, spread
 from adjsim.engine.loop_arrays import Bodies, Elements, ModelArrays, Nodes
+from adjsim.engine.patches import NODE_LO, RESTS, ROW, Patches
 from adjsim.engine.tiles import join, to_tiles
 from adjsim.forces.element import Force
 from adjsim.model import Model
@@ -25,6 +27,12 @@ T = TypeVar("T")
 # Elements of a force whose rows are kept, and numbers of a series: packing more takes no time
 # beside steps.
 KEPT = 10_000
+# What loops read: numbers, and where they lie.
+NUMBERS = ("consts", "params", "series", "w", "gravity", "bodies")
+READ = (
+    "table", "nodes", "node_ptr", "node_slots", "velocity_ptr", "velocity_slots", "world_of",
+    "starts",
+)  # fmt: skip
 _kept_rows: dict[int, dict[int, np.ndarray]] = {}  # by the id of a force, as long as it lives
 _kept_series: dict[int, tuple[int, np.ndarray]] = {}  # the same; for how many steps, and the rows
 
@@ -88,28 +96,36 @@ class PackedModels(Layout):
 
     def slices(self, world: int) -> tuple[slice, slice, slice]:
         """Return a world's rows: its nodes and its body points in X and V, its bodies in P."""
-        (n0, n1), (k0, k1), (b0, b1) = (
-            ends[world : world + 2].tolist()
-            for ends in (self.node_ends, self.n_nodes + self.point_ends, self.body_ends)
-        )
-        return slice(n0, n1), slice(k0, k1), slice(b0, b1)
+        rows = own_rows(world, self.node_ends, self.point_ends, apart=self.stands_apart)
+        return *rows, slice(*self.body_ends[world : world + 2].tolist())
 
-    def moved(self, xp: Any) -> "PackedModels":
-        """Return a copy whose arrays that loops read belong to the array module `xp`."""
-        host = ("group_ends", "node_ends", "point_ends", "body_ends", "element_starts")
-        arrays: dict[str, Any] = {
-            f.name: xp.asarray(getattr(self, f.name))
-            for f in fields(self)
-            if f.name not in host and isinstance(getattr(self, f.name), np.ndarray)
-        }
-        arrays["bodies"] = Bodies(*(xp.asarray(part) for part in self.bodies))
-        return replace(self, **arrays)
+    def numbers(self, world: int) -> tuple[slice, slice]:
+        """Return a world's nodes among all nodes, and its body points among all body points."""
+        both = (ends[world : world + 2].tolist() for ends in (self.node_ends, self.point_ends))
+        nodes, points = (slice(*part) for part in both)
+        return nodes, points
+
+    def on_gpu(self) -> "PackedModels":
+        """Return a copy whose arrays that loops read are on the GPU, where the layout is kept."""
+        numbers = {name: getattr(self, name) for name in NUMBERS}
+        layout = {name: getattr(self, name) for name in READ}
+        layout |= {"patches": self.patches} if self.patches else {}
+        moved = zip(numbers, on_device(tuple(numbers.values())), strict=True)
+        kept = zip(layout, kept_on_device(tuple(layout.values())), strict=True)
+        return replace(self, **dict(moved), **dict(kept))
 
 
-def pack(models: Sequence[Model], n_steps: int, dtype: np.dtype, n_parts: int = 1) -> PackedModels:
+def pack(
+    models: Sequence[Model],
+    n_steps: int,
+    dtype: np.dtype,
+    n_parts: int = 1,
+    *,
+    apart: bool = False,
+) -> PackedModels:
     """Pack models, each a world, into flat arrays by tiles.
 
-    In `n_parts` groups or more, if there are so many worlds; 0 is one group.
+    In `n_parts` groups or more, if there are so many worlds; 0 is one group; `apart`: each alone.
 
     Raises
     ------
@@ -117,14 +133,15 @@ def pack(models: Sequence[Model], n_steps: int, dtype: np.dtype, n_parts: int = 
         If a series has neither one row nor `n_steps` rows.
     """
     packed = _each_once(models, lambda name, force: _pack_force(name, force, n_steps, dtype))
-    layout = lay_out(models, [[len(part[SERIES]) for part in own] for own in packed], n_parts)
+    n_rows = [[len(part[SERIES]) for part in own] for own in packed]
+    layout = lay_out(models, n_rows, n_parts, apart=apart)
 
     def flat(column: int) -> np.ndarray:
         worlds = [[part[column] for part in world] for world in packed]
         return flat_tiles(join_columns(worlds, layout, column), dtype)
 
     return PackedModels(
-        **vars(layout),
+        **vars(replace(layout, patches=_pack_patches(models, layout, dtype))),
         consts=flat(CONSTS),
         params=flat(PARAMS),
         series=flat(SERIES),
@@ -134,14 +151,38 @@ def pack(models: Sequence[Model], n_steps: int, dtype: np.dtype, n_parts: int = 
     )
 
 
+def _pack_patches(models: Sequence[Model], layout: Layout, dtype: np.dtype) -> Patches | None:
+    """Return the patches with rest positions."""
+    if layout.patches is None:
+        return None
+    patches, n_columns = layout.patches, len(layout.kinds)
+    rest, at_rest = np.zeros((len(patches.nodes), 3)), np.zeros((int(layout.node_ends[-1]), 3))
+    lows = patches.table[:, NODE_LO]
+    force: Any  # of a kind with rest positions
+    for row in np.unique(patches.table[patches.table[:, RESTS] > 0, ROW]).tolist():
+        group, column = divmod(row, n_columns)
+        for w in range(*layout.group_ends[group : group + 2].tolist()):
+            for c, force in zip(layout.columns[w], models[w].forces.values(), strict=True):
+                if c == column:
+                    at_rest[slice(*layout.node_ends[w : w + 2])] = force.rest_positions
+        lo, hi = lows[np.searchsorted(patches.table[:, ROW], [row, row + 1])]
+        rest[lo:hi] = at_rest[patches.nodes[lo:hi]]
+    return patches._replace(rest=rest.astype(dtype).ravel())
+
+
 def _pack_bodies(models: Sequence[Model], layout: Layout, dtype: np.dtype) -> Bodies:
     """Return the bodies of all worlds."""
-    firsts = layout.node_ends[-1] + layout.point_ends
+    apart = layout.stands_apart
+    firsts = [model.n_nodes for model in models]
+    if not apart:
+        firsts = (layout.node_ends[-1] + layout.point_ends[:-1]).tolist()
     parts = [
-        pack_bodies(model.bodies, int(first), dtype)
-        for model, first in zip(models, firsts[:-1], strict=True)
+        pack_bodies(model.bodies, first, dtype) for model, first in zip(models, firsts, strict=True)
     ]
-    ptr = np.concatenate([*(part.point_ptr[:-1] for part in parts), firsts[-1:]])
+    last = len(parts) - 1
+    ptr = np.concatenate(
+        [part.point_ptr[: None if apart or k == last else -1] for k, part in enumerate(parts)]
+    )
     arms = np.concatenate([part.arms for part in parts])
     return Bodies(ptr, arms, np.concatenate([part.params for part in parts]))
 
@@ -195,8 +236,9 @@ def join_columns(
         SERIES: [(1, 0, kind.n_series) for kind in layout.kinds],
     }
     none = [np.zeros(shape) for shape in shapes[column]]
-    both = zip(worlds, layout.columns, strict=True)
-    return join([spread(own, at, none) for own, at in both], layout.group_ends)
+    sorted_worlds = [map(permuted, *both) for both in zip(worlds, layout.orders, strict=True)]
+    both = zip(sorted_worlds, layout.columns, strict=True)
+    return join([spread([*own], at, none) for own, at in both], layout.group_ends)
 
 
 def flat_tiles(joined: Sequence[np.ndarray], dtype: np.dtype) -> np.ndarray:

@@ -7,11 +7,16 @@ from typing import Any
 import numpy as np
 
 from adjsim.engine.assembly import TILE
+from adjsim.engine.cuda_teams import PROCESSORS, Sizes, fits_blocks, pieces_of
 from adjsim.engine.cuda_timeloop import advance_on_gpu
 from adjsim.engine.jit.backend import (
     Device,
     array_module,
     check_device,
+    constants,
+    module_of,
+    on_device,
+    require_room,
     thread_count,
     to_host,
     using_threads,
@@ -75,8 +80,9 @@ class ModelStepper(Stepper[Any, Any]):
 
     def load(self, state: Any, fields: Fields, row: int) -> None:
         """Write positions and velocities to a row, those of body points from their bodies."""
-        for field, part in zip(fields, self.initial(state), strict=True):
-            field[row] = self.xp.asarray(part)
+        initial = constants(self.initial(state), self.device)
+        for field, part in zip(fields, initial, strict=True):
+            field[row] = part
 
     def initial(self, state: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return a row of X, V and P for an initial state, on the host."""
@@ -96,19 +102,20 @@ class ModelStepper(Stepper[Any, Any]):
         """Return the states of the worlds."""
         return state if self.is_batch else [state]
 
-    def trajectory(self, steps: np.ndarray, fields: Fields) -> Any:
+    def trajectory(self, steps: np.ndarray, fields: Fields, *, on_device: bool = False) -> Any:
         """Return copies of the first rows: the frames, of every world in a batch."""
-        x, v, p = (to_host(part[: len(steps)].copy()) for part in fields)
+        copies = tuple(part[: len(steps)].copy() for part in fields)
+        x, v, p = (*copies[:2], to_host(copies[2])) if on_device else to_host(copies)
         found = []
         for world, model in enumerate(self.models):
             lost = int(self.diverged[world])
             nodes, _, own = self.packed.slices(world)
             slices = model.body_slices()
             if lost != NEVER:
-                after = steps > lost
+                after = slice(int(np.searchsorted(steps, lost, "right")), None)
                 p[after, own] = x[after, nodes] = v[after, nodes] = np.nan
             bodies = {name: BodyTrajectory.unpack(p[:, own][:, s]) for name, s in slices.items()}
-            own_x, own_v = (np.ascontiguousarray(part[:, nodes]) for part in (x, v))
+            own_x, own_v = (module_of(x).ascontiguousarray(part[:, nodes]) for part in (x, v))
             diverged = None if lost == NEVER else lost
             found.append(Trajectory(steps, self.dt, own_x, own_v, bodies, diverged))
         return found if self.is_batch else found[0]
@@ -135,7 +142,7 @@ class ModelStepper(Stepper[Any, Any]):
             return
         X, _, P = fields
         step, row = k0 + done, int(rows[done + 1])
-        x, p, before = to_host(X[row]), to_host(P[row]), to_host(X[int(rows[done])])
+        x, p, before = to_host((X[row], P[row], X[int(rows[done])]))
         lost = np.searchsorted(self.packed.group_ends, np.flatnonzero(finite == done), "right") - 1
         world, culprit = self.culprit(x, p, np.unique(lost))
         where = f"{culprit} of world {world}" if self.is_batch else culprit
@@ -256,7 +263,7 @@ class CpuStepper(ModelStepper):
 
 
 class CudaStepper(ModelStepper):
-    """Runs on the current GPU, the whole time loop in one cooperative kernel."""
+    """Runs on the current GPU, many steps in one kernel: of the grid, or of a block per world."""
 
     device = Device.CUDA
 
@@ -264,14 +271,26 @@ class CudaStepper(ModelStepper):
         self, system: Model | Batch, packed: PackedModels, dtype: np.dtype, dt: float, n_steps: int
     ) -> None:
         self.xp = array_module(Device.CUDA)
-        super().__init__(system, packed.moved(self.xp), dtype, dt, n_steps)
-        self.slots = self.xp.zeros(packed.n_slots + 1, dtype)
-        step = STEP_SECONDS + SLOT_SECONDS * packed.n_slots
-        self.most_steps = max(1, int(LAUNCH_SECONDS / step))
+        super().__init__(system, packed.on_gpu(), dtype, dt, n_steps)
+        self.slots = self.xp.zeros(packed.slot_shape, dtype)
+        self.patches = self.packed.patches or ()
+        self.pieces = on_device(pieces_of(packed, dtype))
+        self.sizes = Sizes.of(packed) if packed.stands_apart else None  # of what a block works on
+        slots = max(packed.n_slots, PROCESSORS * self.sizes.slots if self.sizes else 0)
+        self.most_steps = max(1, int(LAUNCH_SECONDS / (STEP_SECONDS + SLOT_SECONDS * slots)))
+
+    def require_room(self, n_states: int, remedy: str) -> None:
+        """Raise a MemoryError unless there is room for states, slots and a gradient."""
+        p = self.packed
+        work = 3 * self.slots.nbytes + sum(part.nbytes for part in (p.consts, p.params, p.series))
+        n_bytes = n_states * self.bytes_per_state() + work
+        require_room(n_bytes, f"{n_states} states of the rollout", remedy)
 
     def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
         """Run the loop in one launch."""
-        return advance_on_gpu(self.packed, self.dt, self.slots, k0, rows, fields)
+        return advance_on_gpu(
+            self.packed, self.sizes, self.pieces, self.dt, self.slots, k0, rows, fields
+        )
 
 
 def keeps_no_points(n_nodes: int, n_rows: int) -> bool:
@@ -302,7 +321,9 @@ def _(
     """Pack the models and lay out their work arrays."""
     models = worlds_of(system)
     if check_device(device) is Device.CUDA:
-        return CudaStepper(system, pack(models, n_steps, dtype, n_parts=0), dtype, dt, n_steps)
+        apart = fits_blocks([count_elements(model) + model.n_rows for model in models])
+        packed = pack(models, n_steps, dtype, n_parts=0, apart=apart)
+        return CudaStepper(system, packed, dtype, dt, n_steps)
     n_elements = [count_elements(model) for model in models]
     n_tiles = sum(-(-n // TILE) for n in n_elements)
     least = PARALLEL_TILES_OF_WORLDS if len(models) > 1 else PARALLEL_TILES

@@ -43,7 +43,7 @@ from adjsim.engine.partition import (
     TILE_LO,
     WORLD,
 )
-from adjsim.rigid.points import advance_body, place_points
+from adjsim.rigid.points import advance_body, body_load, place_points
 
 
 @device_fn
@@ -81,14 +81,15 @@ def step_rows(span, dt, gravity, nodes, bodies, slots, before, after):
     for i in range(span.node_lo, span.node_hi):
         bad += step_node(np.uint64(i), dt, gravity, nodes, slots, before, after)
     for b in range(span.body_lo, span.body_hi):
-        bad += advance_body(b, dt, gravity, nodes, bodies, slots, before.p, after.p)
+        load = body_load(b, bodies, nodes.ptr, nodes.slots_of, slots)
+        bad += advance_body(b, dt, gravity, load, bodies, before.p, after.p)
     return bad
 
 
 def place_rows(first, last, bodies, state):
     """Write positions and velocities of the points of bodies first to last from their states."""
     for b in range(first, last):
-        place_points(b, bodies, state)
+        place_points(b, b, bodies, state)
 
 
 def step_signature(dtype: np.dtype) -> Any:

@@ -47,6 +47,7 @@ class ElementKind:
     n_series: int
     uses_velocity: bool
     relative: bool = False
+    rest: Callable | None = None
 
     @property
     def n_vectors(self) -> int:

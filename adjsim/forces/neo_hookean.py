@@ -54,7 +54,7 @@ from adjsim.engine.algebra.mat3 import (
     symmetric,
     symmetric_t_matmul,
 )
-from adjsim.engine.algebra.vec3 import dot, neg
+from adjsim.engine.algebra.vec3 import dot, neg, scale
 from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.element import ElementKind
 from adjsim.forces.neo_hookean_material import NeoHookean
@@ -104,6 +104,16 @@ def viscous_neo_hookean_force(x, v, consts, params, series):
 
 
 @device_fn
+def rest_constants(X):
+    """Return the constants of the edges X at rest: rows of B are those of cof X / det X."""
+    C = cofactor(X)
+    inverse = lit(1, X[0][0]) / dot(X[0], C[0])
+    B0, B1, B2 = scale(inverse, C[0]), scale(inverse, C[1]), scale(inverse, C[2])
+    first = (dot(B0, B0), dot(B0, B1), dot(B0, B2))
+    return (*first, dot(B1, B1), dot(B1, B2), dot(B2, B2), inverse)
+
+
+@device_fn
 def neo_hookean_energy(x, consts, params, series):
     """Return the elastic energy V psi [J] of one tetrahedron."""
     mu_v, sixth_lam, alpha0 = params[0], params[1], params[2]
@@ -116,7 +126,15 @@ def neo_hookean_energy(x, consts, params, series):
 
 
 ELASTIC = ElementKind(
-    "neo_hookean", neo_hookean_force, 4, 7, 3, 1, uses_velocity=False, relative=True
+    "neo_hookean",
+    neo_hookean_force,
+    4,
+    7,
+    3,
+    1,
+    uses_velocity=False,
+    relative=True,
+    rest=rest_constants,
 )
 VISCOUS = ElementKind(
     "viscous_neo_hookean",
@@ -127,6 +145,7 @@ VISCOUS = ElementKind(
     1,
     uses_velocity=True,
     relative=True,
+    rest=rest_constants,
 )
 
 

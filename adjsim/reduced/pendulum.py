@@ -199,11 +199,14 @@ class PendulumStepper(Stepper[PendulumState, PendulumTrajectory]):
                 f"A step is {self.dt:g} s. Try a smaller {{dt}}, or less `damping`.",
             )
 
-    def trajectory(self, steps: np.ndarray, fields: Fields) -> PendulumTrajectory:
+    def trajectory(
+        self, steps: np.ndarray, fields: Fields, *, on_device: bool = False
+    ) -> PendulumTrajectory:
         """Return copies of the first rows: the frames."""
         shape = (len(steps), *self.system.SHAPE)
-        parts = (to_host(part[: len(steps)].copy()).reshape(shape) for part in fields)
-        return PendulumTrajectory(steps, self.dt, *parts)
+        parts = tuple(part[: len(steps)].copy() for part in fields)
+        parts = parts if on_device else to_host(parts)
+        return PendulumTrajectory(steps, self.dt, *(part.reshape(shape) for part in parts))
 
 
 @make_stepper.register

@@ -24,7 +24,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.jit.backend import Device, array_module, check_device, thread_count, to_host
+from adjsim.engine.jit.backend import (
+    Device,
+    array_module,
+    check_device,
+    constants,
+    thread_count,
+    to_host,
+)
 from adjsim.reduced.advection import Grid
 from adjsim.reduced.projection import Projection
 from adjsim.system import Fields, RolloutError, Stepper, System, make_stepper
@@ -178,8 +185,9 @@ class SmokeStepper(Stepper[SmokeState, SmokeTrajectory]):
 
     def load(self, state: SmokeState, fields: Fields, row: int) -> None:
         """Write velocity and density to a row."""
-        for field, part in zip(fields, (state.velocity, state.density), strict=True):
-            field[row] = self.xp.asarray(part)
+        initial = constants((state.velocity, state.density), self.device)
+        for field, part in zip(fields, initial, strict=True):
+            field[row] = part
 
     def next_velocity(self, u: Any) -> Any:
         """Return u+ = P S(u; u), (N_y, N_x, 2)."""
@@ -214,11 +222,12 @@ class SmokeStepper(Stepper[SmokeState, SmokeTrajectory]):
                 "Try a smaller initial velocity: it is in cells per step.",
             )
 
-    def trajectory(self, steps: np.ndarray, fields: Fields) -> SmokeTrajectory:
+    def trajectory(
+        self, steps: np.ndarray, fields: Fields, *, on_device: bool = False
+    ) -> SmokeTrajectory:
         """Return copies of the first rows: the frames."""
-        return SmokeTrajectory(
-            steps, self.dt, *(to_host(part[: len(steps)].copy()) for part in fields)
-        )
+        parts = tuple(part[: len(steps)].copy() for part in fields)
+        return SmokeTrajectory(steps, self.dt, *(parts if on_device else to_host(parts)))
 
 
 def flat(field: Any) -> Any:

@@ -6,7 +6,8 @@ on any node; `adjsim/rigid/rows.py` says which are whose.
     F = sum f_k,  S = sum f_k c_k^T      over a body's points, in their order
     x_k = x + R c_k,  v_k = v + D c_k    at the new state
 
-One thread sums, steps and places one body, so the bits do not depend on how many there are.
+One thread sums, steps and places one body, so the bits do not depend on how many there are. On a
+GPU those of many points are the work of several (`adjsim/rigid/pieces.py`).
 
 Adjoint: `adjoint/rigid/points.py`. Tests: `tests/rigid/test_points.py`.
 """
@@ -15,7 +16,7 @@ import numpy as np
 
 from adjsim.engine.algebra.vec3 import add, axpy
 from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.engine.node_sum import node_sum
+from adjsim.engine.node_sum import node_sum, zero_of
 from adjsim.rigid.body_step import body_frames, body_step
 from adjsim.rigid.rows import place, read_3, read_body, read_params, write_body
 
@@ -24,7 +25,7 @@ from adjsim.rigid.rows import place, read_3, read_body, read_params, write_body
 def body_load(b, bodies, ptr, slots_of, slots):
     """Return F and S of body b: the sums of q and of q c^T, where q is a point's slots' sum."""
     point_ptr, arms = bodies.point_ptr, bodies.arms
-    zero = lit(0, slots[0])
+    zero = zero_of(slots)
     none = (zero, zero, zero)
     F, S0, S1, S2 = none, none, none, none
     for k in range(point_ptr[b], point_ptr[b + 1]):
@@ -36,26 +37,17 @@ def body_load(b, bodies, ptr, slots_of, slots):
 
 
 @device_fn
-def place_points(b, bodies, rows):
-    """Write positions and velocities of the points of body b from its state."""
+def place_points(b, k, parts, rows):
+    """Write positions and velocities of the points of part k of body b: all or a piece."""
     state = read_body(rows.p, b)
     R, D = body_frames(state)
-    place(b, bodies, state[0], R, rows.x)
-    place(b, bodies, state[2], D, rows.v)
+    place(k, parts, state[0], R, rows.x)
+    place(k, parts, state[2], D, rows.v)
 
 
 @device_fn
-def step_body(b, dt, gravity, nodes, bodies, slots, before, after):
-    """Advance body b and its points; return 1 if its state is not finite."""
-    bad = advance_body(b, dt, gravity, nodes, bodies, slots, before.p, after.p)
-    place_points(b, bodies, after)
-    return bad
-
-
-@device_fn
-def advance_body(b, dt, gravity, nodes, bodies, slots, p, p_new):
-    """Advance body b without its points; return 1 if its state is not finite."""
-    load = body_load(b, bodies, nodes.ptr, nodes.slots_of, slots)
+def advance_body(b, dt, gravity, load, bodies, p, p_new):
+    """Advance body b without its points under a load; return 1 if its state is not finite."""
     g = (gravity[0], gravity[1], gravity[2])
     state = body_step(read_body(p, b), load, read_params(bodies.params, b), g, dt)
     write_body(p_new, b, state)

@@ -1,333 +1,164 @@
-r"""The soft rasterizer on a GPU: one thread per vertex, face, row of a face, and pixel.
+r"""The soft rasterizer on a GPU: one thread per vertex, face, pair of a bin and a face, and pixel.
 
-    vertices -> faces -> logits of every box -> fragments -> lists of the pixels -> pixels
+    vertices -> faces -> pairs (bin, face) -> fragments -> lists of the pixels -> pixels
 
-A pair is a face and one row of pixels that its box reaches. Pairs lie face by face, row by
-row, and their fragments in the same order; sums of counts say where each begins, so no two
-threads write to one place and every run gives the same bits. The lists of the pixels come
-from a sort by pixel and place among the fragments, so they are in the order of the faces,
-and no two keys are equal. The fragments of a frame are found once; layer by layer they show
-something else in place of their colours, and the pixels are blended again. Frames are drawn one
-after the other. The CPU runs the same bodies.
+`cuda_bins.py` finds the fragments and lists them. Here the pixels are blended: first with the
+colours of the fragments, then, layer by layer, with what else these show. All images of a call are
+drawn at once, or in groups where there are many; each group is copied to the host once. The CPU
+runs the same bodies.
 
 Adjoint: `adjoint/render/raster/cuda_raster.py`. Tests: `tests/cuda`.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.jit.backend import Device, array_module, device_fn, launch, on_device, to_host
-from render.blending import OVER, background_at, blend_body
-from render.projection import project_body, towards_body, unpack_view
-from render.raster.face_setup import Faces, PackedScene, Settings, face_body, load_corners
-from render.raster.fragment_lists import sort_body
-from render.raster.fragments import Fragments, fragment_logit, write_fragment
+from adjsim.engine.jit.backend import (
+    Device,
+    array_module,
+    device_fn,
+    launch,
+    module_of,
+    on_device,
+    to_host,
+)
+from render.blending import background_at, blend_body
+from render.raster.cuda_bins import (
+    BIN,
+    PIXELS,
+    Batch,
+    Found,
+    Group,
+    faces_of,
+    find_fragments,
+    gather_group,
+    image_groups,
+    locate,
+    place_in_bin,
+    share,
+    unpack_settings,
+)
+from render.raster.fragments import Fragments
 from render.raster.layers import NORMALS, Layers, flat_normal_body, layer_body
 from render.raster.packing import Job
-from render.seamless import outline_body, seamless_logit, soft_edges_body
-from render.shaders.normals import VertexCorners, normal_body
 
 
-class Pixels(NamedTuple):
-    """Where the pixels are on the screen."""
+class DrawnGroup(NamedTuple):
+    """A group of images that is drawn, and, where they are in one batch, its fragments."""
 
-    pixel_x: Any  # (width,) [-]
-    pixel_y: Any  # (height,) [-]
-
-
-class Shared(NamedTuple):
-    """What the frames of a render share, on the device."""
-
-    view: Any  # (18,)
-    scene: PackedScene
-    numbers: Any  # (7,) the real numbers of Settings
-    flags: Any  # (3,) int64: blend, cull, is_deep
-    pixels: Pixels
-    corners: VertexCorners
-
-
-class Pairs(NamedTuple):
-    """The pairs (face, row) of a frame."""
-
-    start: Any  # (n_faces + 1,) int64, where the pairs of a face start
-    place: Any  # (n_faces + 1,) int64, where the logits of its box start
-    face: Any  # (n_pairs,) int64
-
-
-class FrameOnGpu(NamedTuple):
-    """One frame with its fragments, on the device; `pair` of the fragments is by `Pairs`."""
-
-    faces: Faces
-    pairs: Pairs
-    fragments: Fragments
-
-
-def share(job: Job) -> Shared:
-    """Copy to the device what the frames share."""
-    settings = job.settings
-    return on_device(
-        Shared(
-            job.view,
-            job.scene,
-            np.array(settings[:7], job.x.dtype),
-            np.array(settings[7:], np.int64),
-            Pixels(job.grid.pixel_x, job.grid.pixel_y),
-            job.corners,
-        )
-    )
+    group: Group
+    found: Found | None
 
 
 @device_fn
-def unpack_settings(numbers, flags):
-    """The settings of a render from their arrays."""
-    return Settings(
-        numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], numbers[6],
-        flags[0], flags[1] > 0, flags[2] > 0,
-    )  # fmt: skip
-
-
-@device_fn
-def vertex_thread(i, args):
-    """Project vertex i; write the vector towards the eye where it is needed."""
-    view, x, screen, towards = args
-    eye, frame = unpack_view(view)
-    project_body(i, x, eye, frame, screen)
-    if towards.shape[0] > 0:
-        towards_body(i, x, eye, frame[2], view[17], towards)
-
-
-@device_fn
-def normal_thread(i, args):
-    """Write the normal of vertex i."""
-    x, faces, corners, normals = args
-    normal_body(i, x, faces, corners, normals)
-
-
-@device_fn
-def face_thread(f, args):
-    """Set up face f; write how many rows and how many pixels its box has."""
-    (view, scene, numbers, flags, pixels, _), x, faces, rows, places = args
-    shape = (pixels.pixel_y.shape[0], pixels.pixel_x.shape[0])
-    drawn = face_body(f, scene, x, view[17], unpack_settings(numbers, flags), shape, faces)
-    rows[f] = faces.box[f, 1] - faces.box[f, 0] if drawn else 0
-    places[f] = rows[f] * (faces.box[f, 3] - faces.box[f, 2])
-
-
-@device_fn
-def soft_edges_thread(f, args):
-    """Find the soft edges of face f."""
-    numbers, flags, corners, soft, edges = args
-    soft_edges_body(f, edges, corners, unpack_settings(numbers, flags), soft)
-
-
-@device_fn
-def outline_thread(f, args):
-    """Find the soft corners of face f, and how the outline goes on from its soft edges."""
-    faces, edges, vertex_corners, soft = args
-    outline_body(f, faces, edges, vertex_corners, soft)
-
-
-@device_fn
-def pairs_thread(f, pairs):
-    """Write the pairs of face f."""
-    for k in range(pairs.start[f], pairs.start[f + 1]):
-        pairs.face[k] = f
-
-
-@device_fn
-def locate(k, pairs, box):
-    """Face and row of pair k, its columns from and to, and the place of its first logit."""
-    f = pairs.face[k]
-    row = k - pairs.start[f]
-    left, right = box[f, 2], box[f, 3]
-    return f, box[f, 0] + row, left, right, pairs.place[f] + row * (right - left)
-
-
-@device_fn
-def logits_thread(k, args):
-    """Write the logits of pair k, and count those that are fragments."""
-    pixels, numbers, faces, pairs, logits, counts = args
-    f, i, left, right, place = locate(k, pairs, faces.box)
-    a0, a1, a2, _ = load_corners(f, faces.corners)
-    sigma, lowest = numbers[0], numbers[5]
-    n = 0
-    for j in range(left, right):
-        p = (pixels.pixel_x[j], pixels.pixel_y[i])
-        if faces.soft.shape[0] > 0:
-            y = seamless_logit(p, f, faces, sigma)
-        else:
-            y = fragment_logit(p, a0, a1, a2, sigma)
-        logits[place + j - left] = y
-        if y >= lowest:
-            n += 1
-    counts[k] = n
-
-
-@device_fn
-def fragments_thread(k, args):
-    """Write the fragments of pair k, and their keys: by pixel, then in their own order."""
-    pixels, numbers, flags, scene, faces, pairs, fragments, keys = args
-    f, i, left, right, place = locate(k, pairs, faces.box)
-    corners = load_corners(f, faces.corners)
-    n = fragments.pair[k]
-    for j in range(left, right):
-        y = fragments.logits[place + j - left]
-        if y >= numbers[5]:
-            write_fragment(n, y, f, i, j, corners, pixels, scene, faces, flags[0], fragments)
-            keys[n] = (i * pixels.pixel_x.shape[0] + j) * keys.shape[0] + n
-            n += 1
-
-
-@device_fn
-def flat_normal_thread(f, args):
-    """Write the unit normal of face f."""
+def flat_normal_thread(k, args):
+    """Write the unit normal of face k of all images."""
     faces, x, flat = args
-    flat_normal_body(f, faces, x, flat)
+    n, f = k // faces.shape[0], k % faces.shape[0]
+    flat_normal_body(f, faces, x[n], flat[n])
 
 
 @device_fn
-def layer_thread(q, args):
-    """Write what fragment q shows in a layer."""
-    kind, scene, faces, flat, fragments, rgb = args
-    layer_body(q, kind[0], scene, faces, flat, fragments, rgb)
+def layer_thread(k, args):
+    """Write what the fragments of pair k show in a layer."""
+    kind, scene, pixels, faces, flat, pairs, fragments, rgb = args
+    n, _, _ = locate(pairs.bin[k], pixels)
+    own = faces_of(n, faces)
+    for q in range(fragments.pair[k], fragments.pair[k + 1]):
+        layer_body(q, kind[0], scene, own, flat[n], fragments, rgb)
 
 
 @device_fn
-def sort_thread(k, fragments):
-    """Sort the list of pixel k by depth."""
-    begin, end = fragments.start[k], fragments.start[k + 1]
-    sort_body(begin, end, fragments.z, fragments.face, fragments.order, fragments.spare)
+def pixel_place(m, bins, pixels):
+    """Image, row and column of pixel m of a batch; it may lie beyond the image."""
+    (n, i, j), (row, column) = locate(bins.number[m // PIXELS], pixels), place_in_bin(m)
+    return n, i * BIN + row, j * BIN + column
 
 
 @device_fn
-def pixel_thread(k, args):
-    """Blend the list of pixel k."""
-    background, numbers, flags, fragments, image = args
-    begin, end = fragments.start[k], fragments.start[k + 1]
-    settings = unpack_settings(numbers, flags)
-    i, j = k // image.shape[1], k % image.shape[1]
-    behind = background_at(i, j, background)
-    rgba = blend_body(begin, end, fragments, settings, behind)
-    image[i, j, 0], image[i, j, 1], image[i, j, 2], image[i, j, 3] = rgba
+def behind_at(n, i, j, behind):
+    """What lies behind the pixel in row i and column j of image n."""
+    return background_at(i, j, behind[min(n, behind.shape[0] - 1)])
 
 
-def offsets(xp: Any, counts: Any) -> Any:
-    """Return where each of consecutive runs starts, and where the last ends, int64."""
-    out = xp.zeros(len(counts) + 1, np.int64)
-    if len(counts):
-        out[1:] = xp.cumsum(counts)
-    return out
+@device_fn
+def pixel_thread(m, args):
+    """Blend the list of pixel m of a batch."""
+    bins, pixels, behind, numbers, flags, fragments, image = args
+    n, i, j = pixel_place(m, bins, pixels)
+    if i < image.shape[1] and j < image.shape[2]:
+        begin, end = fragments.start[m], fragments.start[m + 1]
+        settings = unpack_settings(numbers[n], flags)
+        rgba = blend_body(begin, end, fragments, settings, behind_at(n, i, j, behind))
+        image[n, i, j, 0], image[n, i, j, 1], image[n, i, j, 2], image[n, i, j, 3] = rgba
 
 
-def setup_faces_on_gpu(xp: Any, job: Job, shared: Shared, x: Any) -> tuple[Faces, Pairs, int]:
-    """Project a frame and set up its faces: faces, pairs, and how many logits they have."""
-    dtype, n_vertices, n_faces = job.x.dtype, job.x.shape[1], len(job.scene.faces)
-    faces = on_device(
-        Faces(
-            xp.empty((n_vertices, 3), dtype),
-            xp.empty((n_faces, 10), dtype),
-            xp.empty((n_faces, 9), dtype),
-            xp.empty((n_faces, 4), np.int64),
-            xp.empty((n_vertices if job.scene.rounded.any() else 0, 3), dtype),
-            xp.empty((len(job.edges.number), 12), np.int64),
-            xp.empty((n_vertices if job.scene.by_pixel.any() else 0, 3), dtype),
-            xp.empty((0, 2), np.bool_),
-        )
-    )
-    rows, places = xp.empty(n_faces, np.int64), xp.empty(n_faces, np.int64)
-    launch(vertex_thread, n_vertices, (shared.view, x, faces.screen, faces.towards))
-    n_normals = faces.normals.shape[0]
-    launch(normal_thread, n_normals, (x, shared.scene.faces, shared.corners, faces.normals))
-    launch(face_thread, n_faces, (shared, x, faces, *on_device((rows, places))))
-    n_soft = faces.soft.shape[0]
-    of_faces = (shared.numbers, shared.flags, faces.corners, faces.soft)
-    edges = on_device(job.edges)
-    launch(soft_edges_thread, n_soft, (*of_faces, edges))
-    launch(outline_thread, n_soft, (shared.scene.faces, edges, shared.corners, faces.soft))
-    start, place = offsets(xp, rows), offsets(xp, places)
-    pairs = on_device(Pairs(start, place, xp.empty(int(start[-1]), np.int64)))
-    launch(pairs_thread, n_faces, pairs)
-    return faces, pairs, int(place[-1])
+def blend_on_gpu(group: Group, found: Found, fragments: Fragments, behind: Any, image: Any) -> None:
+    """Blend the lists of the pixels of a batch into images (n_images, height, width, 4)."""
+    shared, numbers = group.shared, group.images.numbers
+    args = (found.bins, shared.pixels, behind, numbers, shared.flags, fragments, image)
+    launch(pixel_thread, PIXELS * found.bins.number.shape[0], args)
 
 
-def empty_fragments_on_gpu(xp: Any, n: int, dtype: np.dtype, lists: tuple) -> Fragments:
-    """Return room for n fragments; `lists` are their order, start, pair and logits."""
-    order, start, pair, logits = lists
-    pixel, face, spare = (xp.empty(n, np.int32) for _ in range(3))
-    p_x, p_y, y, D, rest, z, u = (xp.empty(n, dtype) for _ in range(7))
-    rgb, scratch = xp.empty((n, 3), dtype), (logits, logits, logits, logits)
-    return on_device(
-        Fragments(pixel, face, p_x, p_y, y, D, rest, z, u, rgb, order, spare, start, pair, *scratch)
-    )
-
-
-def gather_frame(xp: Any, job: Job, shared: Shared, x: Any) -> FrameOnGpu:
-    """Find the fragments of a frame, list them by pixel and, for Over, sort by depth."""
-    faces, pairs, n_logits = setup_faces_on_gpu(xp, job, shared, x)
-    dtype, pixels, n_pairs = job.x.dtype, shared.pixels, pairs.face.shape[0]
-    n_pixels = len(job.grid.pixel_x) * len(job.grid.pixel_y)
-    logits, counts = xp.empty(n_logits, dtype), xp.empty(n_pairs, np.int64)
-    launch(
-        logits_thread, n_pairs,
-        (pixels, shared.numbers, faces, pairs, *on_device((logits, counts))),
-    )  # fmt: skip
-    pair = offsets(xp, counts)
-    n = int(pair[-1])
-    keys, order = xp.empty(n, np.int64), xp.empty(n, np.int32)
-    start = xp.zeros(n_pixels + 1, np.int32)
-    fragments = empty_fragments_on_gpu(xp, n, dtype, (order, start, pair, logits))
-    of_frame = (shared.scene, faces, pairs, fragments, on_device(keys))
-    args = (pixels, shared.numbers, shared.flags, *of_frame)
-    launch(fragments_thread, n_pairs, args)
-    if n > 0:
-        keys = xp.sort(keys)
-        order[:] = (keys % n).astype(np.int32)
-        start[:] = xp.searchsorted(keys, n * xp.arange(n_pixels + 1)).astype(np.int32)
-    if job.settings.blend == OVER:
-        launch(sort_thread, n_pixels, fragments)
-    return FrameOnGpu(faces, pairs, fragments)
-
-
-def blend_on_gpu(
-    xp: Any, shared: Shared, fragments: Fragments, background: Any, shape: tuple
-) -> np.ndarray:
-    """Blend the lists of all pixels; return the image, (height, width, 4)."""
-    image = xp.empty(shape, fragments.y.dtype)
-    args = (background, shared.numbers, shared.flags, fragments, on_device(image))
-    launch(pixel_thread, shape[0] * shape[1], args)
-    return to_host(image)
-
-
-def normals_on_gpu(xp: Any, layers: Layers, faces: Any, x: Any) -> Any:
-    """Return the unit normals of all faces, (n_faces, 3), or none if no layer shows them."""
-    flat = on_device(xp.empty((faces.shape[0] if NORMALS in layers.kinds else 0, 3), x.dtype))
-    launch(flat_normal_thread, flat.shape[0], (faces, x, flat))
+def normals_on_gpu(layers: Layers, group: Group) -> Any:
+    """Return the unit normals of all faces, (n_images, n_faces, 3); none if no layer shows them."""
+    xp, faces, x = array_module(Device.CUDA), group.shared.scene.faces, group.images.x
+    n_faces = faces.shape[0] if NORMALS in layers.kinds else 0
+    flat = on_device(xp.empty((x.shape[0], n_faces, 3), x.dtype))
+    launch(flat_normal_thread, x.shape[0] * n_faces, (faces, x, flat))
     return flat
 
 
-def show_on_gpu(
-    i: int, layers: Layers, shared: Shared, faces: Faces, flat: Any, fragments: Fragments
-) -> tuple[Any, Any, Fragments]:
-    """Have all fragments show layer i; return its kind, what lies behind it, and them."""
+def show_on_gpu(i: int, group: Group, found: Found, flat: Any) -> Fragments:
+    """Return the fragments of a batch as they show layer i."""
+    shared, fragments = group.shared, found.fragments
     empty = array_module(Device.CUDA).empty(fragments.rgb.shape, fragments.rgb.dtype)
-    kind, behind, rgb = on_device((layers.kinds[i : i + 1], layers.behind[i], empty))
-    args = (kind, shared.scene, faces, flat, fragments, rgb)
-    launch(layer_thread, fragments.y.shape[0], args)
-    return kind, behind, fragments._replace(rgb=rgb)
+    args = (shared.kinds[i], shared.scene, shared.pixels, group.faces, flat)
+    shown = fragments._replace(rgb=on_device(empty))
+    launch(layer_thread, found.pairs.face.shape[0], (*args, found.pairs, fragments, shown.rgb))
+    return shown
 
 
-def draw_on_gpu(job: Job, layers: Layers) -> np.ndarray:
-    """Draw the layers of the frames of a job, (n_frames, n_layers, height, width, 4)."""
-    xp, shared = array_module(Device.CUDA), share(job)
-    shape, n_layers = (len(job.grid.pixel_y), len(job.grid.pixel_x), 4), len(layers.kinds)
-    images = np.empty((len(job.x), n_layers, *shape), job.x.dtype)
-    for frame, x in enumerate(job.x):
-        place = on_device(x)
-        faces, _, fragments = gather_frame(xp, job, shared, place)
-        images[frame, 0] = blend_on_gpu(xp, shared, fragments, shared.scene.background, shape)
-        flat = normals_on_gpu(xp, layers, shared.scene.faces, place)
-        for i in range(1, n_layers):
-            _, behind, layered = show_on_gpu(i, layers, shared, faces, flat, fragments)
-            images[frame, i] = blend_on_gpu(xp, shared, layered, behind, shape)
-    return images
+def draw_batch(job: Job, group: Group, batch: Batch, flat: Any, images: tuple) -> Found:
+    """Draw the layers of the bins of a batch, each into its images."""
+    found, behind = find_fragments(job.x.dtype, group, batch), group.images.behind
+    blend_on_gpu(group, found, found.fragments, behind[0], images[0])
+    for i in range(1, len(images)):
+        blend_on_gpu(group, found, show_on_gpu(i, group, found, flat), behind[i], images[i])
+    return found
+
+
+def draw_group(job: Job, layers: Layers, group: Group) -> tuple[Any, DrawnGroup]:
+    """Draw the layers of a group of images, (n_layers, n_images, height, width, 4), there."""
+    xp, n_layers = array_module(Device.CUDA), len(layers.kinds)
+    shape = (len(group.numbers), len(job.grid.pixel_y), len(job.grid.pixel_x), 4)
+    images, found = xp.empty((n_layers, *shape), job.x.dtype), None
+    places, flat = (
+        on_device(tuple(images[i] for i in range(n_layers))),
+        normals_on_gpu(layers, group),
+    )
+    for batch in group.batches:
+        found = None  # so that its memory is there for the next
+        found = draw_batch(job, group, batch, flat, places)
+    return images, DrawnGroup(group, found if len(group.batches) == 1 else None)
+
+
+def draw_on_gpu(jobs: Sequence[Job], layers: Sequence[Layers]) -> tuple[Any, DrawnGroup | None]:
+    """Draw the layers of all frames of all views, (n_views, n_frames, n_layers, height, width, 4).
+
+    They stay on the device if the vertices came from there. Where all images are in one group, it
+    is returned for the reverse.
+    """
+    job, n_layers, shared = jobs[0], len(layers[0].kinds), share(jobs, layers)
+    shape = (len(job.grid.pixel_y), len(job.grid.pixel_x), 4)
+    xp = module_of(job.x)
+    images = xp.empty((len(jobs) * len(job.x), n_layers, *shape), job.x.dtype)
+    groups, kept = image_groups(jobs), None
+    for numbers in groups:
+        drawn, kept = draw_group(job, layers[0], gather_group(jobs, layers, shared, numbers))
+        drawn = to_host(drawn) if xp is np else drawn
+        images[numbers.start : numbers.stop] = drawn.swapaxes(0, 1)
+        kept = kept if len(groups) == 1 else None
+    return images.reshape(len(jobs), len(job.x), n_layers, *shape), kept

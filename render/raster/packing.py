@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjsim import checks
+from adjsim.engine.jit.backend import Device, array_module, module_of, to_device, to_host
 from render.blending import DIBR, SOFTMAX
 from render.camera import AnyCamera
 from render.projection import image_size, pixel_centers
@@ -69,12 +70,17 @@ def pack(
     _check_background(rasterizer.background.shape, (height, width))
     k = rasterizer.supersample
     moves, batched = _vertices(scene, vertices)
-    dtype = np.result_type(*moves.values()) if moves else np.dtype(np.float64)
+    dtypes = [x.dtype for x in moves.values()] or [np.float64]
+    dtype = np.result_type(*dtypes)
     n_frames = next((len(x) for x in moves.values() if x.shape[0] != 1), 1)
     _check_room((height, width), k, len(cameras) * n_frames, dtype)
     packed, corners, offsets, face_offsets = _pack_once(scene, moves, dtype)
     x = np.empty((n_frames, int(offsets[-1]), 3), dtype)
-    for i, value in enumerate(moves.values()):
+    placed, modules = tuple(moves.values()), [module_of(value) for value in moves.values()]
+    if any(module is not np for module in modules):
+        x = array_module(Device.CUDA).empty(x.shape, dtype)
+        placed = to_device(placed, Device.CUDA)
+    for i, value in enumerate(placed):
         x[:, offsets[i] : offsets[i + 1]] = value
     grid = Grid(*pixel_centers(k * height, k * width, dtype), TILE_SHIFT)
     background = behind_samples(rasterizer.background, k)
@@ -171,7 +177,7 @@ def _vertices(scene: Scene, vertices: Mapping[str, Any]) -> tuple[dict[str, np.n
 def _finite_vertices(name: str, value: Any, mesh: Mesh) -> np.ndarray:
     try:
         dtype = np.float32 if getattr(value, "dtype", None) == np.float32 else np.float64
-        x = np.ascontiguousarray(value, dtype)
+        x = module_of(value).ascontiguousarray(value, dtype)
     except (TypeError, ValueError) as error:
         raise ValueError(f"`vertices[{name!r}]` must be an array of numbers: {error}.") from error
     if x.ndim in {2, 3} and x.shape[-1] == 3 and x.size == 0:
@@ -184,7 +190,8 @@ def _finite_vertices(name: str, value: Any, mesh: Mesh) -> np.ndarray:
             f"`vertices[{name!r}]` must have shape (n_vertices, 3) or (n_frames, n_vertices, 3), "
             f"got {x.shape}."
         )
-    if not np.isfinite(x).all():
+    if not module_of(x).isfinite(x).all():
+        x = to_host(x)
         where = np.argwhere(~np.isfinite(x))[0]
         frame = f" of frame {where[0]}" if x.ndim == 3 else ""
         used = np.argwhere(mesh.faces == where[-2])

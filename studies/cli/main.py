@@ -147,6 +147,7 @@ def _pool(
     A first run compiles, which is said before the minutes in which nothing else is said.
     """
     from adjsim.engine.jit import backend
+    from studies.runs.errors import StudyError
     from studies.runs.pool import open_pool
 
     compiled = any(backend.CACHE_DIR.rglob("*.nbc"))  # folders are there once a module is loaded
@@ -175,11 +176,24 @@ def _pool(
                 file=sys.stderr,
             )
             raise typer.Exit(INTERRUPTED) from None
+        except Exception as error:
+            if not backend.is_of_gpu(error):
+                raise
+            raise StudyError(
+                f"The GPU failed: {error} What was computed is kept. Go on without a GPU, with "
+                f"numbers that agree to rounding: `{folder.how_to_go_on()} --device cpu`."
+            ) from error
         finally:
             folder.release()
 
     with open_pool(scheduler, device=device or "cpu") as pool:
-        yield pool, carry_out
+        try:
+            yield pool, carry_out
+        except Exception as error:
+            if not backend.is_of_gpu(error):
+                raise
+            text = f"The GPU failed: {error} Add `--device cpu` to go on without one."
+            raise StudyError(text) from error
 
 
 @app.command(cls=SettingsCommand)
@@ -400,6 +414,30 @@ def preview(
     for line in draw(path, picture, overrides or []):
         print(f"warning: {line}", file=sys.stderr)
     print(picture.resolve())
+
+
+@app.command()
+def exercise(
+    number: Annotated[int | None, typer.Argument(help="Left out: list all.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(help="Default: exercise_NUMBER_NAME.py, in this folder.")
+    ] = None,
+    *,
+    check: Annotated[
+        bool, typer.Option("--check", help="Grade the file; do not write it.")
+    ] = False,
+) -> None:
+    """Write an exercise of the course, or grade your solution."""
+    from studies.exercises import command
+
+    if number is None:
+        print(command.listing())
+    elif not check:
+        print(command.write(number, file))
+    else:
+        passed, text = command.check(number, file)
+        print(text)
+        raise typer.Exit(0 if passed else 1)
 
 
 @app.command()

@@ -9,6 +9,7 @@ import numpy as np
 from adjoint.render.losses import residuals_jvp, residuals_vjp
 from adjoint.render.smoke import smoke_images_jvp, smoke_images_vjp
 from adjoint.render.soft_raster import record_images
+from adjsim.engine.jit.backend import beside, module_of
 from adjsim.values import values_under
 from render.lenses import Perspective
 from render.losses import Mse, PyramidMse, residuals
@@ -77,7 +78,8 @@ class PictureObserver(Observer):
 
     def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
         """Return the cotangent of the pixels."""
-        blank = np.zeros((*self.frames.shape[:-1], 4), self.frames.dtype)
+        shape = (*self.frames.shape[:-1], 4)
+        blank = module_of(adj_r).zeros(shape, self.frames.dtype)
         return residuals_vjp(self.loss, blank, self.frames, self._scale * adj_r).reshape(-1, 4)
 
     def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -105,7 +107,6 @@ class FilmObserver(PictureObserver):
     rasterizer: SoftRasterizer
     # scene paths of looks and lights by the renderer's: {"duck.ambient": "duck.look.ambient"}
     paths: dict[str, str]
-    device: str = "cpu"  # where it is drawn: cpu or cuda
     camera: PosedCamera = field(kw_only=True)
 
     def fields(self, moved: Moved) -> Moved:
@@ -124,7 +125,9 @@ class FilmObserver(PictureObserver):
             tangents |= {
                 own: tan_values[path] for own, path in self.paths.items() if path in tan_values
             }
-            return drawn.jvp(tangents).reshape(-1, 4) if tangents else np.zeros_like(rows)
+            if not tangents:
+                return np.zeros(rows.shape, rows.dtype)
+            return drawn.jvp(tangents).reshape(-1, 4)
 
         def vjp(adj_rows: np.ndarray) -> Back:
             names = camera_names(self.camera)
@@ -148,7 +151,7 @@ class FilmObserver(PictureObserver):
 
     def scenery(self, seen: Moved, values: Values) -> Scenery:
         """Return what the camera sees."""
-        vertices = {name: x - self.center.astype(x.dtype) for name, x in seen.items()}
+        vertices = {name: x - beside(self.center.astype(x.dtype), x) for name, x in seen.items()}
         scene = with_look(self.scene, self.paths, values)
         return Scenery(scene, self.camera_at(values), vertices, self.size)
 

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from adjsim.engine.jit.backend import to_host
 from adjsim.values import values_under
 from render.posed_camera import PosedCamera
 from studies.problem.steps import Sampling
@@ -65,6 +66,7 @@ class Observer(ABC):
     camera: PosedCamera | None = field(default=None, kw_only=True)
     camera_path: str = field(default="", kw_only=True)  # "cameras.NAME"
     center: np.ndarray = field(default_factory=lambda: np.zeros(3), kw_only=True)  # (3,) [m]
+    device: str = field(default="cpu", kw_only=True)  # where it is predicted: cpu or cuda
 
     @property
     def start_path(self) -> str:
@@ -103,26 +105,33 @@ class Observer(ABC):
 
     def seen(self, moved: Moved, at: Sampling) -> dict[str, np.ndarray]:
         """Return what is seen at the instants."""
-        return {name: at.at(rows) for name, rows in self.fields(moved).items()}
+        return {name: at.at(rows) for name, rows in self._fields(moved).items()}
+
+    def _fields(self, moved: Moved) -> Moved:
+        """Return the part of what moves that is seen, where it is looked at."""
+        found = self.fields(moved)
+        if self.device == "cuda":
+            return found
+        return dict(zip(found, to_host(tuple(found.values())), strict=True))
 
     def record(self, moved: Moved, at: Sampling, values: Values) -> Recorded:
         """Predict, and keep what tangents and cotangents need."""
-        fields, shown = self.fields(moved), self.shown(self.seen(moved, at), values)
+        fields, shown = self._fields(moved), self.shown(self.seen(moved, at), values)
 
         def jvp(tan: Moved, tan_values: Values) -> np.ndarray:
             shift = tan_values.get(self.start_path)
             tangents: dict[str, np.ndarray] = {}
             for name, rows in fields.items():
-                parts = [at.at(tan[name])] if name in tan else []
+                parts: list[Any] = [at.at(tan[name])] if name in tan else []
                 if shift is not None:
-                    parts.append(float(shift) * at.slope(rows))
+                    parts.append(float(shift) * at.slope(to_host(rows)))
                 if parts:
-                    tangents[name] = sum(parts[1:], start=parts[0])
+                    tangents[name] = parts[0] if len(parts) == 1 else parts[0] + parts[1]
             return shown.jvp(tangents, tan_values)
 
         def vjp(adj_rows: np.ndarray) -> Back:
             adj_seen, adj_values = shown.vjp(adj_rows)
-            slope = sum(float(np.sum(adj * at.slope(fields[k]))) for k, adj in adj_seen.items())
+            slope = sum(at.slope_vjp(fields[k], adj) for k, adj in adj_seen.items())
             back = {name: at.spread(adj, len(fields[name])) for name, adj in adj_seen.items()}
             return back, {**adj_values, self.start_path: np.asarray(slope)}
 

@@ -11,12 +11,13 @@ independent numbers.
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from adjoint.inspector import Inspection
-from adjsim.engine.jit.backend import thread_count
+from adjsim.engine.jit.backend import joined, thread_count, to_host
 from studies.answer.intervals import FEW_FRAMES, row_clusters
 from studies.problem.films import FilmObserver, Scenery
 from studies.problem.free import ShapeLosses
@@ -33,6 +34,7 @@ from studies.scene.motion import AtRest, Motion, inspect_frames, pull_frames
 
 EVIDENCE = 1000.0
 SAME_TIME = 1e-6  # [s]: instants that are nearer are one
+MOST_ON_DEVICE = 1 << 30  # bytes of predictions that stay on a device beside what it works with
 Judge = Callable[[np.ndarray], tuple[float, np.ndarray]]
 # values by scene path, the motion, and where the instants of each observation lie
 Moment = tuple[dict[str, np.ndarray], Motion, list[Sampling]]
@@ -230,7 +232,19 @@ class SceneProblem:
 
     def images(self, theta: np.ndarray) -> np.ndarray:
         """Return all predictions at theta, (n_rows, 4)."""
-        return np.concatenate(self._predicted(*self.run_at(theta)))
+        return to_host(self._rows(theta))
+
+    def _rows(self, theta: np.ndarray) -> Any:
+        """Return all predictions at theta, on the device if all of them are made there."""
+        values, motion, samplings = self._moment(theta)
+        moved = self._moved(motion, motion.run(on_device=self._stays))
+        return joined(self._predicted(moved, samplings, values))
+
+    @property
+    def _stays(self) -> bool:
+        """Whether predictions may stay on a device: the bound is the same for all devices."""
+        rows = sum(one.rows_per_frame() * len(one.times) for one in self.observers)
+        return 4 * rows * np.dtype(self.dtype).itemsize <= MOST_ON_DEVICE
 
     def _predicted(
         self, moved: Moved, samplings: Sequence[Sampling], values: Mapping[str, np.ndarray]
@@ -242,20 +256,23 @@ class SceneProblem:
     def images_jvp(self, theta: np.ndarray, tan_theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the predictions at theta and their derivative along `tan_theta`."""
         rows, push = self.pushing(theta)
-        return rows, push(tan_theta)
+        return to_host(rows), push(tan_theta)
 
-    def pushing(self, theta: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-        """Return the predictions, made once, and what pushes any number of directions to them."""
+    def pushing(self, theta: np.ndarray) -> tuple[Any, Callable[[np.ndarray], np.ndarray]]:
+        """Return the predictions, made once, and what pushes any number of directions to them.
+
+        The predictions are on the device if all of them are made there.
+        """
         moment = self._moment(theta)
         values, motion, _ = moment
-        records = self._recorded(moment, motion.run())
+        records = self._recorded(moment, motion.run(on_device=self._stays))
 
         def push(tan_theta: np.ndarray) -> np.ndarray:
             tangents = self.parameters.scene_tangents(theta, tan_theta)
             tan = self._tangent_of_motion(motion, tangents, values)
             return np.concatenate([record.jvp(tan, tangents) for record in records])
 
-        return np.concatenate([record.rows for record in records]), push
+        return joined([record.rows for record in records]), push
 
     def _recorded(self, moment: Moment, run: Any) -> list[Recorded]:
         """Return the predictions of a run with their derivatives."""
@@ -263,9 +280,14 @@ class SceneProblem:
         moved, pairs = self._moved(motion, run), zip(self.observers, samplings, strict=True)
         return [one.record(moved, at, values) for one, at in pairs]
 
-    def pull_back(self, theta: np.ndarray, judge: Judge) -> tuple[float, np.ndarray]:
-        """Return the value and the gradient in theta of `judge(rows) -> value, adj_rows`."""
-        values, recorded, _, (value, _), back = self._judged(theta, judge)
+    def pull_back(
+        self, theta: np.ndarray, judge: Judge, *, on_device: bool = False
+    ) -> tuple[float, np.ndarray]:
+        """Return the value and the gradient in theta of `judge(rows) -> value, adj_rows`.
+
+        `on_device` shows the judge rows that are on the device, if all of them are made there.
+        """
+        values, recorded, _, (value, _), back = self._judged(theta, judge, on_device=on_device)
         wanted = self._wanted()
         adjoints = dict(pull_frames(recorded, back[0].frames, wanted)) if wanted else {}
         return value, self._gradient(theta, values, back, adjoints)
@@ -278,12 +300,14 @@ class SceneProblem:
         pairs = zip(rows, self.by_observer(adj_rows), strict=True)
         return found, [(one, own, adj) for (one, own), (_, adj) in pairs]
 
-    def _judged(self, theta: np.ndarray, judge: Judge) -> tuple[Any, ...]:
+    def _judged(
+        self, theta: np.ndarray, judge: Judge, *, on_device: bool = False
+    ) -> tuple[Any, ...]:
         """Return the values, the record, the predictions, what is judged of them, its cotangent."""
         moment = self._moment(theta)
-        recorded = moment[1].record()
+        recorded = moment[1].record(on_device=on_device and self._stays)
         records = self._recorded(moment, recorded.trajectory)
-        value, adj_rows = judge(np.concatenate([record.rows for record in records]))
+        value, adj_rows = judge(joined([record.rows for record in records]))
         back = self._pulled(moment[1], recorded.trajectory, records, adj_rows)
         return moment[0], recorded, records, (value, adj_rows), back
 
@@ -291,8 +315,7 @@ class SceneProblem:
         self, motion: Motion, run: Any, records: Sequence[Recorded], adj_rows: np.ndarray
     ) -> Back:
         """Pull the cotangent of the predictions of a run back to its frames, and to values."""
-        ends = np.cumsum([len(record.rows) for record in records])
-        pairs = zip(records, np.split(adj_rows, ends[:-1]), strict=True)
+        pairs = zip(records, cut(adj_rows, [len(record.rows) for record in records]), strict=True)
         back = [record.vjp(part) for record, part in pairs]
         pulled = Pulled()
         adj_fields = add_up(fields for fields, _ in back)
@@ -329,7 +352,7 @@ class SceneProblem:
 
     def residuals_of(self, images: np.ndarray) -> np.ndarray:
         """Return r of predictions, without priors."""
-        return np.concatenate([one.residuals(rows) for one, rows in self.by_observer(images)])
+        return joined([one.residuals(rows) for one, rows in self.by_observer(images)])
 
     def _residuals_tangent(self, tan_images: np.ndarray) -> np.ndarray:
         """Return the tangent of r, without priors."""
@@ -339,7 +362,7 @@ class SceneProblem:
     def residuals_cotangent(self, images: np.ndarray, adj_r: np.ndarray) -> np.ndarray:
         """Return the cotangent of predictions, in as many columns as they have."""
         rows = [one.residuals_vjp(part) for one, part in self.by_residuals(adj_r)]
-        return np.concatenate(rows)[:, : images.shape[-1]]
+        return joined(rows)[:, : images.shape[-1]]
 
     def _residual_counts(self) -> list[int]:
         counts = []
@@ -351,33 +374,31 @@ class SceneProblem:
 
     def by_observer(self, rows: np.ndarray) -> list[tuple[Observer, np.ndarray]]:
         """Return every observer with its rows of predictions."""
-        ends = np.cumsum([one.rows_per_frame() * len(one.times) for one in self.observers])
-        return list(zip(self.observers, np.split(rows, ends[:-1]), strict=True))
+        counts = [one.rows_per_frame() * len(one.times) for one in self.observers]
+        return list(zip(self.observers, cut(rows, counts), strict=True))
 
     def by_residuals(self, r: np.ndarray) -> list[tuple[Observer, np.ndarray]]:
         """Return every observer with its part of the residuals, without priors."""
-        ends = np.cumsum(self._residual_counts())
-        return list(zip(self.observers, np.split(r, ends[:-1]), strict=True))
+        return list(zip(self.observers, cut(r, self._residual_counts()), strict=True))
 
     def loss_at(self, theta: np.ndarray) -> float:
         """Return the loss only."""
-        return self.loss_of(self.images(theta)) + self.penalty(theta)[0]
+        return self.loss_of(self._rows(theta)) + self.penalty(theta)[0]
 
     def loss_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the loss and its gradient in theta."""
-        value, gradient = self.pull_back(theta, self.judge)
+        value, gradient = self.pull_back(theta, self.judge, on_device=True)
         more, slope = self.penalty(theta)
         return value + more, gradient + slope
 
     def loss_of(self, images: np.ndarray) -> float:
         """Return r @ r, without priors."""
-        r = self.residuals_of(images)
-        return float(r @ r)
+        return _sum_of_squares(self.residuals_of(images))
 
     def judge(self, images: np.ndarray) -> tuple[float, np.ndarray]:
         """Return r @ r, and its gradient in the predictions."""
         r = self.residuals_of(images)
-        return float(r @ r), self.residuals_cotangent(images, 2.0 * r)
+        return _sum_of_squares(r), self.residuals_cotangent(images, 2.0 * r)
 
     def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the squares of the priors, the losses of shape, and their gradient."""
@@ -400,7 +421,7 @@ class SceneProblem:
 
     def residuals(self, theta: np.ndarray) -> np.ndarray:
         """Return r at theta; the last rows are the priors."""
-        return self.with_priors(theta, self.residuals_of(self.images(theta)))
+        return self.with_priors(theta, to_host(self.residuals_of(self._rows(theta))))
 
     def with_priors(self, theta: np.ndarray, r: np.ndarray) -> np.ndarray:
         """Return r of predictions with the rows of the priors at theta behind it."""
@@ -423,7 +444,7 @@ class SceneProblem:
     def residuals_and_jacobian(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return r and its Jacobian, one tangent sweep a column; columns share the threads."""
         rows, push = replace(self, threads=1).pushing(theta)
-        own, (prior, scale) = self.residuals_of(rows), self._prior(theta)
+        own, (prior, scale) = to_host(self.residuals_of(rows)), self._prior(theta)
         jacobian = np.empty((len(own) + len(theta), len(theta)), order="F")
 
         def fill(i: int) -> None:
@@ -549,6 +570,17 @@ class SceneProblem:
                 for (k, *_), one in zip(some, made, strict=True):
                     found[k] = one
         return found
+
+
+def _sum_of_squares(r: Any) -> float:
+    """Return r @ r; on a device without cuBLAS, whose sums have an order of their own."""
+    return float(r @ r) if isinstance(r, np.ndarray) else float((r * r).sum())
+
+
+def cut(rows: Any, counts: Sequence[int]) -> list[Any]:
+    """Return rows in parts of so many."""
+    ends = list(accumulate(counts))
+    return [rows[end - count : end] for count, end in zip(counts, ends, strict=True)]
 
 
 def _states(run: Any) -> dict[str, np.ndarray]:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from adjsim.engine.jit.backend import beside, to_host
 from adjsim.model import Model
 from studies.scene.contacts import stable_dt
 
@@ -76,16 +77,21 @@ class Sampling(NamedTuple):
     weight: np.ndarray
     rate: np.ndarray
 
-    def at(self, rows: np.ndarray) -> np.ndarray:
-        """Return (n_rows, ...) at the instants, (n, ...)."""
+    def at(self, rows: Any) -> Any:
+        """Return (n_rows, ...) at the instants, (n, ...), where the rows are."""
+        low, high = beside(self.low, rows), beside(self.high, rows)
         if not self.weight.any():
-            return rows[self.low]
-        weight = _along(self.weight.astype(rows.dtype), rows)
-        return (1 - weight) * rows[self.low] + weight * rows[self.high]
+            return rows[low]
+        weight = beside(_along(self.weight.astype(rows.dtype), rows), rows)
+        return (1 - weight) * rows[low] + weight * rows[high]
 
     def slope(self, rows: np.ndarray) -> np.ndarray:
         """Return the derivative of `at` with respect to time, (n, ...)."""
         return _along(self.rate.astype(rows.dtype), rows) * (rows[self.high] - rows[self.low])
+
+    def slope_vjp(self, rows: Any, adj: np.ndarray) -> float:
+        """Return the cotangent of the times, moved together, for one of `at`."""
+        return float(np.sum(adj * self.slope(to_host(rows)))) if self.rate.any() else 0.0
 
     def spread(self, adj: np.ndarray, n_rows: int) -> np.ndarray:
         """Return the cotangent of the rows, (n_rows, ...), for one of `at`."""

@@ -41,6 +41,7 @@ class Job(Protocol):
 
 
 Made = TypeVar("Made")
+CUDA_THEN_CPU = "cuda, then cpu"  # the device of a run whose GPU was lost
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def _resume(recipe: Recipe, out: Path, make: Callable[[], Made]) -> tuple[RunFol
     folder = RunFolder.reopen(out)
     try:
         stored = folder.read_json(MANIFEST)
-        require_same(folder, stored, recipe)
+        parts = require_same(folder, stored, recipe)
         keep_meshes(folder)
         job = make()
         folder.clear_parts()
@@ -144,6 +145,10 @@ def _resume(recipe: Recipe, out: Path, make: Callable[[], Made]) -> tuple[RunFol
         if count := sum(log.read_bytes().count(b"\n") for log in logs):
             print(f"{count} evaluations are read from the log and not computed again", flush=True)
         changed = {key: getattr(recipe.options, key) for key in CHANGEABLE}
+        if parts["device"] != stored["device"]:
+            arguments = {**stored["arguments"], "device": recipe.options.device}
+            changed |= {"device": parts["device"], "arguments": arguments}
+            changed |= {"depends_on": parts, "hash": hash_of(parts)}
         changed |= {"toml": digest_of(recipe.toml.encode()), "resumed": [*stored["resumed"], now()]}
         folder.write_json(MANIFEST, {**stored, **changed})
         folder.write_text(STUDY, recipe.toml)
@@ -153,8 +158,11 @@ def _resume(recipe: Recipe, out: Path, make: Callable[[], Made]) -> tuple[RunFol
     return folder, job
 
 
-def require_same(folder: RunFolder, stored: Mapping[str, Any], recipe: Recipe) -> None:
-    """Raise if a folder was made by another recipe."""
+def require_same(folder: RunFolder, stored: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
+    """Return what the numbers depend on; raise if a folder was made by another recipe.
+
+    A run on a GPU, which may be lost, may go on on the CPU: its numbers depend on both.
+    """
     verb, before = stored.get("verb"), stored.get("depends_on")
     if verb != recipe.verb or not isinstance(before, dict):
         raise StudyError(
@@ -162,12 +170,16 @@ def require_same(folder: RunFolder, stored: Mapping[str, Any], recipe: Recipe) -
             f"`adjsim {recipe.verb}`. Go on with `{folder.how_to_go_on()}`."
         )
     parts = recipe.dependencies()
-    if stored.get("hash") != hash_of(parts):
+    if before.get("device") in ("cuda", CUDA_THEN_CPU) and parts["device"] == "cpu":
+        parts["device"] = CUDA_THEN_CPU
+        before = {**before, "device": CUDA_THEN_CPU}
+    if hash_of(before) != hash_of(parts):
         raise StudyError(
             f"{folder.path} was started otherwise, and old and new numbers would not fit "
             f"together: {manifest.listed(manifest.differences(before, parts))}. Resume it as it "
             "was started, or choose another folder."
         )
+    return parts
 
 
 def warn(lines: Iterable[str | None]) -> None:

@@ -16,6 +16,8 @@ import scipy.sparse
 
 from adjoint.render.pendulum import rods_and_bobs_jvp, rods_and_bobs_vjp
 from adjoint.rigid.pose import vertices_jvp, vertices_vjp
+from adjsim.engine.jit.backend import beside
+from adjsim.engine.sparse import product
 from adjsim.model import Model
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import vertices
@@ -51,18 +53,18 @@ class Skin:
     def vertices(self, motion: Motion, run: Any) -> np.ndarray:
         """Return S x + offset."""
         del motion
-        moved = _apply(self.matrix, run.x)
-        return moved + np.asarray(self.offset, moved.dtype)
+        moved = product(self.matrix, run.x)
+        return moved + beside(np.asarray(self.offset, moved.dtype), moved)
 
     def vertices_jvp(self, motion: Motion, run: Any, tan_run: Any, tangents: Arrays) -> np.ndarray:
         """Return S tan_x."""
         del motion, run, tangents
-        return _apply(self.matrix, tan_run.x)
+        return product(self.matrix, tan_run.x)
 
     def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> Pulled:
         """Return S^T adj_vertices as the cotangent of x."""
         del motion, run
-        return Pulled({"x": _apply(self.matrix.T.tocsr(), adj_vertices)})
+        return Pulled({"x": product(self.matrix.T.tocsr(), adj_vertices)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,8 +154,3 @@ Subject = Skin | Hulls | Still | HangingRods
 def _lengths(motion: Motion) -> np.ndarray:
     """Return the lengths of a pendulum's rods [m]."""
     return motion.system.parameters()["length"]
-
-
-def _apply(matrix: scipy.sparse.csr_array, x: np.ndarray) -> np.ndarray:
-    """Return matrix @ x over the second axis from the end, in the type of x."""
-    return np.stack([matrix @ frame for frame in x]).astype(x.dtype, copy=False)

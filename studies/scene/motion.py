@@ -11,6 +11,7 @@ from adjoint.inspector import Inspection
 from adjoint.rollout import Record, record, rollout_jvp
 from adjoint.schedules import ALL
 from adjsim import RolloutError
+from adjsim.model import Model
 from adjsim.rollout import rollout
 from adjsim.system import System
 from studies.runs.memory import Plan, make_plan, state_bytes
@@ -87,13 +88,13 @@ class Motion:
         """Return the motion filmed at other steps."""
         return replace(self, frames=np.asarray(frames))
 
-    def run(self) -> Any:
-        """Run forward."""
-        return self._tried(rollout)
+    def run(self, *, on_device: bool = False) -> Any:
+        """Run forward; `on_device` leaves what a `Model` does on the device."""
+        return self._tried(rollout, on_device=on_device)
 
-    def record(self) -> Any:
+    def record(self, *, on_device: bool = False) -> Any:
         """Run forward and keep what the reverse sweep needs, within the budget: a `Record`."""
-        return self._tried(record, checkpoint=self.checkpoint)
+        return self._tried(record, checkpoint=self.checkpoint, on_device=on_device)
 
     @property
     def state_bytes(self) -> int:
@@ -110,7 +111,9 @@ class Motion:
             return self.run(), self.run()
         return self._tried(rollout_jvp, tangents)
 
-    def _tried(self, sweep: Any, *more: Any, **kept: Any) -> Any:
+    def _tried(self, sweep: Any, *more: Any, on_device: bool = False, **kept: Any) -> Any:
+        if on_device and isinstance(self.system, Model):
+            kept["on_device"] = True
         if isinstance(self.system, AtRest):
             return RestingRun(self.frames, self.dt)
         try:

@@ -31,7 +31,7 @@ from studies.search.coarse import (
     local_minima,
     log_names,
 )
-from studies.search.optimizers.evaluations import Evaluation, Evaluator
+from studies.search.optimizers.evaluations import Evaluation, Evaluator, are_alike
 from studies.search.optimizers.minimize import method_for, minimize
 from studies.search.optimizers.problem import Method, Stall, Status
 
@@ -260,7 +260,7 @@ def coarse_losses(
     points = coarse_set(parameters, axes, how.coarse, seed)
     if folder.has(COARSE):
         stored = folder.read_npz(COARSE)
-        if not np.array_equal(stored["points"], points.points):
+        if not are_alike(stored["points"], points.points):
             raise StudyError(
                 f"`{COARSE}` in {folder.path} has other points than this search. It belongs to "
                 "another run: start a new one in another folder."

@@ -10,6 +10,7 @@ import json
 import re
 import sys
 from contextlib import contextmanager
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -48,28 +49,73 @@ def obstacle_twins():
 
 
 def named(kind, real, *ranks):
-    """Type of a named tuple of arrays: "i1" of indices, "u1" of node numbers, "r3" of reals."""
+    """Type of a named tuple of arrays: "i1" of indices, "u1" of node numbers, "r3" of reals.
+
+    "s1" are numbers within patches.
+    """
     from numba import types
 
     from adjsim.engine.loop_arrays import named_type
 
-    kinds = {"i": types.int64, "u": types.uint32, "r": real}
+    kinds = {"i": types.int64, "u": types.uint32, "s": types.uint16, "r": real}
     return named_type(kind, [array(kinds[rank[0]], int(rank[1])) for rank in ranks])
+
+
+def physics_arguments(*, in_blocks):
+    """The functions from a real type to the type of the argument of each physics kernel."""
+    from numba import types
+
+    from adjoint.engine.cuda_timeloop import TeamReverse, TeamTangent
+    from adjoint.engine.packing import PackedVector
+    from adjoint.engine.timeloop import Frames, ReverseWork, TangentWork
+    from adjsim.engine.cuda_teams import Worlds
+    from adjsim.engine.cuda_timeloop import TeamAdvance
+    from adjsim.engine.loop_arrays import Bodies, Elements, ModelArrays, Nodes, States, named_type
+    from adjsim.engine.patches import Patches
+    from adjsim.rigid.pieces import Pieces
+
+    number, slots = ("u1", "r1") if in_blocks else ("s1", "r2")
+
+    def model(real):
+        elements = named(Elements, real, "i2", number, "r1", "r1", "r1")
+        nodes = named(Nodes, real, "r1", "r2", "u1", "u1", "u1", "u1", "i1")
+        parts = [elements, nodes, named(Bodies, real, "i1", "r2", "r2")]
+        none = types.BaseTuple.from_types(())
+        patches = none if in_blocks else named(Patches, real, "i2", "u1", "u1", "s1", "r1")
+        pieces = named(Pieces, real, "i1", "i1", "i1", "r2")
+        return named_type(ModelArrays, parts), patches, pieces
+
+    def states(real):
+        return named(States, real, "r3", "r3", "r3")
+
+    def worlds(real):
+        return named(Worlds, real, "i2", "i1")
+
+    def vector(real):
+        return named(PackedVector, real, "r2", "r2", "r2", *["r1"] * 4, "r2", "r2", "r2")
+
+    def forward(real):
+        one, index = array(real, 1), array(types.int64, 1)
+        rest = [array(real, int(slots[1])), one, index, states(real), index, worlds(real)]
+        return named_type(TeamAdvance, [*model(real), *rest])
+
+    def backward(real):
+        work = named(ReverseWork, real, slots, slots, slots, "r2", "r2")
+        frames = named(Frames, real, "i1", "r3", "r3", "r3")
+        rest = [vector(real), array(real, 1), array(types.int64, 1), states(real), worlds(real)]
+        return named_type(TeamReverse, [*model(real), work, frames, *rest])
+
+    def tangent(real):
+        work, index = named(TangentWork, real, slots, slots, "r2"), array(types.int64, 1)
+        rest = [array(real, 1), index, states(real), states(real), index, worlds(real)]
+        return named_type(TeamTangent, [*model(real), vector(real), work, *rest])
+
+    return forward, backward, tangent
 
 
 def physics_kernels():
     """Name, kernel and the function from a real type to the type of its one argument."""
-    from numba import types
-
-    from adjoint.engine.cuda_timeloop import (
-        GridReverse,
-        GridTangent,
-        grid_kernel,
-        reverse_on_grid,
-        tangent_on_grid,
-    )
-    from adjoint.engine.packing import PackedVector
-    from adjoint.engine.timeloop import Frames, ReverseWork, TangentWork
+    from adjoint.engine.cuda_timeloop import reverse, tangent, twin_kernel
     from adjoint.forces.external import EXTERNAL_TWIN
     from adjoint.forces.hinges import DAMPED_TWIN, ELASTIC_TWIN as HINGE_TWIN
     from adjoint.forces.lift_drag import LIFT_DRAG_TWIN
@@ -79,53 +125,24 @@ def physics_kernels():
         VISCOUS_TWIN as VISCOUS_TRIANGLE_TWIN,
     )
     from adjoint.forces.springs import SPRING_TWIN
-    from adjsim.engine.cuda_timeloop import GridAdvance, advance_grid_kernel
-    from adjsim.engine.loop_arrays import (
-        Bodies,
-        Elements,
-        ModelArrays,
-        Nodes,
-        States,
-        named_type,
-    )
+    from adjsim.engine.cuda_timeloop import advance_kernel
 
     twins = (ELASTIC_TWIN, VISCOUS_TWIN, SPRING_TWIN, *obstacle_twins())
     twins += (TRIANGLE_TWIN, VISCOUS_TRIANGLE_TWIN, LIFT_DRAG_TWIN)
     twins += (HINGE_TWIN, DAMPED_TWIN, EXTERNAL_TWIN)
-
-    def model(real):
-        elements = named(Elements, real, "i2", "u1", "r1", "r1", "r1")
-        nodes = named(Nodes, real, "r1", "r2", "u1", "u1", "u1", "u1", "i1")
-        return named_type(ModelArrays, [elements, nodes, named(Bodies, real, "i1", "r2", "r2")])
-
-    def states(real):
-        return named(States, real, "r3", "r3", "r3")
-
-    def vector(real):
-        return named(PackedVector, real, "r2", "r2", "r2", *["r1"] * 4, "r2", "r2", "r2")
-
-    def forward(real):
-        one, index = array(real, 1), array(types.int64, 1)
-        return named_type(GridAdvance, [model(real), one, one, index, states(real), index])
-
-    def backward(real):
-        work = named(ReverseWork, real, "r1", "r1", "r1", "r2", "r2")
-        frames = named(Frames, real, "i1", "r3", "r3", "r3")
-        rest = [vector(real), array(real, 1), array(types.int64, 1), states(real)]
-        return named_type(GridReverse, [model(real), work, frames, *rest])
-
-    def tangent(real):
-        work, index = named(TangentWork, real, "r1", "r1", "r2"), array(types.int64, 1)
-        rest = [array(real, 1), index, states(real), states(real), index]
-        return named_type(GridTangent, [model(real), vector(real), work, *rest])
-
-    yield "advance", advance_grid_kernel(tuple(twin.kind for twin in twins)), forward
-    for template, argument in ((reverse_on_grid, backward), (tangent_on_grid, tangent)):
-        # A kernel with rest shapes has the lines of every force that one without them has:
-        # there one force will do.
-        for name, of, with_rest in ((" with rest", twins, True), ("", twins[:1], False)):
-            kernel = grid_kernel(template, of, with_rest=with_rest)
-            yield f"{template.__name__}{name}", kernel, argument
+    # A kernel with rest shapes has the lines of every force that one without them has: there one
+    # force will do, and no body.
+    rests = ((" with rest", twins), ("", twins[:1]))
+    for team in (" on grid", " in blocks"):
+        how = {"in_blocks": team == " in blocks"}
+        forward, *arguments = physics_arguments(**how)
+        for (template, argument), (rest, of) in product(
+            zip((reverse, tangent), arguments, strict=True), rests
+        ):
+            own = {"with_rest": bool(rest), "with_bodies": bool(rest), **how}
+            yield f"{template.__name__}{rest}{team}", twin_kernel(template, of, **own), argument
+        kernel = advance_kernel(tuple(twin.kind for twin in twins), with_bodies=True, **how)
+        yield f"advance{team}", kernel, forward
 
 
 def render_launches(dtype):
@@ -135,15 +152,16 @@ def render_launches(dtype):
     """
     from adjoint.render.raster import cuda_raster as twin, cuda_sums, cuda_tangents
     from adjsim.engine.jit import backend
-    from render.raster import cuda_raster
+    from render.raster import cuda_bins, cuda_raster
     from tests.cuda.render_scenes import all_outputs, everything, toy
 
     launches = {}
-    blank = SimpleNamespace(empty=np.zeros, zeros=np.zeros, cumsum=np.cumsum)
+    blank = SimpleNamespace(**{name: getattr(np, name) for name in ("zeros", "cumsum", "arange")})
+    blank.empty = np.zeros
     backend.cuda_problem = lambda: None
-    for module in (cuda_raster, twin, cuda_tangents, cuda_sums):
+    for module in (cuda_bins, cuda_raster, twin, cuda_tangents, cuda_sums):
         module.array_module = lambda device: blank
-        module.on_device = lambda arrays: arrays
+        module.on_device = module.kept_on_device = lambda arrays: arrays
         module.launch = lambda body, n, args, **_: launches.setdefault(body.__name__, (body, args))
     everything(toy("over", dtype), "cuda")
     all_outputs(toy("over", dtype), "cuda")
@@ -155,10 +173,16 @@ def kernels(real):
     from numba import types
 
     from adjsim.engine.jit.backend import index_kernel
+    from adjsim.engine.loop_arrays import named_type
+    from adjsim.engine.sparse import Entries, product_thread
     from tests.cuda.reduced_scenes import launches
 
     for name, kernel, argument in physics_kernels():
         yield name, kernel, (argument(getattr(types, real)),)
+    reals = [array(getattr(types, real), ndim) for ndim in (1, 3)]
+    entries = named_type(Entries, [reals[0], *[array(types.int32, 1)] * 2])
+    arguments = types.Tuple((entries, reals[1], reals[1]))
+    yield "product_thread", index_kernel(product_thread), (types.int64, arguments)
     dtype = np.dtype(real)
     for name, (body, args) in (launches(dtype) | render_launches(dtype)).items():
         yield name, index_kernel(body), (types.int64, typeof(args))
@@ -202,6 +226,7 @@ def told(name, real, capability, ptx):
         "names_target": any(line.startswith(f".target sm_{capability}") for line in lines),
         "has_f64": bool(doubles),
         "barriers": sum(line.strip() == "cudaCGSynchronize," for line in lines),
+        "meets_in_blocks": any("bar.sync" in line or "barrier.sync" in line for line in lines),
         "approximate": sorted(found),
         "lines": len(lines),
     }

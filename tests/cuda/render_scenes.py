@@ -1,6 +1,7 @@
 """Toy scenes of the renderer that every CUDA check shares."""
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from adjoint.render.soft_raster import rasterize_jvp, record_images
 from render.blending import DIBR, Hard, Over, Softmax
 from render.lenses import Orthographic
 from render.posed_camera import PosedCamera
+from render.raster import cuda_bins
 from render.scene import Mesh, Scene, SphericalHarmonics
 from tests.render.scenes import camera, glossy, soft, tetrahedron, textured, two_tetrahedra
 
@@ -112,6 +114,14 @@ def all_scenes(device, dtype=np.float64, size=SIZE):
 def outputs_of_scenes(device, dtype=np.float64, size=SIZE):
     """`all_outputs` of the toy with each blend, by name."""
     return by_blend(all_outputs, device, dtype, size)
+
+
+def in_small_batches(device, dtype=np.float64):
+    """`everything` and `all_outputs` of a toy whose images are drawn one by one, bin by bin."""
+    problem = toy("over", dtype, (20, 40))
+    with patch.multiple(cuda_bins, MOST_FACES=1, MOST_FRAGMENTS=1):
+        found = [what(problem, device, (20, 40)) for what in (everything, all_outputs)]
+    return {f"{k} {name}": value for k in range(2) for name, value in found[k].items()}
 
 
 def by_blend(what, device, dtype, size):

@@ -1,11 +1,14 @@
-"""A toy scene that every CUDA check shares: all kinds of force, contact in stick and slip."""
+"""Toy scenes that every CUDA check shares: all kinds of force, and worlds that differ."""
 
 import dataclasses
+from unittest.mock import patch
 
 import numpy as np
 
 from adjoint.rollout import record, rollout_jvp
 from adjsim.courses import Signal
+from adjsim.engine import cuda_teams, patches
+from adjsim.engine.assembly import TILE
 from adjsim.forces.box import BoxContact
 from adjsim.forces.capsule import CapsuleContact
 from adjsim.forces.external import ExternalForces
@@ -17,6 +20,7 @@ from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
 from adjsim.forces.sphere import SphereContact
 from adjsim.forces.springs import Springs
 from adjsim.meshes.grid import box_tets
+from adjsim.meshes.shapes import shape
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.model import Model, State
 from adjsim.rigid.bodies import RigidBodies
@@ -72,13 +76,17 @@ def toy():
     return model, State(x, v, poses), adj
 
 
+def tetrahedron():
+    """A corner of a cube."""
+    corners = [[0, 0, 0], [0.1, 0, 0], [0, 0.1, 0], [0, 0, 0.1]]
+    return TriangleMesh(corners, [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
+
+
 def stones(rng):
     """Two sets of bodies beside the cubes, three bodies in all, of which two touch the floor."""
-    corners = [[0, 0, 0], [0.1, 0, 0], [0, 0.1, 0], [0, 0, 0.1]]
-    tetrahedron = TriangleMesh(corners, [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
     bodies = {
-        "pair": RigidBodies([tetrahedron, tetrahedron], density=[900.0, 700.0]),
-        "stone": RigidBodies(tetrahedron, mass=0.1, inertia=[2e-4, 3e-4, 4e-4, 1e-5, 0.0, 2e-5]),
+        "pair": RigidBodies([tetrahedron(), tetrahedron()], density=[900.0, 700.0]),
+        "stone": RigidBodies(tetrahedron(), mass=0.1, inertia=[2e-4, 3e-4, 4e-4, 1e-5, 0.0, 2e-5]),
     }
     x, omega = [[0.5, 0.05, 0.0], [0.5, 0.5, 0.0]], 3.0 * rng.standard_normal((2, 3))
     states = {
@@ -157,6 +165,65 @@ def two_worlds(model, state, adj, options):
         out |= {f"world {k} jvp stone": tan.bodies["stone"].position}
         out |= {f"world {k} vjp {path}": value for path, value in grad.items()}
     return out
+
+
+def many_worlds(device, dtype=np.float64):
+    """Frames, gradients and tangents of worlds that differ, by blocks and by the whole grid.
+
+    On the grid a patch is a tile: the nodes of a world are in several.
+    """
+    out = {f"blocks {name}": value for name, value in _many_worlds(device, dtype).items()}
+    with patch.object(cuda_teams, "MOST_ELEMENTS", 0), patch.object(patches, "ELEMENTS", TILE):
+        return out | {f"grid {name}": value for name, value in _many_worlds(device, dtype).items()}
+
+
+def _many_worlds(device, dtype):
+    rng = np.random.default_rng(3)
+    worlds = [small_world(rng, n) for n in (1, 0, 2, 3)]
+    models, states = stack([model for model, _ in worlds]), [state for _, state in worlds]
+    options = {"frames": FRAMES, "device": device, "dtype": dtype}
+    run = record(models, states, DT, N_STEPS, checkpoint="90kB", **options)
+    adj = [rng.standard_normal(own.x.shape) for own in run.trajectory]
+    turned = [own.bodies for own in run.trajectory]
+    wrt = ("gravity", "state.x", "soft.mu", "net.damping", "floor.friction", "floor.stiffness")
+    wrt += ("ball.vertices", "ball.density", "ball.angular_velocity")
+    grads = run.vjp(adj, [0.1 * own for own in adj], bodies=turned, wrt=wrt)
+    tangents = [
+        {"state.v": 0.1 * own[0], "gravity": np.ones(3), "ball.vertices": 0.01 * points}
+        for own, points in zip(
+            adj, (model.bodies["ball"].vertices for model, _ in worlds), strict=True
+        )
+    ]
+    _, tans = rollout_jvp(models, states, DT, N_STEPS, tangents, **options)
+    out = {}
+    for k, (own, grad, tan) in enumerate(zip(run.trajectory, grads, tans, strict=True)):
+        out |= {f"{k} x": own.x, f"{k} jvp x": tan.x}
+        out |= {f"{k} ball": own.bodies["ball"].position}
+        out |= {f"{k} jvp ball": tan.bodies["ball"].position}
+        out |= {f"{k} vjp {path}": value for path, value in grad.items()}
+    return out
+
+
+def small_world(rng, n):
+    """A soft block of n by 1 by 1 cells on a net of springs, or the net alone, and a ball.
+
+    The ball, a small tetrahedron where n is even and else of many points, lies on a rough floor.
+    """
+    mesh = box_tets(cells=(max(n, 1), 1, 1), size=(0.1 * max(n, 1), 0.1, 0.1))
+    forces = {"net": Springs(mesh.tets[:, :2], 1e3, damping=3.0, rest_positions=mesh.points)}
+    if n:
+        forces["soft"] = NeoHookeanTets(mesh.tets, mesh.points, 1e4, 2e4, viscosity=2.0)
+    ball = shape("sphere", 0.1) if n % 2 else tetrahedron()
+    forces["floor"] = HalfSpaceContact(
+        body="ball", height=0.0, stiffness=1e3, damping=1.0, friction_stiffness=10.0, friction=0.3
+    )
+    bodies = {"ball": RigidBodies(ball, density=900.0)}
+    mass = 0.01 * rng.uniform(1.0, 2.0, len(mesh.points))
+    model = Model(mass, forces, gravity=rng.standard_normal(3), bodies=bodies)
+    height = 0.09 if n % 2 else 0.02
+    poses = {"ball": BodyState([0.5, height, 0.0], None, [[0.3, -0.5, 0.0]], [[1.0, 2.0, 3.0]])}
+    x = 1.05 * mesh.points
+    return model, State(x, 0.3 * rng.standard_normal(x.shape), poses)
 
 
 def marked_world(model, state, adj, options):

@@ -12,7 +12,7 @@ A stand-in has what our code uses and no more; what each does or refuses is in C
 
 import sys
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 from scipy import fft
@@ -27,8 +27,8 @@ THREADS = 8  # the simulator's are threads of Python
 class OnDevice:
     """An array of a device: its numbers are not to be had without saying so."""
 
-    def __init__(self, data):
-        self.data = data
+    def __init__(self, numbers):
+        self.numbers = numbers
 
     def __array__(self, *_, **__):
         raise TypeError("implicit conversion to a NumPy array is not allowed")
@@ -37,17 +37,21 @@ class OnDevice:
         raise TypeError(f"numpy.{function.__name__} was given an array of the device")
 
     def __len__(self):
-        return len(self.data)
+        return len(self.numbers)
 
-    shape = property(lambda self: self.data.shape)
-    dtype = property(lambda self: self.data.dtype)
-    ndim = property(lambda self: self.data.ndim)
-    size = property(lambda self: self.data.size)
-    nbytes = property(lambda self: self.data.nbytes)
+    shape = property(lambda self: self.numbers.shape)
+    dtype = property(lambda self: self.numbers.dtype)
+    ndim = property(lambda self: self.numbers.ndim)
+    size = property(lambda self: self.numbers.size)
+    strides = property(lambda self: self.numbers.strides)
+    flags = property(lambda self: self.numbers.flags)
+    nbytes = property(lambda self: self.numbers.nbytes)
 
 
 class CupyArray(OnDevice, np.lib.mixins.NDArrayOperatorsMixin):
     """As `cupy.ndarray`: it has arithmetic, and every result is one too, also a single number."""
+
+    __module__ = "cupy"
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=(), **options):
         results = tuple(plain(one) for one in out)
@@ -56,44 +60,69 @@ class CupyArray(OnDevice, np.lib.mixins.NDArrayOperatorsMixin):
         return out[0] if out else CupyArray(found)
 
     def __getitem__(self, index):
-        return CupyArray(np.asarray(self.data[indices(index)]))
+        return CupyArray(np.asarray(self.numbers[indices(index)]))
 
     def __setitem__(self, index, value):
-        self.data[indices(index)] = plain(value)
+        self.numbers[indices(index)] = plain(value)
 
     def __int__(self):
-        return int(self.data)
+        return int(self.numbers)
+
+    def __float__(self):
+        return float(self.numbers)
 
     def __index__(self):
-        return self.data.__index__()
+        return self.numbers.__index__()
 
     def __bool__(self):
-        return bool(self.data)
+        return bool(self.numbers)
 
     def get(self):
         """Copy to the host."""
-        return self.data.copy()
+        return self.numbers.copy()
 
     def copy(self):
-        return CupyArray(self.data.copy())
+        return CupyArray(self.numbers.copy())
 
     def astype(self, dtype):
-        return CupyArray(self.data.astype(dtype))
+        return CupyArray(self.numbers.astype(dtype))
 
     def ravel(self):
-        return CupyArray(self.data.ravel())
+        return CupyArray(self.numbers.ravel())
+
+    def view(self, dtype):
+        return CupyArray(self.numbers.view(dtype))
 
     def reshape(self, *shape):
-        return CupyArray(self.data.reshape(*shape))
+        return CupyArray(self.numbers.reshape(*shape))
+
+    def repeat(self, n, axis):
+        return CupyArray(self.numbers.repeat(n, axis))
+
+    def swapaxes(self, first, second):
+        return CupyArray(self.numbers.swapaxes(first, second))
+
+    def clip(self, low, high, out=None):
+        found = CupyArray(self.numbers.clip(low, high))
+        if out is None:
+            return found
+        out[...] = found
+        return out
 
     def sum(self, axis=None):
-        return CupyArray(np.asarray(self.data.sum(axis=axis)))
+        return CupyArray(np.asarray(self.numbers.sum(axis=axis)))
+
+    def mean(self, axis=None):
+        return CupyArray(np.asarray(self.numbers.mean(axis=axis)))
+
+    def all(self):
+        return CupyArray(np.asarray(self.numbers.all()))
 
 
 def plain(value):
     """Return what an operand of CuPy holds; NumPy's arrays are refused, its scalars are not."""
     if isinstance(value, CupyArray):
-        return value.data
+        return value.numbers
     if isinstance(value, np.ndarray | OnDevice):
         raise TypeError(f"unsupported type {type(value).__name__}: an array of CuPy is needed")
     return value
@@ -115,7 +144,7 @@ def left_over(shape, dtype=np.float64):
 
 def copied(value, dtype=None):
     """Return an array of the device that holds what a number, a list or an array holds."""
-    return CupyArray(np.array(value.data if isinstance(value, CupyArray) else value, dtype))
+    return CupyArray(np.array(value.numbers if isinstance(value, CupyArray) else value, dtype))
 
 
 def of_cupy(function):
@@ -127,6 +156,11 @@ def of_cupy(function):
     return call
 
 
+def memory_info():
+    """Return how many bytes a device has free, and in all."""
+    return 1 << 40, 1 << 40
+
+
 def make_cupy():
     """Return the module, with the functions that our code calls."""
     module = ModuleType("cupy")
@@ -134,9 +168,18 @@ def make_cupy():
     for name in ("searchsorted", "sort", "argsort", "cumsum", "isfinite", "ascontiguousarray"):
         setattr(module, name, of_cupy(getattr(np, name)))
     module.empty, module.array = left_over, copied
+    for name in ("concatenate", "stack"):
+        join = getattr(np, name)
+        setattr(
+            module,
+            name,
+            lambda arrays, axis=0, join=join: CupyArray(join([*map(plain, arrays)], axis)),
+        )
     module.asarray = lambda value: value if isinstance(value, CupyArray) else copied(value)
     module.empty_like = lambda like: left_over(like.shape, like.dtype)
     module.zeros_like = lambda like: CupyArray(np.zeros_like(plain(like)))
+    module.get_default_memory_pool = lambda: SimpleNamespace(free_bytes=lambda: 0)
+    module.cuda = SimpleNamespace(runtime=SimpleNamespace(memGetInfo=memory_info))
     for name in ("zeros", "ones", "full", "arange"):
         make = getattr(np, name)
         setattr(module, name, lambda *args, make=make: CupyArray(make(*args)))
@@ -157,13 +200,13 @@ class Kernel:
     def __init__(self, simulated):
         self.kernel = simulated
 
-    def blocks_at_once(self, args, threads):
+    def blocks_at_once(self, args, threads, shared):
         data_of(args)
         return 1
 
-    def run(self, blocks, threads, args, n=None):
-        if n is None:  # a cooperative kernel, which walks with a stride
-            self.kernel[1, THREADS](data_of(args))
+    def run(self, blocks, threads, args, n=None, shared=None):
+        if n is None:  # its threads walk with a stride; a cooperative kernel shares no memory
+            self.kernel[blocks if shared else 1, THREADS, 0, shared or 0](data_of(args))
             return
         assert blocks * threads >= n > 0
         self.kernel[-(-n // THREADS), THREADS](n, data_of(args))
@@ -175,7 +218,7 @@ def data_of(arrays):
     def own(array):
         assert isinstance(array, DeviceArray), f"a kernel was given a {type(array).__name__}"
         assert isinstance(array.array, CupyArray), f"a {type(array.array).__name__} is not there"
-        return array.array.data
+        return array.array.numbers
 
     return backend._map_arrays(own, arrays)  # pyright: ignore[reportPrivateUsage]
 

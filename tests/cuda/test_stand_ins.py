@@ -62,6 +62,6 @@ def test_a_kernel_takes_only_what_was_put_on_the_device(array):
     ((grid, n, arrays),) = simulated.given
     assert grid == (1, 8)
     assert n == 3
-    assert arrays[1][0] is CUPY.data
+    assert arrays[1][0] is CUPY.numbers
     with pytest.raises(AssertionError):
         kernel.run(2, 128, (GIVEN,), 1000)  # more than the grid has threads

@@ -8,7 +8,7 @@ from adjoint.engine.timeloop import ReverseWork, TangentWork
 from adjoint.rigid.points import add_points, tangent_body, undo_body_step
 from adjsim.engine.loop_arrays import Bodies, Nodes, States
 from adjsim.rigid.mass_properties import inverse_inertia
-from adjsim.rigid.points import body_load, step_body
+from adjsim.rigid.points import advance_body, body_load, place_points
 from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE, place, read_body
 from tests.reference import rigid
 
@@ -57,7 +57,9 @@ def stepped(bodies, slots, p, f, gravity=GRAVITY):
     x, v = np.full((N_ROWS, 3), np.nan), np.full((N_ROWS, 3), 9.0)
     before, after = States(x, v, p), States(x, v, np.full_like(p, np.nan))
     for b in range(2):
-        bad = step_body(b, DT, gravity, nodes, bodies, write(f), before, after)
+        load = body_load(b, bodies, nodes.ptr, nodes.slots_of, write(f))
+        bad = advance_body(b, DT, gravity, load, bodies, before.p, after.p)
+        place_points(b, b, bodies, after)
         assert bad == int(not np.isfinite(after.p[b]).all())
     return after.p, x, v
 

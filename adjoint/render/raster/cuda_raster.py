@@ -1,22 +1,27 @@
-r"""Adjoint of `render/raster/cuda_raster.py`: read the two files side by side.
+r"""Adjoint of `render/raster/cuda_raster.py` and `cuda_bins.py`: read them side by side.
 
-The launches of the forward are undone last first:
+The launches of the forward are undone last first, for all images of a group at once:
 
     pixels -> fragments -> slots of the pairs -> faces -> vertices, scene, view
 
-The fragments hear of every layer before their faces are undone, once.
+The fragments of a group that is one batch are kept from the forward; those of others are found
+again, batch by batch. They hear of every layer before their pairs are undone, once. The slots of
+the pairs of a face lie side by side, whatever the batches are.
 What many threads share (material, lights, view, background, sigma, gamma, epsilon) has a
-part per thread; parts are summed in an order that their number alone decides. The tangents
-are in `cuda_tangents.py`.
+part per thread; parts are summed in an order that their number alone decides. All that a group
+gives is copied to the host at once. The tangents are in `cuda_tangents.py`.
 """
 
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from adjoint.render import paths
 from adjoint.render.blending import FragmentAdjoints, blend_vjp_body
-from adjoint.render.raster.cuda_sums import sum_faces, sum_runs, sum_texels
+from adjoint.render.raster.cuda_sums import add_texel_records, sum_tables
 from adjoint.render.raster.face_setup import (
     PIXEL_SLOT,
     SLOT,
@@ -29,10 +34,10 @@ from adjoint.render.raster.face_setup import (
 )
 from adjoint.render.raster.fragments import pair_vjp_body, pixels_vjp_body
 from adjoint.render.raster.layers import add_layer_body, normals_vjp_body
-from adjoint.render.raster.supersampling import repeat_vjp
+from adjoint.render.raster.supersampling import average_vjp, repeat_vjp
 from adjoint.render.shaders.normals import points_vjp_body, sum_vjp_body
-from adjoint.render.shaders.pixel_shading import ShadeParts, own_parts, sum_parts, zero_parts
-from adjoint.render.textures import TexelRecords, add_uv, empty_records
+from adjoint.render.shaders.pixel_shading import ShadeParts, own_parts, part_shapes
+from adjoint.render.textures import add_uv, empty_records
 from adjsim.engine.algebra.vec3 import add
 from adjsim.engine.jit.backend import (
     Device,
@@ -40,294 +45,456 @@ from adjsim.engine.jit.backend import (
     device_fn,
     launch,
     lit,
+    module_of,
     on_device,
     to_host,
 )
-from render.blending import background_at
 from render.projection import VIEW_SIZE, unpack_view
-from render.raster.cuda_raster import (
-    FrameOnGpu,
-    Shared,
-    gather_frame,
-    normals_on_gpu,
+from render.raster.cuda_bins import (
+    PIXELS,
+    Found,
+    Group,
+    bin_box,
+    faces_of,
+    find_fragments,
+    gather_group,
+    image_groups,
+    locate,
     share,
-    show_on_gpu,
     unpack_settings,
 )
+from render.raster.cuda_raster import (
+    DrawnGroup,
+    behind_at,
+    normals_on_gpu,
+    pixel_place,
+    show_on_gpu,
+)
 from render.raster.face_setup import load3
-from render.raster.fragments import Fragments
-from render.raster.layers import DEPTH, Layers
+from render.raster.layers import COLOR, DEPTH, NORMALS, Layers
 from render.raster.packing import Job
 
 
-class FaceParts(NamedTuple):
-    """What each face adds to the adjoint of the scene."""
+PIXEL_PARTS = 7  # of gamma, epsilon, near, far and what lies behind
+OF_MATERIALS = ("ambient", "diffuse", "specular", "shininess")
 
-    face_colors: Any  # (n_faces, 3)
-    shades: ShadeParts  # (n_faces, ...), of its object
+
+class PairParts(NamedTuple):
+    """What the pairs of a group add, face by face."""
+
+    slots: Any  # (n_pairs, 18 or 36)
+    normals: Any  # (n_pairs or 0, 3) of the one normal of a face, where a layer shows normals
+    table: Any  # (n_pairs, n) of sigma and, where pixels are shaded, of `shades`
+    shades: ShadeParts  # (n_pairs, ...), views of the table
+
+
+class FaceParts(NamedTuple):
+    """What the faces of all images add."""
+
+    sums: Any  # (n_images, n_faces, 18 or 36) of the slots of their pairs
+    slots: Any  # (n_images, n_faces, 3, 9) of their corners
+    colors: Any  # (n_images, n_faces, 3)
+    table: Any  # (n_images n_faces, n) of sigma and `shades`
+    shades: ShadeParts  # (n_images n_faces, ...), of its object, views of the table
+
+
+class VertexParts(NamedTuple):
+    """What the vertices of all images add."""
+
+    x: Any  # (n_images, n_vertices, 3)
+    colors: Any  # (n_images, n_vertices, 3)
+    view: Any  # (n_images, n_vertices, 18)
 
 
 @device_fn
-def pixel_vjp_thread(k, args):
-    """Undo pixel k; its parts belong to gamma, epsilon, near, far and background."""
-    background, pixel_x, numbers, flags, fragments, adj, parts = args
-    begin, end = fragments.start[k], fragments.start[k + 1]
-    adj_rgba = (adj.rgba[k, 0], adj.rgba[k, 1], adj.rgba[k, 2], adj.rgba[k, 3])
-    settings = unpack_settings(numbers, flags)
-    width = pixel_x.shape[0]
-    behind = background_at(k // width, k % width, background)
-    adj_bg, adj_settings = blend_vjp_body(begin, end, fragments, settings, behind, adj_rgba, adj)
-    parts[k, 0], parts[k, 1], parts[k, 2], parts[k, 3] = adj_settings
-    parts[k, 4], parts[k, 5], parts[k, 6] = adj_bg
+def pixel_vjp_thread(m, args):
+    """Undo pixel m of a batch; its parts belong to gamma, epsilon, near, far and background."""
+    kind, bins, pixels, behind, (numbers, flags), fragments, adj, parts = args
+    n, i, j = pixel_place(m, bins, pixels)
+    width = pixels.pixel_x.shape[0]
+    if i < pixels.pixel_y.shape[0] and j < width:
+        k = i * width + j
+        begin, end = fragments.start[m], fragments.start[m + 1]
+        adj_rgba = (adj.rgba[n, k, 0], adj.rgba[n, k, 1], adj.rgba[n, k, 2], adj.rgba[n, k, 3])
+        settings, own = unpack_settings(numbers[n], flags), behind_at(n, i, j, behind)
+        adj_bg, adj_settings = blend_vjp_body(begin, end, fragments, settings, own, adj_rgba, adj)
+        if kind[0] == COLOR:
+            for c in range(4):
+                parts[n, k, c] = lit(0.0, settings.gamma)
+            parts[n, k, 4], parts[n, k, 5], parts[n, k, 6] = adj_bg
+        elif kind[0] == DEPTH:
+            parts[n, k, 3] += adj_bg[0]  # behind depth lies far
+        for c in range(4):
+            parts[n, k, c] += adj_settings[c]
+
+
+@device_fn
+def own_adjoints(n, adj):
+    """The adjoints of fragments, with those of the pixels of image n."""
+    return FragmentAdjoints(adj.y, adj.z, adj.w, adj.T, adj.rgba[n])
+
+
+@device_fn
+def slot_of(k, n, i, j, faces, pairs, place):
+    """Where a pair has its slot: side by side with those of its face f in image n."""
+    f = pairs.face[k]
+    top, _, left, right = bin_box(f, faces.box[n])
+    return place[n * faces.box.shape[1] + f] + (i - top) * (right - left) + j - left
 
 
 @device_fn
 def pair_vjp_thread(k, args):
-    """Undo the fragments of pair k; its part belongs to sigma."""
-    shared, faces, pair_face, fragments, adj, slots, sigmas, parts, records = args
-    scene, numbers, flags = shared
-    f, settings = pair_face[k], unpack_settings(numbers, flags)
-    sigmas[k, 0] = pair_vjp_body(k, f, scene, faces, settings, fragments, adj, k, slots)
+    """Undo the fragments of pair k of a batch; its part belongs to sigma."""
+    (scene, pixels, numbers, flags), faces, place, pairs, fragments, adj, parts, records = args
+    n, i, j = locate(pairs.bin[k], pixels)
+    f, own, settings = pairs.face[k], faces_of(n, faces), unpack_settings(numbers[n], flags)
+    slot, own_adj = slot_of(k, n, i, j, faces, pairs, place), own_adjoints(n, adj)
+    parts.table[slot, 0] = pair_vjp_body(
+        k, f, scene, own, settings, fragments, own_adj, slot, parts.slots
+    )
     if scene.by_pixel[f]:
-        own = own_parts(k, parts)
-        pixels_vjp_body(k, f, scene, faces, fragments, adj, k, slots, own, 0, records, 0)
+        shades = own_parts(slot, parts.shades)
+        pixels_vjp_body(
+            k, f, scene, own, fragments, own_adj, slot, parts.slots, shades, 0, records, 0
+        )
 
 
 @device_fn
-def face_vjp_thread(f, args):
-    """Sum the slots of the pairs of face f and undo its setup."""
-    scene, x, box, pair_start, pair_slots, pair_parts, adj_faces, parts, slots = args
-    if box[f, 0] < box[f, 1]:
-        for c in range(PIXEL_SLOT if scene.by_pixel[f] else SLOT):
-            total = lit(0.0, adj_faces[f, c])
-            for k in range(pair_start[f], pair_start[f + 1]):
-                total += pair_slots[k, c]
-            adj_faces[f, c] = total
-        own = own_parts(f, parts.shades)
-        face_vjp_body(f, scene, x, adj_faces, parts.face_colors, own, 0, slots)
-        if scene.by_pixel[f]:
-            sum_parts(pair_start[f], pair_start[f + 1], pair_parts, own)
-
-
-@device_fn
-def normal_vjp_thread(i, args):
-    """Sum the slots of the normal of vertex i and undo its length."""
-    x, scene, box, corners, adj_faces, adj_normals = args
-    normal_slots_body(i, scene.rounded, box, corners, adj_faces, adj_normals)
-    sum_vjp_body(i, x, scene.faces, corners, adj_normals)
-
-
-@device_fn
-def points_vjp_thread(i, args):
-    """Add what comes through normals to the adjoint of vertex i."""
-    x, faces, corners, adj_normals, adj_x = args
-    points_vjp_body(i, x, faces, corners, adj_normals, adj_x)
-
-
-@device_fn
-def vertex_vjp_thread(i, args):
-    """Sum the slots at vertex i and undo its projection; its parts belong to the view."""
-    (view, x, scene, box, corners, slots, adj_faces), adj_x, adj_colors, parts = args
-    if is_used(i, box, corners):
-        eye, frame = unpack_view(view)
-        vertex_vjp_body(i, x, eye, frame, box, corners, slots, adj_x, adj_colors, parts[i])
-        if adj_faces.shape[1] > SLOT:
-            towards_vjp_body(i, scene.by_pixel, view, box, corners, adj_faces, adj_x, parts[i])
-
-
-@device_fn
-def add_layer_thread(q, args):
-    """Add the adjoints of logit and depth of fragment q from one layer."""
-    kind, fragments, adj_layer, adj = args
-    add_layer_body(q, kind[0], fragments, adj_layer, adj)
+def add_layer_thread(k, args):
+    """Add the adjoints of logit and depth of the fragments of pair k from one layer."""
+    kind, pixels, pairs, fragments, adj_layer, adj = args
+    n, _, _ = locate(pairs.bin[k], pixels)
+    own = own_adjoints(n, adj_layer)
+    for q in range(fragments.pair[k], fragments.pair[k + 1]):
+        add_layer_body(q, kind[0], fragments, own, adj)
 
 
 @device_fn
 def normals_vjp_thread(k, args):
     """Undo the normals that the fragments of pair k show."""
-    scene, faces, pair_face, fragments, adj_layer, slots, normal_slots = args
-    normals_vjp_body(k, pair_face[k], scene, faces, fragments, adj_layer, k, slots, normal_slots)
+    scene, pixels, faces, place, pairs, fragments, adj_layer, parts = args
+    n, i, j = locate(pairs.bin[k], pixels)
+    own, slot = own_adjoints(n, adj_layer), slot_of(k, n, i, j, faces, pairs, place)
+    normals_vjp_body(
+        k, pairs.face[k], scene, faces_of(n, faces), fragments, own, slot, parts.slots,
+        parts.normals,
+    )  # fmt: skip
 
 
 @device_fn
-def flat_normal_vjp_thread(f, args):
-    """Sum the slots of the one normal of face f, and add its adjoint to those of the corners."""
-    scene, x, box, pair_start, normal_slots, slots = args
-    if box[f, 0] < box[f, 1] and not scene.rounded[f]:
-        zero = lit(0.0, x[0, 0])
+def column_sum(begin, end, c, table):
+    """Sum of column c of the rows begin..end-1, first to last."""
+    total = lit(0.0, table[0, c])
+    for k in range(begin, end):
+        total += table[k, c]
+    return total
+
+
+@device_fn
+def face_vjp_thread(k, args):
+    """Sum the slots of the pairs of face k of all images and undo its setup."""
+    scene, x, box, place, of_pairs, parts = args
+    n, f = k // box.shape[1], k % box.shape[1]
+    begin, end = place[k], place[k + 1]
+    zero = lit(0.0, x[0, 0, 0])
+    for c in range(parts.sums.shape[2]):
+        parts.sums[n, f, c] = zero
+    if begin < end:
+        by_pixel = scene.by_pixel[f]
+        for c in range(PIXEL_SLOT if by_pixel else SLOT):
+            parts.sums[n, f, c] = column_sum(begin, end, c, of_pairs.slots)
+        shades = own_parts(k, parts.shades)
+        face_vjp_body(f, scene, x[n], parts.sums[n], parts.colors[n], shades, 0, parts.slots[n])
+        for c in range(of_pairs.table.shape[1] if by_pixel else 1):
+            parts.table[k, c] += column_sum(begin, end, c, of_pairs.table)
+
+
+@device_fn
+def flat_normal_vjp_thread(k, args):
+    """Sum the slots of the one normal of face k of all images; its corners get its adjoint."""
+    scene, x, place, normals, slots = args
+    n, f = k // slots.shape[1], k % slots.shape[1]
+    if place[k] < place[k + 1] and not scene.rounded[f]:
+        zero = lit(0.0, x[0, 0, 0])
         adj_n = (zero, zero, zero)
-        for k in range(pair_start[f], pair_start[f + 1]):
-            adj_n = add(adj_n, load3(normal_slots, k))
-        adj = face_normal_vjp(f, scene.faces, x, adj_n)
+        for slot in range(place[k], place[k + 1]):
+            adj_n = add(adj_n, load3(normals, slot))
+        adj = face_normal_vjp(f, scene.faces, x[n], adj_n)
         for a in range(3):
             for c in range(3):
-                slots[f, a, 3 + c] += adj[a][c]
+                slots[n, f, a, 3 + c] += adj[a][c]
 
 
-class JobOnGpu(NamedTuple):
-    """A job with what its frames share on the device."""
+@device_fn
+def normal_vjp_thread(k, args):
+    """Sum the slots of the normal of vertex k of all images and undo its length."""
+    x, scene, box, corners, sums, adj_normals = args
+    n, i = k // x.shape[1], k % x.shape[1]
+    normal_slots_body(i, scene.rounded, box[n], corners, sums[n], adj_normals[n])
+    sum_vjp_body(i, x[n], scene.faces, corners, adj_normals[n])
+
+
+@device_fn
+def points_vjp_thread(k, args):
+    """Add what comes through normals to the adjoint of vertex k of all images."""
+    x, faces, corners, adj_normals, adj_x = args
+    n, i = k // x.shape[1], k % x.shape[1]
+    points_vjp_body(i, x[n], faces, corners, adj_normals[n], adj_x[n])
+
+
+@device_fn
+def vertex_vjp_thread(k, args):
+    """Sum the slots at vertex k of all images, undo its projection; parts belong to the view."""
+    view, x, scene, box, corners, faces, adj = args
+    n, i = k // x.shape[1], k % x.shape[1]
+    if is_used(i, box[n], corners):
+        (eye, frame), adj_view = unpack_view(view[n]), adj.view[n, i]
+        vertex_vjp_body(
+            i, x[n], eye, frame, box[n], corners, faces.slots[n], adj.x[n], adj.colors[n], adj_view
+        )
+        if faces.sums.shape[2] > SLOT:
+            towards_vjp_body(
+                i, scene.by_pixel, view[n], box[n], corners, faces.sums[n], adj.x[n], adj_view
+            )
+
+
+class GroupOnGpu(NamedTuple):
+    """A group of images to be pulled back."""
 
     xp: Any
     job: Job
-    shared: Shared
+    layers: Layers
+    group: Group
+    adj_images: tuple[Any, ...]  # of each layer, (n_images, n_pixels, 4), on the device
 
 
-def vjp_on_gpu(job: Job, layers: Layers, adj_images: np.ndarray) -> list[paths.Packed]:
-    """Pull the adjoints of the layers (n_frames, n_layers, height, width, 4) back by frames."""
-    gpu = JobOnGpu(array_module(Device.CUDA), job, share(job))
-    return [
-        draw_frame_vjp_on_gpu(gpu, frame, layers, adj_images[frame]) for frame in range(len(job.x))
-    ]
+def vjp_on_gpu(
+    jobs: Sequence[Job], layers: Sequence[Layers], kept: DrawnGroup | None, adj_images: Any
+) -> Iterator[paths.Packed]:
+    """Pull the adjoints of the layers back, a group of images after the other.
+
+    They have the shape (n_views, n_frames, n_layers, height, width, 4) of the pictures.
+    """
+    adj = adj_images.reshape(-1, *adj_images.shape[2:])
+    shared = kept.group.shared if kept else share(jobs, layers)
+    for numbers in image_groups(jobs):
+        of_group = adj[numbers.start : numbers.stop].swapaxes(0, 1)
+        samples = average_vjp(of_group, jobs[0].samples)
+        samples = samples.reshape(*samples.shape[:2], -1, 4)
+        drawn = kept or DrawnGroup(gather_group(jobs, layers, shared, numbers), None)
+        yield pull_group(jobs[0], layers[0], drawn, samples)
+        del drawn  # so that its memory is there for the next
 
 
-def draw_frame_vjp_on_gpu(
-    gpu: JobOnGpu, frame: int, layers: Layers, adj_images: np.ndarray
-) -> paths.Packed:
-    """Adjoints of all that the layers of one frame depend on."""
-    xp, job, shared = gpu
-    scene, x = shared.scene, on_device(job.x[frame])
-    ready = gather_frame(xp, job, shared, x)
-    fragments, n_pairs = ready.fragments, ready.pairs.face.shape[0]
-    flat = normals_on_gpu(xp, layers, scene.faces, x)
-    adj, of_pixels = undo_pixels(gpu, fragments, scene.background, adj_images[0])
-    adj_layer = adj
+def pull_group(job: Job, layers: Layers, drawn: DrawnGroup, adj_images: Any) -> paths.Packed:
+    """Adjoints of all that a group of images depends on, from (n_layers, n_images, n_pixels, 4)."""
+    xp, group, dtype = array_module(Device.CUDA), drawn.group, job.x.dtype
+    there = on_device(tuple(map(module_of(adj_images).ascontiguousarray, adj_images)))
+    gpu = GroupOnGpu(xp, job, layers, group, there)
+    shapes = result_shapes(job, group)
+    results = xp.zeros(sum(map(prod, shapes.values())), dtype)
+    by_name = split_block(results, shapes)
+    of_pixels = xp.empty((*adj_images.shape[1:3], PIXEL_PARTS), dtype)
+    of_pairs, flat = empty_pair_parts(gpu), normals_on_gpu(layers, group)
+    for batch in group.batches:
+        found = drawn.found or find_fragments(job.x.dtype, group, batch)
+        undo_batch(gpu, found, flat, of_pixels, of_pairs, by_name["texels"])
+        del found  # so that its memory is there for the next
+    of_faces = undo_faces(gpu, of_pairs)
+    of_vertices = undo_vertices(gpu, of_faces, by_name["x"])
+    sum_parts(gpu, of_pixels, of_faces, of_vertices, by_name)
+    return unpack_results(job, split_block(to_host(results), shapes))
+
+
+def split_block(block: Any, shapes: Mapping[str, tuple]) -> dict[str, Any]:
+    """Return the arrays of these shapes that lie one after the other in a block."""
+    ends = accumulate(map(prod, shapes.values()), initial=0)
+    parts = zip(pairwise(ends), shapes.items(), strict=True)
+    return {name: block[a:b].reshape(shape) for (a, b), (name, shape) in parts}
+
+
+def result_shapes(job: Job, group: Group) -> dict[str, tuple]:
+    """Return the shapes of all that a group gives."""
+    n, scene, n_faces, n_vertices = (
+        len(group.numbers),
+        job.scene,
+        len(job.scene.faces),
+        job.x.shape[1],
+    )
+    n_pixels = len(job.grid.pixel_x) * len(job.grid.pixel_y)
+    width = PIXEL_SLOT if scene.by_pixel.any() else SLOT
+    return {
+        "x": (n, n_vertices, 3),
+        "view": (n, VIEW_SIZE),
+        "pixels": (n, PIXEL_PARTS),
+        "behind": (1, n_pixels * PIXEL_PARTS if len(job.background_shape) == 3 else 0),
+        "faces": (n * len(scene.ambient), 1 + table_width(job)),
+        "face_colors": (1, 3 * n_faces),
+        "vertex_colors": (1, 3 * n_vertices),
+        "uv": (1, width * n_faces if len(scene.uv) else 0),
+        "texels": scene.texels.shape,
+    }
+
+
+def table_width(job: Job) -> int:
+    """Return how many numbers of lights and materials a face adds to."""
+    return sum(rows * columns for rows, columns in part_shapes(job.scene))
+
+
+def shade_table(xp: Any, n: int, job: Job) -> tuple[Any, ShadeParts]:
+    """Return a table (n, ...) of zeros, of sigma and then what shades, and views of the latter."""
+    shapes = part_shapes(job.scene)
+    ends = list(accumulate((rows * columns for rows, columns in shapes), initial=1))
+    table = xp.zeros((n, ends[-1]), job.x.dtype)
+    parts = zip(pairwise(ends), shapes, strict=True)
+    return table, ShadeParts(*(table[:, a:b].reshape((n, *shape)) for (a, b), shape in parts))
+
+
+def empty_pair_parts(gpu: GroupOnGpu) -> PairParts:
+    """Return room for what the pairs of a group add."""
+    xp, job, layers, group, _ = gpu
+    dtype, n = job.x.dtype, len(group.pairs.face)
+    by_pixel, shows_normals = bool(job.scene.by_pixel.any()), NORMALS in layers.kinds
+    table, shades = shade_table(xp, n if by_pixel else 0, job)
+    return on_device(
+        PairParts(
+            xp.empty((n, PIXEL_SLOT if by_pixel else SLOT), dtype),
+            xp.empty((n if shows_normals else 0, 3), dtype),
+            table if by_pixel else xp.empty((n, 1), dtype),
+            shades,
+        )
+    )
+
+
+def undo_batch(
+    gpu: GroupOnGpu, found: Found, flat: Any, of_pixels: Any, of_pairs: PairParts, texels: Any
+) -> None:
+    """From the pixels of a batch to what its pixels and pairs add, and to texels."""
+    xp, job, layers, group, _ = gpu
+    shared, fragments, pairs = group.shared, found.fragments, found.pairs
+    parts, n, n_pairs = on_device(of_pixels), fragments.y.shape[0], pairs.face.shape[0]
+    adj = adj_layer = undo_pixels(gpu, 0, found, parts)
     for i in range(1, len(layers.kinds)):
-        kind, behind, layered = show_on_gpu(i, layers, shared, ready.faces, flat, fragments)
-        adj_layer, others = undo_pixels(gpu, layered, behind, adj_images[i])
-        launch(add_layer_thread, fragments.y.shape[0], (kind, fragments, adj_layer, adj))
-        of_pixels[:, :4] += others[:, :4]  # of gamma, epsilon, near and far
-        if layers.kinds[i] == DEPTH:
-            of_pixels[:, 3] += others[:, 4]  # behind depth lies far
-    of_pairs = undo_pairs(gpu, ready, adj)
-    n_normals = n_pairs if flat.shape[0] else 0  # the last layer shows normals
-    slots, normal_slots = on_device((of_pairs.slots, xp.empty((n_normals, 3), job.x.dtype)))
-    args = (scene, ready.faces, ready.pairs.face, fragments, adj_layer, slots, normal_slots)
-    launch(normals_vjp_thread, n_normals, args)
-    of_faces = undo_faces(gpu, ready, x, of_pairs)
-    args = (scene, x, ready.faces.box, ready.pairs.start, normal_slots, on_device(of_faces[1]))
-    launch(flat_normal_vjp_thread, flat.shape[0], args)
-    return undo_scene(gpu, ready, x, of_pixels, of_pairs, of_faces)
-
-
-class PairParts(NamedTuple):
-    """What each pair adds to the adjoints of its face, of the scene and of sigma."""
-
-    slots: Any  # (n_pairs, 18 or 36)
-    shades: ShadeParts
-    records: TexelRecords
-    sigmas: Any  # (n_pairs, 1)
-
-
-def undo_pixels(
-    gpu: JobOnGpu, fragments: Fragments, behind: Any, adj_image: np.ndarray
-) -> tuple[FragmentAdjoints, Any]:
-    """From pixels to fragments, and to parts of gamma to far and background (n_pixels, 7)."""
-    xp, job, shared = gpu
-    dtype, n, adj_pixels = job.x.dtype, fragments.y.shape[0], adj_image.reshape(-1, 4)
-    y, z, w, T = (xp.empty(n, dtype) for _ in range(4))
-    adj = on_device(FragmentAdjoints(y, z, w, T, adj_pixels))
-    parts = xp.empty((len(adj_pixels), 7), dtype)
-    args = (behind, shared.pixels.pixel_x, shared.numbers, shared.flags, fragments, adj)
-    launch(pixel_vjp_thread, len(adj_pixels), (*args, on_device(parts)))
-    return adj, parts
-
-
-def undo_pairs(gpu: JobOnGpu, ready: FrameOnGpu, adj: FragmentAdjoints) -> PairParts:
-    """From fragments to what the pairs add."""
-    xp, job, shared = gpu
-    dtype, n, n_pairs = job.x.dtype, ready.fragments.y.shape[0], ready.pairs.face.shape[0]
-    by_pixel = ready.faces.towards.shape[0] > 0
-    shades = zero_parts(xp, n_pairs if by_pixel else 1, 1, job.scene, dtype)
-    slots = xp.empty((n_pairs, PIXEL_SLOT if by_pixel else SLOT), dtype)
-    sigmas = xp.empty((n_pairs, 1), dtype)
-    records = empty_records(xp, n if len(job.scene.texels) else 0, dtype)
+        shown = found._replace(fragments=show_on_gpu(i, group, found, flat))
+        adj_layer = undo_pixels(gpu, i, shown, parts)
+        args = (shared.kinds[i], shared.pixels, pairs, fragments, adj_layer, adj)
+        launch(add_layer_thread, n_pairs, args)
+    records = empty_records(xp, n if len(job.scene.texels) else 0, job.x.dtype)
     records.at[:] = -1
-    of_pairs = (shared.scene, shared.numbers, shared.flags)
-    faces, pairs = ready.faces, ready.pairs.face
-    parts = on_device((slots, sigmas, shades, records))
-    launch(pair_vjp_thread, n_pairs, (of_pairs, faces, pairs, ready.fragments, adj, *parts))
-    return PairParts(slots, shades, records, sigmas)
+    place = on_device(group.place)
+    args = ((shared.scene, shared.pixels, group.images.numbers, shared.flags), group.faces, place)
+    args = (*args, pairs, fragments, adj, of_pairs, on_device(records))
+    launch(pair_vjp_thread, n_pairs, args)
+    if NORMALS in layers.kinds:
+        args = (shared.scene, shared.pixels, group.faces, place, pairs, fragments)
+        launch(normals_vjp_thread, n_pairs, (*args, adj_layer, of_pairs))
+    add_texel_records(xp, records, texels)
 
 
-def undo_scene(
-    gpu: JobOnGpu,
-    ready: FrameOnGpu,
-    x: Any,
-    of_pixels: Any,
-    of_pairs: PairParts,
-    of_faces: tuple[FaceParts, Any, Any],
-) -> paths.Packed:
-    """From the parts of pixels, pairs and faces to all that a frame depends on."""
-    xp, job, _ = gpu
-    parts, slots, adj_faces = of_faces
-    adj_x, adj_colors, adj_view = undo_vertices(gpu, ready, x, (slots, adj_faces))
-    objects = [int(f) for f in job.face_offsets]
-    shades, every = parts.shades, [0, len(job.scene.faces)]
-    of_materials = ("ambient", "diffuse", "specular", "shininess")
-    of_lights = ("directions", "lights", "harmonics")
-    sums = {name: sum_faces(xp, getattr(shades, name), objects) for name in of_materials}
-    for name in of_lights:
-        sums[name] = sum_faces(xp, getattr(shades, name), every).reshape(-1, 3)
-    numbers, background = sum_pixels(gpu, of_pixels, of_pairs.sigmas)
-    scene = job.scene._replace(
-        face_colors=to_host(parts.face_colors),
-        vertex_colors=adj_colors,
-        texels=sum_texels(xp, of_pairs.records, len(job.scene.texels)),
-        uv=np.zeros_like(job.scene.uv),
+def undo_pixels(gpu: GroupOnGpu, i: int, found: Found, parts: Any) -> FragmentAdjoints:
+    """From the pixels of layer i to its fragments, and to parts of the pixels."""
+    xp, job, _, group, adj_images = gpu
+    shared, n = group.shared, found.fragments.y.shape[0]
+    y, z, w, T = on_device(tuple(xp.empty(n, job.x.dtype) for _ in range(4)))
+    adj = FragmentAdjoints(y, z, w, T, adj_images[i])
+    args = (shared.kinds[i], found.bins, shared.pixels, group.images.behind[i])
+    args = (*args, (group.images.numbers, shared.flags), found.fragments, adj, parts)
+    launch(pixel_vjp_thread, PIXELS * found.bins.number.shape[0], args)
+    return adj
+
+
+def undo_faces(gpu: GroupOnGpu, of_pairs: PairParts) -> FaceParts:
+    """From what the pairs add to what the faces add."""
+    xp, job, _, group, _ = gpu
+    n, n_faces, dtype = len(group.numbers), len(job.scene.faces), job.x.dtype
+    table, shades = shade_table(xp, n * n_faces, job)
+    parts = FaceParts(
+        xp.empty((n, n_faces, of_pairs.slots.shape[1]), dtype),
+        xp.empty((n, n_faces, 3, 9), dtype),
+        xp.zeros((n, n_faces, 3), dtype),
+        table,
+        shades,
+    )
+    there, place = on_device(parts), on_device(group.place)
+    scene, x = group.shared.scene, group.images.x
+    args = (scene, x, group.faces.box, place, of_pairs, there)
+    launch(face_vjp_thread, n * n_faces, args)
+    if of_pairs.normals.shape[0] > 0:
+        args = (scene, x, place, of_pairs.normals, there.slots)
+        launch(flat_normal_vjp_thread, n * n_faces, args)
+    return parts
+
+
+def undo_vertices(gpu: GroupOnGpu, of_faces: FaceParts, adj_x: Any) -> VertexParts:
+    """From what the faces add to what the vertices add."""
+    xp, job, _, group, _ = gpu
+    n, n_vertices, dtype = len(group.numbers), job.x.shape[1], job.x.dtype
+    colors = xp.zeros((n, n_vertices, 3), dtype)
+    parts = VertexParts(adj_x, colors, xp.zeros((n, n_vertices, VIEW_SIZE), dtype))
+    there, faces, shared = on_device(parts), on_device(of_faces), group.shared
+    x, box, corners = group.images.x, group.faces.box, shared.corners
+    args = (group.images.view, x, shared.scene, box, corners, faces, there)
+    launch(vertex_vjp_thread, n * n_vertices, args)
+    n_normals = group.faces.normals.shape[1]
+    adj_normals = on_device(xp.empty((n, n_normals, 3), dtype))
+    args = (x, shared.scene, box, corners, faces.sums, adj_normals)
+    launch(normal_vjp_thread, n * n_normals, args)
+    args = (x, shared.scene.faces, corners, adj_normals, there.x)
+    launch(points_vjp_thread, n * n_normals, args)
+    return parts
+
+
+def sum_parts(
+    gpu: GroupOnGpu, of_pixels: Any, of_faces: FaceParts, of_vertices: VertexParts, sums: dict
+) -> None:
+    """Sum what pixels, faces and vertices add, for each image or over all images."""
+    xp, job, _, group, _ = gpu
+    n, n_faces, n_vertices = len(group.numbers), len(job.scene.faces), job.x.shape[1]
+    n_pixels, every = of_pixels.shape[1], [0, n]
+    of_objects = [i * n_faces + int(f) for i in range(n) for f in job.face_offsets[:-1]]
+    tables = [
+        (of_pixels.reshape(n * n_pixels, PIXEL_PARTS), ends_of(n, n_pixels), sums["pixels"]),
+        (of_faces.table, [*of_objects, n * n_faces], sums["faces"]),
+        (of_vertices.view.reshape(n * n_vertices, VIEW_SIZE), ends_of(n, n_vertices), sums["view"]),
+        (of_faces.colors.reshape(n, 3 * n_faces), every, sums["face_colors"]),
+        (of_vertices.colors.reshape(n, 3 * n_vertices), every, sums["vertex_colors"]),
+    ]
+    if sums["behind"].size:
+        tables.append((of_pixels.reshape(n, n_pixels * PIXEL_PARTS), every, sums["behind"]))
+    if sums["uv"].size:
+        tables.append((of_faces.sums.reshape(n, sums["uv"].size), every, sums["uv"]))
+    sum_tables(xp, tables)
+
+
+def ends_of(n: int, size: int) -> range:
+    """Return where n runs of one size end, after where the first begins."""
+    return range(0, n * size + 1, size)
+
+
+def unpack_results(job: Job, found: Mapping[str, np.ndarray]) -> paths.Packed:
+    """Return the adjoints of all that a group of images depends on, from the sums on the host."""
+    n, scene = len(found["x"]), job.scene
+    of_faces = found["faces"].reshape(n, len(scene.ambient), -1)
+    numbers = np.zeros((n, 6), job.x.dtype)
+    numbers[:, 0] = of_faces[:, :, 0].sum(axis=1)
+    numbers[:, 1:3], numbers[:, 4:] = found["pixels"][:, :2], found["pixels"][:, 2:4]
+    of_objects, sums = of_faces.sum(axis=0)[:, 1:], {}
+    for name, shape in zip(ShadeParts._fields, part_shapes(scene), strict=True):
+        own, of_objects = np.split(of_objects, [prod(shape)], axis=1)
+        sums[name] = own if name in OF_MATERIALS else own.sum(axis=0).reshape(shape)
+    background = found["pixels"][:, 4:].sum(axis=0).reshape(1, 1, 3)
+    if len(job.background_shape) == 3:
+        samples = found["behind"].reshape(-1, PIXEL_PARTS)[:, 4:]
+        background = repeat_vjp(samples.reshape(scene.background.shape), job.samples)
+    adj_uv = np.zeros_like(scene.uv)
+    if len(adj_uv):
+        add_uv(scene.uv_faces, found["uv"].reshape(len(scene.faces), -1), adj_uv)
+    adj_scene = scene._replace(
+        face_colors=found["face_colors"].reshape(-1, 3),
+        vertex_colors=found["vertex_colors"].reshape(-1, 3),
+        texels=found["texels"],
+        uv=adj_uv,
         background=background,
         **sums,
     )
-    if len(scene.uv):
-        add_uv(job.scene.uv_faces, to_host(ready.faces.box), to_host(adj_faces), scene.uv)
-    return paths.Packed(adj_x, scene, adj_view, numbers)
-
-
-def sum_pixels(gpu: JobOnGpu, parts: Any, sigmas: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Adjoints of numbers (6,) and of the background, from the parts of pixels and pairs."""
-    xp, job, _ = gpu
-    sums, adj_numbers = to_host(sum_runs(xp, parts, [0, len(parts)])[0]), np.zeros(6, job.x.dtype)
-    adj_numbers[0] = to_host(sum_runs(xp, sigmas, [0, len(sigmas)])[0])[0]
-    adj_numbers[1:3], adj_numbers[4:] = sums[:2], sums[2:4]
-    adj_background = sums[4:].reshape(1, 1, 3)
-    if len(job.background_shape) == 3:
-        samples = to_host(parts)[:, 4:].reshape(job.scene.background.shape)
-        adj_background = repeat_vjp(samples, job.samples)
-    return adj_numbers, adj_background
-
-
-def undo_faces(
-    gpu: JobOnGpu, ready: FrameOnGpu, x: Any, pairs: PairParts
-) -> tuple[FaceParts, Any, Any]:
-    """From slots and parts of pairs to the parts of faces, slots of corners, sums of faces."""
-    xp, job, shared = gpu
-    dtype, n_faces = job.x.dtype, len(job.scene.faces)
-    shades = zero_parts(xp, n_faces, 1, job.scene, dtype)
-    parts = FaceParts(xp.zeros((n_faces, 3), dtype), shades)
-    slots, adj_faces = (
-        xp.empty((n_faces, 3, 9), dtype),
-        xp.empty((n_faces, pairs.slots.shape[1]), dtype),
-    )
-    views = on_device((*pairs[:2], adj_faces, parts, slots))
-    args = (shared.scene, x, ready.faces.box, ready.pairs.start, *views)
-    launch(face_vjp_thread, n_faces, args)
-    return parts, slots, adj_faces
-
-
-def undo_vertices(
-    gpu: JobOnGpu, ready: FrameOnGpu, x: Any, sums: tuple[Any, Any]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """From slots of corners, sums of faces to vertices (n_vertices, 3), their colours, the view."""
-    xp, job, shared = gpu
-    corners, (slots, adj_faces) = shared.corners, on_device(sums)
-    dtype, n = job.x.dtype, job.x.shape[1]
-    adj_x, adj_colors = xp.zeros((n, 3), dtype), xp.zeros((n, 3), dtype)
-    parts = xp.zeros((n, VIEW_SIZE), dtype)
-    views, box = on_device((adj_x, adj_colors, parts)), ready.faces.box
-    given = (shared.view, x, shared.scene, box, corners, slots, adj_faces)
-    launch(vertex_vjp_thread, n, (given, *views))
-    n_normals, faces = ready.faces.normals.shape[0], shared.scene.faces
-    adj_normals = on_device(xp.empty((n_normals, 3), dtype))
-    args = (x, shared.scene, box, corners, adj_faces, adj_normals)
-    launch(normal_vjp_thread, n_normals, args)
-    launch(points_vjp_thread, n_normals, (x, faces, corners, adj_normals, views[0]))
-    return to_host(adj_x), to_host(adj_colors), to_host(sum_runs(xp, parts, [0, n])[0])
+    return paths.Packed(found["x"], adj_scene, found["view"], numbers)

@@ -12,10 +12,10 @@ import numpy as np
 
 from adjoint.render.textures import TexelRecords, texel_weight
 from adjsim.engine.algebra.vec3 import axpy
-from adjsim.engine.jit.backend import device_fn, launch, lit, on_device, to_host
+from adjsim.engine.jit.backend import device_fn, kept_on_device, launch, lit, on_device
 
 
-CHUNK = 16  # parts that one thread sums at least
+CHUNK = 64  # terms that one thread sums at least, where there are more
 
 
 @device_fn
@@ -29,55 +29,59 @@ def sum_thread(i, args):
     sums[run, c] = total
 
 
-def sum_runs(xp: Any, parts: Any, ends: Sequence[int]) -> Any:
-    """Sum the rows ends[r] to ends[r + 1] - 1 of `parts` (n, m) for each r.
+def stages(ends: Sequence[int]) -> tuple[np.ndarray, ...]:
+    """Return where the runs of each stage end; long ones take two.
 
-    In two stages, each of about as many terms as the root of the longest run; the order
-    depends on `ends` alone.
+    Each stage has about as many terms as the root of the longest run; the order depends on
+    `ends` alone.
     """
     longest = max((b - a for a, b in pairwise(ends)), default=0)
+    if longest <= CHUNK:
+        return (np.array(ends, np.int64),)
     size = max(CHUNK, isqrt(longest))
     edges, runs = [], [0]
     for a, b in pairwise(ends):
         edges += range(a, b, size)
         runs.append(len(edges))
     edges.append(ends[-1])
-    for cuts in (edges, runs):
-        sums = xp.zeros((len(cuts) - 1, parts.shape[1]), parts.dtype)
-        args = on_device((parts, np.array(cuts, np.int64), sums))
-        launch(sum_thread, sums.size, args)
-        parts = sums
-    return parts
+    return np.array(edges, np.int64), np.array(runs, np.int64)
 
 
-def sum_faces(xp: Any, part: Any, ends: list[int]) -> np.ndarray:
-    """Sum the parts of the faces ends[r] to ends[r + 1] - 1 for each r, a row each."""
-    flat = part.reshape(part.shape[0], int(np.prod(part.shape[1:])))
-    return to_host(sum_runs(xp, flat, ends))
+def sum_tables(xp: Any, tables: Sequence[tuple[Any, Sequence[int], Any]]) -> None:
+    """Sum runs of the rows of tables (n, m), from ends[r] to ends[r + 1] - 1, into row r of sums.
+
+    The tables come as (table, ends, sums).
+    """
+    edges = kept_on_device(tuple(stages(ends) for _, ends, _ in tables))
+    for (parts, _, sums), cuts in zip(tables, edges, strict=True):
+        for of_stage in cuts:
+            n = of_stage.shape[0] - 1
+            total = sums if of_stage is cuts[-1] else xp.empty((n, parts.shape[1]), parts.dtype)
+            launch(
+                sum_thread, n * parts.shape[1], (*on_device((parts, of_stage)), on_device(total))
+            )
+            parts = total  # noqa: PLW2901
 
 
 @device_fn
 def texel_thread(t, args):
-    """Sum what the records hold for texel t, in their order."""
-    records, keys, start, totals = args
-    zero = lit(0.0, totals[0, 0])
-    total = (zero, zero, zero)
+    """Add what the records hold for texel t, in their order."""
+    records, keys, start, texels = args
+    total = (texels[t, 0], texels[t, 1], texels[t, 2])
     for m in range(start[t], start[t + 1]):
         which = keys[m] % keys.shape[0]
         c, k = which // records.at.shape[1], which % records.at.shape[1]
         adj_C = (records.part[2, k], records.part[3, k], records.part[4, k])
         weight = texel_weight(c, records.part[0, k], records.part[1, k])
         total = axpy(weight, adj_C, total)
-    totals[t, 0], totals[t, 1], totals[t, 2] = total
+    texels[t, 0], texels[t, 1], texels[t, 2] = total
 
 
-def sum_texels(xp: Any, records: TexelRecords, n_texels: int) -> np.ndarray:
-    """Sum the records texel by texel, (n_texels, 3): a sort by texel, then runs of the order."""
-    n = records.at.size
-    totals = xp.zeros((n_texels, 3), records.part.dtype)
+def add_texel_records(xp: Any, records: TexelRecords, texels: Any) -> None:
+    """Add the records to the texels (n_texels, 3): a sort by texel, then runs of the order."""
+    n, n_texels = records.at.size, texels.shape[0]
     keys, start = xp.empty(n, np.int64), xp.zeros(n_texels + 1, np.int64)
     if n > 0:
         keys = xp.sort(records.at.ravel().astype(np.int64) * n + xp.arange(n))
         start = xp.searchsorted(keys, n * xp.arange(n_texels + 1))
-    launch(texel_thread, n_texels, on_device((records, keys, start, totals)))
-    return to_host(totals)
+    launch(texel_thread, n_texels, on_device((records, keys, start, texels)))

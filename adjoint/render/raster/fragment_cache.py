@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.jit.backend import Device, cpu_kernel, device_fn, shared_fn
+from adjsim.engine.jit.backend import cpu_kernel, device_fn, shared_fn
 from render.blending import OVER
 from render.raster.fragments import Fragments, cover_fragments, fill_colors, tile_area
 from render.raster.frames import Frame, draw_tile, setup_frame
@@ -30,7 +30,7 @@ from render.raster.thread_pool import Pool, for_each_frame
 from render.raster.tile_queue import take_turn
 from render.raster.tile_rows import LANES
 from render.raster.tile_scratch import empty_fragments, own_room, tile_size
-from render.soft_raster import draw_frames, draw_samples, empty_images
+from render.soft_raster import draw_samples, empty_images
 
 
 KEPT_BYTES = 1 << 28
@@ -180,11 +180,9 @@ def draw_frame_kept(
 
 
 def draw_kept(
-    jobs: Sequence[Job], layers: Sequence[Layers], threads: int | None, device: Device
+    jobs: Sequence[Job], layers: Sequence[Layers], threads: int | None
 ) -> tuple[np.ndarray, list[KeptFrame | None]]:
-    """Draw like `draw_frames`, and return what is kept of each frame too; on a GPU nothing is."""
-    if device is Device.CUDA:
-        return draw_frames(jobs, layers, threads, device), []
+    """Draw like `draw_frames` on the CPU, and return what is kept of each frame too."""
     images = empty_images(jobs, layers)
     n_frames = len(jobs) * len(jobs[0].x)
 

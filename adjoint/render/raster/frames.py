@@ -185,7 +185,7 @@ def empty_slots(job: Job, ready: Frame, *, alone: bool = False) -> Slots:
         np.empty((n_pairs, width), dtype),
         np.empty((n_tiles, 8), dtype),
         np.empty(job.scene.background.shape if is_image else (0, 0, 3), dtype),
-        zero_parts(np, n_tiles if by_pixel else 0, len(job.scene.ambient), job.scene, dtype),
+        zero_parts(n_tiles if by_pixel else 0, len(job.scene.ambient), job.scene, dtype),
         empty_records(np, int(place[-1]), dtype)._replace(total=total),
         place,
         np.zeros(n_tiles, np.int64),
@@ -253,7 +253,7 @@ def undo_frame(
             getattr(adj.scene, name)[...] += part.sum(axis=0)
         adj.scene.texels[: len(slots.records.total)] = slots.records.total
         add_records(slots.records, slots.place, slots.written, adj.scene.texels)
-        add_uv(job.scene.uv_faces, ready.faces.box, adj_faces, adj.scene.uv)
+        add_uv(job.scene.uv_faces, adj_faces, adj.scene.uv)
     sums = slots.tiles.sum(axis=0)
     adj.numbers[:3], adj.numbers[4:] = sums[:3], sums[6:]
     is_image = len(slots.behind) > 0

@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from adjoint.render.raster.face_setup import NORMALS, add_row, face_shade_jvp, face_shade_vjp
 from adjoint.render.shaders.normals import unit_mean_vjp, unit_or_zero_vjp
 from adjoint.render.shaders.shading import highlight_jvp, highlight_vjp
@@ -23,7 +25,7 @@ from render.textures import is_textured
 
 
 class ShadeParts(NamedTuple):
-    """What the tiles, or on a GPU the pairs, add to the adjoints of lights and materials."""
+    """What tiles, or on a GPU pairs and faces, add to the adjoints of lights and materials."""
 
     ambient: Any  # (n, n_objects, 3); on a GPU (n, 1, 3), of the object of the face
     diffuse: Any  # of the shape of ambient
@@ -34,15 +36,18 @@ class ShadeParts(NamedTuple):
     harmonics: Any  # (n, 9 or 0, 3)
 
 
-def zero_parts(xp: Any, n: int, n_objects: int, scene: PackedScene, dtype: Any) -> ShadeParts:
-    """Return n parts that are 0; xp is NumPy, or CuPy for a GPU."""
+def part_shapes(scene: PackedScene, n_objects: int = 1) -> list[tuple[int, int]]:
+    """Return the shapes of the parts of `ShadeParts`, in their order."""
     rows = {"directions": len(scene.lights), "lights": len(scene.lights)}
     rows["harmonics"] = len(scene.harmonics)
-    shapes = (
-        (n, rows.get(name, n_objects), 1 if name == "shininess" else 3)
-        for name in ShadeParts._fields
-    )
-    return ShadeParts(*(xp.zeros(shape, dtype) for shape in shapes))
+    return [
+        (rows.get(name, n_objects), 1 if name == "shininess" else 3) for name in ShadeParts._fields
+    ]
+
+
+def zero_parts(n: int, n_objects: int, scene: PackedScene, dtype: Any) -> ShadeParts:
+    """Return n parts that are 0."""
+    return ShadeParts(*(np.zeros((n, *shape), dtype) for shape in part_shapes(scene, n_objects)))
 
 
 @device_fn
@@ -57,27 +62,6 @@ def own_parts(k, parts):
         parts.lights[k],
         parts.harmonics[k],
     )
-
-
-@device_fn
-def sum_part(begin, end, part, total):
-    """Add the parts begin..end-1, (m, n) each, to the total (m, n)."""
-    for k in range(begin, end):
-        for i in range(part.shape[1]):
-            for c in range(part.shape[2]):
-                total[i, c] += part[k, i, c]
-
-
-@device_fn
-def sum_parts(begin, end, parts, total):
-    """Add the parts begin..end-1 to the total."""
-    sum_part(begin, end, parts.ambient, total.ambient)
-    sum_part(begin, end, parts.diffuse, total.diffuse)
-    sum_part(begin, end, parts.specular, total.specular)
-    sum_part(begin, end, parts.shininess, total.shininess)
-    sum_part(begin, end, parts.directions, total.directions)
-    sum_part(begin, end, parts.lights, total.lights)
-    sum_part(begin, end, parts.harmonics, total.harmonics)
 
 
 @device_fn

@@ -13,15 +13,17 @@ import hashlib
 import os
 import types
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import accumulate
 from pathlib import Path
-from threading import RLock
+from threading import Lock, RLock
 from typing import Any
+from weakref import finalize
 
 import numba
 import numpy as np
@@ -30,7 +32,7 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.extending import intrinsic
 
 from adjsim import checks
-from adjsim.engine.jit.cuda_launch import DeviceArray, Launcher
+from adjsim.engine.jit.cuda_launch import FREE_SHARED, DeviceArray, Launcher
 from adjsim.engine.jit.kernel_cache import cache_base, private_folder, prune, warn_once
 from adjsim.extras import how_to_install
 
@@ -45,6 +47,12 @@ CPU_OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"},
 JIT_DISABLED = bool(config.DISABLE_JIT)
 LEAST_CUDA, LEAST_DRIVER = 13000, 580  # what code of the extra's compiler needs
 BLOCK, SIMULATED = 128, 8  # threads of a block, on a GPU and in the simulator
+ALIGNED = 256  # bytes: where arrays that share a buffer of a device begin
+LARGE = 1 << 20  # bytes: such an array travels alone, since putting arrays together takes memory
+MUCH = 1 << 26  # bytes: to ask a GPU whether it has fewer takes longer than it is worth
+# Arrays up to this size are found again on a device by their numbers, which takes as long as to
+# copy them where they are more [bytes]; how many are kept there.
+SMALL, MOST_KEPT = 1 << 14, 1024
 
 # A thread that waits at a barrier of GNU's OpenMP looks for the others so many times, then sleeps.
 # By default it looks for long: on cores that are busy elsewhere a rollout on two threads took 2 to
@@ -266,6 +274,12 @@ def check_device(device: Device | str) -> Device:
     return Device(device)
 
 
+def is_of_gpu(error: BaseException) -> bool:
+    """Whether an error is of the GPU or its driver, and not that its memory is full."""
+    owner = type(error).__module__.partition(".")[0]
+    return owner in ("cuda", "cupy", "cupy_backends") and not isinstance(error, MemoryError)
+
+
 def array_module(device: Device) -> Any:
     """Return the module whose arrays live on the device: NumPy or CuPy."""
     if device is Device.CUDA and not in_cuda_simulator():
@@ -273,6 +287,43 @@ def array_module(device: Device) -> Any:
 
         return cupy
     return np
+
+
+def require_room(n_bytes: int, what: str, remedy: str) -> None:
+    """Raise a MemoryError if the GPU has no room for so many bytes; it is asked if they are many.
+
+    The free part of what CuPy keeps is room too.
+    """
+    if n_bytes < MUCH or in_cuda_simulator():
+        return
+    xp = array_module(Device.CUDA)
+    free = xp.cuda.runtime.memGetInfo()[0] + xp.get_default_memory_pool().free_bytes()
+    if n_bytes > free:
+        raise MemoryError(
+            f"{what} must have room on the GPU: needed are {n_bytes:,} bytes, and {free:,} are "
+            f"free. {remedy}"
+        )
+
+
+def module_of(array: Any) -> Any:
+    """Return the module whose array this is: NumPy or CuPy."""
+    is_of_cupy = type(array).__module__.partition(".")[0] == "cupy"
+    return array_module(Device.CUDA) if is_of_cupy else np
+
+
+def beside(array: np.ndarray, other: Any) -> Any:
+    """Return an array that nobody ever writes to where another is; it is copied there once."""
+    return array if module_of(other) is np else constants(array, Device.CUDA)
+
+
+def joined(parts: Sequence[Any]) -> Any:
+    """Return arrays one after the other, on the device if all of them are there."""
+    if len(parts) == 1:
+        return parts[0]
+    modules = [module_of(part) for part in parts]
+    if np in modules:
+        return np.concatenate(to_host(tuple(parts)))
+    return modules[0].concatenate(parts)
 
 
 def fourier_transforms(device: Device, threads: int) -> tuple[Callable, Callable]:
@@ -291,11 +342,57 @@ def fourier_transforms(device: Device, threads: int) -> tuple[Callable, Callable
     return partial(fft.rfft2, workers=threads), partial(fft.irfft2, workers=threads)
 
 
-def to_host(array: Any) -> np.ndarray:
-    """Return a NumPy array of an array on either device, CuPy's or one from `on_device`."""
-    if isinstance(array, np.ndarray):
-        return array
-    return (array.array if isinstance(array, DeviceArray) else array).get()
+def to_host(arrays: Any) -> Any:
+    """Return the arrays of nested tuples, or one array, as NumPy's, those of the device copied."""
+    there = {id(leaf): bare(leaf) for leaf in leaves(arrays) if not isinstance(leaf, np.ndarray)}
+    copies = dict(zip(there, _in_one_go(_downloaded, list(there.values())), strict=True))
+    return _map_arrays(lambda leaf: copies.get(id(leaf), leaf), arrays)
+
+
+def bare(array: Any) -> Any:
+    """Return CuPy's array of one from `on_device`, and any other as it is."""
+    return array.array if isinstance(array, DeviceArray) else array
+
+
+def _in_one_go(copy: Callable[[list], list], arrays: list) -> list:
+    """Return copies of arrays: of large ones one by one, of the others together."""
+    together = [k for k, array in enumerate(arrays) if array.nbytes < LARGE]
+    found = {k: copy([array])[0] for k, array in enumerate(arrays) if array.nbytes >= LARGE}
+    found |= zip(together, copy([arrays[k] for k in together]), strict=True)
+    return [found[k] for k in range(len(arrays))]
+
+
+def _downloaded(arrays: list[Any]) -> list[np.ndarray]:
+    """Return copies on the host of CuPy's arrays, which travel as one."""
+    if sum(array.size > 0 for array in arrays) < 2:
+        return [
+            array.get() if array.size else np.empty(array.shape, array.dtype) for array in arrays
+        ]
+    xp = array_module(Device.CUDA)
+    numbers = xp.concatenate([array.ravel().view(np.uint8) for array in arrays]).get()
+    ends = np.cumsum([array.nbytes for array in arrays])
+    parts = zip(arrays, np.split(numbers, ends[:-1]), strict=True)
+    return [part.copy().view(array.dtype).reshape(array.shape) for array, part in parts]
+
+
+def _uploaded(arrays: list[np.ndarray]) -> list[DeviceArray]:
+    """Return views of one buffer of the device that holds copies of arrays, a gap behind each."""
+    if not arrays:
+        return []
+    sizes = [array.nbytes // ALIGNED * ALIGNED + ALIGNED for array in arrays]
+    starts = [end - size for size, end in zip(sizes, accumulate(sizes), strict=True)]
+    places = [slice(k, k + array.nbytes) for k, array in zip(starts, arrays, strict=True)]
+    here = np.empty(sum(sizes), np.uint8)
+    for array, place in zip(arrays, places, strict=True):
+        here[place].view(array.dtype).reshape(array.shape)[...] = array
+    xp = array_module(Device.CUDA)
+    there = (
+        xp.asarray(here) if any(array.size for array in arrays) else xp.empty(here.size, here.dtype)
+    )
+    return [
+        DeviceArray(there[place].view(array.dtype).reshape(array.shape))
+        for array, place in zip(arrays, places, strict=True)
+    ]
 
 
 @cache
@@ -305,20 +402,44 @@ def _cuda_kernel(body: Callable, cached: bool) -> Any:
     return kernel if in_cuda_simulator() else Launcher(kernel)
 
 
-def launch_cooperative(body: Callable, width: int, args: tuple, *, cached: bool) -> None:
-    """Run a kernel whose grid synchronises, on about `width` threads, and wait for it.
+def launch_cooperative(
+    body: Callable, width: int, args: tuple, *, cached: bool, shared: int = 0
+) -> None:
+    """Run a kernel whose grid synchronises, on about `width` threads.
 
     `args` is a tuple of arrays, nested at will, which the kernel takes as one argument
-    and walks with a stride; it writes to those of the device. It must not be `cached` where a
-    function is bound into it whose source is not hashed.
+    and walks with a stride; it writes to those of the device, and never to NumPy's. It must not be
+    `cached` where a function is bound into it whose source is not hashed.
     """
     kernel = _cuda_kernel(body, cached)
     if in_cuda_simulator():
-        kernel[1, SIMULATED](args)  # the simulator runs blocks one after the other
+        kernel[1, SIMULATED, 0, shared](args)  # the simulator runs blocks one after the other
         return
-    arrays = on_device(args)
-    n_blocks = min(-(-max(width, 1) // BLOCK), kernel.blocks_at_once(arrays, BLOCK))
-    kernel.run(n_blocks, BLOCK, arrays)
+    arrays = kept_on_device(args)
+    n_blocks = min(-(-max(width, 1) // BLOCK), kernel.blocks_at_once(arrays, BLOCK, shared))
+    kernel.run(n_blocks, BLOCK, arrays, shared=shared)
+
+
+@cache
+def most_shared() -> int:
+    """Return how much shared memory a block of the current GPU can have [bytes]."""
+    return getattr(
+        cuda_module().get_current_device(), "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", FREE_SHARED
+    )
+
+
+def launch_blocks(
+    body: Callable, blocks: int, threads: int, shared: int, args: tuple, *, cached: bool
+) -> None:
+    """Run a kernel of so many blocks and threads with some shared memory [bytes], and wait for it.
+
+    `args` and `cached` as in `launch_cooperative`; blocks share nothing that is written.
+    """
+    kernel = _cuda_kernel(body, cached)
+    if in_cuda_simulator():
+        kernel[blocks, SIMULATED, 0, shared](args)
+        return
+    kernel.run(blocks, threads, on_device(args), shared=shared)
     cuda_module().synchronize()
 
 
@@ -342,21 +463,63 @@ def index_kernel(body: Callable) -> Callable:
 
 
 def on_device(arrays: Any) -> Any:
-    """Return the arrays of nested tuples as `launch` takes them; NumPy's are copied there.
+    """Return the arrays of nested tuples as `launch` takes them; one copy for all of NumPy's.
 
     CuPy owns all memory: a second allocator would not see what its pool keeps. Its work and our
     kernels are in one stream, so nothing waits. In the simulator all arrays are NumPy's own.
     """
     if in_cuda_simulator():
         return arrays
-    xp = array_module(Device.CUDA)
+    here = {id(leaf): leaf for leaf in leaves(arrays) if isinstance(leaf, np.ndarray)}
+    copies = dict(zip(here, _in_one_go(_uploaded, list(here.values())), strict=True))
 
     def wrapped(array: Any) -> DeviceArray:
         if isinstance(array, DeviceArray):
             return array
-        return DeviceArray(xp.asarray(array) if isinstance(array, np.ndarray) else array)
+        return copies[id(array)] if id(array) in copies else DeviceArray(array)
 
     return _map_arrays(wrapped, arrays)
+
+
+def to_device(arrays: Any, device: Device) -> Any:
+    """Return the arrays of nested tuples, or one array, as those of the device's module."""
+    return arrays if device is Device.CPU else _map_arrays(bare, on_device(arrays))
+
+
+_kept: dict[Any, DeviceArray] = {}
+_kept_lock = Lock()
+
+
+def kept_on_device(arrays: Any) -> Any:
+    """Return what `on_device` does, of arrays that nobody ever writes to: they are copied once."""
+    if in_cuda_simulator():
+        return arrays
+    here = {id(leaf): leaf for leaf in leaves(arrays) if isinstance(leaf, np.ndarray)}
+    keys = {k: _key_of(array) for k, array in here.items()}
+    with _kept_lock:
+        if len(_kept) > MOST_KEPT:
+            _kept.clear()
+        new = {key: here[k] for k, key in keys.items() if key not in _kept}
+        large = {key: array for key, array in new.items() if isinstance(key, int)}
+        small = {key: array for key, array in new.items() if key not in large}
+        for part in (large, small):  # a small one would keep the buffer of a large one
+            _kept.update(zip(part, _in_one_go(_uploaded, list(part.values())), strict=True))
+        for key, array in large.items():
+            finalize(array, _kept.pop, key, None)
+        found = {k: _kept[key] for k, key in keys.items()}
+    return on_device(_map_arrays(lambda leaf: found.get(id(leaf), leaf), arrays))
+
+
+def constants(arrays: Any, device: Device) -> Any:
+    """Return the arrays of nested tuples, never written to, as `to_device` does; copied once."""
+    return arrays if device is Device.CPU else _map_arrays(bare, kept_on_device(arrays))
+
+
+def _key_of(array: np.ndarray) -> Any:
+    """Return by what an array is found again: a large one by its id, as long as it lives."""
+    if array.nbytes > SMALL:
+        return id(array)
+    return array.dtype.char, array.shape, array.tobytes()
 
 
 def launch(body: Callable, n: int, args: tuple, *, cached: bool = True) -> None:
@@ -373,6 +536,15 @@ def launch(body: Callable, n: int, args: tuple, *, cached: bool = True) -> None:
         kernel[-(-n // SIMULATED), SIMULATED](n, args)
     else:
         kernel.run(-(-n // BLOCK), BLOCK, args, n)
+
+
+def leaves(tree: Any) -> Iterator[Any]:
+    """Yield the leaves of nested tuples."""
+    if isinstance(tree, tuple):
+        for branch in tree:
+            yield from leaves(branch)
+    else:
+        yield tree
 
 
 def _map_arrays(fn: Callable, tree: Any) -> Any:

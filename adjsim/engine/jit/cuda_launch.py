@@ -8,7 +8,6 @@ How `numba.cuda` hands an array to a kernel is its own matter: `pyproject.toml` 
 Tests: `tests/cuda`.
 """
 
-import math
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -17,29 +16,32 @@ from numba.core import types
 from numba.np.numpy_support import from_dtype
 
 
+FREE_SHARED = 48 << 10  # bytes of shared memory that a kernel has without being allowed to
+
+
 class DeviceArray:
     """An array of CuPy as kernels take it."""
 
-    __slots__ = ("_told", "array")
+    __slots__ = ("_description", "array")
 
     def __init__(self, array: Any) -> None:
-        self.array, self._told = array, None
+        self.array, self._description = array, None
 
     shape = property(lambda self: self.array.shape)
     dtype = property(lambda self: self.array.dtype)
+    size = property(lambda self: self.array.size)
+    nbytes = property(lambda self: self.array.nbytes)
 
-    def told(self) -> tuple[Any, tuple[int, ...]]:
+    def description(self) -> tuple[Any, tuple[int, ...]]:
         """Return the array's type, and the numbers that a kernel is given for it."""
-        if self._told is None:
-            about = self.array.__cuda_array_interface__
-            shape, strides, dtype = about["shape"], about["strides"], self.array.dtype
-            kind = array_kind(dtype, len(shape), "C" if strides is None else "A")
-            size, item = math.prod(shape), dtype.itemsize
-            if strides is None:
-                strides = (*(item * math.prod(shape[k + 1 :]) for k in range(len(shape))),)
+        if self._description is None:
+            array = self.array
+            shape, dtype, address = array.shape, array.dtype, array.data.ptr
+            kind = array_kind(dtype, len(shape), "C" if array.flags.c_contiguous else "A")
             # No owner and no parent, as nothing counts references there.
-            self._told = kind, (0, 0, size, item, about["data"][0], *shape, *strides)
-        return self._told
+            words = (0, 0, array.size, dtype.itemsize, address, *shape, *array.strides)
+            self._description = kind, words
+        return self._description
 
 
 @cache
@@ -52,7 +54,7 @@ def describe(tree: Any, key: list[Any], words: list[int]) -> None:
     """Append what tells the types of nested tuples apart, and the numbers of their arrays."""
     for part in tree:
         if type(part) is DeviceArray:
-            kind, own = part.told()
+            kind, own = part.description()
             key.append(id(kind))  # `array_kind` keeps it: no other type gets its place
             words += own
         else:
@@ -64,7 +66,7 @@ def describe(tree: Any, key: list[Any], words: list[int]) -> None:
 def kind_of(tree: Any) -> Any:
     """Return Numba's type of nested tuples of arrays."""
     if isinstance(tree, DeviceArray):
-        return tree.told()[0]
+        return tree.description()[0]
     kinds = tuple(kind_of(part) for part in tree)
     if hasattr(tree, "_fields"):
         return types.NamedTuple(kinds, type(tree))
@@ -89,9 +91,9 @@ class Launcher:
             known = self.known[tuple(key)] = found, found._codelibrary.get_cufunc().kernel
         return *known, words
 
-    def blocks_at_once(self, args: tuple, threads: int) -> int:
+    def blocks_at_once(self, args: tuple, threads: int, shared: int) -> int:
         """Return how many blocks of a cooperative kernel the device can hold."""
-        return self.compiled(args, None)[0].max_cooperative_grid_blocks(threads)
+        return self.compiled(args, None)[0].max_cooperative_grid_blocks(threads, shared)
 
     def run(
         self, blocks: int, threads: int, args: tuple, n: int | None = None, shared: int = 0
@@ -102,10 +104,21 @@ class Launcher:
         """
         found, handle, words = self.compiled(args, n)
         core, stream = cuda_core()
+        if shared > FREE_SHARED:
+            allow_shared(handle, shared)
         how = core.LaunchConfig(
             grid=blocks, block=threads, shmem_size=shared, is_cooperative=found.cooperative
         )
         core.launch(stream, how, handle, *words)
+
+
+def allow_shared(handle: Any, size: int) -> None:
+    """Allow a kernel so much dynamic shared memory on the current device."""
+    driver, device = import_module("cuda.bindings.driver"), cuda_core()[0].Device()
+    attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    (status,) = driver.cuKernelSetAttribute(attribute, size, handle.handle, device.device_id)
+    if status != driver.CUresult.CUDA_SUCCESS:
+        raise RuntimeError(f"a block cannot have {size} bytes of shared memory ({status.name})")
 
 
 @cache

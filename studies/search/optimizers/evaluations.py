@@ -28,6 +28,7 @@ from studies.search.optimizers.problem import NotFiniteError, Problem, SearchEnd
 
 
 BLOCK = 8192  # rows of a Jacobian that are reduced at once
+ALIKE = 1e-6  # a difference of two points that rounding may make on the way to them
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,11 @@ class Evaluation:
 def read_log(path: Path, *, cut: bool = False) -> list[Evaluation]:
     """Return the evaluations logged so far; `cut` as `read_records` takes it."""
     return [Evaluation.from_record(record) for record in read_records(path, cut=cut)]
+
+
+def are_alike(stored: np.ndarray, now: np.ndarray) -> bool:
+    """Whether points are the same, but for rounding: a search may go on on another device."""
+    return stored.shape == now.shape and np.allclose(stored, now, rtol=ALIKE, atol=ALIKE)
 
 
 def reduce_residuals(
@@ -178,7 +184,7 @@ class Evaluator:
         index = len(self.history)
         if index < len(self._recorded):
             evaluation = self._recorded[index]
-            if evaluation.kind != kind or not np.array_equal(evaluation.theta, theta):
+            if evaluation.kind != kind or not are_alike(evaluation.theta, theta):
                 raise StudyError(
                     f"Evaluation {index + 1} of {self._log} is of another search than this. "
                     "Delete the file, and `--resume` computes its contents again."

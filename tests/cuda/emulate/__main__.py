@@ -30,9 +30,11 @@ from tests.cuda.rounding import tolerances
 
 RUNS = {
     "physics": scenes.everything,
+    "worlds": scenes.many_worlds,
     "reduced": reduced_scenes.all_scenes,
     "render": render_scenes.all_scenes,
     "outputs": render_scenes.outputs_of_scenes,
+    "batches": render_scenes.in_small_batches,
     "study": study_scenes.problem,
 }
 OF_STUDY = 1e-10  # of the largest number: residuals are 1e-5 of the pixels that they come from

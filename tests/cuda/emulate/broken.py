@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 
+from adjoint.rollout import record
 from adjsim.engine import cuda_timeloop
 from adjsim.engine.jit import backend
 from adjsim.engine.jit.backend import device_fn, launch, on_device, specialise
@@ -19,10 +20,10 @@ from tests.cuda.emulate.driver import DEVICE
 
 
 MISTAKES = {  # function, what stands there, what stands there by mistake
-    "none": ("advance_on_grid", "grid.sync()", "grid.sync()"),
-    "no barrier": ("advance_on_grid", "grid.sync()", "pass"),
+    "none": ("advance", "barrier()", "barrier()"),
+    "no barrier": ("advance", "        barrier()", "        pass"),
     "a lane too many": ("_longer", "* TILE\n", "* TILE + 1\n"),
-    "two swapped": ("advance_on_grid", "(before.x, before.v)", "(before.v, before.x)"),
+    "two swapped": ("make_forces", "(state.x, state.v)", "(state.v, state.x)"),
 }
 
 
@@ -45,7 +46,7 @@ def rollouts():
     for mistake, (name, right, wrong) in MISTAKES.items():
         usual = getattr(cuda_timeloop, name)
         setattr(cuda_timeloop, name, with_mistake(name, right, wrong))
-        for kept in (cuda_timeloop.advance_grid_kernel, cuda_timeloop.make_lane):
+        for kept in (cuda_timeloop.advance_kernel, cuda_timeloop.make_lane):
             kept.cache_clear()
         DEVICE.reset()
         try:
@@ -102,7 +103,9 @@ def barriers():
     kernel = specialise(uneven, "uneven", CUDA=backend.cuda_module())
     DEVICE.reset()
     try:
-        backend.launch_cooperative(kernel, 64, (np.zeros(128),), cached=False)
+        zeros = on_device((np.zeros(128),))
+        backend.launch_cooperative(kernel, 64, zeros, cached=False)
+        backend.to_host(zeros)
     except Exception as error:
         yield "uneven", {"faults": DEVICE.faults, "error": str(error)}
 
@@ -189,8 +192,16 @@ def messages():
     smoke, state, _ = reduced_scenes.scenes()["smoke"]
     del sys.modules["cupy.cuda.cufft"]
     yield "no cuFFT", said(lambda: rollout(smoke, state, 0.1, 3, device="cuda"))
+    start, backend.MUCH = State(mesh.points), 0
     DEVICE.memory = 1000
-    yield "full", said(lambda: rollout(model, State(mesh.points), 1e-4, 3, device="cuda"))
+    yield "no model", said(lambda: rollout(model, start, 1e-4, 3, device="cuda"))
+    DEVICE.memory = DEVICE.used + 300_000
+    options = {"device": "cuda", "frames": range(0, 201, 2)}
+    yield "no states", said(lambda: record(model, start, 1e-4, 200, **options))
+    budget = {"device": "cuda", "checkpoint": "20kB"}
+    yield "budget", said(lambda: record(model, start, 1e-4, 200, **budget))
+    backend.MUCH, DEVICE.memory = 1 << 60, 1000
+    yield "full", said(lambda: rollout(model, start, 1e-4, 3, device="cuda"))
 
 
 def said(call):

@@ -25,7 +25,8 @@ from tests.cuda.emulate.retarget import FOLDER, machine
 
 IMAGE = b"EMU:"  # then the object file of a kernel
 ORDERS = {"in order": 0, "reversed": 1, "shuffled": 2}
-INVALID, OUT_OF_MEMORY, NOT_FOUND, TOO_LARGE, UNKNOWN, DEADLOCK = 1, 2, 500, 720, 999, 702
+INVALID, OUT_OF_MEMORY, LOST, NOT_FOUND = 1, 2, 46, 500
+TOO_LARGE, UNKNOWN, DEADLOCK = 720, 999, 702
 MOST_FAULTS = 32  # of a launch, as in device.c
 COOPERATIVE = 2  # the attribute of a launch
 MOST_SHARED = 8  # the attribute of a kernel: dynamic shared memory of a block
@@ -76,6 +77,7 @@ class Device:
     memory: int = 1 << 33  # [bytes]; allocations beyond it fail
     used: int = 0  # [bytes]
     peak: int = 0  # the most that was used
+    launches_left: int | None = None  # then it is lost
     counts: Counter = field(default_factory=Counter)  # launches, syncs, uploads, ...
     kernels: dict[str, Counter] = field(default_factory=lambda: defaultdict(Counter))
     names: dict[int, str] = field(default_factory=dict)  # kernels, by address
@@ -359,10 +361,15 @@ def cuMemcpyDtoD(target: P, source: P, size: N):
     cuMemcpyDtoDAsync(target, source, size, None)
 
 
+def memory_info() -> tuple[int, int]:
+    """Return how many bytes are free, and how many there are."""
+    return DEVICE.memory - DEVICE.used, DEVICE.memory
+
+
 @api
 def cuMemGetInfo(free: P, total: P):
-    put(free, DEVICE.memory - DEVICE.used, N)
-    put(total, DEVICE.memory, N)
+    for out, size in zip((free, total), memory_info(), strict=True):
+        put(out, size, N)
 
 
 @api
@@ -474,6 +481,10 @@ def cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 
 @api
 def cuLaunchKernelEx(config: P, kernel: P, arguments: P, extra: P):
+    if DEVICE.launches_left is not None:
+        if not DEVICE.launches_left:
+            return LOST
+        DEVICE.launches_left -= 1
     how = Launch.from_address(config)
     assert how.gy == how.gz == how.by == how.bz == 1, "a grid or block of more than one dimension"
     cooperative = any(a.id == COOPERATIVE and a.value for a in how.attributes[: how.n])

@@ -9,16 +9,17 @@ import ctypes
 import os
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from adjsim.engine.jit import backend
 from tests.cuda import stand_ins
 from tests.cuda.emulate import driver, retarget
 from tests.cuda.emulate.driver import DEVICE
 
 
-WRITTEN = 2  # as in device.c
+FREE, WRITTEN = 0, 2  # as in device.c
 
 
 def use_emulated_code() -> None:
@@ -26,8 +27,6 @@ def use_emulated_code() -> None:
     from cuda.core import ObjectCode
     from numba.core import config
     from numba.cuda import codegen
-
-    from adjsim.engine.jit import backend
 
     def get_cubin(library, cc=None):
         code = retarget.code_of(library.llvm_strs, library._entry_name)
@@ -81,29 +80,22 @@ def mark_written(data: np.ndarray, index: Any = ...) -> None:
         states[index] = WRITTEN
 
 
+class Memory(NamedTuple):
+    """Where an array is."""
+
+    ptr: int
+
+
 def use_stand_in() -> None:
     """Have CuPy's stand-in keep its arrays on the emulated device."""
     kind, left_over = stand_ins.CupyArray, stand_ins.left_over
 
     def begin(self, data):
-        self.data = on_device(data)
-
-    def interface(self):
-        at = self.data.ctypes.data if self.data.size else 0
-        strides = None if self.data.flags.c_contiguous else self.data.strides
-        return {
-            "shape": self.data.shape,
-            "strides": strides,
-            "typestr": self.data.dtype.str,
-            "data": (at, False),
-            "version": 3,
-            "stream": 1,
-        }
+        self.numbers = on_device(data)
+        self.data = Memory(self.numbers.ctypes.data if data.size else 0)
 
     def empty(shape, dtype=np.float64):
-        found = kind.__new__(kind)
-        found.data = on_device(left_over(shape, dtype).data.copy(), written=False)
-        return found
+        return kind(on_device(left_over(shape, dtype).numbers.copy(), written=False))
 
     def counted(what, name):
         usual = getattr(kind, name)
@@ -118,20 +110,36 @@ def use_stand_in() -> None:
 
     def write(self, index, value):
         set_item(self, index, value)
-        mark_written(self.data, stand_ins.indices(index))
+        mark_written(self.numbers, stand_ins.indices(index))
 
     def compute(self, ufunc, method, *inputs, out=(), **options):
         found = calculate(self, ufunc, method, *inputs, out=out, **options)
-        mark_written(found.data)
+        mark_written(found.numbers)
         return found
 
     kind.__init__, kind.__setitem__, kind.__array_ufunc__ = begin, write, compute
-    kind.__cuda_array_interface__ = property(interface)
-    for name in ("__int__", "__bool__", "__index__", "get"):
+    for name in ("__int__", "__float__", "__bool__", "__index__", "get"):
         counted("downloads" if name == "get" else "host reads", name)
     stand_ins.left_over = empty
+    stand_ins.memory_info = driver.memory_info
     stand_ins.copied = counted_upload(stand_ins.copied)
+    backend._uploaded = with_gaps(backend._uploaded)
     stand_ins.add_modules()
+
+
+def with_gaps(uploaded: Callable) -> Callable:
+    """Return the copy of arrays to the device; what lies between them there is in no array."""
+
+    def copy(arrays: list) -> list:
+        found = uploaded(arrays)
+        for array in found:
+            data = array.array.numbers
+            if data.size:
+                states = driver.LIBRARY.emu_states(data.ctypes.data + data.nbytes)
+                ctypes.memset(states, FREE, backend.ALIGNED - data.nbytes % backend.ALIGNED)
+        return found
+
+    return copy
 
 
 def counted_upload(copied: Callable) -> Callable:

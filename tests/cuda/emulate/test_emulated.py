@@ -11,8 +11,9 @@ from tests.cuda.render_scenes import ZERO
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="numba-cuda runs on Linux")
 EMULATED = {"LLVMLITE_ENABLE_IR_LAYER_TYPED_POINTERS": "0"}
-# Kernels of each family; outputs and studies use some of the renderer's, and 7 more.
-KERNELS = {"physics": 5, "reduced": 11, "render": 23, "outputs": 30, "study": None}
+# Kernels of each family; outputs use those of the renderer and 7 more, batches and studies some.
+KERNELS = {"physics": 5, "worlds": 6, "reduced": 11, "render": 24, "outputs": 31}
+KERNELS |= {"batches": None, "study": None}
 
 
 @pytest.mark.parametrize("what", KERNELS)
@@ -55,6 +56,31 @@ def test_the_emulated_device_tells_mistakes():
     assert kind == "RuntimeError"
     assert "cuFFT cannot be loaded" in text
     assert "pip install -e '.[cuda]'" in text
+    kind, text = report["no model"]
+    assert kind == "MemoryError"
+    assert "Take a coarser mesh, or fewer worlds" in text
+    kind, text = report["no states"]
+    assert kind == "MemoryError"
+    assert re.match(r"404 states .* needed are [\d,]+ bytes, and [\d,]+ are free", text)
+    assert "`checkpoint`" in text
+    assert "`--checkpoint 500MB`" in text
+    assert report["budget"] is None
     kind, text = report["full"]
     assert kind == "MemoryError"
     assert re.fullmatch(r"Out of memory allocating \d+ bytes", text), text
+
+
+def test_a_search_whose_gpu_is_lost_goes_on_on_the_cpu():
+    report = run("tests.cuda.emulate.lost", **EMULATED)
+    lost, without = report["lost"], report["without"]
+    assert lost["code"] == without["code"] == 2
+    assert not lost["is done"]
+    assert "The GPU failed: CUDA_ERROR" in lost["text"]
+    assert "run --resume --device cpu`" in lost["text"]
+    assert "Add `--device cpu`" in without["text"]
+    assert lost["logged"] == without["logged"] > 0
+    done = report["on the CPU"]
+    assert f"{lost['logged']} evaluations are read from the log" in done["text"]
+    assert (done["code"], done["is done"], done["device"]) == (0, True, "cuda, then cpu")
+    assert done["logged"] > lost["logged"]
+    assert "`--device` was cuda, then cpu, is cuda" in report["back"]["text"]

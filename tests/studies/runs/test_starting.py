@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from studies.runs import manifest
+from studies.runs import manifest, starting
 from studies.runs.errors import StudyError
 from studies.runs.folder import MANIFEST, STUDY
 from studies.runs.manifest import dependencies, differences
@@ -88,6 +88,20 @@ def test_what_changes_no_number_may_differ(recipe, tmp_path):
     folder = start(replace(recipe, options=options), tmp_path / "run", resume=True)
     stored = folder.read_json(MANIFEST)
     assert (stored["checkpoint"], stored["certificate"]) == ("20kB", False)
+
+
+def test_a_run_whose_gpu_is_lost_goes_on_on_the_cpu_and_stays_there(recipe, tmp_path, monkeypatch):
+    monkeypatch.setattr(starting, "check_device", lambda device: None)
+    out, cpu = tmp_path / "run", recipe
+    cuda = replace(recipe, options=replace(recipe.options, device="cuda"))
+    assert "`--device` was cpu, is cuda" in refused(cuda, start(cpu, tmp_path / "other").path)
+    begun = start(cuda, out).read_json(MANIFEST)
+    for _ in range(2):
+        stored = start(cpu, out, resume=True).read_json(MANIFEST)
+        assert stored["device"] == stored["depends_on"]["device"] == "cuda, then cpu"
+        assert stored["hash"] != begun["hash"]
+        assert recalled(out, {"device": None}, resume=True) == {"device": "cpu"}
+    assert "`--device` was cuda, then cpu, is cuda" in refused(cuda, out)
 
 
 def test_an_input_file_counts_by_its_contents_not_by_its_place(recipe, tmp_path):

@@ -1,0 +1,399 @@
+r"""Teams of threads of a GPU: all of the grid on all worlds, or a block on each world.
+
+A loop over steps is written once, for a team that meets at barriers. Blocks share nothing, so
+theirs are cheap and a launch has room for any number of worlds; the grid's, which cost
+microseconds, are for worlds that are too large for one multiprocessor.
+
+A block works on slices of the arrays (`adjsim/engine/layouts.py`: worlds that stand apart). Those
+that it reads over and over lie in its shared memory, as far as this has room: then a step waits
+for no more than the numbers of its elements.
+
+A kernel asks for what its team has, `SHARE(own, memory, args)`, anew after barriers: addresses of
+some thirty arrays would else stay in registers while elements, which need most, are done.
+
+Tests: `tests/engine/test_cuda_teams.py`, `tests/cuda`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import intrinsic
+
+from adjsim.engine.assembly import N_TILES, TILE
+from adjsim.engine.jit.backend import (
+    BLOCK,
+    JIT_DISABLED,
+    device_fn,
+    launch_blocks,
+    launch_cooperative,
+    most_shared,
+)
+from adjsim.engine.layouts import BODY, NODE, ROW, SLOT, SUM, VELOCITY_SUM
+from adjsim.engine.loop_arrays import Bodies, Elements, ModelArrays, Nodes, States
+from adjsim.engine.packing import PackedModels
+from adjsim.rigid.pieces import Pieces, cut_bodies
+from adjsim.rigid.rows import read_3
+
+
+MOST_ELEMENTS = 4000  # of a world on which a block works
+ALONE = 1000  # above this many elements the grid is faster if most multiprocessors would idle
+PROCESSORS = 100  # of a GPU, about
+MOST_THREADS, WARP = 256, 32
+ALIGNED = 16  # [bytes]
+
+
+def fits_blocks(sizes: Sequence[int]) -> bool:
+    """Whether worlds with so many elements and rows of X are done faster by a block each.
+
+    One multiprocessor needs about 7 ns for the step of a tetrahedron and the grid 6 us for its two
+    barriers and what it waits for memory: that many elements are worth them. If there are enough
+    worlds for all multiprocessors, those of the grid do not work more than those of blocks.
+    """
+    idle = max(0.0, 1.0 - len(sizes) / PROCESSORS)
+    return max(sizes) * idle <= ALONE and max(sizes) <= MOST_ELEMENTS
+
+
+class Worlds(NamedTuple):
+    """Where the parts of worlds begin, as in `Layout`, and where shared memory holds arrays."""
+
+    starts: Any
+    places: Any = None
+
+
+class Part(NamedTuple):
+    """The rows of X, nodes, bodies and slots of one world, ends excluded."""
+
+    row_lo: Any
+    row_hi: Any
+    node_lo: Any
+    node_hi: Any
+    body_lo: Any
+    body_hi: Any
+    slot_lo: Any
+    slot_hi: Any
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The largest numbers of rows of X and so on in any world, and the forces of each."""
+
+    rows: int
+    nodes: int
+    bodies: int
+    slots: int
+    sums: int
+    velocity_sums: int
+    columns: int
+    lanes: int
+
+    @classmethod
+    def of(cls, packed: PackedModels) -> "Sizes":
+        """Return those of worlds that stand apart."""
+        lanes = packed.table[:, N_TILES].reshape(packed.n_worlds, -1).sum(axis=1) * TILE
+        largest = np.diff(packed.starts, axis=0).max(axis=0).tolist()
+        return cls(*largest, columns=len(packed.kinds), lanes=int(lanes.max(initial=0)))
+
+    @property
+    def threads(self) -> int:
+        """Number of threads that a block has."""
+        return min(MOST_THREADS, -(-max(self.lanes, self.rows, 1) // WARP) * WARP)
+
+    def of_model(self, real: int) -> list[tuple[int, ...]]:
+        """Return the bytes of what `share_model` shares; a number has `real` bytes."""
+        return [
+            (self.columns * 56,),
+            (self.nodes * real,),
+            ((self.rows + 1) * 4,),
+            (self.sums * 4,),
+            (3 * real,),
+        ]
+
+
+TABLE, W, PTR, SUMS, GRAVITY, FIRST_OWN = range(6)  # in the places of shared memory
+
+
+def pieces_of(packed: PackedModels, dtype: np.dtype) -> Pieces:
+    """Return the pieces of the bodies of all worlds, on the host."""
+    ptr, ends = packed.bodies.point_ptr, packed.body_ends.tolist()
+    teams = [ptr]
+    if packed.stands_apart:
+        teams = [ptr[lo + w : hi + w + 1] for w, (lo, hi) in enumerate(pairwise(ends))]
+    return cut_bodies(teams, dtype)
+
+
+def share_out(units: Sequence[tuple[int, ...]], most: int) -> tuple[np.ndarray, int]:
+    """Return where arrays of so many bytes lie in `most` of shared memory, and where these end.
+
+    A unit has a place for each of its arrays, or, if it does not fit, -1. The first ones go first.
+    """
+    places, used = [], 0
+    for unit in units:
+        ends = used + np.cumsum([-(-size // ALIGNED) * ALIGNED for size in (0, *unit)])
+        fits = ends[-1] <= most
+        places += ends[:-1].tolist() if fits else [-1] * len(unit)
+        used = int(ends[-1]) if fits else used
+    return np.array(places, np.int64), used
+
+
+def _share(context, like, memory, place):
+    """Return an array of the shape of `like` at byte `place` of `memory`, itself if that is < 0."""
+
+    def codegen(context, builder, signature, args):
+        found = context.make_array(signature.args[0])(context, builder, args[0])
+        data = context.make_array(signature.args[1])(context, builder, args[1]).data
+        shared = builder.bitcast(builder.gep(data, [args[2]]), found.data.type)
+        stays = builder.icmp_signed("<", args[2], args[2].type(0))
+        found.data = builder.select(stays, found.data, shared)
+        return found._getvalue()
+
+    return like(like, memory, place), codegen
+
+
+def _share_slowly(like: Any, memory: Any, place: int) -> Any:
+    """As `_share`, in Python without compiler."""
+    if place < 0:
+        return like
+    return memory[place : place + like.nbytes].view(like.dtype).reshape(like.shape)
+
+
+share: Any = _share_slowly if JIT_DISABLED else intrinsic(_share)
+
+
+def _cut(context, array, lo, hi):
+    """Return rows lo to hi of an array, of which these are sure to be rows: nothing is checked."""
+    from numba.core import cgutils
+
+    def codegen(context, builder, signature, args):
+        found = context.make_array(signature.args[0])(context, builder, args[0])
+        shape = cgutils.unpack_tuple(builder, found.shape)
+        size, n = args[1].type(1), builder.sub(args[2], args[1])
+        for extent in shape[1:]:
+            size = builder.mul(size, extent)
+        found.data = builder.gep(found.data, [builder.mul(args[1], size)])
+        found.nitems = builder.mul(n, size)
+        found.shape = cgutils.pack_array(builder, [n, *shape[1:]])
+        return found._getvalue()
+
+    return array(array, lo, hi), codegen
+
+
+def _cut_slowly(array: Any, lo: int, hi: int) -> Any:
+    """As `_cut`, in Python without compiler."""
+    return array[lo:hi]
+
+
+cut: Any = _cut_slowly if JIT_DISABLED else intrinsic(_cut)
+
+
+@device_fn
+def fill(start, stride, source, target, place):
+    """Copy this thread's numbers of a flat array, if the target has a place in shared memory."""
+    for i in range(start, source.size if place >= 0 else start, stride):
+        target[i] = source[i]
+
+
+@device_fn
+def fill_rows(start, stride, source, target, place):
+    """Copy this thread's rows of an array, as `fill`."""
+    if place >= 0:
+        copy_rows(start, stride, source, target)
+
+
+@device_fn
+def copy_rows(start, stride, source, target):
+    """Copy this thread's rows of an array."""
+    for i in range(start, source.shape[0], stride):
+        for c in range(source.shape[1]):
+            target[i, c] = source[i, c]
+
+
+@device_fn
+def part_of(starts, world):
+    """Return what is a world's."""
+    end = world + 1
+    return Part(
+        starts[world, ROW], starts[end, ROW], starts[world, NODE], starts[end, NODE],
+        starts[world, BODY], starts[end, BODY], starts[world, SLOT], starts[end, SLOT],
+    )  # fmt: skip
+
+
+@device_fn
+def all_of(states):
+    """Return all rows of X and all bodies."""
+    n, m = states.x.shape[1], states.p.shape[1]
+    return Part(0, n, 0, n, 0, m, 0, 0)
+
+
+@device_fn
+def own_state(part, states, row):
+    """Return a world's rows of the state in a row."""
+    x, v = (
+        cut(states.x[row], part.row_lo, part.row_hi),
+        cut(states.v[row], part.row_lo, part.row_hi),
+    )
+    return States(x, v, cut(states.p[row], part.body_lo, part.body_hi))
+
+
+@device_fn
+def own_pieces(world, part, pieces):
+    """Return a world's pieces of bodies."""
+    lo, hi = pieces.ptr[part.body_lo], pieces.ptr[part.body_hi]
+    return Pieces(
+        cut(pieces.point_ptr, lo + world, hi + world + 1),
+        cut(pieces.body, lo, hi),
+        cut(pieces.ptr, part.body_lo, part.body_hi + 1),
+        cut(pieces.loads, lo, hi),
+    )
+
+
+@device_fn
+def model_of(world, part, starts, model):
+    """Return a world's slices of a model; numbers of its elements are found by its table."""
+    elements, nodes, bodies = model
+    end = world + 1
+    n_columns = elements.table.shape[0] // (starts.shape[0] - 1)
+    rows, bodies_lo, bodies_hi = (
+        (part.row_lo + world, part.row_hi + end),
+        part.body_lo,
+        part.body_hi,
+    )
+    sums = starts[world, SUM], starts[end, SUM]
+    moving_sums = starts[world, VELOCITY_SUM], starts[end, VELOCITY_SUM]
+    points = part.row_lo - part.node_lo, part.row_hi - part.node_hi
+    return ModelArrays(
+        Elements(
+            cut(elements.table, world * n_columns, end * n_columns),
+            elements.nodes, elements.consts, elements.params, elements.series,
+        ),
+        Nodes(
+            cut(nodes.w, part.node_lo, part.node_hi),
+            cut(nodes.gravity, world, end),
+            cut(nodes.ptr, rows[0], rows[1]),
+            cut(nodes.slots_of, sums[0], sums[1]),
+            cut(nodes.velocity_ptr, rows[0], rows[1]),
+            cut(nodes.velocity_slots_of, moving_sums[0], moving_sums[1]),
+            nodes.world_of,
+        ),
+        Bodies(
+            cut(bodies.point_ptr, bodies_lo + world, bodies_hi + end),
+            cut(bodies.arms, points[0], points[1]),
+            cut(bodies.params, bodies_lo, bodies_hi),
+        ),
+    )  # fmt: skip
+
+
+@device_fn
+def share_model(memory, places, model):
+    """Return a world's model with what steps read most in shared memory; the first places."""
+    elements, nodes, bodies = model
+    own = Elements(
+        share(elements.table, memory, places[TABLE]),
+        elements.nodes, elements.consts, elements.params, elements.series,
+    )  # fmt: skip
+    own_nodes = Nodes(
+        share(nodes.w, memory, places[W]),
+        share(nodes.gravity, memory, places[GRAVITY]),
+        share(nodes.ptr, memory, places[PTR]),
+        share(nodes.slots_of, memory, places[SUMS]),
+        nodes.velocity_ptr, nodes.velocity_slots_of, nodes.world_of,
+    )  # fmt: skip
+    return ModelArrays(own, own_nodes, bodies)
+
+
+@device_fn
+def fill_model(start, stride, places, model, own):
+    """Write the numbers of a world's model that lie in shared memory."""
+    nodes, own_nodes = model.nodes, own.nodes
+    fill_rows(start, stride, model.elements.table, own.elements.table, places[TABLE])
+    fill(start, stride, nodes.w, own_nodes.w, places[W])
+    fill_rows(start, stride, nodes.gravity, own_nodes.gravity, places[GRAVITY])
+    fill(start, stride, nodes.ptr, own_nodes.ptr, places[PTR])
+    fill(start, stride, nodes.slots_of, own_nodes.slots_of, places[SUMS])
+
+
+@device_fn
+def share_state(state, places, k, memory):
+    """Return whether x and v have places k and k + 1, and the state with these in shared memory."""
+    now = States(share(state.x, memory, places[k]), share(state.v, memory, places[k + 1]), state.p)
+    return places[k] >= 0, now
+
+
+@device_fn
+def fill_state(start, stride, state, now, places, k):
+    """Write positions and velocities to shared memory, if they have places there."""
+    fill_rows(start, stride, state.x, now.x, places[k])
+    fill_rows(start, stride, state.v, now.v, places[k + 1])
+
+
+@device_fn
+def kept_or(is_kept, now, state):
+    """Return a state, but for its bodies the shared one where that is kept."""
+    x, v = (now.x, now.v) if is_kept else (state.x, state.v)
+    return States(x, v, state.p)
+
+
+@device_fn
+def around(part, is_kept, now, states, a, b):
+    """Return the states before and after a step as it works on them, and where that after it lies.
+
+    They lie in rows a and b. The shared one is both: nobody reads it while nodes are moved.
+    """
+    stored = own_state(part, states, b)
+    before = kept_or(is_kept, now, own_state(part, states, a))
+    return before, kept_or(is_kept, now, stored), stored
+
+
+@device_fn
+def store_rows(is_kept, lo, hi, now, stored):
+    """Copy positions and velocities of some rows from shared memory, if they are kept there."""
+    for i in range(lo, hi if is_kept else lo):
+        for c in range(3):
+            stored.x[i, c] = now.x[i, c]
+            stored.v[i, c] = now.v[i, c]
+
+
+@device_fn
+def store_points(start, stride, is_kept, bodies, pieces, now, stored):
+    """Copy the rows of the points that this thread has placed, as `store_rows`."""
+    ptr = pieces.point_ptr if pieces.body.size > 0 else bodies.point_ptr
+    for k in range(start, ptr.size - 1 if is_kept else start, stride):
+        store_rows(is_kept, ptr[k], ptr[k + 1], now, stored)
+
+
+@device_fn
+def world_at(own, nodes, i):
+    """Return the world of node i, or of a body behind the nodes: of a block its own."""
+    return nodes.world_of[i] if own < 0 else own
+
+
+@device_fn
+def gravity_at(own, nodes, i):
+    """Return the gravity of node i, or of a body behind the nodes: a block has one."""
+    return read_3(nodes.gravity, nodes.world_of[i] if own < 0 else 0, 0)
+
+
+def run_teams(
+    kernel: Any,
+    sizes: Sizes | None,
+    args: Any,
+    units: Sequence[tuple[int, ...]],
+    *,
+    cached: bool,
+    patch: int,
+) -> None:
+    """Launch a kernel of one block for each world, or, without `sizes`, of the whole grid.
+
+    `units` are bytes of arrays that blocks share, as `share_out` takes them; `patch` those that a
+    block needs for its patch.
+    """
+    places, n_bytes = share_out(units, most_shared())
+    args = args._replace(worlds=args.worlds._replace(places=places))
+    if sizes is None:
+        width = max(BLOCK * args.patches.table.shape[0], args.model.nodes.world_of.size)
+        launch_cooperative(kernel, width, args, cached=cached, shared=patch)
+    else:
+        n_worlds = args.worlds.starts.shape[0] - 1
+        launch_blocks(kernel, n_worlds, sizes.threads, n_bytes, args, cached=cached)

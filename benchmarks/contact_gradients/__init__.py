@@ -1,0 +1,6 @@
+"""Contact gradients against closed forms: `python -m benchmarks.contact_gradients`.
+
+Eight problems (`problems.py`) have a closed form of a value and of its derivatives in the limit of
+stiff contact and short time steps. `measuring.py` measures how value and gradient come near it,
+and compares the orders with those derived in `docs/course/04-contact-and-friction.md`.
+"""

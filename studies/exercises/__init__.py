@@ -1,0 +1,11 @@
+"""Exercises that grade themselves: `adjsim exercise 3` writes one, `--check` grades it.
+
+Each file of `tasks/` is one exercise: what the student gets, the solution, random inputs, and the
+classic mistakes as replacements in the solution. A new exercise is one more such file.
+
+- `catalogue.py` reads these files and makes the student's file.
+- `student.py` runs a student's code, in a process of its own.
+- `grading.py` compares the numbers with those of the solution, with differences of the forward
+  function, and with those of each mistake.
+- `command.py` is what `adjsim exercise` does.
+"""

@@ -1,0 +1,142 @@
+"""Contact gradients: closed forms, the orders with which errors fall, and the exact derivative."""
+
+import json
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from benchmarks.contact_gradients.__main__ import compare
+from benchmarks.contact_gradients.measuring import (
+    Errors,
+    copies_of,
+    derivative_error,
+    fit,
+    limits,
+    over_steps,
+    run,
+    to_limit,
+)
+from benchmarks.contact_gradients.peers import PEERS
+from benchmarks.contact_gradients.problems import PROBLEMS
+
+
+WIDEST = 0.5  # the interval of an order that says which whole number it is
+
+each_problem = pytest.mark.parametrize("name", PROBLEMS)
+
+
+@each_problem
+def test_closed_slopes_are_the_derivatives_of_the_closed_form(name):
+    problem = PROBLEMS[name]
+    p = problem.start
+    slopes = problem.slopes(p)
+    assert list(slopes) == list(p)
+    for key, value in p.items():
+        if name == "pendulum":  # elliptic functions take real numbers only
+            h = 1e-6
+            up, down = (problem.limit(p | {key: value + d}) for d in (h, -h))
+            assert (up - down) / (2 * h) == pytest.approx(slopes[key], rel=1e-8)
+        else:
+            found = np.imag(problem.limit(p | {key: value + 1e-30j})) / 1e-30
+            assert found == pytest.approx(slopes[key], rel=1e-13, abs=1e-15)
+
+
+@each_problem
+def test_the_adjoint_is_the_derivative_of_the_program(name):
+    # Central differences of 1e-6, of values of 1 rounded some thousand times; a touch that
+    # moves to another step within the difference bends the value by rate^2 dt 1e-6.
+    problem = PROBLEMS[name]
+    assert derivative_error(problem, problem.rate, problem.dt) < 1e-6
+
+
+def assert_orders(errors, value, gradient):
+    """Orders lie within what their fits leave open, which is narrow enough to tell."""
+    for name, derived in (("value", value), ("gradient", gradient)):
+        found = fit(errors.over, getattr(errors, name))
+        assert found.width < WIDEST
+        assert abs(found.slope - derived) <= found.width, name
+
+
+@each_problem
+def test_errors_fall_with_the_derived_orders_of_the_step(name):
+    orders = PROBLEMS[name].orders
+    assert_orders(over_steps(PROBLEMS[name]), orders.value, orders.gradient)
+
+
+@each_problem
+def test_errors_fall_with_the_derived_orders_on_the_way_to_the_limit(name):
+    order = -PROBLEMS[name].orders.limit
+    assert_orders(to_limit(PROBLEMS[name], growth=1.35), order, order)
+
+
+def test_the_error_of_a_gradient_through_a_touch_has_the_derived_size():
+    # d(speed)/d(height) is off by rate sin(N theta - pi), whose root mean square over touches is
+    # rate^2 dt/sqrt(6); the place of the second ball is off by half of that times the time left,
+    # for both x, and by the time before the touch of that for both v.
+    problem = PROBLEMS["balls"]
+    copies = copies_of(problem, problem.rate, problem.dt)
+    n = round(problem.end / problem.dt)
+    off = run(problem, copies, n)[1] - run(problem, copies, 64 * n)[1]
+    left = problem.end - 0.32 - np.pi / problem.rate
+    derived = problem.rate**2 * problem.dt / np.sqrt(6) * left / 2
+    rms = np.sqrt(np.square(off).mean(axis=0))
+    assert rms[:2] == pytest.approx(derived, rel=0.1)  # of 89 samples
+    assert rms[2:] == pytest.approx(0.32 * derived, rel=0.1)
+
+
+def test_at_the_stick_limit_the_slope_from_the_side_of_stick_is_returned():
+    sticks, slides = PROBLEMS["stick"], PROBLEMS["slope"]
+    rate, dt = 400.0, 5e-4
+    (_, by_stick), (_, by_slide) = (
+        run(each, [(each.start, rate)], round(each.end / dt)) for each in (sticks, slides)
+    )
+    one_sided = slides.slopes(sticks.start)["angle"]
+    assert by_stick[0, 0] == pytest.approx(0.0, abs=0.02)
+    assert by_slide[0, 0] == pytest.approx(one_sided, rel=0.1)
+
+
+@pytest.mark.parametrize("name", ["jax", "taichi"])
+def test_two_balls_elsewhere_have_our_value_and_gradient_to_rounding(name):
+    pytest.importorskip(name)
+    problem = PROBLEMS["balls"]
+    p = problem.start | {"x2": 0.5213}  # no touch within rounding of a step
+    value, gradient = run(problem, [(p, 100.0)], 500)
+    found, theirs = PEERS[name](p, 100.0, problem.end, 500)
+    assert found == pytest.approx(value[0], rel=1e-12)
+    assert theirs == pytest.approx(gradient[0], rel=1e-9)
+
+
+def test_orders_are_those_of_a_line_through_logarithms():
+    over = np.array([1.0, 2.0, 4.0, 8.0])
+    found = fit(over, 3 * over**1.5)
+    assert found.slope == pytest.approx(1.5)
+    assert found.width == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_run_prints_the_table_and_writes_picture_and_numbers(tmp_path):
+    app = typer.Typer()
+    app.command()(compare)
+    done = CliRunner().invoke(app, ["stick", "--no-peers", "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert "(-1)" in done.output
+    numbers = json.loads((tmp_path / "errors.json").read_text())["stick"]
+    errors = Errors(**numbers["to_limit"])
+    assert errors.gradient[-1] < errors.gradient[0] / 4
+    assert (tmp_path / "errors.png").stat().st_size > 10_000
+
+
+def test_a_problem_that_does_not_exist_is_named(tmp_path):
+    app = typer.Typer()
+    app.command()(compare)
+    done = CliRunner().invoke(app, ["bell", "--out", str(tmp_path)])
+    assert done.exit_code == 2
+    assert "`bell` is none of ball, balls" in done.output
+
+
+def test_closed_forms_of_copies_are_their_own():
+    problem = PROBLEMS["block"]
+    values, gradients = limits(problem, copies_of(problem, problem.rate, problem.dt))
+    assert len(np.unique(values)) == len(values)
+    assert gradients.shape == (len(values), 4)

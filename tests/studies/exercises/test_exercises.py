@@ -1,0 +1,204 @@
+"""Exercises: solutions are right, every classic mistake is named, bad files get one message."""
+
+import re
+import sys
+
+import numpy as np
+import pytest
+
+from studies.cli import main as cli
+from studies.exercises.catalogue import KINDS, exercises
+from studies.exercises.grading import grade
+from studies.exercises.student import answers_of, run_student
+from studies.runs.errors import StudyError
+
+
+EACH = pytest.mark.parametrize("exercise", exercises().values(), ids=lambda e: e.slug)
+SPRING = exercises()[9]
+
+
+def graded(exercise, solution):
+    """Grade what a student wrote below the given part."""
+    source = exercise.given + solution
+    return grade(exercise, answers_of(exercise, source.encode(), "mine.py"), source)
+
+
+def test_there_are_at_least_twenty_from_a_product_to_a_frame():
+    assert list(exercises()) == list(range(1, len(exercises()) + 1))
+    assert len(exercises()) >= 20
+
+
+@EACH
+def test_the_solution_is_right(exercise):
+    result = graded(exercise, exercise.solution)
+    assert result.passed
+    # Rounding of a difference over STEP = 1e-6: 1e-10 of the values, which may exceed the slope.
+    assert float(result.lines[-1].split()[-1].rstrip(".")) < 1e-7
+
+
+@EACH
+def test_every_classic_mistake_is_found_and_named(exercise):
+    mistakes = exercise.mistakes
+    assert len({exercise.mutated(mistake) for mistake in mistakes} - {None}) >= 5
+    for mistake in mistakes:
+        result = graded(exercise, exercise.mutated(mistake))
+        assert not result.passed
+        assert result.mistakes == [mistake]
+        report = "\n".join(result.lines)
+        assert f"({mistake.line}) `{exercise.lines[mistake.line]}`:\n" in report
+        assert f"    {KINDS[mistake.kind]} {mistake.hint}".rstrip() in report
+
+
+@EACH
+def test_the_solution_is_not_in_the_file(exercise):
+    text = exercise.student_file("adjsim exercise 1 --check")
+    assert exercise.given.split('"""', 2)[2].strip() in text
+    for line in exercise.solution.splitlines():
+        assert not re.match(r"\s+adj_", line) or line not in text
+    with pytest.raises(StudyError, match=r"mine.py, line \d+: the gap is still there"):
+        answers_of(exercise, text.encode(), "mine.py")
+
+
+def test_two_mistakes_at_once_are_both_named():
+    sign, overwritten = SPRING.mistakes[:2]
+    assert set(graded(SPRING, SPRING.mutated(sign, overwritten)).mistakes) == {sign, overwritten}
+    exercise = exercises()[18]  # both in adj_F
+    pair = exercise.mistakes[2], exercise.mistakes[3]
+    assert set(graded(exercise, exercise.mutated(*pair)).mistakes) == set(pair)
+
+
+def test_the_line_of_the_student_is_named():
+    mistake = SPRING.mistakes[0]
+    source = SPRING.given + SPRING.mutated(mistake)
+    line = 1 + source[: source.index("adj_l0 = k")].count("\n")
+    result = graded(SPRING, SPRING.mutated(mistake))
+    assert f"Line {line}, undoing (3)" in "\n".join(result.lines)
+
+
+def test_an_unknown_mistake_is_described_by_its_numbers():
+    wrong = SPRING.solution.replace("adj_l = k", "adj_l = 0.3 + k").replace(
+        "adj_k = ", "adj_k = 7 * "
+    )
+    text = "\n".join(graded(SPRING, wrong).lines)
+    assert "adj_k is 7 times too large" in text
+    assert "is the first whose value differs from ours: `adj_r = adj_r + adj_l / l * r`" in text
+    assert "Dot test, x0 alone: <J t, c> = " in text
+    product = exercises()[6]
+    body = "def matrix_vector_vjp(A, x, adj_y):\n    return {}, A.T @ adj_y\n"
+    text = "\n".join(graded(product, body.format("np.zeros((3, 3))")).lines)
+    assert re.search(r"adj_A +WRONG\n +adj_x +right", text)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("def product_vjp(a, b, adj_y:", "does not parse: line 1"),
+        ("\0", "mine.py"),
+        ("x = 1", "defines no function `product_vjp`"),
+        ("def product_vjp(a, b, adj_y):\n    return c, b", r"line 2 raises NameError: name 'c'"),
+        ("import sys\nsys.exit()", "line 2 raises SystemExit"),
+        ("def product_vjp(a, b):\n    return a, b", "raises TypeError: product_vjp"),
+        ("def product_vjp(a, b, adj_y):\n    return a", "a tuple of adj_a, adj_b, got float"),
+        ("def product_vjp(a, b, adj_y):\n    return a, b, a", "adj_a, adj_b, got 3 values"),
+        (
+            "def product_vjp(a, b, adj_y):\n    return None, b",
+            "must be made of real numbers, got a N",
+        ),
+        ("def product_vjp(a, b, adj_y):\n    return 1j, b", "real numbers, got a complex"),
+        ("def product_vjp(a, b, adj_y):\n    return [1.0], b", r"shape of `a`, \(\), got \(1,\)"),
+        ("def product_vjp(a, b, adj_y):\n    return float('nan'), b", "holds NaN or infinity: nan"),
+        ("def product_vjp(a, b, adj_y):\n    return product_vjp(a, b, 1)", "RecursionError"),
+    ],
+)
+def test_a_bad_file_is_one_message(source, message):
+    with pytest.raises(StudyError, match=message):
+        answers_of(exercises()[1], source.encode(), "mine.py")
+
+
+def test_changing_an_argument_in_place_is_named():
+    source = SPRING.given + SPRING.solution.replace("adj_s = r", "adj_f0 *= 2\n    adj_s = r")
+    with pytest.raises(StudyError, match="changes its argument `adj_f0` in place"):
+        answers_of(SPRING, source.encode(), "mine.py")
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("while True:\n    pass", "mine.py has not ended after 2 s"),
+        ("import os\nos._exit(3)", "mine.py ended Python with exit code 3"),
+        ("1 +", "mine.py does not parse: line 1"),
+    ],
+)
+def test_a_file_runs_in_a_process_with_a_time_limit(tmp_path, source, message):
+    path = tmp_path / "mine.py"
+    path.write_text(source)
+    with pytest.raises(StudyError, match=message):
+        run_student(SPRING, path, time_limit=2.0)
+
+
+def test_answers_of_a_process_are_those_of_this_one(tmp_path):
+    source = SPRING.given + SPRING.solution
+    path = tmp_path / "mine.py"
+    path.write_text(source)
+    here, there = answers_of(SPRING, source.encode(), "mine.py"), run_student(SPRING, path)
+    for a, b in zip(here.returned, there.returned, strict=True):
+        for x, y in zip(a, b, strict=True):
+            np.testing.assert_array_equal(x, y)
+    assert [sorted(one) for one in here.values] == [sorted(one) for one in there.values]
+
+
+@pytest.fixture
+def adjsim(monkeypatch, capsys, tmp_path):
+    """Call the command in an empty folder; return exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*args):
+        monkeypatch.setattr(sys, "argv", ["adjsim", "exercise", *args])
+        with pytest.raises(SystemExit) as exit_:
+            cli.main()
+        out, err = capsys.readouterr()
+        return exit_.value.code or 0, out, err
+
+    return call
+
+
+def test_the_command_lists_writes_and_grades(adjsim, tmp_path):
+    assert " 30  One frame of a rasterizer" in adjsim()[1]
+    code, out, _ = adjsim("1")
+    assert code == 0
+    assert out.endswith("then: adjsim exercise 1 --check\n")
+    path = tmp_path / "exercise_01_product.py"
+    text = path.read_text()
+    code, _, err = adjsim("1", "--check")
+    assert code == 2
+    assert "the gap is still there: replace this line by `return adj_a, adj_b`" in err
+    path.write_text(re.sub("raise Not.*", "return a * adj_y, a * adj_y", text))
+    code, out, _ = adjsim("1", "--check")
+    assert code == 1
+    assert "1 of 2 cotangents are right" in out
+    path.write_text(re.sub("raise Not.*", "return b * adj_y, a * adj_y", text))
+    code, out, _ = adjsim("1", "--check")
+    assert code == 0
+    assert "right, at 4 random points" in out
+    assert out.endswith("Next: adjsim exercise 2\n")
+    code, _, err = adjsim("1")
+    assert code == 2
+    assert "is there already" in err
+
+
+def test_a_file_may_have_another_name(adjsim):
+    assert "adjsim exercise 2 --check 'my file.py'" in adjsim("2", "my file.py")[1]
+    assert "my file.py, line" in adjsim("2", "my file.py", "--check")[2]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["99"], "There are exercises 1 to 30, got 99"),
+        (["3", "--check"], "There is no file exercise_03_division.py. Write it: adjsim exercise 3"),
+    ],
+)
+def test_a_users_mistake_is_one_message(adjsim, args, message):
+    code, _, err = adjsim(*args)
+    assert code == 2
+    assert message in err
