@@ -20,6 +20,7 @@ tangent of the frame along the gradient of one parameter.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -131,7 +132,7 @@ class Inspection:
     events: dict[str, np.ndarray]
     shares: dict[str, np.ndarray]
     tangent_growth: np.ndarray
-    lyapunov: tuple[float, float] | tuple[()]
+    lyapunov: tuple[float, ...]
     gap: np.ndarray
 
     @property
@@ -473,7 +474,7 @@ def make_inspection(
 
 
 def _sum(*all_parts: Parts) -> Parts:
-    return {part: sum(own[part] for own in all_parts) for part in all_parts[0]}
+    return {part: reduce(np.add, [own[part] for own in all_parts]) for part in all_parts[0]}
 
 
 def _difference(one: Parts, other: Parts) -> Parts:
