@@ -20,6 +20,7 @@ tangent of the frame along the gradient of one parameter.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -40,7 +41,8 @@ PAUSES = 64  # at most, unless a user wants others
 SLOW = (".rest_positions", ".density")  # paths whose gradients take long to collect
 LEAST_ROOM = 1 << 24  # bytes that what is kept of the pauses may take, whatever the schedule takes
 CHANGES = "touch", "leave", "slip", "stick"
-WINDOW = 64  # states whose contacts are looked at together
+MOST_STOPS = 1000  # frames at which growth is measured
+WINDOW = 128  # states whose contacts are looked at together
 MOTION, BETWEEN, FRAMES = "motion", "steps between", "frames"
 MUCH = 1e3  # growth of an adjoint from which on a fit needs stages
 APART = 0.01  # of the largest distance moved: where float32 and float64 are no longer the same
@@ -88,7 +90,7 @@ class Inspection:
         By part: the geometric mean of the norm of its adjoint.
     growth : array
         ln of how many times larger the adjoint is at a pause than at the last frame, but for what
-        frames add, (n_pauses,). Where frames lie between pauses it is estimated.
+        frames add, (n_pauses,). With more than 1000 frames what they add counts as well.
     horizon : int or None
         Last pause from which rounding errors grow larger than the motion before the last frame:
         a gradient carries no information about anything before it. None: there is no such pause.
@@ -130,7 +132,7 @@ class Inspection:
     events: dict[str, np.ndarray]
     shares: dict[str, np.ndarray]
     tangent_growth: np.ndarray
-    lyapunov: tuple[float, float] | tuple[()]
+    lyapunov: tuple[float, ...]
     gap: np.ndarray
 
     @property
@@ -232,7 +234,10 @@ class Look(NamedTuple):
     """What the step at a pause did."""
 
     adjoint: Parts  # of the state at the pause, its frame included
-    ends: Parts  # by part the norms of a, of b, and of the adjoint at the pause after it
+    ends: Parts  # by part, the norms of a and of b
+    # from stop to stop up to the pause after it, by part: the norm of the adjoint before the frame
+    # at the earlier one, and of that at the later one with its frame
+    stretches: list[Parts]
     added: dict[str, Parts]  # by source and part, the norm of c, and <a + b, c>
     gradient: dict[str, np.ndarray]  # of the parameters of the system, from this pause on
 
@@ -297,7 +302,9 @@ class PausingSweep(Sweep):
         self.stepper, self.states = stepper, stepper.allocate(len(pauses))
         self.kept = kept  # paths of the parameters whose contributions are noted
         self.at = int(self.steps[-1])  # the state whose adjoint is `after`
-        self.after = self.frame(self.at)
+        self.after = self.base = self.frame(self.at)
+        self.stops = self.steps if len(self.steps) <= MOST_STOPS else self.steps[:0]
+        self.stretches: list[Parts] = []  # since the last pause
         self.origins: dict[str, Parts] = {FRAMES: self.after}
         self.looks: list[Look] = []  # the last pause first
         self.contacts = Contacts(system, self.at)
@@ -322,14 +329,27 @@ class PausingSweep(Sweep):
         first, last = np.searchsorted(self.pauses, [start, start + len(rows)])
         for index in range(last - 1, first - 1, -1):
             k = int(self.pauses[index]) - start
-            if len(rows) > k + 1:
-                self.inner.undo(start + k + 1, rows[k + 1 :], fields)
+            self.undo_to_frames(start + k + 1, rows[k + 1 :], fields)
             b = _sum(self.now(), self.frame(start + k + 1))
             self.inner.undo(start + k, rows[k : k + 1], fields)
             self.look(index, b, int(rows[k]), fields)
             rows = rows[:k]
+        self.undo_to_frames(start, rows, fields)
+
+    def undo_to_frames(self, start: int, rows: np.ndarray, fields: Fields) -> None:
+        """Undo the steps, and note at every frame how the adjoint has grown."""
+        first, last = np.searchsorted(self.stops, [start, start + len(rows)])
+        for step in self.stops[first:last][::-1].tolist():
+            self.inner.undo(step, rows[step - start :], fields)
+            self.stop(step, self.now())
+            rows = rows[: step - start]
         if len(rows):
             self.inner.undo(start, rows, fields)
+
+    def stop(self, step: int, a: Parts) -> None:
+        """Note how the adjoint, without the frame of this step, has grown since the last stop."""
+        self.stretches.append({p: np.array([_size(a[p]), _size(self.base[p])]) for p in a})
+        self.base = _sum(a, self.frame(step))
 
     def look(self, index: int, b: Parts, row: int, fields: Fields) -> None:
         """Note what the step at a pause did; b is the adjoint of the state after it."""
@@ -347,13 +367,15 @@ class PausingSweep(Sweep):
         for name, own in {**sources, **more, FRAMES: _sum(given, frame) if more else frame}.items():
             self.origins[name] = _sum(self.origins[name], own) if name in self.origins else own
         both, total = _sum(a, b), _sum(a, frame)
-        ends = {part: np.array([_size(end[part]) for end in (a, b, self.after)]) for part in a}
+        self.stop(k, a)
+        ends = {part: np.array([_size(end[part]) for end in (a, b)]) for part in a}
         added = {
             name: {part: np.array([_size(c), np.vdot(both[part], c)]) for part, c in own.items()}
             for name, own in sources.items()
         }
         gradient = self.inner.gradient(self.kept)
-        self.looks.append(Look(total, ends, added, gradient))
+        self.looks.append(Look(total, ends, self.stretches, added, gradient))
+        self.stretches = []
         self.after, self.at = total, k
 
     def adjoint(self) -> Fields:
@@ -413,10 +435,9 @@ def make_inspection(
     by_pause = {part: np.stack([one.adjoint[part] for one in looks]) for part in looks[0].adjoint}
     scales = {part: _mean_size(value) for part, value in by_pause.items()}
     trajectory = stepper.trajectory(steps, sweep.states)
-    ends = np.stack(
-        [np.sqrt(sum((own / scales[part]) ** 2 for part, own in one.ends.items())) for one in looks]
-    )  # (n_pauses, 3)
-    growth = _growth(ends, steps, sweep.steps)
+    ends = np.stack([_whole(one.ends, scales) for one in looks])
+    logs = [sum(_log_ratio(*_whole(part, scales)) for part in one.stretches) for one in looks]
+    growth = np.cumsum(logs[::-1])[::-1]
     limit = -np.log(np.finfo(stepper.dtype).eps)
     beyond = np.flatnonzero(growth > limit)
     shares, tangent_growth, lyapunov, gap = {}, np.zeros(0), (), np.zeros(0)
@@ -453,7 +474,7 @@ def make_inspection(
 
 
 def _sum(*all_parts: Parts) -> Parts:
-    return {part: sum(own[part] for own in all_parts) for part in all_parts[0]}
+    return {part: reduce(np.add, [own[part] for own in all_parts]) for part in all_parts[0]}
 
 
 def _difference(one: Parts, other: Parts) -> Parts:
@@ -476,26 +497,22 @@ def _mean_size(by_pause: np.ndarray) -> float:
     return float(np.exp(np.log(found).mean())) if found.size else 1.0
 
 
-def _log_ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+def _log_ratio(above: Any, below: Any) -> Any:
     """Return ln(above/below), 0 where one of them is 0."""
     there = (above > 0.0) & (below > 0.0)
     return np.log(np.where(there, above, 1.0) / np.where(there, below, 1.0))
 
 
-def _growth(ends: np.ndarray, steps: np.ndarray, frames: np.ndarray) -> np.ndarray:
-    """Return ln of the growth from each pause to the last frame."""
-    a, b, after = ends.T
-    stops = np.append(steps[1:], frames[-1])
-    inside = np.searchsorted(frames, stops) - np.searchsorted(frames, steps + 1)
-    own = np.where(inside > 0, (stops - steps) * _log_ratio(a, b), _log_ratio(a, after))
-    return np.cumsum(own[::-1])[::-1]
+def _whole(parts: Parts, scales: Mapping[str, float]) -> np.ndarray:
+    """Return the norm of all parts from the norms of each."""
+    return np.sqrt(sum((own / scales[part]) ** 2 for part, own in parts.items()))
 
 
 def _rates(
     looks: Sequence[Look], ends: np.ndarray, scales: Mapping[str, float], dt: float
 ) -> dict[str, np.ndarray]:
     """Return by source its part of d ln|adjoint|/dt, backwards in time; 0 where that is 0."""
-    a, b, _ = ends.T
+    a, b = ends.T
     log = _log_ratio(a, b)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = np.where(np.abs(a - b) > 1e-9 * a, (a - b) / log, 0.5 * (a + b))

@@ -79,6 +79,15 @@ def test_rates_of_forces_sum_to_the_growth_of_every_step(found):
     assert largest(rates * DT - growth) < 1e-12 * largest(growth)
 
 
+def test_growth_does_not_depend_on_the_pauses(run, adj, found):
+    for most in (2, 9):
+        own = run.inspect(*adj, most_pauses=most)
+        sizes = {part: scale / found.scales[part] for part, scale in own.scales.items()}
+        assert own.growth[0] == pytest.approx(
+            found.growth[0], abs=2.0 * np.log(max(sizes.values()))
+        )
+
+
 def test_shares_of_frames_sum_to_the_norm_of_the_gradient(found):
     assert {"solid.mu", "floor.friction", "mass", "state.v"} <= set(found.shares)
     for path, shares in found.shares.items():

@@ -42,7 +42,7 @@ from adjsim.engine.assembly import SLOTS, tile_kernel
 from adjsim.engine.cuda_teams import Worlds
 from adjsim.engine.jit.backend import to_device, to_host, using_threads
 from adjsim.engine.jit.calls import function_table
-from adjsim.engine.loop_arrays import Bodies, Nodes, Span, States
+from adjsim.engine.loop_arrays import Span, States
 from adjsim.engine.stepper import NEVER, CpuStepper, CudaStepper, ModelStepper
 from adjsim.engine.timeloop import force_table, step_table
 from adjsim.model import Model, State, Trajectory
@@ -152,12 +152,13 @@ class ReverseSweep(Sweep):
         """Return what each force of the one model added in the step undone last.
 
         The slots that elements wrote are still there: they are added up again, force by force.
+        A GPU has them elsewhere: there nothing is told apart.
         """
         s, packed = self.stepper, self.stepper.packed
-        _, nodes, bodies = s.packed.arrays
-        nodes, bodies = Nodes(*map(to_host, nodes)), Bodies(*map(to_host, bodies))
-        work, adj, p = self.work.moved(to_host), self.adj.moved(to_host), to_host(fields[2][row])
-        starts = to_host(packed.table)[:, SLOTS]
+        if not isinstance(s, CpuStepper):
+            return {}
+        (_, nodes, bodies), work, adj, p = s.arrays, self.work, self.adj, fields[2][row]
+        starts = packed.table[:, SLOTS]
         ends = [*starts[1:].tolist(), packed.n_slots]
         turn, found = turn_kernel(s.dtype), {}
         for column, name in zip(packed.columns[0], s.models[0].forces, strict=True):

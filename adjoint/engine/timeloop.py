@@ -124,10 +124,6 @@ class ReverseWork(NamedTuple):
     adj_f: Any
     scratch: Any
 
-    def moved(self, move: Any) -> "ReverseWork":
-        """Return a copy whose arrays were moved by a function: to the host, say."""
-        return ReverseWork(*map(move, self))
-
 
 class Turn(NamedTuple):
     """What is done between two steps."""
