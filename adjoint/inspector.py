@@ -161,18 +161,18 @@ class Inspection:
         """Return the norm of the adjoint by part, (n_pauses,)."""
         return {name: sizes(value) for name, value in self.adjoint.items()}
 
-    def told(self) -> list[str]:
+    def summary(self) -> list[str]:
         """Return what there is to know of the gradient, in sentences."""
         rate, factor, said = self.exponent, np.exp(np.clip(self.growth[0], -700.0, 700.0)), []
-        told = (
+        text = (
             f"From the last frame back to the start the adjoint becomes {factor:.3g} times as large"
         )
         if factor > MUCH:
-            told += (
+            text += (
                 f", 10 times every {np.log(10.0) / rate:.3g} s ({rate:.3g}/s). Use stages: fit the "
                 "first frames first"
             )
-        said.append(f"{told}.")
+        said.append(f"{text}.")
         k = int(self.mean_rates.argmax())
         start, stop = int(self.steps[k]), int([*self.steps, self.frames[-1]][k + 1])
         name = max(self.rates, key=lambda name: self.rates[name][k])

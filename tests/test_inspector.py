@@ -171,14 +171,14 @@ def test_exponents_of_tangent_adjoint_and_two_runs_agree():
     assert found.exponent == pytest.approx(tangent, rel=0.1)
     assert found.horizon is None
     assert 5000 < found.parts_from < 8000
-    assert "10 times every 1.6" in found.told()[0]
+    assert "10 times every 1.6" in found.summary()[0]
 
 
 def test_a_gradient_beyond_the_horizon_is_said_to_be_none():
     model = DoublePendulum((1.0, 1.0), (1.0, 1.0))
     found = record(model, PendulumState((2.0, 2.5)), 1e-3, 40_000).inspect([[1.0, 0.0]])
     assert 10_000 < found.horizon < 16_000
-    assert any("carries no information" in line for line in found.told())
+    assert any("carries no information" in line for line in found.summary())
 
 
 def test_smoke_is_inspected_too():

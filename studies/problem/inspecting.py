@@ -69,7 +69,7 @@ def inspect_run(path: Path, at: str) -> tuple[Path, list[str]]:
     title = f"The adjoint of {folder.read_json(MANIFEST)['name']}, {where}"
     write_dataset(folder, found)
     folder.write_text(PAGE, inspection_page(found, title, meshes, films))
-    return folder.file(PAGE), found.told()
+    return folder.file(PAGE), found.summary()
 
 
 def write_dataset(folder: RunFolder, found: Inspection) -> None:

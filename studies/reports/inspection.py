@@ -63,7 +63,7 @@ def inspection_page(
     return render(
         "inspection",
         title=title,
-        told=found.told(),
+        summary=found.summary(),
         facts=_facts(found),
         data=json.dumps(data, default=_plain, separators=(",", ":")).replace("<", "\\u003c"),
         films=[_film(one) for one in films],

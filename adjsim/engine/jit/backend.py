@@ -431,7 +431,7 @@ def most_shared() -> int:
 def launch_blocks(
     body: Callable, blocks: int, threads: int, shared: int, args: tuple, *, cached: bool
 ) -> None:
-    """Run a kernel of so many blocks and threads with some shared memory [bytes], and wait for it.
+    """Run a kernel of so many blocks and threads with some shared memory [bytes].
 
     `args` and `cached` as in `launch_cooperative`; blocks share nothing that is written.
     """
@@ -439,8 +439,7 @@ def launch_blocks(
     if in_cuda_simulator():
         kernel[blocks, SIMULATED, 0, shared](args)
         return
-    kernel.run(blocks, threads, on_device(args), shared=shared)
-    cuda_module().synchronize()
+    kernel.run(blocks, threads, kept_on_device(args), shared=shared)
 
 
 # Bound by `specialise`.
