@@ -439,6 +439,7 @@ def twin_kernel(
     how: dict[str, Any] = {"in_blocks": in_blocks, "with_bodies": with_bodies}
     forces = chain_of(FORCE_LOOP, [(kind, kind.force) for kind in kinds], in_blocks=in_blocks)
     own, rest = chain(loop, twins), chain(rest_loop, twins if with_rest else ())
+    calls: dict[str, Any]
     if template is reverse:
         make = make_adjoints if in_blocks else make_adjoints_of_patches
         make_own_forces = make_forces if in_blocks else make_forces_of_patches
