@@ -2,7 +2,8 @@
 
 Faces are taken roughly from near to far, so the list that names the fragments of a pixel is
 nearly sorted from the start. For Over it is sorted by depth, and of equal depths the face
-that comes first goes first.
+that comes first goes first. Depths are compared in single precision: beside an edge that two faces
+share both have the depth of the edge, but for rounding, which must not decide what is seen.
 
 Tests: `tests/render/raster/test_fragment_lists.py`.
 """
@@ -19,17 +20,18 @@ BINS = 1 << 16  # of depth, at most
 @device_fn
 def goes_before(q, p, z, face):
     """Whether fragment q lies before p in the list of their pixel: by depth, then by face."""
-    return z[q] < z[p] or (z[q] == z[p] and face[q] < face[p])
+    a, b = np.float32(z[q]), np.float32(z[p])
+    return a < b or (a == b and face[q] < face[p])
 
 
 @device_fn
 def sort_runs(first, last, z, face, order):
     """Sort each run of a list: most fragments lie behind all before them already."""
     for low in range(np.uint64(first), np.uint64(last), np.uint64(RUN)):
-        deepest = z[np.uint64(order[low])]
+        deepest = np.float32(z[np.uint64(order[low])])
         for k in range(low + np.uint64(1), min(low + np.uint64(RUN), np.uint64(last))):
             q = np.uint64(order[k])
-            depth = z[q]
+            depth = np.float32(z[q])
             if depth > deepest:  # of equal depths the face decides, below
                 deepest = depth
             else:

@@ -22,6 +22,14 @@ def test_lists_of_any_length_are_sorted_by_depth_and_ties_go_by_face(rng, n):
     np.testing.assert_array_equal(order[[0, 1, -2, -1]], [-2, -1, n, n + 1])
 
 
+def test_rounding_does_not_decide_between_equal_depths():
+    z = 3.0 * (1.0 + np.array([1e-15, 0.0, -1e-15, 1e-6]))
+    face, spare = np.array([0, 1, 2, 3], np.int32), np.zeros(4, np.int32)
+    order = np.array([2, 3, 1, 0], np.int32)
+    sort_body(0, 4, z, face, order, spare)
+    np.testing.assert_array_equal(order, [0, 1, 2, 3])
+
+
 def test_every_pixel_lists_its_fragments_in_their_order():
     fragments = empty_list(6)._replace(
         pixel=np.array([3, 0, 3, 1, 3, 0], np.int32), start=np.full(6, 9, np.int32)
