@@ -14,6 +14,7 @@ from adjsim.engine.jit.backend import (
     array_module,
     check_device,
     constants,
+    leaves,
     module_of,
     on_device,
     require_room,
@@ -323,6 +324,8 @@ def _(
     if check_device(device) is Device.CUDA:
         apart = fits_blocks([count_elements(model) + model.n_rows for model in models])
         packed = pack(models, n_steps, dtype, n_parts=0, apart=apart)
+        n_bytes = sum(part.nbytes for part in leaves(packed.arrays))
+        require_room(n_bytes, "The model", "Take a coarser mesh, or fewer worlds at once.")
         return CudaStepper(system, packed, dtype, dt, n_steps)
     n_elements = [count_elements(model) for model in models]
     n_tiles = sum(-(-n // TILE) for n in n_elements)
