@@ -50,6 +50,7 @@ def all_scenes(device, dtype=np.float64):
 
 def launches(dtype):
     """Every body that pendula and smoke launch, with its arguments; nothing is run."""
+    from adjoint.reduced import pendulum as pendulum_twin, smoke as smoke_twin
     from adjsim.engine.jit import backend
     from adjsim.reduced import advection, pendulum, pendulum_loop, projection, smoke
 
@@ -70,5 +71,8 @@ def launches(dtype):
     for module in (advection, pendulum_loop):
         module.on_device = lambda arrays: arrays
         module.launch = lambda body, n, args, **_: found.setdefault(body.__name__, (body, args))
+    for module in (pendulum_twin, smoke_twin):
+        module.to_device = lambda arrays, device: arrays
+    smoke.constants = lambda arrays, device: arrays
     all_scenes("cuda", dtype)
     return found

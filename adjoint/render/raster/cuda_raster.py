@@ -405,7 +405,7 @@ def undo_pixels(gpu: GroupOnGpu, i: int, found: Found, parts: Any) -> FragmentAd
 
 def undo_faces(gpu: GroupOnGpu, of_pairs: PairParts) -> FaceParts:
     """From what the pairs add to what the faces add."""
-    xp, job, _, group, _ = gpu
+    xp, job, layers, group, _ = gpu
     n, n_faces, dtype = len(group.numbers), len(job.scene.faces), job.x.dtype
     table, shades = shade_table(xp, n * n_faces, job)
     parts = FaceParts(
@@ -419,7 +419,7 @@ def undo_faces(gpu: GroupOnGpu, of_pairs: PairParts) -> FaceParts:
     scene, x = group.shared.scene, group.images.x
     args = (scene, x, group.faces.box, place, of_pairs, there)
     launch(face_vjp_thread, n * n_faces, args)
-    if of_pairs.normals.shape[0] > 0:
+    if NORMALS in layers.kinds:
         args = (scene, x, place, of_pairs.normals, there.slots)
         launch(flat_normal_vjp_thread, n * n_faces, args)
     return parts
