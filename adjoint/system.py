@@ -145,9 +145,9 @@ def check_cotangents(
         if value is None:
             adj = module_of(frame).zeros(frame.shape, dtype)
         elif module_of(value) is np:
-            adj = checks.array(f"adj_{name}", value, frame.shape, dtype=dtype)
+            checked = checks.array(f"adj_{name}", value, frame.shape, dtype=dtype)
             # A read-only array is of another type to compiled loops.
-            adj = np.require(adj, requirements="W")
+            adj = np.require(checked, requirements="W")
         else:
             adj = value.reshape(frame.shape).astype(dtype)
         fields.append(adj)

@@ -90,8 +90,11 @@ def newton_balls(p: Values, rate: float, end: float, n_steps: int) -> Result:
         model.particle_kf = model.particle_mu = model.particle_cohesion = 0.0
         solver = newton.solvers.SolverSemiImplicit(model)
         states, control = [model.state() for _ in range(n_steps + 1)], model.control()
+        # A grid for each step: the tape keeps which grid a kernel asked, not what was in it. With
+        # one for all, the reverse looks for neighbours among the last positions.
+        grids = [wp.HashGrid(8, 8, 8) for _ in range(n_steps)]
         with wp.Tape() as tape:
-            for before, after in pairwise(states):
+            for (before, after), model.particle_grid in zip(pairwise(states), grids, strict=True):
                 before.clear_forces()
                 model.particle_grid.build(before.particle_q, TwoBalls.DISTANCE)
                 solver.step(before, after, control, None, dt)

@@ -1,12 +1,17 @@
 """The command `adjsim inspect RUN`: look at the adjoint of a run's motion."""
 
 import tomllib
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 
-from adjoint.inspector import Inspection
-from studies.problem.films import FilmObserver, SmokeObserver
+from adjoint.inspector import MUCH, Inspection
+from render.blending import Hard
+from render.outputs import rasterize_outputs
+from render.scene import Scene
+from render.soft_raster import SoftRasterizer
+from studies.problem.films import FilmObserver, Scenery, SmokeObserver
 from studies.problem.making import make_problem
 from studies.problem.problem import SceneProblem
 from studies.reports.inspection import Pixels, inspection_page
@@ -16,11 +21,13 @@ from studies.runs.folder import MANIFEST, PARAMETERS, RunFolder
 from studies.runs.meshes import keep_meshes
 from studies.scene.filming import Still
 from studies.scene.reading import scene_from_dict
+from studies.search.optimizers.problem import NOT_FINITE
 
 
 PAGE, DATA = "inspect.html", "inspect.nc"
 INSTANCES = "instances"  # where a run of many has their folders
 PLACES = START, ANSWER = "start", "answer"
+PAUSES = 16  # of a look at growth alone
 
 
 def inspect_run(path: Path, at: str) -> tuple[Path, list[str]]:
@@ -53,15 +60,21 @@ def inspect_run(path: Path, at: str) -> tuple[Path, list[str]]:
             f"`RUN` must hold a run of a scene that moves, got {path}, which compares pictures of "
             "things at rest: no step leads to them. Its gradient is checked in its report."
         )
-    found, judged = problem.inspect(theta)
+    found, judged = problem.inspect(theta, thorough=True)
     moved = problem.motion_at(theta).at(found.steps)
     meshes = {
         name: (one.vertices(moved, found.trajectory), np.asarray(problem.built.meshes[name].faces))
         for name, one in problem.built.subjects.items()
         if not isinstance(one, Still)
     }
+    drawn = iter(problem.sceneries_at(theta))
     films = [
-        Pixels(one.name, one.times, one.as_images(rows)[..., :3], one.as_images(adj)[..., :3])
+        Pixels(
+            one.name,
+            one.times,
+            *(one.as_images(part)[..., :3] for part in (rows, adj)),
+            depth_swaps(next(drawn)) if isinstance(one, FilmObserver) else np.zeros(0, int),
+        )
         for one, rows, adj in judged
         if isinstance(one, FilmObserver | SmokeObserver)
     ]
@@ -70,6 +83,52 @@ def inspect_run(path: Path, at: str) -> tuple[Path, list[str]]:
     write_dataset(folder, found)
     folder.write_text(PAGE, inspection_page(found, title, meshes, films))
     return folder.file(PAGE), found.summary()
+
+
+def depth_swaps(seen: Scenery) -> np.ndarray:
+    """Return in how many pixels two objects have traded places since the last frame, (n_frames,).
+
+    There colours jump, and with them the loss. An object is where its nearest face is.
+    """
+    raster = SoftRasterizer(blend=Hard())
+    depths = []
+    for name, mesh in seen.scene.objects.items():
+        own = {name: seen.vertices[name]}
+        alone = (Scene({name: mesh}), seen.camera, raster, own, seen.size, "depth")
+        depths.append(rasterize_outputs(*alone)["depth"])
+    found = np.zeros(len(next(iter(seen.vertices.values()))), int)
+    for one, other in combinations(depths, 2):
+        there, ahead = np.maximum(one, other) < seen.camera.far, one < other
+        swapped = there[1:] & there[:-1] & (ahead[1:] != ahead[:-1])
+        found[1:] += swapped.sum(axis=(1, 2))
+    return found
+
+
+def growth_warnings(
+    problem: SceneProblem, theta: np.ndarray, part: float = 1.0, advice: str = ""
+) -> list[str]:
+    """Return a sentence if the gradient at theta grows a lot in a first part of the motion.
+
+    Growth is measured on the CPU only. Where the simulation blows up nothing is said of it.
+    """
+    if problem.is_at_rest or problem.device != "cpu" or not problem.parameters.size:
+        return []
+    try:
+        found, _ = problem.with_steps_for(theta).inspect(theta, most_pauses=PAUSES)
+    except NOT_FINITE:
+        return []
+    end = part * found.frames[-1]
+    later = np.interp(end, [*found.steps, found.frames[-1]], [*found.growth, 0.0])
+    grown = float(found.growth[0] - later)
+    if grown <= np.log(MUCH):
+        return []
+    seconds = end * found.dt
+    return [
+        f"the gradient grows {np.exp(min(grown, 700.0)):.0e} times in {seconds:.3g} s of motion, "
+        f"10 times every {seconds * np.log(10.0) / grown:.2g} s. It is exact, but it holds in an "
+        f"ever smaller neighbourhood and may not lead to the answer. {advice} `adjsim inspect` "
+        "says what makes it grow."
+    ]
 
 
 def write_dataset(folder: RunFolder, found: Inspection) -> None:

@@ -292,10 +292,13 @@ class SceneProblem:
         adjoints = dict(pull_frames(recorded, back[0].frames, wanted)) if wanted else {}
         return value, self._gradient(theta, values, back, adjoints)
 
-    def inspect(self, theta: np.ndarray) -> tuple[Inspection, list[Judged]]:
-        """Return what the adjoint of the motion does on its way back, and where it comes from."""
+    def inspect(self, theta: np.ndarray, **options: Any) -> tuple[Inspection, list[Judged]]:
+        """Return what the adjoint of the motion does on its way back, and where it comes from.
+
+        `options` are those of `Record.inspect`.
+        """
         _, recorded, records, (_, adj_rows), back = self._judged(theta, self.judge)
-        found = inspect_frames(recorded, back[0].frames, self._wanted())
+        found = inspect_frames(recorded, back[0].frames, self._wanted(), **options)
         rows = self.by_observer(np.concatenate([record.rows for record in records]))
         pairs = zip(rows, self.by_observer(adj_rows), strict=True)
         return found, [(one, own, adj) for (one, own), (_, adj) in pairs]

@@ -7,6 +7,7 @@ from typing import Any
 
 from studies.control.comparison import Comparison
 from studies.problem.fit import SceneFit, make_fit
+from studies.problem.inspecting import growth_warnings
 from studies.problem.instances import FAILURES, Instances
 from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
@@ -58,4 +59,16 @@ def start_scene(
     folder, job = start_or_resume(recipe, out, make, resume=resume)
     if isinstance(job, SceneFit):
         warn(job.made.notes)
+        if not resume:
+            warn(_growth(job))
     return folder, job
+
+
+def _growth(job: SceneFit) -> list[str]:
+    """Return what a search should know of the growth of its gradient where it begins."""
+    problem = job.made.problem
+    part, advice = 1.0, ""
+    if job.file.purpose != "control":
+        part = job.file.search.stages[0]
+        advice = f"Fit a shorter part of the motion first: `search.stages` begins with {part:g}."
+    return growth_warnings(problem, problem.parameters.start, part, advice)

@@ -31,6 +31,7 @@ class Pixels:
     times: np.ndarray  # (n_frames,) [s]
     images: np.ndarray
     cotangents: np.ndarray
+    swaps: np.ndarray  # (n_frames,): pixels in which objects have traded places; empty: not known
 
 
 def inspection_page(
@@ -57,7 +58,7 @@ def inspection_page(
         "end": found.frames[-1] * found.dt,
         "frames": found.frames * found.dt,
         "curves": _curves(found),
-        "marks": _marks(found),
+        "marks": _marks(found, films),
         "view": _view(found, meshes or {}),
     }
     return render(
@@ -157,13 +158,16 @@ def _first(found: Inspection) -> str:
     return next(iter(found.adjoint))
 
 
-def _marks(found: Inspection) -> dict[str, Any]:
+def _marks(found: Inspection, films: Sequence[Pixels]) -> dict[str, Any]:
     """Return what is marked on the axis of time."""
     events = {
         name: np.flatnonzero(counts)[:: -(-np.count_nonzero(counts) // MOST_DOTS)] * found.dt
         for name, counts in found.events.items()
         if counts.any()
     }
+    for one in films:
+        if one.swaps.any():
+            events[f"{one.name}: depth swap"] = one.times[one.swaps > 0]
     return {
         "events": events,
         "horizon": None if found.horizon is None else found.horizon * found.dt,

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from studies.problem.inspecting import growth_warnings
 from studies.runs.errors import StudyError
 from studies.runs.files import append_record, line_of, read_records
 from studies.runs.folder import RESULT, SCAN, RunFolder
 from studies.runs.pool import HERE, Pool
 from studies.runs.progress import PointProgress
-from studies.runs.starting import Recipe, recalled, start_or_resume
+from studies.runs.starting import Recipe, recalled, start_or_resume, warn
 from studies.scans import spec
 from studies.scans.dataset import POINTS, make_dataset, write_dataset
 from studies.scans.landscape import summary
@@ -93,4 +94,8 @@ def start(
 
     folder, job = start_or_resume(recipe, out, make, resume=resume)
     folder.write_json(SCAN, scan.to_json())
+    if not resume:
+        first = job.grid.first
+        theta = job.grid.natural(first, job.grid.order()[0])
+        warn([] if first.why_not(theta) else growth_warnings(first.problem, theta))
     return folder, job

@@ -148,12 +148,15 @@ def pull_frames(
 
 
 def inspect_frames(
-    recorded: Record[Any, Any], adj_frames: Mapping[str, np.ndarray], wrt: tuple[str, ...]
+    recorded: Record[Any, Any],
+    adj_frames: Mapping[str, np.ndarray],
+    wrt: tuple[str, ...],
+    **options: Any,
 ) -> Inspection:
     """Return what `Record.inspect` finds for cotangents of a trajectory's fields, by name."""
     own, bodies = _cotangents(recorded.trajectory, adj_frames)
     with _told_by_key():
-        return recorded.inspect(*own, bodies=bodies, wrt=wrt, thorough=True)
+        return recorded.inspect(*own, bodies=bodies, wrt=wrt, **options)
 
 
 def pull_worlds(

@@ -35,6 +35,7 @@ ZERO = {f"{blend} vjp rasterizer.{name}" for blend, names in UNKNOWN.items() for
 }
 ZERO |= {"dibr jvp mask", "hard jvp mask"}  # the one nearest face
 ZERO |= {"seamless vjp high.diffuse"}  # its normals cancel
+ZERO |= {f"over outputs vjp rasterizer.{name}" for name in UNKNOWN["over"]}
 ZERO |= {f"{blend} vjp camera{k}.near" for blend in UNKNOWN for k in ("", ".0", ".1")}
 
 
@@ -120,8 +121,9 @@ def in_small_batches(device, dtype=np.float64):
     """`everything` and `all_outputs` of a toy whose images are drawn one by one, bin by bin."""
     problem = toy("over", dtype, (20, 40))
     with patch.multiple(cuda_bins, MOST_FACES=1, MOST_FRAGMENTS=1):
-        found = [what(problem, device, (20, 40)) for what in (everything, all_outputs)]
-    return {f"{k} {name}": value for k in range(2) for name, value in found[k].items()}
+        found = {"over": everything(problem, device, (20, 40))}
+        found["over outputs"] = all_outputs(problem, device, (20, 40))
+    return {f"{k} {name}": value for k, values in found.items() for name, value in values.items()}
 
 
 def by_blend(what, device, dtype, size):

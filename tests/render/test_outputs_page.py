@@ -100,12 +100,15 @@ def stuck(blend, gap, dtype):
     return rgba[24:40, 24:40, 0]
 
 
-@pytest.mark.parametrize(("dtype", "gap"), [(np.float64, 1e-12), (np.float32, 1e-5)])
+@pytest.mark.parametrize(("dtype", "gap"), [(np.float64, 1e-10), (np.float32, 1e-5)])
 @pytest.mark.parametrize("blend", [Over(), DIBR(), Hard(), Softmax()])
-def test_faces_in_one_plane_speckle_unless_they_are_apart_or_blended_by_depth(blend, dtype, gap):
+def test_of_faces_in_one_plane_the_first_is_seen_but_float32_speckles(blend, dtype, gap):
     together, apart = (stuck(blend, lift, dtype) for lift in (0.0, 4.0 * gap))
     if isinstance(blend, Softmax):
         assert np.median(abs(together - 0.5)) < 1e-3
         return
-    assert 0.1 < (together > 0.5).mean() < 0.9
+    if dtype is np.float64:
+        assert together.min() > 0.5
+    else:
+        assert 0.1 < (together > 0.5).mean() < 0.9
     assert apart.max() < 0.5
