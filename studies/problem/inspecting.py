@@ -105,7 +105,7 @@ def depth_swaps(seen: Scenery) -> np.ndarray:
 
 
 def growth_warnings(
-    problem: SceneProblem, theta: np.ndarray, part: float = 1.0, advice: str = ""
+    problem: SceneProblem, theta: np.ndarray, advice: str, part: float = 1.0
 ) -> list[str]:
     """Return a sentence if the gradient at theta grows a lot in a first part of the motion.
 

@@ -67,8 +67,8 @@ def start_scene(
 def _growth(job: SceneFit) -> list[str]:
     """Return what a search should know of the growth of its gradient where it begins."""
     problem = job.made.problem
-    part, advice = 1.0, ""
+    part, advice = 1.0, "Try a shorter `world.duration` first."
     if job.file.purpose != "control":
         part = job.file.search.stages[0]
         advice = f"Fit a shorter part of the motion first: `search.stages` begins with {part:g}."
-    return growth_warnings(problem, problem.parameters.start, part, advice)
+    return growth_warnings(problem, problem.parameters.start, advice, part)

@@ -97,5 +97,6 @@ def start(
     if not resume:
         first = job.grid.first
         theta = job.grid.natural(first, job.grid.order()[0])
-        warn([] if first.why_not(theta) else growth_warnings(first.problem, theta))
+        advice = "Trust its signs only where neighbours agree, or scan a shorter `world.duration`."
+        warn([] if first.why_not(theta) else growth_warnings(first.problem, theta, advice))
     return folder, job

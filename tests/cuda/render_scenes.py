@@ -26,7 +26,7 @@ BLENDS = {
 }
 FLAT = PosedCamera((0.3, -0.4, 0.1), (0.03, 0.05, -3.5), lens=Orthographic(2.9))
 # What a blend does not know; spherical harmonics know no materials.
-UNKNOWN = dict.fromkeys(("over", "culled", "seamless"), ("gamma", "epsilon"))
+UNKNOWN = dict.fromkeys(("over", "over outputs", "culled", "seamless"), ("gamma", "epsilon"))
 UNKNOWN |= dict.fromkeys(("dibr", "hard"), ("sigma", "gamma", "epsilon"))
 ZERO = {f"{blend} vjp rasterizer.{name}" for blend, names in UNKNOWN.items() for name in names} | {
     f"culled vjp {name}.{coefficient}"
@@ -35,7 +35,6 @@ ZERO = {f"{blend} vjp rasterizer.{name}" for blend, names in UNKNOWN.items() for
 }
 ZERO |= {"dibr jvp mask", "hard jvp mask"}  # the one nearest face
 ZERO |= {"seamless vjp high.diffuse"}  # its normals cancel
-ZERO |= {f"over outputs vjp rasterizer.{name}" for name in UNKNOWN["over"]}
 ZERO |= {f"{blend} vjp camera{k}.near" for blend in UNKNOWN for k in ("", ".0", ".1")}
 
 

@@ -58,7 +58,8 @@ def test_a_system_without_positions_has_no_view():
 def test_pixels_are_red_where_they_raise_the_loss_and_blue_where_they_lower_it(found):
     adj = np.zeros((1, 4, 6, 3))
     adj[0, 1, 2], adj[0, 2, 3] = 3.0, -1.0
-    film = Pixels("front", np.array([0.5]), np.full((1, 4, 6, 3), 0.5), adj)
+    film = Pixels("front", np.array([0.5]), np.full((1, 4, 6, 3), 0.5), adj, np.array([7]))
     page = inspection_page(found[1], films=[film])
     assert "Pixels of front" in page
+    assert data_of(page)["marks"]["events"]["front: depth swap"] == [0.5]
     assert "0.5 s: 5.48; the 20 strongest pixels are 100% of it" in page
