@@ -18,7 +18,6 @@ tangent of the frame along the gradient of one parameter.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -92,8 +91,9 @@ class Inspection:
         ln of how many times larger the adjoint is at a pause than at the last frame, but for what
         frames add, (n_pauses,). With more than 1000 frames what they add counts as well.
     horizon : int or None
-        Last pause from which rounding errors grow larger than the motion before the last frame:
-        a gradient carries no information about anything before it. None: there is no such pause.
+        Last pause from which rounding errors, relative to `scales`, grow as large as the motion
+        before the last frame: of anything earlier a gradient says next to nothing. An estimate.
+        None: there is no such pause.
     touching, slipping : dict of str to array
         By contact, (frames[-1],): how many points touch in every state, and how many of them slip.
     events : dict of str to array
@@ -110,7 +110,7 @@ class Inspection:
         frame over the time: of that tangent, and of the adjoint that begins where it ends.
     gap : array
         Distance of the motions in float32 and float64, over the largest distance moved,
-        (n_pauses,).
+        (n_pauses,); infinite after one diverged, and empty if it is not known when.
     """
 
     steps: np.ndarray
@@ -185,8 +185,8 @@ class Inspection:
         if self.horizon is not None:
             said.append(
                 f"Beyond the horizon, step {self.horizon} ({self.horizon * self.dt:.4g} s), "
-                "rounding errors decide what happens until the last frame: the gradient of what is "
-                "earlier carries no information."
+                "rounding errors decide what happens until the last frame: of what is earlier the "
+                "gradient carries no information. The horizon is an estimate."
             )
         if self.parts_from is not None:
             said.append(
@@ -603,16 +603,16 @@ def _gap(
     steps: np.ndarray,
 ) -> np.ndarray:
     """Return the distance of the motions in both precisions over the largest distance moved."""
-    found = np.full(len(steps), np.inf)
-    with suppress(RolloutError):
+    try:
         own, other = _of_run(twin, trajectory), _of_run(twin, reruns.run(steps))
-        gaps = [np.zeros(len(steps))]
-        for part, value in own.items():
-            if part == twin.FIELDS[0] or part.endswith(".position"):
-                moved = sizes(value - value[0]).max()
-                gaps.append(sizes(other[part] - value.astype(np.float64)) / (moved or 1.0))
-        found = np.nan_to_num(np.max(gaps, axis=0), nan=np.inf)
-    return found
+    except RolloutError:
+        return np.zeros(0)
+    gaps = [np.zeros(len(steps))]
+    for part, value in own.items():
+        if part == twin.FIELDS[0] or part.endswith(".position"):
+            moved = sizes(value - value[0]).max()
+            gaps.append(sizes(other[part] - value.astype(np.float64)) / (moved or 1.0))
+    return np.nan_to_num(np.max(gaps, axis=0), nan=np.inf)
 
 
 def _by(name: str) -> str:

@@ -174,7 +174,12 @@ class Record(Generic[S, T]):
         pauses = choose_pauses(self._steps, min(most_pauses, fitting))
         values = self.model.parameters()
         quick = wanted if wrt is not None else [path for path in wanted if not path.endswith(SLOW)]
-        kept = [p for p in quick if p in values and values[p].nbytes * len(pauses) <= room]
+        kept = []
+        for path in (path for path in quick if path in values):
+            taken = values[path].nbytes * len(pauses)
+            if taken <= room:
+                kept.append(path)
+                room -= taken
         cotangents = (self._steps, twin.parts(self.model, fields))
         sweep = PausingSweep(inner, twin, self.model, cotangents, pauses, stepper, kept)
         gradient = self._reverse(sweep)
@@ -199,7 +204,7 @@ class Record(Generic[S, T]):
             other = np.float32 if stepper.dtype == np.float64 else np.float64
             return rollout(
                 self.model, self.state, stepper.dt, self.n_steps, frames=steps, dtype=other,
-                device=stepper.device,
+                device=stepper.device, on_divergence="mark" if self.model.CAN_MARK else "raise",
             )  # fmt: skip
 
         return Reruns(push, pull, run)

@@ -48,9 +48,9 @@ ALIGNED = 16  # [bytes]
 def fits_blocks(sizes: Sequence[int]) -> bool:
     """Whether worlds with so many elements and rows of X are done faster by a block each.
 
-    One multiprocessor needs about 7 ns for the step of a tetrahedron and the grid 6 us for its two
-    barriers and what it waits for memory: that many elements are worth them. If there are enough
-    worlds for all multiprocessors, those of the grid do not work more than those of blocks.
+    By estimate one multiprocessor needs 7 ns for the step of a tetrahedron, and the grid 6 us for
+    its two barriers and for memory. Up to `ALONE` elements a block is through before these have
+    passed. With enough worlds to keep all multiprocessors busy, a grid has nothing to gain.
     """
     idle = max(0.0, 1.0 - len(sizes) / PROCESSORS)
     return max(sizes) * idle <= ALONE and max(sizes) <= MOST_ELEMENTS

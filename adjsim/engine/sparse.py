@@ -39,7 +39,10 @@ def product_thread(k, args):
 
 
 def product(matrix: scipy.sparse.csr_array, x: Any) -> Any:
-    """Return matrix @ x over the second axis of x from the end, in the type of x, where x is."""
+    """Return matrix @ x over the second axis of x from the end, in the type of x, where x is.
+
+    A matrix that is multiplied with arrays of a GPU must have their type.
+    """
     if isinstance(x, np.ndarray):
         if x.ndim == 2:
             return (matrix @ x).astype(x.dtype, copy=False)
@@ -47,7 +50,6 @@ def product(matrix: scipy.sparse.csr_array, x: Any) -> Any:
     n_rows, n_columns = len(matrix.indptr) - 1, x.shape[-2]
     flat = x.reshape(-1, n_columns, x.shape[-1])
     out = module_of(x).empty((flat.shape[0], n_rows, flat.shape[2]), x.dtype)
-    values = matrix.data.astype(x.dtype, copy=False)
-    entries = kept_on_device(Entries(values, matrix.indices, matrix.indptr))
+    entries = kept_on_device(Entries(matrix.data, matrix.indices, matrix.indptr))
     launch(product_thread, out.size, (entries, *on_device((flat, out))))
     return out.reshape(*x.shape[:-2], n_rows, x.shape[-1])

@@ -157,9 +157,11 @@ def _first_wrong_line(solution: Answers, answers: Answers, source: str) -> list[
             ours = [held[name] for held in solution.values]
             theirs = [held[name] for held in answers.values]
             if not all(_close(b, a, a) for a, b in zip(ours, theirs, strict=True)):
-                line = _assignments(source, name)[-1]
-                code = source.splitlines()[line - 1].strip()
-                return [f"Line {line} is the first whose value differs from ours: `{code}`."]
+                lines = _assignments(source, name)
+                if not lines:  # a tuple of them, say
+                    return [f"`{name}` is the first whose value differs from ours."]
+                code = source.splitlines()[lines[-1] - 1].strip()
+                return [f"Line {lines[-1]} is the first whose value differs from ours: `{code}`."]
     return []
 
 

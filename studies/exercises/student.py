@@ -58,11 +58,11 @@ def run_student(exercise: Exercise, path: Path, time_limit: float = TIME_LIMIT) 
             ) from None
         if not out.is_file():
             raise StudyError(f"{path.name} ended Python with exit code {done.returncode}.")
-        told = json.loads(out.read_text(encoding="utf-8"))
-    if isinstance(told, str):
-        raise StudyError(told)
-    returned = [[np.array(value) for value in one] for one in told["returned"]]
-    values = [{name: np.array(value) for name, value in one.items()} for one in told["values"]]
+        result = json.loads(out.read_text(encoding="utf-8"))
+    if isinstance(result, str):
+        raise StudyError(result)
+    returned = [[np.array(value) for value in one] for one in result["returned"]]
+    values = [{name: np.array(value) for name, value in one.items()} for one in result["values"]]
     return Answers(returned, values)
 
 
@@ -170,15 +170,15 @@ def main(number: str, path: str, out: str) -> None:
     try:
         answers = answers_of(exercises()[int(number)], Path(path).read_bytes(), Path(path).name)
     except StudyError as error:
-        told: Any = str(error)
+        result: Any = str(error)
     else:
-        told = {
+        result = {
             "returned": [[value.tolist() for value in one] for one in answers.returned],
             "values": [
                 {name: value.tolist() for name, value in one.items()} for one in answers.values
             ],
         }
-    Path(out).write_text(json.dumps(told), encoding="utf-8")
+    Path(out).write_text(json.dumps(result), encoding="utf-8")
 
 
 if __name__ == "__main__":

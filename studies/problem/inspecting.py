@@ -1,6 +1,7 @@
 """The command `adjsim inspect RUN`: look at the adjoint of a run's motion."""
 
 import tomllib
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -67,17 +68,13 @@ def inspect_run(path: Path, at: str) -> tuple[Path, list[str]]:
         for name, one in problem.built.subjects.items()
         if not isinstance(one, Still)
     }
-    drawn = iter(problem.sceneries_at(theta))
-    films = [
-        Pixels(
-            one.name,
-            one.times,
-            *(one.as_images(part)[..., :3] for part in (rows, adj)),
-            depth_swaps(next(drawn)) if isinstance(one, FilmObserver) else np.zeros(0, int),
-        )
-        for one, rows, adj in judged
-        if isinstance(one, FilmObserver | SmokeObserver)
-    ]
+    sceneries, films = iter(problem.sceneries_at(theta)), []
+    for one, rows, adj in judged:
+        if isinstance(one, FilmObserver | SmokeObserver):
+            images, cotangents = one.as_images(rows)[..., :3], one.as_images(adj)[..., :3]
+            films.append(Pixels(one.name, one.times, images, cotangents))
+        if isinstance(one, FilmObserver):
+            films[-1] = replace(films[-1], swaps=depth_swaps(next(sceneries)))
     where = "where the search began" if at == START else "at the answer"
     title = f"The adjoint of {folder.read_json(MANIFEST)['name']}, {where}"
     write_dataset(folder, found)

@@ -31,7 +31,7 @@ class Pixels:
     times: np.ndarray  # (n_frames,) [s]
     images: np.ndarray
     cotangents: np.ndarray
-    swaps: np.ndarray  # (n_frames,): pixels in which objects have traded places; empty: not known
+    swaps: np.ndarray | None = None  # (n_frames,): in how many pixels objects traded places
 
 
 def inspection_page(
@@ -76,7 +76,7 @@ def inspection_page(
 def model_meshes(model: Model, trajectory: Any) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return the elements of a model's forces that join nodes, as meshes at a trajectory's frames.
 
-    Bodies are drawn as their report draws them only in runs; here they are their nodes.
+    Rigid bodies have none here: of them the page has arrows alone.
     """
     found = {}
     for name, force in model.forces.items():
@@ -166,7 +166,7 @@ def _marks(found: Inspection, films: Sequence[Pixels]) -> dict[str, Any]:
         if counts.any()
     }
     for one in films:
-        if one.swaps.any():
+        if one.swaps is not None and one.swaps.any():
             events[f"{one.name}: depth swap"] = one.times[one.swaps > 0]
     return {
         "events": events,
@@ -243,7 +243,11 @@ def _facts(found: Inspection) -> dict[str, str]:
         )
         apart = found.parts_from
         facts["float32 and float64"] = (
-            "stay together" if apart is None else f"apart from {apart * found.dt:.4g} s on"
+            f"apart from {apart * found.dt:.4g} s on"
+            if apart is not None
+            else "stay together"
+            if found.gap.size
+            else "one of them leaves the finite numbers"
         )
     facts["horizon"] = (
         "none: the whole rollout informs the gradient"

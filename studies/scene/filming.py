@@ -49,22 +49,33 @@ class Skin:
 
     matrix: scipy.sparse.csr_array  # S, (n_vertices, n_nodes)
     offset: Any = 0.0  # (n_vertices, 3) or () [m]
+    # S and its transpose in the types of a GPU's arrays, made once: they stay there
+    _made: dict[tuple[bool, Any], scipy.sparse.csr_array] = field(default_factory=dict, init=False)
+
+    def _matrix(self, x: Any, *, transposed: bool = False) -> scipy.sparse.csr_array:
+        """Return S or its transpose, for arrays of a GPU in their type."""
+        key = transposed, None if isinstance(x, np.ndarray) else x.dtype
+        if key not in self._made:
+            matrix = self.matrix.T.tocsr() if transposed else self.matrix
+            self._made[key] = scipy.sparse.csr_array(matrix, dtype=key[1] or matrix.dtype)
+        return self._made[key]
 
     def vertices(self, motion: Motion, run: Any) -> np.ndarray:
         """Return S x + offset."""
         del motion
-        moved = product(self.matrix, run.x)
+        moved = product(self._matrix(run.x), run.x)
         return moved + beside(np.asarray(self.offset, moved.dtype), moved)
 
     def vertices_jvp(self, motion: Motion, run: Any, tan_run: Any, tangents: Arrays) -> np.ndarray:
         """Return S tan_x."""
         del motion, run, tangents
-        return product(self.matrix, tan_run.x)
+        return product(self._matrix(tan_run.x), tan_run.x)
 
     def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> Pulled:
         """Return S^T adj_vertices as the cotangent of x."""
         del motion, run
-        return Pulled({"x": product(self.matrix.T.tocsr(), adj_vertices)})
+        transpose = self._matrix(adj_vertices, transposed=True)
+        return Pulled({"x": product(transpose, adj_vertices)})
 
 
 @dataclass(frozen=True, eq=False)

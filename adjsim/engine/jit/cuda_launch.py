@@ -1,10 +1,10 @@
-"""Launches on a GPU: what `numba.cuda` finds out at every launch is found out once.
+"""Launches on a GPU: arguments are prepared once for each array, not at every launch.
 
-A kernel is given up to a hundred arrays, in nested tuples. For each launch `numba.cuda` asks every
-one of them for its type and the numbers that describe it, which takes half a millisecond. Here an
-array knows both after it was asked once, and a launch puts them together.
+A kernel is given up to a hundred arrays, in nested tuples. For each launch `numba.cuda` finds the
+type and the descriptor of every one of them again, which takes half a millisecond. Here an array
+keeps both, and a launch puts them together.
 
-How `numba.cuda` hands an array to a kernel is its own matter: `pyproject.toml` bounds its version.
+How `numba.cuda` hands an array to a kernel is private: `pyproject.toml` bounds its version.
 Tests: `tests/cuda`.
 """
 
@@ -77,23 +77,25 @@ class Launcher:
     """A kernel of `numba.cuda`, compiled for every combination of types that it is given."""
 
     def __init__(self, kernel: Any) -> None:
-        self.kernel, self.known = kernel, {}
+        self.kernel, self.by_types = kernel, {}
 
     def compiled(self, args: tuple, n: int | None) -> tuple[Any, Any, list[int]]:
         """Return the kernel for these arguments, its handle, and all numbers that it is given."""
         key: list[Any] = []
         words = [] if n is None else [n]
         describe(args, key, words)
-        known = self.known.get(tuple(key))
-        if known is None:
+        compiled = self.by_types.get(tuple(key))
+        if compiled is None:
             kinds = (kind_of(args),) if n is None else (types.int64, kind_of(args))
             found = self.kernel.compile(kinds)
-            known = self.known[tuple(key)] = found, found._codelibrary.get_cufunc().kernel
-        return *known, words
+            compiled = self.by_types[tuple(key)] = found, found._codelibrary.get_cufunc().kernel
+        return *compiled, words
 
     def blocks_at_once(self, args: tuple, threads: int, shared: int) -> int:
         """Return how many blocks of a cooperative kernel the device can hold."""
-        return self.compiled(args, None)[0].max_cooperative_grid_blocks(threads, shared)
+        found, handle, _ = self.compiled(args, None)
+        allow_shared(handle, shared)  # a kernel that may not have it could have no blocks
+        return found.max_cooperative_grid_blocks(threads, shared)
 
     def run(
         self, blocks: int, threads: int, args: tuple, n: int | None = None, shared: int = 0
@@ -104,8 +106,7 @@ class Launcher:
         """
         found, handle, words = self.compiled(args, n)
         core, stream = cuda_core()
-        if shared > FREE_SHARED:
-            allow_shared(handle, shared)
+        allow_shared(handle, shared)
         how = core.LaunchConfig(
             grid=blocks, block=threads, shmem_size=shared, is_cooperative=found.cooperative
         )
@@ -113,7 +114,9 @@ class Launcher:
 
 
 def allow_shared(handle: Any, size: int) -> None:
-    """Allow a kernel so much dynamic shared memory on the current device."""
+    """Allow a kernel so much dynamic shared memory [bytes] on the current device."""
+    if size <= FREE_SHARED:
+        return
     driver, device = import_module("cuda.bindings.driver"), cuda_core()[0].Device()
     attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
     (status,) = driver.cuKernelSetAttribute(attribute, size, handle.handle, device.device_id)

@@ -467,16 +467,22 @@ def cuFuncSetAttribute(kernel: P, attribute: I, value: I):
     return cuKernelSetAttribute(attribute, value, kernel, 0)
 
 
+def has_room(kernel: int, shared: int) -> bool:
+    """Return whether a block may have this much dynamic shared memory [bytes]."""
+    allowed = max(ATTRIBUTES[8], DEVICE.most_shared.get(kernel, 0))
+    return DEVICE.shared[kernel] + shared <= allowed
+
+
 @api
 def cuOccupancyMaxActiveBlocksPerMultiprocessor(out: P, kernel: P, block: I, shared: N):
-    put(out, 1)
+    put(out, int(has_room(kernel, shared)))
 
 
 @api
 def cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     out: P, kernel: P, block: I, shared: N, flags: U
 ):
-    put(out, 1)
+    put(out, int(has_room(kernel, shared)))
 
 
 @api
@@ -491,7 +497,7 @@ def cuLaunchKernelEx(config: P, kernel: P, arguments: P, extra: P):
     if cooperative and how.gx > DEVICE.processors:
         return TOO_LARGE
     fixed = DEVICE.shared[kernel]
-    if fixed + how.shared > max(ATTRIBUTES[8], DEVICE.most_shared.get(kernel, 0)):
+    if not has_room(kernel, how.shared):
         return INVALID
     name, counts = DEVICE.names[kernel], Counts()
     LIBRARY.emu_forget_faults()
@@ -506,8 +512,8 @@ def cuLaunchKernelEx(config: P, kernel: P, arguments: P, extra: P):
         ORDERS[DEVICE.order],
         ctypes.addressof(counts),
     )
-    told = range(min(LIBRARY.emu_faults(), MOST_FAULTS))
-    DEVICE.faults += [f"{name}: {LIBRARY.emu_fault(k).decode()}" for k in told]
+    faults = range(min(LIBRARY.emu_faults(), MOST_FAULTS))
+    DEVICE.faults += [f"{name}: {LIBRARY.emu_fault(k).decode()}" for k in faults]
     DEVICE.counts["launches"] += 1
     total = DEVICE.kernels[name]
     total["launches"] += 1

@@ -83,6 +83,9 @@ def test_an_unknown_mistake_is_described_by_its_numbers():
     assert "adj_k is 7 times too large" in text
     assert "is the first whose value differs from ours: `adj_r = adj_r + adj_l / l * r`" in text
     assert "Dot test, x0 alone: <J t, c> = " in text
+    one = exercises()[1]
+    wrong = one.solution.replace("adj_a = b * adj_y", "(adj_a, _) = 0.3 + b * adj_y, 0.0")
+    assert "`adj_a` is the first whose value differs" in "\n".join(graded(one, wrong).lines)
     product = exercises()[6]
     body = "def matrix_vector_vjp(A, x, adj_y):\n    return {}, A.T @ adj_y\n"
     text = "\n".join(graded(product, body.format("np.zeros((3, 3))")).lines)
