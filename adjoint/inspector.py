@@ -38,19 +38,19 @@ if TYPE_CHECKING:
 
 PAUSES = 64  # at most, unless a user wants others
 SLOW = (".rest_positions", ".density")  # paths whose gradients take long to collect
-LEAST_ROOM = 1 << 24  # bytes that what is kept of the pauses may take, whatever the schedule takes
+LEAST_MEMORY = 1 << 24  # bytes that pauses may take, however little the schedule takes
 CHANGES = "touch", "leave", "slip", "stick"
 MOST_STOPS = 1000  # frames at which growth is measured
 WINDOW = 128  # states whose contacts are looked at together
 MOTION, BETWEEN, FRAMES = "motion", "steps between", "frames"
-MUCH = 1e3  # growth of an adjoint from which on a fit needs stages
+GROWTH_WARNING = 1e3  # growth of an adjoint from which on a fit needs stages
 APART = 0.01  # of the largest distance moved: where float32 and float64 are no longer the same
 Parts = dict[str, np.ndarray]  # of a state, by name
 
 
 @dataclass(frozen=True, eq=False)
 class Inspection:
-    """What `Record.inspect` found. Axis 0 of what is said to be by pause belongs to `steps`.
+    """What `Record.inspect` found. Arrays by pause have those of `steps` on axis 0.
 
     Parts of a state are "x" and "v" of nodes, "block.position" and the like of bodies, or what the
     system has instead. Sums over parts have them divided by `scales`, which makes them alike.
@@ -152,7 +152,7 @@ class Inspection:
         return -np.diff([*self.growth, 0.0]) / (lengths * self.dt)
 
     @property
-    def parts_from(self) -> int | None:
+    def precision_matters_from(self) -> int | None:
         """Step of the first pause at which float32 and float64 are apart; None: they stay."""
         apart = self.gap > APART
         return int(self.steps[apart.argmax()]) if apart.any() else None
@@ -163,37 +163,37 @@ class Inspection:
 
     def summary(self) -> list[str]:
         """Return what there is to know of the gradient, in sentences."""
-        rate, factor, said = self.exponent, np.exp(np.clip(self.growth[0], -700.0, 700.0)), []
+        rate, factor, sentences = self.exponent, np.exp(np.clip(self.growth[0], -700.0, 700.0)), []
         text = (
             f"From the last frame back to the start the adjoint becomes {factor:.3g} times as large"
         )
-        if factor > MUCH:
+        if factor > GROWTH_WARNING:
             text += (
                 f", 10 times every {np.log(10.0) / rate:.3g} s ({rate:.3g}/s). Use stages: fit the "
                 "first frames first"
             )
-        said.append(f"{text}.")
+        sentences.append(f"{text}.")
         k = int(self.mean_rates.argmax())
         start, stop = int(self.steps[k]), int([*self.steps, self.frames[-1]][k + 1])
         name = max(self.rates, key=lambda name: self.rates[name][k])
         changes = [name for name, counts in self.events.items() if counts[start:stop].any()]
-        said.append(
+        sentences.append(
             f"It grows fastest from step {stop} back to step {start} ({start * self.dt:.4g} s), "
             f"{self.mean_rates[k]:.3g}/s; in the latter by {_by(name)}."
             + (f" What changes there: {', '.join(changes)}." if changes else "")
         )
         if self.horizon is not None:
-            said.append(
+            sentences.append(
                 f"Beyond the horizon, step {self.horizon} ({self.horizon * self.dt:.4g} s), "
                 "rounding errors decide what happens until the last frame: of what is earlier the "
                 "gradient carries no information. The horizon is an estimate."
             )
-        if self.parts_from is not None:
-            said.append(
-                f"Runs in float32 and float64 are apart from step {self.parts_from} on "
-                f"({self.parts_from * self.dt:.4g} s)."
+        if self.precision_matters_from is not None:
+            sentences.append(
+                f"Runs in float32 and float64 are apart from step {self.precision_matters_from} on "
+                f"({self.precision_matters_from * self.dt:.4g} s)."
             )
-        return said
+        return sentences
 
     def dataset(self) -> "Dataset":
         """Return the numbers as an `xarray.Dataset` with named coordinates."""
@@ -230,7 +230,7 @@ class Inspection:
         return Dataset(data, coords, {k: v for k, v in found.items() if v is not None})
 
 
-class Look(NamedTuple):
+class PauseRecord(NamedTuple):
     """What the step at a pause did."""
 
     adjoint: Parts  # of the state at the pause, its frame included
@@ -306,7 +306,7 @@ class PausingSweep(Sweep):
         self.stops = self.steps if len(self.steps) <= MOST_STOPS else self.steps[:0]
         self.stretches: list[Parts] = []  # since the last pause
         self.origins: dict[str, Parts] = {FRAMES: self.after}
-        self.looks: list[Look] = []  # the last pause first
+        self.records: list[PauseRecord] = []  # the last pause first
         self.contacts = Contacts(system, self.at)
 
     def frame(self, step: int) -> Parts:
@@ -374,7 +374,7 @@ class PausingSweep(Sweep):
             for name, own in sources.items()
         }
         gradient = self.inner.gradient(self.kept)
-        self.looks.append(Look(total, ends, self.stretches, added, gradient))
+        self.records.append(PauseRecord(total, ends, self.stretches, added, gradient))
         self.stretches = []
         self.after, self.at = total, k
 
@@ -431,12 +431,16 @@ def make_inspection(
     reruns: Reruns | None,
 ) -> Inspection:
     """Return what a sweep found on its way; with `reruns`, all that is `thorough`."""
-    looks, steps = sweep.looks[::-1], sweep.pauses
-    by_pause = {part: np.stack([one.adjoint[part] for one in looks]) for part in looks[0].adjoint}
+    records, steps = sweep.records[::-1], sweep.pauses
+    by_pause = {
+        part: np.stack([one.adjoint[part] for one in records]) for part in records[0].adjoint
+    }
     scales = {part: _mean_size(value) for part, value in by_pause.items()}
     trajectory = stepper.trajectory(steps, sweep.states)
-    ends = np.stack([_whole(one.ends, scales) for one in looks])
-    logs = [sum(_log_ratio(*_whole(part, scales)) for part in one.stretches) for one in looks]
+    ends = np.stack([_combined_norm(one.ends, scales) for one in records])
+    logs = [
+        sum(_log_ratio(*_combined_norm(part, scales)) for part in one.stretches) for one in records
+    ]
     growth = np.cumsum(logs[::-1])[::-1]
     limit = -np.log(np.finfo(stepper.dtype).eps)
     beyond = np.flatnonzero(growth > limit)
@@ -453,12 +457,14 @@ def make_inspection(
         adjoint=by_pause,
         cotangents=sweep.cotangents,
         gradient={path: gradient[path] for path in wanted},
-        contributions=_contributions(looks),
+        contributions=_contributions(records),
         added={
-            name: {part: np.array([one.added[name][part][0] for one in looks]) for part in by_pause}
-            for name in looks[0].added
+            name: {
+                part: np.array([one.added[name][part][0] for one in records]) for part in by_pause
+            }
+            for name in records[0].added
         },
-        rates=_rates(looks, ends, scales, stepper.dt),
+        rates=_rates(records, ends, scales, stepper.dt),
         origins=sweep.origins,
         scales=scales,
         growth=growth,
@@ -503,13 +509,13 @@ def _log_ratio(above: Any, below: Any) -> Any:
     return np.log(np.where(there, above, 1.0) / np.where(there, below, 1.0))
 
 
-def _whole(parts: Parts, scales: Mapping[str, float]) -> np.ndarray:
+def _combined_norm(parts: Parts, scales: Mapping[str, float]) -> np.ndarray:
     """Return the norm of all parts from the norms of each."""
     return np.sqrt(sum((own / scales[part]) ** 2 for part, own in parts.items()))
 
 
 def _rates(
-    looks: Sequence[Look], ends: np.ndarray, scales: Mapping[str, float], dt: float
+    records: Sequence[PauseRecord], ends: np.ndarray, scales: Mapping[str, float], dt: float
 ) -> dict[str, np.ndarray]:
     """Return by source its part of d ln|adjoint|/dt, backwards in time; 0 where that is 0."""
     a, b = ends.T
@@ -519,19 +525,22 @@ def _rates(
     whole = (a + b) * mean * dt
     there = (a > 0.0) & (b > 0.0)
     found = {}
-    for name in looks[0].added:
+    for name in records[0].added:
         products = np.array(
-            [sum(c[1] / scales[part] ** 2 for part, c in one.added[name].items()) for one in looks]
+            [
+                sum(c[1] / scales[part] ** 2 for part, c in one.added[name].items())
+                for one in records
+            ]
         )
         found[name] = np.where(there, products, 0.0) / np.where(there, whole, 1.0)
     return found
 
 
-def _contributions(looks: Sequence[Look]) -> dict[str, np.ndarray]:
+def _contributions(records: Sequence[PauseRecord]) -> dict[str, np.ndarray]:
     """Return what the steps from each pause to the next give to the gradient, by path."""
     found = {}
-    for path in looks[0].gradient:
-        so_far = np.stack([one.gradient[path] for one in looks])
+    for path in records[0].gradient:
+        so_far = np.stack([one.gradient[path] for one in records])
         found[path] = so_far - np.append(so_far[1:], np.zeros_like(so_far[:1]), axis=0)
     return found
 

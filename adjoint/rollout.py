@@ -16,7 +16,7 @@ import numpy as np
 from adjoint.engine.checkpoint_actions import Reverse
 from adjoint.engine.checkpoint_states import States, is_forward_part, states_of
 from adjoint.inspector import (
-    LEAST_ROOM,
+    LEAST_MEMORY,
     PAUSES,
     SLOW,
     Inspection,
@@ -169,7 +169,7 @@ class Record(Generic[S, T]):
         start = self.model.state_parameters(self.state)
         all_paths = [*dict.fromkeys([*wanted, *start])]
         inner = twin.sweep(stepper, self.state, self._steps, fields, all_paths)
-        room = max(self.cost.bytes, LEAST_ROOM)
+        room = max(self.cost.bytes, LEAST_MEMORY)
         fitting = max(room // (2 * stepper.bytes_per_state()), 2)
         pauses = choose_pauses(self._steps, min(most_pauses, fitting))
         values = self.model.parameters()

@@ -35,13 +35,12 @@ from adjoint.rigid.pieces import (
 )
 from adjoint.rigid.points import add_body_frame
 from adjsim.engine.assembly import FORCE_LOOP, Loop
-from adjsim.engine.cuda_patches import END, make_forces_of_patches
+from adjsim.engine.cuda_patches import SHARED_NUMBERS, make_forces_of_patches
 from adjsim.engine.cuda_teams import (
     FIRST_OWN,
     Sizes,
     Worlds,
     all_of,
-    around,
     copy_rows,
     cut,
     fill,
@@ -49,7 +48,6 @@ from adjsim.engine.cuda_teams import (
     fill_rows,
     fill_state,
     gravity_at,
-    kept_or,
     model_of,
     own_pieces,
     own_state,
@@ -58,6 +56,8 @@ from adjsim.engine.cuda_teams import (
     share,
     share_model,
     share_state,
+    shared_or_stored,
+    states_of_step,
     store_points,
     store_rows,
     world_at,
@@ -71,7 +71,7 @@ from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
 
 
 # Bound by `specialise`.
-SHARE: Any = None
+TEAM_ARRAYS: Any = None
 CUDA: Any = None
 FORCES: Any = None
 ADJOINTS: Any = None
@@ -135,9 +135,9 @@ def reverse(args):
         k = n_steps - back  # the step that this pass undoes; the first pass undoes none
         row = rows[k + 2] if back > 0 else 0
         if back > 0:
-            part, model, pieces, work, adj, is_kept, now = SHARE(own, memory, args)
+            part, model, pieces, work, adj, is_shared, now = TEAM_ARRAYS(own, memory, args)
             stored = own_state(part, states, row)
-            load_rows(start, stride, is_kept, stored, now)
+            load_rows(start, stride, is_shared, stored, now)
             frame = args.frames.of_step[k]
             given = (frame >= 0, own_frame(part, args.frames, max(frame, 0)))
             begin(start, stride, dt, given, with_forces, model, work, adj)
@@ -147,15 +147,15 @@ def reverse(args):
                 barrier()
                 spread_pieces(start, stride, model.nodes, model.bodies, pieces, work, adj)
             barrier()
-            part, model, pieces, work, adj, is_kept, now = SHARE(own, memory, args)
-            state = kept_or(is_kept, now, own_state(part, states, row))
+            part, model, pieces, work, adj, is_shared, now = TEAM_ARRAYS(own, memory, args)
+            state = shared_or_stored(is_shared, now, own_state(part, states, row))
             ADJOINTS(threads, wait, k0 + k, patches, model.elements, state, memory, work, adj)
         if with_forces and k > 0:  # of the step that is undone next: NVVM inlines each call
-            part, model, pieces, work, adj, is_kept, now = SHARE(own, memory, args)
+            part, model, pieces, work, adj, is_shared, now = TEAM_ARRAYS(own, memory, args)
             before = own_state(part, states, rows[k + 1])
             FORCES(threads, wait, k0 + k - 1, patches, model.elements, before, memory, work.slots)
         barrier()
-        part, model, pieces, work, adj, is_kept, now = SHARE(own, memory, args)
+        part, model, pieces, work, adj, is_shared, now = TEAM_ARRAYS(own, memory, args)
         p = own_state(part, states, row).p
         if WITH_BODIES and pieces.body.size > 0:
             sum_adjoint_pieces(
@@ -170,27 +170,27 @@ def reverse(args):
 
 
 @device_fn
-def all_of_reverse(own, memory, args):
+def grid_arrays_of_reverse(own, memory, args):
     """Return what the grid has of `args`."""
     part, now = all_of(args.states), state_at(args.states, 0)
     return part, args.model, args.pieces, args.work, args.adj, False, now
 
 
 @device_fn
-def share_reverse(own, memory, args):
+def block_arrays_of_reverse(own, memory, args):
     """Return what a block has of `args`, in shared memory where that has places."""
     part, places = part_of(args.worlds.starts, own), args.worlds.places
     model = share_model(memory, places, model_of(own, part, args.worlds.starts, args.model))
     work = share_work(part, places, memory, args.work)
     adj = share_adjoints(places, memory, own_adjoints(part, args.adj))
-    is_kept, now = share_state(own_state(part, args.states, 0), places, NOW, memory)
-    return part, model, own_pieces(own, part, args.pieces), work, adj, is_kept, now
+    is_shared, now = share_state(own_state(part, args.states, 0), places, NOW, memory)
+    return part, model, own_pieces(own, part, args.pieces), work, adj, is_shared, now
 
 
 @device_fn
 def fill_reverse(start, stride, own, memory, args):
     """Write the numbers that a block begins with to its shared memory."""
-    part, model, _, _, adj, _, _ = share_reverse(own, memory, args)
+    part, model, _, _, adj, _, _ = block_arrays_of_reverse(own, memory, args)
     places = args.worlds.places
     fill_model(start, stride, places, model_of(own, part, args.worlds.starts, args.model), model)
     copy_adjoints(start, stride, places, own_adjoints(part, args.adj), adj)
@@ -199,7 +199,7 @@ def fill_reverse(start, stride, own, memory, args):
 @device_fn
 def store_reverse(start, stride, own, memory, args):
     """Write the cotangents that a block ends with to where they came from."""
-    part, _, _, _, adj, _, _ = share_reverse(own, memory, args)
+    part, _, _, _, adj, _, _ = block_arrays_of_reverse(own, memory, args)
     copy_adjoints(start, stride, args.worlds.places, adj, own_adjoints(part, args.adj))
 
 
@@ -241,9 +241,9 @@ def end(start, stride, with_bodies, model, pieces, work, p, adj):
 
 
 @device_fn
-def load_rows(start, stride, is_kept, stored, now):
+def load_rows(start, stride, is_shared, stored, now):
     """Copy this thread's rows of positions and velocities to shared memory, if kept there."""
-    if is_kept:
+    if is_shared:
         copy_rows(start, stride, stored.x, now.x)
         copy_rows(start, stride, stored.v, now.v)
 
@@ -324,17 +324,19 @@ def tangent(args):
     dt, k0 = args.numbers[0], rows[0]
     for k in range(rows.size - 2):
         a, b = rows[k + 1], rows[k + 2]
-        part, model, pieces, tan, work, is_kept, now, tan_now = SHARE(own, memory, args)
-        before, _, _ = around(part, is_kept, now, states, a, b)
-        tan_before, _, _ = around(part, is_kept, tan_now, tan_states, a, b)
+        part, model, pieces, tan, work, is_shared, now, tan_now = TEAM_ARRAYS(own, memory, args)
+        before, _, _ = states_of_step(part, is_shared, now, states, a, b)
+        tan_before, _, _ = states_of_step(part, is_shared, tan_now, tan_states, a, b)
         both = (before, tan_before)
         TANGENTS(
             threads, CUDA.syncthreads, k0 + k, args.patches, model.elements, both, memory, tan, work
         )
         barrier()
-        part, model, pieces, tan, work, is_kept, now, tan_now = SHARE(own, memory, args)
-        before, after, stored = around(part, is_kept, now, states, a, b)
-        tan_before, tan_after, tan_stored = around(part, is_kept, tan_now, tan_states, a, b)
+        part, model, pieces, tan, work, is_shared, now, tan_now = TEAM_ARRAYS(own, memory, args)
+        before, after, stored = states_of_step(part, is_shared, now, states, a, b)
+        tan_before, tan_after, tan_stored = states_of_step(
+            part, is_shared, tan_now, tan_states, a, b
+        )
         nodes, bodies = model.nodes, model.bodies
         has_pieces = WITH_BODIES and pieces.body.size > 0
         if has_pieces:
@@ -350,8 +352,8 @@ def tangent(args):
             tangent_node(
                 n, dt, args.tan.gravity[world], nodes, tan.w, work, tan_before, tan_after
             )  # fmt: skip
-            store_rows(is_kept, i, i + 1, now, stored)
-            store_rows(is_kept, i, i + 1, tan_now, tan_stored)
+            store_rows(is_shared, i, i + 1, now, stored)
+            store_rows(is_shared, i, i + 1, tan_now, tan_stored)
         if WITH_BODIES:
             step_bodies(
                 start, stride, own, dt, k, CUDA.atomic.min, finite, model, pieces, work.slots,
@@ -366,8 +368,8 @@ def tangent(args):
             place_pieces(start, stride, bodies, pieces, after)
             place_tangent_pieces(start, stride, bodies, pieces, tan.arms, after.p, tan_after)
         if WITH_BODIES:
-            store_points(start, stride, is_kept, bodies, pieces, now, stored)
-            store_points(start, stride, is_kept, bodies, pieces, tan_now, tan_stored)
+            store_points(start, stride, is_shared, bodies, pieces, now, stored)
+            store_points(start, stride, is_shared, bodies, pieces, tan_now, tan_stored)
         barrier()
 
 
@@ -385,14 +387,14 @@ def tangent_bodies(start, stride, own, dt, all_tan, model, pieces, tan, work, bo
 
 
 @device_fn
-def all_of_tangent(own, memory, args):
+def grid_arrays_of_tangent(own, memory, args):
     """Return what the grid has of `args`."""
     part, now, tan_now = all_of(args.states), state_at(args.states, 0), state_at(args.tan_states, 0)
     return part, args.model, args.pieces, args.tan, args.work, False, now, tan_now
 
 
 @device_fn
-def share_tangent(own, memory, args):
+def block_arrays_of_tangent(own, memory, args):
     """Return what a block has of `args`, in shared memory where that has places."""
     part, places = part_of(args.worlds.starts, own), args.worlds.places
     model = share_model(memory, places, model_of(own, part, args.worlds.starts, args.model))
@@ -403,16 +405,16 @@ def share_tangent(own, memory, args):
         args.work.scratch,
     )
     tan, pieces = own_adjoints(part, args.tan), own_pieces(own, part, args.pieces)
-    is_kept, now = share_state(own_state(part, args.states, args.rows[1]), places, X, memory)
+    is_shared, now = share_state(own_state(part, args.states, args.rows[1]), places, X, memory)
     tan_first = own_state(part, args.tan_states, args.rows[1])
     _, tan_now = share_state(tan_first, places, TAN_X, memory)
-    return part, model, pieces, tan, work, is_kept, now, tan_now
+    return part, model, pieces, tan, work, is_shared, now, tan_now
 
 
 @device_fn
 def fill_tangent(start, stride, own, memory, args):
     """Write the numbers that a block begins with to its shared memory."""
-    part, model, _, _, _, _, now, tan_now = share_tangent(own, memory, args)
+    part, model, _, _, _, _, now, tan_now = block_arrays_of_tangent(own, memory, args)
     places, row = args.worlds.places, args.rows[1]
     fill_model(start, stride, places, model_of(own, part, args.worlds.starts, args.model), model)
     fill_state(start, stride, own_state(part, args.states, row), now, places, X)
@@ -448,7 +450,7 @@ def twin_kernel(
         make = make_tangents if in_blocks else make_tangents_of_patches
         calls = {"TANGENTS": make(forces, own, rest)}
     name = f"{template.__name__}{'_with_rest' if with_rest else ''}"
-    calls["SHARE"] = SHARES[template.__name__][in_blocks]
+    calls["TEAM_ARRAYS"] = ARRAYS[template.__name__][in_blocks]
     return bound(template, named(name, kinds, **how), **how, **calls)
 
 
@@ -493,7 +495,10 @@ def are_hashed(twins: tuple[TwinKind, ...]) -> bool:
     return all(is_hashed(fn) for fn in functions if fn is not None)
 
 
-SHARES = {"reverse": (all_of_reverse, share_reverse), "tangent": (all_of_tangent, share_tangent)}
+ARRAYS = {
+    "reverse": (grid_arrays_of_reverse, block_arrays_of_reverse),
+    "tangent": (grid_arrays_of_tangent, block_arrays_of_tangent),
+}
 LOOPS = {"reverse": (VJP_LOOP, REST_VJP_LOOP), "tangent": (JVP_LOOP, REST_JVP_LOOP)}
 
 
@@ -513,7 +518,9 @@ def undo_on_gpu(twins: tuple[TwinKind, ...], sizes: Sizes | None, args: TeamReve
         ]  # fmt: skip
         units = [*sizes.of_model(real), *(tuple(real * n for n in unit) for unit in numbers)]
     moves = any(twin.kind.uses_velocity for twin in twins)
-    run_teams(kernel, sizes, args, units, cached=are_hashed(twins), patch=END[moves] * real)
+    run_teams(
+        kernel, sizes, args, units, cached=are_hashed(twins), patch=SHARED_NUMBERS[moves] * real
+    )
 
 
 def advance_tangent_on_gpu(
@@ -528,5 +535,5 @@ def advance_tangent_on_gpu(
     if sizes:
         slots, rows = ((sizes.slots + 1) * real,), (3 * sizes.rows * real,) * 2
         units = [*sizes.of_model(real), slots, slots, (*rows, *rows)]
-    run_teams(kernel, sizes, args, units, cached=are_hashed(twins), patch=END[1] * real)
+    run_teams(kernel, sizes, args, units, cached=are_hashed(twins), patch=SHARED_NUMBERS[1] * real)
     return to_host(args.finite)

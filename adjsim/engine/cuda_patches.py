@@ -30,7 +30,16 @@ from adjsim.engine.assembly import (
 )
 from adjsim.engine.jit.backend import device_fn
 from adjsim.engine.node_sum import node_sum
-from adjsim.engine.patches import MOVES, NODE_LO, NODES, RESTS, ROW, SLOTS, TILE_HI, TILE_LO
+from adjsim.engine.patches import (
+    NODE_LO,
+    NODES,
+    READS_REST,
+    READS_VELOCITY,
+    ROW,
+    SLOTS,
+    TILE_HI,
+    TILE_LO,
+)
 from adjsim.forces.element import ElementKind
 
 
@@ -38,7 +47,7 @@ from adjsim.forces.element import ElementKind
 # positions, rest positions, up to four fields of nodes, and more slots.
 ZERO = np.uint64(0)
 REST, X0, V0, X1, V1, SLOTS1 = (np.uint64(SLOTS + k * 3 * NODES) for k in range(6))
-END = SLOTS + 5 * 3 * NODES, 2 * SLOTS + 5 * 3 * NODES  # without and with these
+SHARED_NUMBERS = SLOTS + 5 * 3 * NODES, 2 * SLOTS + 5 * 3 * NODES  # without and with these
 
 
 @cache
@@ -172,7 +181,7 @@ def load_nodes(thread, stride, patch, patches, field, shared, start):
 def load_state(thread, stride, patch, patches, state, shared, starts):
     """Read positions of a patch's nodes and, if its elements do, velocities."""
     load_nodes(thread, stride, patch, patches, state.x, shared, starts[0])
-    if patches.table[patch, MOVES] > 0:
+    if patches.table[patch, READS_VELOCITY] > 0:
         load_nodes(thread, stride, patch, patches, state.v, shared, starts[1])
 
 
@@ -180,7 +189,7 @@ def load_state(thread, stride, patch, patches, state, shared, starts):
 def load_rest(thread, stride, patch, patches, shared):
     """Read the rest positions of a patch's nodes into shared memory, if its elements do."""
     lo, hi = 3 * patches.table[patch, NODE_LO], 3 * patches.table[patch + 1, NODE_LO]
-    k = lo + thread if patches.table[patch, RESTS] > 0 else hi
+    k = lo + thread if patches.table[patch, READS_REST] > 0 else hi
     while k < hi:
         shared[REST + np.uint64(k - lo)] = patches.rest[np.uint64(k)]
         k += stride
@@ -200,7 +209,7 @@ def sum_nodes(thread, stride, patch, patches, slots, sums):
 @device_fn
 def sum_moving(thread, stride, patch, patches, slots, sums):
     """Add up the slots of velocities of each of a patch's nodes, if its elements write any."""
-    if patches.table[patch, MOVES] > 0:
+    if patches.table[patch, READS_VELOCITY] > 0:
         sum_nodes(thread, stride, patch, patches, slots, sums)
 
 

@@ -8,8 +8,8 @@ A block works on slices of the arrays (`adjsim/engine/layouts.py`: worlds that s
 that it reads over and over lie in its shared memory, as far as this has room: then a step waits
 for no more than the numbers of its elements.
 
-A kernel asks for what its team has, `SHARE(own, memory, args)`, anew after barriers: addresses of
-some thirty arrays would else stay in registers while elements, which need most, are done.
+After a barrier a kernel finds the arrays of its team again, `TEAM_ARRAYS(own, memory, args)`: their
+some thirty addresses need not stay in registers while elements, which need most, are done.
 
 Tests: `tests/engine/test_cuda_teams.py`, `tests/cuda`.
 """
@@ -39,7 +39,7 @@ from adjsim.rigid.rows import read_3
 
 
 MOST_ELEMENTS = 4000  # of a world on which a block works
-ALONE = 1000  # above this many elements the grid is faster if most multiprocessors would idle
+MOST_IF_FEW_WORLDS = 1000  # elements; above, the grid is faster if most multiprocessors would idle
 PROCESSORS = 100  # of a GPU, about
 MOST_THREADS, WARP = 256, 32
 ALIGNED = 16  # [bytes]
@@ -49,11 +49,11 @@ def fits_blocks(sizes: Sequence[int]) -> bool:
     """Whether worlds with so many elements and rows of X are done faster by a block each.
 
     By estimate one multiprocessor needs 7 ns for the step of a tetrahedron, and the grid 6 us for
-    its two barriers and for memory. Up to `ALONE` elements a block is through before these have
-    passed. With enough worlds to keep all multiprocessors busy, a grid has nothing to gain.
+    its two barriers and for memory. Up to `MOST_IF_FEW_WORLDS` elements a block is through before
+    these have passed. With enough worlds to keep all multiprocessors busy, a grid gains nothing.
     """
     idle = max(0.0, 1.0 - len(sizes) / PROCESSORS)
-    return max(sizes) * idle <= ALONE and max(sizes) <= MOST_ELEMENTS
+    return max(sizes) * idle <= MOST_IF_FEW_WORLDS and max(sizes) <= MOST_ELEMENTS
 
 
 class Worlds(NamedTuple):
@@ -104,7 +104,7 @@ class Sizes:
     def of_model(self, real: int) -> list[tuple[int, ...]]:
         """Return the bytes of what `share_model` shares; a number has `real` bytes."""
         return [
-            (self.columns * 56,),
+            (self.columns * 7 * 8,),
             (self.nodes * real,),
             ((self.rows + 1) * 4,),
             (self.sums * 4,),
@@ -124,7 +124,7 @@ def pieces_of(packed: PackedModels, dtype: np.dtype) -> Pieces:
     return cut_bodies(teams, dtype)
 
 
-def share_out(units: Sequence[tuple[int, ...]], most: int) -> tuple[np.ndarray, int]:
+def place_in_shared_memory(units: Sequence[tuple[int, ...]], most: int) -> tuple[np.ndarray, int]:
     """Return where arrays of so many bytes lie in `most` of shared memory, and where these end.
 
     A unit has a place for each of its arrays, or, if it does not fit, -1. The first ones go first.
@@ -329,38 +329,38 @@ def fill_state(start, stride, state, now, places, k):
 
 
 @device_fn
-def kept_or(is_kept, now, state):
+def shared_or_stored(is_shared, now, state):
     """Return a state, but for its bodies the shared one where that is kept."""
-    x, v = (now.x, now.v) if is_kept else (state.x, state.v)
+    x, v = (now.x, now.v) if is_shared else (state.x, state.v)
     return States(x, v, state.p)
 
 
 @device_fn
-def around(part, is_kept, now, states, a, b):
+def states_of_step(part, is_shared, now, states, a, b):
     """Return the states before and after a step as it works on them, and where that after it lies.
 
     They lie in rows a and b. The shared one is both: nobody reads it while nodes are moved.
     """
     stored = own_state(part, states, b)
-    before = kept_or(is_kept, now, own_state(part, states, a))
-    return before, kept_or(is_kept, now, stored), stored
+    before = shared_or_stored(is_shared, now, own_state(part, states, a))
+    return before, shared_or_stored(is_shared, now, stored), stored
 
 
 @device_fn
-def store_rows(is_kept, lo, hi, now, stored):
+def store_rows(is_shared, lo, hi, now, stored):
     """Copy positions and velocities of some rows from shared memory, if they are kept there."""
-    for i in range(lo, hi if is_kept else lo):
+    for i in range(lo, hi if is_shared else lo):
         for c in range(3):
             stored.x[i, c] = now.x[i, c]
             stored.v[i, c] = now.v[i, c]
 
 
 @device_fn
-def store_points(start, stride, is_kept, bodies, pieces, now, stored):
+def store_points(start, stride, is_shared, bodies, pieces, now, stored):
     """Copy the rows of the points that this thread has placed, as `store_rows`."""
     ptr = pieces.point_ptr if pieces.body.size > 0 else bodies.point_ptr
-    for k in range(start, ptr.size - 1 if is_kept else start, stride):
-        store_rows(is_kept, ptr[k], ptr[k + 1], now, stored)
+    for k in range(start, ptr.size - 1 if is_shared else start, stride):
+        store_rows(is_shared, ptr[k], ptr[k + 1], now, stored)
 
 
 @device_fn
@@ -386,10 +386,10 @@ def run_teams(
 ) -> None:
     """Launch a kernel of one block for each world, or, without `sizes`, of the whole grid.
 
-    `units` are bytes of arrays that blocks share, as `share_out` takes them; `patch` those that a
-    block needs for its patch.
+    `units` are bytes of arrays that blocks share, as `place_in_shared_memory` takes them; `patch`
+    those that a block needs for its patch.
     """
-    places, n_bytes = share_out(units, most_shared())
+    places, n_bytes = place_in_shared_memory(units, most_shared())
     args = args._replace(worlds=args.worlds._replace(places=places))
     if sizes is None:
         width = max(BLOCK * args.patches.table.shape[0], args.model.nodes.world_of.size)

@@ -27,7 +27,7 @@ from adjsim.engine.assembly import (
     row_counts,
 )
 from adjsim.engine.cuda_patches import (
-    END,
+    SHARED_NUMBERS,
     make_forces_of_patches,
     make_patch_chain,
     make_patch_lanes,
@@ -37,7 +37,6 @@ from adjsim.engine.cuda_teams import (
     Sizes,
     Worlds,
     all_of,
-    around,
     cut,
     fill_model,
     fill_state,
@@ -50,6 +49,7 @@ from adjsim.engine.cuda_teams import (
     share,
     share_model,
     share_state,
+    states_of_step,
     store_points,
     store_rows,
     world_at,
@@ -168,7 +168,7 @@ def _longer(head: Callable, lane: Callable, force: int, n_forces: int) -> Callab
 
 # Bound by `specialise`.
 FORCES: Any = None
-SHARE: Any = None
+TEAM_ARRAYS: Any = None
 CUDA: Any = None
 IN_BLOCKS = WITH_BODIES = False
 SLOTS, X = FIRST_OWN, FIRST_OWN + 1  # in the places of shared memory
@@ -207,14 +207,18 @@ def advance(args):
         threads = (CUDA.threadIdx.x, CUDA.blockDim.x, CUDA.blockIdx.x, CUDA.gridDim.x)
     dt, k0 = args.numbers[0], rows[0]
     for k in range(rows.size - 2):
-        part, model, pieces, slots, is_kept, now = SHARE(own, memory, args)
-        before, after, stored = around(part, is_kept, now, states, rows[k + 1], rows[k + 2])
+        part, model, pieces, slots, is_shared, now = TEAM_ARRAYS(own, memory, args)
+        before, after, stored = states_of_step(
+            part, is_shared, now, states, rows[k + 1], rows[k + 2]
+        )
         elements = model.elements
         FORCES(threads, CUDA.syncthreads, k0 + k, args.patches, elements, before, memory, slots)
         barrier()
         # Found again, not held in registers, of which elements need most.
-        part, model, pieces, slots, is_kept, now = SHARE(own, memory, args)
-        before, after, stored = around(part, is_kept, now, states, rows[k + 1], rows[k + 2])
+        part, model, pieces, slots, is_shared, now = TEAM_ARRAYS(own, memory, args)
+        before, after, stored = states_of_step(
+            part, is_shared, now, states, rows[k + 1], rows[k + 2]
+        )
         nodes, bodies = model.nodes, model.bodies
         has_pieces = WITH_BODIES and pieces.body.size > 0
         if has_pieces:
@@ -226,7 +230,7 @@ def advance(args):
             bad = step_node(np.uint64(n), dt, gravity, nodes, slots, before, after)
             if bad > 0:
                 CUDA.atomic.min(finite, world, k)
-            store_rows(is_kept, n, n + 1, now, stored)
+            store_rows(is_shared, n, n + 1, now, stored)
         if WITH_BODIES:
             step_bodies(
                 start, stride, own, dt, k, CUDA.atomic.min, finite, model, pieces, slots, before,
@@ -236,7 +240,7 @@ def advance(args):
             barrier()
             place_pieces(start, stride, bodies, pieces, after)
         if WITH_BODIES:
-            store_points(start, stride, is_kept, bodies, pieces, now, stored)
+            store_points(start, stride, is_shared, bodies, pieces, now, stored)
         barrier()
 
 
@@ -255,26 +259,26 @@ def step_bodies(
 
 
 @device_fn
-def all_of_advance(own, memory, args):
+def grid_arrays_of_advance(own, memory, args):
     """Return what the grid has of `args`."""
     now = state_at(args.states, 0)
     return all_of(args.states), args.model, args.pieces, args.slots, False, now
 
 
 @device_fn
-def share_advance(own, memory, args):
+def block_arrays_of_advance(own, memory, args):
     """Return what a block has of `args`, in shared memory where that has places."""
     part, places = part_of(args.worlds.starts, own), args.worlds.places
     model = share_model(memory, places, model_of(own, part, args.worlds.starts, args.model))
     slots = share(cut(args.slots, part.slot_lo, part.slot_hi + 1), memory, places[SLOTS])
-    is_kept, now = share_state(own_state(part, args.states, args.rows[1]), places, X, memory)
-    return part, model, own_pieces(own, part, args.pieces), slots, is_kept, now
+    is_shared, now = share_state(own_state(part, args.states, args.rows[1]), places, X, memory)
+    return part, model, own_pieces(own, part, args.pieces), slots, is_shared, now
 
 
 @device_fn
 def fill_advance(start, stride, own, memory, args):
     """Write the numbers that a block begins with to its shared memory."""
-    part, model, _, _, _, now = share_advance(own, memory, args)
+    part, model, _, _, _, now = block_arrays_of_advance(own, memory, args)
     places = args.worlds.places
     fill_model(start, stride, places, model_of(own, part, args.worlds.starts, args.model), model)
     fill_state(start, stride, own_state(part, args.states, args.rows[1]), now, places, X)
@@ -288,8 +292,8 @@ def advance_kernel(
     how: dict[str, Any] = {"in_blocks": in_blocks, "with_bodies": with_bodies}
     chain = chain_of(FORCE_LOOP, [(kind, kind.force) for kind in kinds], in_blocks=in_blocks)
     forces = make_forces(chain) if in_blocks else make_forces_of_patches(chain)
-    share_all = share_advance if in_blocks else all_of_advance
-    return bound(advance, named("advance", kinds, **how), **how, FORCES=forces, SHARE=share_all)
+    arrays = block_arrays_of_advance if in_blocks else grid_arrays_of_advance
+    return bound(advance, named("advance", kinds, **how), **how, FORCES=forces, TEAM_ARRAYS=arrays)
 
 
 def make_forces(chain: Callable) -> Callable:
@@ -354,5 +358,5 @@ def advance_on_gpu(
     )
     cached = all(is_hashed(kind.force) for kind in packed.kinds)
     kernel = advance_kernel(packed.kinds, in_blocks=bool(sizes), with_bodies=packed.n_bodies > 0)
-    run_teams(kernel, sizes, args, units, cached=cached, patch=END[0] * real)
+    run_teams(kernel, sizes, args, units, cached=cached, patch=SHARED_NUMBERS[0] * real)
     return to_host(finite)

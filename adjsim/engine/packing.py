@@ -16,7 +16,7 @@ from adjsim.engine.assembly import CONSTS, PARAMS, SERIES, TILE
 from adjsim.engine.jit.backend import kept_on_device, on_device
 from adjsim.engine.layouts import Layout, lay_out, own_rows, permuted, spread
 from adjsim.engine.loop_arrays import Bodies, Elements, ModelArrays, Nodes
-from adjsim.engine.patches import NODE_LO, RESTS, ROW, Patches
+from adjsim.engine.patches import NODE_LO, READS_REST, ROW, Patches
 from adjsim.engine.tiles import join, to_tiles
 from adjsim.forces.element import Force
 from adjsim.model import Model
@@ -159,7 +159,7 @@ def _pack_patches(models: Sequence[Model], layout: Layout, dtype: np.dtype) -> P
     rest, at_rest = np.zeros((len(patches.nodes), 3)), np.zeros((int(layout.node_ends[-1]), 3))
     lows = patches.table[:, NODE_LO]
     force: Any  # of a kind with rest positions
-    for row in np.unique(patches.table[patches.table[:, RESTS] > 0, ROW]).tolist():
+    for row in np.unique(patches.table[patches.table[:, READS_REST] > 0, ROW]).tolist():
         group, column = divmod(row, n_columns)
         for w in range(*layout.group_ends[group : group + 2].tolist()):
             for c, force in zip(layout.columns[w], models[w].forces.values(), strict=True):

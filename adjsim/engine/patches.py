@@ -23,7 +23,7 @@ LEVELS = 10  # of the Morton curve: bits per axis
 
 
 # Columns of `Patches.table`.
-ROW, TILE_LO, TILE_HI, MOVES, RESTS, NODE_LO = range(6)
+ROW, TILE_LO, TILE_HI, READS_VELOCITY, READS_REST, NODE_LO = range(6)
 
 
 class Patches(NamedTuple):
@@ -75,8 +75,8 @@ def cut_patches(
         numbers = np.arange(-(-n // size))
         first = np.searchsorted(own_patch, numbers)
         table = np.zeros((len(numbers), 6), np.int64)
-        table[:, ROW], table[:, MOVES] = row, kinds[row].uses_velocity
-        table[:, RESTS] = kinds[row].rest is not None
+        table[:, ROW], table[:, READS_VELOCITY] = row, kinds[row].uses_velocity
+        table[:, READS_REST] = kinds[row].rest is not None
         table[:, TILE_LO], table[:, NODE_LO] = size // TILE * numbers, n_pairs + first
         table[:, TILE_HI] = np.minimum(size // TILE * (numbers + 1), -(-n // TILE))
         patch, e = np.divmod(np.arange(n), size)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from adjoint.inspector import MUCH, Inspection
+from adjoint.inspector import GROWTH_WARNING, Inspection
 from render.blending import Hard
 from render.outputs import rasterize_outputs
 from render.scene import Scene
@@ -117,7 +117,7 @@ def growth_warnings(
     end = part * found.frames[-1]
     later = np.interp(end, [*found.steps, found.frames[-1]], [*found.growth, 0.0])
     grown = float(found.growth[0] - later)
-    if grown <= np.log(MUCH):
+    if grown <= np.log(GROWTH_WARNING):
         return []
     seconds = end * found.dt
     return [

@@ -168,10 +168,11 @@ def _marks(found: Inspection, films: Sequence[Pixels]) -> dict[str, Any]:
     for one in films:
         if one.swaps is not None and one.swaps.any():
             events[f"{one.name}: depth swap"] = one.times[one.swaps > 0]
+    matters = found.precision_matters_from
     return {
         "events": events,
         "horizon": None if found.horizon is None else found.horizon * found.dt,
-        "parts_from": None if found.parts_from is None else found.parts_from * found.dt,
+        "precision_matters_from": None if matters is None else matters * found.dt,
     }
 
 
@@ -241,7 +242,7 @@ def _facts(found: Inspection) -> dict[str, str]:
         facts["largest growth (Lyapunov exponent)"] = (
             f"{tangent:.4g}/s by the tangent, {adjoint:.4g}/s by the adjoint"
         )
-        apart = found.parts_from
+        apart = found.precision_matters_from
         facts["float32 and float64"] = (
             f"apart from {apart * found.dt:.4g} s on"
             if apart is not None

@@ -13,7 +13,6 @@ from benchmarks.contact_gradients.measuring import (
     copies_of,
     derivative_error,
     fit,
-    limits,
     over_steps,
     run,
     to_limit,
@@ -133,10 +132,3 @@ def test_a_problem_that_does_not_exist_is_named(tmp_path):
     done = CliRunner().invoke(app, ["bell", "--out", str(tmp_path)])
     assert done.exit_code == 2
     assert "`bell` is none of ball, balls" in done.output
-
-
-def test_closed_forms_of_copies_are_their_own():
-    problem = PROBLEMS["block"]
-    values, gradients = limits(problem, copies_of(problem, problem.rate, problem.dt))
-    assert len(np.unique(values)) == len(values)
-    assert gradients.shape == (len(values), 4)

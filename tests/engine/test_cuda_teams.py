@@ -6,15 +6,15 @@ import pytest
 from adjsim.engine import cuda_teams
 from adjsim.engine.assembly import N_TILES, SLOTS
 from adjsim.engine.cuda_teams import (
-    ALONE,
     MOST_ELEMENTS,
+    MOST_IF_FEW_WORLDS,
     PROCESSORS,
     Sizes,
     fits_blocks,
     model_of,
     part_of,
     pieces_of,
-    share_out,
+    place_in_shared_memory,
 )
 from adjsim.engine.packing import pack
 from tests.cuda.scenes import small_world
@@ -26,9 +26,9 @@ F64 = np.dtype(np.float64)
 @pytest.mark.parametrize(
     ("sizes", "fits"),
     [
-        ([ALONE], True),
-        ([2 * ALONE], False),
-        ([2 * ALONE] * PROCESSORS, True),
+        ([MOST_IF_FEW_WORLDS], True),
+        ([2 * MOST_IF_FEW_WORLDS], False),
+        ([2 * MOST_IF_FEW_WORLDS] * PROCESSORS, True),
         ([10, MOST_ELEMENTS] * PROCESSORS, True),
         ([10, MOST_ELEMENTS + 1] * PROCESSORS, False),
     ],
@@ -38,7 +38,7 @@ def test_blocks_take_worlds_that_are_small_or_many(sizes, fits):
 
 
 def test_shared_memory_is_given_to_the_first_that_fit():
-    places, size = share_out([(8,), (40, 1), (100,), (16,)], 96)
+    places, size = place_in_shared_memory([(8,), (40, 1), (100,), (16,)], 96)
     assert places.tolist() == [0, 16, 64, -1, 80]
     assert size == 96
 

@@ -5,7 +5,7 @@ import numpy as np
 from adjoint.engine.packing import PackedVector, part_rows
 from adjsim.engine.assembly import N_TILES, TILE
 from adjsim.engine.packing import pack
-from adjsim.engine.patches import ELEMENTS, MOVES, NODE_LO, NODES, ROW, TILE_HI, TILE_LO
+from adjsim.engine.patches import ELEMENTS, NODE_LO, NODES, READS_VELOCITY, ROW, TILE_HI, TILE_LO
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.forces.springs import Springs
@@ -38,7 +38,7 @@ def test_every_slot_is_summed_once_and_by_its_node(rng):
     for patch, own in enumerate(table[:-1]):
         kind, start = kinds[own[ROW]], packed.table[own[ROW]]
         lo, hi = own[NODE_LO], table[patch + 1, NODE_LO]
-        assert own[MOVES] == kind.uses_velocity
+        assert own[READS_VELOCITY] == kind.uses_velocity
         assert 0 < hi - lo <= NODES
         assert (own[TILE_HI] - own[TILE_LO]) * TILE <= ELEMENTS
         tiles = (own[TILE_HI] - own[TILE_LO], kind.n_nodes, TILE)

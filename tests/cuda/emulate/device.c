@@ -107,11 +107,6 @@ void emu_fill(char *p, size_t n) { if (in_arena(p)) memset(states + (p - arena),
 
 uint8_t *emu_states(char *p) { return in_arena(p) ? states + (p - arena) : 0; }
 
-/* Whether all of it belongs to an array. */
-int emu_is_allocated(char *p, size_t n) {
-  return n == 0 || (in_arena(p) && in_arena(p + n - 1) && !memchr(states + (p - arena), FREE, n));
-}
-
 /* Faults */
 
 static void fault(const char *what, const char *p, uint64_t n, const char *more, uint32_t other) {

@@ -118,7 +118,6 @@ def build() -> ctypes.CDLL:
     library.emu_alloc.restype, library.emu_alloc.argtypes = P, [N]
     library.emu_free.argtypes = library.emu_fill.argtypes = [P, N]
     library.emu_states.restype, library.emu_states.argtypes = P, [P]
-    library.emu_is_allocated.argtypes = [P, N]
     library.emu_faults.restype = ctypes.c_uint64
     library.emu_fault.restype, library.emu_fault.argtypes = ctypes.c_char_p, [ctypes.c_uint64]
     library.emu_launch.argtypes = [P, P, U, U, N, N, I, I, P]
@@ -301,64 +300,6 @@ def release(address: int) -> None:
     size = DEVICE.sizes.pop(address)
     DEVICE.used -= size
     LIBRARY.emu_free(address, size)
-
-
-@api
-def cuMemAlloc(out: P, size: N):
-    address = allocate(size)
-    put(out, address, N)
-    return 0 if address else OUT_OF_MEMORY
-
-
-@api
-def cuMemFree(address: P):
-    if address:
-        release(address)
-
-
-def _check(address: int, size: int) -> None:
-    if not LIBRARY.emu_is_allocated(address, size):
-        DEVICE.faults.append(f"a copy of {size} bytes beyond what was allocated")
-
-
-@api
-def cuMemcpyHtoDAsync(target: P, source: P, size: N, stream: P):
-    _check(target, size)
-    DEVICE.counts["uploads"] += 1
-    DEVICE.counts["bytes uploaded"] += size
-    ctypes.memmove(target, source, size)
-    LIBRARY.emu_fill(target, size)
-
-
-@api
-def cuMemcpyHtoD(target: P, source: P, size: N):
-    cuMemcpyHtoDAsync(target, source, size, None)
-
-
-@api
-def cuMemcpyDtoHAsync(target: P, source: P, size: N, stream: P):
-    _check(source, size)
-    DEVICE.counts["downloads"] += 1
-    DEVICE.counts["bytes downloaded"] += size
-    ctypes.memmove(target, source, size)
-
-
-@api
-def cuMemcpyDtoH(target: P, source: P, size: N):
-    cuMemcpyDtoHAsync(target, source, size, None)
-
-
-@api
-def cuMemcpyDtoDAsync(target: P, source: P, size: N, stream: P):
-    _check(source, size)
-    _check(target, size)
-    ctypes.memmove(target, source, size)
-    LIBRARY.emu_fill(target, size)
-
-
-@api
-def cuMemcpyDtoD(target: P, source: P, size: N):
-    cuMemcpyDtoDAsync(target, source, size, None)
 
 
 def memory_info() -> tuple[int, int]:
