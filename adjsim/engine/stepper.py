@@ -14,9 +14,9 @@ from adjsim.engine.jit.backend import (
     array_module,
     check_device,
     constants,
+    kept_on_device,
     leaves,
     module_of,
-    on_device,
     require_room,
     thread_count,
     to_host,
@@ -275,7 +275,9 @@ class CudaStepper(ModelStepper):
         super().__init__(system, packed.on_gpu(), dtype, dt, n_steps)
         self.slots = self.xp.zeros(packed.slot_shape, dtype)
         self.patches = self.packed.patches or ()
-        self.pieces = on_device(pieces_of(packed, dtype))
+        pieces = pieces_of(packed, dtype)
+        sums = self.xp.zeros(pieces.loads.shape, dtype)
+        self.pieces = kept_on_device(pieces._replace(loads=sums))
         self.sizes = Sizes.of(packed) if packed.stands_apart else None  # of what a block works on
         slots = max(packed.n_slots, PROCESSORS * self.sizes.slots if self.sizes else 0)
         self.most_steps = max(1, int(LAUNCH_SECONDS / (STEP_SECONDS + SLOT_SECONDS * slots)))
