@@ -78,6 +78,7 @@ class Device:
     used: int = 0  # [bytes]
     peak: int = 0  # the most that was used
     launches_left: int | None = None  # then it is lost
+    is_idle: bool = False  # whether it takes launches and does nothing
     counts: Counter = field(default_factory=Counter)  # launches, syncs, uploads, ...
     kernels: dict[str, Counter] = field(default_factory=lambda: defaultdict(Counter))
     names: dict[int, str] = field(default_factory=dict)  # kernels, by address
@@ -428,6 +429,8 @@ def cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 
 @api
 def cuLaunchKernelEx(config: P, kernel: P, arguments: P, extra: P):
+    if DEVICE.is_idle:
+        return 0
     if DEVICE.launches_left is not None:
         if not DEVICE.launches_left:
             return LOST
