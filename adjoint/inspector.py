@@ -235,8 +235,8 @@ class PauseRecord(NamedTuple):
 
     adjoint: Parts  # of the state at the pause, its frame included
     ends: Parts  # by part, the norms of a and of b
-    # from stop to stop up to the pause after it, by part: the norm of the adjoint before the frame
-    # at the earlier one, and of that at the later one with its frame
+    # of each stretch between stops, until the next pause, by part: the norm of the adjoint at its
+    # start without its frame, and at its end with its frame
     stretches: list[Parts]
     added: dict[str, Parts]  # by source and part, the norm of c, and <a + b, c>
     gradient: dict[str, np.ndarray]  # of the parameters of the system, from this pause on

@@ -2,7 +2,7 @@
 
 The forward run keeps the states that a checkpoint schedule asks for; `Record.vjp` walks the
 schedule's actions backwards through the steps, and `adjoint/engine/checkpoint_states.py` moves the
-states. The schedule knows no physics and those who carry it out no schedule; every schedule gives
+states. The schedule knows no physics, and the code that moves states no schedule; every schedule gives
 the same bits, since a step's adjoint needs the state at its start and nothing else.
 """
 

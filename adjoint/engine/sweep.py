@@ -152,7 +152,7 @@ class ReverseSweep(Sweep):
         """Return what each force of the one model added in the step undone last.
 
         The slots that elements wrote are still there: they are added up again, force by force.
-        A GPU has them elsewhere: there nothing is told apart.
+        A GPU has them elsewhere: forces are not separated there.
         """
         s, packed = self.stepper, self.stepper.packed
         if not isinstance(s, CpuStepper):

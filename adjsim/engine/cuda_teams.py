@@ -339,7 +339,7 @@ def shared_or_stored(is_shared, now, state):
 def states_of_step(part, is_shared, now, states, a, b):
     """Return the states before and after a step as it works on them, and where that after it lies.
 
-    They lie in rows a and b. The shared one is both: nobody reads it while nodes are moved.
+    They lie in rows a and b. One shared copy holds both: nobody reads it while nodes are moved.
     """
     stored = own_state(part, states, b)
     before = shared_or_stored(is_shared, now, own_state(part, states, a))

@@ -91,7 +91,7 @@ class Layout:
 
     @property
     def slot_shape(self) -> tuple[int, ...]:
-        """The shape of an array of slots; of patches a row is the sum of a node."""
+        """The shape of an array of slots; with patches, a row per node of a patch."""
         return (self.n_slots // 3 + 1, 3) if self.patches else (self.n_slots + 1,)
 
     @property

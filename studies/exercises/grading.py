@@ -151,7 +151,7 @@ def _table(exercise: Exercise, right: np.ndarray) -> list[str]:
 
 
 def _first_wrong_line(solution: Answers, answers: Answers, source: str) -> list[str]:
-    """Return the line of the first `adj_...`, in our order, whose last value is not ours."""
+    """Return the line of the first `adj_...` of the solution whose final value differs."""
     for name in solution.values[0]:
         if all(name in held for held in answers.values):
             ours = [held[name] for held in solution.values]
