@@ -2,8 +2,8 @@
 
 The forward run keeps the states that a checkpoint schedule asks for; `Record.vjp` walks the
 schedule's actions backwards through the steps, and `adjoint/engine/checkpoint_states.py` moves the
-states. The schedule knows no physics, and the code that moves states no schedule; every schedule gives
-the same bits, since a step's adjoint needs the state at its start and nothing else.
+states. The schedule knows no physics, and the code that moves states no schedule. Every schedule
+gives the same bits: a step's adjoint needs the state at its start and nothing else.
 """
 
 from collections.abc import Mapping, Sequence
