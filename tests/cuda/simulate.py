@@ -24,11 +24,9 @@ RUNS = {
 }
 
 
-def main():
-    everything = RUNS[sys.argv[1]]
-    stand_ins.install()
-    cpu, cuda = everything("cpu"), everything("cuda")
-    report = {
+def compare(cpu, cuda):
+    """Return by name how large the CPU's numbers are, and how far those of CUDA are from them."""
+    return {
         name: {
             "largest": float(np.abs(value).max()),
             "difference": float(np.abs(value - cuda[name]).max()),
@@ -36,8 +34,9 @@ def main():
         }
         for name, value in cpu.items()
     }
-    json.dump(report, sys.stdout)
 
 
 if __name__ == "__main__":
-    main()
+    stand_ins.install()
+    everything = RUNS[sys.argv[1]]
+    json.dump(compare(everything("cpu"), everything("cuda")), sys.stdout)

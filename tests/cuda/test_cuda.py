@@ -59,32 +59,17 @@ def test_every_kernel_compiles_to_ptx_and_float32_stays_float32():
         assert set(row["approximate"]) <= allowed, row
 
 
-def test_the_simulator_gives_the_numbers_of_the_cpu():
-    report = run("tests.cuda.simulate", "physics", NUMBA_ENABLE_CUDASIM="1", NUMBA_DISABLE_JIT="1")
-    assert len(report) > 30
-    for name, row in report.items():
-        assert row["largest"] > 0.0, f"{name} is zero: nothing was compared"
-        # The same Python operations in the same order, per element and per node.
-        assert row["difference"] == 0.0, (name, row)
-
-
-def test_the_simulator_gives_the_numbers_of_the_cpu_for_worlds_in_blocks_and_on_the_grid():
-    report = run("tests.cuda.simulate", "worlds", NUMBA_ENABLE_CUDASIM="1", NUMBA_DISABLE_JIT="1")
-    assert len(report) > 100
-    for name, row in report.items():
-        assert row["largest"] > 0.0, f"{name} is zero: nothing was compared"
-        # Bodies of many points are summed in pieces.
-        assert row["difference"] <= 1e-13 * row["largest"], (name, row)
-
-
-def test_the_simulator_gives_the_numbers_of_the_cpu_for_pendula_and_smoke():
-    report = run("tests.cuda.simulate", "reduced", NUMBA_ENABLE_CUDASIM="1", NUMBA_DISABLE_JIT="1")
-    assert len(report) == 2 * (2 * 7 + 4) + 2 * 2 + 4
+@pytest.mark.parametrize(
+    ("what", "count", "error"), [("physics", 31, 0.0), ("worlds", 101, 1e-13), ("reduced", 44, 0.0)]
+)
+def test_the_simulator_gives_the_numbers_of_the_cpu(what, count, error):
+    report = run("tests.cuda.simulate", what, NUMBA_ENABLE_CUDASIM="1", NUMBA_DISABLE_JIT="1")
+    assert len(report) >= count
     for name, row in report.items():
         assert row["alike"], name
         assert row["largest"] > 0.0, f"{name} is zero: nothing was compared"
-        # The same Python operations in the same order; sources are sorted otherwise, stably.
-        assert row["difference"] == 0.0, (name, row)
+        # The same Python operations in the same order; of worlds bodies are summed in pieces.
+        assert row["difference"] <= error * row["largest"], (name, row)
 
 
 def test_a_study_finds_on_a_device_what_it_finds_on_the_cpu():

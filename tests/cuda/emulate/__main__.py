@@ -22,21 +22,13 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from tests.cuda import reduced_scenes, render_scenes, scenes, study_scenes
+from tests.cuda import render_scenes, simulate
 from tests.cuda.emulate import count, install  # noqa: F401
 from tests.cuda.emulate.driver import DEVICE, ORDERS
 from tests.cuda.rounding import tolerances
 
 
-RUNS = {
-    "physics": scenes.everything,
-    "worlds": scenes.many_worlds,
-    "reduced": reduced_scenes.all_scenes,
-    "render": render_scenes.all_scenes,
-    "outputs": render_scenes.outputs_of_scenes,
-    "batches": render_scenes.in_small_batches,
-    "study": study_scenes.problem,
-}
+RUNS = {**simulate.RUNS, "batches": render_scenes.in_small_batches}
 OF_STUDY = 1e-10  # of the largest number: residuals are 1e-5 of the pixels that they come from
 COLUMNS = ("launches", "threads", "barriers", "block_barriers", "read", "written")
 COLUMNS += ("sectors_read", "sectors_written", "shared")
@@ -61,13 +53,11 @@ def report_of(name: str) -> dict:
     first, *others = found.values()
     results = {
         key: {
-            "largest": float(np.abs(value).max()),
-            "difference": float(np.abs(value - first[key]).max()),
+            **row,
             "allowed": allowed[key],
-            "alike": value.shape == first[key].shape and value.dtype == first[key].dtype,
             "repeats": all(np.array_equal(first[key], other[key]) for other in others),
         }
-        for key, value in cpu.items()
+        for key, row in simulate.compare(cpu, first).items()
     }
     return {
         "results": results,
