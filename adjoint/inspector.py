@@ -179,7 +179,7 @@ class Inspection:
         changes = [name for name, counts in self.events.items() if counts[start:stop].any()]
         sentences.append(
             f"It grows fastest from step {stop} back to step {start} ({start * self.dt:.4g} s), "
-            f"{self.mean_rates[k]:.3g}/s; in the latter by {_by(name)}."
+            f"{self.mean_rates[k]:.3g}/s; at step {start} most by {_by(name)}."
             + (f" What changes there: {', '.join(changes)}." if changes else "")
         )
         if self.horizon is not None:

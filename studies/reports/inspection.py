@@ -148,6 +148,8 @@ def _curves(found: Inspection) -> list[dict[str, Any]]:
             }
         )
     for chart in charts:
+        if chart["log"]:
+            chart["lines"] = {k: line for k, line in chart["lines"].items() if np.any(line)}
         largest = sorted(chart["lines"].items(), key=lambda one: -np.nanmax(np.abs(one[1])))
         chart["lines"] = dict(largest[:MOST_CURVES])
     return [chart for chart in charts if chart["lines"]]
