@@ -16,9 +16,9 @@ ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 MEASURED = (ROOT / "docs" / "measured.md").read_text(encoding="utf-8")
 
 
-def run_example(number):
+def run_example(number, page=README, following="## Measured"):
     """Run an indented block under "In Python" as it stands, alone; return its names."""
-    section = README[README.index("## In Python") : README.index("## Measured")]
+    section = page[page.index("## In Python") : page.index(following)]
     block = re.findall(r"(?:^    .*\n|^\n(?=    ))+", section, re.MULTILINE)[number]
     names = {}
     exec(compile(textwrap.dedent(block), "README.md", "exec"), names)
@@ -41,6 +41,14 @@ def test_the_example_of_a_picture_runs():
     # Outwards is where the larger ball is; a lamp that both have from the same side may stay.
     assert (gradient["ball.vertices"] * ball.points).sum() < 0.0
     assert gradient["sun.direction"].shape == gradient["camera.eye"].shape == (3,)
+
+
+def test_the_example_of_an_inspection_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "inspect.md").read_text(encoding="utf-8")
+    found = run_example(0, page, "## What the numbers mean")["found"]
+    assert found.gradient["floor.friction"] < 0.0  # it would get farther with less
+    assert {path.name for path in tmp_path.iterdir()} == {"inspect.html", "inspect.nc"}
 
 
 def test_the_files_that_are_named_exist():

@@ -386,8 +386,8 @@ def inspect_adjoint(
     """Show what makes the gradient of a run: its adjoint, step by step and force by force."""
     from studies.problem.inspecting import inspect_run
 
-    page, lines = inspect_run(run, at)
-    print(*lines, page, sep="\n")
+    files, lines = inspect_run(run, at)
+    print(*lines, *files, sep="\n")
 
 
 @app.command(cls=SettingsCommand)

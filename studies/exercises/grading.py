@@ -106,11 +106,10 @@ def _explain(
                 values = _stacked(_answers(exercise, *mistakes))
             except StudyError:
                 continue
-            same = {
-                i
-                for i in wrong
-                if _close(theirs[i], values[i], ours[i]) and not _close(values[i], ours[i], ours[i])
-            }
+            changed = [not _close(b, a, a) for a, b in zip(ours, values, strict=True)]
+            if any(i not in wrong for i in np.flatnonzero(changed)):
+                continue  # what the student has right would be wrong
+            same = {i for i in wrong if changed[i] and _close(theirs[i], values[i], ours[i])}
             explains.append((mistakes, same))
         while explains:
             mistakes, same = max(explains, key=lambda one: (len(one[1] & left), len(one[1])))
@@ -180,9 +179,11 @@ def _line_of(exercise: Exercise, mistake: Mistake, source: str) -> int | None:
 
 
 def _assignments(source: str, name: str) -> list[int]:
-    """Return the lines that assign to a variable, or that return."""
+    """Return the lines of the adjoint that assign to a variable, or that return."""
     pattern = r"\s*return\b" if name == "return" else rf"\s*(\w+, *)*{name}\b[^=(]*=[^=]"
-    return [k for k, line in enumerate(source.splitlines(), 1) if re.match(pattern, line)]
+    lines = source.splitlines()
+    first = next((k for k, line in enumerate(lines) if re.match(r"def \w+_vjp\b", line)), 0)
+    return [k for k, line in enumerate(lines, 1) if k > first and re.match(pattern, line)]
 
 
 def _dot_test(exercise: Exercise, answers: Answers) -> list[tuple[float, float]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from adjoint.inspector import GROWTH_WARNING, Inspection
+from adjoint.inspector import GROWTH_WARNING
 from render.blending import Hard
 from render.outputs import rasterize_outputs
 from render.scene import Scene
@@ -25,14 +25,15 @@ from studies.scene.reading import scene_from_dict
 from studies.search.optimizers.problem import NOT_FINITE
 
 
-PAGE, DATA = "inspect.html", "inspect.nc"
 INSTANCES = "instances"  # where a run of many has their folders
 PLACES = START, ANSWER = "start", "answer"
 PAUSES = 16  # of a look at growth alone
 
 
-def inspect_run(path: Path, at: str) -> tuple[Path, list[str]]:
-    """Write `inspect.html` and `inspect.nc` to a run's folder; return the page and its sentences.
+def inspect_run(path: Path, at: str) -> tuple[list[Path], list[str]]:
+    """Write a page and its numbers to a run's folder; return where they are, and sentences.
+
+    `inspect.html` and `inspect.nc`, at the answer `inspect-answer.html` and `inspect-answer.nc`.
 
     `at` says where: at the start of the search or at the answer.
 
@@ -77,9 +78,11 @@ def inspect_run(path: Path, at: str) -> tuple[Path, list[str]]:
             films[-1] = replace(films[-1], swaps=depth_swaps(next(sceneries)))
     where = "where the search began" if at == START else "at the answer"
     title = f"The adjoint of {folder.read_json(MANIFEST)['name']}, {where}"
-    write_dataset(folder, found)
-    folder.write_text(PAGE, inspection_page(found, title, meshes, films))
-    return folder.file(PAGE), found.summary()
+    name = "inspect" if at == START else "inspect-answer"
+    with folder.replacing(f"{name}.nc") as part:
+        found.dataset().to_netcdf(part, engine="h5netcdf")
+    folder.write_text(f"{name}.html", inspection_page(found, title, meshes, films))
+    return [folder.file(f"{name}.{end}") for end in ("nc", "html")], found.summary()
 
 
 def depth_swaps(seen: Scenery) -> np.ndarray:
@@ -106,7 +109,8 @@ def growth_warnings(
 ) -> list[str]:
     """Return a sentence if the gradient at theta grows a lot in a first part of the motion.
 
-    Growth is measured on the CPU only. Where the simulation blows up nothing is said of it.
+    `{first:.1g}` in the advice is the part in which it would grow 1000 times. Growth is measured on
+    the CPU only. Where the simulation blows up nothing is said of it.
     """
     if problem.is_at_rest or problem.device != "cpu" or not problem.parameters.size:
         return []
@@ -119,19 +123,13 @@ def growth_warnings(
     grown = float(found.growth[0] - later)
     if grown <= np.log(GROWTH_WARNING):
         return []
-    seconds = end * found.dt
+    seconds, first = end * found.dt, part * np.log(GROWTH_WARNING) / grown
     return [
         f"the gradient grows {np.exp(min(grown, 700.0)):.0e} times in {seconds:.3g} s of motion, "
         f"10 times every {seconds * np.log(10.0) / grown:.2g} s. It is exact, but it holds in an "
-        f"ever smaller neighbourhood and may not lead to the answer. {advice} `adjsim inspect` "
-        "says what makes it grow."
+        "ever smaller neighbourhood and may not lead to the answer. "
+        f"{advice.format(first=first)} `adjsim inspect` says what makes it grow."
     ]
-
-
-def write_dataset(folder: RunFolder, found: Inspection) -> None:
-    """Write the numbers."""
-    with folder.replacing(DATA) as part:
-        found.dataset().to_netcdf(part, engine="h5netcdf")
 
 
 def _problem_at(folder: RunFolder, at: str) -> tuple[SceneProblem, np.ndarray]:

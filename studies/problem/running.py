@@ -70,5 +70,8 @@ def _growth(job: SceneFit) -> list[str]:
     part, advice = 1.0, "Try a shorter `world.duration` first."
     if job.file.purpose != "control":
         part = job.file.search.stages[0]
-        advice = f"Fit a shorter part of the motion first: `search.stages` begins with {part:g}."
+        advice = (
+            f"Fit a shorter part of the motion first: `search.stages` begins with {part:g}, and "
+            "should begin with about {first:.1g}."
+        )
     return growth_warnings(problem, problem.parameters.start, advice, part)

@@ -253,7 +253,7 @@ def _facts(found: Inspection) -> dict[str, str]:
             else "one of them leaves the finite numbers"
         )
     facts["horizon"] = (
-        "none: the whole rollout informs the gradient"
+        "none: rounding errors stay small over the whole motion"
         if found.horizon is None
         else f"{found.horizon * found.dt:.4g} s: nothing before it informs the gradient"
     )

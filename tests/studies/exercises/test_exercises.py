@@ -73,6 +73,12 @@ def test_the_line_of_the_student_is_named():
     line = 1 + source[: source.index("adj_l0 = k")].count("\n")
     result = graded(SPRING, SPRING.mutated(mistake))
     assert f"Line {line}, undoing (3)" in "\n".join(result.lines)
+    quotient = exercises()[3]
+    (swapped,) = [one for one in quotient.mistakes if one.kind == "swapped"]
+    source = quotient.given + quotient.mutated(swapped)
+    line = source[: source.rindex("return ")].count("\n") + 1
+    result = graded(quotient, quotient.mutated(swapped))
+    assert any(text.startswith(f"Line {line}, undoing") for text in result.lines)
 
 
 def test_an_unknown_mistake_is_described_by_its_numbers():
@@ -86,6 +92,12 @@ def test_an_unknown_mistake_is_described_by_its_numbers():
     one = exercises()[1]
     wrong = one.solution.replace("adj_a = b * adj_y", "(adj_a, _) = 0.3 + b * adj_y, 0.0")
     assert "`adj_a` is the first whose value differs" in "\n".join(graded(one, wrong).lines)
+    quotient = exercises()[3]
+    lines = graded(
+        quotient, quotient.solution.replace("return adj_a,", "return 0.0 * adj_a,")
+    ).lines
+    assert "adj_a is 0: nothing flows into it." in lines
+    assert not any("swapped" in line or "missing" in line for line in lines)
     product = exercises()[6]
     body = "def matrix_vector_vjp(A, x, adj_y):\n    return {}, A.T @ adj_y\n"
     text = "\n".join(graded(product, body.format("np.zeros((3, 3))")).lines)

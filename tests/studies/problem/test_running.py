@@ -294,11 +294,13 @@ def test_a_run_can_be_inspected(plain, tmp_path, at):
     run = shutil.copytree(plain[0], tmp_path / "run")
     code, out, err = adjsim("inspect", run, "--at", at)
     assert code == 0, err
-    assert out.startswith("From the last frame back to the start the adjoint becomes")
-    page = (run / "inspect.html").read_text()
+    assert out.startswith("From the last frame back to the start the adjoint, the derivative of")
+    name = "inspect" if at == "start" else "inspect-answer"
+    assert out.endswith(f"{run / name}.nc\n{run / name}.html\n")
+    page = (run / f"{name}.html").read_text()
     assert "Pixels of film" in page
     assert "http" not in page.replace("http://www.w3.org", "")
-    with xarray.open_dataset(run / "inspect.nc", engine="h5netcdf") as data:
+    with xarray.open_dataset(run / f"{name}.nc", engine="h5netcdf") as data:
         assert data["contribution.cube.mu"].sum("step").any()
         assert data["share.cube.mu"].sum() > 0.0
 
