@@ -50,7 +50,7 @@ Parts = dict[str, np.ndarray]  # of a state, by name
 
 @dataclass(frozen=True, eq=False)
 class Inspection:
-    """What `Record.inspect` found. Arrays by pause have those of `steps` on axis 0.
+    """What `Record.inspect` found. Axis 0 of arrays by pause is that of `steps`.
 
     Parts of a state are "x" and "v" of nodes, "block.position" and the like of bodies, or what the
     system has instead. Sums over parts have them divided by `scales`, which makes them alike.

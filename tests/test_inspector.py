@@ -1,5 +1,8 @@
 """`Record.inspect`: contributions sum to the gradient, and growth is what other ways find."""
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -179,6 +182,17 @@ def test_a_gradient_beyond_the_horizon_is_said_to_be_none():
     found = record(model, PendulumState((2.0, 2.5)), 1e-3, 40_000).inspect([[1.0, 0.0]])
     assert 10_000 < found.horizon < 16_000
     assert any("carries no information" in line for line in found.summary())
+
+
+def test_the_summary_says_where_the_adjoint_grows_and_what_changes_there(found):
+    late = found.steps[len(found.steps) * 2 // 3]
+    jump = replace(found, growth=np.where(found.steps <= late, 3.0, 0.0))
+    window = found.frames[-1] // 10
+    text = jump.summary()[1]
+    start = int(re.search(r"back to step (\d+)", text)[1])
+    assert start <= late < start + window
+    assert f"by {3.0 / (window * DT):.3g}/s" in text
+    assert len(replace(found, growth=0.0 * found.growth).summary()) == 1
 
 
 def test_smoke_is_inspected_too():

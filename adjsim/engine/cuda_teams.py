@@ -339,7 +339,8 @@ def shared_or_stored(is_shared, now, state):
 def states_of_step(part, is_shared, now, states, a, b):
     """Return the states before and after a step as it works on them, and where that after it lies.
 
-    They lie in rows a and b. One shared copy holds both: nobody reads it while nodes are moved.
+    They are rows a and b. In shared memory one copy serves for both: while nodes are moved, each
+    thread reads only the nodes that it moves.
     """
     stored = own_state(part, states, b)
     before = shared_or_stored(is_shared, now, own_state(part, states, a))

@@ -18,7 +18,7 @@ BINS = 1 << 16  # of depth, at most
 
 
 @device_fn
-def compared(z):
+def rounded_depth(z):
     """Depth z rounded to 37 bits, 1 part in 1e11; float32 has fewer, and is left as it is.
 
     The last bits are lost in the sum. 2^16 z is exact, so that contraction changes nothing.
@@ -31,7 +31,7 @@ def compared(z):
 @device_fn
 def goes_before(q, p, z, face):
     """Whether fragment q lies before p in the list of their pixel: by depth, then by face."""
-    a, b = compared(z[q]), compared(z[p])
+    a, b = rounded_depth(z[q]), rounded_depth(z[p])
     return a < b or (a == b and face[q] < face[p])
 
 
@@ -39,10 +39,10 @@ def goes_before(q, p, z, face):
 def sort_runs(first, last, z, face, order):
     """Sort each run of a list: most fragments lie behind all before them already."""
     for low in range(np.uint64(first), np.uint64(last), np.uint64(RUN)):
-        deepest = compared(z[np.uint64(order[low])])
+        deepest = rounded_depth(z[np.uint64(order[low])])
         for k in range(low + np.uint64(1), min(low + np.uint64(RUN), np.uint64(last))):
             q = np.uint64(order[k])
-            depth = compared(z[q])
+            depth = rounded_depth(z[q])
             if depth > deepest:  # of equal depths the face decides, below
                 deepest = depth
             else:

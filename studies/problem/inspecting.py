@@ -1,7 +1,6 @@
 """The command `adjsim inspect RUN`: look at the adjoint of a run's motion."""
 
 import tomllib
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from studies.search.optimizers.problem import NOT_FINITE
 
 INSTANCES = "instances"  # where a run of many has their folders
 PLACES = START, ANSWER = "start", "answer"
-PAUSES = 16  # of a look at growth alone
+PAUSES = 16  # enough to measure growth
 
 
 def inspect_run(path: Path, at: str) -> tuple[list[Path], list[str]]:
@@ -71,11 +70,10 @@ def inspect_run(path: Path, at: str) -> tuple[list[Path], list[str]]:
     }
     sceneries, films = iter(problem.sceneries_at(theta)), []
     for one, rows, adj in judged:
+        swaps = depth_swaps(next(sceneries)) if isinstance(one, FilmObserver) else None
         if isinstance(one, FilmObserver | SmokeObserver):
             images, cotangents = one.as_images(rows)[..., :3], one.as_images(adj)[..., :3]
-            films.append(Pixels(one.name, one.times, images, cotangents))
-        if isinstance(one, FilmObserver):
-            films[-1] = replace(films[-1], swaps=depth_swaps(next(sceneries)))
+            films.append(Pixels(one.name, one.times, images, cotangents, swaps))
     where = "where the search began" if at == START else "at the answer"
     title = f"The adjoint of {folder.read_json(MANIFEST)['name']}, {where}"
     name = "inspect" if at == START else "inspect-answer"

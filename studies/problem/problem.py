@@ -295,7 +295,7 @@ class SceneProblem:
     def inspect(self, theta: np.ndarray, **options: Any) -> tuple[Inspection, list[Judged]]:
         """Return what the adjoint of the motion does on its way back, and where it comes from.
 
-        `options` are those of `Record.inspect`.
+        `options` are passed to `Record.inspect`.
         """
         _, recorded, records, (_, adj_rows), back = self._judged(theta, self.judge)
         found = inspect_frames(recorded, back[0].frames, self._wanted(), **options)

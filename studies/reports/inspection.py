@@ -245,12 +245,9 @@ def _facts(found: Inspection) -> dict[str, str]:
             f"{tangent:.4g}/s by the tangent, {adjoint:.4g}/s by the adjoint"
         )
         apart = found.precision_matters_from
+        together = "stay together" if found.gap.size else "one of them leaves the finite numbers"
         facts["float32 and float64"] = (
-            f"apart from {apart * found.dt:.4g} s on"
-            if apart is not None
-            else "stay together"
-            if found.gap.size
-            else "one of them leaves the finite numbers"
+            together if apart is None else f"apart from {apart * found.dt:.4g} s on"
         )
     facts["horizon"] = (
         "none: rounding errors stay small over the whole motion"
