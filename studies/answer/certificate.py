@@ -29,10 +29,10 @@ from studies.answer.kinks import (
     nearest_touch,
     reach,
 )
+from studies.optimizers.problem import NOT_FINITE
 from studies.problem.problem import SceneProblem
 from studies.runs.manifest import machine, now, versions
 from studies.runs.options import RunOptions
-from studies.search.optimizers.problem import NOT_FINITE
 
 
 EPS0 = (1e-3, 1e-4, 1e-5, 1e-6)  # largest step in theta; a later one if no sweep passed before

@@ -7,9 +7,9 @@ import numpy as np
 
 from studies.answer.held_back import Explained
 from studies.answer.intervals import Intervals
+from studies.optimizers.problem import Status
 from studies.problem.parameters import Parameters
 from studies.search.coarse import is_log
-from studies.search.optimizers.problem import Status
 
 
 BLOCKS = 8  # of frames, for the standard error of a difference of losses

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from studies.answer.verdict import Kind, Verdict
+from studies.optimizers.problem import Result, Status
 from studies.scene.declared import Goal
-from studies.search.optimizers.problem import Result, Status
 
 
 NEAR = 0.05  # of the size of the bodies

@@ -31,8 +31,8 @@ from studies.answer.evidence import (
     theta_scale,
     worst_combination,
 )
+from studies.optimizers.problem import Status
 from studies.search.coarse import is_log
-from studies.search.optimizers.problem import Status
 
 
 # Part of the motion that may stay unexplained. Right answers to the test films and their variations

@@ -128,7 +128,7 @@ def run(  # noqa: PLR0913 -- the options of a command
     resume: Resume = False,
 ) -> None:
     """Run a scene: search, judge, certify, report."""
-    from studies.problem.running import start_scene
+    from studies.fitting.running import start_scene
     from studies.scene.files import find_scene
 
     options = {"seed": seed, "dtype": dtype, "device": device, "checkpoint": checkpoint}
@@ -384,7 +384,7 @@ def inspect_adjoint(
     ] = "start",
 ) -> None:
     """Show what makes the gradient of a run: its adjoint, step by step and force by force."""
-    from studies.problem.inspecting import inspect_run
+    from studies.fitting.inspecting import inspect_run
 
     files, lines = inspect_run(run, at)
     print(*lines, *files, sep="\n")

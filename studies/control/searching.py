@@ -13,16 +13,16 @@ import numpy as np
 
 from studies.answer.reached import judge_control
 from studies.control.goal import Target, make_target
+from studies.fitting.solve import Solved, no_spread
+from studies.optimizers.evaluations import Evaluation, Evaluator
+from studies.optimizers.minimize import minimize
+from studies.optimizers.problem import Result, Status
 from studies.problem.making import Made
 from studies.problem.problem import SceneProblem
-from studies.problem.solve import Solved, no_spread
 from studies.runs.folder import ITERATIONS, RunFolder
 from studies.scene import declared
 from studies.scene.drawing import numbers
 from studies.search.coarse import Basin, Found
-from studies.search.optimizers.evaluations import Evaluation, Evaluator
-from studies.search.optimizers.minimize import minimize
-from studies.search.optimizers.problem import Result, Status
 
 
 FALLS = 0.01  # part of the loss
@@ -30,7 +30,7 @@ NO_INTERVALS = "a control is no measurement"
 
 
 class Watched:
-    """A `studies.search.optimizers.problem.Problem` whose log tells measures in place of values."""
+    """A `studies.optimizers.problem.Problem` whose log tells measures in place of values."""
 
     def __init__(self, problem: SceneProblem, target: Target) -> None:
         self.problem, self.bounds, self.dtype = problem, problem.bounds, problem.dtype

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from studies.datasets.spec import Spec, simulated_films, split
+from studies.optimizers.problem import NOT_FINITE
 from studies.problem.films import FilmObserver
 from studies.problem.making import make_problem
 from studies.problem.observers import surfaces
@@ -25,7 +26,6 @@ from studies.scene.components import split_component
 from studies.scene.declared import Free, SceneFile
 from studies.scene.drawing import drawn
 from studies.scene.reading import to_toml
-from studies.search.optimizers.problem import NOT_FINITE
 
 
 BODIES = "bodies."  # what paths of [truth] begin with that replace data of a body

@@ -18,6 +18,8 @@ import scipy.ndimage
 import typer
 
 from adjsim.meshes.shapes import SHAPES
+from studies.optimizers.minimize import minimize
+from studies.optimizers.problem import Method
 from studies.problem.films import FilmObserver
 from studies.problem.making import make_problem
 from studies.problem.observers import SEEN
@@ -29,8 +31,6 @@ from studies.scene.declared import Look, Search
 from studies.scene.drawing import drawn
 from studies.scene.files import BUNDLED
 from studies.scene.reading import read_scene
-from studies.search.optimizers.minimize import minimize
-from studies.search.optimizers.problem import Method
 
 
 MASS = "body.mass"

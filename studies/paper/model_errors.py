@@ -26,6 +26,8 @@ from adjsim.meshes.grid import box_tets
 from adjsim.meshes.shapes import SHAPES, shape
 from adjsim.meshes.tet_mesh import TetMesh
 from render.camera import Camera
+from studies.optimizers.minimize import minimize
+from studies.optimizers.problem import NOT_FINITE
 from studies.paper import photo, traced
 from studies.paper.tables import cells, markdown, summary
 from studies.problem.films import FilmObserver
@@ -36,8 +38,6 @@ from studies.runs.errors import StudyError
 from studies.runs.folder import RESULT, RunFolder
 from studies.scene.declared import Free, Rigid, SceneFile, Search, Soft
 from studies.scene.reading import read_scene
-from studies.search.optimizers.minimize import minimize
-from studies.search.optimizers.problem import NOT_FINITE
 
 
 HERE = Path(__file__).parent

@@ -43,11 +43,12 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from studies.answer.truth import Truth
 from studies.bundled import curtain
+from studies.optimizers.problem import NOT_FINITE, NotFiniteError
 from studies.problem.forward import start_surfaces
 from studies.problem.making import Made, make_problem
 from studies.problem.problem import SceneProblem
+from studies.problem.truth import Truth
 from studies.runs.folder import RESULT, RunFolder
 from studies.runs.pool import open_pool
 from studies.runs.progress import EvaluationProgress
@@ -56,7 +57,6 @@ from studies.scene.declared import Drawn, Points, Rigid, SceneFile, Simulated, S
 from studies.scene.drawing import drawn
 from studies.scene.files import BUNDLED
 from studies.scene.reading import read_scene
-from studies.search.optimizers.problem import NOT_FINITE, NotFiniteError
 from studies.search.robust import robust_search
 
 

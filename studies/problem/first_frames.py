@@ -6,6 +6,8 @@ from dataclasses import replace
 import numpy as np
 import scipy.ndimage
 
+from studies.optimizers.minimize import minimize
+from studies.optimizers.problem import Stall
 from studies.problem.films import FilmObserver
 from studies.problem.observations.films import FilmData, plate_of, silhouettes
 from studies.problem.observers import surfaces
@@ -14,8 +16,6 @@ from studies.problem.parameters import Free, Parameters
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.runs.errors import StudyError
 from studies.scene import declared
-from studies.search.optimizers.minimize import minimize
-from studies.search.optimizers.problem import Stall
 
 
 MARGIN = 0.03  # of the height: how far a body may be from where an unfitted camera sees it

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from studies.answer.truth import Truth
 from studies.problem.films import FilmObserver
 from studies.problem.first_frames import fit_first_frames
 from studies.problem.forward import start_surfaces
@@ -30,6 +29,7 @@ from studies.problem.parameters import Parameters
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.problem.steps import Steps, first_steps
 from studies.problem.texels import TEXELS, felt_by, texel_units
+from studies.problem.truth import Truth
 from studies.problem.twin import hidden_scene, true_values, truth_of, with_simulated
 from studies.runs.errors import StudyError
 from studies.scene import declared

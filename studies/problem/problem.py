@@ -47,7 +47,7 @@ STATES = (NODES, DENSITY)
 
 @dataclass(frozen=True, eq=False)
 class SceneProblem:
-    """A `studies.search.optimizers.problem.Problem`: predict observations of a scene."""
+    """A `studies.optimizers.problem.Problem`: predict observations of a scene."""
 
     built: Built
     observers: tuple[Observer, ...]  # their `index` counts the instants of all observations

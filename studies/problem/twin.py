@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from studies.answer.truth import Truth
 from studies.problem.films import FilmObserver, PictureObserver
 from studies.problem.observing import VISIBLE
 from studies.problem.parameters import Parameters
 from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem
+from studies.problem.truth import Truth
 from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.components import component_of, split_component, with_components

@@ -15,9 +15,9 @@ from adjsim.model import Model
 from adjsim.rollout import rollout
 from adjsim.system import OnDivergence
 from adjsim.worlds import stack
+from studies.optimizers.problem import NOT_FINITE
 from studies.runs.memory import states_within
 from studies.scene.motion import DT, Motion, pull_frames, pull_worlds
-from studies.search.optimizers.problem import NOT_FINITE
 
 
 BUDGET = 256 << 20  # bytes of states that worlds are put together up to, if these may take it

@@ -3,10 +3,10 @@
 from typing import Any
 
 from studies.answer.certificate import Verdict, told, verdict_of
+from studies.optimizers.problem import Status
 from studies.reports import figures
 from studies.reports.content import Details, Text, charts, details, table
 from studies.reports.figures import FigureFiles
-from studies.search.optimizers.problem import Status
 
 
 HEAD = ("", "gradient norm", "slope without", "slope with", "dot test", "verdict")

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from studies.optimizers.evaluations import Evaluation
 from studies.runs import folder as run_folder
 from studies.runs.folder import RunFolder
-from studies.search.optimizers.evaluations import Evaluation
 
 
 INK, SOFT, BLUE, ORANGE, GREEN = "#1d2733", "#8a96a3", "#2f6db3", "#d2622a", "#3a8a5f"

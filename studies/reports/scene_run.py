@@ -9,6 +9,7 @@ import numpy as np
 
 from studies.answer.fit_warnings import fit_warnings
 from studies.answer.verdict import Kind
+from studies.optimizers.evaluations import Evaluation
 from studies.reports import certificate, coarse, figures
 from studies.reports.content import (
     Block,
@@ -35,12 +36,11 @@ from studies.reports.page import write_report as write_page
 from studies.runs import folder as run_folder
 from studies.runs.folder import RunFolder
 from studies.search.coarse import read_search
-from studies.search.optimizers.evaluations import Evaluation
 
 
 Sections = Iterator[Section | None]
 LOOKS = "looks.npz"  # pictures of shapes and textures by name, (rows, columns, height, width, 3)
-FILMS, THUMBNAIL = "films.json", "films/thumbnail.jpg"  # written by `studies/problem/writing.py`
+FILMS, THUMBNAIL = "films.json", "films/thumbnail.jpg"  # written by `studies/fitting/writing.py`
 SHOWN_PARAMETERS = 6
 MOST_FILMS = 3  # that are not folded
 INTERVAL = "95 % interval\nwith model error"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from studies.problem.inspecting import growth_warnings
+from studies.fitting.inspecting import growth_warnings
 from studies.runs.errors import StudyError
 from studies.runs.files import append_record, line_of, read_records
 from studies.runs.folder import RESULT, SCAN, RunFolder

@@ -14,8 +14,8 @@ from adjsim import RolloutError
 from adjsim.model import Model
 from adjsim.rollout import rollout
 from adjsim.system import System
+from studies.optimizers.problem import NotFiniteError
 from studies.runs.memory import Plan, make_plan, state_bytes
-from studies.search.optimizers.problem import NotFiniteError
 
 
 DT = "world.dt"  # what settings call the size of a step

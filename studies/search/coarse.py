@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from studies.optimizers.evaluations import Evaluation, read_log
+from studies.optimizers.problem import Result, Status
 from studies.problem.parameters import Log, Parameters
 from studies.runs.errors import StudyError
 from studies.runs.folder import ITERATIONS, RunFolder
-from studies.search.optimizers.evaluations import Evaluation, read_log
-from studies.search.optimizers.problem import Result, Status
 
 
 FACTOR = 100.0  # range of a positive parameter without bounds: its start divided and multiplied

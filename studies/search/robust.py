@@ -15,6 +15,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from studies.optimizers.evaluations import Evaluation, Evaluator, are_alike
+from studies.optimizers.minimize import method_for, minimize
+from studies.optimizers.problem import Method, Stall, Status
 from studies.problem.problem import SceneProblem
 from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
@@ -31,9 +34,6 @@ from studies.search.coarse import (
     local_minima,
     log_names,
 )
-from studies.search.optimizers.evaluations import Evaluation, Evaluator, are_alike
-from studies.search.optimizers.minimize import method_for, minimize
-from studies.search.optimizers.problem import Method, Stall, Status
 
 
 EXACT = 1e-12  # of the median of the coarse set: only a film without noise is fitted so well

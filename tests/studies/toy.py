@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from studies.search.optimizers.problem import NotFiniteError
+from studies.optimizers.problem import NotFiniteError
 
 
 TRUTH = np.array([0.7, -0.4, 0.2])

@@ -10,6 +10,7 @@ from render.annealing import softness
 from render.camera import AnyCamera
 from render.scene import Scene
 from render.soft_raster import SoftRasterizer, rasterize
+from studies.optimizers.problem import NotFiniteError
 from studies.problem.observations.films import FilmData, advice_on_film, plate_of, read_film
 from studies.problem.observing import frame_times
 from studies.problem.reach import Reach
@@ -19,7 +20,6 @@ from studies.scene.building import Built
 from studies.scene.cameras import make_camera, require_outside
 from studies.scene.declared import Film, SceneFile
 from studies.scene.motion import Motion
-from studies.search.optimizers.problem import NotFiniteError
 
 
 COMPARED = 32  # frames of a film that are drawn

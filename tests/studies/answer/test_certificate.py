@@ -14,14 +14,14 @@ from studies.answer.certificate import (
     taylor_sweeps,
     verdict_of,
 )
-from studies.problem.running import start_scene
+from studies.fitting.running import start_scene
+from studies.optimizers.problem import NotFiniteError
 from studies.reports.certificate import line
 from studies.reports.index import rebuild
 from studies.runs.folder import RunFolder
 from studies.scene.reading import to_toml
-from studies.search.optimizers.problem import NotFiniteError
 from tests.studies.bundled.test_twins import TOYS, made
-from tests.studies.problem.twins import twin
+from tests.studies.fitting.twins import twin
 
 
 WHY = "The rollout left the finite numbers in step 7."

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from studies.answer.reached import judge_control
+from studies.optimizers.problem import Result, Status
 from studies.scene.declared import Goal
-from studies.search.optimizers.problem import Result, Status
 
 
 def judged(goal=None, status=Status.CONVERGED, *, falls=False, loss=1.0, **measured):

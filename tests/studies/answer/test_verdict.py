@@ -9,8 +9,8 @@ from studies.answer.evidence import Basin, Evidence
 from studies.answer.held_back import Explained, explained
 from studies.answer.intervals import intervals, no_intervals
 from studies.answer.verdict import Kind, judge
+from studies.optimizers.problem import Status
 from studies.problem.parameters import Identity, Parameters, Scaled
-from studies.search.optimizers.problem import Status
 from tests.studies.answer.films import FRAMES, TIMES, fit, jacobian, predict
 from tests.studies.problem.free import block, positive_block
 

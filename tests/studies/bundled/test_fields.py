@@ -8,8 +8,8 @@ from scipy.spatial.transform import Rotation
 
 from adjsim.meshes.shapes import SHAPES
 from studies.answer.verdict import Kind
+from studies.fitting.solve import solve
 from studies.problem.making import make_problem
-from studies.problem.solve import solve
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene.drawing import drawn

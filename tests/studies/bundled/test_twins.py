@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from studies.answer.verdict import Kind
+from studies.fitting.solve import solve
 from studies.problem.making import make_problem
-from studies.problem.solve import solve
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene.declared import Free

@@ -13,7 +13,7 @@ import pytest
 from adjsim.engine.jit import backend
 from studies.cli import main as cli
 from studies.runs.folder import ITERATIONS, MANIFEST, TRAJECTORY, RunFolder
-from tests.studies.problem.test_running import write_scene
+from tests.studies.fitting.test_running import write_scene
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_an_interrupt_before_there_is_a_folder_says_so(adjsim, scene, tmp_path, 
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("studies.problem.running.make_fit", interrupt)
+    monkeypatch.setattr("studies.fitting.running.make_fit", interrupt)
     code, _, err = adjsim("run", scene, "--out", tmp_path / "run")
     assert code == 130
     assert err.endswith("\nInterrupted before anything was written.\n")
@@ -195,7 +195,7 @@ def test_a_folder_that_is_taken_is_refused_before_anything_is_compiled(
     def make(*args, **kwargs):
         raise AssertionError("That takes minutes.")
 
-    monkeypatch.setattr("studies.problem.running.make_fit", make)
+    monkeypatch.setattr("studies.fitting.running.make_fit", make)
     (tmp_path / "thesis.tex").touch()
     code, _, err = adjsim("run", scene, "--out", tmp_path)
     assert code == 2

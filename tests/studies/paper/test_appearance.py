@@ -5,10 +5,10 @@ import csv
 import numpy as np
 import pytest
 
+from studies.optimizers.problem import Method
 from studies.paper import appearance
 from studies.paper.appearance import KINDS, Curve, compare, curve, looked_at, make_case
 from studies.runs.folder import RunFolder
-from studies.search.optimizers.problem import Method
 from tests.studies.undrawn import undrawn
 
 

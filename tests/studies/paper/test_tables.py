@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from studies.optimizers.problem import NotFiniteError
 from studies.paper import tables
 from studies.paper.tables import Case, Method, estimate, expected, score_gradient, told_places
 from studies.problem.making import make_problem
 from studies.runs.folder import RunFolder
-from studies.search.optimizers.problem import NotFiniteError
 from tests.studies.bundled.test_fields import TOYS
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from studies.problem.api import OwnResiduals, Problem, fit, simulate
+from studies.api import OwnResiduals, Problem, fit, simulate
 from studies.scene.declared import Free, PlaneObstacle, Scene, Soft
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from studies.problem.api import OwnResiduals, Problem, fit
+from studies.api import OwnResiduals, Problem, fit
 from studies.problem.making import make_problem
 from studies.problem.points import to_pixels
 from studies.scene.declared import (

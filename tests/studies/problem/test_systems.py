@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from studies.problem.api import simulate
+from studies.api import simulate
+from studies.fitting.solve import mirrored
 from studies.problem.making import make_problem
-from studies.problem.solve import mirrored
 from studies.scene.reading import scene_from_dict
 from studies.scene.series import Series
 from tests.studies.problem import scenes

@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.studies.problem.test_running import write_scene
+from tests.studies.fitting.test_running import write_scene
 
 
 # What tells of time, machine or place.

@@ -8,7 +8,7 @@ import pytest
 from studies.answer.certificate import certificate
 from studies.answer.kinks import margins, nearest_touch
 from studies.control.searching import Watched, watched_problem
-from studies.problem.fit import make_fit
+from studies.fitting.fit import make_fit
 from studies.problem.making import make_problem
 from studies.runs.errors import StudyError
 from studies.runs.memory import make_plan, states_within

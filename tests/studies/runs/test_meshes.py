@@ -10,7 +10,7 @@ import pyvista
 from adjsim.meshes.grid import box_tets
 from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.triangle_mesh import TriangleMesh
-from studies.problem.running import start_scene
+from studies.fitting.running import start_scene
 from studies.runs import meshes
 from studies.runs.errors import StudyError
 from studies.runs.folder import MESHES

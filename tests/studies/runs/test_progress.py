@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from studies.optimizers.evaluations import Evaluation
 from studies.runs.progress import EvaluationProgress, clock
-from studies.search.optimizers.evaluations import Evaluation
 
 
 FIRST = Evaluation("gradient", np.zeros(1), 1.0, np.ones(1), None, {}, 1, 1, 60.0)

@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from studies.problem.api import fit
+from studies.api import fit
 from studies.problem.forward import simulate
 from studies.runs.errors import StudyError
+from tests.studies.fitting.test_running import write_scene
 from tests.studies.problem.test_own import SCENE, TIMES, heights, problem
-from tests.studies.problem.test_running import write_scene
 
 
 VARYING = ("seconds", "crc32")

@@ -7,7 +7,7 @@ from studies.runs.errors import StudyError
 from studies.scene.drawing import drawn
 from studies.scene.overrides import set_override
 from studies.scene.reading import read_scene, scene_from_dict, to_toml
-from tests.studies.problem.twins import tables
+from tests.studies.fitting.twins import tables
 
 
 TRUTH = {

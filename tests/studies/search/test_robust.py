@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from studies.optimizers.minimize import minimize
+from studies.optimizers.problem import NotFiniteError, Status
 from studies.problem.parameters import Parameters
 from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene.declared import Search
 from studies.search.coarse import read_search
-from studies.search.optimizers.minimize import minimize
-from studies.search.optimizers.problem import NotFiniteError, Status
 from studies.search.robust import robust_search
 from tests.studies.problem.free import positive_block
 from tests.studies.search.toys import (

@@ -6,7 +6,7 @@ run that was stopped goes on with the next one. An instance that fails, because 
 or its search finds no finite loss, leaves the reason, and the others go on: neither median nor
 worst contains it. Any other error ends the run: it is a mistake in the settings or in the program.
 
-Tests: `tests/studies/problem/test_instances.py`.
+Tests: `tests/studies/fitting/test_instances.py`.
 """
 
 import csv
@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from studies.problem.fit import SceneFit, make_fit
-from studies.problem.pictures import shown
-from studies.problem.solve import Solved
+from studies.fitting.fit import SceneFit, make_fit
+from studies.fitting.pictures import shown
+from studies.fitting.solve import Solved
+from studies.optimizers.problem import NOT_FINITE
 from studies.reports.numbers import count as counted
 from studies.runs import folder as run_folder
 from studies.runs.errors import FailedSearchError, StudyError
@@ -34,7 +35,6 @@ from studies.runs.progress import EvaluationProgress, PointProgress
 from studies.scene import declared
 from studies.scene.drawing import drawn
 from studies.scene.reading import to_toml
-from studies.search.optimizers.problem import NOT_FINITE
 
 
 FAILED = "FAILED"

@@ -26,6 +26,8 @@ from studies.answer.intervals import (
     triangle,
 )
 from studies.answer.verdict import Verdict, judge
+from studies.optimizers.minimize import MOST_TANGENTS, method_for, minimize
+from studies.optimizers.problem import NOT_FINITE, Method, Result, Stall, Status
 from studies.problem.films import FilmObserver, PictureObserver
 from studies.problem.first_frames import first_frames_differ
 from studies.problem.making import Made
@@ -35,8 +37,6 @@ from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
 from studies.search.coarse import Basin, Found, found_basins
-from studies.search.optimizers.minimize import MOST_TANGENTS, method_for, minimize
-from studies.search.optimizers.problem import NOT_FINITE, Method, Result, Stall, Status
 from studies.search.robust import FIRST_ORDER, FIRST_ORDER_STALL, robust_search
 
 

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from studies.fitting.writing import ROWS, cameras_json, fields_shown, page_film
 from studies.problem.making import make_problem
-from studies.problem.writing import ROWS, cameras_json, fields_shown, page_film
 from studies.scene.drawing import drawn
 from studies.scene.files import scene_file
 from studies.scene.reading import read_scene

@@ -15,6 +15,8 @@ from render.annealing import softness
 from render.scene import Material, Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.answer.fit_warnings import offset
+from studies.fitting.solve import Solved
+from studies.optimizers.problem import NOT_FINITE
 from studies.problem.films import FilmObserver, SmokeObserver
 from studies.problem.forward import start_surfaces
 from studies.problem.making import Made
@@ -23,7 +25,6 @@ from studies.problem.observers import Observer
 from studies.problem.observing import camera_of
 from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem
-from studies.problem.solve import Solved
 from studies.reports.figures import difference_gain
 from studies.reports.scene_run import FILMS, THUMBNAIL
 from studies.runs import folder as run_folder
@@ -33,7 +34,6 @@ from studies.scene import declared
 from studies.scene.filming import Skin
 from studies.scene.motion import trajectory_fields
 from studies.scene.obstacles import DRAWN_CELLS, drawn_obstacle
-from studies.search.optimizers.problem import NOT_FINITE
 
 
 ROWS = 480  # of a film on a page, at least

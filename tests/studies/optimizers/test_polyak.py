@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from studies.optimizers.minimize import minimize, two_loops
+from studies.optimizers.problem import Status
 from studies.scene.declared import Search
-from studies.search.optimizers.minimize import minimize, two_loops
-from studies.search.optimizers.problem import Status
 from tests.studies.toy import Decay
 
 

@@ -5,10 +5,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from studies.control.comparison import Comparison
-from studies.problem.fit import SceneFit, make_fit
-from studies.problem.inspecting import growth_warnings
-from studies.problem.instances import FAILURES, Instances
+from studies.fitting.comparison import Comparison
+from studies.fitting.fit import SceneFit, make_fit
+from studies.fitting.inspecting import growth_warnings
+from studies.fitting.instances import FAILURES, Instances
 from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 from studies.runs.options import make_options

@@ -16,7 +16,7 @@ What is shown are pictures as arrays, with words: the report draws them.
 Source of the chamfer: Fan, Su & Guibas, A Point Set Generation Network, CVPR 2017, sec. 4.1, here
 with distances that are not squared.
 
-Tests: `tests/studies/problem/test_still.py`.
+Tests: `tests/studies/fitting/test_still.py`.
 """
 
 from collections.abc import Mapping, Sequence

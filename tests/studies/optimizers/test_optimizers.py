@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 
 from adjsim.system import RolloutError
-from studies.runs.errors import StudyError
-from studies.scene.declared import Search
-from studies.search.optimizers.evaluations import (
+from studies.optimizers.evaluations import (
     Evaluation,
     has_settled,
     read_log,
     reduce_residuals,
 )
-from studies.search.optimizers.minimize import minimize
-from studies.search.optimizers.problem import Method, Stall, Status
-from studies.search.optimizers.scipy_methods import is_rough
+from studies.optimizers.minimize import minimize
+from studies.optimizers.problem import Method, Stall, Status
+from studies.optimizers.scipy_methods import is_rough
+from studies.runs.errors import StudyError
+from studies.scene.declared import Search
 from tests.studies.toy import TRUTH, Decay
 
 
@@ -212,7 +212,7 @@ def test_a_file_that_is_no_log_is_refused(tmp_path):
 KILLED = """
 import sys, pathlib
 from studies.scene.declared import Search
-from studies.search.optimizers.minimize import minimize
+from studies.optimizers.minimize import minimize
 from tests.studies.stopping import die_after
 from tests.studies.toy import Decay
 die_after(3)

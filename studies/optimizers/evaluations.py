@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from adjsim.system import RolloutError
+from studies.optimizers.problem import NotFiniteError, Problem, SearchEnd, Stall, Status
 from studies.runs.errors import StudyError
 from studies.runs.files import append_record, read_records
-from studies.search.optimizers.problem import NotFiniteError, Problem, SearchEnd, Stall, Status
 
 
 BLOCK = 8192  # rows of a Jacobian that are reduced at once

@@ -11,6 +11,7 @@ from render.blending import Hard
 from render.outputs import rasterize_outputs
 from render.scene import Scene
 from render.soft_raster import SoftRasterizer
+from studies.optimizers.problem import NOT_FINITE
 from studies.problem.films import FilmObserver, Scenery, SmokeObserver
 from studies.problem.making import make_problem
 from studies.problem.problem import SceneProblem
@@ -21,7 +22,6 @@ from studies.runs.folder import MANIFEST, PARAMETERS, RunFolder
 from studies.runs.meshes import keep_meshes
 from studies.scene.filming import Still
 from studies.scene.reading import scene_from_dict
-from studies.search.optimizers.problem import NOT_FINITE
 
 
 INSTANCES = "instances"  # where a run of many has their folders

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from studies.control import comparison
-from studies.control.comparison import Comparison
-from studies.problem.running import start_scene
+from studies.fitting import comparison
+from studies.fitting.comparison import Comparison
+from studies.fitting.running import start_scene
+from studies.optimizers.evaluations import read_log
 from studies.runs.folder import RunFolder
 from studies.runs.options import RunOptions
 from studies.scene.files import BUNDLED
-from studies.search.optimizers.evaluations import read_log
 from tests.studies.control.toys import TOYS, toy
 
 

@@ -5,12 +5,12 @@ import pytest
 
 from adjsim.meshes.shapes import shape
 from adjsim.meshes.triangle_mesh import TriangleMesh
+from studies.fitting.pictures import DISTANCE, UNSEEN, chamfer, shown, surface_points
+from studies.fitting.solve import solve
 from studies.problem.films import FilmObserver
 from studies.problem.forward import start_surfaces
 from studies.problem.free import ShapeLosses
 from studies.problem.making import make_problem
-from studies.problem.pictures import DISTANCE, UNSEEN, chamfer, shown, surface_points
-from studies.problem.solve import solve
 from studies.problem.texels import felt_by, texel_gain
 from studies.runs.folder import RunFolder
 from studies.runs.media import write_png

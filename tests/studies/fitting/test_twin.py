@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from studies.answer.certificate import BESIDE, check_point
+from studies.fitting.solve import pixel_covariance, solve
 from studies.problem.making import make_problem
-from studies.problem.solve import pixel_covariance, solve
 from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene.reading import scene_from_dict
-from tests.studies.problem.twins import GRAVITY, LENGTH, tables, twin
+from tests.studies.fitting.twins import GRAVITY, LENGTH, tables, twin
 
 
 TRUTH = {"rod.length": np.array(LENGTH), "world.gravity": np.array(GRAVITY)}

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
-from studies.search.optimizers.evaluations import Evaluation, Evaluator
-from studies.search.optimizers.problem import SearchEnd, Status
+from studies.optimizers.evaluations import Evaluation, Evaluator
+from studies.optimizers.problem import SearchEnd, Status
 
 
 # What a line search is told where the rollout blows up: far above any loss met so far,
@@ -110,7 +110,7 @@ def gauss_newton(
 
     The trust region makes it a Levenberg-Marquardt method that keeps bounds (Branch,
     Coleman & Li, SIAM J. Sci. Comput. 1999: SciPy's `trf`). It sees the reduced
-    residuals of `studies/search/optimizers/evaluations.py`.
+    residuals of `studies/optimizers/evaluations.py`.
     """
     if not np.isfinite(evaluator.residual(theta).loss):
         return Status.NOT_FINITE

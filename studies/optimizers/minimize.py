@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from adjsim import checks
-from studies.scene.declared import Search
-from studies.search.optimizers.evaluations import Evaluation, Evaluator
-from studies.search.optimizers.problem import (
+from studies.optimizers.evaluations import Evaluation, Evaluator
+from studies.optimizers.problem import (
     Method,
     Problem,
     Result,
@@ -16,7 +15,8 @@ from studies.search.optimizers.problem import (
     Stall,
     Status,
 )
-from studies.search.optimizers.scipy_methods import gauss_newton, lbfgsb
+from studies.optimizers.scipy_methods import gauss_newton, lbfgsb
+from studies.scene.declared import Search
 
 
 ROUNDINGS = 10.0  # a step or a gradient below so many is noise

@@ -5,7 +5,7 @@ with the same bodies, have the same budget, and are measured alike (`studies/con
 The curves are raw: an evaluation counts with its own distance, not with the best before it. What a
 search returns is its evaluation of the lowest loss, which it knows; the distance it does not know.
 
-Tests: `tests/studies/control/test_comparison.py`.
+Tests: `tests/studies/fitting/test_comparison.py`.
 """
 
 from dataclasses import replace
@@ -16,9 +16,8 @@ import numpy as np
 from studies.answer.reached import bars_of
 from studies.control import results
 from studies.control.goal import make_target
-from studies.problem.films import PictureObserver
-from studies.problem.fit import SceneFit, make_fit
-from studies.problem.instances import (
+from studies.fitting.fit import SceneFit, make_fit
+from studies.fitting.instances import (
     Instances,
     Records,
     csv_text,
@@ -27,14 +26,15 @@ from studies.problem.instances import (
     parted,
     place,
 )
-from studies.problem.solve import Solved
+from studies.fitting.solve import Solved
+from studies.optimizers.evaluations import read_log
+from studies.problem.films import PictureObserver
 from studies.reports.numbers import count as counted
 from studies.runs.errors import FailedSearchError
 from studies.runs.folder import CURVES_CSV, INSTANCES_CSV, ITERATIONS, STUDY, RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene.drawing import drawn
 from studies.scene.reading import to_toml
-from studies.search.optimizers.evaluations import read_log
 
 
 KINDS = ("picture", "states", "random")

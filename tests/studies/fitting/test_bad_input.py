@@ -13,7 +13,7 @@ import tomlkit
 from numba.core import event
 from PIL import Image
 
-from studies.problem.running import start_scene
+from studies.fitting.running import start_scene
 from tests.studies.problem import scenes
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from studies.answer.truth import Truth
+from studies.problem.truth import Truth
 
 
 def test_errors_are_relative_to_the_truth_or_to_a_scale():

@@ -1,6 +1,6 @@
 """A problem in Python: the same names as in a scene file, and residuals of one's own.
 
-from studies.problem.api import Problem, fit
+from studies.api import Problem, fit
 from studies.scene.declared import Camera, Film, Free, Scene, Soft
 
 scene = Scene(
@@ -27,10 +27,10 @@ import numpy as np
 import tomlkit
 
 from studies.answer.verdict import Verdict
+from studies.fitting.solve import Solved, solve
 from studies.problem.forward import Simulated, simulate
 from studies.problem.making import Made, make_problem, without_own
 from studies.problem.own import OwnResiduals
-from studies.problem.solve import Solved, solve
 from studies.runs.blas import one_blas_thread
 from studies.runs.folder import digest_of
 from studies.runs.options import RunOptions

@@ -9,13 +9,16 @@ import numpy as np
 
 from studies.answer.certificate import certificate, told, verdict_of, why_not_made
 from studies.answer.fit_warnings import fit_warnings
-from studies.answer.truth import Truth
 from studies.control.searching import solve_control
-from studies.problem import writing
+from studies.fitting import writing
+from studies.fitting.pictures import shown
+from studies.fitting.solve import Solved, solve
+from studies.optimizers.evaluations import Evaluation
+from studies.optimizers.minimize import method_for
+from studies.optimizers.problem import Status
 from studies.problem.making import Made, make_problem
 from studies.problem.parameters import Parameters
-from studies.problem.pictures import shown
-from studies.problem.solve import Solved, solve
+from studies.problem.truth import Truth
 from studies.reports import scene_run
 from studies.reports.coarse import FILE as COARSE, coarse_json
 from studies.reports.preview.showing import inspect
@@ -30,9 +33,6 @@ from studies.scene import declared
 from studies.scene.building import Built
 from studies.scene.motion import AtRest
 from studies.search.coarse import Found, read_search
-from studies.search.optimizers.evaluations import Evaluation
-from studies.search.optimizers.minimize import method_for
-from studies.search.optimizers.problem import Status
 
 
 LARGEST_LIST = 12  # components of one parameter listed one by one; more are summed up

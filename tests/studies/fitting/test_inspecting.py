@@ -3,8 +3,8 @@
 import numpy as np
 
 from render.scene import Mesh, Scene
+from studies.fitting.inspecting import depth_swaps, growth_warnings
 from studies.problem.films import Scenery
-from studies.problem.inspecting import depth_swaps, growth_warnings
 from studies.problem.making import make_problem
 from studies.scene.drawing import drawn
 from studies.scene.files import BUNDLED

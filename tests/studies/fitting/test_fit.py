@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from studies.problem.fit import interval_text, parameter_rows, summary
+from studies.fitting.fit import interval_text, parameter_rows, summary
 from studies.problem.parameters import Identity, Parameters
 from tests.studies.problem.free import block
 

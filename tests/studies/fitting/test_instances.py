@@ -3,12 +3,12 @@
 import csv
 import json
 
-from studies.problem import instances
-from studies.problem.instances import Instances, covered
+from studies.fitting import instances
+from studies.fitting.instances import Instances, covered
 from studies.runs.folder import RunFolder
 from studies.runs.options import RunOptions
 from studies.scene.reading import read_scene, scene_from_dict
-from tests.studies.problem.twins import tables
+from tests.studies.fitting.twins import tables
 
 
 TRUTH = {"rod.length": {"between": [0.95, 1.05]}}
