@@ -26,8 +26,9 @@ from typing import Any, Literal
 import numpy as np
 import tomlkit
 
+from studies.answer.solution import Solution
 from studies.answer.verdict import Verdict
-from studies.fitting.solve import Solved, solve
+from studies.fitting.solve import solve
 from studies.problem.forward import Simulated, simulate
 from studies.problem.making import Made, make_problem, without_own
 from studies.problem.own import OwnResiduals
@@ -100,14 +101,14 @@ class Answer:
     intervals : dict
         Their 95 % intervals with model error, (lower, upper).
     verdict : Verdict
-    solved : Solved
+    solved : Solution
         Everything else: basins, pixel-noise intervals, the problem at the answer.
     """
 
     values: dict[str, np.ndarray]
     intervals: dict[str, tuple[np.ndarray, np.ndarray]]
     verdict: Verdict
-    solved: Solved
+    solved: Solution
 
 
 def fit(problem: Problem, out: str | Path | None = None, *, seed: int = 0) -> Answer:

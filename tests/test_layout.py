@@ -23,6 +23,21 @@ MAY_IMPORT = {
     "baselines": {"adjsim", "render", "adjoint", "studies"},
     "benchmarks": {"adjsim", "render", "adjoint", "studies", "baselines"},
 }
+# Folders and files of `studies`, from the bottom up: each may import what stands on lower floors,
+# and nothing of its neighbours on the same one.
+FLOORS = [
+    ["runs"],  # the run folder: files, logs, resume, pool
+    ["scene"],  # a declared scene: files -> model, cameras, lights
+    ["bundled", "optimizers"],
+    ["problem"],  # a scene and what was observed of it: theta -> residuals, gradient, Jacobian
+    ["search"],
+    ["answer"],  # what an answer is worth
+    ["control"],
+    ["reports"],
+    ["fitting"],  # the run of a problem: search, judge, certify, write
+    ["api", "datasets", "exercises", "paper", "scans"],
+    ["cli"],
+]
 NUMBERED = re.compile(r"#\s*\(\d+\)")
 MOST_PARAMETERS = 12
 CLEAN = tuple(MAY_IMPORT)
@@ -156,6 +171,21 @@ def import_cycle(root):
     return []
 
 
+def against_the_floors(root):
+    """Imports inside `studies` that do not lead to a lower floor, or name none of the floors."""
+    level = {name: k for k, names in enumerate(FLOORS) for name in names}
+    found = []
+    for path in python_files(root, "studies"):
+        own = path.with_suffix("").parts[1]
+        for name in sorted(set(facts(root / path).imports)):
+            parts = name.split(".")
+            if parts[0] != "studies" or len(parts) == 1 or parts[1] == own:
+                continue
+            if level.get(parts[1], len(FLOORS)) >= level.get(own, -1):
+                found.append(f"{path} imports {name}")
+    return found
+
+
 def many_parameters(root):
     """Functions that take more than `MOST_PARAMETERS`, but for commands of the command line."""
     return [
@@ -168,7 +198,7 @@ def many_parameters(root):
 
 RULES = [
     against_the_arrow, outside_the_backend, without_partner, serial_loops, import_cycle,
-    many_parameters,
+    against_the_floors, many_parameters,
 ]  # fmt: skip
 
 
@@ -194,6 +224,9 @@ def test_a_tree_that_breaks_every_rule_is_caught(tmp_path):
         "studies/fine.py": "import adjoint\nimport adjsim.model\nfrom render import camera\n",
         "studies/one.py": "def f():\n    from studies import other\n",
         "studies/other.py": "if TYPE_CHECKING:\n    from studies.one import f\n",
+        "studies/runs/low.py": "if TYPE_CHECKING:\n    from studies.answer.kinks import Kink\n",
+        "studies/paper/beside.py": "def f():\n    import studies.scans.spec\n",
+        "studies/scans/below.py": "from studies.runs import low\nfrom studies.scans import spec\n",
         "benchmarks/wide.py": f"def f({', '.join('abcdefghijkl')}, *, m): ...\n",
     }
     for path, text in sources.items():
@@ -217,4 +250,12 @@ def test_a_tree_that_breaks_every_rule_is_caught(tmp_path):
     ]
     assert serial_loops(tmp_path) == ["adjoint/loop.py:2 has a choice inside `prange`"]
     assert set(import_cycle(tmp_path)) == {"studies/one.py", "studies/other.py"}
+    assert against_the_floors(tmp_path) == [
+        "studies/one.py imports studies.other",
+        "studies/other.py imports studies.one",
+        "studies/other.py imports studies.one.f",
+        "studies/paper/beside.py imports studies.scans.spec",
+        "studies/runs/low.py imports studies.answer.kinks",
+        "studies/runs/low.py imports studies.answer.kinks.Kink",
+    ]
     assert many_parameters(tmp_path) == ["benchmarks/wide.py f takes 13"]

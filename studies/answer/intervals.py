@@ -47,12 +47,10 @@ BLOCKS = 8  # of frames for the jackknife: each long enough to be nearly indepen
 MOST_LEVERAGE = 0.9
 WELL_CONDITIONED = 1e-8  # ratio of eigenvalues of H above which it has the digits that are needed
 SINGULAR = 1e-11  # ratio of diagonal entries of R at which J counts as singular
-STRIPS = 16  # clusters of a single picture
 # Relative standard deviation of the parameters of a film from outside by errors that they absorb:
 # with a camera known to 1 %, and laws of material that differ, a stiffness is off by a percent or
 # two though the film is matched. A film that adjsim drew itself has none.
 FOOTAGE_FLOOR = 0.015
-FEW_FRAMES = 4  # below that, frames are cut in strips
 SHOWN, LEAST_SHOWN = 8, 0.05  # components told of the worst and the best direction
 
 
@@ -260,17 +258,6 @@ def natural_interval(
     return low, high
 
 
-def row_clusters(n_rows: int, n_frames: int) -> tuple[np.ndarray, bool]:
-    """Return the cluster of each residual row, `(n_rows,)`, and whether clusters correspond.
-
-    A cluster is a frame. A few pictures are cut in strips of consecutive rows instead, which do
-    not correspond row by row.
-    """
-    if n_frames >= FEW_FRAMES:
-        return np.repeat(np.arange(n_frames), n_rows // n_frames), True
-    return np.arange(n_rows) * STRIPS * n_frames // n_rows, False
-
-
 def _scale(parameters: Parameters, theta: np.ndarray) -> np.ndarray:
     """Return the square of theta's scale for a relative error: 1 for a logarithm.
 
@@ -356,3 +343,8 @@ def spectrum(jacobian: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the singular values of J, descending, and their directions in rows."""
     _, values, directions = np.linalg.svd(triangle(jacobian))
     return values, directions
+
+
+def no_spread(n: int, reason: str, noise: float = 0.0) -> Uncertainty:
+    """Return what is known of n parameters without intervals, for this reason."""
+    return Uncertainty(no_intervals(n, reason), noise, np.zeros(0), np.zeros((0, n)))

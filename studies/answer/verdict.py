@@ -32,6 +32,7 @@ from studies.answer.evidence import (
     worst_combination,
 )
 from studies.optimizers.problem import Status
+from studies.problem.parameters import COLORS
 from studies.search.coarse import is_log
 
 
@@ -64,7 +65,6 @@ STEP_OF_INTERVAL, STEP = 0.5, 0.02
 BENT = 3.0
 # A search that was cut short is not called unfinished where it leaves so many times too much.
 HOPELESS = 3.0
-COLORS = (".texels", ".vertex_colors")  # paths of values that are bounded by black and white
 LEAST_SHOWN = 1e-5  # a smaller part is not shown in percent
 ROUNDING = 1e-12  # part of the loss at the start: as far as a search can go
 SHOWN = 3  # components of a combination that are named

@@ -333,7 +333,8 @@ def report(
 
     A run is what `adjsim run`, `adjsim scan` or `adjsim dataset` left.
     """
-    from studies.reports.index import FORMATS, find_runs, is_run, rebuild, write_index
+    from studies.cli.rebuilding import rebuild
+    from studies.reports.index import FORMATS, find_runs, is_run, write_index
     from studies.runs.errors import StudyError
     from studies.runs.folder import RunFolder
 

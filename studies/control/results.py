@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from studies.answer.verdict import Kind
-from studies.optimizers.evaluations import Evaluation
+from studies.runs.evaluations import Evaluation
 
 
 class Measure(NamedTuple):

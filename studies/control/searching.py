@@ -11,14 +11,16 @@ from pathlib import Path
 
 import numpy as np
 
+from studies.answer.intervals import no_spread
 from studies.answer.reached import judge_control
+from studies.answer.solution import Solution
 from studies.control.goal import Target, make_target
-from studies.fitting.solve import Solved, no_spread
-from studies.optimizers.evaluations import Evaluation, Evaluator
+from studies.optimizers.evaluations import Evaluator
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import Result, Status
 from studies.problem.making import Made
 from studies.problem.problem import SceneProblem
+from studies.runs.evaluations import Evaluation
 from studies.runs.folder import ITERATIONS, RunFolder
 from studies.scene import declared
 from studies.scene.drawing import numbers
@@ -114,7 +116,7 @@ def solve_control(
     progress: Callable[[Evaluation], None],
     *,
     seed: int = 0,
-) -> Solved:
+) -> Solution:
     """Search for what brings the bodies to the goal, and judge whether they are there."""
     watched = watched_problem(made, file.goal.supervision)
     problem, target = watched.problem, watched.target
@@ -133,7 +135,7 @@ def solve_control(
     measured = {}
     if np.isfinite(result.loss):
         measured = target.measure(problem, problem.images(result.theta))
-    return Solved(
+    return Solution(
         problem,
         result,
         Found((Basin.of(problem.parameters.start, result, ITERATIONS),), result.evaluations),

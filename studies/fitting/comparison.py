@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from studies.answer.reached import bars_of
+from studies.answer.solution import Solution
 from studies.control import results
 from studies.control.goal import make_target
 from studies.fitting.fit import SceneFit, make_fit
@@ -26,11 +27,10 @@ from studies.fitting.instances import (
     parted,
     place,
 )
-from studies.fitting.solve import Solved
-from studies.optimizers.evaluations import read_log
 from studies.problem.films import PictureObserver
 from studies.reports.numbers import count as counted
 from studies.runs.errors import FailedSearchError
+from studies.runs.evaluations import read_log
 from studies.runs.folder import CURVES_CSV, INSTANCES_CSV, ITERATIONS, STUDY, RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene.drawing import drawn
@@ -98,7 +98,7 @@ class Comparison(Instances):
         return _table_lines(compared), worst, f"{place(worst)}/{first}"
 
 
-def _last_picture(solved: Solved) -> np.ndarray | None:
+def _last_picture(solved: Solution) -> np.ndarray | None:
     """Return the last picture of an answer's first film, (height, width, 4); None without films."""
     problem = solved.problem
     for one, part in problem.by_observer(problem.images(solved.result.theta)):

@@ -9,11 +9,11 @@ import numpy as np
 
 from studies.answer.certificate import certificate, told, verdict_of, why_not_made
 from studies.answer.fit_warnings import fit_warnings
+from studies.answer.solution import Solution
 from studies.control.searching import solve_control
 from studies.fitting import writing
 from studies.fitting.pictures import shown
-from studies.fitting.solve import Solved, solve
-from studies.optimizers.evaluations import Evaluation
+from studies.fitting.solve import solve
 from studies.optimizers.minimize import method_for
 from studies.optimizers.problem import Status
 from studies.problem.making import Made, make_problem
@@ -25,6 +25,7 @@ from studies.reports.preview.showing import inspect
 from studies.reports.scene_run import LOOKS
 from studies.runs import folder as run_folder
 from studies.runs.errors import FailedSearchError
+from studies.runs.evaluations import Evaluation
 from studies.runs.folder import RunFolder
 from studies.runs.memory import make_plan, state_bytes
 from studies.runs.options import RunOptions
@@ -52,7 +53,7 @@ class SceneFit:
         with EvaluationProgress(self.file.search.max_evaluations) as progress:
             return "\n".join(self.finish(folder, self.solve(folder, progress), progress))
 
-    def solve(self, folder: RunFolder, progress: EvaluationProgress) -> Solved:
+    def solve(self, folder: RunFolder, progress: EvaluationProgress) -> Solution:
         """Search, or go on searching, and judge the answer."""
         if self.file.purpose == "control":
             solved = solve_control(self.made, self.file, folder, progress, seed=self.options.seed)
@@ -63,7 +64,7 @@ class SceneFit:
         return solved
 
     def finish(
-        self, folder: RunFolder, solved: Solved, progress: EvaluationProgress, logs_in: str = ""
+        self, folder: RunFolder, solved: Solution, progress: EvaluationProgress, logs_in: str = ""
     ) -> list[str]:
         """Write results, figures and report; return a few lines on them.
 
@@ -90,7 +91,7 @@ class SceneFit:
         report = scene_run.write_report(folder)
         return [*summary(result, certified), f"report: {report}"]
 
-    def result(self, solved: Solved, logs_in: str = "") -> dict[str, Any]:
+    def result(self, solved: Solution, logs_in: str = "") -> dict[str, Any]:
         """Return the result as plain numbers."""
         problem, theta, parameters = solved.problem, solved.result.theta, solved.problem.parameters
         start = self.made.everything.parameters.start
@@ -163,7 +164,9 @@ def _check_budget(made: Made, options: RunOptions) -> None:
         make_plan(options.checkpoint, 2, size)
 
 
-def parameter_rows(solved: Solved, start: np.ndarray, truth: Truth | None) -> list[dict[str, Any]]:
+def parameter_rows(
+    solved: Solution, start: np.ndarray, truth: Truth | None
+) -> list[dict[str, Any]]:
     """Return one row for each component of answers and nuisances; many of a path are summed up."""
     parameters, theta, spread = solved.problem.parameters, solved.result.theta, solved.spread
     estimate, labels = parameters.natural(theta), parameters.labels
@@ -240,14 +243,14 @@ def what_moves(built: Built) -> str:
     return ", ".join(parts) or ", ".join(built.meshes)
 
 
-def logs(solved: Solved, place: str = "") -> list[list[str]]:
+def logs(solved: Solution, place: str = "") -> list[list[str]]:
     """Return the logs of every basin; those of the answer go on with cameras and all frames."""
     found = [list(basin.logs) for basin in solved.found.basins]
     found[0] += solved.logs
     return [[f"{place}/{name}" if place else name for name in names] for names in found]
 
 
-def findings(solved: Solved) -> list[str]:
+def findings(solved: Solution) -> list[str]:
     """Return what else is to be said of the answer, in sentences."""
     return [
         f"`{name}` could not be predicted: the simulation blew up."
@@ -259,7 +262,7 @@ def findings(solved: Solved) -> list[str]:
 
 
 def write_parameters(
-    folder: RunFolder, solved: Solved, truth: Truth | None, logs_in: str = ""
+    folder: RunFolder, solved: Solution, truth: Truth | None, logs_in: str = ""
 ) -> None:
     """Write the answer with the history of the search and its spectrum."""
     history: list[Evaluation] = []  # one for each theta with a finite loss

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from studies.answer.solution import Solution
 from studies.fitting.fit import SceneFit, make_fit
 from studies.fitting.pictures import shown
-from studies.fitting.solve import Solved
 from studies.optimizers.problem import NOT_FINITE
 from studies.reports.numbers import count as counted
 from studies.runs import folder as run_folder
@@ -155,7 +155,7 @@ def inside(folder: RunFolder, name: str) -> RunFolder:
     return RunFolder(folder.file(f"{name}/{ITERATIONS}").parent)
 
 
-def _errors(fit: SceneFit, solved: Solved) -> dict[str, Any]:
+def _errors(fit: SceneFit, solved: Solution) -> dict[str, Any]:
     """Return by path how far an answer is from the truth, or the measures that a study has instead.
 
     Of many values `mean` is the mean of the errors and `max` the largest; of one value the truth,

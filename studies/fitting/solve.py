@@ -8,9 +8,8 @@ answers and cameras, everything                   the answer, its intervals, the
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -21,11 +20,12 @@ from studies.answer.intervals import (
     FOOTAGE_FLOOR,
     Uncertainty,
     intervals,
-    no_intervals,
+    no_spread,
     spectrum,
     triangle,
 )
-from studies.answer.verdict import Verdict, judge
+from studies.answer.solution import Solution
+from studies.answer.verdict import judge
 from studies.optimizers.minimize import MOST_TANGENTS, method_for, minimize
 from studies.optimizers.problem import NOT_FINITE, Method, Result, Stall, Status
 from studies.problem.films import FilmObserver, PictureObserver
@@ -51,28 +51,6 @@ VECTORS, AXIAL = ("velocity",), ("spin", "rotation")  # the last parts of their 
 SMALL = 1e-3  # of a vector: a smaller change is none
 
 
-@dataclass(frozen=True, eq=False)
-class Solved:
-    """The answer of a scene and what it is worth.
-
-    `problem` is of all that was observed, with the time step of the answer; its parameters are
-    answers and cameras. `validation` has by name which part of the motion of observations with
-    `validate` was left before they were fitted, None where the simulation blew up.
-    """
-
-    problem: SceneProblem
-    result: Result  # of the last local search
-    found: Found  # of the answers alone, on the frames that were not held back
-    searched: SceneProblem  # the problem of `found`
-    spread: Uncertainty
-    verdict: Verdict
-    explained: Explained | None
-    evaluations: int
-    validation: dict[str, Any] = field(default_factory=dict)
-    logs: tuple[str, ...] = ()  # of the local searches after `found`, one after the other
-    control: dict[str, float] | None = None  # how near a control ends to its goal
-
-
 def solve(
     made: Made,
     how: declared.Search,
@@ -80,7 +58,7 @@ def solve(
     progress: EvaluationProgress,
     *,
     seed: int = 0,
-) -> Solved:
+) -> Solution:
     """Search, or go on where the folder's logs end, and judge the answer."""
     everything, problem = made.everything, made.problem
     n_fitted = fitted_frames(problem.n_frames, how.held_back)
@@ -158,7 +136,7 @@ def solve(
             truth=None if made.truth is None else made.truth.flat(whole.parameters.paths),
         )
     )
-    return Solved(
+    return Solution(
         whole,
         result,
         found,
@@ -326,11 +304,6 @@ def _spread(
     )
     noise = SEEN * float(np.sqrt(problem.residual_squares(theta).mean()))
     return Uncertainty(own, noise, *spectrum(J))
-
-
-def no_spread(n: int, reason: str, noise: float = 0.0) -> Uncertainty:
-    """Return what is known of n parameters without intervals, for this reason."""
-    return Uncertainty(no_intervals(n, reason), noise, np.zeros(0), np.zeros((0, n)))
 
 
 def _rivals(

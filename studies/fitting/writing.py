@@ -15,7 +15,7 @@ from render.annealing import softness
 from render.scene import Material, Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.answer.fit_warnings import offset
-from studies.fitting.solve import Solved
+from studies.answer.solution import Solution
 from studies.optimizers.problem import NOT_FINITE
 from studies.problem.films import FilmObserver, SmokeObserver
 from studies.problem.forward import start_surfaces
@@ -231,7 +231,7 @@ def enlarged(image: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     return np.stack([resized(one) for one in np.moveaxis(image, -1, 0)], axis=-1)
 
 
-def fields_shown(made: Made, solved: Solved, *, has_truth: bool) -> dict[str, dict[str, Any]]:
+def fields_shown(made: Made, solved: Solution, *, has_truth: bool) -> dict[str, dict[str, Any]]:
     """Return pictures of the fields among the answers by path, seen by the first film's camera.
 
     Each has `images` by name ("truth" and "answer"), (height, width, 3), the `unit`, and the ends
@@ -272,7 +272,9 @@ def fields_shown(made: Made, solved: Solved, *, has_truth: bool) -> dict[str, di
     return out
 
 
-def _of_vertices(solved: Solved, body: str, subject: Skin, value: np.ndarray) -> np.ndarray | None:
+def _of_vertices(
+    solved: Solution, body: str, subject: Skin, value: np.ndarray
+) -> np.ndarray | None:
     """Return a value for each drawn vertex, NaN where there is none; None of what is no field."""
     if value.ndim == 0 or value.size < 2:
         return None
@@ -323,7 +325,7 @@ def _painted(faces: np.ndarray, values: np.ndarray, low: float, high: float) -> 
     return Mesh(faces, vertex_colors=colors, material=Material(ambient=1.0, diffuse=0.0))
 
 
-def write_seen(folder: RunFolder, file: declared.SceneFile, made: Made, solved: Solved) -> None:
+def write_seen(folder: RunFolder, file: declared.SceneFile, made: Made, solved: Solution) -> None:
     """Write the fitted motion, every film beside its fit, and the curves of tracked points."""
     problem, theta = solved.problem, solved.result.theta
     motion = problem.motion_at(theta)

@@ -14,84 +14,20 @@ so that |r|, J^T r and J^T J, all that least squares ever looks at, are kept exa
 """
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from adjsim.system import RolloutError
-from studies.optimizers.problem import NotFiniteError, Problem, SearchEnd, Stall, Status
-from studies.runs.errors import StudyError
-from studies.runs.files import append_record, read_records
+from studies.optimizers.problem import Problem, SearchEnd, Stall, Status
+from studies.runs.errors import NotFiniteError, StudyError
+from studies.runs.evaluations import Evaluation, read_log
+from studies.runs.files import append_record
 
 
 BLOCK = 8192  # rows of a Jacobian that are reduced at once
 ALIKE = 1e-6  # a difference of two points that rounding may make on the way to them
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """One answer to an optimizer: `kind` is gradient, residual or jacobian.
-
-    `cost` counts rollouts, `spent` all of the run so far. A loss that is not finite is
-    inf. `jacobian` is reduced, `(n + 1, n)`. `stage` names the stage of a search that has several.
-    """
-
-    kind: str
-    theta: np.ndarray
-    loss: float
-    gradient: np.ndarray | None
-    jacobian: np.ndarray | None
-    values: dict[str, Any]
-    cost: int
-    spent: int
-    seconds: float
-    stage: str = ""
-
-    @property
-    def gradient_norm(self) -> float | None:
-        """Norm of the loss's gradient in theta, where it is known."""
-        return None if self.gradient is None else float(np.linalg.norm(self.gradient))
-
-    def to_record(self) -> dict[str, Any]:
-        """Return a record of the log."""
-        return {
-            **({"stage": self.stage} if self.stage else {}),
-            "kind": self.kind,
-            "spent": self.spent,
-            "cost": self.cost,
-            "loss": self.loss if np.isfinite(self.loss) else None,
-            "gradient_norm": self.gradient_norm,
-            "values": self.values,
-            "theta": self.theta.tolist(),
-            "gradient": None if self.gradient is None else self.gradient.tolist(),
-            "jacobian": None if self.jacobian is None else self.jacobian.tolist(),
-            "seconds": self.seconds,
-        }
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> "Evaluation":
-        """Return the evaluation of a record of the log."""
-        loss, gradient, jacobian = record["loss"], record["gradient"], record["jacobian"]
-        return cls(
-            record["kind"],
-            np.array(record["theta"]),
-            np.inf if loss is None else loss,
-            None if gradient is None else np.array(gradient),
-            None if jacobian is None else np.array(jacobian),
-            record["values"],
-            record["cost"],
-            record["spent"],
-            record["seconds"],
-            record.get("stage", ""),
-        )
-
-
-def read_log(path: Path, *, cut: bool = False) -> list[Evaluation]:
-    """Return the evaluations logged so far; `cut` as `read_records` takes it."""
-    return [Evaluation.from_record(record) for record in read_records(path, cut=cut)]
 
 
 def are_alike(stored: np.ndarray, now: np.ndarray) -> bool:

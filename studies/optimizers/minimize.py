@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from adjsim import checks
-from studies.optimizers.evaluations import Evaluation, Evaluator
+from studies.optimizers.evaluations import Evaluator
 from studies.optimizers.problem import (
     Method,
     Problem,
@@ -16,6 +16,7 @@ from studies.optimizers.problem import (
     Status,
 )
 from studies.optimizers.scipy_methods import gauss_newton, lbfgsb
+from studies.runs.evaluations import Evaluation
 from studies.scene.declared import Search
 
 

@@ -8,10 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from adjsim.system import RolloutError
-
-
-class NotFiniteError(ValueError):
-    """The loss cannot be evaluated at a theta: the rollout left the finite numbers."""
+from studies.runs.errors import NotFiniteError
 
 
 # What is raised where numbers are not finite: by a rollout, a loss, or a matrix of a fit.

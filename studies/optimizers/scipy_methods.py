@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
-from studies.optimizers.evaluations import Evaluation, Evaluator
+from studies.optimizers.evaluations import Evaluator
 from studies.optimizers.problem import SearchEnd, Status
+from studies.runs.evaluations import Evaluation
 
 
 # What a line search is told where the rollout blows up: far above any loss met so far,

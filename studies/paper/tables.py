@@ -44,11 +44,12 @@ import typer
 from rich.console import Console
 
 from studies.bundled import curtain
-from studies.optimizers.problem import NOT_FINITE, NotFiniteError
+from studies.optimizers.problem import NOT_FINITE
 from studies.problem.forward import start_surfaces
 from studies.problem.making import Made, make_problem
 from studies.problem.problem import SceneProblem
 from studies.problem.truth import Truth
+from studies.runs.errors import NotFiniteError
 from studies.runs.folder import RESULT, RunFolder
 from studies.runs.pool import open_pool
 from studies.runs.progress import EvaluationProgress

@@ -9,11 +9,10 @@ import numpy as np
 from adjoint.render.shape_losses import shape_loss_vjp
 from adjsim import checks
 from render.shape_losses import EdgeLength, Laplacian, NormalConsistency, ShapeLoss
-from studies.answer.verdict import COLORS
 from studies.problem.films import FilmObserver, camera_names
 from studies.problem.observers import Observer
 from studies.problem.observing import look_value
-from studies.problem.parameters import Free, Log, Parameters, Scaled, nuisance
+from studies.problem.parameters import COLORS, Free, Log, Parameters, Scaled, nuisance
 from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.building import Built

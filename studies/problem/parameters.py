@@ -12,6 +12,9 @@ from studies.runs.errors import StudyError
 from studies.scene.components import split_component, with_components
 
 
+COLORS = (".texels", ".vertex_colors")  # paths of values that are bounded by black and white
+
+
 @dataclass(frozen=True, eq=False)
 class Scaled:
     """p = unit theta, for quantities of either sign that the images feel unequally."""

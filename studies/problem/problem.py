@@ -18,7 +18,7 @@ import numpy as np
 
 from adjoint.inspector import Inspection
 from adjsim.engine.jit.backend import joined, thread_count, to_host
-from studies.answer.intervals import FEW_FRAMES, row_clusters
+from studies.problem.clusters import FEW_FRAMES, row_clusters
 from studies.problem.films import FilmObserver, Scenery
 from studies.problem.free import ShapeLosses
 from studies.problem.observers import DENSITY, NODES, SEEN, Moved, Observer, Recorded

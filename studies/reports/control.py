@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from studies.control.results import COMPARISON, CURVES, MEASURES, chosen, measures_of
-from studies.optimizers.evaluations import Evaluation
 from studies.reports import figures
 from studies.reports.content import Block, Section, Text, charts, section, table
 from studies.reports.figures import BLUE, GREEN, INK, ORANGE, SOFT, FigureFiles, make_axes, named
 from studies.reports.instances import failed_blocks
 from studies.reports.numbers import count, number
+from studies.runs.evaluations import Evaluation
 from studies.runs.folder import RunFolder
 
 

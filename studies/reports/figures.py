@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from studies.optimizers.evaluations import Evaluation
 from studies.runs import folder as run_folder
+from studies.runs.evaluations import Evaluation
 from studies.runs.folder import RunFolder
 
 

@@ -13,8 +13,7 @@ from urllib.parse import quote
 from studies.reports.content import Report, Verdict, read_report
 from studies.reports.page import MARK, embedded, render
 from studies.runs.errors import StudyError
-from studies.runs.folder import MANIFEST, REPORT, REPORT_DATA, SCAN, SPEC, STUDY, RunFolder
-from studies.scene.files import SCENE
+from studies.runs.folder import MANIFEST, REPORT, REPORT_DATA, STUDY, RunFolder
 
 
 FORMATS = ("pdf", "svg")  # of figures beside the page
@@ -86,27 +85,3 @@ def read_entry(run: Path, base: Path, rebuild: Rebuild) -> Entry:
         return Entry(Report(run.name, Verdict("no report", "bad", reason), {"run": run.name}))
     link = quote(Path(os.path.relpath(run / REPORT, base)).as_posix())
     return Entry(report, link, picture)
-
-
-def rebuild(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
-    """Write the report of a folder, and its figures in these formats; return its path."""
-    try:
-        if folder.has(SPEC):
-            from studies.datasets.pages import write_report as write_dataset_report
-
-            return write_dataset_report(folder)[0]
-        if folder.has(SCAN):
-            from studies.scans.report import write_report as write_scan_report
-
-            return write_scan_report(folder, formats)
-        if folder.study_name() != SCENE:
-            raise StudyError(f"{folder.path} holds no run of a scene, a scan or a data set.")
-        from studies.reports.scene_run import write_report
-
-        return write_report(folder, formats)
-    except (LookupError, TypeError, AttributeError) as error:
-        raise StudyError(
-            f"{folder.path} has files that do not hold what a report needs "
-            f"({type(error).__name__}: {error}). Something else has changed them, or another "
-            "version wrote them: run it again in another folder."
-        ) from error

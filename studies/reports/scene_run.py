@@ -9,7 +9,6 @@ import numpy as np
 
 from studies.answer.fit_warnings import fit_warnings
 from studies.answer.verdict import Kind
-from studies.optimizers.evaluations import Evaluation
 from studies.reports import certificate, coarse, figures
 from studies.reports.content import (
     Block,
@@ -34,6 +33,7 @@ from studies.reports.instances import instances_section
 from studies.reports.numbers import count, estimate, interval, number
 from studies.reports.page import write_report as write_page
 from studies.runs import folder as run_folder
+from studies.runs.evaluations import Evaluation
 from studies.runs.folder import RunFolder
 from studies.search.coarse import read_search
 

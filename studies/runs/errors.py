@@ -1,4 +1,4 @@
-"""The one exception for mistakes that a single message explains."""
+"""What is raised for mistakes that one message explains, and where a search has no number."""
 
 
 class StudyError(ValueError):
@@ -7,3 +7,7 @@ class StudyError(ValueError):
 
 class FailedSearchError(StudyError):
     """A search that found no finite loss: of many instances, the others are still of use."""
+
+
+class NotFiniteError(ValueError):
+    """The loss cannot be evaluated at a theta: the rollout left the finite numbers."""

@@ -16,7 +16,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from studies.optimizers.evaluations import Evaluation
+from studies.runs.evaluations import Evaluation
 
 
 WIDE, NARROW = 112, 80  # columns of a terminal that has room for all words, for all numbers

@@ -14,7 +14,7 @@ from adjsim import RolloutError
 from adjsim.model import Model
 from adjsim.rollout import rollout
 from adjsim.system import System
-from studies.optimizers.problem import NotFiniteError
+from studies.runs.errors import NotFiniteError
 from studies.runs.memory import Plan, make_plan, state_bytes
 
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from studies.optimizers.evaluations import Evaluation, read_log
 from studies.optimizers.problem import Result, Status
 from studies.problem.parameters import Log, Parameters
 from studies.runs.errors import StudyError
+from studies.runs.evaluations import Evaluation, read_log
 from studies.runs.folder import ITERATIONS, RunFolder
 
 

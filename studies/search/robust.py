@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from studies.optimizers.evaluations import Evaluation, Evaluator, are_alike
+from studies.optimizers.evaluations import Evaluator, are_alike
 from studies.optimizers.minimize import method_for, minimize
 from studies.optimizers.problem import Method, Stall, Status
 from studies.problem.problem import SceneProblem
 from studies.runs.errors import StudyError
+from studies.runs.evaluations import Evaluation
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene.declared import Search

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from studies.optimizers.problem import NotFiniteError
+from studies.runs.errors import NotFiniteError
 
 
 TRUTH = np.array([0.7, -0.4, 0.2])

@@ -10,12 +10,11 @@ from render.annealing import softness
 from render.camera import AnyCamera
 from render.scene import Scene
 from render.soft_raster import SoftRasterizer, rasterize
-from studies.optimizers.problem import NotFiniteError
 from studies.problem.observations.films import FilmData, advice_on_film, plate_of, read_film
 from studies.problem.observing import frame_times
 from studies.problem.reach import Reach
 from studies.problem.steps import first_steps
-from studies.runs.errors import StudyError
+from studies.runs.errors import NotFiniteError, StudyError
 from studies.scene.building import Built
 from studies.scene.cameras import make_camera, require_outside
 from studies.scene.declared import Film, SceneFile

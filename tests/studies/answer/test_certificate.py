@@ -14,10 +14,10 @@ from studies.answer.certificate import (
     taylor_sweeps,
     verdict_of,
 )
+from studies.cli.rebuilding import rebuild
 from studies.fitting.running import start_scene
-from studies.optimizers.problem import NotFiniteError
 from studies.reports.certificate import line
-from studies.reports.index import rebuild
+from studies.runs.errors import NotFiniteError
 from studies.runs.folder import RunFolder
 from studies.scene.reading import to_toml
 from tests.studies.bundled.test_twins import TOYS, made

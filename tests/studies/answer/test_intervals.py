@@ -21,7 +21,6 @@ from studies.answer.intervals import (
     FOOTAGE_FLOOR,
     intervals,
     natural_interval,
-    row_clusters,
     upper_bound,
 )
 from studies.problem.parameters import Identity, Parameters
@@ -131,15 +130,6 @@ def test_an_upper_bound_is_above_both(rng):
         assert np.linalg.eigvalsh(C - own).min() > -1e-9
     np.testing.assert_allclose(upper_bound(A, 0.5 * A), A, atol=1e-9)
     np.testing.assert_allclose(upper_bound(np.zeros((2, 2)), np.eye(2)), np.eye(2), atol=1e-9)
-
-
-def test_pictures_are_cut_in_strips_and_films_in_frames():
-    ids, aligned = row_clusters(120, 30)
-    assert aligned
-    assert ids.tolist() == np.repeat(np.arange(30), 4).tolist()
-    ids, aligned = row_clusters(120, 1)
-    assert not aligned
-    assert len(set(ids)) == 16
 
 
 def test_what_is_not_determined_reaches_to_infinity():

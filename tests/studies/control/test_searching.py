@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from studies.control.searching import solve_control, watched_problem
-from studies.optimizers.evaluations import read_log
+from studies.runs.evaluations import read_log
 from studies.runs.folder import RunFolder
 from tests.studies.control.toys import TOYS, made
 

@@ -6,7 +6,7 @@ import pytest
 from studies.fitting import comparison
 from studies.fitting.comparison import Comparison
 from studies.fitting.running import start_scene
-from studies.optimizers.evaluations import read_log
+from studies.runs.evaluations import read_log
 from studies.runs.folder import RunFolder
 from studies.runs.options import RunOptions
 from studies.scene.files import BUNDLED

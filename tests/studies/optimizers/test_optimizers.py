@@ -11,16 +11,12 @@ import numpy as np
 import pytest
 
 from adjsim.system import RolloutError
-from studies.optimizers.evaluations import (
-    Evaluation,
-    has_settled,
-    read_log,
-    reduce_residuals,
-)
+from studies.optimizers.evaluations import has_settled, reduce_residuals
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import Method, Stall, Status
 from studies.optimizers.scipy_methods import is_rough
 from studies.runs.errors import StudyError
+from studies.runs.evaluations import Evaluation, read_log
 from studies.scene.declared import Search
 from tests.studies.toy import TRUTH, Decay
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from studies.optimizers.problem import NotFiniteError
 from studies.paper import tables
 from studies.paper.tables import Case, Method, estimate, expected, score_gradient, told_places
 from studies.problem.making import make_problem
+from studies.runs.errors import NotFiniteError
 from studies.runs.folder import RunFolder
 from tests.studies.bundled.test_fields import TOYS
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from studies.optimizers.evaluations import Evaluation
+from studies.runs.evaluations import Evaluation
 from studies.runs.progress import EvaluationProgress, clock
 
 

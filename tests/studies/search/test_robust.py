@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 
 from studies.optimizers.minimize import minimize
-from studies.optimizers.problem import NotFiniteError, Status
+from studies.optimizers.problem import Status
 from studies.problem.parameters import Parameters
-from studies.runs.errors import StudyError
+from studies.runs.errors import NotFiniteError, StudyError
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene.declared import Search

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from studies.optimizers.problem import NotFiniteError
 from studies.problem.parameters import Identity, Parameters
+from studies.runs.errors import NotFiniteError
 from studies.search.robust import first_part
 from tests.studies.problem.free import block, positive_block
 

@@ -1,0 +1,33 @@
+"""The answer of a scene with what it is worth, as searches return it and results are written."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from studies.answer.held_back import Explained
+from studies.answer.intervals import Uncertainty
+from studies.answer.verdict import Verdict
+from studies.optimizers.problem import Result
+from studies.problem.problem import SceneProblem
+from studies.search.coarse import Found
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The answer of a scene and what it is worth.
+
+    `problem` is of all that was observed, with the time step of the answer; its parameters are
+    answers and cameras. `validation` has by name which part of the motion of observations with
+    `validate` was left before they were fitted, None where the simulation blew up.
+    """
+
+    problem: SceneProblem
+    result: Result  # of the last local search
+    found: Found  # of the answers alone, on the frames that were not held back
+    searched: SceneProblem  # the problem of `found`
+    spread: Uncertainty
+    verdict: Verdict
+    explained: Explained | None
+    evaluations: int
+    validation: dict[str, Any] = field(default_factory=dict)
+    logs: tuple[str, ...] = ()  # of the local searches after `found`, one after the other
+    control: dict[str, float] | None = None  # how near a control ends to its goal

@@ -1,0 +1,31 @@
+"""The reports of runs of every kind, written once more from what is in their folders."""
+
+from pathlib import Path
+
+from studies.runs.errors import StudyError
+from studies.runs.folder import SCAN, SPEC, RunFolder
+from studies.scene.files import SCENE
+
+
+def rebuild(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
+    """Write the report of a folder, and its figures in these formats; return its path."""
+    try:
+        if folder.has(SPEC):
+            from studies.datasets.pages import write_report as write_dataset_report
+
+            return write_dataset_report(folder)[0]
+        if folder.has(SCAN):
+            from studies.scans.report import write_report as write_scan_report
+
+            return write_scan_report(folder, formats)
+        if folder.study_name() != SCENE:
+            raise StudyError(f"{folder.path} holds no run of a scene, a scan or a data set.")
+        from studies.reports.scene_run import write_report
+
+        return write_report(folder, formats)
+    except (LookupError, TypeError, AttributeError) as error:
+        raise StudyError(
+            f"{folder.path} has files that do not hold what a report needs "
+            f"({type(error).__name__}: {error}). Something else has changed them, or another "
+            "version wrote them: run it again in another folder."
+        ) from error
