@@ -28,8 +28,15 @@ from studies.answer.solution import Solution
 from studies.answer.verdict import judge
 from studies.optimizers.minimize import MOST_TANGENTS, method_for, minimize
 from studies.optimizers.problem import NOT_FINITE, Method, Result, Stall, Status
+from studies.problem.clusters import clusters_of_rows
 from studies.problem.films import FilmObserver, PictureObserver
 from studies.problem.first_frames import first_frames_differ
+from studies.problem.frame_squares import (
+    look_squares,
+    residual_squares,
+    still_squares,
+    variation_squares,
+)
 from studies.problem.making import Made
 from studies.problem.observers import SEEN
 from studies.problem.problem import SceneProblem, on_one_timeline
@@ -124,7 +131,7 @@ def solve(
             explained=part_left,
             unexplained_pictures=_unexplained_pictures(whole, left) if part_left is None else None,
             residual_squares=left,
-            still_squares=whole.still_squares(),
+            still_squares=still_squares(whole),
             basins=rivals,
             worst_direction=spread.to_dict(whole.parameters.theta_labels)["worst_direction"],
             needs_intervals=any(
@@ -152,7 +159,7 @@ def solve(
 
 def _unexplained_pictures(problem: SceneProblem, left: np.ndarray | None) -> float | None:
     """Return the part of the variance of pictures that is left; None without pictures."""
-    variation = float(problem.variation_squares().sum())
+    variation = float(variation_squares(problem).sum())
     return None if left is None or variation == 0.0 else float(left.sum()) / variation
 
 
@@ -238,16 +245,16 @@ def _explained(
     left = _squares(problem, theta)
     if left is None:
         return None, None
-    every = [_if_finite(lambda at=at: problem.with_steps_for(at).look_squares(at)) for at in looks]
+    every = [_if_finite(lambda at=at: look_squares(problem.with_steps_for(at), at)) for at in looks]
     found = [one for one in every if one is not None]
     appearance = np.min(found, axis=0) if found else None
-    still = problem.still_squares()
+    still = still_squares(problem)
     return left, explained(left, still, n_fitted=n_fitted, appearance=appearance)
 
 
 def _squares(problem: SceneProblem, theta: np.ndarray) -> np.ndarray | None:
     """Return what is left of every frame; None where the rollout blows up."""
-    return _if_finite(lambda: problem.with_steps_for(theta).residual_squares(theta))
+    return _if_finite(lambda: residual_squares(problem.with_steps_for(theta), theta))
 
 
 def _if_finite(compute: Callable[[], np.ndarray]) -> np.ndarray | None:
@@ -296,13 +303,13 @@ def _spread(
         theta,
         r,
         J,
-        frames=problem.clusters_of_rows(),
+        frames=clusters_of_rows(problem),
         aligned=not problem.is_at_rest,
         pixel_covariance=pixel_covariance(problem, theta, r, J),
         stages=stages,
         floor=floor,
     )
-    noise = SEEN * float(np.sqrt(problem.residual_squares(theta).mean()))
+    noise = SEEN * float(np.sqrt(residual_squares(problem, theta).mean()))
     return Uncertainty(own, noise, *spectrum(J))
 
 

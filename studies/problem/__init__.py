@@ -4,8 +4,12 @@ Where to begin:
 
     making       scene file -> SceneProblem: observing (observations -> observers), free (the table,
                  and nuisances), first_frames (what is fitted before the search)
-    problem      SceneProblem: theta -> predictions -> residuals, gradient, Jacobian, with reach
-                 (scene values -> parameters of the model) and steps (times -> steps)
+    problem      SceneProblem: what search and answer are given, and the parts of it that a search
+                 begins with; it stands on
+    losses       predictions -> residuals, priors, losses, Jacobian, and on
+    predict      theta -> predictions, their tangent and cotangent, with reach (scene values ->
+                 parameters of the model) and steps (times -> steps)
+    many_points  losses and gradients of many thetas at once: worlds of one batch
     observers    what an observation predicts: films (also of smoke), points, own
     forward      simulate without a fit
 """

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from studies.problem.problem import SceneProblem
+
 
 STRIPS = 16  # clusters of a single picture
 FEW_FRAMES = 4  # below that, frames are cut in strips
@@ -16,3 +18,21 @@ def row_clusters(n_rows: int, n_frames: int) -> tuple[np.ndarray, bool]:
     if n_frames >= FEW_FRAMES:
         return np.repeat(np.arange(n_frames), n_rows // n_frames), True
     return np.arange(n_rows) * STRIPS * n_frames // n_rows, False
+
+
+def clusters_of_rows(problem: SceneProblem) -> np.ndarray:
+    """Return which rows of the residuals are one piece of evidence; -1 for priors.
+
+    They are instants. Of things at rest they are pictures, which if they are few are cut in
+    strips.
+    """
+    counts = np.array(problem.residual_counts())
+    n = len(counts)
+    if not problem.is_at_rest:
+        pairs = zip(problem.observers, counts, strict=True)
+        own = [np.repeat(one.index, count // len(one.times)) for one, count in pairs]
+    elif n >= FEW_FRAMES or len(set(counts)) > 1:
+        own = [np.repeat(np.arange(n), counts)]
+    else:
+        own = [row_clusters(int(counts.sum()), n)[0]]
+    return np.concatenate([*own, np.full(problem.parameters.size, -1)])

@@ -16,6 +16,7 @@ import numpy as np
 
 from studies.problem.free import more_values
 from studies.problem.making import make_problem
+from studies.problem.many_points import samples
 from studies.problem.problem import SceneProblem
 from studies.problem.steps import Steps
 from studies.problem.worlds import Failure, Sample
@@ -67,12 +68,12 @@ class Terrain:
         with_gradient: bool = True,
         steps: Sequence[Steps] | None = None,
     ) -> list[Sample | Failure]:
-        """Return loss and gradient at natural values; as `SceneProblem.samples` otherwise."""
+        """Return loss and gradient at natural values; else as `many_points.samples`."""
         reasons = [self.why_not(point) for point in points]
         good = [k for k, reason in enumerate(reasons) if not reason]
         own = None if steps is None else [steps[k] for k in good]
         possible = [points[k] for k in good]
-        made = iter(self.problem.samples(possible, with_gradient=with_gradient, steps=own))
+        made = iter(samples(self.problem, possible, with_gradient=with_gradient, steps=own))
         return [Failure(reason) if reason else next(made) for reason in reasons]
 
 

@@ -51,7 +51,7 @@ def truth():
     own = OwnResiduals(TIMES, lambda s: s["beam"].reshape(len(s["beam"]), -1), no_cotangent)
     problem = Problem(scene(TRUTH), {"all": own}, free).make().problem
     problem = problem.with_steps_for(problem.parameters.start)
-    _, motion, (at,) = problem._moment(problem.parameters.start)
+    _, motion, (at,) = problem.moment(problem.parameters.start)
     run = motion.run()
     surface = problem.built.subjects["beam"].vertices(motion, run)
     corners = {
@@ -108,7 +108,7 @@ def height_residuals(truth):
     """Return residuals of the mean height of the surface, and their cotangent."""
     _, _, problem = truth
     theta = problem.parameters.start
-    _, motion, (at,) = problem._moment(theta)
+    _, motion, (at,) = problem.moment(theta)
     heights = at.at(problem.built.subjects["beam"].vertices(motion, motion.run()))
     observed = heights[..., 1].mean(axis=1)
 

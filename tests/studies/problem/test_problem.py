@@ -1,6 +1,9 @@
 import numpy as np
 import pytest
 
+from studies.problem.clusters import clusters_of_rows
+from studies.problem.frame_squares import residual_squares
+from studies.problem.many_points import samples
 from studies.problem.steps import sample_steps
 from studies.problem.worlds import Failure, Sample
 from tests.studies.problem import scenes
@@ -83,7 +86,7 @@ def test_losses_by_frame_are_those_of_one_at_a_time(folder):
 def test_frames_of_rows_add_up_to_the_losses(folder):
     problem = scenes.problem_of(folder)
     theta = problem.parameters.start
-    r, frames = problem.residuals(theta), problem.clusters_of_rows()
+    r, frames = problem.residuals(theta), clusters_of_rows(problem)
     own = frames >= 0
     by_frame = np.bincount(frames[own], r[own] ** 2) * scenes.FRAMES
     assert by_frame == pytest.approx(problem.frame_losses(problem.images(theta)), rel=1e-12)
@@ -92,9 +95,9 @@ def test_frames_of_rows_add_up_to_the_losses(folder):
 def test_a_camera_that_is_off_is_found_in_the_first_frame(folder):
     off = {"front": {"eye": [0.31, 0.295, 0.9], "target": [0.01, 0.11, 0.0], "fov_y": 30.2}}
     problem = scenes.problem_of(folder, cameras=off)
-    left = problem.residual_squares(problem.parameters.start)[0]
+    left = residual_squares(problem, problem.parameters.start)[0]
     exact = scenes.problem_of(folder)
-    assert left < 3.0 * exact.residual_squares(exact.parameters.start)[0] + 1e-3
+    assert left < 3.0 * residual_squares(exact, exact.parameters.start)[0] + 1e-3
 
 
 def test_free_fall_is_exact_at_every_step(folder):
@@ -148,7 +151,7 @@ def test_samples_side_by_side_have_the_bits_of_one_alone(folder):
     start = problem.parameters.start
     of_e = np.eye(len(start))[0]
     thetas = [start + d * of_e for d in (-0.1, 0.0, 0.02, 7.0)]
-    together = problem.samples(thetas)
+    together = samples(problem, thetas)
     steps = {problem.with_rounded_steps(theta).steps.dt for theta in thetas}
     assert 1 < len(steps) < len(thetas)
     for theta, own in zip(thetas, together, strict=True):
@@ -156,11 +159,11 @@ def test_samples_side_by_side_have_the_bits_of_one_alone(folder):
         loss, gradient = problem.with_rounded_steps(theta).loss_and_gradient(theta)
         assert own.loss == loss
         assert np.array_equal(own.gradient, gradient)
-        (alone,) = problem.samples([theta])
+        (alone,) = samples(problem, [theta])
         assert isinstance(alone, Sample)
         assert (alone.loss, *alone.gradient) == (own.loss, *own.gradient)
         assert np.array_equal(alone.frame_loss, own.frame_loss)
-        (plain,) = problem.samples([theta], with_gradient=False)
+        (plain,) = samples(problem, [theta], with_gradient=False)
         assert isinstance(plain, Sample)
         assert plain.loss == pytest.approx(loss, rel=1e-12)
 
@@ -170,7 +173,7 @@ def test_a_sample_that_blows_up_leaves_the_others_alone(folder):
     start = problem.parameters.start
     fixed = [problem.steps] * 3
     stiff = start + np.array([9.0] + [0.0] * (len(start) - 1))
-    found = problem.samples([start, stiff, start], steps=fixed)
+    found = samples(problem, [start, stiff, start], steps=fixed)
     assert isinstance(found[1], Failure)
     assert "leaves the finite numbers in step" in found[1].reason
     assert isinstance(found[0], Sample)

@@ -1,0 +1,176 @@
+r"""Residuals, priors and losses of what was observed of a scene.
+
+Priors are rows of the residuals too: r = (theta - mean)/(error sqrt(EVIDENCE)), as if an
+observation were as much evidence as EVIDENCE independent numbers.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from adjoint.inspector import Inspection
+from adjsim.engine.jit.backend import joined, thread_count, to_host
+from studies.problem.free import ShapeLosses
+from studies.problem.observers import SEEN, Observer
+from studies.problem.predict import ScenePredictor, cut
+from studies.scene.motion import inspect_frames
+
+
+EVIDENCE = 1000.0
+# an observation, its predictions, and the cotangent of these, (n_rows, 4)
+Judged = tuple[Observer, np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class SceneLosses(ScenePredictor):
+    """Compare predictions with what was observed."""
+
+    shapes: tuple[ShapeLosses, ...] = ()  # of vertices that are free
+
+    @property
+    def loss(self) -> str:
+        """What is compared, in words."""
+        return ", ".join(f"{one.KIND} `{one.name}`" for one in self.observers)
+
+    @property
+    def targets(self) -> np.ndarray:
+        """What was observed, (n_rows, 3)."""
+        return np.concatenate([one.targets() for one in self.observers])
+
+    # Residuals of predictions
+
+    def residuals_of(self, images: np.ndarray) -> np.ndarray:
+        """Return r of predictions, without priors."""
+        return joined([one.residuals(rows) for one, rows in self.by_observer(images)])
+
+    def _residuals_tangent(self, tan_images: np.ndarray) -> np.ndarray:
+        """Return the tangent of r, without priors."""
+        pairs = self.by_observer(tan_images)
+        return np.concatenate([one.residuals_jvp(rows) for one, rows in pairs])
+
+    def residuals_cotangent(self, images: np.ndarray, adj_r: np.ndarray) -> np.ndarray:
+        """Return the cotangent of predictions, in as many columns as they have."""
+        rows = [one.residuals_vjp(part) for one, part in self.by_residuals(adj_r)]
+        return joined(rows)[:, : images.shape[-1]]
+
+    def residual_counts(self) -> list[int]:
+        """Return how many residuals every observer has, without priors."""
+        counts = []
+        for one in self.observers:  # as many in every frame: one is enough to count them
+            first = one.between(np.arange(len(one.times)) == 0)
+            blank = np.zeros((one.rows_per_frame(), 4))
+            counts.append(len(one.times) * len(first.residuals_jvp(blank)))
+        return counts
+
+    def by_residuals(self, r: np.ndarray) -> list[tuple[Observer, np.ndarray]]:
+        """Return every observer with its part of the residuals, without priors."""
+        return list(zip(self.observers, cut(r, self.residual_counts()), strict=True))
+
+    def loss_of(self, images: np.ndarray) -> float:
+        """Return r @ r, without priors."""
+        return _sum_of_squares(self.residuals_of(images))
+
+    def judge(self, images: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return r @ r, and its gradient in the predictions."""
+        r = self.residuals_of(images)
+        return _sum_of_squares(r), self.residuals_cotangent(images, 2.0 * r)
+
+    def frame_losses(self, images: np.ndarray) -> np.ndarray:
+        """Return the loss of every instant alone, (n_frames,): what is observed then."""
+        return self.frame_losses_of(self.residuals_of(images))
+
+    def frame_losses_of(self, r: np.ndarray) -> np.ndarray:
+        """Return the loss of every instant alone from residuals without priors, (n_frames,)."""
+        # the loss of an observation is a mean over its frames: alone, a frame counts whole
+        squares, parts = np.zeros(self.n_frames), np.zeros(self.n_frames)
+        for one, own in self.by_residuals(r):
+            np.add.at(squares, one.index, np.square(own).reshape(len(one.times), -1).sum(axis=1))
+            np.add.at(parts, one.index, 1.0 / len(one.times))
+        return squares / np.where(parts > 0.0, parts, 1.0)
+
+    # Of theta
+
+    def residuals(self, theta: np.ndarray) -> np.ndarray:
+        """Return r at theta; the last rows are the priors."""
+        return self.with_priors(theta, to_host(self.residuals_of(self._rows(theta))))
+
+    def with_priors(self, theta: np.ndarray, r: np.ndarray) -> np.ndarray:
+        """Return r of predictions with the rows of the priors at theta behind it."""
+        return np.concatenate([r, self._prior(theta)[0]])
+
+    def _prior(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the residuals of the priors, 0 where there is none, and their slopes."""
+        scale = 1.0 / (self.parameters.prior_error * np.sqrt(EVIDENCE))
+        return scale * (theta - self.parameters.prior_mean), scale
+
+    def residuals_jvp(self, theta: np.ndarray, tan_theta: np.ndarray) -> np.ndarray:
+        """Return the derivative of r along `tan_theta`."""
+        own = self._residuals_tangent(self.images_jvp(theta, tan_theta)[1])
+        return np.concatenate([own, self._prior(theta)[1] * tan_theta])
+
+    def residuals_vjp(self, theta: np.ndarray, adj_r: np.ndarray) -> np.ndarray:
+        """Return the gradient in theta for a cotangent of r."""
+        n = len(theta)
+
+        def judge(images: np.ndarray) -> tuple[float, np.ndarray]:
+            return 0.0, self.residuals_cotangent(images, adj_r[:-n])
+
+        return self.pull_back(theta, judge)[1] + self._prior(theta)[1] * adj_r[-n:]
+
+    def residuals_and_jacobian(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return r and its Jacobian, one tangent sweep a column; columns share the threads."""
+        rows, push = replace(self, threads=1).pushing(theta)
+        own, (prior, scale) = to_host(self.residuals_of(rows)), self._prior(theta)
+        jacobian = np.empty((len(own) + len(theta), len(theta)), order="F")
+
+        def fill(i: int) -> None:
+            direction = np.zeros(len(theta))
+            direction[i] = 1.0
+            pushed = self._residuals_tangent(push(direction))
+            jacobian[:, i] = np.concatenate([pushed, scale * direction])
+
+        with ThreadPoolExecutor(thread_count(None, large=self.device == "cpu")) as pool:
+            list(pool.map(fill, range(len(theta))))
+        return np.concatenate([own, prior]), jacobian
+
+    def loss_at(self, theta: np.ndarray) -> float:
+        """Return the loss only."""
+        return self.loss_of(self._rows(theta)) + self.penalty(theta)[0]
+
+    def loss_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the loss and its gradient in theta."""
+        value, gradient = self.pull_back(theta, self.judge, on_device=True)
+        more, slope = self.penalty(theta)
+        return value + more, gradient + slope
+
+    def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the squares of the priors, the losses of shape, and their gradient."""
+        r, scale = self._prior(theta)
+        total, gradient = float(r @ r), 2.0 * scale * r
+        values = self.parameters.scene_values(theta) if self.shapes else {}
+        for one in self.shapes:
+            if one.path in values:
+                weight = sum(seen.weight for seen in self.observers) / SEEN**2
+                x = values[one.path]
+                total += weight * one.value(x)
+                adj = {one.path: weight * one.gradient(x)}
+                gradient = gradient + self.parameters.scene_gradient(theta, adj)
+        return total, gradient
+
+    def inspect(self, theta: np.ndarray, **options: Any) -> tuple[Inspection, list[Judged]]:
+        """Return what the adjoint of the motion does on its way back, and where it comes from.
+
+        `options` are passed to `Record.inspect`.
+        """
+        _, recorded, records, (_, adj_rows), back = self._judged(theta, self.judge)
+        found = inspect_frames(recorded, back[0].frames, self.reached_parameters(), **options)
+        rows = self.by_observer(np.concatenate([record.rows for record in records]))
+        pairs = zip(rows, self.by_observer(adj_rows), strict=True)
+        return found, [(one, own, adj) for (one, own), (_, adj) in pairs]
+
+
+def _sum_of_squares(r: Any) -> float:
+    """Return r @ r; on a device without cuBLAS, whose sums have an order of their own."""
+    return float(r @ r) if isinstance(r, np.ndarray) else float((r * r).sum())

@@ -1,0 +1,98 @@
+"""The loss and its gradient at many points: motions with the same time step side by side."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from studies.problem.losses import SceneLosses
+from studies.problem.predict import Back
+from studies.problem.steps import Steps
+from studies.problem.worlds import Failure, Sample, run_worlds, worlds_at_once
+
+
+def samples(
+    problem: SceneLosses,
+    thetas: Sequence[np.ndarray],
+    *,
+    with_gradient: bool = True,
+    steps: Sequence[Steps] | None = None,
+) -> list[Sample | Failure]:
+    """Return loss and gradient at many points, or why there is none.
+
+    `steps` are the time steps of every point; by default those of `with_rounded_steps`.
+    """
+    found: list[Sample | Failure] = [Failure("")] * len(thetas)
+    alike: dict[Any, list[Any]] = {}
+    for k, theta in enumerate(thetas):
+        try:
+            if steps is None:
+                own = problem.with_rounded_steps(theta)
+            else:
+                own = replace(problem, steps=steps[k])
+            moment = own.moment(theta)
+        except (ValueError, ArithmeticError) as error:
+            found[k] = Failure(str(error) or type(error).__name__)
+            continue
+        key = (moment[1].dt, moment[1].frames.tobytes())
+        alike.setdefault(key, []).append((k, own, moment))
+    for points in alike.values():
+        count = worlds_at_once(points[0][2][1], keeps=with_gradient)
+        for first in range(0, len(points), count):
+            some = points[first : first + count]
+            made = _sampled(thetas, some, with_gradient=with_gradient)
+            for (k, *_), one in zip(some, made, strict=True):
+                found[k] = one
+    return found
+
+
+def _sampled(
+    thetas: Sequence[np.ndarray], points: Sequence[Any], *, with_gradient: bool
+) -> list[Sample | Failure]:
+    """Return loss and gradient at points (number, problem, moment) with one time step."""
+    runs, pull = run_worlds([moment[1] for _, _, moment in points], keeps=with_gradient)
+    pulled: list[Back | None] = []
+    residuals: list[np.ndarray] = []
+    for (_, own, moment), run in zip(points, runs, strict=True):
+        back, r = None, np.empty(0)
+        if not isinstance(run, Failure):
+            values, motion, samplings = moment
+            if with_gradient:
+                records = own.recorded(moment, run)
+                rows = np.concatenate([record.rows for record in records])
+                r = own.residuals_of(rows)
+                adj_rows = own.residuals_cotangent(rows, 2.0 * r)
+                back = own.pull_rows_back(motion, run, records, adj_rows)
+            else:
+                parts = own.rows_of(own.moved_by(motion, run), samplings, values)
+                r = own.residuals_of(np.concatenate(parts))
+        pulled.append(back)
+        residuals.append(r)
+    adjoints: list[dict[str, np.ndarray]] = [{} for _ in points]
+    if with_gradient:
+        frames = [{} if one is None else one[0].frames for one in pulled]
+        wanted = points[0][1].reached_parameters()
+        adjoints = pull(frames, wanted) if wanted and any(frames) else adjoints
+    out: list[Sample | Failure] = []
+    for (k, own, moment), run, back, adjoint, r in zip(
+        points, runs, pulled, adjoints, residuals, strict=True
+    ):
+        if isinstance(run, Failure):
+            out.append(run)
+            continue
+        more, slope = own.penalty(thetas[k])
+        gradient = np.empty(0)
+        if back is not None:
+            gradient = own.gradient_of(thetas[k], moment[0], back, adjoint) + slope
+        loss = float(float(r @ r) + more)
+        out.append(_checked(Sample(loss, gradient, own.frame_losses_of(r))))
+    return out
+
+
+def _checked(sample: Sample) -> Sample | Failure:
+    if not np.isfinite(sample.loss):
+        return Failure("The loss is not finite.")
+    if not np.isfinite(sample.gradient).all():
+        return Failure("The gradient leaves the finite numbers; the loss does not.")
+    return sample
