@@ -1,7 +1,7 @@
 """How far a rollout is from the events at which a contact force jumps or has a kink.
 
-A loss of a rollout jumps when a touch moves to another step, and its gradient knows nothing
-of it: a gradient describes the loss only as far as the nearest such event.
+When a touch moves to another step, a loss of a rollout has a kink, and with a damping k_d a jump.
+Its gradient knows nothing of it: a gradient describes the loss only as far as the nearest event.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,10 +37,12 @@ class ContactMargins:
         The nodes that may touch, or vertices of the force's `body`, (n_contacts,).
     touch : array
         Penetration c = r - s of the signed distance s, (n_frames, n_contacts) [m]; a node
-        touches where it is positive, and the damping force jumps at 0.
+        touches where it is positive; the slope of the force jumps at 0, and so does a damping k_d.
     leaving : array
-        u_n, the speed at which a node leaves, (n_frames, n_contacts) [m/s]; damping acts
-        below 0.
+        u_n, the speed at which a node leaves, (n_frames, n_contacts) [m/s].
+    damping : array
+        How much faster a node leaves than where damping ends (u_n = 0), or where a dissipation
+        d ends the pressure (u_n = 1/d), (n_frames, n_contacts) [m/s].
     slip : array
         k_f |u_t| - mu p, (n_frames, n_contacts) [N]; a node slips where it is positive.
     shape : array
@@ -52,6 +54,7 @@ class ContactMargins:
     nodes: np.ndarray
     touch: np.ndarray
     leaving: np.ndarray
+    damping: np.ndarray
     slip: np.ndarray
     shape: np.ndarray
 
@@ -64,7 +67,7 @@ class ContactMargins:
     def all(self) -> np.ndarray:
         """Return all margins, flat; NaN for those that are no kink, as of nodes apart."""
         apart = self.touch <= 0.0
-        inner = [np.where(apart, np.nan, self.leaving), np.where(apart, np.nan, self.slip)]
+        inner = [np.where(apart, np.nan, self.damping), np.where(apart, np.nan, self.slip)]
         shape = np.where(apart[..., None], np.nan, self.shape)
         return np.concatenate([part.ravel() for part in (self.touch, *inner, shape)])
 
@@ -167,13 +170,14 @@ def _margins(force: Contact, steps: np.ndarray, x: np.ndarray, v: np.ndarray) ->
     series = force.pack_series(n_steps)
     rows = to_tiles(series, np.dtype(np.float64)).reshape(len(series), -1)
     nodes, n_frames, geometry = force.nodes[:, 0], len(steps), force.GEOMETRY
-    touch, leaving, slip = np.empty((3, n_frames, len(nodes)))
+    touch, leaving, damping, slip = np.empty((4, n_frames, len(nodes)))
     shape = np.empty((n_frames, len(nodes), geometry.n_kinks))
     margins_kernel(geometry, force.kind.n_params, force.kind.n_series)(
         x[:n_frames], v[:n_frames], steps * (len(rows) > 1), nodes,
-        to_tiles(force.pack_params(), rows.dtype), rows, touch, leaving, slip, shape,
+        to_tiles(force.pack_params(), rows.dtype), rows, touch, leaving, damping, slip, shape,
     )  # fmt: skip
-    return ContactMargins(steps, np.asarray(force.contact_nodes), touch, leaving, slip, shape)
+    counted = np.asarray(force.contact_nodes)
+    return ContactMargins(steps, counted, touch, leaving, damping, slip, shape)
 
 
 # The globals in capitals that the loop reads are bound by `specialise`, once per shape.
@@ -181,7 +185,7 @@ GAP = KINKS = READ_P = READ_S = WRITE_K = write_0
 NP = NS = 0
 
 
-def margins_loop(x, v, rows, nodes, params, series, touch, leaving, slip, shape):
+def margins_loop(x, v, rows, nodes, params, series, touch, leaving, damping, slip, shape):
     """Write the margins of every frame and contact."""
     for f in range(rows.size):
         for e in range(nodes.size):
@@ -190,10 +194,11 @@ def margins_loop(x, v, rows, nodes, params, series, touch, leaving, slip, shape)
             own = READ_P(params, np.uint64(tile * NP + lane))
             pose = READ_S(series[rows[f]], np.uint64(tile * NS + lane))
             n, c, u = GAP(at, by, own, pose)
-            k_e, k_d, k_f, mu = own[0:N_LAW]
+            k_e, k_d, d, k_f, mu = own[0:N_LAW]
             u_n = dot(n, u)
             touch[f, e], leaving[f, e] = c, u_n
-            cone = mu * (k_e * c + k_d * max(0.0, -u_n))
+            damping[f, e] = u_n - 1.0 / d if d > 0.0 else u_n
+            cone = mu * (k_e * c * max(0.0, 1.0 - d * u_n) + k_d * max(0.0, -u_n))
             slip[f, e] = k_f * norm(axpy(-u_n, n, u)) - cone
             WRITE_K(shape[f, e], 0, KINKS(at, own, pose))
 

@@ -15,7 +15,7 @@ from adjsim.engine.algebra.mat3 import matvec
 from adjsim.engine.algebra.vec3 import add, axpy, dot, neg, scale, sub
 from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.box import BOX, box_distance, box_gap, excess
-from adjsim.forces.contact_law import RADIUS
+from adjsim.forces.contact_law import RADIUS, SIZE
 
 
 @device_fn
@@ -77,7 +77,7 @@ def box_gap_jvp(x, v, params, series, tan_x, tan_v, tan_params, tan_series):
     R = (series[3:6], series[6:9], series[9:12])
     tan_center, tan_V, tan_Omega = tan_series[0:3], tan_series[12:15], tan_series[15:18]
     tan_R = (tan_series[3:6], tan_series[6:9], tan_series[9:12])
-    b, tan_b = params[5:8], tan_params[5:8]
+    b, tan_b = params[SIZE:], tan_params[SIZE:]
     d, tan_d = sub(x, center), sub(tan_x, tan_center)  # (3)
     y = (dot(R[0], d), dot(R[1], d), dot(R[2], d))  # (4)
     tan_y = (
@@ -96,7 +96,7 @@ def box_gap_jvp(x, v, params, series, tan_x, tan_v, tan_params, tan_series):
 @device_fn
 def box_gap_vjp(x, v, params, series, adj_n, adj_c, adj_u):
     """Pull cotangents back through `box_gap`, where it touches."""
-    center, b, Omega = series[0:3], params[5:8], series[15:18]
+    center, b, Omega = series[0:3], params[SIZE:], series[15:18]
     R = (series[3:6], series[6:9], series[9:12])
     d = sub(x, center)  # (3) replayed
     y = (dot(R[0], d), dot(R[1], d), dot(R[2], d))  # (4) replayed

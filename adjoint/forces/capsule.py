@@ -14,14 +14,14 @@ from adjoint.forces.gap import (
 from adjsim.engine.algebra.vec3 import add, axpy, dot, neg, scale, sub
 from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.capsule import CAPSULE, capsule_gap
-from adjsim.forces.contact_law import RADIUS
+from adjsim.forces.contact_law import RADIUS, SIZE
 from adjsim.forces.gap import direction
 
 
 @device_fn
 def capsule_gap_jvp(x, v, params, series, tan_x, tan_v, tan_params, tan_series):
     """Push tangents through `capsule_gap`, where it touches."""
-    half_length, tan_half_length = params[5], tan_params[5]
+    half_length, tan_half_length = params[SIZE], tan_params[SIZE]
     center, a, Omega = series[0:3], series[3:6], series[9:12]
     tan_center, tan_a = tan_series[0:3], tan_series[3:6]
     tan_V, tan_Omega = tan_series[6:9], tan_series[9:12]
@@ -36,7 +36,7 @@ def capsule_gap_jvp(x, v, params, series, tan_x, tan_v, tan_params, tan_series):
     tan_e = axpy(-tan_t, a, axpy(-t, tan_a, tan_d))
     n, s = direction(e)  # (5)
     tan_n, tan_s = direction_jvp(n, s, tan_e)
-    tan_c = tan_params[6] + tan_params[RADIUS] - tan_s  # (6)
+    tan_c = tan_params[SIZE + 1] + tan_params[RADIUS] - tan_s  # (6)
     tan_u = relative_velocity_jvp(d, Omega, tan_v, tan_d, tan_V, tan_Omega)  # (7)
     return tan_n, tan_c, tan_u
 
@@ -44,7 +44,7 @@ def capsule_gap_jvp(x, v, params, series, tan_x, tan_v, tan_params, tan_series):
 @device_fn
 def capsule_gap_vjp(x, v, params, series, adj_n, adj_c, adj_u):
     """Pull cotangents back through `capsule_gap`, where it touches."""
-    half_length = params[5]
+    half_length = params[SIZE]
     center, a, Omega = series[0:3], series[3:6], series[9:12]
     zero = lit(0, adj_c)
     d = sub(x, center)  # (1) replayed

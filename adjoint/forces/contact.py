@@ -28,8 +28,8 @@ class ContactTwin(ForceTwin[Contact]):
     ) -> dict[str, np.ndarray]:
         """Pull row cotangents back to the scalars, sizes and tracks."""
         adj = {
-            name: unbroadcast(adj_params[:, k], getattr(force, name).shape)
-            for k, name in enumerate(SCALARS)
+            name: unbroadcast(adj_params[:, SCALARS.index(name)], getattr(force, name).shape)
+            for name in force.scalars
         }
         sizes, at = adj_params.sum(axis=0), len(SCALARS)  # one size serves every contact
         for name, shape in force.SIZES:

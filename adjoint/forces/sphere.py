@@ -10,7 +10,7 @@ from adjoint.forces.gap import (
 )
 from adjsim.engine.algebra.vec3 import add, neg, sub
 from adjsim.engine.jit.backend import device_fn
-from adjsim.forces.contact_law import RADIUS
+from adjsim.forces.contact_law import RADIUS, SIZE
 from adjsim.forces.gap import direction
 from adjsim.forces.sphere import SPHERE, sphere_gap
 
@@ -23,7 +23,7 @@ def sphere_gap_jvp(x, v, params, series, tan_x, tan_v, tan_params, tan_series):
     d, tan_d = sub(x, center), sub(tan_x, tan_center)  # (1)
     n, s = direction(d)  # (2)
     tan_n, tan_s = direction_jvp(n, s, tan_d)
-    tan_c = tan_params[5] + tan_params[RADIUS] - tan_s  # (3)
+    tan_c = tan_params[SIZE] + tan_params[RADIUS] - tan_s  # (3)
     tan_u = relative_velocity_jvp(d, Omega, tan_v, tan_d, tan_V, tan_Omega)  # (4)
     return tan_n, tan_c, tan_u
 

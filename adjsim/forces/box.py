@@ -29,7 +29,7 @@ from adjsim.forces.contact import (
     POSE_PARAMETERS,
     Contact,
 )
-from adjsim.forces.contact_law import RADIUS, make_contact_force
+from adjsim.forces.contact_law import RADIUS, SIZE, make_contact_force
 from adjsim.forces.element import ElementKind
 from adjsim.forces.gap import Geometry, direction, relative_velocity
 from adjsim.forces.tracks import ANGULAR_VELOCITY, CENTER, ROTATION, VELOCITY, Track
@@ -74,7 +74,7 @@ def box_gap(x, v, params, series):
     R = (series[3:6], series[6:9], series[9:12])
     d = sub(x, center)  # (3)
     y = (dot(R[0], d), dot(R[1], d), dot(R[2], d))  # (4) = R^T d
-    n_box, s = box_distance(y, params[5:8])  # (5)
+    n_box, s = box_distance(y, params[SIZE:])  # (5)
     n = matvec(R, n_box)  # (6)
     c = params[RADIUS] - s  # (7)
     u = relative_velocity(v, d, V, Omega)  # (8)
@@ -84,7 +84,7 @@ def box_gap(x, v, params, series):
 @device_fn
 def box_kinks(x, params, series):
     """Return the margins [m] between face, edge and corner, or inside between any two faces."""
-    d, b = sub(x, series[0:3]), params[5:8]
+    d, b = sub(x, series[0:3]), params[SIZE:]
     y = (dot(series[3:6], d), dot(series[6:9], d), dot(series[9:12], d))
     s0, s1, s2 = abs(y[0]) - b[0], abs(y[1]) - b[1], abs(y[2]) - b[2]
     zero, none = lit(0, s0), lit(NAN, s0)
@@ -101,7 +101,7 @@ def box_kinks(x, params, series):
     )
 
 
-BOX = ElementKind("box", make_contact_force(box_gap), 1, 0, 8, 18, uses_velocity=True)
+BOX = ElementKind("box", make_contact_force(box_gap), 1, 0, 9, 18, uses_velocity=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +127,7 @@ class BoxContact(Contact):
         Nominal quaternion (x, y, z, w), (4,), of any length but 0: where theta = 0 has the
         box's own axes. None: along those of the world. In a box that spins it is fixed, and
         theta a series or a `Signal`.
-    stiffness, damping, friction_stiffness, friction, radius, contact_nodes
+    stiffness, damping, dissipation, friction_stiffness, friction, radius, contact_nodes
         As in `Contact`, by keyword.
     """
 

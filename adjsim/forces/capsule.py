@@ -30,7 +30,7 @@ from adjsim.forces.contact import (
     POSE_PARAMETERS,
     Contact,
 )
-from adjsim.forces.contact_law import RADIUS, make_contact_force
+from adjsim.forces.contact_law import RADIUS, SIZE, make_contact_force
 from adjsim.forces.element import ElementKind
 from adjsim.forces.gap import Geometry, direction, relative_velocity
 from adjsim.forces.tracks import ANGULAR_VELOCITY, AXIS, CENTER, VELOCITY, Track
@@ -40,7 +40,7 @@ from adjsim.values import Parameter
 @device_fn
 def capsule_gap(x, v, params, series):
     """Return the normal [-], the penetration [m] and the relative velocity [m/s] of one node."""
-    half_length, capsule_radius = params[5], params[6]
+    half_length, capsule_radius = params[SIZE], params[SIZE + 1]
     center, a, V, Omega = series[0:3], series[3:6], series[6:9], series[9:12]
     d = sub(x, center)  # (1)
     h = dot(a, d)  # (2) [m] along the axis
@@ -58,10 +58,10 @@ def capsule_gap(x, v, params, series):
 def capsule_kinks(x, params, series):
     """Return how far beyond either end of the side a node is [m]."""
     h = dot(series[3:6], sub(x, series[0:3]))
-    return (h - params[5], h + params[5])
+    return (h - params[SIZE], h + params[SIZE])
 
 
-CAPSULE = ElementKind("capsule", make_contact_force(capsule_gap), 1, 0, 7, 12, uses_velocity=True)
+CAPSULE = ElementKind("capsule", make_contact_force(capsule_gap), 1, 0, 8, 12, uses_velocity=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ class CapsuleContact(Contact):
         Nominal quaternion (x, y, z, w), (4,), of any length but 0: where theta = 0 has the
         capsule's own axes. None: along those of the world. In a capsule that spins it is
         fixed, and theta a series or a `Signal`.
-    stiffness, damping, friction_stiffness, friction, radius, contact_nodes
+    stiffness, damping, dissipation, friction_stiffness, friction, radius, contact_nodes
         As in `Contact`, by keyword.
     """
 

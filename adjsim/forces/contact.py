@@ -17,7 +17,7 @@ from adjsim.series import freeze_series, series_rows, steps_of
 from adjsim.values import Parameter, broadcast
 
 
-LAW = ("stiffness", "damping", "friction_stiffness", "friction")
+LAW = ("stiffness", "damping", "dissipation", "friction_stiffness", "friction")
 SCALARS = (*LAW, "radius")  # the first rows of `params`, in this order
 POSE_PARAMETERS = (
     Parameter("center", "x_c", "m", "(3,) or (n_steps, 3)"),
@@ -31,6 +31,7 @@ CONTACT_PARAMETERS = (
     Parameter("radius", "r", "m", "() or (n_contacts,)"),
     Parameter("stiffness", "k_e", "N/m", "() or (n_contacts,)", positive=True),
     Parameter("damping", "k_d", "N s/m", "() or (n_contacts,)", positive=True),
+    Parameter("dissipation", "d", "s/m", "() or (n_contacts,)", positive=True),
     Parameter("friction_stiffness", "k_f", "N s/m", "() or (n_contacts,)", positive=True),
     Parameter("friction", "μ", "-", "() or (n_contacts,)", positive=True),
 )
@@ -49,8 +50,13 @@ class Contact(Force):
 
     Parameters
     ----------
-    stiffness, damping, friction_stiffness : float or array
-        k_e [N/m], k_d [N s/m] and k_f [N s/m], () or (n_contacts,), not negative.
+    stiffness, friction_stiffness : float or array
+        k_e [N/m] and k_f [N s/m], () or (n_contacts,), not negative.
+    dissipation : float or array, optional
+        d [s/m], () or (n_contacts,), not negative. Nothing jumps at touch.
+    damping : float or array, optional
+        k_d [N s/m], () or (n_contacts,), not negative, in place of a dissipation. The force
+        jumps at touch. With neither of the two it is 0. What is None is no parameter.
     friction : float or array
         Coefficient mu, () or (n_contacts,), not negative [-]. It is the cone, k_f the slope
         up to it: a positive mu needs a positive k_f.
@@ -65,7 +71,8 @@ class Contact(Force):
     """
 
     stiffness: Any = 1e4
-    damping: Any = 0.0
+    damping: Any = None
+    dissipation: Any = None
     friction_stiffness: Any = 0.0
     friction: Any = 0.0
     radius: Any = 0.0
@@ -85,7 +92,15 @@ class Contact(Force):
         if self.orientation is not None:
             nominal = checks.array("orientation", self.orientation, (4,))
             checks.freeze(self, "orientation", unit_quaternions("orientation", nominal[None])[0])
-        for name in SCALARS:
+        if self.dissipation is None:
+            object.__setattr__(self, "damping", 0.0 if self.damping is None else self.damping)
+        elif self.damping is not None:
+            raise ValueError(
+                "`damping` and `dissipation` must not both be given: a contact loses energy by one "
+                f"of them. Got damping = {self.damping} and dissipation = {self.dissipation}. "
+                "Leave out `damping`, whose force jumps at touch."
+            )
+        for name in self.scalars:
             value = checks.array(name, getattr(self, name))
             checks.freeze(self, name, checks.non_negative(name, value))
         if np.any(self.friction > 0.0) and not np.any(self.friction_stiffness > 0.0):
@@ -115,6 +130,11 @@ class Contact(Force):
             raise ValueError(
                 f"An obstacle's series must have one row per step, all as many: {found}."
             )
+
+    @property
+    def scalars(self) -> tuple[str, ...]:
+        """Names of the scalars that this contact has: all but damping or dissipation."""
+        return tuple(name for name in SCALARS if getattr(self, name) is not None)
 
     @property
     def kind(self) -> ElementKind:
@@ -155,7 +175,7 @@ class Contact(Force):
             return self  # as in a model with other values, which has it unchanged
         chosen = np.arange(n) if self.contact_nodes is None else self.contact_nodes
         nodes = checks.indices(f"{name}.contact_nodes", chosen, ("n_contacts",), n)
-        for key in SCALARS:
+        for key in self.scalars:
             checks.scalar_or_array(f"{name}.{key}", getattr(self, key), len(nodes), "n_contacts")
         bound = copy.copy(self)  # the rest is checked
         checks.freeze(bound, "contact_nodes", nodes)
@@ -167,8 +187,9 @@ class Contact(Force):
         return np.zeros((len(self.nodes), 0))
 
     def pack_params(self) -> np.ndarray:
-        """k_e, k_d, k_f, mu, r, and the sizes, (n_contacts, kind.n_params)."""
-        values = [getattr(self, name) for name in SCALARS]
+        """k_e, k_d, d, k_f, mu, r, and the sizes, (n_contacts, kind.n_params)."""
+        present = self.parameters()
+        values = [present.get(name, np.zeros(())) for name in SCALARS]
         for name, _ in self.SIZES:
             values += list(getattr(self, name).ravel())
         return np.stack([broadcast(value, len(self.nodes)) for value in values], axis=-1)
@@ -186,6 +207,10 @@ class Contact(Force):
         return np.array(broadcast(self.stiffness, len(self.nodes)))
 
     def damping_bound(self) -> np.ndarray:
-        """The larger of k_d and, where there is friction, k_f of each contact."""
+        """The larger of k_d and, where there is friction, k_f of each contact.
+
+        A dissipation d acts as a damping k_e c d, which is 0 at touch.
+        """
         friction_stiffness = np.where(self.friction > 0.0, self.friction_stiffness, 0.0)
-        return np.array(broadcast(np.maximum(self.damping, friction_stiffness), len(self.nodes)))
+        damping = 0.0 if self.damping is None else self.damping
+        return np.array(broadcast(np.maximum(damping, friction_stiffness), len(self.nodes)))

@@ -3,21 +3,30 @@ r"""The law of every contact: a pressure by penalty, and friction in its cone.
 Given the normal n out of the obstacle, the penetration c and the velocity u of the node
 relative to the obstacle,
 
-    u_n = n.u,  u_t = u - u_n n,  p = k_e c + k_d max(0, -u_n)
+    u_n = n.u,  u_t = u - u_n n,  p = k_e c max(0, 1 - d u_n) + k_d max(0, -u_n)
     f = p n - min(mu p, k_f |u_t|) u_t/|u_t|        where c > 0, else 0
+
+A contact loses energy by its dissipation d or by its damping k_d; the other one is 0.
+
+- d (Hunt and Crossley 1975): the pressure begins at 0 at touch, so nothing jumps, and the exact
+  gradient of the discrete program is the slope of the loss up to O(dt).
+- k_d (gradSim): the force jumps by k_d |u_n| at touch. No gradient sees the jump: for whatever
+  moves a touch, the exact gradient of the discrete program is not the slope of the loss.
 
 How n, c and u follow from the node's position and velocity is the shape's business, its gap
 function; `make_contact_force` joins the two.
 
-Kinks: the force jumps by k_d |u_n| at touch (c = 0 counts as apart), the slope jumps at
-u_n = 0 (slope 0 taken) and between stick and slip (k_f |u_t| = mu p counts as stick).
+Kinks: the force jumps by k_d |u_n| at touch (c = 0 counts as apart), and its slope by k_e. The
+slope jumps too where the damping ends, at u_n = 0, where the pressure ends, at d u_n = 1 (slope 0
+taken at both), and between stick and slip (k_f |u_t| = mu p counts as stick).
 In stick the friction is -k_f u_t: nothing is divided by |u_t|. Where both mu p and k_f |u_t|
 are 0 there is no friction to stick by, and its derivative with respect to every argument is
 0: neither mu nor k_f acts alone. Whether a node touches, approaches or sticks is frozen in
 the derivatives.
 
 Adjoint: `adjoint/forces/contact_law.py`. Tests: `tests/forces/test_contact_law.py`.
-Source: gradSim (ICLR 2021) app. A.1 and C.2.
+Source: gradSim (ICLR 2021) app. A.1 and C.2; Hunt and Crossley, "Coefficient of restitution
+interpreted as damping in vibroimpact", J. Applied Mechanics 1975.
 """
 
 from collections.abc import Callable
@@ -26,27 +35,29 @@ from adjsim.engine.algebra.vec3 import axpy, dot, norm, scale
 from adjsim.engine.jit.backend import device_fn, lit
 
 
-# Rows of every contact's parameters: k_e, k_d, k_f, mu, then r, then the shape's sizes.
-N_LAW = 4
-RADIUS = 4
+# Rows of every contact's parameters: k_e, k_d, d, k_f, mu, then r, then the shape's sizes.
+N_LAW = 5
+RADIUS = 5
+SIZE = 6  # the first of the sizes
 
 
 @device_fn
 def contact_law(n, c, u, law):
-    """Return the contact force [N] on a node that is c > 0 deep; law = (k_e, k_d, k_f, mu)."""
-    k_e, k_d, k_f, mu = law
+    """Return the contact force [N] on a node that is c > 0 deep; law = (k_e, k_d, d, k_f, mu)."""
+    k_e, k_d, d, k_f, mu = law
     zero = lit(0, c)
     u_n = dot(n, u)  # (1)
     u_t = axpy(-u_n, n, u)  # (2)
-    p = k_e * c + k_d * max(zero, -u_n)  # (3) pressure force [N]
-    s = norm(u_t)  # (4) slip speed [m/s]
-    cone = mu * p  # (5) largest friction [N]
+    g = max(zero, lit(1, c) - d * u_n)  # (3) what dissipation makes of the pressure [-]
+    p = k_e * c * g + k_d * max(zero, -u_n)  # (4) pressure force [N]
+    s = norm(u_t)  # (5) slip speed [m/s]
+    cone = mu * p  # (6) largest friction [N]
     q = zero
-    if k_f * s > cone:  # (6) friction per slip speed [N s/m]: slip
+    if k_f * s > cone:  # (7) friction per slip speed [N s/m]: slip
         q = cone / s
-    elif cone > zero:  # (6) stick
+    elif cone > zero:  # (7) stick
         q = k_f
-    return axpy(-q, u_t, scale(p, n))  # (7)
+    return axpy(-q, u_t, scale(p, n))  # (8)
 
 
 def make_contact_force(gap: Callable) -> Callable:

@@ -35,7 +35,7 @@ def half_space_gap(x, v, params, series):
 
 
 HALF_SPACE = ElementKind(
-    "half_space", make_contact_force(half_space_gap), 1, 0, 5, 7, uses_velocity=True
+    "half_space", make_contact_force(half_space_gap), 1, 0, 6, 7, uses_velocity=True
 )
 
 
@@ -53,7 +53,7 @@ class HalfSpaceContact(Contact):
         h in n.p >= h, () or (n_steps,) [m].
     velocity : array or Signal
         V, (3,) or (n_steps, 3) [m/s].
-    stiffness, damping, friction_stiffness, friction, radius, contact_nodes
+    stiffness, damping, dissipation, friction_stiffness, friction, radius, contact_nodes
         As in `Contact`, by keyword.
     """
 

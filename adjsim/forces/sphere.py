@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from adjsim.engine.algebra.vec3 import sub
 from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.contact import CONTACT_PARAMETERS, MOTION_PARAMETERS, Contact
-from adjsim.forces.contact_law import RADIUS, make_contact_force
+from adjsim.forces.contact_law import RADIUS, SIZE, make_contact_force
 from adjsim.forces.element import ElementKind
 from adjsim.forces.gap import Geometry, direction, relative_velocity
 from adjsim.forces.tracks import ANGULAR_VELOCITY, CENTER, VELOCITY, Track
@@ -25,7 +25,7 @@ from adjsim.values import Parameter
 @device_fn
 def sphere_gap(x, v, params, series):
     """Return the normal [-], the penetration [m] and the relative velocity [m/s] of one node."""
-    sphere_radius = params[5]
+    sphere_radius = params[SIZE]
     center, V, Omega = series[0:3], series[3:6], series[6:9]
     d = sub(x, center)  # (1)
     n, s = direction(d)  # (2)
@@ -36,7 +36,7 @@ def sphere_gap(x, v, params, series):
     return n, c, u
 
 
-SPHERE = ElementKind("sphere", make_contact_force(sphere_gap), 1, 0, 6, 9, uses_velocity=True)
+SPHERE = ElementKind("sphere", make_contact_force(sphere_gap), 1, 0, 7, 9, uses_velocity=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class SphereContact(Contact):
         V of the centre, (3,) or (n_steps, 3) [m/s].
     angular_velocity : array or Signal
         Omega in world axes, (3,) or (n_steps, 3) [rad/s]; it acts through friction.
-    stiffness, damping, friction_stiffness, friction, radius, contact_nodes
+    stiffness, damping, dissipation, friction_stiffness, friction, radius, contact_nodes
         As in `Contact`, by keyword.
     """
 

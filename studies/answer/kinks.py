@@ -10,7 +10,7 @@ away, with central differences of c along every theta_i, or for a long theta alo
 directions, of which |dc/dtheta| is estimated. Obstacles of every shape count, moving ones too.
 
 Contact and friction make a loss smooth in pieces. A sweep along d stays in its piece while no
-margin of contact (`adjsim.contact_margins`: touch, leaving, slip, shape) changes its sign between
+margin of contact (`adjsim.contact_margins`: touch, damping, slip, shape) changes its sign between
 theta and theta + eps d. The largest such eps, the reach of d, is found by halving, and a sweep
 within it judges like any other. But a piece can be so small that rounding hides the remainders in
 it, as where feet stand nearly still and slip and stick by turns; no slope can be read there. What
@@ -144,7 +144,7 @@ def _joined(parts: Sequence[ContactMargins]) -> ContactMargins:
     """Return the margins of windows that follow each other as one."""
     if len(parts) == 1:
         return parts[0]
-    series = ("steps", "touch", "leaving", "slip", "shape")
+    series = ("steps", "touch", "leaving", "damping", "slip", "shape")
     joined = {key: np.concatenate([getattr(part, key) for part in parts]) for key in series}
     return replace(parts[0], **joined)
 

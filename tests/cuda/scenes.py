@@ -46,6 +46,8 @@ def toy():
     spin = Signal([0.0, 2.5], rng.standard_normal((2, 3)))
     rough = {"damping": 1.0, "friction_stiffness": 20.0, "radius": 0.02}
     rough["friction"] = np.where(np.isin(np.arange(n), (0, 3, 5)), 5.0, 0.005)
+    smooth = {name: value for name, value in rough.items() if name != "damping"}
+    smooth["dissipation"] = 0.5  # [s/m]
     forces = {
         "body": body,
         "core": NeoHookeanTets(mesh.tets[:2], mesh.points, 2e4, 3e4),
@@ -66,7 +68,7 @@ def toy():
         ),
         "ball": SphereContact(path, 0.06, angular_velocity=spin, **rough),
         "crate": BoxContact([0.115, 0, 0.06], 0.1 * path, [0.02, 0.04, 0.06], path, **rough),
-        "rod": CapsuleContact([0.0, 0.11, 0.06], [1.5, 0.1, 0.2], 0.05, 0.03, **rough),
+        "rod": CapsuleContact([0.0, 0.11, 0.06], [1.5, 0.1, 0.2], 0.05, 0.03, **smooth),
     }
     x = mesh.points * 1.05
     v = 0.3 * rng.standard_normal((n, 3))

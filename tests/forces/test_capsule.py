@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from adjsim.forces.capsule import CapsuleContact
+from adjsim.forces.contact_law import SIZE
 from tests.forces.contacts import ObstacleContract, force_on, gap_of, jacobians, law_of_each
 from tests.forces.contract import EPS
 
@@ -87,7 +88,7 @@ def test_kink_between_side_and_cap_takes_the_slope_of_the_side():
     assert above[1] == pytest.approx(100.0 * 0.05 / 0.2, rel=1e-5)
     for jacobian in jacobians(standing, at)[:2]:
         assert jacobian[1, 1] == 0.0
-        half_length = 3 + 3 + 5
+        half_length = 3 + 3 + SIZE
         assert not jacobian[:, half_length].any()
 
 

@@ -9,9 +9,11 @@ from tests.forces.contract import EPS
 
 
 UP = (0.0, 1.0, 0.0)
-LAW = (100.0, 5.0, 4.0, 0.5)  # k_e, k_d, k_f, mu
-N_ARGS = 3 + 1 + 3 + 4
-N, C, U, K_E, K_D, K_F, MU = slice(0, 3), 3, slice(4, 7), 7, 8, 9, 10  # columns of Jacobians
+LAW = (100.0, 5.0, 0.0, 4.0, 0.5)  # k_e, k_d, d, k_f, mu
+DISSIPATIVE = (100.0, 0.0, 0.4, 4.0, 0.5)
+N_ARGS = 3 + 1 + 3 + 5
+N, C, U, K_E = slice(0, 3), 3, slice(4, 7), 7  # columns of Jacobians
+D, K_F, MU = 9, 10, 11
 
 
 def force(u, c=0.1, law=LAW, n=UP):
@@ -19,7 +21,7 @@ def force(u, c=0.1, law=LAW, n=UP):
 
 
 def tangent_columns(u, c=0.1, law=LAW, n=UP):
-    """The Jacobian (3, 11) with respect to n, c, u and the scalars, from the tangent."""
+    """The Jacobian (3, 12) with respect to n, c, u and the scalars, from the tangent."""
     columns = [
         contact_law_jvp(n, c, tuple(u), law, tuple(t[N]), t[C], tuple(t[U]), tuple(t[K_E:]))
         for t in np.eye(N_ARGS)
@@ -42,6 +44,20 @@ def test_pressure_and_friction_worked_out_by_hand():
     np.testing.assert_allclose(force((3, 2, 4)), [-3.0, 10.0, -4.0], rtol=10 * EPS)
 
 
+def test_dissipation_raises_the_pressure_of_approach_and_lowers_that_of_leaving():
+    # c = 0.1, u_n = -2: p = 10 (1 + 0.8) = 18, and slip is bounded by 9.
+    np.testing.assert_allclose(force((3, -2, 4), law=DISSIPATIVE), [-5.4, 18, -7.2], rtol=10 * EPS)
+    # u_n = 2: p = 10 (1 - 0.8) = 2, bounded by 1. At u_n = 3 nothing pulls: p = 0.
+    np.testing.assert_allclose(force((3, 2, 4), law=DISSIPATIVE), [-0.6, 2, -0.8], rtol=20 * EPS)
+    np.testing.assert_array_equal(force((3, 3, 4), law=DISSIPATIVE), 0.0)
+
+
+def test_with_dissipation_the_force_begins_at_zero():
+    u = (3.0, -2.0, 4.0)
+    assert np.abs(force(u, 1e-9, DISSIPATIVE)).max() <= 1e-9 * 100.0 * 1.8
+    assert np.abs(force(u, 1e-9)).max() > 9.0
+
+
 def test_the_force_turns_with_the_normal_and_the_velocity(rng):
     Q = np.linalg.qr(rng.standard_normal((3, 3)))[0]
     n, u = np.array(UP), np.array([3.0, -2.0, 4.0])
@@ -57,9 +73,10 @@ REGIMES = {
 }
 
 
+@pytest.mark.parametrize("law", [LAW, DISSIPATIVE], ids=["damping", "dissipation"])
 @pytest.mark.parametrize("u", REGIMES.values(), ids=REGIMES)
-def test_the_jacobian_in_every_regime_matches_differences(u):
-    point = np.array([*UP, 0.1, *u, *LAW])
+def test_the_jacobian_in_every_regime_matches_differences(u, law):
+    point = np.array([*UP, 0.1, *u, *law])
 
     def f(z):
         return np.array(contact_law(tuple(z[N]), z[C], tuple(z[U]), tuple(z[K_E:])))
@@ -68,11 +85,12 @@ def test_the_jacobian_in_every_regime_matches_differences(u):
     differences = np.array(
         [(f(point + h * e) - f(point - h * e)) / (2 * h) for e in np.eye(N_ARGS)]
     ).T
-    J = tangent_columns(u)
+    J = tangent_columns(u, law=law)
     assert np.abs(J).max() > 1.0
+    assert J[:, D].any()
     # h^2 of truncation and eps |f|/h of rounding.
     np.testing.assert_allclose(differences, J, rtol=0, atol=1e-9 * np.abs(J).max())
-    np.testing.assert_allclose(adjoint_rows(u), J, rtol=0, atol=20 * EPS * np.abs(J).max())
+    np.testing.assert_allclose(adjoint_rows(u, law=law), J, rtol=0, atol=20 * EPS * np.abs(J).max())
 
 
 # The kinks: each test shows which one-sided derivative is taken. That c = 0 counts as apart
@@ -87,6 +105,16 @@ def test_kink_of_damping_at_rest_takes_the_slope_of_leaving():
     assert approaching[1] == pytest.approx(-5.0, rel=1e-6)
     for jacobian in (tangent_columns(at_rest), adjoint_rows(at_rest)):
         assert jacobian[1, U][1] == 0.0
+
+
+def test_kink_at_the_end_of_the_pressure_takes_the_slope_of_no_pressure():
+    apart, h = (0.0, 2.5, 0.0), 1e-6  # d u_n = 1
+    faster = (force((0, 2.5 + h, 0), law=DISSIPATIVE) - force(apart, law=DISSIPATIVE)) / h
+    slower = (force((0, 2.5 - h, 0), law=DISSIPATIVE) - force(apart, law=DISSIPATIVE)) / -h
+    assert faster[1] == 0.0
+    assert slower[1] == pytest.approx(-4.0, rel=1e-6)  # -k_e c d
+    for jacobian in (tangent_columns(apart, law=DISSIPATIVE), adjoint_rows(apart, law=DISSIPATIVE)):
+        assert not jacobian[:, [*range(3, 7), D]].any()
 
 
 def test_between_stick_and_slip_the_slope_is_that_of_stick():
@@ -113,7 +141,7 @@ def test_without_slip_speed_friction_is_stick_and_nothing_is_divided_by_zero():
 def test_without_friction_the_friction_stiffness_does_nothing(u):
     # f = -min(0, k_f |u_t|) u_t/|u_t| is zero for every u_t, and so is its derivative,
     # also for a node that falls straight down.
-    smooth = (*LAW[:3], 0.0)
+    smooth = (*LAW[:4], 0.0)
     np.testing.assert_array_equal(force(u, law=smooth)[[0, 2]], 0.0)
     for jacobian in (tangent_columns(u, law=smooth), adjoint_rows(u, law=smooth)):
         np.testing.assert_array_equal(jacobian[0, U], 0.0)
@@ -122,8 +150,8 @@ def test_without_friction_the_friction_stiffness_does_nothing(u):
 
 def test_neither_friction_nor_its_stiffness_acts_alone():
     # min(mu p, k_f |u_t|) with one of them 0 is 0 for every value of the other.
-    u, bare = (0.7, -1.0, 0.4), (*LAW[:2], 0.0, 0.0)
-    for k, column in ((2, K_F), (3, MU)):
+    u, bare = (0.7, -1.0, 0.4), (*LAW[:3], 0.0, 0.0)
+    for k, column in ((3, K_F), (4, MU)):
         alone = np.array(bare)
         alone[k] = 2.0
         np.testing.assert_array_equal(force(u, law=alone), force(u, law=bare))

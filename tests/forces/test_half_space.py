@@ -6,7 +6,14 @@ import pytest
 from adjoint.rollout import record
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.model import Model, State
-from tests.forces.contacts import N_NODES, ObstacleContract, force_on, jacobians, law_of_each
+from tests.forces.contacts import (
+    DISSIPATIVE,
+    N_NODES,
+    ObstacleContract,
+    force_on,
+    jacobians,
+    law_of_each,
+)
 from tests.forces.contract import EPS, nodal_forces
 
 
@@ -21,6 +28,14 @@ class TestHalfSpaceContact(ObstacleContract):
     def make(self, rng):
         normal, V = (0.3, 2.0, -0.4), (0.1, 0.2, -0.1)
         return HalfSpaceContact(normal=normal, height=0.1, velocity=V, **law_of_each(rng))
+
+
+class TestDissipativeContact(TestHalfSpaceContact):
+    """The pressure that begins at 0."""
+
+    def make(self, rng):
+        law = law_of_each(rng, DISSIPATIVE)
+        return HalfSpaceContact(normal=(0.3, 2.0, -0.4), velocity=(0.1, 0.2, -0.1), **law)
 
 
 class TestScalarContactOfSomeNodes(TestHalfSpaceContact):
@@ -122,3 +137,13 @@ def test_bad_input_is_named(given, message):
 def test_what_does_not_fit_the_model_is_named(given, message):
     with pytest.raises(ValueError, match=message):
         Model(np.ones(4), {"floor": HalfSpaceContact(**given)})
+
+
+def test_a_contact_has_damping_or_dissipation_not_both():
+    with pytest.raises(ValueError, match="must not both be given") as error:
+        HalfSpaceContact(damping=1.0, dissipation=0.1)
+    assert "Leave out `damping`" in str(error.value)
+    with pytest.raises(ValueError, match=r"`dissipation` must not be negative|`dissipation`.*-0\.1"):
+        HalfSpaceContact(dissipation=-0.1)
+    assert "damping" not in HalfSpaceContact(dissipation=0.1).parameters()
+    assert "dissipation" not in HalfSpaceContact().parameters()

@@ -1,12 +1,13 @@
 r"""Contact with the half-space {p : n.p >= h} in plain NumPy.
 
     c = max(0, h + r - n.x),   u = v - V,   u_n = n.u,   u_t = u - u_n n,   n = m/|m|
-    p = k_e c + k_d max(0, -u_n)   where c > 0, else 0
+    p = k_e c max(0, 1 - d u_n) + k_d max(0, -u_n)   where c > 0, else 0
     f = p n - min(mu p, k_f |u_t|) u_t/|u_t|
 
 Branches look at real parts only, so every argument may carry a complex step.
 
-Source: Jatavallabhula et al., gradSim, ICLR 2021, app. A.1 and C.2.
+Source: Jatavallabhula et al., gradSim, ICLR 2021, app. A.1 and C.2; for d
+Hunt and Crossley, J. Applied Mechanics 1975.
 """
 
 import numpy as np
@@ -29,16 +30,21 @@ def forces(x, v, normal, height, *, velocity=(0.0, 0.0, 0.0), radius=0.0, nodes=
     return out
 
 
-def contact_force(n, c, u, *, stiffness, damping=0.0, friction_stiffness=0.0, friction=0.0):
+def contact_force(
+    n, c, u, *, stiffness, damping=0.0, dissipation=0.0, friction_stiffness=0.0, friction=0.0
+):
     """Force (3,) [N] at depth c [m] on a node with relative velocity u [m/s].
 
-    `stiffness` [N/m], `damping` and `friction_stiffness` [N s/m], `friction` [-]: scalars.
+    `stiffness` [N/m], `damping` and `friction_stiffness` [N s/m], `dissipation` [s/m],
+    `friction` [-]: scalars.
     """
     if c.real <= 0:  # c = 0 counts as apart
         return 0 * n
     u_n = (n * u).sum()
     u_t = u - u_n * n
-    p = stiffness * c + (damping * -u_n if u_n.real < 0 else 0)
+    opened = 1 - dissipation * u_n
+    p = stiffness * c * (opened if np.real(opened) > 0 else 0)
+    p = p + (damping * -u_n if u_n.real < 0 else 0)
     return p * n + friction_force(u_t, friction * p, friction_stiffness)
 
 

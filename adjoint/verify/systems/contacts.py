@@ -28,7 +28,8 @@ from adjsim.rotations import rotation_matrix
 
 DT = 1e-4  # [s]
 RADIUS = 0.05  # of the nodes [m]
-LAW = {"stiffness": 600.0, "damping": 4.0, "friction_stiffness": 20.0, "friction": 0.4}
+DAMPED = {"stiffness": 600.0, "damping": 4.0, "friction_stiffness": 20.0, "friction": 0.4}
+DISSIPATIVE = {"stiffness": 600.0, "dissipation": 0.4, "friction_stiffness": 20.0, "friction": 0.4}
 # Relative velocity along the normal and across it [m/s].
 REGIMES = ((-0.6, 0.03), (-0.6, 1.5), (0.6, 0.03), (0.6, 1.5))
 CENTER, TURN = np.array([0.3, -0.2, 0.4]), np.array([0.5, -0.3, 0.7])
@@ -108,12 +109,16 @@ def _scene(
     return Scene(Model(mass, {"obstacle": contact}), State(x, v), DT, n_steps)
 
 
-def _law(rng: np.random.Generator | None, n_contacts: int) -> dict[str, Any]:
-    """Return the scalars, for each contact if there is a generator."""
-    scalars = {**LAW, "radius": RADIUS}
-    if rng is None:
-        return scalars
-    return {name: value * rng.uniform(0.9, 1.1, n_contacts) for name, value in scalars.items()}
+def _each(law: dict[str, float], rng: np.random.Generator, n_contacts: int) -> dict[str, Any]:
+    """Return the scalars of a law for each contact, all different."""
+    return {name: value * rng.uniform(0.9, 1.1, n_contacts) for name, value in law.items()}
+
+
+def _law(rng: np.random.Generator, n_contacts: int, *, moves: bool) -> dict[str, Any]:
+    """Return scalars: damping of each contact, or one dissipation for what moves."""
+    if moves:
+        return {**DISSIPATIVE, "radius": RADIUS}
+    return _each({**DAMPED, "radius": RADIUS}, rng, n_contacts)
 
 
 def _at_rest(rng: np.random.Generator) -> dict[str, Any]:
@@ -137,7 +142,7 @@ def _moving(rng: np.random.Generator, n_steps: int) -> dict[str, Any]:
 
 
 def plane_moving(n_steps: int) -> Scene:
-    """A plane that rises and tilts on a given path; scalars for each contact."""
+    """A plane that rises and tilts on a given path; a dissipation for each contact."""
     rng = np.random.default_rng(11)
     n = rotation_matrix(TURN)[:, 1]
     knots = np.array([0.0, 7.5, 20.0])
@@ -148,7 +153,7 @@ def plane_moving(n_steps: int) -> Scene:
             normal=Signal(knots, 2.0 * n + [[0.0] * 3, [0.002] * 3, [-0.002] * 3]),
             height=float(n @ CENTER) + t * float(n @ V),
             velocity=V + 5.0 * t[:, None] * OMEGA,
-            **_law(rng, n_contacts),
+            **_each({**DISSIPATIVE, "radius": RADIUS}, rng, n_contacts),
         )
 
     return _scene(rng, n_steps, PLANE_SPOTS, make, omega=np.zeros(3))
@@ -161,7 +166,7 @@ def sphere(n_steps: int, *, moves: bool) -> Scene:
     del pose["rotation"]
 
     def make(n_contacts: int) -> Contact:
-        law = _law(None if moves else rng, n_contacts)
+        law = _law(rng, n_contacts, moves=moves)
         return SphereContact(sphere_radius=BALL, **pose, **law)
 
     return _scene(rng, n_steps, SPHERE_SPOTS, make)
@@ -173,7 +178,7 @@ def box(n_steps: int, *, moves: bool) -> Scene:
     pose = _moving(rng, n_steps) if moves else _at_rest(rng)
 
     def make(n_contacts: int) -> Contact:
-        law = _law(None if moves else rng, n_contacts)
+        law = _law(rng, n_contacts, moves=moves)
         return BoxContact(half_extents=HALF, orientation=NOMINAL, **pose, **law)
 
     return _scene(rng, n_steps, BOX_SPOTS, make, axes=TILTED)
@@ -185,7 +190,7 @@ def capsule(n_steps: int, *, moves: bool) -> Scene:
     pose = _moving(rng, n_steps) if moves else _at_rest(rng)
 
     def make(n_contacts: int) -> Contact:
-        law = _law(None if moves else rng, n_contacts)
+        law = _law(rng, n_contacts, moves=moves)
         return CapsuleContact(
             half_length=LENGTH, capsule_radius=THICK, orientation=NOMINAL, **pose, **law
         )
@@ -200,13 +205,13 @@ BUILDS: dict[str, Callable[[int], Scene]] = {
     **{f"contact/{name}-moving": partial(build, moves=True) for name, build in SHAPES.items()},
 }
 SUMMARIES = {
-    "contact/plane-moving": "Nodes on a plane that rises and tilts on a given path",
+    "contact/plane-moving": "Nodes on a plane that rises and tilts on a given path, with dissipation",
     "contact/sphere": "Nodes in and about a sphere whose surface moves, stick and slip",
-    "contact/sphere-moving": "The same on a given path",
+    "contact/sphere-moving": "The same on a given path, with dissipation",
     "contact/box": "Nodes at faces, edges and a corner of a box and in it, stick and slip",
-    "contact/box-moving": "The same on a given path",
+    "contact/box-moving": "The same on a given path, with dissipation",
     "contact/capsule": "Nodes at the side and the caps of a capsule, stick and slip",
-    "contact/capsule-moving": "The same on a given path",
+    "contact/capsule-moving": "The same on a given path, with dissipation",
 }
 SYSTEMS = tuple(
     System(name, SUMMARIES[name], partial(rollout_problem, build), family="contacts")
