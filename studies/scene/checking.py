@@ -36,6 +36,12 @@ def check_world(scene: Scene) -> None:
         key = f"obstacles.{name}"
         for body in obstacle.bodies or ():
             _check_reference(f"{key}.bodies", "body", body, scene.bodies)
+        if obstacle.damping is not None and obstacle.dissipation is not None:
+            raise StudyError(
+                f"`{key}` must have `dissipation` or `damping`, got both: {obstacle.dissipation:g} "
+                f"s/m and {obstacle.damping:g} N s/m. Leave out `damping`, whose force jumps at "
+                "touch."
+            )
         if isinstance(obstacle, declared.PlaneObstacle):
             _check_direction(f"{key}.normal", obstacle.normal)
     for name, push in scene.pushes.items():

@@ -1,36 +1,39 @@
 r"""Contact numbers that are chosen from the masses and sizes of what touches.
 
-A point of effective mass m that arrives at speed u sinks u e/omega deep into a contact of
-stiffness k = m omega^2 and damping 2 zeta m omega that acts while it approaches, and leaves at the
-speed e u (both exact for a single point):
+Rigid bodies touch with few points, so one point may carry all of the body: with its mass m,
 
-    e = exp(-zeta/sqrt(1 - zeta^2) acos zeta) = 0.5      at zeta = 0.6
+    k = m (u/(2 s L))^2,  u^2 = 8 g L + |v|^2,  s = 0.005
 
-Rigid bodies touch with few points, so one point may carry all of the body: m is its mass, and
-
-    k = m (e u/(d L))^2,  u^2 = 8 g L + |v|^2,  d = 0.005
-
-lets a body of size L that falls from four times its size, or that starts with its declared velocity
-v, sink at most d L deep on one point. Several points sink less. Of a body made of nodes each node
+A body of size L that falls from four times its size, or that starts with its declared velocity v,
+then sinks about s L deep on one point. Several points sink less. Of a body made of nodes each node
 touches for itself: m is the node's mass, and k the larger of
 
     k = k_node           what its elements hold it with (the sum of their bounds at the node), so
                          that a contact gives way no more than the layer of elements at it
-    k = m 2e4 g/L        so that a load of 100 times its weight presses a node d L deep
+    k = m 2e4 g/L        so that a load of 100 times its weight presses a node s L deep
 
 With it the stable step is about half of that without contact. A fall from four times the size then
 presses a soft ball with E = 1e5 Pa 0.7 % of its size deep and a corner of a soft cube 2.5 %, where
 the bodies themselves are strained by a fifth (`test_contacts.py`).
 
-Both have the damping k_d = 2 zeta sqrt(k m), and as much for the slope of friction, k_f = k_d,
-which costs no shorter steps. A body that should stick creeps at the speed (its tangential load)/k_f
+A point of effective mass m that arrives at speed u in a contact of stiffness k = m omega^2 and
+dissipation d sinks sqrt(2 phi(d u))/(d omega) deep and leaves at the speed e u:
+
+    phi(d u) = phi(-d e u),  phi(x) = x - log(1 + x)
+
+from v dv = -omega^2 c (1 + d v) dc with the approach v = -u_n. So e depends on d u alone: 0.5 at
+d u = 1.433, and nearer to 1 at lower speeds. The chosen d has it there for a fall from the body's
+own size, u^2 = 2 g L + |v|^2; from four times the size it is 0.3. At the greatest depth d acts as a
+damping 2 zeta m omega with zeta = sqrt(phi(d u)/2), 0.5 to 0.9 for these two.
+
+The slope of friction is k_f = 1.2 sqrt(k m), which costs about as much of the step. A body that should stick creeps at the speed (its tangential load)/k_f
 per touching point: on a slope of 10 degrees a rigid cube at 1e-4 sqrt(g L), a soft one with E = 1e5
 Pa at 4e-3 sqrt(g L). The numbers are those of the declared values: they stay where a search changes
 material or mass.
 
 `Model.stable_dt` counts a rigid body as touched at all its points at once, which takes steps ten
 times as short as needed. `stable_dt` here counts, of a rigid body, the points that can touch at
-once: those that lie together on one side of its convex hull, within d L, or any one alone.
+once: those that lie together on one side of its convex hull, within s L, or any one alone.
 """
 
 from dataclasses import dataclass
@@ -46,8 +49,8 @@ from adjsim.rotations import cross_matrix
 
 
 DEPTH = 0.005  # of a body's size
-ZETA = 0.6
-RESTITUTION = float(np.exp(-ZETA / np.sqrt(1.0 - ZETA**2) * np.arccos(ZETA)))
+HALF_RESTITUTION = 1.4327505332713972  # d u at which half of the speed is left
+FRICTION_RATE = 1.2  # k_f over sqrt(k m)
 NODE_RATE2 = 2e4  # [g/L]
 GRAVITY = 9.81  # where a scene has none
 
@@ -72,13 +75,19 @@ def chosen_stiffness(body: Touching, gravity: float) -> np.ndarray:
     g = gravity or GRAVITY
     if body.is_rigid:
         u = np.sqrt(8.0 * g * body.size + body.speed**2)
-        return np.asarray(body.mass * (RESTITUTION * u / (DEPTH * body.size)) ** 2)
+        return np.asarray(body.mass * (0.5 * u / (DEPTH * body.size)) ** 2)
     return np.maximum(body.held_with, body.mass * NODE_RATE2 * g / body.size)
 
 
-def chosen_damping(body: Touching, stiffness: Any) -> np.ndarray:
-    """Return k_d, and k_f too, for each point [N s/m]."""
-    return np.asarray(2.0 * ZETA * np.sqrt(stiffness * body.mass))
+def chosen_dissipation(body: Touching, gravity: float) -> np.ndarray:
+    """Return d for each point, () of a rigid body or (n,) [s/m]; `gravity` in m/s2."""
+    u = np.sqrt(2.0 * (gravity or GRAVITY) * body.size + body.speed**2)
+    return np.full(np.shape(body.mass), HALF_RESTITUTION / u)
+
+
+def chosen_friction_stiffness(body: Touching, stiffness: Any) -> np.ndarray:
+    """Return k_f for each point [N s/m]."""
+    return np.asarray(FRICTION_RATE * np.sqrt(stiffness * body.mass))
 
 
 def stable_dt(model: Model) -> float:

@@ -290,11 +290,13 @@ Body = Annotated[Soft | Cloth | Rigid | Springs | Pendulum | Smoke, Field(discri
 class _Obstacle:
     """What all obstacles have; a None is chosen from the masses and sizes of the bodies.
 
-    `bodies` are the names of those that may touch it, all by default.
+    A contact loses energy by its `dissipation`, without jumps, or by its `damping`, which is not
+    chosen: its force jumps at touch. `bodies` are the names of those that may touch it, all by default.
     """
 
     stiffness: Positive | None = None  # of each node [N/m]
-    damping: NotNegative | None = None  # [N s/m]
+    dissipation: NotNegative | None = None  # [s/m]
+    damping: NotNegative | None = None  # in place of a dissipation [N s/m]
     friction: NotNegative = 0.3  # coefficient mu [-]
     friction_stiffness: Positive | None = None  # [N s/m]
     bodies: tuple[Name, ...] | None = None

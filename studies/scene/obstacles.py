@@ -25,13 +25,23 @@ from render.scene import Mesh
 from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.bodies.part import Additions, linear, positive
-from studies.scene.contacts import Touching, chosen_damping, chosen_stiffness
+from studies.scene.contacts import (
+    Touching,
+    chosen_dissipation,
+    chosen_friction_stiffness,
+    chosen_stiffness,
+)
 from studies.scene.looks import drawn_mesh
 from studies.scene.maps import Scaled
 from studies.scene.mesh_source import Source, surface_of
 
 
-UNITS = {"stiffness": "N/m", "damping": "N s/m", "friction_stiffness": "N s/m"}
+UNITS = {
+    "stiffness": "N/m",
+    "damping": "N s/m",
+    "dissipation": "s/m",
+    "friction_stiffness": "N s/m",
+}
 TOO_DEEP = 0.02  # of a body's size, at the start
 DRAWN_CELLS = 24  # along the edge of a plane: faces with a corner behind the camera are left out
 
@@ -52,8 +62,10 @@ def _law(obstacle: declared.Obstacle, body: Touching, gravity: float) -> dict[st
     own = {key: getattr(obstacle, key) for key in UNITS}
     given = {key: np.array(number, float) for key, number in own.items() if number is not None}
     k = given.get("stiffness", chosen_stiffness(body, gravity))
-    damping = chosen_damping(body, k)
-    return {"stiffness": k, "damping": damping, "friction_stiffness": damping, **given}
+    chosen = {"stiffness": k, "friction_stiffness": chosen_friction_stiffness(body, k)}
+    if "damping" not in given:
+        chosen["dissipation"] = chosen_dissipation(body, gravity)
+    return {**chosen, **given}
 
 
 def notes_on_start(
@@ -110,7 +122,7 @@ def _add_contacts(
 ) -> None:
     """Add the contacts of one obstacle with bodies, whose numbers these are."""
     kind, pose = _geometry(name, obstacle)
-    numbers: dict[str, dict[str, np.ndarray]] = {key: {} for key in UNITS}
+    numbers: dict[str, dict[str, np.ndarray]] = {key: {} for key in laws[0][1]}
     pairs = [f"{name}_{body.name}" for body, _ in laws]
     for pair, (body, law) in zip(pairs, laws, strict=True):
         nodes = _convex(body) if isinstance(obstacle, declared.PlaneObstacle) else body.nodes

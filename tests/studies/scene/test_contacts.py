@@ -4,7 +4,7 @@ import pytest
 from adjsim.contact_margins import contact_margins
 from adjsim.rollout import rollout
 from studies.scene.building import build
-from studies.scene.contacts import RESTITUTION, stable_dt
+from studies.scene.contacts import stable_dt
 from studies.scene.declared import PlaneObstacle, Rigid, Scene, Soft, World
 
 
@@ -27,11 +27,16 @@ def depth(model, trajectory):
     return contact_margins(model, trajectory)["floor_a"].touch.max() / L
 
 
-def test_a_ball_that_falls_on_one_point_sinks_as_deep_and_leaves_as_fast_as_chosen():
-    model, fall = run(Rigid(mesh="shape:sphere", size=(0.5 * L,), **DROP), FALL + 0.02)
+# 4 L and L above the floor; e of d u = 2.87 and 1.43, which the loss of energy in a touch gives.
+@pytest.mark.parametrize(("height", "e", "sinks"), [(4.0, 0.315, 0.0061), (1.0, 0.5, 0.0037)])
+def test_a_ball_that_falls_on_one_point_sinks_as_deep_and_leaves_as_fast_as_chosen(
+    height, e, sinks
+):
+    place, part = {"position": (0.0, (height + 0.5) * L, 0.0)}, np.sqrt(height / 4.0)
+    model, fall = run(Rigid(mesh="shape:sphere", size=(0.5 * L,), **place), part * FALL + 0.02)
     speed = fall.bodies["a"].velocity[:, 0, 1]
-    assert 0.003 < depth(model, fall) <= 0.0051
-    assert speed.max() / SPEED == pytest.approx(RESTITUTION, abs=0.06)
+    assert depth(model, fall) == pytest.approx(sinks, rel=0.1)
+    assert speed.max() / (part * SPEED) == pytest.approx(e, abs=0.06)
 
 
 @pytest.mark.parametrize("rotation", [(0.0, 0.0, 0.0), (10.0, 20.0, 30.0)])
@@ -39,7 +44,7 @@ def test_a_rigid_cube_sinks_less_and_comes_to_rest(rotation):
     size = (L, L, L)
     model, fall = run(Rigid(mesh="box", size=size, rotation=rotation, **DROP), FALL + 0.8)
     assert depth(model, fall) <= 0.005
-    assert np.linalg.norm(fall.bodies["a"].velocity[-1]) < 1e-3
+    assert np.linalg.norm(fall.bodies["a"].velocity[-1]) < 2e-3
     assert fall.bodies["a"].position[-1, 0, 1] == pytest.approx(0.5 * L, rel=1e-3)
 
 
@@ -56,8 +61,8 @@ def test_the_stable_step_of_a_rigid_body_is_stable_and_not_far_too_short():
     body = Rigid(mesh="box", size=(L, L, L), rotation=(10, 20, 30), **DROP)
     duration = FALL + 0.8
     _, fall = run(body, duration, part=0.95)
-    assert np.linalg.norm(fall.bodies["a"].velocity[-1]) < 1e-3
-    model, wild = run(body, duration, part=5.0)
+    assert np.linalg.norm(fall.bodies["a"].velocity[-1]) < 2e-3
+    model, wild = run(body, duration, part=8.0)
     energy = np.square(wild.bodies["a"].velocity).sum(axis=2).max()
     assert energy > 1.2 * SPEED**2 or wild.bodies["a"].position[-1, 0, 1] > 0.6 * L
     assert stable_dt(model) > 2.0 * model.stable_dt()

@@ -73,6 +73,20 @@ def test_given_numbers_are_those_of_every_point():
                 getattr(one.system.forces[f"floor_{body}"], key), number, rtol=1e-15
             )
     assert one.values["floor.damping"].transform == "linear"
+    assert "floor.dissipation" not in one.values
+
+
+def test_a_contact_dissipates_by_default_and_its_dissipation_is_one_value():
+    one = built(floor=PlaneObstacle())
+    assert one.values["floor.dissipation"].unit == "s/m"
+    assert "floor.damping" not in one.values
+    for body in ("soft", "cube"):
+        assert one.system.forces[f"floor_{body}"].damping is None
+
+
+def test_an_obstacle_has_dissipation_or_damping_not_both():
+    with pytest.raises(StudyError, match=r"`obstacles\.floor` must have `dissipation` or `damping`"):
+        built(floor=PlaneObstacle(damping=1.0, dissipation=0.1))
 
 
 OBSTACLES = {
