@@ -92,14 +92,7 @@ class Contact(Force):
         if self.orientation is not None:
             nominal = checks.array("orientation", self.orientation, (4,))
             checks.freeze(self, "orientation", unit_quaternions("orientation", nominal[None])[0])
-        if self.dissipation is None:
-            object.__setattr__(self, "damping", 0.0 if self.damping is None else self.damping)
-        elif self.damping is not None:
-            raise ValueError(
-                "`damping` and `dissipation` must not both be given: a contact loses energy by one "
-                f"of them. Got damping = {self.damping} and dissipation = {self.dissipation}. "
-                "Leave out `damping`, whose force jumps at touch."
-            )
+        self._choose_law()
         for name in self.scalars:
             value = checks.array(name, getattr(self, name))
             checks.freeze(self, name, checks.non_negative(name, value))
@@ -129,6 +122,17 @@ class Contact(Force):
             found = ", ".join(f"`{name}` has {n}" for name, n in steps.items())
             raise ValueError(
                 f"An obstacle's series must have one row per step, all as many: {found}."
+            )
+
+    def _choose_law(self) -> None:
+        """Raise if both laws of losing energy are given; without any, the damping is 0."""
+        if self.dissipation is None:
+            object.__setattr__(self, "damping", 0.0 if self.damping is None else self.damping)
+        elif self.damping is not None:
+            raise ValueError(
+                "`damping` and `dissipation` must not both be given: a contact loses energy by one "
+                f"of them. Got damping = {self.damping} and dissipation = {self.dissipation}. "
+                "Leave out `damping`, whose force jumps at touch."
             )
 
     @property

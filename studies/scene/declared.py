@@ -291,7 +291,8 @@ class _Obstacle:
     """What all obstacles have; a None is chosen from the masses and sizes of the bodies.
 
     A contact loses energy by its `dissipation`, without jumps, or by its `damping`, which is not
-    chosen: its force jumps at touch. `bodies` are the names of those that may touch it, all by default.
+    chosen: its force jumps at touch. `bodies` are the names of those that may touch it, all by
+    default.
     """
 
     stiffness: Positive | None = None  # of each node [N/m]

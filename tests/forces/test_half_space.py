@@ -143,7 +143,7 @@ def test_a_contact_has_damping_or_dissipation_not_both():
     with pytest.raises(ValueError, match="must not both be given") as error:
         HalfSpaceContact(damping=1.0, dissipation=0.1)
     assert "Leave out `damping`" in str(error.value)
-    with pytest.raises(ValueError, match=r"`dissipation` must not be negative|`dissipation`.*-0\.1"):
+    with pytest.raises(ValueError, match=r"`dissipation`.*-0\.1"):
         HalfSpaceContact(dissipation=-0.1)
     assert "damping" not in HalfSpaceContact(dissipation=0.1).parameters()
     assert "dissipation" not in HalfSpaceContact().parameters()

@@ -205,7 +205,7 @@ BUILDS: dict[str, Callable[[int], Scene]] = {
     **{f"contact/{name}-moving": partial(build, moves=True) for name, build in SHAPES.items()},
 }
 SUMMARIES = {
-    "contact/plane-moving": "Nodes on a plane that rises and tilts on a given path, with dissipation",
+    "contact/plane-moving": "Nodes on a plane that rises and tilts, with dissipation",
     "contact/sphere": "Nodes in and about a sphere whose surface moves, stick and slip",
     "contact/sphere-moving": "The same on a given path, with dissipation",
     "contact/box": "Nodes at faces, edges and a corner of a box and in it, stick and slip",
