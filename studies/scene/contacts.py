@@ -5,7 +5,7 @@ Rigid bodies touch with few points, so one point may carry all of the body: with
     k = m (u/(2 s L))^2,  u^2 = 8 g L + |v|^2,  s = 0.005
 
 A body of size L that falls from four times its size, or that starts with its declared velocity v,
-then sinks about s L deep on one point. Several points sink less. Of a body made of nodes each node
+then sinks 1.2 s L deep on one point. Several points sink less. Of a body made of nodes each node
 touches for itself: m is the node's mass, and k the larger of
 
     k = k_node           what its elements hold it with (the sum of their bounds at the node), so
@@ -27,9 +27,9 @@ own size, u^2 = 2 g L + |v|^2; from four times the size it is 0.3. At the greate
 damping 2 zeta m omega with zeta = sqrt(phi(d u)/2), 0.5 to 0.9 for these two.
 
 The slope of friction is k_f = 1.2 sqrt(k m), which costs about as much of the step. A body that
-should stick creeps at the speed (its tangential load)/k_f per touching point: on a slope of 10 degrees a rigid cube at 1e-4 sqrt(g L), a soft one with E = 1e5
-Pa at 4e-3 sqrt(g L). The numbers are those of the declared values: they stay where a search changes
-material or mass.
+should stick creeps at the speed (its tangential load)/k_f per touching point: on a slope of 10 degrees a rigid cube at 1e-4 sqrt(g L), a soft one with E =
+1e5 Pa at 4e-3 sqrt(g L). The numbers are those of the declared values: they stay where a search
+changes material or mass.
 
 `Model.stable_dt` counts a rigid body as touched at all its points at once, which takes steps ten
 times as short as needed. `stable_dt` here counts, of a rigid body, the points that can touch at
