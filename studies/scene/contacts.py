@@ -27,7 +27,8 @@ own size, u^2 = 2 g L + |v|^2; from four times the size it is 0.3. At the greate
 damping 2 zeta m omega with zeta = sqrt(phi(d u)/2), 0.5 to 0.9 for these two.
 
 The slope of friction is k_f = 1.2 sqrt(k m), which costs about as much of the step. A body that
-should stick creeps at the speed (its tangential load)/k_f per touching point: on a slope of 10 degrees a rigid cube at 1e-4 sqrt(g L), a soft one with E =
+should stick creeps at the speed (its tangential load)/k_f
+per touching point: on a slope of 10 degrees a rigid cube at 1e-4 sqrt(g L), a soft one with E =
 1e5 Pa at 4e-3 sqrt(g L). The numbers are those of the declared values: they stay where a search
 changes material or mass.
 
