@@ -28,7 +28,7 @@ Sources: Cameron & Miller, "A practitioner's guide to cluster-robust inference",
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -69,6 +69,7 @@ class Intervals:
     # Standard deviation of theta by source: pixel, lasting, jackknife, drift, floor
     parts: dict[str, np.ndarray] = field(default_factory=dict)
     reason: str = ""
+    quantile: float = np.nan  # half-width with model error over the standard deviation
 
     def to_dict(self) -> dict[str, Any]:
         """Return the sources of the interval with model error, ready for JSON."""
@@ -142,6 +143,26 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
         2.0 * gradient,
         _remaining(parameters, theta, fit.R, gradient),
         {name: _deviation(own) for name, own in by_source.items()},
+        quantile=quantile,
+    )
+
+
+def widened(
+    own: Intervals, parameters: Parameters, theta: np.ndarray, more: np.ndarray, source: str
+) -> Intervals:
+    """Return intervals whose model error has one more source, of this covariance of theta, (p, p).
+
+    `source` is its name. Those that could not be computed stay as they are.
+    """
+    if own.reason:
+        return own
+    covariance = own.covariance + more
+    return replace(
+        own,
+        model=natural_interval(parameters, theta, covariance, own.quantile),
+        covariance=covariance,
+        half_width=own.quantile * _deviation(covariance),
+        parts={**own.parts, source: _deviation(more)},
     )
 
 
