@@ -148,7 +148,7 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
 
 
 def widened(
-    own: Intervals, parameters: Parameters, theta: np.ndarray, more: np.ndarray, source: str
+    own: Intervals, parameters: Parameters, theta: np.ndarray, more: np.ndarray, *, source: str
 ) -> Intervals:
     """Return intervals whose model error has one more source, of this covariance of theta, (p, p).
 
