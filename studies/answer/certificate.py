@@ -22,6 +22,7 @@ import numpy as np
 
 from adjoint.verify.dot_test import dot_test
 from adjoint.verify.taylor_test import LEAST_HALVINGS, TaylorTest, taylor_test
+from studies.answer import verdict as answer_verdict
 from studies.answer.kinks import (
     compare_sides,
     events_between,
@@ -129,6 +130,24 @@ def certificate(
         "machine": machine(),
         "made": now(),
     }
+
+
+def with_certificate(
+    verdict: answer_verdict.Verdict, certified: dict[str, Any]
+) -> answer_verdict.Verdict:
+    """Return the verdict on an answer, which is not *found* where its gradient is not certified."""
+    own = verdict_of(certified)
+    if verdict.kind is not answer_verdict.Kind.FOUND or own not in (
+        Verdict.NOT_MADE,
+        Verdict.FAILED,
+    ):
+        return verdict
+    why = "; ".join(why_not_made(certified)) or "the gradient certificate failed"
+    return answer_verdict.Verdict(
+        answer_verdict.Kind.NOT_FINISHED,
+        f"The gradient at the answer is not certified, and the search rests on it: {why}.",
+        {**verdict.numbers, "certificate": str(own)},
+    )
 
 
 def gathered(certificates: Mapping[str, dict[str, Any]]) -> dict[str, Any]:

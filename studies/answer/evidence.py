@@ -7,6 +7,7 @@ import numpy as np
 
 from studies.answer.held_back import Explained
 from studies.answer.intervals import Intervals
+from studies.answer.trial import Trial
 from studies.optimizers.problem import Status
 from studies.problem.parameters import Parameters
 from studies.search.coarse import is_log
@@ -60,8 +61,19 @@ class Evidence:
     # The nuisance, such as a camera, that moved furthest from where the first frame shows it: its
     # label, and how many standard deviations of its prior it moved
     bent: tuple[str, float] | None = None
+    # What ends furthest from where the scene declares it, of all that is declared with an
+    # uncertainty: its label, and how many of these standard deviations
+    strayed: tuple[str, float] | None = None
+    # The warning that bodies are drawn in another size than they are filmed, if the answer does
+    # not change it
+    size_warning: str = ""
+    # What the truth of a simulated film leaves of its motion: noise, or another mesh
+    unexplained_by_truth: float | None = None
     # Part of the motion that is left of observations kept from the search, by name
     predictions: Mapping[str, float] = field(default_factory=dict)
+    start: np.ndarray | None = None  # where the search began, (p,)
+    trial: Trial | None = None  # what the losses about the answer say
+    is_without_gradients: bool = False  # whether it was found by differences of the loss
     loss_at_start: float = 0.0  # a loss that fell to rounding of it ends a search; 0 if unknown
     truth: np.ndarray | None = None  # natural values that a synthetic film was made with, (p,)
 
@@ -93,7 +105,7 @@ def relative_half_widths(found: Evidence) -> np.ndarray:
     low, high = found.intervals.model
     value = found.parameters.natural(found.theta)
     half = np.where(is_log(found.parameters), np.maximum(high - value, 0.0), (high - low) / 2.0)
-    return half / np.maximum(value_scale(found), 1e-300)
+    return half / np.maximum(value_scale(found.parameters, found.theta), 1e-300)
 
 
 def worst_combination(found: Evidence) -> dict[str, float]:
@@ -101,7 +113,7 @@ def worst_combination(found: Evidence) -> dict[str, float]:
     assert found.intervals is not None
     asked = found.asked
     own = found.intervals.covariance[np.ix_(asked, asked)]
-    scale = theta_scale(found)[asked]
+    scale = theta_scale(found.parameters, found.theta)[asked]
     direction = np.linalg.eigh(own / np.outer(scale, scale))[1][:, -1]
     order = np.argsort(-np.abs(direction))[:NAMED]
     sign = np.sign(direction[order[0]])
@@ -116,7 +128,7 @@ def worst_combination(found: Evidence) -> dict[str, float]:
 def differences(found: Evidence, basin: Basin, least: float) -> list[int]:
     """Return the answers in which a basin differs: by this part of it, outside the interval."""
     value, other = (found.parameters.natural(theta) for theta in (found.theta, basin.theta))
-    scale = value_scale(found)
+    scale = value_scale(found.parameters, found.theta)
     smaller = np.minimum(scale, np.abs(other))  # twice the value and half of it differ alike
     scale = np.where(is_log(found.parameters), smaller, scale)
     apart = np.abs(other - value) / np.maximum(scale, 1e-300)
@@ -149,13 +161,12 @@ def _standard_error(values: np.ndarray, blocks: int = BLOCKS) -> float:
     return float(np.std(means, ddof=1) / np.sqrt(len(means))) if len(means) > 1 else 0.0
 
 
-def value_scale(found: Evidence) -> np.ndarray:
+def value_scale(parameters: Parameters, theta: np.ndarray) -> np.ndarray:
     """Return what a natural value is compared with, `(p,)`."""
-    parameters = found.parameters
-    value = parameters.natural(found.theta)
+    value = parameters.natural(theta)
     scale, first = np.abs(value), 0
     positive = is_log(parameters)
-    for own in parameters.values(found.theta).values():
+    for own in parameters.values(theta).values():
         part = slice(first, first + np.size(own))
         first = part.stop
         if not positive[part].any():
@@ -164,8 +175,8 @@ def value_scale(found: Evidence) -> np.ndarray:
     return np.maximum(scale, np.where(np.isfinite(width) & ~positive, LEAST_SCALE * width, 0.0))
 
 
-def theta_scale(found: Evidence) -> np.ndarray:
+def theta_scale(parameters: Parameters, theta: np.ndarray) -> np.ndarray:
     """Return the scale of theta, `(p,)`: 1 for a logarithm, otherwise that of the value."""
-    rate = np.abs(np.diag(found.parameters.natural_jacobian(found.theta)))
-    in_theta = value_scale(found) / np.maximum(rate, 1e-300)
-    return np.where(is_log(found.parameters), 1.0, in_theta)
+    rate = np.abs(np.diag(parameters.natural_jacobian(theta)))
+    in_theta = value_scale(parameters, theta) / np.maximum(rate, 1e-300)
+    return np.where(is_log(parameters), 1.0, in_theta)

@@ -5,8 +5,10 @@ The kinds are tested in this order, and the first that applies is the verdict:
     search not finished           a step that matters is left: later tests would judge a point on
                                   the way
     at a bound                    a bound stops the search; what is wrong otherwise may be due to it
-    search not finished           the evaluations are spent while the loss still falls
-    does not explain the footage  the motion is wrong, whatever the values are
+    search not finished           the evaluations are spent while the loss still falls, the search
+                                  never left its start, the loss about the answer does not rise as
+                                  its gradient promises, or a simulated film is not matched
+    does not explain the footage  the motion is wrong, or a camera or a size, whatever the values
     not determined                the interval with model error is too wide; other basins may lie
                                   along the same valley
     several answers               another basin explains it as well
@@ -18,7 +20,7 @@ Only `found` is green. Controls have two more kinds, `reached` and `not reached`
 """
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +47,8 @@ PREDICTED = 0.2
 # Residual of the first frame as a part of the motion. Beyond it, the look is wrong by more than all
 # that moves, and a wrong motion may hide behind it.
 FIRST = 1.0
+# Part of the motion in a simulated film that an answer may leave beyond what the truth leaves.
+SIMULATED = 1e-5
 # Of pictures that do not move: part of their variance about the mean colour.
 UNEXPLAINED_PICTURES = 0.15
 # Relative half-width of an interval with model error beyond which a value is not an answer.
@@ -63,6 +67,9 @@ STEP_OF_INTERVAL, STEP = 0.5, 0.02
 # Standard deviations of its prior by which a camera may move between the fit of the first frame and
 # that of the film. In the test films, right answers moved it by 2 at most, wrong ones by 3.2 up.
 BENT = 3.0
+# Standard deviations by which anything may end from where it is declared. A mesh that is 12 % or
+# 30 % too large moves its camera by 6 and 14, right answers to films by 2.8 at most.
+STRAYED = 3.0
 # A search that was cut short is not called unfinished where it leaves so many times too much.
 HOPELESS = 3.0
 LEAST_SHOWN = 1e-5  # a smaller part is not shown in percent
@@ -106,12 +113,24 @@ class Verdict:
         return {"kind": str(self.kind), "reason": self.reason, "numbers": self.numbers}
 
 
+def judge_each(found: Evidence) -> dict[str, str]:
+    """Return the kind of the verdict on every number that is asked for alone, by label.
+
+    What is wrong with the whole, such as a motion that is not explained, is so with each.
+    """
+    alone = {found.parameters.labels[i]: replace(found, answers=(i,)) for i in found.asked}
+    return {label: str(judge(one).kind) for label, one in alone.items()}
+
+
 def judge(found: Evidence) -> Verdict:
     """Return the verdict on an answer."""
     tests = (
         not_finished,
         at_a_bound,
         evaluations_spent,
+        stands_still,
+        fails_the_trial,
+        misses_simulated,
         does_not_explain,
         not_determined,
         several_answers,
@@ -143,7 +162,7 @@ def not_finished(found: Evidence) -> Verdict | None:
         )
     assert found.intervals is not None
     step = np.abs(found.intervals.remaining)
-    scale = theta_scale(found)
+    scale = theta_scale(found.parameters, found.theta)
     half = np.minimum(found.intervals.half_width, WIDE * scale)  # far from an optimum it is wide
     matters = np.maximum(STEP * scale, STEP_OF_INTERVAL * half)
     worst = max(found.asked, key=lambda i: step[i] / max(matters[i], 1e-300))
@@ -173,11 +192,61 @@ def evaluations_spent(found: Evidence) -> Verdict | None:
     )
 
 
+def stands_still(found: Evidence) -> Verdict | None:
+    """Return the verdict of a search whose answers are where it began, to the bit."""
+    asked = found.asked
+    if found.start is None or not asked or found.loss <= ROUNDING * found.loss_at_start:
+        return None
+    if not np.array_equal(found.theta[asked], found.start[asked]):
+        return None
+    return Verdict(
+        Kind.NOT_FINISHED,
+        "The answer is where the search began: no step lowered the loss. Start elsewhere, or look "
+        "at the loss about it with `adjsim scan`.",
+        {"status": found.status.name},
+    )
+
+
+def fails_the_trial(found: Evidence) -> Verdict | None:
+    """Return the verdict of an answer about which the loss is not as its gradient promises."""
+    trial = found.trial
+    if trial is None or not trial.is_rough:
+        return None
+    what = (
+        f"A loss that is {percent(trial.gain)} lower lies beside the answer"
+        if trial.lower is not None
+        else "The loss about the answer rises so little that the interval would have to be "
+        f"{trial.worst:.2g} times as wide"
+    )
+    return Verdict(
+        Kind.NOT_FINISHED,
+        f"{what}: the gradient is not the slope of the loss here. So it is where contacts lose "
+        "energy by `damping`, whose force jumps at touch (give them a `dissipation`), and where a "
+        "motion is chaotic (fit a shorter film).",
+        trial.to_dict(),
+    )
+
+
+def misses_simulated(found: Evidence) -> Verdict | None:
+    """Return the verdict of a simulated film of which the answer leaves more than the truth."""
+    film, by_truth = found.explained, found.unexplained_by_truth
+    if film is None or by_truth is None:
+        return None
+    most = min(by_truth + SIMULATED, UNEXPLAINED)
+    if film.unexplained <= most:
+        return None
+    return Verdict(
+        Kind.NOT_FINISHED,
+        f"The answer leaves {percent(film.unexplained)} of the motion in a simulated film "
+        f"unexplained, the truth {percent(by_truth)}: the search ended before it. Start elsewhere, "
+        "or fit a shorter part of the film first (`search.stages`).",
+        {**film.to_dict(), "threshold": most},
+    )
+
+
 def does_not_explain(found: Evidence) -> Verdict | None:
     """Return the verdict of a fit that leaves too much of the motion, or of the pictures."""
     film, pictures = found.explained, found.unexplained_pictures
-    if film is None and pictures is None:
-        return None
     # What is left, what is accepted, what to say and the numbers behind it
     checks: list[tuple[float | None, float, str, dict[str, Any]]] = []
     if pictures is not None:
@@ -228,6 +297,16 @@ def does_not_explain(found: Evidence) -> Verdict | None:
             "the camera, scale, frame rate, held nodes, start velocity and the kind of body."
         )
         checks.append((far, BENT, text, {"parameter": label, "deviations": far}))
+    if found.strayed is not None:
+        label, far = found.strayed
+        text = (
+            f"{label} ends {far:.2g} standard deviations from what the scene declares (at most "
+            f"{STRAYED:g} are accepted), to make up for something else. Check scale, sizes, frame "
+            "rate and the camera; if this is known less well, declare a larger error."
+        )
+        checks.append((far, STRAYED, text, {"parameter": label, "deviations": far}))
+    if found.size_warning:
+        checks.append((np.inf, 0.0, found.size_warning, {}))
     for left, most, text, numbers in checks:
         if left is not None and left > most:
             return Verdict(Kind.DOES_NOT_EXPLAIN, text, {**numbers, "threshold": most})
@@ -381,6 +460,11 @@ def _found(found: Evidence) -> Verdict:
             f"{percent(left)} of `{name}`, which was kept from the search"
             for name, left in found.predictions.items()
         ]
+    if found.trial is not None:
+        numbers["widening"] = found.trial.to_dict()["widening"]
+    if found.is_without_gradients:
+        numbers["without_gradients"] = True
+        parts.append("found without gradients, which are not the slope of the loss here")
     text = "; ".join(parts) or f"the loss is {found.loss:.2e}"
     quote = "Quote the interval with model error."
     if not found.has_intervals and found.unexplained_pictures is not None:

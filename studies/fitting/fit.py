@@ -2,12 +2,18 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from studies.answer.certificate import certificate, told, verdict_of, why_not_made
+from studies.answer.certificate import (
+    certificate,
+    told,
+    verdict_of,
+    why_not_made,
+    with_certificate,
+)
 from studies.answer.fit_warnings import fit_warnings
 from studies.answer.solution import Solution
 from studies.control.searching import solve_control
@@ -74,6 +80,11 @@ class SceneFit:
             progress.say("certifying the gradient")
         theta = solved.result.theta
         certified = certificate(solved.problem, theta, self.options, progress.say, at_start=False)
+        verdict = with_certificate(solved.verdict, certified)
+        if verdict is not solved.verdict:
+            solved = replace(
+                solved, verdict=verdict, verdicts=dict.fromkeys(solved.verdicts, str(verdict.kind))
+            )
         progress.say("drawing films, figures and the report")
         result = self.result(solved, logs_in)
         pictures = shown(self.made, self.file, solved.problem, theta)
@@ -189,6 +200,7 @@ def parameter_rows(
                 "unit": one.unit,
                 "start": float(first[own].mean()),
                 "estimate": float(estimate[own].mean()),
+                "verdict": None if is_long else solved.verdicts.get(labels[i]),
                 "interval": None if is_long else _ends(spread.intervals.model, i),
                 "pixel_interval": None if is_long else _ends(spread.interval, i),
             }
@@ -313,7 +325,9 @@ def summary(result: dict[str, Any], certified: dict[str, Any]) -> list[str]:
     verdict = result["verdict"]
     lines = [f"verdict: {verdict['kind']}. {verdict['reason']}"]
     lines += [f"warning: {warning}" for warning in fit_warnings(result)]
-    lines += [_parameter_line(row) for row in result["parameters"][:LARGEST_LIST]]
+    for row in result["parameters"][:LARGEST_LIST]:
+        differs = row.get("verdict") not in (None, verdict["kind"])
+        lines.append(_parameter_line(row) + (f"  ({row['verdict']})" if differs else ""))
     lines.append(
         f"  loss {result['loss']:.3e} after {result['evaluations']} evaluations "
         f"({result['status'].lower().replace('_', ' ')}: {result['message']})"

@@ -22,6 +22,7 @@ from studies.fitting.judging import (
     unexplained_pictures,
 )
 from studies.fitting.local_search import LocalSearch, log_names
+from studies.fitting.trying import Judge, try_result
 from studies.optimizers.minimize import MOST_TANGENTS
 from studies.optimizers.problem import Result
 from studies.problem.films import FilmObserver
@@ -61,30 +62,26 @@ def solve(
     predicted = _predicted(joint)
     validation = _validated(joint.everything, made.kept, joint.theta)
     problem, result = _fit_everything(made, joint, local)
-    rivals = _rivals(problem, found, result.theta, local)
+    progress.say("trying the answer")
+    tried = try_result(problem, result, Judge(joint.result.theta, made.is_twin, how, progress))
+    rivals = _rivals(problem, found, tried.result.theta, local)
     progress.say("judging the answer")
     candidate = Candidate(
-        problem,
-        result,
-        joint.result.theta,
-        joint.first_look,
-        joint.looks,
-        predicted,
-        validation,
-        rivals,
+        problem, tried, joint.first_look, joint.looks, predicted, validation, rivals
     )
-    verdict, spread, explained = judge_answer(candidate, made, how)
+    verdict, each, explained = judge_answer(candidate, made)
     return Solution(
         problem,
-        result,
+        tried.result,
         found,
         searched,
-        spread,
+        tried.spread,
         verdict,
         explained,
-        spent + local.spent,
+        spent + local.spent + tried.evaluations,
         validation,
         tuple(name for name in log_names(JOINT) + log_names(FINAL) if folder.has(name)),
+        verdicts=each,
     )
 
 

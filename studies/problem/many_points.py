@@ -1,6 +1,6 @@
 """The loss and its gradient at many points: motions with the same time step side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +24,43 @@ def samples(
     `steps` are the time steps of every point; by default those of `with_rounded_steps`.
     """
     found: list[Sample | Failure] = [Failure("")] * len(thetas)
+    for points, failures in _batches(problem, thetas, steps, keeps=with_gradient):
+        for k, failure in failures.items():
+            found[k] = failure
+        if not points:
+            continue
+        made = _sampled(thetas, points, with_gradient=with_gradient)
+        for (k, *_), one in zip(points, made, strict=True):
+            found[k] = one
+    return found
+
+
+def residuals_at(problem: SceneLosses, thetas: Sequence[np.ndarray]) -> list[np.ndarray | None]:
+    """Return r at many points, all with the time step of the problem; None where it blows up."""
+    found: list[np.ndarray | None] = [None] * len(thetas)
+    steps = [problem.steps] * len(thetas)
+    for points, failures in _batches(problem, thetas, steps, keeps=False):
+        if failures:
+            continue
+        runs, _ = run_worlds([moment[1] for _, _, moment in points], keeps=False)
+        for (k, own, (values, motion, samplings)), run in zip(points, runs, strict=True):
+            if not isinstance(run, Failure):
+                parts = own.rows_of(own.moved_by(motion, run), samplings, values)
+                r = own.with_priors(thetas[k], own.residuals_of(np.concatenate(parts)))
+                found[k] = r if np.isfinite(r).all() else None
+    return found
+
+
+def _batches(
+    problem: SceneLosses,
+    thetas: Sequence[np.ndarray],
+    steps: Sequence[Steps] | None,
+    *,
+    keeps: bool,
+) -> Iterator[tuple[list[Any], dict[int, Failure]]]:
+    """Yield points (number, problem, moment) with one time step, and those that have no motion."""
     alike: dict[Any, list[Any]] = {}
+    failures: dict[int, Failure] = {}
     for k, theta in enumerate(thetas):
         try:
             if steps is None:
@@ -33,18 +69,16 @@ def samples(
                 own = replace(problem, steps=steps[k])
             moment = own.moment(theta)
         except (ValueError, ArithmeticError) as error:
-            found[k] = Failure(str(error) or type(error).__name__)
+            failures[k] = Failure(str(error) or type(error).__name__)
             continue
         key = (moment[1].dt, moment[1].frames.tobytes())
         alike.setdefault(key, []).append((k, own, moment))
+    if failures:
+        yield [], failures
     for points in alike.values():
-        count = worlds_at_once(points[0][2][1], keeps=with_gradient)
+        count = worlds_at_once(points[0][2][1], keeps=keeps)
         for first in range(0, len(points), count):
-            some = points[first : first + count]
-            made = _sampled(thetas, some, with_gradient=with_gradient)
-            for (k, *_), one in zip(some, made, strict=True):
-                found[k] = one
-    return found
+            yield points[first : first + count], {}
 
 
 def _sampled(

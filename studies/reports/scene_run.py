@@ -160,6 +160,7 @@ def _cells(row: dict[str, Any]) -> dict[str, str]:
         "answer": answer or estimate(row),
         INTERVAL: interval(row),
         "pixel noise only": interval(row, "pixel_interval"),
+        "verdict": row.get("verdict") or "",
         "start": number(row["start"]),
         "truth": number(row["truth"]) if is_known else "",
         "relative error": f"{row['relative_error']:.1e}{worst}" if is_known else "",

@@ -30,6 +30,12 @@ EARLY = 6.0  # pixels that it makes in them at least,
 ON_PARABOLA = 1.0  # and pixels that the way is off a parabola at most
 
 
+class SizeWarning(str):
+    """A warning that bodies are drawn larger or smaller than they are filmed."""
+
+    __slots__ = ()
+
+
 def advice_on(file: SceneFile, built: Built, shot: Shot, seen: np.ndarray | None) -> list[str]:
     """Return what looks wrong about a film; `seen` is what differs from its background."""
     motion = [] if seen is None else _advice_on_motion(file, shot, seen)
@@ -145,7 +151,7 @@ def _advice_on_size(file: SceneFile, ratio: float, where: str) -> str:
         if (scale := getattr(body, "scale", None)) is not None
     ]
     fix = f"try {' and '.join(scales)}" if scales else "correct the sizes"
-    return (
+    return SizeWarning(
         f"In the {where} the scene is drawn {larger} than what differs from the background. If the "
         f"camera is right, {fix}; if the sizes are right, correct its distance or field of view."
     )

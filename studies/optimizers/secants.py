@@ -1,0 +1,136 @@
+r"""Least squares without derivatives: Gauss-Newton's method with secants in place of the Jacobian.
+
+Where a motion jumps, as by the damping of a contact at touch, the Jacobian is exact between two
+jumps and not the slope of the loss over many of them. Differences over a distance h see what the
+loss does at that scale:
+
+    J_i = (r(theta + h s_i e_i) - r(theta - h s_i e_i))/(2 h s_i),   s the scale of theta
+    (J^T J + lambda D) step = -J^T r,   D = diag(J^T J), for several lambda at once
+
+The best of all points that were evaluated is the next theta; where none is better, h is divided by
+`SHRINK`. All points of a round are independent and are evaluated side by side.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+FIRST, LEAST, SHRINK = 0.05, 1e-4, 3.0  # h at first and at last, and by what it is divided
+DAMPING = (1e-6, 1e-2, 1e-1, 1.0, 10.0)  # lambda
+FARTHEST = 6.0  # longest step, in h
+GAIN = 1e-3  # part of the loss that a round must gain, or h shrinks
+
+Residuals = Callable[[Sequence[np.ndarray]], Sequence[np.ndarray | None]]
+
+
+@dataclass(frozen=True, eq=False)
+class SecantResult:
+    """The best theta, its loss, and how many points were evaluated."""
+
+    theta: np.ndarray
+    loss: float
+    evaluations: int
+
+
+def secant_search(
+    residuals: Residuals,
+    theta: np.ndarray,
+    *,
+    scale: np.ndarray,
+    bounds: tuple[np.ndarray, np.ndarray],
+    most: int,
+    say: Callable[[float, float], None] = lambda _loss, _size: None,
+) -> SecantResult:
+    """Return the end of a search from theta, (p,), with about `most` evaluations.
+
+    `residuals` of many points are None where there are none. `say` gets the loss and h of every
+    round.
+    """
+    size, spent = FIRST, 1
+    (r,) = residuals([theta])
+    if r is None:
+        return SecantResult(theta, np.inf, spent)
+    loss = float(r @ r)
+    while size >= LEAST and spent < most and loss > 0.0:
+        say(loss, size)
+        points = _both_sides(theta, size * scale, bounds)
+        seen = list(residuals(points))
+        J = _secants(theta, r, points, seen)
+        points += _steps(J, r, theta, farthest=FARTHEST * size * scale, bounds=bounds)
+        seen += residuals(points[len(seen) :])
+        spent += len(points)
+        before = loss
+        for point, own in zip(points, seen, strict=True):
+            if own is not None and float(own @ own) < loss:
+                theta, r, loss = point, own, float(own @ own)
+        if loss > (1.0 - GAIN) * before:
+            size /= SHRINK
+    return SecantResult(theta, loss, spent)
+
+
+def secant_jacobian(
+    residuals: Residuals,
+    theta: np.ndarray,
+    distance: np.ndarray,
+    bounds: tuple[np.ndarray, np.ndarray],
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return r at theta, (n,), and its secants over the distances (p,) to both sides, (n, p).
+
+    None where a rollout blows up.
+    """
+    points = _both_sides(theta, distance, bounds)
+    r, *seen = residuals([theta, *points])
+    if r is None or any(own is None for own in seen):
+        return None
+    return r, _secants(theta, r, points, seen)
+
+
+def _both_sides(
+    theta: np.ndarray, distance: np.ndarray, bounds: tuple[np.ndarray, np.ndarray]
+) -> list[np.ndarray]:
+    """Return theta moved to both sides along every axis, within the bounds: 2 i and 2 i + 1."""
+    steps = [sign * own for own in np.diag(distance) for sign in (1.0, -1.0)]
+    return [np.clip(theta + step, *bounds) for step in steps]
+
+
+def _secants(
+    theta: np.ndarray,
+    r: np.ndarray,
+    points: Sequence[np.ndarray],
+    seen: Sequence[np.ndarray | None],
+) -> np.ndarray:
+    """Return the secants of the residuals, (n, p); 0 along an axis where there are none."""
+    J = np.zeros((len(r), len(theta)))
+    for i in range(len(theta)):
+        pairs = [
+            (point[i], own)
+            for point, own in zip(points[2 * i : 2 * i + 2], seen[2 * i : 2 * i + 2], strict=True)
+            if own is not None and point[i] != theta[i]
+        ]
+        pairs += [(theta[i], r)] if len(pairs) == 1 else []
+        if len(pairs) == 2:
+            (first, one), (second, other) = pairs
+            J[:, i] = (one - other) / (first - second)
+    return J
+
+
+def _steps(
+    J: np.ndarray,
+    r: np.ndarray,
+    theta: np.ndarray,
+    *,
+    farthest: np.ndarray,
+    bounds: tuple[np.ndarray, np.ndarray],
+) -> list[np.ndarray]:
+    """Return where damped Gauss-Newton steps end, within the bounds and `farthest` away."""
+    H, g = J.T @ J, J.T @ r
+    diagonal = np.diag(H)
+    D = np.diag(np.where(diagonal > 0.0, diagonal, 1.0))
+    out = []
+    for damping in DAMPING:
+        step = -np.linalg.lstsq(H + damping * D, g, rcond=None)[0]
+        step /= max(1.0, float(np.max(np.abs(step) / farthest)))
+        out.append(np.clip(theta + step, *bounds))
+    return out
