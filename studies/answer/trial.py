@@ -30,9 +30,9 @@ SIZES = (1e-3, 1e-2, 5e-2)
 LEAST_SIZE = 1e-4  # what is nearer may be rounding
 APART = 2.0  # least factor between two sizes
 MOST_ANSWERS, MOST_COMBINED = 6, 2  # directions that are tried: of answers, and of combinations
-# Part of the rise at the end of the interval by which a loss must be lower to be a better answer:
-# that of an optimum half an interval away.
-LOWER = 0.25
+# A loss that is lower by so much is a better answer: as a part of the rise at the end of the
+# interval, that of an optimum half an interval away; or as a part of the loss at the answer.
+LOWER, LOWER_PART = 0.25, 0.05
 ROUNDING = 1e-6  # part of the loss that a promised rise must exceed to be seen
 AGREES = 2.0  # a smaller widening is the curvature of a smooth loss
 ORDERS = 10.0  # a larger one says that J is no slope
@@ -116,7 +116,8 @@ def try_answer(
         should, does = promised[d] * t**2, float(np.mean(own))
         if should > ROUNDING * here:
             widening[d] = max(widening[d], np.sqrt(should / does) if does > 0.0 else np.inf)
-    gains = [-rise - LOWER * promised[d] for (d, _), rise in zip(places, rises, strict=True)]
+    least = np.minimum(LOWER * promised, LOWER_PART * here)
+    gains = [-rise - least[d] for (d, _), rise in zip(places, rises, strict=True)]
     best = int(np.argmax(gains)) if gains else 0
     is_lower = bool(gains and gains[best] > ROUNDING * here)
     return Trial(

@@ -7,8 +7,9 @@ import pytest
 
 from studies.answer.evidence import Basin, Evidence
 from studies.answer.held_back import Explained, explained
-from studies.answer.intervals import intervals, no_intervals
-from studies.answer.verdict import Kind, judge
+from studies.answer.intervals import intervals, no_intervals, widened
+from studies.answer.trial import Trial
+from studies.answer.verdict import Kind, judge, judge_each
 from studies.optimizers.problem import Status
 from studies.problem.parameters import Identity, Parameters, Scaled
 from tests.studies.answer.films import FRAMES, TIMES, fit, jacobian, predict
@@ -271,3 +272,68 @@ def test_a_step_that_is_left_is_held_against_the_value_whatever_the_unit_of_thet
         intervals=intervals(own, np.array([0.1]), r, J, frames=np.repeat(np.arange(31), 10)),
     )
     assert judge(found).kind is Kind.NOT_FINISHED
+
+
+def tried(widening=1.0, lower=None, gain=0.0):
+    return Trial(np.array([[0.1, 0.0]]), np.array([widening]), lower, gain, 9)
+
+
+def test_an_answer_about_which_the_loss_hardly_rises_is_not_finished(film):
+    good = evidence(TRUTH, film)
+    assert judge(replace(good, trial=tried(1.5))).is_found
+    verdict = judge(replace(good, trial=tried(3e4)))
+    assert verdict.kind is Kind.NOT_FINISHED
+    assert "3e+04 times as wide" in verdict.reason
+    assert "dissipation" in verdict.reason
+    assert verdict.numbers["widening"] == 3e4
+    verdict = judge(replace(good, trial=tried(lower=TRUTH, gain=0.3)))
+    assert verdict.kind is Kind.NOT_FINISHED
+    assert "30 % lower" in verdict.reason
+
+
+def test_an_answer_found_without_gradients_says_so(film):
+    good = evidence(TRUTH, film, trial=tried(), is_without_gradients=True)
+    verdict = judge(good)
+    assert verdict.is_found
+    assert "without gradients" in verdict.reason
+
+
+def test_an_answer_that_equals_its_start_is_not_finished(film):
+    good = evidence(TRUTH, film)
+    assert judge(replace(good, start=TRUTH + 1e-9)).is_found
+    verdict = judge(replace(good, start=TRUTH))
+    assert verdict.kind is Kind.NOT_FINISHED
+    assert "where the search began" in verdict.reason
+    assert judge(replace(good, start=TRUTH, loss_at_start=1e30)).is_found  # it began at the truth
+
+
+def test_a_simulated_film_must_be_explained_as_well_as_by_its_truth(film):
+    good = evidence(TRUTH, film)
+    left = good.explained.unexplained
+    assert judge(replace(good, unexplained_by_truth=left)).is_found
+    worse = replace(good.explained, unexplained=left + 1e-3)
+    verdict = judge(replace(good, explained=worse, unexplained_by_truth=left))
+    assert verdict.kind is Kind.NOT_FINISHED
+    assert "simulated film" in verdict.reason
+
+
+def test_what_ends_far_from_where_it_is_declared_does_not_explain_the_footage(film):
+    good = evidence(TRUTH, film)
+    assert judge(replace(good, strayed=("cameras.front.translation[2]", 2.8))).is_found
+    verdict = judge(replace(good, strayed=("cameras.front.translation[2]", 6.3)))
+    assert verdict.kind is Kind.DOES_NOT_EXPLAIN
+    assert "6.3 standard deviations" in verdict.reason
+    assert verdict.numbers["parameter"] == "cameras.front.translation[2]"
+    verdict = judge(replace(good, size_warning="The scene is drawn 1.3 times larger."))
+    assert verdict.kind is Kind.DOES_NOT_EXPLAIN
+    assert verdict.reason == "The scene is drawn 1.3 times larger."
+
+
+def test_every_number_has_a_verdict_of_its_own(film):
+    good = evidence(TRUTH, film)
+    wide = np.diag([0.0, 0.5**2])
+    own = widened(good.intervals, good.parameters, TRUTH, wide, source="mesh")
+    found = replace(good, intervals=own)
+    assert judge(found).kind is Kind.NOT_DETERMINED
+    assert judge_each(found) == {"bar.k": "found", "bar.c": "not determined"}
+    assert "mesh" in own.parts

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from studies.answer.certificate import BESIDE, check_point
-from studies.fitting.judging import pixel_covariance
 from studies.fitting.solve import solve
+from studies.fitting.spread import pixel_covariance
 from studies.problem.making import make_problem
 from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder

@@ -1,0 +1,91 @@
+"""The losses about an answer, tried against what its Jacobian promises."""
+
+import numpy as np
+import pytest
+
+from studies.answer.trial import ORDERS, SIZES, try_answer
+
+
+J = np.array([[3.0, 1.0], [0.0, 0.5], [1.0, -2.0]])
+WIDE = (np.full(2, -np.inf), np.full(2, np.inf))
+SCALE = np.ones(2)
+
+
+def trial(loss, half_width=(0.01, 0.02), asked=(0, 1), bounds=WIDE, information=J.T @ J):
+    seen = []
+
+    def losses(points):
+        seen.extend(points)
+        return np.array([loss(x) for x in points])
+
+    found = try_answer(
+        losses, np.zeros(2), information, np.array(half_width),
+        scale=SCALE, asked=asked, bounds=bounds,
+    )  # fmt: skip
+    assert found is not None
+    assert found.evaluations == len(seen)
+    return found, np.array(seen)
+
+
+def bowl(x, at=(0.0, 0.0)):
+    r = J @ (x - at)
+    return 1e-3 + float(r @ r)
+
+
+def test_a_loss_that_is_as_promised_leaves_the_interval_as_it_is():
+    found, seen = trial(bowl)
+    assert found.worst == pytest.approx(1.0, abs=1e-9)
+    assert not found.is_rough
+    assert not found.covariance(2.0).any()
+    assert np.abs(seen).max() == pytest.approx(SIZES[-1])
+
+
+def test_a_jacobian_that_is_far_larger_than_the_slope_is_noticed_in_every_direction():
+    found, _ = trial(bowl, (1e-6, 2e-6), information=1e8 * J.T @ J)
+    np.testing.assert_allclose(found.widening, 1e4, rtol=1e-6)
+    assert found.is_rough
+
+
+def test_an_interval_is_widened_to_where_the_loss_rises_as_promised():
+    found, _ = trial(bowl, asked=(0,), information=16.0 * J.T @ J)
+    assert not found.is_rough
+    assert 1.0 < found.worst <= ORDERS
+    half = 2.0 * np.sqrt(found.covariance(2.0)[0, 0] + (0.01 / 2.0) ** 2)
+    assert half == pytest.approx(4.0 * 0.01)
+
+
+def test_a_lower_loss_beside_the_answer_is_seen_between_all_jumps():
+    # The optimum is 2 % away; the Jacobian is that of ramps of a width of 1e-7.
+    at = np.array([0.02, 0.0])
+    found, _ = trial(
+        lambda x: bowl(x, at) + 1e-6 * np.modf(1e7 * x[0])[0],
+        (1e-8, 1e-8),
+        information=1e14 * J.T @ J,
+    )
+    assert found.is_rough
+    assert found.lower is not None
+    assert bowl(found.lower, at) < bowl(np.zeros(2), at)
+    assert 0.0 < found.gain <= 1.0
+
+
+def test_points_beyond_the_bounds_are_not_tried():
+    bounds = np.array([0.0, -1.0]), np.array([1.0, 1.0])
+    found, seen = trial(bowl, bounds=bounds)
+    assert (seen >= bounds[0]).all()
+    assert found.worst == pytest.approx(1.0, abs=1e-9)
+
+
+def test_where_the_simulation_blows_up_the_loss_rises():
+    found, _ = trial(lambda x: np.inf if x[0] > 1e-3 else bowl(x))
+    assert not found.is_rough
+
+
+def test_without_a_direction_that_is_determined_nothing_is_tried():
+    for information in (np.zeros((2, 2)), np.full((2, 2), np.nan)):
+        assert (
+            try_answer(
+                lambda points: np.zeros(len(points)), np.zeros(2), information, np.ones(2),
+                scale=SCALE, asked=(0,), bounds=WIDE,
+            )
+            is None
+        )  # fmt: skip

@@ -1,0 +1,62 @@
+"""A body that touches a floor while its velocity is free: the gradient may be no slope."""
+
+import numpy as np
+
+from studies.fitting.fit import make_fit
+from studies.runs.folder import RunFolder
+from studies.runs.options import RunOptions
+from studies.scene.reading import scene_from_dict
+
+
+VELOCITY = (-0.35, -0.3, 0.14)
+
+
+def scene(**floor):
+    return scene_from_dict(
+        {
+            "bodies": {
+                "ball": {
+                    "kind": "rigid", "mesh": "ball", "size": [0.1], "cells": [2], "density": 500.0,
+                    "position": [0.0, 0.16, 0.0], "rotation": [15.0, 10.0, 20.0],
+                    "velocity": list(VELOCITY),
+                }
+            },
+            "obstacles": {"floor": floor},
+            "cameras": {
+                "front": {"eye": [0.4, 0.5, 1.4], "target": [0.0, 0.1, 0.0], "fov_y": 35.0}
+            },
+            "observations": {
+                "film": {"simulate": {"height": 24, "width": 32, "frames": 8, "duration": 0.3}}
+            },
+            "free": {"ball.velocity": {"start": [-0.3, -0.2, 0.1]}},
+            "search": {"coarse": 0},
+        }
+    )  # fmt: skip
+
+
+def answer(tmp_path, capsys, **floor):
+    job = make_fit(scene(**floor), RunOptions(certificate=False), title="")
+    with RunFolder.create(tmp_path / "run") as folder:
+        job.run(folder)
+        result = folder.read_json("result.json")
+    estimate = np.array([row["estimate"] for row in result["parameters"]])
+    error = np.linalg.norm(estimate - VELOCITY) / np.linalg.norm(VELOCITY)
+    return result, error, capsys.readouterr().err
+
+
+def test_with_dissipation_the_velocity_is_found(tmp_path, capsys):
+    result, error, said = answer(tmp_path, capsys)
+    assert result["verdict"]["kind"] == "found"
+    assert error < 1e-4
+    assert {row["verdict"] for row in result["parameters"]} == {"found"}
+    assert "without gradients" not in said
+
+
+def test_with_damping_the_search_goes_on_without_gradients_and_no_wrong_answer_is_found(
+    tmp_path, capsys
+):
+    result, error, said = answer(tmp_path, capsys, damping=1500.0)
+    assert "going on without gradients" in said
+    assert error < 0.05
+    if result["verdict"]["kind"] == "found":
+        assert error < 0.01
