@@ -1,25 +1,25 @@
-r"""Try an answer: does the loss about it rise as its Jacobian promises?
+r"""Try an answer: do the residuals r about it change as their Jacobian J promises?
 
-Intervals, and the steps of a search, rest on the Jacobian J of the residuals. Where a motion jumps,
-as by the damping of a contact at touch, J is exact and yet not the slope of the loss: a search
-stands still far from the optimum, and its interval is nearly 0. So the loss itself is looked at.
+Intervals, and the steps of a search, rest on J. Where a motion jumps, as by the damping of a
+contact at touch, J is exact and yet no slope of the loss L = r @ r: a search stands still far from
+the optimum, and its interval is nearly 0. So the residuals themselves are looked at.
 
-With H = J^T J and G = H^-1, the loss should rise least, by t^2/G_ii, where theta_i moves by t and
-all else makes up for it: by t G_i/G_ii. These directions are tried for the answers, and those of
-the largest variance, to both sides, at the size of the interval and at larger ones up to a few per
-cent. From the losses at distances t to both sides,
+Each number that is asked for is moved alone, and so are the combinations of the largest variance,
+which with H = J^T J are those of H^-1. They go to both sides, at the size of the interval and at
+larger ones up to a few per cent. At a distance t along d, J promises
 
-    rise(t) = (L(t) + L(-t))/2 - L(0),    widening = max_t sqrt(promised rise(t)/rise(t))
+    |r(t d) - r(-t d)|/2 = t |J d|,    (L(t d) + L(-t d))/2 - L(0) = t^2 |J d|^2
 
-says how many times the interval must be wider for the loss to rise at its ends as promised. A lower
-loss beside the answer is no rise at all: the search is not finished.
+The largest factor by which either is missed, of the second its root, says how many times wider the
+interval must be for the residuals to change at its ends as promised. Where the loss beside the
+answer is lower, the search is not finished.
 
-Points that leave the bounds are not tried; where a rollout blows up, the loss is infinite.
+Points that leave the bounds are not tried, nor those where a rollout blows up.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -76,8 +76,11 @@ class Trial:
         }
 
 
+Residuals = Callable[[Sequence[np.ndarray]], Sequence[np.ndarray | None]]
+
+
 def try_answer(
-    losses: Callable[[Sequence[np.ndarray]], np.ndarray],
+    residuals: Residuals,
     theta: np.ndarray,
     information: np.ndarray,
     half_width: np.ndarray,
@@ -86,47 +89,61 @@ def try_answer(
     asked: Sequence[int],
     bounds: tuple[np.ndarray, np.ndarray],
 ) -> Trial | None:
-    """Return what the losses about theta, (p,), say; None if no direction can be tried.
+    """Return what the residuals about theta, (p,), say; None if no direction can be tried.
 
     `information` is H, (p, p), `half_width` that of the interval of theta, `scale` what a part of
-    theta is a part of, (p,) each, and `asked` are the components whose intervals count. `losses` of
-    many points are infinite where there is none.
+    theta is a part of, (p,) each, and `asked` are the components whose intervals count. `residuals`
+    of many points are None where there are none.
     """
     ends = _interval_ends(information, half_width, scale, asked)
-    if not len(ends):
+    places = _places(theta, ends, np.abs(ends / scale)[:, list(asked)].max(axis=1, initial=0.0))
+    places = [one for one in places if ((bounds[0] <= one.at) & (one.at <= bounds[1])).all()]
+    here, *seen = residuals([theta, *(one.at for one in places)])
+    if here is None or not places:
         return None
+    loss = float(here @ here)
     promised = np.einsum("ni,ij,nj->n", ends, information, ends)
-    points: list[np.ndarray] = [theta]
-    places: list[tuple[int, float]] = []  # of all but the first: direction and distance
-    for d, end in enumerate(ends):
-        length = float(np.abs(end / scale)[list(asked)].max())
-        for size in _sizes(length):
-            for sign in (1.0, -1.0):
-                at = theta + sign * size / length * end
-                if ((bounds[0] <= at) & (at <= bounds[1])).all():
-                    places.append((d, size / length))
-                    points.append(at)
-    found = np.asarray(losses(points), float)
-    here, rises = found[0], found[1:] - found[0]
+    found = [(one, r) for one, r in zip(places, seen, strict=True) if r is not None]
+    pairs: dict[tuple[int, float], list[np.ndarray]] = {}
+    for one, r in found:
+        pairs.setdefault((one.end, one.distance), []).append(r)
     widening = np.ones(len(ends))
-    both: dict[tuple[int, float], list[float]] = {}
-    for place, rise in zip(places, rises, strict=True):
-        both.setdefault(place, []).append(float(rise))
-    for (d, t), own in both.items():
-        should, does = promised[d] * t**2, float(np.mean(own))
-        if should > ROUNDING * here:
-            widening[d] = max(widening[d], np.sqrt(should / does) if does > 0.0 else np.inf)
-    least = np.minimum(LOWER * promised, LOWER_PART * here)
-    gains = [-rise - least[d] for (d, _), rise in zip(places, rises, strict=True)]
-    best = int(np.argmax(gains)) if gains else 0
-    is_lower = bool(gains and gains[best] > ROUNDING * here)
-    return Trial(
-        ends,
-        widening,
-        points[1 + best] if is_lower else None,
-        float(-rises[best] / here) if is_lower else 0.0,
-        len(points),
-    )
+    for (k, t), both in pairs.items():
+        if (should := promised[k] * t**2) > ROUNDING * loss:
+            least = max(min(_changes(here, both)), 1e-300)
+            widening[k] = max(widening[k], np.sqrt(should / least))
+    least = np.maximum(np.minimum(LOWER * promised, LOWER_PART * loss), ROUNDING * loss)
+    gains = {loss - float(r @ r): one for one, r in found}
+    lower = [gain for gain, one in gains.items() if gain > least[one.end]]
+    gain = max(lower, default=0.0)
+    best = gains[gain].at if lower else None
+    return Trial(ends, widening, best, gain / max(loss, 1e-300), 1 + len(places))
+
+
+class _Place(NamedTuple):
+    """A point beside the answer: along which direction, and how many intervals away."""
+
+    end: int
+    distance: float
+    at: np.ndarray
+
+
+def _places(theta: np.ndarray, ends: np.ndarray, lengths: np.ndarray) -> list[_Place]:
+    """Return the points to try, to both sides, from ends of intervals and their relative lengths."""
+    return [
+        _Place(k, size / length, theta + sign * size / length * end)
+        for k, (end, length) in enumerate(zip(ends, lengths, strict=True))
+        for size in _sizes(length)
+        for sign in (1.0, -1.0)
+    ]
+
+
+def _changes(here: np.ndarray, both: Sequence[np.ndarray]) -> tuple[float, float]:
+    """Return the squared change of residuals to both sides, or to one, and the rise of the loss."""
+    other = both[1] if len(both) == 2 else here
+    apart = (both[0] - other) / len(both)
+    rise = np.mean([float(r @ r) for r in both]) - float(here @ here)
+    return float(apart @ apart), float(rise)
 
 
 def _sizes(length: float) -> list[float]:
@@ -138,7 +155,7 @@ def _sizes(length: float) -> list[float]:
 def _interval_ends(
     information: np.ndarray, half_width: np.ndarray, scale: np.ndarray, asked: Sequence[int]
 ) -> np.ndarray:
-    """Return the directions to try, each as long as the interval is, (n, p)."""
+    """Return the directions to try, each as long as the interval is, (n, p); none without H^-1."""
     root = np.sqrt(np.maximum(np.diag(information), 1e-300))
     try:
         G = np.linalg.inv(information / np.outer(root, root)) / np.outer(root, root)
@@ -149,7 +166,7 @@ def _interval_ends(
     if not (np.isfinite(G).all() and np.isfinite(relative).all()):
         return np.zeros((0, len(scale)))
     widest = sorted(asked, key=lambda i: -relative[i])[:MOST_ANSWERS]
-    ends = [half[i] * G[:, i] / G[i, i] for i in widest if G[i, i] > 0.0]
+    ends = [half[i] * np.eye(len(scale))[i] for i in widest]
     if len(asked) > 1:
         own = list(asked)
         among = G[np.ix_(own, own)] / np.outer(scale[own], scale[own])

@@ -5,7 +5,6 @@ not rise as promised, the search goes on with secants (`studies/optimizers/secan
 best point that was seen, and its end is tried alike.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -84,13 +83,8 @@ def _tried(problem: SceneProblem, result: Result, spread: Uncertainty) -> Tried:
     if spread.reason or not problem.answers:
         return Tried(result, spread, None)
     parameters, own = problem.parameters, spread.intervals
-
-    def losses(points: Sequence[np.ndarray]) -> np.ndarray:
-        found = residuals_at(problem, points)
-        return np.array([np.inf if r is None else float(r @ r) for r in found])
-
     trial = try_answer(
-        losses,
+        partial(residuals_at, problem),
         result.theta,
         (spread.directions.T * spread.singular_values**2) @ spread.directions,
         own.half_width,
