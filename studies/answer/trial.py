@@ -129,7 +129,7 @@ class _Place(NamedTuple):
 
 
 def _places(theta: np.ndarray, ends: np.ndarray, lengths: np.ndarray) -> list[_Place]:
-    """Return the points to try, to both sides, from ends of intervals and their relative lengths."""
+    """Return the points to try, along intervals of these relative lengths, to both sides."""
     return [
         _Place(k, size / length, theta + sign * size / length * end)
         for k, (end, length) in enumerate(zip(ends, lengths, strict=True))
