@@ -17,6 +17,7 @@ from studies.fitting.judging import (
     Candidate,
     explained_motion,
     judge_answer,
+    loss_at_start,
     sees,
     squares_left,
     unexplained_pictures,
@@ -63,11 +64,13 @@ def solve(
     validation = _validated(joint.everything, made.kept, joint.theta)
     problem, result = _fit_everything(made, joint, local)
     progress.say("trying the answer")
-    tried = try_result(problem, result, Judge(joint.result.theta, made.is_twin, how, progress))
+    at_start = loss_at_start(made)
+    judge = Judge(joint.result.theta, at_start, made.is_twin, how, progress)
+    tried = try_result(problem, result, judge)
     rivals = _rivals(problem, found, tried.result.theta, local)
     progress.say("judging the answer")
     candidate = Candidate(
-        problem, tried, joint.first_look, joint.looks, predicted, validation, rivals
+        problem, tried, at_start, joint.first_look, joint.looks, predicted, validation, rivals
     )
     verdict, each, explained = judge_answer(candidate, made)
     return Solution(

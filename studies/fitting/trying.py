@@ -24,6 +24,7 @@ from studies.scene import declared
 
 
 MOST_FREE = 12  # numbers that are searched without gradients at most
+EXACT = 1e-18  # part of the loss at the start: a fit to rounding, which nothing can be better than
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +43,7 @@ class Judge:
     """What intervals of an answer rest on beside the residuals."""
 
     stage: np.ndarray  # theta before held-back frames and observations were fitted too
+    loss_at_start: float  # 0 if unknown
     is_twin: bool  # whether all observations are simulated
     how: declared.Search
     progress: EvaluationProgress
@@ -51,7 +53,10 @@ def try_result(problem: SceneProblem, result: Result, judge: Judge) -> Tried:
     """Return the answer and its intervals after it was tried, and searched on if it failed."""
     if result.status is Status.NOT_FINITE:
         return Tried(result, no_spread(problem.parameters.size, "the loss is not finite"), None)
-    tried = _tried(problem, result, _spread(problem, result.theta, judge))
+    spread = _spread(problem, result.theta, judge)
+    if result.loss <= EXACT * judge.loss_at_start:
+        return Tried(result, spread, None)
+    tried = _tried(problem, result, spread)
     size = problem.parameters.size
     if tried.trial is None or not tried.trial.is_rough or size > MOST_FREE:
         return tried
