@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +34,7 @@ class Candidate:
 
     problem: SceneProblem  # of all that was observed, with the time step of the answer
     tried: Tried  # the answer with its intervals
+    loss_at_start: float  # 0 if unknown
     first_look: np.ndarray  # theta as the first frames show cameras and looks
     looks: list[np.ndarray]  # thetas whose looks fit the first frames
     predicted: Explained | None  # how well held-back frames were predicted
@@ -70,6 +72,7 @@ def judge_answer(one: Candidate, made: Made) -> tuple[Verdict, dict[str, str], E
         ),
         is_watched=True,
         bent=_bent(problem, one.first_look, theta),
+        loss_at_start=one.loss_at_start,
         start=parameters.held_at(made.everything.parameters.start).start,
         trial=one.tried.trial,
         is_without_gradients=one.tried.is_without_gradients,
@@ -84,6 +87,13 @@ def judge_answer(one: Candidate, made: Made) -> tuple[Verdict, dict[str, str], E
         judge_each(evidence) if len(evidence.asked) <= MOST_LISTED else {},
         motion,
     )
+
+
+def loss_at_start(made: Made) -> float:
+    """Return the loss of all observations where the search begins; 0 if it blows up there."""
+    start = made.everything.parameters.start
+    found = _if_finite(lambda: made.everything.with_steps_for(start).loss_at(start))
+    return 0.0 if found is None else float(found)
 
 
 def explained_motion(
@@ -119,7 +129,7 @@ def squares_left(problem: SceneProblem, theta: np.ndarray) -> np.ndarray | None:
     return _if_finite(lambda: residual_squares(problem.with_steps_for(theta), theta))
 
 
-def _if_finite(compute: Callable[[], np.ndarray]) -> np.ndarray | None:
+def _if_finite(compute: Callable[[], Any]) -> Any:
     """Return what is computed; None where the rollout blows up."""
     with suppress(*NOT_FINITE):
         return compute()
