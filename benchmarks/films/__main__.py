@@ -1,4 +1,4 @@
-"""`python -m benchmarks.films make | vary | table`: see the package."""
+"""`python -m benchmarks.films make | vary | wrong | table`: see the package."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +9,7 @@ import typer
 from benchmarks.films import table as tables
 from benchmarks.films.films import FILMS, Film, variations
 from benchmarks.films.making import make as make_film
+from benchmarks.films.wrong import make_wrong
 
 
 app = typer.Typer(
@@ -28,6 +29,16 @@ def make(only: Only = "", out: Out = Path("runs/films")) -> None:
 def vary(only: Only = "", out: Out = Path("runs/varied-films")) -> None:
     """Do the same with 50 variations of three films."""
     _make(variations(), only, out)
+
+
+@app.command()
+def wrong(
+    folder: Annotated[Path, typer.Argument(help="Where `make` put the films.")],
+    out: Out = Path("runs/wrong-films"),
+) -> None:
+    """Copy some films, and declare scale, frame rate or camera wrongly."""
+    for name in make_wrong(folder, out):
+        typer.echo(name)
 
 
 @app.command()

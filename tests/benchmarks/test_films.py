@@ -1,15 +1,18 @@
 """The solvers of the test films against closed forms, their drawing, and the table."""
 
 import json
+import tomllib
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import tomlkit
 
-from benchmarks.films import drawing, meshes, solver_cloth, solver_rigid, solver_soft
+from benchmarks.films import drawing, meshes, solver_cloth, solver_rigid, solver_soft, wrong
 from benchmarks.films.films import FILMS, variations
 from benchmarks.films.making import make, misjudged, scene_file
 from benchmarks.films.table import rows_of, table
+from studies.runs.media import write_video
 from studies.scene.reading import read_scene
 
 
@@ -241,3 +244,30 @@ def test_the_table_reads_results(tmp_path):
     assert "0 of 1 films" in text
     assert "more than 20 % off: film." in text
     assert "truth: 2 of 3" in text
+
+
+def test_wrong_films_declare_one_thing_wrongly(tmp_path):
+    for name in wrong.FILMS:
+        folder = tmp_path / "films" / name
+        folder.mkdir(parents=True)
+        body = {"kind": "pendulum" if name == "pendulum" else "soft", "scale": 0.5}
+        scene = {
+            "bodies": {"it": body},
+            "cameras": {"front": {"fov_y": 40.0}},
+            "observations": {"film": {"video": "film.mp4"}},
+        }
+        (folder / "scene.toml").write_text(tomlkit.dumps(scene))
+        (folder / "truth.json").write_text('{"parameters": {}}')
+        write_video(folder / "film.mp4", np.zeros((3, 16, 16, 3)), fps=25.0)
+    names = list(wrong.make_wrong(tmp_path / "films", tmp_path / "wrong"))
+    assert len(names) == len(set(names)) == 6 * 6 - 3
+    changed = [
+        tomllib.loads((tmp_path / "wrong" / name / "scene.toml").read_text()) for name in names
+    ]
+    scales = [scene["bodies"]["it"]["scale"] for scene in changed]
+    rates = [scene["observations"]["film"].get("fps", 25.0) for scene in changed]
+    views = [scene["cameras"]["front"]["fov_y"] for scene in changed]
+    assert all(
+        (scale != 0.5) + (rate != 25.0) + (view != 40.0) == 1
+        for scale, rate, view in zip(scales, rates, views, strict=True)
+    )
