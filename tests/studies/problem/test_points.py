@@ -7,16 +7,19 @@ import numpy as np
 import pytest
 
 from studies.api import OwnResiduals, Problem, fit
+from studies.answer.certificate import check_point
 from studies.problem.making import make_problem
 from studies.problem.points import to_pixels
 from studies.scene.declared import (
     Camera,
+    Film,
     Free,
     Held,
     Plane,
     Points,
     Scene,
     Search,
+    SimulatedFilm,
     Soft,
     States,
 )
@@ -132,6 +135,30 @@ def test_the_stiffness_is_found_from(kind, truth, tmp_path):
     assert answer.verdict.is_found
     low, high = answer.intervals["beam.E"]
     assert low < TRUTH < high
+
+
+@pytest.mark.parametrize("kind", ["space", "states", "space beside a film"])
+def test_the_gradient_certificate_passes_without_pictures_and_beside_them(kind, truth, tmp_path):
+    given = observations(kind.partition(" ")[0], truth, tmp_path)
+    shown = scene()
+    if "film" in kind:
+        size = SimulatedFilm(height=24, width=32, frames=3, duration=TIMES[-1])
+        given["film"] = Film(simulate=size)
+        small = Camera(eye=(0.2, 0.2, 1.2), target=(0.15, 0.0, 0.0), fov_y=35.0, fit=False)
+        shown = replace(shown, cameras={"front": small})
+    free = {"beam.E": Free(bounds=(1e3, 1e6))}
+    problem = Problem(shown, given, free).make().problem
+    point = check_point(problem, problem.parameters.start, seed=0)
+    assert point["verdict"] == "passed"
+    assert (point["covered_pixels"] is None) == ("film" not in kind)
+
+
+def test_the_gradient_certificate_does_not_pass_on_a_loss_without_a_slope(truth, tmp_path):
+    bodies = {"beam": beam(START), "unseen": replace(beam(START), position=(0.15, 0.0, 1.0))}
+    given = observations("space", truth, tmp_path)
+    free = {"unseen.E": Free(bounds=(1e3, 1e6))}
+    problem = Problem(Scene(bodies=bodies), given, free).make().problem
+    assert check_point(problem, problem.parameters.start, seed=0)["verdict"] == "failed"
 
 
 @pytest.mark.parametrize("kind", ["space", "pixels", "own"])
