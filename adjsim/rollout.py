@@ -58,9 +58,13 @@ def step_size(model: System[S, T], dt: float | str) -> float:
     return ROOM * stable
 
 
+class WatchedStep(float):
+    """A step size [s] whose caller watches that it is stable, so that rollouts do not warn."""
+
+
 def warn_of_long_steps(model: System[S, T], dt: float, n_steps: int) -> None:
     """Warn if nodes are above the estimated stable step; short rollouts are not looked at."""
-    if n_steps < LONG or not isinstance(model, Model):
+    if n_steps < LONG or not isinstance(model, Model) or isinstance(dt, WatchedStep):
         return
     if dt > model.stable_dt_of_nodes():
         warnings.warn(

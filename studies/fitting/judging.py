@@ -130,9 +130,10 @@ def squares_left(problem: SceneProblem, theta: np.ndarray) -> np.ndarray | None:
 
 
 def _if_finite(compute: Callable[[], Any]) -> Any:
-    """Return what is computed; None where the rollout blows up."""
+    """Return what is computed; None where the rollout blows up, or nearly so that squares do."""
     with suppress(*NOT_FINITE):
-        return compute()
+        found = compute()
+        return found if np.isfinite(found).all() else None
     return None
 
 

@@ -213,8 +213,12 @@ def _rivals(
             result = local.run(problem, there, how=short, log=log, stage=stage)
             there, loss = result.theta, result.loss
         left = squares_left(problem, there)
-        if left is not None:
+        if left is not None and np.isfinite(loss):
             out.append(evidence.Basin(there, loss, left))
+        else:
+            local.progress.say(
+                f"basin {basin.number + 1} is dropped: its loss over all frames is not finite"
+            )
     return out
 
 

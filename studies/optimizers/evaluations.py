@@ -148,8 +148,10 @@ class Evaluator:
                 )
         except (NotFiniteError, RolloutError):  # of a rollout, or of its reverse sweep
             loss, gradient, jacobian = np.inf, None, None
-        known = [part for part in (gradient, jacobian) if part is not None]
-        if not (np.isfinite(loss) and all(np.isfinite(part).all() for part in known)):
+        # norms, since a finite gradient may be so large that its square is not
+        with np.errstate(over="ignore"):
+            norms = [np.linalg.norm(part) for part in (gradient, jacobian) if part is not None]
+        if not all(np.isfinite(one) for one in (loss, *norms)):
             loss, gradient, jacobian = np.inf, None, None
         return Evaluation(
             kind,

@@ -8,6 +8,7 @@ import numpy as np
 
 from adjsim.engine.jit.backend import beside, to_host
 from adjsim.model import Model
+from adjsim.rollout import WatchedStep
 from studies.scene.contacts import stable_dt
 
 
@@ -27,8 +28,9 @@ class Steps:
 
     @property
     def dt(self) -> float:
-        """The step [s]."""
-        return self.interval / self.count
+        """The step [s]; a search watches one that nobody gave (`are_long`)."""
+        dt = self.interval / self.count
+        return dt if self.is_given else WatchedStep(dt)
 
     def suited_to(self, system: Any) -> "Steps":
         """Return the steps for a system, as many as the estimate asks for."""

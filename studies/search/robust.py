@@ -97,13 +97,14 @@ def robust_search(
                 break
         active = active[: len(ended)]
         spent += sum(b.evaluations - a.evaluations for a, b in zip(active, ended, strict=True))
-        ended = run.merged(ended)
+        ended = run.merged(run.with_finite_loss(ended))
         if not is_last:
             ended, hopeless = run.split_hopeless(ended)
             given_up += hopeless
         basins = [*ended, *waiting]
     given_up = [run.evaluated(problem, basin) for basin in given_up]
-    return found_basins([*basins, *given_up], spent + len(given_up), coarse)
+    spent += len(given_up)
+    return found_basins(run.with_finite_loss([*basins, *given_up]), spent, coarse)
 
 
 def _count(number: int, what: str) -> str:
@@ -197,6 +198,19 @@ class LocalSearches:
             one = evaluator.residual(theta) if is_squares else evaluator.gradient(theta)
             losses.append(one.loss)
         return losses
+
+    def with_finite_loss(self, basins: list[Basin]) -> list[Basin]:
+        """Return the basins whose loss is finite; all of them where none is."""
+        finite = [basin for basin in basins if np.isfinite(basin.loss)]
+        if not finite:
+            return basins
+        for basin in basins:
+            if not np.isfinite(basin.loss):
+                self.progress.say(
+                    f"basin {basin.number + 1} is dropped: its loss is not finite, since the "
+                    "simulation blows up there"
+                )
+        return finite
 
     def merged(self, basins: Sequence[Basin]) -> list[Basin]:
         """Return the basins without those that arrived at the point of a better one."""

@@ -155,6 +155,19 @@ def test_a_gradient_that_overflows_on_its_way_back_is_a_step_too_far():
     np.testing.assert_allclose(result.theta, TRUTH, atol=1e-5)
 
 
+def test_a_finite_gradient_whose_square_is_none_ends_no_search(tmp_path):
+    class Steep(Decay):
+        def loss_and_gradient(self, theta):
+            loss, gradient = super().loss_and_gradient(theta)
+            return loss, 1e200 * gradient if np.abs(theta).max() > 2.5 else gradient
+
+    seen = []
+    how = {"max_evaluations": 200, "tolerance": 1e-8, "callback": seen.append}
+    result = solve(Method.LBFGSB, Steep(), [-1.5, 0.7, 0.6], log=tmp_path / "log.jsonl", **how)
+    assert any(e.loss == np.inf for e in seen)
+    np.testing.assert_allclose(result.theta, TRUTH, atol=1e-5)
+
+
 def test_a_search_pressed_against_a_blow_up_has_not_converged():
     start = [-0.5, 0.7, -0.7]  # the way to the truth leads out of the wall
     result = solve(Method.GAUSS_NEWTON, Decay(wall=0.75), start, max_evaluations=400)

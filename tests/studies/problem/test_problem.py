@@ -1,11 +1,16 @@
+import warnings
+
 import numpy as np
 import pytest
 
 from studies.problem.clusters import clusters_of_rows
 from studies.problem.frame_squares import residual_squares
 from studies.problem.many_points import samples
-from studies.problem.steps import sample_steps
+from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.model import Model, State
+from studies.problem.steps import Steps, sample_steps
 from studies.problem.worlds import Failure, Sample
+from studies.scene.motion import Motion
 from tests.studies.problem import scenes
 
 
@@ -112,6 +117,18 @@ def test_free_fall_is_exact_at_every_step(folder):
     t = run.times[:, None]
     expected = center[0] + t * [0.3, 0.1, 0.0] + 0.5 * t**2 * [0.0, -9.81, 0.0]
     assert np.abs(center - expected).max() < 1e-12
+
+
+def test_only_a_step_that_the_user_chose_is_warned_of():
+    model = Model(np.full(2, 4.0), {"floor": HalfSpaceContact(stiffness=100.0)})
+    long = 1.4 * model.stable_dt()
+    start, frames = State(np.ones((2, 3))), np.array([500])
+    with pytest.warns(UserWarning, match="is above the estimated stable step"):
+        Motion(model, start, Steps(long, 1, is_given=True).dt, frames).run()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Motion(model, start, Steps(long, 1).dt, frames).run()
+        Motion(model, start, Steps(long, 1).dt, frames).record()
 
 
 def test_instants_between_steps_are_interpolated():

@@ -176,6 +176,27 @@ def test_points_that_blow_up_are_left_alone(tmp_path):
     assert all(frequency(basin.starts[0]) < 50.0 for basin in found.basins)
 
 
+class LateWalled(Swing):
+    """Its rollouts blow up where the frequency is high, after the first frames."""
+
+    def differences(self, theta):
+        if frequency(theta) > 30.0 and self.n_frames == len(TIMES):
+            raise NotFiniteError("blew up")
+        return super().differences(theta)
+
+    def losses_by_frame(self, thetas):
+        return np.stack([Swing.differences(self, theta) ** 2 for theta in thetas])
+
+
+def test_a_basin_whose_loss_is_not_finite_is_dropped_with_a_word(tmp_path):
+    out = io.StringIO()
+    problem = LateWalled(one_free(60.0), noise=0.1)
+    _, found = run(tmp_path / "run", problem, out, basins=6, coarse=60)
+    assert abs(frequency(found.best.theta) / FREQUENCY - 1.0) < 1e-2
+    assert all(np.isfinite(basin.loss) for basin in found.basins)
+    assert "is dropped: its loss is not finite, since the simulation blows up" in out.getvalue()
+
+
 def test_a_problem_that_blows_up_everywhere_says_so(tmp_path):
     problem = Walled(one_free(100.0, (60.0, 200.0)))
     _, found = run(tmp_path / "run", problem)
