@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.problem.observations.films import DIFFERENT, FilmData
+from studies.problem.observations.films import DIFFERENT, STILL, FilmData
 
 
 RING = 0.06  # part of the picture's height: how wide the ring is that shows the background
@@ -13,6 +13,7 @@ PLAIN = 0.75  # part of the ring that a plain background explains
 MOST = 0.6  # part of a picture that bodies may cover
 LEAST = 0.002  # part of a picture that is too small to be a body
 ROUNDS = 4
+NOISE, MORE = 0.99, 1.5  # quantile of the ring's deviations, and times so much no noise reaches
 GREYISH = 0.12  # how far the shares of red, green and blue that a shadow leaves may be apart
 BODY = 0.3  # part of what differs from the background that is a body, where the rest is shadow
 
@@ -64,33 +65,57 @@ def size_ratio(drawn: Outline, seen: Outline) -> float | None:
 
 
 def foreground(data: FilmData) -> np.ndarray | None:
-    """Return what differs from the background, (n, H, W) of truth values.
+    """Return what surely differs from the background, (n, H, W) of truth values.
 
     None where that cannot be said without the scene: the background is neither declared nor plain.
     """
     if data.masks is not None:
         return data.masks > 0.5
-    background = data.backdrop
-    if background is None:
-        background = plain_background(data.frames[0])
+    background = _background(data)
     if background is None:
         return None
     found = (_without_shadow(_far(frame, background), frame, background) for frame in data.frames)
     return np.stack([_without_specks(mask) for mask in found])
 
 
+def faint_foreground(data: FilmData) -> np.ndarray | None:
+    """Return what differs from the background by more than its noise in the first frame, (H, W).
+
+    Parts of a body that are nearly as dark as what is behind them are in this mask. There is none
+    where masks are given, or where `foreground` finds no background.
+    """
+    background = None if data.masks is not None else _background(data)
+    if background is None:
+        return None
+    frame = data.frames[0]
+    off = np.abs(frame - background).max(axis=-1)[_ring(frame, max(int(RING * len(frame)), 2))]
+    noise = np.quantile(off[off < DIFFERENT], NOISE) if (off < DIFFERENT).any() else DIFFERENT
+    mask = _far(frame, background, float(np.clip(MORE * noise, STILL, DIFFERENT)))
+    return _without_specks(_without_shadow(mask, frame, background))
+
+
+def _background(data: FilmData) -> np.ndarray | None:
+    """Return the background that is declared, or a plain one that is found; None without one."""
+    return plain_background(data.frames[0]) if data.backdrop is None else data.backdrop
+
+
 def plain_background(frame: np.ndarray) -> np.ndarray | None:
     """Return the better of two backgrounds that explain the ring around a picture, or None."""
-    height, width = frame.shape[:2]
-    reach = max(int(RING * height), 2)
-    ring = np.ones((height, width), bool)
-    ring[reach:-reach, reach:-reach] = False
+    reach = max(int(RING * len(frame)), 2)
+    ring = _ring(frame, reach)
     best, least = None, MOST
     for background in (_polynomial(frame, ring), _of_rows(frame, reach)):
         other = _far(frame, background)
         if 1.0 - other[ring].mean() > PLAIN and other.mean() < least:
             best, least = background, float(other.mean())
     return best
+
+
+def _ring(frame: np.ndarray, reach: int) -> np.ndarray:
+    """Return the pixels so near to the edges of a picture, (H, W) of truth values."""
+    ring = np.ones(frame.shape[:2], bool)
+    ring[reach:-reach, reach:-reach] = False
+    return ring
 
 
 def _polynomial(frame: np.ndarray, ring: np.ndarray) -> np.ndarray:

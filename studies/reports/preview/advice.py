@@ -16,6 +16,7 @@ from studies.scene.declared import Pendulum, Rigid, SceneFile, Smoke, Soft
 
 COVERED = 4  # pixels, below which a scene covers nothing
 LARGER = 1.15  # times larger: what a camera's errors do not explain
+DARK = 1.05  # times larger with its dark parts: more than soft edges add
 SHIFTED = 0.05  # of the height, likewise
 LIKE = 0.7  # overlap that is good enough to start from
 MOVED = 0.5  # part of the held nodes that may seem to move
@@ -36,23 +37,39 @@ class SizeWarning(str):
     __slots__ = ()
 
 
-def advice_on(file: SceneFile, built: Built, shot: Shot, seen: np.ndarray | None) -> list[str]:
-    """Return what looks wrong about a film; `seen` is what differs from its background."""
+def advice_on(
+    file: SceneFile,
+    built: Built,
+    shot: Shot,
+    seen: np.ndarray | None,
+    *,
+    faint: np.ndarray | None = None,
+) -> list[str]:
+    """Return what looks wrong about a film.
+
+    `seen` (n, H, W) is what surely differs from its background, `faint` (H, W) what differs by more
+    than noise in the first frame. Where that is clearly more, the body has parts as dark as what is
+    behind them, and it is enough if the scene fits one of the two.
+    """
     motion = [] if seen is None else _advice_on_motion(file, shot, seen)
-    return _advice_on_start(file, built, shot, seen) + motion
+    first = None if seen is None else seen[0]
+    advice = _advice_on_start(file, built, shot, first)
+    if first is not None and faint is not None and faint.sum() > DARK**2 * first.sum():
+        advice = min(advice, _advice_on_start(file, built, shot, faint), key=len)
+    return advice + motion
 
 
 def _advice_on_start(
     file: SceneFile, built: Built, shot: Shot, seen: np.ndarray | None
 ) -> list[str]:
-    """Return what looks wrong about the first frame."""
+    """Return what looks wrong about the first frame; `seen` (H, W) is where the bodies are."""
     drawn = outline(shot.drawn[0])
     where = f"first frame of `{shot.key}`"
     if drawn is None or drawn.area < COVERED:
         return [f"The scene is not in the {where}. {_whereabouts(shot)}"]
     if seen is None:
         return _advice_on_held(file, built, shot, np.zeros(2))
-    found = outline(seen[0])
+    found = outline(seen)
     if found is None:
         return [f"Nothing differs from the background in the {where}."]
     off = np.subtract(found.middle, drawn.middle)
@@ -63,7 +80,7 @@ def _advice_on_start(
     if np.abs(off).max() > SHIFTED * shot.size[0]:
         return [_advice_on_place(file, shot, off, where), *advice]
     across, down = np.rint(off).astype(int)
-    same = overlap(np.roll(shot.drawn[0], (down, across), axis=(0, 1)), seen[0])
+    same = overlap(np.roll(shot.drawn[0], (down, across), axis=(0, 1)), seen)
     if same < LIKE:
         advice.append(
             f"The outlines in the {where} overlap only by {100 * same:.0f} %, moved on top of each "

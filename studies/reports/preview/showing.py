@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw
 from scipy.ndimage import binary_dilation, binary_erosion
 
 from studies.problem.making import make_problem
-from studies.problem.observations.outlines import foreground
+from studies.problem.observations.outlines import faint_foreground, foreground
 from studies.reports.preview.advice import advice_on
 from studies.reports.preview.shots import Shot, shoot
 from studies.runs import media
@@ -55,7 +55,8 @@ def inspect(file: SceneFile, built: Built) -> tuple[list[Shot], list[str]]:
         shot, said = shoot(file, built, key, name=camera, film=film)
         warnings += said
         if shot.data is not None:
-            warnings += advice_on(file, built, shot, foreground(shot.data))
+            seen, faint = foreground(shot.data), faint_foreground(shot.data)
+            warnings += advice_on(file, built, shot, seen, faint=faint)
         shots.append(shot)
     return shots, warnings
 

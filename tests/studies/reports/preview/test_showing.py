@@ -56,7 +56,7 @@ fov_y = 40
 def filmed(tmp_path_factory):
     """Return a function that films a scene and writes it, and gives the path of its file."""
 
-    def film(text, n=13):
+    def film(text, n=13, behind=(0.6, 0.7, 0.8)):
         folder = tmp_path_factory.mktemp("scene")
         path = folder / "scene.toml"
         (folder / "film").mkdir()
@@ -69,7 +69,7 @@ def filmed(tmp_path_factory):
         shot, _ = shoot(
             file, built, "observations.film", name="front", film=file.observations["film"]
         )
-        rasterizer = SoftRasterizer(sigma=softness(0.4, 48), background=(0.6, 0.7, 0.8))
+        rasterizer = SoftRasterizer(sigma=softness(0.4, 48), background=behind)
         images = rasterize(
             Scene(built.meshes, built.lights), shot.camera, rasterizer, shot.places, (48, 64)
         )
@@ -105,6 +105,25 @@ def test_the_outline_lies_on_the_film(tmp_path, brick):
     middle = np.argwhere(line).mean(axis=0)
     body = np.argwhere(film[..., 0] > film[..., 2] + 0.2).mean(axis=0)
     assert np.abs(middle - body).max() < 10.0
+
+
+@pytest.fixture(scope="module")
+def lit_ball(filmed):
+    """A ball that is lit from one side, before a wall as dark as its other side."""
+    look = "look = { color = [0.9, 0.9, 0.9], ambient = 0.1, diffuse = 0.9 }"
+    text = SCENE.replace("look = { color = [0.9, 0.3, 0.1] }", look)
+    text = text.replace('mesh = "box"\nsize = [0.3, 0.2, 0.2]', 'mesh = "ball"\nsize = [0.2]')
+    return filmed(text + "[lights.sun]\ndirection = [1, 0.2, -0.3]\n", behind=(0.03, 0.03, 0.03))
+
+
+def test_dark_parts_of_a_body_make_no_wrong_size(tmp_path, lit_ball):
+    assert preview(lit_ball, tmp_path / "a.png") == []
+
+
+@pytest.mark.parametrize("override", ["scale=0.6", "scale=1.5", "position=[0.2, 0, 0]"])
+def test_a_wrong_size_or_place_of_a_body_with_dark_parts_is_noticed(tmp_path, lit_ball, override):
+    (warning,) = preview(lit_ball, tmp_path / "a.png", [f"bodies.brick.{override}"])
+    assert "In the first frame of `observations.film` the scene is drawn" in warning
 
 
 @pytest.mark.parametrize(
