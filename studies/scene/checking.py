@@ -346,6 +346,9 @@ def _check_bounds(key: str, free: declared.Free, start: Any) -> None:
 
 def _start_in_scene(path: str, scene: SceneFile) -> Any:
     """Return the value that the scene file has at a path, None if it has none there."""
+    swings = any(isinstance(body, declared.Pendulum) for body in scene.bodies.values())
+    if path == "world.gravity" and swings:
+        return -scene.world.gravity[1]  # of a pendulum it is one number, downwards
     here: Any = scene
     parts = path.split(".")
     if parts[0] in scene.bodies:

@@ -7,6 +7,7 @@ from studies.scene.building import build
 from studies.scene.checking import check_scene
 from studies.scene.declared import Look, Pendulum, Scene, World
 from studies.scene.motion import Motion
+from studies.scene.reading import scene_from_dict
 
 
 def built(world=None, **given):
@@ -32,6 +33,19 @@ def test_values_reach_the_system_in_their_units(links):
     np.testing.assert_allclose(one.state.rate, np.pi / 2.0)
     assert one.values["a.angle"].unit == "deg"
     assert one.values["world.gravity"].value == 9.81
+
+
+@pytest.mark.parametrize("world", [{}, {"gravity": [0.0, -8.5, 0.0]}])
+def test_bounds_of_its_gravity_must_hold_the_downward_acceleration(tmp_path, world):
+    tables = {
+        "bodies": {"a": {"kind": "pendulum", "length": [1.0], "angle": [9.0]}},
+        "world": world,
+        "free": {"world.gravity": {"bounds": [5.0, 15.0]}},
+    }
+    scene_from_dict(tables, tmp_path)
+    tables["free"]["world.gravity"]["bounds"] = [-1.0, 5.0]
+    with pytest.raises(StudyError, match=r"must hold the scene's value, (9\.81|8\.5), got"):
+        scene_from_dict(tables, tmp_path)
 
 
 def test_rods_and_bobs_hang_where_the_angles_are():
