@@ -24,7 +24,7 @@ from studies.problem.free import (
 from studies.problem.observations.films import FilmData, advice_on_film, check_lengths, read_film
 from studies.problem.observers import Observer
 from studies.problem.observing import blank_film, camera_of, frame_times, make_observers
-from studies.problem.own import OwnResiduals, own_observer
+from studies.problem.own import OwnResiduals, check_own, own_observer
 from studies.problem.parameters import Parameters
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.problem.steps import Steps, first_steps
@@ -131,6 +131,7 @@ def make_problem(
         problem = with_simulated(problem, hidden, file, truth)
         values |= simulated.values
     problem = problem.with_steps_for(problem.parameters.start)
+    check_own(problem)
     looks = look_nuisances(file, built, observers)
 
     def refitted(problem: SceneProblem) -> SceneProblem:

@@ -10,6 +10,9 @@ The loss is the mean over frames of the squares of r, times the weight. Gauss-Ne
 tangent of r too: give `jvp(surfaces, tan_surfaces)`, or it is taken by central differences of
 `residuals` along the tangent.
 
+Before a search, `check_own` compares `vjp` and `jvp` with differences of `residuals` for the motion
+at the start.
+
 The functions always get all frames. Where a search looks at the first frames only, the surfaces of
 later ones are those of the last frame that is simulated, and their rows of r are left out.
 """
@@ -20,10 +23,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from studies.problem.observers import Back, Moved, Observer, Recorded, Values, surfaces
+from studies.problem.problem import SceneProblem
 from studies.runs.errors import StudyError
+from studies.scene.tables import unknown
+from studies.search.optimizers.problem import NOT_FINITE, NotFiniteError
 
 
 Surfaces = Mapping[str, np.ndarray]
+SURE, AGREE = 1e-5, 1e-4  # parts by which differences of two steps, and two derivatives, may differ
 STEP = 1e-6  # of the differences, relative to the largest coordinate over the largest tangent
 
 
@@ -116,23 +123,85 @@ class OwnObserver(Observer):
         def vjp(adj_rows: np.ndarray) -> Back:
             adj_r, out = np.zeros(r.shape), {}
             adj_r[self.kept] = adj_rows[:, :3].reshape(len(self.times), -1)[:, : r.shape[1]]
-            for name, adj in self.own.vjp(given, adj_r).items():
-                out[name] = np.zeros((len(self.times), *np.shape(adj)[1:]), seen[name].dtype)
+            self._require_finite("residuals", r)
+            for name, adj in self.pulled(given, adj_r).items():
+                out[name] = np.zeros((len(self.times), *adj.shape[1:]), seen[name].dtype)
                 np.add.at(out[name], self.filled, adj)
             return out, {}
 
         return Recorded(self.in_rows(r), jvp, vjp)
 
+    def pulled(self, surfaces: Surfaces, adj_r: np.ndarray) -> dict[str, np.ndarray]:
+        """Return what the user's `vjp` returns, checked."""
+        key, found = f"`observations.{self.name}.vjp`", self.own.vjp(surfaces, adj_r)
+        if not isinstance(found, Mapping):
+            raise StudyError(
+                f"{key} must return arrays by body, such as {{{next(iter(surfaces))!r}: "
+                f"adj_vertices}}, got {type(found).__name__}."
+            )
+        out = {}
+        for name, adj in found.items():
+            if name not in surfaces:
+                raise StudyError(f"{key}: {unknown('body', name, surfaces)}")
+            out[name] = np.asarray(adj, np.float64)
+            if out[name].shape != surfaces[name].shape:
+                raise StudyError(
+                    f"{key} must return an array of the shape of the vertices for {name!r}, "
+                    f"{surfaces[name].shape}, got {out[name].shape}."
+                )
+            self._require_finite("vjp", out[name])
+        return out
+
+    def _require_finite(self, function: str, rows: np.ndarray) -> None:
+        """Raise if a function of the user's own returned a number that is not finite."""
+        if not np.isfinite(rows).all():
+            frame = int(np.argwhere(~np.isfinite(rows))[0][0])
+            raise NotFiniteError(
+                f"`observations.{self.name}.{function}` must return finite numbers, got NaN or "
+                f"infinity in frame {frame} (counted from 0)."
+            )
+
+    def check(self, seen: Moved) -> None:
+        """Raise if `vjp` or `jvp` contradict differences of `residuals` where bodies are `seen`.
+
+        Columns of r whose differences depend on the step, as at a kink, are left out.
+        """
+        given = {name: np.asarray(x, np.float64)[self.filled] for name, x in seen.items()}
+        rng = np.random.default_rng(0)
+        tangents = {name: rng.standard_normal(x.shape) for name, x in given.items()}
+        tan_r, other = (self._difference(given, tangents, step) for step in (STEP, 2.0 * STEP))
+        self._require_finite("residuals", tan_r)
+        sizes = np.linalg.norm(tan_r, axis=0)
+        sure = np.linalg.norm(tan_r - other, axis=0) < SURE * sizes
+        weights = np.where(sure, 1.0 / np.where(sure, sizes, 1.0) ** 2, 0.0)
+        pulled = self.pulled(given, weights * tan_r)  # each column counts 1
+        found = {"vjp": sum(float(np.sum(adj * tangents[k])) for k, adj in pulled.items())}
+        if self.own.jvp is not None:
+            found["jvp"] = float(np.sum(weights * tan_r * self._pushed(given, tangents)))
+        expected = int(sure.sum())
+        for function, value in found.items():
+            if abs(value - expected) > AGREE * expected:
+                what = "derivative" if function == "jvp" else "transposed derivative"
+                raise StudyError(
+                    f"`observations.{self.name}.{function}` must be the {what} of `residuals`, but "
+                    f"for a random change of all vertices it gives {value / expected:.6g} times "
+                    "what differences of `residuals` give. Check factor, sign and index of every "
+                    "term."
+                )
+
     def _pushed(self, surfaces: Surfaces, tangents: Surfaces) -> np.ndarray:
-        own = self.own
-        if own.jvp is not None:
-            return np.asarray(own.jvp(surfaces, tangents))
+        if self.own.jvp is not None:
+            return np.asarray(self.own.jvp(surfaces, tangents))
+        return self._difference(surfaces, tangents, STEP)
+
+    def _difference(self, surfaces: Surfaces, tangents: Surfaces, step: float) -> np.ndarray:
+        """Return the central difference of the residuals along a tangent."""
         size = max(float(np.abs(rows).max(initial=0.0)) for rows in surfaces.values())
         slope = max(float(np.abs(rows).max(initial=0.0)) for rows in tangents.values())
-        h = STEP * max(size, 1e-3) / slope if slope > 0.0 else 1.0
+        h = step * max(size, 1e-3) / slope if slope > 0.0 else 1.0
         ahead, behind = (
             np.asarray(
-                own.residuals(
+                self.own.residuals(
                     {name: rows + sign * h * tangents[name] for name, rows in surfaces.items()}
                 )
             )
@@ -171,6 +240,24 @@ def own_observer(name: str, one: OwnResiduals, start: Surfaces) -> OwnObserver:
             f"`observations.{name}.residuals` must return one row for each of the {len(times)} "
             f"frames, (n_frames, m), got shape {r.shape}."
         )
+    if not np.isfinite(r).all():
+        raise StudyError(
+            f"`observations.{name}.residuals` must return finite numbers, got NaN or infinity for "
+            "bodies that stay where they begin."
+        )
     count = max(-(-r.shape[1] // 3), 1)
     every = np.arange(len(times))
     return OwnObserver(name, one.weight, times, one.start, every, one, count, every, r)
+
+
+def check_own(problem: SceneProblem) -> None:
+    """Raise if derivatives of the user's own are wrong for the motion at the start."""
+    if not any(isinstance(one, OwnObserver) for one in problem.observers):
+        return
+    try:
+        moved, samplings, _ = problem.run_at(problem.parameters.start)
+    except NOT_FINITE:
+        return  # the search begins elsewhere, or says why it cannot
+    for one, at in zip(problem.observers, samplings, strict=True):
+        if isinstance(one, OwnObserver):
+            one.check(one.seen(moved, at))

@@ -113,3 +113,81 @@ def test_residuals_of_another_shape_are_refused():
     own = OwnResiduals(TIMES, lambda s: heights(s)[1:], heights_vjp)
     with pytest.raises(ValueError, match="one row for each of the 8 frames"):
         Problem(SCENE, {"height": own}, {"cube.E": Free()}).make()
+
+
+def half_of_one_term(surfaces, adj_r):
+    return heights_vjp(surfaces, adj_r * [1.0, 0.5])
+
+
+def of_an_unknown_body(surfaces, adj_r):
+    return {"duck": heights_vjp(surfaces, adj_r)["cube"]}
+
+
+def of_another_shape(surfaces, adj_r):
+    return {"cube": heights_vjp(surfaces, adj_r)["cube"][:, 1:]}
+
+
+def of_no_body(surfaces, adj_r):
+    return heights_vjp(surfaces, adj_r)["cube"]
+
+
+def not_a_number(surfaces, adj_r):
+    return {"cube": np.nan * heights_vjp(surfaces, adj_r)["cube"]}
+
+
+@pytest.mark.parametrize(
+    ("vjp", "message"),
+    [
+        (
+            half_of_one_term,
+            r"`observations.height.vjp` must be the transposed derivative of `residuals`, but .* "
+            r"gives 0\.75 times",
+        ),
+        (of_an_unknown_body, r"`observations.height.vjp`: Unknown body `duck`. Known: cube"),
+        (of_another_shape, r"shape of the vertices for 'cube', \(8, 26, 3\), got \(8, 25, 3\)"),
+        (of_no_body, "must return arrays by body, such as {'cube': adj_vertices}, got ndarray"),
+        (not_a_number, "`observations.height.vjp` must return finite numbers, got NaN"),
+    ],
+)
+def test_a_wrong_vjp_is_refused_before_the_search(target, vjp, message):
+    own = OwnResiduals(TIMES, lambda s: heights(s) - target, vjp)
+    with pytest.raises(ValueError, match=message):
+        fit(Problem(SCENE, {"height": own}, {"cube.E": Free(bounds=(2e3, 2e5))}))
+
+
+def test_a_wrong_jvp_is_refused_and_a_right_one_is_not(target):
+    def pushed(surfaces, tan):
+        y, tan_y = surfaces["cube"][:, :, 1], tan["cube"][:, :, 1]
+        return np.stack([tan_y.mean(axis=1), 2.0 * (y * tan_y).mean(axis=1)], axis=1)
+
+    problem(target, jvp=pushed).make()
+    with pytest.raises(
+        ValueError, match=r"height.jvp` must be the derivative of .* gives -1 times"
+    ):
+        problem(target, jvp=lambda surfaces, tan: -pushed(surfaces, tan)).make()
+
+
+@pytest.mark.parametrize("begins", [True, False])
+def test_residuals_that_are_no_numbers_are_refused(target, begins):
+    def residuals(surfaces):
+        r = heights(surfaces) - target
+        falls = surfaces["cube"][-1, :, 1].mean() < surfaces["cube"][0, :, 1].mean() - 1e-6
+        r[3] = np.nan if falls or begins else r[3]
+        return r
+
+    own = OwnResiduals(TIMES, residuals, heights_vjp)
+    where = "bodies that stay where they begin" if begins else r"in frame 3 \(counted from 0\)"
+    with pytest.raises(ValueError, match=f"height.residuals` must return finite numbers.*{where}"):
+        Problem(SCENE, {"height": own}, {"cube.E": Free(bounds=(2e3, 2e5))}).make()
+
+
+def test_kinks_of_residuals_are_no_mistake_of_their_vjp(target):
+    def residuals(surfaces):
+        steps = np.floor(1e7 * heights(surfaces))
+        return np.concatenate([heights(surfaces) - target, steps], axis=1)
+
+    def vjp(surfaces, adj_r):
+        return heights_vjp(surfaces, adj_r[:, :2])
+
+    own = OwnResiduals(TIMES, residuals, vjp)
+    Problem(SCENE, {"height": own}, {"cube.E": Free(bounds=(2e3, 2e5))}).make()
