@@ -22,10 +22,12 @@ from studies.problem.free import (
     views,
 )
 from studies.problem.observations.films import FilmData, advice_on_film, check_lengths, read_film
+from studies.problem.observations.points import advice_on_fall
 from studies.problem.observers import Observer
 from studies.problem.observing import blank_film, camera_of, frame_times, make_observers
 from studies.problem.own import OwnResiduals, check_own, own_observer
 from studies.problem.parameters import Parameters
+from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.problem.steps import Steps, first_steps
 from studies.problem.texels import TEXELS, felt_by, texel_units
@@ -108,6 +110,7 @@ def make_problem(
     observers = [
         replace(one, device=device) if isinstance(one, FilmObserver) else one for one in observers
     ]
+    notes += _advice_on_falls(file, observers)
     observers += [own_observer(name, one, start_surfaces(built)) for name, one in own.items()]
     kept = frozenset(k for k, one in {**file.observations, **own}.items() if one.validate)
     if len(kept) == len(observers):
@@ -142,6 +145,21 @@ def make_problem(
     is_goal = file.purpose == "control" and not set(parameters.paths) <= set(file.truth)
     known = None if is_goal else truth_of(parameters, truth, values)
     return Made(problem, kept, notes, refitted, known, file.is_twin, truth, hidden)
+
+
+def _advice_on_falls(file: declared.SceneFile, observers: Sequence[Observer]) -> list[str]:
+    """Return what is doubtful about tracked points of free bodies that fall."""
+    notes: list[str] = []
+    for one in observers:
+        given = file.observations[one.name]
+        if isinstance(given, declared.Film) or not isinstance(one, PointObserver):
+            continue
+        body = file.bodies[given.body]
+        is_held = isinstance(body, declared.Pendulum) or getattr(body, "held", None) is not None
+        if not (is_held or file.pushes) and given.simulate is None and one.camera is None:
+            key = f"observations.{one.name}"
+            notes += advice_on_fall(one.times, one.places, file.world.gravity, key)
+    return notes
 
 
 def without_own(file: declared.SceneFile, own: Mapping[str, OwnResiduals]) -> declared.SceneFile:

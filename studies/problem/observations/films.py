@@ -27,6 +27,7 @@ DIFFERENT = 0.15  # a difference from the background that is surely a body
 VISIBLE = 4  # pixels that must change in one frame, for something to move
 REPEATED = 0.25  # part of the frames of a motion that repeat the one before, which is suspicious
 SAME = 1.0 / 255.0  # a change that is none
+OTHER_RATE = 0.02  # a difference of frame rates, as 29.97 for 30 is none
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,7 @@ class FilmData:
     # what is behind the bodies, (H, W, 3), where it is declared, or black behind a film with
     # alpha; None where it is to be found in the film
     backdrop: np.ndarray | None
+    own_fps: float | None = None  # frames per second that the file says
 
     @property
     def size(self) -> tuple[int, int]:
@@ -56,6 +58,7 @@ def read_film(film: Film, camera: Camera | None, key: str = "film") -> FilmData:
     fps, pictures = _opened(film.video, f"{key}.video")
     frames = _Frames(film, camera, key)
     kept, n_frames = frames.read(pictures, f"{key}.video")
+    own_fps = fps
     if film.fps is not None:
         fps = film.fps
     if fps is None and len(kept) > 1:
@@ -70,7 +73,7 @@ def read_film(film: Film, camera: Camera | None, key: str = "film") -> FilmData:
         masks = frames.read_masks(film.masks, n_frames)
     times = np.arange(len(kept)) / (fps or 1.0)
     assert frames.size is not None
-    return FilmData(kept, masks, times, fps, frames.factor, frames.size, backdrop)
+    return FilmData(kept, masks, times, fps, frames.factor, frames.size, backdrop, own_fps)
 
 
 def declared_backdrop(film: Film, size: tuple[int, int], key: str) -> np.ndarray:
@@ -335,6 +338,11 @@ def advice_on_film(data: FilmData, key: str = "film") -> list[str]:
             "`frames` a part of it, in which the bodies move."
         )
     advice = []
+    if data.fps and data.own_fps and abs(data.fps / data.own_fps - 1.0) > OTHER_RATE:
+        advice.append(
+            f"`{key}.fps` is {data.fps:g}, but the file says {data.own_fps:.4g} frames per second. "
+            "Leave `fps` out, unless the file is wrong, as that of a slow-motion film."
+        )
     if (changes.max(axis=0) > STILL).mean() > 0.9:
         advice.append(
             f"`{key}.video`: nearly every pixel changes. The camera must stand still, and the "

@@ -21,6 +21,9 @@ from studies.scene.tables import unknown
 
 
 SPACE, PICTURE = ("x", "y", "z"), ("u", "v")
+SHORTEST = 6  # frames from which an acceleration is read
+ON_PARABOLA = 0.02  # part of the height of a parabola that the way may be off it
+LIKE_GRAVITY, ALONG = 0.3, 0.5  # part by which two accelerations may differ, and least cosine
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,3 +185,34 @@ def _checked_states(times: np.ndarray, x: np.ndarray, key: str) -> PointData:
             f"`times`, got {x.shape}."
         )
     return PointData((), times.astype(np.float64), x.astype(np.float64))
+
+
+def advice_on_fall(
+    times: np.ndarray, places: np.ndarray, gravity: tuple[float, float, float], key: str
+) -> list[str]:
+    """Return what is doubtful where points (n_times, n_points, 3) [m] fall, but not along gravity.
+
+    The mean of the points moves on a parabola as long as nothing touches them. The longest one from
+    the first time on counts if its acceleration is as large as that of gravity.
+    """
+    g = float(np.linalg.norm(gravity))
+    tracked = np.isfinite(places).all(axis=(0, 2))
+    if not g or not tracked.any():
+        return []
+    middle = places[:, tracked].mean(axis=1)
+    since = times - times[0]
+    for end in range(len(times), SHORTEST - 1, -1):
+        powers = np.vander(since[:end], 3)
+        found = np.linalg.lstsq(powers, middle[:end], rcond=None)[0]
+        acceleration, off = 2.0 * found[0], np.abs(powers @ found - middle[:end]).max()
+        size = float(np.linalg.norm(acceleration))
+        if off > ON_PARABOLA * size * since[end - 1] ** 2 / 8.0:
+            continue
+        if abs(size / g - 1.0) > LIKE_GRAVITY or acceleration @ gravity > ALONG * size * g:
+            return []
+        return [
+            f"`{key}`: the points fall with an acceleration of {acceleration.round(2).tolist()} "
+            f"m/s2, but `world.gravity` is {list(gravity)}. Check which axis points up, and give "
+            "`world.gravity` along it."
+        ]
+    return []

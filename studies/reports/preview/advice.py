@@ -136,9 +136,15 @@ def _advice_on_rate(file: SceneFile, shot: Shot, scene: np.ndarray, film: np.nda
         a, b = (_acceleration(times[:end], way[:end]) for way in (scene, film))
         if a is None or b is None:
             continue
-        is_fall = 0.7 * expected < a < 1.3 * expected and b > 0.0
-        is_seen = is_fall and 0.5 * min(a, b) * times[end - 1] ** 2 >= EARLY
-        if not is_seen or 1.0 / FAST < b / a < FAST:
+        is_fall = 0.7 * expected < a < 1.3 * expected
+        is_seen = is_fall and 0.5 * min(a, abs(b)) * times[end - 1] ** 2 >= EARLY
+        if is_seen and 1.0 / FAST < -b / a < FAST:
+            return [
+                f"In `{shot.key}` the bodies fall the other way than in the scene. Check which "
+                f"axis points up: `world.gravity` is {list(file.world.gravity)}, and the camera "
+                "must show it downwards."
+            ]
+        if not is_seen or b < 0.0 or 1.0 / FAST < b / a < FAST:
             return []
         rate = (shot.data and shot.data.fps) or 0.0
         held = _advice_on_unheld(file) if b < a else ""

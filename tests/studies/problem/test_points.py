@@ -211,6 +211,24 @@ def test_a_point_away_from_its_body_is_refused(tmp_path):
         make_problem(scene_from_dict(tables, tmp_path))
 
 
+@pytest.mark.parametrize(("axis", "is_held"), [(2, False), (2, True), (1, False)])
+def test_tracks_that_fall_along_another_axis_are_noticed(axis, is_held, tmp_path):
+    places = np.tile([0.0, 0.0, 0.1], (8, 1))
+    places[:, axis] -= 0.5 * 9.81 * TIMES**2
+    write_points(tmp_path / "p.csv", {"top": places}, "xyz")
+    cube = {"kind": "soft", "mesh": "box", "size": [0.2, 0.2, 0.2], "E": 1e4, "nu": 0.3}
+    if is_held:
+        cube["held"] = {"plane": {"point": [-0.099, 0.0, 0.0], "normal": [1.0, 0.0, 0.0]}}
+    tables = {
+        "bodies": {"cube": cube},
+        "observations": {"marks": {"file": "p.csv", "body": "cube"}},
+        "free": {"cube.E": {}},
+    }
+    notes = make_problem(scene_from_dict(tables, tmp_path)).notes
+    is_noticed = any("Check which axis points up" in note for note in notes)
+    assert is_noticed == (axis == 2 and not is_held)
+
+
 def test_a_point_that_is_seen_late_must_say_where_it_was_at_the_start(truth, tmp_path):
     _, corners, _ = truth
     write_points(tmp_path / "p.csv", corners, "xyz")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from studies.problem.observations.films import FilmData, advice_on_film, check_lengths
+from studies.problem.observations.points import advice_on_fall
 from studies.runs.errors import StudyError
 from studies.scene.declared import Film
 
@@ -51,6 +52,49 @@ def test_repeated_frames_are_noticed():
     (advice,) = advice_on_film(data(moving().repeat(2, axis=0)))
     assert "repeat the one before" in advice
     assert "`film.fps`" in advice
+
+
+def test_a_declared_rate_that_is_not_that_of_the_file_is_noticed():
+    film = dataclasses.replace(data(moving(), 60.0), own_fps=30.0)
+    (advice,) = advice_on_film(film)
+    assert "`film.fps` is 60, but the file says 30 frames per second" in advice
+    assert advice_on_film(dataclasses.replace(film, own_fps=59.94)) == []
+    assert advice_on_film(dataclasses.replace(film, own_fps=None)) == []
+
+
+FALL_TIMES = np.arange(20) / 30.0
+GRAVITY = (0.0, -9.81, 0.0)
+
+
+def falling(acceleration, floor=-np.inf):
+    places = np.array([[0.1, 0.0, 0.2], [0.2, 0.1, 0.2]])
+    t = FALL_TIMES[:, None, None]
+    way = t * [0.5, 1.0, -0.3] + 0.5 * t**2 * np.asarray(acceleration)
+    return np.maximum(places + way, floor)
+
+
+@pytest.mark.parametrize("up", [(0.0, 9.81, 0.0), (0.2, 0.0, -9.5)])
+def test_a_fall_in_another_direction_than_gravity_is_noticed(up):
+    noisy = falling(up) + 1e-3 * RNG.standard_normal((20, 2, 3))
+    (advice,) = advice_on_fall(FALL_TIMES, noisy, GRAVITY, "observations.marks")
+    assert "`observations.marks`: the points fall with an acceleration of [" in advice
+    assert "`world.gravity` is [0.0, -9.81, 0.0]" in advice
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        falling(GRAVITY),
+        falling(GRAVITY, floor=-0.3),
+        falling((0.0, 0.0, 0.0)),
+        falling((0.0, 3.0, 0.0)),
+        falling((0.0, 9.81, 0.0))[:5],
+        np.full((20, 2, 3), np.nan),
+    ],
+    ids=["falls", "lands", "moves evenly", "is lifted", "is short", "is not tracked"],
+)
+def test_other_motions_are_no_fall_in_another_direction(places):
+    assert advice_on_fall(FALL_TIMES[: len(places)], places, GRAVITY, "observations.a") == []
 
 
 def test_rest_at_the_end_is_no_repetition():

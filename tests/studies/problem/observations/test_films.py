@@ -77,6 +77,8 @@ def test_a_film_file_says_its_rate(tmp_path):
     data = read_film(Film(video=str(path)), FRONT)
     assert data.fps == 25.0
     assert np.abs(data.frames - frames)[:, :6].max() < 0.05
+    declared = read_film(Film(video=str(path), fps=50.0), None)
+    assert (declared.fps, declared.own_fps) == (50.0, 25.0)
 
 
 def test_a_still_needs_no_rate(tmp_path):

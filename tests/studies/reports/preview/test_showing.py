@@ -138,6 +138,7 @@ def test_a_wrong_size_or_place_of_a_body_with_dark_parts_is_noticed(tmp_path, li
         ("bodies.brick.rotation=[0, 0, 90]", ["overlap only by", "`rotation`"]),
         ("observations.film.fps=15", ["times the acceleration", "(now 15; 30"]),
         ("world.gravity=[0, -3.7, 0]", ["times the acceleration", "`world.gravity`"]),
+        ("world.gravity=[0, 9.81, 0]", ["fall the other way", "is [0.0, 9.81, 0.0]"]),
     ],
 )
 def test_what_is_wrong_is_noticed(tmp_path, brick, override, parts):
