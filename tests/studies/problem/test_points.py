@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from studies.api import OwnResiduals, Problem, fit
 from studies.answer.certificate import check_point
+from studies.api import OwnResiduals, Problem, fit
 from studies.problem.making import make_problem
 from studies.problem.points import to_pixels
 from studies.scene.declared import (

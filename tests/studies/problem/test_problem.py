@@ -3,11 +3,11 @@ import warnings
 import numpy as np
 import pytest
 
+from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.model import Model, State
 from studies.problem.clusters import clusters_of_rows
 from studies.problem.frame_squares import residual_squares
 from studies.problem.many_points import samples
-from adjsim.forces.half_space import HalfSpaceContact
-from adjsim.model import Model, State
 from studies.problem.steps import Steps, sample_steps
 from studies.problem.worlds import Failure, Sample
 from studies.scene.motion import Motion
