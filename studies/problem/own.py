@@ -22,11 +22,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from studies.optimizers.problem import NOT_FINITE
 from studies.problem.observers import Back, Moved, Observer, Recorded, Values, surfaces
 from studies.problem.problem import SceneProblem
-from studies.runs.errors import StudyError
+from studies.runs.errors import NotFiniteError, StudyError
 from studies.scene.tables import unknown
-from studies.search.optimizers.problem import NOT_FINITE, NotFiniteError
 
 
 Surfaces = Mapping[str, np.ndarray]

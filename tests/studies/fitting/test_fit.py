@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from studies.fitting.fit import interval_text, parameter_rows, summary
+from studies.fitting.solve import _rivals
 from studies.problem.parameters import Identity, Parameters
-from studies.problem.solve import _rivals
 from studies.scene.declared import Search
 from tests.studies.problem.free import block
 
@@ -62,21 +62,20 @@ def test_many_values_whose_mean_stays_are_told_by_their_root_mean_square():
     assert (row["start_rms"], row["estimate_rms"]) == (1.0, 3.0)
 
 
-def test_a_basin_that_overflows_over_all_frames_is_dropped_with_a_word():
-    def squares(theta):
+def test_a_basin_that_overflows_over_all_frames_is_dropped_with_a_word(monkeypatch):
+    def squares(problem, theta):
         return np.array([0.1, np.inf if theta[0] > 1.5 else 0.2])
 
-    parameters = SimpleNamespace(size=1, first_answers=(0,))
-    whole = SimpleNamespace(parameters=parameters, residual_squares=squares)
+    monkeypatch.setattr("studies.fitting.judging.residual_squares", squares)
+    whole = SimpleNamespace(parameters=SimpleNamespace(size=1, first_answers=(0,)))
     whole.with_steps_for = lambda theta: whole
     basins = [
         SimpleNamespace(number=k, theta=np.array([float(k)]), loss=loss, is_searched=False)
         for k, loss in enumerate((1.0, 2.0, 3.0, np.inf))
     ]
     found, said = SimpleNamespace(basins=basins, best=basins[0]), []
-    kept, spent = _rivals(
-        whole, found, np.zeros(1), how=Search(), local=lambda *_, **__: None, say=said.append
-    )
-    assert ([one.loss for one in kept], spent) == ([2.0], 0)
+    local = SimpleNamespace(how=Search(), progress=SimpleNamespace(say=said.append))
+    kept = _rivals(whole, found, np.zeros(1), local)
+    assert [one.loss for one in kept] == [2.0]
     dropped = "is dropped: its loss over all frames is not finite"
     assert said == [f"basin 3 {dropped}", f"basin 4 {dropped}"]
