@@ -11,20 +11,26 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.contact_gradients.measuring import (
+    COPIES,
+    WIDE,
+    copies_of,
     derivative_error,
     fit,
     over_both,
     over_steps,
     run,
+    steps_of,
     to_limit,
+    wide_slope,
 )
 from benchmarks.contact_gradients.peers import PEERS, installed
 from benchmarks.contact_gradients.pictures import draw
-from benchmarks.contact_gradients.problems import PROBLEMS, Problem, Values
+from benchmarks.contact_gradients.problems import DAMPED, PROBLEMS, Problem, Values
 
 
 MOVED = 0.5213  # where the second ball starts [m]: no touch is as early as a step
 RATE, COUNTS = 100.0, (500, 2000)  # of the comparison with peers [1/s]
+LAW_RATE, LAW_STEPS = 400.0, (1e-4, 1e-5)  # of the comparison of both laws [1/s], [s]
 
 
 def compare(
@@ -62,6 +68,8 @@ def compare(
     if pictures:
         draw(both, out / "errors.png")
         typer.echo((out / "errors.png").resolve())
+    if "lossy" in chosen:
+        console.print(law_table())
     if peers:
         console.print(peer_table())
     (out / "errors.json").write_text(json.dumps(numbers, indent=1, default=np.ndarray.tolist))
@@ -87,6 +95,31 @@ def cell(over: np.ndarray, errors: np.ndarray, derived: int) -> str:
     """Return the first and the last error, and the order."""
     found = fit(over, errors)
     return f"{errors[0]:.1e} to {errors[-1]:.1e}\n{found.slope:.2f} ± {found.width:.2f} ({derived})"
+
+
+def law_table() -> Table:
+    """Return the height after a bounce that halves the speed, and its slope, by both laws."""
+    table = Table(
+        title=f"Height after a bounce that halves the speed, contact rate {LAW_RATE:g}/s, "
+        "and its slope by the first height",
+        title_justify="left",
+    )
+    for heading in ("energy is lost by", "step [s]", "value (limit)", "slope: limit",
+                    f"over ± {100 * WIDE:g} %", f"gradient, {COPIES} starts"):  # fmt: skip
+        table.add_column(heading)
+    for law, problem in (("dissipation", PROBLEMS["lossy"]), ("damping", DAMPED)):
+        for dt in LAW_STEPS:
+            copies = copies_of(problem, LAW_RATE, dt)
+            values, gradients = run(problem, copies, steps_of(problem, dt))
+            table.add_row(
+                law,
+                f"{dt:g}",
+                f"{values.mean():.4f} ({problem.limit(problem.start):.4f})",
+                f"{problem.slopes(problem.start)['height']:.3f}",
+                f"{wide_slope(problem, LAW_RATE, dt, 'height'):.3f}",
+                f"{gradients[:, 0].mean():.3f} ± {gradients[:, 0].std():.3f}",
+            )
+    return table
 
 
 def peer_table() -> Table:

@@ -22,6 +22,7 @@ from benchmarks.contact_gradients.problems import Problem, Values
 # also at half the step, since it is odd.
 COPIES, STRIDE = 89, 55
 POINTS = 5  # of every line through errors
+WIDE = 0.02  # part of a parameter over which a slope is that of the loss, not of its ripples
 Copies = list[tuple[Values, float]]
 
 
@@ -129,6 +130,21 @@ def at(problem: Problem, rate: float, dt: float) -> tuple[float, float]:
     n = steps_of(problem, dt)
     copies = copies_of(problem, rate, problem.end / n)
     return distance(run(problem, copies, n), limits(problem, copies))
+
+
+def wide_slope(problem: Problem, rate: float, dt: float, name: str) -> float:
+    """Return the slope of the value over `WIDE` of a parameter to both sides, mean of the copies.
+
+    Over so many steps of the event, ripples and jumps average out.
+    """
+    n = steps_of(problem, dt)
+    copies = copies_of(problem, rate, problem.end / n)
+    half = WIDE * problem.start[name]
+    up, down = (
+        run(problem, [(p | {name: p[name] + d}, own) for p, own in copies], n)[0]
+        for d in (half, -half)
+    )
+    return float(np.mean(up - down) / (2 * half))
 
 
 def fit(over: np.ndarray, errors: np.ndarray) -> Fit:

@@ -1,10 +1,13 @@
-r"""Eight problems of contact with closed forms of a value and of its derivatives.
+r"""Nine problems of contact with closed forms of a value and of its derivatives.
 
-The limit is that of stiff contact and short steps: a touch takes no time and loses no energy, and
-friction sticks at once. Our contact has a rate instead [1/s],
+The limit is that of stiff contact and short steps: a touch takes no time, and friction sticks at
+once. Only the ball of `LossyBall` loses energy as it touches. Our contact has a rate instead [1/s],
 
-    impact:    omega = sqrt(k_e/m), k_d = 0       a touch takes about pi/omega
+    impact:    omega = sqrt(k_e/m)                a touch takes about pi/omega
     friction:  k_f/m                              slip below mu p/k_f dies out at this rate
+
+`DampedBall` loses its energy by the other law, of which no gradient has the limit: it is compared
+with the nine, and is none of them.
 
 A closed form takes complex numbers where its functions do, so that tests can differentiate it by a
 complex step. All angles are in rad, lengths in m, and masses of the moving parts are 1 kg.
@@ -15,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import ellipeinc, ellipj, ellipk
+from scipy.special import ellipeinc, ellipj, ellipk, lambertw
 
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
@@ -110,33 +113,47 @@ def along(axis: int) -> np.ndarray:
 class BouncingBall(Problem):
     """A ball falls on a floor: with s^2 = v^2 + 2 g h it touches after t = (s - v)/g.
 
-    y = s (T - t) - g (T - t)^2/2
+    It leaves with the speed w, here w = s:   y = w (T - t) - g (T - t)^2/2
     """
 
     title = "bouncing ball"
     orders = IMPACT_UNDER_GRAVITY
 
+    def rebound(self, p: Any, s: Any) -> Any:
+        """Return w."""
+        del p
+        return s
+
+    def rebound_slopes(self, p: Values, s: float) -> tuple[float, Values]:
+        """Return dw/ds, and the derivatives of w by what else it depends on."""
+        del p, s
+        return 1.0, {}
+
+    def floor(self, p: Values, rate: float) -> HalfSpaceContact:
+        """Return what the ball falls on."""
+        del p
+        return HalfSpaceContact(stiffness=rate**2)
+
     def limit(self, p: Any) -> Any:
         """Return the height at the end."""
         s = np.sqrt(p["speed"] ** 2 + 2 * p["gravity"] * p["height"])
         rest = self.end - (s - p["speed"]) / p["gravity"]
-        return s * rest - p["gravity"] * rest**2 / 2
+        return self.rebound(p, s) * rest - p["gravity"] * rest**2 / 2
 
     def slopes(self, p: Values) -> Values:
-        """Return dy = rest ds - (s - g rest) dt - rest^2/2 dg."""
+        """Return dy = rest dw - (w - g rest) dt - rest^2/2 dg."""
         v, g, h = p["speed"], p["gravity"], p["height"]
         s = np.sqrt(v**2 + 2 * g * h)
         t = (s - v) / g
-        rest = self.end - t
+        w, (by_s, dw), rest = self.rebound(p, s), self.rebound_slopes(p, s), self.end - t
         ds = {"height": g / s, "speed": v / s, "gravity": h / s}
         dt = {"height": 1 / s, "speed": (v / s - 1) / g, "gravity": (h / s - t) / g}
-        dg = {"height": 0.0, "speed": 0.0, "gravity": 1.0}
-        return {n: rest * ds[n] - (s - g * rest) * dt[n] - rest**2 / 2 * dg[n] for n in p}
+        by = {n: rest * by_s * ds[n] - (w - g * rest) * dt[n] for n in ds}
+        return by | {"gravity": by["gravity"] - rest**2 / 2} | {n: rest * dw[n] for n in dw}
 
     def scene(self, p: Values, rate: float) -> tuple[Model, State]:
         """Return a node above y = 0."""
-        floor = HalfSpaceContact(stiffness=rate**2)
-        model = Model([1.0], {"floor": floor}, gravity=(0, -p["gravity"], 0))
+        model = Model([1.0], {"floor": self.floor(p, rate)}, gravity=(0, -p["gravity"], 0))
         return model, State([[0, p["height"], 0]], [[0, -p["speed"], 0]])
 
     def observe(self, end: Any) -> tuple[float, dict[str, Any]]:
@@ -152,6 +169,67 @@ class BouncingBall(Problem):
     def one_step(self, p: Values, rate: float) -> Values:
         """Lift the ball."""
         return {"height": np.sqrt(p["speed"] ** 2 + 2 * p["gravity"] * p["height"])}
+
+
+class LossyBall(BouncingBall):
+    """A ball loses energy by the dissipation d of its contact, which begins at 0 at touch.
+
+    With f(x) = x - log(1 + x) it leaves at the speed w of f(d s) = f(-d w) (derived in
+    `studies/scene/contacts.py`). With x = d s, y = d w and Lambert's function W,
+
+    y = 1 + W(-(1 + x) exp(-1 - x)),   dy/dx = x (1 - y)/(y (1 + x))
+    """
+
+    title = "ball that loses energy"
+
+    def rebound(self, p: Any, s: Any) -> Any:
+        """Return w = y/d."""
+        x = p["dissipation"] * s
+        y = 1.0 + lambertw(-(1.0 + x) * np.exp(-1.0 - x))
+        return (y if np.iscomplexobj(x) else y.real) / p["dissipation"]
+
+    def rebound_slopes(self, p: Values, s: float) -> tuple[float, Values]:
+        """Return dy/dx, and dw/dd = (dy/dx s - w)/d."""
+        d, w = p["dissipation"], self.rebound(p, s)
+        by_s = s * (1 - d * w) / (w * (1 + d * s))
+        return by_s, {"dissipation": (by_s * s - w) / d}
+
+    def floor(self, p: Values, rate: float) -> HalfSpaceContact:
+        """Return a floor with this dissipation."""
+        return HalfSpaceContact(stiffness=rate**2, dissipation=p["dissipation"])
+
+    def pull(self, g: dict[str, np.ndarray], p: Values, rate: float) -> Values:
+        """Return the derivatives by the parameters."""
+        return super().pull(g, p, rate) | {"dissipation": float(g["floor.dissipation"])}
+
+
+class DampedBall(BouncingBall):
+    """A ball loses energy by the damping of its contact, whose force jumps by k_d s at touch.
+
+    With z = k_d/(2 omega) it leaves at e s, e = exp(-z acos(z)/sqrt(1 - z^2)). The discrete
+    gradient is off by e k_d times the time left, by the height, for any dt.
+    """
+
+    title = "ball that loses energy by damping"
+
+    def rebound(self, p: Any, s: Any) -> Any:
+        """Return e s."""
+        z = p["ratio"]
+        return s * np.exp(-z * np.arccos(z) / np.sqrt(1 - z * z))
+
+    def rebound_slopes(self, p: Values, s: float) -> tuple[float, Values]:
+        """Return e, and s de/dz = s e (z - acos(z)/sqrt(1 - z^2))/(1 - z^2)."""
+        z, w = p["ratio"], self.rebound(p, s)
+        rest = 1 - z * z
+        return w / s, {"ratio": w * (z - np.arccos(z) / np.sqrt(rest)) / rest}
+
+    def floor(self, p: Values, rate: float) -> HalfSpaceContact:
+        """Return a floor with this ratio of damping."""
+        return HalfSpaceContact(stiffness=rate**2, damping=2 * p["ratio"] * rate)
+
+    def pull(self, g: dict[str, np.ndarray], p: Values, rate: float) -> Values:
+        """Return the derivatives by the parameters."""
+        return super().pull(g, p, rate) | {"ratio": 2 * rate * float(g["floor.damping"])}
 
 
 class TwoBalls(Problem):
@@ -596,8 +674,10 @@ class LandingCloth(Problem):
 
 LIMIT_ANGLE = float(np.arctan(0.5))
 FALL = {"height": 0.2, "speed": 0.5, "gravity": GRAVITY}
+DAMPED = DampedBall(FALL | {"ratio": 0.6}, end=0.27, rate=100.0, dt=5e-4)  # keeps half its speed
 PROBLEMS: dict[str, Problem] = {
     "ball": BouncingBall(FALL, end=0.27, rate=100.0, dt=5e-4),
+    "lossy": LossyBall(FALL | {"dissipation": 0.7}, end=0.27, rate=100.0, dt=5e-4),
     "balls": TwoBalls({"x1": 0.0, "x2": 0.52, "v1": 1.0, "v2": 0.0}, end=1.0, rate=50.0, dt=1e-3),
     "block": SlidingBlock(
         {"position": 0.0, "speed": 1.0, "friction": 0.3, "gravity": GRAVITY},

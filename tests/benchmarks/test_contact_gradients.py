@@ -7,6 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from benchmarks.contact_gradients import __main__ as contact_gradients
 from benchmarks.contact_gradients.__main__ import compare
 from benchmarks.contact_gradients.measuring import (
     Errors,
@@ -16,19 +17,21 @@ from benchmarks.contact_gradients.measuring import (
     over_steps,
     run,
     to_limit,
+    wide_slope,
 )
 from benchmarks.contact_gradients.peers import PEERS
-from benchmarks.contact_gradients.problems import PROBLEMS
+from benchmarks.contact_gradients.problems import DAMPED, PROBLEMS
 
 
 WIDEST = 0.5  # the interval of an order that says which whole number it is
 
 each_problem = pytest.mark.parametrize("name", PROBLEMS)
+each_with_damped = pytest.mark.parametrize("name", [*PROBLEMS, "damped"])
 
 
-@each_problem
+@each_with_damped
 def test_closed_slopes_are_the_derivatives_of_the_closed_form(name):
-    problem = PROBLEMS[name]
+    problem = (PROBLEMS | {"damped": DAMPED})[name]
     p = problem.start
     slopes = problem.slopes(p)
     assert list(slopes) == list(p)
@@ -42,11 +45,11 @@ def test_closed_slopes_are_the_derivatives_of_the_closed_form(name):
             assert found == pytest.approx(slopes[key], rel=1e-13, abs=1e-15)
 
 
-@each_problem
+@each_with_damped
 def test_the_adjoint_is_the_derivative_of_the_program(name):
     # Central differences of 1e-6, of values of 1 rounded some thousand times; a touch that
     # moves to another step within the difference bends the value by rate^2 dt 1e-6.
-    problem = PROBLEMS[name]
+    problem = (PROBLEMS | {"damped": DAMPED})[name]
     assert derivative_error(problem, problem.rate, problem.dt) < 1e-6
 
 
@@ -83,6 +86,28 @@ def test_the_error_of_a_gradient_through_a_touch_has_the_derived_size():
     rms = np.sqrt(np.square(off).mean(axis=0))
     assert rms[:2] == pytest.approx(derived, rel=0.1)  # of 89 samples
     assert rms[2:] == pytest.approx(0.32 * derived, rel=0.1)
+
+
+def test_the_gradient_of_a_bounce_is_the_slope_with_dissipation_but_not_with_damping():
+    # Without a jump what is left is the ripple of a touch within its step: rate^2 dt/sqrt(6) times
+    # the time left, of which the mean over 89 copies is smaller. The jump k_d s makes the gradient
+    # wrong by e k_d times the time left.
+    rate, dt = 200.0, 5e-5
+    for problem in (PROBLEMS["lossy"], DAMPED):
+        p, n = problem.start, round(problem.end / dt)
+        values, gradients = run(problem, copies_of(problem, rate, dt), n)
+        slope, found = wide_slope(problem, rate, dt, "height"), gradients[:, 0]
+        s = np.sqrt(p["speed"] ** 2 + 2 * p["gravity"] * p["height"])
+        rest = problem.end - (s - p["speed"]) / p["gravity"]
+        ripple = rate**2 * dt / np.sqrt(6) * rest
+        assert values.mean() == pytest.approx(problem.limit(p), abs=s / rate)  # a touch takes time
+        assert slope == pytest.approx(problem.slopes(p)["height"], abs=0.1)
+        assert found.std() < ripple
+        if problem is DAMPED:
+            wrong = problem.rebound(p, s) / s * 2 * p["ratio"] * rate * rest
+            assert slope - found.mean() == pytest.approx(wrong, rel=0.2)  # `rest` has the touch
+        else:
+            assert found.mean() == pytest.approx(slope, abs=ripple / 5)
 
 
 def test_at_the_stick_limit_the_slope_from_the_side_of_stick_is_returned():
@@ -126,9 +151,21 @@ def test_a_run_prints_the_table_and_writes_picture_and_numbers(tmp_path):
     assert (tmp_path / "errors.png").stat().st_size > 10_000
 
 
+def test_a_run_of_the_ball_that_loses_energy_compares_both_laws(tmp_path, monkeypatch):
+    monkeypatch.setattr(contact_gradients, "LAW_STEPS", (2e-4,))
+    app = typer.Typer()
+    app.command()(compare)
+    done = CliRunner().invoke(app, ["lossy", "--no-peers", "--no-pictures", "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    rows = [line.split("│") for line in done.output.splitlines() if "0.0002" in line]
+    slopes = {cells[1].strip(): [float(c.split("±")[0]) for c in cells[5:7]] for cells in rows}
+    assert slopes["dissipation"][1] == pytest.approx(slopes["dissipation"][0], abs=0.2)
+    assert slopes["damping"][1] < -20.0 < slopes["damping"][0]
+
+
 def test_a_problem_that_does_not_exist_is_named(tmp_path):
     app = typer.Typer()
     app.command()(compare)
     done = CliRunner().invoke(app, ["bell", "--out", str(tmp_path)])
     assert done.exit_code == 2
-    assert "`bell` is none of ball, balls" in done.output
+    assert "`bell` is none of ball, lossy" in done.output
