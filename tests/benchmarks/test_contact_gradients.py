@@ -104,7 +104,7 @@ def test_the_gradient_of_a_bounce_is_the_slope_with_dissipation_but_not_with_dam
         assert slope == pytest.approx(problem.slopes(p)["height"], abs=0.1)
         assert found.std() < ripple
         if problem is DAMPED:
-            wrong = problem.rebound(p, s) / s * 2 * p["ratio"] * rate * rest
+            wrong = DAMPED.rebound(p, s) / s * 2 * p["ratio"] * rate * rest
             assert slope - found.mean() == pytest.approx(wrong, rel=0.2)  # `rest` has the touch
         else:
             assert found.mean() == pytest.approx(slope, abs=ripple / 5)
