@@ -10,7 +10,9 @@ with e_k the sum of squares of prediction - target in frame k, look_k that of th
 what is observed then, by a fit of the looks to that frame alone if there is one, and m_k that of
 target_k - target_0.
 A fit whose body stays where it is has about 1. Frames held back are compared with the motion of the
-whole film too: a body that swings back to where it began has little motion there.
+whole film too: a body that swings back to where it began has little motion there. Of films only
+pixels count that can tell a right motion from a wrong one: shadows and light that change beside the
+bodies do not.
 """
 
 from dataclasses import asdict, dataclass

@@ -14,8 +14,10 @@ from studies.fitting.trying import Tried
 from studies.optimizers.problem import NOT_FINITE
 from studies.problem.first_frames import first_frames_differ
 from studies.problem.frame_squares import (
+    counted_rows,
     look_squares,
     residual_squares,
+    squares_of,
     still_squares,
     variation_squares,
 )
@@ -106,16 +108,23 @@ def explained_motion(
     """Return what theta leaves of every frame, and of the motion.
 
     The first is None where the rollout blows up, the second also where nothing moves. What the
-    looks leave is that of the best of the thetas in `looks`.
+    looks leave is that of the best of the thetas in `looks`. Of films, shadows and light beside the
+    bodies do not count for the second.
     """
-    left = squares_left(problem, theta)
-    if left is None:
+    own = problem.with_steps_for(theta)
+    images = _if_finite(lambda: own.images(theta))
+    left = None if images is None else _if_finite(lambda: squares_of(own, images))
+    if images is None or left is None:
         return None, None
-    every = [_if_finite(lambda at=at: look_squares(problem.with_steps_for(at), at)) for at in looks]
+    counted = counted_rows(own, images)
+    every = [
+        _if_finite(lambda at=at: look_squares(problem.with_steps_for(at), at, counted))
+        for at in looks
+    ]
     found = [one for one in every if one is not None]
     appearance = np.min(found, axis=0) if found else None
-    still = still_squares(problem)
-    return left, explained(left, still, n_fitted=n_fitted, appearance=appearance)
+    part, still = squares_of(own, images, counted), still_squares(own, counted)
+    return left, explained(part, still, n_fitted=n_fitted, appearance=appearance)
 
 
 def unexplained_pictures(problem: SceneProblem, left: np.ndarray | None) -> float | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy.ndimage import binary_dilation, uniform_filter
 
 from adjoint.render.losses import residuals_jvp, residuals_vjp
 from adjoint.render.smoke import smoke_images_jvp, smoke_images_vjp
@@ -22,6 +23,11 @@ from studies.problem.steps import Sampling
 
 
 WHITE = (1.0, 1.0, 1.0)  # smoke
+MARGIN = 0.1  # of a body's size: how near to where it is drawn everything counts
+LEAST_SHADE, SMOOTHED = 2.0 / 255.0, 5  # change of colour that is one, over so many pixels a side
+GREYISH = 0.12  # how far the shares of red, green and blue that a shadow leaves may be apart
+DARKEST, BRIGHTEST = 0.2, 4.0  # part of the light that a shadow leaves, or that more light adds
+MOST_GREY = 0.5  # part of a body that may look like a shadow on what is behind it
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,10 +161,45 @@ class FilmObserver(PictureObserver):
         scene = with_look(self.scene, self.paths, values)
         return Scenery(scene, self.camera_at(values), vertices, self.size)
 
+    def counted(self, rows: np.ndarray) -> np.ndarray:
+        """Return which pixels can tell a right motion from a wrong one, `(n_frames H W,)` bool.
+
+        `rows` is the prediction. Where the bodies are drawn in this frame or in the first one, and
+        near there, all do. Elsewhere shadows and light that change do not: pixels that are what is
+        behind the bodies, and darker or brighter in this frame or in the first one. A body that is
+        elsewhere than predicted has other colours, and counts. All pixels count where nothing is
+        drawn at first, or where half of the body itself looks like a shadow.
+        """
+        images = self.as_images(rows)
+        first = images[0, ..., 3] > 0.5
+        every = np.ones(len(rows), bool)
+        if not first.any():
+            return every
+        plate = np.broadcast_to(self.rasterizer.background, self.frames.shape[1:])
+        pairs = [_shade(frame, plate) for frame in self.frames]
+        multiples, changed = (np.stack(masks) for masks in zip(*pairs, strict=True))
+        if multiples[0][first].mean() > MOST_GREY:
+            return every
+        margin = max(round(MARGIN * float(np.sqrt(first.sum()))), 2)
+        drawn = images[..., 3] > 0.01
+        far = ~np.array([binary_dilation(one | drawn[0], iterations=margin) for one in drawn], bool)
+        begun = multiples[0] & changed[0]
+        return np.logical_not(far & multiples & (changed | begun)).ravel()
+
     def softened(self, factor: float) -> Self:
         """Return the film drawn with edges softer by a factor."""
         sigma = self.rasterizer.sigma * factor**2
         return replace(self, rasterizer=replace(self.rasterizer, sigma=sigma))
+
+
+def _shade(frame: np.ndarray, plate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which pixels are those of a plate times a grey factor, and which differ from it."""
+    size: Any = (SMOOTHED, SMOOTHED, 1)
+    found, behind = (uniform_filter(one, size) for one in (frame, plate))
+    share = found / np.maximum(behind, 1e-3)
+    factor = share.mean(axis=-1)
+    is_multiple = (np.ptp(share, axis=-1) < GREYISH) & (factor > DARKEST) & (factor < BRIGHTEST)
+    return is_multiple, np.abs(found - behind).max(axis=-1) > LEAST_SHADE
 
 
 def with_look(scene: Scene, paths: Mapping[str, str], values: Values) -> Scene:

@@ -4,34 +4,52 @@ from collections.abc import Callable
 
 import numpy as np
 
+from studies.problem.films import FilmObserver
 from studies.problem.observers import Observer
 from studies.problem.problem import SAME_TIME, SceneProblem
 
 
 def residual_squares(problem: SceneProblem, theta: np.ndarray) -> np.ndarray:
     """Return the weighted mean squares of prediction - observation by instant."""
-    return _squares(problem, problem.images(theta), lambda one: one.targets())
+    return squares_of(problem, problem.images(theta))
 
 
-def look_squares(problem: SceneProblem, theta: np.ndarray) -> np.ndarray:
+def squares_of(
+    problem: SceneProblem, images: np.ndarray, counted: np.ndarray | None = None
+) -> np.ndarray:
+    """Return those of predictions; with `counted`, of these rows only, (n_rows,) bool."""
+    return _squares(problem, images, lambda one: one.targets(), counted)
+
+
+def counted_rows(problem: SceneProblem, images: np.ndarray) -> np.ndarray:
+    """Return which rows can tell a right motion from a wrong one, (n_rows,) bool."""
+    masks = [
+        one.counted(rows) if isinstance(one, FilmObserver) else np.ones(len(rows), bool)
+        for one, rows in problem.by_observer(images)
+    ]
+    return np.concatenate(masks)
+
+
+def look_squares(problem: SceneProblem, theta: np.ndarray, counted: np.ndarray) -> np.ndarray:
     """Return what the looks leave by instant: of the first frame of what is observed then.
 
-    An observation that begins later than the motion may be wrong in its first frame because the
-    motion is: its best frame counts.
+    `counted` says which rows of the predictions count. An observation that begins later than the
+    motion may be wrong in its first frame because the motion is: its best frame counts.
     """
     moved, samplings, values = problem.run_at(theta)
     out = np.zeros(problem.n_frames)
-    rows = problem.rows_of(moved, samplings, values)
-    for one, own in zip(problem.observers, rows, strict=True):
-        left = one.squares(own, one.targets())
+    rows = np.concatenate(problem.rows_of(moved, samplings, values))
+    parts = zip(problem.by_observer(rows), problem.by_observer(counted), strict=True)
+    for (one, own), (_, mask) in parts:
+        left = _squares_where(one, own, one.targets(), mask)
         begins_late = one.instants(values)[0] > SAME_TIME
         out[one.index] += left.min() if begins_late else left[0]
     return out
 
 
-def still_squares(problem: SceneProblem) -> np.ndarray:
+def still_squares(problem: SceneProblem, counted: np.ndarray | None = None) -> np.ndarray:
     """Return those of first frame - observation: the motion that is there to explain."""
-    return _squares(problem, problem.targets, lambda one: one.still())
+    return _squares(problem, problem.targets, lambda one: one.still(), counted)
 
 
 def variation_squares(problem: SceneProblem) -> np.ndarray:
@@ -40,12 +58,24 @@ def variation_squares(problem: SceneProblem) -> np.ndarray:
 
 
 def _squares(
-    problem: SceneProblem, rows: np.ndarray, other: Callable[[Observer], np.ndarray]
+    problem: SceneProblem,
+    rows: np.ndarray,
+    other: Callable[[Observer], np.ndarray],
+    counted: np.ndarray | None = None,
 ) -> np.ndarray:
+    masks = np.ones(len(rows), bool) if counted is None else counted
     out = np.zeros(problem.n_frames)
-    for one, part in problem.by_observer(rows):
-        out[one.index] += one.squares(part, other(one))
+    parts = zip(problem.by_observer(rows), problem.by_observer(masks), strict=True)
+    for (one, part), (_, own) in parts:
+        out[one.index] += _squares_where(one, part, other(one), own)
     return out
+
+
+def _squares_where(
+    one: Observer, rows: np.ndarray, other: np.ndarray, counted: np.ndarray
+) -> np.ndarray:
+    """Return the weighted mean squares of a difference by frame; rows that do not count have 0."""
+    return one.squares(np.where(counted[:, None], rows[:, :3], other[:, :3]), other)
 
 
 def _mean_rows(rows: np.ndarray) -> np.ndarray:
