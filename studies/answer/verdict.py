@@ -137,7 +137,27 @@ def judge(found: Evidence) -> Verdict:
         misses_truth,
     )
     verdict = next((own for test in tests if (own := test(found)) is not None), None)
+    if verdict is not None and verdict.kind is Kind.NOT_FINISHED:
+        return _with_unexplained(verdict, found)
     return verdict or _found(found)
+
+
+def _with_unexplained(verdict: Verdict, found: Evidence) -> Verdict:
+    """Return the verdict of a search that is not finished, with how well it explains so far."""
+    what, left, most = "motion in the film", found.unexplained_pictures, UNEXPLAINED
+    if found.explained is not None:
+        left = found.explained.unexplained
+    else:
+        what, most = "variance in the pictures", UNEXPLAINED_PICTURES
+    if left is None:
+        return verdict
+    more = (
+        f"So far {percent(left)} of the {what} is unexplained (at most {percent(most)} is accepted)"
+    )
+    if left > most:
+        more += ": more evaluations alone may not be enough, so compare the films side by side"
+    numbers = {**verdict.numbers, "unexplained": left}
+    return Verdict(verdict.kind, f"{verdict.reason} {more}.", numbers)
 
 
 def not_finished(found: Evidence) -> Verdict | None:

@@ -168,6 +168,16 @@ def test_basins_along_a_valley_are_not_determined_rather_than_several_answers(rn
     assert judge(replace(found, basins=[other])).kind is Kind.NOT_DETERMINED
 
 
+@pytest.mark.parametrize("is_wrong", [False, True])
+def test_a_search_that_is_not_finished_says_how_much_it_explains(film, is_wrong):
+    theta = fit(film.reshape(len(TIMES), -1), TRUTH) + is_wrong * np.log([2.2, 1.0])
+    verdict = judge(evidence(theta, film, status=Status.MAX_EVALUATIONS, is_watched=not is_wrong))
+    assert verdict.kind is Kind.NOT_FINISHED
+    assert (verdict.numbers["unexplained"] > 0.15) == is_wrong
+    assert "of the motion in the film is unexplained" in verdict.reason
+    assert ("more evaluations alone may not be enough" in verdict.reason) == is_wrong
+
+
 def test_a_search_that_spent_its_evaluations_before_its_loss_settled_is_not_finished(film):
     theta = fit(film.reshape(len(TIMES), -1), TRUTH)
     spent = evidence(theta, film, status=Status.MAX_EVALUATIONS, is_watched=True)
