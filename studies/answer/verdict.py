@@ -149,7 +149,7 @@ def _with_unexplained(verdict: Verdict, found: Evidence) -> Verdict:
         left = found.explained.unexplained
     else:
         what, most = "variance in the pictures", UNEXPLAINED_PICTURES
-    if left is None:
+    if left is None or "unexplained" in verdict.numbers:
         return verdict
     more = (
         f"So far {percent(left)} of the {what} is unexplained (at most {percent(most)} is accepted)"
