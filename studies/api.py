@@ -109,6 +109,7 @@ class Answer:
     intervals: dict[str, tuple[np.ndarray, np.ndarray]]
     verdict: Verdict
     solved: Solution
+    verdicts: Mapping[str, str] = field(default_factory=dict)
 
 
 def fit(problem: Problem, out: str | Path | None = None, *, seed: int = 0) -> Answer:
@@ -137,7 +138,8 @@ def fit(problem: Problem, out: str | Path | None = None, *, seed: int = 0) -> An
     parameters, theta = solved.problem.parameters, solved.result.theta
     ends = zip(*(parameters.parts(end) for end in solved.spread.intervals.model), strict=True)
     intervals = {one.path: (low, high) for (one, low), (_, high) in ends}
-    return Answer(parameters.values(theta), intervals, solved.verdict, solved)
+    values = parameters.values(theta)
+    return Answer(values, intervals, solved.verdict, solved, solved.verdicts)
 
 
 def _recipe(problem: Problem, seed: int) -> Recipe:
