@@ -103,6 +103,8 @@ class Answer:
     verdict : Verdict
     solved : Solution
         Everything else: basins, pixel-noise intervals, the problem at the answer.
+    verdicts : dict
+        Kind of the verdict on every number alone, by label; empty for more than twelve.
     """
 
     values: dict[str, np.ndarray]
