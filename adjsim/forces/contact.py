@@ -57,6 +57,9 @@ class Contact(Force):
     damping : float or array, optional
         k_d [N s/m], () or (n_contacts,), not negative, in place of a dissipation. The force
         jumps at touch. With neither of the two it is 0. What is None is no parameter.
+    deepest : float or array
+        How deep contacts are expected to be, () or (n_contacts,), not negative [m]: a dissipation
+        damps as k_e d times the depth, which the stable step must allow for. No parameter.
     friction : float or array
         Coefficient mu, () or (n_contacts,), not negative [-]. It is the cone, k_f the slope
         up to it: a positive mu needs a positive k_f.
@@ -76,6 +79,7 @@ class Contact(Force):
     friction_stiffness: Any = 0.0
     friction: Any = 0.0
     radius: Any = 0.0
+    deepest: Any = 0.0
     contact_nodes: Any = None
     body: str | None = None
     rows: Any = field(default=None, init=False, repr=False)  # those of `contact_nodes`, once bound
@@ -93,7 +97,7 @@ class Contact(Force):
             nominal = checks.array("orientation", self.orientation, (4,))
             checks.freeze(self, "orientation", unit_quaternions("orientation", nominal[None])[0])
         self._choose_law()
-        for name in self.scalars:
+        for name in (*self.scalars, "deepest"):
             value = checks.array(name, getattr(self, name))
             checks.freeze(self, name, checks.non_negative(name, value))
         if np.any(self.friction > 0.0) and not np.any(self.friction_stiffness > 0.0):
@@ -179,7 +183,7 @@ class Contact(Force):
             return self  # as in a model with other values, which has it unchanged
         chosen = np.arange(n) if self.contact_nodes is None else self.contact_nodes
         nodes = checks.indices(f"{name}.contact_nodes", chosen, ("n_contacts",), n)
-        for key in self.scalars:
+        for key in (*self.scalars, "deepest"):
             checks.scalar_or_array(f"{name}.{key}", getattr(self, key), len(nodes), "n_contacts")
         bound = copy.copy(self)  # the rest is checked
         checks.freeze(bound, "contact_nodes", nodes)
@@ -211,10 +215,9 @@ class Contact(Force):
         return np.array(broadcast(self.stiffness, len(self.nodes)))
 
     def damping_bound(self) -> np.ndarray:
-        """The larger of k_d and, where there is friction, k_f of each contact.
-
-        A dissipation d acts as a damping k_e c d, which is 0 at touch.
-        """
+        """The larger of k_d, or k_e d at the deepest, and, where there is friction, k_f of each."""
         friction_stiffness = np.where(self.friction > 0.0, self.friction_stiffness, 0.0)
-        damping = 0.0 if self.damping is None else self.damping
+        damping = self.damping
+        if self.dissipation is not None:
+            damping = self.stiffness * self.dissipation * self.deepest
         return np.array(broadcast(np.maximum(damping, friction_stiffness), len(self.nodes)))

@@ -21,6 +21,7 @@ from adjsim.engine.jit.backend import to_host
 from adjsim.values import values_under
 from render.posed_camera import PosedCamera
 from studies.problem.steps import Sampling
+from studies.runs.errors import NotFiniteError
 
 
 SEEN = 0.05  # a difference in colour, where white is 1, that counts as one
@@ -91,9 +92,17 @@ class Observer(ABC):
         return replace(self, **own)
 
     def camera_at(self, values: Values) -> Any:
-        """Return the camera with the values of its paths."""
+        """Return the camera with the values of its paths.
+
+        A step of a search may be so long that there is none: no picture, as where a motion blows up.
+        """
         own = values_under(self.camera_path, values)
-        return self.camera.with_values(own) if self.camera is not None and own else self.camera
+        if self.camera is None or not own:
+            return self.camera
+        try:
+            return self.camera.with_values(own)
+        except ValueError as error:
+            raise NotFiniteError(str(error)) from error
 
     @abstractmethod
     def fields(self, moved: Moved) -> Moved:

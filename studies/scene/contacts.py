@@ -25,8 +25,10 @@ from v dv = -omega^2 c (1 + d v) dc with the approach v = -u_n. So e depends on 
 d u = 1.433, and nearer to 1 at lower speeds. The chosen d has it there for a fall from the body's
 own size, u^2 = 2 g L + |v|^2; from four times the size it is 0.3. At the greatest depth d acts as a
 damping 2 zeta m omega with zeta = sqrt(phi(d u)/2), 0.5 to 0.9 for these two. What a body made of
-nodes rebounds by is its elasticity. Its nodes have twice that d: with less, each of them rattles
-between the floor and its elements, and the gradient of the motion grows by orders of magnitude.
+nodes rebounds by is its elasticity. Its nodes have 1.4 times that d: with less, each of them
+rattles between the floor and its elements, and the gradient of the motion grows by orders of
+magnitude. So it does where the step is too long for the damping at the depth that is reached from
+four times the size, which the stable step therefore counts (`Contact.deepest`).
 
 The slope of friction is k_f = 1.2 sqrt(k m), which costs about as much of the step. A body that
 should stick creeps at the speed (its tangential load)/k_f
@@ -53,7 +55,7 @@ from adjsim.rotations import cross_matrix
 
 DEPTH = 0.005  # of a body's size
 HALF_RESTITUTION = 1.4327505332713972  # d u at which half of the speed is left
-NODE_SPEED = 0.5  # part of the speed of the body at which a node keeps half of its own
+NODE_SPEED = 0.7  # part of the speed of the body at which a node keeps half of its own
 FRICTION_RATE = 1.2  # k_f over sqrt(k m)
 NODE_RATE2 = 2e4  # [g/L]
 GRAVITY = 9.81  # where a scene has none
@@ -87,6 +89,13 @@ def chosen_dissipation(body: Touching, gravity: float) -> np.ndarray:
     """Return d for each point, () of a rigid body or (n,) [s/m]; `gravity` in m/s2."""
     u = np.sqrt(2.0 * (gravity or GRAVITY) * body.size + body.speed**2)
     return np.full(np.shape(body.mass), HALF_RESTITUTION / (u if body.is_rigid else NODE_SPEED * u))
+
+
+def expected_depth(body: Touching, stiffness: Any, dissipation: Any, gravity: float) -> np.ndarray:
+    """Return how deep a fall from four times the size presses each point [m]."""
+    u = np.sqrt(8.0 * (gravity or GRAVITY) * body.size + body.speed**2)
+    D = np.maximum(np.asarray(dissipation) * u, 1e-6)  # phi(D) is D^2/2 there
+    return np.sqrt(2.0 * (D - np.log1p(D))) * u / D * np.sqrt(body.mass / stiffness)
 
 
 def chosen_friction_stiffness(body: Touching, stiffness: Any) -> np.ndarray:

@@ -30,6 +30,7 @@ from studies.scene.contacts import (
     chosen_dissipation,
     chosen_friction_stiffness,
     chosen_stiffness,
+    expected_depth,
 )
 from studies.scene.looks import drawn_mesh
 from studies.scene.maps import Scaled
@@ -53,7 +54,8 @@ def make_contacts(
     out = Additions()
     for name, obstacle in obstacles.items():
         touching = _chosen(name, obstacle, bodies)
-        _add_contacts(out, name, obstacle, [(b, _law(obstacle, b, gravity)) for b in touching])
+        laws = [(b, _law(obstacle, b, gravity)) for b in touching]
+        _add_contacts(out, name, obstacle, laws, gravity=gravity)
     return out
 
 
@@ -119,6 +121,8 @@ def _add_contacts(
     name: str,
     obstacle: declared.Obstacle,
     laws: list[tuple[Touching, dict[str, Any]]],
+    *,
+    gravity: float,
 ) -> None:
     """Add the contacts of one obstacle with bodies, whose numbers these are."""
     kind, pose = _geometry(name, obstacle)
@@ -128,9 +132,13 @@ def _add_contacts(
         nodes = _convex(body) if isinstance(obstacle, declared.PlaneObstacle) else body.nodes
         for key, number in law.items():
             numbers[key][f"{pair}.{key}"] = number
+        depth = 0.0
+        if "dissipation" in law:
+            depth = expected_depth(body, law["stiffness"], law["dissipation"], gravity)
         out.forces[pair] = kind(
             **pose,
             **law,
+            deepest=depth,
             friction=obstacle.friction,
             contact_nodes=nodes,
             body=body.name if body.is_rigid else None,

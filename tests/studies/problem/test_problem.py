@@ -10,6 +10,7 @@ from studies.problem.frame_squares import residual_squares
 from studies.problem.many_points import samples
 from studies.problem.steps import Steps, sample_steps
 from studies.problem.worlds import Failure, Sample
+from studies.runs.errors import NotFiniteError
 from studies.scene.motion import Motion
 from tests.studies.problem import scenes
 
@@ -196,3 +197,10 @@ def test_a_sample_that_blows_up_leaves_the_others_alone(folder):
     assert isinstance(found[0], Sample)
     assert isinstance(found[2], Sample)
     assert found[0].loss == found[2].loss == problem.loss_and_gradient(start)[0]
+
+
+def test_a_step_that_leaves_no_camera_counts_as_a_motion_that_blows_up(tmp_path):
+    problem = scenes.problem_of(tmp_path)
+    (one,) = problem.observers
+    with pytest.raises(NotFiniteError, match="fov_y"):
+        one.camera_at({f"{one.camera_path}.fov_y": np.array(-8e15)})
