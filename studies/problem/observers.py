@@ -94,7 +94,7 @@ class Observer(ABC):
     def camera_at(self, values: Values) -> Any:
         """Return the camera with the values of its paths.
 
-        A step of a search may be so long that there is none: no picture, as where a motion blows up.
+        A step of a search may be so long that there is none: it counts as a motion that blows up.
         """
         own = values_under(self.camera_path, values)
         if self.camera is None or not own:

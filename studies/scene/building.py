@@ -69,10 +69,11 @@ class Built:
         return all_targets(self.maps, values_of(self.values))
 
 
-def build(scene: Scene, *, at_rest: bool = False) -> Built:
+def build(scene: Scene, *, at_rest: bool = False, refined: bool = False) -> Built:
     """Return a scene ready to run and to draw.
 
-    With `at_rest` nothing moves: bodies with a mesh are no more than that. Of a `SceneFile`, the
+    With `at_rest` nothing moves: bodies with a mesh are no more than that. With `refined` soft
+    bodies and cloth have meshes twice as fine, and are drawn as before. Of a `SceneFile`, the
     paths under `free` add parameters that are left out of a model where they are 0: viscosity,
     bending damping, lift, drag and actuation.
     """
@@ -81,18 +82,19 @@ def build(scene: Scene, *, at_rest: bool = False) -> Built:
     for name, body in scene.bodies.items():
         if isinstance(body, Pendulum | Smoke):
             return _alone(scene, name, body)
-    return _dressed(scene, _at_rest(scene) if at_rest else _moving(scene, free))
+    return _dressed(scene, _at_rest(scene) if at_rest else _moving(scene, free, refined))
 
 
-def _moving(scene: Scene, free: frozenset[str]) -> Built:
+def _moving(scene: Scene, free: frozenset[str], refined: bool) -> Built:
     """Return bodies, obstacles and the world as one model."""
     gravity = float(np.linalg.norm(scene.world.gravity))
-    nodes, rigid = _parts(scene, free, gravity)
-    n = sum(len(part.points) for part in nodes)
-    rest = np.concatenate([np.zeros((0, 3)), *(part.points for part in nodes)])
+    nodes, rigid = _parts(scene, free, gravity, refined)
+    rest, forces, touching = _shapes(scene, nodes, rigid)
+    if refined:
+        before = _shapes(scene, *_parts(scene, free, gravity, refined=False))[2]
+        touching = _with_before(touching, before, nodes)
+    n = len(rest)
     held = np.concatenate([np.zeros(0, bool), *(part.held for part in nodes)])
-    forces = {name: force for part in nodes for name, force in part.forces(rest).items()}
-    touching = _touching(scene, nodes, rigid, _stiffness(forces, n))
     contacts = make_contacts(scene.obstacles, touching, gravity)
     pushes = make_pushes(scene.pushes, nodes, rigid)
     values, maps = _of_world(scene, forces)
@@ -129,8 +131,32 @@ def _moving(scene: Scene, free: frozenset[str]) -> Built:
     )
 
 
+def _shapes(
+    scene: Scene, nodes: Sequence[NodePart], rigid: Sequence[RigidPart]
+) -> tuple[np.ndarray, dict[str, Force], list[Touching]]:
+    """Return all nodes at rest, (n, 3) [m], the bodies' forces, and bodies as contacts see them."""
+    rest = np.concatenate([np.zeros((0, 3)), *(part.points for part in nodes)])
+    forces = {name: force for part in nodes for name, force in part.forces(rest).items()}
+    return rest, forces, _touching(scene, nodes, rigid, _stiffness(forces, len(rest)))
+
+
+def _with_before(
+    touching: Sequence[Touching], before: Sequence[Touching], nodes: Sequence[NodePart]
+) -> list[Touching]:
+    """Return bodies with what they were before their meshes were made twice as fine."""
+    means = {}
+    for part in nodes:
+        if part.finer is not None:  # nodes of its surface lie between nodes of the surface before
+            own = part.touching[part.touching < part.finer.n_before]
+            means[part.name] = part.finer.means[part.touching][:, own]
+    return [
+        replace(one, before=other, means=means[one.name]) if one.name in means else one
+        for one, other in zip(touching, before, strict=True)
+    ]
+
+
 def _parts(
-    scene: Scene, free: frozenset[str], gravity: float
+    scene: Scene, free: frozenset[str], gravity: float, refined: bool
 ) -> tuple[list[NodePart], list[RigidPart]]:
     """Return the bodies made of nodes, with their places in the model, and the rigid ones."""
     nodes: list[NodePart] = []
@@ -138,9 +164,9 @@ def _parts(
     for name, body in scene.bodies.items():
         match body:
             case Soft():
-                nodes.append(make_soft(name, body, free))
+                nodes.append(make_soft(name, body, free, refined=refined))
             case Cloth():
-                nodes.append(make_cloth(name, body, free))
+                nodes.append(make_cloth(name, body, free, refined=refined))
             case Springs():
                 nodes.append(make_springs(name, body))
             case Rigid():

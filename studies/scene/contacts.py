@@ -41,6 +41,7 @@ times as short as needed. `stable_dt` here counts, of a rigid body, the points t
 once: those that lie together on one side of its convex hull, within s L, or any one alone.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +60,7 @@ NODE_SPEED = 0.7  # part of the speed of the body at which a node keeps half of 
 FRICTION_RATE = 1.2  # k_f over sqrt(k m)
 NODE_RATE2 = 2e4  # [g/L]
 GRAVITY = 9.81  # where a scene has none
+SHARED = {"stiffness", "damping", "friction_stiffness"}  # what points hold together
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +76,26 @@ class Touching:
     # Rows of the model, or numbers of the body's vertices, that may touch; None: all.
     nodes: np.ndarray | None = None
     held_with: Any = 0.0  # stiffness of the elements at each node, (n,) [N/m]; 0 of rigid bodies
+    # Of a body whose mesh was made twice as fine: itself before, and the matrix from numbers of
+    # its points then to means at all points, (n, n_before)
+    before: "Touching | None" = None
+    means: Any = None
+
+    def shared_out(self, law: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return the numbers of a contact at all points from those of the body before.
+
+        The points of the finer mesh share what the points before had together, so that a layer
+        of them holds a pressure as before: a stiffness [N/m] or a damping [N s/m] for each point is
+        about a quarter. A dissipation [s/m] is the same for all points.
+        """
+        if self.before is None:
+            return dict(law)
+        n, out = len(self.before.points), dict(law)
+        for key in SHARED & set(law):
+            number = np.broadcast_to(law[key], n)
+            spread = self.means @ number
+            out[key] = spread * (number.sum() / spread.sum()) if number.any() else spread
+        return out
 
 
 def chosen_stiffness(body: Touching, gravity: float) -> np.ndarray:

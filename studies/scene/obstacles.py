@@ -54,7 +54,7 @@ def make_contacts(
     out = Additions()
     for name, obstacle in obstacles.items():
         touching = _chosen(name, obstacle, bodies)
-        laws = [(b, _law(obstacle, b, gravity)) for b in touching]
+        laws = [(b, _law(obstacle, b.before or b, gravity)) for b in touching]
         _add_contacts(out, name, obstacle, laws, gravity=gravity)
     return out
 
@@ -130,21 +130,22 @@ def _add_contacts(
     pairs = [f"{name}_{body.name}" for body, _ in laws]
     for pair, (body, law) in zip(pairs, laws, strict=True):
         nodes = _convex(body) if isinstance(obstacle, declared.PlaneObstacle) else body.nodes
-        for key, number in law.items():
+        own = body.shared_out(law)
+        for key, number in own.items():
             numbers[key][f"{pair}.{key}"] = number
         depth = 0.0
-        if "dissipation" in law:
-            depth = expected_depth(body, law["stiffness"], law["dissipation"], gravity)
+        if "dissipation" in own:
+            depth = expected_depth(body, own["stiffness"], own["dissipation"], gravity)
         out.forces[pair] = kind(
             **pose,
-            **law,
+            **own,
             deepest=depth,
             friction=obstacle.friction,
             contact_nodes=nodes,
             body=body.name if body.is_rigid else None,
         )
     for key, each in numbers.items():
-        value = float(np.mean(each[f"{pairs[0]}.{key}"]))
+        value = float(np.mean(laws[0][1][key]))
         out.values[f"{name}.{key}"] = positive(value, UNITS[key])
         factors = {
             path: number / value if value else np.ones_like(number) for path, number in each.items()

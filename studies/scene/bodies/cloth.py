@@ -47,6 +47,7 @@ from studies.scene.bodies.materials import combined, lumping_of, mass_of, plate,
 from studies.scene.bodies.muscles import make_muscles
 from studies.scene.bodies.part import (
     Additions,
+    Grid,
     NodePart,
     field_or_number,
     held_nodes,
@@ -65,8 +66,8 @@ LEAST_NU = -0.5  # lam of the sheet is positive above
 NU_BOUNDS = (0.0, 0.5)
 
 
-def make_cloth(name: str, body: Cloth, free: frozenset[str]) -> NodePart:
-    """Return a cloth; `free` are the scene's free paths."""
+def make_cloth(name: str, body: Cloth, free: frozenset[str], *, refined: bool = False) -> NodePart:
+    """Return a cloth; `free` are the scene's free paths. `refined` makes its mesh finer."""
     key = f"bodies.{name}"
     if body.E is None:
         raise StudyError(
@@ -80,10 +81,18 @@ def make_cloth(name: str, body: Cloth, free: frozenset[str]) -> NodePart:
     tried(f"{key}.mesh", sheet.require_sound)
     hinges = tried(f"{key}.mesh", lambda: mesh_hinges(sheet.faces))
     muscles = _muscles(name, body, sheet, hinges, free=free)
+    drawn = drawn_mesh(f"{key}.look", body.look, sheet, source)
+    held = held_nodes(f"{key}.held", body.held, sheet.points, numbered=source.mesh is sheet)
+    skin = scipy.sparse.csr_array(scipy.sparse.eye_array(len(sheet.points)))
+    grid = Grid(sheet, source, held, skin, body.mass_factors)
+    if refined:
+        grid = grid.refined(key, body, muscles)
+        sheet = grid.mesh
+        hinges = mesh_hinges(sheet.faces)
     n, h = len(sheet.points), body.thickness
     lumping = lumping_of(sheet.faces, h * areas_of(sheet), n)
-    weights = mass_factors(name, body, lumping)
-    values = {**_values(name, body, source, free), **muscles.values, **weights}
+    weights = mass_factors(name, grid.mass_factors, lumping)
+    values = {**_values(name, body, grid.source, free), **muscles.values, **weights}
     averages = means_of_hinges(sheet, hinges) if body.bending is None and len(hinges) else None
 
     def forces(rest: np.ndarray, first: int, targets: dict[str, Any]) -> dict[str, Force]:
@@ -96,13 +105,11 @@ def make_cloth(name: str, body: Cloth, free: frozenset[str]) -> NodePart:
         return made
 
     return NodePart(
-        name, sheet.points,
-        held_nodes(f"{key}.held", body.held, sheet.points, numbered=source.mesh is sheet),
+        name, sheet.points, grid.held,
         mass_of(name, values_of(values), lumping), np.arange(n), values,
         [*_material_maps(name, h, values, averages), *muscles.maps],
-        partial(Weighed, name, lumping), forces,
-        drawn_mesh(f"{key}.look", body.look, sheet, source),
-        scipy.sparse.csr_array(scipy.sparse.eye_array(n)), varying=muscles.varying,
+        partial(Weighed, name, lumping), forces, drawn, grid.skin,
+        varying=muscles.varying, finer=grid.finer,
     )  # fmt: skip
 
 

@@ -9,12 +9,13 @@ import numpy as np
 import scipy.sparse
 
 from adjsim.forces.element import Force
+from adjsim.meshes.subdivision import Subdivision, subdivided
 from render.scene import Mesh
 from studies.runs.errors import StudyError
 from studies.scene.declared import Held
 from studies.scene.maps import ParameterMap, Value, all_targets, values_of
 from studies.scene.mesh_source import FIELD, Source
-from studies.scene.series import Varying, in_steps
+from studies.scene.series import Series, Sines, Varying, in_steps
 
 
 ROUNDING = 1e-9  # of the body's diagonal, by which a place of a held node may be missed
@@ -42,6 +43,7 @@ class NodePart:
     offset: Any = 0.0  # of drawn vertices from these, (n_vertices, 3) or () [m]
     varying: dict[str, Varying] = field(default_factory=dict)  # what varies in time, by target
     notes: tuple[str, ...] = ()
+    finer: Subdivision[Any] | None = None  # how its mesh was made twice as fine
     first: int = 0  # number of its first node in the model
 
     @property
@@ -64,6 +66,39 @@ class NodePart:
     def size(self) -> float:
         """Longest edge of the bounding box [m]."""
         return float(np.ptp(self.points, axis=0).max())
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """The mesh on which a body is simulated."""
+
+    mesh: Any
+    source: Source  # with the fields of its cells
+    held: np.ndarray  # mask of held points, (n,)
+    skin: scipy.sparse.csr_array  # drawn vertices over the points, (n_vertices, n)
+    mass_factors: Any  # as the body declares them
+    finer: Subdivision[Any] | None = None  # how it was made twice as fine
+
+    def refined(self, key: str, body: Any, muscles: "Additions") -> "Grid":
+        """Return the mesh twice as fine, of the body with this key and these muscles.
+
+        Places that are held are looked for again, and a midpoint between two held points is held.
+        The drawn vertices stay those of this mesh, so that pictures differ by the motion only.
+        """
+        if any(isinstance(one, Sines) or np.ndim(one.values) > 1
+               for one in muscles.varying.values() if isinstance(one, Sines | Series)):  # fmt: skip
+            raise StudyError(f"`{key}` has muscles with a number for each element of its mesh.")
+        finer, given = subdivided(self.mesh), self.mass_factors
+        points = finer.mesh.points
+        held = held_nodes(f"{key}.held", body.held, points, numbered=True)
+        return Grid(
+            finer.mesh,
+            self.source.refined(finer),
+            held | finer.selected(self.held),
+            finer.widened(self.skin),
+            finer.of_points(np.asarray(given)) if isinstance(given, tuple) else given,
+            finer,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,14 +125,15 @@ def linear(value: Any, unit: str, reach: float) -> Value:
     return Value(given, unit, "linear", (float(given.min()) - reach, float(given.max()) + reach))
 
 
-def mass_factors(name: str, body: Any, lumping: scipy.sparse.csr_array) -> dict[str, Value]:
+def mass_factors(name: str, given: Any, lumping: scipy.sparse.csr_array) -> dict[str, Value]:
     """Return by what the mass of each node is multiplied, by path.
 
-    `lumping` is the matrix from densities of elements to masses of nodes.
+    `given` is what the body declares, `lumping` the matrix from densities of elements to masses of
+    nodes.
     """
     lumped = np.asarray(lumping.sum(axis=1))
     n = len(lumped)
-    given = np.ones(n) if body.mass_factors is None else body.mass_factors
+    given = np.ones(n) if given is None else given
     if isinstance(given, str):  # even
         given = lumped.mean() / lumped
     given = np.array(given, np.float64)

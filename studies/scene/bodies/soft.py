@@ -16,6 +16,7 @@ from studies.runs.errors import StudyError
 from studies.scene.bodies.materials import lumping_of, mass_of, require_pair, solid_curves
 from studies.scene.bodies.muscles import make_muscles
 from studies.scene.bodies.part import (
+    Grid,
     NodePart,
     field_or_number,
     held_nodes,
@@ -35,8 +36,8 @@ LOCKS = 0.45  # above it linear tetrahedra lock
 NU_BOUNDS = (0.0, 0.49)
 
 
-def make_soft(name: str, body: Soft, free: frozenset[str]) -> NodePart:
-    """Return a soft body; `free` are the scene's free paths."""
+def make_soft(name: str, body: Soft, free: frozenset[str], *, refined: bool = False) -> NodePart:
+    """Return a soft body; `free` are the scene's free paths. `refined` makes its mesh finer."""
     key = f"bodies.{name}"
     notes: list[str] = []
     has_E = require_pair(key, body)
@@ -56,15 +57,20 @@ def make_soft(name: str, body: Soft, free: frozenset[str]) -> NodePart:
             f"`edge_length` = {body.edge_length:g}, on which the answer depends a little."
         )
     skin, surface = skin_of(source, volume)
-    values = _material(name, body, source, is_filled=is_filled)
+    drawn = drawn_mesh(f"{key}.look", body.look, surface, source)
     muscles = make_muscles(
         name, body, volume.tets, volume.points, target=f"{name}.actuation", free=free
     )
-    values |= muscles.values
+    held = held_nodes(f"{key}.held", body.held, volume.points, numbered=not is_filled)
+    grid = Grid(volume, source, held, skin, body.mass_factors)
+    if refined:
+        grid = grid.refined(key, body, muscles)
+        volume = grid.mesh
+    values = _material(name, body, grid.source, is_filled=is_filled) | muscles.values
     if body.viscosity > 0.0 or f"{name}.viscosity" in free:
         values[f"{name}.viscosity"] = positive(body.viscosity, "Pa s", 100.0)
     lumping = lumping_of(volume.tets, volume.volumes, volume.n_points)
-    values |= mass_factors(name, body, lumping)
+    values |= mass_factors(name, grid.mass_factors, lumping)
     own = values_of(values)
     material = [*_material_maps(name, values), *muscles.maps]
     _check_stable(key, all_targets(material, own), name)
@@ -73,12 +79,9 @@ def make_soft(name: str, body: Soft, free: frozenset[str]) -> NodePart:
         return {name: NeoHookeanTets(first + volume.tets, rest, **own_names(name, targets))}
 
     return NodePart(
-        name, volume.points,
-        held_nodes(f"{key}.held", body.held, volume.points, numbered=not is_filled),
-        mass_of(name, own, lumping), volume.surface().nodes, values,
-        material, partial(Weighed, name, lumping), forces,
-        drawn_mesh(f"{key}.look", body.look, surface, source),
-        skin, varying=muscles.varying, notes=tuple(notes),
+        name, volume.points, grid.held, mass_of(name, own, lumping), volume.surface().nodes, values,
+        material, partial(Weighed, name, lumping), forces, drawn, grid.skin,
+        varying=muscles.varying, notes=tuple(notes), finer=grid.finer,
     )  # fmt: skip
 
 

@@ -1,0 +1,75 @@
+"""The same problem on a mesh twice as fine, and at shorter steps.
+
+Soft bodies and cloth are cut finer (`studies.scene.building.build`); observers see the nodes that
+were there before, so that predictions have the same rows.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse
+
+from adjsim.forces.neo_hookean import NeoHookeanTets
+from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
+from adjsim.model import Model
+from studies.problem.points import PointObserver
+from studies.problem.problem import SceneProblem
+from studies.runs.errors import StudyError
+from studies.scene import declared
+from studies.scene.building import Built, build
+
+
+MOST_ELEMENTS = 60_000  # of the finer mesh
+TETS, TRIANGLES = 8, 4  # of one on a mesh twice as fine
+
+
+def refined_problem(problem: SceneProblem, scene: declared.Scene) -> SceneProblem:
+    """Return the problem of a scene on a mesh twice as fine, with the time step of `problem`.
+
+    Raises
+    ------
+    StudyError
+        If the mesh cannot be refined, with the reason.
+    """
+    n = sum(n * times for n, times in element_counts(problem.built))
+    if n > MOST_ELEMENTS:
+        raise StudyError(f"A mesh twice as fine has {n} elements, more than {MOST_ELEMENTS}.")
+    built = build(scene, refined=True)
+    given = {**problem.fixed, **problem.parameters.scene_values(problem.parameters.start)}
+    for path, value in given.items():
+        if path in built.values and np.shape(value) != built.values[path].value.shape:
+            raise StudyError(f"`{path}` has a number for each element or node of the mesh.")
+    observers = tuple(
+        replace(one, matrix=one.matrix @ _nodes_before(problem.built, built))
+        if isinstance(one, PointObserver) and not one.object  # it sees nodes
+        else one
+        for one in problem.observers
+    )
+    return replace(problem, built=built, observers=observers)
+
+
+def element_counts(built: Built) -> list[tuple[int, int]]:
+    """Return how many elements each soft body or cloth has, and what one becomes."""
+    forces = built.system.forces.values() if isinstance(built.system, Model) else ()
+    tets = [(len(one.tets), TETS) for one in forces if isinstance(one, NeoHookeanTets)]
+    return tets + [
+        (len(one.triangles), TRIANGLES) for one in forces if isinstance(one, NeoHookeanTriangles)
+    ]
+
+
+def with_shorter_steps(problem: SceneProblem, theta: np.ndarray, count: int) -> SceneProblem:
+    """Return the problem with at least `count` steps between frames, or as many as theta needs."""
+    free = replace(problem, steps=replace(problem.steps, is_given=False)).with_steps_for(theta)
+    steps = replace(problem.steps, count=max(count, free.steps.count))
+    return replace(problem, steps=steps)
+
+
+def _nodes_before(before: Built, built: Built) -> scipy.sparse.csr_array:
+    """Return the matrix from all nodes to those that were there before, (n_before, n_nodes)."""
+    rows = [
+        np.arange(built.nodes[name].start, built.nodes[name].start + own.stop - own.start)
+        for name, own in before.nodes.items()
+    ]
+    columns = np.concatenate(rows)
+    entries = (np.ones(len(columns)), (np.arange(len(columns)), columns))
+    return scipy.sparse.csr_array(entries, shape=(len(columns), len(built.state.x)))
