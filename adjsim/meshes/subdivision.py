@@ -79,8 +79,8 @@ class Subdivision(Generic[M]):
 
     def widened(self, matrix: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
         """Return a matrix over the other mesh's points as one over all points, (n, n_points)."""
-        shape = (matrix.shape[0], len(self.mesh.points))
-        return scipy.sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=shape)
+        blank = scipy.sparse.csr_array((len(matrix.indptr) - 1, len(self.ends)))
+        return scipy.sparse.csr_array(scipy.sparse.hstack([matrix, blank]))
 
 
 def subdivided(mesh: M) -> Subdivision[M]:

@@ -30,5 +30,6 @@ class Solution:
     evaluations: int
     validation: dict[str, Any] = field(default_factory=dict)
     logs: tuple[str, ...] = ()  # of the local searches after `found`, one after the other
+    notes: list[str] = field(default_factory=list)  # what else is to be said, in sentences
     verdicts: dict[str, str] = field(default_factory=dict)  # kinds, of every number alone, by label
     control: dict[str, float] | None = None  # how near a control ends to its goal

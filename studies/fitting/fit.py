@@ -270,7 +270,7 @@ def findings(solved: Solution) -> list[str]:
         else f"`{name}` was predicted by the fit of the others, which left {left:.1%} of its "
         "motion unexplained; then it was fitted too."
         for name, left in solved.validation.items()
-    ]
+    ] + solved.notes
 
 
 def write_parameters(

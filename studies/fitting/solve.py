@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from studies.answer import evidence
+from studies.answer.discretisation import notes_on_discretisation
 from studies.answer.held_back import Explained
 from studies.answer.solution import Solution
 from studies.fitting.judging import (
@@ -73,6 +74,11 @@ def solve(
         problem, tried, at_start, joint.first_look, joint.looks, predicted, validation, rivals
     )
     verdict, each, explained = judge_answer(candidate, made)
+    spent += local.spent + tried.evaluations
+    notes: list[str] = []
+    if made.refined is not None:
+        theta = tried.result.theta
+        notes = notes_on_discretisation(problem, theta, refined=made.refined, most=spent)
     return Solution(
         problem,
         tried.result,
@@ -81,10 +87,11 @@ def solve(
         tried.spread,
         verdict,
         explained,
-        spent + local.spent + tried.evaluations,
+        spent,
         validation,
         tuple(name for name in log_names(JOINT) + log_names(FINAL) if folder.has(name)),
         verdicts=each,
+        notes=notes,
     )
 
 

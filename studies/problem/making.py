@@ -29,6 +29,7 @@ from studies.problem.own import OwnResiduals, check_own, own_observer
 from studies.problem.parameters import Parameters
 from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem, on_one_timeline
+from studies.problem.refining import refined_problem
 from studies.problem.steps import Steps, first_steps
 from studies.problem.texels import TEXELS, felt_by, texel_units
 from studies.problem.truth import Truth
@@ -39,6 +40,7 @@ from studies.scene.building import Built, build
 from studies.scene.maps import Value
 
 
+OF_MESH = (".mesh", ".cells", ".edge_length")  # ends of keys of a body that change its mesh
 INTERVAL = 1.0 / 30.0  # between instants where there is no film [s]
 
 Say = Callable[[str], None]
@@ -61,6 +63,9 @@ class Made:
     # values by path that differ from the scene's in what is simulated
     true_values: Mapping[str, np.ndarray] | None = None
     hidden: SceneProblem | None = None  # the same observations of the scene that is simulated
+    # refined(problem) is a problem on a mesh twice as fine; None where what was observed is
+    # simulated on the same mesh, which then has no error
+    refined: Callable[[SceneProblem], SceneProblem] | None = None
 
     @property
     def problem(self) -> SceneProblem:
@@ -142,9 +147,17 @@ def make_problem(
 
     if fits_first:
         problem = fit_first_frames(problem, films, file, looks, say=say)
+
+    def refined(problem: SceneProblem) -> SceneProblem:
+        return refined_problem(problem, without_own(file, own))
+
+    has_error = not file.is_twin or any(path.endswith(OF_MESH) for path in file.truth)
     is_goal = file.purpose == "control" and not set(parameters.paths) <= set(file.truth)
     known = None if is_goal else truth_of(parameters, truth, values)
-    return Made(problem, kept, notes, refitted, known, file.is_twin, truth, hidden)
+    return Made(
+        problem, kept, notes, refitted, known, file.is_twin, truth, hidden,
+        refined if has_error else None,
+    )  # fmt: skip
 
 
 def _advice_on_falls(file: declared.SceneFile, observers: Sequence[Observer]) -> list[str]:

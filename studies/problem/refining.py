@@ -12,6 +12,10 @@ import scipy.sparse
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
 from adjsim.model import Model
+from studies.problem.films import FilmObserver
+from studies.problem.forward import start_surfaces
+from studies.problem.observers import Observer
+from studies.problem.observing import MILLIMETRE
 from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem
 from studies.runs.errors import StudyError
@@ -46,6 +50,28 @@ def refined_problem(problem: SceneProblem, scene: declared.Scene) -> SceneProble
         for one in problem.observers
     )
     return replace(problem, built=built, observers=observers)
+
+
+def seen_in_space(problem: SceneProblem) -> SceneProblem:
+    """Return the problem with every film replaced by all drawn vertices of its bodies, in space.
+
+    A picture that is off by more than a few pixels has no useful slope; places have.
+    """
+    start = start_surfaces(problem.built)
+    observers: list[Observer] = []
+    for one in problem.observers:
+        if not isinstance(one, FilmObserver):
+            observers.append(one)
+            continue
+        kept = {"weight": one.weight, "times": one.times, "start": one.start, "index": one.index}
+        for body in problem.built.nodes:
+            n = len(start[body])
+            places, matrix = np.zeros((len(one.times), n, 3)), scipy.sparse.eye_array(n).tocsr()
+            observers.append(
+                PointObserver(one.name, places=places, error=MILLIMETRE, matrix=matrix, object=body,
+                              **kept)
+            )  # fmt: skip
+    return replace(problem, observers=tuple(observers))
 
 
 def element_counts(built: Built) -> list[tuple[int, int]]:

@@ -90,11 +90,11 @@ class Touching:
         """
         if self.before is None:
             return dict(law)
-        n, out = len(self.before.points), dict(law)
-        for key in SHARED & set(law):
-            number = np.broadcast_to(law[key], n)
-            spread = self.means @ number
-            out[key] = spread * (number.sum() / spread.sum()) if number.any() else spread
+        n, out = len(self.before.points), {}
+        for key, number in law.items():
+            means = self.means @ np.broadcast_to(number, n)
+            total = means.sum() if key in SHARED else 0.0
+            out[key] = means * (np.broadcast_to(number, n).sum() / total) if total else means
         return out
 
 

@@ -235,3 +235,37 @@ TWO = {"a": Pendulum(length=(1.0,), angle=(0.0,)), "b": BOX}
 def test_scenes_that_make_no_sense_are_told_by_key(scene, message):
     with pytest.raises(StudyError, match=message):
         build(Scene(**scene))
+
+
+def test_on_a_mesh_twice_as_fine_bodies_are_the_same():
+    finer = build(SCENE, refined=True)
+    for name, own in BUILT.nodes.items():
+        more = finer.nodes[name]
+        assert finer.system.mass[more].sum() == pytest.approx(BUILT.system.mass[own].sum())
+        n = own.stop - own.start
+        before, after = BUILT.state.x[own], finer.state.x[more]
+        assert after[:n] == pytest.approx(before, abs=1e-9 if name == "rope" else 1e-3)
+        is_cut = name in ("duck", "flag", "jelly")
+        assert (len(after) > n) == is_cut
+        if not is_cut:
+            continue
+        pairs = [built.system.forces[f"floor_{name}"] for built in (BUILT, finer)]
+        for key in ("stiffness", "friction_stiffness"):
+            coarse, fine = (np.asarray(getattr(pair, key)) for pair in pairs)
+            assert fine.sum() == pytest.approx(coarse.sum())  # shared out among more nodes
+    assert finer.held.sum() == 5  # 3 of the coarse flag's edge
+    for name, mesh in BUILT.meshes.items():
+        assert (finer.meshes[name].faces == mesh.faces).all()
+    for path in ("floor.stiffness", "floor.dissipation"):
+        assert finer.values[path].value == BUILT.values[path].value
+
+
+def test_numbers_that_are_given_for_nodes_are_shared_out_on_a_finer_mesh():
+    floor = PlaneObstacle(stiffness=100.0, damping=2.0)
+    scene = Scene(bodies={"duck": BODIES["duck"]}, obstacles={"floor": floor})
+    coarse, fine = (build(scene, refined=one) for one in (False, True))
+    n, m = (len(one.system.forces["floor_duck"].contact_nodes) for one in (coarse, fine))
+    contact = fine.system.forces["floor_duck"]
+    assert contact.stiffness == pytest.approx(np.full(m, 100.0 * n / m))
+    assert contact.damping == pytest.approx(np.full(m, 2.0 * n / m))
+    assert fine.values["floor.stiffness"].value == 100.0

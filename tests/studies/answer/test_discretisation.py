@@ -1,0 +1,161 @@
+"""By how much an answer changes on a finer mesh and at shorter steps."""
+
+import numpy as np
+import pytest
+
+from studies.answer.discretisation import (
+    MESH,
+    OF_MESH,
+    TIME_STEP,
+    changes_by,
+    notes_on_discretisation,
+)
+from studies.optimizers.minimize import minimize
+from studies.problem import refining
+from studies.problem.making import make_problem
+from studies.problem.refining import refined_problem
+from studies.runs.errors import StudyError
+from studies.scene import declared
+from studies.scene.reading import scene_from_dict
+
+
+TIP = [0.2, 0.0, 0.0]
+
+
+def beam(cells=(4, 1, 1), **more):
+    """Return the scene of a clamped beam whose tip is tracked as it sags."""
+    tables = {
+        "bodies": {
+            "beam": {
+                "kind": "soft",
+                "mesh": "box",
+                "size": [0.2, 0.05, 0.05],
+                "cells": list(cells),
+                "position": [0.1, 0.0, 0.0],
+                "E": 1e5,
+                "nu": 0.3,
+                "viscosity": 20.0,
+                "held": {"plane": {"point": [0.0, 0.0, 0.0], "normal": [1.0, 0.0, 0.0]}},
+            }
+        },
+        "observations": {
+            "tip": {
+                "kind": "points",
+                "simulate": {"frames": 8, "duration": 0.16},
+                "body": "beam",
+                "at": {"tip": TIP},
+            }
+        },
+        "free": {"beam.E": {}},
+        **more,
+    }
+    return scene_from_dict(tables)
+
+
+def fitted(problem):
+    """Return the problem and theta of its optimum."""
+    theta = problem.parameters.start
+    problem = problem.with_steps_for(theta)
+    return problem, minimize(problem, theta, declared.Search(), log=None).theta
+
+
+def changes_of(problem, theta, file, most=1e6):
+    return changes_by(
+        problem,
+        theta,
+        refined=lambda one: refined_problem(one, file),
+        most=most,
+    )
+
+
+def test_the_change_is_what_a_fit_on_the_finer_mesh_finds():
+    """The film is that of a mesh twice as fine as the scene's; E is fitted with both meshes."""
+    file = beam(truth={"bodies.beam.cells": [8, 2, 2]})
+    made = make_problem(file)
+    assert made.refined is not None  # the film has another mesh
+    problem, theta = fitted(made.problem)
+    changes, notes = changes_of(problem, theta, file)
+    assert not notes
+    change = {one.source: one for one in changes}
+    finer, there = fitted(made.refined(made.problem))
+    assert abs(there - theta)[0] > 0.1  # log E: the coarse mesh is much too stiff
+    assert change[MESH].step == pytest.approx(there - theta, rel=0.2)
+    assert change[MESH].error == pytest.approx(OF_MESH * change[MESH].step)
+    assert abs(change[TIME_STEP].step[0]) < 0.01
+    assert finer.loss_at(there) < problem.loss_at(theta)
+    (said,) = notes_on_discretisation(problem, theta, refined=made.refined, most=1e6)
+    assert said.startswith("On a mesh twice as fine beam.E would be ")
+    assert " % larger. Unless what was observed was simulated on this very mesh" in said
+
+
+def test_a_finer_mesh_is_the_same_body_seen_by_the_same_points():
+    file = beam(observations={
+        "nodes": {"kind": "states", "simulate": {"frames": 2, "duration": 0.02}, "body": "beam"},
+        "tip": {"kind": "points", "simulate": {"frames": 2, "duration": 0.02}, "body": "beam",
+                "at": {"tip": TIP}},
+    })  # fmt: skip
+    problem = make_problem(file).everything
+    finer = refined_problem(problem, file)
+    coarse, fine = problem.built, finer.built
+    assert fine.system.mass.sum() == pytest.approx(coarse.system.mass.sum())
+    assert fine.held.sum() == 9  # of the clamped face, of which the coarse mesh has 4
+    theta = problem.parameters.start
+    blank = [one.residuals_jvp(np.zeros((len(one.targets()), 4))) for one in finer.observers]
+    assert len(problem.residuals(theta)) == sum(map(len, blank)) + 1
+    rows = finer.images(theta)[:, :3]
+    # the body has hardly moved after 10 ms: nodes are in their places, in the same order
+    assert rows == pytest.approx(problem.images(theta)[:, :3], abs=1e-3)
+
+
+def test_of_a_film_places_are_compared_not_pixels():
+    """The tip moves by a good part of its size: pixels have no slope that leads so far."""
+    simulate = {"frames": 8, "duration": 0.16, "height": 24, "width": 32}
+    film = beam(
+        (8, 2, 2),
+        observations={"film": {"simulate": simulate}},
+        cameras={"front": {"eye": [0.1, 0.0, 0.8], "target": [0.1, -0.05, 0.0], "fov_y": 30.0}},
+    )
+    found = []
+    for file in (film, beam((8, 2, 2))):
+        problem = make_problem(file).problem
+        changes, notes = changes_of(problem, problem.parameters.start, file)
+        assert not notes
+        found.append(changes[1].step[0])
+    assert 0.2 < found[0] == pytest.approx(found[1], rel=0.1)
+
+
+def test_twins_on_their_own_mesh_have_no_mesh_error():
+    assert make_problem(beam()).refined is None
+
+
+def test_what_cannot_be_refined_is_said(monkeypatch):
+    file = beam()
+    problem = make_problem(file).problem
+    theta = problem.parameters.start
+    monkeypatch.setattr(refining, "MOST_ELEMENTS", 100)
+    changes, notes = changes_of(problem, theta, file)
+    assert [one.source for one in changes] == [TIME_STEP]
+    assert notes == [
+        "The error by the mesh is not known. A mesh twice as fine has 160 elements, more than 100."
+    ]
+
+
+def test_a_number_for_every_node_cannot_be_refined():
+    file = beam(free={"beam.node_velocity": {}})
+    problem = make_problem(file).problem
+    with pytest.raises(StudyError, match=r"`beam\.node_velocity` has a number for each element"):
+        refined_problem(problem, file)
+
+
+def test_a_short_search_compares_the_first_part_of_the_film_or_none():
+    file = beam()
+    problem = make_problem(file).problem
+    theta = problem.parameters.start
+    # The motion on both meshes takes about 9 times the elements in 2 to 3 times the steps.
+    changes, notes = changes_of(problem, theta, file, most=14.0)
+    whole, _ = changes_of(problem, theta, file)
+    assert not notes
+    assert changes[1].step == pytest.approx(whole[1].step, rel=0.3)
+    assert changes[1].step[0] != whole[1].step[0]
+    _, notes = changes_of(problem, theta, file, most=2.0)
+    assert "takes longer than the search" in notes[0]
