@@ -142,7 +142,8 @@ class Contact(Force):
     @property
     def scalars(self) -> tuple[str, ...]:
         """Names of the scalars that this contact has: all but damping or dissipation."""
-        return tuple(name for name in SCALARS if getattr(self, name) is not None)
+        absent = "damping" if self.dissipation is not None else "dissipation"
+        return tuple(name for name in SCALARS if name != absent)
 
     @property
     def kind(self) -> ElementKind:

@@ -219,6 +219,8 @@ def stands_still(found: Evidence) -> Verdict | None:
         return None
     if not np.array_equal(found.theta[asked], found.start[asked]):
         return None
+    if found.intervals is not None and found.intervals.reason:
+        return None  # it leaves no trace, which says more
     return Verdict(
         Kind.NOT_FINISHED,
         "The answer is where the search began: no step lowered the loss. Start elsewhere, or look "

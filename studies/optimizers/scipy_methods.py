@@ -131,7 +131,8 @@ def gauss_newton(
         evaluation = evaluator.jacobian(theta)
         if evaluation.jacobian is None:
             raise SearchEnd(Status.NOT_FINITE)
-        if promised_fall(evaluation) <= SMALL_FALL * evaluation.loss:
+        is_flat = not evaluation.jacobian.any()
+        if is_flat or promised_fall(evaluation) <= SMALL_FALL * evaluation.loss:
             raise SearchEnd(Status.CONVERGED)
         return evaluation.jacobian
 

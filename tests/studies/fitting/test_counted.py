@@ -5,7 +5,12 @@ import pytest
 
 from studies.answer.verdict import UNEXPLAINED
 from studies.fitting.judging import explained_motion
-from studies.problem.frame_squares import counted_rows, residual_squares, still_squares
+from studies.problem.frame_squares import (
+    counted_rows,
+    look_squares,
+    residual_squares,
+    still_squares,
+)
 from studies.problem.making import make_problem
 from studies.runs import media
 from studies.scene.reading import scene_from_dict
@@ -106,7 +111,7 @@ def unexplained(problem, velocity, *, counts_all=False):
     if counts_all:
         every = np.ones(len(problem.targets), bool)
         left, still = residual_squares(problem, theta), still_squares(problem)
-        look = problem.look_squares(theta, every)
+        look = look_squares(problem, theta, every)
         return max(float((left - look)[1:].mean()), 0.0) / float(still[1:].mean())
     found = explained_motion(problem, theta, looks=[theta])[1]
     assert found is not None
