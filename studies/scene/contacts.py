@@ -13,8 +13,8 @@ touches for itself: m is the node's mass, and k the larger of
     k = m 2e4 g/L        so that a load of 100 times its weight presses a node s L deep
 
 With it the stable step is a third to a half of that without contact. A fall from four times the
-size then presses a soft ball with E = 1e5 Pa 0.7 % of its size deep and a corner of a soft cube 2.5 %, where
-the bodies themselves are strained by a fifth (`test_contacts.py`).
+size then presses a soft ball with E = 1e5 Pa 0.7 % of its size deep and a corner of a soft cube
+2.5 %, where the bodies themselves are strained by a fifth (`test_contacts.py`).
 
 A point of effective mass m that arrives at speed u in a contact of stiffness k = m omega^2 and
 dissipation d sinks sqrt(2 phi(d u))/(d omega) deep and leaves at the speed e u:
