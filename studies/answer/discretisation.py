@@ -92,8 +92,10 @@ def notes_on_discretisation(
 ) -> list[str]:
     """Return what a finer mesh and a shorter step would change of an answer, in sentences.
 
-    Arguments as of `changes_by`.
+    Nothing where no body is soft. Arguments as of `changes_by`.
     """
+    if not (isinstance(problem.built.system, Model) and element_counts(problem.built)):
+        return []
     changes, notes = changes_by(problem, theta, refined=refined, most=most)
     said = [one.in_words(problem.parameters, theta, problem.answers) for one in changes]
     return [one for one in said if one is not None] + notes

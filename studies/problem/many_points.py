@@ -1,11 +1,13 @@
 """The loss and its gradient at many points: motions with the same time step side by side."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from studies.optimizers.problem import NOT_FINITE
 from studies.problem.losses import SceneLosses
 from studies.problem.predict import Back
 from studies.problem.steps import Steps
@@ -44,7 +46,9 @@ def residuals_at(problem: SceneLosses, thetas: Sequence[np.ndarray]) -> list[np.
             continue
         runs, _ = run_worlds([moment[1] for _, _, moment in points], keeps=False)
         for (k, own, (values, motion, samplings)), run in zip(points, runs, strict=True):
-            if not isinstance(run, Failure):
+            if isinstance(run, Failure):
+                continue
+            with suppress(*NOT_FINITE):  # a camera that there is not
                 parts = own.rows_of(own.moved_by(motion, run), samplings, values)
                 r = own.with_priors(thetas[k], own.residuals_of(np.concatenate(parts)))
                 found[k] = r if np.isfinite(r).all() else None

@@ -7,7 +7,7 @@ from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.model import Model, State
 from studies.problem.clusters import clusters_of_rows
 from studies.problem.frame_squares import residual_squares
-from studies.problem.many_points import samples
+from studies.problem.many_points import residuals_at, samples
 from studies.problem.steps import Steps, sample_steps
 from studies.problem.worlds import Failure, Sample
 from studies.runs.errors import NotFiniteError
@@ -205,3 +205,15 @@ def test_a_step_that_leaves_no_camera_counts_as_a_motion_that_blows_up(tmp_path)
     (one,) = problem.observers
     with pytest.raises(NotFiniteError, match="fov_y"):
         one.camera_at({f"{one.camera_path}.fov_y": np.array(-8e15)})
+
+
+def test_points_without_a_camera_have_no_residuals_and_the_others_have(tmp_path):
+    scenes.write_film(tmp_path)
+    problem = scenes.problem_of(tmp_path)
+    theta = problem.parameters.start
+    (index,) = [k for k, label in enumerate(problem.parameters.labels) if label.endswith("fov_y")]
+    beyond = theta.copy()
+    beyond[index] = -1e6
+    found = residuals_at(problem, [theta, beyond])
+    np.testing.assert_array_equal(found[0], problem.residuals(theta))
+    assert found[1] is None
