@@ -12,11 +12,7 @@ to date by Broyden's rule; each costs one evaluation.
 Of films the places of all drawn vertices are compared, with a Jacobian of their own: pictures that
 are off by more than a few pixels have no useful slope.
 
-Both errors are taken to be of first order, so that half of an error is left at half the size:
-
-    e(h) = C h,   e(h) - e(h/2) = d   ->   e(h) = 2 d,   or d/(1 - n/m) of n steps and m > n.
-
-Semi-implicit Euler is of first order where forces depend on velocities. Linear tetrahedra are of
+The whole error is larger than this change: twice as large at first order. Linear tetrahedra are of
 second order, e = 4/3 d, but only on meshes that are finer than most. In a clamped beam of 8 x 2 x 2
 cells that is fitted to one of 32 x 8 x 8, log E is off by 1.5 d; of 4 x 1 x 1 cells, fitted to one
 of 16 x 4 x 4, by 2.5 d.
@@ -52,7 +48,6 @@ WORDS = {
     "count this.",
 }
 SHOWN = 3  # values that are named
-OF_MESH = 2.0  # the whole error over the change on a mesh twice as fine
 CORRECTIONS = 5  # of a step, at most
 SHORT, LONG = 0.02, 1.0  # steps of theta: that need no correction, and that are not taken at once
 LEAST_FRAMES = 1.0 / 3.0  # part of the film that must be simulated for a change to be known
@@ -65,7 +60,6 @@ class Change:
 
     source: str  # `MESH` or `TIME_STEP`
     step: np.ndarray  # of theta, (p,)
-    error: np.ndarray  # of theta, by all that is not resolved, (p,)
 
     def in_words(
         self, parameters: Parameters, theta: np.ndarray, asked: Sequence[int]
@@ -139,10 +133,10 @@ def changes_by(
         linear = problem.residuals_and_jacobian(theta)
         shorter = with_shorter_steps(problem, theta, count).residuals(theta)
         step = _change(problem, theta, linear, shorter)
-        changes.append(Change(TIME_STEP, step, step / (1.0 - n / count)))
+        changes.append(Change(TIME_STEP, step))
         if finer is not None:
             step = _change(problem, theta, linear, linear[0] + finer.residuals(theta) - shorter)
-            changes.append(Change(MESH, step, OF_MESH * step))
+            changes.append(Change(MESH, step))
     except NOT_FINITE as error:
         notes.append(f"The error by mesh or time step is not known. {error}")
     return changes, notes
