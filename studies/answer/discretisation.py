@@ -12,6 +12,16 @@ to date by Broyden's rule; each costs one evaluation.
 Of films the places of all drawn vertices are compared, with a Jacobian of their own: pictures that
 are off by more than a few pixels have no useful slope.
 
+A film that was simulated on the scene's own mesh has no mesh error, and shows it: the two motions
+still differ where theta has done what it can. With D the difference of their residuals, r'(theta +
+d) - r(theta), without what J can make up for, the share of the refinement that was observed is
+
+    s = -D^T r / D^T D,
+
+0 on the scene's own mesh, 1 on one twice as fine, 4/3 to 2 on a very fine one. Its standard error
+is that of a jackknife over blocks of frames. Where s is 0 and not a half, the mesh error does not
+count.
+
 The whole error is larger than this change: twice as large at first order. Linear tetrahedra are of
 second order, e = 4/3 d, but only on meshes that are finer than most. In a clamped beam of 8 x 2 x 2
 cells that is fitted to one of 32 x 8 x 8, log E is off by 1.5 d; of 4 x 1 x 1 cells, fitted to one
@@ -22,35 +32,28 @@ Engineering 116 (1994); Broyden, A class of methods for solving nonlinear simult
 Mathematics of Computation 19 (1965).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from adjsim.model import Model
-from studies.answer.evidence import value_scale
 from studies.optimizers.problem import NOT_FINITE
+from studies.problem.clusters import clusters_of_rows
 from studies.problem.films import FilmObserver
-from studies.problem.parameters import Parameters
 from studies.problem.problem import SceneProblem
 from studies.problem.refining import element_counts, seen_in_space, with_shorter_steps
 from studies.runs.errors import StudyError
 
 
 MESH, TIME_STEP = "mesh", "step"  # what is finer
-COARSE = 0.05  # part of a value by which it may change before it is said
-# Where an answer changes, and what to do
-WORDS = {
-    MESH: "On a mesh twice as fine {named}. Unless what was observed was simulated on this very "
-    "mesh, it is too coarse: refine it (more `cells`, a smaller `edge_length`, a finer file). The "
-    "interval does not count this.",
-    TIME_STEP: "At a shorter time step {named}. Shorten it (`world.dt`): the interval does not "
-    "count this.",
-}
-SHOWN = 3  # values that are named
+WHOLE = 2.0  # error by mesh or step over the change on one twice as fine, at first order
 CORRECTIONS = 5  # of a step, at most
 SHORT, LONG = 0.02, 1.0  # steps of theta: that need no correction, and that are not taken at once
 LEAST_FRAMES = 1.0 / 3.0  # part of the film that must be simulated for a change to be known
+BLOCKS = 8  # of frames for the jackknife
+# Share of a refinement, with two standard errors, that the scene's own mesh may show by chance
+LEAST_SHARE = 0.5
 Linear = tuple[np.ndarray, np.ndarray]  # residuals (n,) and their Jacobian (n, p)
 
 
@@ -60,39 +63,25 @@ class Change:
 
     source: str  # `MESH` or `TIME_STEP`
     step: np.ndarray  # of theta, (p,)
+    # Of a mesh: the share of the refinement that was observed, and its standard error; NaN if
+    # unknown
+    share: tuple[float, float] = (np.nan, np.nan)
 
-    def in_words(
-        self, parameters: Parameters, theta: np.ndarray, asked: Sequence[int]
-    ) -> str | None:
-        """Return which of the values that are asked for change by much, None if none does."""
-        moved = parameters.natural(theta + self.step) - parameters.natural(theta)
-        relative = moved / np.maximum(value_scale(parameters, theta), 1e-300)
-        changed = sorted(asked, key=lambda i: -abs(relative[i]))
-        changed = [i for i in changed if abs(relative[i]) > COARSE][:SHOWN]
-        named = " and ".join(
-            f"{parameters.labels[i]} would be {abs(100.0 * relative[i]):.2g} % "
-            f"{'larger' if relative[i] > 0.0 else 'smaller'}"
-            for i in changed
+    @property
+    def is_error(self) -> bool:
+        """Whether it is an error of the answer, as what was observed does not have this mesh."""
+        share, error = self.share
+        return not abs(share) + 2.0 * error < LEAST_SHARE
+
+    def note(self) -> str | None:
+        """Return why it does not count, in a sentence; None if it does."""
+        if self.is_error:
+            return None
+        share, error = (round(100.0 * part) for part in (self.share[0], 2.0 * self.share[1]))
+        return (
+            "What was observed has the scene's own mesh, so the mesh has no error: of what a mesh "
+            f"twice as fine would change, it shows {share} ± {error} %."
         )
-        return WORDS[self.source].format(named=named) if changed else None
-
-
-def notes_on_discretisation(
-    problem: SceneProblem,
-    theta: np.ndarray,
-    *,
-    refined: Callable[[SceneProblem], SceneProblem],
-    most: float,
-) -> list[str]:
-    """Return what a finer mesh and a shorter step would change of an answer, in sentences.
-
-    Nothing where no body is soft. Arguments as of `changes_by`.
-    """
-    if not (isinstance(problem.built.system, Model) and element_counts(problem.built)):
-        return []
-    changes, notes = changes_by(problem, theta, refined=refined, most=most)
-    said = [one.in_words(problem.parameters, theta, problem.answers) for one in changes]
-    return [one for one in said if one is not None] + notes
 
 
 def changes_by(
@@ -104,42 +93,90 @@ def changes_by(
 ) -> tuple[list[Change], list[str]]:
     """Return what an answer would change by with a finer mesh and step, and why some is unknown.
 
-    `refined` returns a problem on a mesh twice as fine or raises. `most` is how many evaluations of
-    the problem a motion on it may take: where it takes more, only the first part of the film is
-    compared.
+    Nothing where no body is soft. `refined` returns a problem on a mesh twice as fine or raises.
+    `most` is how many evaluations of the problem a motion on it may take: where it takes more, only
+    the first part of the film is compared.
     """
-    if not isinstance(problem.built.system, Model):
+    if not (isinstance(problem.built.system, Model) and element_counts(problem.built)):
         return [], []
-    if any(isinstance(one, FilmObserver) for one in problem.observers):
-        problem = seen_in_space(problem)
-    n = problem.steps.count
-    count, finer, notes = 2 * n, None, []
-    if elements := element_counts(problem.built):
-        try:
-            finer = with_shorter_steps(refined(problem), theta, count)
-            growth = sum(one * times for one, times in elements) / sum(one for one, _ in elements)
-            part = most * n / finer.steps.count / (1.0 + growth)
-            if part < LEAST_FRAMES:
-                raise StudyError("A motion on a mesh twice as fine takes longer than the search.")
-            if part < 1.0:
-                stop = int(np.ceil(part * problem.n_frames))
-                problem, finer = problem.frames_between(0, stop), finer.frames_between(0, stop)
-            count = finer.steps.count
-        except (StudyError, MemoryError) as error:
-            notes.append(f"The error by the mesh is not known. {error}")
-            finer = None
+    count, notes = 2 * problem.steps.count, []
+    finer: SceneProblem | None = None
+    try:
+        finer = with_shorter_steps(refined(problem), theta, count)
+        stop = _frames_within(problem, finer, most)
+        problem, finer = problem.frames_between(0, stop), finer.frames_between(0, stop)
+        count = finer.steps.count
+    except (StudyError, MemoryError) as error:
+        notes.append(f"The error by the mesh is not known. {error}")
+        finer = None
     changes: list[Change] = []
     try:
-        linear = problem.residuals_and_jacobian(theta)
-        shorter = with_shorter_steps(problem, theta, count).residuals(theta)
-        step = _change(problem, theta, linear, shorter)
-        changes.append(Change(TIME_STEP, step))
+        places = _in_space(problem)
+        linear = places.residuals_and_jacobian(theta)
+        shorter = with_shorter_steps(places, theta, count).residuals(theta)
+        changes.append(Change(TIME_STEP, _change(places, theta, linear, shorter)))
         if finer is not None:
-            step = _change(problem, theta, linear, linear[0] + finer.residuals(theta) - shorter)
-            changes.append(Change(MESH, step))
+            there = _in_space(finer).residuals(theta)
+            step = _change(places, theta, linear, linear[0] + there - shorter)
+            observed = linear if places is problem else None
+            share = _share(problem, finer, theta, step=step, linear=observed)
+            changes.append(Change(MESH, step, share))
     except NOT_FINITE as error:
         notes.append(f"The error by mesh or time step is not known. {error}")
-    return changes, notes
+    return changes, notes + [own for one in changes if (own := one.note()) is not None]
+
+
+def _in_space(problem: SceneProblem) -> SceneProblem:
+    """Return the problem whose films are places of all drawn vertices."""
+    films = any(isinstance(one, FilmObserver) for one in problem.observers)
+    return seen_in_space(problem) if films else problem
+
+
+def _frames_within(problem: SceneProblem, finer: SceneProblem, most: float) -> int:
+    """Return how many frames of the finer motion cost at most as much as `most` evaluations."""
+    elements = element_counts(problem.built)
+    growth = sum(one * times for one, times in elements) / sum(one for one, _ in elements)
+    part = most * problem.steps.count / finer.steps.count / (1.0 + growth)
+    if part < LEAST_FRAMES:
+        raise StudyError("A motion on a mesh twice as fine takes longer than the search.")
+    return int(np.ceil(min(part, 1.0) * problem.n_frames))
+
+
+def _share(
+    problem: SceneProblem,
+    finer: SceneProblem,
+    theta: np.ndarray,
+    *,
+    step: np.ndarray,
+    linear: Linear | None,
+) -> tuple[float, float]:
+    """Return the share of a refinement that was observed, and its standard error; NaN if unknown.
+
+    `linear` are the residuals and Jacobian of `problem` at theta if they are known, `step` is what
+    theta changes by on the finer mesh.
+    """
+    at = np.clip(theta + step, *problem.bounds)
+    try:
+        D = finer.residuals(at)
+        r, J = problem.residuals_and_jacobian(theta) if linear is None else linear
+    except NOT_FINITE:
+        return np.nan, np.nan
+    D = D - r
+    instants = clusters_of_rows(problem)
+    blocks = np.array_split(np.unique(instants[instants >= 0]), BLOCKS)
+    blocks = [block for block in blocks if block.size]
+    if len(blocks) < 2:
+        return np.nan, np.nan
+
+    def share(kept: np.ndarray) -> float:
+        q = np.linalg.qr(J[kept])[0]
+        own = D[kept] - q @ (q.T @ D[kept])
+        return float(-(own @ r[kept]) / (own @ own))
+
+    each = np.array([share(~np.isin(instants, block)) for block in blocks])
+    B = len(each)
+    error = np.sqrt((B - 1) / B * np.square(each - each.mean()).sum())
+    return share(np.ones(len(r), bool)), float(error)
 
 
 def _change(

@@ -76,6 +76,8 @@ class Evidence:
     is_without_gradients: bool = False  # whether it was found by differences of the loss
     loss_at_start: float = 0.0  # a loss that fell to rounding of it ends a search; 0 if unknown
     truth: np.ndarray | None = None  # natural values that a synthetic film was made with, (p,)
+    # What theta would change by with a finer mesh or step, (p,), by what is finer
+    refinements: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def asked(self) -> list[int]:

@@ -9,8 +9,8 @@ The kinds are tested in this order, and the first that applies is the verdict:
                                   never left its start, the loss about the answer does not rise as
                                   its gradient promises, or a simulated film is not matched
     does not explain the footage  the motion is wrong, or a camera or a size, whatever the values
-    not determined                the interval with model error is too wide; other basins may lie
-                                  along the same valley
+    not determined                the answer changes on a finer mesh, or its interval with model
+                                  error is too wide; other basins may lie along the same valley
     several answers               another basin explains it as well
     not determined                the film was made here, and the value is far from the true one
     found                         none of these
@@ -31,6 +31,7 @@ from studies.answer.evidence import (
     how_much_worse,
     relative_half_widths,
     theta_scale,
+    value_scale,
     worst_combination,
 )
 from studies.optimizers.problem import Status
@@ -53,6 +54,15 @@ SIMULATED = 1e-5
 UNEXPLAINED_PICTURES = 0.15
 # Relative half-width of an interval with model error beyond which a value is not an answer.
 WIDE = 0.2
+# Part of a value by which a mesh twice as fine, or shorter steps, may change it
+COARSE = 0.05
+REFINEMENTS = {
+    "mesh": (
+        "On a mesh twice as fine",
+        "Refine the mesh (more `cells`, a smaller `edge_length`, a finer file).",
+    ),
+    "step": ("At a shorter time step", "Shorten it (`world.dt`)."),
+}
 # Relative difference from which another basin is another answer.
 OTHER = 0.1
 # Another basin is clearly worse if it leaves more than this factor of the best one's motion
@@ -132,6 +142,7 @@ def judge(found: Evidence) -> Verdict:
         fails_the_trial,
         misses_simulated,
         does_not_explain,
+        is_too_coarse,
         not_determined,
         several_answers,
         misses_truth,
@@ -391,6 +402,31 @@ def at_a_bound(found: Evidence) -> Verdict | None:
                     "unexplained": left,
                 },
             )
+    return None
+
+
+def is_too_coarse(found: Evidence) -> Verdict | None:
+    """Return the verdict of an answer that changes with a finer mesh or shorter steps."""
+    value = found.parameters.natural(found.theta)
+    scale = np.maximum(value_scale(found.parameters, found.theta), 1e-300)
+    for source, step in found.refinements.items():
+        relative = (found.parameters.natural(found.theta + step) - value) / scale
+        changed = sorted(found.asked, key=lambda i: -abs(relative[i]))
+        changed = [i for i in changed if abs(relative[i]) > COARSE][:SHOWN]
+        if not changed:
+            continue
+        named = " and ".join(
+            f"{found.parameters.labels[i]} would be {percent(abs(relative[i]))} "
+            f"{'larger' if relative[i] > 0.0 else 'smaller'}"
+            for i in changed
+        )
+        finer, what_to_do = REFINEMENTS[source]
+        return Verdict(
+            Kind.NOT_DETERMINED,
+            f"{finer} {named} (at most {percent(COARSE)} is accepted). {what_to_do}",
+            {"parameter": found.parameters.labels[changed[0]], "threshold": COARSE,
+             "relative_change": float(relative[changed[0]])},
+        )  # fmt: skip
     return None
 
 

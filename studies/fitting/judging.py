@@ -42,6 +42,7 @@ class Candidate:
     predicted: Explained | None  # how well held-back frames were predicted
     validation: Mapping[str, float | None]  # as in `Solution`
     rivals: Sequence[Basin]  # what other basins leave
+    refinements: Mapping[str, np.ndarray]  # as in `Evidence`
 
 
 def judge_answer(one: Candidate, made: Made) -> tuple[Verdict, dict[str, str], Explained | None]:
@@ -83,6 +84,7 @@ def judge_answer(one: Candidate, made: Made) -> tuple[Verdict, dict[str, str], E
         size_warning=_size_warning(made, theta),
         unexplained_by_truth=_unexplained_by_truth(one, made),
         truth=None if made.truth is None else made.truth.flat(parameters.paths),
+        refinements=one.refinements,
     )
     return (
         judge(evidence),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from studies.answer import evidence
-from studies.answer.discretisation import notes_on_discretisation
+from studies.answer.discretisation import changes_by
 from studies.answer.held_back import Explained
 from studies.answer.solution import Solution
 from studies.fitting.judging import (
@@ -24,7 +24,7 @@ from studies.fitting.judging import (
     unexplained_pictures,
 )
 from studies.fitting.local_search import LocalSearch, log_names
-from studies.fitting.trying import Judge, try_result
+from studies.fitting.trying import Judge, Tried, try_result
 from studies.optimizers.minimize import MOST_TANGENTS
 from studies.optimizers.problem import Result
 from studies.problem.films import FilmObserver
@@ -70,15 +70,14 @@ def solve(
     tried = try_result(problem, result, judge)
     rivals = _rivals(problem, found, tried.result.theta, local)
     progress.say("judging the answer")
-    candidate = Candidate(
-        problem, tried, at_start, joint.first_look, joint.looks, predicted, validation, rivals
-    )
-    verdict, each, explained = judge_answer(candidate, made)
     spent += local.spent + tried.evaluations
-    notes: list[str] = []
-    if made.refined is not None:
-        theta = tried.result.theta
-        notes = notes_on_discretisation(problem, theta, refined=made.refined, most=spent)
+    steps, notes = _refinements(made, problem, tried, spent)
+    tried = tried.with_refinements(problem.parameters, steps)
+    candidate = Candidate(
+        problem, tried, at_start, joint.first_look, joint.looks, predicted, validation, rivals,
+        steps,
+    )  # fmt: skip
+    verdict, each, explained = judge_answer(candidate, made)
     return Solution(
         problem,
         tried.result,
@@ -189,6 +188,17 @@ def _fit_everything(made: Made, joint: _Joint, local: LocalSearch) -> tuple[Scen
     stage = "all observations" if made.kept else "all frames"
     result = local.run(joint.everything, joint.theta, log=FINAL, stage=stage)
     return joint.everything.with_steps_for(result.theta), result
+
+
+def _refinements(
+    made: Made, problem: SceneProblem, tried: Tried, most: int
+) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Return what a finer mesh and step change of the answer, by what is finer, and notes."""
+    if made.refined is None or tried.spread.reason:
+        return {}, []
+    theta = tried.result.theta
+    changes, notes = changes_by(problem, theta, refined=made.refined, most=most)
+    return {one.source: one.step for one in changes if one.is_error}, notes
 
 
 def _beside(problem: SceneProblem) -> str:

@@ -5,11 +5,13 @@ not rise as promised, the search goes on with secants (`studies/optimizers/secan
 best point that was seen, and its end is tried alike.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
+from studies.answer.discretisation import WHOLE
 from studies.answer.evidence import theta_scale
 from studies.answer.intervals import FOOTAGE_FLOOR, Uncertainty, no_spread, widened
 from studies.answer.trial import LEAST_SIZE, SIZES, Trial, try_answer
@@ -18,6 +20,7 @@ from studies.optimizers.minimize import MOST_TANGENTS, method_for
 from studies.optimizers.problem import NOT_FINITE, Method, Result, Status
 from studies.optimizers.secants import secant_jacobian, secant_search
 from studies.problem.many_points import residuals_at
+from studies.problem.parameters import Parameters
 from studies.problem.problem import SceneProblem
 from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
@@ -36,6 +39,15 @@ class Tried:
     trial: Trial | None  # None where nothing could be tried
     is_without_gradients: bool = False
     evaluations: int = 0  # of trials, and of the search without gradients
+
+    def with_refinements(self, parameters: Parameters, steps: Mapping[str, np.ndarray]) -> "Tried":
+        """Return the answer with wider intervals: by what a finer mesh or step changes theta by."""
+        own = self.spread.intervals
+        for source, step in steps.items():
+            half = WHOLE * step / own.quantile
+            more = np.outer(half, half)
+            own = widened(own, parameters, self.result.theta, more, source=source)
+        return replace(self, spread=replace(self.spread, intervals=own))
 
 
 @dataclass(frozen=True, eq=False)

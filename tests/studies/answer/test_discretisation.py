@@ -3,12 +3,7 @@
 import numpy as np
 import pytest
 
-from studies.answer.discretisation import (
-    MESH,
-    TIME_STEP,
-    changes_by,
-    notes_on_discretisation,
-)
+from studies.answer.discretisation import MESH, TIME_STEP, Change, changes_by
 from studies.optimizers.minimize import minimize
 from studies.problem import refining
 from studies.problem.making import make_problem
@@ -81,9 +76,46 @@ def test_the_change_is_what_a_fit_on_the_finer_mesh_finds():
     assert change[MESH].step == pytest.approx(there - theta, rel=0.2)
     assert abs(change[TIME_STEP].step[0]) < 0.01
     assert finer.loss_at(there) < problem.loss_at(theta)
-    (said,) = notes_on_discretisation(problem, theta, refined=made.refined, most=1e6)
-    assert said.startswith("On a mesh twice as fine beam.E would be ")
-    assert " % larger. Unless what was observed was simulated on this very mesh" in said
+    assert change[MESH].share[0] == pytest.approx(1.0, abs=0.15)  # the film's own mesh
+    assert change[MESH].is_error
+
+
+def test_a_film_shows_on_which_mesh_it_was_made():
+    """Films of the scene's own mesh and of a much finer one, with noise."""
+    simulate = {"frames": 12, "duration": 0.24, "height": 48, "width": 64, "noise": 0.01, "seed": 3}
+    film = {
+        "observations": {"film": {"simulate": simulate}},
+        "cameras": {"front": {"eye": [0.1, 0.0, 0.5], "target": [0.1, -0.03, 0.0], "fov_y": 30.0}},
+    }
+    found = {}
+    for cells in ([6, 2, 2], [18, 6, 6]):
+        file = beam((6, 2, 2), truth={"bodies.beam.cells": cells}, **film)
+        problem, theta = fitted(make_problem(file).problem)
+        changes, notes = changes_of(problem, theta, file)
+        found[cells[0]] = next(one for one in changes if one.source == MESH), notes
+    own, notes = found[6]
+    assert abs(own.share[0]) < 0.2
+    assert not own.is_error
+    assert notes == [own.note()]
+    assert "What was observed has the scene's own mesh" in notes[0]
+    finer, notes = found[18]
+    assert 1.0 < finer.share[0] < 1.6
+    assert finer.is_error
+    assert not notes
+
+
+@pytest.mark.parametrize(
+    ("share", "error", "is_error"),
+    [
+        (0.1, 0.1, False),
+        (0.1, 0.3, True),
+        (-0.6, 0.0, True),
+        (1.0, 0.1, True),
+        (np.nan, np.nan, True),
+    ],
+)
+def test_the_mesh_has_an_error_unless_its_share_is_surely_nothing(share, error, is_error):
+    assert Change(MESH, np.zeros(1), (share, error)).is_error is is_error
 
 
 def test_a_finer_mesh_is_the_same_body_seen_by_the_same_points():
@@ -116,8 +148,7 @@ def test_of_a_film_places_are_compared_not_pixels():
     found = []
     for file in (film, beam((8, 2, 2))):
         problem = make_problem(file).problem
-        changes, notes = changes_of(problem, problem.parameters.start, file)
-        assert not notes
+        changes, _ = changes_of(problem, problem.parameters.start, file)
         found.append(changes[1].step[0])
     assert 0.2 < found[0] == pytest.approx(found[1], rel=0.1)
 
@@ -150,9 +181,8 @@ def test_a_short_search_compares_the_first_part_of_the_film_or_none():
     problem = make_problem(file).problem
     theta = problem.parameters.start
     # The motion on both meshes takes about 9 times the elements in 2 to 3 times the steps.
-    changes, notes = changes_of(problem, theta, file, most=14.0)
+    changes, _ = changes_of(problem, theta, file, most=14.0)
     whole, _ = changes_of(problem, theta, file)
-    assert not notes
     assert changes[1].step == pytest.approx(whole[1].step, rel=0.3)
     assert changes[1].step[0] != whole[1].step[0]
     _, notes = changes_of(problem, theta, file, most=2.0)

@@ -129,6 +129,19 @@ def test_a_wide_interval_is_not_determined_and_names_the_combination(rng, film):
     assert judge(replace(found, answers=(0,))).numbers["parameter"] == "bar.k"
 
 
+def test_an_answer_that_changes_on_a_finer_mesh_is_not_determined(film):
+    good = evidence(fit(film.reshape(len(TIMES), -1), TRUTH), film)
+    assert judge(replace(good, refinements={"mesh": np.log([1.04, 0.97])})).is_found
+    found = replace(good, refinements={"mesh": np.log([1.18, 0.97])})
+    verdict = judge(found)
+    assert verdict.kind is Kind.NOT_DETERMINED
+    assert verdict.reason.startswith("On a mesh twice as fine bar.k would be 18 % larger (at most ")
+    assert verdict.numbers["relative_change"] == pytest.approx(0.18)
+    assert judge_each(found) == {"bar.k": "not determined", "bar.c": "found"}
+    steps = judge(replace(good, refinements={"step": np.log([1.0, 0.9])}))
+    assert steps.reason.startswith("At a shorter time step bar.c would be 10 % smaller")
+
+
 def test_a_direction_without_a_trace_is_not_determined(film):
     none = no_intervals(2, "a direction of theta leaves no trace in the images")
     worst = {"log bar.k": 0.71, "log bar.c": -0.71}
