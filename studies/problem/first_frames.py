@@ -139,7 +139,8 @@ def _with_backgrounds(
             continue
         alpha = one.as_images(one.predict(moved, at, values))[0, ..., 3]
         if alpha.sum() < VISIBLE:
-            points = np.concatenate([moved[name][0] for name in file.bodies])
+            bodies = declared_film.bodies or file.bodies
+            points = np.concatenate([moved[name][0] for name in bodies])
             raise StudyError(unseen(one, points))
         if margin is None:
             edge = max(int(np.ceil(BORDER * min(one.size))), 2)

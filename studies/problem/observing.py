@@ -23,7 +23,7 @@ from studies.problem.observers import Observer
 from studies.problem.points import PointObserver, first_hit, on_surface, to_pixels
 from studies.runs.errors import StudyError
 from studies.scene import declared
-from studies.scene.building import Built
+from studies.scene.building import Built, Lit
 from studies.scene.cameras import make_camera, require_outside
 
 
@@ -103,9 +103,12 @@ class _Observing:
 
     def film(self, name: str, one: declared.Film) -> FilmObserver:
         """Return a film from a camera."""
-        which, data, meshes = camera_name(self.file, one), self.films[name], self.built.meshes
+        which, data = camera_name(self.file, one), self.films[name]
+        bodies = self.file.bodies if one.bodies is None else one.bodies
+        hidden = set(self.file.bodies).difference(bodies)
+        meshes = {key: mesh for key, mesh in self.built.meshes.items() if key not in hidden}
         seen_from = make_camera(which, self.file.cameras[which], data.full_size, self.center)
-        drawn = {body: (meshes[body].faces, self.surfaces[body]) for body in self.file.bodies}
+        drawn = {body: (meshes[body].faces, self.surfaces[body]) for body in bodies}
         require_outside(which, seen_from, drawn)
         is_rgb = one.compare == "rgb"
         known: dict[str, Any] = {"blend": Hard()}
@@ -121,11 +124,11 @@ class _Observing:
             center=self.center,
             camera_path=f"cameras.{which}",
             rasterizer=SoftRasterizer(**known),
-            paths=_look_paths(self.built) if is_rgb else {},
+            paths=_look_paths(meshes, self.built.lights) if is_rgb else {},
             growth=self.file.search.growth,
         )
         if one.simulate is None:
-            _require_in_picture(observer, self.bodies)
+            _require_in_picture(observer, np.concatenate([self.surfaces[own] for own in bodies]))
         return observer
 
     def smoke(self, name: str, one: declared.Film, grid: tuple[int, ...]) -> SmokeObserver:
@@ -287,17 +290,17 @@ def look_value(scene: Scene, target: str) -> np.ndarray:
     return np.asarray(getattr(part, name), np.float64)
 
 
-def _look_paths(built: Built) -> dict[str, str]:
+def _look_paths(meshes: Mapping[str, Mesh], lights: Mapping[str, Lit]) -> dict[str, str]:
     """Return the scene paths of looks and lights by the renderer's; under a sky, no material's."""
-    in_sky = any(isinstance(light, SphericalHarmonics) for light in built.lights.values())
+    in_sky = any(isinstance(light, SphericalHarmonics) for light in lights.values())
     paths: dict[str, str] = {}
-    for name, mesh in built.meshes.items():
+    for name, mesh in meshes.items():
         keys = [] if in_sky else ["ambient", "diffuse"]
         keys += ["specular", "shininess"] if mesh.material.specular is not None else []
         keys += ["texels"] if mesh.texture is not None else []
         keys += ["vertex_colors"] if mesh.vertex_colors is not None else []
         paths |= {f"{name}.{key}": f"{name}.look.{key}" for key in keys}
-    for name in built.lights:
+    for name in lights:
         keys = ["coefficients"] if in_sky else ["direction", "color"]
         paths |= {f"{name}.{key}": f"lights.{name}.{key}" for key in keys}
     return paths

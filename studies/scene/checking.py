@@ -273,6 +273,8 @@ def _check_observation(key: str, observation: Any, scene: SceneFile) -> None:
     if isinstance(observation, declared.Points) and observation.camera is not None:
         camera_of(key, observation.camera, scene)
     if isinstance(observation, declared.Film):
+        for body in observation.bodies or ():
+            _check_reference(f"{key}.bodies", "body", body, scene.bodies)
         is_smoke = all(isinstance(body, declared.Smoke) for body in scene.bodies.values())
         if not is_smoke or observation.camera is not None:
             camera_of(key, observation.camera, scene)

@@ -488,12 +488,14 @@ class Film(_Observation):
     `frames` are the first frame and the end (the first one that is left out), `masks` pictures that
     are white where the bodies are. Blocks of `downsample` pixels a side become one, `softness` is
     the width of soft edges [pixels], and with `seams` every face has them, not only outlines.
+    `bodies` are those that are in the film.
     """
 
     kind: Literal["film"] = "film"
     video: File | None = None
     simulate: SimulatedFilm | None = None
     camera: Name | None = None  # may be left out where there is one camera
+    bodies: tuple[Name, ...] | None = None  # None: all
     compare: Literal["rgb", "silhouette"] = "rgb"
     masks: File | None = None
     fps: Annotated[float, Field(gt=0.0, le=1e7)] | None = None

@@ -4,7 +4,8 @@
 film, a `file` .csv holds points, .npz states, what is simulated with a `height` is a film, `at`
 places points) and of an obstacle (`ends`: capsule, `radius`: sphere, `size`: box, else plane). File
 names are relative to the folder of the scene file; "adjsim:NAME" is in studies/bundled/assets. A
-camera in a ring, as of a turntable, stands for many views and their pictures.
+camera in a ring, as of a turntable, stands for many views and their pictures, and takes for copies
+of the bodies (`studies/scene/takes.py`).
 """
 
 import copy
@@ -23,6 +24,7 @@ from studies.scene.checking import check_scene
 from studies.scene.declared import Camera, Film, SceneFile, resolved
 from studies.scene.overrides import JOINED, set_override
 from studies.scene.tables import validated
+from studies.scene.takes import spread_takes
 
 
 PICTURES = (".png", ".jpg", ".jpeg")  # of a ring's films
@@ -56,6 +58,7 @@ def scene_from_dict(values: Mapping[str, Any], folder: Path | str = ".") -> Scen
     """Return the scene that the tables of a scene file declare; paths are relative to `folder`."""
     values = copy.deepcopy(dict(values))
     values |= {key: join(values[key]) for key, join in JOINED.items() if key in values}
+    values = spread_takes(values)
     truth = values.get("truth")
     for path, one in truth.items() if isinstance(truth, dict) else ():
         if path.endswith(".mesh"):

@@ -109,6 +109,9 @@ def shoot(
         times = film.start + data.times[indices]
     places, failed = _places(built, file.world.dt, times)
     said += [failed] if failed else []
+    if film is not None and film.bodies is not None:
+        hidden = set(file.bodies).difference(film.bodies)
+        places = {body: points for body, points in places.items() if body not in hidden}
     first = {body: points[0] for body, points in places.items()}
     middle = np.mean(np.concatenate(list(first.values())), axis=0)
     camera = make_camera(name, spec, full_size, middle)
@@ -116,7 +119,8 @@ def shoot(
     require_outside(name, camera, surfaces)
     sigma = softness(film.softness or SOFTNESS if film else SOFTNESS, size[0])
     rasterizer = SoftRasterizer(sigma=sigma, seamless=True)
-    images = rasterize(Scene(built.meshes, built.lights), camera, rasterizer, places, size)
+    scene = Scene({body: built.meshes[body] for body in places}, built.lights)
+    images = rasterize(scene, camera, rasterizer, places, size)
     plate = np.array(GREY)
     if data is not None and film is not None:
         around = max(int(np.ceil(MARGIN * size[0])), 2)

@@ -1,0 +1,158 @@
+"""Several takes of one scene: the tables `takes.NAME`, spread over copies of the bodies.
+
+Every take has copies of all bodies and pushes, which start, and are filmed, as its own tables say;
+obstacles, cameras, lights and the world are shared. As bodies do not touch each other, takes do
+not either. Those of the first take keep their names, those of another have its name behind:
+"cube", "cube_toss2". What is free outside of the takes is one number for all of them.
+"""
+
+import copy
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from studies.runs.errors import StudyError
+from studies.scene.components import split_component
+from studies.scene.overrides import JOINED
+from studies.scene.tables import joined, unknown
+
+
+COPIED = ("bodies", "pushes")  # tables of which every take has copies
+OWN = ("bodies", "pushes", "observations", "free", "truth", "validate")  # keys of a take
+ALONE = ("pendulum", "smoke")  # kinds of bodies of which a scene has one
+
+
+def spread_takes(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tables of a scene file without takes: with the bodies of all of them.
+
+    Raises
+    ------
+    StudyError
+        Where a take has an unknown key, no observations, or the name of something else.
+    """
+    takes = values.get("takes")
+    if takes is None:
+        return dict(values)
+    _check(values, takes)
+    out: dict[str, Any] = {key: one for key, one in values.items() if key != "takes"}
+    spread: dict[str, dict[str, Any]] = {key: {} for key in (*COPIED, "observations")}
+    ties: dict[str, Any] = {}
+    truth, shared = dict(out.get("truth", {})), dict(out.get("truth", {}))
+    free = dict(out.get("free", {}))
+    first = next(iter(takes))
+    for take, own in takes.items():
+        end = "" if take == first else f"_{take}"
+        renamed = _Renamed(values, own, end)
+        for key in COPIED:
+            spread[key] |= renamed.copies(key, take)
+        for name, one in own["observations"].items():
+            spread["observations"][f"{name}{end}"] = renamed.observation(one)
+        ties |= {
+            renamed.path(path): {"tied_to": path}
+            for path, one in free.items()
+            if renamed.path(path) != path and "tied_to" not in one
+        }
+        truth |= {renamed.path(path): one for path, one in shared.items()}
+        truth |= {renamed.path(path): one for path, one in _joined("truth", own).items()}
+        ties |= {renamed.path(path): one for path, one in _joined("free", own).items()}
+    for name, obstacle in out.get("obstacles", {}).items():
+        if isinstance(obstacle.get("bodies"), list):
+            ends = ["" if take == first else f"_{take}" for take in takes]
+            each = [f"{body}{end}" for end in ends for body in obstacle["bodies"]]
+            out["obstacles"] = {**out["obstacles"], name: {**obstacle, "bodies": each}}
+    out |= {key: one for key, one in spread.items() if one}
+    out["free"] = free | ties
+    return out | ({"truth": truth} if truth else {})
+
+
+class _Renamed:
+    """The names of one take: those of the scene with an end."""
+
+    def __init__(self, values: Mapping[str, Any], own: Mapping[str, Any], end: str) -> None:
+        self.values, self.own, self.end = values, own, end
+        self.bodies = list(values.get("bodies", {}))
+        self.copied = {name for key in COPIED for name in (*values.get(key, {}), *own.get(key, {}))}
+
+    def copies(self, key: str, take: str) -> dict[str, Any]:
+        """Return the bodies or pushes of this take."""
+        shared, own = self.values.get(key, {}), self.own.get(key, {})
+        if key == "bodies" and (other := next((n for n in own if n not in shared), None)):
+            raise StudyError(f"`takes.{take}.bodies`: {unknown('body', other, shared)}")
+        out = {}
+        for name in dict.fromkeys((*shared, *own)):
+            table = {**copy.deepcopy(shared.get(name, {})), **own.get(name, {})}
+            if key == "pushes" and "body" in table:
+                table["body"] += self.end
+            out[f"{name}{self.end}"] = table
+        return out
+
+    def observation(self, one: Mapping[str, Any]) -> dict[str, Any]:
+        """Return an observation of this take's bodies."""
+        out = dict(one)
+        if self.own.get("validate"):
+            out.setdefault("validate", True)
+        if "body" in out:
+            out["body"] = f"{out['body']}{self.end}"
+        else:
+            out.setdefault("bodies", self.bodies)
+            out["bodies"] = [f"{body}{self.end}" for body in out["bodies"]]
+        return out
+
+    def path(self, path: str) -> str:
+        """Return a scene path of this take."""
+        owner, _ = split_component(path)
+        head, *rest = owner.split(".")
+        if head in self.copied:
+            return path.replace(head, f"{head}{self.end}", 1)
+        known = {"observations": self.own["observations"], "bodies": self.copied}
+        if rest and rest[0] in known.get({"pushes": "bodies"}.get(head, head), ()):
+            return path.replace(f"{head}.{rest[0]}", f"{head}.{rest[0]}{self.end}", 1)
+        return path
+
+
+def _joined(key: str, own: Mapping[str, Any]) -> dict[str, Any]:
+    return JOINED[key](own.get(key, {}))
+
+
+def _check(values: Mapping[str, Any], takes: Any) -> None:
+    """Raise if the takes are no tables with observations, or stand beside what they replace."""
+    if not isinstance(takes, dict) or not takes or not _are_tables(takes.values()):
+        raise StudyError(
+            "`takes` must be tables, one for each take: [takes.NAME.observations.film] and what "
+            "else is its own."
+        )
+    for take, own in takes.items():
+        _check_take(joined("takes", take), take, own)
+    if values.get("observations"):
+        name = next(iter(values["observations"]))
+        raise StudyError(
+            f"`observations.{name}` must be in a take, as there are takes: write "
+            f"[takes.{next(iter(takes))}.observations.{name}]."
+        )
+    for name, body in values.get("bodies", {}).items():
+        if isinstance(body, dict) and body.get("kind") in ALONE:
+            raise StudyError(
+                f"`takes` needs bodies that a scene may have several of, and `bodies.{name}` is "
+                f"{'a pendulum' if body['kind'] == 'pendulum' else 'smoke'}. Fit each take alone."
+            )
+
+
+def _check_take(key: str, take: str, own: Mapping[str, Any]) -> None:
+    """Raise if a take has a name that is none, an unknown key, or no observations."""
+    if not take.isidentifier():
+        raise StudyError(
+            f"`{key}`: a name must be letters, digits and _, not first a digit, got {take!r}."
+        )
+    if other := next((name for name in own if name not in OWN), None):
+        raise StudyError(f"`{key}`: {unknown('key', other, OWN)}")
+    if not own.get("observations"):
+        raise StudyError(
+            f"`{key}.observations` is missing: give the take a film, points or states of its "
+            "own, or leave the take out."
+        )
+    for name in ("bodies", "pushes", "observations"):
+        if not (isinstance(own.get(name, {}), dict) and _are_tables(own.get(name, {}).values())):
+            raise StudyError(f"`{key}.{name}` must be tables, got {own[name]!r}.")
+
+
+def _are_tables(values: Iterable[Any]) -> bool:
+    return all(isinstance(one, dict) for one in values)

@@ -1,0 +1,92 @@
+"""Several takes of one scene."""
+
+import copy
+import tomllib
+
+import pytest
+
+from studies.problem.making import make_problem
+from studies.runs.errors import StudyError
+from studies.scene.reading import scene_from_dict, to_toml
+
+
+FALL = {"simulate": {"frames": 5, "duration": 0.25}, "body": "cube", "at": {"corner": [0.05] * 3}}
+VIEW = {"simulate": {"frames": 2, "duration": 0.1, "height": 24, "width": 32}}
+TABLES = {
+    "bodies": {"cube": {"kind": "rigid", "mesh": "box", "size": [0.1] * 3, "density": 300.0}},
+    "obstacles": {"floor": {"point": [0.0, -0.2, 0.0], "bodies": ["cube"]}},
+    "cameras": {"front": {"eye": [0.3, 0.2, 1.5], "target": [0.0, 0.0, 0.0], "fov_y": 30.0}},
+    "free": {"cube.density": {"start": 500.0}},
+    "truth": {"cube.density": 300.0},
+    "takes": {
+        "slow": {
+            "bodies": {"cube": {"velocity": [0.2, 0.0, 0.0]}},
+            "observations": {"corner": FALL, "view": VIEW},
+            "free": {"cube.velocity": {}},
+            "pushes": {"hand": {"body": "cube", "force": [0.0, 5.0, 0.0]}},
+        },
+        "fast": {
+            "bodies": {"cube": {"velocity": [1.0, 0.0, 0.0], "position": [0.0, 0.1, 0.0]}},
+            "observations": {"corner": FALL, "view": VIEW},
+            "free": {"cube.velocity": {}},
+            "truth": {"cube.velocity": [1.1, 0.0, 0.0]},
+            "validate": True,
+        },
+    },
+}
+
+
+def tables(**changes):
+    return {**copy.deepcopy(TABLES), **changes}
+
+
+def test_every_take_has_bodies_and_observations_of_its_own():
+    scene = scene_from_dict(tables())
+    assert list(scene.bodies) == ["cube", "cube_fast"]
+    assert scene.bodies["cube"].velocity == (0.2, 0.0, 0.0)
+    assert scene.bodies["cube_fast"].velocity == (1.0, 0.0, 0.0)
+    assert scene.obstacles["floor"].bodies == ("cube", "cube_fast")
+    assert list(scene.pushes) == ["hand"]
+    assert list(scene.observations) == ["corner", "view", "corner_fast", "view_fast"]
+    assert scene.observations["corner_fast"].body == "cube_fast"
+    assert scene.observations["view_fast"].bodies == ("cube_fast",)
+    assert [one.validate for one in scene.observations.values()] == [False, False, True, True]
+    assert scene.free["cube_fast.density"].tied_to == "cube.density"
+    assert scene.free["cube_fast.velocity"].tied_to is None
+    assert scene.truth == {
+        "cube.density": 300.0, "cube_fast.density": 300.0, "cube_fast.velocity": (1.1, 0.0, 0.0),
+    }  # fmt: skip
+    assert scene_from_dict(tomllib.loads(to_toml(scene))) == scene
+
+
+def test_takes_are_one_problem_whose_films_show_only_their_own_bodies():
+    problem = make_problem(scene_from_dict(tables())).everything
+    assert problem.parameters.paths[:3] == ("cube.density", "cube.velocity", "cube_fast.velocity")
+    shown = [one.scene.objects for one in problem.observers if one.KIND == "film"]
+    assert [list(one) for one in shown] == [["cube"], ["cube_fast"]]
+    theta = problem.parameters.start
+    natural = problem.parameters.natural(theta)
+    natural[:7] = [300.0, 0.2, 0.0, 0.0, 1.1, 0.0, 0.0]
+    true = problem.parameters.theta(natural)
+    assert problem.with_steps_for(true).loss_at(true) < 1e-12 < problem.loss_at(theta)
+    of_density = problem.residuals_and_jacobian(theta)[1][:, 0]
+    moved = {one.name for one, r in problem.by_residuals(of_density) if r.any()}
+    assert {"corner", "corner_fast"} <= moved  # a shared number moves both takes
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"takes": {}}, "`takes` must be tables, one for each take"),
+        ({"takes": {"a b": {}}}, '`takes."a b"`: a name must be letters'),
+        ({"takes": {"a": {}}}, r"`takes\.a\.observations` is missing"),
+        ({"takes": {"a": {"observation": {}}}}, r"`takes\.a`: Unknown key `observation`\. Did you"),
+        ({"observations": {"c": FALL}}, r"write \[takes\.slow\.observations\.c\]"),
+        ({"takes": {"a": {"observations": {"c": FALL}, "bodies": {"cub": {}}}}},
+         r"`takes\.a\.bodies`: Unknown body `cub`\. Did you mean `cube`\?"),
+        ({"bodies": {"rod": {"kind": "pendulum"}}}, r"`bodies\.rod` is a pendulum\. Fit each"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_said(changes, message):
+    with pytest.raises(StudyError, match=message):
+        scene_from_dict(tables(**changes))
