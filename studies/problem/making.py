@@ -30,7 +30,7 @@ from studies.problem.parameters import Parameters
 from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.problem.refining import refined_problem
-from studies.problem.steps import Steps, first_steps
+from studies.problem.steps import Steps, first_steps, shortest_interval
 from studies.problem.texels import TEXELS, felt_by, texel_units
 from studies.problem.truth import Truth
 from studies.problem.twin import hidden_scene, true_values, truth_of, with_simulated
@@ -225,7 +225,7 @@ def _problem(
     **shared: Any,
 ) -> SceneProblem:
     simulated = {name for name, one in file.observations.items() if one.simulate is not None}
-    gaps = [np.diff(one.times).min() for one in observers if len(one.times) > 1]
+    gaps = [shortest_interval(one.times) for one in observers if len(one.times) > 1]
     gaps += [one.times[0] for one in observers if one.name in simulated and one.times[0] > 0.0]
     steps = first_steps(float(min(gaps, default=INTERVAL)), file.world.dt)
     if built.dt is not None:  # of smoke

@@ -16,6 +16,7 @@ ROOM = 0.6  # of the estimated stable step: 2.8 times the stiffness is still sta
 LONG = 1.0  # of it, from which on steps are too long
 LEAST, SMOOTH = 4, 64  # steps between frames; without an estimate, as for a pendulum
 ON_A_STEP = 1e-6  # part of a step: a time that is nearer to a step is that of the step
+SHORT = 0.5  # of the usual time between frames: a shorter one is a flaw of time stamps
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,16 @@ class Steps:
         if self.is_given or not isinstance(system, Model):
             return False
         return self.dt > LONG * stable_dt(system)
+
+
+def shortest_interval(times: np.ndarray) -> float:
+    """Return the shortest time between two or more instants, (n,) [s], to divide into steps.
+
+    Where time stamps jitter, times far below the median do not count: they would ask for many steps
+    everywhere, and instants need not lie on a step (`Sampling`).
+    """
+    gaps = np.diff(times)
+    return float(gaps[gaps > SHORT * np.median(gaps)].min())
 
 
 def first_steps(interval: float, given: float | None) -> Steps:

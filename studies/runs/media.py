@@ -11,7 +11,7 @@ import re
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,17 @@ class Video:
         return self.frames.shape[1], self.frames.shape[2]
 
 
+@dataclass(frozen=True, eq=False)
+class Clip:
+    """A film whose frames are still to be read, one by one."""
+
+    frames: Iterator[np.ndarray]  # (H, W, 3 or 4) uint8 or uint16
+    fps: float | None = None  # frames per second, on average, where the file says them
+    tick: Fraction = Fraction(1)  # unit of `stamps` [s]
+    # When each frame read so far is shown, None where the file does not say; empty of pictures.
+    stamps: list[int | None] = field(default_factory=list)
+
+
 def read_video(path: str | os.PathLike) -> Video:
     """Read an mp4 (or any container FFmpeg reads), a gif, or a folder of PNG frames.
 
@@ -50,8 +61,8 @@ def read_video(path: str | os.PathLike) -> Video:
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"`video`: there is no file or folder {path}.")
-    fps, frames = open_video(path)
-    images = [as_float(frame) for frame in frames]
+    clip = open_video(path)
+    images = [as_float(frame) for frame in clip.frames]
     if not images:
         raise ValueError(f"`video`: {path} has no frames.")
     for i, image in enumerate(images):
@@ -60,7 +71,7 @@ def read_video(path: str | os.PathLike) -> Video:
                 f"`video`: all frames must have one size, but frame {i} of {path} is "
                 f"{_size(image)} and frame 0 is {_size(images[0])}."
             )
-    return Video(np.stack(images), fps)
+    return Video(np.stack(images), clip.fps)
 
 
 def read_image(path: str | os.PathLike, *, name: str = "image") -> np.ndarray:
@@ -182,8 +193,8 @@ def _encode(path: Path, pixels: np.ndarray, rate: Fraction, crf: int) -> None:
         container.mux(stream.encode())
 
 
-def open_video(path: Path) -> tuple[float | None, Iterator[np.ndarray]]:
-    """Return the frame rate [1/s] and the frames one by one, (H, W, 3 or 4) uint8 or uint16."""
+def open_video(path: Path) -> Clip:
+    """Return a film, a gif or a folder of PNG frames, whose frames are still to be read."""
     if path.is_dir():
         files = sorted(
             (f for f in path.iterdir() if f.suffix.lower() == ".png" and f.name[0] != "."),
@@ -191,7 +202,7 @@ def open_video(path: Path) -> tuple[float | None, Iterator[np.ndarray]]:
         )
         if not files:
             raise FileNotFoundError(f"`video`: there is no PNG file in the folder {path}.")
-        return None, (_read_picture(file) for file in files)
+        return Clip(_read_picture(file) for file in files)
     if path.suffix.lower() == ".gif":
         return _read_gif(path)
     return _read_container(path)
@@ -242,34 +253,41 @@ def _read_picture(path: Path, name: str = "video") -> np.ndarray:
         return np.asarray(image.convert("RGBA" if has_alpha else "RGB"))
 
 
-def _read_gif(path: Path) -> tuple[float | None, Iterator[np.ndarray]]:
-    """Return the rate (by the first frame), and the frames drawn over each other."""
+def _read_gif(path: Path) -> Clip:
+    """Return the frames drawn over each other; the rate is that of the first one."""
     from PIL import ImageSequence
 
+    frames, durations = [], []
     with _picture(path, "video", "a gif") as image:
-        duration = image.info.get("duration", 0)
-        frames = [frame.convert("RGBA") for frame in ImageSequence.Iterator(image)]
-    pixels = [np.asarray(frame) for frame in frames]
-    if all((frame[..., 3] == 255).all() for frame in pixels):
-        pixels = [frame[..., :3] for frame in pixels]
-    return (1000.0 / duration if duration else None), iter(pixels)
+        for frame in ImageSequence.Iterator(image):
+            frames.append(np.asarray(frame.convert("RGBA")))
+            durations.append(round(frame.info.get("duration", 0) / 10))
+    if all((frame[..., 3] == 255).all() for frame in frames):
+        frames = [frame[..., :3] for frame in frames]
+    if not durations[0]:
+        return Clip(iter(frames))
+    starts = np.cumsum([0, *durations[:-1]]).tolist()
+    return Clip(iter(frames), 100.0 / durations[0], Fraction(1, 100), starts)
 
 
-def _read_container(path: Path) -> tuple[float | None, Iterator[np.ndarray]]:
-    """Return the average rate, and the decoded frames in RGB."""
+def _read_container(path: Path) -> Clip:
+    """Return the decoded frames in RGB."""
     with _container(path, "read as a video") as container:
         if not container.streams.video:
             raise ValueError(f"`video`: {path} has no pictures, only sound or text. {KINDS}")
         stream = container.streams.video[0]
         _require_size(path, "video", (stream.width, stream.height))
-        rate = stream.average_rate
-    return (float(rate) if rate else None), _decoded(path)
+        rate, tick = stream.average_rate, stream.time_base
+    stamps: list[int | None] = []
+    return Clip(_decoded(path, stamps), float(rate) if rate else None, tick, stamps)
 
 
-def _decoded(path: Path) -> Iterator[np.ndarray]:
+def _decoded(path: Path, stamps: list[int | None]) -> Iterator[np.ndarray]:
+    """Yield the frames, and note when each is shown."""
     with _container(path, "decoded") as container:
         for frame in container.decode(video=0):
             _require_size(path, "video", (frame.width, frame.height))
+            stamps.append(frame.pts)
             turns = round(getattr(frame, "rotation", 0) / 90)  # as a phone was held
             yield np.rot90(frame.to_ndarray(format="rgb24"), turns)
 

@@ -278,11 +278,13 @@ def _check_observation(key: str, observation: Any, scene: SceneFile) -> None:
         is_smoke = all(isinstance(body, declared.Smoke) for body in scene.bodies.values())
         if not is_smoke or observation.camera is not None:
             camera_of(key, observation.camera, scene)
-        if observation.frames and not 0 <= observation.frames[0] < observation.frames[1]:
-            raise StudyError(
-                f"`{key}.frames` must be [first, end] with 0 <= first < end, got "
-                f"{list(observation.frames)}."
-            )
+        if observation.frames is not None:
+            first, end, *step = observation.frames
+            if not 0 <= first < end or min(step, default=1) < 1:
+                raise StudyError(
+                    f"`{key}.frames` must be [first, end] or [first, end, step] with "
+                    f"0 <= first < end and a step of at least 1, got {list(observation.frames)}."
+                )
         background = observation.background
         if background.color is not None and background.picture is not None:
             raise StudyError(f"`{key}.background` has both color and picture: give one of them.")

@@ -485,10 +485,11 @@ class Background:
 class Film(_Observation):
     """A film, or one still picture, from a camera: mp4, gif, a folder of PNG frames, PNG or JPEG.
 
-    `frames` are the first frame and the end (the first one that is left out), `masks` pictures that
-    are white where the bodies are. Blocks of `downsample` pixels a side become one, `softness` is
-    the width of soft edges [pixels], and with `seams` every face has them, not only outlines.
-    `bodies` are those that are in the film.
+    Frames have the times of their stamps, or else `fps` a second. `frames` are the first frame, the
+    end (the first one that is left out) and, where not every frame is read, the step; `masks` are
+    pictures that are white where the bodies are. Blocks of `downsample` pixels a side become one,
+    `softness` is the width of soft edges [pixels], and with `seams` every face has them, not only
+    outlines. `bodies` are those that are in the film.
     """
 
     kind: Literal["film"] = "film"
@@ -499,7 +500,7 @@ class Film(_Observation):
     compare: Literal["rgb", "silhouette"] = "rgb"
     masks: File | None = None
     fps: Annotated[float, Field(gt=0.0, le=1e7)] | None = None
-    frames: tuple[int, int] | None = None
+    frames: tuple[int, int] | tuple[int, int, int] | None = None
     downsample: Annotated[int, Field(ge=1)] | None = None
     softness: Annotated[float, Field(ge=0.0, le=1e3)] = 0.4
     seams: bool = False

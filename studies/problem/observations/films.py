@@ -1,11 +1,18 @@
 """Films and still pictures as they are compared: undistorted, in blocks of pixels, with times.
 
 Frames are read one by one, so that only the small ones are in memory.
+
+A frame has the time of its stamp, so intervals may differ. The steps of the simulation all have one
+length: where a frame is on no step, vertices are interpolated between the two steps around it
+(`studies.problem.steps.Sampling`), which is off by at most |a| dt^2 / 8 where the acceleration is
+a. Loss and gradient are those of the interpolated vertices, so the gradient is exact.
 """
 
 import math
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -28,6 +35,8 @@ VISIBLE = 4  # pixels that must change in one frame, for something to move
 REPEATED = 0.25  # part of the frames of a motion that repeat the one before, which is suspicious
 SAME = 1.0 / 255.0  # a change that is none
 OTHER_RATE = 0.02  # a difference of frame rates, as 29.97 for 30 is none
+GAP = 1.5  # times the usual time between frames, from which on some are missing
+ROUNDED = 1.0 + 1e-6  # ticks between which the rounding errors of time stamps lie
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,42 +47,87 @@ class FilmData:
     # where the bodies are, (n, H, W) in [0, 1]: the film of masks, or else the film's alpha
     masks: np.ndarray | None
     times: np.ndarray  # of the frames after the first [s], (n,)
-    fps: float | None  # frames per second; None of a still picture
+    # frames per second, the usual ones where they differ; None of a still picture
+    fps: float | None
     factor: int  # blocks of so many pixels a side of the file became one
     full_size: tuple[int, int]  # height and width of the file [pixels]
     # what is behind the bodies, (H, W, 3), where it is declared, or black behind a film with
     # alpha; None where it is to be found in the film
     backdrop: np.ndarray | None
-    own_fps: float | None = None  # frames per second that the file says
+    own_fps: float | None = None  # frames per second, on average, that the file says
 
     @property
     def size(self) -> tuple[int, int]:
         """Height and width [pixels] of the frames."""
         return self.frames.shape[1], self.frames.shape[2]
 
+    @property
+    def interval(self) -> float:
+        """The usual time between frames [s], of which there are two or more."""
+        return float(np.median(np.diff(self.times)))
+
 
 def read_film(film: Film, camera: Camera | None, key: str = "film") -> FilmData:
     """Read a film, masks and background picture without the camera's distortion; `key` names it."""
     assert film.video is not None
-    fps, pictures = _opened(film.video, f"{key}.video")
+    clip = _opened(film.video, f"{key}.video")
     frames = _Frames(film, camera, key)
-    kept, n_frames = frames.read(pictures, f"{key}.video")
-    own_fps = fps
-    if film.fps is not None:
-        fps = film.fps
-    if fps is None and len(kept) > 1:
-        raise StudyError(
-            f"`{key}.fps` is missing: {film.video} does not say its frames per second."
-        )
+    kept, n_frames = frames.read(clip.frames, f"{key}.video")
+    times, fps = _times(film, clip, np.array(_chosen(film)[: len(kept)]), key)
     masks = kept[..., 3] if kept.shape[-1] == 4 else None
     backdrop = frames.backdrop(has_alpha=masks is not None)
     if masks is not None and backdrop is not None:
         kept = _over(kept, backdrop)
     if film.masks is not None:
         masks = frames.read_masks(film.masks, n_frames)
-    times = np.arange(len(kept)) / (fps or 1.0)
     assert frames.size is not None
-    return FilmData(kept, masks, times, fps, frames.factor, frames.size, backdrop, own_fps)
+    return FilmData(kept, masks, times, fps, frames.factor, frames.size, backdrop, clip.fps)
+
+
+def _chosen(film: Film) -> range:
+    """Return the numbers of the frames that are read; without end where all are."""
+    return range(*(film.frames or (sys.maxsize,)))
+
+
+def _times(
+    film: Film, clip: media.Clip, numbers: np.ndarray, key: str
+) -> tuple[np.ndarray, float | None]:
+    """Return the times of frames after the first of them, (n,) [s], and frames per second.
+
+    Time stamps are whole ticks. Where they are those of a constant rate, the average of the file or
+    of the stamps, rounded to ticks, the times are of that rate.
+    """
+    count = numbers - numbers[0]
+    if film.fps is not None or len(count) == 1:
+        fps = film.fps or clip.fps
+        return count / (fps or 1.0), fps
+    if not clip.stamps:
+        raise StudyError(
+            f"`{key}.fps` is missing: {film.video} does not say its frames per second."
+        )
+    stamps = [clip.stamps[number] for number in numbers]
+    known = [stamp for stamp in stamps if stamp is not None]
+    if len(known) < len(stamps):
+        raise StudyError(
+            f"`{key}.video`: frame {numbers[stamps.index(None)]} of {film.video} has no time stamp."
+            f" Declare `{key}.fps`."
+        )
+    ticks = np.array(known) - known[0]
+    back = np.flatnonzero(np.diff(ticks) <= 0)
+    if back.size:
+        a, b = back[0], back[0] + 1
+        first, second = (float(known[k] * clip.tick) for k in (a, b))
+        raise StudyError(
+            f"`{key}.video`: the time stamps of {film.video} must increase, but frame {numbers[a]} "
+            f"is at {first:.6g} s and frame {numbers[b]} at {second:.6g} s. Declare `{key}.fps`, "
+            f"or leave such frames out by `{key}.frames`."
+        )
+    mean = float(Fraction(int(count[-1]), int(ticks[-1])) / clip.tick)
+    for fps in (clip.fps, mean):
+        if fps and np.ptp(ticks - count / (fps * float(clip.tick))) <= ROUNDED:
+            return count / fps, fps
+    times = ticks * float(clip.tick)
+    return times, float(np.median(np.diff(count) / np.diff(times)))
 
 
 def declared_backdrop(film: Film, size: tuple[int, int], key: str) -> np.ndarray:
@@ -90,16 +144,14 @@ def film_pictures(
 ) -> np.ndarray:
     """Return chosen frames of a film with `rows` rows or more, or all that it has, as uint8 RGB."""
     assert film.video is not None
-    _, pictures = _opened(film.video, key)
-    size = next(iter(pictures)).shape[:2]
+    size = next(iter(_opened(film.video, key).frames)).shape[:2]
     factor = default_factor((size[0], size[1]), rows, 1)
     frames = _Frames(replace(film, downsample=factor), camera, key)
-    _, pictures = _opened(film.video, key)
-    first, wanted = (film.frames or (0, 0))[0], set(chosen.tolist())
+    wanted = {_chosen(film)[k] for k in chosen.tolist()}
     kept = [
         frames.compared(media.as_float(picture))
-        for number, picture in frames.checked(pictures, key)
-        if number - first in wanted
+        for number, picture in frames.checked(_opened(film.video, key).frames, key)
+        if number in wanted
     ]
     found = np.stack(kept)
     if found.shape[-1] == 4:
@@ -204,13 +256,12 @@ class _Frames:
 
     def read(self, pictures: Iterator[np.ndarray], key: str) -> tuple[np.ndarray, int]:
         """Return the frames that `film.frames` keeps, and how many there are in all."""
-        first, end = self.film.frames or (0, math.inf)
-        kept, n_frames = [], 0
+        chosen, kept, n_frames = _chosen(self.film), [], 0
         for number, picture in self.checked(pictures, key):
             n_frames = number + 1
-            if first <= number < end:
+            if number in chosen:
                 kept.append(self.compared(media.as_float(picture)))
-        if self.film.frames and n_frames < end:
+        if self.film.frames and n_frames < chosen.stop:
             raise StudyError(
                 f"`{self.key}.frames` must lie within the {n_frames} frames of {self.film.video}, "
                 f"got {list(self.film.frames)}."
@@ -228,8 +279,7 @@ class _Frames:
     def read_masks(self, path: str, n_frames: int) -> np.ndarray:
         """Return masks (n, H, W) in [0, 1], checked to be as large and as many as the frames."""
         key = f"{self.key}.masks"
-        _, pictures = _opened(path, key)
-        masks, n_masks = self.read(pictures, key)
+        masks, n_masks = self.read(_opened(path, key).frames, key)
         if n_masks != n_frames:
             raise StudyError(
                 f"`{key}` must have one mask for each of the {n_frames} frames of "
@@ -256,7 +306,7 @@ class _Frames:
     def _picture(self, path: str, size: tuple[int, int]) -> np.ndarray:
         """Return the background picture, of the size of the file or of the frames."""
         key = f"{self.key}.background.picture"
-        _, pictures = _opened(path, key, is_picture=True)
+        pictures = _opened(path, key, is_picture=True).frames
         picture = media.as_float(next(iter(_decoded(pictures, key))))[..., :3]
         if picture.shape[:2] == self.size:
             return self.compared(picture)
@@ -297,17 +347,15 @@ def _over(pictures: np.ndarray, backdrop: np.ndarray) -> np.ndarray:
     return alpha * pictures[..., :3] + (1.0 - alpha) * backdrop
 
 
-def _opened(
-    path: str, key: str, *, is_picture: bool = False
-) -> tuple[float | None, Iterator[np.ndarray]]:
-    """Return rate and pictures of a film, a folder or a picture; mistakes by `key`."""
+def _opened(path: str, key: str, *, is_picture: bool = False) -> media.Clip:
+    """Return a film, a folder or a picture, still to be read; mistakes by `key`."""
     file = Path(path)
     if not file.exists():
         raise StudyError(f"`{key}`: there is no file or folder {path}.")
     try:
         if is_picture or file.suffix.lower() in PICTURES:
             picture = media.read_image(file, name=key)
-            return None, iter([np.rint(65535.0 * picture).astype(np.uint16)])
+            return media.Clip(iter([np.rint(65535.0 * picture).astype(np.uint16)]))
         return media.open_video(file)
     except (ValueError, OSError) as error:
         raise StudyError(str(error).replace("`video`", f"`{key}`")) from error
@@ -343,6 +391,14 @@ def advice_on_film(data: FilmData, key: str = "film") -> list[str]:
             f"`{key}.fps` is {data.fps:g}, but the file says {data.own_fps:.4g} frames per second. "
             "Leave `fps` out, unless the file is wrong, as that of a slow-motion film."
         )
+    gaps = np.diff(data.times)
+    if missing := int((gaps > GAP * data.interval).sum()):
+        a = int(gaps.argmax())
+        advice.append(
+            f"`{key}.video`: frames are missing in {missing} places, by their time stamps. The "
+            f"longest gap is from {data.times[a]:.4g} to {data.times[a + 1]:.4g} s, where others "
+            f"are {data.interval:.3g} s. Times are those of the stamps."
+        )
     if (changes.max(axis=0) > STILL).mean() > 0.9:
         advice.append(
             f"`{key}.video`: nearly every pixel changes. The camera must stand still, and the "
@@ -363,16 +419,14 @@ def check_lengths(films: Mapping[str, tuple[Film, FilmData]]) -> None:
     """Raise if films that begin at one time, by key, differ in length by more than a frame."""
     moving = [(key, film, data) for key, (film, data) in films.items() if len(data.frames) > 1]
     for (key, film, data), (other_key, other_film, other) in pairwise(moving):
-        assert data.fps is not None
-        assert other.fps is not None
-        lengths = [len(one.frames) / one.fps for one in (data, other) if one.fps]
-        frame = 1.0 / min(data.fps, other.fps)
+        lengths = [one.times[-1] + one.interval for one in (data, other)]
+        frame = max(data.interval, other.interval)
         if film.start == other_film.start and abs(lengths[0] - lengths[1]) > 1.01 * frame:
             raise StudyError(
                 f"`{key}` and `{other_key}` must show the same time: {len(data.frames)} frames at "
-                f"{data.fps:g} per second are {lengths[0]:.3g} s, {len(other.frames)} at "
-                f"{other.fps:g} are {lengths[1]:.3g} s. Cut one with `frames`, check `fps`, or "
-                "give each its `start`."
+                f"{1.0 / data.interval:g} per second are {lengths[0]:.3g} s, {len(other.frames)} "
+                f"at {1.0 / other.interval:g} are {lengths[1]:.3g} s. Cut one with `frames`, check "
+                "`fps`, or give each its `start`."
             )
 
 

@@ -13,7 +13,7 @@ from render.soft_raster import SoftRasterizer, rasterize
 from studies.problem.observations.films import FilmData, advice_on_film, plate_of, read_film
 from studies.problem.observing import frame_times
 from studies.problem.reach import Reach
-from studies.problem.steps import first_steps
+from studies.problem.steps import first_steps, sample_steps, shortest_interval
 from studies.runs.errors import NotFiniteError, StudyError
 from studies.scene.building import Built
 from studies.scene.cameras import make_camera, require_outside
@@ -134,22 +134,22 @@ def _places(
 ) -> tuple[dict[str, np.ndarray], str | None]:
     """Return the vertices at times [s] by name; those of the start where the rollout fails."""
     last = max(float(times[-1]), 1e-3)
-    gap = float(np.diff(times).min()) if len(times) > 1 else last
+    gap = shortest_interval(times) if len(times) > 1 else last
     dt = first_steps(gap, given_dt).suited_to(built.system).dt if built.dt is None else built.dt
     system, state = built.system.with_values(built.state, Reach(built, dt).values({}))
-    steps = np.maximum(np.rint(times / dt).astype(int), 0)
-    kept = np.unique(np.concatenate([steps, [0, 1]]))
-    motion = Motion(system, state, dt, kept)
+    steps, (at,) = sample_steps([times], dt, moves=[False])
+    motion = Motion(system, state, dt, steps)
     failed = None
     try:
         run = motion.run()
     except NotFiniteError:
-        motion, steps = motion.at(np.array([0, 1])), steps[:1] * 0
+        steps, (at,) = sample_steps([np.zeros(1)], dt, moves=[False])
+        motion = motion.at(steps)
         run = motion.run()
         failed = (
             f"The scene leaves the finite numbers within {last:.3g} s at its start values, with a "
             f"step of {dt:.3g} s. Check E and density, whether bodies begin inside an obstacle, "
             "or give a smaller `world.dt`."
         )
-    rows = np.searchsorted(motion.frames, steps)
-    return {name: one.vertices(motion, run)[rows] for name, one in built.subjects.items()}, failed
+    places = {name: at.at(one.vertices(motion, run)) for name, one in built.subjects.items()}
+    return places, failed
