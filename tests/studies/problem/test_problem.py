@@ -1,4 +1,5 @@
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -8,11 +9,12 @@ from adjsim.model import Model, State
 from studies.problem.clusters import clusters_of_rows
 from studies.problem.frame_squares import residual_squares
 from studies.problem.many_points import residuals_at, samples
-from studies.problem.steps import Steps, sample_steps
+from studies.problem.steps import Steps, sample_steps, shortest_interval
 from studies.problem.worlds import Failure, Sample
 from studies.runs.errors import NotFiniteError
 from studies.scene.motion import Motion
 from tests.studies.problem import scenes
+from tests.studies.problem.observations.stamped import write_stamped
 
 
 MANY_FREE = {
@@ -139,6 +141,33 @@ def test_instants_between_steps_are_interpolated():
     assert at.at(rows).ravel() == pytest.approx([0.0, 2.5, 10.0])
     adj = np.array([[1.0], [2.0], [3.0]])
     assert np.sum(at.at(rows) * adj) == pytest.approx(np.sum(rows * at.spread(adj, 4)))
+
+
+def test_a_time_stamp_close_to_the_last_asks_for_no_more_steps():
+    even = np.arange(20) / 30.0
+    assert shortest_interval(even) == np.diff(even).min()
+    assert shortest_interval(np.array([0.0, 0.033, 0.034, 0.067, 0.09])) == pytest.approx(0.023)
+
+
+def test_a_film_is_compared_at_its_time_stamps(tmp_path):
+    """Frames 3 and 4 of seven are missing, and the last stamp is off the grid of steps."""
+    images = scenes.write_film(tmp_path)[..., :3].clip(0.0, 1.0)
+    kept = [0, 1, 2, 5, 6]
+    write_stamped(tmp_path / "film.mkv", images[kept], [0, 50, 100, 250, 301], Fraction(1, 1000))
+    free = {"cube.E": {"start": 2e4, "bounds": [1e3, 1e6]}}
+    film = {"video": "film.mkv", "downsample": 1, "background": {"color": [0.2, 0.3, 0.4]}}
+    by_stamps, by_rate = (
+        scenes.problem_of(tmp_path, free=free, observations={"film": {**film, **more}})
+        for more in ({}, {"fps": scenes.FPS})
+    )
+    assert by_stamps.observers[0].times == pytest.approx([0.0, 0.05, 0.1, 0.25, 0.301])
+    theta = by_stamps.parameters.start
+    loss, _ = by_stamps.loss_and_gradient(theta)
+    assert loss < 0.1 * by_rate.loss_and_gradient(by_rate.parameters.start)[0]
+    along = np.eye(len(theta))[0]  # E
+    _, gradient = by_stamps.loss_and_gradient(theta + 0.1 * along)
+    ahead, back = (by_stamps.loss_and_gradient(theta + e * along)[0] for e in (0.10001, 0.09999))
+    assert gradient[0] == pytest.approx((ahead - back) / 2e-5, rel=1e-4)
 
 
 @pytest.mark.parametrize(
