@@ -178,7 +178,10 @@ def more_values(observers: Sequence[Observer]) -> dict[str, Value]:
 
 
 def camera_nuisances(file: declared.SceneFile, observers: Sequence[Observer]) -> tuple[Free, ...]:
-    """Return pose and lens of every camera of an observer, with priors as wide as declared."""
+    """Return pose and lens of every camera of an observer, with priors as wide as declared.
+
+    What is declared with an error of 0 is known, and not fitted.
+    """
     cameras = {one.camera_path: one.camera for one in observers if one.camera is not None}
     out: list[Free] = []
     for path, camera in cameras.items():
@@ -194,7 +197,8 @@ def camera_nuisances(file: declared.SceneFile, observers: Sequence[Observer]) ->
         }
         for name in camera_names(camera):
             error = errors.get(name, spec.fov_error * known[name])
-            out.append(nuisance(f"{path}.{name}", known[name], error, UNITS[name]))
+            if np.any(error):
+                out.append(nuisance(f"{path}.{name}", known[name], error, UNITS[name]))
     return tuple(out)
 
 

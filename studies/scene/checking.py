@@ -140,6 +140,11 @@ def _check_camera(key: str, camera: declared.Camera) -> None:
         given = f"it has only {', '.join(at + cv + lens)}" if at + cv + lens else "it has none"
         raise StudyError(f"`{key}` needs {' and '.join(missing)}: {given}. {ways}")
     _check_opencv(key, camera)
+    if camera.position_error == 0.0 < camera.angle_error:
+        raise StudyError(
+            f"`{key}.position_error` must be above 0 where `angle_error` is, got 0 and "
+            f"{camera.angle_error:g}. Set both to 0 if the pose is known exactly."
+        )
     if camera.eye is not None and camera.target is not None:
         view, up = np.subtract(camera.target, camera.eye), np.array(camera.up)
         if not view.any():

@@ -382,7 +382,8 @@ class Camera:
 
     x_c = R x_w + t with x right, y down, z ahead; K counts in pixels of the film. `distortion` is
     radial, k1 and k2. The errors are one standard deviation of position (as a part of the distance
-    to the target), direction [deg] and field of view (as a part of it).
+    to the target), direction [deg] and field of view (as a part of it); what has an error of 0 is
+    not fitted. Without fov_y and K, the field of view is that of the EXIF data of a JPEG picture.
     """
 
     eye: Vector | None = None
@@ -394,9 +395,9 @@ class Camera:
     t: Vector | None = None
     distortion: tuple[float, float] = (0.0, 0.0)
     fit: bool | None = None
-    position_error: Positive = 0.01
-    angle_error: Positive = 1.0
-    fov_error: Positive = 0.01
+    position_error: NotNegative = 0.01
+    angle_error: NotNegative = 1.0
+    fov_error: NotNegative = 0.01
     ring: Ring | None = None
 
 

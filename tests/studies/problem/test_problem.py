@@ -11,7 +11,7 @@ from studies.problem.frame_squares import residual_squares
 from studies.problem.many_points import residuals_at, samples
 from studies.problem.steps import Steps, sample_steps, shortest_interval
 from studies.problem.worlds import Failure, Sample
-from studies.runs.errors import NotFiniteError
+from studies.runs.errors import NotFiniteError, StudyError
 from studies.scene.motion import Motion
 from tests.studies.problem import scenes
 from tests.studies.problem.observations.stamped import write_stamped
@@ -106,6 +106,22 @@ def test_a_camera_that_is_off_is_found_in_the_first_frame(folder):
     left = residual_squares(problem, problem.parameters.start)[0]
     exact = scenes.problem_of(folder)
     assert left < 3.0 * residual_squares(exact, exact.parameters.start)[0] + 1e-3
+
+
+def test_what_is_known_exactly_of_a_camera_is_not_fitted(folder):
+    front = scenes.tables()["cameras"]["front"]
+
+    def fitted(**errors):
+        problem = scenes.problem_of(folder, cameras={"front": {**front, **errors}})
+        return {path for path in problem.parameters.paths if path.startswith("cameras.")}
+
+    lens, pose = {"cameras.front.fov_y"}, {"cameras.front.rotation", "cameras.front.translation"}
+    assert fitted() == lens | pose
+    assert fitted(fov_error=0) == pose
+    assert fitted(position_error=0, angle_error=0) == lens
+    assert fitted(angle_error=0) == lens | pose
+    with pytest.raises(StudyError, match=r"`cameras\.front\.position_error` must be above 0"):
+        fitted(position_error=0)
 
 
 def test_free_fall_is_exact_at_every_step(folder):
