@@ -37,6 +37,7 @@ from studies.problem.twin import hidden_scene, true_values, truth_of, with_simul
 from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.building import Built, build
+from studies.scene.exif import notes_on_fields_of_view
 from studies.scene.maps import Value
 
 
@@ -107,7 +108,7 @@ def make_problem(
     films = {name: _film(file, name, one) for name, one in declared_films.items()}
     real = {name: one for name, one in declared_films.items() if one.simulate is None}
     built = build(without_own(file, own), at_rest=not own and is_at_rest(file, films))
-    notes = list(built.notes)
+    notes = built.notes + notes_on_fields_of_view(file)
     for name in real:
         notes += advice_on_film(films[name], f"observations.{name}")
     check_lengths({f"observations.{name}": (one, films[name]) for name, one in real.items()})

@@ -22,6 +22,7 @@ import numpy as np
 from studies.runs.errors import StudyError
 from studies.scene.checking import check_scene
 from studies.scene.declared import Camera, Film, SceneFile, resolved
+from studies.scene.exif import with_fields_of_view
 from studies.scene.overrides import JOINED, set_override
 from studies.scene.tables import validated
 from studies.scene.takes import spread_takes
@@ -68,7 +69,7 @@ def scene_from_dict(values: Mapping[str, Any], folder: Path | str = ".") -> Scen
                 raise StudyError(f"`{path}`{error}") from error
     _infer_kinds(values)
     values.setdefault("bodies", {})  # a misspelt key is named first
-    scene = _spread(validated(SceneFile, values, Path(folder)))
+    scene = with_fields_of_view(_spread(validated(SceneFile, values, Path(folder))))
     check_scene(scene)
     return scene
 

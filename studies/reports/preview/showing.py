@@ -22,6 +22,7 @@ from studies.scene.building import Built, build
 from studies.scene.checking import camera_of
 from studies.scene.declared import Film, SceneFile
 from studies.scene.drawing import drawn
+from studies.scene.exif import notes_on_fields_of_view
 from studies.scene.reading import read_scene
 
 
@@ -45,7 +46,8 @@ def preview(
         raise StudyError("`bodies` must hold something with a surface: smoke is a picture already.")
     shots, warnings = inspect(file, built)
     media.write_png(out, _stacked([_strip(shot) for shot in shots], axis=0))
-    return [*built.notes, *warnings, *_refused(file, warnings)]
+    notes = built.notes + notes_on_fields_of_view(file)
+    return [*notes, *warnings, *_refused(file, warnings)]
 
 
 def inspect(file: SceneFile, built: Built) -> tuple[list[Shot], list[str]]:
