@@ -395,9 +395,9 @@ def advice_on_film(data: FilmData, key: str = "film") -> list[str]:
     if missing := int((gaps > GAP * data.interval).sum()):
         a = int(gaps.argmax())
         advice.append(
-            f"`{key}.video`: frames are missing in {missing} places, by their time stamps. The "
-            f"longest gap is from {data.times[a]:.4g} to {data.times[a + 1]:.4g} s, where others "
-            f"are {data.interval:.3g} s. Times are those of the stamps."
+            f"`{key}.video`: by the time stamps, frames are missing. Gaps: {missing}, the longest "
+            f"from {data.times[a]:.4g} to {data.times[a + 1]:.4g} s; frames are usually "
+            f"{data.interval:.3g} s apart. Nothing is compared in a gap."
         )
     if (changes.max(axis=0) > STILL).mean() > 0.9:
         advice.append(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from studies.problem.making import make_problem
 from studies.runs.errors import StudyError
 from studies.scene.exif import notes_on_fields_of_view
 from studies.scene.reading import plain, scene_from_dict
@@ -48,6 +49,7 @@ def test_the_field_of_view_is_that_of_the_picture(tmp_path, size, orientation, h
     assert "`cameras.front.fov_y` = " in note
     assert "a.jpg: 26 mm" in note
     assert notes_on_fields_of_view(scene_from_dict(plain(file))) == [note]
+    assert note in make_problem(file, fits_first=False).notes
 
 
 def test_a_field_of_view_that_is_given_counts(tmp_path):
