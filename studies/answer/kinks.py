@@ -25,7 +25,7 @@ in n dimensions, a random d of length 1 shows <e, d>, whose mean square is |e|^2
     error(h) = max( sqrt(n mean_d (q - <g, d>)^2), |q(h, g/|g|) - |g|| ) / |g|
 
 of the worse side estimates |e| / |g|. Differences that disagree prove nothing: the gradient then
-counts as wrong.
+counts as wrong, unless the loss is so rough that they cannot agree with any.
 """
 
 from collections.abc import Callable, Iterator, Sequence

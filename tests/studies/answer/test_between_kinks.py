@@ -106,6 +106,30 @@ def test_a_right_gradient_among_slips_is_not_judged_and_a_wrong_one_fails(monkey
     assert between is None or between["error"] > AGREES
 
 
+@pytest.mark.parametrize(
+    ("waves", "factor", "verdict"),
+    [(1e10, 1.0, "not made"), (1e10, 1.01, "failed"), (1.0, 1.0, "failed")],
+)
+def test_where_no_slope_can_be_read_only_a_rough_loss_is_no_failure(
+    monkeypatch, waves, factor, verdict
+):
+    monkeypatch.setattr("studies.answer.certificate.EPS0", (1e-4,))
+    monkeypatch.setattr("studies.answer.certificate.DIRECTIONS", 1)
+    problem = standing("world.duration=0.78125")
+    own, theta = type(problem), problem.parameters.start
+    whole, pulled = own.loss_at, own.residuals_vjp
+
+    def rippled(self, at):
+        return whole(self, at) + 0.1 * whole(self, theta) * np.sin(waves * at.sum())
+
+    monkeypatch.setattr(own, "loss_at", rippled)
+    monkeypatch.setattr(own, "residuals_vjp", lambda *given: factor * pulled(*given))
+    point = check_point(problem, theta, seed=0)
+    assert point["verdict"] == verdict
+    assert not point["passed"]
+    assert ("the motion is chaotic" in point.get("reason", "")) == (verdict == "not made")
+
+
 def test_verdicts_are_as_bad_as_the_worst():
     good, _skipped, kinky, unmade, bad = ({"verdict": str(one)} for one in Verdict)
     assert worst([]) is Verdict.PASSED
