@@ -1,11 +1,13 @@
 """Search the answer of a scene, predict what was held back, and judge it.
 
+places of the bodies in films                     a start, where there are several answers
 answers alone, frames that are not held back      coarse set, basins, stages
 answers and cameras, the same frames              from the best basin
 held-back frames, observations with `validate`    predicted by that, then used
 answers and cameras, everything                   the answer, its intervals, the verdict
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,9 +26,10 @@ from studies.fitting.judging import (
     unexplained_pictures,
 )
 from studies.fitting.local_search import LocalSearch, log_names
+from studies.fitting.tracking import loss_where_finite, track
 from studies.fitting.trying import Judge, Tried, try_result
 from studies.optimizers.minimize import MOST_TANGENTS
-from studies.optimizers.problem import Result
+from studies.optimizers.problem import Result, Status
 from studies.problem.films import FilmObserver
 from studies.problem.first_frames import first_frames_differ
 from studies.problem.making import Made
@@ -55,9 +58,14 @@ def solve(
     seed: int = 0,
 ) -> Solution:
     """Search, or go on where the folder's logs end, and judge the answer."""
-    n_fitted = fitted_frames(made.problem.n_frames, how.held_back)
+    at_start, n_fitted = loss_at_start(made), fitted_frames(made.problem.n_frames, how.held_back)
+    tracked = track(made, how, folder, progress, seed=seed)
+    made = tracked.made
     searched = _answers_alone(made.problem.frames_between(0, n_fitted))
-    found = robust_search(searched, how, folder, progress, seed=(seed,))
+    if tracked.axes == ():
+        how = replace(how, stages=(1.0,))
+    found = robust_search(searched, how, folder, progress, seed=(seed,), axes=tracked.axes)
+    found = _with_others(searched, found, tracked.others)
     spent, local = found.evaluations, LocalSearch(how, folder, progress)
     found = _with_mirrored(searched, found, local)
     joint = _fit_jointly(made, found, n_fitted, local)
@@ -65,7 +73,6 @@ def solve(
     validation = _validated(joint.everything, made.kept, joint.theta)
     problem, result = _fit_everything(made, joint, local)
     progress.say("trying the answer")
-    at_start = loss_at_start(made)
     judge = Judge(joint.result.theta, at_start, made.is_twin, how, progress)
     tried = try_result(problem, result, judge)
     rivals = _rivals(problem, found, tried.result.theta, local)
@@ -103,6 +110,19 @@ def fitted_frames(n_frames: int, held_back: float) -> int:
 def _answers_alone(problem: SceneProblem) -> SceneProblem:
     """Return the problem of the answers that are searched first; all else stays at its start."""
     return problem.at(problem.parameters.start, keep=problem.parameters.first_answers)
+
+
+def _with_others(problem: SceneProblem, found: Found, thetas: Sequence[np.ndarray]) -> Found:
+    """Return what was found, and other basins that a fit to the tracks ended in, not searched."""
+    if found.coarse is None:
+        return found
+    basins, number = list(found.basins), 1 + max(one.number for one in found.basins)
+    for theta in thetas:
+        loss = loss_where_finite(problem, theta)
+        none = Result(theta, loss, Status.NOT_FINITE, 1)
+        basins.append(replace(Basin.of(theta, none, "", number=number), logs=(), is_searched=False))
+        number += 1
+    return found_basins(basins, found.evaluations + len(thetas), found.coarse)
 
 
 def _with_mirrored(problem: SceneProblem, found: Found, local: LocalSearch) -> Found:

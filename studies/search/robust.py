@@ -56,10 +56,12 @@ def robust_search(
     progress: EvaluationProgress,
     *,
     seed: Sequence[int] = (),
+    axes: tuple[int, ...] | None = None,
 ) -> Found:
     """Return the best answer and the other basins, or go on where the folder's files end.
 
-    The problem has the frames that are not held back. `seed` is that of the sample.
+    The problem has the frames that are not held back. `seed` is that of the sample, `axes` are the
+    components of theta that the coarse set varies, by default `coarse_axes`.
     """
     given = how.softness if problem.is_at_rest else how.stages
     steps, ends_well = np.diff(given), bool(given) and given[-1] == 1.0
@@ -68,7 +70,8 @@ def robust_search(
             "`search.stages` must be growing parts of the film that end with 1.0, such as "
             f"[0.3, 0.6, 1.0]; got {list(given)}."
         )
-    by_frame, points = coarse_losses(problem, how, folder, progress, seed=seed)
+    axes = coarse_axes(problem) if axes is None else axes
+    by_frame, points = coarse_losses(problem, how, folder, progress, seed=seed, axes=axes)
     stages, frames = stages_for(given, by_frame, points)
     coarse = CoarseLosses(points, by_frame, frames)
     basins = candidates(coarse, how.basins)
@@ -266,9 +269,10 @@ def coarse_losses(
     progress: EvaluationProgress,
     *,
     seed: Sequence[int],
+    axes: tuple[int, ...],
 ) -> tuple[np.ndarray, CoarseSet]:
     """Return the losses by frame of the coarse set from the folder, or evaluate them first."""
-    parameters, axes = problem.parameters, coarse_axes(problem)
+    parameters = problem.parameters
     if len(axes) > MOST_AXES and how.coarse is None:
         progress.say(f"no coarse set: {len(axes)} components are free, more than {MOST_AXES}")
         axes = ()

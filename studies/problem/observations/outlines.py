@@ -74,8 +74,12 @@ def foreground(data: FilmData) -> np.ndarray | None:
     background = _background(data)
     if background is None:
         return None
-    found = (_without_shadow(_far(frame, background), frame, background) for frame in data.frames)
-    return np.stack([_without_specks(mask) for mask in found])
+    return np.stack([bodies_in(frame, background) for frame in data.frames])
+
+
+def bodies_in(frame: np.ndarray, background: np.ndarray) -> np.ndarray:
+    """Return what surely differs from a background in one frame, (H, W) of truth values."""
+    return _without_specks(_without_shadow(_far(frame, background), frame, background))
 
 
 def faint_foreground(data: FilmData) -> np.ndarray | None:

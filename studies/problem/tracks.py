@@ -1,0 +1,132 @@
+r"""Where the bodies of films are in every frame, found without the scene's motion.
+
+What differs from the background in a frame is the body; its middle there, in pixels, is one
+tracked point. The scene predicts it as the mean of the body's vertices, each weighed by the area of
+its triangles as the camera sees them at the start: of a convex body that is the middle of its
+outline. Where no free number moves the first frame, what the two differ by there is taken off.
+
+A fit to these points knows no colours, and a body that is far from its place still has a slope.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse
+
+from studies.problem.films import FilmObserver, PictureObserver
+from studies.problem.first_frames import first_frames_differ
+from studies.problem.forward import start_surfaces
+from studies.problem.observations.outlines import bodies_in, outline
+from studies.problem.observers import Observer
+from studies.problem.parameters import Parameters
+from studies.problem.points import PointObserver, to_pixels
+from studies.problem.problem import SceneProblem
+from studies.scene.filming import Still
+
+
+LEAST_SEEN = 0.5  # part of the frames in which a body must be seen whole
+LEAST_AREA = 0.3  # part of its area in the median frame with which it counts as seen
+LIKE = 3.0  # times the area that is drawn at first: a larger or smaller mask is something else
+NEAR, FAR = 0.03, 0.1  # error of a middle over the root of its area, without an offset and with one
+ERROR = 1.0  # and at least so many pixels
+MOVED = 0.05  # of the bounds, or of theta: a change that shows whether the first frame is known
+WIDTH = 0.25  # of the bounds, or of theta: standard deviation about the start
+LITTLE = 0.3  # part of that which a component keeps that the tracks say little about
+
+
+def tracked_problem(problem: SceneProblem) -> SceneProblem | None:
+    """Return the problem whose films are the places of their bodies; None where none is seen.
+
+    A film of one body alone is tracked, others are left out. What is free is drawn to its start
+    weakly, since no middle shows how far away a body is.
+    """
+    if problem.is_at_rest or any(
+        isinstance(one, PictureObserver) and not isinstance(one, FilmObserver)
+        for one in problem.observers
+    ):
+        return None
+    is_known = not first_frames_differ(problem, problem.parameters.start, _beside(problem))
+    tracked = [
+        _followed(problem, one, is_known=is_known) if isinstance(one, FilmObserver) else one
+        for one in problem.observers
+    ]
+    if not any(isinstance(one, FilmObserver) for one in problem.observers):
+        return None
+    observers: tuple[Observer, ...] = tuple(one for one in tracked if one is not None)
+    if not observers:
+        return None
+    return replace(problem, observers=observers, parameters=_drawn_to_start(problem))
+
+
+def _followed(problem: SceneProblem, one: FilmObserver, *, is_known: bool) -> PointObserver | None:
+    """Return the middle of the only body of a film as a tracked point; None if it is not seen."""
+    subjects = problem.built.subjects
+    bodies = [name for name in one.scene.objects if not isinstance(subjects[name], Still)]
+    if len(bodies) != 1 or one.camera is None:
+        return None
+    (body,) = bodies
+    plate = np.broadcast_to(one.rasterizer.background, one.frames.shape[1:])
+    seen = [outline(bodies_in(frame, plate)) for frame in one.frames]
+    areas = np.array([0.0 if own is None else own.area for own in seen])
+    least = LEAST_AREA * float(np.median(areas))
+    middles = np.array(
+        [
+            (np.nan, np.nan) if own is None or own.touches_edge or own.area < least else own.middle
+            for own in seen
+        ]
+    )
+    ahead = start_surfaces(problem.built)[body] - one.center
+    pixels = to_pixels(one.camera, ahead, one.size)
+    faces = np.asarray(one.scene.objects[body].faces)
+    a, b = (pixels[faces[:, i]] - pixels[faces[:, 0]] for i in (1, 2))
+    area = 0.5 * np.abs(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0])
+    drawn = 0.5 * float(area.sum())  # front and back
+    known = np.isfinite(middles[:, 0])
+    if known.mean() < LEAST_SEEN or not 1.0 / LIKE < float(np.median(areas)) / drawn < LIKE:
+        return None
+    weights = np.bincount(faces.ravel(), np.repeat(area, 3), len(ahead)) / (3.0 * area.sum())
+    point = PointObserver(
+        one.name,
+        weight=one.weight,
+        times=one.times,
+        start=one.start,
+        index=one.index,
+        places=middles[:, None],
+        error=max(ERROR, (NEAR if is_known else FAR) * float(np.sqrt(drawn))),
+        matrix=scipy.sparse.csr_array(weights[None]),
+        object=body,
+        camera=one.camera,
+        camera_path=one.camera_path,
+        center=one.center,
+        size=one.size,
+    )
+    if is_known and known[0]:
+        first = to_pixels(one.camera, (weights @ ahead)[None], one.size)[0]
+        point = replace(point, places=point.places + (first - middles[0]))
+    return point
+
+
+def undetermined(tracks: SceneProblem, theta: np.ndarray) -> np.ndarray:
+    """Return which components of theta the tracks say little about, (p,) of truth values."""
+    J = tracks.residuals_and_jacobian(theta)[1]
+    known = np.sqrt(np.diag(np.linalg.inv(J.T @ J)))
+    return known > LITTLE * tracks.parameters.prior_error
+
+
+def _beside(problem: SceneProblem) -> np.ndarray:
+    """Return theta with everything that is free moved a little."""
+    low, high = problem.bounds
+    width = np.where(np.isfinite(high - low), high - low, 1.0)
+    start = problem.parameters.start
+    return start + np.where(start + MOVED * width < high, MOVED, -MOVED) * width
+
+
+def _drawn_to_start(problem: SceneProblem) -> Parameters:
+    """Return the parameters with a weak prior about their start where they have none."""
+    parameters = problem.parameters
+    free = []
+    for one, theta in parameters.parts(parameters.start):
+        low, high = one.transform.box(*(np.broadcast_to(end, theta.shape) for end in one.bounds))
+        width = np.where(np.isfinite(high - low), high - low, 1.0 / WIDTH)
+        free.append(replace(one, prior=one.prior or (theta, WIDTH * width)))
+    return Parameters(tuple(free), parameters.ties, parameters.wholes)
