@@ -38,7 +38,7 @@ from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
 from studies.search.coarse import Basin, Found, found_basins
-from studies.search.robust import robust_search
+from studies.search.robust import HOPELESS, robust_search
 
 
 MIRRORED = "iterations-mirrored.jsonl"
@@ -244,7 +244,7 @@ def _rivals(
             continue
         there, loss = theta.copy(), basin.loss
         there[list(problem.parameters.first_answers)] = basin.theta
-        if basin.is_searched:
+        if basin.is_searched and basin.loss <= HOPELESS * found.best.loss:
             log = f"iterations-rival-{basin.number + 1}.jsonl"
             stage = f"another basin, {_beside(problem)}"
             result = local.run(problem, there, how=short, log=log, stage=stage)

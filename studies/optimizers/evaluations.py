@@ -56,8 +56,10 @@ def reduce_residuals(
 
 
 def has_settled(history: list[Evaluation], stall: Stall) -> bool:
-    """Return whether the best loss hardly fell over the last trials of a history."""
+    """Return whether the best loss hardly fell over the last trials, or stays hopeless."""
     losses = [e.loss for e in history if e.kind != "jacobian" and np.isfinite(e.loss)]
+    if len(losses) > stall.tries and min(losses) > stall.hopeless:
+        return True
     if len(losses) <= stall.trials:
         return False
     before = min(losses[: -stall.trials])

@@ -99,6 +99,9 @@ class Stall:
     least_fall: float = 1e-4
     # First-order methods, whose curves have plateaus, need more than line searches do
     trials: int = 8
+    # It is given up where the best loss is above this after `tries` trials
+    hopeless: float = np.inf
+    tries: int = 4
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ NEAR, FAR = 0.03, 0.1  # error of a middle over the root of its area, without an
 ERROR = 1.0  # and at least so many pixels
 MOVED = 0.05  # of the bounds, or of theta: a change that shows whether the first frame is known
 WIDTH = 0.25  # of the bounds, or of theta: standard deviation about the start
-LITTLE = 0.3  # part of that which a component keeps that the tracks say little about
+LITTLE = 0.03  # part of that which a component keeps that the tracks say too little about
 
 
 def tracked_problem(problem: SceneProblem) -> SceneProblem | None:

@@ -92,7 +92,8 @@ def robust_search(
             active = sorted(active, key=lambda basin: (basin.loss, basin.number))
         ended: list[Basin] = []
         for basin in active:
-            ended.append(run.search(staged, basin, number, label))
+            best = min((one.loss for one in ended), default=np.inf) if is_last else np.inf
+            ended.append(run.search(staged, basin, number, label, hopeless=HOPELESS * best))
             if is_last and ended[-1].loss <= exact:
                 if left := len(active) - len(ended):
                     others = _count(left, "other basin")
@@ -131,8 +132,19 @@ class LocalSearches:
         name = log_names(basin.number, self.n_stages)[number]
         return name.replace(".jsonl", f"{ending}.jsonl")
 
-    def search(self, problem: SceneProblem, basin: Basin, number: int, label: str) -> Basin:
-        """Return a basin after a stage, repeated while its end needs shorter time steps."""
+    def search(
+        self,
+        problem: SceneProblem,
+        basin: Basin,
+        number: int,
+        label: str,
+        *,
+        hopeless: float = np.inf,
+    ) -> Basin:
+        """Return a basin after a stage, repeated while its end needs shorter time steps.
+
+        It is given up where its loss stays above `hopeless`.
+        """
         is_whole = number == self.n_stages - 1
         tolerance = self.how.tolerance if is_whole else float(np.sqrt(self.how.tolerance))
         basin = self._with_better_start(problem, basin, number)
@@ -156,7 +168,7 @@ class LocalSearches:
                 log=self.folder.file(name),
                 callback=watch,
                 stage=stage,
-                stall=FIRST_ORDER_STALL if is_slow else Stall(),
+                stall=replace(FIRST_ORDER_STALL if is_slow else Stall(), hopeless=hopeless),
             )
             basin = replace(
                 basin,
@@ -166,7 +178,7 @@ class LocalSearches:
                 evaluations=basin.evaluations + result.evaluations,
                 logs=(*basin.logs, name),
                 step_theta=basin.theta,
-                is_searched=is_whole,
+                is_searched=is_whole and result.loss <= hopeless,
             )
             is_walled = result.status is Status.STALLED and blew_up
             has_moved = not np.array_equal(basin.theta, basin.step_theta)

@@ -294,6 +294,11 @@ def test_a_blown_up_trial_is_no_sign_of_a_settled_loss():
     flat = [*history, *history[-1:] * 2]
     assert has_settled(flat, Stall(1e-4, 2))
     assert not has_settled(flat, Stall(1e-4, 3))
+    best = min(one.loss for one in history)
+    few = len([one for one in history if np.isfinite(one.loss)]) - 1
+    assert has_settled(history, Stall(1e-4, 2, hopeless=0.9 * best, tries=few))
+    assert not has_settled(history, Stall(1e-4, 2, hopeless=1.1 * best, tries=few))
+    assert not has_settled(history, Stall(1e-4, 2, hopeless=0.9 * best, tries=few + 1))
 
 
 @pytest.mark.parametrize("method", list(Method))
