@@ -96,7 +96,9 @@ def try_answer(
     of many points are None where there are none.
     """
     ends = _interval_ends(information, half_width, scale, asked)
-    places = _places(theta, ends, np.abs(ends / scale)[:, list(asked)].max(axis=1, initial=0.0))
+    own = list(asked)
+    lengths = np.abs(ends[:, own] / scale[own]).max(axis=1, initial=0.0) if len(ends) else []
+    places = _places(theta, ends, np.asarray(lengths))
     places = [one for one in places if ((bounds[0] <= one.at) & (one.at <= bounds[1])).all()]
     here, *seen = residuals([theta, *(one.at for one in places)])
     if here is None or not places:
@@ -162,13 +164,12 @@ def _interval_ends(
     except np.linalg.LinAlgError:
         return np.zeros((0, len(scale)))
     half = np.maximum(half_width, LEAST_SIZE * 1e-6 * scale)  # of a fit to rounding it is 0
-    relative = half / scale
-    if not (np.isfinite(G).all() and np.isfinite(relative).all()):
+    own = list(asked)
+    if not (np.isfinite(G).all() and scale[own].all() and np.isfinite(half[own]).all()):
         return np.zeros((0, len(scale)))
-    widest = sorted(asked, key=lambda i: -relative[i])[:MOST_ANSWERS]
+    widest = sorted(own, key=lambda i: -half[i] / scale[i])[:MOST_ANSWERS]
     ends = [half[i] * np.eye(len(scale))[i] for i in widest]
-    if len(asked) > 1:
-        own = list(asked)
+    if len(own) > 1:
         among = G[np.ix_(own, own)] / np.outer(scale[own], scale[own])
         _, axes = np.linalg.eigh(among)
         for axis in axes.T[::-1][:MOST_COMBINED]:

@@ -28,10 +28,10 @@ LEAST_SEEN = 0.5  # part of the frames in which a body must be seen whole
 LEAST_AREA = 0.3  # part of its area in the median frame with which it counts as seen
 LIKE = 3.0  # times the area that is drawn at first: a larger or smaller mask is something else
 NEAR, FAR = 0.03, 0.1  # error of a middle over the root of its area, without an offset and with one
-ERROR = 1.0  # and at least so many pixels
+ERROR = 0.5  # and at least so many pixels
 MOVED = 0.05  # of the bounds, or of theta: a change that shows whether the first frame is known
 WIDTH = 0.25  # of the bounds, or of theta: standard deviation about the start
-LITTLE = 0.03  # part of that which a component keeps that the tracks say too little about
+LITTLE = 0.15  # part of that which a component keeps that the tracks say too little about
 
 
 def tracked_problem(problem: SceneProblem) -> SceneProblem | None:
@@ -107,9 +107,13 @@ def _followed(problem: SceneProblem, one: FilmObserver, *, is_known: bool) -> Po
 
 
 def undetermined(tracks: SceneProblem, theta: np.ndarray) -> np.ndarray:
-    """Return which components of theta the tracks say little about, (p,) of truth values."""
-    J = tracks.residuals_and_jacobian(theta)[1]
-    known = np.sqrt(np.diag(np.linalg.inv(J.T @ J)))
+    """Return which components of theta the tracks say little about, (p,) of truth values.
+
+    Middles that are followed less well than their error says, as where a shadow counts as a part of
+    the body, say less.
+    """
+    r, J = tracks.residuals_and_jacobian(theta)
+    known = np.sqrt(np.diag(np.linalg.inv(J.T @ J))) * max(1.0, float(np.linalg.norm(r)))
     return known > LITTLE * tracks.parameters.prior_error
 
 

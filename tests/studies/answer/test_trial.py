@@ -11,7 +11,9 @@ WIDE = (np.full(2, -np.inf), np.full(2, np.inf))
 SCALE = np.ones(2)
 
 
-def trial(residual, half_width=(0.01, 0.02), asked=(0, 1), bounds=WIDE, information=J.T @ J):
+def trial(
+    residual, half_width=(0.01, 0.02), asked=(0, 1), bounds=WIDE, information=J.T @ J, scale=SCALE
+):
     seen = []
 
     def residuals(points):
@@ -20,7 +22,7 @@ def trial(residual, half_width=(0.01, 0.02), asked=(0, 1), bounds=WIDE, informat
 
     found = try_answer(
         residuals, np.zeros(2), information, np.array(half_width),
-        scale=SCALE, asked=asked, bounds=bounds,
+        scale=np.array(scale), asked=asked, bounds=bounds,
     )  # fmt: skip
     assert found is not None
     assert found.evaluations == len(seen)
@@ -37,6 +39,11 @@ def test_a_loss_that_is_as_promised_leaves_the_interval_as_it_is():
     assert not found.is_rough
     assert not found.covariance(2.0).any()
     assert np.abs(seen).max() == pytest.approx(SIZES[-1])
+
+
+def test_a_camera_that_stays_at_0_does_not_keep_the_answers_from_being_tried():
+    found, _ = trial(bowl, asked=(0,), scale=(1.0, 0.0))
+    assert len(found.ends) == 1
 
 
 def test_a_jacobian_that_is_far_larger_than_the_slope_is_noticed_in_every_direction():

@@ -1,0 +1,108 @@
+"""Where bodies are in a film, and the start of a search that follows from it."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from studies.api import Problem, fit
+from studies.optimizers.minimize import minimize
+from studies.problem.making import make_problem
+from studies.problem.tracks import tracked_problem, undetermined
+from studies.scene import declared
+from studies.scene.reading import scene_from_dict
+
+
+VELOCITY, SPIN = [0.9, 1.2, 0.0], [0.0, 2.0, -1.0]
+
+
+def tables(**body):
+    """Return the tables of a brick that is thrown past a plain wall, towards nothing."""
+    return {
+        "bodies": {
+            "brick": {
+                "kind": "rigid",
+                "mesh": "box",
+                "size": [0.2, 0.1, 0.1],
+                "position": [-0.4, 0.0, 0.0],
+                "velocity": VELOCITY,
+                "spin": SPIN,
+                "look": {"color": [0.8, 0.4, 0.2], "smooth": False},
+                **body,
+            }
+        },
+        "cameras": {"front": {"eye": [0.0, 0.0, 2.0], "target": [0.0, 0.0, 0.0], "fov_y": 35.0}},
+        "observations": {
+            "film": {"video": "film", "fps": 20.0, "background": {"color": [0.2, 0.3, 0.4]}}
+        },
+        "free": {"brick.velocity": {"bounds": [-4.0, 4.0]}},
+        "search": {"coarse": 8, "stages": [1.0]},
+    }
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with a film of the brick."""
+    path = tmp_path_factory.mktemp("thrown")
+    (path / "film").mkdir()
+    given = tables()
+    simulate = {"frames": 12, "duration": 0.6, "height": 60, "width": 80}
+    given["observations"]["film"] = {
+        "simulate": simulate, "background": given["observations"]["film"]["background"],
+        "start": -0.05,
+    }  # fmt: skip
+    (one,) = make_problem(scene_from_dict(given)).problem.observers
+    for k, frame in enumerate(one.frames):
+        pixels = np.rint(255.0 * np.clip(frame, 0.0, 1.0)).astype(np.uint8)
+        Image.fromarray(pixels).save(path / "film" / f"{k:03d}.png")
+    return path
+
+
+def problem_of(folder, free=("velocity",), **body):
+    given = tables(**body)
+    given["free"] = {f"brick.{name}": {"bounds": [-4.0, 4.0]} for name in free}
+    return make_problem(scene_from_dict(given, folder)).problem
+
+
+def answers_of(problem):
+    start = problem.parameters.start
+    return problem.at(start, keep=problem.parameters.first_answers)
+
+
+def test_the_middle_of_a_body_in_a_film_is_where_the_scene_has_it(folder):
+    problem = answers_of(problem_of(folder))
+    tracks = tracked_problem(problem)
+    (one,) = tracks.observers
+    seen = one.places[:, 0]
+    assert np.isfinite(seen).mean() > 0.8
+    shown = tracks.images(tracks.parameters.start)[:, :2]
+    known = np.isfinite(seen[:, 0])
+    assert np.abs(shown - seen)[known] == pytest.approx(0.0, abs=1.0)  # pixels
+    assert np.ptp(seen[known], axis=0).max() > 20.0
+
+
+def test_a_fit_to_the_middles_finds_a_velocity_that_shows_nothing_of_the_body(folder):
+    problem = answers_of(problem_of(folder, velocity=[-2.0, 3.0, 0.0], spin=SPIN))
+    tracks = tracked_problem(problem)
+    found = minimize(tracks, tracks.parameters.start, declared.Search(), log=None)
+    velocity = problem.parameters.values(found.theta)["brick.velocity"]
+    assert velocity[:2] == pytest.approx(VELOCITY[:2], abs=0.03)
+
+
+def test_what_a_middle_does_not_show_is_undetermined(folder):
+    tracks = tracked_problem(answers_of(problem_of(folder, ("velocity", "spin"))))
+    is_open = undetermined(tracks, tracks.parameters.start)
+    assert is_open.tolist() == [False, False, True, True, True, True]  # not across the view
+
+
+@pytest.mark.parametrize("size", [[0.6, 0.3, 0.3], [0.05, 0.025, 0.025]])
+def test_a_mask_of_another_size_is_something_else(folder, size):
+    assert tracked_problem(answers_of(problem_of(folder, size=size))) is None
+
+
+def test_a_search_begins_where_the_body_is(folder, tmp_path):
+    given = tables(velocity=[-2.0, 3.0, 0.0])
+    file = scene_from_dict(given, folder)
+    problem = Problem(file, file.observations, file.free, search=file.search)
+    answer = fit(problem, out=tmp_path / "run")
+    assert answer.values["brick.velocity"][:2] == pytest.approx(VELOCITY[:2], abs=0.02)
+    assert (tmp_path / "run" / "tracks" / "iterations.jsonl").is_file()
