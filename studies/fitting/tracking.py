@@ -50,7 +50,7 @@ def track(
     within = RunFolder(folder.path / FOLDER)
     found = robust_search(tracks, short, within, progress, seed=(seed,))
     try:
-        is_open = undetermined(tracks, found.best.theta)
+        is_open = undetermined(tracks.with_steps_for(found.best.theta), found.best.theta)
     except NOT_FINITE:
         return Tracked(made)
     ends = [np.where(is_open, start[first], one.theta) for one in found.basins]
