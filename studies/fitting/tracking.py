@@ -1,8 +1,9 @@
 """A start for the search from where the bodies are in the film, before any picture is fitted.
 
 The places of the bodies (`studies/problem/tracks.py`) are fitted first, from a coarse set and in
-growing parts of the film: that takes motions but no pictures. Where the film agrees better with
-where this ends than with the start, the search begins there.
+growing parts of the film: that takes motions but no pictures. The search begins where this ends if
+the bodies are followed there, or else if the film agrees better with that than with the start: at a
+wrong start bodies may have been given the colours of what is behind them.
 """
 
 from dataclasses import dataclass, replace
@@ -57,17 +58,16 @@ def track(
     theta = start.copy()
     theta[first] = ends[0]
     begun = _started_at(made, theta, progress)
-    there = begun.everything.parameters.start
-    if not loss_where_finite(begun.everything, there) < loss_where_finite(made.everything, start):
-        progress.say("the film agrees better with the declared start")
-        return Tracked(made)
     left = found.best.loss / _motion(tracks)
-    progress.say(
-        f"the search begins where the bodies are: {100.0 * left:.2g} % of their way is left"
-    )
-    if left > FOLLOWED:
+    if left <= FOLLOWED:
+        progress.say(f"the search begins there: {100.0 * left:.2g} % of the way is left")
+        return Tracked(begun, tuple(np.flatnonzero(is_open).tolist()), tuple(ends[1:]))
+    there = begun.everything.parameters.start
+    if loss_where_finite(begun.everything, there) < loss_where_finite(made.everything, start):
+        progress.say("the search begins there, as the film agrees better than at the start")
         return Tracked(begun)
-    return Tracked(begun, tuple(np.flatnonzero(is_open).tolist()), tuple(ends[1:]))
+    progress.say("the film agrees better with the declared start")
+    return Tracked(made)
 
 
 def _started_at(made: Made, theta: np.ndarray, progress: EvaluationProgress) -> Made:
