@@ -362,7 +362,7 @@ def several_answers(found: Evidence) -> Verdict | None:
         )
         return Verdict(
             Kind.SEVERAL_ANSWERS,
-            f"Another optimum explains the film as well (it leaves {ratio:.2g} times as much): "
+            f"Another optimum explains the film as well (it leaves {ratio:.3g} times as much): "
             f"{named}. Narrow the bounds to exclude one of them, or film more: a longer film, "
             "another view, another motion.",
             {"ratio": ratio, "threshold": WORSE, "loss": found.loss, "other_loss": basin.loss},
