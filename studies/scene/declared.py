@@ -228,13 +228,17 @@ class Cloth(_Body):
 class Rigid(_Body):
     """A rigid body, given its density [kg/m3], its mass or that of each vertex [kg].
 
-    With `vertex_mass` all of its mass is at the vertices of the mesh. `held` is not allowed.
+    With `vertex_mass` all of its mass is at the vertices of the mesh. Beside `mass`, a body that is
+    not uniform has an `inertia` about its centre of mass and along the axes of the mesh [kg m2],
+    three moments or three rows, and perhaps a `center_of_mass`. `held` is not allowed.
     """
 
     kind: Literal["rigid"] = "rigid"
     density: Positive | None = None
     mass: Positive | None = None
     vertex_mass: Positive | None = None
+    inertia: Vector | tuple[Vector, Vector, Vector] | None = None
+    center_of_mass: Vector | None = None  # from the mesh's origin, along its axes [m]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

@@ -107,11 +107,15 @@ def read_source(key: str, body: Any) -> Source:
 
 def _moved(mesh: Any, body: Any) -> Any:
     """Return a mesh in the world, in the declared pose of a body."""
-    points = np.asarray(body.scale) * np.asarray(mesh.points)
+    points = in_world(body, np.asarray(body.scale) * np.asarray(mesh.points))
+    return mesh._replace(points=points) if isinstance(mesh, Chain) else replace(mesh, points=points)
+
+
+def in_world(body: Any, points: np.ndarray) -> np.ndarray:
+    """Return points along the axes of a body's mesh [m] in the world, in its declared pose."""
     if np.any(body.rotation):
         points = points @ rotation_matrix(np.radians(body.rotation)).T
-    points = points + np.asarray(body.position)
-    return mesh._replace(points=points) if isinstance(mesh, Chain) else replace(mesh, points=points)
+    return points + np.asarray(body.position)
 
 
 def volume_of(key: str, source: Source, edge_length: float) -> TetMesh:

@@ -1,4 +1,7 @@
-"""Rigid bodies: a closed surface and a density, a mass, or equal masses at its vertices."""
+"""Rigid bodies: a closed surface and a density, a mass, or equal masses at its vertices.
+
+What is not uniform has an inertia and a centre of mass of its own beside the mass.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,20 +9,25 @@ from typing import Any
 import numpy as np
 
 from adjsim.rigid.bodies import BodyPoint, RigidBodies
+from adjsim.rigid.mass_properties import to_six
 from adjsim.rigid.pose import BodyState
+from adjsim.rotations import rotation_matrix
 from render.scene import Mesh
-from studies.runs.errors import StudyError
+from studies.runs.errors import NotFiniteError, StudyError
 from studies.scene.bodies.part import motion_values, positive
 from studies.scene.declared import Rigid
 from studies.scene.looks import drawn_mesh
-from studies.scene.maps import ParameterMap, Scaled, Value
-from studies.scene.mesh_source import read_source, surface_of, tried
+from studies.scene.maps import Arrays, ParameterMap, Scaled, Value
+from studies.scene.mesh_source import in_world, read_source, surface_of, tried
 from studies.scene.motions import BodyMotion
 
 
 DENSITY = 1000.0  # where nothing says how heavy a body is
 KINDS = {"density": "kg/m3", "mass": "kg", "vertex_mass": "kg"}  # what says it, and in which unit
 CENTRE = "centre"  # name of the point at the centre of mass
+INERTIA_WIDE = 3.0  # times and part of its moments, within which they are searched by default
+SYMMETRIC = 1e-6  # part of the largest entry by which rows that were rounded may differ
+ROUNDING = 1e-12  # by which the moments of a flat body may miss the bound that they meet
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,31 +63,125 @@ def make_rigid(name: str, body: Rigid, gravity: float) -> RigidPart:
     given = [which for which in KINDS if getattr(body, which) is not None]
     if len(given) > 1:
         raise StudyError(f"`{key}` must have one of {', '.join(KINDS)}, got {' and '.join(given)}.")
+    which = given[0] if given else "density"
+    _check_own_inertia(key, body)
     source = read_source(key, body)
     surface = surface_of(key, source)
     tried(f"{key}.mesh", surface.require_closed)
-    which = given[0] if given else "density"
     number = getattr(body, which) if given else DENSITY
     note = (
         f"`{key}` has none of {', '.join(KINDS)}: a density of {DENSITY:g} kg/m3 is taken. It "
         "does not matter unless an obstacle's `stiffness` or `damping` is given."
     )
-    factors: dict[str, Any] = {f"{name}.{which}": 1.0}
+    path, size = f"{name}.{which}", float(np.ptp(surface.points, axis=0).max())
+    values = {path: positive(number, KINDS[which]), **motion_values(name, body, size, gravity)}
+    factors: dict[str, Any] = {path: 1.0}
     weight: dict[str, Any] = {which: number}
+    maps: list[ParameterMap] = []
     if which == "vertex_mass":
         center, inertia = surface.points.mean(axis=0), vertex_inertia(surface.points)
         n = len(surface.points)
         factors = {f"{name}.mass": float(n), f"{name}.inertia": inertia}
         weight = {"mass": n * number, "inertia": number * inertia, "center": center}
+    if body.inertia is not None:
+        moments, axes = principal_moments(f"{key}.inertia", body.inertia)
+        turned = PrincipalMoments(name, rotation_matrix(np.radians(body.rotation)) @ axes)
+        weight["inertia"] = turned.values({turned.path: moments})[turned.path]
+        values[turned.path] = positive(moments, "kg m2", INERTIA_WIDE)
+        maps.append(turned)
+    if body.center_of_mass is not None:
+        weight["center"] = in_world(body, np.array(body.center_of_mass))
     points = {CENTRE: BodyPoint()}
     bodies = tried(f"{key}.mesh", lambda: RigidBodies(surface, points=points, **weight))
-    path, size = f"{name}.{which}", float(np.ptp(surface.points, axis=0).max())
-    value = positive(number, KINDS[which])
-    values = {path: value, **motion_values(name, body, size, gravity)}
     start = BodyMotion(name, np.array(bodies.centers[0]), np.asarray(body.position))
-    maps: list[ParameterMap] = [Scaled(path, factors), start]
+    maps += [Scaled(path, factors), start]
     mesh = drawn_mesh(f"{key}.look", body.look, surface, source)
     return RigidPart(name, bodies, values, maps, mesh, () if given else (note,))
+
+
+def _check_own_inertia(key: str, body: Rigid) -> None:
+    """Raise if a body has an inertia or a centre of mass without what these need."""
+    if body.inertia is not None and body.mass is None:
+        raise StudyError(
+            f"`{key}.inertia` needs `{key}.mass`. Give the mass, or leave out the inertia to take "
+            "it from the mesh."
+        )
+    if body.center_of_mass is not None and body.inertia is None:
+        raise StudyError(
+            f"`{key}.center_of_mass` needs `{key}.inertia` about this centre: that of the mesh is "
+            "about the centre of a uniform body."
+        )
+
+
+def principal_moments(key: str, given: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the principal moments of a declared inertia, (3,) [kg m2], and their axes as columns.
+
+    Raises
+    ------
+    StudyError
+        If the rows are not symmetric, or no body has this inertia.
+    """
+    inertia = np.array(given, np.float64)
+    if inertia.ndim == 1:
+        moments, axes = inertia, np.eye(3)
+    else:
+        if not np.abs(inertia - inertia.T).max() <= SYMMETRIC * np.abs(inertia).max():
+            raise StudyError(f"`{key}` must be symmetric, got the rows {inertia.tolist()}.")
+        moments, axes = np.linalg.eigh(0.5 * (inertia + inertia.T))
+    if not is_possible(moments):
+        raise StudyError(
+            f"`{key}` must be positive, with no principal moment above the sum of the other two, "
+            f"got the moments {', '.join(f'{one:.6g}' for one in moments)} kg m2. It is about the "
+            "centre of mass; off the diagonal are -sum of m x y. Leave it out to take it from the "
+            "mesh."
+        )
+    return moments, axes
+
+
+def is_possible(moments: np.ndarray) -> bool:
+    """Return whether a body can have these principal moments, (3,)."""
+    largest = moments.max()
+    others = moments.sum() - largest
+    return bool(moments.min() > 0.0 and largest <= others * (1.0 + ROUNDING))
+
+
+class PrincipalMoments(ParameterMap):
+    """The inertia of a rigid body with principal moments `NAME.inertia` about fixed axes.
+
+    `axes` are columns, (3, 3), in those of the world in the declared pose. I = A moments, where the
+    columns of A are the six numbers of each axis times itself.
+    """
+
+    def __init__(self, name: str, axes: np.ndarray) -> None:
+        self.path = f"{name}.inertia"
+        self.sources = self.targets = (self.path,)
+        self.matrix = to_six(np.einsum("ik,jk->kij", axes, axes)).T
+
+    def values(self, sources: Arrays) -> dict[str, np.ndarray]:
+        """Return the six numbers of the inertia.
+
+        Raises
+        ------
+        NotFiniteError
+            If no body has these moments, so that a search takes others.
+        """
+        moments = np.asarray(sources[self.path])
+        if not is_possible(moments):
+            raise NotFiniteError(
+                f"`{self.path}` has a moment above the sum of the other two, which no body has: "
+                f"{', '.join(f'{one:.6g}' for one in moments)} kg m2."
+            )
+        return {self.path: self.matrix @ moments}
+
+    def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
+        """Return the tangent of the inertia."""
+        del sources
+        return {self.path: self.matrix @ tangents.get(self.path, np.zeros(3))}
+
+    def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
+        """Return the cotangent of the moments."""
+        del sources
+        return {self.path: self.matrix.T @ adjoints.get(self.path, np.zeros(6))}
 
 
 def vertex_inertia(points: np.ndarray) -> np.ndarray:

@@ -1,11 +1,16 @@
 import numpy as np
 import pytest
 
+from adjsim.rigid.mass_properties import from_six
 from adjsim.rollout import rollout
-from studies.runs.errors import StudyError
+from adjsim.rotations import rotation_matrix
+from studies.runs.errors import NotFiniteError, StudyError
+from studies.scene.bodies.rigid import PrincipalMoments
 from studies.scene.building import build
 from studies.scene.declared import Held, Rigid, Scene, World
 from studies.scene.maps import all_targets
+from studies.scene.reading import scene_from_dict
+from tests.studies.scene.test_maps import check_dot, tangents_of
 
 
 CUBE = {"mesh": "box", "size": (0.2, 0.1, 0.1)}
@@ -61,9 +66,74 @@ def test_the_position_is_that_of_the_meshs_origin():
     np.testing.assert_allclose(moved["a.position"] - one.state.bodies["a"].position, [[1, 0, 0]])
 
 
+def test_inertia_and_centre_of_mass_may_be_given_apart_from_the_mesh():
+    moments, center = (1.0, 2.0, 2.5), (0.01, 0.02, 0.03)
+    pose = {"position": (1.0, 2.0, 3.0), "rotation": (0.0, 0.0, 90.0), "scale": 2.0}
+    one = built(**CUBE, **pose, mass=3.0, inertia=moments, center_of_mass=center)
+    body = one.system.bodies["a"]
+    assert body.masses[0] == 3.0
+    np.testing.assert_allclose(body.centers[0], [0.98, 2.01, 3.03])
+    np.testing.assert_allclose(body.inertias[0], [2.0, 1.0, 2.5, 0.0, 0.0, 0.0], atol=1e-15)
+    np.testing.assert_array_equal(one.values["a.inertia"].value, moments)
+    low, high = one.values["a.inertia"].bounds
+    assert low == pytest.approx(1.0 / 3.0)
+    assert high == pytest.approx(7.5)
+    # the corners are where they were
+    np.testing.assert_allclose((body.arms + body.centers[0])[:8].mean(axis=0), [1.0, 2.0, 3.0])
+
+
+def test_an_inertia_of_three_rows_has_its_own_axes():
+    R = rotation_matrix(np.array([0.3, -0.5, 0.8]))
+    rows = R @ np.diag([1.0, 2.0, 2.5]) @ R.T
+    one = built(**CUBE, mass=3.0, inertia=tuple(map(tuple, rows.tolist())))
+    body = one.system.bodies["a"]
+    np.testing.assert_allclose(from_six(body.inertias[0]), rows, rtol=1e-12)
+    np.testing.assert_allclose(one.values["a.inertia"].value, [1.0, 2.0, 2.5], rtol=1e-12)
+    np.testing.assert_allclose(body.centers[0], np.zeros(3), atol=1e-15)
+
+
+def test_free_moments_change_the_inertia_unless_no_body_can_have_them():
+    part = PrincipalMoments("a", rotation_matrix(np.array([0.3, -0.5, 0.8])))
+    at = {"a.inertia": np.array([1.0, 2.0, 2.5])}
+    tangent = {"a.inertia": 0.1 * tangents_of(at)["a.inertia"]}
+    moved = part.values({"a.inertia": at["a.inertia"] + tangent["a.inertia"]})["a.inertia"]
+    difference = moved - part.values(at)["a.inertia"]  # exact, as the map is linear
+    np.testing.assert_allclose(part.jvp(at, tangent)["a.inertia"], difference, atol=1e-14)
+    check_dot(part, at)
+    with pytest.raises(NotFiniteError, match=r"`a.inertia` has a moment above .* 1, 2, 3.5 kg m2"):
+        part.values({"a.inertia": np.array([1.0, 2.0, 3.5])})
+
+
+@pytest.mark.parametrize(
+    ("inertia", "message"),
+    [
+        ([1.0, 1.0], "`bodies.a.inertia` must be a list of 3 numbers or a list of 3 lists of 3"),
+        ([1.0] * 6, "`bodies.a.inertia` must be a list of 3 numbers"),
+        ("1", "`bodies.a.inertia` must be a list of 3 numbers"),
+    ],
+)
+def test_an_inertia_of_the_wrong_shape_is_refused(inertia, message):
+    body = {"kind": "rigid", "mesh": "box", "mass": 1.0, "inertia": inertia}
+    with pytest.raises(StudyError, match=message):
+        scene_from_dict({"bodies": {"a": body}})
+
+
+INERTIA = {**CUBE, "mass": 1.0}
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        ({**INERTIA, "inertia": (1.0, 0.0, 1.0)}, "`bodies.a.inertia` must be positive"),
+        ({**INERTIA, "inertia": (1.0, 1.0, 2.1)}, "no principal moment above .* 1, 1, 2.1 kg m2"),
+        ({**INERTIA, "inertia": ((1, 2, 0), (2, 1, 0), (0, 0, 1))}, "got the moments -1, 1, 3 kg"),
+        ({**INERTIA, "inertia": ((1, 0.1, 0), (0, 1, 0), (0, 0, 1))}, "must be symmetric"),
+        ({**CUBE, "inertia": (1.0, 1.0, 1.0)}, "`bodies.a.inertia` needs `bodies.a.mass`"),
+        (
+            {**CUBE, "density": 1.0, "inertia": (1, 1, 1)},
+            "`bodies.a.inertia` needs `bodies.a.mass`",
+        ),
+        ({**INERTIA, "center_of_mass": (0.0, 0.0, 0.0)}, "needs `bodies.a.inertia` about this"),
         ({**CUBE, "mass": 1.0, "density": 1.0}, "must have one of .*, got density and mass"),
         ({**CUBE, "held": Held(nodes=(0,))}, "`bodies.a.held`: a rigid body has no nodes"),
         ({"mesh": "sheet"}, r"`bodies.a.mesh`: .* closed"),
