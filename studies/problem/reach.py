@@ -24,7 +24,6 @@ from studies.scene.maps import ParameterMap, add_up
 from studies.scene.series import in_steps
 
 
-GRAVITY = "world.gravity"
 Values = Mapping[str, Any]
 
 
@@ -32,7 +31,8 @@ Values = Mapping[str, Any]
 class HalfStep(ParameterMap):
     """What gravity takes from the velocities in half a step: -dt/2 g, 0 where a node is held."""
 
-    sources: tuple[str, ...]
+    sources: tuple[str, ...]  # those of `gravity`
+    gravity: ParameterMap  # to "gravity"
     targets: tuple[str, ...]
     half: float  # dt/2 [s]
     moving: np.ndarray  # 1 or 0 of every node, (n_nodes,)
@@ -40,26 +40,29 @@ class HalfStep(ParameterMap):
 
     def values(self, sources: Values) -> dict[str, np.ndarray]:
         """Return what is taken, by path."""
-        g = -self.half * np.asarray(sources[GRAVITY], np.float64)
-        out = {f"{name}.velocity": np.tile(g, (n, 1)) for name, n in self.bodies.items()}
-        if len(self.moving):
-            out["state.v"] = np.multiply.outer(self.moving, g)
-        return out
+        return self._taken(self.gravity.values(sources))
 
     def jvp(self, sources: Values, tangents: Values) -> dict[str, np.ndarray]:
-        """Return the tangents: the map is linear."""
-        del sources
-        return self.values(tangents) if GRAVITY in tangents else {}
+        """Return the tangents of what is taken."""
+        if not set(self.sources) & set(tangents):
+            return {}
+        return self._taken(self.gravity.jvp(sources, tangents))
 
     def vjp(self, sources: Values, adjoints: Values) -> dict[str, np.ndarray]:
-        """Return the cotangent of gravity."""
-        del sources
+        """Return the cotangents of what gives gravity."""
         adj = np.zeros(3)
         for name in self.bodies:
             adj += np.asarray(adjoints.get(f"{name}.velocity", np.zeros((1, 3)))).sum(axis=0)
         if "state.v" in adjoints:
             adj += self.moving @ adjoints["state.v"]
-        return {GRAVITY: -self.half * adj}
+        return self.gravity.vjp(sources, {"gravity": -self.half * adj})
+
+    def _taken(self, gravity: Values) -> dict[str, np.ndarray]:
+        g = -self.half * np.asarray(gravity["gravity"], np.float64)
+        out = {f"{name}.velocity": np.tile(g, (n, 1)) for name, n in self.bodies.items()}
+        if len(self.moving):
+            out["state.v"] = np.multiply.outer(self.moving, g)
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +82,8 @@ class Reach:
         bodies = {name: part.n_bodies for name, part in system.bodies.items()}
         nodes = ("state.v",) if len(moving) else ()
         targets = (*nodes, *(f"{name}.velocity" for name in bodies))
-        half = HalfStep((GRAVITY,), targets, self.dt / 2.0, moving, bodies)
+        gravity = next(one for one in self.built.maps if "gravity" in one.targets)
+        half = HalfStep(gravity.sources, gravity, targets, self.dt / 2.0, moving, bodies)
         return (*self.built.maps, half)
 
     @cached_property

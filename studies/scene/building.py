@@ -31,6 +31,7 @@ from studies.scene.checking import check_world
 from studies.scene.contacts import Touching
 from studies.scene.declared import Cloth, Light, Pendulum, Rigid, Scene, Sky, Smoke, Soft, Springs
 from studies.scene.filming import Hulls, Skin, Still, Subject
+from studies.scene.gravity import DIRECTION, GRAVITY, Turned
 from studies.scene.looks import drawn_mesh
 from studies.scene.maps import ParameterMap, Placed, Scaled, Value, all_targets, values_of
 from studies.scene.mesh_source import read_source, surface_of
@@ -42,6 +43,7 @@ from studies.scene.series import Varying
 
 
 Lit = DirectionalLight | SphericalHarmonics
+LEANING = 45.0  # how far gravity may lean by default [deg]
 APART = "Bodies do not touch each other, only obstacles."
 
 
@@ -254,9 +256,13 @@ def _light(light: Light | Sky) -> Lit:
 def _of_world(
     scene: Scene, forces: Mapping[str, Force]
 ) -> tuple[dict[str, Value], list[ParameterMap]]:
-    """Return gravity and wind as values, and their maps."""
-    values: dict[str, Value] = {"world.gravity": linear(scene.world.gravity, "m/s2", 10.0)}
-    maps: list[ParameterMap] = [Scaled("world.gravity", {"gravity": 1.0})]
+    """Return gravity, its direction and wind as values, and their maps."""
+    gravity = np.array(scene.world.gravity)
+    values: dict[str, Value] = {GRAVITY: linear(gravity, "m/s2", 10.0)}
+    maps: list[ParameterMap] = [Scaled(GRAVITY, {"gravity": 1.0})]
+    if gravity.any():
+        values[DIRECTION] = linear(np.zeros(2), "deg", LEANING)
+        maps = [Turned(gravity)]
     windy = [name for name, force in forces.items() if isinstance(force, LiftDrag)]
     if windy:
         values["world.wind"] = linear(scene.world.wind, "m/s", 20.0)
