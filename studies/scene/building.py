@@ -21,7 +21,7 @@ from render.scene import DirectionalLight, Mesh, SphericalHarmonics
 from render.shaders.harmonics import N_HARMONICS, Y0
 from studies.runs.errors import StudyError
 from studies.scene.bodies.cloth import make_cloth
-from studies.scene.bodies.part import NodePart, linear, motion_values
+from studies.scene.bodies.part import NodePart, linear, motion_values, uniform_velocity
 from studies.scene.bodies.pendulum import drawn_pendulum, make_pendulum
 from studies.scene.bodies.rigid import RigidPart, make_rigid
 from studies.scene.bodies.smoke import make_smoke
@@ -33,7 +33,7 @@ from studies.scene.declared import Cloth, Light, Pendulum, Rigid, Scene, Sky, Sm
 from studies.scene.filming import Hulls, Skin, Still, Subject
 from studies.scene.gravity import DIRECTION, GRAVITY, Turned
 from studies.scene.looks import drawn_mesh
-from studies.scene.maps import ParameterMap, Placed, Scaled, Value, all_targets, values_of
+from studies.scene.maps import ParameterMap, Scaled, Value, all_targets, values_of
 from studies.scene.mesh_source import read_source, surface_of
 from studies.scene.motion import AtRest
 from studies.scene.motions import NodeMotion, RestingPose
@@ -275,17 +275,17 @@ def _of_nodes(
 ) -> tuple[dict[str, Value], list[ParameterMap]]:
     """Return the values of a body among the n nodes, and their maps."""
     name, is_free = part.name, ~part.held
-    position, free_rows = np.asarray(body.position), part.first + np.flatnonzero(is_free)
     values = part.values | motion_values(name, body, part.size, gravity)
-    values[f"{name}.node_velocity"] = replace(
-        values[f"{name}.velocity"], value=np.zeros((len(free_rows), 3))
+    bounds = values[f"{name}.velocity"].bounds
+    own, fastest = part.node_velocity[is_free], float(np.abs(part.node_velocity).max())
+    values[f"{name}.node_velocity"] = Value(
+        own, "m/s", "linear", (bounds[0] - fastest, bounds[1] + fastest)
     )
     pose = {"is_free": is_free, "rows": part.rows, "n": n}
     return values, [
         *part.material,
         part.mass_map(part.rows, n),
-        NodeMotion(name, part.points, part.center, position, **pose),
-        Placed(f"{name}.node_velocity", "state.v", free_rows, n),
+        NodeMotion(name, part.points, part.center, np.asarray(body.position), **pose),
     ]
 
 
@@ -303,13 +303,14 @@ def _touching(
 ) -> list[Touching]:
     """Return all bodies as contacts see them, in the order of the scene."""
     bodies: dict[str, Any] = dict(scene.bodies)
-    speeds = {name: float(np.linalg.norm(body.velocity)) for name, body in bodies.items()}
+    speeds = {name: float(np.linalg.norm(uniform_velocity(body))) for name, body in bodies.items()}
     found = {}
     for part in nodes:
         own = part.touching
         rows = part.first + own
+        speed = speeds[part.name] + float(np.linalg.norm(part.node_velocity, axis=1).max())
         found[part.name] = Touching(
-            part.name, part.points[own], part.mass[own], part.size, speeds[part.name],
+            part.name, part.points[own], part.mass[own], part.size, speed,
             nodes=rows, held_with=stiffness[rows],
         )  # fmt: skip
     for part in rigid:

@@ -172,6 +172,11 @@ def _check_body(key: str, body: Any) -> None:
                     "obstacle of it."
                 )
             _check_held(f"{key}.held", body.held)
+        if isinstance(body, declared.Rigid) and isinstance(body.velocity, str):
+            raise StudyError(
+                f"`{key}.velocity` must be a vector for a rigid body, got {body.velocity!r}: its "
+                "points move as one. Give `spin` too if it turns."
+            )
     for name in ("actuation", "bending_actuation"):
         policy = getattr(body, name, None)
         if isinstance(policy, declared.Policy) and policy.where is not None:

@@ -172,8 +172,9 @@ class _Body:
     position: Vector = (0.0, 0.0, 0.0)  # where the mesh's origin is in the world [m]
     # Rotation vector about the mesh's origin: axis times angle [deg].
     rotation: Vector = (0.0, 0.0, 0.0)
-    velocity: Vector = (0.0, 0.0, 0.0)  # at the start [m/s], and about the centre of mass [rad/s]
-    spin: Vector = (0.0, 0.0, 0.0)
+    # At the start [m/s]; or of each node, an array of the mesh file along the mesh's axes.
+    velocity: Vector | FieldName = (0.0, 0.0, 0.0)
+    spin: Vector = (0.0, 0.0, 0.0)  # at the start, about the centre of mass [rad/s]
     held: Held | None = None
     look: Look = field(default_factory=Look)
 

@@ -5,7 +5,7 @@ r"""From the values of a scene to the parameters of its system.
     Placed       some rows of the target = weights * value        policy -> actuation
     Moduli       targets = E g(nu)                                E, nu -> mu, lam, stiffness
     Turned       gravity = exp([angles]x) value                   "world.gravity_direction"
-    NodeMotion   velocity, spin, position, rotation               -> state.x, state.v
+    NodeMotion   velocity, spin, position, rotation, ...          -> state.x, state.v
     BodyMotion   the same of a rigid body                         -> position, rotation, ...
 
 Where several maps end at one target, their results add up. All differentiate: `jvp` pushes

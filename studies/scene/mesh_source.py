@@ -6,7 +6,7 @@ surface, "sheet" a rectangle in the plane z = 0, "walker" and "bell" the sheets 
 and to swim, "chain" points along x.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -59,15 +59,24 @@ class Source:
             corners = mesh.tets if isinstance(mesh, TetMesh) else mesh.faces
             values = self.points[wanted][corners].mean(axis=1)
         else:
-            known = {*self.cells, *self.points}
-            raise StudyError(
-                f"`{key}` must name an array of the mesh, got {name!r}."
-                f"{checks.known_names(wanted, sorted(known))}"
-            )
+            raise _unknown_array(key, name, {*self.cells, *self.points})
         if values.ndim != 1 or not np.isfinite(values).all():
             raise StudyError(
                 f"`{key}`: the array {wanted!r} of the mesh must have one finite number for each "
                 f"cell, got shape {values.shape}."
+            )
+        return values.astype(np.float64)
+
+    def vectors(self, key: str, name: str) -> np.ndarray:
+        """Return an array of the file with one vector for each point, (n_points, 3)."""
+        wanted = name.removeprefix(FIELD)
+        if wanted not in self.points:
+            raise _unknown_array(key, name, self.points, "array of points")
+        values = self.points[wanted]
+        if values.shape[1:] != (3,) or not np.isfinite(values).all():
+            raise StudyError(
+                f"`{key}`: the array {wanted!r} of the mesh must have three finite numbers for "
+                f"each point, got shape {values.shape}."
             )
         return values.astype(np.float64)
 
@@ -76,6 +85,11 @@ class Source:
         cells = {name: values[finer.parents] for name, values in self.cells.items()}
         points = {name: finer.of_points(values) for name, values in self.points.items()}
         return Source(finer.mesh, self.file, cells, points)
+
+
+def _unknown_array(key: str, name: str, known: Iterable[str], what: str = "array") -> StudyError:
+    near = checks.known_names(name.removeprefix(FIELD), sorted(known))
+    return StudyError(f"`{key}` must name an {what} of the mesh, got {name!r}.{near}")
 
 
 def tried(key: str, make: Callable[[], T]) -> T:
@@ -113,9 +127,14 @@ def _moved(mesh: Any, body: Any) -> Any:
 
 def in_world(body: Any, points: np.ndarray) -> np.ndarray:
     """Return points along the axes of a body's mesh [m] in the world, in its declared pose."""
-    if np.any(body.rotation):
-        points = points @ rotation_matrix(np.radians(body.rotation)).T
-    return points + np.asarray(body.position)
+    return turned(body, points) + np.asarray(body.position)
+
+
+def turned(body: Any, vectors: np.ndarray) -> np.ndarray:
+    """Return vectors along the axes of a body's mesh, (..., 3), in those of the world."""
+    if not np.any(body.rotation):
+        return vectors
+    return vectors @ rotation_matrix(np.radians(body.rotation)).T
 
 
 def volume_of(key: str, source: Source, edge_length: float) -> TetMesh:

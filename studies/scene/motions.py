@@ -2,12 +2,13 @@ r"""Where bodies start and how they move there: a rigid motion on top of the dec
 
 With the declared nodes X, their centre of mass C, R = exp([theta]x) and r = R (X - C),
 
-    x = X + (p - p0) + (R - 1)(X - C),   v = velocity + spin x r
+    x = X + (p - p0) + (R - 1)(X - C),   v = velocity + spin x r + R u
 
-where p is the value "B.position", p0 the declared position, and theta the value "B.rotation", a
-rotation vector in world axes [rad] that is 0 at the declared rotation. The rotation is about
-the centre of mass, so position and rotation are independent. Held nodes move with the body to
-where it starts, and have v = 0. A rigid body has the same by its own parameters:
+where p is the value "B.position", p0 the declared position, theta the value "B.rotation", a
+rotation vector in world axes [rad] that is 0 at the declared rotation, and u "B.node_velocity", in
+the declared pose. The rotation is about the centre of mass, so position and rotation are
+independent. Held nodes move with the body to where it starts, and have v = 0. A rigid body has the
+same by its own parameters, without u:
 
     position = C + p - p0,   rotation = theta,   angular_velocity = R^T spin     in body axes
 
@@ -52,6 +53,7 @@ class NodeMotion(_Pose):
     `is_free` is the mask of those that are not held; `rows` are theirs among the `n` of the model.
     """
 
+    keys = (*_Pose.keys, "node_velocity")
     targets = ("state.x", "state.v")
 
     def __init__(
@@ -70,31 +72,39 @@ class NodeMotion(_Pose):
 
     def values(self, sources: Arrays) -> dict[str, np.ndarray]:
         """Return positions and velocities of all nodes, 0 for those of other bodies."""
-        position, rotation, velocity, spin = self._vectors(sources)
+        position, rotation, velocity, spin, u = self._vectors(sources)
         R = rotation_matrix(rotation)
         v = velocity + np.cross(spin, (self.points - self.center) @ R.T)
+        v[self.is_free] += u @ R.T
         return self._placed(self._moved(self.points, position, R), v)
 
     def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
         """Return their tangents."""
-        _, rotation, _, spin = self._vectors(sources)
-        tan_position, tan_rotation, tan_velocity, tan_spin = self._vectors(tangents)
-        r = (self.points - self.center) @ rotation_matrix(rotation).T
-        tan_r = np.cross(rotation_rate(rotation) @ tan_rotation, r)
+        _, rotation, _, spin, u = self._vectors(sources)
+        tan_position, tan_rotation, tan_velocity, tan_spin, tan_u = self._vectors(tangents)
+        R = rotation_matrix(rotation)
+        r = (self.points - self.center) @ R.T
+        turning = rotation_rate(rotation) @ tan_rotation
+        tan_r = np.cross(turning, r)
         tan_v = tan_velocity + np.cross(tan_spin, r) + np.cross(spin, tan_r)
+        tan_v[self.is_free] += np.cross(turning, u @ R.T) + tan_u @ R.T
         return self._placed(tan_position + tan_r, tan_v)
 
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
-        """Return the cotangents of the four vectors."""
-        _, rotation, _, spin = self._vectors(sources)
+        """Return the cotangents of the vectors of the body and of its nodes."""
+        _, rotation, _, spin, u = self._vectors(sources)
         nothing = np.zeros((self.n, 3))
         adj_x = adjoints.get("state.x", nothing)[self.rows]
         adj_v = adjoints.get("state.v", nothing)[self.rows] * self.is_free[:, None]
-        r = (self.points - self.center) @ rotation_matrix(rotation).T
-        adj_r = adj_x + np.cross(adj_v, spin)
-        adj_rotation = rotation_rate(rotation).T @ np.cross(r, adj_r).sum(axis=0)
+        R = rotation_matrix(rotation)
+        r = (self.points - self.center) @ R.T
+        adj_r, of_nodes = adj_x + np.cross(adj_v, spin), adj_v[self.is_free]
+        moment = np.cross(r, adj_r).sum(axis=0) + np.cross(u @ R.T, of_nodes).sum(axis=0)
+        adj_rotation = rotation_rate(rotation).T @ moment
         adj_spin = np.cross(r, adj_v).sum(axis=0)
-        return self._by_path(adj_x.sum(axis=0), adj_rotation, adj_v.sum(axis=0), adj_spin)
+        return self._by_path(
+            adj_x.sum(axis=0), adj_rotation, adj_v.sum(axis=0), adj_spin, of_nodes @ R
+        )
 
     def _placed(self, x: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
         out = np.zeros((2, self.n, 3))

@@ -52,6 +52,7 @@ from studies.scene.bodies.part import (
     field_or_number,
     held_nodes,
     mass_factors,
+    node_velocities,
     own_names,
     positive,
 )
@@ -82,7 +83,8 @@ def make_cloth(name: str, body: Cloth, free: frozenset[str], *, refined: bool = 
     hinges = tried(f"{key}.mesh", lambda: mesh_hinges(sheet.faces))
     muscles = _muscles(name, body, sheet, hinges, free=free)
     drawn = drawn_mesh(f"{key}.look", body.look, sheet, source)
-    held = held_nodes(f"{key}.held", body.held, sheet.points, numbered=source.mesh is sheet)
+    numbered = source.mesh is sheet
+    held = held_nodes(f"{key}.held", body.held, sheet.points, numbered=numbered)
     skin = scipy.sparse.csr_array(scipy.sparse.eye_array(len(sheet.points)))
     grid = Grid(sheet, source, held, skin, body.mass_factors)
     if refined:
@@ -109,6 +111,7 @@ def make_cloth(name: str, body: Cloth, free: frozenset[str], *, refined: bool = 
         mass_of(name, values_of(values), lumping), np.arange(n), values,
         [*_material_maps(name, h, values, averages), *muscles.maps],
         partial(Weighed, name, lumping), forces, drawn, grid.skin,
+        node_velocities(name, body, grid.source, sheet.points, numbered=numbered),
         varying=muscles.varying, finer=grid.finer,
     )  # fmt: skip
 

@@ -14,7 +14,7 @@ from render.scene import Mesh
 from studies.runs.errors import StudyError
 from studies.scene.declared import Held
 from studies.scene.maps import ParameterMap, Value, all_targets, values_of
-from studies.scene.mesh_source import FIELD, Source
+from studies.scene.mesh_source import FIELD, Source, turned
 from studies.scene.series import Series, Sines, Varying, in_steps
 
 
@@ -40,6 +40,8 @@ class NodePart:
     make_forces: Callable[[np.ndarray, int, dict[str, Any]], dict[str, Force]]
     mesh: Mesh  # what is drawn
     skin: scipy.sparse.csr_array  # drawn vertices over the nodes, (n_vertices, n)
+    # Of each node at the start, beside velocity and spin of the body, in the declared pose [m/s].
+    node_velocity: np.ndarray  # (n, 3)
     offset: Any = 0.0  # of drawn vertices from these, (n_vertices, 3) or () [m]
     varying: dict[str, Varying] = field(default_factory=dict)  # what varies in time, by target
     notes: tuple[str, ...] = ()
@@ -148,12 +150,36 @@ def mass_factors(name: str, given: Any, lumping: scipy.sparse.csr_array) -> dict
 def motion_values(name: str, body: Any, size: float, gravity: float) -> dict[str, Value]:
     """Return position, rotation, velocity and spin of a body; size [m] and gravity [m/s2]."""
     speed = 4.0 * math.sqrt((gravity or 9.81) * size)
+    velocity = uniform_velocity(body)
     return {
         f"{name}.position": linear(body.position, "m", size),
         f"{name}.rotation": linear(np.zeros(3), "rad", 1.0),
-        f"{name}.velocity": linear(body.velocity, "m/s", speed + math.hypot(*body.velocity)),
+        f"{name}.velocity": linear(velocity, "m/s", speed + math.hypot(*velocity)),
         f"{name}.spin": linear(body.spin, "rad/s", 20.0 + math.hypot(*body.spin)),
     }
+
+
+def uniform_velocity(body: Any) -> tuple[float, float, float]:
+    """Return the declared velocity of a whole body [m/s], 0 where each node has its own."""
+    return (0.0, 0.0, 0.0) if isinstance(body.velocity, str) else body.velocity
+
+
+def node_velocities(
+    name: str, body: Any, source: Source, points: np.ndarray, *, numbered: bool
+) -> np.ndarray:
+    """Return the declared velocity of each node in the world, (n_nodes, 3) [m/s].
+
+    `points` are the nodes; `numbered` says whether they have the numbers of the body's mesh file.
+    """
+    if not isinstance(body.velocity, str):
+        return np.zeros_like(points)
+    key = f"bodies.{name}.velocity"
+    if not numbered:
+        raise StudyError(
+            f"`{key}` must be a vector for a mesh whose nodes are not those of its file, got "
+            f"{body.velocity!r}. Give a volume mesh to a soft body, a surface to a cloth."
+        )
+    return turned(body, source.vectors(key, body.velocity))
 
 
 def own_names(name: str, targets: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from studies.scene.bodies.part import (
     held_nodes,
     linear,
     mass_factors,
+    node_velocities,
     own_names,
     positive,
 )
@@ -81,6 +82,7 @@ def make_soft(name: str, body: Soft, free: frozenset[str], *, refined: bool = Fa
     return NodePart(
         name, volume.points, grid.held, mass_of(name, own, lumping), volume.surface().nodes, values,
         material, partial(Weighed, name, lumping), forces, drawn, grid.skin,
+        node_velocities(name, body, grid.source, volume.points, numbered=not is_filled),
         varying=muscles.varying, notes=tuple(notes), finer=grid.finer,
     )  # fmt: skip
 

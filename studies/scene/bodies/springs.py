@@ -20,7 +20,13 @@ from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from render.scene import Mesh
 from studies.runs.errors import StudyError
-from studies.scene.bodies.part import NodePart, held_nodes, own_names, positive
+from studies.scene.bodies.part import (
+    NodePart,
+    held_nodes,
+    node_velocities,
+    own_names,
+    positive,
+)
 from studies.scene.declared import Springs
 from studies.scene.looks import drawn_mesh, material_of
 from studies.scene.maps import Placed, Scaled
@@ -48,13 +54,15 @@ def make_springs(name: str, body: Springs) -> NodePart:
         given = own_names(name, targets)
         return {name: SpringForce(first + edges, rest_positions=rest, **given)}
 
+    drawn, skin, offset = _drawn(key, body, source, edges)
+    velocities = node_velocities(name, body, source, np.asarray(points), numbered=True)
     return NodePart(
         name, np.asarray(points),
         held_nodes(f"{key}.held", body.held, points, numbered=True),
         np.full(n, body.mass / n), np.arange(n), values,
         [Scaled(path, {path: 1.0}) for path in (f"{name}.stiffness", f"{name}.damping")],
         partial(Placed, f"{name}.mass", "mass", weights=np.full(n, 1.0 / n)),
-        forces, *_drawn(key, body, source, edges),
+        forces, drawn, skin, velocities, offset,
     )  # fmt: skip
 
 

@@ -23,10 +23,14 @@ def sources(rotation=(0.3, -0.2, 0.5)):
     }
 
 
+def with_nodes(at):
+    return at | {"a.node_velocity": np.linspace(-1.0, 2.0, 12).reshape(4, 3)}
+
+
 @pytest.mark.parametrize("part", [NODES, BODY])
 @pytest.mark.parametrize("rotation", [(0.3, -0.2, 0.5), (0.0, 0.0, 0.0), (2.0, -1.0, 1.5)])
 def test_tangents_are_derivatives_and_cotangents_their_transpose(part, rotation):
-    at = sources(rotation)
+    at = with_nodes(sources(rotation)) if part is NODES else sources(rotation)
     tangents, h = tangents_of(at), 1e-4
     values = [
         part.values({key: value + step * h * tangents[key] for key, value in at.items()})
@@ -40,7 +44,7 @@ def test_tangents_are_derivatives_and_cotangents_their_transpose(part, rotation)
 
 
 def test_a_body_at_its_own_values_is_where_it_was_declared():
-    at = sources() | {"a.position": P0, "a.rotation": np.zeros(3)}
+    at = with_nodes(sources() | {"a.position": P0, "a.rotation": np.zeros(3)})
     values = NODES.values(at)
     np.testing.assert_array_equal(values["state.x"][2:7], POINTS)
     np.testing.assert_array_equal(BODY.values(at)["a.position"], [POINTS.mean(axis=0)])
@@ -58,6 +62,15 @@ def test_nodes_move_as_one_rigid_body():
     np.testing.assert_allclose(v, np.where(IS_FREE[:, None], spun, 0.0), atol=1e-13)
     for path in ("state.x", "state.v"):
         assert not values[path][[0, 1, 7]].any()
+
+
+def test_velocities_of_nodes_turn_with_the_body():
+    at = sources()
+    R, without = rotation_matrix(at["a.rotation"]), NODES.values(at)["state.v"][2:7]
+    u = with_nodes(at)["a.node_velocity"]
+    own = NODES.values(with_nodes(at))["state.v"][2:7] - without
+    np.testing.assert_allclose(own[IS_FREE], u @ R.T, atol=1e-14)
+    assert not own[~IS_FREE].any()
 
 
 def test_the_spin_of_a_rigid_body_is_in_its_own_axes():

@@ -140,6 +140,17 @@ def test_a_strip_that_is_pulled_answers_with_E_nu_and_thickness():
     assert np.abs(force[:, 1]).max() < 2e-3 * abs(force[right, 0].sum())
 
 
+def test_nodes_of_a_finer_cloth_start_with_velocities_between_those_of_the_file(tmp_path):
+    mesh = sheet((2, 1))
+    data = poly_data(TriangleMesh(mesh.points, mesh.faces))
+    data.point_data["v"] = mesh.points * [1.0, 2.0, 3.0]
+    data.save(tmp_path / "a.vtp")
+    cloth = Cloth(mesh=str(tmp_path / "a.vtp"), E=1e6, velocity="field:v", position=(0, 1, 0))
+    one = build(Scene(bodies={"a": cloth}), refined=True)
+    expected = (one.state.x - [0.0, 1.0, 0.0]) * [1.0, 2.0, 3.0]
+    np.testing.assert_allclose(one.state.v, expected, atol=1e-14)
+
+
 def test_fields_reach_triangles_and_the_means_of_hinges(tmp_path):
     mesh = sheet((2, 1))
     data = poly_data(TriangleMesh(mesh.points, mesh.faces))

@@ -136,6 +136,7 @@ INERTIA = {**CUBE, "mass": 1.0}
         ({**INERTIA, "center_of_mass": (0.0, 0.0, 0.0)}, "needs `bodies.a.inertia` about this"),
         ({**CUBE, "mass": 1.0, "density": 1.0}, "must have one of .*, got density and mass"),
         ({**CUBE, "held": Held(nodes=(0,))}, "`bodies.a.held`: a rigid body has no nodes"),
+        ({**CUBE, "velocity": "field:v"}, "`bodies.a.velocity` must be a vector for a rigid body"),
         ({"mesh": "sheet"}, r"`bodies.a.mesh`: .* closed"),
     ],
 )

@@ -107,6 +107,35 @@ def test_a_rest_that_is_not_stable_is_told():
     assert built(**BAR, mu=1e4, lam=-0.6e4).values["a.lam"].transform == "linear"
 
 
+def test_nodes_start_with_the_velocities_of_the_mesh_file(tmp_path):
+    mesh = box_tets((2, 1, 1), (0.2, 0.1, 0.1))
+    grid = unstructured_grid(mesh)
+    v = np.arange(3.0 * mesh.n_points).reshape(-1, 3)
+    grid.point_data["v"], grid.point_data["flat"] = v, v[:, 0]
+    grid.save(tmp_path / "a.vtu")
+    stuff = {"mesh": str(tmp_path / "a.vtu"), "E": 1e4, "nu": 0.3, "velocity": "field:v"}
+    end = {"plane": {"point": (0.0, 0.0, 0.0), "normal": (1.0, 0.0, 0.0)}}
+    one = built(**stuff, scale=2.0, rotation=(0.0, 0.0, 90.0), spin=(0.0, 0.0, 1.0))
+    R = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    center = one.system.mass @ one.state.x / one.system.mass.sum()
+    spun = np.cross([0.0, 0.0, 1.0], one.state.x - center)
+    np.testing.assert_allclose(one.state.v, v @ R.T + spun, atol=1e-12)
+    low, high = one.values["a.node_velocity"].bounds
+    assert low < v.min() < v.max() < high
+    assert not one.values["a.velocity"].value.any()
+    is_held = mesh.points[:, 0] <= 0.0
+    one = built(**stuff, held=Held(**end))
+    np.testing.assert_array_equal(one.state.v, np.where(is_held[:, None], 0.0, v))
+    with pytest.raises(
+        StudyError, match=r"`bodies.a.velocity` must name an array of points .* v\b"
+    ):
+        built(**stuff | {"velocity": "field:w"})
+    with pytest.raises(StudyError, match=r"must have three finite numbers .* got shape \(12,\)"):
+        built(**stuff | {"velocity": "field:flat"})
+    with pytest.raises(StudyError, match=r"`bodies.a.velocity` must be a vector for a mesh whose"):
+        built(mesh="shape:cube", edge_length=0.3, E=1e4, velocity="field:v")
+
+
 def test_held_and_numbers_of_nodes_are_those_of_the_body_itself():
     far = Soft(**BAR, E=1e5, nu=0.3, position=(5, 0, 0), held=Held(nodes=(0,)))
     scene = Scene(bodies={"r": Rigid(mesh="box"), "b": Soft(**BAR, E=1e5, nu=0.3), "a": far})
