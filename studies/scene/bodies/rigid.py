@@ -1,6 +1,7 @@
 """Rigid bodies: a closed surface and a density, a mass, or equal masses at its vertices.
 
-What is not uniform has an inertia and a centre of mass of its own beside the mass.
+What is not uniform has an inertia and a centre of mass of its own beside the mass, and its surface
+may be open then.
 """
 
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rigid.bodies import BodyPoint, RigidBodies
 from adjsim.rigid.mass_properties import to_six
 from adjsim.rigid.pose import BodyState
@@ -67,7 +69,8 @@ def make_rigid(name: str, body: Rigid, gravity: float) -> RigidPart:
     _check_own_inertia(key, body)
     source = read_source(key, body)
     surface = surface_of(key, source)
-    tried(f"{key}.mesh", surface.require_closed)
+    if body.center_of_mass is None:  # else nothing is taken from the mesh
+        _require_closed(f"{key}.mesh", surface)
     number = getattr(body, which) if given else DENSITY
     note = (
         f"`{key}` has none of {', '.join(KINDS)}: a density of {DENSITY:g} kg/m3 is taken. It "
@@ -111,6 +114,16 @@ def _check_own_inertia(key: str, body: Rigid) -> None:
             f"`{key}.center_of_mass` needs `{key}.inertia` about this centre: that of the mesh is "
             "about the centre of a uniform body."
         )
+
+
+def _require_closed(key: str, surface: TriangleMesh) -> None:
+    try:
+        surface.require_closed()
+    except ValueError as error:
+        raise StudyError(
+            f"`{key}`: {error} Or give `mass`, `inertia` and `center_of_mass`, with which a rigid "
+            "body may be open."
+        ) from error
 
 
 def principal_moments(key: str, given: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -92,6 +92,20 @@ def test_an_inertia_of_three_rows_has_its_own_axes():
     np.testing.assert_allclose(body.centers[0], np.zeros(3), atol=1e-15)
 
 
+def test_an_open_mesh_moves_like_a_closed_one_of_the_same_mass_and_inertia():
+    weight = {"mass": 3.0, "inertia": (0.02, 0.03, 0.04), "center_of_mass": (0.0, 0.0, 0.01)}
+    start = {"velocity": (1.0, 0.0, 0.0), "spin": (3.0, 2.0, -1.0), "rotation": (10.0, 20.0, 0.0)}
+    rod = Rigid(**CUBE, **weight, **start)
+    card = Rigid(mesh="sheet", size=(0.2, 0.1), cells=(1, 1), **weight, **start)
+    ends = []
+    for body in (rod, card):
+        one = build(Scene(bodies={"a": body}))
+        assert len(one.meshes["a"].faces) == len(one.system.bodies["a"].faces)
+        ends.append(rollout(one.system, one.state, 1e-3, 200, frames=[200]).bodies["a"])
+    for key in ("position", "orientation", "velocity", "angular_velocity"):
+        np.testing.assert_array_equal(getattr(ends[0], key), getattr(ends[1], key))
+
+
 def test_free_moments_change_the_inertia_unless_no_body_can_have_them():
     part = PrincipalMoments("a", rotation_matrix(np.array([0.3, -0.5, 0.8])))
     at = {"a.inertia": np.array([1.0, 2.0, 2.5])}
@@ -137,7 +151,7 @@ INERTIA = {**CUBE, "mass": 1.0}
         ({**CUBE, "mass": 1.0, "density": 1.0}, "must have one of .*, got density and mass"),
         ({**CUBE, "held": Held(nodes=(0,))}, "`bodies.a.held`: a rigid body has no nodes"),
         ({**CUBE, "velocity": "field:v"}, "`bodies.a.velocity` must be a vector for a rigid body"),
-        ({"mesh": "sheet"}, r"`bodies.a.mesh`: .* closed"),
+        ({"mesh": "sheet"}, r"`bodies.a.mesh`: .* closed.* Or give `mass`, `inertia` and"),
     ],
 )
 def test_what_is_no_rigid_body_is_told(given, message):
