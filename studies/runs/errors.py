@@ -1,8 +1,17 @@
 """What is raised for mistakes that one message explains, and where a search has no number."""
 
+from collections.abc import Sequence
+
 
 class StudyError(ValueError):
     """A mistake in a study's settings, folder or command: shown without a traceback."""
+
+
+def error_of(mistakes: Sequence[str], source: str) -> StudyError:
+    """Return the error of one mistake, or of several that were found in `source`."""
+    if len(mistakes) == 1:
+        return StudyError(mistakes[0])
+    return StudyError("\n".join([f"{len(mistakes)} mistakes in {source}:", *mistakes]))
 
 
 class FailedSearchError(StudyError):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.runs.errors import StudyError
+from studies.runs.errors import StudyError, error_of
 from studies.scene import declared
 from studies.scene.declared import Scene, SceneFile
 from studies.scene.tables import joined, unknown
@@ -18,60 +18,87 @@ RESERVED = (
 )  # fmt: skip
 ORTHONORMAL = 1e-3  # largest entry of R R^T - 1
 PARALLEL = 1e-6  # sine of the angle between view and up
+Check = tuple[Any, ...]  # a function that raises on a mistake, and what it is given
 
 
-def check_scene(scene: Scene) -> None:
-    """Raise a StudyError on the first thing in a scene, or scene file, that does not fit."""
-    check_world(scene)
+def check_scene(scene: Scene, source: str = "the scene") -> None:
+    """Raise a StudyError on all things in a scene, or scene file, that do not fit.
+
+    Where there are several, the error says that they are in `source`.
+    """
+    check_names(scene)
+    checks = _world_checks(scene)
     if isinstance(scene, SceneFile):
-        _check_file(scene)
+        checks += _file_checks(scene)
+    _raise_all(checks, source)
 
 
 def check_world(scene: Scene) -> None:
-    """Raise on the first thing that does not fit of what is there to move and to see."""
+    """Raise on all things that do not fit of what is there to move and to see."""
     check_names(scene)
-    for name, body in scene.bodies.items():
-        _check_body(joined("bodies", name), body)
+    _raise_all(_world_checks(scene), "the scene")
+
+
+def _raise_all(checks: list[Check], source: str) -> None:
+    """Raise one error on all checks that fail."""
+    mistakes: dict[str, None] = {}  # two checks may find the same
+    for check, *given in checks:
+        try:
+            check(*given)
+        except StudyError as error:
+            mistakes[str(error)] = None
+    if mistakes:
+        raise error_of(list(mistakes), source)
+
+
+def _world_checks(scene: Scene) -> list[Check]:
+    """Return the checks of bodies, obstacles, pushes, cameras and lights."""
+    checks: list[Check] = [
+        (_check_body, joined("bodies", name), body) for name, body in scene.bodies.items()
+    ]
     for name, obstacle in scene.obstacles.items():
         key = f"obstacles.{name}"
-        for body in obstacle.bodies or ():
-            _check_reference(f"{key}.bodies", "body", body, scene.bodies)
-        if obstacle.damping is not None and obstacle.dissipation is not None:
-            raise StudyError(
-                f"`{key}` must have `dissipation` or `damping`, got both: {obstacle.dissipation:g} "
-                f"s/m and {obstacle.damping:g} N s/m. Leave out `damping`, whose force jumps at "
-                "touch."
-            )
-        if isinstance(obstacle, declared.PlaneObstacle):
-            _check_direction(f"{key}.normal", obstacle.normal)
-    for name, push in scene.pushes.items():
-        _check_push(f"pushes.{name}", push, scene)
-    for name, camera in scene.cameras.items():
-        _check_camera(f"cameras.{name}", camera)
+        checks += [
+            (_check_reference, f"{key}.bodies", "body", body, scene.bodies)
+            for body in obstacle.bodies or ()
+        ]
+        checks.append((_check_obstacle, key, obstacle))
+    checks += [(_check_push, f"pushes.{name}", one, scene) for name, one in scene.pushes.items()]
+    checks += [(_check_camera, f"cameras.{name}", one) for name, one in scene.cameras.items()]
     for name, light in scene.lights.items():
         if isinstance(light, declared.Sky):
-            _check_sky(f"lights.{name}", light, scene)
+            checks.append((_check_sky, f"lights.{name}", light, scene))
         else:
-            _check_direction(f"lights.{name}.direction", light.direction)
+            checks.append((_check_direction, f"lights.{name}.direction", light.direction))
+    return checks
 
 
-def _check_file(scene: SceneFile) -> None:
-    """Raise on the first thing that does not fit of observations, truth and what is free."""
-    for name, observation in scene.observations.items():
-        _check_observation(f"observations.{name}", observation, scene)
+def _file_checks(scene: SceneFile) -> list[Check]:
+    """Return the checks of observations, truth and what is free."""
+    checks: list[Check] = [
+        (_check_observation, f"observations.{name}", one, scene)
+        for name, one in scene.observations.items()
+    ]
     for path, free in scene.free.items():
-        _check_free(path, free, scene)
-        _check_drawn(f"{joined('free', path)}.start", free.start)
+        checks.append((_check_free, path, free, scene))
+        checks.append((_check_drawn, f"{joined('free', path)}.start", free.start))
     for path, value in scene.truth.items():
-        if path.startswith("bodies."):
-            _check_declared(joined("truth", path), path, scene)
-        elif isinstance(value, str):
-            raise StudyError(
-                f"`{joined('truth', path)}` must be a number, or several, got {value!r}."
-            )
-        else:
-            check_path(joined("truth", path), path, scene)
-        _check_drawn(joined("truth", path), value)
+        checks.append((_check_truth, path, value, scene))
+        checks.append((_check_drawn, joined("truth", path), value))
+    return [*checks, (_check_simulated, scene)]
+
+
+def _check_truth(path: str, value: Any, scene: SceneFile) -> None:
+    """Raise if a path of the truth leads nowhere, or its value is none."""
+    if path.startswith("bodies."):
+        _check_declared(joined("truth", path), path, scene)
+    elif isinstance(value, str):
+        raise StudyError(f"`{joined('truth', path)}` must be a number, or several, got {value!r}.")
+    else:
+        check_path(joined("truth", path), path, scene)
+
+
+def _check_simulated(scene: SceneFile) -> None:
     if scene.truth and not any(one.simulate for one in scene.observations.values()):
         raise StudyError(
             "`truth` needs an observation that is simulated: give one a table `simulate`."
@@ -183,6 +210,17 @@ def _check_body(key: str, body: Any) -> None:
             _check_held(f"{key}.{name}.where", policy.where)
     if isinstance(body, declared.Pendulum):
         _check_pendulum(key, body)
+
+
+def _check_obstacle(key: str, obstacle: Any) -> None:
+    """Raise if an obstacle loses energy in two ways, or a plane has no normal."""
+    if obstacle.damping is not None and obstacle.dissipation is not None:
+        raise StudyError(
+            f"`{key}` must have `dissipation` or `damping`, got both: {obstacle.dissipation:g} "
+            f"s/m and {obstacle.damping:g} N s/m. Leave out `damping`, whose force jumps at touch."
+        )
+    if isinstance(obstacle, declared.PlaneObstacle):
+        _check_direction(f"{key}.normal", obstacle.normal)
 
 
 def _check_push(key: str, push: declared.Push, scene: Scene) -> None:

@@ -37,7 +37,7 @@ def read_scene(path: Path | str, overrides: Sequence[str] = ()) -> SceneFile:
     Raises
     ------
     StudyError
-        On the first mistake, by its key.
+        On all mistakes in the tables, by their keys; if there are none, on all disagreements.
     """
     path = Path(path)
     if not path.is_file():
@@ -52,11 +52,16 @@ def read_scene(path: Path | str, overrides: Sequence[str] = ()) -> SceneFile:
         raise StudyError(f"{path} is no text in UTF-8: {error}.") from error
     for override in overrides:
         set_override(values, override)
-    return scene_from_dict(values, path.parent)
+    return scene_from_dict(values, path.parent, source=str(path))
 
 
-def scene_from_dict(values: Mapping[str, Any], folder: Path | str = ".") -> SceneFile:
-    """Return the scene that the tables of a scene file declare; paths are relative to `folder`."""
+def scene_from_dict(
+    values: Mapping[str, Any], folder: Path | str = ".", *, source: str = "the scene"
+) -> SceneFile:
+    """Return the scene that the tables of a scene file declare; paths are relative to `folder`.
+
+    Where several mistakes are found, the error says that they are in `source`.
+    """
     values = copy.deepcopy(dict(values))
     values |= {key: join(values[key]) for key, join in JOINED.items() if key in values}
     values = spread_takes(values)
@@ -69,8 +74,8 @@ def scene_from_dict(values: Mapping[str, Any], folder: Path | str = ".") -> Scen
                 raise StudyError(f"`{path}`{error}") from error
     _infer_kinds(values)
     values.setdefault("bodies", {})  # a misspelt key is named first
-    scene = with_fields_of_view(_spread(validated(SceneFile, values, Path(folder))))
-    check_scene(scene)
+    scene = with_fields_of_view(_spread(validated(SceneFile, values, Path(folder), source)))
+    check_scene(scene, source)
     return scene
 
 

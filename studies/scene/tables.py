@@ -14,15 +14,16 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 
-from studies.runs.errors import StudyError
+from studies.runs.errors import error_of
 
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 PLAIN = {float: "a number", int: "a whole number", bool: "true or false", str: "a text in quotes"}
 LIMITS = {Gt: ("gt", "above"), Ge: ("ge", "of at least"), Lt: ("lt", "below"), Le: ("le", "up to")}
 UNKNOWN, MISSING, NO_KIND = "unexpected_keyword_argument", "missing", "union_tag_not_found"
-# A misspelt key is named before a key that is missing because of it, or a wrong type.
+# A misspelt key hides a key that is missing because of it, or a wrong type.
 ORDER = (UNKNOWN, MISSING, NO_KIND, "union_tag_invalid", "value_error")
 T = TypeVar("T")
 
@@ -42,16 +43,19 @@ def unknown(what: str, key: str, known: Iterable[str]) -> str:
     return f"Unknown {what} `{key}`.{ask} Known: {', '.join(names) or 'none'}."
 
 
-def validated(cls: type[T], values: Mapping[str, Any], folder: Any = None) -> T:
+def validated(
+    cls: type[T], values: Mapping[str, Any], folder: Any = None, source: str = "the file"
+) -> T:
     """Return the dataclass of a table; types must be right, as in JSON.
 
-    Files are looked for from `folder` on, if one is given.
+    Files are looked for from `folder` on, if one is given. Where several mistakes are found, the
+    error says that they are in `source`.
     """
     text, context = json.dumps(values, default=str), {"folder": folder}
     try:
         return _adapter(cls).validate_json(text, strict=True, context=context)
     except ValidationError as error:
-        raise StudyError(_message(cls, values, error)) from error
+        raise error_of(_mistakes(cls, values, error), source) from error
 
 
 @functools.cache
@@ -59,25 +63,45 @@ def _adapter(cls: type[T]) -> TypeAdapter[T]:
     return TypeAdapter(cls)
 
 
-def _message(cls: type, values: Mapping[str, Any], error: ValidationError) -> str:
-    """Return what is wrong with a table: the first of the gravest mistakes."""
+def _mistakes(cls: type, values: Mapping[str, Any], error: ValidationError) -> list[str]:
+    """Return what is wrong with a table, the gravest mistakes first.
+
+    What follows from a graver mistake is left out: a key that is missing beside a misspelt one, and
+    what the other branches of a union find at the same place.
+    """
     rank = {kind: k for k, kind in enumerate(ORDER)}
     found = [
         (one["type"] if one["type"] in rank and isinstance(one["loc"][-1], str) else "", one)
         for one in error.errors()
     ]
-    kind, first = min(found, key=lambda one: rank.get(one[0], len(ORDER)))
-    location = first["loc"]
-    is_key = kind in (UNKNOWN, MISSING)
-    path, hint, value = _field_at(cls, values, location[:-1] if is_key else location)
-    if is_key:
-        key, hints = str(location[-1]), _hints(_class_of(hint, value))
+    messages: dict[str, str] = {}  # by path
+    misspelt = set()  # tables with such keys
+    for kind, one in sorted(found, key=lambda one: rank.get(one[0], len(ORDER))):
+        location = one["loc"]
+        is_key = kind in (UNKNOWN, MISSING)
+        at = _field_at(cls, values, location[:-1] if is_key else location)
+        path = joined(at[0], str(location[-1])) if is_key else at[0]
+        own, others = f"{path}.", [f"{other}." for other in messages]
+        is_due = kind == MISSING and at[0] in misspelt
+        if is_due or any(own.startswith(k) or k.startswith(own) for k in others):
+            continue
+        if kind == UNKNOWN:
+            misspelt.add(at[0])
+        messages[path] = _message(kind, one, at)
+    return list(messages.values())
+
+
+def _message(kind: str, one: ErrorDetails, at: tuple[str, Any, Any]) -> str:
+    """Return what is wrong at a place, given as by `_field_at`, or with a key of its table."""
+    path, hint, value = at
+    if kind in (UNKNOWN, MISSING):
+        key, hints = str(one["loc"][-1]), _hints(_class_of(hint, value))
         if kind == MISSING:
             return f"`{joined(path, key)}` is missing: give {expected(hints[key])}."
         message = unknown("key", key, hints)
         return f"`{path}`: {message}" if path else message
     if kind == "value_error":
-        return f"`{path}`{first.get('ctx', {})['error']}"
+        return f"`{path}`{one.get('ctx', {})['error']}"
     if kind in ORDER:  # of a table that may be of several kinds
         kinds, path = list(_kinds(hint)), joined(path, "kind")
         if kind == NO_KIND:

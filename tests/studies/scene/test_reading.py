@@ -237,7 +237,6 @@ CASES = {
     "tie to nothing": ("start = 2e5", 'tied_to = "ball.E"', ["tied_to`", "`ball.E`"]),
     "camera of a film": ('"duck.mp4"', '"duck.mp4"\ncamera = "fornt"', ["`fornt`", "`front`?"]),
     "several cameras": ("[observations.film]", SECOND + "[observations.film]", ["front, side"]),
-    "no camera": ("[cameras.front]\n" + FRONT, "", ["needs a camera", "[cameras.NAME]"]),
     "camera of nothing": (FRONT, "", ["`cameras.front` needs eye and target and fov_y"]),
     "half a camera": ("fov_y = 40", "", ["`cameras.front` needs fov_y", "only eye, target"]),
     "camera of both ways": (
@@ -283,6 +282,29 @@ def test_bad_input_gives_one_clear_message(folder, old, new, parts):
     for part in parts:
         assert part in message
     assert message.count("\n") == 0
+
+
+def test_all_mistakes_in_the_tables_are_told_at_once(folder):
+    text = GOOD.replace("scale =", "scal =").replace("nu = 0.4", 'nu = "0.4"')
+    text = text.replace('body = "duck"\nat', 'bdoy = "duck"\nat').replace("[0, 1, 3]", '[0, "a"]')
+    with pytest.raises(StudyError) as caught:
+        read(folder, text)
+    first, *told = str(caught.value).splitlines()
+    assert first == f"4 mistakes in {folder / 'scene.toml'}:"
+    starts = ["`bodies.duck`: Unknown key `scal`", "`observations.marks`: Unknown key `bdoy`"]
+    starts += ["`bodies.duck.nu` must be a number", "`cameras.front.eye` must be a list"]
+    assert all(one.startswith(start) for one, start in zip(told, starts, strict=True))
+
+
+def test_all_that_does_not_fit_together_is_told_at_once(folder):
+    text = GOOD.replace("[cameras.front]\n" + FRONT, "").replace("[1e4, 1e7]", "[1e7, 1e4]")
+    with pytest.raises(StudyError) as caught:
+        read(folder, text.replace("lower = [0,", "lower = [2,"))
+    first, *told = str(caught.value).splitlines()
+    assert first.startswith("4 mistakes in")
+    starts = ["`bodies.duck.held.box.lower`", "`observations.film` needs a camera"]
+    starts += ['`free."duck.E".bounds`', '`free."cameras.front.position"`: Unknown name']
+    assert all(one.startswith(start) for one, start in zip(told, starts, strict=True))
 
 
 @pytest.mark.parametrize(
