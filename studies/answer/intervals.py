@@ -347,12 +347,12 @@ class Uncertainty:
             "noise": self.noise,
             "singular_values": values.tolist(),
             "condition": float(values[0] / values[-1]) if is_known else None,
-            "worst_direction": _told(self.directions[-1], labels) if is_whole else {},
-            "best_direction": _told(self.directions[0], labels) if values.size else {},
+            "worst_direction": largest_components(self.directions[-1], labels) if is_whole else {},
+            "best_direction": largest_components(self.directions[0], labels) if values.size else {},
         }
 
 
-def _told(direction: np.ndarray, labels: tuple[str, ...]) -> dict[str, float]:
+def largest_components(direction: np.ndarray, labels: tuple[str, ...]) -> dict[str, float]:
     """Return the largest components of a direction by name."""
     order = np.argsort(-np.abs(direction), kind="stable")[:SHOWN]
     sign = np.sign(direction[order[0]])

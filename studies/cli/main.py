@@ -417,6 +417,22 @@ def preview(
     print(picture.resolve())
 
 
+@app.command(cls=SettingsCommand)
+def check(
+    scene: Annotated[str, typer.Argument(help="A bundled scene by name, or a TOML file.")],
+    overrides: Annotated[
+        list[str] | None, _keys("Keys of the scene, e.g. bodies.duck.E=2e5.")
+    ] = None,
+    *,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Say what the observations of a scene can determine, before any search."""
+    from studies.cli.checking import check_command
+    from studies.scene.files import find_scene
+
+    check_command(find_scene(scene), overrides or [], as_json=json)
+
+
 @app.command()
 def exercise(
     number: Annotated[int | None, typer.Argument(help="Left out: list all.")] = None,

@@ -1,6 +1,7 @@
 """The command `adjsim inspect RUN`: look at the adjoint of a run's motion."""
 
 import tomllib
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
@@ -102,32 +103,58 @@ def depth_swaps(seen: Scenery) -> np.ndarray:
     return found
 
 
-def growth_warnings(
-    problem: SceneProblem, theta: np.ndarray, advice: str, part: float = 1.0
-) -> list[str]:
-    """Return a sentence if the gradient at theta grows a lot in a first part of the motion.
+@dataclass(frozen=True)
+class Growth:
+    """How much a gradient grows on its way back through a first part of a motion."""
 
-    `{first:.1g}` in the advice is the part in which it would grow 1000 times. Growth is measured on
-    the CPU only. Where the simulation blows up nothing is said of it.
+    part: float  # of the motion
+    seconds: float  # that this part lasts
+    log: float  # of how many times it grows
+
+    @property
+    def times(self) -> float:
+        """How many times it grows."""
+        return float(np.exp(min(self.log, 700.0)))
+
+    def warnings(self, advice: str) -> list[str]:
+        """Return a sentence if it grows a lot.
+
+        `{first:.1g}` in the advice is the part in which it would grow 1000 times.
+        """
+        if self.log <= np.log(GROWTH_WARNING):
+            return []
+        first = self.part * np.log(GROWTH_WARNING) / self.log
+        return [
+            f"the gradient grows {self.times:.0e} times in {self.seconds:.3g} s of motion, 10 "
+            f"times every {self.seconds * np.log(10.0) / self.log:.2g} s. It is exact, but it "
+            "holds in an ever smaller neighbourhood and may not lead to the answer. "
+            f"{advice.format(first=first)} `adjsim inspect` says what makes it grow."
+        ]
+
+
+def growth_at(problem: SceneProblem, theta: np.ndarray, part: float = 1.0) -> Growth | None:
+    """Return how much the gradient at theta grows in a first part of the motion.
+
+    None where it is not known: it is measured on the CPU only, and where the simulation does not
+    blow up.
     """
     if problem.is_at_rest or problem.device != "cpu" or not problem.parameters.size:
-        return []
+        return None
     try:
         found, _ = problem.with_steps_for(theta).inspect(theta, most_pauses=PAUSES)
     except NOT_FINITE:
-        return []
+        return None
     end = part * found.frames[-1]
     later = np.interp(end, [*found.steps, found.frames[-1]], [*found.growth, 0.0])
-    grown = float(found.growth[0] - later)
-    if grown <= np.log(GROWTH_WARNING):
-        return []
-    seconds, first = end * found.dt, part * np.log(GROWTH_WARNING) / grown
-    return [
-        f"the gradient grows {np.exp(min(grown, 700.0)):.0e} times in {seconds:.3g} s of motion, "
-        f"10 times every {seconds * np.log(10.0) / grown:.2g} s. It is exact, but it holds in an "
-        "ever smaller neighbourhood and may not lead to the answer. "
-        f"{advice.format(first=first)} `adjsim inspect` says what makes it grow."
-    ]
+    return Growth(part, float(end * found.dt), float(found.growth[0] - later))
+
+
+def growth_warnings(
+    problem: SceneProblem, theta: np.ndarray, advice: str, part: float = 1.0
+) -> list[str]:
+    """Return a sentence if the gradient at theta grows a lot in a first part of the motion."""
+    found = growth_at(problem, theta, part)
+    return [] if found is None else found.warnings(advice)
 
 
 def _problem_at(folder: RunFolder, at: str) -> tuple[SceneProblem, np.ndarray]:

@@ -14,6 +14,7 @@ from studies.runs.folder import RunFolder
 from studies.runs.options import make_options
 from studies.runs.pool import HERE, DaskPool, Pool
 from studies.runs.starting import Recipe, recalled, start_or_resume, warn
+from studies.scene.declared import SceneFile
 from studies.scene.drawing import drawn
 from studies.scene.files import SCENE
 from studies.scene.reading import plain, read_scene, to_toml
@@ -67,11 +68,16 @@ def start_scene(
 def _growth(job: SceneFit) -> list[str]:
     """Return what a search should know of the growth of its gradient where it begins."""
     problem = job.made.problem
-    part, advice = 1.0, "Try a shorter `world.duration` first."
-    if job.file.purpose != "control":
-        part = job.file.search.stages[0]
-        advice = (
-            f"Fit a shorter part of the motion first: `search.stages` begins with {part:g}, and "
-            "should begin with about {first:.1g}."
-        )
-    return growth_warnings(problem, problem.parameters.start, advice, part)
+    return growth_warnings(problem, problem.parameters.start, *advice_on_growth(job.file))
+
+
+def advice_on_growth(file: SceneFile) -> tuple[str, float]:
+    """Return what to do where a gradient grows a lot, and the part of the motion that counts."""
+    if file.purpose == "control":
+        return "Try a shorter `world.duration` first.", 1.0
+    part = file.search.stages[0]
+    advice = (
+        f"Fit a shorter part of the motion first: `search.stages` begins with {part:g}, and "
+        "should begin with about {first:.1g}."
+    )
+    return advice, part

@@ -8,8 +8,13 @@ from studies.answer.intervals import Uncertainty, intervals, spectrum, triangle
 from studies.problem.clusters import clusters_of_rows
 from studies.problem.films import PictureObserver
 from studies.problem.frame_squares import residual_squares
+from studies.problem.losses import EVIDENCE
 from studies.problem.observers import SEEN
+from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem
+
+
+NOISE = 2.0 / 255.0  # standard deviation of a pixel that is expected of a film
 
 
 def spread_of(
@@ -59,19 +64,54 @@ def pixel_covariance(
     Source: Seber & Wild, Nonlinear Regression, Wiley 1989, sec. 2.1.
     """
     p = len(theta)
-    inner = np.zeros((p, p))
-    first = 0
+    variances: list[float] = []
     rows, parts = problem.by_observer(problem.images(theta)), problem.by_residuals(r[:-p])
     for (one, own_rows), (_, own_r) in zip(rows, parts, strict=True):
-        own = slice(first, first + len(own_r))
-        first = own.stop
-        if isinstance(one, PictureObserver):
-            off = (own_rows[:, :3] - one.targets()).ravel()
-            pulled = [one.residuals_vjp(column)[:, :3].ravel() for column in J[own].T]
-            through = np.stack(pulled).astype(np.float32)  # as large as J, of a width only
-            inner += float(off @ off) / max(off.size - p, 1) * (through @ through.T)
+        is_picture = isinstance(one, PictureObserver)
+        off = (own_rows[:, :3] - one.targets()).ravel() if is_picture else own_r
+        variances.append(float(off @ off) / max(off.size - p, 1))
+    return _covariance(problem, J, variances, np.zeros((p, p)))
+
+
+def expected_covariance(problem: SceneProblem, J: np.ndarray) -> np.ndarray | None:
+    """Return the covariance of theta by noise of the size that is expected, (p, p).
+
+    That is `NOISE` in every pixel, and of points their declared `error`. A prior is off by its
+    error. J (n, p) is the Jacobian of the residuals, the priors last; None where it is singular.
+    """
+    p = J.shape[1]
+    variances: list[float | np.ndarray] = []
+    for one in problem.observers:
+        if isinstance(one, PointObserver):
+            off = np.full((one.rows_per_frame() * len(one.times), 4), one.error)
+            variances.append(one.residuals_jvp(off) ** 2)
         else:
-            inner += float(own_r @ own_r) / max(len(own_r) - p, 1) * (J[own].T @ J[own])
+            variances.append(NOISE**2)
+    return _covariance(problem, J, variances, J[-p:].T @ J[-p:] / EVIDENCE)
+
+
+def _covariance(
+    problem: SceneProblem,
+    J: np.ndarray,
+    variances: Sequence[float | np.ndarray],
+    inner: np.ndarray,
+) -> np.ndarray | None:
+    """Return the covariance of theta, (p, p), for variances of each observation's noise.
+
+    They are of pixels, or of the residuals of points. `inner` is what J^T r of all else varies by.
+    """
+    first = 0
+    for one, count, variance in zip(
+        problem.observers, problem.residual_counts(), variances, strict=True
+    ):
+        own = J[first : first + count]
+        first += count
+        if isinstance(one, PictureObserver):
+            pulled = [one.residuals_vjp(column)[:, :3].ravel() for column in own.T]
+            through = np.stack(pulled).astype(np.float32)  # as large as J, of a width only
+            inner = inner + variance * (through @ through.T)
+        else:
+            inner = inner + (variance * own.T) @ own
     R = triangle(J)
     if not np.abs(np.diag(R)).min() > 0.0:
         return None

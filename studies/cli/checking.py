@@ -1,0 +1,66 @@
+"""What `adjsim check` prints."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from studies.answer.verdict import combination, percent
+from studies.fitting.checking import check_scene_file
+from studies.reports.numbers import count, number
+
+
+WIDEST = 10.0  # relative half-width from which on a number is none
+
+
+def check_command(path: Path, overrides: Sequence[str], *, as_json: bool) -> None:
+    """Print what the observations of a scene can determine, at its start values."""
+    found = check_scene_file(path, overrides)
+    if as_json:
+        print(json.dumps(found, indent=2, allow_nan=False))
+        return
+    console = Console(width=None if sys.stdout.isatty() else 100, highlight=False)
+    if found["numbers"]:
+        table = Table("free", "start", "expected 95 % interval", "", box=None, pad_edge=False)
+        for name, one in found["numbers"].items():
+            word = "" if one["is_determined"] else "not determined"
+            table.add_row(name, f"{number(one['start'])} {one['unit']}", _width(one), word)
+        console.print(table)
+    for line in facts(found):
+        console.print(line)
+    for line in found["advice"]:
+        console.print(f"advice: {line}", soft_wrap=True)
+
+
+def facts(found: dict[str, Any]) -> list[str]:
+    """Return what else is known, in lines."""
+    lines = []
+    if found["rank"] is not None:
+        lines.append(f"rank: {found['rank']} of {count(found['asked'], 'direction')} determined")
+        if found["asked"] > 1:
+            lines.append(f"determined worst: {combination(found['worst_direction'])}")
+    if found["beside"]:
+        lines.append(f"fitted beside: {count(found['beside'], 'number')} of cameras and looks")
+    lines.append(f"bodies: {found['elements']}")
+    if found["n_steps"] is not None:
+        frames, steps = count(found["frames"], "frame"), count(found["n_steps"], "step")
+        lines.append(f"time: {frames}, {steps} of {found['dt']:.3g} s")
+    if (growth := found["growth"]) is not None:
+        lines.append(
+            f"growth of the gradient: {growth['times']:.2g} times in {growth['seconds']:.3g} s"
+        )
+    if (seconds := found["seconds_per_evaluation"]) is not None:
+        lines.append(f"one evaluation: {seconds:.2g} s")
+    return lines
+
+
+def _width(one: dict[str, Any]) -> str:
+    """Return an interval in the unit of its number, and in percent of the start."""
+    part = one["relative_half_width"]
+    if part is None or part > WIDEST:
+        return "any value"
+    return f"± {one['half_width']:.2g} {one['unit']}, {percent(part)}"

@@ -1,0 +1,175 @@
+"""What `adjsim check` finds before any search: what can be determined, steps, growth and time.
+
+At the start values the residuals and their Jacobian are evaluated once. Intervals are those of
+`studies.answer.intervals`, as if the start were the answer and the residuals nothing but noise of
+the expected size: an answer can be worse, but hardly better. The rank counts directions of what is
+asked for that are determined to ± 20 %, the most that a verdict accepts.
+"""
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from studies.answer.evidence import theta_scale
+from studies.answer.intervals import FOOTAGE_FLOOR, Intervals, intervals, largest_components
+from studies.answer.verdict import WIDE, combination
+from studies.fitting.fit import make_fit, what_moves
+from studies.fitting.inspecting import growth_at
+from studies.fitting.running import advice_on_growth
+from studies.fitting.spread import expected_covariance
+from studies.optimizers.minimize import MOST_TANGENTS, method_for
+from studies.optimizers.problem import NOT_FINITE, Method
+from studies.problem.clusters import clusters_of_rows
+from studies.problem.losses import EVIDENCE
+from studies.problem.problem import SceneProblem
+from studies.runs.errors import StudyError
+from studies.runs.options import RunOptions
+from studies.scene.drawing import drawn
+from studies.scene.reading import read_scene
+from studies.search.coarse import is_log
+
+
+LOOSE = 1e3  # relative standard deviation of the prior that keeps every direction finite
+
+
+@dataclass(frozen=True, eq=False)
+class Determined:
+    """What the observations determine of the numbers that are asked for."""
+
+    # By label: start, unit, half-width of the expected 95 % interval, that relative to the start
+    numbers: dict[str, dict[str, Any]]
+    rank: int  # directions that are determined
+    worst: dict[str, float]  # weights in the combination that is determined worst, by label
+
+    @property
+    def missing(self) -> list[str]:
+        """The numbers that are not determined."""
+        return [name for name, one in self.numbers.items() if not one["is_determined"]]
+
+    def advice(self) -> list[str]:
+        """Return what to do where something is not determined."""
+        if self.rank == len(self.numbers) and not self.missing:
+            return []
+        what = " and ".join(self.missing) or "The combination determined worst"
+        along = f" ({combination(self.worst)} is determined worst)" if len(self.numbers) > 1 else ""
+        return [
+            f"{what} cannot be determined to ± {100 * WIDE:.0f} %{along}. Fix a value that you "
+            "know, or film a motion that shows it better."
+        ]
+
+
+def check_scene_file(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
+    """Return what is known of a scene file at its start values, ready for JSON.
+
+    Raises
+    ------
+    StudyError
+        If the scene or its observations have a mistake, or it is a control.
+    """
+    file = drawn(read_scene(path, overrides), seed=0)
+    if file.purpose == "control":
+        raise StudyError(
+            '`purpose` must be "identify", got "control": a control has no observations that '
+            "could determine anything. Run it."
+        )
+    options, title = RunOptions(), file.title or path.stem
+    made = make_fit(file, options, title=title, say=lambda text: print(text, file=sys.stderr)).made
+    start = made.everything.parameters.start
+    problem = made.everything.with_steps_for(start)
+    n, answers = problem.parameters.size, problem.answers
+    found: dict[str, Any] = {
+        "title": title,
+        "elements": what_moves(problem.built),
+        "frames": problem.n_frames,
+        "dt": None if problem.is_at_rest else float(problem.steps.dt),
+        "n_steps": None if problem.is_at_rest else int(problem.motion_at(start).n_steps),
+        "asked": len(answers),
+        "beside": n - len(answers),
+        "growth": None,
+        "numbers": {},
+        "rank": None,
+        "worst_direction": {},
+        "seconds_per_evaluation": None,
+        "advice": list(made.notes),
+    }
+    advice, part = advice_on_growth(file)
+    if (growth := growth_at(problem, start, part)) is not None:
+        found["growth"] = {"times": growth.times, "seconds": growth.seconds}
+        found["advice"] += growth.warnings(advice)
+    try:
+        if n <= MOST_TANGENTS:
+            J = problem.residuals_and_jacobian(start)[1]
+            known = determined(problem, start, J, floor=0.0 if made.is_twin else FOOTAGE_FLOOR)
+            found["numbers"], found["rank"] = known.numbers, known.rank
+            found["worst_direction"] = known.worst
+            found["advice"] += known.advice()
+        else:
+            found["advice"].append(f"No intervals: more than {MOST_TANGENTS} numbers are free.")
+        found["seconds_per_evaluation"] = _seconds(problem, start, method_for(file.search, n))
+    except NOT_FINITE as error:
+        found["advice"].append(f"At the start values the simulation blows up. {error}")
+    return found
+
+
+def determined(
+    problem: SceneProblem, theta: np.ndarray, J: np.ndarray, *, floor: float
+) -> Determined:
+    """Return what residuals with the Jacobian J (n, p) at theta, priors last, determine."""
+    parameters, asked = problem.parameters, list(problem.answers)
+    scale = theta_scale(parameters, theta)
+    scale = np.where(scale > 0.0, scale, 1.0)  # of what starts at 0 that of its bounds
+    own = _expected(problem, theta, J, loose=LOOSE * scale, floor=floor)
+    low, high = own.model
+    value = parameters.natural(theta)
+    half = np.where(is_log(parameters), high - value, (high - low) / 2.0)
+    relative = half / (scale * np.diag(parameters.natural_jacobian(theta)))
+    units = np.repeat(
+        [one.unit for one in parameters.free], [one.start.size for one in parameters.free]
+    )
+    numbers = {
+        parameters.labels[i]: {
+            "start": float(value[i]),
+            "unit": str(units[i]),
+            "half_width": float(half[i]) if np.isfinite(half[i]) else None,
+            "relative_half_width": float(relative[i]) if np.isfinite(relative[i]) else None,
+            "is_determined": bool(relative[i] <= WIDE),
+        }
+        for i in asked
+    }
+    C = own.covariance[np.ix_(asked, asked)] / np.outer(scale[asked], scale[asked])
+    variances, directions = np.linalg.eigh(C)
+    rank = int((own.quantile * np.sqrt(np.maximum(variances, 0.0)) <= WIDE).sum())
+    labels = tuple(parameters.theta_labels[i] for i in asked)
+    return Determined(numbers, rank, largest_components(directions[:, -1], labels))
+
+
+def _expected(
+    problem: SceneProblem, theta: np.ndarray, J: np.ndarray, *, loose: np.ndarray, floor: float
+) -> Intervals:
+    """Return intervals where residuals are noise; priors of the error `loose` are added, (p,)."""
+    p = len(theta)
+    J = J.copy()
+    J[-p:] = np.diag(np.hypot(np.diag(J[-p:]), 1.0 / (loose * np.sqrt(EVIDENCE))))
+    return intervals(
+        problem.parameters,
+        theta,
+        np.zeros(len(J)),
+        J,
+        frames=clusters_of_rows(problem),
+        aligned=not problem.is_at_rest,
+        pixel_covariance=expected_covariance(problem, J),
+        floor=floor,
+    )
+
+
+def _seconds(problem: SceneProblem, theta: np.ndarray, method: Method) -> float:
+    """Return how long an evaluation of a search takes [s]."""
+    is_least_squares = method is Method.GAUSS_NEWTON
+    begun = time.perf_counter()
+    (problem.residuals_and_jacobian if is_least_squares else problem.loss_and_gradient)(theta)
+    return time.perf_counter() - begun

@@ -1,0 +1,97 @@
+"""`adjsim check`: what can be determined, before any search."""
+
+import json
+
+import numpy as np
+import pytest
+
+from studies.fitting.spread import expected_covariance
+from studies.problem.losses import EVIDENCE
+from studies.problem.making import make_problem
+from studies.scene.reading import scene_from_dict
+from tests.studies.fitting.test_running import adjsim
+
+
+MASS = "free.rod.mass={bounds=[0.1,10]}"  # the motion shows damping over mass alone
+
+
+def test_a_scene_that_shows_what_is_asked_for_is_fine():
+    code, out, _ = adjsim("check", "pendulum")
+    assert code == 0
+    assert "rank: 4 of 4 directions determined" in out
+    assert "time: 20 frames, 300 steps of 0.01 s" in out
+    for name in ("rod.length", "world.gravity", "rod.damping", "rod.angle"):
+        assert name in out
+    for line in ("growth of the gradient", "one evaluation"):
+        assert line in out
+    assert "not determined" not in out
+    assert "advice" not in out
+
+
+def test_numbers_that_act_alike_are_not_determined():
+    code, out, _ = adjsim("check", "pendulum", MASS, "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert (found["rank"], found["asked"]) == (4, 5)
+    known = {name for name, one in found["numbers"].items() if one["is_determined"]}
+    assert known == {"rod.length", "world.gravity", "rod.angle"}
+    worst = found["worst_direction"]
+    assert set(worst) == {"log rod.mass", "log rod.damping"}
+    np.testing.assert_allclose(list(worst.values()), np.sqrt(0.5), rtol=1e-3)
+    (advice,) = found["advice"]
+    assert advice.startswith("rod.damping and rod.mass cannot be determined to ± 20 %")
+    out = adjsim("check", "pendulum", MASS)[1]
+    assert "any value" in out
+    assert "advice: rod.damping and rod.mass" in out
+
+
+def test_a_simulation_that_blows_up_at_the_start_is_said_to():
+    code, out, _ = adjsim("check", "pendulum", "free.rod.damping={start=1e9,bounds=[0.1,1e12]}")
+    assert code == 0
+    assert "advice: At the start values the simulation blows up." in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere"], "nowhere"),
+        (["pendulum", "free.rod.lenght={}"], "lenght"),
+        (["smoke"], '`purpose` must be "identify", got "control"'),
+    ],
+)
+def test_bad_input_is_one_message(arguments, message):
+    code, out, err = adjsim("check", *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.fixture(scope="module")
+def tracks():
+    """Return the problem of a cube that flies freely, whose velocity two tracked points show."""
+    mesh = {"kind": "rigid", "mesh": "box", "size": [0.2, 0.2, 0.2], "velocity": [1.0, 2.0, 0.5]}
+    at = {"a": [0.1, 0.0, 0.0], "b": [0.0, 0.1, 0.0]}
+    marks = {"body": "cube", "at": at, "error": 0.02, "simulate": {"frames": 6, "duration": 0.5}}
+    tables = {"bodies": {"cube": mesh}, "observations": {"marks": marks}}
+    tables["free"] = {"cube.velocity": {"start": [0.9, 1.9, 0.4]}}
+    problem = make_problem(scene_from_dict(tables)).problem
+    return problem, problem.residuals_and_jacobian(problem.parameters.start)[1]
+
+
+def test_the_expected_noise_of_points_is_their_error(tracks):
+    problem, J = tracks
+    (observer,) = problem.observers
+    D = np.diag(problem.parameters.natural_jacobian(problem.parameters.start))
+    deviation = D * np.sqrt(np.diag(expected_covariance(problem, J)))
+    times = observer.times  # x = x0 + v t of two points with an error of 0.02 m each
+    expected = 0.02 / np.sqrt(2.0 * np.sum(times**2))
+    np.testing.assert_allclose(deviation, expected, rtol=1e-3)
+
+
+def test_what_nothing_shows_is_known_as_well_as_its_prior(tracks):
+    problem, J = tracks
+    p, error = problem.parameters.size, 0.3
+    blind = np.zeros_like(J)
+    blind[-p:] = np.eye(p) / (error * np.sqrt(EVIDENCE))
+    found = expected_covariance(problem, blind)
+    np.testing.assert_allclose(found, error**2 * np.eye(p), rtol=1e-9, atol=1e-12)
