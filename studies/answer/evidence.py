@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from studies.answer.held_back import Explained
-from studies.answer.intervals import Intervals
+from studies.answer.intervals import Intervals, largest_components
 from studies.answer.trial import Trial
 from studies.optimizers.problem import Status
 from studies.problem.parameters import Parameters
@@ -17,7 +17,7 @@ BLOCKS = 8  # of frames, for the standard error of a difference of losses
 # Part of the motion that is left anyway: below it, a factor between two basins says nothing.
 LEAST_UNEXPLAINED = 1e-3
 LEAST_SCALE = 0.02  # part of its bounds that a value near zero is held against
-NAMED, LEAST_NAMED = 3, 0.05  # components named of a combination
+NAMED = 3  # components named of a combination
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,14 +117,8 @@ def worst_combination(found: Evidence) -> dict[str, float]:
     own = found.intervals.covariance[np.ix_(asked, asked)]
     scale = theta_scale(found.parameters, found.theta)[asked]
     direction = np.linalg.eigh(own / np.outer(scale, scale))[1][:, -1]
-    order = np.argsort(-np.abs(direction))[:NAMED]
-    sign = np.sign(direction[order[0]])
-    labels = found.parameters.theta_labels
-    return {
-        labels[asked[i]]: float(sign * direction[i])
-        for i in order
-        if abs(direction[i]) > LEAST_NAMED
-    }
+    labels = [found.parameters.theta_labels[i] for i in asked]
+    return largest_components(direction, labels, NAMED)
 
 
 def differences(found: Evidence, basin: Basin, least: float) -> list[int]:

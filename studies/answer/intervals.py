@@ -352,9 +352,11 @@ class Uncertainty:
         }
 
 
-def largest_components(direction: np.ndarray, labels: tuple[str, ...]) -> dict[str, float]:
-    """Return the largest components of a direction by name."""
-    order = np.argsort(-np.abs(direction), kind="stable")[:SHOWN]
+def largest_components(
+    direction: np.ndarray, labels: Sequence[str], most: int = SHOWN
+) -> dict[str, float]:
+    """Return the largest components of a direction by name, the first one positive."""
+    order = np.argsort(-np.abs(direction), kind="stable")[:most]
     sign = np.sign(direction[order[0]])
     told = {labels[i]: float(sign * direction[i]) for i in order}
     return {label: weight for label, weight in told.items() if abs(weight) >= LEAST_SHOWN}

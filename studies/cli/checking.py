@@ -28,7 +28,8 @@ def check_command(path: Path, overrides: Sequence[str], *, as_json: bool) -> Non
         table = Table("free", "start", "expected 95 % interval", "", box=None, pad_edge=False)
         for name, one in found["numbers"].items():
             word = "" if one["is_determined"] else "not determined"
-            table.add_row(name, f"{number(one['start'])} {one['unit']}", _width(one), word)
+            start = f"{number(one['start'])} {one['unit']}".rstrip()
+            table.add_row(name, start, _width(one), word)
         console.print(table)
     for line in facts(found):
         console.print(line)
@@ -63,4 +64,5 @@ def _width(one: dict[str, Any]) -> str:
     part = one["relative_half_width"]
     if part is None or part > WIDEST:
         return "any value"
-    return f"± {one['half_width']:.2g} {one['unit']}, {percent(part)}"
+    half = f"± {one['half_width']:.2g} {one['unit']}".rstrip()
+    return f"{half}, {percent(part)}"

@@ -15,8 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from studies.answer.evidence import theta_scale
-from studies.answer.intervals import FOOTAGE_FLOOR, Intervals, intervals, largest_components
+from studies.answer.evidence import NAMED, theta_scale
+from studies.answer.intervals import (
+    FOOTAGE_FLOOR,
+    Intervals,
+    intervals,
+    largest_components,
+    no_intervals,
+)
 from studies.answer.verdict import WIDE, combination
 from studies.fitting.fit import make_fit, what_moves
 from studies.fitting.inspecting import growth_at
@@ -102,59 +108,31 @@ def check_scene_file(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any
         found["growth"] = {"times": growth.times, "seconds": growth.seconds}
         found["advice"] += growth.warnings(advice)
     try:
-        if n <= MOST_TANGENTS:
-            J = problem.residuals_and_jacobian(start)[1]
-            known = determined(problem, start, J, floor=0.0 if made.is_twin else FOOTAGE_FLOOR)
+        own = expected_intervals(problem, start, 0.0 if made.is_twin else FOOTAGE_FLOOR)
+        if own.reason:
+            found["advice"].append(f"No intervals: {own.reason}.")
+        else:
+            known = determined(problem, start, own)
             found["numbers"], found["rank"] = known.numbers, known.rank
             found["worst_direction"] = known.worst
             found["advice"] += known.advice()
-        else:
-            found["advice"].append(f"No intervals: more than {MOST_TANGENTS} numbers are free.")
         found["seconds_per_evaluation"] = _seconds(problem, start, method_for(file.search, n))
     except NOT_FINITE as error:
         found["advice"].append(f"At the start values the simulation blows up. {error}")
     return found
 
 
-def determined(
-    problem: SceneProblem, theta: np.ndarray, J: np.ndarray, *, floor: float
-) -> Determined:
-    """Return what residuals with the Jacobian J (n, p) at theta, priors last, determine."""
-    parameters, asked = problem.parameters, list(problem.answers)
-    scale = theta_scale(parameters, theta)
-    scale = np.where(scale > 0.0, scale, 1.0)  # of what starts at 0 that of its bounds
-    own = _expected(problem, theta, J, loose=LOOSE * scale, floor=floor)
-    low, high = own.model
-    value = parameters.natural(theta)
-    half = np.where(is_log(parameters), high - value, (high - low) / 2.0)
-    relative = half / (scale * np.diag(parameters.natural_jacobian(theta)))
-    units = np.repeat(
-        [one.unit for one in parameters.free], [one.start.size for one in parameters.free]
-    )
-    numbers = {
-        parameters.labels[i]: {
-            "start": float(value[i]),
-            "unit": str(units[i]),
-            "half_width": float(half[i]) if np.isfinite(half[i]) else None,
-            "relative_half_width": float(relative[i]) if np.isfinite(relative[i]) else None,
-            "is_determined": bool(relative[i] <= WIDE),
-        }
-        for i in asked
-    }
-    C = own.covariance[np.ix_(asked, asked)] / np.outer(scale[asked], scale[asked])
-    variances, directions = np.linalg.eigh(C)
-    rank = int((own.quantile * np.sqrt(np.maximum(variances, 0.0)) <= WIDE).sum())
-    labels = tuple(parameters.theta_labels[i] for i in asked)
-    return Determined(numbers, rank, largest_components(directions[:, -1], labels))
+def expected_intervals(problem: SceneProblem, theta: np.ndarray, floor: float) -> Intervals:
+    """Return intervals where residuals are noise, with the relative standard deviation `floor`.
 
-
-def _expected(
-    problem: SceneProblem, theta: np.ndarray, J: np.ndarray, *, loose: np.ndarray, floor: float
-) -> Intervals:
-    """Return intervals where residuals are noise; priors of the error `loose` are added, (p,)."""
+    A prior with an error of `LOOSE` keeps those finite that nothing determines.
+    """
     p = len(theta)
-    J = J.copy()
-    J[-p:] = np.diag(np.hypot(np.diag(J[-p:]), 1.0 / (loose * np.sqrt(EVIDENCE))))
+    if p > MOST_TANGENTS:
+        return no_intervals(p, f"more than {MOST_TANGENTS} numbers are free")
+    J = problem.residuals_and_jacobian(theta)[1]
+    loose = LOOSE * _scale(problem, theta) * np.sqrt(EVIDENCE)
+    J[-p:] = np.diag(np.hypot(np.diag(J[-p:]), 1.0 / loose))
     return intervals(
         problem.parameters,
         theta,
@@ -165,6 +143,39 @@ def _expected(
         pixel_covariance=expected_covariance(problem, J),
         floor=floor,
     )
+
+
+def determined(problem: SceneProblem, theta: np.ndarray, own: Intervals) -> Determined:
+    """Return what observations determine whose intervals at theta are these."""
+    parameters, asked = problem.parameters, list(problem.answers)
+    scale, (low, high) = _scale(problem, theta), own.model
+    value = parameters.natural(theta)
+    half = np.where(is_log(parameters), high - value, (high - low) / 2.0)
+    relative = half / (scale * np.diag(parameters.natural_jacobian(theta)))
+    units = np.repeat(
+        [one.unit for one in parameters.free], [one.start.size for one in parameters.free]
+    )
+    numbers = {
+        parameters.labels[i]: {
+            "start": float(value[i]),
+            "unit": "" if units[i] == "-" else str(units[i]),
+            "half_width": float(half[i]) if np.isfinite(half[i]) else None,
+            "relative_half_width": float(relative[i]) if np.isfinite(relative[i]) else None,
+            "is_determined": bool(relative[i] <= WIDE),
+        }
+        for i in asked
+    }
+    C = own.covariance[np.ix_(asked, asked)] / np.outer(scale[asked], scale[asked])
+    variances, directions = np.linalg.eigh(C)
+    rank = int((own.quantile * np.sqrt(np.maximum(variances, 0.0)) <= WIDE).sum())
+    labels = tuple(parameters.theta_labels[i] for i in asked)
+    return Determined(numbers, rank, largest_components(directions[:, -1], labels, NAMED))
+
+
+def _scale(problem: SceneProblem, theta: np.ndarray) -> np.ndarray:
+    """Return the scale of theta, (p,); of what starts at 0 its unit."""
+    scale = theta_scale(problem.parameters, theta)
+    return np.where(scale > 0.0, scale, 1.0)
 
 
 def _seconds(problem: SceneProblem, theta: np.ndarray, method: Method) -> float:

@@ -135,8 +135,7 @@ class Growth:
 def growth_at(problem: SceneProblem, theta: np.ndarray, part: float = 1.0) -> Growth | None:
     """Return how much the gradient at theta grows in a first part of the motion.
 
-    None where it is not known: it is measured on the CPU only, and where the simulation does not
-    blow up.
+    None where nothing moves, where the simulation blows up, and on a GPU, where it is not measured.
     """
     if problem.is_at_rest or problem.device != "cpu" or not problem.parameters.size:
         return None

@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from studies.fitting import checking
+from studies.fitting.checking import determined, expected_intervals
 from studies.fitting.spread import expected_covariance
 from studies.problem.losses import EVIDENCE
 from studies.problem.making import make_problem
@@ -82,7 +84,9 @@ def test_the_expected_noise_of_points_is_their_error(tracks):
     problem, J = tracks
     (observer,) = problem.observers
     D = np.diag(problem.parameters.natural_jacobian(problem.parameters.start))
-    deviation = D * np.sqrt(np.diag(expected_covariance(problem, J)))
+    found = expected_covariance(problem, J)
+    assert found is not None
+    deviation = D * np.sqrt(np.diag(found))
     times = observer.times  # x = x0 + v t of two points with an error of 0.02 m each
     expected = 0.02 / np.sqrt(2.0 * np.sum(times**2))
     np.testing.assert_allclose(deviation, expected, rtol=1e-3)
@@ -94,4 +98,23 @@ def test_what_nothing_shows_is_known_as_well_as_its_prior(tracks):
     blind = np.zeros_like(J)
     blind[-p:] = np.eye(p) / (error * np.sqrt(EVIDENCE))
     found = expected_covariance(problem, blind)
+    assert found is not None
     np.testing.assert_allclose(found, error**2 * np.eye(p), rtol=1e-9, atol=1e-12)
+
+
+def test_what_starts_at_zero_is_measured_in_its_unit(tracks):
+    problem, _ = tracks
+    theta = np.zeros(problem.parameters.size)
+    found = determined(problem, theta, expected_intervals(problem, theta, 0.0))
+    assert found.rank == 3
+    for one in found.numbers.values():
+        assert one["start"] == 0.0
+        assert 0.0 < one["relative_half_width"] < 0.2
+        assert one["is_determined"]
+
+
+def test_many_numbers_have_no_intervals(tracks, monkeypatch):
+    problem, _ = tracks
+    monkeypatch.setattr(checking, "MOST_TANGENTS", 2)
+    reason = expected_intervals(problem, problem.parameters.start, 0.0).reason
+    assert reason == "more than 2 numbers are free"
