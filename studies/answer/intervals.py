@@ -353,7 +353,7 @@ class Uncertainty:
 
 
 def largest_components(
-    direction: np.ndarray, labels: Sequence[str], most: int = SHOWN
+    direction: np.ndarray, labels: list[str] | tuple[str, ...], most: int = SHOWN
 ) -> dict[str, float]:
     """Return the largest components of a direction by name, the first one positive."""
     order = np.argsort(-np.abs(direction), kind="stable")[:most]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from studies.runs.starting import Job
 
 
-LONGEST = 2000  # characters of a message
+LONGEST = 2000  # characters of a line of a message
 NO_MEMORY, USER_ERROR, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 
 app = typer.Typer(
@@ -515,8 +515,11 @@ def _call(stopped_by: list[int]) -> None:
 
 
 def _shortened(message: str) -> str:
-    """Return a message without the middle of a long value that it quotes."""
-    return message if len(message) <= LONGEST else f"{message[:800]} ... {message[-400:]}"
+    """Return a message without the middle of long values that its lines quote."""
+    return "\n".join(
+        line if len(line) <= LONGEST else f"{line[:800]} ... {line[-400:]}"
+        for line in message.split("\n")
+    )
 
 
 def _short_of_memory(error: Exception) -> str:

@@ -62,7 +62,7 @@ class Determined:
         if self.rank == len(self.numbers) and not self.missing:
             return []
         what = " and ".join(self.missing) or "The combination determined worst"
-        along = f" ({combination(self.worst)} is determined worst)" if len(self.numbers) > 1 else ""
+        along = f" (determined worst: {combination(self.worst)})" if len(self.numbers) > 1 else ""
         return [
             f"{what} cannot be determined to ± {100 * WIDE:.0f} %{along}. Fix a value that you "
             "know, or film a motion that shows it better."

@@ -68,6 +68,13 @@ def test_bad_input_is_one_message(arguments, message):
     assert err.count("\n") == 1
 
 
+def test_no_mistake_of_many_is_left_out():
+    code, _, err = adjsim("check", "pendulum", *(f"free.rod{k}.length={{}}" for k in range(30)))
+    assert code == 2
+    assert err.startswith("adjsim: 30 mistakes in ")
+    assert all(f"`rod{k}`" in err for k in range(30))
+
+
 @pytest.fixture(scope="module")
 def tracks():
     """Return the problem of a cube that flies freely, whose velocity two tracked points show."""
