@@ -214,13 +214,29 @@ def _check_body(key: str, body: Any) -> None:
 
 def _check_obstacle(key: str, obstacle: Any) -> None:
     """Raise if an obstacle loses energy in two ways, or a plane has no normal."""
-    if obstacle.damping is not None and obstacle.dissipation is not None:
-        raise StudyError(
-            f"`{key}` must have `dissipation` or `damping`, got both: {obstacle.dissipation:g} "
-            f"s/m and {obstacle.damping:g} N s/m. Leave out `damping`, whose force jumps at touch."
-        )
+    _check_law(key, obstacle)
     if isinstance(obstacle, declared.PlaneObstacle):
         _check_direction(f"{key}.normal", obstacle.normal)
+
+
+def _check_law(key: str, obstacle: declared.Obstacle) -> None:
+    """Raise if a loss of energy, or a stiffness, is given in two ways."""
+    units = {
+        "dissipation": "s/m", "damping": "N s/m", "restitution": "", "contact_time": "s",
+        "stiffness": "N/m",
+    }  # fmt: skip
+    jumps = "Leave out `damping`, whose force jumps at touch."
+    for one, other, advice in (
+        ("dissipation", "damping", jumps),
+        ("restitution", "damping", jumps),
+        ("restitution", "dissipation", "The one follows from the other."),
+        ("contact_time", "stiffness", "The one follows from the other."),
+        ("contact_time", "damping", jumps),
+    ):
+        given = [(name, getattr(obstacle, name)) for name in (one, other)]
+        if None not in (number for _, number in given):
+            both = " and ".join(f"{number:g} {units[name]}".strip() for name, number in given)
+            raise StudyError(f"`{key}` must have `{one}` or `{other}`, got both: {both}. {advice}")
 
 
 def _check_push(key: str, push: declared.Push, scene: Scene) -> None:

@@ -1,40 +1,44 @@
 r"""Contact numbers that are chosen from the masses and sizes of what touches.
 
-Rigid bodies touch with few points, so one point may carry all of the body: with its mass m,
+A point of mass m that arrives at speed u in a contact of stiffness k = m omega^2 and dissipation d
+sinks sqrt(2 phi(D))/D u/omega deep, D = d u, leaves at the speed e u, and is away after T:
 
-    k = m (u/(2 s L))^2,  u^2 = 8 g L + |v|^2,  s = 0.005
+    phi(D) = phi(-D e),  phi(x) = x - log(1 + x)          from v dv = -omega^2 c (1 + d v) dc
+    T = tau(D)/omega,    tau(D): when y'' = -y (1 + D y'), y(0) = 0, y'(0) = 1 is 0 again
 
-A body of size L that falls from four times its size, or that starts with its declared velocity v,
-then sinks 1.2 s L deep on one point. Several points sink less. Of a body made of nodes each node
-touches for itself: m is the node's mass, and k the larger of
+with the approach v = -u_n. So the restitution e depends on D alone, and is nearer to 1 at lower
+speeds. A restitution and a contact time that are given, and those that are chosen, hold at the
+`speed` of the obstacle, by default that of a fall from the body's own size L that begins with its
+declared velocity v: u^2 = 2 g L + |v|^2.
+
+Rigid bodies touch with few points, so one point may carry all of the body: m is its mass, and
+
+    k = m (u/(2 s L))^2,  s = 0.03,   and d so that e = 0.2: D = 4.93
+
+It then sinks s L deep on one point, and 1.6 s L after a fall from four times its size, where e is
+0.1. Several points sink less. With these numbers alone real tosses of a cube are predicted as well
+as with fitted ones (`benchmarks/real`): they hardly depend on k, but with e = 0.5 errors double.
+
+Of a body made of nodes each node touches for itself: m is the node's mass, and k the larger of
 
     k = k_node           what its elements hold it with (the sum of their bounds at the node), so
                          that a contact gives way no more than the layer of elements at it
-    k = m 2e4 g/L        so that a load of 100 times its weight presses a node s L deep
+    k = m 2e4 g/L        so that a load of 100 times its weight presses a node s L/6 deep
 
 With it the stable step is a third to a half of that without contact. A fall from four times the
 size then presses a soft ball with E = 1e5 Pa 0.7 % of its size deep and a corner of a soft cube
-2.5 %, where the bodies themselves are strained by a fifth (`test_contacts.py`).
-
-A point of effective mass m that arrives at speed u in a contact of stiffness k = m omega^2 and
-dissipation d sinks sqrt(2 phi(d u))/(d omega) deep and leaves at the speed e u:
-
-    phi(d u) = phi(-d e u),  phi(x) = x - log(1 + x)
-
-from v dv = -omega^2 c (1 + d v) dc with the approach v = -u_n. So e depends on d u alone: 0.5 at
-d u = 1.433, and nearer to 1 at lower speeds. The chosen d has it there for a fall from the body's
-own size, u^2 = 2 g L + |v|^2; from four times the size it is 0.3. At the greatest depth d acts as a
-damping 2 zeta m omega with zeta = sqrt(phi(d u)/2), 0.5 to 0.9 for these two. What a body made of
-nodes rebounds by is its elasticity. Its nodes have 1.4 times that d: with less, each of them
-rattles between the floor and its elements, and the gradient of the motion grows by orders of
+2.5 %, where the bodies themselves are strained by a fifth (`test_contacts.py`). What such a body
+rebounds by is its elasticity. The chosen d leaves a node half of the speed 0.7 u: with less, each
+node rattles between the floor and its elements, and the gradient of the motion grows by orders of
 magnitude. So it does where the step is too long for the damping at the depth that is reached from
-four times the size, which the stable step therefore counts (`Contact.deepest`).
+four times the size, 2 sqrt(phi(D)/2) m omega, which the stable step therefore counts
+(`Contact.deepest`).
 
-The slope of friction is k_f = 1.2 sqrt(k m), which costs about as much of the step. A body that
-should stick creeps at the speed (its tangential load)/k_f
-per touching point: on a slope of 10 degrees a rigid cube at 1e-4 sqrt(g L), a soft one with E =
-1e5 Pa at 4e-3 sqrt(g L). The numbers are those of the declared values: they stay where a search
-changes material or mass.
+The slope of friction k_f is sqrt(k m), times 3 for a rigid body and 1.2 for nodes, which costs no
+more of the step than d does. A body that should stick creeps at the speed (its tangential
+load)/k_f per touching point: on a slope of 10 degrees a rigid cube at 7e-4 sqrt(g L), a soft one
+with E = 1e5 Pa at 4e-3 sqrt(g L). The numbers are those of the declared values: they stay where a
+search changes material or mass.
 
 `Model.stable_dt` counts a rigid body as touched at all its points at once, which takes steps ten
 times as short as needed. `stable_dt` here counts, of a rigid body, the points that can touch at
@@ -43,6 +47,7 @@ once: those that lie together on one side of its convex hull, within s L, or any
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -54,10 +59,10 @@ from adjsim.rigid.mass_properties import from_six
 from adjsim.rotations import cross_matrix
 
 
-DEPTH = 0.005  # of a body's size
-HALF_RESTITUTION = 1.4327505332713972  # d u at which half of the speed is left
-NODE_SPEED = 0.7  # part of the speed of the body at which a node keeps half of its own
-FRICTION_RATE = 1.2  # k_f over sqrt(k m)
+DEPTH = 0.03  # of a body's size
+RESTITUTION = 0.2  # of a rigid body
+NODE_LOSS = 1.4327505332713972 / 0.7  # d u of a node: at 0.7 u half of its speed is left
+FRICTION_RATE, NODE_FRICTION_RATE = 3.0, 1.2  # k_f over sqrt(k m)
 NODE_RATE2 = 2e4  # [g/L]
 GRAVITY = 9.81  # where a scene has none
 SHARED = {"stiffness", "damping", "friction_stiffness"}  # what points hold together
@@ -98,31 +103,73 @@ class Touching:
         return out
 
 
-def chosen_stiffness(body: Touching, gravity: float) -> np.ndarray:
-    """Return k for each point, () of a rigid body or (n,) [N/m]; `gravity` in m/s2."""
-    g = gravity or GRAVITY
+def fall_speed(body: Touching, gravity: float, heights: float = 1.0) -> float:
+    """Return the speed after a fall from so many times the size; `gravity` in m/s2 [m/s]."""
+    return float(np.sqrt(2.0 * heights * (gravity or GRAVITY) * body.size + body.speed**2))
+
+
+def chosen_stiffness(body: Touching, gravity: float, speed: float) -> np.ndarray:
+    """Return k for each point, () of a rigid body or (n,) [N/m]; `speed` is that of arrival."""
     if body.is_rigid:
-        u = np.sqrt(8.0 * g * body.size + body.speed**2)
-        return np.asarray(body.mass * (0.5 * u / (DEPTH * body.size)) ** 2)
-    return np.maximum(body.held_with, body.mass * NODE_RATE2 * g / body.size)
+        return np.asarray(body.mass * (0.5 * speed / (DEPTH * body.size)) ** 2)
+    return np.maximum(body.held_with, body.mass * NODE_RATE2 * (gravity or GRAVITY) / body.size)
 
 
-def chosen_dissipation(body: Touching, gravity: float) -> np.ndarray:
-    """Return d for each point, () of a rigid body or (n,) [s/m]; `gravity` in m/s2."""
-    u = np.sqrt(2.0 * (gravity or GRAVITY) * body.size + body.speed**2)
-    return np.full(np.shape(body.mass), HALF_RESTITUTION / (u if body.is_rigid else NODE_SPEED * u))
+def chosen_dissipation(body: Touching, speed: float) -> np.ndarray:
+    """Return d for each point, () of a rigid body or (n,) [s/m]; `speed` is that of arrival."""
+    loss = loss_of(RESTITUTION)[0] if body.is_rigid else NODE_LOSS
+    return np.full(np.shape(body.mass), loss / speed)
 
 
-def expected_depth(body: Touching, stiffness: Any, dissipation: Any, gravity: float) -> np.ndarray:
-    """Return how deep a fall from four times the size presses each point [m]."""
-    u = np.sqrt(8.0 * (gravity or GRAVITY) * body.size + body.speed**2)
+def loss_of(restitution: float) -> tuple[float, float]:
+    """Return D = d u at which this part e of the speed u is left, 0 < e < 1, and dD/de."""
+    from scipy.optimize import brentq
+
+    e = restitution
+
+    def excess(s: float) -> float:  # phi(D) - phi(-D e) where 1 - D e = exp(-s)
+        back = -np.expm1(-s)
+        return back / e - np.log1p(back / e) + back - s
+
+    s = float(brentq(excess, 1e-3 * (1.0 - e), 2.0 + 1.0 / e))
+    back = -float(np.expm1(-s))
+    D = back / e
+    # D/(1 + D) dD = D e/(1 - D e) (e dD + D de), the differential of phi(D) = phi(-D e)
+    return D, -D * back / (e * back - D / (1.0 + D) * float(np.exp(-s)))
+
+
+@lru_cache
+def contact_duration(D: float) -> float:
+    """Return tau(D), the time that a point touches, by the rate omega; pi without dissipation."""
+    from scipy.integrate import solve_ivp
+
+    def leaves(_: float, state: np.ndarray) -> float:
+        return state[0]
+
+    leaves.terminal, leaves.direction = True, -1.0
+
+    def motion(_: float, state: np.ndarray) -> list[float]:
+        y, v = state
+        return [v, -y * (1.0 + D * v)]
+
+    limit = 10.0 + 10.0 * np.sqrt(D)  # it sinks sqrt(2/D) deep at most, and returns slower than 1/D
+    bounce = solve_ivp(motion, (0.0, limit), (0.0, 1.0), events=leaves, rtol=1e-9, atol=1e-12)
+    return float(bounce.t_events[0][-1])
+
+
+def expected_depth(
+    body: Touching, stiffness: Any, dissipation: Any, gravity: float, speed: float
+) -> np.ndarray:
+    """Return how deep each point is pressed at the `speed`, or from four times the size [m]."""
+    u = max(fall_speed(body, gravity, 4.0), speed)
     D = np.maximum(np.asarray(dissipation) * u, 1e-6)  # phi(D) is D^2/2 there
     return np.sqrt(2.0 * (D - np.log1p(D))) * u / D * np.sqrt(body.mass / stiffness)
 
 
 def chosen_friction_stiffness(body: Touching, stiffness: Any) -> np.ndarray:
     """Return k_f for each point [N s/m]."""
-    return np.asarray(FRICTION_RATE * np.sqrt(stiffness * body.mass))
+    rate = FRICTION_RATE if body.is_rigid else NODE_FRICTION_RATE
+    return np.asarray(rate * np.sqrt(stiffness * body.mass))
 
 
 def stable_dt(model: Model) -> float:

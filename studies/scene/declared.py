@@ -27,6 +27,7 @@ Color = tuple[
 ]
 Positive = Annotated[float, Field(gt=0.0)]
 NotNegative = Annotated[float, Field(ge=0.0)]
+Restitution = Annotated[float, Field(ge=0.01, le=0.99)]
 Name = str  # of a body, camera, light, obstacle or observation
 ASSETS = Path(__file__).resolve().parents[1] / "bundled" / "assets"
 GENERATORS = ("box", "ball", "sheet", "gear", "walker", "bell", "chain")
@@ -296,10 +297,16 @@ class _Obstacle:
     """What all obstacles have; a None is chosen from the masses and sizes of the bodies.
 
     A contact loses energy by its `dissipation`, without jumps, or by its `damping`, which is not
-    chosen: its force jumps at touch. `bodies` are the names of those that may touch it, all by
-    default.
+    chosen: its force jumps at touch. `restitution` and `contact_time` may be given in place of
+    `dissipation` and `stiffness`: those of one point that arrives with all the mass of a rigid
+    body, or of each node alone. They, and what is chosen, hold for arrival at `speed`, by default
+    that of a fall from the body's own size that begins with its velocity. `bodies` are the names of
+    those that may touch it, all by default.
     """
 
+    restitution: Restitution | None = None  # part of the speed that is left [-]
+    contact_time: Positive | None = None  # of one bounce [s]
+    speed: Positive | None = None  # of arrival [m/s]
     stiffness: Positive | None = None  # of each node [N/m]
     dissipation: NotNegative | None = None  # [s/m]
     damping: NotNegative | None = None  # in place of a dissipation [N s/m]

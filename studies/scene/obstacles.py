@@ -3,7 +3,8 @@
 The force of "floor" and "duck" is called "floor_duck". The scene's value "floor.friction" goes to
 all forces of the floor; so does "floor.stiffness", in proportion to the numbers that were chosen
 for each point (`studies/scene/contacts.py`) where the scene gives none: the value is the mean of
-those of the first body.
+those of the first body. A dissipation that follows from a given restitution e is its value
+"floor.restitution" in place of "floor.dissipation".
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,10 +31,13 @@ from studies.scene.contacts import (
     chosen_dissipation,
     chosen_friction_stiffness,
     chosen_stiffness,
+    contact_duration,
     expected_depth,
+    fall_speed,
+    loss_of,
 )
 from studies.scene.looks import drawn_mesh
-from studies.scene.maps import Scaled
+from studies.scene.maps import Arrays, ParameterMap, Scaled, Value
 from studies.scene.mesh_source import Source, surface_of
 
 
@@ -44,7 +48,40 @@ UNITS = {
     "friction_stiffness": "N s/m",
 }
 TOO_DEEP = 0.02  # of a body's size, at the start
+RESTITUTIONS = (0.01, 0.99)  # between which a free one is searched
 DRAWN_CELLS = 24  # along the edge of a plane: faces with a corner behind the camera are left out
+
+
+class Bounce(ParameterMap):
+    """Dissipations D(e) times constant factors by target, from a restitution e.
+
+    Outside of `RESTITUTIONS` it is that of the nearest there.
+    """
+
+    def __init__(self, source: str, factors: Mapping[str, Any]) -> None:
+        self.sources, self.targets = (source,), tuple(factors)
+        self.source, self.scaled = source, Scaled(source, factors)
+
+    def values(self, sources: Arrays) -> dict[str, np.ndarray]:
+        """Return D(e) times the factors."""
+        return self.scaled.values({self.source: self._loss(sources)[0]})
+
+    def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
+        """Return D'(e) tan_e times the factors."""
+        slope = self._loss(sources)[1]
+        return self.scaled.values({self.source: slope * tangents.get(self.source, 0.0)})
+
+    def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
+        """Return D'(e) times the sum of the cotangents times the factors."""
+        adj = self.scaled.vjp(sources, adjoints)[self.source]
+        return {self.source: self._loss(sources)[1] * adj}
+
+    def _loss(self, sources: Arrays) -> tuple[np.ndarray, np.ndarray]:
+        """Return D and dD/de, which is 0 outside of the range."""
+        e = float(sources[self.source])
+        inside = float(np.clip(e, *RESTITUTIONS))
+        D, slope = loss_of(inside)
+        return np.asarray(D), np.asarray(slope if inside == e else 0.0)
 
 
 def make_contacts(
@@ -59,15 +96,26 @@ def make_contacts(
     return out
 
 
+def _speed(obstacle: declared.Obstacle, body: Touching, gravity: float) -> float:
+    """Return the speed of arrival that contact numbers are chosen for [m/s]."""
+    return obstacle.speed or fall_speed(body, gravity)
+
+
 def _law(obstacle: declared.Obstacle, body: Touching, gravity: float) -> dict[str, np.ndarray]:
     """Return the numbers for each point of a body, () or (n,), by name: given or chosen."""
     own = {key: getattr(obstacle, key) for key in UNITS}
-    given = {key: np.array(number, float) for key, number in own.items() if number is not None}
-    k = given.get("stiffness", chosen_stiffness(body, gravity))
-    chosen = {"stiffness": k, "friction_stiffness": chosen_friction_stiffness(body, k)}
-    if "damping" not in given:
-        chosen["dissipation"] = chosen_dissipation(body, gravity)
-    return {**chosen, **given}
+    law = {key: np.array(number, float) for key, number in own.items() if number is not None}
+    speed = _speed(obstacle, body, gravity)
+    if obstacle.restitution is not None:
+        law["dissipation"] = np.full(np.shape(body.mass), loss_of(obstacle.restitution)[0] / speed)
+    elif "damping" not in law:
+        law.setdefault("dissipation", chosen_dissipation(body, speed))
+    if obstacle.contact_time is not None:
+        rate = contact_duration(float(np.max(law["dissipation"])) * speed) / obstacle.contact_time
+        law["stiffness"] = np.asarray(body.mass * rate**2)
+    k = law.setdefault("stiffness", chosen_stiffness(body, gravity, speed))
+    law.setdefault("friction_stiffness", chosen_friction_stiffness(body, k))
+    return law
 
 
 def notes_on_start(
@@ -135,7 +183,8 @@ def _add_contacts(
             numbers[key][f"{pair}.{key}"] = number
         depth = 0.0
         if "dissipation" in own:
-            depth = expected_depth(body, own["stiffness"], own["dissipation"], gravity)
+            speed = _speed(obstacle, body, gravity)
+            depth = expected_depth(body, own["stiffness"], own["dissipation"], gravity, speed)
         out.forces[pair] = kind(
             **pose,
             **own,
@@ -144,6 +193,12 @@ def _add_contacts(
             contact_nodes=nodes,
             body=body.name if body.is_rigid else None,
         )
+    e = obstacle.restitution
+    if e is not None:
+        D, _ = loss_of(e)
+        factors = {path: number / D for path, number in numbers.pop("dissipation").items()}
+        out.values[f"{name}.restitution"] = Value(np.array(e), "-", "linear", RESTITUTIONS)
+        out.maps.append(Bounce(f"{name}.restitution", factors))
     for key, each in numbers.items():
         value = float(np.mean(laws[0][1][key]))
         out.values[f"{name}.{key}"] = positive(value, UNITS[key])

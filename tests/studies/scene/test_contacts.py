@@ -3,6 +3,7 @@ import pytest
 
 from adjsim.contact_margins import contact_margins
 from adjsim.rollout import rollout
+from studies.runs.errors import StudyError
 from studies.scene.building import build
 from studies.scene.contacts import stable_dt
 from studies.scene.declared import PlaneObstacle, Rigid, Scene, Soft, World
@@ -27,25 +28,26 @@ def depth(model, trajectory):
     return contact_margins(model, trajectory)["floor_a"].touch.max() / L
 
 
-# 4 L and L above the floor; e of d u = 2.87 and 1.43, which the loss of energy in a touch gives.
-@pytest.mark.parametrize(("height", "e", "sinks"), [(4.0, 0.315, 0.0061), (1.0, 0.5, 0.0037)])
+# 4 L and L above the floor; e of d u = 9.84 and 4.92. A second ring of vertices touches in the
+# first, and takes a part of the load.
+@pytest.mark.parametrize(("height", "e", "sinks"), [(4.0, 0.1, 0.036), (1.0, 0.2, 0.03)])
 def test_a_ball_that_falls_on_one_point_sinks_as_deep_and_leaves_as_fast_as_chosen(
     height, e, sinks
 ):
     place, part = {"position": (0.0, (height + 0.5) * L, 0.0)}, np.sqrt(height / 4.0)
-    model, fall = run(Rigid(mesh="shape:sphere", size=(0.5 * L,), **place), part * FALL + 0.02)
+    model, fall = run(Rigid(mesh="shape:sphere", size=(0.5 * L,), **place), part * FALL + 0.06)
     speed = fall.bodies["a"].velocity[:, 0, 1]
     assert depth(model, fall) == pytest.approx(sinks, rel=0.1)
-    assert speed.max() / (part * SPEED) == pytest.approx(e, abs=0.06)
+    assert speed.max() / (part * SPEED) == pytest.approx(e, abs=0.03)
 
 
 @pytest.mark.parametrize("rotation", [(0.0, 0.0, 0.0), (10.0, 20.0, 30.0)])
 def test_a_rigid_cube_sinks_less_and_comes_to_rest(rotation):
     size = (L, L, L)
     model, fall = run(Rigid(mesh="box", size=size, rotation=rotation, **DROP), FALL + 0.8)
-    assert depth(model, fall) <= 0.0061
+    assert depth(model, fall) <= 0.049
     assert np.linalg.norm(fall.bodies["a"].velocity[-1]) < 2e-3
-    assert fall.bodies["a"].position[-1, 0, 1] == pytest.approx(0.5 * L, rel=1e-3)
+    assert fall.bodies["a"].position[-1, 0, 1] == pytest.approx(0.5 * L, rel=2e-3)
 
 
 @pytest.mark.parametrize(("E", "limit"), [(1e5, 0.01), (1e6, 0.005)])
@@ -62,7 +64,7 @@ def test_the_stable_step_of_a_rigid_body_is_stable_and_not_far_too_short():
     duration = FALL + 0.8
     _, fall = run(body, duration, part=0.95)
     assert np.linalg.norm(fall.bodies["a"].velocity[-1]) < 2e-3
-    model, wild = run(body, duration, part=8.0)
+    model, wild = run(body, duration, part=16.0)
     energy = np.square(wild.bodies["a"].velocity).sum(axis=2).max()
     assert energy > 1.2 * SPEED**2 or wild.bodies["a"].position[-1, 0, 1] > 0.6 * L
     assert stable_dt(model) > 2.0 * model.stable_dt()
@@ -105,6 +107,105 @@ def test_bodies_on_a_slope_slide_as_coulomb_says_and_hardly_creep(body, limit):
     assert np.linalg.norm(v[-1]) == pytest.approx(expected, rel=0.05)
     _, v = creep(body, 0.5)
     assert np.linalg.norm(v[len(v) // 2 :].mean(axis=0)) < limit * np.sqrt(9.81 * L)
+
+
+CORNER = (-38.704, 0.0, 38.704)  # [deg], a cube that stands on a corner
+
+
+def bounce(**obstacle):
+    """Return a cube that flies at the floor at 2 m/s with a corner ahead, without gravity."""
+    body = Rigid(
+        mesh="box", size=(L, L, L), position=(0, L, 0), rotation=CORNER, velocity=(0, -2, 0)
+    )
+    scene = Scene(
+        bodies={"a": body},
+        obstacles={"floor": PlaneObstacle(**obstacle)},
+        world=World(gravity=(0.0, 0.0, 0.0)),
+    )
+    built = build(scene)
+    return built, rollout(built.system, built.state, 2.5e-5, 4000, frames=range(4001))
+
+
+@pytest.mark.parametrize("e", [0.1, 0.5, 0.9])
+def test_a_body_leaves_with_the_restitution_and_after_the_contact_time_that_are_given(e):
+    built, motion = bounce(restitution=e, contact_time=0.02, speed=2.0)
+    assert motion.bodies["a"].velocity[-1, 0, 1] == pytest.approx(2.0 * e, rel=5e-3)
+    touches = contact_margins(built.system, motion)["floor_a"].touch.max(axis=-1) > 0.0
+    assert np.ptp(motion.times[touches]) == pytest.approx(0.02, rel=5e-3)
+
+
+def test_a_body_sinks_as_deep_as_chosen_and_keeps_more_of_a_lower_speed():
+    built, motion = bounce(speed=2.0)
+    size = np.ptp(built.system.bodies["a"].arms[:, 1])
+    assert depth(built.system, motion) * L == pytest.approx(0.0305 * size, rel=5e-3)
+    assert motion.bodies["a"].velocity[-1, 0, 1] == pytest.approx(0.4, rel=5e-3)
+    _, slow = bounce(speed=4.0)
+    assert slow.bodies["a"].velocity[-1, 0, 1] > 0.6
+
+
+def test_without_a_speed_it_is_that_of_a_fall_from_the_size_with_the_declared_velocity():
+    built, _ = bounce(restitution=0.5)
+    size = np.ptp(built.system.bodies["a"].arms, axis=0).max()
+    u = np.sqrt(2.0 * 9.81 * size + 4.0)
+    assert built.system.forces["floor_a"].dissipation * u == pytest.approx(1.43275, rel=1e-5)
+
+
+def test_given_numbers_of_nodes_are_those_of_each_node_alone():
+    body = Soft(mesh="box", size=(L, L, L), cells=(2, 2, 2), E=1e4, nu=0.3, density=100.0)
+    numbers = {"restitution": 0.5, "contact_time": 0.01, "speed": 1.0}
+    built = build(Scene(bodies={"a": body}, obstacles={"floor": PlaneObstacle(**numbers)}))
+    force = built.system.forces["floor_a"]
+    m = built.system.mass[force.contact_nodes]
+    np.testing.assert_allclose(force.dissipation, 1.43275, rtol=1e-5)
+    np.testing.assert_allclose(force.stiffness, m * (3.28533 / 0.01) ** 2, rtol=1e-5)
+    floor = [path for path in built.values if path.startswith("floor")]
+    assert "floor.restitution" in floor
+    assert "floor.dissipation" not in floor
+
+
+def test_the_dissipation_follows_a_free_restitution_with_its_slope():
+    balls = {"a": Rigid(mesh="ball"), "b": Rigid(mesh="ball", velocity=(0, -9, 0))}
+    built = build(Scene(bodies=balls, obstacles={"floor": PlaneObstacle(restitution=0.4)}))
+    bounce = next(one for one in built.maps if one.sources == ("floor.restitution",))
+    at = {"floor.restitution": np.array(0.3)}
+    declared = build(
+        Scene(bodies=balls, obstacles={"floor": PlaneObstacle(restitution=0.3)})
+    ).targets()
+    for path, d in bounce.values(at).items():
+        np.testing.assert_allclose(d, declared[path])
+    step = {"floor.restitution": np.array(1e-6)}
+    above, below = (
+        bounce.values({"floor.restitution": np.array(e)}) for e in (0.3 + 1e-6, 0.3 - 1e-6)
+    )
+    tangent = bounce.jvp(at, step)
+    adjoint = bounce.vjp(at, {path: np.array(1.0) for path in tangent})
+    for path, tan in tangent.items():
+        assert tan == pytest.approx((above[path] - below[path]) / 2.0, rel=1e-6)
+    total = sum(tangent.values()) / 1e-6
+    assert adjoint["floor.restitution"] == pytest.approx(total)
+    beyond = {"floor.restitution": np.array(1.5)}
+    assert bounce.vjp(beyond, adjoint)["floor.restitution"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ({"restitution": 0.5, "dissipation": 1.0}, "`restitution` or `dissipation`, got both: 0.5"),
+        ({"restitution": 0.5, "damping": 1.0}, "`restitution` or `damping`, got both: 0.5 and 1 N"),
+        ({"contact_time": 0.1, "stiffness": 9.0}, "`contact_time` or `stiffness`, got both: 0.1 s"),
+        ({"contact_time": 0.1, "damping": 9.0}, "`contact_time` or `damping`, got both"),
+    ],
+)
+def test_a_law_that_is_given_twice_is_refused(numbers, message):
+    scene = Scene(bodies={"a": Rigid(mesh="box")}, obstacles={"floor": PlaneObstacle(**numbers)})
+    with pytest.raises(StudyError, match=message):
+        build(scene)
+
+
+@pytest.mark.parametrize("e", [0.0, 1.0, -0.5])
+def test_a_restitution_out_of_range_is_refused(e):
+    with pytest.raises(ValueError, match="restitution"):
+        PlaneObstacle(restitution=e)
 
 
 def test_without_gravity_the_declared_speed_counts():
