@@ -13,17 +13,17 @@ declared velocity v: u^2 = 2 g L + |v|^2.
 
 Rigid bodies touch with few points, so one point may carry all of the body: m is its mass, and
 
-    k = m (u/(2 s L))^2,  s = 0.03,   and d so that e = 0.2: D = 4.93
+    k = m (u/(2 s L))^2,  s = 0.03,   and d so that e = 0.15: D = 6.64
 
-It then sinks s L deep on one point, and 1.6 s L after a fall from four times its size, where e is
-0.1. Several points sink less. With these numbers alone real tosses of a cube are predicted as well
-as with fitted ones (`benchmarks/real`): they hardly depend on k, but with e = 0.5 errors double.
+It then sinks 0.9 s L deep on one point, and 1.4 s L after a fall from four times its size, where e
+is 0.075. Several points sink less. With these numbers alone real tosses of a cube are predicted as
+well as with fitted ones (`benchmarks/real`): they hardly depend on k, but e = 0.5 doubles errors.
 
 Of a body made of nodes each node touches for itself: m is the node's mass, and k the larger of
 
     k = k_node           what its elements hold it with (the sum of their bounds at the node), so
                          that a contact gives way no more than the layer of elements at it
-    k = m 2e4 g/L        so that a load of 100 times its weight presses a node s L/6 deep
+    k = m 2e4 g/L        so that a load of 100 times its weight presses a node 0.005 L deep
 
 With it the stable step is a third to a half of that without contact. A fall from four times the
 size then presses a soft ball with E = 1e5 Pa 0.7 % of its size deep and a corner of a soft cube
@@ -60,7 +60,7 @@ from adjsim.rotations import cross_matrix
 
 
 DEPTH = 0.03  # of a body's size
-RESTITUTION = 0.2  # of a rigid body
+RESTITUTION = 0.15  # of a rigid body
 NODE_LOSS = 1.4327505332713972 / 0.7  # d u of a node: at 0.7 u half of its speed is left
 FRICTION_RATE, NODE_FRICTION_RATE = 3.0, 1.2  # k_f over sqrt(k m)
 NODE_RATE2 = 2e4  # [g/L]

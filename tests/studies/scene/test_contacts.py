@@ -28,9 +28,9 @@ def depth(model, trajectory):
     return contact_margins(model, trajectory)["floor_a"].touch.max() / L
 
 
-# 4 L and L above the floor; e of d u = 9.84 and 4.92. A second ring of vertices touches in the
-# first, and takes a part of the load.
-@pytest.mark.parametrize(("height", "e", "sinks"), [(4.0, 0.1, 0.036), (1.0, 0.2, 0.03)])
+# 4 L and L above the floor; e of d u = 13.3 and 6.64. In the first a ring of vertices beside the
+# lowest one takes a part of the load.
+@pytest.mark.parametrize(("height", "e", "sinks"), [(4.0, 0.075, 0.0335), (1.0, 0.15, 0.027)])
 def test_a_ball_that_falls_on_one_point_sinks_as_deep_and_leaves_as_fast_as_chosen(
     height, e, sinks
 ):
@@ -38,14 +38,14 @@ def test_a_ball_that_falls_on_one_point_sinks_as_deep_and_leaves_as_fast_as_chos
     model, fall = run(Rigid(mesh="shape:sphere", size=(0.5 * L,), **place), part * FALL + 0.06)
     speed = fall.bodies["a"].velocity[:, 0, 1]
     assert depth(model, fall) == pytest.approx(sinks, rel=0.1)
-    assert speed.max() / (part * SPEED) == pytest.approx(e, abs=0.03)
+    assert speed.max() / (part * SPEED) == pytest.approx(e, abs=0.02)
 
 
 @pytest.mark.parametrize("rotation", [(0.0, 0.0, 0.0), (10.0, 20.0, 30.0)])
 def test_a_rigid_cube_sinks_less_and_comes_to_rest(rotation):
     size = (L, L, L)
     model, fall = run(Rigid(mesh="box", size=size, rotation=rotation, **DROP), FALL + 0.8)
-    assert depth(model, fall) <= 0.049
+    assert depth(model, fall) <= 0.043
     assert np.linalg.norm(fall.bodies["a"].velocity[-1]) < 2e-3
     assert fall.bodies["a"].position[-1, 0, 1] == pytest.approx(0.5 * L, rel=2e-3)
 
@@ -137,10 +137,10 @@ def test_a_body_leaves_with_the_restitution_and_after_the_contact_time_that_are_
 def test_a_body_sinks_as_deep_as_chosen_and_keeps_more_of_a_lower_speed():
     built, motion = bounce(speed=2.0)
     size = np.ptp(built.system.bodies["a"].arms[:, 1])
-    assert depth(built.system, motion) * L == pytest.approx(0.0305 * size, rel=5e-3)
-    assert motion.bodies["a"].velocity[-1, 0, 1] == pytest.approx(0.4, rel=5e-3)
+    assert depth(built.system, motion) * L == pytest.approx(0.9141 * 0.03 * size, rel=5e-3)
+    assert motion.bodies["a"].velocity[-1, 0, 1] == pytest.approx(0.3, rel=5e-3)
     _, slow = bounce(speed=4.0)
-    assert slow.bodies["a"].velocity[-1, 0, 1] > 0.6
+    assert slow.bodies["a"].velocity[-1, 0, 1] > 0.5
 
 
 def test_without_a_speed_it_is_that_of_a_fall_from_the_size_with_the_declared_velocity():
