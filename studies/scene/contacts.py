@@ -158,7 +158,7 @@ def contact_duration(D: float) -> float:
 
 
 def expected_depth(
-    body: Touching, stiffness: Any, dissipation: Any, gravity: float, speed: float
+    body: Touching, stiffness: Any, dissipation: Any, *, gravity: float, speed: float
 ) -> np.ndarray:
     """Return how deep each point is pressed at the `speed`, or from four times the size [m]."""
     u = max(fall_speed(body, gravity, 4.0), speed)

@@ -183,8 +183,13 @@ def _add_contacts(
             numbers[key][f"{pair}.{key}"] = number
         depth = 0.0
         if "dissipation" in own:
-            speed = _speed(obstacle, body, gravity)
-            depth = expected_depth(body, own["stiffness"], own["dissipation"], gravity, speed)
+            depth = expected_depth(
+                body,
+                own["stiffness"],
+                own["dissipation"],
+                gravity=gravity,
+                speed=_speed(obstacle, body, gravity),
+            )
         out.forces[pair] = kind(
             **pose,
             **own,

@@ -168,9 +168,8 @@ def test_the_dissipation_follows_a_free_restitution_with_its_slope():
     built = build(Scene(bodies=balls, obstacles={"floor": PlaneObstacle(restitution=0.4)}))
     bounce = next(one for one in built.maps if one.sources == ("floor.restitution",))
     at = {"floor.restitution": np.array(0.3)}
-    declared = build(
-        Scene(bodies=balls, obstacles={"floor": PlaneObstacle(restitution=0.3)})
-    ).targets()
+    other = Scene(bodies=balls, obstacles={"floor": PlaneObstacle(restitution=0.3)})
+    declared = build(other).targets()
     for path, d in bounce.values(at).items():
         np.testing.assert_allclose(d, declared[path])
     step = {"floor.restitution": np.array(1e-6)}

@@ -1,0 +1,35 @@
+"""`python -m benchmarks.real FOLDER [PART]`: see the package."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchmarks.real import cube
+
+
+app = typer.Typer(add_completion=False)
+PARTS = {"cube": cube}
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="Where the measurements are.")],
+    parts: Annotated[list[str] | None, typer.Argument(help=f"{', '.join(PARTS)}.")] = None,
+) -> None:
+    """Print what is found in real measurements, beside what others found."""
+    unknown = [name for name in parts or () if name not in PARTS]
+    if unknown:
+        raise typer.BadParameter(f"`{unknown[0]}` is none of {', '.join(PARTS)}.")
+    for name in parts or PARTS:
+        part = PARTS[name]
+        if not (folder / part.FILE).is_file():
+            typer.echo(f"{name}: skipped, {folder} has no {part.FILE}. {part.SOURCE}")
+            continue
+        typer.echo(f"{name}: {part.SOURCE}")
+        for line in part.table(folder / part.FILE):
+            typer.echo(line)
+
+
+if __name__ == "__main__":
+    app()
