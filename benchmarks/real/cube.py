@@ -119,7 +119,7 @@ def _body(toss: np.ndarray) -> Rigid:
     velocity = 0.5 * WIDTH * (last[:3] - first[:3]) / seconds - 0.5 * GRAVITY * seconds
     spin = (_turns(last) * turn.inv()).as_rotvec() / seconds
     return Rigid(
-        mesh="box", size=(WIDTH,) * 3, mass=MASS, inertia=INERTIA,
+        mesh="box", size=(WIDTH,) * 3, mass=MASS, inertia=(INERTIA,) * 3,
         position=tuple(0.5 * WIDTH * first[:3]), rotation=tuple(np.degrees(turn.as_rotvec())),
         velocity=tuple(velocity), spin=tuple(spin),
     )  # fmt: skip

@@ -131,7 +131,7 @@ def loss_of(restitution: float) -> tuple[float, float]:
         back = -np.expm1(-s)
         return back / e - np.log1p(back / e) + back - s
 
-    s = float(brentq(excess, 1e-3 * (1.0 - e), 2.0 + 1.0 / e))
+    s: Any = brentq(excess, 1e-3 * (1.0 - e), 2.0 + 1.0 / e)
     back = -float(np.expm1(-s))
     D = back / e
     # D/(1 + D) dD = D e/(1 - D e) (e dD + D de), the differential of phi(D) = phi(-D e)
@@ -146,7 +146,7 @@ def contact_duration(D: float) -> float:
     def leaves(_: float, state: np.ndarray) -> float:
         return state[0]
 
-    leaves.terminal, leaves.direction = True, -1.0
+    vars(leaves).update(terminal=True, direction=-1.0)
 
     def motion(_: float, state: np.ndarray) -> list[float]:
         y, v = state
