@@ -119,8 +119,8 @@ def _pictured(observers: Sequence[Observer]) -> PictureObserver | None:
 
 def _centered(observers: Sequence[Observer]) -> PointObserver | None:
     """Return the observation of a centre of mass."""
-    points = [one for one in observers if isinstance(one, PointObserver) and not one.object]
-    return next((one for one in points if one.places.shape[1] == 1), None)
+    points = (one for one in observers if isinstance(one, PointObserver))
+    return next((one for one in points if one.is_center), None)
 
 
 def _center_of(problem: SceneProblem) -> PointObserver | None:
@@ -133,8 +133,9 @@ def _center_of(problem: SceneProblem) -> PointObserver | None:
     end = max(one.start + one.times[-1] for one in problem.observers)
     nothing = np.zeros((1, 1, 3))
     return PointObserver(
-        CENTER, 1.0, np.array([end]), 0.0, np.zeros(1, int), nothing, 1.0, weights, ""
-    )
+        CENTER, 1.0, np.array([end]), 0.0, np.zeros(1, int), nothing, 1.0, weights, "",
+        is_center=True,
+    )  # fmt: skip
 
 
 def _drawn_silhouette(film: PictureObserver) -> np.ndarray | None:

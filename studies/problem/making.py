@@ -27,7 +27,7 @@ from studies.problem.observers import Observer
 from studies.problem.observing import blank_film, camera_of, frame_times, make_observers
 from studies.problem.own import OwnResiduals, check_own, own_observer
 from studies.problem.parameters import Parameters
-from studies.problem.points import PointObserver
+from studies.problem.points import PointObserver, advice_on_markers
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.problem.refining import refined_problem
 from studies.problem.steps import Steps, first_steps, shortest_interval
@@ -116,7 +116,7 @@ def make_problem(
     observers = [
         replace(one, device=device) if isinstance(one, FilmObserver) else one for one in observers
     ]
-    notes += _advice_on_falls(file, observers)
+    notes += _advice_on_points(file, built, observers)
     observers += [own_observer(name, one, start_surfaces(built)) for name, one in own.items()]
     kept = frozenset(k for k, one in {**file.observations, **own}.items() if one.validate)
     if len(kept) == len(observers):
@@ -161,17 +161,23 @@ def make_problem(
     )  # fmt: skip
 
 
-def _advice_on_falls(file: declared.SceneFile, observers: Sequence[Observer]) -> list[str]:
-    """Return what is doubtful about tracked points of free bodies that fall."""
+def _advice_on_points(
+    file: declared.SceneFile, built: Built, observers: Sequence[Observer]
+) -> list[str]:
+    """Return what is doubtful about tracked points: far off a body, or falling another way."""
     notes: list[str] = []
     for one in observers:
         given = file.observations[one.name]
         if isinstance(given, declared.Film) or not isinstance(one, PointObserver):
             continue
-        body = file.bodies[given.body]
+        key, body = f"observations.{one.name}", file.bodies[given.body]
+        if isinstance(given, declared.Points):
+            surface = start_surfaces(built)[given.body]
+            x = surface if one.object else np.asarray(built.state.x)
+            faces = np.asarray(built.meshes[given.body].faces)
+            notes += advice_on_markers(key, one.matrix @ x, surface, faces)
         is_held = isinstance(body, declared.Pendulum) or getattr(body, "held", None) is not None
         if not (is_held or file.pushes) and given.simulate is None and one.camera is None:
-            key = f"observations.{one.name}"
             notes += advice_on_fall(one.times, one.places, file.world.gravity, key)
     return notes
 

@@ -8,6 +8,7 @@ from typing import Any, assert_never
 import numpy as np
 import scipy.sparse
 
+from adjsim.model import Model
 from adjsim.reduced.smoke import SmokeState
 from render.annealing import softness
 from render.blending import Hard
@@ -20,7 +21,13 @@ from studies.problem.forward import start_surfaces
 from studies.problem.observations.films import FilmData, declared_backdrop
 from studies.problem.observations.points import PointData, read_points, read_states
 from studies.problem.observers import Observer
-from studies.problem.points import PointObserver, first_hit, on_surface, to_pixels
+from studies.problem.points import (
+    PointObserver,
+    carried_by_surface,
+    carried_by_tets,
+    first_hit,
+    to_pixels,
+)
 from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.building import Built, Lit
@@ -197,17 +204,39 @@ class _Observing:
                     "the camera."
                 )
             places[k] = hit + self.center
+        matrix, subject = self._carriers(name, one.body, places)
         return PointObserver(
             **_observed(name, one, data.times),
             places=data.values,
             error=one.error or (MILLIMETRE if camera is None else PIXEL),
-            matrix=on_surface(name, surface, faces, places),
-            object=one.body,
+            matrix=matrix,
+            object=subject,
             camera=camera,
             camera_path=path,
             center=self.center,
             size=size or (1, 1),
         )
+
+    def _carriers(
+        self, name: str, body: str, places: np.ndarray
+    ) -> tuple[scipy.sparse.csr_array, str]:
+        """Return the matrix to points on or beside a body, and the object whose vertices it takes.
+
+        For a soft body it takes the nodes of the model.
+        """
+        built, kind = self.built, self.file.bodies[body]
+        if not isinstance(kind, declared.Soft):
+            is_stiff = isinstance(kind, declared.Rigid | declared.Pendulum)
+            faces = np.asarray(built.meshes[body].faces)
+            surface = self.surfaces[body]
+            return carried_by_surface(name, surface, faces, places, is_stiff=is_stiff), body
+        x, rows = np.asarray(built.state.x), built.nodes[body]
+        assert isinstance(built.system, Model)
+        tets = np.asarray(built.system.forces[body].nodes) - rows.start
+        found = carried_by_tets(name, x[rows], tets, places).tocoo()
+        row, column = found.coords
+        entries = (found.data, (row, rows.start + column))
+        return scipy.sparse.csr_array(entries, shape=(len(places), len(x))), ""
 
     def _picture_size(self, name: str) -> tuple[int, int]:
         """Return height and width of the picture of a camera: of its film, or by K [pixels]."""
@@ -250,7 +279,10 @@ class _Observing:
         entries = (weights, (np.zeros_like(rows) if one.center else np.arange(n), rows))
         matrix = scipy.sparse.csr_array(entries, shape=(n, n_nodes))
         known = _observed(name, one, data.times)
-        return PointObserver(**known, places=data.values, error=one.error, matrix=matrix, object="")
+        return PointObserver(
+            **known, places=data.values, error=one.error, matrix=matrix, object="",
+            is_center=one.center,
+        )  # fmt: skip
 
 
 def _observed(name: str, one: Observed, times: np.ndarray) -> dict[str, Any]:

@@ -5,8 +5,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from scipy.sparse.csgraph import connected_components
 
 from adjoint.rotations import rotation_matrix_jvp, rotation_matrix_vjp
+from adjsim.meshes.embedding import embedding
+from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.rotations import rotation_matrix
 from adjsim.values import values_under
 from render.lenses import Perspective
@@ -16,32 +19,98 @@ from studies.problem.observers import NODES, Back, Moved, Observer, Recorded, Va
 from studies.runs.errors import StudyError
 
 
-NEAR = 0.05  # part of a body's size: how far from its surface a point may be
+NEAR = 0.05  # part of a body's size: how far from a thin body's surface a point may be
+FAR = 1.0  # part of its longest side: how far from a body that carries points beside it
+THIN = 0.5  # part of its shortest side, beyond which that is said
+ON = 1e-6  # part of a body's size: how far off a surface is on it
 
 
-def on_surface(
-    name: str, surface: np.ndarray, faces: np.ndarray, places: np.ndarray
+def carried_by_tets(
+    name: str, x: np.ndarray, tets: np.ndarray, places: np.ndarray
 ) -> scipy.sparse.csr_array:
-    """Return W, (n_points, n_vertices), whose rows weigh the corners of the nearest triangle."""
-    import pyvista
+    """Return W, (n_points, n_nodes), whose rows weigh the corners of the nearest tetrahedron.
 
-    mesh = pyvista.PolyData.from_regular_faces(surface, faces)
-    found: Any = mesh.find_closest_cell(places, return_closest_point=True)
-    cells, nearest = found
-    corners = faces[np.atleast_1d(cells)]
+    It carries a point beside it as it carries those in it: by an affine map.
+    """
+    mesh = TetMesh(x, tets)
+    _require_near(name, x, _distances(x, mesh.surface().faces, places)[0], places=places, part=FAR)
+    return embedding(mesh, places, max_distance=np.inf)
+
+
+def carried_by_surface(
+    name: str, surface: np.ndarray, faces: np.ndarray, places: np.ndarray, *, is_stiff: bool
+) -> scipy.sparse.csr_array:
+    """Return W, (n_points, n_vertices), whose rows weigh the corners of the nearest triangle.
+
+    Where the surface `is_stiff`, the piece of it that has this triangle carries points in it and
+    beside it, by all of its vertices. Other points are those of the triangle.
+    """
+    far, cells, nearest = _distances(surface, faces, places)
+    _require_near(name, surface, far, places=places, part=FAR if is_stiff else NEAR)
+    weights = scipy.sparse.lil_array((len(places), len(surface)))
+    pieces = connected_components(_edges(faces, len(surface)))[1]
     size = float(np.linalg.norm(np.ptp(surface, axis=0)))
-    far = np.linalg.norm(nearest - places, axis=1)
-    if (far > NEAR * size).any():
+    for k, (corners, place) in enumerate(zip(faces[cells], places, strict=True)):
+        if is_stiff and far[k] > ON * size:
+            own = np.flatnonzero(pieces == pieces[corners[0]])
+            weights[[k], own] = _affine(surface[own], place)
+        else:
+            weights[[k], corners] = _barycentric(surface[corners][None], nearest[k][None])[0]
+    return weights.tocsr()
+
+
+def advice_on_markers(
+    key: str, places: np.ndarray, surface: np.ndarray, faces: np.ndarray
+) -> list[str]:
+    """Return what is doubtful about points (n, 3) that stand far off a surface."""
+    far = _distances(surface, faces, places)[0]
+    side = float(np.ptp(surface, axis=0).min())
+    if far.max() <= THIN * side:
+        return []
+    return [
+        f"`{key}`: a point is {far.max():.3g} m off the surface of its body, more than half of the "
+        f"body's shortest side, {side:.3g} m. What is nearest carries it along, as if it were "
+        "fixed there by a stiff rod. Check the pose of the body and of the points."
+    ]
+
+
+def _require_near(
+    name: str, x: np.ndarray, far: np.ndarray, *, places: np.ndarray, part: float
+) -> None:
+    """Raise if a point is further from a body than this part of its size."""
+    sides = np.ptp(x, axis=0)
+    size = float(np.linalg.norm(sides)) if part == NEAR else float(sides.max())
+    if (far > part * size).any():
         k = int(np.argmax(far))
         raise StudyError(
             f"`observations.{name}` must have points on its body at the start, but one is at "
             f"{places[k].round(4).tolist()} m, {far[k]:.3g} m away from it. Check units and pose "
             "of the points and the body, or say where they are by `at`."
         )
-    weights = _barycentric(surface[corners], nearest)
-    rows = np.repeat(np.arange(len(places)), 3)
-    shape = (len(places), len(surface))
-    return scipy.sparse.csr_array((weights.ravel(), (rows, corners.ravel())), shape=shape)
+
+
+def _distances(
+    surface: np.ndarray, faces: np.ndarray, places: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return how far a surface is from points, its nearest triangles, and where on these."""
+    import pyvista
+
+    mesh = pyvista.PolyData.from_regular_faces(surface, faces)
+    found: Any = mesh.find_closest_cell(places, return_closest_point=True)
+    cells, nearest = found
+    return np.linalg.norm(nearest - places, axis=1), np.atleast_1d(cells), nearest
+
+
+def _edges(faces: np.ndarray, n: int) -> scipy.sparse.coo_array:
+    """Return which vertices a side of a triangle joins, (n, n)."""
+    pairs = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]]])
+    return scipy.sparse.coo_array((np.ones(len(pairs)), pairs.T), shape=(n, n))
+
+
+def _affine(corners: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """Return the smallest weights (n,) that sum up to 1, and with corners (n, 3) to a place."""
+    middle = corners.mean(axis=0)
+    return 1.0 / len(corners) + np.linalg.pinv(corners - middle).T @ (place - middle)
 
 
 def _barycentric(corners: np.ndarray, points: np.ndarray) -> np.ndarray:
@@ -104,6 +173,7 @@ class PointObserver(Observer):
     matrix: scipy.sparse.csr_array  # (n_points, n_vertices)
     object: str  # of which vertices; "": of the nodes of the model
     size: tuple[int, int] = (1, 1)  # of the picture of points in pixels (u, v)
+    is_center: bool = False  # whether it is the centre of mass
 
     def targets(self) -> np.ndarray:
         """Return the places in rows, 0 where a point was not tracked."""

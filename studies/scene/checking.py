@@ -308,9 +308,10 @@ def _check_source(key: str, one: Any) -> None:
         raise StudyError(f"`{key}` must have `{source}` or a table `simulate`, got {given}.")
     if one.simulate is None:
         return
-    for name in ("masks", "fps", "frames", "downsample"):
-        if getattr(one, name, None) is not None:
-            raise StudyError(f"`{key}.{name}` must be left out of a film that is simulated.")
+    for name in ("masks", "fps", "frames", "downsample", "points", "units", "rotation", "position"):
+        if getattr(one, name, None):
+            what = "a film that is" if isinstance(one, declared.Film) else "points that are"
+            raise StudyError(f"`{key}.{name}` must be left out of {what} simulated.")
 
 
 def _check_drawn(key: str, value: Any) -> None:
@@ -332,6 +333,14 @@ def _check_drawn(key: str, value: Any) -> None:
 def _check_observation(key: str, observation: Any, scene: SceneFile) -> None:
     """Raise if an observation names a body or camera that is not there."""
     _check_source(key, observation)
+    frames = getattr(observation, "frames", None)
+    if frames and (not 0 <= frames[0] < frames[1] or min(frames[2:], default=1) < 1):
+        ways, step = "[first, end]", ""
+        if isinstance(observation, declared.Film):
+            ways, step = "[first, end] or [first, end, step]", " and a step of at least 1"
+        raise StudyError(
+            f"`{key}.frames` must be {ways} with 0 <= first < end{step}, got {list(frames)}."
+        )
     if isinstance(observation, declared.Points | declared.States):
         _check_reference(f"{key}.body", "body", observation.body, scene.bodies)
     if isinstance(observation, declared.Points) and observation.camera is not None:
@@ -342,13 +351,6 @@ def _check_observation(key: str, observation: Any, scene: SceneFile) -> None:
         is_smoke = all(isinstance(body, declared.Smoke) for body in scene.bodies.values())
         if not is_smoke or observation.camera is not None:
             camera_of(key, observation.camera, scene)
-        if observation.frames is not None:
-            first, end, *step = observation.frames
-            if not 0 <= first < end or min(step, default=1) < 1:
-                raise StudyError(
-                    f"`{key}.frames` must be [first, end] or [first, end, step] with "
-                    f"0 <= first < end and a step of at least 1, got {list(observation.frames)}."
-                )
         background = observation.background
         if background.color is not None and background.picture is not None:
             raise StudyError(f"`{key}.background` has both color and picture: give one of them.")

@@ -524,11 +524,16 @@ class Film(_Observation):
 class Points(_Observation):
     """Tracked points of a body: a CSV file with the columns time, point, and x, y, z or u, v.
 
-    x, y, z are in metres; u, v in pixels of the camera's film: column and row, whole numbers at
-    the centres of pixels. `at` says where points are on the body at its start, by name: [x, y, z]
-    in the world. Points that it does not name are put where their first row has them, which for
-    u, v is the surface that the camera sees there. With `simulate` in place of `file` they are
-    those of `at`, in space, or in pixels where a camera is given.
+    Or a c3d file, or text that Tracker exported. x, y, z are in metres unless the file or `units`
+    says otherwise; u, v in pixels of the camera's film: column and row, whole numbers at the
+    centres of pixels. What is empty or marked as invalid is not compared. `rotation` and `position`
+    put the file's axes into the world.
+
+    `at` says where points are at the start, by name: [x, y, z] in the world. Points that it does
+    not name are put where their first row has them, which for u, v is the surface that the camera
+    sees there. They may be in or off a soft or rigid body, which carries them along. With
+    `simulate` in place of `file` they are those of `at`, in space, or in pixels where a camera is
+    given.
     """
 
     kind: Literal["points"] = "points"
@@ -537,6 +542,11 @@ class Points(_Observation):
     body: Name
     camera: Name | None = None
     error: Positive | None = None  # one standard deviation [m] or [pixels]; 1 mm, 1 pixel
+    points: tuple[str, ...] = ()  # names of those that are compared; none: all
+    frames: tuple[int, int] | None = None  # the first, which is time 0 then, and the end
+    units: Literal["m", "cm", "mm"] | None = None
+    rotation: Vector | None = None  # rotation vector of the file's axes [deg]
+    position: Vector | None = None  # where their origin is [m]
     at: dict[str, Vector] = field(default_factory=dict)
 
 

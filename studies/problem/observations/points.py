@@ -1,19 +1,30 @@
 """Tracked points and states of a body, read from files.
 
-Points are a CSV file with the columns time, point, and x, y, z or u, v. States are the positions of
-all nodes, an .npz file with `times` and `x`.
+Points are a CSV file with the columns time, point, and x, y, z or u, v, or one of those that
+`studies.problem.observations.track_files` reads. States are the positions of all nodes, an .npz
+file with `times` and `x`.
 """
 
 import csv
+import io
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
 
+from adjsim.rotations import rotation_matrix
+from studies.problem.observations.track_files import (
+    METRES,
+    Table,
+    is_tracker,
+    read_c3d,
+    read_tracker,
+    table_of,
+)
 from studies.problem.observations.undistort import undistorted_points
 from studies.runs.errors import StudyError
 from studies.scene.declared import Camera, Points, States
@@ -54,17 +65,25 @@ def read_points(
     the `size` (height, width) of its film for that.
     """
     assert points.file is not None
-    data = _read_table(Path(points.file), key)
-    for name in points.at:
-        if name not in data.names:
-            raise StudyError(f"`{key}.at`: {unknown('point', name, data.names)}")
+    table = _read_table(Path(points.file), key)
+    for given in ("points", "at"):
+        for name in getattr(points, given):
+            if name not in table.names:
+                raise StudyError(f"`{key}.{given}`: {unknown('point', name, table.names)}")
+    table = _chosen(table, points, key)
+    data = PointData(table.names, table.times, table.values)
     if not data.is_in_picture:
         if points.camera is not None:
             raise StudyError(
                 f"`{key}.camera` must be left out: {points.file} has x, y and z, which no camera "
                 "sees."
             )
-        return data
+        return replace(data, values=_in_world(table, points, key))
+    for name in ("units", "rotation", "position"):
+        if getattr(points, name) is not None:
+            raise StudyError(
+                f"`{key}.{name}` must be left out: {points.file} has u and v, which are pixels."
+            )
     if camera is None:
         raise StudyError(
             f"`{key}.camera` is missing: {points.file} has u and v, which are pixels of a camera."
@@ -74,34 +93,78 @@ def read_points(
             f"`{key}`: without a film of its camera, distortion needs K, in pixels. Give the "
             "camera by K, R and t."
         )
-    values = undistorted_points(data.values, camera, size or (0, 0))
-    return PointData(data.names, data.times, values)
+    return replace(data, values=undistorted_points(data.values, camera, size or (0, 0)))
 
 
-def _read_table(path: Path, key: str) -> PointData:
-    """Return the points of a CSV file, as they are."""
+def _chosen(table: Table, points: Points, key: str) -> Table:
+    """Return the frames and points that are asked for, without points that are never seen."""
+    names, times, values = list(table.names), table.times, table.values
+    if points.frames is not None:
+        first, end = points.frames
+        if end > len(times):
+            raise StudyError(
+                f"`{key}.frames` must lie within the {len(times)} frames of {points.file}, got "
+                f"{[first, end]}."
+            )
+        times, values = times[first:end] - times[first], values[first:end]
+    is_seen = np.any(np.isfinite(values[..., 0]), axis=0).tolist()
+    kept = [names.index(name) for name in points.points] or [
+        k for k, is_kept in enumerate(is_seen) if is_kept
+    ]
+    unseen = [names[k] for k in kept if not is_seen[k]]
+    if unseen or not kept:
+        of_all = f" of {', '.join(unseen)}" if unseen else ""
+        frames = f" in the frames {list(points.frames)}" if points.frames else ""
+        raise StudyError(
+            f"`{key}.file`: nothing is left{of_all}: every sample in {points.file} is missing"
+            f"{frames}. Choose others with `points`{' or `frames`' if points.frames else ''}."
+        )
+    return replace(table, names=tuple(names[k] for k in kept), times=times, values=values[:, kept])
+
+
+def _in_world(table: Table, points: Points, key: str) -> np.ndarray:
+    """Return the places in the world [m]."""
+    units = points.units or table.units
+    if units is None:
+        raise StudyError(
+            f"`{key}.units` is missing: {points.file} does not say in which unit its points are. "
+            'Give "m", "cm" or "mm".'
+        )
+    R = rotation_matrix(np.radians(points.rotation or np.zeros(3)))
+    return METRES[units] * table.values @ R.T + np.asarray(points.position or np.zeros(3))
+
+
+def _read_table(path: Path, key: str) -> Table:
+    """Return the points of a file, as they are."""
+    if path.suffix.lower() == ".c3d":
+        return read_c3d(path, key)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise StudyError(f"`{key}.file`: {path} cannot be read as a CSV file: {error}.") from error
+    header = text.splitlines()[:2]
+    if len(header) == 2 and is_tracker(header[1]):
+        return read_tracker(text, path, key)
+    return _read_csv(text, path, key)
+
+
+def _read_csv(text: str, path: Path, key: str) -> Table:
+    """Return the points of a CSV file with the columns time, point, and x, y, z or u, v."""
     rows: dict[tuple[float, str], tuple[float, ...]] = {}
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            table = csv.DictReader(file, skipinitialspace=True, strict=True)
-            columns = _columns(path, key, table.fieldnames)
-            for row in table:
-                where = f"`{key}.file`: line {table.line_num} of {path}"
-                time, name, place = _read_row(row, columns, where)
-                if (time, name) in rows:
-                    raise StudyError(f"{where} has point {name!r} at time {time:g} again.")
-                rows[time, name] = place
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        table = csv.DictReader(io.StringIO(text, newline=""), skipinitialspace=True, strict=True)
+        columns = _columns(path, key, table.fieldnames)
+        for row in table:
+            where = f"`{key}.file`: line {table.line_num} of {path}"
+            time, name, place = _read_row(row, columns, where)
+            if (time, name) in rows:
+                raise StudyError(f"{where} has point {name!r} at time {time:g} again.")
+            rows[time, name] = place
+    except csv.Error as error:
         raise StudyError(f"`{key}.file`: {path} cannot be read as a CSV file: {error}.") from error
     if not any(math.isfinite(place[0]) for place in rows.values()):
         raise StudyError(f"`{key}.file`: {path} has no points.")
-    times = sorted({time for time, _ in rows})
-    names = list(dict.fromkeys(name for _, name in rows))
-    values = np.full((len(times), len(names), len(columns)), np.nan)
-    row_of, column_of = ({one: i for i, one in enumerate(ones)} for ones in (times, names))
-    for (time, name), place in rows.items():
-        values[row_of[time], column_of[name]] = place
-    return PointData(tuple(names), np.array(times), values)
+    return table_of(rows, len(columns))
 
 
 def _columns(path: Path, key: str, header: object) -> tuple[str, ...]:

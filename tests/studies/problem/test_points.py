@@ -8,6 +8,7 @@ import pytest
 
 from studies.answer.certificate import check_point
 from studies.api import OwnResiduals, Problem, fit
+from studies.problem.forward import start_surfaces
 from studies.problem.making import make_problem
 from studies.problem.points import to_pixels
 from studies.scene.declared import (
@@ -19,6 +20,7 @@ from studies.scene.declared import (
     Points,
     Scene,
     Search,
+    Simulated,
     SimulatedFilm,
     Soft,
     States,
@@ -201,7 +203,7 @@ def test_pixels_are_those_of_a_pinhole(truth, tmp_path):
 
 
 def test_a_point_away_from_its_body_is_refused(tmp_path):
-    write_points(tmp_path / "p.csv", {"far": np.full((8, 3), 0.6)}, "xyz")
+    write_points(tmp_path / "p.csv", {"far": np.full((8, 3), 60.0)}, "xyz")
     tables = {
         "bodies": {"cube": {"kind": "soft", "mesh": "box", "E": 1e4, "nu": 0.3}},
         "observations": {"marks": {"file": "p.csv", "body": "cube"}},
@@ -240,3 +242,58 @@ def test_a_point_that_is_seen_late_must_say_where_it_was_at_the_start(truth, tmp
     with pytest.raises(ValueError, match=r"'high' is first seen at 0.12 s, .* by `at.high = "):
         Problem(scene(), {"marks": given}, free).make()
     Problem(scene(), {"marks": replace(given, at={"high": CORNERS["high"]})}, free).make()
+
+
+def carried(kind, at, **keys):
+    """Return the observer of points beside a body that is 0.2 x 0.3 x 0.2 m, and its problem."""
+    body = {"kind": kind, "mesh": "box", "size": [0.2, 0.3, 0.2], **keys}
+    tables = {
+        "bodies": {"first": {**body, "position": [1.0, 0.0, 0.0]}, "box": body},
+        "observations": {"marks": {"body": "box", "at": at, "simulate": {"frames": 4}}},
+        "world": {"duration": 0.2},
+        "free": {"world.gravity": {}},
+    }
+    made = make_problem(scene_from_dict(tables, "."))
+    return made.everything, made.notes
+
+
+STEM = {"stem": (0.0, 0.03, 0.15), "inside": (0.05, 0.0, 0.0), "on": (0.1, 0.0, 0.0)}
+
+
+@pytest.mark.parametrize("kind", ["soft", "rigid"])
+def test_points_beside_a_body_and_in_it_begin_where_they_are(kind):
+    keys = {"E": 1e5, "nu": 0.3, "cells": [2, 3, 2]} if kind == "soft" else {"density": 500.0}
+    problem, notes = carried(kind, STEM, **keys)
+    (observer,) = problem.observers
+    surface = start_surfaces(problem.built)["box"]
+    x = surface if observer.object else problem.built.state.x
+    np.testing.assert_allclose(observer.matrix @ x, list(STEM.values()), atol=1e-12)
+    assert not any("stiff rod" in note for note in notes)
+    turned = x @ np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    np.testing.assert_allclose(observer.matrix @ turned, [
+        (-0.03, 0.0, 0.15), (0.0, 0.05, 0.0), (0.0, 0.1, 0.0)
+    ], atol=1e-12)  # fmt: skip
+
+
+def test_a_point_beside_a_soft_body_moves_as_its_nearest_tetrahedron(truth):
+    free = {"beam.E": Free(bounds=(1e3, 1e6))}
+    at = {name: (0.28, y, 0.03) for name, y in (("in", 0.049), ("on", 0.05), ("stem", 0.08))}
+    given = Points(simulate=Simulated(frames=3, duration=0.2), body="beam", at=at)
+    made = Problem(scene(TRUTH), {"marks": given}, free).make()
+    inside, on, stem = made.everything.observers[0].places[-1]
+    assert np.linalg.norm(stem - at["stem"]) > 0.01
+    np.testing.assert_allclose(stem - on, 30.0 * (on - inside), atol=1e-8)
+
+
+@pytest.mark.parametrize(("kind", "off"), [("soft", 0.15), ("rigid", 0.15)])
+def test_a_note_says_that_a_point_stands_far_off(kind, off):
+    keys = {"E": 1e5, "nu": 0.3, "cells": [2, 3, 2]} if kind == "soft" else {"density": 500.0}
+    _, notes = carried(kind, {"stem": (0.0, 0.0, 0.1 + off)}, **keys)
+    assert any("0.15 m off the surface" in note for note in notes)
+    with pytest.raises(ValueError, match=r"must have points on its body .* 0\.4 m away"):
+        carried(kind, {"stem": (0.0, 0.0, 0.5)}, **keys)
+
+
+def test_a_point_off_a_thin_body_is_refused():
+    with pytest.raises(ValueError, match="must have points on its body"):
+        carried("cloth", {"off": (0.0, 0.0, 0.1)}, mesh="sheet", size=[0.2, 0.3], E=1e6)

@@ -1,0 +1,135 @@
+"""Tracked points in files of other programs: c3d of motion capture, text of Tracker.
+
+Tracker (Open Source Physics) exports one or several masses side by side:
+
+    mass_A              mass_B
+    t      x      y     t      x      y
+    0.0    0.1    0.2   0.0    0.3    0.4
+"""
+
+import math
+import re
+import warnings
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adjsim.extras import how_to_install
+from studies.runs.errors import StudyError
+
+
+METRES = {"m": 1.0, "cm": 1e-2, "mm": 1e-3}
+COLUMN = re.compile(r"[a-z]+")  # the name at the start of "x" or "x (m)"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Points as they stand in a file."""
+
+    names: tuple[str, ...]
+    times: np.ndarray  # from small to large [s], (n_times,)
+    values: np.ndarray  # (n_times, n_points, 2 or 3), NaN where a point is missing
+    units: str | None = "m"  # of places in space; None where the file does not say
+
+
+def table_of(rows: dict[tuple[float, str], tuple[float, ...]], columns: int) -> Table:
+    """Return a table of places (columns,) by time and name, in any order."""
+    times = sorted({time for time, _ in rows})
+    names = list(dict.fromkeys(name for _, name in rows))
+    values = np.full((len(times), len(names), columns), np.nan)
+    row_of, column_of = ({one: i for i, one in enumerate(ones)} for ones in (times, names))
+    for (time, name), place in rows.items():
+        values[row_of[time], column_of[name]] = place
+    return Table(tuple(names), np.array(times), values)
+
+
+def read_c3d(path: Path, key: str) -> Table:
+    """Read a c3d file; samples that the file marks as invalid are missing."""
+    try:
+        import c3d
+    except ImportError as error:
+        raise StudyError(
+            f"`{key}.file`: c3d files need the package c3d, which is missing: "
+            f"{how_to_install('tracks')}."
+        ) from error
+    try:
+        with path.open("rb") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that there are no analog channels, for instance
+            reader: Any = c3d.Reader(file)
+            frames = [points[:, :4] for _, points, _ in reader.read_frames()]
+            labels = [str(label).strip() for label in reader.point_labels]
+            said = reader.get("POINT:UNITS")
+            units = "" if said is None else str(said.string_value).strip(" \0").lower()
+            rate = float(reader.point_rate)
+    except Exception as error:  # of many kinds, where bytes are not what they should be
+        raise StudyError(f"`{key}.file`: {path} cannot be read as a c3d file: {error}.") from error
+    if not rate > 0.0:
+        raise StudyError(f"`{key}.file`: {path} does not say its frames per second (POINT:RATE).")
+    samples = np.array(frames, np.float64).reshape(len(frames), -1, 4)
+    values = np.where(samples[..., 3:] < 0.0, np.nan, samples[..., :3])
+    names = [label or str(k + 1) for k, label in enumerate(labels[: values.shape[1]])]
+    names += [str(k + 1) for k in range(len(names), values.shape[1])]
+    times = np.arange(len(values)) / rate
+    return Table(tuple(names), times, values, units if units in METRES else None)
+
+
+def is_tracker(header: str) -> bool:
+    """Return whether the second line of a file is one of Tracker."""
+    return {"t", "x", "y"} <= set(_columns(header))
+
+
+def read_tracker(text: str, path: Path, key: str) -> Table:
+    """Read what Tracker exported; the points are in the plane z = 0."""
+    first, header, *lines = text.splitlines()
+    cut = _cut_at(header)
+    columns, marks = _columns(header), [cell.strip() for cell in re.split(cut, first)]
+    names = [mark for mark in marks if mark]
+    starts = [k for k, column in enumerate(columns) if column == "t"]
+    if len(starts) == 1:  # one time for all masses
+        starts = [k for k, column in enumerate(columns) if column == "x"]
+    if len(names) != len(starts):
+        raise StudyError(
+            f"`{key}.file`: line 1 of {path} must name the {len(starts)} masses of line 2, got "
+            f"{', '.join(names) or 'nothing'}."
+        )
+    where: list[tuple[str, list[int]]] = []
+    for name, (start, end) in zip(names, pairwise([*starts, len(columns)]), strict=True):
+        own = columns[start:end]
+        missing = [one for one in ("x", "y") if one not in own]
+        if missing:
+            raise StudyError(
+                f"`{key}.file`: line 2 of {path} has no column {missing[0]} for {name!r}."
+            )
+        time = start + own.index("t") if "t" in own else columns.index("t")
+        where.append((name, [time, start + own.index("x"), start + own.index("y")]))
+    rows: dict[tuple[float, str], tuple[float, ...]] = {}
+    for number, line in enumerate(lines, start=3):
+        cells = [cell.strip() for cell in re.split(cut, line)]
+        for name, places in where:
+            texts = [cells[k] if k < len(cells) else "" for k in places]
+            if not texts[0]:
+                continue
+            time, x, y = (_number(one, f"`{key}.file`: line {number} of {path}") for one in texts)
+            rows[time, name] = (x, y, math.nan if math.isnan(x + y) else 0.0)
+    return table_of(rows, 3)
+
+
+def _columns(header: str) -> list[str]:
+    found = [COLUMN.match(cell.strip().lower()) for cell in re.split(_cut_at(header), header)]
+    return [one[0] if one else "" for one in found]
+
+
+def _cut_at(header: str) -> str:
+    """Return the pattern that separates the cells of a file with this header."""
+    return next((mark for mark in ("\t", ";", ",") if mark in header), r"\s+")
+
+
+def _number(text: str, where: str) -> float:
+    """Return a number with a point or a comma; NaN of an empty cell."""
+    try:
+        return float(text.replace(",", ".")) if text else math.nan
+    except ValueError:
+        raise StudyError(f"{where} must have numbers, got {text!r}.") from None
