@@ -50,12 +50,17 @@ def camera_of(file: declared.SceneFile, one: declared.Film) -> declared.Camera |
 
 
 def make_observers(
-    file: declared.SceneFile, built: Built, films: Mapping[str, FilmData]
+    file: declared.SceneFile,
+    built: Built,
+    films: Mapping[str, FilmData],
+    kinds: tuple[type, ...] = (declared.Film, declared.Points, declared.States),
 ) -> list[Observer]:
-    """Return what is observed; films are still without a background."""
+    """Return what is observed, of these kinds; films are still without a background."""
     making = _Observing(file, built, films)
     found: list[Observer] = []
     for name, one in file.observations.items():
+        if not isinstance(one, kinds):
+            continue
         if isinstance(one, declared.Film) and isinstance(built.state, SmokeState):
             found.append(making.smoke(name, one, built.state.density.shape))
         elif isinstance(one, declared.Film):

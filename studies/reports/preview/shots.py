@@ -11,6 +11,7 @@ from render.camera import AnyCamera
 from render.scene import Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.problem.observations.films import FilmData, advice_on_film, plate_of, read_film
+from studies.problem.observers import NODES, surfaces
 from studies.problem.observing import frame_times
 from studies.problem.reach import Reach
 from studies.problem.steps import first_steps, sample_steps, shortest_interval
@@ -107,7 +108,8 @@ def shoot(
         n = min(len(data.frames), COMPARED)
         indices = np.unique(np.linspace(0, len(data.frames) - 1, n).round().astype(int))
         times = film.start + data.times[indices]
-    places, failed = _places(built, file.world.dt, times)
+    moved, failed = places_at(built, file.world.dt, times)
+    places = surfaces(moved)
     said += [failed] if failed else []
     if film is not None and film.bodies is not None:
         hidden = set(file.bodies).difference(film.bodies)
@@ -115,8 +117,8 @@ def shoot(
     first = {body: points[0] for body, points in places.items()}
     middle = np.mean(np.concatenate(list(first.values())), axis=0)
     camera = make_camera(name, spec, full_size, middle)
-    surfaces = {body: (built.meshes[body].faces, points) for body, points in first.items()}
-    require_outside(name, camera, surfaces)
+    drawn = {body: (built.meshes[body].faces, points) for body, points in first.items()}
+    require_outside(name, camera, drawn)
     sigma = softness(film.softness or SOFTNESS if film else SOFTNESS, size[0])
     rasterizer = SoftRasterizer(sigma=sigma, seamless=True)
     scene = Scene({body: built.meshes[body] for body in places}, built.lights)
@@ -129,10 +131,13 @@ def shoot(
     return Shot(key, camera, data, indices, times, images, places), said
 
 
-def _places(
+def places_at(
     built: Built, given_dt: float | None, times: np.ndarray
 ) -> tuple[dict[str, np.ndarray], str | None]:
-    """Return the vertices at times [s] by name; those of the start where the rollout fails."""
+    """Return vertices by name, and nodes as `NODES`, at times [s], and why the rollout fails.
+
+    Where it does, they are those of the start.
+    """
     last = max(float(times[-1]), 1e-3)
     gap = shortest_interval(times) if len(times) > 1 else last
     dt = first_steps(gap, given_dt).suited_to(built.system).dt if built.dt is None else built.dt
@@ -151,5 +156,7 @@ def _places(
             f"step of {dt:.3g} s. Check E and density, whether bodies begin inside an obstacle, "
             "or give a smaller `world.dt`."
         )
-    places = {name: at.at(one.vertices(motion, run)) for name, one in built.subjects.items()}
-    return places, failed
+    found = {name: at.at(one.vertices(motion, run)) for name, one in built.subjects.items()}
+    if getattr(run, "x", None) is not None:
+        found[NODES] = at.at(np.asarray(run.x))
+    return found, failed

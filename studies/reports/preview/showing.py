@@ -1,10 +1,13 @@
-"""A scene at its start values beside and over its films, and what looks wrong about it.
+"""A scene at its start values beside and over its films and tracks, and what looks wrong about it.
 
 For every film the picture has three rows, the first, the middle and the last frame, and three
-columns: the film, the scene, and the film with the outline of the scene.
+columns: the film, the scene, and the film with the outline of the scene. For every table of tracked
+points or states from a file it has their coordinates over time.
 """
 
+import io
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +17,17 @@ from scipy.ndimage import binary_dilation, binary_erosion
 
 from studies.problem.making import make_problem
 from studies.problem.observations.outlines import faint_foreground, foreground
+from studies.problem.observers import NODES
+from studies.problem.observing import make_observers
+from studies.problem.points import PointObserver
+from studies.reports.figures import png, points
 from studies.reports.preview.advice import advice_on
-from studies.reports.preview.shots import Shot, shoot
+from studies.reports.preview.shots import Shot, places_at, shoot
 from studies.runs import media
 from studies.runs.errors import StudyError
 from studies.scene.building import Built, build
 from studies.scene.checking import camera_of
-from studies.scene.declared import Film, SceneFile
+from studies.scene.declared import Film, Points, SceneFile, States
 from studies.scene.drawing import drawn
 from studies.scene.exif import notes_on_fields_of_view
 from studies.scene.reading import read_scene
@@ -45,7 +52,15 @@ def preview(
     if not built.subjects:
         raise StudyError("`bodies` must hold something with a surface: smoke is a picture already.")
     shots, warnings = inspect(file, built)
-    media.write_png(out, _stacked([_strip(shot) for shot in shots], axis=0))
+    charts = []
+    try:
+        charts, said = _charts(file, built, shots)
+        warnings += said
+    except StudyError as error:
+        if not shots:
+            raise
+        warnings.append(str(error))
+    media.write_png(out, _stacked([*(_strip(shot) for shot in shots), *charts], axis=0))
     notes = built.notes + notes_on_fields_of_view(file)
     return [*notes, *warnings, *_refused(file, warnings)]
 
@@ -83,9 +98,46 @@ def _views(file: SceneFile) -> list[tuple[str, str, Film | None]]:
         if isinstance(one, Film)
     ]
     found = found or [(f"cameras.{name}", name, None) for name in file.cameras]
-    if not found:
-        raise StudyError("`cameras` is empty: a preview needs a table [cameras.NAME].")
+    if not found and not _tracks(file):
+        raise StudyError(
+            "`cameras` is empty: a preview needs a table [cameras.NAME], or tracked points."
+        )
     return found
+
+
+def _tracks(file: SceneFile) -> list[str]:
+    """Return the names of tracked points and states that are read from files."""
+    return [
+        name
+        for name, one in file.observations.items()
+        if isinstance(one, Points | States) and one.simulate is None
+    ]
+
+
+def _charts(
+    file: SceneFile, built: Built, shots: Sequence[Shot]
+) -> tuple[list[np.ndarray], list[str]]:
+    """Return pictures of tracks over time with the scene at its start values, and what is wrong."""
+    films = {
+        shot.key.removeprefix("observations."): shot.data for shot in shots if shot.data is not None
+    }
+    known = replace(
+        file, observations={name: file.observations[name] for name in (*films, *_tracks(file))}
+    )
+    charts, said = [], []
+    for one in make_observers(known, built, films, (Points, States)):
+        assert isinstance(one, PointObserver)
+        times = one.instants({})
+        moved, failed = places_at(built, file.world.dt, times)
+        n, key = len(moved[one.object or NODES]), f"observations.{one.name}"
+        shown = one.shown(one.fields(moved), {}).rows[:, : one.places.shape[-1]]
+        predicted = shown.reshape(n, *one.places.shape[1:])
+        figure = points({"times": times[:n], "observed": one.places[:n], "predicted": predicted})
+        figure.suptitle(f"{key}: dots; the scene at its start values: lines", fontsize=10)
+        picture = Image.open(io.BytesIO(png(figure, dpi=110))).convert("RGB")
+        charts.append(media.as_float(np.asarray(picture)))
+        said += [failed] if failed and not shots else []
+    return charts, said
 
 
 def _strip(shot: Shot) -> np.ndarray:

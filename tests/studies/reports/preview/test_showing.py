@@ -224,3 +224,28 @@ def test_a_film_that_is_simulated_is_drawn_in_its_size(tmp_path):
 
 def test_what_a_scene_draws_is_drawn_for_its_preview(tmp_path):
     assert preview(find_scene("pendulum"), tmp_path / "pendulum.png") == []
+
+
+@pytest.fixture
+def tracked(tmp_path):
+    """Write a scene without film and camera, whose brick is tracked by a point beside it."""
+    rows = [f"{t},tip,{0.2 + 0.5 * t},{1.5 * t - 4.9 * t * t},0.0\n" for t in (0.0, 0.1, 0.2)]
+    (tmp_path / "p.csv").write_text("time,point,x,y,z\n" + "".join(rows), encoding="utf-8")
+    path = tmp_path / "tracks.toml"
+    table = '[observations.marks]\nfile = "p.csv"\nbody = "brick"\n[free]\n"brick.velocity" = {}\n'
+    path.write_text(SCENE.partition("[cameras")[0] + table, encoding="utf-8")
+    return path
+
+
+def test_tracks_alone_are_drawn_over_time(tmp_path, tracked):
+    assert preview(tracked, tmp_path / "a.png") == []
+    picture = np.asarray(Image.open(tmp_path / "a.png").convert("RGB")).astype(int)
+    assert picture.shape[1] > 2 * picture.shape[0]
+    for color in (0x2F6DB3, 0x8A96A3):  # lines and dots
+        rgb = [color >> 16, color >> 8 & 255, color & 255]
+        assert (np.abs(picture - rgb).max(axis=-1) < 10).sum() > 50
+
+
+def test_a_track_off_its_body_is_refused(tmp_path, tracked):
+    with pytest.raises(StudyError, match="must have points on its body"):
+        preview(tracked, tmp_path / "a.png", ["bodies.brick.position=[9, 0, 0]"])
