@@ -434,6 +434,50 @@ def check(
 
 
 @app.command()
+def track(  # noqa: PLR0913 -- the options of a command
+    film: Annotated[Path, typer.Argument(help="A film, or a folder of PNG frames.")],
+    *,
+    color: Annotated[
+        str | None,
+        typer.Option(metavar="'R G B'", help="Track this colour; numbers from 0 to 1."),
+    ] = None,
+    background: Annotated[
+        bool,
+        typer.Option("--background", help="Track what differs from what most frames show."),
+    ] = False,
+    tolerance: Annotated[
+        float, typer.Option(help="Difference in colour that counts, where white is 1.")
+    ] = 0.15,
+    frames: Annotated[
+        str | None, typer.Option(metavar="'FIRST END'", help="Frames; END is left out.")
+    ] = None,
+    region: Annotated[
+        str | None,
+        typer.Option(metavar="'U0 V0 U1 V1'", help="Look only between these columns and rows."),
+    ] = None,
+    fps: Annotated[
+        float | None, typer.Option(help="Frames per second. Default: those of the file.")
+    ] = None,
+    point: Annotated[str, typer.Option(help="Name of the point in the table.")] = "point",
+    out: Annotated[
+        Path | None, typer.Option(help="The table; by default FILM-track.csv, here.")
+    ] = None,
+) -> None:
+    """Track a plain colour or what moves; write its centroid as a table of points in pixels.
+
+    A picture beside the table, *.png, marks what is tracked in the first frame.
+    """
+    from studies.cli.tracking import track_command
+
+    table = out or Path(f"{film.stem}-track.csv")
+    numbers = {"color": color, "frames": frames, "region": region}
+    for line in track_command(
+        film, table, numbers, background=background, tolerance=tolerance, fps=fps, point=point
+    ):
+        print(line)
+
+
+@app.command()
 def exercise(
     number: Annotated[int | None, typer.Argument(help="Left out: list all.")] = None,
     file: Annotated[

@@ -170,3 +170,20 @@ class PointProgress(Shown):
             self._last = now
             text = f"{self._what} {self._done}/{self._total}  {failed}  {now - self._began:.0f} s"
             self.say(text + left)
+
+
+class FrameProgress(Shown):
+    """Shows how many frames of a film are done, which does not say how many there are."""
+
+    def __init__(self) -> None:
+        columns = TextColumn("{task.description} {task.completed:.0f}"), TimeElapsedColumn()
+        super().__init__(columns, Console(stderr=True))
+        self._last = time.perf_counter()
+        self._task = self._bar.add_task("frame", total=None)
+
+    def __call__(self, frames: int, what: str) -> None:
+        """Show how many are done."""
+        self._bar.update(self._task, completed=frames, description=what)
+        if not self._console.is_terminal and time.perf_counter() - self._last > EVERY:
+            self._last = time.perf_counter()
+            self.say(f"{what} {frames}")

@@ -10,10 +10,10 @@ a. Loss and gradient are those of the interpolated vertices, so the gradient is 
 
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +159,20 @@ def film_pictures(
         assert backdrop is not None
         found = _over(found, backdrop)
     return media.as_uint8(found)
+
+
+def film_frames(film: Film, key: str) -> tuple[Iterator[np.ndarray], Callable[[int], np.ndarray]]:
+    """Return the frames of a film one by one, as they are, and the times of the first n [s]."""
+    assert film.video is not None
+    own_fps, pictures = _opened(film.video, f"{key}.video")
+    fps = film.fps or own_fps
+    if fps is None:
+        raise StudyError(
+            f"`{key}.fps` is missing: {film.video} does not say its frames per second."
+        )
+    checked = _Frames(film, None, key).checked(pictures, f"{key}.video")
+    frames = (media.as_float(picture)[..., :3] for _, picture in checked)
+    return islice(frames, *(film.frames or (None,))), lambda n: np.arange(n) / fps
 
 
 def default_factor(size: tuple[int, int], rows: int = ROWS, columns: int = COLUMNS) -> int:

@@ -1,0 +1,131 @@
+"""What `adjsim track` does."""
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from studies.problem.observations.films import film_frames
+from studies.problem.observations.tracking import Found, Tracked, marked, usual
+from studies.runs import media
+from studies.runs.errors import StudyError
+from studies.runs.files import replacing
+from studies.runs.progress import FrameProgress
+from studies.scene.declared import Film
+
+
+COUNTS = {"color": 3, "frames": 2, "region": 4}
+
+
+def track_command(
+    film: Path, table: Path, numbers: Mapping[str, str | None], *,
+    background: bool, tolerance: float, fps: float | None, point: str,
+) -> list[str]:  # fmt: skip
+    """Write the table of what is tracked and its picture; return what to say.
+
+    `numbers` are the options of several numbers, as texts.
+    """
+    color, frames, region = (_numbers(name, numbers[name]) for name in COUNTS)
+    _check(color, background=background, tolerance=tolerance, table=table)
+    first, end = (int(frames[0]), int(frames[1])) if frames else (0, None)
+    if end is not None and not 0 <= first < end:
+        raise StudyError(f"`--frames` must be FIRST END with 0 <= FIRST < END, got {first} {end}.")
+    one = Film(video=str(film), fps=fps, frames=None if end is None else (first, end))
+    limits = None if region is None else tuple(int(number) for number in region)
+    if limits and not (0 <= limits[0] < limits[2] and 0 <= limits[1] < limits[3]):
+        raise StudyError(
+            f"`--region` must be U0 V0 U1 V1 with U0 < U1 and V0 < V1, got {numbers['region']!r}."
+        )
+    with FrameProgress() as progress:
+        plate = None
+        if background:
+            plate = usual(_opened(one)[0], lambda n: progress(n, "background: frame"))
+        wanted = None if color is None else np.array(color)
+        tracked = Tracked(wanted, plate, tolerance, limits)
+        pictures, times_of = _opened(one)
+        found: list[Found] = []
+        lost, picture = None, table.with_suffix(".png")
+        try:
+            for n, frame in enumerate(pictures):
+                here = tracked.find(frame)
+                if here is None:
+                    lost = n
+                    break
+                if not found:
+                    media.write_png(picture, marked(frame, here))
+                found.append(here)
+                progress(n + 1, "frame")
+        finally:
+            if found:
+                times = times_of(len(found))
+                _write(table, point, times, found)
+    what = f"like {numbers['color']}" if color else "that differ from the background"
+    advice = "Change `--tolerance` or `--region`, or end before it with `--frames`."
+    if lost == 0 or (lost is None and not found):
+        raise StudyError(
+            f"`{film}`: frame {first} has no pixels {what} within {tolerance:g}, or fewer than 4 "
+            "that hang together. Take the colour from a picture of the film, or change "
+            "`--tolerance` or `--region`."
+        )
+    if lost is not None:
+        raise StudyError(
+            f"`{film}`: frame {first + lost} has no pixels {what} within {tolerance:g}. The "
+            f"{lost} rows before it are in {table}. {advice}"
+        )
+    cut = [first + k for k, here in enumerate(found) if here.is_cut]
+    notes = [] if not cut else [
+        f"In {len(cut)} frames, first in {cut[0]}, what is tracked touches the edge of the "
+        "picture, so its middle is that of a part. Leave them out by `--frames` or in the table."
+    ]  # fmt: skip
+    return [*notes, str(table.resolve()), str(picture.resolve())]
+
+
+def _opened(film: Film) -> Any:
+    """Return frames and times of a film, with mistakes in the words of the command."""
+    try:
+        return film_frames(film, "FILM")
+    except StudyError as error:
+        said = str(error).replace("`FILM.fps` is missing", "`--fps` is missing")
+        raise StudyError(said.replace("`FILM.video`", "`FILM`")) from error
+
+
+def _check(
+    color: tuple[float, ...] | None, *, background: bool, tolerance: float, table: Path
+) -> None:
+    """Raise if options do not fit each other, or the table is no CSV file."""
+    if (color is None) == (not background):
+        raise StudyError("Give one of `--color 'R G B'` and `--background`.")
+    if color is not None and not all(0.0 <= one <= 1.0 for one in color):
+        raise StudyError(
+            "`--color` must be three numbers from 0 to 1, got "
+            f"{' '.join(f'{one:g}' for one in color)}. Divide levels up to 255 by 255."
+        )
+    if not 0.0 < tolerance <= 1.0:
+        raise StudyError(f"`--tolerance` must be above 0 and up to 1, got {tolerance:g}.")
+    if table.suffix.lower() != ".csv":
+        raise StudyError(f"`--out` must end in .csv, got {table}.")
+    if not table.parent.is_dir():
+        raise StudyError(f"`--out`: there is no folder {table.parent}.")
+
+
+def _numbers(name: str, text: str | None) -> tuple[float, ...] | None:
+    """Return the numbers of an option."""
+    if text is None:
+        return None
+    try:
+        found = tuple(float(one) for one in text.replace(",", " ").split())
+    except ValueError:
+        found = ()
+    if len(found) != COUNTS[name]:
+        raise StudyError(f"`--{name}` must be {COUNTS[name]} numbers in quotes, got {text!r}.")
+    return found
+
+
+def _write(table: Path, point: str, times: np.ndarray, found: list[Found]) -> None:
+    with replacing(table) as part, part.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["time", "point", "u", "v"])
+        for time, here in zip(times, found, strict=True):
+            writer.writerow([f"{time:.6f}", point, f"{here.u:.3f}", f"{here.v:.3f}"])

@@ -1,0 +1,120 @@
+"""`adjsim track` follows a red disc in films that are drawn here."""
+
+import csv
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from studies.cli.tracking import track_command
+from studies.runs import media
+from studies.runs.errors import StudyError
+
+
+RED = "0.8 0.1 0.1"
+MIDDLES = [(10.0 + 3.5 * k, 12.0 + 0.75 * k) for k in range(8)]
+
+
+def drawn(middles, color=(0.8, 0.1, 0.1), radius=4.0):
+    """Return a picture with soft discs at columns and rows, and one small spot of their colour."""
+    rows, columns = np.mgrid[:32, :48]
+    picture = np.full((32, 48, 3), 0.5)
+    picture[..., 2] += 0.01 * np.sin(columns)
+    for u, v in middles:
+        cover = np.clip(radius + 0.5 - np.hypot(columns - u, rows - v), 0.0, 1.0)[..., None]
+        picture = cover * np.array(color) + (1.0 - cover) * picture
+    picture[28:30, 2:4] = color
+    return picture
+
+
+@pytest.fixture
+def film(tmp_path):
+    """Return a function that writes pictures as a film of them."""
+
+    def write(pictures):
+        (tmp_path / "film").mkdir()
+        for k, picture in enumerate(pictures):
+            media.write_png(tmp_path / "film" / f"{k}.png", picture)
+        return tmp_path / "film"
+
+    return write
+
+
+def track(film, table, *, color=None, frames=None, region=None, **options):
+    numbers = {"color": color, "frames": frames, "region": region}
+    given = {"background": False, "tolerance": 0.15, "fps": 20.0, "point": "ball", **options}
+    return track_command(film, table, numbers, **given)
+
+
+def rows_of(table):
+    with table.open(newline="") as file:
+        return [
+            (float(row["time"]), float(row["u"]), float(row["v"]))
+            for row in csv.DictReader(file)
+            if row["point"] == "ball"
+        ]
+
+
+@pytest.mark.parametrize("how", [{"color": RED}, {"background": True}])
+def test_the_middle_is_found_in_every_frame(tmp_path, film, how):
+    path = film([drawn([middle]) for middle in MIDDLES])
+    table = tmp_path / "t.csv"
+    said = track(path, table, **how)
+    assert said == [str(table), str(tmp_path / "t.png")]
+    times, *places = np.array(rows_of(table)).T
+    np.testing.assert_allclose(times, 0.05 * np.arange(8))
+    np.testing.assert_allclose(np.transpose(places), MIDDLES, atol=0.15)
+    marked = np.asarray(Image.open(tmp_path / "t.png").convert("RGB")).astype(int)
+    assert marked[12, 10].tolist() == [255, 26, 153]
+
+
+def test_frames_and_region_are_chosen(tmp_path, film):
+    path = film([drawn([middle, (40.0, 5.0)], radius=4.0) for middle in MIDDLES])
+    track(path, tmp_path / "t.csv", color=RED, frames="2 5", region="0 10 47 27")
+    rows = rows_of(tmp_path / "t.csv")
+    np.testing.assert_allclose(rows, [(0.05 * k, *MIDDLES[2 + k]) for k in range(3)], atol=0.15)
+
+
+def test_a_colour_that_is_lost_leaves_the_rows_before(tmp_path, film):
+    pictures = [drawn([middle]) for middle in MIDDLES]
+    pictures[5] = np.full((32, 48, 3), 0.5)
+    path = film(pictures)
+    with pytest.raises(StudyError, match=r"frame 5 has no pixels like 0.8 .* The 5 rows before"):
+        track(path, tmp_path / "t.csv", color=RED)
+    assert len(rows_of(tmp_path / "t.csv")) == 5
+
+
+def test_a_colour_that_is_nowhere(tmp_path, film):
+    with pytest.raises(StudyError, match="frame 0 has no pixels like 0 1 0"):
+        track(film([drawn([(20.0, 15.0)])]), tmp_path / "t.csv", color="0 1 0")
+    assert not (tmp_path / "t.csv").exists()
+
+
+def test_what_leaves_the_picture_is_noted(tmp_path, film):
+    path = film([drawn([(20.0 + 5.0 * k, 15.0)]) for k in range(6)])
+    note, *_ = track(path, tmp_path / "t.csv", color=RED)
+    assert "In 1 frames, first in 5," in note
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        ({}, "Give one of `--color"),
+        ({"color": RED, "background": True}, "Give one of `--color"),
+        ({"color": "200 0 0"}, "`--color` must be three numbers from 0 to 1, got 200 0 0"),
+        ({"color": "red"}, "`--color` must be 3 numbers in quotes, got 'red'"),
+        ({"color": RED, "tolerance": 0.0}, "`--tolerance` must be above 0"),
+        ({"color": RED, "frames": "5 5"}, "`--frames` must be FIRST END"),
+        ({"color": RED, "region": "9 0 3 3"}, "`--region` must be U0 V0 U1 V1"),
+        ({"color": RED, "fps": None}, "`--fps` is missing"),
+    ],
+)
+def test_bad_options_give_one_clear_message(tmp_path, film, options, part):
+    with pytest.raises(StudyError) as caught:
+        track(film([drawn([(20.0, 15.0)])]), tmp_path / "t.csv", **options)
+    assert part in str(caught.value)
+
+
+def test_no_film(tmp_path):
+    with pytest.raises(StudyError, match=r"`FILM`: there is no file or folder"):
+        track(tmp_path / "none.mp4", tmp_path / "t.csv", color=RED)
