@@ -13,6 +13,8 @@ EXTRAS = {
         "scans, data sets and tables over many processes and machines",
         how_to_install("dask"),
     ),
+    "c3d": ("tracks from c3d files", how_to_install("tracks")),
+    "opencv-python-headless": ("cameras from a chessboard", how_to_install("camera")),
     "torch": ("the learned baselines", how_to_install("learn")),
     "mitsuba": ("path-traced videos and pictures", how_to_install("photo")),
     "deodr": (

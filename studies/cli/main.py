@@ -478,6 +478,30 @@ def track(  # noqa: PLR0913 -- the options of a command
 
 
 @app.command()
+def camera(
+    pictures: Annotated[
+        list[Path], typer.Argument(metavar="PICTURE...", help="Pictures of a chessboard.")
+    ],
+    *,
+    corners: Annotated[
+        str, typer.Option(metavar="COLUMNSxROWS", help="Inner corners of the board, such as 9x6.")
+    ],
+    square: Annotated[float, typer.Option(help="Edge of a square [m].")],
+    name: Annotated[str, typer.Option(help="Name of the camera.")] = "front",
+) -> None:
+    """Print the table of a camera for a scene file, from pictures of a chessboard.
+
+    The world of the scene is then that of the board in the first picture.
+    """
+    from studies.cli.calibrating import camera_table
+
+    table, doubts = camera_table(pictures, corners, square, name)
+    for line in doubts:
+        print(f"warning: {line}", file=sys.stderr)
+    print(table)
+
+
+@app.command()
 def exercise(
     number: Annotated[int | None, typer.Argument(help="Left out: list all.")] = None,
     file: Annotated[

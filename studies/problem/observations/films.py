@@ -164,15 +164,18 @@ def film_pictures(
 def film_frames(film: Film, key: str) -> tuple[Iterator[np.ndarray], Callable[[int], np.ndarray]]:
     """Return the frames of a film one by one, as they are, and the times of the first n [s]."""
     assert film.video is not None
-    own_fps, pictures = _opened(film.video, f"{key}.video")
-    fps = film.fps or own_fps
-    if fps is None:
+    clip = _opened(film.video, f"{key}.video")
+    if film.fps is None and clip.fps is None:
         raise StudyError(
             f"`{key}.fps` is missing: {film.video} does not say its frames per second."
         )
-    checked = _Frames(film, None, key).checked(pictures, f"{key}.video")
+    checked = _Frames(film, None, key).checked(clip.frames, f"{key}.video")
     frames = (media.as_float(picture)[..., :3] for _, picture in checked)
-    return islice(frames, *(film.frames or (None,))), lambda n: np.arange(n) / fps
+
+    def times(n: int) -> np.ndarray:
+        return _times(film, clip, np.array(_chosen(film)[:n]), key)[0]
+
+    return islice(frames, *(film.frames or (None,))), times
 
 
 def default_factor(size: tuple[int, int], rows: int = ROWS, columns: int = COLUMNS) -> int:
