@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from studies.problem.observations.films import film_frames
-from studies.problem.observations.tracking import Found, Tracked, marked, usual
+from studies.problem.observations.tracking import LEAST, Found, Tracked, marked, usual
 from studies.runs import media
 from studies.runs.errors import StudyError
 from studies.runs.files import replacing
@@ -33,11 +33,7 @@ def track_command(
     if end is not None and not 0 <= first < end:
         raise StudyError(f"`--frames` must be FIRST END with 0 <= FIRST < END, got {first} {end}.")
     one = Film(video=str(film), fps=fps, frames=None if end is None else (first, end))
-    limits = None if region is None else tuple(int(number) for number in region)
-    if limits and not (0 <= limits[0] < limits[2] and 0 <= limits[1] < limits[3]):
-        raise StudyError(
-            f"`--region` must be U0 V0 U1 V1 with U0 < U1 and V0 < V1, got {numbers['region']!r}."
-        )
+    limits = None if region is None else _limits(region)
     with FrameProgress() as progress:
         plate = None
         if background:
@@ -62,17 +58,16 @@ def track_command(
                 times = times_of(len(found))
                 _write(table, point, times, found)
     what = f"like {numbers['color']}" if color else "that differ from the background"
-    advice = "Change `--tolerance` or `--region`, or end before it with `--frames`."
-    if lost == 0 or (lost is None and not found):
-        raise StudyError(
-            f"`{film}`: frame {first} has no pixels {what} within {tolerance:g}, or fewer than 4 "
-            "that hang together. Take the colour from a picture of the film, or change "
-            "`--tolerance` or `--region`."
-        )
     if lost is not None:
+        _refuse_loss(
+            f"`{film}`: frame {first + lost} has no pixels {what} within {tolerance:g}", lost, table
+        )
+    if not found:
+        raise StudyError(f"`--frames`: {film} ends before frame {first}.")
+    if end is not None and first + len(found) < end:
         raise StudyError(
-            f"`{film}`: frame {first + lost} has no pixels {what} within {tolerance:g}. The "
-            f"{lost} rows before it are in {table}. {advice}"
+            f"`--frames` must lie within the {first + len(found)} frames of {film}, got {first} "
+            f"{end}. They are in {table}."
         )
     cut = [first + k for k, here in enumerate(found) if here.is_cut]
     notes = [] if not cut else [
@@ -80,6 +75,29 @@ def track_command(
         "picture, so its middle is that of a part. Leave them out by `--frames` or in the table."
     ]  # fmt: skip
     return [*notes, str(table.resolve()), str(picture.resolve())]
+
+
+def _limits(region: tuple[float, ...]) -> tuple[int, ...]:
+    """Return first and last columns and rows of a region."""
+    u0, v0, u1, v1 = limits = tuple(int(number) for number in region)
+    if not (0 <= u0 < u1 and 0 <= v0 < v1):
+        raise StudyError(
+            f"`--region` must be U0 V0 U1 V1 with U0 < U1 and V0 < V1, got {u0} {v0} {u1} {v1}."
+        )
+    return limits
+
+
+def _refuse_loss(what: str, rows: int, table: Path) -> None:
+    """Raise with what is lost, and what was found before."""
+    if not rows:
+        raise StudyError(
+            f"{what}, or fewer than {LEAST:g} that hang together. Take the colour from a picture "
+            "of the film, or change `--tolerance` or `--region`."
+        )
+    raise StudyError(
+        f"{what}. The {rows} rows before it are in {table}. Change `--tolerance` or `--region`, or "
+        "end before it with `--frames`."
+    )
 
 
 def _opened(film: Film) -> Any:

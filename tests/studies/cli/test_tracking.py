@@ -105,6 +105,8 @@ def test_what_leaves_the_picture_is_noted(tmp_path, film):
         ({"color": "red"}, "`--color` must be 3 numbers in quotes, got 'red'"),
         ({"color": RED, "tolerance": 0.0}, "`--tolerance` must be above 0"),
         ({"color": RED, "frames": "5 5"}, "`--frames` must be FIRST END"),
+        ({"color": RED, "frames": "0 3"}, "`--frames` must lie within the 1 frames of"),
+        ({"color": RED, "frames": "2 3"}, "ends before frame 2"),
         ({"color": RED, "region": "9 0 3 3"}, "`--region` must be U0 V0 U1 V1"),
         ({"color": RED, "fps": None}, "`--fps` is missing"),
     ],
