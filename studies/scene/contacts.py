@@ -63,7 +63,8 @@ DEPTH = 0.03  # of a body's size
 RESTITUTION = 0.15  # of a rigid body
 NODE_LOSS = 1.4327505332713972 / 0.7  # d u of a node: at 0.7 u half of its speed is left
 FRICTION_RATE, NODE_FRICTION_RATE = 3.0, 1.2  # k_f over sqrt(k m)
-NODE_RATE2 = 2e4  # [g/L]
+NODE_RATE2 = 5e3  # [g/L]
+NODE_PART = 0.25  # of what the elements of a node hold it with
 GRAVITY = 9.81  # where a scene has none
 SHARED = {"stiffness", "damping", "friction_stiffness"}  # what points hold together
 
@@ -112,7 +113,8 @@ def chosen_stiffness(body: Touching, gravity: float, speed: float) -> np.ndarray
     """Return k for each point, () of a rigid body or (n,) [N/m]; `speed` is that of arrival."""
     if body.is_rigid:
         return np.asarray(body.mass * (0.5 * speed / (DEPTH * body.size)) ** 2)
-    return np.maximum(body.held_with, body.mass * NODE_RATE2 * (gravity or GRAVITY) / body.size)
+    least = body.mass * NODE_RATE2 * (gravity or GRAVITY) / body.size
+    return np.maximum(NODE_PART * body.held_with, least)
 
 
 def chosen_dissipation(body: Touching, speed: float) -> np.ndarray:
