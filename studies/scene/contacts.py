@@ -21,18 +21,18 @@ well as with fitted ones (`benchmarks/real`): they hardly depend on k, but e = 0
 
 Of a body made of nodes each node touches for itself: m is the node's mass, and k the larger of
 
-    k = k_node           what its elements hold it with (the sum of their bounds at the node), so
-                         that a contact gives way no more than the layer of elements at it
-    k = m 2e4 g/L        so that a load of 100 times its weight presses a node 0.005 L deep
+    k = k_node/4         of what its elements hold it with (the sum of their bounds at the node), so
+                         that a contact gives way about as much as the layer of elements at it
+    k = m 5e3 g/L        so that a load of 100 times its weight presses a node 0.02 L deep
 
-With it the stable step is a third to a half of that without contact. A fall from four times the
-size then presses a soft ball with E = 1e5 Pa 0.7 % of its size deep and a corner of a soft cube
-2.5 %, where the bodies themselves are strained by a fifth (`test_contacts.py`). What such a body
-rebounds by is its elasticity. The chosen d leaves a node half of the speed 0.7 u: with less, each
-node rattles between the floor and its elements, and the gradient of the motion grows by orders of
-magnitude. So it does where the step is too long for the damping at the depth that is reached from
-four times the size, 2 sqrt(phi(D)/2) m omega, which the stable step therefore counts
-(`Contact.deepest`).
+With it the stable step is a half to two thirds of that without contact. A fall from four times the
+size then presses a soft ball with E = 1e5 Pa 2.1 % of its size deep and a corner of a soft cube 7
+%, where the bodies themselves are strained by a fifth (`test_contacts.py`). What such a body
+rebounds by is its elasticity. The chosen d leaves a node half of the speed 0.7 u. With less, or
+with a harder contact, each node rattles between the floor and its elements when the body slides,
+and the gradient of the motion grows by orders of magnitude. So it does where the step is too long
+for the damping at the depth that is reached from four times the size, 2 sqrt(phi(D)/2) m omega,
+which the stable step therefore counts (`Contact.deepest`).
 
 The slope of friction k_f is sqrt(k m), times 3 for a rigid body and 1.2 for nodes, which costs no
 more of the step than d does. A body that should stick creeps at the speed (its tangential
