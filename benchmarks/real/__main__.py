@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.real import cube
+from benchmarks.real import apple, beam, cube
 
 
 app = typer.Typer(add_completion=False)
-PARTS = {"cube": cube}
+PARTS = {"cube": cube, "beam": beam, "apple": apple}
 
 
 @app.command()

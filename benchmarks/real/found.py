@@ -1,0 +1,25 @@
+"""The answer of a scene file, and its numbers as rows of a table."""
+
+from pathlib import Path
+
+from studies.api import Answer, Problem, fit
+from studies.scene.reading import read_scene
+
+
+def found_in_scene(toml: str, folder: Path) -> Answer:
+    """Return the answer of a scene file, whose files are relative to a folder."""
+    path = folder / "scene.toml"
+    path.write_text(toml, "utf-8")
+    file = read_scene(path)
+    return fit(Problem(file, file.observations, file.free, search=file.search))
+
+
+def row(
+    answer: Answer, path: str, start: str, *others: str, unit: float = 1.0, name: str = "m"
+) -> str:
+    """Return the row of one number: start, answer and interval in a unit, its verdict, others'."""
+    low, high = (float(end.item()) / unit for end in answer.intervals[path])
+    value = float(answer.values[path].item()) / unit
+    (verdict,) = {kind for label, kind in answer.verdicts.items() if label.startswith(path)}
+    found = f"{value:.4g} {name} ({low:.4g} to {high:.4g})"
+    return "| " + " | ".join([path, start, found, verdict, *others]) + " |"
