@@ -16,19 +16,26 @@ PARTS = {"cube": cube, "beam": beam, "apple": apple}
 def report(
     folder: Annotated[Path, typer.Argument(help="Where the measurements are.")],
     parts: Annotated[list[str] | None, typer.Argument(help=f"{', '.join(PARTS)}.")] = None,
+    picture: Annotated[Path | None, typer.Option(help="Draw the fits into this PNG.")] = None,
 ) -> None:
     """Print what is found in real measurements, beside what others found."""
     unknown = [name for name in parts or () if name not in PARTS]
     if unknown:
         raise typer.BadParameter(f"`{unknown[0]}` is none of {', '.join(PARTS)}.")
-    for name in parts or PARTS:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.0 * len(parts or PARTS), 3.6), layout="constrained")
+    panels = figure.subplots(1, len(parts or PARTS), squeeze=False)[0]
+    for name, axes in zip(parts or PARTS, panels, strict=True):
         part = PARTS[name]
         if not (folder / part.FILE).is_file():
             typer.echo(f"{name}: skipped, {folder} has no {part.FILE}. {part.SOURCE}")
             continue
         typer.echo(f"{name}: {part.SOURCE}")
-        for line in part.table(folder / part.FILE):
+        for line in part.table(folder / part.FILE, axes):
             typer.echo(line)
+    if picture is not None:
+        figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,9 @@ included.
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from benchmarks.real.found import found_in_scene, row
+from benchmarks.real.found import draw_fit, found_in_scene, row
 from studies.cli.tracking import track_command
 
 
@@ -51,8 +52,11 @@ error = 2.0
 """
 
 
-def table(file: Path) -> Iterator[str]:
-    """Yield the lines of a table: the length that is found, beside that from the period."""
+def table(file: Path, axes: Any = None) -> Iterator[str]:
+    """Yield the lines of a table: the length that is found, beside that from the period.
+
+    With `axes` of Matplotlib the fit is drawn.
+    """
     with tempfile.TemporaryDirectory() as folder:
         numbers = {"color": RED, "frames": None, "region": None}
         track_command(
@@ -60,6 +64,11 @@ def table(file: Path) -> Iterator[str]:
             background=False, tolerance=0.15, fps=None, point="apple",
         )  # fmt: skip
         answer = found_in_scene(SCENE, Path(folder))
+    if axes is not None:
+        draw_fit(axes, answer, 0, label="column of the apple [pixels]")
+        axes.set_title(
+            f"apple: {answer.values['string.length'].item():.3f} m, {LENGTH} by the period"
+        )
     yield "| number | start | found (95 % interval) | verdict | by the period |"
     yield "|" + " --- |" * 5
     yield row(answer, "string.length", "1.5 m", f"{LENGTH} m")

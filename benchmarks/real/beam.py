@@ -7,8 +7,9 @@ along z; frames begin just before the beam is let go.
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from benchmarks.real.found import found_in_scene, row
+from benchmarks.real.found import draw_fit, found_in_scene, row
 
 
 FILE, LOADED = "beam_gravity.c3d", "beam_load52.c3d"
@@ -53,8 +54,11 @@ at = [-0.0306, 0.068, 0.0793]
 """
 
 
-def table(file: Path) -> Iterator[str]:
-    """Yield the lines of a table: the stiffness that is found with meshes and loads."""
+def table(file: Path, axes: Any = None) -> Iterator[str]:
+    """Yield the lines of a table: the stiffness that is found with meshes and loads.
+
+    With `axes` of Matplotlib the fit of the finer mesh without load is drawn.
+    """
     yield f"Others: {OTHERS}."
     yield "| mesh | load | number | start | found (95 % interval) | verdict |"
     yield "|" + " --- |" * 6
@@ -68,5 +72,9 @@ def table(file: Path) -> Iterator[str]:
             )
             with tempfile.TemporaryDirectory() as folder:
                 answer = found_in_scene(scene, Path(folder))
+            if axes is not None and not push and cells == CELLS[-1]:
+                draw_fit(axes, answer, 1, unit=1e-3, label="height of the markers [mm]")
+                stiff = answer.values["beam.E"].item() / 1e3
+                axes.set_title(f"beam: {stiff:.0f} kPa, others 264 to 296")
             mesh = " x ".join(map(str, cells))
             yield f"| {mesh} | {load} " + row(answer, "beam.E", "500 kPa", unit=1e3, name="kPa")

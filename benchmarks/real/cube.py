@@ -30,7 +30,7 @@ WIDTH, MASS, INERTIA = 0.1048, 0.37, 8.1e-4  # [m], [kg], [kg m2]
 GRAVITY = np.array([0.0, 0.0, -9.81])  # [m/s2]
 FRICTION, RESTITUTION = 0.18, 0.125  # those of the authors
 OTHERS = {"Drake": 0.097, "MuJoCo": 0.233, "Bullet": 0.385}  # friction tuned on the same tosses
-FITTED = 6  # the first tosses
+FITTED, DRAWN = 6, 4  # the first tosses, and the first of the others
 START, CHOSEN = 0.4, 0.15  # where a search starts: friction, and the restitution that is chosen
 ERROR = 5e-3  # of a corner [m]
 HEADER = (
@@ -41,8 +41,11 @@ FLOOR = ("friction", "restitution")
 Tosses = Mapping[str, np.ndarray]
 
 
-def table(file: Path, fitted: int = FITTED) -> Iterator[str]:
-    """Yield the lines of a table: what was found, and how well tosses are predicted with it."""
+def table(file: Path, axes: Any = None, *, fitted: int = FITTED) -> Iterator[str]:
+    """Yield the lines of a table: what was found, and how well tosses are predicted with it.
+
+    With `axes` of Matplotlib, tosses that no fit saw are drawn beside their predictions.
+    """
     tosses = read_tosses(file)
     names = list(tosses)
     seen = {name: tosses[name] for name in names[:fitted]}
@@ -62,12 +65,29 @@ def table(file: Path, fitted: int = FITTED) -> Iterator[str]:
         answer = fit_floor(seen, start, keys)
         cells = [_found(answer, key) for key in FLOOR] + [answer.verdict.kind]
         errors = prediction_errors(unseen, start, answer.values)
+        if axes is not None and len(keys) == 1:
+            _draw(axes, unseen, start, answer)
         yield _row(f"fitted to {len(seen)} others", cells, unseen, errors)
     others = ", ".join(f"{name} {friction:g}" for name, friction in OTHERS.items())
     yield (
         f"Others: friction {FRICTION:g} and restitution {RESTITUTION:g} by the authors; friction "
         f"of engines tuned on the same tosses: {others}."
     )
+
+
+def _draw(axes: Any, tosses: Tosses, floor: PlaneObstacle, answer: Answer) -> None:
+    """Draw the height of a few tosses: measured as dots, predicted as lines."""
+    few = dict(list(tosses.items())[:DRAWN])
+    seconds = np.arange(FRAMES) / RATE
+    run = simulate(toss_scene(few, floor), seconds, answer.values)
+    for name, toss in few.items():
+        dots = axes.plot(seconds[: len(toss)], 50.0 * WIDTH * toss[:, 2], ".", ms=3)[0]
+        height = 100.0 * run.surfaces[name].mean(axis=1)[:, 2]
+        axes.plot(seconds, height, "-", lw=1, color=dots.get_color())
+    friction = float(answer.values["floor.friction"])
+    axes.set_title(f"cube: friction {friction:.3f}, {FRICTION:g} by the authors")
+    axes.set_xlabel("time [s]")
+    axes.set_ylabel("height of tosses that no fit saw [cm]")
 
 
 def read_tosses(file: Path) -> dict[str, np.ndarray]:
