@@ -32,7 +32,7 @@ Engineering 116 (1994); Broyden, A class of methods for solving nonlinear simult
 Mathematics of Computation 19 (1965).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,8 +79,8 @@ class Change:
             return None
         share, error = (round(100.0 * part) for part in (self.share[0], 2.0 * self.share[1]))
         return (
-            "What was observed has the scene's own mesh, so the mesh has no error: of what a mesh "
-            f"twice as fine would change, it shows {share} ± {error} %."
+            "What was observed shows the scene's own mesh, so no error of the mesh is counted: of "
+            f"what a mesh twice as fine would change, it has {share} ± {error} %."
         )
 
 
@@ -168,15 +168,25 @@ def _share(
     if len(blocks) < 2:
         return np.nan, np.nan
 
-    def share(kept: np.ndarray) -> float:
-        q = np.linalg.qr(J[kept])[0]
-        own = D[kept] - q @ (q.T @ D[kept])
-        return float(-(own @ r[kept]) / (own @ own))
+    def sums(rows: np.ndarray | slice) -> list[np.ndarray]:
+        j, d, own = J[rows], D[rows], r[rows]
+        return [j.T @ j, j.T @ d, j.T @ own, d @ d, d @ own]
 
-    each = np.array([share(~np.isin(instants, block)) for block in blocks])
+    def share(parts: Sequence[np.ndarray]) -> float:
+        H, g, c, dd, dr = parts
+        made_up = np.linalg.lstsq(H, g, rcond=None)[0]
+        return float(-(dr - made_up @ c) / (dd - made_up @ g))
+
+    total = sums(slice(None))
+    each = np.array(
+        [
+            share([whole - part for whole, part in zip(total, parts, strict=True)])
+            for parts in (sums(np.isin(instants, block)) for block in blocks)
+        ]
+    )
     B = len(each)
     error = np.sqrt((B - 1) / B * np.square(each - each.mean()).sum())
-    return share(np.ones(len(r), bool)), float(error)
+    return share(total), float(error)
 
 
 def _change(

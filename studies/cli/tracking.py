@@ -1,7 +1,8 @@
 """What `adjsim track` does."""
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,8 @@ def track_command(
                 progress(n + 1, "frame")
         finally:
             if found:
-                times = times_of(len(found))
+                with _in_words_of_the_command():
+                    times = times_of(len(found))
                 _write(table, point, times, found)
     what = f"like {numbers['color']}" if color else "that differ from the background"
     if lost is not None:
@@ -102,11 +104,20 @@ def _refuse_loss(what: str, rows: int, table: Path) -> None:
 
 def _opened(film: Film) -> Any:
     """Return frames and times of a film, with mistakes in the words of the command."""
-    try:
+    with _in_words_of_the_command():
         return film_frames(film, "FILM")
+
+
+@contextmanager
+def _in_words_of_the_command() -> Iterator[None]:
+    """Name options of the command where a message names keys of a film."""
+    try:
+        yield
     except StudyError as error:
-        said = str(error).replace("`FILM.fps` is missing", "`--fps` is missing")
-        raise StudyError(said.replace("`FILM.video`", "`FILM`")) from error
+        said = str(error).replace("`FILM.video`", "`FILM`")
+        for key in ("fps", "frames"):
+            said = said.replace(f"`FILM.{key}`", f"`--{key}`")
+        raise StudyError(said.replace("Declare", "Give")) from error
 
 
 def _check(

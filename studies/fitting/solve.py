@@ -26,7 +26,7 @@ from studies.fitting.judging import (
     unexplained_pictures,
 )
 from studies.fitting.local_search import LocalSearch, log_names
-from studies.fitting.tracking import loss_where_finite, track
+from studies.fitting.tracked_start import loss_where_finite, start_from_tracks
 from studies.fitting.trying import Judge, Tried, try_result
 from studies.optimizers.minimize import MOST_TANGENTS
 from studies.optimizers.problem import Result, Status
@@ -59,14 +59,15 @@ def solve(
 ) -> Solution:
     """Search, or go on where the folder's logs end, and judge the answer."""
     at_start, n_fitted = loss_at_start(made), fitted_frames(made.problem.n_frames, how.held_back)
-    tracked = track(made, how, folder, progress, seed=seed)
+    declared_start = made
+    tracked = start_from_tracks(made, how, folder, progress, seed=seed, n_fitted=n_fitted)
     made = tracked.made
     searched = _answers_alone(made.problem.frames_between(0, n_fitted))
     if tracked.axes == ():
         how = replace(how, stages=(1.0,))
     found = robust_search(searched, how, folder, progress, seed=(seed,), axes=tracked.axes)
     found = _with_others(searched, found, tracked.others)
-    spent, local = found.evaluations, LocalSearch(how, folder, progress)
+    spent, local = tracked.evaluations + found.evaluations, LocalSearch(how, folder, progress)
     found = _with_mirrored(searched, found, local)
     joint = _fit_jointly(made, found, n_fitted, local)
     predicted = _predicted(joint)
@@ -84,7 +85,7 @@ def solve(
         problem, tried, at_start, joint.first_look, joint.looks, predicted, validation, rivals,
         steps,
     )  # fmt: skip
-    verdict, each, explained = judge_answer(candidate, made)
+    verdict, each, explained = judge_answer(candidate, declared_start)
     return Solution(
         problem,
         tried.result,

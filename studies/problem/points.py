@@ -53,7 +53,12 @@ def carried_by_surface(
     for k, (corners, place) in enumerate(zip(faces[cells], places, strict=True)):
         if is_stiff and far[k] > ON * size:
             own = np.flatnonzero(pieces == pieces[corners[0]])
-            weights[[k], own] = _affine(surface[own], place)
+            weights[[k], own] = (affine := _affine(surface[own], place))
+            if np.linalg.norm(affine @ surface[own] - place) > ON * size:
+                raise StudyError(
+                    f"`observations.{name}` has a point {far[k]:.3g} m off a flat body, which "
+                    "carries points in its own plane alone. Give the body a thickness."
+                )
         else:
             weights[[k], corners] = _barycentric(surface[corners][None], nearest[k][None])[0]
     return weights.tocsr()

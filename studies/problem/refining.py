@@ -64,7 +64,7 @@ def seen_in_space(problem: SceneProblem) -> SceneProblem:
             observers.append(one)
             continue
         kept = {"weight": one.weight, "times": one.times, "start": one.start, "index": one.index}
-        for body in problem.built.nodes:
+        for body in [name for name in problem.built.nodes if name in one.scene.objects]:
             n = len(start[body])
             places, matrix = np.zeros((len(one.times), n, 3)), scipy.sparse.eye_array(n).tocsr()
             observers.append(

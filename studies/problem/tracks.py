@@ -3,7 +3,7 @@ r"""Where the bodies of films are in every frame, found without the scene's moti
 What differs from the background in a frame is the body; its middle there, in pixels, is one
 tracked point. The scene predicts it as the mean of the body's vertices, each weighed by the area of
 its triangles as the camera sees them at the start: of a convex body that is the middle of its
-outline. Where no free number moves the first frame, what the two differ by there is taken off.
+outline. Where no free number moves the first frame, the offset in that frame is subtracted.
 
 A fit to these points knows no colours, and a body that is far from its place still has a slope.
 """
@@ -20,18 +20,23 @@ from studies.problem.observations.outlines import bodies_in, outline
 from studies.problem.observers import Observer
 from studies.problem.parameters import Parameters
 from studies.problem.points import PointObserver, to_pixels
-from studies.problem.problem import SceneProblem
+from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.scene.filming import Still
 
 
 LEAST_SEEN = 0.5  # part of the frames in which a body must be seen whole
 LEAST_AREA = 0.3  # part of its area in the median frame with which it counts as seen
-LIKE = 3.0  # times the area that is drawn at first: a larger or smaller mask is something else
-NEAR, FAR = 0.03, 0.1  # error of a middle over the root of its area, without an offset and with one
+SIZE_RATIO = (
+    3.0  # times the area that is drawn at first: a larger or smaller mask is something else
+)
+ERROR_KNOWN, ERROR_UNKNOWN = (
+    0.03,
+    0.1,
+)  # error of a middle over the root of its area, without an offset and with one
 ERROR = 0.5  # and at least so many pixels
 MOVED = 0.05  # of the bounds, or of theta: a change that shows whether the first frame is known
 WIDTH = 0.25  # of the bounds, or of theta: standard deviation about the start
-LITTLE = 0.15  # part of that which a component keeps that the tracks say too little about
+UNDETERMINED = 0.15  # a component whose error is above this part of its prior error is unknown
 
 
 def tracked_problem(problem: SceneProblem) -> SceneProblem | None:
@@ -45,17 +50,16 @@ def tracked_problem(problem: SceneProblem) -> SceneProblem | None:
         for one in problem.observers
     ):
         return None
-    is_known = not first_frames_differ(problem, problem.parameters.start, _beside(problem))
-    tracked = [
+    is_known = not first_frames_differ(problem, problem.parameters.start, _nudged(problem))
+    followed = [
         _followed(problem, one, is_known=is_known) if isinstance(one, FilmObserver) else one
         for one in problem.observers
     ]
-    if not any(isinstance(one, FilmObserver) for one in problem.observers):
+    observers: list[Observer] = [one for one in followed if one is not None]
+    films = {one.name for one in problem.observers if isinstance(one, FilmObserver)}
+    if films.isdisjoint(one.name for one in observers):
         return None
-    observers: tuple[Observer, ...] = tuple(one for one in tracked if one is not None)
-    if not observers:
-        return None
-    return replace(problem, observers=observers, parameters=_drawn_to_start(problem))
+    return on_one_timeline(replace(problem, parameters=_drawn_to_start(problem)), observers)
 
 
 def _followed(problem: SceneProblem, one: FilmObserver, *, is_known: bool) -> PointObserver | None:
@@ -66,13 +70,13 @@ def _followed(problem: SceneProblem, one: FilmObserver, *, is_known: bool) -> Po
         return None
     (body,) = bodies
     plate = np.broadcast_to(one.rasterizer.background, one.frames.shape[1:])
-    seen = [outline(bodies_in(frame, plate)) for frame in one.frames]
-    areas = np.array([0.0 if own is None else own.area for own in seen])
+    outlines = [outline(bodies_in(frame, plate)) for frame in one.frames]
+    areas = np.array([0.0 if own is None else own.area for own in outlines])
     least = LEAST_AREA * float(np.median(areas))
     middles = np.array(
         [
             (np.nan, np.nan) if own is None or own.touches_edge or own.area < least else own.middle
-            for own in seen
+            for own in outlines
         ]
     )
     ahead = start_surfaces(problem.built)[body] - one.center
@@ -80,9 +84,12 @@ def _followed(problem: SceneProblem, one: FilmObserver, *, is_known: bool) -> Po
     faces = np.asarray(one.scene.objects[body].faces)
     a, b = (pixels[faces[:, i]] - pixels[faces[:, 0]] for i in (1, 2))
     area = 0.5 * np.abs(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0])
-    drawn = 0.5 * float(area.sum())  # front and back
-    known = np.isfinite(middles[:, 0])
-    if known.mean() < LEAST_SEEN or not 1.0 / LIKE < float(np.median(areas)) / drawn < LIKE:
+    drawn_area = 0.5 * float(area.sum())  # front and back
+    is_tracked = np.isfinite(middles[:, 0])
+    if (
+        is_tracked.mean() < LEAST_SEEN
+        or not 1.0 / SIZE_RATIO < float(np.median(areas)) / drawn_area < SIZE_RATIO
+    ):
         return None
     weights = np.bincount(faces.ravel(), np.repeat(area, 3), len(ahead)) / (3.0 * area.sum())
     point = PointObserver(
@@ -92,7 +99,7 @@ def _followed(problem: SceneProblem, one: FilmObserver, *, is_known: bool) -> Po
         start=one.start,
         index=one.index,
         places=middles[:, None],
-        error=max(ERROR, (NEAR if is_known else FAR) * float(np.sqrt(drawn))),
+        error=max(ERROR, (ERROR_KNOWN if is_known else ERROR_UNKNOWN) * float(np.sqrt(drawn_area))),
         matrix=scipy.sparse.csr_array(weights[None]),
         object=body,
         camera=one.camera,
@@ -100,7 +107,7 @@ def _followed(problem: SceneProblem, one: FilmObserver, *, is_known: bool) -> Po
         center=one.center,
         size=one.size,
     )
-    if is_known and known[0]:
+    if is_known and is_tracked[0]:
         first = to_pixels(one.camera, (weights @ ahead)[None], one.size)[0]
         point = replace(point, places=point.places + (first - middles[0]))
     return point
@@ -113,11 +120,11 @@ def undetermined(tracks: SceneProblem, theta: np.ndarray) -> np.ndarray:
     the body, say less.
     """
     r, J = tracks.residuals_and_jacobian(theta)
-    known = np.sqrt(np.diag(np.linalg.inv(J.T @ J))) * max(1.0, float(np.linalg.norm(r)))
-    return known > LITTLE * tracks.parameters.prior_error
+    error = np.sqrt(np.diag(np.linalg.inv(J.T @ J))) * max(1.0, float(np.linalg.norm(r)))
+    return error > UNDETERMINED * tracks.parameters.prior_error
 
 
-def _beside(problem: SceneProblem) -> np.ndarray:
+def _nudged(problem: SceneProblem) -> np.ndarray:
     """Return theta with everything that is free moved a little."""
     low, high = problem.bounds
     width = np.where(np.isfinite(high - low), high - low, 1.0)

@@ -7,7 +7,7 @@ not either. Those of the first take keep their names, those of another have its 
 """
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from studies.runs.errors import StudyError
@@ -18,6 +18,7 @@ from studies.scene.tables import joined, unknown
 
 COPIED = ("bodies", "pushes")  # tables of which every take has copies
 OWN = ("bodies", "pushes", "observations", "free", "truth", "validate")  # keys of a take
+SHARED = ("bodies", "pushes", "obstacles", "free")  # tables of tables beside the takes
 ALONE = ("pendulum", "smoke")  # kinds of bodies of which a scene has one
 
 
@@ -27,11 +28,14 @@ def spread_takes(values: Mapping[str, Any]) -> dict[str, Any]:
     Raises
     ------
     StudyError
-        Where a take has an unknown key, no observations, or the name of something else.
+        Where a take has an unknown key or no observations, or a copy the name of something else.
     """
     takes = values.get("takes")
     if takes is None:
         return dict(values)
+    are_tables = all(_is_table_of_tables(values.get(key, {})) for key in SHARED)
+    if not (are_tables and isinstance(values.get("truth", {}), dict)):
+        return {key: one for key, one in values.items() if key != "takes"}  # a mistake elsewhere
     _check(values, takes)
     out: dict[str, Any] = {key: one for key, one in values.items() if key != "takes"}
     spread: dict[str, dict[str, Any]] = {key: {} for key in (*COPIED, "observations")}
@@ -42,18 +46,27 @@ def spread_takes(values: Mapping[str, Any]) -> dict[str, Any]:
     for take, own in takes.items():
         end = "" if take == first else f"_{take}"
         renamed = _Renamed(values, own, end)
-        for key in COPIED:
-            spread[key] |= renamed.copies(key, take)
-        for name, one in own["observations"].items():
-            spread["observations"][f"{name}{end}"] = renamed.observation(one)
+        copies = {key: renamed.copies(key, take) for key in COPIED}
+        copies["observations"] = {
+            f"{name}{end}": renamed.observation(one) for name, one in own["observations"].items()
+        }
+        for key, ones in copies.items():
+            if twice := next((name for name in ones if name in spread[key]), None):
+                raise StudyError(
+                    f"`takes.{take}`: its copy {twice!r} has the name of another of `{key}`. "
+                    "Rename the take."
+                )
+            spread[key] |= ones
         ties |= {
-            renamed.path(path): {"tied_to": path}
+            renamed.path(path): {**one, "tied_to": one["tied_to"]}
+            if "tied_to" in one
+            else {"tied_to": path}
             for path, one in free.items()
-            if renamed.path(path) != path and "tied_to" not in one
+            if renamed.path(path) != path
         }
         truth |= {renamed.path(path): one for path, one in shared.items()}
         truth |= {renamed.path(path): one for path, one in _joined("truth", own).items()}
-        ties |= {renamed.path(path): one for path, one in _joined("free", own).items()}
+        ties |= renamed.free(_joined("free", own))
     for name, obstacle in out.get("obstacles", {}).items():
         if isinstance(obstacle.get("bodies"), list):
             ends = ["" if take == first else f"_{take}" for take in takes]
@@ -65,7 +78,7 @@ def spread_takes(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Renamed:
-    """The names of one take: those of the scene with an end."""
+    """The names of one take: those of the scene with a suffix."""
 
     def __init__(self, values: Mapping[str, Any], own: Mapping[str, Any], end: str) -> None:
         self.values, self.own, self.end = values, own, end
@@ -92,9 +105,18 @@ class _Renamed:
             out.setdefault("validate", True)
         if "body" in out:
             out["body"] = f"{out['body']}{self.end}"
-        else:
-            out.setdefault("bodies", self.bodies)
-            out["bodies"] = [f"{body}{self.end}" for body in out["bodies"]]
+        elif "video" in out or "height" in (out.get("simulate") or {}):
+            out["bodies"] = [f"{body}{self.end}" for body in out.get("bodies", self.bodies)]
+        return out
+
+    def free(self, table: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what is free in this take alone; a tie to another of these is within the take."""
+        out = {}
+        for path, one in table.items():
+            renamed = dict(one) if isinstance(one, dict) else one
+            if isinstance(renamed, dict) and renamed.get("tied_to") in table:
+                renamed["tied_to"] = self.path(renamed["tied_to"])
+            out[self.path(path)] = renamed
         return out
 
     def path(self, path: str) -> str:
@@ -115,7 +137,7 @@ def _joined(key: str, own: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check(values: Mapping[str, Any], takes: Any) -> None:
     """Raise if the takes are no tables with observations, or stand beside what they replace."""
-    if not isinstance(takes, dict) or not takes or not _are_tables(takes.values()):
+    if not takes or not _is_table_of_tables(takes):
         raise StudyError(
             "`takes` must be tables, one for each take: [takes.NAME.observations.film] and what "
             "else is its own."
@@ -137,7 +159,7 @@ def _check(values: Mapping[str, Any], takes: Any) -> None:
 
 
 def _check_take(key: str, take: str, own: Mapping[str, Any]) -> None:
-    """Raise if a take has a name that is none, an unknown key, or no observations."""
+    """Raise if a take has an invalid name, an unknown key, or no observations."""
     if not take.isidentifier():
         raise StudyError(
             f"`{key}`: a name must be letters, digits and _, not first a digit, got {take!r}."
@@ -149,10 +171,12 @@ def _check_take(key: str, take: str, own: Mapping[str, Any]) -> None:
             f"`{key}.observations` is missing: give the take a film, points or states of its "
             "own, or leave the take out."
         )
-    for name in ("bodies", "pushes", "observations"):
-        if not (isinstance(own.get(name, {}), dict) and _are_tables(own.get(name, {}).values())):
+    for name in ("bodies", "pushes", "observations", "free"):
+        if not _is_table_of_tables(own.get(name, {})):
             raise StudyError(f"`{key}.{name}` must be tables, got {own[name]!r}.")
+    if not isinstance(own.get("validate", False), bool):
+        raise StudyError(f"`{key}.validate` must be true or false, got {own['validate']!r}.")
 
 
-def _are_tables(values: Iterable[Any]) -> bool:
-    return all(isinstance(one, dict) for one in values)
+def _is_table_of_tables(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(one, dict) for one in value.values())

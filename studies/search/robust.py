@@ -42,7 +42,7 @@ HOPELESS = 4.0  # times the best loss of the same stage
 SAME = 0.01  # of a positive value, or of the range of another one: two answers are the same
 REPEATS = 3  # with new time steps
 FIRST_ORDER = (Method.ADAM, Method.GRADIENT_DESCENT, Method.POLYAK)
-FIRST_ORDER_STALL = Stall(1e-4, 30)  # without a line search a curve has plateaus
+FIRST_ORDER_STALL = Stall(1e-4, 30, tries=30)  # without a line search a curve has plateaus
 COARSE = "coarse.npz"
 MOST_AXES = 20  # a sample of more dimensions shows nothing
 FEW, HALVINGS, LEAST_FRAMES, HALVED_AXES = 2, 2, 3, 2  # see `stages_for`

@@ -37,6 +37,7 @@ SAME = 1.0 / 255.0  # a change that is none
 OTHER_RATE = 0.02  # a difference of frame rates, as 29.97 for 30 is none
 GAP = 1.5  # times the usual time between frames, from which on some are missing
 ROUNDED = 1.0 + 1e-6  # ticks between which the rounding errors of time stamps lie
+MOST_ROUNDED = 0.5  # of the interval between frames
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +125,9 @@ def _times(
         )
     mean = float(Fraction(int(count[-1]), int(ticks[-1])) / clip.tick)
     for fps in (clip.fps, mean):
-        if fps and np.ptp(ticks - count / (fps * float(clip.tick))) <= ROUNDED:
+        # a tick as long as an interval would round a gap away
+        most = min(ROUNDED, MOST_ROUNDED / (fps * float(clip.tick))) if fps else 0.0
+        if fps and np.ptp(ticks - count / (fps * float(clip.tick))) <= most:
             return count / fps, fps
     times = ticks * float(clip.tick)
     return times, float(np.median(np.diff(count) / np.diff(times)))

@@ -68,10 +68,13 @@ def read_c3d(path: Path, key: str) -> Table:
         raise StudyError(f"`{key}.file`: {path} cannot be read as a c3d file: {error}.") from error
     if not rate > 0.0:
         raise StudyError(f"`{key}.file`: {path} does not say its frames per second (POINT:RATE).")
+    if not frames:
+        raise StudyError(f"`{key}.file`: {path} has no frames.")
     samples = np.array(frames, np.float64).reshape(len(frames), -1, 4)
     values = np.where(samples[..., 3:] < 0.0, np.nan, samples[..., :3])
     names = [label or str(k + 1) for k, label in enumerate(labels[: values.shape[1]])]
     names += [str(k + 1) for k in range(len(names), values.shape[1])]
+    _require_different(names, path, key)
     times = np.arange(len(values)) / rate
     return Table(tuple(names), times, values, units if units in METRES else None)
 
@@ -95,6 +98,7 @@ def read_tracker(text: str, path: Path, key: str) -> Table:
             f"`{key}.file`: line 1 of {path} must name the {len(starts)} masses of line 2, got "
             f"{', '.join(names) or 'nothing'}."
         )
+    _require_different(names, path, key)
     where: list[tuple[str, list[int]]] = []
     for name, (start, end) in zip(names, pairwise([*starts, len(columns)]), strict=True):
         own = columns[start:end]
@@ -113,8 +117,19 @@ def read_tracker(text: str, path: Path, key: str) -> Table:
             if not texts[0]:
                 continue
             time, x, y = (_number(one, f"`{key}.file`: line {number} of {path}") for one in texts)
+            if not math.isfinite(time):
+                raise StudyError(
+                    f"`{key}.file`: line {number} of {path} must have a time, got {texts[0]!r}."
+                )
             rows[time, name] = (x, y, math.nan if math.isnan(x + y) else 0.0)
     return table_of(rows, 3)
+
+
+def _require_different(names: list[str], path: Path, key: str) -> None:
+    """Raise if two points of a file have one name."""
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise StudyError(f"`{key}.file`: {path} has two points named {twice!r}. Rename one.")
 
 
 def _columns(header: str) -> list[str]:

@@ -97,7 +97,7 @@ def test_a_film_shows_on_which_mesh_it_was_made():
     assert abs(own.share[0]) < 0.2
     assert not own.is_error
     assert notes == [own.note()]
-    assert "What was observed has the scene's own mesh" in notes[0]
+    assert "What was observed shows the scene's own mesh" in notes[0]
     finer, notes = found[18]
     assert 1.0 < finer.share[0] < 1.6
     assert finer.is_error

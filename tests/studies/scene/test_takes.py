@@ -90,3 +90,31 @@ def test_takes_are_one_problem_whose_films_show_only_their_own_bodies():
 def test_what_does_not_fit_is_said(changes, message):
     with pytest.raises(StudyError, match=message):
         scene_from_dict(tables(**changes))
+
+
+def test_copies_may_not_take_the_name_of_something_else():
+    two = tables(bodies={**TABLES["bodies"], "cube_fast": TABLES["bodies"]["cube"]})
+    with pytest.raises(
+        StudyError, match="its copy 'cube_fast' has the name of another of `bodies`"
+    ):
+        scene_from_dict(two)
+
+
+def test_ties_are_kept_within_a_take():
+    bodies = {**TABLES["bodies"], "ball": {**TABLES["bodies"]["cube"], "mesh": "shape:sphere"}}
+    free = {"cube.density": {"start": 500.0}, "ball.density": {"tied_to": "cube.density"}}
+    takes = copy.deepcopy(TABLES["takes"])
+    takes["fast"]["free"] |= {"ball.velocity": {"tied_to": "cube.velocity"}}
+    obstacles = {"floor": {"point": [0.0, -0.2, 0.0]}}
+    scene = scene_from_dict(tables(bodies=bodies, free=free, takes=takes, obstacles=obstacles))
+    assert scene.free["ball_fast.density"].tied_to == "cube.density"
+    assert scene.free["ball_fast.velocity"].tied_to == "cube_fast.velocity"
+
+
+@pytest.mark.parametrize("changes", [
+    {"free": {"cube.mass": 2.0}}, {"bodies": {"cube": 3}}, {"bodies": 3}, {"truth": 3},
+    {"obstacles": {"floor": 3}},
+])  # fmt: skip
+def test_simple_mistakes_beside_takes_are_said(changes):
+    with pytest.raises(StudyError, match=r"must be|`free`"):
+        scene_from_dict(tables(**changes))

@@ -15,6 +15,7 @@ from studies.problem.first_frames import first_frames_differ
 from studies.problem.making import Made
 from studies.problem.problem import SceneProblem
 from studies.problem.tracks import tracked_problem, undetermined
+from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene.declared import Search
@@ -23,51 +24,79 @@ from studies.search.robust import robust_search
 
 FOLDER = "tracks"  # of the logs, in the run folder
 MOST = 100  # evaluations of a local search
-FOLLOWED = 0.05  # part of the motion of the tracks that a good fit leaves
+FOLLOWED = 0.05  # part of the squared motion of the tracks that a good fit leaves
 
 
 @dataclass(frozen=True, eq=False)
-class Tracked:
+class TrackedStart:
     """What a fit to the places of the bodies says of the search."""
 
     made: Made  # whose problem starts where that ends
     # Components of the answers that the coarse set of the search varies; None: all of them
     axes: tuple[int, ...] | None = None
     others: tuple[np.ndarray, ...] = ()  # ends in other basins, of the answers alone
+    evaluations: int = 0  # motions without pictures
 
 
-def track(
-    made: Made, how: Search, folder: RunFolder, progress: EvaluationProgress, *, seed: int
-) -> Tracked:
-    """Return the problem with a start from the places of its bodies, if that is better."""
+def start_from_tracks(
+    made: Made,
+    how: Search,
+    folder: RunFolder,
+    progress: EvaluationProgress,
+    *,
+    seed: int,
+    n_fitted: int,
+) -> TrackedStart:
+    """Return the problem with a start from the places of its bodies, if that is better.
+
+    The tracks are those of the first `n_fitted` frames.
+    """
     start = made.everything.parameters.start
     first = list(made.everything.parameters.first_answers)
-    problem = made.problem.at(start, keep=tuple(first))
-    tracks = tracked_problem(problem) if len(first) > 1 and not made.is_twin else None
+    tracks = _tracks(made, n_fitted)
     if tracks is None:
-        return Tracked(made)
+        return TrackedStart(made)
     progress.say("following the bodies through the film")
     short = replace(how, max_evaluations=min(how.max_evaluations, MOST))
     within = RunFolder(folder.path / FOLDER)
     found = robust_search(tracks, short, within, progress, seed=(seed,))
+    best = found.best.theta
     try:
-        is_open = undetermined(tracks.with_steps_for(found.best.theta), found.best.theta)
+        is_open = undetermined(tracks.with_steps_for(best), best)
     except NOT_FINITE:
-        return Tracked(made)
+        return TrackedStart(made, evaluations=found.evaluations)
     ends = [np.where(is_open, start[first], one.theta) for one in found.basins]
     theta = start.copy()
     theta[first] = ends[0]
-    begun = _started_at(made, theta, progress)
+    try:
+        begun = _started_at(made, theta, progress)
+    except (*NOT_FINITE, StudyError) as error:  # such as a body that no camera sees there
+        progress.say(f"the search begins at the declared start, not where the tracks end: {error}")
+        return TrackedStart(made, evaluations=found.evaluations)
     left = found.best.loss / _motion(tracks)
     if left <= FOLLOWED:
-        progress.say(f"the search begins there: {100.0 * left:.2g} % of the way is left")
-        return Tracked(begun, tuple(np.flatnonzero(is_open).tolist()), tuple(ends[1:]))
+        progress.say(f"the search begins there: {100.0 * left:.2g} % of the motion is unexplained")
+        axes = tuple(np.flatnonzero(is_open).tolist())
+        return TrackedStart(begun, axes, tuple(ends[1:]), found.evaluations)
     there = begun.everything.parameters.start
     if loss_where_finite(begun.everything, there) < loss_where_finite(made.everything, start):
         progress.say("the search begins there, as the film agrees better than at the start")
-        return Tracked(begun)
+        return TrackedStart(begun, evaluations=found.evaluations)
     progress.say("the film agrees better with the declared start")
-    return Tracked(made)
+    return TrackedStart(made, evaluations=found.evaluations)
+
+
+def _tracks(made: Made, n_fitted: int) -> SceneProblem | None:
+    """Return the problem of the tracks; None where there are none, or one number alone is free."""
+    parameters = made.everything.parameters
+    first = parameters.first_answers
+    if len(first) < 2 or made.is_twin:
+        return None
+    try:
+        problem = made.problem.frames_between(0, n_fitted).at(parameters.start, keep=first)
+        return tracked_problem(problem)
+    except NOT_FINITE:
+        return None
 
 
 def _started_at(made: Made, theta: np.ndarray, progress: EvaluationProgress) -> Made:
