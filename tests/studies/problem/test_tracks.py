@@ -1,5 +1,7 @@
 """Where bodies are in a film, and the start of a search that follows from it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -7,6 +9,7 @@ from PIL import Image
 from studies.api import Problem, fit
 from studies.optimizers.minimize import minimize
 from studies.problem.making import make_problem
+from studies.problem.problem import on_one_timeline
 from studies.problem.tracks import tracked_problem, undetermined
 from studies.scene import declared
 from studies.scene.reading import scene_from_dict
@@ -97,6 +100,16 @@ def test_what_a_middle_does_not_show_is_undetermined(folder):
 @pytest.mark.parametrize("size", [[0.6, 0.3, 0.3], [0.05, 0.025, 0.025]])
 def test_a_mask_of_another_size_is_something_else(folder, size):
     assert tracked_problem(answers_of(problem_of(folder, size=size))) is None
+
+
+def test_a_film_that_is_left_out_leaves_no_hole_in_the_time_line(folder):
+    problem = answers_of(problem_of(folder))
+    (film,) = problem.observers
+    plate = np.broadcast_to(film.rasterizer.background, film.frames.shape)
+    blank = replace(film, name="blank", frames=plate, start=-0.05)  # it shows no body
+    tracks = tracked_problem(on_one_timeline(problem, [blank, film]))
+    assert [one.name for one in tracks.observers] == ["film"]
+    assert tracks.observers[0].index.tolist() == list(range(tracks.n_frames))
 
 
 def test_a_search_begins_where_the_body_is(folder, tmp_path):
