@@ -426,7 +426,7 @@ def check(
     *,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Say what the observations of a scene can determine, before any search."""
+    """Print what the observations of a scene can determine, before any search."""
     from studies.cli.checking import check_command
     from studies.scene.files import find_scene
 

@@ -41,7 +41,7 @@ class Tried:
     evaluations: int = 0  # of trials, and of the search without gradients
 
     def with_refinements(self, parameters: Parameters, steps: Mapping[str, np.ndarray]) -> "Tried":
-        """Return the answer with wider intervals: by what a finer mesh or step changes theta by."""
+        """Return the answer, its intervals widened by the change on a finer mesh or step."""
         own = self.spread.intervals
         for source, step in steps.items():
             half = WHOLE * step / own.quantile

@@ -22,7 +22,7 @@ PREFIXES = ("", "k", "M", "G", "T")
 
 
 def check_budget(budget: str) -> None:
-    """Complain of a budget that is neither a size nor `ALL`."""
+    """Raise if a budget is neither a size nor `ALL`."""
     if budget == ALL:
         return
     try:

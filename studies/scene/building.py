@@ -43,7 +43,7 @@ from studies.scene.series import Varying
 
 
 Lit = DirectionalLight | SphericalHarmonics
-LEANING = 45.0  # how far gravity may lean by default [deg]
+MOST_TILT = 45.0  # how far gravity may lean by default [deg]
 APART = "Bodies do not touch each other, only obstacles."
 
 
@@ -261,7 +261,7 @@ def _of_world(
     values: dict[str, Value] = {GRAVITY: linear(gravity, "m/s2", 10.0)}
     maps: list[ParameterMap] = [Scaled(GRAVITY, {"gravity": 1.0})]
     if gravity.any():
-        values[DIRECTION] = linear(np.zeros(2), "deg", LEANING)
+        values[DIRECTION] = linear(np.zeros(2), "deg", MOST_TILT)
         maps = [Turned(gravity)]
     windy = [name for name, force in forces.items() if isinstance(force, LiftDrag)]
     if windy:

@@ -17,7 +17,7 @@ Rigid bodies touch with few points, so one point may carry all of the body: m is
 
 It then sinks 0.9 s L deep on one point, and 1.4 s L after a fall from four times its size, where e
 is 0.075. Several points sink less. With these numbers alone real tosses of a cube are predicted as
-well as with fitted ones (`benchmarks/real`): they hardly depend on k, but e = 0.5 doubles errors.
+well as with fitted ones (`benchmarks/real`).
 
 Of a body made of nodes each node touches for itself: m is the node's mass, and k the larger of
 
