@@ -74,7 +74,12 @@ def processor_kind() -> str:
     features = config.CPU_FEATURES
     if features is None:
         features = "" if config.CPU_NAME else binding.get_host_cpu_features().flatten()
-    blas = {one.get("architecture") or "" for one in threadpool_info() if one["user_api"] == "blas"}
+    # not that of OpenCV, which computes nothing here
+    blas = {
+        one.get("architecture") or ""
+        for one in threadpool_info()
+        if one["user_api"] == "blas" and "opencv" not in one["filepath"]
+    }
     return f"{name} {digest_of(features.encode())[:4]} {' '.join(sorted(blas))}".strip()
 
 

@@ -3,7 +3,14 @@
 import pytest
 
 from studies.cli import main as cli
+from studies.runs import meshes
 from tests.studies.undrawn import undrawn
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _own_meshes():
+    """Meshes that one file of tests makes are not written into runs of another."""
+    meshes.KEPT.clear()
 
 
 @pytest.fixture
