@@ -59,7 +59,7 @@ COARSE = 0.05
 REFINEMENTS = {
     "mesh": (
         "On a mesh twice as fine",
-        "Refine the mesh (more `cells`, a smaller `edge_length`, a finer file).",
+        "Refine it (more `cells`, a smaller `edge_length`, a finer file).",
     ),
     "step": ("At a shorter time step", "Shorten it (`world.dt`)."),
 }
@@ -155,7 +155,7 @@ def judge(found: Evidence) -> Verdict:
 
 def _with_unexplained(verdict: Verdict, found: Evidence) -> Verdict:
     """Return the verdict of a search that is not finished, with how well it explains so far."""
-    what, left, most = "motion in the film", found.unexplained_pictures, UNEXPLAINED
+    what, left, most = "motion", found.unexplained_pictures, UNEXPLAINED
     if found.explained is not None:
         left = found.explained.unexplained
     else:
@@ -265,14 +265,14 @@ def misses_simulated(found: Evidence) -> Verdict | None:
     film, by_truth = found.explained, found.unexplained_by_truth
     if film is None or by_truth is None:
         return None
-    most = min(by_truth + SIMULATED, UNEXPLAINED)
+    most = by_truth + SIMULATED
     if film.unexplained <= most:
         return None
     return Verdict(
         Kind.NOT_FINISHED,
-        f"The answer leaves {percent(film.unexplained)} of the motion in a simulated film "
-        f"unexplained, the truth {percent(by_truth)}: the search ended before it. Start elsewhere, "
-        "or fit a shorter part of the film first (`search.stages`).",
+        f"The answer leaves {percent(film.unexplained)} of the simulated motion unexplained, the "
+        f"truth {percent(by_truth)}: the search ended before it. Start elsewhere, or fit a shorter "
+        "part of the film first (`search.stages`).",
         {**film.to_dict(), "threshold": most},
     )
 
@@ -293,11 +293,11 @@ def does_not_explain(found: Evidence) -> Verdict | None:
     if film is not None:
         what, check = "motion", "start time and frame rate, and what differs between the films"
         what_to_do = (
-            "Compare the films side by side: check scale, camera, frame rate, held nodes, the kind "
-            "of body, and the bounds."
+            "Compare film and fit side by side: check scale, camera, frame rate, held nodes, "
+            "contacts, the kind of body, and the bounds."
         )
         left = (
-            f"The fit leaves {percent(film.unexplained)} of the motion in the film unexplained (at "
+            f"The fit leaves {percent(film.unexplained)} of the motion unexplained (at "
             f"most {percent(UNEXPLAINED)} is accepted). {what_to_do}"
         )
         first = (
@@ -423,7 +423,8 @@ def is_too_coarse(found: Evidence) -> Verdict | None:
         finer, what_to_do = REFINEMENTS[source]
         return Verdict(
             Kind.NOT_DETERMINED,
-            f"{finer} {named} (at most {percent(COARSE)} is accepted). {what_to_do}",
+            f"{finer} {named} (at most {percent(COARSE)} is accepted), and on "
+            f"finer ones up to about twice as much. {what_to_do}",
             {"parameter": found.parameters.labels[changed[0]], "threshold": COARSE,
              "relative_change": float(relative[changed[0]])},
         )  # fmt: skip

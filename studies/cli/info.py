@@ -37,5 +37,5 @@ def info_text() -> str:
     lines += ["optional"]
     for name, (purpose, command) in EXTRAS.items():
         found = version(name)
-        lines.append(f"  {name:<14}{found or f'missing: {purpose}. {command}'}")
+        lines.append(f"  {name:<24}{found or f'missing: {purpose}. {command}'}")
     return "\n".join(lines)

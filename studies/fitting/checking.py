@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from adjsim.model import Model
 from studies.answer.evidence import NAMED, theta_scale
 from studies.answer.intervals import (
     FOOTAGE_FLOOR,
@@ -33,6 +34,7 @@ from studies.optimizers.problem import NOT_FINITE, Method
 from studies.problem.clusters import clusters_of_rows
 from studies.problem.losses import EVIDENCE
 from studies.problem.problem import SceneProblem
+from studies.problem.refining import element_counts
 from studies.runs.errors import StudyError
 from studies.runs.options import RunOptions
 from studies.scene.drawing import drawn
@@ -103,6 +105,8 @@ def check_scene_file(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any
         "seconds_per_evaluation": None,
         "advice": list(made.notes),
     }
+    if isinstance(problem.built.system, Model) and element_counts(problem.built):
+        found["advice"].append("No error by the mesh is counted here: a run estimates it.")
     advice, part = advice_on_growth(file)
     if (growth := growth_at(problem, start, part)) is not None:
         found["growth"] = {"times": growth.times, "seconds": growth.seconds}

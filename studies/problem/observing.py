@@ -249,11 +249,13 @@ class _Observing:
             film = self.file.observations[observed]
             if isinstance(film, declared.Film) and camera_name(self.file, film) == name:
                 return data.full_size
-        K = self.file.cameras[name].K
+        K, size = self.file.cameras[name].K, self.file.cameras[name].size
+        if size is not None:
+            return size
         if K is None:
             raise StudyError(
-                f"`cameras.{name}` must have a film, or K, R and t, for points in its pixels: "
-                "without them the size of its picture is not known."
+                f"`cameras.{name}` must have a film, or a `size` = [height, width], for points in "
+                "its pixels."
             )
         return round(2 * K[1][2]) + 1, round(2 * K[0][2]) + 1
 

@@ -360,6 +360,12 @@ def _check_free(path: str, free: declared.Free, scene: SceneFile) -> None:
     """Raise if a free path leads nowhere, or its bounds, start or tie do not fit."""
     key = joined("free", path)
     check_path(key, path, scene)
+    owner, _, name = path.rpartition(".")
+    if name == "restitution" and owner in scene.obstacles and not scene.obstacles[owner].speed:
+        raise StudyError(
+            f"`{key}` needs `obstacles.{owner}.speed`, the speed of arrival [m/s] for which it is "
+            "asked: faster touches keep a smaller part. After a fall of h it is sqrt(2 g h)."
+        )
     _check_bounds(key, free, _start_in_scene(path, scene) if free.start is None else free.start)
     if free.tied_to is not None:
         _check_tie(key, path, free.tied_to, scene)

@@ -396,6 +396,7 @@ class Camera:
     radial, k1 and k2. The errors are one standard deviation of position (as a part of the distance
     to the target), direction [deg] and field of view (as a part of it); what has an error of 0 is
     not fitted. Without fov_y and K, the field of view is that of the EXIF data of a JPEG picture.
+    `size` is height and width of its pictures [pixels], for tracks in pixels without a film.
     """
 
     eye: Vector | None = None
@@ -406,6 +407,7 @@ class Camera:
     R: tuple[Vector, Vector, Vector] | None = None
     t: Vector | None = None
     distortion: tuple[float, float] = (0.0, 0.0)
+    size: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]] | None = None
     fit: bool | None = None
     position_error: NotNegative = 0.01
     angle_error: NotNegative = 1.0

@@ -113,22 +113,34 @@ class _Renamed:
         """Return what is free in this take alone; a tie to another of these is within the take."""
         out = {}
         for path, one in table.items():
+            if not self.has(path):
+                raise StudyError(
+                    f"`{path}` under `free` of a take is of nothing that takes have of their own: "
+                    "obstacles, cameras and the world are shared. Write it under [free]."
+                )
             renamed = dict(one) if isinstance(one, dict) else one
             if isinstance(renamed, dict) and renamed.get("tied_to") in table:
                 renamed["tied_to"] = self.path(renamed["tied_to"])
             out[self.path(path)] = renamed
         return out
 
+    def has(self, path: str) -> bool:
+        """Whether a scene path is of something that each take has of its own."""
+        return self._owner(path) != ""
+
     def path(self, path: str) -> str:
         """Return a scene path of this take."""
-        owner, _ = split_component(path)
-        head, *rest = owner.split(".")
+        owner = self._owner(path)
+        return path.replace(owner, f"{owner}{self.end}", 1) if owner else path
+
+    def _owner(self, path: str) -> str:
+        """Return the beginning of a path that names a copy; "" of what all takes share."""
+        head, *rest = split_component(path)[0].split(".")
         if head in self.copied:
-            return path.replace(head, f"{head}{self.end}", 1)
-        known = {"observations": self.own["observations"], "bodies": self.copied}
-        if rest and rest[0] in known.get({"pushes": "bodies"}.get(head, head), ()):
-            return path.replace(f"{head}.{rest[0]}", f"{head}.{rest[0]}{self.end}", 1)
-        return path
+            return head
+        known = {"observations": self.own["observations"]}
+        known |= dict.fromkeys(("bodies", "pushes"), self.copied)
+        return f"{head}.{rest[0]}" if rest and rest[0] in known.get(head, ()) else ""
 
 
 def _joined(key: str, own: Mapping[str, Any]) -> dict[str, Any]:

@@ -75,7 +75,7 @@ def test_a_wrong_basin_does_not_explain_the_footage(film):
     verdict = judge(evidence(wrong, film))
     assert verdict.kind is Kind.DOES_NOT_EXPLAIN
     assert verdict.numbers["unexplained"] > 0.15
-    assert "of the motion in the film unexplained" in verdict.reason
+    assert "of the motion unexplained" in verdict.reason
 
 
 def test_frames_that_are_not_predicted_or_look_wrong_are_not_explained(film):
@@ -187,7 +187,7 @@ def test_a_search_that_is_not_finished_says_how_much_it_explains(film, is_wrong)
     verdict = judge(evidence(theta, film, status=Status.MAX_EVALUATIONS, is_watched=not is_wrong))
     assert verdict.kind is Kind.NOT_FINISHED
     assert (verdict.numbers["unexplained"] > 0.15) == is_wrong
-    assert "of the motion in the film is unexplained" in verdict.reason
+    assert "of the motion is unexplained" in verdict.reason
     assert ("more evaluations alone may not be enough" in verdict.reason) == is_wrong
 
 
@@ -337,7 +337,7 @@ def test_a_simulated_film_must_be_explained_as_well_as_by_its_truth(film):
     worse = replace(good.explained, unexplained=left + 1e-3)
     verdict = judge(replace(good, explained=worse, unexplained_by_truth=left))
     assert verdict.kind is Kind.NOT_FINISHED
-    assert "simulated film" in verdict.reason
+    assert "of the simulated motion" in verdict.reason
 
 
 def test_what_ends_far_from_where_it_is_declared_does_not_explain_the_footage(film):

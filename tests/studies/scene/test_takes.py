@@ -84,6 +84,8 @@ def test_takes_are_one_problem_whose_films_show_only_their_own_bodies():
         ({"observations": {"c": FALL}}, r"write \[takes\.slow\.observations\.c\]"),
         ({"takes": {"a": {"observations": {"c": FALL}, "bodies": {"cub": {}}}}},
          r"`takes\.a\.bodies`: Unknown body `cub`\. Did you mean `cube`\?"),
+        ({"takes": {"a": {"observations": {"c": FALL}, "free": {"floor.friction": {}}}}},
+         r"`floor\.friction` under `free` of a take is of nothing that takes have"),
         ({"bodies": {"rod": {"kind": "pendulum"}}}, r"`bodies\.rod` is a pendulum\. Fit each"),
     ],
 )  # fmt: skip
