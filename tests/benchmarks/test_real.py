@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 from typer.testing import CliRunner
 
-from benchmarks.real import cube
+from benchmarks.real import apple, cube
 from benchmarks.real.__main__ import app
+from benchmarks.real.found import found_in_scene, row
 from studies.api import simulate
 from studies.scene.declared import PlaneObstacle
 
@@ -64,3 +66,23 @@ def test_a_part_without_its_file_is_skipped_with_where_to_get_it(tmp_path):
     assert f"has no {cube.FILE}" in shown.output.replace("\n", "")
     assert "contact-nets" in shown.output
     assert CliRunner().invoke(app, [str(tmp_path), "cone"]).exit_code == 2
+
+
+def test_the_length_of_a_string_is_found_from_a_track_in_pixels(tmp_path):
+    """A pendulum of 1.1 m without damping, by the camera of the scene rolled by 2 degrees."""
+    seconds = np.arange(120) / 30.0
+    solved = solve_ivp(
+        lambda _, y: [y[1], -9.81 / 1.1 * np.sin(y[0])],
+        (0.0, 4.0), [np.radians(-20.0), 0.0], t_eval=seconds, rtol=1e-9,
+    )  # fmt: skip
+    x, y = 1.1 * np.sin(solved.y[0]), -1.1 * np.cos(solved.y[0])
+    roll = np.radians(2.0)
+    across = x * np.cos(roll) - (y + 1.05) * np.sin(roll)
+    up = x * np.sin(roll) + (y + 1.05) * np.cos(roll)
+    rows = ["time,point,u,v"]
+    for t, a, b in zip(seconds, across, up, strict=True):
+        rows.append(f"{t},apple,{319.5 + 554.0 * a / 1.1},{179.5 - 554.0 * b / 1.1}")
+    (tmp_path / "apple.csv").write_text("\n".join(rows))
+    answer = found_in_scene(apple.SCENE, tmp_path)
+    assert answer.values["string.length"] == pytest.approx(1.1, rel=0.01)
+    assert row(answer, "string.length", "1.5 m").startswith("| string.length | 1.5 m | 1.")
