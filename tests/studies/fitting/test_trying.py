@@ -2,7 +2,11 @@
 
 import numpy as np
 
+from studies.answer.intervals import Uncertainty, intervals
 from studies.fitting.fit import make_fit
+from studies.fitting.trying import Tried
+from studies.optimizers.problem import Result, Status
+from studies.problem.parameters import Free, Log, Parameters
 from studies.runs.folder import RunFolder
 from studies.runs.options import RunOptions
 from studies.runs.progress import EvaluationProgress
@@ -60,3 +64,19 @@ def test_with_damping_the_search_goes_on_without_gradients_and_no_wrong_answer_i
     assert error < 0.1
     if result["verdict"]["kind"] == "found":
         assert error < 0.01
+
+
+def test_an_interval_counts_twice_the_change_on_a_finer_mesh(rng):
+    J = rng.standard_normal((60, 2))
+    r = 0.01 * rng.standard_normal(60)
+    own = Parameters([Free(name, np.array(2.0), (0.01, 100.0), Log()) for name in "ab"])
+    theta, step = own.start, np.array([0.1, 0.0])
+    known = intervals(own, theta, r, J, frames=np.repeat(np.arange(10), 6))
+    spread = Uncertainty(known, 0.0, np.ones(2), np.eye(2))
+    before = Tried(Result(theta, 1.0, Status.CONVERGED, 1), spread, None)
+    after = before.with_refinements(own, {"mesh": step}).spread.intervals
+    expected = np.sqrt(known.half_width**2 + (2.0 * step) ** 2)
+    np.testing.assert_allclose(after.half_width, expected, rtol=1e-12)
+    assert before.with_refinements(own, {}).spread.intervals.half_width.tolist() == (
+        known.half_width.tolist()
+    )
