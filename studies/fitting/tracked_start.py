@@ -14,7 +14,7 @@ from studies.optimizers.problem import NOT_FINITE
 from studies.problem.first_frames import first_frames_differ
 from studies.problem.making import Made
 from studies.problem.problem import SceneProblem
-from studies.problem.tracks import tracked_problem, undetermined
+from studies.problem.tracks import relative_errors, tracked_problem
 from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
@@ -24,6 +24,9 @@ from studies.search.robust import robust_search
 
 FOLDER = "tracks"  # of the logs, in the run folder
 MOST = 100  # evaluations of a local search
+# Errors over those of the weak prior: above the first the coarse set varies a component, above the
+# second it begins at its declared start
+OPEN, UNKNOWN = 0.15, 0.5
 FOLLOWED = 0.05  # part of the squared motion of the tracks that a good fit leaves
 
 
@@ -62,10 +65,10 @@ def start_from_tracks(
     found = robust_search(tracks, short, within, progress, seed=(seed,))
     best = found.best.theta
     try:
-        is_open = undetermined(tracks.with_steps_for(best), best)
+        errors = relative_errors(tracks.with_steps_for(best), best)
     except NOT_FINITE:
         return TrackedStart(made, evaluations=found.evaluations)
-    ends = [np.where(is_open, start[first], one.theta) for one in found.basins]
+    ends = [np.where(errors > UNKNOWN, start[first], one.theta) for one in found.basins]
     theta = start.copy()
     theta[first] = ends[0]
     try:
@@ -76,7 +79,7 @@ def start_from_tracks(
     left = found.best.loss / _motion(tracks)
     if left <= FOLLOWED:
         progress.say(f"the search begins there: {100.0 * left:.2g} % of the motion is unexplained")
-        axes = tuple(np.flatnonzero(is_open).tolist())
+        axes = tuple(np.flatnonzero(errors > OPEN).tolist())
         return TrackedStart(begun, axes, tuple(ends[1:]), found.evaluations)
     there = begun.everything.parameters.start
     if loss_where_finite(begun.everything, there) < loss_where_finite(made.everything, start):

@@ -36,7 +36,6 @@ ERROR_KNOWN, ERROR_UNKNOWN = (
 ERROR = 0.5  # and at least so many pixels
 MOVED = 0.05  # of the bounds, or of theta: a change that shows whether the first frame is known
 WIDTH = 0.25  # of the bounds, or of theta: standard deviation about the start
-UNDETERMINED = 0.15  # a component whose error is above this part of its prior error is unknown
 
 
 def tracked_problem(problem: SceneProblem) -> SceneProblem | None:
@@ -113,15 +112,15 @@ def _followed(problem: SceneProblem, one: FilmObserver, *, is_known: bool) -> Po
     return point
 
 
-def undetermined(tracks: SceneProblem, theta: np.ndarray) -> np.ndarray:
-    """Return which components of theta the tracks say little about, (p,) of truth values.
+def relative_errors(tracks: SceneProblem, theta: np.ndarray) -> np.ndarray:
+    """Return the error that the tracks leave each component of theta, over that of its prior, (p,).
 
     Middles that are followed less well than their error says, as where a shadow counts as a part of
     the body, say less.
     """
     r, J = tracks.residuals_and_jacobian(theta)
     error = np.sqrt(np.diag(np.linalg.inv(J.T @ J))) * max(1.0, float(np.linalg.norm(r)))
-    return error > UNDETERMINED * tracks.parameters.prior_error
+    return error / tracks.parameters.prior_error
 
 
 def _nudged(problem: SceneProblem) -> np.ndarray:

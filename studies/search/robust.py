@@ -70,11 +70,12 @@ def robust_search(
             "`search.stages` must be growing parts of the film that end with 1.0, such as "
             f"[0.3, 0.6, 1.0]; got {list(given)}."
         )
+    knows_start = axes is not None
     axes = coarse_axes(problem) if axes is None else axes
     by_frame, points = coarse_losses(problem, how, folder, progress, seed=seed, axes=axes)
     stages, frames = stages_for(given, by_frame, points)
     coarse = CoarseLosses(points, by_frame, frames)
-    basins = candidates(coarse, how.basins)
+    basins = candidates(coarse, how.basins, knows_start=knows_start)
     n_points, n_basins = len(points.points), len(basins)
     progress.say(f"coarse set: {_count(n_points, 'point')}, {_count(n_basins, 'basin')}")
     run = LocalSearches(problem, how, folder, progress, len(stages), n_basins)
@@ -342,12 +343,13 @@ def stages_for(
     return tuple(by_count[count] for count in counts), tuple(counts)
 
 
-def candidates(coarse: CoarseLosses, count: int) -> list[Basin]:
+def candidates(coarse: CoarseLosses, count: int, *, knows_start: bool = False) -> list[Basin]:
     """Return the best local minima of the curves of all stages, as basins not yet searched.
 
     They are ranked by loss over median loss of the stage; the minimum of the whole film is always
     the first. Of neighbours the better one stays, and begins at the earlier of both first stages.
     With several axes the given start is one more: a sample has gaps, and a user knows something.
+    With `knows_start` it is one with any number of axes: it comes from tracks.
     """
     if len(coarse.points.points) == 1:
         return [_unsearched(0, coarse.points.points[0], 0)]
@@ -369,7 +371,7 @@ def candidates(coarse: CoarseLosses, count: int) -> list[Basin]:
         if not beside:
             chosen.append(i)
     chosen = chosen[:count] or [0]
-    if len(coarse.points.axes) > 1 and 0 not in chosen:
+    if (knows_start or len(coarse.points.axes) > 1) and 0 not in chosen:
         chosen.append(0)
         first[0] = 0
     return [
