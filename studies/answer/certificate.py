@@ -300,7 +300,7 @@ def require_smooth(
     directions: np.ndarray,
     step: float = SHORTEST,
 ) -> None:
-    """Complain of a loss that changes as much over a step in theta as over one `LONGER` times it.
+    """Raise if a loss changes as much over a step in theta as over one `LONGER` times as long.
 
     A jump at theta does so to one side only, a kink not at all; a gradient, right or wrong, has no
     part in it.
@@ -321,8 +321,8 @@ def require_smooth(
             f"changes it by {np.median(short):.1e}, one {LONGER:g} times as long by "
             f"{np.median(long):.1e}. So it is where the motion is chaotic, as with a `world.dt` "
             "too long for the stiffness reached, or with contacts so stiff that a body rattles on "
-            "them: give the obstacle a lower `stiffness`. Or where pixels jump, as those of a "
-            "symmetric body that a camera looks at straight on: turn the camera a little."
+            "them: give the obstacle a lower `stiffness`. Pixels that jump do it too, for example "
+            "where a camera looks straight at a symmetric body: turn the camera a little."
         )
 
 

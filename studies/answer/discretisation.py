@@ -52,6 +52,7 @@ CORRECTIONS = 5  # of a step, at most
 SHORT, LONG = 0.02, 1.0  # steps of theta: that need no correction, and that are not taken at once
 LEAST_FRAMES = 1.0 / 3.0  # part of the film that must be simulated for a change to be known
 BLOCKS = 8  # of frames for the jackknife
+ROUNDING = 1e-12  # part of the difference of two motions that is none
 # Share of a refinement, with two standard errors, that the scene's own mesh may show by chance
 LEAST_SHARE = 0.5
 Linear = tuple[np.ndarray, np.ndarray]  # residuals (n,) and their Jacobian (n, p)
@@ -175,7 +176,8 @@ def _share(
     def share(parts: Sequence[np.ndarray]) -> float:
         H, g, c, dd, dr = parts
         made_up = np.linalg.lstsq(H, g, rcond=None)[0]
-        return float(-(dr - made_up @ c) / (dd - made_up @ g))
+        square = dd - made_up @ g  # 0 where the finer mesh shows nothing new
+        return float(-(dr - made_up @ c) / square) if square > ROUNDING * dd else np.nan
 
     total = sums(slice(None))
     each = np.array(

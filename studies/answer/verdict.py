@@ -59,9 +59,10 @@ COARSE = 0.05
 REFINEMENTS = {
     "mesh": (
         "On a mesh twice as fine",
-        "Refine it (more `cells`, a smaller `edge_length`, a finer file).",
+        "and on finer ones up to about twice as much. Refine it (more `cells`, a smaller "
+        "`edge_length`, a finer file).",
     ),
-    "step": ("At a shorter time step", "Shorten it (`world.dt`)."),
+    "step": ("At a shorter time step", "and more at still shorter ones. Shorten it (`world.dt`)."),
 }
 # Relative difference from which another basin is another answer.
 OTHER = 0.1
@@ -423,8 +424,7 @@ def is_too_coarse(found: Evidence) -> Verdict | None:
         finer, what_to_do = REFINEMENTS[source]
         return Verdict(
             Kind.NOT_DETERMINED,
-            f"{finer} {named} (at most {percent(COARSE)} is accepted), and on "
-            f"finer ones up to about twice as much. {what_to_do}",
+            f"{finer} {named} (at most {percent(COARSE)} is accepted), {what_to_do}",
             {"parameter": found.parameters.labels[changed[0]], "threshold": COARSE,
              "relative_change": float(relative[changed[0]])},
         )  # fmt: skip

@@ -456,7 +456,7 @@ def track(  # noqa: PLR0913 -- the options of a command
         typer.Option(metavar="'U0 V0 U1 V1'", help="Look only between these columns and rows."),
     ] = None,
     fps: Annotated[
-        float | None, typer.Option(help="Frames per second. Default: those of the file.")
+        float | None, typer.Option(help="Frames per second; by default from the file.")
     ] = None,
     point: Annotated[str, typer.Option(help="Name of the point in the table.")] = "point",
     out: Annotated[

@@ -95,9 +95,14 @@ def judge_answer(one: Candidate, made: Made) -> tuple[Verdict, dict[str, str], E
 
 def loss_at_start(made: Made) -> float:
     """Return the loss of all observations where the search begins; 0 if it blows up there."""
-    start = made.everything.parameters.start
-    found = _if_finite(lambda: made.everything.with_steps_for(start).loss_at(start))
-    return 0.0 if found is None else float(found)
+    loss = loss_where_finite(made.everything, made.everything.parameters.start)
+    return loss if np.isfinite(loss) else 0.0
+
+
+def loss_where_finite(problem: SceneProblem, theta: np.ndarray) -> float:
+    """Return the loss at theta; inf where the motion blows up."""
+    found = _if_finite(lambda: problem.with_steps_for(theta).loss_at(theta))
+    return np.inf if found is None else float(found)
 
 
 def explained_motion(

@@ -21,12 +21,13 @@ from studies.fitting.judging import (
     explained_motion,
     judge_answer,
     loss_at_start,
+    loss_where_finite,
     sees,
     squares_left,
     unexplained_pictures,
 )
 from studies.fitting.local_search import LocalSearch, log_names
-from studies.fitting.tracked_start import loss_where_finite, start_from_tracks
+from studies.fitting.tracked_start import start_from_tracks
 from studies.fitting.trying import Judge, Tried, try_result
 from studies.optimizers.minimize import MOST_TANGENTS
 from studies.optimizers.problem import Result, Status

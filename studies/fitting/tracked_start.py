@@ -1,15 +1,17 @@
 """A start for the search from where the bodies are in the film, before any picture is fitted.
 
 The places of the bodies (`studies/problem/tracks.py`) are fitted first, from a coarse set and in
-growing parts of the film: that takes motions but no pictures. The search begins where this ends if
-the bodies are followed there, or else if the film agrees better with that than with the start: at a
-wrong start bodies may have been given the colours of what is behind them.
+growing parts of the film, which takes simulations but no pictures. The search begins at the result
+if it explains the tracks. Otherwise it begins there only if the film's loss is lower than at the
+declared start. The loss alone would mislead: at a wrong start the fit of looks may have given a
+body the colours of what is behind it.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from studies.fitting.judging import loss_where_finite
 from studies.optimizers.problem import NOT_FINITE
 from studies.problem.first_frames import first_frames_differ
 from studies.problem.making import Made
@@ -24,8 +26,8 @@ from studies.search.robust import robust_search
 
 FOLDER = "tracks"  # of the logs, in the run folder
 MOST = 100  # evaluations of a local search
-# Errors over those of the weak prior: above the first the coarse set varies a component, above the
-# second it begins at its declared start
+# Standard error of a component relative to its prior's. Above `OPEN` the coarse set varies the
+# component; above `UNKNOWN` it is also reset to its declared start.
 OPEN, UNKNOWN = 0.15, 0.5
 FOLLOWED = 0.05  # part of the squared motion of the tracks that a good fit leaves
 
@@ -34,11 +36,11 @@ FOLLOWED = 0.05  # part of the squared motion of the tracks that a good fit leav
 class TrackedStart:
     """What a fit to the places of the bodies says of the search."""
 
-    made: Made  # whose problem starts where that ends
+    made: Made  # its problem starts at the result
     # Components of the answers that the coarse set of the search varies; None: all of them
     axes: tuple[int, ...] | None = None
-    others: tuple[np.ndarray, ...] = ()  # ends in other basins, of the answers alone
-    evaluations: int = 0  # motions without pictures
+    others: tuple[np.ndarray, ...] = ()  # results in other basins: theta of the answers
+    evaluations: int = 0  # simulations without pictures
 
 
 def start_from_tracks(
@@ -52,7 +54,7 @@ def start_from_tracks(
 ) -> TrackedStart:
     """Return the problem with a start from the places of its bodies, if that is better.
 
-    The tracks are those of the first `n_fitted` frames.
+    Only the first `n_fitted` frames are tracked; the others are held back.
     """
     start = made.everything.parameters.start
     first = list(made.everything.parameters.first_answers)
@@ -110,14 +112,6 @@ def _started_at(made: Made, theta: np.ndarray, progress: EvaluationProgress) -> 
         progress.say("the bodies begin elsewhere than declared: fitting looks once more")
         begun = made.refitted(begun.with_steps_for(theta))
     return replace(made, everything=begun)
-
-
-def loss_where_finite(problem: SceneProblem, theta: np.ndarray) -> float:
-    """Return the loss at theta, infinite where the motion blows up there."""
-    try:
-        return float(problem.with_steps_for(theta).loss_at(theta))
-    except NOT_FINITE:
-        return np.inf
 
 
 def _motion(tracks: SceneProblem) -> float:

@@ -2,8 +2,8 @@
 
 Every take has copies of all bodies and pushes, which start, and are filmed, as its own tables say;
 obstacles, cameras, lights and the world are shared. As bodies do not touch each other, takes do
-not either. Those of the first take keep their names, those of another have its name behind:
-"cube", "cube_toss2". What is free outside of the takes is one number for all of them.
+not either. Bodies of the first take keep their names; in other takes the name of the take is
+appended: "cube", "cube_toss2". What is free outside of the takes is one number for all of them.
 """
 
 import copy

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from studies.answer.discretisation import MESH, TIME_STEP, Change, changes_by
+from studies.answer.discretisation import MESH, TIME_STEP, Change, _share, changes_by
 from studies.optimizers.minimize import minimize
 from studies.problem import refining
 from studies.problem.making import make_problem
@@ -187,3 +187,10 @@ def test_a_short_search_compares_the_first_part_of_the_film_or_none():
     assert changes[1].step[0] != whole[1].step[0]
     _, notes = changes_of(problem, theta, file, most=2.0)
     assert "takes longer than the search" in notes[0]
+
+
+def test_a_finer_mesh_that_shows_nothing_new_has_no_known_share():
+    problem = make_problem(beam()).problem
+    theta = problem.parameters.start
+    share = _share(problem, problem, theta, step=np.zeros_like(theta), linear=None)
+    assert np.isnan(share).all()
