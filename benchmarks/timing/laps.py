@@ -55,9 +55,13 @@ class Sizes:
     frames: int = 60  # of a film
 
     def for_gpu(self) -> "Sizes":
-        """Return sizes for a GPU beside the CPU, with meshes that only a GPU is made for."""
+        """Return sizes for a GPU beside the CPU, with meshes that only a GPU is made for.
+
+        Rollouts are long: a call to a GPU takes the host up to 2 ms, whatever its length.
+        """
         tets, triangles = (*self.tets, 100_000, 1_000_000), (*self.triangles, 200_000)
-        return replace(self, threads=(GPU, *self.threads), tets=tets, triangles=triangles)
+        long = replace(self, sample=0.3, steps=300)
+        return replace(long, threads=(GPU, *self.threads), tets=tets, triangles=triangles)
 
     def sample_steps(self, n_elements: int) -> int:
         """Return how many steps take about `sample` seconds."""

@@ -254,6 +254,22 @@ def cuda_problem() -> str | None:
             f"{LEAST_CUDA // 1000}.{LEAST_CUDA % 1000 // 10} is needed: install driver "
             f"{LEAST_DRIVER} or later, or use the CPU"
         )
+    return compiler_problem()
+
+
+@cache
+def compiler_problem() -> str | None:
+    """Return why `numba.cuda` cannot compile a kernel here and the way out, or None if it can.
+
+    It loads what compiles when a kernel is first made, so a version that does not fit the others,
+    or a library that is not there, would be noticed no earlier.
+    """
+    try:
+        import_module("numba.cuda.cudaimpl")
+        import_module("numba.cuda.cudadrv.nvvm").NVVM()
+        import_module("numba.cuda.cudadrv.libs").get_libdevice()
+    except Exception as error:  # noqa: BLE001 whatever is wrong, nothing can be compiled
+        return f"numba-cuda cannot compile ({error}): {how_to_install('cuda')}"
     return None
 
 

@@ -254,3 +254,13 @@ for kernel in loops:
             [sys.executable, "-c", script], cwd=ROOT, text=True, capture_output=True, check=True
         )
     assert run.stdout.split() == ["0", "1"] * 3
+
+
+def test_a_numba_cuda_that_cannot_compile_is_a_problem_with_a_way_out(monkeypatch):
+    def import_module(name):
+        raise AttributeError("module 'numpy' has no attribute 'row_stack'")
+
+    monkeypatch.setattr(backend, "import_module", import_module)
+    problem = backend.compiler_problem.__wrapped__()
+    assert "numba-cuda cannot compile (module 'numpy' has no attribute 'row_stack')" in problem
+    assert "pip install" in problem
