@@ -268,7 +268,7 @@ def compiler_problem() -> str | None:
         import_module("numba.cuda.cudaimpl")
         import_module("numba.cuda.cudadrv.nvvm").NVVM()
         import_module("numba.cuda.cudadrv.libs").get_libdevice()
-    except Exception as error:  # noqa: BLE001 whatever is wrong, nothing can be compiled
+    except Exception as error:  # whatever is wrong, nothing can be compiled
         return f"numba-cuda cannot compile ({error}): {how_to_install('cuda')}"
     return None
 

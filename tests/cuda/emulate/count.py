@@ -28,7 +28,6 @@ from tests.cuda.study_scenes import BEAM
 
 Row = tuple[str, str]
 STEPS = 3
-BANDWIDTH = 3.3e12  # of an H100 [bytes/s]
 SECTOR = 32  # [bytes]
 WAITS = "syncs", "downloads", "host reads"  # the host waits for the device
 
@@ -143,24 +142,6 @@ def mesh() -> Iterator[Row]:
     yield f"{what}, forward / with reverse", f"{forward:.0f} / {both:.0f}"
 
 
-def picture() -> Iterator[Row]:
-    """Draw 5 120 faces at 512² and scale to the pixels of 1024²."""
-    ball = make_ball(5120)
-    rasterizer = SoftRasterizer(sigma=1e-5)
-    DEVICE.reset()
-    image = record_images(
-        ball.scene, ball.camera, rasterizer, {"ball": ball.points}, (512, 512), device="cuda"
-    )
-    forward = of_kernels("sectors_read", "sectors_written")
-    image.vjp(np.ones((512, 512, 4)))
-    both = of_kernels("sectors_read", "sectors_written")
-    times = " / ".join(f"{1e3 * 4 * SECTOR * n / BANDWIDTH:.2f}" for n in (forward, both))
-    what = (
-        "5 120 faces at 1024², from the sectors of 512² and 3.3 TB/s, forward / with reverse [ms]"
-    )
-    yield what, times
-
-
 def memory() -> Iterator[Row]:
     """Draw 20 480 faces at 256² with a wide sigma."""
     ball = make_ball(20_480)
@@ -176,7 +157,7 @@ def memory() -> Iterator[Row]:
     )
 
 
-CASES = {case.__name__: case for case in (film, search, worlds, world, mesh, picture, memory)}
+CASES = {case.__name__: case for case in (film, search, worlds, world, mesh, memory)}
 
 
 def main(names: list[str]) -> int:
