@@ -17,7 +17,10 @@ from tests.cuda.scenes import toy
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 MODEL, STATE, _ = toy()
-SYSTEMS = (SimplePendulum(1.0), DoublePendulum([1.0, 1.0]))
+SYSTEMS = (
+    SimplePendulum(1.0, center_of_mass=1.0),
+    DoublePendulum([1.0, 1.0], center_of_mass=[1.0, 1.0]),
+)
 PARAMETERS = [
     (name, p)
     for name, force in MODEL.forces.items()

@@ -17,7 +17,6 @@ from adjsim.reduced.pendulum_loop import loop_rows
 from adjsim.system import Fields
 
 
-CONSTANTS = ("length", "mass", "damping", "gravity")  # in the order they are packed
 STATE = ("state.angle", "state.rate")
 
 
@@ -68,13 +67,13 @@ class PendulumSweep(Sweep):
         system = self.stepper.system
         adj_q, adj_u, params, series = (part.astype(np.float64) for part in to_host(self.adj))
         gradient: dict[str, np.ndarray] = dict(zip(STATE, (adj_q, adj_u), strict=True))
-        at = 0
-        for name in CONSTANTS:
-            size = getattr(system, name).size
-            gradient[name] = params[0, at : at + size]
-            at += size
-        shapes = dict.fromkeys(gradient, system.SHAPE) | {"gravity": ()}
+        constants = system.constants()
+        ends = np.cumsum([value.size for value in constants.values()])
+        gradient |= dict(zip(constants, np.split(params[0], ends[:-1]), strict=True))
+        shapes = dict.fromkeys(STATE, system.SHAPE) | {k: v.shape for k, v in constants.items()}
         gradient = {path: value.reshape(shapes[path]) for path, value in gradient.items()}
+        if system.center_of_mass is None:  # it is at the end of the link
+            gradient["length"] = gradient["length"] + gradient["center_of_mass"]
         rows = series.reshape(-1, *system.SHAPE)
         gradient["torque"] = series_rows_vjp(system.torque, system.SHAPE, rows)
         return {path: gradient[path] for path in wanted}
@@ -96,7 +95,9 @@ class PendulumTangent(Tangent):
         given = {**zeros, **tangents}
         self.twin, self.stepper = twin, stepper
         self.initial = [stepper.on_device(np.ravel(given[path])) for path in STATE]
-        constants = np.concatenate([np.ravel(given[name]) for name in CONSTANTS])
+        if system.center_of_mass is None:  # it is at the end of the link
+            given["center_of_mass"] = given["length"]
+        constants = np.concatenate([np.ravel(given[name]) for name in system.constants()])
         rows = series_rows_jvp(system.torque, system.SHAPE, given["torque"], stepper.n_steps)
         self.packed = (
             stepper.on_device(constants[None]),

@@ -17,6 +17,13 @@ from adjsim.system import Fields, RolloutError, Stepper, System, make_stepper
 from adjsim.values import Parameter, replace_values
 
 
+WIDTH = 0.01  # rate below which dry friction is viscous, by default [rad/s]
+# What an element function reads, in its order: of every link, and then of all together.
+OF_LINKS = ("length", "mass", "center_of_mass", "inertia", "damping", "friction")
+OF_ALL = ("friction_width", "gravity")
+MAY_BE_ZERO = ("inertia", "damping", "friction")
+
+
 @dataclass(frozen=True, eq=False)
 class PendulumState:
     """Angles from the vertical down, and their rates.
@@ -77,7 +84,7 @@ class PendulumTrajectory:
 
 
 class Pendulum(System[PendulumState, PendulumTrajectory]):
-    """A pendulum: a frozen dataclass of length, mass, damping, gravity and torque."""
+    """A pendulum: a frozen dataclass of what its links are, gravity and torque."""
 
     KIND: ClassVar[PendulumKind]
     SHAPE: ClassVar[tuple[int, ...]]  # of the angles
@@ -88,18 +95,34 @@ class Pendulum(System[PendulumState, PendulumTrajectory]):
     damping: Any
     gravity: Any
     torque: Any
+    center_of_mass: Any
+    inertia: Any
+    friction: Any
+    friction_width: Any
 
     def __post_init__(self) -> None:
-        for name in ("length", "mass", "damping"):
+        for name in OF_LINKS:
+            if name == "center_of_mass" and self.center_of_mass is None:
+                continue
             value = checks.array(name, getattr(self, name), self.SHAPE)
-            check = checks.non_negative if name == "damping" else checks.positive
+            check = checks.non_negative if name in MAY_BE_ZERO else checks.positive
             checks.freeze(self, name, check(name, value))
+        width = checks.array("friction_width", self.friction_width, ())
+        checks.freeze(self, "friction_width", checks.positive("friction_width", width))
         checks.freeze(self, "gravity", checks.array("gravity", self.gravity, ()))
         object.__setattr__(self, "torque", check_series("torque", self.torque, (self.SHAPE,)))
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Return every differentiable parameter by path, e.g. "length"."""
-        return {p.name: series_values(getattr(self, p.name)) for p in self.PARAMETERS}
+        given = {p.name: getattr(self, p.name) for p in self.PARAMETERS}
+        return {name: series_values(one) for name, one in given.items() if one is not None}
+
+    def constants(self) -> dict[str, np.ndarray]:
+        """Return by name what the element function reads, in its order."""
+        found = {name: getattr(self, name) for name in (*OF_LINKS, *OF_ALL)}
+        if self.center_of_mass is None:
+            found["center_of_mass"] = self.length
+        return found
 
     def state_parameters(self, state: PendulumState) -> dict[str, np.ndarray]:
         """Return the initial angles and rates by path."""
@@ -135,8 +158,7 @@ class Pendulum(System[PendulumState, PendulumTrajectory]):
 
     def pack_params(self) -> np.ndarray:
         """Return the constants that the element function reads, (1, n_params)."""
-        parts = (self.length, self.mass, self.damping, self.gravity)
-        return np.concatenate([np.ravel(part) for part in parts])[None]
+        return np.concatenate([np.ravel(part) for part in self.constants().values()])[None]
 
     def pack_series(self, n_steps: int) -> np.ndarray:
         """Return the torques, (1 or n_steps, n_angles).

@@ -16,9 +16,11 @@ DT, N_STEPS, FRAMES = 0.02, 6, (0, 3, 6)
 def scenes():
     """System, state and the names of its two fields, by name."""
     rng = np.random.default_rng(31)
-    simple = SimplePendulum(1.3, 0.7, 0.2, 9.8, rng.standard_normal(N_STEPS))
+    link = {"center_of_mass": 0.8, "inertia": 0.2, "friction": 0.3, "friction_width": 0.5}
+    simple = SimplePendulum(1.3, 0.7, 0.2, 9.8, rng.standard_normal(N_STEPS), **link)
     torque = Signal([0.0, 4.0], rng.standard_normal((2, 2)))
-    double = DoublePendulum((1.2, 0.7), (0.8, 1.3), (0.3, 0.2), 9.8, torque)
+    links = {"inertia": (0.1, 0.07), "friction": (0.2, 0.3), "friction_width": 0.5}
+    double = DoublePendulum((1.2, 0.7), (0.8, 1.3), (0.3, 0.2), 9.8, torque, **links)
     smoke = SmokeState(2.0 * rng.standard_normal((4, 5, 2)), rng.random((4, 5)))
     return {
         "simple": (simple, PendulumState(0.9, -1.1), ("angle", "rate")),

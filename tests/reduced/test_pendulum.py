@@ -1,5 +1,7 @@
 """What the pendula share: states, checks, and what happens when numbers end."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -60,4 +62,22 @@ def test_values_are_replaced_by_path():
 
 def test_a_pendulum_declares_every_parameter_it_has():
     for pendulum in (SimplePendulum(1.0), DoublePendulum((1.0, 1.0))):
-        assert list(pendulum.parameters()) == [p.name for p in pendulum.PARAMETERS]
+        assert "center_of_mass" not in pendulum.parameters()
+        given = replace(pendulum, center_of_mass=pendulum.length)
+        assert list(given.parameters()) == [p.name for p in pendulum.PARAMETERS]
+
+
+def test_a_centre_of_mass_that_is_not_given_moves_with_the_length():
+    state, n_steps = PendulumState((0.9, 2.0), (-1.1, 0.6)), 9
+    tied = DoublePendulum((1.3, 0.8), (0.7, 1.1), inertia=(0.1, 0.2))
+    apart = replace(tied, center_of_mass=tied.length)
+    adj = np.ones((1, 2))
+    slopes = record(tied, state, 0.02, n_steps).vjp(adj, adj)
+    parts = record(apart, state, 0.02, n_steps).vjp(adj, adj)
+    np.testing.assert_array_equal(slopes["length"], parts["length"] + parts["center_of_mass"])
+    assert "center_of_mass" not in slopes
+    tangent = {"length": np.array([0.3, -0.2])}
+    both = {**tangent, "center_of_mass": tangent["length"]}
+    _, one = rollout_jvp(tied, state, 0.02, n_steps, tangent)
+    _, other = rollout_jvp(apart, state, 0.02, n_steps, both)
+    np.testing.assert_array_equal(one.angle, other.angle)

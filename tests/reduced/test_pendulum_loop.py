@@ -10,7 +10,11 @@ from adjsim.reduced.simple_pendulum import SIMPLE_PENDULUM
 
 
 DT = 0.5
-PARAMS, SERIES, NUMBERS = np.array([[1.0, 1.0, 0.0, 0.0]]), np.array([[2.0]]), np.array([DT])
+PARAMS, SERIES, NUMBERS = (
+    np.array([[1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0]]),
+    np.array([[2.0]]),
+    np.array([DT]),
+)
 
 
 def test_rows_are_read_written_and_added_to():
@@ -44,7 +48,7 @@ def test_the_loop_stops_where_the_numbers_end():
 
 def test_the_adjoint_of_two_free_steps_by_hand():
     Q, U = np.zeros((2, 1)), np.zeros((2, 1))
-    adj = tuple(np.zeros(shape) for shape in ((1, 1), (1, 1), (1, 4), (1, 1)))
+    adj = tuple(np.zeros(shape) for shape in ((1, 1), (1, 1), (1, 8), (1, 1)))
     frames = (np.array([-1, 0]), np.array([[1.0]]), np.array([[0.0]]))
     args = (PARAMS, SERIES, NUMBERS, loop_rows(0, np.arange(2)), (Q, U), frames, adj)
     reverse_loop(TWIN, Device.CPU)(args)

@@ -99,29 +99,34 @@ def lookup_margins(setting: Setting, values: Values) -> np.ndarray:
 
 
 def swinging(n_steps: int) -> Setting:
-    """A simple pendulum that swings, with a constant torque."""
-    system = SimplePendulum(1.3, 0.7, 0.4, 9.8, 0.5)
+    """A simple pendulum that swings, with dry friction and a constant torque."""
+    link = {"inertia": 0.2, "friction": 0.3, "friction_width": 0.5}
+    system = SimplePendulum(1.3, 0.7, 0.4, 9.8, 0.5, **link)
     return Setting(system, PendulumState(1.1, -0.8), 0.02, n_steps, ("angle", "rate"))
 
 
 def circling(n_steps: int) -> Setting:
-    """A simple pendulum that goes over the top, with a torque in every step."""
+    """A bar with dry friction that goes over the top, with a torque in every step."""
     torque = np.random.default_rng(51).standard_normal(n_steps)
-    system = SimplePendulum(0.6, 1.7, 0.2, 9.8, torque)
+    link = {"center_of_mass": 0.4, "inertia": 0.15, "friction": 0.6, "friction_width": 0.8}
+    system = SimplePendulum(0.6, 1.7, 0.2, 9.8, torque, **link)
     return Setting(system, PendulumState(2.6, 7.0), 0.02, n_steps, ("angle", "rate"))
 
 
 def both_hanging(n_steps: int) -> Setting:
-    """A double pendulum that swings, with a signal of torques over three control points."""
+    """Two links that swing with dry friction, with torques as a signal of three control points."""
     values = np.random.default_rng(52).standard_normal((3, 2))
     torque = Signal(np.array([-0.5, 0.3, 0.9]) * n_steps, values)
-    system = DoublePendulum((1.2, 0.7), (0.8, 1.3), (0.3, 0.2), 9.8, torque)
+    links = {"inertia": (0.1, 0.07), "friction": (0.2, 0.3), "friction_width": 0.5}
+    system = DoublePendulum((1.2, 0.7), (0.8, 1.3), (0.3, 0.2), 9.8, torque, **links)
     return Setting(system, PendulumState((0.9, -0.5), (0.4, 1.2)), 0.01, n_steps, ("angle", "rate"))
 
 
 def tumbling(n_steps: int) -> Setting:
-    """A double pendulum let go above the level, the lower rod tumbling, constant torques."""
-    system = DoublePendulum((0.8, 1.1), (1.5, 0.6), (0.1, 0.4), 9.8, (0.7, -0.3))
+    """Two bars let go above the level, the lower one tumbling, constant torques."""
+    links = {"center_of_mass": (0.5, 0.6), "inertia": (0.1, 0.07), "friction": (0.4, 0.3)}
+    given = {**links, "friction_width": 0.8, "torque": (0.7, -0.3)}
+    system = DoublePendulum((0.8, 1.1), (1.5, 0.6), (0.1, 0.4), 9.8, **given)
     return Setting(system, PendulumState((2.2, 1.4), (-2.0, 6.0)), 0.01, n_steps, ("angle", "rate"))
 
 
@@ -191,10 +196,14 @@ def _smoke(name: str, summary: str, build: Callable[[int], Setting]) -> System:
 
 
 SYSTEMS = (
-    _pendulum("pendulum/swing", "A pendulum that swings, constant torque", swinging),
-    _pendulum("pendulum/circle", "A pendulum over the top, torque in every step", circling),
-    _pendulum("double-pendulum/swing", "A double pendulum, torques as signals", both_hanging),
-    _pendulum("double-pendulum/tumble", "A double pendulum that tumbles", tumbling),
+    _pendulum("pendulum/swing", "A pendulum that swings, dry friction, constant torque", swinging),
+    _pendulum(
+        "pendulum/circle", "A bar over the top, dry friction, torque in every step", circling
+    ),
+    _pendulum(
+        "double-pendulum/swing", "Two links with dry friction, torques as signals", both_hanging
+    ),
+    _pendulum("double-pendulum/tumble", "Two bars with dry friction that tumble", tumbling),
     _smoke("smoke/drift", "Smoke that moves by part of a cell a step", drifting),
     _smoke("smoke/race", "Smoke that moves by several cells a step", racing),
     System("draw/pendulum", "Rods and bobs as meshes", drawn_pendulum, family="reduced"),

@@ -1,0 +1,19 @@
+r"""Dry friction of a joint: a torque -f s(w) against the rate w of its angle, smooth at rest.
+
+    s(w) = w / sqrt(w^2 + eps^2)
+
+Faster than eps the torque is f whatever the rate. Slower it is viscous, f w / eps: a joint that
+would stick creeps instead, and the torque has a slope everywhere.
+
+Adjoint: `adjoint/reduced/joint_friction.py`. Tests: `tests/reduced/test_joint_friction.py`.
+"""
+
+import math
+
+from adjsim.engine.jit.backend import device_fn
+
+
+@device_fn
+def smooth_sign(w, width):
+    """Return s(w), from -1 to 1; w and the width eps in rad/s."""
+    return w / math.sqrt(w * w + width * width)
