@@ -6,8 +6,9 @@ r"""Rods and bobs: the vertices of a chain of links that turn in the plane of th
 
 Every vertex has its link k, a part a of the link's length, and offsets h, b, c along it,
 across it and towards the viewer. A rod reaches from the bob above it to its own bob, whose
-surfaces only touch, and every link hangs in front of the one before it by `gap`: what hides
-what does not change while they turn. Angles are taken from the vertical down.
+surfaces only touch; without a bob of its own it is a bar with closed ends. Every link hangs in
+front of the one before it by `gap`: what hides what does not change while they turn. Angles are
+taken from the vertical down.
 
 Adjoint: `adjoint/render/pendulum.py`. Tests: `tests/render/test_pendulum.py`.
 """
@@ -27,9 +28,9 @@ class RodsAndBobs:
     Parameters
     ----------
     bob_radius : array_like
-        Radii of the bobs, (n_links,) [m], positive.
-    rod_radius : float
-        Of every rod, [m], positive and below that of the bobs.
+        Radii of the bobs, (n_links,) [m]; 0: no bob.
+    rod_radius : array_like
+        Of every rod, () or (n_links,) [m], below that of the bobs at its ends; 0: no rod.
     pivot : array_like
         Where the first rod hangs, (3,) [m].
     gap : float, optional
@@ -51,11 +52,12 @@ class RodsAndBobs:
     Raises
     ------
     ValueError
-        If a size is not positive or has the wrong shape, or the rods are thicker than the bobs.
+        If a size is negative or has the wrong shape, all are 0, or a rod is thicker than a bob at
+        its end.
     """
 
     bob_radius: Any
-    rod_radius: float
+    rod_radius: Any
     pivot: Any = (0.0, 0.0, 0.0)
     gap: Any = None
     sides: int = 6
@@ -66,28 +68,40 @@ class RodsAndBobs:
 
     def __post_init__(self) -> None:
         radii = checks.array("bob_radius", self.bob_radius, ("n_links",))
-        checks.freeze(self, "bob_radius", checks.positive("bob_radius", radii))
-        thin = float(checks.positive("rod_radius", checks.array("rod_radius", self.rod_radius, ())))
-        if not (len(radii) and thin < radii.min()):
+        checks.freeze(self, "bob_radius", checks.non_negative("bob_radius", radii))
+        shape = () if np.ndim(self.rod_radius) == 0 else radii.shape
+        rods = np.broadcast_to(checks.array("rod_radius", self.rod_radius, shape), radii.shape)
+        checks.freeze(self, "rod_radius", checks.non_negative("rod_radius", rods))
+        if not (np.any(radii) or np.any(rods)):
             raise ValueError(
-                f"`rod_radius` must be below every `bob_radius`, got {thin:g} and {radii.tolist()}."
+                "`bob_radius` and `rod_radius` must not all be 0: nothing would be drawn."
+            )
+        ends = np.stack([radii, np.roll(radii, 1)])  # the bobs at the ends of each rod
+        ends[1, 0] = 0.0
+        if ((ends > 0.0) & (rods >= ends)).any():
+            raise ValueError(
+                "`rod_radius` must be below the `bob_radius` at the ends of a rod, got "
+                f"{rods.tolist()} and {radii.tolist()}. A bob of 0 is not drawn."
             )
         if self.sides < 3:
             raise ValueError(f"`sides` must be at least 3, got {self.sides}.")
         checks.freeze(self, "pivot", checks.array("pivot", self.pivot, (3,)))
-        gap = 2.5 * float(radii.max()) if self.gap is None else self.gap
+        gap = 2.5 * float(max(radii.max(), rods.max())) if self.gap is None else self.gap
         object.__setattr__(self, "gap", float(checks.array("gap", gap, ())))
         parts = []
-        for k, radius in enumerate(radii):
-            above = float(radii[k - 1]) if k else 0.0
-            parts += [(k, *_rod(above, radius, thin, self.sides)), (k, *_bob(radius, self.sides))]
-        sizes = [len(place) for _, place, _ in parts]
+        for k, (radius, thin) in enumerate(zip(radii, rods, strict=True)):
+            if thin > 0.0:
+                parts.append((k, False, *_rod(ends[1, k], radius, thin, self.sides)))
+            if radius > 0.0:
+                parts.append((k, True, *_bob(radius, self.sides)))
+        links, are_bobs, places, faces = zip(*parts, strict=True)
+        sizes = [len(place) for place in places]
         offsets = np.cumsum([0, *sizes[:-1]])
-        faces = [own + first for (_, _, own), first in zip(parts, offsets, strict=True)]
-        checks.freeze(self, "faces", np.concatenate(faces))
-        checks.freeze(self, "link", np.repeat([k for k, _, _ in parts], sizes))
-        checks.freeze(self, "place", np.concatenate([place for _, place, _ in parts]))
-        checks.freeze(self, "is_bob", np.repeat([i % 2 == 1 for i in range(len(parts))], sizes))
+        moved = [own + first for own, first in zip(faces, offsets, strict=True)]
+        checks.freeze(self, "faces", np.concatenate(moved))
+        checks.freeze(self, "link", np.repeat(links, sizes))
+        checks.freeze(self, "place", np.concatenate(places))
+        checks.freeze(self, "is_bob", np.repeat(are_bobs, sizes))
 
     @property
     def n_links(self) -> int:
@@ -138,10 +152,13 @@ class RodsAndBobs:
         lengths = np.reshape(length, 1) if self.n_links == 1 and np.ndim(length) == 0 else length
         return checked, checks.array("length", lengths, (self.n_links,), dtype=dtype)
 
-    def colors(self, rod: Any, bobs: Any) -> np.ndarray:
-        """Return a colour for each vertex, (n_vertices, 3): RGB of rods (3,), bobs (n_links, 3)."""
-        bobs = checks.array("bobs", bobs, (self.n_links, 3))
-        return np.where(self.is_bob[:, None], bobs[self.link], checks.array("rod", rod, (3,)))
+    def colors(self, rods: Any, bobs: Any) -> np.ndarray:
+        """Return a colour for each vertex, (n_vertices, 3): RGB of rods and bobs, (n_links, 3)."""
+        rods, bobs = (
+            checks.array(name, given, (self.n_links, 3))
+            for name, given in (("rods", rods), ("bobs", bobs))
+        )
+        return np.where(self.is_bob[:, None], bobs[self.link], rods[self.link])
 
 
 def directions(angle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -151,7 +168,10 @@ def directions(angle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _rod(above: float, below: float, radius: float, sides: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return places and faces of a tube from the bob above to the bob below, without caps."""
+    """Return places and faces of a tube from the bob above to the bob below.
+
+    It has caps where there is no bob below.
+    """
     turn = 2.0 * np.pi * np.arange(sides) / sides
     ring = radius * np.stack([np.cos(turn), np.sin(turn)], axis=1)
     top = np.column_stack([np.zeros(sides), np.full(sides, above), ring])
@@ -160,7 +180,16 @@ def _rod(above: float, below: float, radius: float, sides: int) -> tuple[np.ndar
     faces = np.concatenate(
         [np.stack([i, j, i + sides], axis=1), np.stack([j, j + sides, i + sides], axis=1)]
     )
-    return np.concatenate([top, bottom]), faces
+    if below > 0.0:
+        return np.concatenate([top, bottom]), faces
+    # rims of their own, so that smooth normals leave the edges sharp
+    caps = [np.vstack([end, [*end[0, :2], 0.0, 0.0]]) for end in (top, bottom)]
+    first, second = 2 * sides, 3 * sides + 1
+    fans = [
+        np.stack([np.full(sides, first + sides), first + j, first + i], axis=1),
+        np.stack([np.full(sides, second + sides), second + i, second + j], axis=1),
+    ]
+    return np.concatenate([top, bottom, *caps]), np.concatenate([faces, *fans])
 
 
 def _bob(radius: float, sides: int) -> tuple[np.ndarray, np.ndarray]:

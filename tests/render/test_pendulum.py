@@ -71,6 +71,35 @@ def test_links_do_not_touch_each_other_in_depth(shape):
     assert z[shape.link == 1].min() > z[shape.link == 0].max()
 
 
+def volume(x, faces):
+    """Volume inside of faces, by the divergence theorem; that of no closed surface moves with x."""
+    a, b, c = np.moveaxis(x[faces], 1, 0)
+    return np.sum(np.cross(a, b) * c) / 6.0
+
+
+def test_a_link_without_a_bob_is_a_closed_bar_of_its_whole_length():
+    bar = RodsAndBobs([0.0], 0.1, pivot=(0.5, 1.0, -2.0))
+    assert not bar.is_bob.any()
+    x = bar.vertices([0.4], 1.5)[0]
+    along = (x - bar.pivot) @ [np.sin(0.4), -np.cos(0.4), 0.0]
+    np.testing.assert_allclose([along.min(), along.max()], [0.0, 1.5], atol=10 * EPS)
+    # six sides: an area of 3 sqrt(3)/2 r^2
+    exact = 1.5 * 1.5 * np.sqrt(3.0) * 0.1**2
+    for shift in (0.0, 7.0):
+        np.testing.assert_allclose(volume(x + shift, bar.faces), exact, rtol=1e-10)
+
+
+def test_links_have_sizes_of_their_own():
+    shape = RodsAndBobs((0.0, 0.3), (0.1, 0.0))
+    for link, is_bob in enumerate((False, True)):
+        assert (shape.is_bob[shape.link == link] == is_bob).all()
+    x = shape.vertices([[0.0, 0.0]], LENGTH)[0]
+    np.testing.assert_allclose(np.ptp(x[~shape.is_bob, 0]), 0.2, atol=10 * EPS)
+    assert x[shape.is_bob, 2].min() > x[~shape.is_bob, 2].max()
+    thick = RodsAndBobs((0.0, 0.02), (0.1, 0.01))  # a bob below a bar may be thinner than it
+    assert thick.gap == 2.5 * 0.1
+
+
 def test_one_link_takes_plain_numbers():
     shape = RodsAndBobs([0.2], 0.05)
     x = shape.vertices([0.1, 0.2, 0.3], 1.5)
@@ -109,15 +138,21 @@ def test_tangent_and_adjoint_agree_with_differences_and_each_other(shape, rng):
 
 
 def test_colors_tell_rods_and_bobs_apart(shape):
-    colors = shape.colors((0.1, 0.1, 0.1), [(1.0, 0.0, 0.0), (0.0, 0.0, 1.0)])
-    np.testing.assert_array_equal(colors[~shape.is_bob], 0.1)
+    grey = [(0.1, 0.1, 0.1), (0.2, 0.2, 0.2)]
+    colors = shape.colors(grey, [(1.0, 0.0, 0.0), (0.0, 0.0, 1.0)])
+    for link, value in enumerate((0.1, 0.2)):
+        np.testing.assert_array_equal(colors[~shape.is_bob & (shape.link == link)], value)
     np.testing.assert_array_equal(colors[shape.is_bob & (shape.link == 1)][0], [0.0, 0.0, 1.0])
 
 
 BAD = [
-    (((0.2, -0.1), 0.05), "`bob_radius` must be positive, got -0.1"),
-    (((0.2, 0.3), 0.0), "`rod_radius` must be positive, got 0"),
-    (((0.2, 0.3), 0.2), "`rod_radius` must be below every `bob_radius`"),
+    (((0.2, -0.1), 0.05), "`bob_radius` must not be negative, got -0.1"),
+    (((0.2, 0.3), -0.1), "`rod_radius` must not be negative, got -0.1"),
+    (((0.2, 0.3), 0.2), "`rod_radius` must be below the `bob_radius` at the ends of a rod"),
+    (((0.2, 0.0), (0.1, 0.2)), "`rod_radius` must be below the `bob_radius` at the ends of a rod"),
+    (((0.2, 0.3), (0.1,)), r"`rod_radius` must have shape \(2,\), got \(1,\)"),
+    (((0.0, 0.0), 0.0), "`bob_radius` and `rod_radius` must not all be 0"),
+    (((), 0.1), "`bob_radius` and `rod_radius` must not all be 0"),
     ((0.2, 0.05), r"`bob_radius` must have shape \(n_links,\)"),
 ]
 
