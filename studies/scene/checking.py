@@ -272,9 +272,13 @@ def _check_pendulum(key: str, body: declared.Pendulum) -> None:
     n_links = len(body.length)
     if n_links not in (1, 2):
         raise StudyError(f"`{key}.length` must have one or two links, got {n_links}.")
-    for name in ("angle", "rate", "mass", "damping"):
+    lists = ("angle", "rate", "mass", "center_of_mass", "inertia", "damping", "friction")
+    for name in (*lists, "bob_radius", "rod_radius", "bob_color", "rod_color"):
         values = getattr(body, name)
-        if values is not None and len(values) != n_links:
+        is_for_all = not isinstance(values, tuple) or (
+            name.endswith("color") and not isinstance(values[0], tuple)
+        )
+        if not is_for_all and len(values) != n_links:
             raise StudyError(
                 f"`{key}.{name}` must have one value for each link, {n_links} as `length` has, got "
                 f"{len(values)}."

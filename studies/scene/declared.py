@@ -28,6 +28,9 @@ Color = tuple[
 Positive = Annotated[float, Field(gt=0.0)]
 NotNegative = Annotated[float, Field(ge=0.0)]
 Restitution = Annotated[float, Field(ge=0.01, le=0.99)]
+# One for all links of a pendulum, or one for each.
+Radii = Annotated[NotNegative | tuple[NotNegative, ...], "a number >= 0, or a list of them"]
+Colors = Annotated[Color | tuple[Color, ...], "red, green and blue from 0 to 1, or a list of them"]
 Name = str  # of a body, camera, light, obstacle or observation
 ASSETS = Path(__file__).resolve().parents[1] / "bundled" / "assets"
 GENERATORS = ("box", "ball", "sheet", "gear", "walker", "bell", "chain")
@@ -256,9 +259,12 @@ class Springs(_Body):
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Pendulum:
-    """One rod and bob, or two that hang on each other: lists with one value a link.
+    """One link, or two that hang on each other: lists with one value a link.
 
-    It swings in the plane through `pivot` whose normal is `axis`; angles are from the vertical.
+    It swings in the plane z = const through `pivot`; angles are from the vertical. A link is a
+    point mass at the end of its length unless it has a `center_of_mass`, at this distance from its
+    own joint, and an `inertia` about it. `friction` is dry, of the pivot and of the joint between
+    the links; slower than `friction_width` it is viscous. A radius of 0 draws no rod or bob.
     """
 
     kind: Literal["pendulum"] = "pendulum"
@@ -266,11 +272,17 @@ class Pendulum:
     angle: tuple[float, ...]  # [deg]
     rate: tuple[float, ...] | None = None  # [deg/s]
     mass: tuple[Positive, ...] | None = None  # [kg]
+    center_of_mass: tuple[Positive, ...] | None = None  # [m]
+    inertia: tuple[NotNegative, ...] | None = None  # [kg m2]
     damping: tuple[NotNegative, ...] | None = None  # one link: [kg/s], two: [N m s]
+    friction: tuple[NotNegative, ...] | None = None  # [N m]
+    friction_width: Positive = 0.5  # [deg/s]
     torque: Series | None = None  # [N m]
     pivot: Vector = (0.0, 0.0, 0.0)
-    bob_radius: Positive = 0.1
-    rod_radius: Positive = 0.02
+    bob_radius: Radii = 0.1
+    rod_radius: Radii = 0.02
+    bob_color: Colors | None = None  # None: the look's
+    rod_color: Colors | None = None
     look: Look = field(default_factory=Look)
 
 

@@ -5,6 +5,7 @@ It swings in the plane z = const through its pivot, angles from the vertical dow
 acceleration downwards.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from studies.scene.series import Series, read_series
 
 
 DEGREE = np.pi / 180.0
+WHITE = (1.0, 1.0, 1.0)
 
 
 def make_pendulum(
@@ -49,13 +51,17 @@ def make_pendulum(
         f"{name}.damping": positive(
             of_links(body.damping, 0.0), "kg/s" if links == 1 else "N m s", 100.0
         ),
+        f"{name}.inertia": positive(of_links(body.inertia, 0.0), "kg m2"),
+        f"{name}.friction": positive(of_links(body.friction, 0.0), "N m", 100.0),
         f"{name}.angle": linear(of_links(body.angle, 0.0), "deg", 90.0),
         f"{name}.rate": linear(of_links(body.rate, 0.0), "deg/s", 360.0),
         "world.gravity": positive(-gravity[1], "m/s2", 10.0),
     }
-    maps: list[ParameterMap] = [
-        Scaled(f"{name}.{which}", {which: 1.0}) for which in ("length", "mass", "damping")
-    ]
+    if body.center_of_mass is not None:  # else it is at the end of the link
+        values[f"{name}.center_of_mass"] = positive(of_links(body.center_of_mass, 1.0), "m", 10.0)
+    links_have = ("length", "mass", "center_of_mass", "inertia", "damping", "friction")
+    own_names = [which for which in links_have if f"{name}.{which}" in values]
+    maps: list[ParameterMap] = [Scaled(f"{name}.{which}", {which: 1.0}) for which in own_names]
     maps += [
         Scaled("world.gravity", {"gravity": 1.0}),
         Scaled(f"{name}.angle", {"state.angle": DEGREE}),
@@ -63,23 +69,39 @@ def make_pendulum(
     ]
     targets = all_targets(maps, values_of(values))
     series = {}
-    more: dict[str, Any] = {}
+    more: dict[str, Any] = {"friction_width": DEGREE * body.friction_width}
     if body.torque is not None:
         series["torque"] = Series(*read_series(f"{key}.torque", body.torque, {links}))
         more["torque"] = series["torque"].values[0]
     kind: Any = SimplePendulum if links == 1 else DoublePendulum
-    own = {which: targets[which] for which in ("length", "mass", "damping", "gravity")}
+    own = {which: targets[which] for which in (*own_names, "gravity")}
     system = tried(key, lambda: kind(**own, **more))
     state = PendulumState(targets["state.angle"], targets["state.rate"])
     return system, state, values, maps, series
 
 
 def drawn_pendulum(name: str, body: Pendulum) -> tuple[Mesh, HangingRods]:
-    """Return rods and bobs in one colour, and where their vertices are."""
+    """Return rods and bobs in their colours, and where their vertices are."""
     key = f"bodies.{name}"
     if body.look.texture is not None or body.look.vertex_colors is not None:
-        raise StudyError(f"`{key}.look` must have a `color` for a pendulum.")
-    radii = [body.bob_radius] * len(body.length)
+        raise StudyError(
+            f"`{key}.look` must have a `color` for a pendulum, whose parts may also have "
+            f"`{key}.rod_color` and `{key}.bob_color`."
+        )
+    n_links, look = len(body.length), body.look
+    radii = np.broadcast_to(body.bob_radius, n_links)
     shape = tried(key, lambda: RodsAndBobs(radii, body.rod_radius, body.pivot))
-    mesh = Mesh(shape.faces, material=material_of(body.look), smooth_normals=body.look.smooth)
+    colors = None
+    if body.rod_color is not None or body.bob_color is not None:
+        rods, bobs = (
+            np.broadcast_to(look.color if given is None else given, (n_links, 3))
+            for given in (body.rod_color, body.bob_color)
+        )
+        colors, look = shape.colors(rods, bobs), replace(look, color=WHITE)
+    mesh = Mesh(
+        shape.faces,
+        vertex_colors=colors,
+        material=material_of(look),
+        smooth_normals=look.smooth,
+    )
     return mesh, HangingRods(shape)

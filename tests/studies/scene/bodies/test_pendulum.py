@@ -58,6 +58,48 @@ def test_rods_and_bobs_hang_where_the_angles_are():
     assert one.meshes["a"].faces.max() == len(vertices) - 1
 
 
+def test_a_bar_swings_with_the_period_of_a_physical_pendulum():
+    one = built(length=(0.6,), angle=(1.0,), mass=(0.3,), center_of_mass=(0.3,), inertia=(0.009,))
+    period = 2.0 * np.pi * np.sqrt(2.0 * 0.6 / (3.0 * 9.81))
+    n = 2000
+    end = rollout(one.system, one.state, period / n, n, frames=[0, n])
+    np.testing.assert_allclose(np.degrees(end.angle), 1.0, rtol=1e-3)
+
+
+@pytest.mark.parametrize("links", [1, 2])
+def test_quantities_of_real_links_reach_the_system(links):
+    given = {"center_of_mass": 0.4, "inertia": 0.02, "friction": 0.1}
+    every = {name: (value,) * links for name, value in given.items()}
+    one = built(length=(1.0,) * links, angle=(30.0,) * links, friction_width=2.0, **every)
+    for name, value in given.items():
+        np.testing.assert_array_equal(getattr(one.system, name), value)
+        np.testing.assert_array_equal(one.targets()[name], value)
+    np.testing.assert_allclose(one.system.friction_width, np.radians(2.0))
+    assert (one.values["a.inertia"].unit, one.values["a.friction"].unit) == ("kg m2", "N m")
+    assert "a.center_of_mass" not in built(length=(1.0,), angle=(30.0,)).values
+
+
+def test_a_bar_is_drawn_without_a_bob():
+    shape = built(length=(1.0,), angle=(0.0,), bob_radius=0.0).subjects["a"].shape
+    assert not shape.is_bob.any()
+
+
+def test_rods_and_bobs_have_colours_of_their_own():
+    red, blue, grey = (0.9, 0.1, 0.1), (0.1, 0.1, 0.9), (0.3, 0.3, 0.3)
+    two = {"length": (1.0, 0.5), "angle": (0.0, 0.0), "look": Look(color=grey, diffuse=0.7)}
+    one = built(bob_color=(red, blue), **two)
+    mesh, shape = one.meshes["a"], one.subjects["a"].shape
+    np.testing.assert_array_equal(mesh.vertex_colors[~shape.is_bob], np.tile(grey, (24, 1)))
+    for link, color in enumerate((red, blue)):
+        own = shape.is_bob & (shape.link == link)
+        assert (mesh.vertex_colors[own] == color).all()
+    np.testing.assert_array_equal(mesh.material.diffuse, [0.7] * 3)
+    dark = built(rod_color=(0.1, 0.1, 0.1), **two).meshes["a"]
+    assert (dark.vertex_colors[~shape.is_bob] == 0.1).all()
+    assert (dark.vertex_colors[shape.is_bob] == 0.3).all()
+    assert built(**two).meshes["a"].vertex_colors is None
+
+
 def test_a_series_of_torques_is_kept_with_its_times(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("time,T\n0,0.5\n1,0.7\n")
@@ -71,6 +113,12 @@ def test_a_series_of_torques_is_kept_with_its_times(tmp_path):
     [
         ({"length": (1.0, 1.0), "angle": (1.0,)}, r"`bodies.a.angle` must have one value for each"),
         ({"length": (1.0,), "angle": (1.0,), "mass": (1.0, 2.0)}, "`bodies.a.mass` must have one"),
+        ({"length": (1.0,), "angle": (1.0,), "inertia": (1.0, 2.0)}, "`bodies.a.inertia` must"),
+        ({"length": (1.0, 1.0), "angle": (1.0, 1.0), "bob_radius": (0.1,)}, "a.bob_radius` must"),
+        (
+            {"length": (1.0, 1.0), "angle": (1.0, 1.0), "rod_color": ((0.1, 0.1, 0.1),)},
+            "`bodies.a.rod_color` must have one value for each link, 2 as `length` has, got 1",
+        ),
         ({"length": (1.0,) * 3, "angle": (1.0,) * 3}, "`bodies.a.length` must have one or two"),
     ],
 )
