@@ -276,7 +276,7 @@ def _check_pendulum(key: str, body: declared.Pendulum) -> None:
     for name in (*lists, "bob_radius", "rod_radius", "bob_color", "rod_color"):
         values = getattr(body, name)
         is_for_all = not isinstance(values, tuple) or (
-            name.endswith("color") and not isinstance(values[0], tuple)
+            name.endswith("color") and values and not isinstance(values[0], tuple)
         )
         if not is_for_all and len(values) != n_links:
             raise StudyError(

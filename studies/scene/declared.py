@@ -30,7 +30,10 @@ NotNegative = Annotated[float, Field(ge=0.0)]
 Restitution = Annotated[float, Field(ge=0.01, le=0.99)]
 # One for all links of a pendulum, or one for each.
 Radii = Annotated[NotNegative | tuple[NotNegative, ...], "a number >= 0, or a list of them"]
-Colors = Annotated[Color | tuple[Color, ...], "red, green and blue from 0 to 1, or a list of them"]
+Colors = Annotated[
+    Color | tuple[Color, ...],
+    "a list of red, green and blue from 0 to 1, or one of these for each link",
+]
 Name = str  # of a body, camera, light, obstacle or observation
 ASSETS = Path(__file__).resolve().parents[1] / "bundled" / "assets"
 GENERATORS = ("box", "ball", "sheet", "gear", "walker", "bell", "chain")

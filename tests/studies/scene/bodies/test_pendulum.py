@@ -119,6 +119,7 @@ def test_a_series_of_torques_is_kept_with_its_times(tmp_path):
             {"length": (1.0, 1.0), "angle": (1.0, 1.0), "rod_color": ((0.1, 0.1, 0.1),)},
             "`bodies.a.rod_color` must have one value for each link, 2 as `length` has, got 1",
         ),
+        ({"length": (1.0,), "angle": (1.0,), "bob_color": ()}, "`bodies.a.bob_color` must have"),
         ({"length": (1.0,) * 3, "angle": (1.0,) * 3}, "`bodies.a.length` must have one or two"),
     ],
 )
