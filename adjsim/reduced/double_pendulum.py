@@ -3,8 +3,8 @@ r"""A double pendulum: two links, whose mass matrix depends on the angles.
     M(q) q'' = tau(q, q') + T - b * q',   q = (theta_1, theta_2),   D = theta_1 - theta_2
 
 Link k has the mass m_k, its centre of mass at the distance c_k from its own joint, and the moment
-of inertia I_k about it; J_k = I_k + m_k c_k^2. With d_k along the links the
-velocities of these centres and the Lagrangian are
+of inertia I_k about it; J_k = I_k + m_k c_k^2. With d_k along the links, the velocities of these
+centres and the Lagrangian are
 
     v_1 = c1 d_1',   v_2 = l1 d_1' + c2 d_2',   d_1' . d_2' = theta_1' theta_2' cos D
     L = sum of (m_k v_k^2 + I_k theta_k'^2) / 2
