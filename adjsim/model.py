@@ -101,7 +101,7 @@ class Model(System["State", "Trajectory"]):
     def _bind(self, name: str, force: Force) -> Force:
         """Return a force fitted to the nodes, or to the points of the bodies that it names."""
         if force.body is None:
-            return force.bind(self.n_nodes, name)
+            return force.bind(self.n_nodes, name).with_mass(self.mass)
         if force.body not in self.bodies:
             raise ValueError(
                 f"`{name}.body` must be the name of a set in `bodies`, got {force.body!r}."
@@ -244,6 +244,7 @@ class Model(System["State", "Trajectory"]):
             ]
         )
         wk, wc = np.bincount(owner, w * k), np.bincount(owner, w * c)
+        wc[self.n_nodes :] += np.concatenate([(), *(b.drag_rates for b in self.bodies.values())])
         rate = wc + np.sqrt(np.square(wc) + 4.0 * wk)  # nothing cancels
         fastest = float(rate[owners].max(initial=0.0))
         return 4.0 / fastest if fastest > 0.0 else float("inf")

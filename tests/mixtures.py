@@ -13,6 +13,7 @@ from adjsim.forces.external import ExternalForces
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.hinges import Hinges
 from adjsim.forces.lift_drag import LiftDrag
+from adjsim.forces.linear_drag import LinearDrag
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
 from adjsim.forces.springs import Springs
@@ -24,6 +25,7 @@ from tests.reference import (
     half_space,
     hinges,
     lift_drag,
+    linear_drag,
     neo_hookean,
     neo_hookean_triangles,
     springs,
@@ -37,7 +39,12 @@ TRIANGLES = CLOTH.faces
 TETS = np.array([[0, 3, 1, 12], [3, 4, 1, 12], [3, 6, 4, 13], [6, 7, 4, 13], [6, 9, 7, 14]])
 HINGES = mesh_hinges(TRIANGLES)
 ROPES = np.array([[0, 12], [12, 13], [13, 14], [2, 11], [5, 14], [0, 14]])
-NAMES = ("solid", "cloth", "bend", "rope", "air", "load", "floor")
+ACTUATED = {
+    "solid": (neo_hookean, {"tets": TETS}),
+    "cloth": (neo_hookean_triangles, {"triangles": TRIANGLES}),
+    "bend": (hinges, {"hinges": HINGES}),
+}
+NAMES = ("solid", "cloth", "bend", "rope", "air", "drag", "load", "floor")
 N = len(POINTS)
 
 
@@ -119,6 +126,10 @@ class Mixture:
         lift, drag = self.one_or_each(n, 0.0, 1.0), self.one_or_each(n, 0.0, 1.0)
         return LiftDrag(TRIANGLES, lift, drag, self.in_time(((3,), (n, 3)), 1.0))
 
+    def make_drag(self):
+        nodes = None if self.rng.random() < 0.5 else self.rng.integers(0, N, 9)
+        return LinearDrag(self.one_or_each(N if nodes is None else 9, 0.0, 50.0), nodes)
+
     def make_load(self):
         nodes = self.rng.integers(0, N, self.rng.integers(1, 6))  # some of them twice
         first = int(self.rng.integers(0, self.n_steps))
@@ -148,13 +159,13 @@ class Mixture:
                     ("cloth", neo_hookean_triangles, TRIANGLES),
                 )
             )
-        forces = [self.reference_force(name, values) for name in self.names]
+        forces = [self.reference_force(name, values, mass) for name in self.names]
         return rollout(
             values["state.x"], values["state.v"], mass, forces, dt, self.n_steps,
             gravity=values["gravity"], pinned=self.model.pinned, frames=frames,
         )  # fmt: skip
 
-    def reference_force(self, name, values):
+    def reference_force(self, name, values, mass):
         """One force as a function of step, positions and velocities."""
         own = {
             path.removeprefix(f"{name}."): value
@@ -162,7 +173,7 @@ class Mixture:
             if path.startswith(f"{name}.")
         }
         own.pop("density", None)
-        force = self.forces[name]
+        force = self.model.forces[name]
 
         def at(k, key, full):
             return row(getattr(force, key), own[key], full, k)
@@ -172,21 +183,17 @@ class Mixture:
 
         def evaluate(k, x, v):
             n = len(force.nodes) if name != "floor" else 0
-            if name == "solid":
-                a = at(k, "actuation", (n,))
-                return neo_hookean.forces(x, v, tets=TETS, actuation=a, **given("actuation"))
-            if name == "cloth":
-                a, module = at(k, "actuation", (n,)), neo_hookean_triangles
-                return module.forces(x, v, triangles=TRIANGLES, actuation=a, **given("actuation"))
-            if name == "bend":
-                a = at(k, "actuation", (n,))
-                return hinges.forces(x, v, hinges=HINGES, actuation=a, **given("actuation"))
+            if name in ACTUATED:
+                a, (module, cells) = at(k, "actuation", (n,)), ACTUATED[name]
+                return module.forces(x, v, actuation=a, **cells, **given("actuation"))
             if name == "rope":
                 return springs.forces(x, v, ROPES, **own)
             if name == "air":
                 return lift_drag.forces(
                     x, v, TRIANGLES, own["lift"], own["drag"], at(k, "wind", (n, 3))
                 )
+            if name == "drag":
+                return linear_drag.forces(v, mass, force.drag_nodes, own["rate"])
             if name == "load":
                 rows = at(k, "force", (n, 3))
                 return external.forces(k, N, force.load_nodes, rows, force.window)

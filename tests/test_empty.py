@@ -8,6 +8,7 @@ from adjsim.forces.external import ExternalForces
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.hinges import Hinges
 from adjsim.forces.lift_drag import LiftDrag
+from adjsim.forces.linear_drag import LinearDrag
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
 from adjsim.forces.springs import Springs
@@ -22,6 +23,7 @@ EMPTY = {
     "bend": Hinges([], X, 1.0),
     "net": Springs([], 1.0, rest_length=1.0, damping=1.0),
     "air": LiftDrag([], 1.0, 1.0),
+    "drag": LinearDrag(1.0, []),
     "floor": HalfSpaceContact(contact_nodes=[]),
     "push": ExternalForces([], (1.0, 0.0, 0.0)),
 }

@@ -58,8 +58,12 @@ def collect_gradient(
         "state.x": rows.x.astype(np.float64),
         "state.v": rows.v.astype(np.float64),
     }
+    adj_rows = [adj.astype(np.float64) for adj in rows.params]
+    for force, adj_params in zip(model.forces.values(), adj_rows, strict=True):
+        by_force = twin_of(force).with_mass_vjp(force, adj_params, model.n_nodes)
+        gradient["mass"] = gradient["mass"] + by_force
     for f, (name, force) in enumerate(model.forces.items()):
-        twin, adj_params = twin_of(force), rows.params[f].astype(np.float64)
+        twin, adj_params = twin_of(force), adj_rows[f]
         if any(path.startswith(f"{name}.") for path in wanted):
             adj = twin.pack_vjp(force, adj_params, rows.series[f].astype(np.float64))
             gradient |= {f"{name}.{key}": value for key, value in adj.items()}
@@ -108,14 +112,16 @@ def tangent_rows(
     params, series, consts = [], [], []
     tan_mass = tangents.get("mass", np.zeros(model.n_nodes))
     for name, force in model.forces.items():
+        if has_density(force):
+            tan_mass = tan_mass + twin_of(force).mass_jvp(force, of(name))
+    for name, force in model.forces.items():
         own, twin = of(name), twin_of(force)
         tan_params, tan_series = twin.pack_jvp(force, own, n_steps)
+        tan_params = tan_params + twin.with_mass_jvp(force, tan_mass)
         tan_consts = np.zeros((len(force.nodes), force.kind.n_consts))
         if REST in own:
             tan_consts, more = twin.rest_jvp(force, own[REST])
             tan_params = tan_params + more
-        if has_density(force):
-            tan_mass = tan_mass + twin.mass_jvp(force, own)
         consts += [tan_consts] if with_rest else []
         params.append(tan_params)
         series.append(tan_series)

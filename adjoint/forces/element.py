@@ -91,6 +91,16 @@ class ForceTwin(ABC, Generic[F]):
         """Push tangents of `density` and `rest_positions` to the node masses, (n_nodes,)."""
         raise NotImplementedError(self._without)
 
+    def with_mass_vjp(self, force: F, adj_params: np.ndarray, n_nodes: int) -> np.ndarray | float:
+        """Pull row cotangents back to the masses that the force was given, (n_nodes,)."""
+        del force, adj_params, n_nodes
+        return 0.0
+
+    def with_mass_jvp(self, force: F, tan_mass: np.ndarray) -> np.ndarray | float:
+        """Push a tangent of these masses to rows: what adds to tan_params."""
+        del force, tan_mass
+        return 0.0
+
 
 def unbroadcast(adj: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Sum a per-element cotangent to the shape of the parameter it belongs to.

@@ -1,4 +1,4 @@
-r"""Adjoint of the packing in `adjsim/rigid/bodies.py`: w = 1/m, I, J = I^-1 of mass properties.
+r"""Adjoint of the packing in `adjsim/rigid/bodies.py`: w = 1/m, I, J = I^-1 and kappa.
 
     dJ = -J dI J,   dw = -w^2 dm
     given a density: m = rho V, I = rho U;   given a mass: I = m U/V      unless I is given
@@ -12,6 +12,7 @@ the arms X - c of all points, as do the positions of the named ones.
 
 import numpy as np
 
+from adjoint.forces.element import unbroadcast
 from adjoint.rigid.mass_properties import mass_properties_jvp, mass_properties_vjp
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rigid.bodies import RigidBodies
@@ -22,11 +23,11 @@ TWICE = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
 
 
 def pack_params_jvp(bodies: RigidBodies, tangents: dict[str, np.ndarray]) -> np.ndarray:
-    """Push tangents of parameters to packed rows, (n_bodies, 13); a missing one is zero."""
+    """Push tangents of parameters to packed rows, (n_bodies, 14); a missing one is zero."""
     tan_volumes, _, tan_unit = weigh_jvp(bodies, tangents.get("vertices"))
     n = bodies.n_bodies
     packed = bodies.packed_params
-    w, J = packed[:, 0], from_six(packed[:, 7:])
+    w, J = packed[:, 0], from_six(packed[:, 7:13])
     name = "mass" if bodies.density is None else "density"
     tan = np.broadcast_to(tangents.get(name, 0.0), (n,))
     tan_mass = tan
@@ -38,19 +39,20 @@ def pack_params_jvp(bodies: RigidBodies, tangents: dict[str, np.ndarray]) -> np.
         tan_rho = (tan_mass - rho * tan_volumes) / bodies.volumes
         tan_inertia = tan_rho[:, None] * bodies.unit_inertia + rho[:, None] * tan_unit
     tan_J = to_six(-J @ from_six(np.array(tan_inertia)) @ J)
-    return np.concatenate([(-w * w * tan_mass)[:, None], tan_inertia, tan_J], axis=1)
+    tan_drag = np.broadcast_to(tangents.get("drag_rate", 0.0), (n,))
+    return np.column_stack([-w * w * tan_mass, tan_inertia, tan_J, tan_drag])
 
 
 def pack_params_vjp(
     bodies: RigidBodies, adj: np.ndarray, adj_arms: np.ndarray | None = None
 ) -> dict[str, np.ndarray]:
-    """Pull cotangents of packed rows, (n_bodies, 13), back to the parameters.
+    """Pull cotangents of packed rows, (n_bodies, 14), back to the parameters.
 
     With those of the arms, (n_points, 3), to the vertices and the positions of points too.
     """
     packed = bodies.packed_params
-    w, J = packed[:, 0], from_six(packed[:, 7:])
-    adj_J = from_six(adj[:, 7:] / TWICE)
+    w, J = packed[:, 0], from_six(packed[:, 7:13])
+    adj_J = from_six(adj[:, 7:13] / TWICE)
     adj_inertia = adj[:, 1:7] - to_six(J @ adj_J @ J) * TWICE
     adj_mass = -w * w * adj[:, 0]
     gradient, adj_volumes = {}, np.zeros(bodies.n_bodies)
@@ -71,7 +73,9 @@ def pack_params_vjp(
         name, value = "density", bodies.density
         adj_volumes = adj_volumes + value * adj_mass
         adj_mass = adj_mass * bodies.volumes
-    gradient[name] = adj_mass if value.ndim else np.asarray(adj_mass.sum())
+    gradient[name] = unbroadcast(adj_mass, value.shape)
+    if bodies.drag_rate is not None:
+        gradient["drag_rate"] = unbroadcast(adj[:, 13], bodies.drag_rate.shape)
     if adj_arms is not None:
         gradient |= arms_vjp(bodies, adj_arms, adj_volumes, adj_unit)
     return gradient

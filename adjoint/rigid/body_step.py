@@ -66,12 +66,14 @@ def body_frames_vjp(state, adj_R, adj_D):
 @device_fn
 def body_step_jvp(state, load, params, dt, tan_state, tan_load, tan_params, tan_gravity):
     """Push tangents through `body_step`."""
-    _, r, _, omega = state
+    _, r, v, omega = state
     tan_x, tan_r, tan_v, tan_omega = tan_state
     (F, S), (tan_F, tan_S) = load, tan_load
-    w, inertia, inverse = params[0], params[1:7], params[7:13]
+    w, inertia, inverse, kappa = params[0], params[1:7], params[7:13], params[13]
     tan_w, tan_inertia, tan_inverse = tan_params[0], tan_params[1:7], tan_params[7:13]
+    tan_kappa = tan_params[13]
     tan_a = add(axpy(w, tan_F, scale(tan_w, F)), tan_gravity)
+    tan_a = axpy(-kappa, tan_v, axpy(-tan_kappa, v, tan_a))
     tan_v_new = axpy(dt, tan_a, tan_v)  # (1)
     R, tan_R = quat_matrix(r), quat_matrix_jvp(r, tan_r)  # (2)
     torque = moment(R, S)  # (3)
@@ -80,8 +82,9 @@ def body_step_jvp(state, load, params, dt, tan_state, tan_load, tan_params, tan_
     tan_spun = add(sym_matvec(tan_inertia, omega), sym_matvec(inertia, tan_omega))
     net = sub(torque, cross(omega, spun))  # (5)
     tan_net = sub(tan_torque, add(cross(tan_omega, spun), cross(omega, tan_spun)))
-    rate = sym_matvec(inverse, net)
+    rate = axpy(-kappa, omega, sym_matvec(inverse, net))
     tan_rate = add(sym_matvec(tan_inverse, net), sym_matvec(inverse, tan_net))
+    tan_rate = axpy(-kappa, tan_omega, axpy(-tan_kappa, omega, tan_rate))
     omega_new = axpy(dt, rate, omega)  # (6)
     tan_omega_new = axpy(dt, tan_rate, tan_omega)
     tan_x_new = axpy(dt, tan_v_new, tan_x)  # (7)
@@ -96,14 +99,15 @@ def body_step_jvp(state, load, params, dt, tan_state, tan_load, tan_params, tan_
 @device_fn
 def body_step_vjp(state, load, params, dt, adj_state):
     """Pull a cotangent of the new state back to the state, load, parameters and gravity."""
-    _, r, _, omega = state
+    _, r, v, omega = state
     F, S = load
-    w, inertia, inverse = params[0], params[1:7], params[7:13]
+    w, inertia, inverse, kappa = params[0], params[1:7], params[7:13], params[13]
     adj_x, adj_r_new, adj_v_new, adj_omega_new = adj_state
     R = quat_matrix(r)  # (2) replayed
     spun = sym_matvec(inertia, omega)  # (4) replayed
     net = sub(moment(R, S), cross(omega, spun))  # (5) replayed
-    omega_new = axpy(dt, sym_matvec(inverse, net), omega)  # (6) replayed
+    rate = axpy(-kappa, omega, sym_matvec(inverse, net))
+    omega_new = axpy(dt, rate, omega)  # (6) replayed
     half = lit(0.5, dt) * dt
     h = scale(half, omega_new)
     turn = quat_exp(h)  # (8) replayed
@@ -118,7 +122,9 @@ def body_step_vjp(state, load, params, dt, adj_state):
     adj_v = axpy(dt, adj_x, adj_v_new)
     # (6) omega' = omega + dt rate
     adj_rate = scale(dt, adj_omega_new)
-    # (5) rate = J (torque - omega x spun)
+    # (5) rate = J (torque - omega x spun) - kappa omega
+    adj_kappa = -dot(omega, adj_rate)
+    adj_omega_new = axpy(-kappa, adj_rate, adj_omega_new)
     adj_inverse = sym_outer(adj_rate, net)
     adj_net = sym_matvec(inverse, adj_rate)
     adj_omega = sub(adj_omega_new, cross(spun, adj_net))
@@ -134,9 +140,11 @@ def body_step_vjp(state, load, params, dt, adj_state):
     adj_r = (
         adj_r[0] + from_R[0], adj_r[1] + from_R[1], adj_r[2] + from_R[2], adj_r[3] + from_R[3],
     )  # fmt: skip
-    # (1) v' = v + dt (w F + g)
+    # (1) v' = v + dt (w F + g - kappa v)
     adj_gravity = scale(dt, adj_v)
     adj_w = dot(F, adj_gravity)
     adj_F = scale(w, adj_gravity)
-    adj_params = (adj_w, *adj_inertia, *adj_inverse)
+    adj_kappa -= dot(v, adj_gravity)
+    adj_v = axpy(-kappa, adj_gravity, adj_v)
+    adj_params = (adj_w, *adj_inertia, *adj_inverse, adj_kappa)
     return (adj_x, adj_r, adj_v, adj_omega), (adj_F, adj_S), adj_params, adj_gravity

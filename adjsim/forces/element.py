@@ -88,6 +88,14 @@ class Force(ABC):
         """
         raise TypeError(f"`{name}` is a {type(self).__name__}, which cannot act on bodies.")
 
+    def with_mass(self, mass: np.ndarray) -> "Force":
+        """Return the bound force of nodes of these masses, (n_nodes,) [kg]; self if it needs none.
+
+        A force that needs them has twins of this, `with_mass_vjp` and `with_mass_jvp`.
+        """
+        del mass
+        return self
+
     def collapsed(self, x: np.ndarray, name: str) -> str | None:
         """Return which element of `name` has no force at these positions, and why; None: none."""
         del x, name

@@ -20,6 +20,7 @@ from adjsim.rigid.mass_properties import (
     inverse_inertia,
     mass_properties,
 )
+from adjsim.rigid.rows import PARAMS_SIZE
 from adjsim.values import Parameter, broadcast
 
 
@@ -77,6 +78,9 @@ class RigidBodies:
     center : array, optional
         Centre of mass in the coordinates of the mesh, (3,) or (n_bodies, 3) [m], of a body
         that is not uniform; needs `inertia`.
+    drag_rate : float or array, optional
+        kappa, () or (n_bodies,), not negative [1/s]: a drag with the force -kappa m v and the
+        moment -kappa I omega. None: no drag, and no parameter.
     points : mapping of str to BodyPoint or array, optional
         Named points for forces to act at; a bare position is one in body 0.
 
@@ -107,12 +111,14 @@ class RigidBodies:
     mass: Any = None
     inertia: Any = None
     center: Any = None
+    drag_rate: Any = None
     points: Mapping[str, Any] = field(default_factory=dict)
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         Parameter("density", "ρ", "kg/m3", "() or (n_bodies,)", positive=True),
         Parameter("mass", "m", "kg", "() or (n_bodies,)", positive=True),
         Parameter("inertia", "I", "kg m2", "(6,) or (n_bodies, 6)"),
+        Parameter("drag_rate", "κ", "1/s", "() or (n_bodies,)", positive=True),
         Parameter("vertices", "X", "m", "(n_vertices, 3)"),
         Parameter("point_positions", "X_p", "m", "(n_placed, 3)"),
     )
@@ -141,7 +147,7 @@ class RigidBodies:
         self._lay_out()
 
     def _check_weights(self, n: int) -> None:
-        """Check what says how heavy the bodies are."""
+        """Check what says how heavy the bodies are, and their drag."""
         if (self.density is None) == (self.mass is None):
             both = "neither" if self.mass is None else "both"
             raise ValueError(f"Give either `density` or `mass`, got {both}.")
@@ -159,6 +165,9 @@ class RigidBodies:
                     "its mesh."
                 )
             checks.freeze(self, "center", _per_body("center", self.center, n, 3))
+        if self.drag_rate is not None:
+            rate = checks.scalar_or_array("drag_rate", self.drag_rate, n, "n_bodies")
+            checks.freeze(self, "drag_rate", checks.non_negative("drag_rate", rate))
 
     def _weigh(self) -> None:
         """Set centres, volumes and inertias at density 1; meshes not weighed need none."""
@@ -257,12 +266,18 @@ class RigidBodies:
             return np.array(np.broadcast_to(self.inertia, (self.n_bodies, 6)))
         return (self.masses / self.volumes)[:, None] * self.unit_inertia
 
+    @property
+    def drag_rates(self) -> np.ndarray:
+        """Drag per mass of each body, (n_bodies,) [1/s]."""
+        rate = np.zeros(()) if self.drag_rate is None else self.drag_rate
+        return np.array(broadcast(rate, self.n_bodies))
+
     @cached_property
     def packed_params(self) -> np.ndarray:
-        """Rows of w = 1/m, I and its inverse, (n_bodies, 13), read-only."""
+        """Rows of w = 1/m, I, its inverse and kappa, (n_bodies, 14), read-only."""
         inertia = self.inertias
-        w = 1.0 / self.masses
-        rows = np.concatenate([w[:, None], inertia, inverse_inertia(inertia)], axis=1)
+        w, drag = 1.0 / self.masses, self.drag_rates
+        rows = np.column_stack([w, inertia, inverse_inertia(inertia), drag])
         rows.setflags(write=False)
         return rows
 
@@ -327,7 +342,7 @@ def pack_bodies(bodies: Mapping[str, RigidBodies], n_nodes: int, dtype: np.dtype
     sizes = [np.diff(part.point_ptr) for part in sets]
     ptr = n_nodes + np.cumsum(np.concatenate([[0], *sizes]))
     arms = np.concatenate([np.zeros((0, 3)), *(part.arms for part in sets)])
-    params = np.concatenate([np.zeros((0, 13)), *(part.packed_params for part in sets)])
+    params = np.concatenate([np.zeros((0, PARAMS_SIZE)), *(part.packed_params for part in sets)])
     return Bodies(ptr.astype(np.int64), arms.astype(dtype), params.astype(dtype))
 
 

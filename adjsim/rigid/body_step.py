@@ -10,10 +10,11 @@ so what acts on a body is the adjoint of that map: with forces f_k at its points
 
     F = sum f_k,    S = sum f_k c_k^T,    R^T tau = sum c_k x R^T f_k = moment(R, S)
 
-which equals R^T sum (p_k - x) x f_k. The step, with w = 1/m and J = I^-1:
+which equals R^T sum (p_k - x) x f_k. The step, with w = 1/m, J = I^-1, and kappa for a drag of
+force -kappa m v and moment -kappa I omega:
 
-    v'     = v + dt (w F + g)
-    omega' = omega + dt J (R^T tau - omega x I omega)
+    v'     = v + dt (w F + g - kappa v)
+    omega' = omega + dt (J (R^T tau - omega x I omega) - kappa omega)
     x'     = x + dt v'
     r'     = r (x) exp(dt/2 omega'), divided by its length
 
@@ -72,15 +73,16 @@ def body_frames(state):
 
 @device_fn
 def body_step(state, load, params, gravity, dt):
-    """Advance one body by one step; `load` = (F, S), `params` = (w, I, J), 13 numbers."""
+    """Advance one body by one step; `load` = (F, S), `params` = (w, I, J, kappa), 14 numbers."""
     x, r, v, omega = state
     F, S = load
-    w, inertia, inverse = params[0], params[1:7], params[7:13]
-    v_new = axpy(dt, axpy(w, F, gravity), v)  # (1)
+    w, inertia, inverse, kappa = params[0], params[1:7], params[7:13], params[13]
+    v_new = axpy(dt, axpy(-kappa, v, axpy(w, F, gravity)), v)  # (1)
     R = quat_matrix(r)  # (2)
     torque = moment(R, S)  # (3) body frame [N m]
     spun = sym_matvec(inertia, omega)  # (4) angular momentum, body frame
-    rate = sym_matvec(inverse, sub(torque, cross(omega, spun)))  # (5)
+    net = sub(torque, cross(omega, spun))
+    rate = axpy(-kappa, omega, sym_matvec(inverse, net))  # (5)
     omega_new = axpy(dt, rate, omega)  # (6)
     x_new = axpy(dt, v_new, x)  # (7)
     turn = quat_exp(scale(lit(0.5, dt) * dt, omega_new))  # (8)

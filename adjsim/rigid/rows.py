@@ -3,7 +3,7 @@ r"""Rows of arrays that hold bodies: their states, their parameters, the points 
 A body's state is a row of 13 numbers: position 3, quaternion (x, y, z, w) 4, velocity 3,
 angular velocity 3. `Bodies` is (point_ptr, arms, params): the points of body b are the rows
 `point_ptr[b]` to `point_ptr[b + 1]` of the nodes' arrays, `arms` their constant places in the
-body, (n_points, 3), `params` w, I and J = I^-1, (n_bodies, 13).
+body, (n_points, 3), `params` w, I, J = I^-1 and kappa, (n_bodies, 14).
 
 Numbers of bodies and rows are signed here: adding 1 to an unsigned one would make a float.
 """
@@ -13,7 +13,7 @@ from adjsim.engine.jit.backend import device_fn
 
 
 STATE_SIZE = 13  # x 3, r 4, v 3, omega 3
-PARAMS_SIZE = 13  # w 1, I 6, J = I^-1 6
+PARAMS_SIZE = 14  # w 1, I 6, J = I^-1 6, kappa 1
 
 
 @device_fn
@@ -45,9 +45,10 @@ def write_body(p, b, state):
 
 @device_fn
 def read_params(params, b):
-    """Return w, I and J of body b: 13 numbers."""
+    """Return w, I, J and kappa of body b: 14 numbers."""
     inertia = (*read_3(params, b, 1), *read_3(params, b, 4))
-    return (params[b, 0], *inertia, *read_3(params, b, 7), *read_3(params, b, 10))
+    inverse = (*read_3(params, b, 7), *read_3(params, b, 10))
+    return (params[b, 0], *inertia, *inverse, params[b, 13])
 
 
 @device_fn

@@ -119,6 +119,7 @@ def physics_kernels():
     from adjoint.forces.external import EXTERNAL_TWIN
     from adjoint.forces.hinges import DAMPED_TWIN, ELASTIC_TWIN as HINGE_TWIN
     from adjoint.forces.lift_drag import LIFT_DRAG_TWIN
+    from adjoint.forces.linear_drag import LINEAR_DRAG_TWIN
     from adjoint.forces.neo_hookean import ELASTIC_TWIN, VISCOUS_TWIN
     from adjoint.forces.neo_hookean_triangles import (
         ELASTIC_TWIN as TRIANGLE_TWIN,
@@ -129,7 +130,7 @@ def physics_kernels():
 
     twins = (ELASTIC_TWIN, VISCOUS_TWIN, SPRING_TWIN, *obstacle_twins())
     twins += (TRIANGLE_TWIN, VISCOUS_TRIANGLE_TWIN, LIFT_DRAG_TWIN)
-    twins += (HINGE_TWIN, DAMPED_TWIN, EXTERNAL_TWIN)
+    twins += (HINGE_TWIN, DAMPED_TWIN, EXTERNAL_TWIN, LINEAR_DRAG_TWIN)
     # A kernel with rest shapes has the lines of every force that one without them has: there one
     # force will do, and no body.
     rests = ((" with rest", twins), ("", twins[:1]))

@@ -15,6 +15,7 @@ from adjsim.forces.external import ExternalForces
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.hinges import Hinges
 from adjsim.forces.lift_drag import LiftDrag
+from adjsim.forces.linear_drag import LinearDrag
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
 from adjsim.forces.sphere import SphereContact
@@ -55,6 +56,7 @@ def toy():
         "skin": NeoHookeanTriangles(faces, mesh.points, 30.0, 50.0, 0.01, density=0.5),
         "patch": NeoHookeanTriangles(faces[:3], mesh.points, 20.0, 40.0, actuation=signal),
         "air": LiftDrag(faces, 0.5, 1.0, 3.0 * rng.standard_normal((N_STEPS, len(faces), 3))),
+        "drag": LinearDrag(np.arange(1.0, n), np.arange(1, n)),
         "bend": Hinges(mesh.tets[:3], mesh.points, 0.5, actuation=0.2),
         "damped": Hinges(mesh.tets[3:], mesh.points, 0.5, damping=0.01, actuation=-0.2),
         "push": ExternalForces([0, 3, 3], (1.0, -2.0, 0.5), window=(1, 3)),
@@ -87,7 +89,7 @@ def tetrahedron():
 def stones(rng):
     """Two sets of bodies beside the cubes, three bodies in all, of which two touch the floor."""
     bodies = {
-        "pair": RigidBodies([tetrahedron(), tetrahedron()], density=[900.0, 700.0]),
+        "pair": RigidBodies([tetrahedron()] * 2, density=[900.0, 700.0], drag_rate=[3.0, 5.0]),
         "stone": RigidBodies(tetrahedron(), mass=0.1, inertia=[2e-4, 3e-4, 4e-4, 1e-5, 0.0, 2e-5]),
     }
     x, omega = [[0.5, 0.05, 0.0], [0.5, 0.5, 0.0]], 3.0 * rng.standard_normal((2, 3))
@@ -121,8 +123,10 @@ def everything(device, dtype=np.float64):
     tangents |= {"bend.actuation": 0.1, "damped.stiffness": 0.1, "push.force": np.ones(3)}
     tangents |= {"ball.sphere_radius": 0.1, "crate.center": [0.1] * 3, "rod.half_length": 0.1}
     tangents |= {"pair.density": [9.0, 3.0], "pair.rotation": 0.1 * np.ones((2, 3))}
+    tangents["pair.drag_rate"] = [1.0, 2.0]
     tangents |= {"stone.inertia": 1e-5 * np.arange(6.0), "stone.velocity": [[1.0, 2.0, 3.0]]}
     tangents["floor.friction"] = np.ones(model.n_nodes)
+    tangents["drag.rate"] = np.ones(model.n_nodes - 1)
     tangents["stone.vertices"] = 0.01 * adj[0, :4]
     states, tangent = rollout_jvp(model, state, DT, N_STEPS, tangents, **options)
     budget = record(model, state, DT, N_STEPS, checkpoint="4kB", **options)

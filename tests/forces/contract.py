@@ -110,7 +110,8 @@ class ForceContract(ABC):
         """The force bound to its nodes, positions and velocities."""
         force = self.make(rng)
         state = self.state(rng, force)
-        return force.bind(len(state.x), "it"), state.x, state.v
+        bound = force.bind(len(state.x), "it").with_mass(np.ones(len(state.x)))
+        return bound, state.x, state.v
 
     @pytest.fixture
     def moving(self, rng, case):

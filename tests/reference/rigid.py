@@ -1,7 +1,7 @@
 r"""Rigid bodies in plain NumPy: quaternions by the sandwich product, torques about x.
 
-    v+ = v + dt (f/m + g)
-    w+ = w + dt I^-1 (R^T tau - w x I w),   tau = sum (p - x) x f
+    v+ = v + dt (f/m + g - kappa v)
+    w+ = w + dt I^-1 (R^T tau - w x I w - kappa I w),   tau = sum (p - x) x f
     x+ = x + dt v+,   r+ = r (x) exp(dt/2 w+)
 
 Quaternions are (x, y, z, w). Branches look at real parts only, so every argument may carry
@@ -77,21 +77,26 @@ def points(state, c):
     return x + np.asarray(c) @ R.T, v + np.cross(w, c) @ R.T
 
 
-def step(state, forces, c, mass, inertia, gravity, dt):
-    """The body (x, r, v, w) after a step with forces (n, 3) at its points c (n, 3)."""
+def step(state, forces, c, weight, gravity, dt):
+    """The body (x, r, v, w) after a step with forces (n, 3) at its points c (n, 3).
+
+    `weight` is (mass, inertia, kappa).
+    """
+    mass, inertia, drag = weight
     x, r, v, w = state
     p, _ = points(state, c)
     tau, force = np.cross(p - x, forces).sum(axis=0), np.sum(forces, axis=0)
     R, inertia = matrix(r), tensor(inertia)
-    v = v + dt * (force / mass + gravity)
-    w = w + dt * np.linalg.solve(inertia, R.T @ tau - np.cross(w, inertia @ w))
+    v = v + dt * ((force - drag * mass * v) / mass + gravity)
+    spun = inertia @ w
+    w = w + dt * np.linalg.solve(inertia, R.T @ tau - np.cross(w, spun) - drag * spun)
     return x + dt * v, product(r, exponential(dt / 2 * w)), v, w
 
 
 def rollout(states, arms, weights, forces, gravity, dt, n_steps, frames):
     """States of some bodies at the frames, and their points there.
 
-    `states`, `arms`, `weights` have for each body (x, r, v, w), (n, 3), (mass, inertia);
+    `states`, `arms`, `weights` have for each body (x, r, v, w), (n, 3), (mass, inertia, kappa);
     forces(k, body, x, v) returns (n, 3) at the points of a body in step k.
     """
     shown = {}
@@ -99,7 +104,7 @@ def rollout(states, arms, weights, forces, gravity, dt, n_steps, frames):
         if k in frames:
             shown[k] = [(*state, *points(state, c)) for state, c in zip(states, arms, strict=True)]
         states = [
-            step(state, forces(k, b, *points(state, c)), c, mass, inertia, gravity, dt)
-            for b, (state, c, (mass, inertia)) in enumerate(zip(states, arms, weights, strict=True))
+            step(state, forces(k, b, *points(state, c)), c, weight, gravity, dt)
+            for b, (state, c, weight) in enumerate(zip(states, arms, weights, strict=True))
         ]
     return [shown[k] for k in frames]

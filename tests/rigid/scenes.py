@@ -46,7 +46,8 @@ def spread(rng, n):
 
 def tumbling(rng, *, soft=False):
     """Three bodies in two sets that land on the floor, and if asked a soft box beside them."""
-    blocks = RigidBodies([box(), lump(rng)], density=np.array([80.0, 120.0]))
+    light = {"density": np.array([80.0, 120.0]), "drag_rate": np.array([0.5, 1.5])}
+    blocks = RigidBodies([box(), lump(rng)], **light)
     inertia = np.array([2e-3, 3e-3, 2.5e-3, 2e-4, -3e-4, 1e-4])
     stone = RigidBodies(
         lump(rng, 0.15),
@@ -114,9 +115,9 @@ def referenced(model, state, dt, n_steps, frames, values=None):
             owners.append(name)
             if f"{name}.density" in own:
                 rho = np.broadcast_to(own[f"{name}.density"], part.n_bodies)[b]
-                weights.append((rho * volume, rho * unit))
+                weights.append((rho * volume, rho * unit, own[f"{name}.drag_rate"][b]))
             else:
-                weights.append((own[f"{name}.mass"], own[f"{name}.inertia"]))
+                weights.append((own[f"{name}.mass"], own[f"{name}.inertia"], 0.0))
 
     def contact(k, b, x, v):
         name = {"blocks": "floor", "stone": "ground"}[owners[b]]

@@ -30,6 +30,8 @@ def weights(rng, kind):
         "masses": {"mass": each},
         "mass and one inertia": {"mass": each, "inertia": INERTIA},
         "density and inertias": {"density": 700.0, "inertia": turned},
+        "one drag": {"mass": each, "drag_rate": 0.5},
+        "drags": {"density": 700.0, "drag_rate": each},
     }[kind]
 
 
@@ -40,6 +42,8 @@ KINDS = [
     "masses",
     "mass and one inertia",
     "density and inertias",
+    "one drag",
+    "drags",
 ]
 
 
@@ -62,7 +66,7 @@ def test_packed_rows_are_inverse_mass_inertia_and_its_inverse(rng, meshes, kind)
     bodies = RigidBodies(meshes, **weights(rng, kind))
     packed = bodies.packed_params
     np.testing.assert_allclose(packed[:, 0] * bodies.masses, 1.0, rtol=1e-14)
-    product = from_six(packed[:, 1:7]) @ from_six(packed[:, 7:])
+    product = from_six(packed[:, 1:7]) @ from_six(packed[:, 7:13])
     np.testing.assert_allclose(product, np.broadcast_to(np.eye(3), (3, 3, 3)), atol=1e-13)
 
 
@@ -80,6 +84,7 @@ def test_the_twins_of_the_packing(rng, meshes, kind):
     pushed, moved = pack_params_jvp(bodies, tangents), arms_jvp(bodies, tangents)
     found = (ahead.packed_params - behind.packed_params) / (2 * step)
     scales = np.abs(found).max(axis=0)
+    scales[13] = scales[13] or 1.0  # without a drag
     np.testing.assert_allclose(pushed / scales, found / scales, rtol=0, atol=1e-7)
     np.testing.assert_allclose(moved, (ahead.arms - behind.arms) / (2 * step), rtol=0, atol=1e-9)
     adj, adj_arms = rng.standard_normal(pushed.shape), rng.standard_normal(moved.shape)
@@ -143,6 +148,8 @@ def test_points_alone_will_do_with_mass_and_inertia():
         ({"mass": 1.0, "inertia": [1.0, 1.0]}, r"`inertia` must have shape \(6,\) or"),
         ({"mass": 1.0, "inertia": [1, 1, 3, 0, 0, 0]}, "sum of the other two"),
         ({"mass": 1.0, "inertia": [1, 1, 1, 2, 0, 0]}, "positive definite"),
+        ({"mass": 1.0, "drag_rate": -1.0}, "`drag_rate` must not be negative, got -1"),
+        ({"mass": 1.0, "drag_rate": [1, 2]}, r"`drag_rate` must have shape \(\) or \(n_bodies,\)"),
         ({"mass": 1.0, "center": [0, 0, 0]}, "`center` must come with `inertia`"),
         ({"mass": 1.0, "points": {"tip": [0, 0]}}, r"`points\['tip'\]` must have shape"),
         ({"mass": 1.0, "points": {"": [0, 0, 0]}}, "`points` must have names, got ''"),

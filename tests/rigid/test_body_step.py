@@ -18,7 +18,7 @@ from tests.render.elements import check_element
 DT = 0.01
 GRAVITY = (0.2, -9.8, 0.1)
 INERTIA = np.array([0.3, 0.5, 0.4, 0.03, -0.05, 0.02])
-MASS = 0.7
+MASS, DRAG = 0.7, 2.5
 
 
 def body(rng, spin_rate=3.0):
@@ -28,7 +28,7 @@ def body(rng, spin_rate=3.0):
 
 
 def params(mass=MASS, inertia=INERTIA):
-    return (1.0 / mass, *map(float, inertia), *map(float, inverse_inertia(inertia)))
+    return (1.0 / mass, *map(float, inertia), *map(float, inverse_inertia(inertia)), DRAG)
 
 
 def load_of(c, f):
@@ -50,7 +50,8 @@ def test_a_step_is_that_of_the_reference(rng, mass):
     inertia = INERTIA * mass / MASS
     state, c, f = body(rng), rng.normal(size=(5, 3)), mass * rng.normal(size=(5, 3))
     new = body_step(state, load_of(c, f), params(mass, inertia), GRAVITY, DT)
-    theirs = rigid.step([np.array(part) for part in state], f, c, mass, inertia, GRAVITY, DT)
+    parts = [np.array(part) for part in state]
+    theirs = rigid.step(parts, f, c, (mass, inertia, DRAG), GRAVITY, DT)
     for ours, part in zip(new, theirs, strict=True):
         np.testing.assert_allclose(ours, part, rtol=0, atol=1e-14)
 
@@ -60,11 +61,12 @@ def test_forces_on_one_line_turn_nothing_and_a_couple_pushes_nothing(rng):
     p, _ = rigid.points([np.array(part) for part in state], c)
     along = p[1] - p[0]
     new = body_step(state, load_of(c, np.array([along, -along])), params(), (0.0,) * 3, DT)
-    np.testing.assert_allclose(new[2], state[2], rtol=0, atol=1e-15)
+    slower = (1.0 - DT * DRAG) * np.array(state[2])
+    np.testing.assert_allclose(new[2], slower, rtol=0, atol=1e-15)
     np.testing.assert_allclose(new[3], 0.0, atol=1e-14)
     couple = np.cross(along, [1.0, 2.0, 3.0])
     new = body_step(state, load_of(c, np.array([couple, -couple])), params(), (0.0,) * 3, DT)
-    np.testing.assert_allclose(new[2], state[2], rtol=0, atol=1e-15)
+    np.testing.assert_allclose(new[2], slower, rtol=0, atol=1e-15)
     assert np.linalg.norm(new[3]) > 1e-3
 
 

@@ -70,7 +70,7 @@ def test_points_and_vertices_are_pushed_as_the_reference_does(rng):
 
     states = [[part[b] for part in vars(start).values()][:4] for b in range(2)]
     arms = [bodies.arms[:9], bodies.arms[9:]]
-    weights = [(m, INERTIA) for m in (0.7, 0.5)]
+    weights = [(m, INERTIA, 0.0) for m in (0.7, 0.5)]
     (end,) = rigid.rollout(states, arms, weights, pushes, np.zeros(3), DT, N_STEPS, [N_STEPS])
     for b in range(2):
         for got, part in zip(vars(ours).values(), end[b], strict=False):
@@ -98,7 +98,7 @@ def test_every_obstacle_treats_vertices_as_it_treats_nodes(rng, obstacle):
     free = Model(np.ones(8), {"it": obstacle(**law)}, gravity=(0, 0, 0))
     forces = (rollout(free, State(x, v), DT, 1).v[0] - v) / DT
     assert 0 < (np.abs(forces).max(axis=1) > 0).sum() < 8
-    after = rigid.step(body, forces, bodies.arms, 2.0, INERTIA, model.gravity, DT)
+    after = rigid.step(body, forces, bodies.arms, (2.0, INERTIA, 0.0), model.gravity, DT)
     for got, part in zip(vars(end).values(), after, strict=True):
         np.testing.assert_allclose(got[0, 0], part, rtol=0, atol=1e-12)
 

@@ -23,7 +23,7 @@ def test_a_step_in_pieces_is_that_of_whole_bodies(rng):
     inertia = np.array([0.3, 0.5, 0.4, 0.0, 0.0, 0.0])
     inverse = np.array([1 / 0.3, 1 / 0.5, 1 / 0.4, 0.0, 0.0, 0.0])
     arms = rng.normal(size=(sum(SIZES), 3))
-    bodies = Bodies(ptr, arms, np.stack([[2.0, *inertia, *inverse]] * 2))
+    bodies = Bodies(ptr, arms, np.stack([[2.0, *inertia, *inverse, 0.5]] * 2))
     whole, pieces = cut_bodies([ptr[:1]], F64), cut_bodies([ptr], F64)
     assert pieces.body.tolist() == [0, 0, 0, 1]
     slots = rng.normal(size=48 * 5 + 1)

@@ -18,14 +18,14 @@ N_ROWS = N_NODES + sum(SIZES)
 DT = 0.01
 GRAVITY = np.array([0.2, -9.8, 0.1])
 INERTIA = np.array([0.3, 0.5, 0.4, 0.03, -0.05, 0.02])
-MASS = 0.7
+MASS, DRAG = 0.7, 2.5
 
 
 @pytest.fixture
 def bodies(rng):
     """Two bodies with four and five points, after three nodes."""
     ptr = N_NODES + np.cumsum([0, *SIZES])
-    params = np.array([1 / MASS, *INERTIA, *inverse_inertia(INERTIA)])
+    params = np.array([1 / MASS, *INERTIA, *inverse_inertia(INERTIA), DRAG])
     return Bodies(ptr, rng.normal(size=(sum(SIZES), 3)), np.stack([params, params]))
 
 
@@ -72,7 +72,7 @@ def test_a_body_is_stepped_as_in_the_reference_and_carries_its_points(rng, bodie
         rows = slice(ptr[b], ptr[b + 1])
         c = arms[ptr[b] - N_NODES : ptr[b + 1] - N_NODES]
         parts = np.split(p[b], (3, 7, 10))
-        new = rigid.step(parts, f[rows], c, MASS, INERTIA, GRAVITY, DT)
+        new = rigid.step(parts, f[rows], c, (MASS, INERTIA, DRAG), GRAVITY, DT)
         np.testing.assert_allclose(p_new[b], np.concatenate(new), rtol=0, atol=1e-14)
         px, pv = rigid.points(new, c)
         np.testing.assert_allclose(x[rows], px, rtol=0, atol=1e-14)
@@ -163,7 +163,7 @@ def test_a_step_and_the_points_before_it_are_undone_as_the_tangent_says(
     left = np.sum(tan_new * adj_new) + np.sum(tan_x * adj_x) + np.sum(tan_v * adj_v)
 
     adj = vector(
-        p=adj_new.copy(), gravity=np.zeros((2, 3)), bodies=np.zeros((2, 13)),
+        p=adj_new.copy(), gravity=np.zeros((2, 3)), bodies=np.zeros((2, PARAMS_SIZE)),
         arms=np.zeros((sum(SIZES), 3)),
     )  # fmt: skip
     work = ReverseWork(write(f), write(adj_x), write(adj_v), np.zeros((N_ROWS, 3)), None)

@@ -108,6 +108,7 @@ TOYS = {
     "loads": roll("loads", "window"),
     "load series": roll("loads", "series"),
     "held load": roll("loads", "held"),
+    "drag": roll("loads", "drag"),
     "rods": lambda s: s.reduced.drawn_pendulum(),
     "fumes": lambda s: s.reduced.drawn_smoke(),
     "plane": roll("contacts", "plane_moving"),

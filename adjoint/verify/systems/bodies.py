@@ -51,11 +51,14 @@ def poses(rng: np.random.Generator, x: Any, *, speed: float, spin: float, turn: 
 
 
 def pushed(n_steps: int) -> Scene:
-    """Two spinning bodies with given forces at a vertex, a named point and a centre of mass."""
+    """Two spinning bodies with given forces at a vertex, a named point and a centre of mass.
+
+    Each has a drag of its own.
+    """
     rng = np.random.default_rng(51)
     points = {"tip": BodyPoint([0.1, 0.06, -0.08]), "middle": BodyPoint(body=1)}
     meshes = [brick(rng, 0.02), brick(rng, 0.02)]
-    lumps = RigidBodies(meshes, density=[300.0, 500.0], points=points)
+    lumps = RigidBodies(meshes, density=[300.0, 500.0], drag_rate=[2.0, 0.7], points=points)
     signal = Signal([-1.0, 7.5, 21.0], 5.0 * rng.standard_normal((3, 2, 3)))
     middle = (n_steps // 5, n_steps - n_steps // 5)
     forces = {
@@ -117,9 +120,12 @@ def _rough(stiffness: float, damping: float, friction_stiffness: float) -> dict[
 
 
 def crowd(n_steps: int) -> Scene:
-    """A brick touched by a sphere, a box and a capsule, beside a sheet of cloth on the sphere."""
+    """A brick touched by a sphere, a box and a capsule, beside a sheet of cloth on the sphere.
+
+    The brick has a drag.
+    """
     rng = np.random.default_rng(54)
-    bricks = RigidBodies(brick(rng), mass=0.5)
+    bricks = RigidBodies(brick(rng), mass=0.5, drag_rate=1.5)
     rough = _rough(120.0, 1.0, 1.0)
     corner = BRICK / 2  # of the brick; each obstacle has one corner inside, 15 mm deep
     forces = {
@@ -191,7 +197,7 @@ def drawn() -> Problem:
 
 
 SUMMARIES = {
-    pushed: "Two spinning bodies, forces at vertices, points and a centre of mass",
+    pushed: "Two spinning bodies with drag, forces at vertices, points and a centre of mass",
     stick: "A brick of one gram on a plane, friction in stick",
     slip: "Two bricks on a plane, friction in slip",
     crowd: "A brick against a sphere, a box and a capsule, beside cloth",

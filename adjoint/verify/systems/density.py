@@ -4,15 +4,17 @@ import numpy as np
 
 from adjoint.verify.systems import shells
 from adjoint.verify.systems.solids import DENSITY, Scene, beam, system
+from adjsim.forces.linear_drag import LinearDrag
 from adjsim.model import Model, State
 
 
 def tets(n_steps: int) -> Scene:
-    """A density per tetrahedron, viscosity, actuation, a pinned node."""
+    """A density per tetrahedron, viscosity, actuation, drag per mass, a pinned node."""
     rng = np.random.default_rng(5)
     rho = DENSITY * rng.uniform(0.5, 1.5, 10)
     body, x = beam(rng, mu=2e4, lam=5e4, viscosity=20.0, actuation=0.03, density=rho)
-    model = Model(None, {"solid": body}, pinned=np.arange(len(x)) == 0)
+    forces = {"solid": body, "drag": LinearDrag(5.0)}
+    model = Model(None, forces, pinned=np.arange(len(x)) == 0)
     return Scene(model, State(x, rng.standard_normal(x.shape)), 5e-4, n_steps)
 
 
@@ -27,6 +29,6 @@ def triangles(n_steps: int) -> Scene:
 
 
 SYSTEMS = (
-    system("density/tets", "Masses from a density per tetrahedron", tets),
+    system("density/tets", "Masses from a density per tetrahedron, and drag", tets),
     system("density/triangles", "Masses from an areal density", triangles),
 )

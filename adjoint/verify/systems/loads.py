@@ -1,4 +1,4 @@
-"""Given forces on a chain of springs: a series, and a constant and a signal in a window."""
+"""A chain of springs with given forces, a series, a constant or a signal, and with drag."""
 
 from functools import partial
 
@@ -8,14 +8,16 @@ from adjoint.verify.problem import System
 from adjoint.verify.systems.solids import Scene, rollout_problem
 from adjoint.verify.systems.springs import chain
 from adjsim.courses import Signal
+from adjsim.forces.element import Force
 from adjsim.forces.external import ExternalForces
+from adjsim.forces.linear_drag import LinearDrag
 from adjsim.model import Model
 
 
-def _loaded(n_steps: int, force: ExternalForces) -> Scene:
-    """Return the hanging chain with given forces on some of its nodes."""
+def _loaded(n_steps: int, force: Force, name: str = "push") -> Scene:
+    """Return the hanging chain with forces on some of its nodes."""
     hung = chain(n_steps)
-    model = Model(hung.model.mass, {**hung.model.forces, "push": force}, pinned=hung.model.pinned)
+    model = Model(hung.model.mass, {**hung.model.forces, name: force}, pinned=hung.model.pinned)
     return Scene(model, hung.state, hung.dt, n_steps)
 
 
@@ -44,6 +46,11 @@ def window(n_steps: int) -> Scene:
     return _loaded(n_steps, ExternalForces([1, 2, 4], force, middle(n_steps)))
 
 
+def drag(n_steps: int) -> Scene:
+    """Return a chain with drag on four nodes, one of which is named twice."""
+    return _loaded(n_steps, LinearDrag([3.0, 1.0, 2.0, 4.0, 1.5], [1, 3, 5, 3, 4]), "drag")
+
+
 SYSTEMS = (
     System(
         "loads/series",
@@ -61,6 +68,12 @@ SYSTEMS = (
         "loads/window",
         "One given force, a signal over control points, in a window of steps",
         partial(rollout_problem, window),
+        family="solids",
+    ),
+    System(
+        "loads/drag",
+        "Drag per mass on a chain, each node at its own rate",
+        partial(rollout_problem, drag),
         family="solids",
     ),
 )

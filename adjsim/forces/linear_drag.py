@@ -1,0 +1,104 @@
+r"""Drag per mass on nodes, as of a thin fluid at rest around them.
+
+    f_i = -kappa m_i v_i
+
+With the node's mass m_i, which the model gives: all nodes slow down alike, v' = -kappa v, and fall
+at g/kappa in the end. Rigid bodies have a `drag_rate` of their own (`adjsim/rigid/bodies.py`).
+
+Adjoint: `adjoint/forces/linear_drag.py`. Tests: `tests/forces/test_linear_drag.py`. Source: ours.
+"""
+
+import copy
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from adjsim import checks
+from adjsim.engine.algebra.vec3 import scale
+from adjsim.engine.jit.backend import device_fn
+from adjsim.forces.element import ElementKind, Force
+from adjsim.values import Parameter
+
+
+@device_fn
+def linear_drag_force(x, v, consts, params, series):
+    """Return the force [N] on one node."""
+    return (scale(-params[0], v[0]),)  # (1)
+
+
+LINEAR_DRAG = ElementKind("linear_drag", linear_drag_force, 1, 0, 1, 0, uses_velocity=True)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearDrag(Force):
+    """Drag of nodes per mass: each slows down by `rate` times its velocity.
+
+    Parameters
+    ----------
+    rate : float or array
+        kappa, () or (n_drags,), not negative [1/s].
+    drag_nodes : array, optional
+        The nodes that it slows down, (n_drags,) integer. None: every node of the model.
+
+    Raises
+    ------
+    ValueError
+        If an array has the wrong shape, is not finite, or a rate is negative.
+    """
+
+    rate: Any
+    drag_nodes: Any = None
+    masses: Any = field(default=None, init=False, repr=False)  # of `drag_nodes`, once bound [kg]
+
+    PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("rate", "κ", "1/s", "() or (n_drags,)", positive=True),
+    )
+
+    def __post_init__(self) -> None:
+        rate = checks.array("rate", self.rate)
+        checks.freeze(self, "rate", checks.non_negative("rate", rate))
+        if self.drag_nodes is not None:
+            nodes = checks.integers("drag_nodes", self.drag_nodes, ("n_drags",))
+            checks.freeze(self, "drag_nodes", nodes)
+
+    @property
+    def kind(self) -> ElementKind:
+        """Drag of one node."""
+        return LINEAR_DRAG
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """The nodes that it slows down, (n_drags, 1)."""
+        return self.drag_nodes[:, None]
+
+    def bind(self, n_nodes: int, name: str) -> "LinearDrag":
+        """Return the drag with its nodes filled in and its rate checked against them."""
+        chosen = np.arange(n_nodes) if self.drag_nodes is None else self.drag_nodes
+        nodes = checks.indices(f"{name}.drag_nodes", chosen, ("n_drags",), n_nodes)
+        checks.scalar_or_array(f"{name}.rate", self.rate, len(nodes), "n_drags")
+        bound = copy.copy(self)
+        checks.freeze(bound, "drag_nodes", nodes)
+        return bound
+
+    def with_mass(self, mass: np.ndarray) -> "LinearDrag":
+        """Return the drag of nodes of these masses."""
+        bound = copy.copy(self)
+        checks.freeze(bound, "masses", mass[self.drag_nodes])
+        return bound
+
+    def pack_consts(self) -> np.ndarray:
+        """Nothing: (n_drags, 0)."""
+        return np.zeros((len(self.masses), 0))
+
+    def pack_params(self) -> np.ndarray:
+        """Kappa m, (n_drags, 1) [N s/m]."""
+        return (self.rate * self.masses)[:, None]
+
+    def pack_series(self, n_steps: int) -> np.ndarray:
+        """Nothing: (1, n_drags, 0)."""
+        return np.zeros((1, len(self.masses), 0))
+
+    def damping_bound(self) -> np.ndarray:
+        """Kappa m of each node."""
+        return self.rate * self.masses
