@@ -1,8 +1,9 @@
 """A declared scene as something that runs and can be drawn: `build(scene)`.
 
 All bodies made of nodes and all rigid bodies of a scene are in one `Model`; nodes are in the order
-of the bodies. Forces have the names of their bodies: "flag", its hinges "flag_bending" and its air
-"flag_air"; contacts are named after obstacle and body, "floor_flag", and pushes have their own.
+of the bodies. Forces have the names of their bodies: "flag", its hinges "flag_bending", its air
+"flag_air" and its drag per mass "flag_drag"; contacts are named after obstacle and body,
+"floor_flag", and pushes have their own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -77,7 +78,7 @@ def build(scene: Scene, *, at_rest: bool = False, refined: bool = False) -> Buil
     With `at_rest` nothing moves: bodies with a mesh are no more than that. With `refined` soft
     bodies and cloth have meshes twice as fine, and are drawn as before. Of a `SceneFile`, the
     paths under `free` add parameters that are left out of a model where they are 0: viscosity,
-    bending damping, lift, drag and actuation.
+    bending damping, lift, drag, drag per mass and actuation.
     """
     free = frozenset(getattr(scene, "free", {}))
     check_world(scene)
@@ -172,7 +173,8 @@ def _parts(
             case Springs():
                 nodes.append(make_springs(name, body))
             case Rigid():
-                rigid.append(make_rigid(name, body, gravity))
+                rigid.append(make_rigid(name, body, gravity, free))
+    nodes = [part.with_drag(scene.bodies[part.name], free) for part in nodes]
     ends = np.cumsum([0, *(len(part.points) for part in nodes)]).tolist()
     return [replace(part, first=end) for part, end in zip(nodes, ends, strict=False)], rigid
 

@@ -185,10 +185,11 @@ def stable_dt(model: Model) -> float:
     rates = [4.0 / _without_bodies(model).stable_dt()] if model.n_nodes else []
     for name, bodies in model.bodies.items():
         forces = [f for f in model.forces.values() if isinstance(f, Contact) and f.body == name]
+        rate = 2.0 * float(bodies.drag_rates[0])
         if forces:
             sides = _sides(bodies.arms[bodies.hull])
-            found = sorted(_rate(bodies, force, sides) for force in forces)
-            rates.append(sum(found[-2:]))
+            rate += sum(sorted(_rate(bodies, force, sides) for force in forces)[-2:])
+        rates.append(rate)
     fastest = max(rates, default=0.0)
     return 4.0 / fastest if fastest > 0.0 else np.inf
 

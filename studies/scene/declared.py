@@ -182,6 +182,8 @@ class _Body:
     # At the start [m/s]; or of each node, an array of the mesh file along the mesh's axes.
     velocity: Vector | FieldName = (0.0, 0.0, 0.0)
     spin: Vector = (0.0, 0.0, 0.0)  # at the start, about the centre of mass [rad/s]
+    # Drag per mass: the force -drag_rate m v, and a moment alike [1/s].
+    drag_rate: NotNegative = 0.0
     held: Held | None = None
     look: Look = field(default_factory=Look)
 

@@ -2,18 +2,19 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from adjsim.forces.element import Force
+from adjsim.forces.linear_drag import LinearDrag
 from adjsim.meshes.subdivision import Subdivision, subdivided
 from render.scene import Mesh
 from studies.runs.errors import StudyError
 from studies.scene.declared import Held
-from studies.scene.maps import ParameterMap, Value, all_targets, values_of
+from studies.scene.maps import ParameterMap, Scaled, Value, all_targets, values_of
 from studies.scene.mesh_source import FIELD, Source, turned
 from studies.scene.series import Series, Sines, Varying, in_steps
 
@@ -57,7 +58,17 @@ class NodePart:
         """Return its forces by name, from the rest positions of all nodes of the model."""
         targets = all_targets(self.material, values_of(self.values))
         with_courses = {**targets, **in_steps(self.varying, targets, 1.0)}
-        return self.make_forces(rest, self.first, with_courses)
+        made = self.make_forces(rest, self.first, with_courses)
+        if drag := own_names(f"{self.name}_drag", targets):
+            nodes = self.first + np.arange(len(self.points))
+            made[f"{self.name}_drag"] = LinearDrag(**drag, drag_nodes=nodes)
+        return made
+
+    def with_drag(self, body: Any, free: frozenset[str]) -> "NodePart":
+        """Return the part with the drag per mass of its body."""
+        values = drag_values(self.name, body, free)
+        maps = [Scaled(path, {f"{self.name}_drag.rate": 1.0}) for path in values]
+        return replace(self, values=self.values | values, material=[*self.material, *maps])
 
     @property
     def center(self) -> np.ndarray:
@@ -157,6 +168,13 @@ def motion_values(name: str, body: Any, size: float, gravity: float) -> dict[str
         f"{name}.velocity": linear(velocity, "m/s", speed + math.hypot(*velocity)),
         f"{name}.spin": linear(body.spin, "rad/s", 20.0 + math.hypot(*body.spin)),
     }
+
+
+def drag_values(name: str, body: Any, free: frozenset[str]) -> dict[str, Value]:
+    """Return the drag per mass of a body by path; nothing where it is 0 and not free."""
+    path = f"{name}.drag_rate"
+    has_drag = body.drag_rate > 0.0 or path in free
+    return {path: positive(body.drag_rate, "1/s", 100.0)} if has_drag else {}
 
 
 def uniform_velocity(body: Any) -> tuple[float, float, float]:

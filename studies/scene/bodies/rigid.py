@@ -16,7 +16,7 @@ from adjsim.rigid.pose import BodyState
 from adjsim.rotations import rotation_matrix
 from render.scene import Mesh
 from studies.runs.errors import NotFiniteError, StudyError
-from studies.scene.bodies.part import motion_values, positive
+from studies.scene.bodies.part import drag_values, motion_values, positive
 from studies.scene.declared import Rigid
 from studies.scene.looks import drawn_mesh
 from studies.scene.maps import Arrays, ParameterMap, Scaled, Value
@@ -59,8 +59,11 @@ class RigidPart:
         return BodyState(self.center)
 
 
-def make_rigid(name: str, body: Rigid, gravity: float) -> RigidPart:
-    """Return a rigid body; `gravity` [m/s2] sets the default bounds of its speed."""
+def make_rigid(name: str, body: Rigid, gravity: float, free: frozenset[str]) -> RigidPart:
+    """Return a rigid body; `gravity` [m/s2] sets the default bounds of its speed.
+
+    `free` are the scene's free paths.
+    """
     key = f"bodies.{name}"
     given = [which for which in KINDS if getattr(body, which) is not None]
     if len(given) > 1:
@@ -94,6 +97,9 @@ def make_rigid(name: str, body: Rigid, gravity: float) -> RigidPart:
         maps.append(turned)
     if body.center_of_mass is not None:
         weight["center"] = in_world(body, np.array(body.center_of_mass))
+    for drag, one in drag_values(name, body, free).items():
+        values[drag], weight["drag_rate"] = one, one.value
+        maps.append(Scaled(drag, {drag: 1.0}))
     points = {CENTRE: BodyPoint()}
     bodies = tried(f"{key}.mesh", lambda: RigidBodies(surface, points=points, **weight))
     start = BodyMotion(name, np.array(bodies.centers[0]), np.asarray(body.position))
