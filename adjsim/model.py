@@ -1,12 +1,14 @@
 """What does not change in a rollout (`Model`), what does (`State`), and `Trajectory`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, ClassVar
 
 import numpy as np
 
 from adjsim import checks
+from adjsim.forces.acted_rows import NODES, ActedRows, acted_on
 from adjsim.forces.element import Force
 from adjsim.forces.node_mass import check_mass, lumped_masses
 from adjsim.rigid.bodies import RigidBodies, pack_bodies
@@ -15,7 +17,7 @@ from adjsim.system import System
 from adjsim.values import grouped, parts_with_values, replace_values
 
 
-RESERVED_NAMES = ("mass", "gravity", "state", "camera", "rasterizer")
+RESERVED_NAMES = ("mass", "gravity", "state", "camera", "rasterizer", NODES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +39,7 @@ class Model(System["State", "Trajectory"]):
         Mask of pinned nodes, (n_nodes,) bool. A pinned node keeps its velocity.
     bodies : mapping of str to RigidBodies
         Named sets of bodies; the names are paths too: "block.density". A force that acts on
-        bodies names a set.
+        bodies names sets in its `acts_on`.
 
     Raises
     ------
@@ -99,21 +101,33 @@ class Model(System["State", "Trajectory"]):
                 )
 
     def _bind(self, name: str, force: Force) -> Force:
-        """Return a force fitted to the nodes, or to the points of the bodies that it names."""
-        if force.body is None:
-            return force.bind(self.n_nodes, name).with_mass(self.mass)
-        if force.body not in self.bodies:
-            raise ValueError(
-                f"`{name}.body` must be the name of a set in `bodies`, got {force.body!r}."
-                f"{checks.known_names(force.body, self.bodies)}"
-            )
-        first = self.n_nodes + sum(part.n_points for part in self._before(force.body))
-        return force.bind_to_body(self.bodies[force.body], first, name)
+        """Return a force fitted to the rows that it acts on."""
+        rows = self.rows(force.acts_on, f"{name}.acts_on")
+        return force.bind(rows, name).with_mass(self.mass)
 
-    def _before(self, name: str) -> list[RigidBodies]:
-        """Return the sets of bodies that come before the one of the name."""
-        names = list(self.bodies)
-        return [self.bodies[other] for other in names[: names.index(name)]]
+    def rows(self, acts_on: str | Sequence[str] = NODES, where: str = "acts_on") -> ActedRows:
+        """Return the rows of X of "nodes", of sets of bodies, or of several of these.
+
+        Raises
+        ------
+        ValueError
+            If the model has no set of a name, or no nodes; it names the argument `where`.
+        """
+        sizes = [part.n_points for part in self.bodies.values()]
+        firsts = dict(zip(self.bodies, accumulate(sizes, initial=self.n_nodes), strict=False))
+        parts = []
+        for name in acted_on(acts_on):
+            if name == NODES and self.n_nodes:
+                parts.append(ActedRows.of_nodes(self.n_nodes))
+            elif name in firsts:
+                parts.append(ActedRows.of_bodies(name, self.bodies[name], firsts[name]))
+            else:
+                known = [*([NODES] if self.n_nodes else []), *self.bodies]
+                raise ValueError(
+                    f"`{where}` must name what the model has, got {name!r}."
+                    f"{checks.known_names(name, known)}"
+                )
+        return ActedRows.joined(parts)
 
     @property
     def n_nodes(self) -> int:
@@ -193,7 +207,7 @@ class Model(System["State", "Trajectory"]):
                 f"({self.n_nodes}, 3), got {state.x.shape}."
             )
         for name, force in self.forces.items():
-            collapsed = force.collapsed(state.x, name) if force.body is None else None
+            collapsed = force.collapsed(state.x, name) if force.is_of_nodes else None
             if collapsed:
                 raise ValueError(
                     f"`state.x` must leave every element its shape, but {collapsed}. Move one of "

@@ -84,7 +84,7 @@ def test_the_margins_of_a_body_are_those_of_its_vertices():
     # A cube of edge 2 m, half a metre above the floor, then turned by 90 degrees about z.
     cube = RigidBodies(shape("cube"), mass=1.0)
     half = np.abs(cube.arms).max()
-    floor = HalfSpaceContact(body="cube", contact_nodes=[0, 3, 5], **LAW)
+    floor = HalfSpaceContact(acts_on="cube", contact_nodes=[0, 3, 5], **LAW)
     model = Model([1.0], {"floor": floor, "under": HalfSpaceContact(**LAW)}, bodies={"cube": cube})
     turned = BodyState([0, half + 0.5, 0], [0, 0, 1, 1], [0, -2, 0], [0, 0, 3])
     state = State([[0, 9, 0]], bodies={"cube": turned})

@@ -187,7 +187,7 @@ def test_a_gradient_that_overflows_is_marked_like_a_state(worlds):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_bodies_are_marked_like_nodes(threads):
     blocks = RigidBodies(box(), density=500.0)
-    model = Model(forces={"floor": HalfSpaceContact(body="block")}, bodies={"block": blocks})
+    model = Model(forces={"floor": HalfSpaceContact(acts_on="block")}, bodies={"block": blocks})
     spins = [(1.0, 2.0, 3.0), (1e200, 2e200, 3e200), (3.0, 2.0, 1.0)]
     states = [
         State(bodies={"block": BodyState((0.0, 1.0, 0.0), angular_velocity=spin)}) for spin in spins

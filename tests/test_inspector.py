@@ -133,7 +133,7 @@ def test_what_is_kept_of_a_model_of_bodies_and_nodes():
         mass=[0.1, 0.2],
         forces={
             "ground": HalfSpaceContact((0, 1, 0), height=0.0, **floor),
-            "floor": HalfSpaceContact((0, 1, 0), height=0.0, body="block", **floor),
+            "floor": HalfSpaceContact((0, 1, 0), height=0.0, acts_on="block", **floor),
         },
         bodies={"block": block},
     )

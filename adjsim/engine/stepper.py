@@ -171,7 +171,7 @@ class ModelStepper(Stepper[Any, Any]):
         nodes, _, _ = self.packed.slices(world)
         forces = self.models[world].forces.items()
         with np.errstate(all="ignore"):  # on a GPU the state may be a later one, not finite
-            found = (force.collapsed(x[nodes], name) for name, force in forces if not force.body)
+            found = (force.collapsed(x[nodes], name) for name, force in forces if force.is_of_nodes)
             return next(filter(None, found), None)
 
     def culprit(self, x: np.ndarray, p: np.ndarray, groups: np.ndarray) -> tuple[int, str]:

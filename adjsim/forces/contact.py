@@ -1,6 +1,7 @@
 """What every obstacle shares: contact scalars, sizes, tracks, and which nodes may touch it."""
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -8,10 +9,10 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from adjsim import checks
+from adjsim.forces.acted_rows import NODES, ActedRows
 from adjsim.forces.element import ElementKind, Force
 from adjsim.forces.gap import Geometry
 from adjsim.forces.tracks import AXES, Track, stack_rows
-from adjsim.rigid.bodies import RigidBodies
 from adjsim.rotations import unit_quaternions
 from adjsim.series import freeze_series, series_rows, steps_of
 from adjsim.values import Parameter, broadcast
@@ -66,11 +67,10 @@ class Contact(Force):
     radius : float or array
         Radius of the nodes, () or (n_contacts,), not negative [m].
     contact_nodes : array, optional
-        The nodes that may touch, (n_contacts,) integer. None: every node of the model, or
-        every vertex of the bodies.
-    body : str, optional
-        The set of rigid bodies that may touch, in place of nodes: `contact_nodes` then
-        counts the vertices of its meshes.
+        The nodes that may touch, (n_contacts,) integer; of rigid bodies the vertices of their
+        meshes. None: every one of them.
+    acts_on : str or sequence of str
+        What may touch: "nodes", the name of a set of rigid bodies, or several of these.
     """
 
     stiffness: Any = 1e4
@@ -81,7 +81,7 @@ class Contact(Force):
     radius: Any = 0.0
     deepest: Any = 0.0
     contact_nodes: Any = None
-    body: str | None = None
+    acts_on: str | Sequence[str] = NODES
     rows: Any = field(default=None, init=False, repr=False)  # those of `contact_nodes`, once bound
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = CONTACT_PARAMETERS
@@ -166,29 +166,19 @@ class Contact(Force):
         """The rows of nodes or body points that may touch, (n_contacts, 1)."""
         return np.asarray(self.contact_nodes if self.rows is None else self.rows)[:, None]
 
-    def bind(self, n_nodes: int, name: str) -> Self:
+    def bind(self, rows: ActedRows, name: str) -> Self:
         """Return the contact with its nodes filled in and its arrays checked against them."""
-        if n_nodes == 0:
-            raise ValueError(f"`{name}` acts on nodes, but the model has none: name a `body`.")
-        return self._bound(np.arange(n_nodes), name)
-
-    def bind_to_body(self, bodies: RigidBodies, first: int, name: str) -> Self:
-        """Return the contact of a set of bodies whose points are rows from `first` on."""
-        return self._bound(first + bodies.hull, name)
-
-    def _bound(self, rows: np.ndarray, name: str) -> Self:
-        """Return the contact of those of `rows` that `contact_nodes` counts."""
-        n = len(rows)
+        n = len(rows.row)
         fitted = self.rows is not None and self.contact_nodes.max(initial=-1) < n
-        if fitted and np.array_equal(np.asarray(self.rows), rows[self.contact_nodes]):
+        if fitted and np.array_equal(np.asarray(self.rows), rows.row[self.contact_nodes]):
             return self  # as in a model with other values, which has it unchanged
-        chosen = np.arange(n) if self.contact_nodes is None else self.contact_nodes
+        chosen = rows.surface if self.contact_nodes is None else self.contact_nodes
         nodes = checks.indices(f"{name}.contact_nodes", chosen, ("n_contacts",), n)
         for key in (*self.scalars, "deepest"):
             checks.scalar_or_array(f"{name}.{key}", getattr(self, key), len(nodes), "n_contacts")
         bound = copy.copy(self)  # the rest is checked
         checks.freeze(bound, "contact_nodes", nodes)
-        checks.freeze(bound, "rows", rows[nodes])
+        checks.freeze(bound, "rows", rows.row[nodes])
         return bound
 
     def pack_consts(self) -> np.ndarray:

@@ -21,18 +21,15 @@ then conserved by construction, and a quarter of a tetrahedron's loads is saved.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from adjsim.forces.acted_rows import NODES, ActedRows, acted_on
 from adjsim.series import series_values
 from adjsim.values import Parameter, replace_values
-
-
-if TYPE_CHECKING:
-    from adjsim.rigid.bodies import RigidBodies
 
 
 @dataclass(frozen=True)
@@ -61,9 +58,14 @@ class ElementKind:
 
 
 class Force(ABC):
-    """A set of elements of one kind, with its parameters. Subclasses are frozen."""
+    """A set of elements of one kind, with its parameters. Subclasses are frozen.
+
+    `acts_on` says what its elements join: "nodes", the name of a set of rigid bodies, or several
+    of these (`adjsim/forces/acted_rows.py`). A subclass that may act on bodies makes it a field.
+    """
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]]
+    acts_on: str | Sequence[str] = NODES
 
     @property
     @abstractmethod
@@ -73,20 +75,16 @@ class Force(ABC):
     @property
     @abstractmethod
     def nodes(self) -> np.ndarray:
-        """Nodes of each element, (n_elements, kind.n_nodes) int64."""
-
-    body: str | None = None  # the set of rigid bodies on whose points it acts; None: on nodes
+        """Rows of X that each element joins, (n_elements, kind.n_nodes) int64."""
 
     @abstractmethod
-    def bind(self, n_nodes: int, name: str) -> "Force":
-        """Return the force fitted to a model of `n_nodes` nodes; complain by `name`."""
+    def bind(self, rows: ActedRows, name: str) -> "Force":
+        """Return the force fitted to the rows of a model; raise a ValueError by `name`."""
 
-    def bind_to_body(self, bodies: "RigidBodies", first: int, name: str) -> "Force":
-        """Return the force fitted to a set of bodies whose points are rows from `first` on.
-
-        To be written by forces that have a field `body`; the set is the one it names.
-        """
-        raise TypeError(f"`{name}` is a {type(self).__name__}, which cannot act on bodies.")
+    @property
+    def is_of_nodes(self) -> bool:
+        """Whether it acts on nodes alone."""
+        return acted_on(self.acts_on) == (NODES,)
 
     def with_mass(self, mass: np.ndarray) -> "Force":
         """Return the bound force of nodes of these masses, (n_nodes,) [kg]; self if it needs none.

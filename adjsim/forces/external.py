@@ -11,6 +11,7 @@ Source: gradSim (ICLR 2021) eq. 4, and 2 for bodies: the given part of f.
 
 import dataclasses
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -18,8 +19,8 @@ import numpy as np
 
 from adjsim import checks
 from adjsim.engine.jit.backend import device_fn
+from adjsim.forces.acted_rows import NODES, ActedRows
 from adjsim.forces.element import ElementKind, Force
-from adjsim.rigid.bodies import RigidBodies
 from adjsim.series import freeze_series, series_rows, steps_of
 from adjsim.values import Parameter
 
@@ -41,8 +42,8 @@ class ExternalForces(Force):
     ----------
     load_nodes : array or sequence of str
         The nodes that they act on, (n_loads,) integer; forces on a node named twice add up.
-        Where `body` is given, names of its points or numbers of its vertices; one name may
-        come alone.
+        With bodies in `acts_on` names of their points, as "tip" or "block.tip", or numbers of
+        their vertices too; one name may come alone.
     force : array or Signal
         [N]: (3,), the same on each of the nodes, or (n_loads, 3); (n_steps, n_loads, 3) with row k
         acting in step k; or a `Signal` over control points of either of the first two. Rows of
@@ -52,20 +53,19 @@ class ExternalForces(Force):
         (first, last): they act in steps first <= k < last. None: in all of them. A rollout
         that ends before the window opens says so in a warning: it is cut short, or the window
         is wrong, and then the gradient of the force is 0.
-    body : str, optional
-        The set of rigid bodies that they act on, in place of nodes.
+    acts_on : str or sequence of str
+        "nodes", the name of a set of rigid bodies, or several of these.
 
     Raises
     ------
     ValueError
-        If an array has the wrong shape or is not finite, the window is empty, or points
-        have names but no body.
+        If an array has the wrong shape or is not finite, or the window is empty.
     """
 
     load_nodes: Any
     force: Any
     window: Any = None
-    body: str | None = None
+    acts_on: str | Sequence[str] = NODES
     rows: Any = field(default=None, init=False, repr=False)  # those of `load_nodes`, once bound
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
@@ -77,8 +77,6 @@ class ExternalForces(Force):
         if names is None:
             nodes = checks.integers("load_nodes", self.load_nodes, ("n_loads",))
             checks.freeze(self, "load_nodes", nodes)
-        elif self.body is None:
-            raise ValueError(f"`body` must be given, the set whose points {names} are.")
         else:
             object.__setattr__(self, "load_nodes", names)
         freeze_series(self, "force", ((3,), (len(self.load_nodes), 3)))
@@ -101,25 +99,11 @@ class ExternalForces(Force):
         """The loaded rows of nodes or body points, (n_loads, 1)."""
         return np.asarray(self.load_nodes if self.rows is None else self.rows)[:, None]
 
-    def bind(self, n_nodes: int, name: str) -> "ExternalForces":
-        """Return self if it fits a model of `n_nodes` nodes."""
-        checks.indices(f"{name}.load_nodes", self.load_nodes, ("n_loads",), n_nodes)
-        return self
-
-    def bind_to_body(self, bodies: RigidBodies, first: int, name: str) -> "ExternalForces":
-        """Return the forces on a set of bodies whose points are rows from `first` on."""
-        where = f"{name}.load_nodes"
-        if isinstance(self.load_nodes, tuple):
-            known = [
-                checks.known_key(f"point in `{where}`", p, bodies.points) for p in self.load_nodes
-            ]
-            rows = np.array([bodies.point_row(point) for point in known])
-        else:
-            rows = bodies.hull[
-                checks.indices(where, self.load_nodes, ("n_loads",), len(bodies.hull))
-            ]
+    def bind(self, rows: ActedRows, name: str) -> "ExternalForces":
+        """Return the forces on rows of a model."""
         bound = dataclasses.replace(self)
-        checks.freeze(bound, "rows", first + rows)
+        numbers = rows.numbers(f"{name}.load_nodes", self.load_nodes, ("n_loads",))
+        checks.freeze(bound, "rows", rows.row[numbers])
         return bound
 
     def pack_consts(self) -> np.ndarray:

@@ -28,6 +28,7 @@ import numpy as np
 from adjsim import checks
 from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, norm, scale, sub
 from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.forces.acted_rows import ActedRows
 from adjsim.forces.element import ElementKind, Force
 from adjsim.meshes.triangle_mesh import collapsed_triangle
 from adjsim.series import freeze_series, series_rows, steps_of
@@ -129,9 +130,9 @@ class LiftDrag(Force):
         """Nodes of each triangle, (n_triangles, 3)."""
         return self.triangles
 
-    def bind(self, n_nodes: int, name: str) -> "LiftDrag":
-        """Return self if it fits a model of `n_nodes` nodes."""
-        checks.indices(f"{name}.triangles", self.triangles, ("n_triangles", 3), n_nodes)
+    def bind(self, rows: ActedRows, name: str) -> "LiftDrag":
+        """Return self if it fits the nodes of a model."""
+        checks.indices(f"{name}.triangles", self.triangles, ("n_triangles", 3), len(rows.row))
         return self
 
     def collapsed(self, x: np.ndarray, name: str) -> str | None:

@@ -17,6 +17,7 @@ import numpy as np
 from adjsim import checks
 from adjsim.engine.algebra.vec3 import scale
 from adjsim.engine.jit.backend import device_fn
+from adjsim.forces.acted_rows import ActedRows
 from adjsim.forces.element import ElementKind, Force
 from adjsim.values import Parameter
 
@@ -72,10 +73,10 @@ class LinearDrag(Force):
         """The nodes that it slows down, (n_drags, 1)."""
         return self.drag_nodes[:, None]
 
-    def bind(self, n_nodes: int, name: str) -> "LinearDrag":
+    def bind(self, rows: ActedRows, name: str) -> "LinearDrag":
         """Return the drag with its nodes filled in and its rate checked against them."""
-        chosen = np.arange(n_nodes) if self.drag_nodes is None else self.drag_nodes
-        nodes = checks.indices(f"{name}.drag_nodes", chosen, ("n_drags",), n_nodes)
+        chosen = rows.row if self.drag_nodes is None else self.drag_nodes
+        nodes = checks.indices(f"{name}.drag_nodes", chosen, ("n_drags",), len(rows.row))
         checks.scalar_or_array(f"{name}.rate", self.rate, len(nodes), "n_drags")
         bound = copy.copy(self)
         checks.freeze(bound, "drag_nodes", nodes)

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from adjsim.forces.acted_rows import ActedRows
 from adjsim.forces.element import Force
 from adjsim.series import series_rows, steps_of
 
@@ -17,8 +18,9 @@ class RestShapedForce(Force):
     rest_positions: Any
     actuation: Any
 
-    def bind(self, n_nodes: int, name: str) -> Self:
-        """Return self if there are rest positions of `n_nodes` nodes."""
+    def bind(self, rows: ActedRows, name: str) -> Self:
+        """Return self if there are rest positions of all nodes."""
+        n_nodes = len(rows.row)
         if len(self.rest_positions) != n_nodes:
             raise ValueError(
                 f"`{name}.rest_positions` must have one row per node of the model: expected "

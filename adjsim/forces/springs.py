@@ -13,7 +13,9 @@ Source: Baraff & Witkin, Large Steps in Cloth Simulation, SIGGRAPH 1998, sec. 4,
 condition C = l - l0: U = k/2 C^2, and damping along its gradient.
 """
 
-from dataclasses import dataclass
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +23,7 @@ import numpy as np
 from adjsim import checks
 from adjsim.engine.algebra.vec3 import dot, norm, scale
 from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.forces.acted_rows import NODES, ActedRows
 from adjsim.forces.element import ElementKind, Force
 from adjsim.values import Parameter, broadcast
 
@@ -49,12 +52,13 @@ SPRING = ElementKind("spring", spring_force, 2, 0, 3, 0, uses_velocity=True, rel
 
 @dataclass(frozen=True, eq=False)
 class Springs(Force):
-    """Springs between pairs of nodes.
+    """Springs between pairs of nodes, or of points of rigid bodies.
 
     Parameters
     ----------
     edges : array
-        The two nodes of each spring, (n_springs, 2) integer.
+        The two nodes of each spring, (n_springs, 2) integer; with bodies in `acts_on` vertices of
+        their meshes too, or names of their points, as in [("left.tip", "right.tip")].
     stiffness : float or array
         k >= 0, () or (n_springs,) [N/m].
     rest_length : float or array, optional
@@ -65,6 +69,8 @@ class Springs(Force):
     rest_positions : array, optional
         Positions of all nodes, (n_nodes, 3) [m], in which the springs are at rest. Read only
         where `rest_length` is None.
+    acts_on : str or sequence of str
+        "nodes", the name of a set of rigid bodies, or several of these: what the springs join.
 
     Raises
     ------
@@ -78,6 +84,8 @@ class Springs(Force):
     rest_length: Any = None
     damping: Any = None
     rest_positions: Any = None
+    acts_on: str | Sequence[str] = NODES
+    rows: Any = field(default=None, init=False, repr=False)  # those of `edges`, once bound
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         Parameter("stiffness", "k", "N/m", "() or (n_springs,)", positive=True),
@@ -86,7 +94,11 @@ class Springs(Force):
     )
 
     def __post_init__(self) -> None:
-        edges = checks.integers("edges", self.edges, ("n_springs", 2))
+        edges = np.asarray(self.edges)
+        if edges.dtype.kind != "U":
+            edges = checks.integers("edges", self.edges, ("n_springs", 2))
+        elif edges.shape[1:] != (2,):
+            raise ValueError(f"`edges` must be pairs of points, (n_springs, 2), got {edges.shape}.")
         n_springs = len(edges)
         loops = edges[:, 0] == edges[:, 1]
         if loops.any():
@@ -117,23 +129,25 @@ class Springs(Force):
 
     @property
     def nodes(self) -> np.ndarray:
-        """The two nodes of each spring, (n_springs, 2)."""
-        return self.edges
+        """The two rows of nodes or body points of each spring, (n_springs, 2)."""
+        return np.asarray(self.edges if self.rows is None else self.rows)
 
-    def bind(self, n_nodes: int, name: str) -> "Springs":
-        """Return self if it fits a model of `n_nodes` nodes."""
-        checks.indices(f"{name}.edges", self.edges, ("n_springs", 2), n_nodes)
-        return self
+    def bind(self, rows: ActedRows, name: str) -> "Springs":
+        """Return the springs between rows of a model."""
+        bound = dataclasses.replace(self)
+        numbers = rows.numbers(f"{name}.edges", self.edges, ("n_springs", 2))
+        checks.freeze(bound, "rows", rows.row[numbers])
+        return bound
 
     def collapsed(self, x: np.ndarray, name: str) -> str | None:
         """Name the first spring of length 0, also where that is the rounding of its square."""
-        squares = np.square(x[self.edges[:, 1]] - x[self.edges[:, 0]]).sum(axis=1)
+        squares = np.square(x[self.nodes[:, 1]] - x[self.nodes[:, 0]]).sum(axis=1)
         if squares.all():
             return None
         row = int(np.argmax(squares == 0.0))
         i, j = self.edges[row].tolist()
         return (
-            f"spring {row} of `{name}`, between nodes {i} and {j}, has length 0: it has no "
+            f"spring {row} of `{name}`, between points {i} and {j}, has length 0: it has no "
             "direction"
         )
 

@@ -308,7 +308,10 @@ class SlidingBlock(Problem):
     def scene(self, p: Values, rate: float) -> tuple[Model, State]:
         """Return a flat body on y = 0."""
         floor = HalfSpaceContact(
-            stiffness=rate**2 / 4, friction_stiffness=rate / 4, friction=p["friction"], body="block"
+            stiffness=rate**2 / 4,
+            friction_stiffness=rate / 4,
+            friction=p["friction"],
+            acts_on="block",
         )
         block = RigidBodies(self.CORNERS, mass=1.0, inertia=[0.01, 0.01, 0.01, 0, 0, 0])
         model = Model(
@@ -434,7 +437,7 @@ class LandingRod(Problem):
     def scene(self, p: Values, rate: float) -> tuple[Model, State]:
         """Return a body whose two ends can touch y = 0."""
         ends, I = np.array([(-self.A, 0, 0), (self.A, 0, 0)]), self.A**2 / 3
-        floor = HalfSpaceContact(stiffness=rate**2 / 3, body="rod")
+        floor = HalfSpaceContact(stiffness=rate**2 / 3, acts_on="rod")
         rod = RigidBodies(ends, mass=1.0, inertia=[0.1 * I, I, I, 0, 0, 0])
         start = BodyState(
             [[0, p["height"], 0]], velocity=[[0, -p["speed"], 0]], rotation=[[0, 0, p["angle"]]]

@@ -80,7 +80,7 @@ def model_meshes(model: Model, trajectory: Any) -> dict[str, tuple[np.ndarray, n
     """
     found = {}
     for name, force in model.forces.items():
-        if force.body is None and force.nodes.shape[1] in (2, 3, 4):
+        if force.is_of_nodes and force.nodes.shape[1] in (2, 3, 4):
             found[name] = (trajectory.x, np.asarray(force.nodes))
     return found
 

@@ -52,6 +52,7 @@ from typing import Any
 
 import numpy as np
 
+from adjsim.forces.acted_rows import acted_on
 from adjsim.forces.contact import Contact
 from adjsim.model import Model
 from adjsim.rigid.bodies import RigidBodies
@@ -184,7 +185,11 @@ def stable_dt(model: Model) -> float:
     """
     rates = [4.0 / _without_bodies(model).stable_dt()] if model.n_nodes else []
     for name, bodies in model.bodies.items():
-        forces = [f for f in model.forces.values() if isinstance(f, Contact) and f.body == name]
+        forces = [
+            f
+            for f in model.forces.values()
+            if isinstance(f, Contact) and name in acted_on(f.acts_on)
+        ]
         rate = 2.0 * float(bodies.drag_rates[0])
         if forces:
             sides = _sides(bodies.arms[bodies.hull])
@@ -196,7 +201,7 @@ def stable_dt(model: Model) -> float:
 
 def _without_bodies(model: Model) -> Model:
     """Return the nodes of a model with the forces on them."""
-    forces = {name: force for name, force in model.forces.items() if force.body is None}
+    forces = {name: force for name, force in model.forces.items() if force.is_of_nodes}
     return Model(model.mass, forces, gravity=model.gravity, pinned=model.pinned)
 
 

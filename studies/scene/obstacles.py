@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from adjsim.forces.acted_rows import NODES
 from adjsim.forces.box import BoxContact
 from adjsim.forces.capsule import CapsuleContact
 from adjsim.forces.half_space import HalfSpaceContact
@@ -196,7 +197,7 @@ def _add_contacts(
             deepest=depth,
             friction=obstacle.friction,
             contact_nodes=nodes,
-            body=body.name if body.is_rigid else None,
+            acts_on=body.name if body.is_rigid else NODES,
         )
     e = obstacle.restitution
     if e is not None:

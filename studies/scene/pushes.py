@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from adjsim.forces.acted_rows import NODES
 from adjsim.forces.external import ExternalForces
 from studies.runs.errors import StudyError
 from studies.scene.bodies.part import Additions, NodePart, linear
@@ -60,14 +61,14 @@ def _vertices(key: str, push: Push, points: np.ndarray) -> np.ndarray:
 
 
 def _add(
-    out: Additions, name: str, push: Push, *, load: Any, shares: np.ndarray, on: str | None = None
+    out: Additions, name: str, push: Push, *, load: Any, shares: np.ndarray, on: str = NODES
 ) -> None:
     """Add a push on nodes, or on points of a rigid body; each gets a share of the force."""
     path, target, parts = f"pushes.{name}.force", f"{name}.force", shares[:, None]
     if isinstance(push.force, str):
         times, values = read_series(path, push.force, {3})
         out.varying[target] = series = Series(times, parts * values[:, None, :])
-        out.forces[name] = ExternalForces(load, series.course(1.0), body=on)
+        out.forces[name] = ExternalForces(load, series.course(1.0), acts_on=on)
         return
     given: Any = parts * np.asarray(push.force)
     if push.seconds is not None:
@@ -77,4 +78,4 @@ def _add(
     strength = float(np.linalg.norm(push.force))
     out.values[path] = linear(push.force, "N", 10.0 * strength or 1.0)
     out.maps.append(Scaled(path, {target: parts}))
-    out.forces[name] = ExternalForces(load, given, body=on)
+    out.forces[name] = ExternalForces(load, given, acts_on=on)

@@ -101,7 +101,7 @@ def stones(rng):
     forces = {
         f"under_{name}": HalfSpaceContact(
             height=0.08,
-            body=name,
+            acts_on=name,
             friction=np.where(np.arange(len(part.hull)) % 2, 0.005, 5.0),
             **law,
         )
@@ -221,7 +221,12 @@ def small_world(rng, n):
         forces["soft"] = NeoHookeanTets(mesh.tets, mesh.points, 1e4, 2e4, viscosity=2.0)
     ball = shape("sphere", 0.1) if n % 2 else tetrahedron()
     forces["floor"] = HalfSpaceContact(
-        body="ball", height=0.0, stiffness=1e3, damping=1.0, friction_stiffness=10.0, friction=0.3
+        acts_on="ball",
+        height=0.0,
+        stiffness=1e3,
+        damping=1.0,
+        friction_stiffness=10.0,
+        friction=0.3,
     )
     bodies = {"ball": RigidBodies(ball, density=900.0)}
     mass = 0.01 * rng.uniform(1.0, 2.0, len(mesh.points))

@@ -7,6 +7,7 @@ import numpy as np
 from adjoint.forces.registry import twin_of
 from adjoint.rollout import record
 from adjsim.contact_margins import contact_margins
+from adjsim.forces.acted_rows import ActedRows
 from adjsim.forces.box import BoxContact
 from adjsim.forces.capsule import CapsuleContact
 from adjsim.forces.contact import LAW as LAW_NAMES
@@ -33,7 +34,7 @@ CLASSES = (HalfSpaceContact, *DISTANCES)
 
 def element(contact, x, v):
     """The contact bound to one node, and what its element function gets."""
-    contact = contact.bind(1, "it")
+    contact = contact.bind(ActedRows.of_nodes(1), "it")
     return contact, element_input(contact, 0, np.array([x], float), np.array([v], float))
 
 

@@ -19,6 +19,7 @@ from adjoint.forces.registry import twin_of
 from adjoint.rollout import record, rollout_jvp
 from adjoint.verify.dot_test import dot_test
 from adjoint.verify.gradcheck import gradcheck
+from adjsim.forces.acted_rows import ActedRows
 from adjsim.model import Model, State
 from adjsim.rollout import rollout
 from tests.physics import rebuilt, values_of
@@ -110,7 +111,8 @@ class ForceContract(ABC):
         """The force bound to its nodes, positions and velocities."""
         force = self.make(rng)
         state = self.state(rng, force)
-        bound = force.bind(len(state.x), "it").with_mass(np.ones(len(state.x)))
+        rows = ActedRows.of_nodes(len(state.x))
+        bound = force.bind(rows, "it").with_mass(np.ones(len(state.x)))
         return bound, state.x, state.v
 
     @pytest.fixture

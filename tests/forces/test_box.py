@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from adjsim.forces.acted_rows import ActedRows
 from adjsim.forces.box import BoxContact
 from tests.forces.contacts import ObstacleContract, force_on, gap_of, jacobians, law_of_each
 from tests.forces.contract import EPS
@@ -74,7 +75,7 @@ REGIONS = {
 def test_jacobians_in_every_region(y, v):
     theta, spin = (0.4, -0.7, 0.2), (0.3, 0.5, -0.2)
     tilted = BoxContact(**BOX, rotation=theta, radius=0.4, angular_velocity=spin)
-    R = tilted.bind(1, "it").pack_series(1)[0, 0, 3:12].reshape(3, 3).T
+    R = tilted.bind(ActedRows.of_nodes(1), "it").pack_series(1)[0, 0, 3:12].reshape(3, 3).T
     tangent, adjoint, differences = jacobians(tilted, R @ y, v)
     size = np.abs(tangent).max()
     assert size > 10.0

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from adjoint.rollout import record
+from adjsim.forces.acted_rows import ActedRows
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.model import Model, State
 from tests.forces.contacts import (
@@ -86,7 +87,9 @@ def test_the_gradient_of_the_normal_is_tangential(rng):
 def test_the_length_of_the_normal_does_not_matter(rng):
     x, v = rng.standard_normal((2, 8, 3))
     one, two = (
-        HalfSpaceContact(normal=(s * 0.3, s * 2.0, s * -0.4), damping=2.0).bind(8, "it")
+        HalfSpaceContact(normal=(s * 0.3, s * 2.0, s * -0.4), damping=2.0).bind(
+            ActedRows.of_nodes(8), "it"
+        )
         for s in (1.0, 7.0)
     )
     f = nodal_forces(one, x, v)

@@ -47,7 +47,7 @@ def scene(angle, speed, *, mass=1.0, mu=MU, **forces):
     turn = Rotation.from_euler("z", -angle)
     down, up = turn.apply([1, 0, 0]), turn.apply([0, 1, 0])
     slope = HalfSpaceContact(
-        up, body="slab", stiffness=mass * K_E, damping=mass * K_D,
+        up, acts_on="slab", stiffness=mass * K_E, damping=mass * K_D,
         friction_stiffness=mass * K_F, friction=mu,
     )  # fmt: skip
     deep = G * np.cos(angle) / (4 * K_E)
@@ -125,7 +125,7 @@ def test_the_mass_of_one_gram_is_found_from_a_known_impulse():
     # J = 1e-4 N s at the centre of mass: v = J/m, x = J/m (t - t_J), and dx/dm = -x/m.
     mass, dt, n, window = 1e-3, 1e-3, 500, (10, 20)
     force = np.array([0.01, 0.0, 0.0])
-    push = ExternalForces("middle", force, window, body="slab")
+    push = ExternalForces("middle", force, window, acts_on="slab")
     model = Model(forces={"push": push}, gravity=(0, 0, 0), bodies={"slab": slab(mass)})
     state = State(bodies={"slab": BodyState([0, 0, 0])})
     run = record(model, state, dt, n)
@@ -141,7 +141,7 @@ def test_the_mass_of_one_gram_is_found_from_a_known_impulse():
 def test_gradients_at_one_gram_agree_with_differences():
     # Pushed at a point of its top while it slides: every parameter of body and contact.
     dt, n, mass = 2e-4, 30, 1e-3
-    push = ExternalForces("top", [2e-3, -1e-3, 3e-3], (5, 25), body="slab")
+    push = ExternalForces("top", [2e-3, -1e-3, 3e-3], (5, 25), acts_on="slab")
     model, state, _ = scene(0.1, 1.0, mass=mass, push=push)
     landing = {"slab.velocity": [[1.0, -0.4, 0.1]], "slab.angular_velocity": [[0.1, 0.3, -0.2]]}
     model, state = model.with_values(state, landing)

@@ -59,7 +59,7 @@ def scene(Q, obstacle):
     x = np.array([[0.0, 0.2, 0.1], [0.3, 0.2, 0.2]])
     v = rng.standard_normal((2, 3)) + np.array([0.2, -1.0, 0.0])
     start = BodyState(Q.apply(x), (Q * r).as_quat(), Q.apply(v), 3.0 * rng.standard_normal((2, 3)))
-    push = ExternalForces([1, 9], Q.apply([0.5, 1.0, -0.7]), (10, 60), body="pair")
+    push = ExternalForces([1, 9], Q.apply([0.5, 1.0, -0.7]), (10, 60), acts_on="pair")
     forces = {"it": obstacle(Q), "push": push}
     model = Model(forces=forces, gravity=Q.apply([0.2, -9.8, 0]), bodies={"pair": bodies})
     return model, State(bodies={"pair": start})

@@ -56,9 +56,9 @@ def tumbling(rng, *, soft=False):
         points={"tip": BodyPoint([0.1, 0.2, 0.3])},
     )
     forces = {
-        "floor": HalfSpaceContact(**FLOOR, body="blocks"),
-        "ground": HalfSpaceContact(**FLOOR, body="stone", contact_nodes=[0, 1, 2, 4, 5, 7]),
-        "push": ExternalForces("tip", (0.3, -0.2, 0.1), body="stone"),
+        "floor": HalfSpaceContact(**FLOOR, acts_on="blocks"),
+        "ground": HalfSpaceContact(**FLOOR, acts_on="stone", contact_nodes=[0, 1, 2, 4, 5, 7]),
+        "push": ExternalForces("tip", (0.3, -0.2, 0.1), acts_on="stone"),
     }
     states = {
         "blocks": BodyState(

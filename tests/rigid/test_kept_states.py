@@ -117,7 +117,8 @@ def peak():
 
 n = 16
 bodies = RigidBodies([shape("gear", 0.5)] * n, density=100.0)
-model = Model(forces={"floor": HalfSpaceContact(stiffness=50.0, body="it")}, bodies={"it": bodies})
+floor = HalfSpaceContact(stiffness=50.0, acts_on="it")
+model = Model(forces={"floor": floor}, bodies={"it": bodies})
 state = State(bodies={"it": BodyState(np.eye(n, 3))})
 adj = {"it": {"position": np.ones((1, n, 3))}}
 record(model, state, 1e-4, 5, checkpoint="20MB", threads=1).vjp(bodies=adj)

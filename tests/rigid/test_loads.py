@@ -32,7 +32,7 @@ def pair(rng, **forces):
 
 def test_a_known_impulse_at_a_centre_of_mass_turns_nothing():
     bodies = RigidBodies(box(), mass=2.0, points={"middle": BodyPoint()})
-    push = ExternalForces("middle", (6.0, 0, 0), window=(2, 5), body="block")
+    push = ExternalForces("middle", (6.0, 0, 0), window=(2, 5), acts_on="block")
     model = Model(forces={"push": push}, gravity=(0, 0, 0), bodies={"block": bodies})
     state = State(bodies={"block": BodyState([0, 0, 0])})
     end = rollout(model, state, 0.25, 8, frames=range(9)).bodies["block"]
@@ -44,7 +44,7 @@ def test_a_known_impulse_at_a_centre_of_mass_turns_nothing():
 def test_an_impulse_beside_it_turns_the_body_about_its_axis():
     # f at c for one step: dw = dt I^-1 (c x f).
     bodies = RigidBodies(box(), mass=2.0, inertia=INERTIA, points={"tip": [0.3, 0.4, -0.1]})
-    push = ExternalForces(["tip"], (6.0, -2.0, 1.0), body="block")
+    push = ExternalForces(["tip"], (6.0, -2.0, 1.0), acts_on="block")
     model = Model(forces={"push": push}, gravity=(0, 0, 0), bodies={"block": bodies})
     end = rollout(model, State(bodies={"block": BodyState([0, 0, 0])}), DT, 1).bodies["block"]
     arm = [0.3, 0.4, -0.1] - bodies.centers[0]
@@ -54,8 +54,8 @@ def test_an_impulse_beside_it_turns_the_body_about_its_axis():
 
 def test_points_and_vertices_are_pushed_as_the_reference_does(rng):
     series = rng.standard_normal((N_STEPS, 2, 3))
-    named = ExternalForces(["middle", "tip"], series, (3, 15), body="pair")
-    vertices = ExternalForces([1, 10], 3.0 * rng.standard_normal((2, 3)), body="pair")
+    named = ExternalForces(["middle", "tip"], series, (3, 15), acts_on="pair")
+    vertices = ExternalForces([1, 10], 3.0 * rng.standard_normal((2, 3)), acts_on="pair")
     model, state = pair(rng, named=named, vertices=vertices)
     bodies, start = model.bodies["pair"], state.bodies["pair"]
     rows = {"tip": bodies.point_row("tip"), "middle": bodies.point_row("middle")}
@@ -90,7 +90,7 @@ def test_every_obstacle_treats_vertices_as_it_treats_nodes(rng, obstacle):
     # One step from the same places: the force on the body is the sum of those on free nodes.
     law = {"stiffness": 500.0, "damping": 3.0, "friction_stiffness": 4.0, "friction": 0.4}
     bodies = RigidBodies(box(), mass=2.0, inertia=INERTIA)
-    model = Model(forces={"it": obstacle(body="block", **law)}, bodies={"block": bodies})
+    model = Model(forces={"it": obstacle(acts_on="block", **law)}, bodies={"block": bodies})
     start = BodyState([0.1, 0.15, 0.2], [0.1, 0, 0.05, 1], [0.3, -0.5, 0.2], [1.0, 2.0, -1.0])
     end = rollout(model, State(bodies={"block": start}), DT, 1).bodies["block"]
     body = [part[0] for part in vars(start).values()][:4]
@@ -104,7 +104,7 @@ def test_every_obstacle_treats_vertices_as_it_treats_nodes(rng, obstacle):
 
 
 def test_the_gradient_of_a_force_has_its_shape_and_no_other_body_feels_it(rng):
-    model, state = pair(rng, push=ExternalForces("tip", (1.0, 2.0, 3.0), body="pair"))
+    model, state = pair(rng, push=ExternalForces("tip", (1.0, 2.0, 3.0), acts_on="pair"))
     adj = np.zeros((1, 2, 3))
     adj[0, 1] = 1.0
     run = record(model, state, DT, N_STEPS)
@@ -116,11 +116,11 @@ def test_the_gradient_of_a_force_has_its_shape_and_no_other_body_feels_it(rng):
 
 
 def test_points_that_are_not_there_are_named(rng):
-    with pytest.raises(ValueError, match=r"`body` must be given, the set whose points .*'tip'"):
-        ExternalForces("tip", (1, 0, 0))
+    with pytest.raises(ValueError, match=r"Unknown point in `push.load_nodes` `tip`. Known: none"):
+        Model([1.0], {"push": ExternalForces("tip", (1, 0, 0))})
     with pytest.raises(
         ValueError, match=r"Unknown point in `push.load_nodes` `tipp`. Did you mean `tip`"
     ):
-        pair(rng, push=ExternalForces("tipp", (1, 0, 0), body="pair"))
-    with pytest.raises(ValueError, match=r"`push.load_nodes` must index the 16 points"):
-        pair(rng, push=ExternalForces([16], (1, 0, 0), body="pair"))
+        pair(rng, push=ExternalForces("tipp", (1, 0, 0), acts_on="pair"))
+    with pytest.raises(ValueError, match=r"`push.load_nodes` must index the 18 points"):
+        pair(rng, push=ExternalForces([18], (1, 0, 0), acts_on="pair"))

@@ -62,8 +62,10 @@ def pushed(n_steps: int) -> Scene:
     signal = Signal([-1.0, 7.5, 21.0], 5.0 * rng.standard_normal((3, 2, 3)))
     middle = (n_steps // 5, n_steps - n_steps // 5)
     forces = {
-        "impulse": ExternalForces(["tip", "middle"], signal, middle, body="lumps"),
-        "wobble": ExternalForces([0, 11], 5.0 * rng.standard_normal((n_steps, 2, 3)), body="lumps"),
+        "impulse": ExternalForces(["tip", "middle"], signal, middle, acts_on="lumps"),
+        "wobble": ExternalForces(
+            [0, 11], 5.0 * rng.standard_normal((n_steps, 2, 3)), acts_on="lumps"
+        ),
     }
     start = poses(rng, rng.standard_normal((2, 3)), speed=1.0, spin=10.0, turn=2.0)
     model = Model(forces=forces, gravity=GRAVITY, bodies={"lumps": lumps})
@@ -86,7 +88,7 @@ def _on_the_floor(
     x = np.outer(np.arange(n), (0.5, -0.05, 0.0)) + (BRICK[1] / 2 - 0.018) * unit
     start = poses(rng, x, speed=0.02, spin=0.2, turn=0.04)
     start = start.with_values({"velocity": start.velocity + speed * along - 0.6 * unit})
-    floor = HalfSpaceContact(normal=2.0 * TILT, height=0.005, radius=0.005, body="bricks", **law)
+    floor = HalfSpaceContact(normal=2.0 * TILT, height=0.005, radius=0.005, acts_on="bricks", **law)
     model = Model(forces={"floor": floor}, gravity=GRAVITY, bodies={"bricks": bricks})
     return Scene(model, State(bodies={"bricks": start}), DT, n_steps, (inert,))
 
@@ -129,14 +131,14 @@ def crowd(n_steps: int) -> Scene:
     rough = _rough(120.0, 1.0, 1.0)
     corner = BRICK / 2  # of the brick; each obstacle has one corner inside, 15 mm deep
     forces = {
-        "ball": SphereContact(corner + 0.035, 0.075, body="bricks", **rough),
+        "ball": SphereContact(corner + 0.035, 0.075, acts_on="bricks", **rough),
         "crate": BoxContact(
             corner * [-1, 1, 1] + [-0.045, 0.01, 0.02], [0.1, -0.2, 0.1], [0.06, 0.08, 0.09],
-            velocity=[1.4, 0.2, 0.1], body="bricks", **rough,
+            velocity=[1.4, 0.2, 0.1], acts_on="bricks", **rough,
         ),
         "rod": CapsuleContact(
             corner * [1, -1, -1] + [0.04, -0.02, 0.01], [0.1, 0.3, 0.5], 0.1, 0.06,
-            body="bricks", **rough,
+            acts_on="bricks", **rough,
         ),
     }  # fmt: skip
     sheet = np.array([(x, 0.145 + x * z, z) for x in (0.1, 0.2) for z in (0.07, 0.17)])

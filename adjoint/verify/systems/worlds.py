@@ -39,7 +39,7 @@ def world(n_steps: int, number: int) -> tuple[Model, State]:
     mu, lam = 2e4 * rng.uniform(0.8, 1.2, n_tets), 5e4
     body = NeoHookeanTets(mesh.tets, mesh.points, mu, lam, actuation=actuation, density=DENSITY)
     lump = RigidBodies(brick(rng, 0.02), density=300.0)
-    push = ExternalForces([1, 4], 5.0 * rng.standard_normal((2, 3)), body="lump")
+    push = ExternalForces([1, 4], 5.0 * rng.standard_normal((2, 3)), acts_on="lump")
     x = mesh.points + 0.003 * rng.standard_normal((n, 3))
     start = poses(rng, rng.standard_normal((1, 3)), speed=1.0, spin=10.0, turn=2.0)
     state = State(x, 0.5 * rng.standard_normal((n, 3)), {"lump": start})

@@ -62,8 +62,8 @@ def thrown(**nodes):
     """A box that is pushed and lands on a floor."""
     bodies = RigidBodies(box((0.5, 0.4, 0.6)), mass=0.3, points={"at": BodyPoint([0.5, 0.4, 0])})
     forces = {
-        "push": ExternalForces("at", [4.0, 1.0, -2.0], (0, 8), body="block"),
-        "floor": HalfSpaceContact(height=0.45, stiffness=300.0, damping=0.5, body="block"),
+        "push": ExternalForces("at", [4.0, 1.0, -2.0], (0, 8), acts_on="block"),
+        "floor": HalfSpaceContact(height=0.45, stiffness=300.0, damping=0.5, acts_on="block"),
     }
     start = BodyState([0.4, 0.7, 0.4], [0.1, 0.2, 0.0, 1.0], [0.2, -1.0, 0.0], [0.5, 1.0, -0.5])
     model = Model(forces=forces, bodies={"block": bodies}, **nodes)

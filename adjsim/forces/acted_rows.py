@@ -1,0 +1,87 @@
+"""What a force may act on: nodes, the points of sets of rigid bodies, or several of these.
+
+Nodes and the points of bodies are rows of one array X. A force says by `acts_on` whose rows they
+are, and counts them from 0: nodes in their order; of a set of bodies the vertices of its meshes,
+then its named points; one thing after the other, as `acts_on` names them.
+
+Tests: `tests/forces/test_acted_rows.py`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from adjsim import checks
+from adjsim.rigid.bodies import RigidBodies
+
+
+NODES = "nodes"  # in the place of a set of bodies
+
+
+def acted_on(acts_on: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the names of what a force acts on; one name may come alone."""
+    return (acts_on,) if isinstance(acts_on, str) else tuple(acts_on)
+
+
+@dataclass(frozen=True, eq=False)
+class ActedRows:
+    """The rows of X that a force may act on, as it counts them.
+
+    Attributes
+    ----------
+    row : array
+        The row of X of each, (n,).
+    surface : array
+        Which of these are nodes or vertices, not named points, (n_surface,).
+    points : dict
+        The numbers of named points, by "block.tip", and by "tip" where one set alone has it.
+    """
+
+    row: np.ndarray
+    surface: np.ndarray
+    points: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of_nodes(cls, n_nodes: int) -> "ActedRows":
+        """Return those of nodes."""
+        return cls(np.arange(n_nodes), np.arange(n_nodes))
+
+    @classmethod
+    def of_bodies(cls, name: str, bodies: RigidBodies, first: int) -> "ActedRows":
+        """Return those of a set of bodies whose points are rows of X from `first` on."""
+        n = len(bodies.hull)
+        named = [bodies.point_row(point) for point in bodies.points]
+        numbers = {f"{name}.{point}": n + k for k, point in enumerate(bodies.points)}
+        row = first + np.concatenate([bodies.hull, np.array(named, np.int64)])
+        return cls(row, np.arange(n), numbers)
+
+    @classmethod
+    def joined(cls, parts: Sequence["ActedRows"]) -> "ActedRows":
+        """Return those of several things, one after the other."""
+        starts = np.cumsum([0, *(len(part.row) for part in parts[:-1])]).tolist()
+        pairs = list(zip(starts, parts, strict=True))
+        points = {name: start + k for start, part in pairs for name, k in part.points.items()}
+        short = [name.partition(".")[2] for name in points]
+        alone = {s: k for s, k in zip(short, points.values(), strict=True) if short.count(s) == 1}
+        return cls(
+            np.concatenate([part.row for part in parts]),
+            np.concatenate([start + part.surface for start, part in pairs]),
+            points | alone,
+        )
+
+    def numbers(self, where: str, given: Any, shape: Sequence[int | str]) -> np.ndarray:
+        """Return numbers that were given as such or as names of points, checked.
+
+        Raises
+        ------
+        ValueError
+            If one is out of range, a name is unknown, or the shape is another.
+        """
+        given = (given,) if isinstance(given, str) else given
+        flat = np.asarray(given)
+        if flat.dtype.kind == "U":
+            known = [checks.known_key(f"point in `{where}`", p, self.points) for p in flat.flat]
+            given = np.array([self.points[p] for p in known]).reshape(flat.shape)
+        return checks.indices(where, given, shape, len(self.row))
