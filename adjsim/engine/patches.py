@@ -46,7 +46,7 @@ class Patches(NamedTuple):
 def morton_order(force: Force) -> np.ndarray | None:
     """Return a force's elements along a Morton curve at rest; None: as they are."""
     rest = getattr(force, "rest_positions", None)
-    if rest is None or len(force.nodes) <= ELEMENTS:
+    if rest is None or not force.is_of_nodes or len(force.nodes) <= ELEMENTS:
         return None
     centroids = rest[force.nodes].mean(axis=1)
     size = np.ptp(centroids, axis=0).max() or 1.0

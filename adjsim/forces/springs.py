@@ -147,7 +147,7 @@ class Springs(Force):
         row = int(np.argmax(squares == 0.0))
         i, j = self.edges[row].tolist()
         return (
-            f"spring {row} of `{name}`, between points {i} and {j}, has length 0: it has no "
+            f"spring {row} of `{name}`, between nodes {i} and {j}, has length 0: it has no "
             "direction"
         )
 
