@@ -27,7 +27,6 @@ import numpy as np
 from adjoint.system import Sweep, SystemTwin
 from adjsim import checks
 from adjsim.contact_margins import contact_margins
-from adjsim.forces.contact import Contact
 from adjsim.model import Model
 from adjsim.system import Fields, RolloutError, Stepper
 from adjsim.worlds import Batch
@@ -264,7 +263,7 @@ class Contacts:
 
     def __init__(self, system: Any, last: int) -> None:
         forces = system.forces if isinstance(system, Model) else {}
-        names = [name for name, force in forces.items() if isinstance(force, Contact)]
+        names = [name for name, force in forces.items() if force.touches]
         self.system, self.last = system, last
         self.touching, self.slipping = ({name: np.zeros(last, int) for name in names} for _ in "ab")
         self.events = {f"{name}: {c}": np.zeros(last, int) for name in names for c in CHANGES}

@@ -11,8 +11,9 @@ from adjsim import checks
 from adjsim.forces.acted_rows import NODES, ActedRows, acted_on
 from adjsim.forces.element import Force
 from adjsim.forces.node_mass import check_mass, lumped_masses
-from adjsim.rigid.bodies import RigidBodies, pack_bodies
+from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import BodyState, BodyTrajectory
+from adjsim.stable_step import rate_of_bodies, rate_of_nodes, step_of
 from adjsim.system import System
 from adjsim.values import grouped, parts_with_values, replace_values
 
@@ -113,9 +114,7 @@ class Model(System["State", "Trajectory"]):
         ValueError
             If the model has no set of a name, or no nodes; it names the argument `where`.
         """
-        sizes = [part.n_points for part in self.bodies.values()]
-        firsts = dict(zip(self.bodies, accumulate(sizes, initial=self.n_nodes), strict=False))
-        parts = []
+        firsts, parts = self._first_rows(), []
         for name in acted_on(acts_on):
             if name == NODES and self.n_nodes:
                 parts.append(ActedRows.of_nodes(self.n_nodes))
@@ -128,6 +127,11 @@ class Model(System["State", "Trajectory"]):
                     f"{checks.known_names(name, known)}"
                 )
         return ActedRows.joined(parts)
+
+    def _first_rows(self) -> dict[str, int]:
+        """Return the row of X of the first point of each set of bodies."""
+        sizes = [part.n_points for part in self.bodies.values()]
+        return dict(zip(self.bodies, accumulate(sizes, initial=self.n_nodes), strict=False))
 
     @property
     def n_nodes(self) -> int:
@@ -228,40 +232,18 @@ class Model(System["State", "Trajectory"]):
     def stable_dt(self) -> float:
         """Estimate the largest stable step [s] from bounds of stiffness and damping at rest.
 
-        Semi-implicit Euler with M x'' = -K x - C x' is stable while dt^2 K + 2 dt C < 4 M. The
-        sums k and c of a node's elements' bounds are diagonal bounds of K and C, so
-
-            dt = min over nodes of (-c + sqrt(c^2 + 4 m k))/k
-
-        which is 2 sqrt(m/k) without damping and 2 m/c without stiffness. Large strains may
-        need a smaller step. A body counts as if all its points were touched at once, each with
-        1/m + |c|^2/I_min for 1/m. inf without forces.
+        Without damping it is 2 sqrt(m/k) of the stiffest node, without stiffness 2 m/c. Large
+        strains may need a smaller step. inf without forces. Of a rigid body the points that can
+        touch at once count (`adjsim/stable_step.py`).
         """
-        return self._longest(slice(None))
+        forces, rates = list(self.forces.values()), [0.0]
+        for name, part in self.bodies.items():
+            rates.append(rate_of_bodies(forces, part, self._first_rows()[name]))
+        return min(self.stable_dt_of_nodes(), step_of(max(rates)))
 
     def stable_dt_of_nodes(self) -> float:
-        """Estimate the same for the nodes alone, whose bounds are closer than those of bodies."""
-        return self._longest(slice(self.n_nodes))
-
-    def _longest(self, owners: slice) -> float:
-        k, c = np.zeros(self.n_rows), np.zeros(self.n_rows)
-        for force in self.forces.values():
-            nodes, n = force.nodes.ravel(), force.nodes.shape[1]
-            k += np.bincount(nodes, np.repeat(force.stiffness_bound(), n), self.n_rows)
-            c += np.bincount(nodes, np.repeat(force.damping_bound(), n), self.n_rows)
-        w = np.concatenate([self.inverse_mass, *(b.mobilities() for b in self.bodies.values())])
-        ptr = pack_bodies(self.bodies, self.n_nodes, np.dtype(np.float64)).point_ptr
-        owner = np.concatenate(
-            [
-                np.arange(self.n_nodes),
-                *(np.full(n, self.n_nodes + b) for b, n in enumerate(np.diff(ptr))),
-            ]
-        )
-        wk, wc = np.bincount(owner, w * k), np.bincount(owner, w * c)
-        wc[self.n_nodes :] += np.concatenate([(), *(b.drag_rates for b in self.bodies.values())])
-        rate = wc + np.sqrt(np.square(wc) + 4.0 * wk)  # nothing cancels
-        fastest = float(rate[owners].max(initial=0.0))
-        return 4.0 / fastest if fastest > 0.0 else float("inf")
+        """Estimate the same for the nodes alone, which takes less time."""
+        return step_of(rate_of_nodes(list(self.forces.values()), self.inverse_mass))
 
 
 def _check_named(where: str, name: str, part: Any, kind: type) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from adjsim import checks
+from adjsim.engine.margins import ContactMargins, obstacle_margins
 from adjsim.forces.acted_rows import NODES, ActedRows
 from adjsim.forces.element import ElementKind, Force
 from adjsim.forces.gap import Geometry
@@ -90,6 +91,7 @@ class Contact(Force):
     GEOMETRY: ClassVar[Geometry]
     KIND: ClassVar[ElementKind]
 
+    touches: ClassVar[bool] = True
     orientation: ClassVar[Any] = None  # of shapes that can be turned, a field of their own
 
     def __post_init__(self) -> None:
@@ -200,6 +202,10 @@ class Contact(Force):
             for track in self.TRACKS
         ]
         return stack_rows(blocks, len(self.nodes))
+
+    def margins(self, steps: np.ndarray, x: np.ndarray, v: np.ndarray) -> ContactMargins:
+        """Return how far each contact is from touching, slipping and the shape's edges."""
+        return obstacle_margins(self, steps, x, v)
 
     def stiffness_bound(self) -> np.ndarray:
         """k_e of each contact."""

@@ -66,6 +66,7 @@ class Force(ABC):
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]]
     acts_on: str | Sequence[str] = NODES
+    touches: ClassVar[bool] = False  # whether elements act only while they touch: see `margins`
 
     @property
     @abstractmethod
@@ -142,6 +143,14 @@ class Force(ABC):
     def damping_bound(self) -> np.ndarray:
         """Upper bound of the damping felt by each element's nodes, (n_elements,) [N s/m]."""
         return np.zeros(len(self.nodes))
+
+    def margins(self, steps: np.ndarray, x: np.ndarray, v: np.ndarray) -> Any:
+        """Return the `ContactMargins` of a force that `touches`, in states of a rollout.
+
+        `x` and `v` have all rows of X, (n_frames, n_rows, 3), in float64.
+        """
+        del steps, x, v
+        raise NotImplementedError(f"{type(self).__name__} `touches`, and must define `margins`.")
 
     def parameters(self) -> Mapping[str, np.ndarray]:
         """Return the differentiable parameters that this force has, by name."""

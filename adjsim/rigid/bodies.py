@@ -16,7 +16,6 @@ from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rigid.mass_properties import (
     MassProperties,
     check_inertia,
-    from_six,
     inverse_inertia,
     mass_properties,
 )
@@ -280,16 +279,6 @@ class RigidBodies:
         rows = np.column_stack([w, inertia, inverse_inertia(inertia), drag])
         rows.setflags(write=False)
         return rows
-
-    def mobilities(self) -> np.ndarray:
-        """Return a bound of the inverse mass felt at each point, (n_points,) [1/kg].
-
-        1/m + |c|^2/I_min: what a force there does to the point, turning the body with it.
-        """
-        softest = 1.0 / np.linalg.eigvalsh(from_six(self.inertias))[:, 0]
-        n = np.diff(self.point_ptr)
-        turning = np.square(self.arms).sum(axis=1) * np.repeat(softest, n)
-        return np.repeat(1.0 / self.masses, n) + turning
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Return the differentiable parameters that these bodies have, by name."""

@@ -35,8 +35,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.verify.vectors import unit
-from adjsim.contact_margins import ContactMargins, contact_margins
-from adjsim.forces.contact import Contact
+from adjsim.contact_margins import contact_margins
+from adjsim.engine.margins import ContactMargins
 from adjsim.model import Model
 from adjsim.rollout import CHUNK, ready_stepper
 from adjsim.system import OnDivergence
@@ -116,7 +116,7 @@ def margins(motion: Motion) -> dict[str, ContactMargins]:
 def margins_by_window(motion: Motion) -> Iterator[dict[str, ContactMargins]]:
     """Yield the margins of windows of states that keep to the budget; nothing without contact."""
     model = motion.system
-    if isinstance(model, Model) and any(isinstance(one, Contact) for one in model.forces.values()):
+    if isinstance(model, Model) and any(one.touches for one in model.forces.values()):
         for run in _windows(motion):
             yield contact_margins(model, run)
 

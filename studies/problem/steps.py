@@ -9,7 +9,6 @@ import numpy as np
 from adjsim.engine.jit.backend import beside, to_host
 from adjsim.model import Model
 from adjsim.rollout import WatchedStep
-from studies.scene.contacts import stable_dt
 
 
 ROOM = 0.6  # of the estimated stable step: 2.8 times the stiffness is still stable
@@ -37,7 +36,7 @@ class Steps:
         """Return the steps for a system, as many as the estimate asks for."""
         if self.is_given:
             return self
-        stable = stable_dt(system) if isinstance(system, Model) else np.inf
+        stable = system.stable_dt() if isinstance(system, Model) else np.inf
         if not np.isfinite(stable):
             return replace(self, count=SMOOTH)
         count = int(np.ceil(self.interval / (ROOM * stable)))
@@ -53,7 +52,7 @@ class Steps:
         """Whether the steps are too long for a system."""
         if self.is_given or not isinstance(system, Model):
             return False
-        return self.dt > LONG * stable_dt(system)
+        return self.dt > LONG * system.stable_dt()
 
 
 def shortest_interval(times: np.ndarray) -> float:

@@ -39,10 +39,6 @@ more of the step than d does. A body that should stick creeps at the speed (its 
 load)/k_f per touching point: on a slope of 10 degrees a rigid cube at 7e-4 sqrt(g L), a soft one
 with E = 1e5 Pa at 4e-3 sqrt(g L). The numbers are those of the declared values: they stay where a
 search changes material or mass.
-
-`Model.stable_dt` counts a rigid body as touched at all its points at once, which takes steps ten
-times as short as needed. `stable_dt` here counts, of a rigid body, the points that can touch at
-once: those that lie together on one side of its convex hull, within s L, or any one alone.
 """
 
 from collections.abc import Mapping
@@ -52,15 +48,10 @@ from typing import Any
 
 import numpy as np
 
-from adjsim.forces.acted_rows import acted_on
-from adjsim.forces.contact import Contact
-from adjsim.model import Model
-from adjsim.rigid.bodies import RigidBodies
-from adjsim.rigid.mass_properties import from_six
-from adjsim.rotations import cross_matrix
+from adjsim.stable_step import SINK
 
 
-DEPTH = 0.03  # of a body's size
+DEPTH = SINK  # of a body's size: the stable step counts what touches within it
 RESTITUTION = 0.15  # of a rigid body
 NODE_LOSS = 1.4327505332713972 / 0.7  # d u of a node: at 0.7 u half of its speed is left
 FRICTION_RATE, NODE_FRICTION_RATE = 3.0, 1.2  # k_f over sqrt(k m)
@@ -173,62 +164,3 @@ def chosen_friction_stiffness(body: Touching, stiffness: Any) -> np.ndarray:
     """Return k_f for each point [N s/m]."""
     rate = FRICTION_RATE if body.is_rigid else NODE_FRICTION_RATE
     return np.asarray(rate * np.sqrt(stiffness * body.mass))
-
-
-def stable_dt(model: Model) -> float:
-    """Estimate the largest stable step of a model [s]; inf where nothing acts.
-
-    As `Model.stable_dt` for nodes. Points of a rigid body that touch at once, with stiffness k,
-    damping c and arms a, act on its velocity and spin by K = sum of k J^T J, J = [1, -[a]x], and C
-    alike; with their largest eigenvalues over the inertia, dt^2 K + 2 dt C < 4 gives the step. Of
-    several obstacles the two stiffest count as touched at once.
-    """
-    rates = [4.0 / _without_bodies(model).stable_dt()] if model.n_nodes else []
-    for name, bodies in model.bodies.items():
-        forces = [
-            f
-            for f in model.forces.values()
-            if isinstance(f, Contact) and name in acted_on(f.acts_on)
-        ]
-        rate = 2.0 * float(bodies.drag_rates[0])
-        if forces:
-            sides = _sides(bodies.arms[bodies.hull])
-            rate += sum(sorted(_rate(bodies, force, sides) for force in forces)[-2:])
-        rates.append(rate)
-    fastest = max(rates, default=0.0)
-    return 4.0 / fastest if fastest > 0.0 else np.inf
-
-
-def _without_bodies(model: Model) -> Model:
-    """Return the nodes of a model with the forces on them."""
-    forces = {name: force for name, force in model.forces.items() if force.is_of_nodes}
-    return Model(model.mass, forces, gravity=model.gravity, pinned=model.pinned)
-
-
-def _sides(points: np.ndarray) -> np.ndarray:
-    """Return which points can touch at once, (n_sides, n) masks: those of a side, or one alone."""
-    from scipy.spatial import ConvexHull
-
-    near = DEPTH * float(np.ptp(points, axis=0).max())
-    planes = ConvexHull(points).equations
-    together = (points @ planes[:, :3].T + planes[:, 3] > -near).T
-    return np.unique(np.concatenate([together, np.eye(len(points), dtype=bool)]), axis=0)
-
-
-def _rate(bodies: RigidBodies, force: Contact, sides: np.ndarray) -> float:
-    """Return the largest C + sqrt(C^2 + 4 K) over the inertia, of all sides [1/s]."""
-    touching = np.asarray(force.contact_nodes)
-    arms = bodies.arms[bodies.hull[touching]]
-    J = np.concatenate([np.broadcast_to(np.eye(3), (len(arms), 3, 3)), -cross_matrix(arms)], axis=2)
-    inertia = np.eye(6) * bodies.masses[0]
-    inertia[3:, 3:] = from_six(bodies.inertias)[0]
-    lower = np.linalg.inv(np.linalg.cholesky(inertia))
-    whitened = np.einsum("nki,ji->nkj", J, lower)
-    each = np.einsum("nki,nkj->nij", whitened, whitened)
-
-    def largest(weights: np.ndarray) -> np.ndarray:
-        sums = np.einsum("sn,n,nij->sij", sides[:, touching], weights, each, optimize=True)
-        return np.linalg.eigvalsh(sums)[:, -1]
-
-    C, K = largest(force.damping_bound()), largest(force.stiffness_bound())
-    return float((C + np.sqrt(C**2 + 4.0 * K)).max())

@@ -15,7 +15,6 @@ from adjoint.rollout import record, rollout_jvp
 from adjoint.verify.problem import Problem, System, Values, changed, no_margins
 from adjsim.contact_margins import ContactMargins, contact_margins, nearest_touch
 from adjsim.courses import Policy
-from adjsim.forces.contact import Contact
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.meshes.grid import box_tets
@@ -101,7 +100,7 @@ def rollout_problem(build: Callable[[int], Scene], n_steps: int = N_STEPS) -> Pr
     def margins(values: Values) -> np.ndarray:
         return kink_margins(scene.at(changed(values, point)))
 
-    touches = any(isinstance(f, Contact) for f in scene.model.forces.values())
+    touches = any(force.touches for force in scene.model.forces.values())
     return Problem(
         point=point,
         owners=scene.owners(),

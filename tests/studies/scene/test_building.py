@@ -4,7 +4,6 @@ import pytest
 from adjsim.rollout import rollout
 from studies.runs.errors import StudyError
 from studies.scene.building import build
-from studies.scene.contacts import stable_dt
 from studies.scene.declared import (
     Cloth,
     Free,
@@ -115,7 +114,7 @@ def test_bodies_start_as_declared():
 
 
 def test_drawn_vertices_are_on_the_bodies():
-    dt = 0.1 * stable_dt(BUILT.system)
+    dt = 0.1 * BUILT.system.stable_dt()
     motion = Motion(BUILT.system, BUILT.state, dt, np.array([0, 5]))
     run = motion.run()
     for name, subject in BUILT.subjects.items():
@@ -151,7 +150,7 @@ def test_values_have_the_gradient_of_a_rollout():
     bottom = float(BUILT.state.x[BUILT.nodes["duck"], 1].min())
     low = PlaneObstacle(point=(0, bottom + 0.002, 0), bodies=("duck",))  # it touches at once
     built = build(Scene(bodies=BODIES, obstacles={"floor": low}, world=World(wind=(1, 0, 0.5))))
-    motion = Motion(built.system, built.state, 0.3 * stable_dt(built.system), np.array([20, 60]))
+    motion = Motion(built.system, built.state, 0.3 * built.system.stable_dt(), np.array([20, 60]))
     sources = {path: value.value for path, value in built.values.items()}
     recorded = motion.record()
     own = trajectory_fields(recorded.trajectory)

@@ -6,7 +6,6 @@ import pytest
 from adjsim.rollout import rollout
 from studies.api import Problem, fit
 from studies.scene.building import build
-from studies.scene.contacts import stable_dt
 from studies.scene.declared import (
     Cloth,
     Free,
@@ -48,10 +47,10 @@ def test_drag_bounds_the_stable_step():
     for name in ("duck", "cube"):
         fast = {**vars(BODIES[name]), "drag_rate": 1e5}
         one = build(Scene(bodies={name: type(BODIES[name])(**fast)})).system
-        assert stable_dt(one) <= 2e-5
+        assert one.stable_dt() <= 2e-5
     on_floor = build(Scene(bodies={"cube": BODIES["cube"]}, obstacles={"floor": PlaneObstacle()}))
     without = build(Scene(bodies={"ball": BODIES["ball"]}, obstacles={"floor": PlaneObstacle()}))
-    assert stable_dt(on_floor.system) < stable_dt(without.system)
+    assert on_floor.system.stable_dt() < without.system.stable_dt()
 
 
 def test_drag_is_no_value_where_it_is_0_unless_it_is_free():

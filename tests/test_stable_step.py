@@ -8,12 +8,16 @@ import pytest
 
 from adjoint.rollout import record
 from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.forces.springs import Springs
 from adjsim.model import Model, State
 from adjsim.reduced.pendulum import PendulumState
 from adjsim.reduced.simple_pendulum import SimplePendulum
+from adjsim.rigid.bodies import BodyPoint, RigidBodies
 from adjsim.rollout import rollout
+from adjsim.stable_step import sides_of
 from adjsim.worlds import stack
 from tests.physics import sliding_box
+from tests.rigid.scenes import box
 
 
 def test_without_damping_it_is_two_over_omega_and_without_forces_infinite():
@@ -54,6 +58,48 @@ def test_a_viscous_body_is_stable_at_it_whatever_governs(rng, viscosity):
     run = rollout(solid, small, solid.stable_dt(), 500, frames=range(0, 501, 25))
     kinetic = (solid.mass[:, None] * run.v**2).sum(axis=(1, 2))
     assert kinetic.max() == kinetic[0]
+
+
+def block(size=(0.2, 0.2, 0.2)):
+    return RigidBodies(box(size), mass=2.0, points={"middle": BodyPoint(), "end": [0.1, 0.1, 0.2]})
+
+
+def held(point, stiffness, damping=0.0):
+    """A body that a spring holds at a point, and a node that stands still."""
+    spring = Springs([(0, point)], stiffness, 0.1, damping, acts_on=("nodes", "block"))
+    return Model([1.0], {"held": spring}, bodies={"block": block()}, pinned=[True])
+
+
+def test_a_spring_at_a_body_counts_its_mass_and_its_lever():
+    mass, inertia, arm = 2.0, 2.0 * 2 * 0.2**2 / 12, 0.1
+    k = 2.0 * 50.0  # the bound of a spring at each of its ends
+    numbers = {"middle": 9, "end": 10}
+    middle = 2.0 * np.sqrt(mass / k)
+    assert held(numbers["middle"], 50.0).stable_dt() == pytest.approx(middle, rel=1e-12)
+    end = 2.0 / np.sqrt(k * (1.0 / mass + arm**2 / inertia))
+    assert held(numbers["end"], 50.0).stable_dt() == pytest.approx(end, rel=1e-12)
+    damped = held(numbers["middle"], 0.0, 3.0).stable_dt()
+    assert damped == pytest.approx(2.0 * mass / 6.0, rel=1e-12)
+
+
+def test_a_box_counts_as_touched_on_one_side_and_by_the_two_stiffest_obstacles():
+    floor = HalfSpaceContact(stiffness=100.0, acts_on="block", contact_nodes=range(8))
+    inertia, arm = 2.0 * 2 * 0.2**2 / 12, 0.1
+    # Four corners of a side with normal z: a force along x there turns the body about y.
+    coupling = 4 * arm / np.sqrt(2.0 * inertia)
+    of_side = np.array([[4 / 2.0, coupling], [coupling, 4 * 2 * arm**2 / inertia]])
+    largest = 100.0 * np.linalg.eigvalsh(of_side)[-1]
+    one = Model(forces={"a": floor}, bodies={"block": block()})
+    assert one.stable_dt() == pytest.approx(2.0 / np.sqrt(largest), rel=1e-9)
+    forces = {name: dataclasses.replace(floor) for name in "abc"}
+    three = Model(forces=forces, bodies={"block": block()})
+    assert three.stable_dt() == pytest.approx(one.stable_dt() / 2.0, rel=1e-12)
+
+
+def test_points_in_a_plane_are_touched_all_at_once():
+    flat = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
+    np.testing.assert_array_equal(sides_of(flat), np.ones((1, 4)))
+    np.testing.assert_array_equal(sides_of(box().points).sum(axis=1), np.full(6, 4.0))
 
 
 FLOOR = HalfSpaceContact(stiffness=100.0)

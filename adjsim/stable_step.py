@@ -1,0 +1,119 @@
+"""The largest stable step of semi-implicit Euler, from bounds of stiffness and damping at rest.
+
+M x'' = -K x - C x' is stable while dt^2 K + 2 dt C < 4 M, so a rate C + sqrt(C^2 + 4 K), of C and
+K over M, allows dt = 4/rate. The sums of its elements' bounds are diagonal bounds at a node.
+
+Points of a rigid body with stiffness k, damping c and arms a act on its velocity and spin by K =
+sum of k J^T J, J = [1, -[a]x], and C alike; their largest eigenvalues over the inertia count.
+Elements that act while they touch cannot do so at all points at once: those that lie together on
+one side of the body's convex hull can, within `SINK` of its size, or any one alone. Of several such
+forces the two stiffest count as touched at once.
+
+Tests: `tests/test_stable_step.py`.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from adjsim.forces.element import Force
+from adjsim.rigid.bodies import RigidBodies
+from adjsim.rigid.mass_properties import from_six
+from adjsim.rotations import cross_matrix
+
+
+SINK = 0.03  # how deep a body may be pressed into what it touches, of its size
+CHUNK = 1 << 22  # numbers of masks at a time
+
+
+def step_of(rate: float) -> float:
+    """Return the step that a rate allows [s]; inf where nothing acts."""
+    return 4.0 / rate if rate > 0.0 else float("inf")
+
+
+def rate_of(stiffness: np.ndarray, damping: np.ndarray) -> float:
+    """Return the largest C + sqrt(C^2 + 4 K) [1/s], of both over the inertia."""
+    rates = damping + np.sqrt(np.square(damping) + 4.0 * stiffness)  # nothing cancels
+    return float(rates.max(initial=0.0))
+
+
+def rate_of_nodes(forces: Sequence[Force], inverse_mass: np.ndarray) -> float:
+    """Return the largest rate of any node [1/s]."""
+    n_nodes = len(inverse_mass)
+    k, c = np.zeros((2, n_nodes))
+    for force in forces:
+        own_k, own_c = at_rows(force, 0, n_nodes)
+        k += own_k
+        c += own_c
+    return rate_of(inverse_mass * k, inverse_mass * c)
+
+
+def at_rows(force: Force, first: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sums of a force's bounds at n rows of X from `first` on: stiffness, damping."""
+    rows = force.nodes
+    bounds = (force.stiffness_bound(), force.damping_bound())
+    flat = rows.ravel() - first
+    inside = (flat >= 0) & (flat < n)
+    weights = (np.repeat(bound, rows.shape[1])[inside] for bound in bounds)
+    k, c = (np.bincount(flat[inside], weight, n) for weight in weights)
+    return k, c
+
+
+def rate_of_bodies(forces: Sequence[Force], bodies: RigidBodies, first: int) -> float:
+    """Return the largest rate of any body of a set whose points are rows of X from `first` on."""
+    bounds = [(force.touches, *at_rows(force, first, bodies.n_points)) for force in forces]
+    bounds = [own for own in bounds if own[1].any() or own[2].any()]
+    rates = 2.0 * bodies.drag_rates
+    for b, (lo, hi) in enumerate(zip(bodies.point_ptr[:-1], bodies.point_ptr[1:], strict=True)):
+        own = [(touches, k[lo:hi], c[lo:hi]) for touches, k, c in bounds]
+        rates[b] += _rate_of_body(bodies, b, bodies.arms[lo:hi], own)
+    return float(rates.max(initial=0.0))
+
+
+def _rate_of_body(
+    bodies: RigidBodies, b: int, arms: np.ndarray, bounds: list[tuple[bool, np.ndarray, np.ndarray]]
+) -> float:
+    """Return the rate of a body from what acts at its points: whether by touch, bounds."""
+    if not bounds:
+        return 0.0
+    inertia = np.eye(6) * bodies.masses[b]
+    inertia[3:, 3:] = from_six(bodies.inertias)[b]
+    lower = np.linalg.inv(np.linalg.cholesky(inertia))
+    J = np.concatenate([np.broadcast_to(np.eye(3), (len(arms), 3, 3)), -cross_matrix(arms)], axis=2)
+    whitened = J @ lower.T
+    each = np.einsum("nki,nkj->nij", whitened, whitened)
+    held = [(k, c) for touches, k, c in bounds if not touches]
+    k, c = (np.sum([own[i] for own in held], axis=0) if held else np.zeros(1) for i in range(2))
+    all_at_once = np.ones((1, len(arms)))
+    rate = _largest_rate(all_at_once, each, k, c) if held else 0.0
+    touched = [(k, c) for touches, k, c in bounds if touches]
+    if touched:
+        sides = sides_of(arms)
+        rate += sum(sorted(_largest_rate(sides, each, k, c) for k, c in touched)[-2:])
+    return rate
+
+
+def _largest_rate(sides: np.ndarray, each: np.ndarray, k: np.ndarray, c: np.ndarray) -> float:
+    """Return the largest rate of sides (n_sides, n) of points with products (n, 6, 6)."""
+    rates = [rate_of(*(np.linalg.eigvalsh(w[:, None, None] * each)[:, -1] for w in (k, c)))]
+    flat, size = each.reshape(len(each), 36), max(1, CHUNK // len(each))
+    for at in range(0, len(sides), size):
+        part = sides[at : at + size]
+        sums = ((part * w) @ flat for w in (k, c))
+        rates.append(rate_of(*(np.linalg.eigvalsh(s.reshape(-1, 6, 6))[:, -1] for s in sums)))
+    return max(rates)
+
+
+def sides_of(points: np.ndarray) -> np.ndarray:
+    """Return which points lie together on a side of their convex hull, (n_sides, n) masks.
+
+    All do where they lie in a plane, or are fewer than four.
+    """
+    from scipy.spatial import ConvexHull, QhullError
+
+    near = SINK * float(np.ptp(points, axis=0).max())
+    try:
+        planes = np.unique(ConvexHull(points).equations.round(9), axis=0)
+    except (QhullError, ValueError):
+        return np.ones((1, len(points)))
+    return (planes[:, :3] @ points.T + planes[:, 3:] > -near).astype(float)
