@@ -26,7 +26,7 @@ LAW = {
     "damping": 3.0,
     "friction_stiffness": 4.0,
     "friction": 0.4,
-    "body": "pair",
+    "acts_on": "pair",
 }
 TURN = Rotation.from_rotvec([0.7, -1.1, 0.4])
 NOT = Rotation.identity()
