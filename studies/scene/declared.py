@@ -177,6 +177,7 @@ class _Body:
     velocity: Vector | FieldName = (0.0, 0.0, 0.0)
     spin: Vector = (0.0, 0.0, 0.0)  # at the start, about the centre of mass [rad/s]
     held: Held | None = None
+    take: Name = ""  # whose copy it is, where a file has takes: it meets no body of other takes
     look: Look = field(default_factory=Look)
 
 
