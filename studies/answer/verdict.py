@@ -461,9 +461,9 @@ def not_determined(found: Evidence) -> Verdict | None:
     )
     return Verdict(
         Kind.NOT_DETERMINED,
-        f"The 95 % interval of {label} with model error is ± {percent(widths[worst])} (at most "
-        f"± {percent(WIDE)} is accepted).{along} Fix a value that you know, or film a motion that "
-        "shows it better.",
+        f"The 95 % interval of {label} with model error is ± {_width(found, worst, widths[worst])} "
+        f"(at most ± {_width(found, worst, WIDE)} is accepted).{along} Fix a value that you know, "
+        "or film a motion that shows it better.",
         {
             "parameter": label,
             "relative_half_width": float(min(widths[worst], 1e6)),
@@ -503,7 +503,7 @@ def _found(found: Evidence) -> Verdict:
         label = found.parameters.labels[worst]
         parts.append(
             f"the widest 95 % interval with model error is that of {label}, "
-            f"± {percent(widths[worst])}"
+            f"± {_width(found, worst, widths[worst])}"
         )
     if found.explained is not None:
         numbers |= found.explained.to_dict()
@@ -538,6 +538,16 @@ def percent(part: float) -> str:
     if 0.0 < part < LEAST_SHOWN:
         return f"less than {100.0 * LEAST_SHOWN:g} %"
     return f"{100.0 * part:.0f} %" if part >= 0.1 else f"{100.0 * part:.2g} %"
+
+
+def _width(found: Evidence, i: int, relative: float) -> str:
+    """Return a relative half-width of a value in percent; in its unit where the value is near 0."""
+    scale = float(value_scale(found.parameters, found.theta)[i])
+    half = float(relative_half_widths(found)[i]) * scale
+    if half < abs(float(found.parameters.natural(found.theta)[i])):
+        return percent(relative)
+    unit = str(found.parameters.each([one.unit for one in found.parameters.free])[i])
+    return f"{relative * scale:.2g} {unit.strip('-')}".rstrip()
 
 
 def combination(weights: dict[str, float]) -> str:

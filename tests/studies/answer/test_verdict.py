@@ -1,5 +1,6 @@
 """Each kind of verdict, and what takes precedence."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -281,6 +282,8 @@ def test_a_vector_is_held_against_its_length_not_against_a_component_near_zero(r
         explained=Explained(0.0, None, 0.1, 1.0, 31, 0),
     )
     assert judge(found).is_found
+    # 1e-4 with an interval hundreds of times as wide: its width is in units, not in percent
+    assert re.search(r"that of v\[1\], ± 0\.0\d+;", judge(replace(found, answers=(1,))).reason)
 
 
 def test_a_step_that_is_left_is_held_against_the_value_whatever_the_unit_of_theta(rng):
