@@ -156,9 +156,7 @@ def determined(problem: SceneProblem, theta: np.ndarray, own: Intervals) -> Dete
     value = parameters.natural(theta)
     half = np.where(is_log(parameters), high - value, (high - low) / 2.0)
     relative = half / (scale * np.diag(parameters.natural_jacobian(theta)))
-    units = np.repeat(
-        [one.unit for one in parameters.free], [one.start.size for one in parameters.free]
-    )
+    units = parameters.each([one.unit for one in parameters.free])
     numbers = {
         parameters.labels[i]: {
             "start": float(value[i]),

@@ -156,7 +156,10 @@ def _if_finite(compute: Callable[[], Any]) -> Any:
 def _bent(problem: SceneProblem, first: np.ndarray, theta: np.ndarray) -> tuple[str, float] | None:
     """Return the nuisance that moved furthest since the first frame, in deviations of its prior."""
     parameters = problem.parameters
-    is_seen = [not one.is_answer and sees(problem, one.path) for one in parameters.free]
+    is_seen = [
+        not (one.is_answer or one.is_start_time) and sees(problem, one.path)
+        for one in parameters.free
+    ]
     far = np.abs(theta - first) / parameters.prior_error
     far = np.where(parameters.each(is_seen), far, 0.0)
     worst = int(np.argmax(far))
@@ -165,7 +168,10 @@ def _bent(problem: SceneProblem, first: np.ndarray, theta: np.ndarray) -> tuple[
 
 def _strayed(parameters: Parameters, theta: np.ndarray) -> tuple[str, float] | None:
     """Return what ends furthest from its prior, in deviations, of cameras and what has a prior."""
-    counts = [one.path.startswith("cameras.") or one.is_answer for one in parameters.free]
+    counts = [
+        one.path.startswith("cameras.") or one.is_answer or one.is_start_time
+        for one in parameters.free
+    ]
     far = np.abs(theta - parameters.prior_mean) / parameters.prior_error
     far = np.where(parameters.each(counts), far, 0.0)
     worst = int(np.argmax(far))

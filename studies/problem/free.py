@@ -39,7 +39,8 @@ def make_free(
 
     `values` is everything that may be free, by path; nuisances that the table names are left to it.
     `views` are cameras, lights and looks with their default priors, by path. Where the table names
-    one beside parameters of the motion, it is a nuisance too: the question is the motion.
+    one, or the start of an observation, beside parameters of the motion, it is a nuisance too: the
+    question is the motion.
     """
     table = _ungrouped(given, values)
     ties, answers = {}, []
@@ -74,6 +75,8 @@ def make_free(
         )
     moving = [one for one in answers if not one.is_view]
     viewed = [one for one in answers if one.is_view]
+    if not all(one.is_start_time for one in moving):
+        moving = [replace(one, is_answer=not one.is_start_time) for one in moving]
     if moving:
         viewed = [replace(one, is_answer=False) for one in viewed]
     else:  # the question itself: only a prior that was asked for counts

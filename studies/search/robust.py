@@ -272,7 +272,7 @@ def coarse_axes(problem: SceneProblem) -> tuple[int, ...]:
     parameters = problem.parameters
     if problem.is_at_rest:
         return tuple(np.flatnonzero(np.isfinite(parameters.upper - parameters.lower)).tolist())
-    return () if all(one.is_view for one in parameters.free) else problem.answers
+    return () if all(one.is_view for one in parameters.free) else parameters.first_answers
 
 
 def coarse_losses(

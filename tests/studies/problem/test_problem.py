@@ -207,6 +207,15 @@ def test_a_free_start_time_is_searched_near_the_start(tmp_path):
     start = parameters.free[0]
     quarter = 0.25 * (scenes.FRAMES - 1) / scenes.FPS
     assert start.bounds == pytest.approx((-quarter, quarter))
+    assert start.is_answer
+
+
+def test_a_start_time_beside_other_numbers_is_fitted_but_not_asked_for(tmp_path):
+    scenes.write_film(tmp_path)
+    free = {"cube.E": {}, "observations.film.start": {}}
+    parameters = scenes.problem_of(tmp_path, free=free).parameters
+    assert [one.path for one in parameters.free if one.is_answer] == ["cube.E"]
+    assert (parameters.answers, parameters.first_answers) == ((0,), (0, 1))
 
 
 def test_samples_side_by_side_have_the_bits_of_one_alone(folder):
