@@ -42,6 +42,7 @@ AT_ONCE = 4  # frames
 SUPERSAMPLED = 24  # films of so many frames or fewer are drawn with twice the rows
 SOFT = 0.5  # width of edges [pixels]
 OPACITY = 0.3  # of obstacles that the scene does not draw
+PLAIN = 0.1  # by how much the colours of a background may differ that shows no obstacles
 AROUND = 2.0  # times the distance of the camera: edge of the part of a floor that is shown
 SQUARES = (0.35, 0.75)  # grey levels of a floor
 COLORS, UNKNOWN = "viridis", 0.6  # of a field, and the grey level where it has no value
@@ -165,7 +166,12 @@ def _with_obstacles(
     *,
     values: Mapping[str, np.ndarray],
 ) -> np.ndarray:
-    """Return the background with the obstacles that the scene does not draw, lightly."""
+    """Return a plain background with the obstacles that the scene does not draw, lightly.
+
+    A picture shows the real ones: a second floor would lie beside its own.
+    """
+    if float(np.ptp(plate, axis=(0, 1)).max()) > PLAIN:
+        return plate
     meshes: dict[str, Mesh] = {}
     vertices: dict[str, np.ndarray] = {}
     for name, obstacle in file.obstacles.items():
