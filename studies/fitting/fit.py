@@ -244,13 +244,14 @@ def finite(value: float) -> float | None:
 
 
 def what_moves(built: Built) -> str:
-    """Return the bodies in a few words, e.g. "beam: 640 tetrahedra"."""
-    parts = []
+    """Return the bodies in a few words: "beam: 640 tetrahedra (12 of 240 nodes held)"."""
+    parts, held = [], built.held_counts()
     for name, force in getattr(built.system, "forces", {}).items():
         for key, kind in (("tets", "tetrahedra"), ("triangles", "triangles")):
             elements = getattr(force, key, None)
             if elements is not None and name in built.meshes and len(elements):
-                parts.append(f"{name}: {len(elements)} {kind}")
+                end = f" ({held[name]})" if name in held else ""
+                parts.append(f"{name}: {len(elements)} {kind}{end}")
     parts += [f"{name}: rigid" for name in getattr(built.system, "bodies", {})]
     return ", ".join(parts) or ", ".join(built.meshes)
 

@@ -6,7 +6,7 @@ points or states from a file it has their coordinates over time.
 """
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,18 +39,24 @@ PINK = np.array([1.0, 0.1, 0.6])
 
 
 def preview(
-    scene: SceneFile | Path | str, out: Path | str, overrides: Sequence[str] = ()
+    scene: SceneFile | Path | str,
+    out: Path | str,
+    overrides: Sequence[str] = (),
+    *,
+    say: Callable[[str], None] = lambda _text: None,
 ) -> list[str]:
     """Write a picture (*.png) of a scene at its start values, and return what looks wrong.
 
     `overrides` of a scene file are such as "bodies.duck.scale=0.02". What the scene draws
-    at random is as in `adjsim run` with its default seed.
+    at random is as in `adjsim run` with its default seed. `say` gets a line about held nodes.
     """
     file = scene if isinstance(scene, SceneFile) else read_scene(scene, overrides)
     file = drawn(file, seed=0)
     built = build(file)
     if not built.subjects:
         raise StudyError("`bodies` must hold something with a surface: smoke is a picture already.")
+    for name, held in built.held_counts().items():
+        say(f"{name}: {held}")
     shots, warnings = inspect(file, built)
     charts = []
     try:

@@ -96,6 +96,12 @@ def test_nothing_looks_wrong_where_nothing_is(tmp_path, brick):
         assert picture.size == (3 * 480 + 12, 3 * 360 + 12)
 
 
+def test_held_nodes_are_counted(tmp_path, beam):
+    lines = []
+    assert preview(beam, tmp_path / "a.png", say=lines.append) == []
+    assert lines == ["beam: 9 of 63 nodes held"]
+
+
 def test_the_outline_lies_on_the_film(tmp_path, brick):
     preview(brick, tmp_path / "a.png")
     picture = media.read_image(tmp_path / "a.png")
