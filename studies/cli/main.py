@@ -412,7 +412,7 @@ def preview(
     if picture.suffix.lower() != ".png":
         raise StudyError(f"`--out` must end in .png, got {picture}: write --out {picture}.png.")
     picture.parent.mkdir(parents=True, exist_ok=True)
-    for line in draw(path, picture, overrides or []):
+    for line in draw(path, picture, overrides or [], say=print):
         print(f"warning: {line}", file=sys.stderr)
     print(picture.resolve())
 
@@ -462,6 +462,7 @@ def track(  # noqa: PLR0913 -- the options of a command
     out: Annotated[
         Path | None, typer.Option(help="The table; by default FILM-track.csv, here.")
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a table.")] = False,
 ) -> None:
     """Track a plain colour or what moves; write its centroid as a table of points in pixels.
 
@@ -472,8 +473,9 @@ def track(  # noqa: PLR0913 -- the options of a command
     table = out or Path(f"{film.stem}-track.csv")
     numbers = {"color": color, "frames": frames, "region": region}
     for line in track_command(
-        film, table, numbers, background=background, tolerance=tolerance, fps=fps, point=point
-    ):
+        film, table, numbers, background=background, tolerance=tolerance, fps=fps, point=point,
+        force=force,
+    ):  # fmt: skip
         print(line)
 
 
