@@ -55,9 +55,6 @@ class Evidence:
     # Whether an answer without intervals is not determined. A texture has too many components for
     # intervals, and is seen; parameters of a motion without intervals may be anything.
     needs_intervals: bool = False
-    # Whether the search would have ended where its loss settles. A search that spent its
-    # evaluations was then still on its way.
-    is_watched: bool = False
     # The nuisance, such as a camera, that moved furthest from where the first frame shows it: its
     # label, and how many standard deviations of its prior it moved
     bent: tuple[str, float] | None = None
@@ -151,9 +148,9 @@ def how_much_worse(found: Evidence, basin: Basin) -> float:
     return max(theirs, 0.0) / mine
 
 
-def _standard_error(values: np.ndarray, blocks: int = BLOCKS) -> float:
+def _standard_error(values: np.ndarray) -> float:
     """Return the standard error of the mean of correlated values, by blocks."""
-    means = [part.mean() for part in np.array_split(values, min(blocks, len(values)))]
+    means = [part.mean() for part in np.array_split(values, min(BLOCKS, len(values)))]
     return float(np.std(means, ddof=1) / np.sqrt(len(means))) if len(means) > 1 else 0.0
 
 

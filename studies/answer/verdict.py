@@ -212,7 +212,8 @@ def not_finished(found: Evidence) -> Verdict | None:
 
 def evaluations_spent(found: Evidence) -> Verdict | None:
     """Return the verdict of a search whose evaluations were spent before its loss settled."""
-    if not (found.is_watched and found.status is Status.MAX_EVALUATIONS):
+    is_exact = found.loss <= ROUNDING * found.loss_at_start
+    if found.status is not Status.MAX_EVALUATIONS or is_exact:
         return None
     if found.explained is not None and found.explained.unexplained > HOPELESS * UNEXPLAINED:
         return None  # it does not explain the footage, and a longer search would not either

@@ -27,6 +27,7 @@ from studies.problem.parameters import Parameters
 from studies.problem.truth import Truth
 from studies.reports import scene_run
 from studies.reports.coarse import FILE as COARSE, coarse_json
+from studies.reports.numbers import interval
 from studies.reports.preview.showing import inspect
 from studies.reports.scene_run import LOOKS
 from studies.runs import folder as run_folder
@@ -79,7 +80,7 @@ class SceneFit:
         if self.options.certificate:
             progress.say("certifying the gradient")
         theta = solved.result.theta
-        certified = certificate(solved.problem, theta, self.options, progress.say, at_start=False)
+        certified = certificate(solved.problem, theta, self.options, progress.say)
         verdict = with_certificate(solved.verdict, certified)
         if verdict is not solved.verdict:
             solved = replace(
@@ -304,23 +305,6 @@ def write_parameters(
     )
 
 
-def interval_text(row: dict[str, Any], key: str = "interval") -> str:
-    """Return an interval of a parameter for terminal and report.
-
-    `key` is "interval", with model error, or "pixel_interval", of pixel noise only.
-    """
-    if not row[key]:
-        return "none"
-    low, high = row[key]
-    half = (high - low) / 2.0
-    relative = half / abs(row["estimate"]) if row["estimate"] else math.inf
-    if relative < 1e-13:
-        return "within rounding"
-    if relative < 1e-6:
-        return f"± {relative:.0e} relative"
-    return f"{low:.6g} to {high:.6g}"
-
-
 def summary(result: dict[str, Any], certified: dict[str, Any]) -> list[str]:
     """Return a few lines for the terminal, the verdict first."""
     verdict = result["verdict"]
@@ -347,8 +331,8 @@ def _parameter_line(row: dict[str, Any]) -> str:
         line = f"  {row['name']}: {row['count']} values, mean {row['estimate']:.6g}{unit}, "
         line += f"root mean square {row['estimate_rms']:.4g}{unit}"
     if row["interval"]:
-        line += f"  95 % interval with model error {interval_text(row)}"
-        line += f" (pixel noise only: {interval_text(row, 'pixel_interval')})"
+        both = [interval(row, key).replace("\n", ", ") for key in ("interval", "pixel_interval")]
+        line += f"  95 % interval with model error {both[0]} (pixel noise only: {both[1]})"
     if "truth" in row:
         mean = "mean relative error" if row["count"] > 1 else "relative error"
         line += f"  truth {row['truth']:.6g}, {mean} {row['relative_error']:.1e}"

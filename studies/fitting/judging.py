@@ -73,7 +73,6 @@ def judge_answer(one: Candidate, made: Made) -> tuple[Verdict, dict[str, str], E
         needs_intervals=any(
             free.is_answer and not (free.is_view or free.is_shape) for free in parameters.free
         ),
-        is_watched=True,
         bent=_bent(problem, one.first_look, theta),
         loss_at_start=one.loss_at_start,
         start=parameters.held_at(made.everything.parameters.start).start,

@@ -63,7 +63,7 @@ def solve(
     declared_start = made
     tracked = start_from_tracks(made, how, folder, progress, seed=seed, n_fitted=n_fitted)
     made = tracked.made
-    searched = _answers_alone(made.problem.frames_between(0, n_fitted))
+    searched = _answers_alone(made.problem.first_frames(n_fitted))
     if tracked.axes == ():
         how = replace(how, stages=(1.0,))
     found = robust_search(searched, how, folder, progress, seed=(seed,), axes=tracked.axes)
@@ -171,7 +171,7 @@ def _fit_jointly(made: Made, found: Found, n_fitted: int, local: LocalSearch) ->
     everything = _with_looks_for(made, start, local.progress)
     is_refitted = everything is not made.everything
     problem = made.searched(everything)
-    part = problem.frames_between(0, n_fitted)
+    part = problem.first_frames(n_fitted)
     first_look = part.parameters.start
     result: Result = found.best
     if is_refitted or part.parameters.size > len(first):

@@ -98,7 +98,7 @@ def _tracks(made: Made, n_fitted: int) -> SceneProblem | None:
     if len(first) < 2 or made.is_twin:
         return None
     try:
-        problem = made.problem.frames_between(0, n_fitted).at(parameters.start, keep=first)
+        problem = made.problem.first_frames(n_fitted).at(parameters.start, keep=first)
         return tracked_problem(problem)
     except NOT_FINITE:
         return None

@@ -245,6 +245,7 @@ def test_an_interval_has_the_digits_of_its_width():
     assert interval(row) == "243\u202f500 to 261\u202f400\n± 3.6 %"
     assert interval(row, "pixel_interval") == "none"
     assert interval({"estimate": 1.0, "interval": [1.0 - 1e-9, 1.0 + 1e-9]}) == "± 1e-09 of it"
+    assert interval({"estimate": 2e5, "interval": [2e5 - 1e-10, 2e5]}) == "within rounding"
 
 
 def test_a_value_that_is_small_against_its_interval_has_no_percent():
