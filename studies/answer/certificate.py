@@ -73,7 +73,7 @@ class Verdict(enum.StrEnum):
     FAILED = "failed"
 
 
-def told(verdict: Verdict) -> str:
+def in_words(verdict: Verdict) -> str:
     """Return a verdict for the terminal: one that is neither good nor bad says so."""
     words = {
         Verdict.BETWEEN_KINKS: f"{verdict}, not judged",

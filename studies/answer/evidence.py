@@ -77,7 +77,7 @@ class Evidence:
     refinements: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
-    def asked(self) -> list[int]:
+    def components(self) -> list[int]:
         """The components that are asked for."""
         return list(range(self.parameters.size) if self.answers is None else self.answers)
 
@@ -110,11 +110,11 @@ def relative_half_widths(found: Evidence) -> np.ndarray:
 def worst_combination(found: Evidence) -> dict[str, float]:
     """Return the weights of the direction in theta of the largest variance, by label."""
     assert found.intervals is not None
-    asked = found.asked
-    own = found.intervals.covariance[np.ix_(asked, asked)]
-    scale = theta_scale(found.parameters, found.theta)[asked]
+    chosen = found.components
+    own = found.intervals.covariance[np.ix_(chosen, chosen)]
+    scale = theta_scale(found.parameters, found.theta)[chosen]
     direction = np.linalg.eigh(own / np.outer(scale, scale))[1][:, -1]
-    labels = [found.parameters.theta_labels[i] for i in asked]
+    labels = [found.parameters.theta_labels[i] for i in chosen]
     return largest_components(direction, labels, NAMED)
 
 
@@ -129,7 +129,7 @@ def differences(found: Evidence, basin: Basin, least: float) -> list[int]:
     if found.has_intervals and found.intervals is not None:
         low, high = found.intervals.model
         is_other &= (other < low) | (other > high)
-    return sorted((i for i in found.asked if is_other[i]), key=lambda i: -apart[i])
+    return sorted((i for i in found.components if is_other[i]), key=lambda i: -apart[i])
 
 
 def how_much_worse(found: Evidence, basin: Basin) -> float:

@@ -358,8 +358,8 @@ def largest_components(
     """Return the largest components of a direction by name, the first one positive."""
     order = np.argsort(-np.abs(direction), kind="stable")[:most]
     sign = np.sign(direction[order[0]])
-    told = {labels[i]: float(sign * direction[i]) for i in order}
-    return {label: weight for label, weight in told.items() if abs(weight) >= LEAST_SHOWN}
+    weights = {labels[i]: float(sign * direction[i]) for i in order}
+    return {label: weight for label, weight in weights.items() if abs(weight) >= LEAST_SHOWN}
 
 
 def spectrum(jacobian: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

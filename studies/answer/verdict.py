@@ -129,7 +129,7 @@ def judge_each(found: Evidence) -> dict[str, str]:
 
     What is wrong with the whole, such as a motion that is not explained, is so with each.
     """
-    alone = {found.parameters.labels[i]: replace(found, answers=(i,)) for i in found.asked}
+    alone = {found.parameters.labels[i]: replace(found, answers=(i,)) for i in found.components}
     return {label: str(judge(one).kind) for label, one in alone.items()}
 
 
@@ -197,7 +197,7 @@ def not_finished(found: Evidence) -> Verdict | None:
     scale = theta_scale(found.parameters, found.theta)
     half = np.minimum(found.intervals.half_width, WIDE * scale)  # far from an optimum it is wide
     matters = np.maximum(STEP * scale, STEP_OF_INTERVAL * half)
-    worst = max(found.asked, key=lambda i: step[i] / max(matters[i], 1e-300))
+    worst = max(found.components, key=lambda i: step[i] / max(matters[i], 1e-300))
     if step[worst] <= matters[worst]:
         return None
     label = found.parameters.theta_labels[worst]
@@ -227,10 +227,10 @@ def evaluations_spent(found: Evidence) -> Verdict | None:
 
 def stands_still(found: Evidence) -> Verdict | None:
     """Return the verdict of a search whose answers are where it began, to the bit."""
-    asked = found.asked
-    if found.start is None or not asked or found.loss <= ROUNDING * found.loss_at_start:
+    chosen = found.components
+    if found.start is None or not chosen or found.loss <= ROUNDING * found.loss_at_start:
         return None
-    if not np.array_equal(found.theta[asked], found.start[asked]):
+    if not np.array_equal(found.theta[chosen], found.start[chosen]):
         return None
     if found.intervals is not None and found.intervals.reason:
         return None  # it leaves no trace, which says more
@@ -413,7 +413,7 @@ def is_too_coarse(found: Evidence) -> Verdict | None:
     scale = np.maximum(value_scale(found.parameters, found.theta), 1e-300)
     for source, step in found.refinements.items():
         relative = (found.parameters.natural(found.theta + step) - value) / scale
-        changed = sorted(found.asked, key=lambda i: -abs(relative[i]))
+        changed = sorted(found.components, key=lambda i: -abs(relative[i]))
         changed = [i for i in changed if abs(relative[i]) > COARSE][:SHOWN]
         if not changed:
             continue
@@ -451,14 +451,14 @@ def not_determined(found: Evidence) -> Verdict | None:
             {"worst_direction": found.worst_direction},
         )
     widths = relative_half_widths(found)
-    asked = found.asked
-    worst = max(asked, key=lambda i: widths[i])
+    chosen = found.components
+    worst = max(chosen, key=lambda i: widths[i])
     if widths[worst] <= WIDE:
         return None
     weights = worst_combination(found)
     label = found.parameters.labels[worst]
     along = (
-        f" The combination determined worst is {combination(weights)}." if len(asked) > 1 else ""
+        f" The combination determined worst is {combination(weights)}." if len(chosen) > 1 else ""
     )
     return Verdict(
         Kind.NOT_DETERMINED,
@@ -481,7 +481,7 @@ def misses_truth(found: Evidence) -> Verdict | None:
     value = found.parameters.natural(found.theta)
     off = np.abs(value - found.truth) / np.maximum(np.abs(found.truth), 1e-300)
     off = np.where(is_log(found.parameters), off, 0.0)
-    worst = max(found.asked, key=lambda i: off[i])
+    worst = max(found.components, key=lambda i: off[i])
     if off[worst] <= WIDE:
         return None
     label = found.parameters.labels[worst]
@@ -499,7 +499,7 @@ def _found(found: Evidence) -> Verdict:
     parts = []
     if found.has_intervals:
         widths = relative_half_widths(found)
-        worst = max(found.asked, key=lambda i: widths[i])
+        worst = max(found.components, key=lambda i: widths[i])
         numbers["relative_half_width"] = float(widths[worst])
         label = found.parameters.labels[worst]
         parts.append(

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from studies.problem.observations.film_tracker import LEAST, Spot, Tracked, marked, usual
 from studies.problem.observations.films import film_frames
-from studies.problem.observations.tracking import LEAST, Found, Tracked, marked, usual
 from studies.runs import media
 from studies.runs.errors import StudyError
 from studies.runs.files import replacing
@@ -43,7 +43,7 @@ def track_command(
         wanted = None if color is None else np.array(color)
         tracked = Tracked(wanted, plate, tolerance, limits)
         pictures, times_of = _opened(one)
-        found: list[Found] = []
+        found: list[Spot] = []
         lost, picture = None, table.with_suffix(".png")
         try:
             for n, frame in enumerate(pictures):
@@ -159,7 +159,7 @@ def _numbers(name: str, text: str | None) -> tuple[float, ...] | None:
     return found
 
 
-def _write(table: Path, point: str, times: np.ndarray, found: list[Found]) -> None:
+def _write(table: Path, point: str, times: np.ndarray, found: list[Spot]) -> None:
     with replacing(table) as part, part.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["time", "point", "u", "v"])

@@ -9,7 +9,7 @@ import numpy as np
 
 from studies.answer.certificate import (
     certificate,
-    told,
+    in_words,
     verdict_of,
     why_not_made,
     with_certificate,
@@ -40,7 +40,7 @@ from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
 from studies.scene.building import Built
 from studies.scene.motion import AtRest
-from studies.search.coarse import Found, read_search
+from studies.search.coarse import SearchResult, read_search
 
 
 LARGEST_LIST = 12  # components of one parameter listed one by one; more are summed up
@@ -223,7 +223,7 @@ def _ends(interval: tuple[np.ndarray, np.ndarray], i: int) -> list[float] | None
     return ends if np.isfinite(ends).all() else None
 
 
-def basins_json(parameters: Parameters, found: Found) -> list[dict[str, Any]]:
+def basins_json(parameters: Parameters, found: SearchResult) -> list[dict[str, Any]]:
     """Return where every start ended, the answer among them: values of few parameters, loss."""
     few = parameters.size <= LARGEST_LIST
     return [
@@ -318,7 +318,7 @@ def summary(result: dict[str, Any], certified: dict[str, Any]) -> list[str]:
         f"({result['status'].lower().replace('_', ' ')}: {result['message']})"
     )
     lines += [f"  {finding}" for finding in result["findings"]]
-    lines.append(f"gradient certificate: {told(verdict_of(certified))}")
+    lines.append(f"gradient certificate: {in_words(verdict_of(certified))}")
     lines += [f"warning: {reason}" for reason in why_not_made(certified)]
     return lines
 

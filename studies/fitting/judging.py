@@ -87,7 +87,7 @@ def judge_answer(one: Candidate, made: Made) -> tuple[Verdict, dict[str, str], E
     )
     return (
         judge(evidence),
-        judge_each(evidence) if len(evidence.asked) <= MOST_LISTED else {},
+        judge_each(evidence) if len(evidence.components) <= MOST_LISTED else {},
         motion,
     )
 

@@ -189,15 +189,15 @@ def _add_texture(
     out.findings.extend(found)
     name, textures = path.removesuffix(TEXELS), rows
     shade = np.clip(np.log10(np.where(np.isfinite(gain), gain, 1e3)) / 3.0, 0.0, 1.0)
-    told = np.where(np.isnan(gain), 0.5, 1.0 - shade)[..., None] * np.ones(3)
-    told[np.isnan(gain)] = (0.45, 0.5, 0.56)
+    shades = np.where(np.isnan(gain), 0.5, 1.0 - shade)[..., None] * np.ones(3)
+    shades[np.isnan(gain)] = (0.45, 0.5, 0.56)
     look = {
         "name": f"textures-{name}",
         "title": "The texture",
         "caption": "What pictures tell of each texel: white ones are determined, noise of a "
         "pixel comes through to dark ones a thousand times. No pixel looks at blue ones.",
     }
-    out.add(look, np.stack([*textures.values(), told])[None], columns=[*textures, "told"])
+    out.add(look, np.stack([*textures.values(), shades])[None], columns=[*textures, "determined"])
 
 
 def surface_points(mesh: TriangleMesh, count: int = POINTS, seed: int = 0) -> np.ndarray:

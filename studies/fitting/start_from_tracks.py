@@ -1,6 +1,6 @@
 """A start for the search from where the bodies are in the film, before any picture is fitted.
 
-The places of the bodies (`studies/problem/tracks.py`) are fitted first, from a coarse set and in
+The places of the bodies (`problem/body_tracks.py`) are fitted first, from a coarse set and in
 growing parts of the film, which takes simulations but no pictures. The search begins at the result
 if it explains the tracks. Otherwise it begins there only if the film's loss is lower than at the
 declared start. The loss alone would mislead: at a wrong start the fit of looks may have given a
@@ -13,10 +13,10 @@ import numpy as np
 
 from studies.fitting.judging import loss_where_finite
 from studies.optimizers.problem import NOT_FINITE
+from studies.problem.body_tracks import relative_errors, tracked_problem
 from studies.problem.first_frames import first_frames_differ
 from studies.problem.making import Made
 from studies.problem.problem import SceneProblem
-from studies.problem.tracks import relative_errors, tracked_problem
 from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress

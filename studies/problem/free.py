@@ -227,7 +227,7 @@ def look_nuisances(
     films = [one for one in observers if isinstance(one, FilmObserver) and one.paths]
     if not films:
         return ()
-    asked = set(file.free)
+    free = set(file.free)
     values = more_values(films)
     looks = {**file.bodies, **{k: v for k, v in file.obstacles.items() if v.draw}}
     fitted = [
@@ -236,7 +236,7 @@ def look_nuisances(
         if name in built.meshes
         and hasattr(one, "look")
         and file.is_fitted(one.look)
-        and not asked & {f"{name}.look{kind}" for kind in COLORS}  # they hold the colour
+        and not free & {f"{name}.look{kind}" for kind in COLORS}  # they hold the colour
     ]
     of_looks = [f"{name}.look.{key}" for name in fitted for key in ("ambient", "diffuse")]
     of_lights = [f"lights.{name}.{key}" for name in built.lights if fitted
@@ -245,7 +245,7 @@ def look_nuisances(
         nuisance(path, values[path].value, error)
         for paths, error in ((of_looks, COLOR_ERROR), (of_lights, DIRECTION_ERROR))
         for path in paths
-        if path in values and path not in asked
+        if path in values and path not in free
     )
 
 

@@ -19,8 +19,8 @@ from render.soft_raster import SoftRasterizer
 from studies.problem.films import FilmObserver, SmokeObserver
 from studies.problem.forward import start_surfaces
 from studies.problem.observations.films import FilmData, declared_backdrop
+from studies.problem.observations.point_files import PointData
 from studies.problem.observations.points import read_points, read_states
-from studies.problem.observations.track_files import PointData
 from studies.problem.observers import Observer
 from studies.problem.points import (
     PointObserver,

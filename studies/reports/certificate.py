@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from studies.answer.certificate import Verdict, told, verdict_of
+from studies.answer.certificate import Verdict, in_words, verdict_of
 from studies.optimizers.problem import Status
 from studies.reports import figures
 from studies.reports.content import Details, Text, charts, details, table
@@ -19,7 +19,7 @@ def line(certified: dict[str, Any]) -> str:
         slope, residual = point["taylor"]["slope1"], point["dot"]["residual"]
         behind += [] if slope is None else [f"slope {slope:.2f} of 2"]
         behind += [] if residual is None else [f"dot test {residual:.0e}"]
-    text = told(verdict_of(certified))
+    text = in_words(verdict_of(certified))
     return f"{text} ({', '.join(behind)})" if behind else text
 
 
@@ -60,7 +60,7 @@ def _is_made(point: dict[str, Any]) -> bool:
 
 def _row(where: str, point: dict[str, Any]) -> list[str]:
     if not _is_made(point):
-        reason = f"{told(verdict_of(point))}: {point['reason']}"
+        reason = f"{in_words(verdict_of(point))}: {point['reason']}"
         return [f"at the {where}", *["-"] * 4, reason]
     test, dot, beside = point["taylor"], point["dot"], point["beside"]
     place = (
@@ -76,7 +76,7 @@ def _verdict(point: dict[str, Any]) -> str:
     if found is Verdict.FAILED:
         return point["taylor"]["reason"] or point["dot"]["reason"]
     as_zero = found is Verdict.PASSED and vanishes(point)
-    return told(found) + (", as a gradient of 0 would" if as_zero else "")
+    return in_words(found) + (", as a gradient of 0 would" if as_zero else "")
 
 
 def vanishes(point: dict[str, Any]) -> bool:

@@ -185,7 +185,7 @@ class Basin:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SearchResult:
     """The basins of a search, that of the answer first."""
 
     basins: tuple[Basin, ...]
@@ -198,10 +198,10 @@ class Found:
         return self.basins[0].result
 
 
-def found_basins(basins: list[Basin], evaluations: int, coarse: CoarseLosses) -> Found:
+def found_basins(basins: list[Basin], evaluations: int, coarse: CoarseLosses) -> SearchResult:
     """Return what a robust search found."""
     ranked = sorted(basins, key=lambda basin: (not basin.is_searched, basin.loss))
-    return Found(tuple(ranked), evaluations, coarse)
+    return SearchResult(tuple(ranked), evaluations, coarse)
 
 
 def log_names(start: int, stages: int) -> list[str]:

@@ -1,7 +1,7 @@
 """Tracked points and states of a body, read from files.
 
 Points are a CSV file with the columns time, point, and x, y, z or u, v, or one of those that
-`studies.problem.observations.track_files` reads. States are the positions of all nodes, an .npz
+`studies.problem.observations.point_files` reads. States are the positions of all nodes, an .npz
 file with `times` and `x`.
 """
 
@@ -17,7 +17,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from adjsim.rotations import rotation_matrix
-from studies.problem.observations.track_files import (
+from studies.problem.observations.point_files import (
     METRES,
     PointData,
     Rows,

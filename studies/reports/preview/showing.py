@@ -28,7 +28,7 @@ from studies.runs.errors import StudyError
 from studies.scene.building import Built, build
 from studies.scene.checking import camera_of
 from studies.scene.declared import Film, Points, SceneFile, States
-from studies.scene.drawing import drawn
+from studies.scene.drawing import instance_of
 from studies.scene.exif import notes_on_fields_of_view
 from studies.scene.reading import read_scene
 
@@ -51,7 +51,7 @@ def preview(
     at random is as in `adjsim run` with its default seed. `say` gets a line about held nodes.
     """
     file = scene if isinstance(scene, SceneFile) else read_scene(scene, overrides)
-    file = drawn(file, seed=0)
+    file = instance_of(file, seed=0)
     built = build(file)
     if not built.subjects:
         raise StudyError("`bodies` must hold something with a surface: smoke is a picture already.")

@@ -7,7 +7,7 @@ import pytest
 
 from studies.fitting.writing import ROWS, _images, cameras_json, fields_shown, page_film
 from studies.problem.making import make_problem
-from studies.scene.drawing import drawn
+from studies.scene.drawing import instance_of
 from studies.scene.files import scene_file
 from studies.scene.reading import read_scene
 
@@ -17,7 +17,7 @@ def ball():
     """A soft ball on a floor that is not drawn, whose film is simulated."""
     overrides = ["observations.film.simulate.frames=3", "instances=1"]
     file = read_scene(scene_file("ball-material"), overrides)
-    file = drawn(file, 0, 0)
+    file = instance_of(file, 0, 0)
     return file, make_problem(file)
 
 
