@@ -156,15 +156,10 @@ def _standard_error(values: np.ndarray) -> float:
 
 def value_scale(parameters: Parameters, theta: np.ndarray) -> np.ndarray:
     """Return what a natural value is compared with, `(p,)`."""
-    value = parameters.natural(theta)
-    scale, first = np.abs(value), 0
+    lengths = [np.linalg.norm(np.ravel(own)) for own in parameters.values(theta).values()]
     positive = is_log(parameters)
-    for own in parameters.values(theta).values():
-        part = slice(first, first + np.size(own))
-        first = part.stop
-        if not positive[part].any():
-            scale[part] = np.linalg.norm(value[part])
-    width = np.concatenate([np.full(one.start.size, np.ptp(one.bounds)) for one in parameters.free])
+    scale = np.where(positive, np.abs(parameters.natural(theta)), parameters.each(lengths))
+    width = parameters.each([np.ptp(one.bounds) for one in parameters.free])
     return np.maximum(scale, np.where(np.isfinite(width) & ~positive, LEAST_SCALE * width, 0.0))
 
 

@@ -82,6 +82,10 @@ def _keys(text: str) -> Any:
     return typer.Argument(metavar="KEY=VALUE", help=text)
 
 
+SceneName = Annotated[str, typer.Argument(help="A bundled scene by name, or a TOML file.")]
+Overrides = Annotated[list[str] | None, _keys("Keys of the scene, e.g. bodies.duck.E=2e5.")]
+
+
 @app.callback()
 def options(
     ctx: typer.Context,
@@ -393,10 +397,8 @@ def inspect_adjoint(
 
 @app.command(cls=SettingsCommand)
 def preview(
-    scene: Annotated[str, typer.Argument(help="A bundled scene by name, or a TOML file.")],
-    overrides: Annotated[
-        list[str] | None, _keys("Keys of the scene, e.g. bodies.duck.E=2e5.")
-    ] = None,
+    scene: SceneName,
+    overrides: Overrides = None,
     *,
     out: Annotated[
         Path | None, typer.Option(help="The picture; by default SCENE-preview.png, here.")
@@ -419,10 +421,8 @@ def preview(
 
 @app.command(cls=SettingsCommand)
 def check(
-    scene: Annotated[str, typer.Argument(help="A bundled scene by name, or a TOML file.")],
-    overrides: Annotated[
-        list[str] | None, _keys("Keys of the scene, e.g. bodies.duck.E=2e5.")
-    ] = None,
+    scene: SceneName,
+    overrides: Overrides = None,
     *,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:

@@ -18,6 +18,7 @@ from studies.answer.fit_warnings import fit_warnings
 from studies.answer.solution import Solution
 from studies.control.searching import solve_control
 from studies.fitting import writing
+from studies.fitting.judging import loss_where_finite
 from studies.fitting.pictures import shown
 from studies.fitting.solve import solve
 from studies.optimizers.minimize import method_for
@@ -107,11 +108,6 @@ class SceneFit:
         """Return the result as plain numbers."""
         problem, theta, parameters = solved.problem, solved.result.theta, solved.problem.parameters
         start = self.made.everything.parameters.start
-        first = self.made.everything.with_steps_for(start)
-        try:
-            loss_at_start = finite(float(first.loss_at(start)))
-        except ValueError:  # it blows up there
-            loss_at_start = None
         rows = parameter_rows(solved, start, self.made.truth)
         is_control = self.file.purpose == "control"
         return {
@@ -123,7 +119,7 @@ class SceneFit:
             "message": solved.result.status.value.partition(". ")[0].rstrip(".") + ".",
             "offset": writing.look_offset(problem, theta),
             "loss": solved.result.loss,
-            "loss_at_start": loss_at_start,
+            "loss_at_start": finite(loss_where_finite(self.made.everything, start)),
             "evaluations": solved.evaluations,
             "method": f"{'' if is_control else 'coarse set, stages and '}"
             f"{method_for(self.file.search, parameters.size)}",

@@ -61,14 +61,9 @@ def start_scene(
     if isinstance(job, SceneFit):
         warn(job.made.notes)
         if not resume:
-            warn(_growth(job))
+            problem = job.made.problem
+            warn(growth_warnings(problem, problem.parameters.start, *advice_on_growth(job.file)))
     return folder, job
-
-
-def _growth(job: SceneFit) -> list[str]:
-    """Return what a search should know of the growth of its gradient where it begins."""
-    problem = job.made.problem
-    return growth_warnings(problem, problem.parameters.start, *advice_on_growth(job.file))
 
 
 def advice_on_growth(file: SceneFile) -> tuple[str, float]:

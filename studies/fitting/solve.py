@@ -63,7 +63,8 @@ def solve(
     declared_start = made
     tracked = start_from_tracks(made, how, folder, progress, seed=seed, n_fitted=n_fitted)
     made = tracked.made
-    searched = _answers_alone(made.problem.first_frames(n_fitted))
+    start = made.problem.parameters  # answers first, all else stays where it begins
+    searched = made.problem.first_frames(n_fitted).at(start.start, keep=start.first_answers)
     if tracked.axes == ():
         how = replace(how, stages=(1.0,))
     found = robust_search(searched, how, folder, progress, seed=(seed,), axes=tracked.axes)
@@ -107,11 +108,6 @@ def fitted_frames(n_frames: int, held_back: float) -> int:
     """Return how many of the frames are fitted before the rest is predicted."""
     count = n_frames - int(np.floor(held_back * n_frames))
     return n_frames if count < LEAST_FITTED else count
-
-
-def _answers_alone(problem: SceneProblem) -> SceneProblem:
-    """Return the problem of the answers that are searched first; all else stays at its start."""
-    return problem.at(problem.parameters.start, keep=problem.parameters.first_answers)
 
 
 def _with_others(

@@ -78,7 +78,8 @@ def start_from_tracks(
     except (*NOT_FINITE, StudyError) as error:  # such as a body that no camera sees there
         progress.say(f"the search begins at the declared start, not where the tracks end: {error}")
         return TrackedStart(made, evaluations=found.evaluations)
-    left = found.best.loss / _motion(tracks)
+    still = sum(float(one.squares(one.still(), one.targets()).mean()) for one in tracks.observers)
+    left = found.best.loss / max(still, 1e-300)
     if left <= FOLLOWED:
         progress.say(f"the search begins there: {100.0 * left:.2g} % of the motion is unexplained")
         axes = tuple(np.flatnonzero(errors > OPEN).tolist())
@@ -112,9 +113,3 @@ def _started_at(made: Made, theta: np.ndarray, progress: EvaluationProgress) -> 
         progress.say("the bodies begin elsewhere than declared: fitting looks once more")
         begun = made.refitted(begun.with_steps_for(theta))
     return replace(made, everything=begun)
-
-
-def _motion(tracks: SceneProblem) -> float:
-    """Return the loss of bodies that stay where they are at first."""
-    still = sum(float(one.squares(one.still(), one.targets()).mean()) for one in tracks.observers)
-    return max(still, 1e-300)

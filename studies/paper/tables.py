@@ -152,11 +152,8 @@ class Case:
 
     def errors(self, theta: np.ndarray) -> dict[str, float]:
         """Return the mean relative error of each path."""
-        parameters, truth = self.problem.parameters, self.truth
-        every = truth.errors(parameters.paths, parameters.natural(theta))
-        ends = np.cumsum([one.start.size for one in parameters.free])[:-1]
-        means = [float(part.mean()) for part in np.split(every, ends)]
-        return dict(zip(parameters.paths, means, strict=True))
+        values = self.problem.parameters.values(theta).items()
+        return {k: float(self.truth.errors((k,), np.ravel(own)).mean()) for k, own in values}
 
     def rng(self, method: Method) -> np.random.Generator:
         """Return the generator of a method; each has a stream of its own."""

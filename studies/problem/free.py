@@ -117,8 +117,6 @@ def _answer(path: str, given: declared.Free, value: Any, view: Free | None = Non
         start = np.clip(start, NEAR_BLACK, 1.0 - NEAR_BLACK)
     kind = given.transform or value.transform
     low, high = given.bounds or _default_bounds(start, kind, value.bounds)
-    if not low < high:
-        raise StudyError(f"`{key}.bounds` must be [lower, upper], got [{low:g}, {high:g}].")
     if not ((low < start) & (start < high)).all():
         raise StudyError(
             f"`{key}.bounds` = [{low:g}, {high:g}] must have the start inside, got "

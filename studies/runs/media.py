@@ -100,6 +100,19 @@ def magnified(images: np.ndarray, *, height: int) -> np.ndarray:
     return images.repeat(factor, axis=1).repeat(factor, axis=2) if factor > 1 else images
 
 
+def resized(image: np.ndarray, size: tuple[int, int], *, by: str = "BICUBIC") -> np.ndarray:
+    """Return an image (H, W, C) of another size, (H, W), smooth between pixels."""
+    from PIL import Image
+
+    channels = [
+        Image.fromarray(np.ascontiguousarray(channel, np.float32)).resize(
+            (size[1], size[0]), Image.Resampling[by]
+        )
+        for channel in np.moveaxis(image, -1, 0)
+    ]
+    return np.stack([np.asarray(one) for one in channels], axis=-1)
+
+
 def as_float(image: np.ndarray) -> np.ndarray:
     """Return an image of 8 or 16 bit integers as float64 in [0, 1]."""
     return image.astype(np.float64) / np.iinfo(image.dtype).max

@@ -86,9 +86,7 @@ def axis_range(parameters: Parameters, axis: int) -> tuple[float, float] | None:
 
 def is_log(parameters: Parameters) -> np.ndarray:
     """Return which components of theta are logarithms, (n_theta,) bool."""
-    return np.concatenate(
-        [np.full(one.start.size, isinstance(one.transform, Log)) for one in parameters.free]
-    )
+    return parameters.each([isinstance(one.transform, Log) for one in parameters.free])
 
 
 def local_minima(coarse: CoarseSet, values: np.ndarray) -> np.ndarray:

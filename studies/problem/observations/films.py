@@ -23,9 +23,9 @@ from studies.problem.observations.undistort import source_pixels, undistorted_pi
 from studies.runs import media
 from studies.runs.errors import StudyError
 from studies.scene.declared import Camera, Film
+from studies.scene.reading import PICTURES
 
 
-PICTURES = (".png", ".jpg", ".jpeg")
 ROWS, COLUMNS = 120, 160  # that the default of `downsample` leaves
 STILL = 8.0 / 255.0  # a change that compression and the noise of a camera make too
 SURE = 0.25  # part of the frames that must show a background

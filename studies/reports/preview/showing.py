@@ -16,6 +16,7 @@ from PIL import Image, ImageDraw
 from scipy.ndimage import binary_dilation, binary_erosion
 
 from studies.problem.making import make_problem
+from studies.problem.observations.film_tracker import PINK
 from studies.problem.observations.outlines import faint_foreground, foreground
 from studies.problem.observers import NODES
 from studies.problem.observing import make_observers
@@ -35,7 +36,6 @@ from studies.scene.reading import read_scene
 
 ROW = 360  # pixels of a row of the picture
 GAP = 6
-PINK = np.array([1.0, 0.1, 0.6])
 
 
 def preview(
@@ -166,12 +166,7 @@ def _strip(shot: Shot) -> np.ndarray:
 def _enlarged(image: np.ndarray) -> np.ndarray:
     """Return an image (H, W, C) as high as a row, linear between pixels."""
     height, width = image.shape[:2]
-    size = (max(round(width * ROW / height), 1), ROW)
-    channels = [
-        np.asarray(Image.fromarray(c.astype(np.float32)).resize(size, Image.Resampling.BILINEAR))
-        for c in np.moveaxis(image, -1, 0)
-    ]
-    return np.stack(channels, axis=-1).astype(np.float64)
+    return media.resized(image, (ROW, max(round(width * ROW / height), 1)), by="BILINEAR")
 
 
 def _outlined(footage: np.ndarray, alpha: np.ndarray) -> np.ndarray:
