@@ -1,7 +1,7 @@
 """What every body made of nodes gives to the model, and helpers for its values."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -180,15 +180,6 @@ def node_velocities(
             f"{body.velocity!r}. Give a volume mesh to a soft body, a surface to a cloth."
         )
     return turned(body, source.vectors(key, body.velocity))
-
-
-def own_names(name: str, targets: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of one force by their own names."""
-    return {
-        path.removeprefix(f"{name}."): value
-        for path, value in targets.items()
-        if path.startswith(f"{name}.")
-    }
 
 
 def field_or_number(key: str, given: Any, source: Source, *, is_filled: bool = False) -> np.ndarray:
