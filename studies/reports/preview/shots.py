@@ -144,8 +144,8 @@ def places_at(
         run = motion.run()
         failed = (
             f"The scene leaves the finite numbers within {times[-1]:.3g} s at its start values, "
-            f"with a step of {motion.dt:.3g} s. Check E and density, whether bodies begin inside an "
-            "obstacle, or give a smaller `world.dt`."
+            f"with a step of {motion.dt:.3g} s. Check E and density, whether bodies begin inside "
+            "an obstacle, or give a smaller `world.dt`."
         )
     found = {name: at.at(one.vertices(motion, run)) for name, one in built.subjects.items()}
     if getattr(run, "x", None) is not None:
