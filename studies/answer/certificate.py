@@ -18,7 +18,7 @@
 """
 
 import enum
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -73,7 +73,7 @@ class Verdict(enum.StrEnum):
     FAILED = "failed"
 
 
-def told(verdict: Verdict) -> str:
+def in_words(verdict: Verdict) -> str:
     """Return a verdict for the terminal: one that is neither good nor bad says so."""
     words = {
         Verdict.BETWEEN_KINKS: f"{verdict}, not judged",
@@ -92,41 +92,26 @@ def why_not_made(certified: dict[str, Any]) -> list[str]:
     ]
 
 
-def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the worst of verdicts; none has nothing against it."""
-    return max(verdicts, key=list(Verdict).index, default=Verdict.PASSED)
-
-
 def verdict_of(certified: dict[str, Any]) -> Verdict:
     """Return the verdict of a certificate, or of a point of one, as it was written."""
     return Verdict(certified["verdict"])
 
 
 def certificate(
-    problem: SceneProblem,
-    theta: np.ndarray,
-    options: RunOptions,
-    say: Say = lambda _: None,
-    *,
-    at_start: bool = True,
+    problem: SceneProblem, theta: np.ndarray, options: RunOptions, say: Say = lambda _: None
 ) -> dict[str, Any]:
-    """Return the certificate at the optimum `theta` and, with `at_start`, at the start.
+    """Return the certificate at the optimum `theta`, computed in float64.
 
-    It is computed in float64, and has no points with `--no-certificate`. `say` gets a line for
-    every sweep that cannot be judged, for then others follow.
+    It has no points with `--no-certificate`. `say` gets a line for every sweep that cannot be
+    judged, for then others follow.
     """
-    exact = problem.with_dtype("float64")
-    places = {"start": problem.parameters.start} if at_start else {}
-    places |= {"optimum": theta}
-    places = places if options.certificate else {}
-    points = {
-        name: check_point(exact, at, options.seed, lambda text, name=name: say(f"{name}: {text}"))
-        for name, at in places.items()
-    }
-    verdict = worst(map(verdict_of, points.values())) if points else Verdict.SKIPPED
+    exact, points, verdict = problem.with_dtype("float64"), {}, str(Verdict.SKIPPED)
+    if options.certificate:
+        point = check_point(exact, theta, options.seed, lambda text: say(f"optimum: {text}"))
+        points, verdict = {"optimum": point}, point["verdict"]
     return {
-        "passed": verdict is Verdict.PASSED,
-        "verdict": str(verdict),
+        "passed": verdict == Verdict.PASSED,
+        "verdict": verdict,
         "loss": repr(problem.loss),
         "points": points,
         "schedule": exact.schedule,
@@ -154,16 +139,6 @@ def with_certificate(
         f"The gradient at the answer is not certified, and the search rests on it: {why}.",
         {**verdict.numbers, "certificate": str(own)},
     )
-
-
-def gathered(certificates: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """Return certificates by kind as one, as good as the worst of them."""
-    verdict = worst(map(verdict_of, certificates.values()))
-    return {
-        "passed": verdict is Verdict.PASSED,
-        "verdict": str(verdict),
-        "kinds": dict(certificates),
-    }
 
 
 def check_point(

@@ -105,7 +105,7 @@ def changes_by(
     try:
         finer = with_shorter_steps(refined(problem), theta, count)
         stop = _frames_within(problem, finer, most)
-        problem, finer = problem.frames_between(0, stop), finer.frames_between(0, stop)
+        problem, finer = problem.first_frames(stop), finer.first_frames(stop)
         count = finer.steps.count
     except (StudyError, MemoryError) as error:
         notes.append(f"The error by the mesh is not known. {error}")

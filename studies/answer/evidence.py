@@ -55,9 +55,6 @@ class Evidence:
     # Whether an answer without intervals is not determined. A texture has too many components for
     # intervals, and is seen; parameters of a motion without intervals may be anything.
     needs_intervals: bool = False
-    # Whether the search would have ended where its loss settles. A search that spent its
-    # evaluations was then still on its way.
-    is_watched: bool = False
     # The nuisance, such as a camera, that moved furthest from where the first frame shows it: its
     # label, and how many standard deviations of its prior it moved
     bent: tuple[str, float] | None = None
@@ -80,7 +77,7 @@ class Evidence:
     refinements: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
-    def asked(self) -> list[int]:
+    def components(self) -> list[int]:
         """The components that are asked for."""
         return list(range(self.parameters.size) if self.answers is None else self.answers)
 
@@ -113,11 +110,11 @@ def relative_half_widths(found: Evidence) -> np.ndarray:
 def worst_combination(found: Evidence) -> dict[str, float]:
     """Return the weights of the direction in theta of the largest variance, by label."""
     assert found.intervals is not None
-    asked = found.asked
-    own = found.intervals.covariance[np.ix_(asked, asked)]
-    scale = theta_scale(found.parameters, found.theta)[asked]
+    chosen = found.components
+    own = found.intervals.covariance[np.ix_(chosen, chosen)]
+    scale = theta_scale(found.parameters, found.theta)[chosen]
     direction = np.linalg.eigh(own / np.outer(scale, scale))[1][:, -1]
-    labels = [found.parameters.theta_labels[i] for i in asked]
+    labels = [found.parameters.theta_labels[i] for i in chosen]
     return largest_components(direction, labels, NAMED)
 
 
@@ -132,7 +129,7 @@ def differences(found: Evidence, basin: Basin, least: float) -> list[int]:
     if found.has_intervals and found.intervals is not None:
         low, high = found.intervals.model
         is_other &= (other < low) | (other > high)
-    return sorted((i for i in found.asked if is_other[i]), key=lambda i: -apart[i])
+    return sorted((i for i in found.components if is_other[i]), key=lambda i: -apart[i])
 
 
 def how_much_worse(found: Evidence, basin: Basin) -> float:
@@ -151,23 +148,18 @@ def how_much_worse(found: Evidence, basin: Basin) -> float:
     return max(theirs, 0.0) / mine
 
 
-def _standard_error(values: np.ndarray, blocks: int = BLOCKS) -> float:
+def _standard_error(values: np.ndarray) -> float:
     """Return the standard error of the mean of correlated values, by blocks."""
-    means = [part.mean() for part in np.array_split(values, min(blocks, len(values)))]
+    means = [part.mean() for part in np.array_split(values, min(BLOCKS, len(values)))]
     return float(np.std(means, ddof=1) / np.sqrt(len(means))) if len(means) > 1 else 0.0
 
 
 def value_scale(parameters: Parameters, theta: np.ndarray) -> np.ndarray:
     """Return what a natural value is compared with, `(p,)`."""
-    value = parameters.natural(theta)
-    scale, first = np.abs(value), 0
+    lengths = [np.linalg.norm(np.ravel(own)) for own in parameters.values(theta).values()]
     positive = is_log(parameters)
-    for own in parameters.values(theta).values():
-        part = slice(first, first + np.size(own))
-        first = part.stop
-        if not positive[part].any():
-            scale[part] = np.linalg.norm(value[part])
-    width = np.concatenate([np.full(one.start.size, np.ptp(one.bounds)) for one in parameters.free])
+    scale = np.where(positive, np.abs(parameters.natural(theta)), parameters.each(lengths))
+    width = parameters.each([np.ptp(one.bounds) for one in parameters.free])
     return np.maximum(scale, np.where(np.isfinite(width) & ~positive, LEAST_SCALE * width, 0.0))
 
 

@@ -71,10 +71,6 @@ class Intervals:
     reason: str = ""
     quantile: float = np.nan  # half-width with model error over the standard deviation
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the sources of the interval with model error, ready for JSON."""
-        return {"reason": self.reason, "sources": {k: v.tolist() for k, v in self.parts.items()}}
-
 
 def no_intervals(n: int, reason: str) -> Intervals:
     """Return intervals of n parameters that could not be computed, with the reason."""
@@ -284,13 +280,8 @@ def _scale(parameters: Parameters, theta: np.ndarray) -> np.ndarray:
 
     The components of a vector share its length: an error of a camera turns it.
     """
-    lengths, first = np.empty_like(theta), 0
-    for block in parameters.free:
-        rows = theta[first : first + block.start.size].reshape(1, -1)
-        length = np.linalg.norm(rows, axis=1, keepdims=True)
-        lengths[first : first + block.start.size] = np.broadcast_to(length, rows.shape).ravel()
-        first += block.start.size
-    return np.where(is_log(parameters), 1.0, np.square(lengths))
+    squares = parameters.each([np.square(part).sum() for _, part in parameters.parts(theta)])
+    return np.where(is_log(parameters), 1.0, squares)
 
 
 def _deviation(covariance: np.ndarray) -> np.ndarray:
@@ -343,7 +334,7 @@ class Uncertainty:
         return {
             "level": LEVEL,
             "reason": self.reason,
-            "sources": self.intervals.to_dict()["sources"],
+            "sources": {k: v.tolist() for k, v in self.intervals.parts.items()},
             "noise": self.noise,
             "singular_values": values.tolist(),
             "condition": float(values[0] / values[-1]) if is_known else None,
@@ -358,8 +349,8 @@ def largest_components(
     """Return the largest components of a direction by name, the first one positive."""
     order = np.argsort(-np.abs(direction), kind="stable")[:most]
     sign = np.sign(direction[order[0]])
-    told = {labels[i]: float(sign * direction[i]) for i in order}
-    return {label: weight for label, weight in told.items() if abs(weight) >= LEAST_SHOWN}
+    weights = {labels[i]: float(sign * direction[i]) for i in order}
+    return {label: weight for label, weight in weights.items() if abs(weight) >= LEAST_SHOWN}
 
 
 def spectrum(jacobian: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ from studies.answer.intervals import Uncertainty
 from studies.answer.verdict import Verdict
 from studies.optimizers.problem import Result
 from studies.problem.problem import SceneProblem
-from studies.search.coarse import Found
+from studies.search.coarse import SearchResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class Solution:
 
     problem: SceneProblem
     result: Result  # of the last local search
-    found: Found  # of the answers alone, on the frames that were not held back
+    found: SearchResult  # of the answers alone, on the frames that were not held back
     searched: SceneProblem  # the problem of `found`
     spread: Uncertainty
     verdict: Verdict

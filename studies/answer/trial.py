@@ -86,17 +86,17 @@ def try_answer(
     half_width: np.ndarray,
     *,
     scale: np.ndarray,
-    asked: Sequence[int],
+    components: Sequence[int],
     bounds: tuple[np.ndarray, np.ndarray],
 ) -> Trial | None:
     """Return what the residuals about theta, (p,), say; None if no direction can be tried.
 
     `information` is H, (p, p), `half_width` that of the interval of theta, `scale` what a part of
-    theta is a part of, (p,) each, and `asked` are the components whose intervals count. `residuals`
+    theta is a part of, (p,) each, and `components` are those whose intervals count. `residuals`
     of many points are None where there are none.
     """
-    ends = _interval_ends(information, half_width, scale, asked)
-    own = list(asked)
+    ends = _interval_ends(information, half_width, scale, components)
+    own = list(components)
     lengths = np.abs(ends[:, own] / scale[own]).max(axis=1, initial=0.0) if len(ends) else []
     places = _places(theta, ends, np.asarray(lengths))
     places = [one for one in places if ((bounds[0] <= one.at) & (one.at <= bounds[1])).all()]
@@ -155,7 +155,7 @@ def _sizes(length: float) -> list[float]:
 
 
 def _interval_ends(
-    information: np.ndarray, half_width: np.ndarray, scale: np.ndarray, asked: Sequence[int]
+    information: np.ndarray, half_width: np.ndarray, scale: np.ndarray, components: Sequence[int]
 ) -> np.ndarray:
     """Return the directions to try, each as long as the interval is, (n, p); none without H^-1."""
     root = np.sqrt(np.maximum(np.diag(information), 1e-300))
@@ -164,7 +164,7 @@ def _interval_ends(
     except np.linalg.LinAlgError:
         return np.zeros((0, len(scale)))
     half = np.maximum(half_width, LEAST_SIZE * 1e-6 * scale)  # of a fit to rounding it is 0
-    own = list(asked)
+    own = list(components)
     if not (np.isfinite(G).all() and scale[own].all() and np.isfinite(half[own]).all()):
         return np.zeros((0, len(scale)))
     widest = sorted(own, key=lambda i: -half[i] / scale[i])[:MOST_ANSWERS]

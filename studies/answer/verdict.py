@@ -129,7 +129,7 @@ def judge_each(found: Evidence) -> dict[str, str]:
 
     What is wrong with the whole, such as a motion that is not explained, is so with each.
     """
-    alone = {found.parameters.labels[i]: replace(found, answers=(i,)) for i in found.asked}
+    alone = {found.parameters.labels[i]: replace(found, answers=(i,)) for i in found.components}
     return {label: str(judge(one).kind) for label, one in alone.items()}
 
 
@@ -197,7 +197,7 @@ def not_finished(found: Evidence) -> Verdict | None:
     scale = theta_scale(found.parameters, found.theta)
     half = np.minimum(found.intervals.half_width, WIDE * scale)  # far from an optimum it is wide
     matters = np.maximum(STEP * scale, STEP_OF_INTERVAL * half)
-    worst = max(found.asked, key=lambda i: step[i] / max(matters[i], 1e-300))
+    worst = max(found.components, key=lambda i: step[i] / max(matters[i], 1e-300))
     if step[worst] <= matters[worst]:
         return None
     label = found.parameters.theta_labels[worst]
@@ -212,7 +212,8 @@ def not_finished(found: Evidence) -> Verdict | None:
 
 def evaluations_spent(found: Evidence) -> Verdict | None:
     """Return the verdict of a search whose evaluations were spent before its loss settled."""
-    if not (found.is_watched and found.status is Status.MAX_EVALUATIONS):
+    is_exact = found.loss <= ROUNDING * found.loss_at_start
+    if found.status is not Status.MAX_EVALUATIONS or is_exact:
         return None
     if found.explained is not None and found.explained.unexplained > HOPELESS * UNEXPLAINED:
         return None  # it does not explain the footage, and a longer search would not either
@@ -226,10 +227,10 @@ def evaluations_spent(found: Evidence) -> Verdict | None:
 
 def stands_still(found: Evidence) -> Verdict | None:
     """Return the verdict of a search whose answers are where it began, to the bit."""
-    asked = found.asked
-    if found.start is None or not asked or found.loss <= ROUNDING * found.loss_at_start:
+    chosen = found.components
+    if found.start is None or not chosen or found.loss <= ROUNDING * found.loss_at_start:
         return None
-    if not np.array_equal(found.theta[asked], found.start[asked]):
+    if not np.array_equal(found.theta[chosen], found.start[chosen]):
         return None
     if found.intervals is not None and found.intervals.reason:
         return None  # it leaves no trace, which says more
@@ -412,7 +413,7 @@ def is_too_coarse(found: Evidence) -> Verdict | None:
     scale = np.maximum(value_scale(found.parameters, found.theta), 1e-300)
     for source, step in found.refinements.items():
         relative = (found.parameters.natural(found.theta + step) - value) / scale
-        changed = sorted(found.asked, key=lambda i: -abs(relative[i]))
+        changed = sorted(found.components, key=lambda i: -abs(relative[i]))
         changed = [i for i in changed if abs(relative[i]) > COARSE][:SHOWN]
         if not changed:
             continue
@@ -450,20 +451,20 @@ def not_determined(found: Evidence) -> Verdict | None:
             {"worst_direction": found.worst_direction},
         )
     widths = relative_half_widths(found)
-    asked = found.asked
-    worst = max(asked, key=lambda i: widths[i])
+    chosen = found.components
+    worst = max(chosen, key=lambda i: widths[i])
     if widths[worst] <= WIDE:
         return None
     weights = worst_combination(found)
     label = found.parameters.labels[worst]
     along = (
-        f" The combination determined worst is {combination(weights)}." if len(asked) > 1 else ""
+        f" The combination determined worst is {combination(weights)}." if len(chosen) > 1 else ""
     )
     return Verdict(
         Kind.NOT_DETERMINED,
-        f"The 95 % interval of {label} with model error is ± {percent(widths[worst])} (at most "
-        f"± {percent(WIDE)} is accepted).{along} Fix a value that you know, or film a motion that "
-        "shows it better.",
+        f"The 95 % interval of {label} with model error is ± {_width(found, worst, widths[worst])} "
+        f"(at most ± {_width(found, worst, WIDE)} is accepted).{along} Fix a value that you know, "
+        "or film a motion that shows it better.",
         {
             "parameter": label,
             "relative_half_width": float(min(widths[worst], 1e6)),
@@ -480,7 +481,7 @@ def misses_truth(found: Evidence) -> Verdict | None:
     value = found.parameters.natural(found.theta)
     off = np.abs(value - found.truth) / np.maximum(np.abs(found.truth), 1e-300)
     off = np.where(is_log(found.parameters), off, 0.0)
-    worst = max(found.asked, key=lambda i: off[i])
+    worst = max(found.components, key=lambda i: off[i])
     if off[worst] <= WIDE:
         return None
     label = found.parameters.labels[worst]
@@ -498,12 +499,12 @@ def _found(found: Evidence) -> Verdict:
     parts = []
     if found.has_intervals:
         widths = relative_half_widths(found)
-        worst = max(found.asked, key=lambda i: widths[i])
+        worst = max(found.components, key=lambda i: widths[i])
         numbers["relative_half_width"] = float(widths[worst])
         label = found.parameters.labels[worst]
         parts.append(
             f"the widest 95 % interval with model error is that of {label}, "
-            f"± {percent(widths[worst])}"
+            f"± {_width(found, worst, widths[worst])}"
         )
     if found.explained is not None:
         numbers |= found.explained.to_dict()
@@ -538,6 +539,16 @@ def percent(part: float) -> str:
     if 0.0 < part < LEAST_SHOWN:
         return f"less than {100.0 * LEAST_SHOWN:g} %"
     return f"{100.0 * part:.0f} %" if part >= 0.1 else f"{100.0 * part:.2g} %"
+
+
+def _width(found: Evidence, i: int, relative: float) -> str:
+    """Return a relative half-width of a value in percent; in its unit where the value is near 0."""
+    scale = float(value_scale(found.parameters, found.theta)[i])
+    half = float(relative_half_widths(found)[i]) * scale
+    if half < abs(float(found.parameters.natural(found.theta)[i])):
+        return percent(relative)
+    unit = str(found.parameters.each([one.unit for one in found.parameters.free])[i])
+    return f"{relative * scale:.2g} {unit.strip('-')}".rstrip()
 
 
 def combination(weights: dict[str, float]) -> str:

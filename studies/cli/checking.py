@@ -45,7 +45,9 @@ def facts(found: dict[str, Any]) -> list[str]:
         if found["asked"] > 1:
             lines.append(f"determined worst: {combination(found['worst_direction'])}")
     if found["beside"]:
-        lines.append(f"fitted beside: {count(found['beside'], 'number')} of cameras and looks")
+        lines.append(
+            f"fitted beside: {count(found['beside'], 'number')} of cameras, looks and start times"
+        )
     lines.append(f"bodies: {found['elements']}")
     if found["n_steps"] is not None:
         frames, steps = count(found["frames"], "frame"), count(found["n_steps"], "step")
@@ -60,9 +62,9 @@ def facts(found: dict[str, Any]) -> list[str]:
 
 
 def _width(one: dict[str, Any]) -> str:
-    """Return an interval in the unit of its number, and in percent of the start."""
+    """Return an interval in the unit of its number, and in percent unless the start is near 0."""
     part = one["relative_half_width"]
     if part is None or part > WIDEST:
         return "any value"
     half = f"± {one['half_width']:.2g} {one['unit']}".rstrip()
-    return f"{half}, {percent(part)}"
+    return f"{half}, {percent(part)}" if one["half_width"] < abs(one["start"]) else half

@@ -82,6 +82,10 @@ def _keys(text: str) -> Any:
     return typer.Argument(metavar="KEY=VALUE", help=text)
 
 
+SceneName = Annotated[str, typer.Argument(help="A bundled scene by name, or a TOML file.")]
+Overrides = Annotated[list[str] | None, _keys("Keys of the scene, e.g. bodies.duck.E=2e5.")]
+
+
 @app.callback()
 def options(
     ctx: typer.Context,
@@ -393,10 +397,8 @@ def inspect_adjoint(
 
 @app.command(cls=SettingsCommand)
 def preview(
-    scene: Annotated[str, typer.Argument(help="A bundled scene by name, or a TOML file.")],
-    overrides: Annotated[
-        list[str] | None, _keys("Keys of the scene, e.g. bodies.duck.E=2e5.")
-    ] = None,
+    scene: SceneName,
+    overrides: Overrides = None,
     *,
     out: Annotated[
         Path | None, typer.Option(help="The picture; by default SCENE-preview.png, here.")
@@ -412,17 +414,15 @@ def preview(
     if picture.suffix.lower() != ".png":
         raise StudyError(f"`--out` must end in .png, got {picture}: write --out {picture}.png.")
     picture.parent.mkdir(parents=True, exist_ok=True)
-    for line in draw(path, picture, overrides or []):
+    for line in draw(path, picture, overrides or [], say=print):
         print(f"warning: {line}", file=sys.stderr)
     print(picture.resolve())
 
 
 @app.command(cls=SettingsCommand)
 def check(
-    scene: Annotated[str, typer.Argument(help="A bundled scene by name, or a TOML file.")],
-    overrides: Annotated[
-        list[str] | None, _keys("Keys of the scene, e.g. bodies.duck.E=2e5.")
-    ] = None,
+    scene: SceneName,
+    overrides: Overrides = None,
     *,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
@@ -462,6 +462,7 @@ def track(  # noqa: PLR0913 -- the options of a command
     out: Annotated[
         Path | None, typer.Option(help="The table; by default FILM-track.csv, here.")
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a table.")] = False,
 ) -> None:
     """Track a plain colour or what moves; write its centroid as a table of points in pixels.
 
@@ -472,8 +473,9 @@ def track(  # noqa: PLR0913 -- the options of a command
     table = out or Path(f"{film.stem}-track.csv")
     numbers = {"color": color, "frames": frames, "region": region}
     for line in track_command(
-        film, table, numbers, background=background, tolerance=tolerance, fps=fps, point=point
-    ):
+        film, table, numbers, background=background, tolerance=tolerance, fps=fps, point=point,
+        force=force,
+    ):  # fmt: skip
         print(line)
 
 

@@ -45,8 +45,8 @@ def documents(command: str, name: str) -> list[Path]:
     """Return the built-in files that document what a command makes of a name, its settings last."""
     scan = SCANS / f"{name}.toml"
     if command == "scan" and scan.is_file():
-        told = tomllib.loads(scan.read_text(encoding="utf-8"))
-        return [scan, *documents("run", told["scene"])]
+        settings = tomllib.loads(scan.read_text(encoding="utf-8"))
+        return [scan, *documents("run", settings["scene"])]
     scene = scene_file(name)
     return [scene] if scene else []
 

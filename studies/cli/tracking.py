@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from studies.problem.observations.film_tracker import LEAST, Spot, Tracked, marked, usual
 from studies.problem.observations.films import film_frames
-from studies.problem.observations.tracking import LEAST, Found, Tracked, marked, usual
 from studies.runs import media
 from studies.runs.errors import StudyError
 from studies.runs.files import replacing
@@ -22,14 +22,15 @@ COUNTS = {"color": 3, "frames": 2, "region": 4}
 
 def track_command(
     film: Path, table: Path, numbers: Mapping[str, str | None], *,
-    background: bool, tolerance: float, fps: float | None, point: str,
+    background: bool, tolerance: float, fps: float | None, point: str, force: bool = False,
 ) -> list[str]:  # fmt: skip
     """Write the table of what is tracked and its picture; return what to say.
 
     `numbers` are the options of several numbers, as texts.
     """
     color, frames, region = (_numbers(name, numbers[name]) for name in COUNTS)
-    _check(color, background=background, tolerance=tolerance, table=table)
+    _check(color, background=background, tolerance=tolerance)
+    _check_table(table, force=force)
     first, end = (int(frames[0]), int(frames[1])) if frames else (0, None)
     if end is not None and not 0 <= first < end:
         raise StudyError(f"`--frames` must be FIRST END with 0 <= FIRST < END, got {first} {end}.")
@@ -42,7 +43,7 @@ def track_command(
         wanted = None if color is None else np.array(color)
         tracked = Tracked(wanted, plate, tolerance, limits)
         pictures, times_of = _opened(one)
-        found: list[Found] = []
+        found: list[Spot] = []
         lost, picture = None, table.with_suffix(".png")
         try:
             for n, frame in enumerate(pictures):
@@ -120,10 +121,8 @@ def _in_words_of_the_command() -> Iterator[None]:
         raise StudyError(said.replace("Declare", "Give")) from error
 
 
-def _check(
-    color: tuple[float, ...] | None, *, background: bool, tolerance: float, table: Path
-) -> None:
-    """Raise if options do not fit each other, or the table is no CSV file."""
+def _check(color: tuple[float, ...] | None, *, background: bool, tolerance: float) -> None:
+    """Raise if options do not fit each other."""
     if (color is None) == (not background):
         raise StudyError("Give one of `--color 'R G B'` and `--background`.")
     if color is not None and not all(0.0 <= one <= 1.0 for one in color):
@@ -133,10 +132,18 @@ def _check(
         )
     if not 0.0 < tolerance <= 1.0:
         raise StudyError(f"`--tolerance` must be above 0 and up to 1, got {tolerance:g}.")
+
+
+def _check_table(table: Path, *, force: bool) -> None:
+    """Raise if the table is no CSV file, has no folder, or is there already without `force`."""
     if table.suffix.lower() != ".csv":
         raise StudyError(f"`--out` must end in .csv, got {table}.")
     if not table.parent.is_dir():
         raise StudyError(f"`--out`: there is no folder {table.parent}.")
+    if table.exists() and not force:
+        raise StudyError(
+            f"`--out`: {table} is there already. Name another, or give `--force` to replace it."
+        )
 
 
 def _numbers(name: str, text: str | None) -> tuple[float, ...] | None:
@@ -152,7 +159,7 @@ def _numbers(name: str, text: str | None) -> tuple[float, ...] | None:
     return found
 
 
-def _write(table: Path, point: str, times: np.ndarray, found: list[Found]) -> None:
+def _write(table: Path, point: str, times: np.ndarray, found: list[Spot]) -> None:
     with replacing(table) as part, part.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["time", "point", "u", "v"])

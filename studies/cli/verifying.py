@@ -42,8 +42,8 @@ def print_table(coverage: Coverage) -> None:
         table.add_row(
             cell.system,
             cell.parameter,
-            "linear" if cell.slope == math.inf else _fixed(cell.slope),
-            *("smooth" if x == math.inf else _short(x) for x in numbers),
+            "linear" if cell.slope == math.inf else _cell(cell.slope, ".3f"),
+            *("smooth" if x == math.inf else _cell(x, ".1e") for x in numbers),
             verdict if cell.passed else f"FAIL: {cell.reason}",
         )
     width = None if sys.stdout.isatty() else 160
@@ -56,9 +56,5 @@ def print_table(coverage: Coverage) -> None:
         print(f"not covered: {name}")
 
 
-def _short(x: float) -> str:
-    return "-" if math.isnan(x) else f"{x:.1e}"
-
-
-def _fixed(x: float) -> str:
-    return "-" if math.isnan(x) else f"{x:.3f}"
+def _cell(x: float, form: str) -> str:
+    return "-" if math.isnan(x) else f"{x:{form}}"

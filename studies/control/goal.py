@@ -89,8 +89,8 @@ def make_target(made: Made, supervision: str) -> tuple[SceneProblem, Target]:
         None if center is None else (center.matrix @ x)[0],
         float(np.ptp(x, axis=0).max()) if len(x) else 0.0,
     )
-    told = [center] if supervision == "states" else problem.observers
-    weighted = [one if one in told else replace(one, weight=0.0) for one in observers]
+    compared = [center] if supervision == "states" else problem.observers
+    weighted = [one if one in compared else replace(one, weight=0.0) for one in observers]
     return on_one_timeline(problem, weighted), target
 
 

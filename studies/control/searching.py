@@ -24,7 +24,7 @@ from studies.runs.evaluations import Evaluation
 from studies.runs.folder import ITERATIONS, RunFolder
 from studies.scene import declared
 from studies.scene.drawing import numbers
-from studies.search.coarse import Basin, Found
+from studies.search.coarse import Basin, SearchResult
 
 
 FALLS = 0.01  # part of the loss
@@ -138,7 +138,7 @@ def solve_control(
     return Solution(
         problem,
         result,
-        Found((Basin.of(problem.parameters.start, result, ITERATIONS),), result.evaluations),
+        SearchResult((Basin.of(problem.parameters.start, result, ITERATIONS),), result.evaluations),
         problem,
         no_spread(problem.parameters.size, NO_INTERVALS),
         judge_control(file.goal, target.size, measured, result, falls=falls(history)),

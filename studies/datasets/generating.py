@@ -49,8 +49,8 @@ class DatasetJob:
                 write_index(folder, spec, [entries[name] for name in sorted(entries)])
         seconds = time.perf_counter() - began
         folder.write_json(RESULT, {"made": spec.count - done, "seconds": seconds})
-        report, told = write_report(folder)
-        return "\n".join([*told, f"report: {report}"])
+        report, facts = write_report(folder)
+        return "\n".join([*facts, f"report: {report}"])
 
     def _shards(self, left: Mapping[int, int], progress: PointProgress) -> Iterator[list[Sample]]:
         """Yield the scenes of each shard as soon as all its pieces are made.

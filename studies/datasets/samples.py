@@ -24,7 +24,7 @@ from studies.runs.options import RunOptions
 from studies.scene.building import build
 from studies.scene.components import split_component
 from studies.scene.declared import Free, SceneFile
-from studies.scene.drawing import drawn
+from studies.scene.drawing import instance_of
 from studies.scene.reading import to_toml
 
 
@@ -56,7 +56,7 @@ FIELDS = {
 
 def make_samples(file: SceneFile, options: RunOptions, numbers: Sequence[int]) -> list[Sample]:
     """Return what is kept of scenes by number, one mapping for each; nothing of `file` is drawn."""
-    return [_sample(drawn(file, options.seed, number), options, number) for number in numbers]
+    return [_sample(instance_of(file, options.seed, number), options, number) for number in numbers]
 
 
 def _sample(file: SceneFile, options: RunOptions, number: int) -> Sample:
@@ -127,7 +127,7 @@ def _nothing(file: SceneFile) -> Sample:
 
 def fields_of(spec: Spec) -> dict[str, Field]:
     """Return unit and meaning of the parameters of a data set, by the name of their array."""
-    first = drawn(spec.file, spec.options.seed)
+    first = instance_of(spec.file, spec.options.seed)
     values = build(first).values
     return {
         f"parameters/{path}": Field(values[split_component(path)[0]].unit, "hidden value")

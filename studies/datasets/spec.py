@@ -8,7 +8,7 @@ from studies.runs.errors import StudyError
 from studies.runs.folder import MANIFEST, SPEC, STUDY, RunFolder
 from studies.runs.options import RunOptions, make_options
 from studies.scene.declared import Drawn, Film, SceneFile, SimulatedFilm
-from studies.scene.drawing import drawn
+from studies.scene.drawing import instance_of
 from studies.scene.files import bundled_scenes, scene_file
 from studies.scene.reading import read_scene
 from studies.scene.tables import unknown
@@ -77,7 +77,7 @@ def resolve(given: Mapping[str, Any]) -> Spec:
             '[truth] a number such as "duck.E" = { between = [1e4, 1e5] }.'
         )
     options = make_options(given)
-    drawn(file, options.seed)  # raises where nothing can be drawn
+    instance_of(file, options.seed)  # raises where nothing can be drawn
     return Spec(given["name"], file, options, count)
 
 

@@ -37,7 +37,7 @@ from studies.problem.problem import SceneProblem
 from studies.problem.refining import element_counts
 from studies.runs.errors import StudyError
 from studies.runs.options import RunOptions
-from studies.scene.drawing import drawn
+from studies.scene.drawing import instance_of
 from studies.scene.reading import read_scene
 from studies.search.coarse import is_log
 
@@ -79,7 +79,7 @@ def check_scene_file(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any
     StudyError
         If the scene or its observations have a mistake, or it is a control.
     """
-    file = drawn(read_scene(path, overrides), seed=0)
+    file = instance_of(read_scene(path, overrides), seed=0)
     if file.purpose == "control":
         raise StudyError(
             '`purpose` must be "identify", got "control": a control has no observations that '
@@ -151,14 +151,12 @@ def expected_intervals(problem: SceneProblem, theta: np.ndarray, floor: float) -
 
 def determined(problem: SceneProblem, theta: np.ndarray, own: Intervals) -> Determined:
     """Return what observations determine whose intervals at theta are these."""
-    parameters, asked = problem.parameters, list(problem.answers)
+    parameters, answers = problem.parameters, list(problem.answers)
     scale, (low, high) = _scale(problem, theta), own.model
     value = parameters.natural(theta)
     half = np.where(is_log(parameters), high - value, (high - low) / 2.0)
     relative = half / (scale * np.diag(parameters.natural_jacobian(theta)))
-    units = np.repeat(
-        [one.unit for one in parameters.free], [one.start.size for one in parameters.free]
-    )
+    units = parameters.each([one.unit for one in parameters.free])
     numbers = {
         parameters.labels[i]: {
             "start": float(value[i]),
@@ -167,12 +165,12 @@ def determined(problem: SceneProblem, theta: np.ndarray, own: Intervals) -> Dete
             "relative_half_width": float(relative[i]) if np.isfinite(relative[i]) else None,
             "is_determined": bool(relative[i] <= WIDE),
         }
-        for i in asked
+        for i in answers
     }
-    C = own.covariance[np.ix_(asked, asked)] / np.outer(scale[asked], scale[asked])
+    C = own.covariance[np.ix_(answers, answers)] / np.outer(scale[answers], scale[answers])
     variances, directions = np.linalg.eigh(C)
     rank = int((own.quantile * np.sqrt(np.maximum(variances, 0.0)) <= WIDE).sum())
-    labels = tuple(parameters.theta_labels[i] for i in asked)
+    labels = tuple(parameters.theta_labels[i] for i in answers)
     return Determined(numbers, rank, largest_components(directions[:, -1], labels, NAMED))
 
 

@@ -33,7 +33,7 @@ from studies.runs.errors import FailedSearchError
 from studies.runs.evaluations import read_log
 from studies.runs.folder import CURVES_CSV, INSTANCES_CSV, ITERATIONS, STUDY, RunFolder
 from studies.runs.progress import EvaluationProgress
-from studies.scene.drawing import drawn
+from studies.scene.drawing import instance_of
 from studies.scene.reading import to_toml
 
 
@@ -52,7 +52,7 @@ class Comparison(Instances):
     def make(self, k: int) -> SceneFit:
         """Return the search of instance k under the file's kind of supervision."""
         options = replace(self.options, seed=self.options.seed + k)
-        file = drawn(self.file, options.seed)
+        file = instance_of(self.file, options.seed)
         return make_fit(file, options, title=self.title, say=lambda _text: None)
 
     def search(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from studies.answer.certificate import (
     certificate,
-    told,
+    in_words,
     verdict_of,
     why_not_made,
     with_certificate,
@@ -18,6 +18,7 @@ from studies.answer.fit_warnings import fit_warnings
 from studies.answer.solution import Solution
 from studies.control.searching import solve_control
 from studies.fitting import writing
+from studies.fitting.judging import loss_where_finite
 from studies.fitting.pictures import shown
 from studies.fitting.solve import solve
 from studies.optimizers.minimize import method_for
@@ -27,6 +28,7 @@ from studies.problem.parameters import Parameters
 from studies.problem.truth import Truth
 from studies.reports import scene_run
 from studies.reports.coarse import FILE as COARSE, coarse_json
+from studies.reports.numbers import interval
 from studies.reports.preview.showing import inspect
 from studies.reports.scene_run import LOOKS
 from studies.runs import folder as run_folder
@@ -39,7 +41,7 @@ from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
 from studies.scene.building import Built
 from studies.scene.motion import AtRest
-from studies.search.coarse import Found, read_search
+from studies.search.coarse import SearchResult, read_search
 
 
 LARGEST_LIST = 12  # components of one parameter listed one by one; more are summed up
@@ -79,7 +81,7 @@ class SceneFit:
         if self.options.certificate:
             progress.say("certifying the gradient")
         theta = solved.result.theta
-        certified = certificate(solved.problem, theta, self.options, progress.say, at_start=False)
+        certified = certificate(solved.problem, theta, self.options, progress.say)
         verdict = with_certificate(solved.verdict, certified)
         if verdict is not solved.verdict:
             solved = replace(
@@ -106,11 +108,6 @@ class SceneFit:
         """Return the result as plain numbers."""
         problem, theta, parameters = solved.problem, solved.result.theta, solved.problem.parameters
         start = self.made.everything.parameters.start
-        first = self.made.everything.with_steps_for(start)
-        try:
-            loss_at_start = finite(float(first.loss_at(start)))
-        except ValueError:  # it blows up there
-            loss_at_start = None
         rows = parameter_rows(solved, start, self.made.truth)
         is_control = self.file.purpose == "control"
         return {
@@ -122,7 +119,7 @@ class SceneFit:
             "message": solved.result.status.value.partition(". ")[0].rstrip(".") + ".",
             "offset": writing.look_offset(problem, theta),
             "loss": solved.result.loss,
-            "loss_at_start": loss_at_start,
+            "loss_at_start": finite(loss_where_finite(self.made.everything, start)),
             "evaluations": solved.evaluations,
             "method": f"{'' if is_control else 'coarse set, stages and '}"
             f"{method_for(self.file.search, parameters.size)}",
@@ -222,7 +219,7 @@ def _ends(interval: tuple[np.ndarray, np.ndarray], i: int) -> list[float] | None
     return ends if np.isfinite(ends).all() else None
 
 
-def basins_json(parameters: Parameters, found: Found) -> list[dict[str, Any]]:
+def basins_json(parameters: Parameters, found: SearchResult) -> list[dict[str, Any]]:
     """Return where every start ended, the answer among them: values of few parameters, loss."""
     few = parameters.size <= LARGEST_LIST
     return [
@@ -244,13 +241,14 @@ def finite(value: float) -> float | None:
 
 
 def what_moves(built: Built) -> str:
-    """Return the bodies in a few words, e.g. "beam: 640 tetrahedra"."""
-    parts = []
+    """Return the bodies in a few words: "beam: 640 tetrahedra (12 of 240 nodes held)"."""
+    parts, held = [], built.held_counts()
     for name, force in getattr(built.system, "forces", {}).items():
         for key, kind in (("tets", "tetrahedra"), ("triangles", "triangles")):
             elements = getattr(force, key, None)
             if elements is not None and name in built.meshes and len(elements):
-                parts.append(f"{name}: {len(elements)} {kind}")
+                end = f" ({held[name]})" if name in held else ""
+                parts.append(f"{name}: {len(elements)} {kind}{end}")
     parts += [f"{name}: rigid" for name in getattr(built.system, "bodies", {})]
     return ", ".join(parts) or ", ".join(built.meshes)
 
@@ -303,23 +301,6 @@ def write_parameters(
     )
 
 
-def interval_text(row: dict[str, Any], key: str = "interval") -> str:
-    """Return an interval of a parameter for terminal and report.
-
-    `key` is "interval", with model error, or "pixel_interval", of pixel noise only.
-    """
-    if not row[key]:
-        return "none"
-    low, high = row[key]
-    half = (high - low) / 2.0
-    relative = half / abs(row["estimate"]) if row["estimate"] else math.inf
-    if relative < 1e-13:
-        return "within rounding"
-    if relative < 1e-6:
-        return f"± {relative:.0e} relative"
-    return f"{low:.6g} to {high:.6g}"
-
-
 def summary(result: dict[str, Any], certified: dict[str, Any]) -> list[str]:
     """Return a few lines for the terminal, the verdict first."""
     verdict = result["verdict"]
@@ -333,7 +314,7 @@ def summary(result: dict[str, Any], certified: dict[str, Any]) -> list[str]:
         f"({result['status'].lower().replace('_', ' ')}: {result['message']})"
     )
     lines += [f"  {finding}" for finding in result["findings"]]
-    lines.append(f"gradient certificate: {told(verdict_of(certified))}")
+    lines.append(f"gradient certificate: {in_words(verdict_of(certified))}")
     lines += [f"warning: {reason}" for reason in why_not_made(certified)]
     return lines
 
@@ -346,8 +327,8 @@ def _parameter_line(row: dict[str, Any]) -> str:
         line = f"  {row['name']}: {row['count']} values, mean {row['estimate']:.6g}{unit}, "
         line += f"root mean square {row['estimate_rms']:.4g}{unit}"
     if row["interval"]:
-        line += f"  95 % interval with model error {interval_text(row)}"
-        line += f" (pixel noise only: {interval_text(row, 'pixel_interval')})"
+        both = [interval(row, key).replace("\n", ", ") for key in ("interval", "pixel_interval")]
+        line += f"  95 % interval with model error {both[0]} (pixel noise only: {both[1]})"
     if "truth" in row:
         mean = "mean relative error" if row["count"] > 1 else "relative error"
         line += f"  truth {row['truth']:.6g}, {mean} {row['relative_error']:.1e}"

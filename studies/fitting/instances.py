@@ -1,6 +1,6 @@
 """Random instances of a scene: each a run of its own in a folder of the run, then a table of all.
 
-Instance k is `studies.scene.drawing.drawn(file, seed, k)`; its folder `instances/KKK` has that as
+Instance k is `scene.drawing.instance_of(file, seed, k)`; its folder `instances/KKK` has that as
 `study.toml`, which can be run alone. Every finished instance leaves its numbers there, so that a
 run that was stopped goes on with the next one. An instance that fails, because its rollout diverges
 or its search finds no finite loss, leaves the reason, and the others go on: neither median nor
@@ -33,7 +33,7 @@ from studies.runs.options import RunOptions
 from studies.runs.pool import HERE, Pool, run_item
 from studies.runs.progress import EvaluationProgress, PointProgress
 from studies.scene import declared
-from studies.scene.drawing import drawn
+from studies.scene.drawing import instance_of
 from studies.scene.reading import to_toml
 
 
@@ -54,7 +54,7 @@ class Instances:
 
     def make(self, k: int) -> SceneFit:
         """Return the fit of instance k."""
-        file = drawn(self.file, self.options.seed, k)
+        file = instance_of(self.file, self.options.seed, k)
         return make_fit(file, self.options, title=self.title, say=lambda _text: None)
 
     def search(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:

@@ -73,7 +73,6 @@ def judge_answer(one: Candidate, made: Made) -> tuple[Verdict, dict[str, str], E
         needs_intervals=any(
             free.is_answer and not (free.is_view or free.is_shape) for free in parameters.free
         ),
-        is_watched=True,
         bent=_bent(problem, one.first_look, theta),
         loss_at_start=one.loss_at_start,
         start=parameters.held_at(made.everything.parameters.start).start,
@@ -88,7 +87,7 @@ def judge_answer(one: Candidate, made: Made) -> tuple[Verdict, dict[str, str], E
     )
     return (
         judge(evidence),
-        judge_each(evidence) if len(evidence.asked) <= MOST_LISTED else {},
+        judge_each(evidence) if len(evidence.components) <= MOST_LISTED else {},
         motion,
     )
 
@@ -156,7 +155,10 @@ def _if_finite(compute: Callable[[], Any]) -> Any:
 def _bent(problem: SceneProblem, first: np.ndarray, theta: np.ndarray) -> tuple[str, float] | None:
     """Return the nuisance that moved furthest since the first frame, in deviations of its prior."""
     parameters = problem.parameters
-    is_seen = [not one.is_answer and sees(problem, one.path) for one in parameters.free]
+    is_seen = [
+        not (one.is_answer or one.is_start_time) and sees(problem, one.path)
+        for one in parameters.free
+    ]
     far = np.abs(theta - first) / parameters.prior_error
     far = np.where(parameters.each(is_seen), far, 0.0)
     worst = int(np.argmax(far))
@@ -165,7 +167,10 @@ def _bent(problem: SceneProblem, first: np.ndarray, theta: np.ndarray) -> tuple[
 
 def _strayed(parameters: Parameters, theta: np.ndarray) -> tuple[str, float] | None:
     """Return what ends furthest from its prior, in deviations, of cameras and what has a prior."""
-    counts = [one.path.startswith("cameras.") or one.is_answer for one in parameters.free]
+    counts = [
+        one.path.startswith("cameras.") or one.is_answer or one.is_start_time
+        for one in parameters.free
+    ]
     far = np.abs(theta - parameters.prior_mean) / parameters.prior_error
     far = np.where(parameters.each(counts), far, 0.0)
     worst = int(np.argmax(far))

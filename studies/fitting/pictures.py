@@ -85,10 +85,6 @@ def shown(made: Made, file: declared.SceneFile, problem: SceneProblem, theta: np
     return out
 
 
-def _films(problem: SceneProblem) -> list[FilmObserver]:
-    return [one for one in problem.observers if isinstance(one, FilmObserver)]
-
-
 def _add_shape(
     out: Shown, made: Made, problem: SceneProblem, theta: np.ndarray, *, path: str
 ) -> None:
@@ -96,7 +92,7 @@ def _add_shape(
     name = path.removesuffix(VERTICES)
     assert made.hidden is not None
     hidden = made.hidden.built
-    films = _films(problem)
+    films = [one for one in problem.observers if isinstance(one, FilmObserver)]
     center = films[0].center
     faces = np.asarray(problem.built.meshes[name].faces)
     begun = made.everything
@@ -189,24 +185,24 @@ def _add_texture(
     out.findings.extend(found)
     name, textures = path.removesuffix(TEXELS), rows
     shade = np.clip(np.log10(np.where(np.isfinite(gain), gain, 1e3)) / 3.0, 0.0, 1.0)
-    told = np.where(np.isnan(gain), 0.5, 1.0 - shade)[..., None] * np.ones(3)
-    told[np.isnan(gain)] = (0.45, 0.5, 0.56)
+    shades = np.where(np.isnan(gain), 0.5, 1.0 - shade)[..., None] * np.ones(3)
+    shades[np.isnan(gain)] = (0.45, 0.5, 0.56)
     look = {
         "name": f"textures-{name}",
         "title": "The texture",
         "caption": "What pictures tell of each texel: white ones are determined, noise of a "
         "pixel comes through to dark ones a thousand times. No pixel looks at blue ones.",
     }
-    out.add(look, np.stack([*textures.values(), told])[None], columns=[*textures, "told"])
+    out.add(look, np.stack([*textures.values(), shades])[None], columns=[*textures, "determined"])
 
 
-def surface_points(mesh: TriangleMesh, count: int = POINTS, seed: int = 0) -> np.ndarray:
-    """Return points drawn evenly on a surface, (count, 3) [m]: for a seed always the same ones."""
+def surface_points(mesh: TriangleMesh, seed: int = 0) -> np.ndarray:
+    """Return points drawn evenly on a surface, (POINTS, 3) [m]: for a seed always the same ones."""
     rng = np.random.default_rng(seed)
     a, b, c = (mesh.points[mesh.faces[:, k]] for k in range(3))
     areas = np.linalg.norm(np.cross(b - a, c - a), axis=1)
-    on = rng.choice(len(mesh.faces), count, p=areas / areas.sum())
-    u, v = rng.random((2, count, 1))
+    on = rng.choice(len(mesh.faces), POINTS, p=areas / areas.sum())
+    u, v = rng.random((2, POINTS, 1))
     beyond = u + v > 1.0
     u, v = np.where(beyond, 1.0 - u, u), np.where(beyond, 1.0 - v, v)
     return a[on] + u * (b - a)[on] + v * (c - a)[on]

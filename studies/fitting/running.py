@@ -15,7 +15,7 @@ from studies.runs.options import make_options
 from studies.runs.pool import HERE, DaskPool, Pool
 from studies.runs.starting import Recipe, recalled, start_or_resume, warn
 from studies.scene.declared import SceneFile
-from studies.scene.drawing import drawn
+from studies.scene.drawing import instance_of
 from studies.scene.files import SCENE
 from studies.scene.reading import plain, read_scene, to_toml
 
@@ -39,7 +39,7 @@ def start_scene(
     options = make_options(given)
     file = read_scene(path, given["overrides"] or [])
     if file.instances == 1:
-        file = drawn(file, options.seed)
+        file = instance_of(file, options.seed)
     recipe = Recipe("run", str(path), SCENE, plain(file), to_toml(file), options, given)
     title = file.title or path.stem
 
@@ -61,14 +61,9 @@ def start_scene(
     if isinstance(job, SceneFit):
         warn(job.made.notes)
         if not resume:
-            warn(_growth(job))
+            problem = job.made.problem
+            warn(growth_warnings(problem, problem.parameters.start, *advice_on_growth(job.file)))
     return folder, job
-
-
-def _growth(job: SceneFit) -> list[str]:
-    """Return what a search should know of the growth of its gradient where it begins."""
-    problem = job.made.problem
-    return growth_warnings(problem, problem.parameters.start, *advice_on_growth(job.file))
 
 
 def advice_on_growth(file: SceneFile) -> tuple[str, float]:

@@ -27,7 +27,7 @@ from studies.fitting.judging import (
     unexplained_pictures,
 )
 from studies.fitting.local_search import LocalSearch, log_names
-from studies.fitting.tracked_start import start_from_tracks
+from studies.fitting.start_from_tracks import start_from_tracks
 from studies.fitting.trying import Judge, Tried, try_result
 from studies.optimizers.minimize import MOST_TANGENTS
 from studies.optimizers.problem import Result, Status
@@ -38,7 +38,7 @@ from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
-from studies.search.coarse import Basin, Found, found_basins
+from studies.search.coarse import Basin, SearchResult, found_basins
 from studies.search.robust import HOPELESS, robust_search
 
 
@@ -63,7 +63,8 @@ def solve(
     declared_start = made
     tracked = start_from_tracks(made, how, folder, progress, seed=seed, n_fitted=n_fitted)
     made = tracked.made
-    searched = _answers_alone(made.problem.frames_between(0, n_fitted))
+    start = made.problem.parameters  # answers first, all else stays where it begins
+    searched = made.problem.first_frames(n_fitted).at(start.start, keep=start.first_answers)
     if tracked.axes == ():
         how = replace(how, stages=(1.0,))
     found = robust_search(searched, how, folder, progress, seed=(seed,), axes=tracked.axes)
@@ -109,12 +110,9 @@ def fitted_frames(n_frames: int, held_back: float) -> int:
     return n_frames if count < LEAST_FITTED else count
 
 
-def _answers_alone(problem: SceneProblem) -> SceneProblem:
-    """Return the problem of the answers that are searched first; all else stays at its start."""
-    return problem.at(problem.parameters.start, keep=problem.parameters.first_answers)
-
-
-def _with_others(problem: SceneProblem, found: Found, thetas: Sequence[np.ndarray]) -> Found:
+def _with_others(
+    problem: SceneProblem, found: SearchResult, thetas: Sequence[np.ndarray]
+) -> SearchResult:
     """Return what was found, and other basins that a fit to the tracks ended in, not searched."""
     if found.coarse is None:
         return found
@@ -127,7 +125,7 @@ def _with_others(problem: SceneProblem, found: Found, thetas: Sequence[np.ndarra
     return found_basins(basins, found.evaluations + len(thetas), found.coarse)
 
 
-def _with_mirrored(problem: SceneProblem, found: Found, local: LocalSearch) -> Found:
+def _with_mirrored(problem: SceneProblem, found: SearchResult, local: LocalSearch) -> SearchResult:
     """Return what was found, and the basin of the same motion reflected across the view."""
     theta = mirrored(problem, found.best.theta)
     if theta is None or found.coarse is None:
@@ -162,7 +160,7 @@ class _Joint:
         return self.n_fitted < self.problem.n_frames
 
 
-def _fit_jointly(made: Made, found: Found, n_fitted: int, local: LocalSearch) -> _Joint:
+def _fit_jointly(made: Made, found: SearchResult, n_fitted: int, local: LocalSearch) -> _Joint:
     """Fit cameras and looks together with the answers, from the best basin."""
     parameters = made.problem.parameters
     first = list(parameters.first_answers)
@@ -171,7 +169,7 @@ def _fit_jointly(made: Made, found: Found, n_fitted: int, local: LocalSearch) ->
     everything = _with_looks_for(made, start, local.progress)
     is_refitted = everything is not made.everything
     problem = made.searched(everything)
-    part = problem.frames_between(0, n_fitted)
+    part = problem.first_frames(n_fitted)
     first_look = part.parameters.start
     result: Result = found.best
     if is_refitted or part.parameters.size > len(first):
@@ -234,7 +232,7 @@ def _beside(problem: SceneProblem) -> str:
 
 
 def _rivals(
-    problem: SceneProblem, found: Found, theta: np.ndarray, local: LocalSearch
+    problem: SceneProblem, found: SearchResult, theta: np.ndarray, local: LocalSearch
 ) -> list[evidence.Basin]:
     """Return the other basins; those that saw all frames get cameras of their own."""
     out = []

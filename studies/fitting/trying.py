@@ -106,7 +106,7 @@ def _tried(problem: SceneProblem, result: Result, spread: Uncertainty) -> Tried:
         (spread.directions.T * spread.singular_values**2) @ spread.directions,
         own.half_width,
         scale=theta_scale(parameters, result.theta),
-        asked=problem.answers,
+        components=problem.answers,
         bounds=problem.bounds,
     )
     if trial is None:

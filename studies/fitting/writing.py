@@ -29,7 +29,7 @@ from studies.reports.figures import difference_gain
 from studies.reports.scene_run import FILMS, THUMBNAIL
 from studies.runs import folder as run_folder
 from studies.runs.folder import RunFolder
-from studies.runs.media import as_float, as_uint8, magnified, write_jpeg, write_video
+from studies.runs.media import as_float, as_uint8, magnified, resized, write_jpeg, write_video
 from studies.scene import declared
 from studies.scene.filming import Skin
 from studies.scene.motion import trajectory_fields
@@ -42,6 +42,7 @@ AT_ONCE = 4  # frames
 SUPERSAMPLED = 24  # films of so many frames or fewer are drawn with twice the rows
 SOFT = 0.5  # width of edges [pixels]
 OPACITY = 0.3  # of obstacles that the scene does not draw
+PLAIN = 0.1  # by how much the colours of a background may differ that shows no obstacles
 AROUND = 2.0  # times the distance of the camera: edge of the part of a floor that is shown
 SQUARES = (0.35, 0.75)  # grey levels of a floor
 COLORS, UNKNOWN = "viridis", 0.6  # of a field, and the grey level where it has no value
@@ -165,7 +166,12 @@ def _with_obstacles(
     *,
     values: Mapping[str, np.ndarray],
 ) -> np.ndarray:
-    """Return the background with the obstacles that the scene does not draw, lightly."""
+    """Return a plain background with the obstacles that the scene does not draw, lightly.
+
+    A picture shows the real ones: a second floor would lie beside its own.
+    """
+    if float(np.ptp(plate, axis=(0, 1)).max()) > PLAIN:
+        return plate
     meshes: dict[str, Mesh] = {}
     vertices: dict[str, np.ndarray] = {}
     for name, obstacle in file.obstacles.items():
@@ -214,21 +220,10 @@ def _plate(one: FilmObserver, footage: np.ndarray | None, size: tuple[int, int])
     """Return what is behind the bodies, as large as the page's film, (height, width, 3)."""
     background = np.asarray(one.rasterizer.background, np.float64)
     if not one.paths and footage is not None:  # silhouettes: the film itself, half as bright
-        return 0.5 * enlarged(as_float(footage[0]), size)
+        return 0.5 * resized(as_float(footage[0]), size)
     if background.ndim == 1:
         return np.broadcast_to(background, (*size, 3))
-    return enlarged(background, size)
-
-
-def enlarged(image: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """Return an image (H, W, C) of another size, smooth between pixels."""
-    from PIL import Image
-
-    def resized(channel: np.ndarray) -> Any:
-        made = Image.fromarray(np.ascontiguousarray(channel, np.float32))
-        return np.asarray(made.resize((size[1], size[0]), Image.Resampling.BICUBIC))
-
-    return np.stack([resized(one) for one in np.moveaxis(image, -1, 0)], axis=-1)
+    return resized(background, size)
 
 
 def fields_shown(made: Made, solved: Solution, *, has_truth: bool) -> dict[str, dict[str, Any]]:
@@ -422,7 +417,7 @@ def _write_film(
     if not folder.has(THUMBNAIL):
         height, width = page.answer.shape[1:3]
         size = (THUMBNAIL_ROWS, max(round(THUMBNAIL_ROWS * width / height), 1))
-        write_jpeg(folder.file(THUMBNAIL), as_uint8(enlarged(page.answer[-1] / 255.0, size)))
+        write_jpeg(folder.file(THUMBNAIL), as_uint8(resized(page.answer[-1] / 255.0, size)))
     return {
         "title": f"{name.capitalize()} and answer: {one.name}",
         "name": one.name,

@@ -28,7 +28,7 @@ from studies.reports.figures import BLUE, GREEN, INK, ORANGE, FigureFiles, make_
 from studies.runs.folder import RESULT, RunFolder
 from studies.runs.media import write_png
 from studies.scene.declared import Look, Search
-from studies.scene.drawing import drawn
+from studies.scene.drawing import instance_of
 from studies.scene.files import BUNDLED
 from studies.scene.reading import read_scene
 
@@ -91,7 +91,7 @@ class Curve:
 def make_case(body: str, seed: int, folder: Path, overrides: tuple[str, ...] = ()) -> Case:
     """Return a body of `rigid-mass` in every look; the texture is a file in the folder."""
     number = list(SHAPES).index(body)
-    file = drawn(read_scene(BUNDLED / "rigid-mass.toml", (*SCENE, *overrides)), seed, number)
+    file = instance_of(read_scene(BUNDLED / "rigid-mass.toml", (*SCENE, *overrides)), seed, number)
     rng = np.random.default_rng([seed, number, 1])
     free = {MASS: replace(file.free[MASS], start=float(rng.uniform(*START)))}
     picture = write_png(folder / f"{body}.png", tiles(rng))

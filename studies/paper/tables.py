@@ -55,7 +55,7 @@ from studies.runs.pool import open_pool
 from studies.runs.progress import EvaluationProgress
 from studies.scene.building import build
 from studies.scene.declared import Drawn, Points, Rigid, SceneFile, Simulated, States
-from studies.scene.drawing import drawn
+from studies.scene.drawing import instance_of
 from studies.scene.files import BUNDLED
 from studies.scene.reading import read_scene
 from studies.search.robust import robust_search
@@ -108,14 +108,14 @@ class Case:
     k: int
 
     @cached_property
-    def asked(self) -> SceneFile:
+    def random_file(self) -> SceneFile:
         """The scene with numbers that are still to be drawn."""
         return read_scene(BUNDLED / f"{self.scene}.toml", self.overrides)
 
     @cached_property
     def file(self) -> SceneFile:
         """The instance."""
-        return drawn(self.asked, self.seed, self.k)
+        return instance_of(self.random_file, self.seed, self.k)
 
     @cached_property
     def made(self) -> Made:
@@ -135,7 +135,7 @@ class Case:
 
     def range_of(self, path: str) -> tuple[Any, Any]:
         """Return between what a hidden value is drawn evenly."""
-        value = self.asked.truth.get(path)
+        value = self.random_file.truth.get(path)
         found = value.between if isinstance(value, Drawn) else HOOKED[path]
         assert found is not None
         return found
@@ -152,11 +152,8 @@ class Case:
 
     def errors(self, theta: np.ndarray) -> dict[str, float]:
         """Return the mean relative error of each path."""
-        parameters, truth = self.problem.parameters, self.truth
-        every = truth.errors(parameters.paths, parameters.natural(theta))
-        ends = np.cumsum([one.start.size for one in parameters.free])[:-1]
-        means = [float(part.mean()) for part in np.split(every, ends)]
-        return dict(zip(parameters.paths, means, strict=True))
+        values = self.problem.parameters.values(theta).items()
+        return {k: float(self.truth.errors((k,), np.ravel(own)).mean()) for k, own in values}
 
     def rng(self, method: Method) -> np.random.Generator:
         """Return the generator of a method; each has a stream of its own."""
@@ -169,7 +166,7 @@ def estimate(case: Case, method: Method) -> tuple[np.ndarray, float | None]:
         case Method.FILM:
             return _searched(case, case.made)
         case Method.STATES:
-            return _searched(case, make_problem(told_places(case.file)))
+            return _searched(case, make_problem(with_places(case.file)))
         case Method.REINFORCE:
             return reinforce(case.problem, case.rng(method))
         case Method.AVERAGE:
@@ -189,7 +186,7 @@ def _searched(case: Case, made: Made) -> tuple[np.ndarray, float]:
     return found.best.theta, found.best.loss
 
 
-def told_places(file: SceneFile) -> SceneFile:
+def with_places(file: SceneFile) -> SceneFile:
     """Return the scene that is told places at the times of its film, in place of pictures."""
     (film,) = file.observations.values()
     assert film.simulate is not None

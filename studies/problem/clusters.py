@@ -9,22 +9,11 @@ STRIPS = 16  # clusters of a single picture
 FEW_FRAMES = 4  # below that, frames are cut in strips
 
 
-def row_clusters(n_rows: int, n_frames: int) -> tuple[np.ndarray, bool]:
-    """Return the cluster of each residual row, `(n_rows,)`, and whether clusters correspond.
-
-    A cluster is a frame. A few pictures are cut in strips of consecutive rows instead, which do
-    not correspond row by row.
-    """
-    if n_frames >= FEW_FRAMES:
-        return np.repeat(np.arange(n_frames), n_rows // n_frames), True
-    return np.arange(n_rows) * STRIPS * n_frames // n_rows, False
-
-
 def clusters_of_rows(problem: SceneProblem) -> np.ndarray:
     """Return which rows of the residuals are one piece of evidence; -1 for priors.
 
     They are instants. Of things at rest they are pictures, which if they are few are cut in
-    strips.
+    strips of consecutive rows.
     """
     counts = np.array(problem.residual_counts())
     n = len(counts)
@@ -34,5 +23,5 @@ def clusters_of_rows(problem: SceneProblem) -> np.ndarray:
     elif n >= FEW_FRAMES or len(set(counts)) > 1:
         own = [np.repeat(np.arange(n), counts)]
     else:
-        own = [row_clusters(int(counts.sum()), n)[0]]
+        own = [np.arange(counts.sum()) * STRIPS * n // counts.sum()]
     return np.concatenate([*own, np.full(problem.parameters.size, -1)])

@@ -18,6 +18,7 @@ from render.posed_camera import PosedCamera
 from render.scene import Mesh, Scene
 from render.smoke import smoke_images
 from render.soft_raster import SoftRasterizer, rasterize
+from studies.problem.observations.outlines import GREYISH
 from studies.problem.observers import DENSITY, SEEN, Back, Moved, Observer, Recorded, Values
 from studies.problem.steps import Sampling
 
@@ -25,7 +26,6 @@ from studies.problem.steps import Sampling
 WHITE = (1.0, 1.0, 1.0)  # smoke
 MARGIN = 0.1  # of a body's size: how near to where it is drawn everything counts
 LEAST_SHADE, SMOOTHED = 2.0 / 255.0, 5  # change of colour that is one, over so many pixels a side
-GREYISH = 0.12  # how far the shares of red, green and blue that a shadow leaves may be apart
 DARKEST, BRIGHTEST = 0.2, 4.0  # part of the light that a shadow leaves, or that more light adds
 MOST_GREY = 0.5  # part of a body that may look like a shadow on what is behind it
 

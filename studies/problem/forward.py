@@ -12,7 +12,7 @@ from adjsim import checks
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import BodyState
 from studies.problem.reach import system_at
-from studies.problem.steps import first_steps, sample_steps
+from studies.problem.steps import Sampling, first_steps, sample_steps, shortest_interval
 from studies.runs.errors import StudyError
 from studies.scene.building import Built, build
 from studies.scene.checking import check_scene
@@ -75,16 +75,25 @@ def simulate(scene: Scene, times: Any, values: Mapping[str, Any] | None = None) 
     built = build(scene)
     for path in given:
         checks.known_key("path in `values`", path, built.values)
-    gaps = np.diff(instants)
-    steps = first_steps(float(gaps.min()) if gaps.size else SINGLE, scene.world.dt)
-    system, _ = system_at(built, given, steps.dt)
-    dt = steps.suited_to(system).dt if built.dt is None else built.dt
-    kept, (at,) = sample_steps([instants], dt, moves=[False])
-    system, state = system_at(built, given, dt, varies=True)
-    motion = Motion(system, state, dt, kept)
+    motion, at = motion_through(built, instants, scene.world.dt, given)
     run = motion.run()
     surfaces = {name: at.at(one.vertices(motion, run)) for name, one in built.subjects.items()}
-    return Simulated(instants, surfaces, built, dt)
+    return Simulated(instants, surfaces, built, motion.dt)
+
+
+def motion_through(
+    built: Built, times: np.ndarray, given_dt: float | None, values: Mapping[str, np.ndarray]
+) -> tuple[Motion, Sampling]:
+    """Return the motion for values by scene path, and where times [s] lie among its frames.
+
+    `given_dt` is the step of the scene file, None where it is chosen.
+    """
+    steps = first_steps(shortest_interval(times) if len(times) > 1 else SINGLE, given_dt)
+    system, _ = system_at(built, values, steps.dt)
+    dt = steps.suited_to(system).dt if built.dt is None else built.dt
+    kept, (at,) = sample_steps([times], dt, moves=[False])
+    system, state = system_at(built, values, dt, varies=True)
+    return Motion(system, state, dt, kept), at
 
 
 def start_surfaces(built: Built) -> dict[str, np.ndarray]:

@@ -54,7 +54,12 @@ def still_squares(problem: SceneProblem, counted: np.ndarray | None = None) -> n
 
 def variation_squares(problem: SceneProblem) -> np.ndarray:
     """Return those of mean colour or place - observation: what pictures show at all."""
-    return _squares(problem, problem.targets, lambda one: _mean_rows(one.targets()))
+
+    def mean(one: Observer) -> np.ndarray:
+        rows = one.targets()
+        return np.broadcast_to(rows.mean(axis=0), rows.shape)
+
+    return _squares(problem, problem.targets, mean)
 
 
 def _squares(
@@ -76,8 +81,3 @@ def _squares_where(
 ) -> np.ndarray:
     """Return the weighted mean squares of a difference by frame; rows that do not count have 0."""
     return one.squares(np.where(counted[:, None], rows[:, :3], other[:, :3]), other)
-
-
-def _mean_rows(rows: np.ndarray) -> np.ndarray:
-    """Return the mean row, as often as there are rows."""
-    return np.broadcast_to(rows.mean(axis=0), rows.shape)

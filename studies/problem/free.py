@@ -39,7 +39,8 @@ def make_free(
 
     `values` is everything that may be free, by path; nuisances that the table names are left to it.
     `views` are cameras, lights and looks with their default priors, by path. Where the table names
-    one beside parameters of the motion, it is a nuisance too: the question is the motion.
+    one, or the start of an observation, beside parameters of the motion, it is a nuisance too: the
+    question is the motion.
     """
     table = _ungrouped(given, values)
     ties, answers = {}, []
@@ -74,6 +75,8 @@ def make_free(
         )
     moving = [one for one in answers if not one.is_view]
     viewed = [one for one in answers if one.is_view]
+    if not all(one.is_start_time for one in moving):
+        moving = [replace(one, is_answer=not one.is_start_time) for one in moving]
     if moving:
         viewed = [replace(one, is_answer=False) for one in viewed]
     else:  # the question itself: only a prior that was asked for counts
@@ -114,8 +117,6 @@ def _answer(path: str, given: declared.Free, value: Any, view: Free | None = Non
         start = np.clip(start, NEAR_BLACK, 1.0 - NEAR_BLACK)
     kind = given.transform or value.transform
     low, high = given.bounds or _default_bounds(start, kind, value.bounds)
-    if not low < high:
-        raise StudyError(f"`{key}.bounds` must be [lower, upper], got [{low:g}, {high:g}].")
     if not ((low < start) & (start < high)).all():
         raise StudyError(
             f"`{key}.bounds` = [{low:g}, {high:g}] must have the start inside, got "
@@ -224,7 +225,7 @@ def look_nuisances(
     films = [one for one in observers if isinstance(one, FilmObserver) and one.paths]
     if not films:
         return ()
-    asked = set(file.free)
+    free = set(file.free)
     values = more_values(films)
     looks = {**file.bodies, **{k: v for k, v in file.obstacles.items() if v.draw}}
     fitted = [
@@ -233,7 +234,7 @@ def look_nuisances(
         if name in built.meshes
         and hasattr(one, "look")
         and file.is_fitted(one.look)
-        and not asked & {f"{name}.look{kind}" for kind in COLORS}  # they hold the colour
+        and not free & {f"{name}.look{kind}" for kind in COLORS}  # they hold the colour
     ]
     of_looks = [f"{name}.look.{key}" for name in fitted for key in ("ambient", "diffuse")]
     of_lights = [f"lights.{name}.{key}" for name in built.lights if fitted
@@ -242,7 +243,7 @@ def look_nuisances(
         nuisance(path, values[path].value, error)
         for paths, error in ((of_looks, COLOR_ERROR), (of_lights, DIRECTION_ERROR))
         for path in paths
-        if path in values and path not in asked
+        if path in values and path not in free
     )
 
 

@@ -132,10 +132,10 @@ def make_problem(
     problem = _problem(file, built, observers, parameters, **shared)
     truth, hidden = true_values(file, values), None
     if truth is not None:
-        told = hidden_scene(file)
-        simulated = build(told, at_rest=problem.is_at_rest)
+        hidden_file = hidden_scene(file)
+        simulated = build(hidden_file, at_rest=problem.is_at_rest)
         hidden = replace(
-            problem, built=simulated, observers=tuple(make_observers(told, simulated, films))
+            problem, built=simulated, observers=tuple(make_observers(hidden_file, simulated, films))
         )
         problem = with_simulated(problem, hidden, file, truth)
         values |= simulated.values
@@ -154,9 +154,9 @@ def make_problem(
 
     has_error = not file.is_twin or any(path.endswith(OF_MESH) for path in file.truth)
     is_goal = file.purpose == "control" and not set(parameters.paths) <= set(file.truth)
-    known = None if is_goal else truth_of(parameters, truth, values)
+    own_truth = None if is_goal else truth_of(parameters, truth, values)
     return Made(
-        problem, kept, notes, refitted, known, file.is_twin, truth, hidden,
+        problem, kept, notes, refitted, own_truth, file.is_twin, truth, hidden,
         refined if has_error else None,
     )  # fmt: skip
 

@@ -19,7 +19,8 @@ from render.soft_raster import SoftRasterizer
 from studies.problem.films import FilmObserver, SmokeObserver
 from studies.problem.forward import start_surfaces
 from studies.problem.observations.films import FilmData, declared_backdrop
-from studies.problem.observations.points import PointData, read_points, read_states
+from studies.problem.observations.point_files import PointData
+from studies.problem.observations.points import read_points, read_states
 from studies.problem.observers import Observer
 from studies.problem.points import (
     PointObserver,
@@ -36,6 +37,7 @@ from studies.scene.cameras import make_camera, require_outside
 
 VISIBLE = 4.0  # pixels that the bodies must cover in the first frame
 PIXEL, MILLIMETRE = 1.0, 1e-3  # default standard deviations
+LONGEST = 1.0  # between rows of a table [s]: a chosen time step makes thousands of steps of it
 Observed = declared.Film | declared.Points | declared.States
 
 
@@ -175,6 +177,7 @@ class _Observing:
             camera = posed(make_camera(one.camera, spec, size, self.center), self.center)
         if one.simulate is None:
             data = read_points(one, spec, size, key)
+            _require_seconds(data.times, self.file.world, key)
         else:
             data = blank_points(one, frame_times(one, self.file.world, key), key)
         if one.body not in subjects:
@@ -297,6 +300,17 @@ def _observed(name: str, one: Observed, times: np.ndarray) -> dict[str, Any]:
     index = np.arange(len(times))
     known = {"name": name, "weight": one.weight, "times": times}
     return {**known, "start": one.start, "index": index}
+
+
+def _require_seconds(times: np.ndarray, world: declared.World, key: str) -> None:
+    """Raise if rows of a table are so far apart that their times must be milliseconds."""
+    apart = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
+    if apart >= LONGEST and world.dt is None:
+        raise StudyError(
+            f"`{key}.file`: times must be in seconds, but rows are {apart:.4g} s apart. Divide "
+            "them by 1000 if they are milliseconds (`units` is that of places). If they are "
+            "seconds, give the time step, `world.dt`."
+        )
 
 
 def _require_in_picture(one: FilmObserver, points: np.ndarray) -> None:

@@ -114,6 +114,11 @@ class Free:
         """Whether it is of a camera, a light or a look: what one frame shows, without motion."""
         return self.path.startswith(("cameras.", "lights.")) or ".look." in self.path
 
+    @property
+    def is_start_time(self) -> bool:
+        """Whether it is the time of the scene when an observation begins."""
+        return self.path.startswith("observations.") and self.path.endswith(".start")
+
     def labels(self, prefix: str = "") -> list[str]:
         """Return the names of its components."""
         indices = np.ndindex(*self.start.shape)
@@ -221,12 +226,12 @@ class Parameters:
     @property
     def first_answers(self) -> tuple[int, ...]:
         """Components that are searched first: those of the motion, or all if there are none."""
-        flags = [one.is_answer and not one.is_view for one in self.free]
+        flags = [(one.is_answer or one.is_start_time) and not one.is_view for one in self.free]
         return self._components(flags) or self.answers
 
-    def each(self, flags: Sequence[bool]) -> np.ndarray:
-        """Return a flag for each component of theta, (size,), from one for each path."""
-        return np.repeat(flags, [one.start.size for one in self.free])
+    def each(self, of_paths: Sequence[Any]) -> np.ndarray:
+        """Return a value for each component of theta, (size,), from one for each path."""
+        return np.repeat(of_paths, [one.start.size for one in self.free])
 
     def _components(self, flags: Sequence[bool]) -> tuple[int, ...]:
         return tuple(np.flatnonzero(self.each(flags)).tolist())

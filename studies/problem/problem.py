@@ -42,7 +42,7 @@ class SceneProblem(SceneLosses):
             return replace(self, observers=tuple(softened))
         first = min(one.start + one.times[0] for one in self.observers)
         least = 1 if first > SAME_TIME else 2  # what is at the start shows no motion
-        return self.frames_between(0, max(least, int(np.ceil(stage * self.n_frames))))
+        return self.first_frames(max(least, int(np.ceil(stage * self.n_frames))))
 
     def name_of_stage(self, stage: float) -> str:
         """Return how many frames are looked at in a stage, or how soft edges are."""
@@ -50,15 +50,11 @@ class SceneProblem(SceneLosses):
             return f"edges {stage:g} times as soft"
         return f"{self.at_stage(stage).n_frames} of {self.n_frames} frames"
 
-    def frames_between(self, first: int, stop: int) -> Self:
-        """Return the problem that compares only these instants; its rollout begins at 0."""
-        kept = []
-        for one in self.observers:
-            keep = (one.index >= first) & (one.index < stop)
-            if keep.any():
-                part = one.between(keep)
-                kept.append(replace(part, index=part.index - first))
-        return replace(self, observers=tuple(kept), n_frames=min(stop, self.n_frames) - first)
+    def first_frames(self, count: int) -> Self:
+        """Return the problem that compares only the first instants."""
+        kept = [(one, one.index < count) for one in self.observers]
+        observers = tuple(one.between(keep) for one, keep in kept if keep.any())
+        return replace(self, observers=observers, n_frames=min(count, self.n_frames))
 
     def at(self, theta: np.ndarray, keep: tuple[int, ...] | None = None) -> Self:
         """Return the problem that starts at theta; with `keep`, with all else fixed there."""

@@ -79,8 +79,8 @@ def with_simulated(
     rows = hidden.predictions({**problem.fixed, **truth})
     observers = []
     for one, own in zip(problem.observers, rows, strict=True):
-        told = file.observations.get(one.name)
-        simulate = None if told is None else told.simulate
+        declared_one = file.observations.get(one.name)
+        simulate = None if declared_one is None else declared_one.simulate
         if simulate is None or not isinstance(one, PictureObserver | PointObserver):
             observers.append(one)
             continue

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from studies.answer.certificate import Verdict, told, verdict_of
+from studies.answer.certificate import Verdict, in_words, verdict_of
 from studies.optimizers.problem import Status
 from studies.reports import figures
 from studies.reports.content import Details, Text, charts, details, table
@@ -13,34 +13,32 @@ HEAD = ("", "gradient norm", "slope without", "slope with", "dot test", "verdict
 
 
 def line(certified: dict[str, Any]) -> str:
-    """Return the verdict of a certificate, and the dot tests behind it."""
-    made = [one for one in certified.get("points", {}).values() if _is_made(one)]
-    residuals = [one["dot"]["residual"] for one in made if one["dot"]["residual"] is not None]
-    slopes = [one["taylor"]["slope1"] for one in made if one["taylor"]["slope1"] is not None]
-    behind = [f"slope {min(slopes):.2f} of 2"] if slopes else []
-    behind += [f"dot test {max(residuals):.0e}"] if residuals else []
-    text = told(verdict_of(certified))
+    """Return the verdict of a certificate, and the numbers behind it."""
+    behind = []
+    if (point := _point(certified)) and _is_made(point):
+        slope, residual = point["taylor"]["slope1"], point["dot"]["residual"]
+        behind += [] if slope is None else [f"slope {slope:.2f} of 2"]
+        behind += [] if residual is None else [f"dot test {residual:.0e}"]
+    text = in_words(verdict_of(certified))
     return f"{text} ({', '.join(behind)})" if behind else text
 
 
 def folded(certified: dict[str, Any], status: str, files: FigureFiles) -> Details | None:
     """Return table, sweeps and remarks of a certificate."""
-    end = "optimum" if Status[status].is_finished else "end of the search"
-    points = {end if key == "optimum" else key: one for key, one in certified["points"].items()}
-    if not points:
+    where = "optimum" if Status[status].is_finished else "end of the search"
+    if not (point := _point(certified)):
         return None
-    made = {where: point for where, point in points.items() if _is_made(point)}
-    drawn = {}
-    for k, (where, point) in enumerate(made.items()):
+    drawn, remarks = {}, []
+    if _is_made(point):
+        remarks = _remarks(where, point)
         if any(one is not None for one in point["taylor"]["r1"]):
-            file = files.save(f"taylor-{k + 1}", figures.taylor(where, point))
+            file = files.save("taylor-1", figures.taylor(where, point))
             drawn[f"Taylor remainders at the {where}"] = file
-    remarks = _remarks(made)
     if kept := certified.get("schedule"):
         remarks.append(f"Schedule of the reverse sweep: {kept}.")
     return details(
         "Gradient certificate",
-        table(HEAD, [_row(where, point) for where, point in points.items()]),
+        table(HEAD, [_row(where, point)]),
         charts(drawn),
         Text(
             "With the right gradient the remainder of the loss's Taylor series falls with slope 2 "
@@ -51,13 +49,18 @@ def folded(certified: dict[str, Any], status: str, files: FigureFiles) -> Detail
     )
 
 
+def _point(certified: dict[str, Any]) -> dict[str, Any]:
+    """Return the tests at the optimum; {} where none were asked for."""
+    return certified.get("points", {}).get("optimum", {})
+
+
 def _is_made(point: dict[str, Any]) -> bool:
     return verdict_of(point) is not Verdict.NOT_MADE
 
 
 def _row(where: str, point: dict[str, Any]) -> list[str]:
     if not _is_made(point):
-        reason = f"{told(verdict_of(point))}: {point['reason']}"
+        reason = f"{in_words(verdict_of(point))}: {point['reason']}"
         return [f"at the {where}", *["-"] * 4, reason]
     test, dot, beside = point["taylor"], point["dot"], point["beside"]
     place = (
@@ -73,7 +76,7 @@ def _verdict(point: dict[str, Any]) -> str:
     if found is Verdict.FAILED:
         return point["taylor"]["reason"] or point["dot"]["reason"]
     as_zero = found is Verdict.PASSED and vanishes(point)
-    return told(found) + (", as a gradient of 0 would" if as_zero else "")
+    return in_words(found) + (", as a gradient of 0 would" if as_zero else "")
 
 
 def vanishes(point: dict[str, Any]) -> bool:
@@ -85,44 +88,30 @@ def vanishes(point: dict[str, Any]) -> bool:
     return test["slope0"] is not None and test["slope0"] >= test["minimum_slope"]
 
 
-def _remarks(points: dict[str, dict[str, Any]]) -> list[str]:
+def _remarks(where: str, point: dict[str, Any]) -> list[str]:
     """Return where the Taylor test shows nothing of the gradient, and what a sweep leaves out."""
     out = []
-    if gone := [name for name, point in points.items() if vanishes(point)]:
-        shown = [
-            f"at the {name}"
-            for name, point in points.items()
-            if name not in gone and verdict_of(point) is Verdict.PASSED
-        ]
-        sweep = f"the sweep {' and '.join(shown)} does" if shown else "no sweep here does"
+    if vanishes(point):
         out.append(
-            f"At the {' and the '.join(gone)} the gradient is so small that a gradient of 0 would "
-            "pass as well, so that sweep does not show the gradient to be right; "
-            f"{sweep}."
+            f"At the {where} the gradient is so small that a gradient of 0 would pass as well, so "
+            "the sweep does not show the gradient to be right."
         )
-    parts = [
-        f"{point['left_out_pixels']} of {point['pixels']} at the {name}"
-        for name, point in points.items()
-    ]
-    if parts:
+    out.append(
+        "Pixels that jump within a sweep, as where faces swap their depth order, stay out: "
+        f"{point['left_out_pixels']} of {point['pixels']}."
+    )
+    touch = point["nearest_touch"]
+    if touch and touch["distance"] is not None:
         out.append(
-            "Pixels that jump within a sweep, as where faces swap their depth order, stay out: "
-            f"{', '.join(parts)}."
+            f"The touch of point {touch['node']} at step {touch['step']} moves to another step, "
+            "where the loss jumps or has a kink, if theta moves by "
+            f"{touch['distance']:.1e}."
         )
-    for name, point in points.items():
-        touch = point["nearest_touch"]
-        if touch and touch["distance"] is not None:
-            out.append(
-                f"At the {name} the touch of point {touch['node']} at step {touch['step']} moves "
-                "to another step, where the loss jumps or has a kink, if theta moves by "
-                f"{touch['distance']:.1e}."
-            )
-    for name, point in points.items():
-        if verdict_of(point) is Verdict.BETWEEN_KINKS and (found := point["between_kinks"]):
-            out.append(
-                f"At the {name} no slope can be read: steps above {found['reach']:.0e} cross "
-                "events of contact and friction, and shorter ones are lost in rounding. "
-                f"Differences to either side by {found['step']:.0e} give the gradient to "
-                f"{found['error']:.1e} of its size. That is no pass."
-            )
+    if verdict_of(point) is Verdict.BETWEEN_KINKS and (between := point["between_kinks"]):
+        out.append(
+            f"No slope can be read: steps above {between['reach']:.0e} cross events of contact "
+            "and friction, and shorter ones are lost in rounding. Differences to either side by "
+            f"{between['step']:.0e} give the gradient to {between['error']:.1e} of its size. "
+            "That is no pass."
+        )
     return out

@@ -8,7 +8,7 @@ from scipy.spatial import KDTree
 
 from studies.problem.parameters import Parameters
 from studies.reports import figures
-from studies.search.coarse import Found, is_log
+from studies.search.coarse import SearchResult, is_log
 
 
 FILE = "coarse.json"
@@ -20,7 +20,7 @@ OTHERS = "Ds^v"  # markers of as many basins beside the answer
 
 
 def coarse_json(
-    found: Found, parameters: Parameters, units: Mapping[str, str]
+    found: SearchResult, parameters: Parameters, units: Mapping[str, str]
 ) -> dict[str, Any] | None:
     """Return what is drawn of a search, in natural values; None where there is nothing to draw."""
     coarse = found.coarse

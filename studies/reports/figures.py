@@ -215,22 +215,20 @@ def spectrum(values: np.ndarray) -> Any:
 def instances(table: dict[str, Any]) -> Any:
     """Draw the errors of all instances, one column per parameter, on a log scale."""
     rows, records = table["parameters"], table["records"]
-    held = {"published": SOFT}
-    held = {key: color for key, color in held.items() if any(row[key] for row in rows)}
     figure, (ax,) = make_axes(1, 1, (max(4.6, 1.1 * len(rows) + 1.5), 3.4))
     for i, row in enumerate(rows):
         errors = np.array([max(one["errors"][row["name"]]["mean"], 1e-17) for one in records])
         ax.plot(i + np.linspace(-0.18, 0.18, len(errors)), errors, "o", color=BLUE, ms=3.5)
         ax.plot([i - 0.3, i + 0.3], [max(row["median"], 1e-17)] * 2, color=INK, lw=1.8)
-        for key, color in held.items():
-            if row[key] is not None:
-                ax.plot([i - 0.3, i + 0.3], [row[key]] * 2, "--", color=color, lw=1.4)
+        if row["published"] is not None:
+            ax.plot([i - 0.3, i + 0.3], [row["published"]] * 2, "--", color=SOFT, lw=1.4)
     ax.set_yscale("log")
     names = ["\n".join(wrap(row["name"].replace(".", ". "), LABEL)) for row in rows]
     ax.set_xticks(range(len(rows)), [name.replace(". ", ".") for name in names], fontsize=9)
     ax.set(ylabel="error")
-    known = [("instance", "o", BLUE), ("median", "-", INK)]
-    for label, style, color in known + [(key, "--", color) for key, color in held.items()]:
+    kinds = [("instance", "o", BLUE), ("median", "-", INK)]
+    kinds += [("published", "--", SOFT)] if any(row["published"] for row in rows) else []
+    for label, style, color in kinds:
         ax.plot([], [], style, color=color, ms=3.5, label=label)
     ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure

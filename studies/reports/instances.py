@@ -9,24 +9,20 @@ from studies.reports.numbers import number
 from studies.runs.folder import INSTANCES, INSTANCES_CSV, RunFolder
 
 
-HELD = {
-    "published": "Published is what the gradSim paper reports. ",
-}
-
-
 def instances_section(folder: RunFolder, files: FigureFiles) -> Section | None:
     """Return what a run found in all of its instances; None of a single one."""
     if not folder.has(INSTANCES):
         return None
     found = folder.read_json(INSTANCES)
     rows = found["parameters"]
-    held = [key for key in HELD if any(row[key] is not None for row in rows)]
-    head = ["parameter", "median error", "worst", "in instance", *held]
+    is_published = any(row["published"] is not None for row in rows)
+    head = ["parameter", "median error", "worst", "in instance"] + is_published * ["published"]
     lines = []
     for row in rows:
-        bars = ["" if row[key] is None else f"{row[key]:.1e}" for key in held]
+        bar = "" if row["published"] is None else f"{row['published']:.1e}"
         errors = [f"{row[key]:.1e}" for key in ("median", "worst")]
-        lines.append([row["name"], *errors, row["worst_instance"], *bars])
+        lines.append([row["name"], *errors, row["worst_instance"], *is_published * [bar]])
+    published = "Published is what the gradSim paper reports. " * is_published
     drawn = {"errors of every instance": files.save("instances", figures.instances(found))}
     return section(
         f"{found['count']} random instances",
@@ -35,7 +31,7 @@ def instances_section(folder: RunFolder, files: FigureFiles) -> Section | None:
         charts(drawn),
         Text(
             "Relative errors, or the measures that a study has in their place; of a parameter with "
-            f"many values, their mean. {''.join(HELD[key] for key in held)}The rest of this page "
+            f"many values, their mean. {published}The rest of this page "
             f"shows the worst instance, number {found['worst']}. All of them are in "
             f"{INSTANCES_CSV}."
         ),

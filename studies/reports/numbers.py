@@ -49,8 +49,9 @@ def interval(row: dict[str, Any], key: str = "interval") -> str:
     if relative < 1e-6:
         return f"± {relative:.0e} of it"
     low, high = (number(end, half) for end in row[key])
-    largest = max(abs(end - row["estimate"]) for end in row[key]) / abs(row["estimate"] or 1.0)
-    share = f"\n± {100.0 * largest:.2g} %" if relative < 10.0 else ""
+    largest = max(abs(end - row["estimate"]) for end in row[key])
+    is_wide = largest >= abs(row["estimate"])  # of such a value percents say nothing
+    share = "" if is_wide else f"\n± {100.0 * largest / abs(row['estimate']):.2g} %"
     return f"{low} to {high}{share}"
 
 

@@ -18,6 +18,7 @@ from studies.runs.folder import RunFolder
 MARK = '<meta name="generator" content="adjsim report">'
 TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".svg": "image/svg+xml", ".mp4": "video/mp4"}
 PATH = re.compile(r"([._/])(?=\w)")  # where the name of a parameter may break
+CODE = re.compile(r"`([^`\n]+)`")
 NAME = re.compile(r"[A-Za-z_][\w-]*(?:[./_][\w\[\]-]+)+")
 
 
@@ -37,7 +38,16 @@ def environment() -> Environment:
 
 
 def breakable(text: str) -> Markup:
-    """Return a text in which long names of parameters may break between their words."""
+    """Return a text in which long names may break between words; what is in backticks is code."""
+    code = Markup("<code>{}</code>")
+    parts = [
+        code.format(_with_breaks(part)) if k % 2 else _with_breaks(part)
+        for k, part in enumerate(CODE.split(text))
+    ]
+    return Markup("").join(parts)
+
+
+def _with_breaks(text: str) -> Markup:
     parts, end = [], 0
     for name in NAME.finditer(text):
         pieces = PATH.sub("\\1\0", name[0]).split("\0")

@@ -135,7 +135,7 @@ def _answer(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Se
         parameters_table(result["parameters"]),
         *(Text(text) for text in result["findings"]),
         _cameras(result.get("cameras", [])),
-        details("Fitted beside it: lights and looks", parameters_table(others)),
+        details("Fitted beside it: start times, lights and looks", parameters_table(others)),
         details("What the intervals rest on", *map(Text, notes), charts(spectrum)),
     )
 

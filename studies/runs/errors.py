@@ -6,12 +6,16 @@ from collections.abc import Sequence
 class StudyError(ValueError):
     """A mistake in a study's settings, folder or command: shown without a traceback."""
 
+    mistakes: tuple[str, ...] = ()  # where the message lists several
+
 
 def error_of(mistakes: Sequence[str], source: str) -> StudyError:
     """Return the error of one mistake, or of several that were found in `source`."""
     if len(mistakes) == 1:
         return StudyError(mistakes[0])
-    return StudyError("\n".join([f"{len(mistakes)} mistakes in {source}:", *mistakes]))
+    error = StudyError("\n".join([f"{len(mistakes)} mistakes in {source}:", *mistakes]))
+    error.mistakes = tuple(mistakes)
+    return error
 
 
 class FailedSearchError(StudyError):

@@ -5,7 +5,6 @@ alpha: they are compared in RGB. Written videos are h264 in yuv420p, which every
 shows; it keeps colour at half the resolution, so it is close to the images but not equal.
 """
 
-import math
 import os
 import re
 import struct
@@ -83,32 +82,35 @@ def read_image(path: str | os.PathLike, *, name: str = "image") -> np.ndarray:
 
 
 def area_mean(images: np.ndarray, factor: int) -> np.ndarray:
-    """Return images (..., H, W, C) with blocks of `factor` x `factor` pixels averaged."""
-    if factor < 1 or int(factor) != factor:
-        raise ValueError(f"`downsample` must be a whole number, at least 1, got {factor}.")
+    """Return images (..., H, W, C) with blocks of `factor` x `factor` pixels averaged.
+
+    `factor` divides H and W.
+    """
     if factor == 1:
         return images
     *lead, height, width, channels = images.shape
-    if height % factor or width % factor:
-        common = math.gcd(height, width)
-        ways = ", ".join(str(k) for k in range(1, common + 1) if common % k == 0)
-        raise ValueError(
-            f"`downsample` must divide the size of the video, {height} x {width} (height x "
-            f"width), got {factor}. "
-            f"Take one of {ways}, or crop the video."
-        )
     blocks = (*lead, height // factor, factor, width // factor, factor, channels)
     return images.reshape(blocks).mean(axis=(-4, -2))
 
 
-def magnified(images: np.ndarray, *, height: int = 0, width: int = 0) -> np.ndarray:
-    """Return small images (n, H, W, C) with every pixel repeated, so that nothing blurs them.
-
-    They get about the height or the width that is given.
-    """
+def magnified(images: np.ndarray, *, height: int) -> np.ndarray:
+    """Return small images (n, H, W, C) about so high, with repeated pixels: nothing blurs them."""
     _, rows, columns, _ = images.shape
-    factor = min(max(height // rows, width // columns), SHARP // max(rows, columns))
+    factor = min(height // rows, SHARP // max(rows, columns))
     return images.repeat(factor, axis=1).repeat(factor, axis=2) if factor > 1 else images
+
+
+def resized(image: np.ndarray, size: tuple[int, int], *, by: str = "BICUBIC") -> np.ndarray:
+    """Return an image (H, W, C) of another size, (H, W), smooth between pixels."""
+    from PIL import Image
+
+    channels = [
+        Image.fromarray(np.ascontiguousarray(channel, np.float32)).resize(
+            (size[1], size[0]), Image.Resampling[by]
+        )
+        for channel in np.moveaxis(image, -1, 0)
+    ]
+    return np.stack([np.asarray(one) for one in channels], axis=-1)
 
 
 def as_float(image: np.ndarray) -> np.ndarray:

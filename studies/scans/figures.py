@@ -84,15 +84,6 @@ def _tangents(ax: Any, own: Slice) -> None:
         label = None
 
 
-def _spread(u: np.ndarray, loss: np.ndarray, height: float) -> np.ndarray:
-    """Return some points, evenly spread along a curve as it is drawn."""
-    if len(u) <= TICKS or not height:
-        return np.arange(len(u))
-    rise = np.nan_to_num(np.diff(loss)) / height
-    length = np.cumsum([0.0, *np.hypot(np.diff(u) / (u[-1] - u[0]), rise)])
-    return np.unique(np.searchsorted(length, np.linspace(0.0, length[-1], TICKS)))
-
-
 def contours(
     own: Slice, units: Mapping[str, str], *, title: str = "", black_box: bool = False
 ) -> Any:

@@ -228,14 +228,6 @@ def _trust(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
     return {"tolerance": tolerance, "axes": axes}
 
 
-def subset_losses(scan: Scan, data: xr.Dataset) -> dict[str, np.ndarray]:
-    """Return the loss of the frames of every subset alone, over the grid."""
-    return {
-        name: data.frame_loss.sel(frame=list(frames)).mean("frame").values
-        for name, frames in scan.subsets.items()
-    }
-
-
 def because(own: dict[str, Any]) -> str:
     """Return in words why gradient and difference disagree at some points of an axis."""
     left = own["compared"] - own["agree"] - own["jumps"] - own["crosses"]

@@ -131,7 +131,11 @@ def _landscapes(scan: Scan, parts: list[Slice], units: dict[str, str]) -> dict[s
             return {"slices": figures.compared(axis, curves, unit, truth)}
         drawn = {"loss": figures.curve(first, unit)}
         if scan.subsets and "frame_loss" in first.data:
-            losses = landscape.subset_losses(scan, first.data)
+            by_frame = first.data.frame_loss
+            losses = {
+                name: by_frame.sel(frame=list(frames)).mean("frame").values
+                for name, frames in scan.subsets.items()
+            }
             drawn["frames"] = figures.compared(axis, losses, unit, truth)
         return drawn
     if len(first.axes) == 2:

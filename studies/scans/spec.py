@@ -22,7 +22,7 @@ from studies.runs.errors import StudyError
 from studies.runs.folder import PARAMETERS, SCAN, RunFolder
 from studies.runs.options import RunOptions, make_options
 from studies.scene.declared import STRICT, Positive
-from studies.scene.drawing import drawn
+from studies.scene.drawing import instance_of
 from studies.scene.files import bundled_scenes, scene_file
 from studies.scene.reading import read_scene, to_toml
 from studies.scene.tables import unknown, validated
@@ -186,7 +186,7 @@ def resolve(given: Mapping[str, Any]) -> Scan:
     if not over:
         raise StudyError(f"A scan needs at least one axis: add {FORM}.")
     overrides = [*file.overrides, *(given.get("overrides") or ())]
-    scene = drawn(read_scene(path, overrides), options.seed)
+    scene = instance_of(read_scene(path, overrides), options.seed)
     has_truth = any(one.simulate for one in scene.observations.values())
     at = given.get("at") or file.at or ("truth" if has_truth else "start")
     if at == "truth" and not has_truth:

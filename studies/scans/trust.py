@@ -100,8 +100,8 @@ def compare(
         for part in SHORTER if (relative[k] > tolerance).any() else ():
             own = part * sizes[k : k + 1]
             *again, least = _differences(exact, grid, [point], own, steps=[steps[k]])
-            told = AGREES["float64"] * least[0] < HIDDEN * apart
-            shorter |= told & (_relative(adjoints[k : k + 1], *again)[0] <= tolerance)
+            is_clear = AGREES["float64"] * least[0] < HIDDEN * apart
+            shorter |= is_clear & (_relative(adjoints[k : k + 1], *again)[0] <= tolerance)
         kinks = _kinks(replace(exact.problem, steps=steps[k]), grid, point, sizes[k])
         found.append(Trust(difference[k], relative[k], shorter, *kinks))
     return found

@@ -67,6 +67,14 @@ class Built:
     varying: dict[str, Varying] = field(default_factory=dict)
     dt: float | None = None  # the step of a system that has a fixed one [s]: smoke
 
+    def held_counts(self) -> dict[str, str]:
+        """Return how many nodes are held, "12 of 240 nodes held", by body that has any."""
+        counts = {} if self.held is None else {k: self.held[own] for k, own in self.nodes.items()}
+        return {
+            name: f"{held.sum()} of {len(held)} nodes held"
+            for name, held in counts.items() if held.any()
+        }  # fmt: skip
+
     def targets(self) -> dict[str, np.ndarray]:
         """Return the system's parameters by path at the scene's own values."""
         return all_targets(self.maps, values_of(self.values))
@@ -119,7 +127,8 @@ def _moving(scene: Scene, free: frozenset[str], refined: bool) -> Built:
     system, state = model.with_values(start, all_targets(maps, values_of(values)))
     bodies = (*nodes, *rigid)
     notes = [note for part in bodies for note in part.notes]
-    notes += [APART] if len(bodies) > 1 else []
+    takes = [getattr(scene.bodies[part.name], "take", "") for part in bodies]
+    notes += [APART] if len(set(takes)) < len(takes) else []
     return Built(
         system,
         state,

@@ -85,7 +85,15 @@ def _file_checks(scene: SceneFile) -> list[Check]:
     for path, value in scene.truth.items():
         checks.append((_check_truth, path, value, scene))
         checks.append((_check_drawn, joined("truth", path), value))
-    return [*checks, (_check_simulated, scene)]
+    return [*checks, (_check_simulated, scene), (_check_gravity, scene)]
+
+
+def _check_gravity(scene: SceneFile) -> None:
+    if {"world.gravity", "world.gravity_direction"} <= set(scene.free):
+        raise StudyError(
+            '`free."world.gravity_direction"` must be left out beside `free."world.gravity"`, '
+            "whose direction is free already."
+        )
 
 
 def _check_truth(path: str, value: Any, scene: SceneFile) -> None:

@@ -185,6 +185,7 @@ class _Body:
     # Drag per mass: the force -drag_rate m v, and a moment alike [1/s].
     drag_rate: NotNegative = 0.0
     held: Held | None = None
+    take: Name = ""  # whose copy it is, where a file has takes: it meets no body of other takes
     look: Look = field(default_factory=Look)
 
 

@@ -21,7 +21,7 @@ from studies.scene.tables import unknown
 Hook = Callable[[SceneFile, np.random.Generator, int], SceneFile]
 
 
-def drawn(file: SceneFile, seed: int, instance: int = 0) -> SceneFile:
+def instance_of(file: SceneFile, seed: int, instance: int = 0) -> SceneFile:
     """Return an instance of a scene file: pure data, which a run of its own can be given."""
     rng = np.random.default_rng([seed, instance])
     truth = {path: numbers(value, rng) for path, value in file.truth.items()}

@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from studies.runs.errors import StudyError
+from studies.runs.errors import StudyError, error_of
 from studies.scene.checking import check_scene
 from studies.scene.declared import Camera, Film, SceneFile, resolved
 from studies.scene.exif import with_fields_of_view
 from studies.scene.overrides import JOINED, set_override
 from studies.scene.tables import validated
-from studies.scene.takes import spread_takes
+from studies.scene.takes import spread_takes, without_repeats
 
 
 PICTURES = (".png", ".jpg", ".jpeg")  # of a ring's films
@@ -64,6 +64,7 @@ def scene_from_dict(
     """
     values = copy.deepcopy(dict(values))
     values |= {key: join(values[key]) for key, join in JOINED.items() if key in values}
+    takes = values.get("takes")
     values = spread_takes(values)
     truth = values.get("truth")
     for path, one in truth.items() if isinstance(truth, dict) else ():
@@ -74,8 +75,13 @@ def scene_from_dict(
                 raise StudyError(f"`{path}`{error}") from error
     _infer_kinds(values)
     values.setdefault("bodies", {})  # a misspelt key is named first
-    scene = with_fields_of_view(_spread(validated(SceneFile, values, Path(folder), source)))
-    check_scene(scene, source)
+    try:
+        scene = with_fields_of_view(_spread(validated(SceneFile, values, Path(folder), source)))
+        check_scene(scene, source)
+    except StudyError as error:
+        if not (takes and error.mistakes):
+            raise
+        raise error_of(without_repeats(error.mistakes, takes), source) from error
     return scene
 
 

@@ -7,7 +7,8 @@ appended: "cube", "cube_toss2". What is free outside of the takes is one number 
 """
 
 import copy
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from studies.runs.errors import StudyError
@@ -77,6 +78,12 @@ def spread_takes(values: Mapping[str, Any]) -> dict[str, Any]:
     return out | ({"truth": truth} if truth else {})
 
 
+def without_repeats(mistakes: Sequence[str], takes: Iterable[str]) -> list[str]:
+    """Return mistakes of which several differ only in the names of copies once, the first."""
+    end = re.compile(rf"_(?:{'|'.join(takes)})\b")
+    return list({end.sub("", one): one for one in reversed(mistakes)}.values())[::-1]
+
+
 class _Renamed:
     """The names of one take: those of the scene with a suffix."""
 
@@ -93,6 +100,7 @@ class _Renamed:
         out = {}
         for name in dict.fromkeys((*shared, *own)):
             table = {**copy.deepcopy(shared.get(name, {})), **own.get(name, {})}
+            table |= {"take": take} if key == "bodies" else {}
             if key == "pushes" and "body" in table:
                 table["body"] += self.end
             out[f"{name}{self.end}"] = table

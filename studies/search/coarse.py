@@ -86,9 +86,7 @@ def axis_range(parameters: Parameters, axis: int) -> tuple[float, float] | None:
 
 def is_log(parameters: Parameters) -> np.ndarray:
     """Return which components of theta are logarithms, (n_theta,) bool."""
-    return np.concatenate(
-        [np.full(one.start.size, isinstance(one.transform, Log)) for one in parameters.free]
-    )
+    return parameters.each([isinstance(one.transform, Log) for one in parameters.free])
 
 
 def local_minima(coarse: CoarseSet, values: np.ndarray) -> np.ndarray:
@@ -185,7 +183,7 @@ class Basin:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SearchResult:
     """The basins of a search, that of the answer first."""
 
     basins: tuple[Basin, ...]
@@ -198,10 +196,10 @@ class Found:
         return self.basins[0].result
 
 
-def found_basins(basins: list[Basin], evaluations: int, coarse: CoarseLosses) -> Found:
+def found_basins(basins: list[Basin], evaluations: int, coarse: CoarseLosses) -> SearchResult:
     """Return what a robust search found."""
     ranked = sorted(basins, key=lambda basin: (not basin.is_searched, basin.loss))
-    return Found(tuple(ranked), evaluations, coarse)
+    return SearchResult(tuple(ranked), evaluations, coarse)
 
 
 def log_names(start: int, stages: int) -> list[str]:

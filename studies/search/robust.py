@@ -28,7 +28,7 @@ from studies.search.coarse import (
     Basin,
     CoarseLosses,
     CoarseSet,
-    Found,
+    SearchResult,
     coarse_set,
     found_basins,
     is_log,
@@ -57,7 +57,7 @@ def robust_search(
     *,
     seed: Sequence[int] = (),
     axes: tuple[int, ...] | None = None,
-) -> Found:
+) -> SearchResult:
     """Return the best answer and the other basins, or go on where the folder's files end.
 
     The problem has the frames that are not held back. `seed` is that of the sample, `axes` are the
@@ -272,7 +272,7 @@ def coarse_axes(problem: SceneProblem) -> tuple[int, ...]:
     parameters = problem.parameters
     if problem.is_at_rest:
         return tuple(np.flatnonzero(np.isfinite(parameters.upper - parameters.lower)).tolist())
-    return () if all(one.is_view for one in parameters.free) else problem.answers
+    return () if all(one.is_view for one in parameters.free) else parameters.first_answers
 
 
 def coarse_losses(

@@ -3,7 +3,7 @@
 import numpy as np
 
 from studies.problem.making import make_problem
-from studies.scene.drawing import drawn
+from studies.scene.drawing import instance_of
 from studies.scene.files import BUNDLED
 from studies.scene.reading import read_scene
 
@@ -23,7 +23,7 @@ BEAM = (
 
 def problem(device):
     """Pictures, residuals and derivatives of `beam` where its search begins, by name."""
-    file = drawn(read_scene(BUNDLED / "beam.toml", BEAM), 0)
+    file = instance_of(read_scene(BUNDLED / "beam.toml", BEAM), 0)
     own = make_problem(file, device=device).problem
     theta = own.parameters.start
     loss, gradient = own.loss_and_gradient(theta)

@@ -23,9 +23,9 @@ from studies.problem.observations.undistort import source_pixels, undistorted_pi
 from studies.runs import media
 from studies.runs.errors import StudyError
 from studies.scene.declared import Camera, Film
+from studies.scene.reading import PICTURES
 
 
-PICTURES = (".png", ".jpg", ".jpeg")
 ROWS, COLUMNS = 120, 160  # that the default of `downsample` leaves
 STILL = 8.0 / 255.0  # a change that compression and the noise of a camera make too
 SURE = 0.25  # part of the frames that must show a background
@@ -103,9 +103,7 @@ def _times(
         fps = film.fps or clip.fps
         return count / (fps or 1.0), fps
     if not clip.stamps:
-        raise StudyError(
-            f"`{key}.fps` is missing: {film.video} does not say its frames per second."
-        )
+        raise _without_rate(film, key)
     stamps = [clip.stamps[number] for number in numbers]
     known = [stamp for stamp in stamps if stamp is not None]
     if len(known) < len(stamps):
@@ -131,6 +129,10 @@ def _times(
             return count / fps, fps
     times = ticks * float(clip.tick)
     return times, float(np.median(np.diff(count) / np.diff(times)))
+
+
+def _without_rate(film: Film, key: str) -> StudyError:
+    return StudyError(f"`{key}.fps` is missing: {film.video} does not say its frames per second.")
 
 
 def declared_backdrop(film: Film, size: tuple[int, int], key: str) -> np.ndarray:
@@ -169,9 +171,7 @@ def film_frames(film: Film, key: str) -> tuple[Iterator[np.ndarray], Callable[[i
     assert film.video is not None
     clip = _opened(film.video, f"{key}.video")
     if film.fps is None and clip.fps is None:
-        raise StudyError(
-            f"`{key}.fps` is missing: {film.video} does not say its frames per second."
-        )
+        raise _without_rate(film, key)
     checked = _Frames(film, None, key).checked(clip.frames, f"{key}.video")
     frames = (media.as_float(picture)[..., :3] for _, picture in checked)
 
@@ -235,14 +235,11 @@ def _is_like(colors: np.ndarray, others: np.ndarray) -> np.ndarray:
     return np.isfinite(distances)
 
 
-def silhouettes(data: FilmData, plate: np.ndarray, threshold: float = DIFFERENT) -> np.ndarray:
-    """Return where the bodies are, (n, H, W) in [0, 1]: the masks, or what differs from the plate.
-
-    A difference of `threshold` in a channel is surely a body, and one of compression is none.
-    """
+def silhouettes(data: FilmData, plate: np.ndarray) -> np.ndarray:
+    """Return where the bodies are, (n, H, W) in [0, 1]: the masks, or what is unlike the plate."""
     if data.masks is not None:
         return data.masks
-    return np.clip((_distance(data.frames, plate) - STILL) / (threshold - STILL), 0.0, 1.0)
+    return np.clip((_distance(data.frames, plate) - STILL) / (DIFFERENT - STILL), 0.0, 1.0)
 
 
 def _distance(a: np.ndarray, b: np.ndarray) -> np.ndarray:

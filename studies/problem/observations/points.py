@@ -1,7 +1,7 @@
 """Tracked points and states of a body, read from files.
 
 Points are a CSV file with the columns time, point, and x, y, z or u, v, or one of those that
-`studies.problem.observations.track_files` reads. States are the positions of all nodes, an .npz
+`studies.problem.observations.point_files` reads. States are the positions of all nodes, an .npz
 file with `times` and `x`.
 """
 
@@ -9,7 +9,7 @@ import csv
 import io
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -17,9 +17,11 @@ from zipfile import BadZipFile
 import numpy as np
 
 from adjsim.rotations import rotation_matrix
-from studies.problem.observations.track_files import (
+from studies.problem.observations.point_files import (
     METRES,
-    Table,
+    PointData,
+    Rows,
+    add_row,
     is_tracker,
     read_c3d,
     read_tracker,
@@ -37,22 +39,6 @@ ON_PARABOLA = 0.02  # part of the height of a parabola that the way may be off i
 LIKE_GRAVITY, ALONG = 0.3, 0.5  # part by which two accelerations may differ, and least cosine
 
 
-@dataclass(frozen=True, eq=False)
-class PointData:
-    """Where points are at times."""
-
-    names: tuple[str, ...]  # in the order of the file
-    times: np.ndarray  # from small to large [s], (n_times,)
-    # (n_times, n_points, 3) [m], or (n_times, n_points, 2) [pixels] of the whole film, column
-    # and row, without distortion; NaN where a point is missing
-    values: np.ndarray
-
-    @property
-    def is_in_picture(self) -> bool:
-        """Whether the values are pixels."""
-        return self.values.shape[2] == 2
-
-
 def read_points(
     points: Points,
     camera: Camera | None = None,
@@ -65,20 +51,19 @@ def read_points(
     the `size` (height, width) of its film for that.
     """
     assert points.file is not None
-    table = _read_table(Path(points.file), key)
+    data = _read_table(Path(points.file), key)
     for given in ("points", "at"):
         for name in getattr(points, given):
-            if name not in table.names:
-                raise StudyError(f"`{key}.{given}`: {unknown('point', name, table.names)}")
-    table = _chosen(table, points, key)
-    data = PointData(table.names, table.times, table.values)
+            if name not in data.names:
+                raise StudyError(f"`{key}.{given}`: {unknown('point', name, data.names)}")
+    data = _chosen(data, points, key)
     if not data.is_in_picture:
         if points.camera is not None:
             raise StudyError(
                 f"`{key}.camera` must be left out: {points.file} has x, y and z, which no camera "
                 "sees."
             )
-        return replace(data, values=_in_world(table, points, key))
+        return replace(data, values=_in_world(data, points, key))
     for name in ("units", "rotation", "position"):
         if getattr(points, name) is not None:
             raise StudyError(
@@ -96,7 +81,7 @@ def read_points(
     return replace(data, values=undistorted_points(data.values, camera, size or (0, 0)))
 
 
-def _chosen(table: Table, points: Points, key: str) -> Table:
+def _chosen(table: PointData, points: Points, key: str) -> PointData:
     """Return the frames and points that are asked for, without points that are never seen."""
     names, times, values = list(table.names), table.times, table.values
     if points.frames is not None:
@@ -107,6 +92,12 @@ def _chosen(table: Table, points: Points, key: str) -> Table:
                 f"{[first, end]}."
             )
         times, values = times[first:end] - times[first], values[first:end]
+    if times[0] < 0.0:
+        raise StudyError(
+            f"`{key}.file`: the first row of {points.file} is at {times[0]:g} s, and time 0 is the "
+            "first that may be compared. Leave earlier rows out, by `frames` for instance, which "
+            "makes the first one time 0."
+        )
     is_seen = np.any(np.isfinite(values[..., 0]), axis=0).tolist()
     kept = [names.index(name) for name in points.points] or [
         k for k, is_kept in enumerate(is_seen) if is_kept
@@ -122,7 +113,7 @@ def _chosen(table: Table, points: Points, key: str) -> Table:
     return replace(table, names=tuple(names[k] for k in kept), times=times, values=values[:, kept])
 
 
-def _in_world(table: Table, points: Points, key: str) -> np.ndarray:
+def _in_world(table: PointData, points: Points, key: str) -> np.ndarray:
     """Return the places in the world [m]."""
     units = points.units or table.units
     if units is None:
@@ -134,7 +125,7 @@ def _in_world(table: Table, points: Points, key: str) -> np.ndarray:
     return METRES[units] * table.values @ R.T + np.asarray(points.position or np.zeros(3))
 
 
-def _read_table(path: Path, key: str) -> Table:
+def _read_table(path: Path, key: str) -> PointData:
     """Return the points of a file, as they are."""
     if path.suffix.lower() == ".c3d":
         return read_c3d(path, key)
@@ -148,21 +139,19 @@ def _read_table(path: Path, key: str) -> Table:
     return _read_csv(text, path, key)
 
 
-def _read_csv(text: str, path: Path, key: str) -> Table:
+def _read_csv(text: str, path: Path, key: str) -> PointData:
     """Return the points of a CSV file with the columns time, point, and x, y, z or u, v."""
-    rows: dict[tuple[float, str], tuple[float, ...]] = {}
+    rows: Rows = {}
     try:
         table = csv.DictReader(io.StringIO(text, newline=""), skipinitialspace=True, strict=True)
         columns = _columns(path, key, table.fieldnames)
         for row in table:
             where = f"`{key}.file`: line {table.line_num} of {path}"
             time, name, place = _read_row(row, columns, where)
-            if (time, name) in rows:
-                raise StudyError(f"{where} has point {name!r} at time {time:g} again.")
-            rows[time, name] = place
+            add_row(rows, name, time, place, where=where)
     except csv.Error as error:
         raise StudyError(f"`{key}.file`: {path} cannot be read as a CSV file: {error}.") from error
-    if not any(math.isfinite(place[0]) for place in rows.values()):
+    if not any(math.isfinite(x) for own in rows.values() for x, *_ in own.values()):
         raise StudyError(f"`{key}.file`: {path} has no points.")
     return table_of(rows, len(columns))
 

@@ -10,16 +10,16 @@ from render.annealing import softness
 from render.camera import AnyCamera
 from render.scene import Scene
 from render.soft_raster import SoftRasterizer, rasterize
+from studies.problem.forward import motion_through
 from studies.problem.observations.films import FilmData, advice_on_film, plate_of, read_film
 from studies.problem.observers import NODES, surfaces
-from studies.problem.observing import frame_times
-from studies.problem.reach import Reach
-from studies.problem.steps import first_steps, sample_steps, shortest_interval
+from studies.problem.observing import frame_times, posed
+from studies.problem.points import to_pixels
+from studies.problem.steps import sample_steps
 from studies.runs.errors import NotFiniteError, StudyError
 from studies.scene.building import Built
 from studies.scene.cameras import make_camera, require_outside
 from studies.scene.declared import Film, SceneFile
-from studies.scene.motion import Motion
 
 
 COMPARED = 32  # frames of a film that are drawn
@@ -76,14 +76,10 @@ class Shot:
 
     def seen_at(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return columns and rows (n, 2) [pixels] and depths (n,) [m] of points."""
-        height, width = self.size
         eye, axes = self.camera.pose()
-        x, y, depth = axes @ (points - eye).T
-        f_x, skew, c_x, f_y, c_y = self.camera.optics.numbers()
-        z = np.where(depth > 0.0, depth, np.nan)
-        u = 0.5 * (((f_x * x + skew * y) / z + c_x) * height + width - 1)
-        v = 0.5 * (height - 1 - (f_y * y / z + c_y) * height)
-        return np.stack([u, v], axis=-1), depth
+        with np.errstate(divide="ignore", invalid="ignore"):  # beside the eye
+            pixels = to_pixels(posed(self.camera, eye), points - eye, self.size)
+        return pixels, (points - eye) @ axes[2]
 
 
 def shoot(
@@ -138,23 +134,18 @@ def places_at(
 
     Where it does, they are those of the start.
     """
-    last = max(float(times[-1]), 1e-3)
-    gap = shortest_interval(times) if len(times) > 1 else last
-    dt = first_steps(gap, given_dt).suited_to(built.system).dt if built.dt is None else built.dt
-    system, state = built.system.with_values(built.state, Reach(built, dt).values({}))
-    steps, (at,) = sample_steps([times], dt, moves=[False])
-    motion = Motion(system, state, dt, steps)
+    motion, at = motion_through(built, times, given_dt, {})
     failed = None
     try:
         run = motion.run()
     except NotFiniteError:
-        steps, (at,) = sample_steps([np.zeros(1)], dt, moves=[False])
+        steps, (at,) = sample_steps([np.zeros(1)], motion.dt, moves=[False])
         motion = motion.at(steps)
         run = motion.run()
         failed = (
-            f"The scene leaves the finite numbers within {last:.3g} s at its start values, with a "
-            f"step of {dt:.3g} s. Check E and density, whether bodies begin inside an obstacle, "
-            "or give a smaller `world.dt`."
+            f"The scene leaves the finite numbers within {times[-1]:.3g} s at its start values, "
+            f"with a step of {motion.dt:.3g} s. Check E and density, whether bodies begin inside "
+            "an obstacle, or give a smaller `world.dt`."
         )
     found = {name: at.at(one.vertices(motion, run)) for name, one in built.subjects.items()}
     if getattr(run, "x", None) is not None:

@@ -6,7 +6,7 @@ points or states from a file it has their coordinates over time.
 """
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from PIL import Image, ImageDraw
 from scipy.ndimage import binary_dilation, binary_erosion
 
 from studies.problem.making import make_problem
+from studies.problem.observations.film_tracker import PINK
 from studies.problem.observations.outlines import faint_foreground, foreground
 from studies.problem.observers import NODES
 from studies.problem.observing import make_observers
@@ -28,29 +29,34 @@ from studies.runs.errors import StudyError
 from studies.scene.building import Built, build
 from studies.scene.checking import camera_of
 from studies.scene.declared import Film, Points, SceneFile, States
-from studies.scene.drawing import drawn
+from studies.scene.drawing import instance_of
 from studies.scene.exif import notes_on_fields_of_view
 from studies.scene.reading import read_scene
 
 
 ROW = 360  # pixels of a row of the picture
 GAP = 6
-PINK = np.array([1.0, 0.1, 0.6])
 
 
 def preview(
-    scene: SceneFile | Path | str, out: Path | str, overrides: Sequence[str] = ()
+    scene: SceneFile | Path | str,
+    out: Path | str,
+    overrides: Sequence[str] = (),
+    *,
+    say: Callable[[str], None] = lambda _text: None,
 ) -> list[str]:
     """Write a picture (*.png) of a scene at its start values, and return what looks wrong.
 
     `overrides` of a scene file are such as "bodies.duck.scale=0.02". What the scene draws
-    at random is as in `adjsim run` with its default seed.
+    at random is as in `adjsim run` with its default seed. `say` gets a line about held nodes.
     """
     file = scene if isinstance(scene, SceneFile) else read_scene(scene, overrides)
-    file = drawn(file, seed=0)
+    file = instance_of(file, seed=0)
     built = build(file)
     if not built.subjects:
         raise StudyError("`bodies` must hold something with a surface: smoke is a picture already.")
+    for name, held in built.held_counts().items():
+        say(f"{name}: {held}")
     shots, warnings = inspect(file, built)
     charts = []
     try:
@@ -160,12 +166,7 @@ def _strip(shot: Shot) -> np.ndarray:
 def _enlarged(image: np.ndarray) -> np.ndarray:
     """Return an image (H, W, C) as high as a row, linear between pixels."""
     height, width = image.shape[:2]
-    size = (max(round(width * ROW / height), 1), ROW)
-    channels = [
-        np.asarray(Image.fromarray(c.astype(np.float32)).resize(size, Image.Resampling.BILINEAR))
-        for c in np.moveaxis(image, -1, 0)
-    ]
-    return np.stack(channels, axis=-1).astype(np.float64)
+    return media.resized(image, (ROW, max(round(width * ROW / height), 1)), by="BILINEAR")
 
 
 def _outlined(footage: np.ndarray, alpha: np.ndarray) -> np.ndarray:

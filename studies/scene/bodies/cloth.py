@@ -42,6 +42,7 @@ from adjsim.forces.lift_drag import LiftDrag
 from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
 from adjsim.meshes.hinges import mesh_hinges
 from adjsim.meshes.triangle_mesh import TriangleMesh
+from adjsim.values import values_under
 from studies.runs.errors import StudyError
 from studies.scene.bodies.materials import combined, lumping_of, mass_of, plate, sheet_curves
 from studies.scene.bodies.muscles import make_muscles
@@ -53,7 +54,6 @@ from studies.scene.bodies.part import (
     held_nodes,
     mass_factors,
     node_velocities,
-    own_names,
     positive,
 )
 from studies.scene.declared import Cloth
@@ -98,11 +98,11 @@ def make_cloth(name: str, body: Cloth, free: frozenset[str], *, refined: bool = 
     averages = means_of_hinges(sheet, hinges) if body.bending is None and len(hinges) else None
 
     def forces(rest: np.ndarray, first: int, targets: dict[str, Any]) -> dict[str, Force]:
-        faces, membrane = first + sheet.faces, own_names(name, targets)
+        faces, membrane = first + sheet.faces, values_under(name, targets)
         made: dict[str, Force] = {name: NeoHookeanTriangles(faces, rest, **membrane)}
-        if bending := own_names(f"{name}_bending", targets):
+        if bending := values_under(f"{name}_bending", targets):
             made[f"{name}_bending"] = Hinges(first + hinges, rest, **bending)
-        if air := own_names(f"{name}_air", targets):
+        if air := values_under(f"{name}_air", targets):
             made[f"{name}_air"] = LiftDrag(faces, air.get("lift", 0.0), air.get("drag", 0.0))
         return made
 

@@ -1,7 +1,7 @@
 """What every body made of nodes gives to the model, and helpers for its values."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import scipy.sparse
 from adjsim.forces.element import Force
 from adjsim.forces.linear_drag import LinearDrag
 from adjsim.meshes.subdivision import Subdivision, subdivided
+from adjsim.values import values_under
 from render.scene import Mesh
 from studies.runs.errors import StudyError
 from studies.scene.declared import Held
@@ -59,7 +60,7 @@ class NodePart:
         targets = all_targets(self.material, values_of(self.values))
         with_courses = {**targets, **in_steps(self.varying, targets, 1.0)}
         made = self.make_forces(rest, self.first, with_courses)
-        if drag := own_names(f"{self.name}_drag", targets):
+        if drag := values_under(f"{self.name}_drag", targets):
             nodes = self.first + np.arange(len(self.points))
             made[f"{self.name}_drag"] = LinearDrag(**drag, drag_nodes=nodes)
         return made
@@ -198,15 +199,6 @@ def node_velocities(
             f"{body.velocity!r}. Give a volume mesh to a soft body, a surface to a cloth."
         )
     return turned(body, source.vectors(key, body.velocity))
-
-
-def own_names(name: str, targets: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of one force by their own names."""
-    return {
-        path.removeprefix(f"{name}."): value
-        for path, value in targets.items()
-        if path.startswith(f"{name}.")
-    }
 
 
 def field_or_number(key: str, given: Any, source: Source, *, is_filled: bool = False) -> np.ndarray:

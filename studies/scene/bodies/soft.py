@@ -12,6 +12,7 @@ import numpy as np
 
 from adjsim.forces.element import Force
 from adjsim.forces.neo_hookean import NeoHookeanTets
+from adjsim.values import values_under
 from studies.runs.errors import StudyError
 from studies.scene.bodies.materials import lumping_of, mass_of, require_pair, solid_curves
 from studies.scene.bodies.muscles import make_muscles
@@ -23,7 +24,6 @@ from studies.scene.bodies.part import (
     linear,
     mass_factors,
     node_velocities,
-    own_names,
     positive,
 )
 from studies.scene.declared import Soft
@@ -77,7 +77,7 @@ def make_soft(name: str, body: Soft, free: frozenset[str], *, refined: bool = Fa
     _check_stable(key, all_targets(material, own), name)
 
     def forces(rest: np.ndarray, first: int, targets: dict[str, Any]) -> dict[str, Force]:
-        return {name: NeoHookeanTets(first + volume.tets, rest, **own_names(name, targets))}
+        return {name: NeoHookeanTets(first + volume.tets, rest, **values_under(name, targets))}
 
     return NodePart(
         name, volume.points, grid.held, mass_of(name, own, lumping), volume.surface().nodes, values,

@@ -18,13 +18,13 @@ from adjsim.meshes.ball import icosahedron
 from adjsim.meshes.chains import Chain
 from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.triangle_mesh import TriangleMesh
+from adjsim.values import values_under
 from render.scene import Mesh
 from studies.runs.errors import StudyError
 from studies.scene.bodies.part import (
     NodePart,
     held_nodes,
     node_velocities,
-    own_names,
     positive,
 )
 from studies.scene.declared import Springs
@@ -51,7 +51,7 @@ def make_springs(name: str, body: Springs) -> NodePart:
     tried(f"{key}.mesh", lambda: SpringForce(edges, 1.0, rest_positions=points))
 
     def forces(rest: np.ndarray, first: int, targets: dict[str, Any]) -> dict[str, Force]:
-        given = own_names(name, targets)
+        given: dict[str, Any] = values_under(name, targets)
         return {name: SpringForce(first + edges, rest_positions=rest, **given)}
 
     drawn, skin, offset = _drawn(key, body, source, edges)

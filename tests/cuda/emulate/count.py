@@ -18,7 +18,7 @@ from adjsim.worlds import stack
 from benchmarks.timing.scenes import make_ball, make_block
 from render.soft_raster import SoftRasterizer
 from studies.problem.making import make_problem
-from studies.scene.drawing import drawn
+from studies.scene.drawing import instance_of
 from studies.scene.files import BUNDLED
 from studies.scene.reading import read_scene
 from tests.cuda.emulate import install  # noqa: F401
@@ -71,7 +71,7 @@ def film() -> Iterator[Row]:
 
 def search() -> Iterator[Row]:
     """Evaluate loss and gradient of the bundled beam, small."""
-    file = drawn(read_scene(BUNDLED / "beam.toml", BEAM), 0)
+    file = instance_of(read_scene(BUNDLED / "beam.toml", BEAM), 0)
     problem = make_problem(file, device="cuda").problem
     theta = problem.parameters.start
     problem.loss_and_gradient(theta)

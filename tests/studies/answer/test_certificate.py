@@ -69,7 +69,7 @@ def test_what_is_no_mistake_of_the_program_is_the_reason(monkeypatch, error):
     assert verdict_of(point) is Verdict.NOT_MADE
     assert point["reason"] == WHY
     json.dumps(point, allow_nan=False)
-    assert line({"verdict": point["verdict"], "points": {"start": point}}) == "could not be made"
+    assert line({"verdict": point["verdict"], "points": {"optimum": point}}) == "could not be made"
 
 
 def rough(theta):

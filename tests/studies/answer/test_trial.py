@@ -12,7 +12,12 @@ SCALE = np.ones(2)
 
 
 def trial(
-    residual, half_width=(0.01, 0.02), asked=(0, 1), bounds=WIDE, information=J.T @ J, scale=SCALE
+    residual,
+    half_width=(0.01, 0.02),
+    components=(0, 1),
+    bounds=WIDE,
+    information=J.T @ J,
+    scale=SCALE,
 ):
     seen = []
 
@@ -22,7 +27,7 @@ def trial(
 
     found = try_answer(
         residuals, np.zeros(2), information, np.array(half_width),
-        scale=np.array(scale), asked=asked, bounds=bounds,
+        scale=np.array(scale), components=components, bounds=bounds,
     )  # fmt: skip
     assert found is not None
     assert found.evaluations == len(seen)
@@ -42,7 +47,7 @@ def test_a_loss_that_is_as_promised_leaves_the_interval_as_it_is():
 
 
 def test_a_camera_that_stays_at_0_does_not_keep_the_answers_from_being_tried():
-    found, _ = trial(bowl, asked=(0,), scale=(1.0, 0.0))
+    found, _ = trial(bowl, components=(0,), scale=(1.0, 0.0))
     assert len(found.ends) == 1
 
 
@@ -53,7 +58,7 @@ def test_a_jacobian_that_is_far_larger_than_the_slope_is_noticed_in_every_direct
 
 
 def test_an_interval_is_widened_to_where_the_loss_rises_as_promised():
-    found, _ = trial(bowl, asked=(0,), information=16.0 * J.T @ J)
+    found, _ = trial(bowl, components=(0,), information=16.0 * J.T @ J)
     assert not found.is_rough
     assert 1.0 < found.worst <= ORDERS
     half = 2.0 * np.sqrt(found.covariance(2.0)[0, 0] + (0.01 / 2.0) ** 2)
@@ -99,7 +104,7 @@ def test_without_a_direction_that_is_determined_nothing_is_tried():
         assert (
             try_answer(
                 lambda points: [bowl(x) for x in points], np.zeros(2), information, np.ones(2),
-                scale=SCALE, asked=(0,), bounds=WIDE,
+                scale=SCALE, components=(0,), bounds=WIDE,
             )
             is None
         )  # fmt: skip

@@ -12,7 +12,7 @@ from studies.fitting.solve import solve
 from studies.problem.making import make_problem
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
-from studies.scene.drawing import drawn
+from studies.scene.drawing import instance_of
 from studies.scene.files import BUNDLED
 from studies.scene.reading import read_scene, to_toml
 
@@ -36,7 +36,7 @@ TOYS = {
 
 def file_of(name, *overrides, instance=0):
     """An instance of a bundled scene."""
-    return drawn(read_scene(BUNDLED / f"{name}.toml", (*TOYS[name], *overrides)), 0, instance)
+    return instance_of(read_scene(BUNDLED / f"{name}.toml", (*TOYS[name], *overrides)), 0, instance)
 
 
 @pytest.mark.parametrize("name", TOYS)
@@ -110,7 +110,9 @@ def test_smoke_drifts_towards_a_picture():
         "bodies.smoke.waves=2",
         "free.smoke.waves.start={normal=0.002, shape=[12, 2]}",
     )
-    file = drawn(read_scene(BUNDLED / "smoke.toml", (*small, "observations.picture.start=0.6")), 0)
+    file = instance_of(
+        read_scene(BUNDLED / "smoke.toml", (*small, "observations.picture.start=0.6")), 0
+    )
     problem = make_problem(file).problem
     theta = problem.parameters.start
     loss, gradient = problem.loss_and_gradient(theta)

@@ -11,7 +11,7 @@ from studies.problem.making import make_problem
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene.declared import Free
-from studies.scene.drawing import drawn
+from studies.scene.drawing import instance_of
 from studies.scene.files import BUNDLED
 from studies.scene.reading import read_scene
 
@@ -28,7 +28,7 @@ TOYS = {
 
 def made(name, *overrides, instance=0, **options):
     """The problem of an instance of a bundled scene."""
-    file = drawn(read_scene(BUNDLED / f"{name}.toml", overrides), 0, instance)
+    file = instance_of(read_scene(BUNDLED / f"{name}.toml", overrides), 0, instance)
     return make_problem(file, **options)
 
 
@@ -89,4 +89,4 @@ def test_length_and_gravity_are_both_seen():
 def only(name, freed):
     """The problem of a bundled scene where only these paths are free, near the truth."""
     file = read_scene(BUNDLED / f"{name}.toml", TOYS[name])
-    return make_problem(drawn(replace(file, free={path: Free() for path in freed}), 0))
+    return make_problem(instance_of(replace(file, free={path: Free() for path in freed}), 0))

@@ -120,3 +120,13 @@ def test_bad_options_give_one_clear_message(tmp_path, film, options, part):
 def test_no_film(tmp_path):
     with pytest.raises(StudyError, match=r"`FILM`: there is no file or folder"):
         track(tmp_path / "none.mp4", tmp_path / "t.csv", color=RED)
+
+
+def test_a_table_is_replaced_only_by_force(tmp_path, film):
+    path, table = film([drawn([middle]) for middle in MIDDLES[:2]]), tmp_path / "t.csv"
+    table.write_text("mine")
+    with pytest.raises(StudyError, match=r"t\.csv is there already.*`--force`"):
+        track(path, table, color=RED)
+    assert table.read_text() == "mine"
+    track(path, table, color=RED, force=True)
+    assert len(rows_of(table)) == 2

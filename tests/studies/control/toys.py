@@ -1,7 +1,7 @@
 """Bundled controls at sizes at which they run in a second or two."""
 
 from studies.problem.making import make_problem
-from studies.scene.drawing import drawn
+from studies.scene.drawing import instance_of
 from studies.scene.files import BUNDLED
 from studies.scene.reading import read_scene
 
@@ -51,5 +51,5 @@ def toy(name, *overrides):
 
 def made(name, *overrides, seed=0):
     """Return an instance of a toy and its problem."""
-    file = drawn(toy(name, *overrides), seed)
+    file = instance_of(toy(name, *overrides), seed)
     return file, make_problem(file)

@@ -3,33 +3,12 @@
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
-from studies.fitting.fit import interval_text, parameter_rows, summary
+from studies.fitting.fit import parameter_rows, summary
 from studies.fitting.solve import _rivals
 from studies.problem.parameters import Identity, Parameters
 from studies.scene.declared import Search
 from tests.studies.problem.free import block
-
-
-@pytest.mark.parametrize(
-    ("half", "told"),
-    [
-        (1e-10, "within rounding"),
-        (2e-3, "± 1e-08 relative"),
-        (50.0, "199950 to 200050"),
-    ],
-)
-def test_an_interval_is_told_by_its_width(half, told):
-    row = {"estimate": 2e5, "interval": [2e5 - half, 2e5 + half]}
-    assert interval_text(row) == told
-    other = {"estimate": 2e5, "interval": None, "pixel_interval": row["interval"]}
-    assert interval_text(other, "pixel_interval") == told
-
-
-def test_an_estimate_of_zero_has_an_interval_in_full():
-    assert interval_text({"estimate": 0.0, "interval": [-1e-9, 1e-9]}) == "-1e-09 to 1e-09"
-    assert interval_text({"estimate": 0.0, "interval": None}) == "none"
 
 
 def test_the_terminal_says_the_verdict_first_and_both_intervals():
@@ -45,7 +24,8 @@ def test_the_terminal_says_the_verdict_first_and_both_intervals():
     }  # fmt: skip
     lines = summary(result, {"verdict": "not made (--no-certificate)", "points": {}})
     assert lines[0] == "verdict: at a bound. The lower bound of bar.k stops the search."
-    assert "with model error 5.5 to 6.5 (pixel noise only: 5.9 to 6.1)" in lines[1]
+    both = "5.50 to 6.50, ± 8.3 % (pixel noise only: 5.900 to 6.100, ± 1.7 %)"
+    assert f"with model error {both}" in lines[1]
     assert "(max evaluations: The evaluations are spent.)" in lines[2]
     assert lines[3:] == ["gradient certificate: not made (--no-certificate)"]
 

@@ -6,7 +6,7 @@ from render.scene import Mesh, Scene
 from studies.fitting.inspecting import depth_swaps, growth_warnings
 from studies.problem.films import Scenery
 from studies.problem.making import make_problem
-from studies.scene.drawing import drawn
+from studies.scene.drawing import instance_of
 from studies.scene.files import BUNDLED
 from studies.scene.reading import read_scene
 from tests.render.scenes import camera
@@ -30,7 +30,7 @@ def test_depth_swaps_are_counted_where_both_objects_are():
 def test_a_gradient_that_grows_is_warned_of_and_a_short_first_stage_is_not():
     longer = ("world.duration=12", "observations.film.simulate.frames=12")
     problem = make_problem(
-        drawn(read_scene(BUNDLED / "double-pendulum.toml", longer), 0, 0)
+        instance_of(read_scene(BUNDLED / "double-pendulum.toml", longer), 0, 0)
     ).problem
     start = problem.parameters.start
     (text,) = growth_warnings(problem, start, "Try stages.")

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from studies.fitting.writing import ROWS, cameras_json, fields_shown, page_film
+from studies.fitting.writing import ROWS, _images, cameras_json, fields_shown, page_film
 from studies.problem.making import make_problem
-from studies.scene.drawing import drawn
+from studies.scene.drawing import instance_of
 from studies.scene.files import scene_file
 from studies.scene.reading import read_scene
 
@@ -17,7 +17,7 @@ def ball():
     """A soft ball on a floor that is not drawn, whose film is simulated."""
     overrides = ["observations.film.simulate.frames=3", "instances=1"]
     file = read_scene(scene_file("ball-material"), overrides)
-    file = drawn(file, 0, 0)
+    file = instance_of(file, 0, 0)
     return file, make_problem(file)
 
 
@@ -42,6 +42,19 @@ def test_films_are_drawn_large_over_a_floor(ball):
     assert (low > 5).mean() > 0.5  # the floor
     assert not high.any()  # the sky
     assert np.abs(page.footage[1].astype(int) - page.answer[1]).max() > 20  # another mass
+
+
+def test_no_second_floor_is_drawn_over_a_picture_that_shows_one(ball):
+    file, made = ball
+    problem = made.everything
+    (film,) = problem.observers
+    given = {"values": values_of(made), "instants": film.times[:1]}
+    wall = np.full((48, 64, 3), 0.5)
+    wall[30:] = 0.2
+    bare = SimpleNamespace(obstacles={})
+    for plate, is_drawn in ((np.full_like(wall, 0.5), True), (wall, False)):
+        pictures = [_images(problem, film, one, plate, **given) for one in (file, bare)]
+        assert (np.abs(pictures[0].astype(int) - pictures[1]).max() > 5) == is_drawn
 
 
 def test_what_is_drawn_large_is_the_film_that_is_compared(ball):

@@ -1,6 +1,6 @@
 """A scene that is quick to run: a pendulum, filmed with hidden values."""
 
-from studies.scene.drawing import drawn
+from studies.scene.drawing import instance_of
 from studies.scene.reading import scene_from_dict
 
 
@@ -40,4 +40,4 @@ def tables(**more):
 
 def twin(seed=0, instance=0, **more):
     """Return an instance of the scene."""
-    return drawn(scene_from_dict(tables(**more)), seed, instance)
+    return instance_of(scene_from_dict(tables(**more)), seed, instance)

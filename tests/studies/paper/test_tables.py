@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from studies.paper import tables
-from studies.paper.tables import Case, Method, estimate, expected, score_gradient, told_places
+from studies.paper.tables import Case, Method, estimate, expected, score_gradient, with_places
 from studies.problem.making import make_problem
 from studies.runs.errors import NotFiniteError
 from studies.runs.folder import RunFolder
@@ -91,7 +91,7 @@ def test_reinforce_ends_lower_than_it_begins(monkeypatch):
 @pytest.mark.parametrize("scene", ["rigid-mass", "ball-stiffness"])
 def test_places_tell_as_much_as_the_film(scene):
     case = case_of(scene)
-    problem = make_problem(told_places(case.file)).problem
+    problem = make_problem(with_places(case.file)).problem
     (observer,) = problem.observers
     (film,) = case.problem.observers
     np.testing.assert_allclose(observer.times, film.times)

@@ -100,7 +100,7 @@ def test_gradient_and_jacobian_agree_on_the_first_frames(target, n):
         "observations.height.start": Free(start=0.005),
     }
     given = problem(target, start=0.005)
-    made = Problem(SCENE, given.observations, free).make().problem.frames_between(0, n)
+    made = Problem(SCENE, given.observations, free).make().problem.first_frames(n)
     theta = made.parameters.start
     r, jacobian = made.residuals_and_jacobian(theta)
     loss, gradient = made.loss_and_gradient(theta)

@@ -11,6 +11,7 @@ from studies.api import OwnResiduals, Problem, fit
 from studies.problem.forward import start_surfaces
 from studies.problem.making import make_problem
 from studies.problem.points import to_pixels
+from studies.runs.errors import StudyError
 from studies.scene.declared import (
     Camera,
     Film,
@@ -24,6 +25,7 @@ from studies.scene.declared import (
     SimulatedFilm,
     Soft,
     States,
+    World,
 )
 from studies.scene.reading import scene_from_dict
 
@@ -297,3 +299,14 @@ def test_a_note_says_that_a_point_stands_far_off(kind, off):
 def test_a_point_off_a_thin_body_is_refused():
     with pytest.raises(ValueError, match="must have points on its body"):
         carried("cloth", {"off": (0.0, 0.0, 0.1)}, mesh="sheet", size=[0.2, 0.3], E=1e6)
+
+
+def test_times_in_milliseconds_are_refused_unless_a_step_is_given(tmp_path):
+    rows = [f"{time},low,0.3,-0.05,0.05\n" for time in (0, 33, 67)]
+    (tmp_path / "p.csv").write_text("time,point,x,y,z\n" + "".join(rows))
+    marks = {"marks": Points(file=str(tmp_path / "p.csv"), body="beam")}
+    free = {"beam.E": Free()}
+    with pytest.raises(StudyError, match=r"rows are 33.5 s apart\. Divide them by 1000.*`units`"):
+        Problem(scene(), marks, free).make()
+    slow = replace(scene(), world=World(dt=0.5))
+    assert Problem(slow, marks, free).make().problem.n_frames == 3

@@ -62,7 +62,7 @@ def test_jacobian_agrees_with_the_gradient_and_the_transpose(many):
 
 def test_every_column_of_the_jacobian_is_a_difference(many):
     theta = scenes.shifted(many, np.random.default_rng(2))
-    early = many.frames_between(0, 4)
+    early = many.first_frames(4)
     _, jacobian = early.residuals_and_jacobian(theta)
     assert np.linalg.norm(jacobian, axis=0).min() > 0.0
     for i, label in enumerate(early.parameters.theta_labels):
@@ -207,6 +207,15 @@ def test_a_free_start_time_is_searched_near_the_start(tmp_path):
     start = parameters.free[0]
     quarter = 0.25 * (scenes.FRAMES - 1) / scenes.FPS
     assert start.bounds == pytest.approx((-quarter, quarter))
+    assert start.is_answer
+
+
+def test_a_start_time_beside_other_numbers_is_fitted_but_not_asked_for(tmp_path):
+    scenes.write_film(tmp_path)
+    free = {"cube.E": {}, "observations.film.start": {}}
+    parameters = scenes.problem_of(tmp_path, free=free).parameters
+    assert [one.path for one in parameters.free if one.is_answer] == ["cube.E"]
+    assert (parameters.answers, parameters.first_answers) == ((0,), (0, 1))
 
 
 def test_samples_side_by_side_have_the_bits_of_one_alone(folder):

@@ -214,6 +214,11 @@ def test_a_long_name_may_break_between_its_words():
     assert breakable("3.6 % of 2.5e-11") == "3.6 % of 2.5e-11"
 
 
+def test_what_is_in_backticks_is_code():
+    assert breakable("set `a<b`, `x.y`.") == ("set <code>a&lt;b</code>, <code>x.<wbr>y</code>.")
+    assert breakable("one ` alone") == "one ` alone"
+
+
 @pytest.mark.parametrize(
     ("value", "uncertainty", "text"),
     [
@@ -240,6 +245,12 @@ def test_an_interval_has_the_digits_of_its_width():
     assert interval(row) == "243\u202f500 to 261\u202f400\n± 3.6 %"
     assert interval(row, "pixel_interval") == "none"
     assert interval({"estimate": 1.0, "interval": [1.0 - 1e-9, 1.0 + 1e-9]}) == "± 1e-09 of it"
+    assert interval({"estimate": 2e5, "interval": [2e5 - 1e-10, 2e5]}) == "within rounding"
+
+
+def test_a_value_that_is_small_against_its_interval_has_no_percent():
+    assert interval({"estimate": 0.01, "interval": [-0.03, 0.05]}) == "-0.030 to 0.050"
+    assert interval({"estimate": 0.0, "interval": [-0.04, 0.04]}) == "-0.040 to 0.040"
 
 
 def test_a_template_that_lacks_a_value_fails():

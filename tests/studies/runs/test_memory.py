@@ -13,7 +13,7 @@ from studies.problem.making import make_problem
 from studies.runs.errors import StudyError
 from studies.runs.memory import make_plan, states_within
 from studies.runs.options import RunOptions
-from studies.scene.drawing import drawn
+from studies.scene.drawing import instance_of
 from studies.scene.files import BUNDLED
 from studies.scene.reading import read_scene
 from tests.studies.bundled.test_fields import file_of
@@ -122,7 +122,7 @@ def test_a_budget_that_is_no_size_is_refused_with_an_example(budget):
 def test_a_budget_too_small_for_a_state_says_what_is_needed():
     size = begun(twin("beam", *TOYS["beam"]).problem).state_bytes
     message = rf"`--checkpoint` must have room for two states, 2 x {size} = {2 * size} bytes"
-    file = drawn(read_scene(BUNDLED / "beam.toml", TOYS["beam"]), 0)
+    file = instance_of(read_scene(BUNDLED / "beam.toml", TOYS["beam"]), 0)
     with pytest.raises(StudyError, match=message):
         make_fit(file, RunOptions(checkpoint="1kB"), title="")
     # Certificates are made in float64, whatever the search is made in.

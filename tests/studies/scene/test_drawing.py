@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from studies.runs.errors import StudyError
-from studies.scene.drawing import drawn
+from studies.scene.drawing import instance_of
 from studies.scene.overrides import set_override
 from studies.scene.reading import read_scene, scene_from_dict, to_toml
 from tests.studies.fitting.twins import tables
@@ -22,9 +22,11 @@ def file(**more):
 
 
 def test_an_instance_follows_from_seed_and_number():
-    one, again = drawn(file(), 3, 4), drawn(file(), 3, 4)
+    one, again = instance_of(file(), 3, 4), instance_of(file(), 3, 4)
     assert one == again
-    lengths = {drawn(file(), seed, k).truth["rod.length"] for seed in (0, 1) for k in range(3)}
+    lengths = {
+        instance_of(file(), seed, k).truth["rod.length"] for seed in (0, 1) for k in range(3)
+    }
     assert len(lengths) == 6
     assert all(0.9 < length < 1.1 for length in lengths)
     rng = np.random.default_rng([3, 4])
@@ -36,13 +38,13 @@ def test_an_instance_follows_from_seed_and_number():
 def test_an_instance_is_data_that_can_be_written_and_read(tmp_path):
     observation = tables()["observations"]["film"]
     observation["simulate"]["noise"] = 0.1
-    one = drawn(file(observations={"film": observation}, instances=5), 0, 2)
+    one = instance_of(file(observations={"film": observation}, instances=5), 0, 2)
     assert one.instances == 1
     assert one.observations["film"].simulate.seed is not None
     path = tmp_path / "scene.toml"
     path.write_text(to_toml(one))
     assert read_scene(path) == one
-    assert drawn(one, 7, 9) == one
+    assert instance_of(one, 7, 9) == one
 
 
 def test_starts_and_arrays_are_drawn():
@@ -51,7 +53,7 @@ def test_starts_and_arrays_are_drawn():
         "rod.angle": {"start": [{"between": [1.0, 2.0]}, 3.0]},
         "rod.rate": {"start": {"between": [1.0, 2.0], "shape": [2, 3]}},
     }
-    one = drawn(file(free=free), 0)
+    one = instance_of(file(free=free), 0)
     assert 0.5 < one.free["rod.length"].start < 0.6
     assert one.free["rod.angle"].start[1] == 3.0
     assert np.shape(one.free["rod.rate"].start) == (2, 3)
@@ -85,4 +87,4 @@ def test_truths_are_overridden_with_and_without_quotes():
 )
 def test_what_cannot_be_drawn_is_said(more, said):
     with pytest.raises(StudyError, match=said):
-        drawn(file(**more), 0)
+        instance_of(file(**more), 0)

@@ -2,9 +2,11 @@ import numpy as np
 import pytest
 
 from studies.problem.reach import Reach, system_at
+from studies.runs.errors import StudyError
 from studies.scene.building import build
 from studies.scene.declared import Cloth, Rigid, Scene, World
 from studies.scene.gravity import DIRECTION, GRAVITY, Turned
+from studies.scene.reading import scene_from_dict
 from tests.studies.scene.test_maps import check_dot, dot, tangents_of
 
 
@@ -64,3 +66,13 @@ def test_the_start_half_a_step_early_has_the_direction_of_gravity():
 
 def test_no_gravity_has_no_direction():
     assert DIRECTION not in build(Scene(bodies=BODIES, world=World(gravity=(0, 0, 0)))).values
+
+
+def test_gravity_and_its_direction_are_not_both_free():
+    free = {GRAVITY: {}, DIRECTION: {}}
+    die = {"kind": "rigid", "mesh": "box", "density": 1.0}
+    states = {"simulate": {"frames": 2, "duration": 0.1}, "body": "die"}
+    given = {"bodies": {"die": die}, "observations": {"all": states}}
+    scene_from_dict({**given, "free": {f"{GRAVITY}[1]": {}, DIRECTION: {}}})
+    with pytest.raises(StudyError, match="must be left out beside"):
+        scene_from_dict({**given, "free": free})

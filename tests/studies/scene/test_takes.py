@@ -7,6 +7,7 @@ import pytest
 
 from studies.problem.making import make_problem
 from studies.runs.errors import StudyError
+from studies.scene.building import build
 from studies.scene.reading import scene_from_dict, to_toml
 
 
@@ -120,3 +121,24 @@ def test_ties_are_kept_within_a_take():
 def test_simple_mistakes_beside_takes_are_said(changes):
     with pytest.raises(StudyError, match=r"must be|`free`"):
         scene_from_dict(tables(**changes))
+
+
+def test_a_mistake_in_a_body_is_said_once():
+    bodies = {"cube": {**TABLES["bodies"]["cube"], "densty": 1.0, "size": "big"}}
+    with pytest.raises(StudyError) as caught:
+        scene_from_dict(tables(bodies=bodies))
+    assert str(caught.value).count("densty") == 1
+    bodies = {"cube": {**TABLES["bodies"]["cube"], "held": {"nodes": [1]}}}
+    takes = copy.deepcopy(TABLES["takes"])
+    takes["fast"]["bodies"]["cube"]["velocity"] = "field:v"
+    with pytest.raises(StudyError) as caught:
+        scene_from_dict(tables(bodies=bodies, takes=takes))
+    message = str(caught.value)
+    assert message.count("a rigid body has no nodes to hold") == 1
+
+
+def test_only_bodies_of_one_take_are_said_to_pass_through_each_other():
+    note = "Bodies do not touch each other, only obstacles."
+    assert note not in build(scene_from_dict(tables())).notes
+    both = tables(bodies={**TABLES["bodies"], "ball": TABLES["bodies"]["cube"]})
+    assert note in build(scene_from_dict(both)).notes

@@ -18,7 +18,7 @@ def read(tmp_path, text, seen_by=None, **keys):
 
 
 def test_points_in_space(tmp_path):
-    text = "time, x, y, z, point\n0.1,4,5,6,tip\n0,1,2,3,tip\n0.1,7,8,9,7\n0,,,,7\n"
+    text = "time, x, y, z, point\n0,1,2,3,tip\n0.1,4,5,6,tip\n0,,,,7\n0.1,7,8,9,7\n"
     data = read(tmp_path, text)
     assert data.names == ("tip", "7")
     assert not data.is_in_picture
@@ -46,7 +46,9 @@ def test_points_of_a_picture_are_undistorted(tmp_path):
         ("time,point,x,y,z\n0,a,1,2,3,4\n", {}, ["line 2", "5 cells"]),
         ("time,point,x,y,z\n0,a,1,,3\n", {}, ["line 2", "`y`", "''"]),
         ("time,point,x,y,z\n0,,1,2,3\n", {}, ["line 2", "`point`"]),
-        ("time,point,x,y,z\n0,a,1,2,3\n0,a,1,2,3\n", {}, ["line 3", "'a'", "again"]),
+        ("time,point,x,y,z\n0,a,1,2,3\n0,a,1,2,3\n", {}, ["line 3", "'a' at time 0 after"]),
+        ("time,point,x,y,z\n0,a,1,2,3\n0.2,a,1,2,3\n0.1,a,1,2,3\n", {}, ["line 4", "sort the"]),
+        ("time,point,x,y,z\n-0.1,a,1,2,3\n0,a,1,2,3\n", {}, ["first row", "at -0.1 s", "`frames`"]),
         (
             "time,point,x,y,z\n0,nose,1,2,3\n",
             {"at": {"nos": (0, 0, 0)}},

@@ -7,11 +7,13 @@ from PIL import Image
 from render.annealing import softness
 from render.scene import Scene
 from render.soft_raster import SoftRasterizer, rasterize
-from studies.reports.preview.shots import shoot
+from studies.problem.forward import simulate
+from studies.reports.preview.shots import places_at, shoot
 from studies.reports.preview.showing import preview
 from studies.runs import media
 from studies.runs.errors import StudyError
 from studies.scene.building import build
+from studies.scene.declared import Push, Rigid, Scene as DeclaredScene
 from studies.scene.files import find_scene
 from studies.scene.reading import read_scene
 
@@ -94,6 +96,12 @@ def test_nothing_looks_wrong_where_nothing_is(tmp_path, brick):
     assert preview(brick, tmp_path / "a.png") == []
     with Image.open(tmp_path / "a.png") as picture:
         assert picture.size == (3 * 480 + 12, 3 * 360 + 12)
+
+
+def test_held_nodes_are_counted(tmp_path, beam):
+    lines = []
+    assert preview(beam, tmp_path / "a.png", say=lines.append) == []
+    assert lines == ["beam: 9 of 63 nodes held"]
 
 
 def test_the_outline_lies_on_the_film(tmp_path, brick):
@@ -249,3 +257,14 @@ def test_tracks_alone_are_drawn_over_time(tmp_path, tracked):
 def test_a_track_off_its_body_is_refused(tmp_path, tracked):
     with pytest.raises(StudyError, match="must have points on its body"):
         preview(tracked, tmp_path / "a.png", ["bodies.brick.position=[9, 0, 0]"])
+
+
+def test_forces_that_vary_are_those_of_the_simulation():
+    push = Push(body="die", force=(5.0, 0.0, 0.0), seconds=(0.05, 0.15))
+    scene = DeclaredScene(bodies={"die": Rigid(mesh="box", mass=1.0)}, pushes={"hand": push})
+    times = np.linspace(0.0, 0.3, 7)
+    found, failed = places_at(build(scene), None, times)
+    assert failed is None
+    expected = simulate(scene, times).surfaces["die"]
+    np.testing.assert_allclose(found["die"], expected, atol=1e-12)
+    assert np.ptp(expected[:, 0, 0]) > 0.05

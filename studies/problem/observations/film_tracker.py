@@ -20,7 +20,7 @@ PINK = np.array([1.0, 0.1, 0.6])
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class Spot:
     """Something in one frame."""
 
     u: float  # column and row of its middle [pixels]
@@ -43,7 +43,7 @@ class Tracked:
     tolerance: float
     region: tuple[int, ...] | None = None  # first column and row, and last ones
 
-    def find(self, frame: np.ndarray) -> Found | None:
+    def find(self, frame: np.ndarray) -> Spot | None:
         """Return where it is in a frame (H, W, 3); None where it is not."""
         weights = self._weights(frame)
         if self.region is not None:
@@ -57,7 +57,7 @@ class Tracked:
             return None
         rows, columns = np.nonzero(pieces == masses.argmax())
         share = weights[rows, columns] / masses.max()
-        return Found(float(share @ columns), float(share @ rows), pieces == masses.argmax())
+        return Spot(float(share @ columns), float(share @ rows), pieces == masses.argmax())
 
     def _weights(self, frame: np.ndarray) -> np.ndarray:
         """Return from 0 to 1 how surely each pixel belongs to it, (H, W)."""
@@ -82,7 +82,7 @@ def usual(frames: Iterable[np.ndarray], say: Callable[[int], None]) -> np.ndarra
     return np.median(kept, axis=0) / 255.0
 
 
-def marked(frame: np.ndarray, found: Found) -> np.ndarray:
+def marked(frame: np.ndarray, found: Spot) -> np.ndarray:
     """Return a frame with what was found in pink, and a cross through its middle."""
     shown = np.where(found.pixels[..., None], 0.4 * frame + 0.6 * PINK, frame)
     shown[round(found.v), :] = shown[:, round(found.u)] = PINK

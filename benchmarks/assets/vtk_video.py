@@ -1,6 +1,6 @@
 """What does a soft beam look like to a renderer that is not ours?
 
-    python studies/bundled/assets/make_vtk_video.py
+    python -m benchmarks.assets.vtk_video
 
 The hexahedral beam that PyVista ships, clamped at one end, falls under its weight. adjsim
 simulates it; VTK draws it off-screen with its own light kit and highlights; the frames are
@@ -9,7 +9,6 @@ bundled scene `identify` finds Young's modulus from that video; it needs neither
 OpenGL, which this script does (on Debian: libegl1 or xvfb).
 """
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,9 +19,9 @@ from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.model import Model, State
 from adjsim.rollout import rollout
 from studies.runs import media
+from studies.scene.declared import ASSETS
 
 
-FOLDER = Path(__file__).resolve().parent
 MESH, SCALE = "pyvista:hexbeam.vtk", 0.1
 PINNED_BELOW_Z = 0.01  # [m]
 MU, LAM, DENSITY = 1.2e5, 4.35e5, 1000.0  # [Pa], [Pa], [kg/m3]
@@ -79,10 +78,10 @@ def main() -> None:
     if not isinstance(mesh, TetMesh):
         raise TypeError(f"{MESH} holds no volume.")
     images = draw(mesh, simulate(mesh))
-    path = media.write_video(FOLDER / "hexbeam.mp4", images, FPS, crf=16)
+    path = media.write_video(ASSETS / "hexbeam.mp4", images, FPS, crf=16)
     vtk = ".".join(str(n) for n in pyvista.vtk_version_info)
     lines = [
-        f"# Written by {Path(__file__).name}: what hexbeam.mp4 shows.",
+        "# Written by benchmarks/assets/vtk_video.py: what hexbeam.mp4 shows.",
         f'renderer = "VTK {vtk}, light kit, specular 0.3"',
         f'mesh = "{MESH}"',
         f"scale = {SCALE}",

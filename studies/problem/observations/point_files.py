@@ -21,32 +21,50 @@ from adjsim.extras import how_to_install
 from studies.runs.errors import StudyError
 
 
+Rows = dict[str, dict[float, tuple[float, ...]]]  # places by time [s], by name of the point
 METRES = {"m": 1.0, "cm": 1e-2, "mm": 1e-3}
 COLUMN = re.compile(r"[a-z]+")  # the name at the start of "x" or "x (m)"
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """Points as they stand in a file."""
+class PointData:
+    """Where points are at times."""
 
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # in the order of the file
     times: np.ndarray  # from small to large [s], (n_times,)
-    values: np.ndarray  # (n_times, n_points, 2 or 3), NaN where a point is missing
-    units: str | None = "m"  # of places in space; None where the file does not say
+    # (n_times, n_points, 3) [m], or (n_times, n_points, 2) [pixels] of the whole film, column
+    # and row, without distortion; NaN where a point is missing
+    values: np.ndarray
+    units: str | None = "m"  # of places in space in a file; None where it does not say
+
+    @property
+    def is_in_picture(self) -> bool:
+        """Whether the values are pixels."""
+        return self.values.shape[2] == 2
 
 
-def table_of(rows: dict[tuple[float, str], tuple[float, ...]], columns: int) -> Table:
-    """Return a table of places (columns,) by time and name, in any order."""
-    times = sorted({time for time, _ in rows})
-    names = list(dict.fromkeys(name for _, name in rows))
-    values = np.full((len(times), len(names), columns), np.nan)
-    row_of, column_of = ({one: i for i, one in enumerate(ones)} for ones in (times, names))
-    for (time, name), place in rows.items():
-        values[row_of[time], column_of[name]] = place
-    return Table(tuple(names), np.array(times), values)
+def add_row(rows: Rows, name: str, time: float, place: tuple[float, ...], *, where: str) -> None:
+    """Add the place of a point at a time; raise if the point has that or a later one already."""
+    own = rows.setdefault(name, {})
+    last = next(reversed(own), -math.inf)
+    if time <= last:
+        raise StudyError(
+            f"{where} has point {name!r} at time {time:g} after time {last:g}. The times of a "
+            "point must increase from row to row: sort the rows, and leave out what is twice."
+        )
+    own[time] = place
 
 
-def read_c3d(path: Path, key: str) -> Table:
+def table_of(rows: Rows, columns: int) -> PointData:
+    """Return a table of places (columns,)."""
+    times = np.unique([time for own in rows.values() for time in own])
+    values = np.full((len(times), len(rows), columns), np.nan)
+    for k, own in enumerate(rows.values()):
+        values[np.searchsorted(times, list(own)), k] = list(own.values())
+    return PointData(tuple(rows), times, values)
+
+
+def read_c3d(path: Path, key: str) -> PointData:
     """Read a c3d file; samples that the file marks as invalid are missing."""
     try:
         import c3d
@@ -76,7 +94,7 @@ def read_c3d(path: Path, key: str) -> Table:
     names += [str(k + 1) for k in range(len(names), values.shape[1])]
     _require_different(names, path, key)
     times = np.arange(len(values)) / rate
-    return Table(tuple(names), times, values, units if units in METRES else None)
+    return PointData(tuple(names), times, values, units if units in METRES else None)
 
 
 def is_tracker(header: str) -> bool:
@@ -84,7 +102,7 @@ def is_tracker(header: str) -> bool:
     return {"t", "x", "y"} <= set(_columns(header))
 
 
-def read_tracker(text: str, path: Path, key: str) -> Table:
+def read_tracker(text: str, path: Path, key: str) -> PointData:
     """Read what Tracker exported; the points are in the plane z = 0."""
     first, header, *lines = text.splitlines()
     cut = _cut_at(header)
@@ -109,19 +127,18 @@ def read_tracker(text: str, path: Path, key: str) -> Table:
             )
         time = start + own.index("t") if "t" in own else columns.index("t")
         where.append((name, [time, start + own.index("x"), start + own.index("y")]))
-    rows: dict[tuple[float, str], tuple[float, ...]] = {}
+    rows: Rows = {}
     for number, line in enumerate(lines, start=3):
         cells = [cell.strip() for cell in re.split(cut, line)]
         for name, places in where:
             texts = [cells[k] if k < len(cells) else "" for k in places]
             if not texts[0]:
                 continue
-            time, x, y = (_number(one, f"`{key}.file`: line {number} of {path}") for one in texts)
+            at = f"`{key}.file`: line {number} of {path}"
+            time, x, y = (_number(one, at) for one in texts)
             if not math.isfinite(time):
-                raise StudyError(
-                    f"`{key}.file`: line {number} of {path} must have a time, got {texts[0]!r}."
-                )
-            rows[time, name] = (x, y, math.nan if math.isnan(x + y) else 0.0)
+                raise StudyError(f"{at} must have a time, got {texts[0]!r}.")
+            add_row(rows, name, time, (x, y, math.nan if math.isnan(x + y) else 0.0), where=at)
     return table_of(rows, 3)
 
 

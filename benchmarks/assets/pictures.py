@@ -1,21 +1,19 @@
 """Where do the small pictures and meshes of the bundled scenes come from?
 
-    python studies/bundled/assets/make_pictures.py
+    python -m benchmarks.assets.pictures
 
 `disc.png`, `heart.png`, `column.png` and `layer.png` cover a quarter of 110 x 110 pixels, white on
 black with soft edges: the scene `smoke` begins and ends with such pictures. `curtain.vtp` is a
 sheet about its centre with a printed pattern, one colour for each point: `cloth-velocity`.
 """
 
-from pathlib import Path
-
 import numpy as np
 from PIL import Image
 
 from adjsim.meshes.sheets import sheet
+from studies.scene.declared import ASSETS
 
 
-FOLDER = Path(__file__).resolve().parent
 SHAPE, AREA = (110, 110), 0.25
 HEART = 3.661972  # area of (x^2 + y^2 - 1)^3 < x^2 y^3
 ASPECT = 3.0  # height of the column over its width
@@ -58,14 +56,14 @@ def write_curtain() -> None:
     surface = pyvista.PolyData.from_regular_faces(mesh.points, mesh.faces)
     waves = np.sin(mesh.points[:, :2] @ WAVES[:, :2].T + WAVES[:, 2])
     surface.point_data["print"] = BRIGHT + CONTRAST * waves
-    surface.save(FOLDER / "curtain.vtp")
+    surface.save(ASSETS / "curtain.vtp")
 
 
 def main() -> None:
     """Write all of them."""
     for name in ("disc", "heart", "column", "layer"):
         density = np.rint(255.0 * drawn(name)).astype(np.uint8)
-        Image.fromarray(density).save(FOLDER / f"{name}.png", optimize=True)
+        Image.fromarray(density).save(ASSETS / f"{name}.png", optimize=True)
     write_curtain()
 
 

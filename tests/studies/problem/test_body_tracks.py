@@ -8,9 +8,9 @@ from PIL import Image
 
 from studies.api import Problem, fit
 from studies.optimizers.minimize import minimize
+from studies.problem.body_tracks import relative_errors, tracked_problem
 from studies.problem.making import make_problem
 from studies.problem.problem import on_one_timeline
-from studies.problem.tracks import relative_errors, tracked_problem
 from studies.scene import declared
 from studies.scene.reading import scene_from_dict
 

@@ -1,6 +1,6 @@
 """A start for the search from where the bodies are in the film, before any picture is fitted.
 
-The places of the bodies (`studies/problem/tracks.py`) are fitted first, from a coarse set and in
+The places of the bodies (`problem/body_tracks.py`) are fitted first, from a coarse set and in
 growing parts of the film, which takes simulations but no pictures. The search begins at the result
 if it explains the tracks. Otherwise it begins there only if the film's loss is lower than at the
 declared start. The loss alone would mislead: at a wrong start the fit of looks may have given a
@@ -13,10 +13,10 @@ import numpy as np
 
 from studies.fitting.judging import loss_where_finite
 from studies.optimizers.problem import NOT_FINITE
+from studies.problem.body_tracks import relative_errors, tracked_problem
 from studies.problem.first_frames import first_frames_differ
 from studies.problem.making import Made
 from studies.problem.problem import SceneProblem
-from studies.problem.tracks import relative_errors, tracked_problem
 from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
@@ -78,7 +78,8 @@ def start_from_tracks(
     except (*NOT_FINITE, StudyError) as error:  # such as a body that no camera sees there
         progress.say(f"the search begins at the declared start, not where the tracks end: {error}")
         return TrackedStart(made, evaluations=found.evaluations)
-    left = found.best.loss / _motion(tracks)
+    still = sum(float(one.squares(one.still(), one.targets()).mean()) for one in tracks.observers)
+    left = found.best.loss / max(still, 1e-300)
     if left <= FOLLOWED:
         progress.say(f"the search begins there: {100.0 * left:.2g} % of the motion is unexplained")
         axes = tuple(np.flatnonzero(errors > OPEN).tolist())
@@ -98,7 +99,7 @@ def _tracks(made: Made, n_fitted: int) -> SceneProblem | None:
     if len(first) < 2 or made.is_twin:
         return None
     try:
-        problem = made.problem.frames_between(0, n_fitted).at(parameters.start, keep=first)
+        problem = made.problem.first_frames(n_fitted).at(parameters.start, keep=first)
         return tracked_problem(problem)
     except NOT_FINITE:
         return None
@@ -112,9 +113,3 @@ def _started_at(made: Made, theta: np.ndarray, progress: EvaluationProgress) -> 
         progress.say("the bodies begin elsewhere than declared: fitting looks once more")
         begun = made.refitted(begun.with_steps_for(theta))
     return replace(made, everything=begun)
-
-
-def _motion(tracks: SceneProblem) -> float:
-    """Return the loss of bodies that stay where they are at first."""
-    still = sum(float(one.squares(one.still(), one.targets()).mean()) for one in tracks.observers)
-    return max(still, 1e-300)
