@@ -1,0 +1,82 @@
+"""The force field without a time step: bits of a rollout, tangent, adjoint, stiffness."""
+
+import numpy as np
+import pytest
+
+from adjoint.field import Field
+from adjsim.forces.springs import Springs
+from adjsim.model import Model, State
+from adjsim.rigid.bodies import RigidBodies
+from adjsim.rollout import rollout
+from tests.physics import sliding_box
+from tests.rigid.scenes import box
+
+
+@pytest.fixture
+def case(rng):
+    model, state = sliding_box(rng, 1)
+    return Field(model), model, state
+
+
+def test_forces_have_the_bits_of_a_rollout(rng):
+    model, state = sliding_box(rng, 1, pinned=())
+    light = model.with_values(state, {"mass": np.ones(model.n_nodes), "gravity": np.zeros(3)})
+    at_rest = State(state.x)
+    step = rollout(light[0], at_rest, 1.0, 1)
+    np.testing.assert_array_equal(Field(light[0]).forces(at_rest), step.v[0])
+
+
+def test_push_is_the_slope_of_the_forces_and_pull_its_transpose(rng, case):
+    field, model, state = case
+    paths = ("state.x", "state.v", "solid.mu", "solid.rest_positions", "floor.stiffness")
+    at = {**model.parameters(), **model.state_parameters(state)}
+    tangents = {
+        path: rng.standard_normal(at[path].shape) * np.abs(at[path]).max() for path in paths
+    }
+    pushed, h = field.push(state, tangents), 1e-7
+
+    def forces(step):
+        moved = {path: at[path] + step * tangents[path] for path in paths}
+        changed, there = model.with_values(state, moved)
+        return Field(changed).forces(there)
+
+    slope = (forces(h) - forces(-h)) / (2.0 * h)
+    assert np.abs(slope - pushed).max() < 1e-6 * np.abs(pushed).max()
+    adj = rng.standard_normal(pushed.shape)
+    pulled = field.pull(state, adj, paths)
+    total = sum(np.vdot(pulled[path], tangents[path]) for path in paths)
+    assert total == pytest.approx(np.vdot(adj, pushed), rel=1e-12)
+
+
+def test_stiffness_has_the_products_of_push_as_columns(rng, case):
+    field, _, state = case
+    K = field.stiffness(state)
+    t = rng.standard_normal(state.x.shape)
+    expected = -field.push(state, {"state.x": t}).ravel()
+    np.testing.assert_allclose(K @ t.ravel(), expected, rtol=0, atol=1e-13 * np.abs(expected).max())
+
+
+def test_the_stiffness_of_what_has_an_energy_is_symmetric_and_blind_to_translations(rng):
+    model, state = sliding_box(rng, 1)
+    solid = Model(model.mass, {"solid": model.forces["solid"]})
+    K = Field(solid).stiffness(State(state.x)).toarray()
+    assert np.abs(K - K.T).max() < 1e-13 * np.abs(K).max()
+    assert np.abs(K @ np.tile(np.eye(3), (len(state.x), 1))).max() < 1e-12 * np.abs(K).max()
+
+
+def test_magnitude_is_what_elements_do_to_the_busiest_node():
+    springs = Springs([(0, 1), (0, 2)], 10.0, 1.0)
+    x = np.array([[0.0, 0, 0], [3.0, 0, 0], [-3.0, 0, 0]])
+    field = Field(Model(np.ones(3), {"net": springs}))
+    assert np.abs(field.forces(State(x))[0]).max() == 0.0
+    assert field.magnitude(State(x)) == 40.0
+
+
+def test_rigid_bodies_and_wrong_shapes_are_refused(rng, case):
+    field, _, state = case
+    with pytest.raises(ValueError, match=r"`model` must have nodes alone .* the rigid bodies b"):
+        Field(Model(bodies={"b": RigidBodies(box(), mass=1.0)}))
+    with pytest.raises(ValueError, match="`adj_forces`"):
+        field.pull(state, np.zeros(3))
+    with pytest.raises(ValueError, match=r"Unknown parameter `solid.nu`"):
+        field.push(state, {"solid.nu": 1.0})
