@@ -37,7 +37,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adjsim.model import Model
 from studies.optimizers.problem import NOT_FINITE
 from studies.problem.clusters import clusters_of_rows
 from studies.problem.films import FilmObserver
@@ -98,7 +97,7 @@ def changes_by(
     `most` is how many evaluations of the problem a motion on it may take: where it takes more, only
     the first part of the film is compared.
     """
-    if not (isinstance(problem.built.system, Model) and element_counts(problem.built)):
+    if not element_counts(problem.built):
         return [], []
     count, notes = 2 * problem.steps.count, []
     finer: SceneProblem | None = None

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from adjsim.model import Model
 from studies.answer.evidence import NAMED, theta_scale
 from studies.answer.intervals import (
     FOOTAGE_FLOOR,
@@ -94,8 +93,8 @@ def check_scene_file(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any
         "title": title,
         "elements": what_moves(problem.built),
         "frames": problem.n_frames,
-        "dt": None if problem.is_at_rest else float(problem.steps.dt),
-        "n_steps": None if problem.is_at_rest else int(problem.motion_at(start).n_steps),
+        "dt": None if not problem.rolls_out else float(problem.steps.dt),
+        "n_steps": None if not problem.rolls_out else int(problem.motion_at(start).n_steps),
         "asked": len(answers),
         "beside": n - len(answers),
         "growth": None,
@@ -105,7 +104,7 @@ def check_scene_file(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any
         "seconds_per_evaluation": None,
         "advice": list(made.notes),
     }
-    if isinstance(problem.built.system, Model) and element_counts(problem.built):
+    if element_counts(problem.built):
         found["advice"].append("No error by the mesh is counted here: a run estimates it.")
     advice, part = advice_on_growth(file)
     if (growth := growth_at(problem, start, part)) is not None:

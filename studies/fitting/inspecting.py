@@ -57,7 +57,7 @@ def inspect_run(path: Path, at: str) -> tuple[list[Path], list[str]]:
             f"alone, `adjsim run {path}/{INSTANCES}/000/{run_folder.STUDY}`, and inspect that run."
         )
     problem, theta = _problem_at(folder, at)
-    if problem.is_at_rest:
+    if not problem.rolls_out:
         raise StudyError(
             f"`RUN` must hold a run of a scene that moves, got {path}, which compares pictures of "
             "things at rest: no step leads to them. Its gradient is checked in its report."
@@ -137,7 +137,7 @@ def growth_at(problem: SceneProblem, theta: np.ndarray, part: float = 1.0) -> Gr
 
     None where nothing moves, where the simulation blows up, and on a GPU, where it is not measured.
     """
-    if problem.is_at_rest or problem.device != "cpu" or not problem.parameters.size:
+    if not problem.rolls_out or problem.device != "cpu" or not problem.parameters.size:
         return None
     try:
         found, _ = problem.with_steps_for(theta).inspect(theta, most_pauses=PAUSES)

@@ -39,11 +39,12 @@ def fit_first_frames(
     looks are fitted; then both again. In pictures of things at rest, cameras and looks that are the
     question are left to the search. Where shapes or cameras far off are asked for, the bodies may
     be anywhere at first: the background is that of the border. It is found once more with `again`,
-    after the search. `say` gets a line about what is fitted.
+    after the search. So it is with bodies that are seen where they rest, which is what is asked:
+    cameras and looks are fitted after the search too. `say` gets a line about what is fitted.
     """
     if not any(isinstance(one, FilmObserver) for one in problem.observers):
         return problem
-    free = (*_fitted_cameras(problem), *looks)
+    free = () if problem.settles and not again else (*_fitted_cameras(problem), *looks)
     are_cameras = [one.path.startswith("cameras.") for one in free]
     what = ["cameras"] * any(are_cameras) + ["looks"] * (not all(are_cameras))
     if what:
@@ -79,11 +80,14 @@ def _fitted_cameras(problem: SceneProblem) -> tuple[Free, ...]:
 
 
 def _is_anywhere(problem: SceneProblem) -> bool:
-    """Whether bodies at rest may be seen elsewhere than where the start has them."""
-    return problem.is_at_rest and any(
-        one.is_shape
-        or (one.is_answer and one.path.startswith("cameras.") and np.isfinite(one.bounds).all())
-        for one in problem.parameters.free
+    """Whether bodies may be seen elsewhere in the first frame than where the start has them."""
+    return problem.settles or (
+        problem.is_at_rest
+        and any(
+            one.is_shape
+            or (one.is_answer and one.path.startswith("cameras.") and np.isfinite(one.bounds).all())
+            for one in problem.parameters.free
+        )
     )
 
 

@@ -18,7 +18,7 @@ from studies.scene.building import Built, build
 from studies.scene.checking import check_scene
 from studies.scene.declared import Scene
 from studies.scene.filming import Hulls
-from studies.scene.motion import Motion
+from studies.scene.motion import Motion, Settled
 
 
 SINGLE = 1.0 / 30.0  # between frames where there is one time [s]
@@ -99,6 +99,9 @@ def motion_through(
 def start_surfaces(built: Built) -> dict[str, np.ndarray]:
     """Return the vertices of everything that is drawn at the start, by name, (n, 3) [m]."""
     motion = Motion(built.system, built.state, 1.0, np.array([0]))
+    if isinstance(built.system, Settled):
+        run = motion.run()
+        return {name: one.vertices(motion, run)[0] for name, one in built.subjects.items()}
     fields = {name: value for name, value in vars(built.state).items() if name != "bodies"}
     run = SimpleNamespace(**{k: np.asarray(v)[None] for k, v in fields.items() if v is not None})
     system: Any = built.system

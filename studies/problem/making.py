@@ -203,16 +203,20 @@ def texel_values(
 
 
 def is_at_rest(file: declared.SceneFile, films: Mapping[str, FilmData]) -> bool:
-    """Return whether nothing moves: single pictures at time 0 of bodies with a mesh."""
+    """Return whether nothing moves or settles: single pictures at time 0 of bodies with a mesh."""
     are_meshes = not any(
         isinstance(one, declared.Pendulum | declared.Smoke) for one in file.bodies.values()
     )
-    return are_meshes and all(
-        name in films
-        and one.start == 0.0
-        and films[name].times.tolist() == [0.0]
-        and f"observations.{name}.start" not in file.free
-        for name, one in file.observations.items()
+    return (
+        are_meshes
+        and file.world.motion != declared.EQUILIBRIUM
+        and all(
+            name in films
+            and one.start == 0.0
+            and films[name].times.tolist() == [0.0]
+            and f"observations.{name}.start" not in file.free
+            for name, one in file.observations.items()
+        )
     )
 
 

@@ -22,7 +22,7 @@ from studies.problem.steps import Sampling, Steps, sample_steps
 from studies.scene.building import Built
 from studies.scene.filming import Pulled
 from studies.scene.maps import add_up
-from studies.scene.motion import AtRest, Motion, pull_frames
+from studies.scene.motion import AtRest, Motion, Settled, pull_frames
 
 
 MOST_ON_DEVICE = 1 << 30  # bytes of predictions that stay on a device beside what it works with
@@ -60,12 +60,22 @@ class ScenePredictor:
     def schedule(self) -> str | None:
         """Which states of the rollout are kept to be reversed, in words."""
         motion = self.moment(self.parameters.start)[1]
-        return None if isinstance(motion.system, AtRest) else motion.plan().told()
+        return motion.plan().told() if self.rolls_out else None
 
     @property
     def is_at_rest(self) -> bool:
         """Whether nothing moves: pictures of still things."""
         return isinstance(self.built.system, AtRest)
+
+    @property
+    def rolls_out(self) -> bool:
+        """Whether there is a rollout: neither still things nor a body where it rests."""
+        return not isinstance(self.built.system, AtRest | Settled)
+
+    @property
+    def settles(self) -> bool:
+        """Whether bodies are seen where they rest."""
+        return isinstance(self.built.system, Settled)
 
     def by_observer(self, rows: np.ndarray) -> list[tuple[Observer, np.ndarray]]:
         """Return every observer with its rows of predictions."""

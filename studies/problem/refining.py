@@ -11,7 +11,6 @@ import scipy.sparse
 
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
-from adjsim.model import Model
 from studies.problem.films import FilmObserver
 from studies.problem.forward import start_surfaces
 from studies.problem.observers import Observer
@@ -21,6 +20,7 @@ from studies.problem.problem import SceneProblem
 from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.building import Built, build
+from studies.scene.motion import model_of
 
 
 MOST_ELEMENTS = 60_000  # of the finer mesh
@@ -76,7 +76,8 @@ def seen_in_space(problem: SceneProblem) -> SceneProblem:
 
 def element_counts(built: Built) -> list[tuple[int, int]]:
     """Return how many elements each soft body or cloth has, and what one becomes."""
-    forces = built.system.forces.values() if isinstance(built.system, Model) else ()
+    model = model_of(built.system)
+    forces = model.forces.values() if model else ()
     tets = [(len(one.tets), TETS) for one in forces if isinstance(one, NeoHookeanTets)]
     return tets + [
         (len(one.triangles), TRIANGLES) for one in forces if isinstance(one, NeoHookeanTriangles)

@@ -30,13 +30,24 @@ from studies.scene.bodies.soft import make_soft
 from studies.scene.bodies.springs import make_springs
 from studies.scene.checking import check_world
 from studies.scene.contacts import Touching
-from studies.scene.declared import Cloth, Light, Pendulum, Rigid, Scene, Sky, Smoke, Soft, Springs
+from studies.scene.declared import (
+    EQUILIBRIUM,
+    Cloth,
+    Light,
+    Pendulum,
+    Rigid,
+    Scene,
+    Sky,
+    Smoke,
+    Soft,
+    Springs,
+)
 from studies.scene.filming import Hulls, Skin, Still, Subject
 from studies.scene.gravity import DIRECTION, GRAVITY, Turned
 from studies.scene.looks import drawn_mesh
 from studies.scene.maps import ParameterMap, Scaled, Value, all_targets, values_of
 from studies.scene.mesh_source import read_source, surface_of
-from studies.scene.motion import AtRest
+from studies.scene.motion import AtRest, Settled
 from studies.scene.motions import NodeMotion, RestingPose
 from studies.scene.obstacles import drawn_obstacle, make_contacts, notes_on_start
 from studies.scene.pushes import make_pushes
@@ -52,7 +63,8 @@ APART = "Bodies do not touch each other, only obstacles."
 class Built:
     """A scene at its own values."""
 
-    system: System[Any, Any] | AtRest  # what `adjsim.rollout` advances, and where it begins
+    # What `adjsim.rollout` advances, or what rests, and where it begins.
+    system: System[Any, Any] | AtRest | Settled
     state: Any
     values: dict[str, Value]  # what may be free, by scene path
     # From the values to the parameters of the system; where several end at one, they add up.
@@ -124,7 +136,9 @@ def _moving(scene: Scene, free: frozenset[str], refined: bool) -> Built:
         bodies={part.name: part.bodies for part in rigid},
     )
     start = State(rest if n else None, bodies={part.name: part.state for part in rigid})
+    system: Model | Settled
     system, state = model.with_values(start, all_targets(maps, values_of(values)))
+    system = Settled(system) if scene.world.motion == EQUILIBRIUM else system
     bodies = (*nodes, *rigid)
     notes = [note for part in bodies for note in part.notes]
     takes = [getattr(scene.bodies[part.name], "take", "") for part in bodies]

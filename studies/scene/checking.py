@@ -63,6 +63,8 @@ def _world_checks(scene: Scene) -> list[Check]:
             for body in obstacle.bodies or ()
         ]
         checks.append((_check_obstacle, key, obstacle))
+    if scene.world.motion == declared.EQUILIBRIUM:
+        checks += [(_check_settles, name, body) for name, body in scene.bodies.items()]
     checks += [(_check_push, f"pushes.{name}", one, scene) for name, one in scene.pushes.items()]
     checks += [(_check_camera, f"cameras.{name}", one) for name, one in scene.cameras.items()]
     for name, light in scene.lights.items():
@@ -190,6 +192,15 @@ def _check_camera(key: str, camera: declared.Camera) -> None:
             raise StudyError(
                 f"`{key}.up` must not be along the view from eye to target, got {list(camera.up)}."
             )
+
+
+def _check_settles(name: str, body: Any) -> None:
+    """Raise on a body that has no equilibrium of nodes."""
+    if not isinstance(body, declared.Soft | declared.Cloth | declared.Springs):
+        raise StudyError(
+            f"`bodies.{name}` must be soft, cloth or springs where `world.motion` is "
+            f'"equilibrium", got {body.kind}. Take it out, or let it move.'
+        )
 
 
 def _check_body(key: str, body: Any) -> None:

@@ -458,14 +458,21 @@ class Sky:
 AnyLight = Annotated[Light | Sky, Field(discriminator="kind")]
 
 
+EQUILIBRIUM = "equilibrium"  # what `world.motion` may be
+
+
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class World:
-    """What acts on everything; `dt` [s] is chosen unless it is given, `duration` [s] likewise."""
+    """What acts on everything; `dt` [s] is chosen unless it is given, `duration` [s] likewise.
+
+    With `motion = "equilibrium"` soft bodies, cloth and springs are seen where they rest.
+    """
 
     gravity: Vector = (0.0, -9.81, 0.0)
     wind: Vector = (0.0, 0.0, 0.0)
     dt: Positive | None = None
     duration: Positive | None = None
+    motion: Literal["dynamics", "equilibrium"] = "dynamics"
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

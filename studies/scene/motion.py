@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.equilibrium import Equilibrium, EquilibriumError, equilibrium
 from adjoint.inspector import Inspection
 from adjoint.rollout import Record, record, rollout_jvp
 from adjoint.schedules import ALL
 from adjsim import RolloutError
-from adjsim.model import Model
+from adjsim.engine.jit.backend import to_host
+from adjsim.model import Model, Trajectory
 from adjsim.rollout import rollout
 from adjsim.system import System
 from studies.runs.errors import NotFiniteError
@@ -59,11 +61,72 @@ class RestingRun:
 
 
 @dataclass(frozen=True, eq=False)
+class Settled:
+    """A model whose nodes are seen where they rest, in place of a system that moves."""
+
+    model: Model
+
+    def with_values(self, state: Any, values: Mapping[str, Any]) -> tuple["Settled", Any]:
+        """Return it with other values of some parameters, by path."""
+        model, state = self.model.with_values(state, values)
+        return Settled(model), state
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """Return the parameters by path."""
+        return self.model.parameters()
+
+
+@dataclass(frozen=True, eq=False)
+class SettledRun:
+    """An equilibrium as the frames of a trajectory, all alike, and what pulls back from them."""
+
+    found: Equilibrium
+    trajectory: Trajectory
+
+    @classmethod
+    def of(cls, motion: "Motion") -> "SettledRun":
+        """Return where the nodes of a `Settled` system rest.
+
+        Raises
+        ------
+        NotFiniteError
+            If they do nowhere, or the search does not find where.
+        """
+        assert isinstance(motion.system, Settled)
+        try:
+            found = equilibrium(motion.system.model, motion.state)
+        except EquilibriumError as error:
+            raise NotFiniteError(str(error)) from error
+        return cls(found, _still(motion, found.state.x))
+
+    def vjp(
+        self, adj_x: Any = None, adj_v: Any = None, *, bodies: Any = None, wrt: tuple[str, ...]
+    ) -> dict[str, np.ndarray]:
+        """Pull the cotangents of the frames back; velocities are 0 whatever the parameters are."""
+        del adj_v, bodies
+        x = self.found.state.x
+        adj = np.zeros_like(x) if adj_x is None else np.asarray(to_host(adj_x), float).sum(axis=0)
+        return self.found.vjp(adj, wrt)
+
+
+def _still(motion: "Motion", x: np.ndarray) -> Trajectory:
+    """Return a trajectory that has the same positions, or their tangents, in every frame."""
+    frames = np.repeat(x[None], len(motion.frames), axis=0)
+    return Trajectory(motion.frames, motion.dt, frames, np.zeros_like(frames))
+
+
+def model_of(system: Any) -> Model | None:
+    """Return the model that moves or has settled, or None: of a pendulum, smoke, still things."""
+    system = system.model if isinstance(system, Settled) else system
+    return system if isinstance(system, Model) else None
+
+
+@dataclass(frozen=True, eq=False)
 class Motion:
     """A system and how it is run."""
 
     # What `adjsim.rollout` advances and where it begins, e.g. a `Model` and a `State`.
-    system: System[Any, Any] | AtRest
+    system: System[Any, Any] | AtRest | Settled
     state: Any
     dt: float  # step [s]
     # Steps that are filmed, increasing, (n_frames,); the last one ends the rollout.
@@ -90,10 +153,14 @@ class Motion:
 
     def run(self, *, on_device: bool = False) -> Any:
         """Run forward; `on_device` leaves what a `Model` does on the device."""
+        if isinstance(self.system, Settled):
+            return SettledRun.of(self).trajectory
         return self._tried(rollout, on_device=on_device)
 
     def record(self, *, on_device: bool = False) -> Any:
         """Run forward and keep what the reverse sweep needs, within the budget: a `Record`."""
+        if isinstance(self.system, Settled):
+            return SettledRun.of(self)
         return self._tried(record, checkpoint=self.checkpoint, on_device=on_device)
 
     @property
@@ -109,6 +176,9 @@ class Motion:
         """Return the trajectory and its derivative along tangents by path."""
         if isinstance(self.system, AtRest):
             return self.run(), self.run()
+        if isinstance(self.system, Settled):
+            run = SettledRun.of(self)
+            return run.trajectory, _still(self, run.found.jvp(tangents))
         return self._tried(rollout_jvp, tangents)
 
     def _tried(self, sweep: Any, *more: Any, on_device: bool = False, **kept: Any) -> Any:
