@@ -1,0 +1,76 @@
+"""Bodies of scene files that are seen where they rest."""
+
+import numpy as np
+import pytest
+
+from studies.problem.forward import start_surfaces
+from studies.problem.making import make_problem
+from studies.runs.errors import NotFiniteError, StudyError
+from studies.scene.building import build
+from studies.scene.declared import Pendulum, Scene, Soft, World
+from studies.scene.motion import Motion, Settled
+from studies.scene.reading import scene_from_dict
+
+
+TABLES = {
+    "bodies": {
+        "beam": {
+            "kind": "soft", "mesh": "box", "size": [0.3, 0.04, 0.04], "cells": [5, 1, 1],
+            "position": [0.15, 0.0, 0.0], "E": 6e4, "nu": 0.4, "density": 1000.0,
+            "held": {"plane": {"point": [0, 0, 0], "normal": [1, 0, 0]}},
+        }
+    },
+    "cameras": {"front": {"eye": [0.2, 0.05, 0.75], "target": [0.13, -0.08, 0], "fov_y": 35.0}},
+    "world": {"motion": "equilibrium"},
+    "observations": {
+        "photo": {"simulate": {"height": 24, "width": 32, "frames": 1, "duration": 0.0}}
+    },
+    "free": {
+        "beam.E": {"start": 2e5, "bounds": [1e4, 2e6]},
+        "beam.position": {"start": [0.14, 0.01, 0.0]},
+    },
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def problem(tmp_path_factory):
+    return make_problem(scene_from_dict(TABLES, tmp_path_factory.mktemp("photo"))).problem
+
+
+def test_a_body_is_seen_where_it_rests(problem):
+    built = problem.built
+    assert isinstance(built.system, Settled)
+    assert problem.settles
+    assert not problem.rolls_out
+    run = Motion(built.system, built.state, 1.0, np.array([0, 3])).run()
+    np.testing.assert_array_equal(run.x[0], run.x[1])
+    assert not run.v.any()
+    assert run.x[0, :, 1].min() < -0.1  # its end hangs
+    drawn = start_surfaces(built)["beam"]
+    assert drawn[:, 1].min() == pytest.approx(run.x[0, :, 1].min())
+
+
+def test_gradient_and_jacobian_of_a_picture_of_it_are_exact(problem, rng):
+    theta = problem.parameters.start
+    d = rng.standard_normal(theta.size)
+    residuals, jacobian = problem.residuals_and_jacobian(theta)
+    h = 1e-5
+    ahead, behind = (problem.residuals(theta + s * h * d) for s in (1.0, -1.0))
+    slope = (ahead - behind) / (2.0 * h)
+    assert np.abs(jacobian @ d - slope).max() < 1e-5 * np.abs(slope).max()
+    loss, gradient = problem.loss_and_gradient(theta)
+    losses = [problem.loss_and_gradient(theta + s * h * d)[0] for s in (1.0, -1.0)]
+    assert gradient @ d == pytest.approx((losses[0] - losses[1]) / (2.0 * h), rel=1e-6)
+    assert loss > 0.0
+    assert np.isfinite(residuals).all()
+
+
+def test_what_cannot_rest_is_refused_or_says_why():
+    pendulum = Pendulum(length=(0.5,), angle=(10.0,))
+    swing = Scene(bodies={"p": pendulum}, world=World(motion="equilibrium"))
+    with pytest.raises(StudyError, match=r"`bodies.p` must be soft, cloth or springs"):
+        build(swing)
+    loose = Soft(mesh="box", cells=(1, 1, 1), E=1e5)
+    built = build(Scene(bodies={"b": loose}, world=World(motion="equilibrium")))
+    with pytest.raises(NotFiniteError, match="Nothing holds node 0 and 7 others: pin nodes"):
+        Motion(built.system, built.state, 1.0, np.array([0])).run()
