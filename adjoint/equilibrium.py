@@ -11,9 +11,11 @@ the steps succeed. A step is halved while the force at its end pushes back as ha
 its start pushed on.
 
 It has converged when no component of r is above `TOLERANCE` times the sum of what the elements push
-and pull the busiest node with. Velocities are 0: friction and damping do not act. What depends on
-the start is only which of several equilibria is found. K must be positive definite at the answer,
-else the place is a saddle from which the body buckles, and that is an error.
+and pull the busiest node with, or above what positions give that are rounded: `ROUNDINGS` times K's
+largest entry and the size, for stiff bodies that hardly deform. Velocities are 0: friction and
+damping do not act. What depends on the start is only which of several equilibria is found. K must
+be positive definite at the answer, else the place is a saddle from which the body buckles, and that
+is an error.
 
 Tests: `tests/test_equilibrium.py`.
 """
@@ -33,6 +35,7 @@ from adjsim.model import Model, State
 
 
 TOLERANCE = 1e-12  # of what acts at the busiest node
+ROUNDINGS = 16 * float(np.finfo(float).eps)  # of the size
 MOST_STEPS = 300
 FIRST_SHIFT = 1e-3  # of the stiffness over the mass, on the average
 LEAST_SHIFT = 1e-6  # of the first
@@ -168,6 +171,7 @@ class _Search:
         self.size = float(np.ptp(x, axis=0).max()) or 1.0
         self.weight = field.model.mass[:, None] * field.model.gravity
         self.r, self.largest, self.K = self.residual(x), np.inf, None
+        self.rounding = float(np.finfo(float).tiny)  # of r [N]
         self.first_shift = 1.0  # a multiple of the masses that is small beside K
 
     def residual(self, x: np.ndarray) -> np.ndarray:
@@ -179,7 +183,9 @@ class _Search:
         """Return the factors of K + shift m, or None if it is not positive definite."""
         if self.K is None:
             self.K = self.field.stiffness(State(self.x))[self.free][:, self.free].tocsc()
-            mean = float(np.abs(self.K.diagonal()).mean()) or 1.0
+            diagonal = np.abs(self.K.diagonal())
+            self.rounding = max(self.rounding, ROUNDINGS * diagonal.max(initial=0.0) * self.size)
+            mean = float(diagonal.mean()) or 1.0
             self.first_shift = FIRST_SHIFT * mean / float(self.mass.mean())
         K = self.K
         matrix = K + scipy.sparse.diags_array(shift * self.mass, format="csc") if shift else K
@@ -205,8 +211,8 @@ class _Search:
             self.largest = float(np.abs(self.r).max(initial=0.0))
             if progress is not None:
                 progress(n, self.largest)
-            bound = TOLERANCE * self.field.magnitude(State(self.x))
-            if self.largest <= max(bound, np.finfo(float).tiny):
+            bound = max(TOLERANCE * self.field.magnitude(State(self.x)), self.rounding)
+            if self.largest <= bound:
                 return n
             factor = self.factorised(shift)
             while factor is None:
