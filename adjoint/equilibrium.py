@@ -288,7 +288,7 @@ class _Search:
 
 def _by_nodes(K: scipy.sparse.csc_array) -> scipy.sparse.coo_array:
     """Return which nodes feel each other."""
-    entries = K.tocoo()
-    n = K.shape[0] // 3
+    entries: Any = K.tocoo()
+    n = entries.shape[0] // 3
     pairs = (entries.row // 3, entries.col // 3)
     return scipy.sparse.coo_array((np.ones(len(pairs[0])), pairs), shape=(n, n))

@@ -216,7 +216,8 @@ class Field:
         near = scipy.sparse.coo_array((ones, (row, column)), shape=(n, n)).tocsr()
         near.sum_duplicates()
         near.data[:] = 1
-        both = (near.astype(np.int32) @ near.astype(np.int32)).tocsr()
+        both: Any = near.astype(np.int32) @ near.astype(np.int32)
+        both = both.tocsr()
         color = np.full(n, -1)
         for i in range(n):
             used = color[both.indices[both.indptr[i] : both.indptr[i + 1]]]
