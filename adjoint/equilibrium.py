@@ -87,8 +87,6 @@ class Equilibrium:
             given["state.x"] = tan_x
         given.pop("state.v", None)
         tan_r = self.field.push(self.state, given)
-        tan_mass, tan_g = self.field.push_weight(self.state, given)
-        tan_r += tan_mass[:, None] * model.gravity + model.mass[:, None] * tan_g
         found = tan_x.copy()
         found.ravel()[self.free] = self.factor.solve(tan_r.ravel()[self.free])
         return found
@@ -111,12 +109,9 @@ class Equilibrium:
         """
         model, field = self.field.model, self.field
         adj = checks.array("adj_x", adj_x, (model.n_nodes, 3))
-        wanted = field.wanted(self.state, wrt)
         lam = np.zeros((model.n_nodes, 3))
         lam.ravel()[self.free] = self.factor.solve(adj.ravel()[self.free], trans="T")
-        sweep = field.pulled(self.state, lam, wanted)
-        field.pull_weight(sweep, lam)
-        gradient = sweep.gradient(wanted)
+        gradient = field.pull(self.state, lam, wrt)
         if "state.x" in gradient:
             gradient["state.x"] = np.where(model.pinned[:, None], gradient["state.x"] + adj, 0.0)
         if "state.v" in gradient:
@@ -150,7 +145,7 @@ def equilibrium(
     EquilibriumError
         If nothing holds a body, if it buckles, or if the search does not converge.
     """
-    field = Field(model)
+    field = Field(model, with_weight=True)
     model.check_state(state)
     free = np.flatnonzero(np.repeat(~model.pinned, 3))
     search = _Search(field, free, np.array(state.x, float))
@@ -169,7 +164,6 @@ class _Search:
         self.field, self.free, self.x = field, free, x
         self.mass = np.repeat(field.model.mass, 3)[free]
         self.size = float(np.ptp(x, axis=0).max()) or 1.0
-        self.weight = field.model.mass[:, None] * field.model.gravity
         self.r, self.largest, self.K = self.residual(x), np.inf, None
         self.rounding = float(np.finfo(float).tiny)  # of r [N]
         self.first_shift = 1.0  # a multiple of the masses that is small beside K
@@ -177,7 +171,7 @@ class _Search:
     def residual(self, x: np.ndarray) -> np.ndarray:
         """Return r at the free components of x."""
         with np.errstate(all="ignore"):
-            return (self.field.forces(State(x)) + self.weight).ravel()[self.free]
+            return self.field.forces(State(x)).ravel()[self.free]
 
     def factorised(self, shift: float) -> SuperLU | None:
         """Return the factors of K + shift m, or None if it is not positive definite."""

@@ -1,6 +1,6 @@
 r"""The force field of a model at any state, with its tangent and its adjoint.
 
-    f(x, v, theta)        the sum of all forces at each node, without gravity [N]
+    f(x, v, theta)        the sum of all forces at each node, with its weight if asked [N]
     push:  J t            of tangents of the state and of parameters
     pull:  J^T adj_f      of a cotangent of the forces
 
@@ -35,6 +35,8 @@ class Field:
     ----------
     model : Model
         Of nodes; it may have no rigid bodies.
+    with_weight : bool
+        Whether m g of each node is one of the forces.
 
     Raises
     ------
@@ -42,7 +44,7 @@ class Field:
         If the model has rigid bodies.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, *, with_weight: bool = False) -> None:
         checks.instance("model", model, Model)
         if model.n_bodies:
             raise ValueError(
@@ -51,7 +53,7 @@ class Field:
             )
         stepper = make_stepper(model, 1.0, 1, np.dtype(np.float64), threads=1)
         assert isinstance(stepper, CpuStepper)
-        self.model, self.stepper = model, stepper
+        self.model, self.stepper, self.with_weight = model, stepper, with_weight
         self._groups: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
     def forces(self, state: State) -> np.ndarray:
@@ -60,7 +62,7 @@ class Field:
         out = np.empty((self.model.n_nodes, 3))
         work = Work(s.slots, s.scratch)
         field_kernel(forces_loop)(s.calls, elements, nodes, s.parts, work, 0, self._row(state), out)
-        return out
+        return out + self.model.mass[:, None] * self.model.gravity if self.with_weight else out
 
     def magnitude(self, state: State) -> float:
         """Return the sum of what elements push and pull each node with, of the busiest [N].
@@ -88,7 +90,8 @@ class Field:
             for path, t in checks.mapping("tangents", tangents, "{'state.x': ...}").items()
         }
         tangent = ModelTwin().tangent(self.stepper, state, given)
-        return self._pushed(tangent, self._row(state), tangent.tan.x, tangent.tan.v)
+        pushed = self._pushed(tangent, self._row(state), tangent.tan.x, tangent.tan.v)
+        return pushed + self._weight_jvp(tangent.tan) if self.with_weight else pushed
 
     def pull(
         self, state: State, adj_forces: Any, wrt: Iterable[str] | None = None
@@ -101,54 +104,45 @@ class Field:
         adj_forces : array_like
             (n_nodes, 3).
         wrt : iterable of str, optional
-            Paths of the gradients wanted, by default all but "gravity", which is no force.
+            Paths of the gradients wanted, by default all.
 
         Returns
         -------
         dict of str to numpy.ndarray
             Path to gradient, each of the shape of its parameter.
         """
-        sweep = self.pulled(state, adj_forces, self.wanted(state, wrt))
-        return sweep.gradient(sweep.wanted)
+        s, (elements, nodes, _) = self.stepper, self.stepper.arrays
+        adj = checks.array("adj_forces", adj_forces, (self.model.n_nodes, 3))
+        none = tuple(np.zeros((1, *field.shape[1:])) for field in s.allocate(1))
+        paths = self._wanted(state, wrt)
+        sweep = ReverseSweep(s, state, np.array([1]), none, paths)
+        sweep.work.adj_f[:] = adj
+        field_kernel(pull_loop)(
+            sweep.calls, elements, nodes, s.parts, sweep.work, 0, self._row(state), sweep.adj
+        )
+        if self.with_weight:
+            self._weight_vjp(sweep.adj, adj)
+        return sweep.gradient(paths)
 
-    def wanted(self, state: State, wrt: Iterable[str] | None) -> list[str]:
+    def _wanted(self, state: State, wrt: Iterable[str] | None) -> list[str]:
         """Return the paths of gradients that are asked for, checked; by default all."""
         known = {**self.model.parameters(), **self.model.state_parameters(state)}
         paths = list(known) if wrt is None else list(wrt)
         return [checks.known_key("parameter", path, known) for path in paths]
 
-    def pulled(self, state: State, adj_forces: Any, wanted: list[str]) -> ReverseSweep:
-        """Return the sweep that holds what a cotangent of the forces gives."""
-        s, (elements, nodes, _) = self.stepper, self.stepper.arrays
-        adj = checks.array("adj_forces", adj_forces, (self.model.n_nodes, 3))
-        none = tuple(np.zeros((1, *field.shape[1:])) for field in s.allocate(1))
-        sweep = ReverseSweep(s, state, np.array([1]), none, wanted)
-        sweep.work.adj_f[:] = adj
-        field_kernel(pull_loop)(
-            sweep.calls, elements, nodes, s.parts, sweep.work, 0, self._row(state), sweep.adj
-        )
-        return sweep
-
-    def push_weight(
-        self, state: State, tangents: Mapping[str, Any]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the tangents of the masses, (n_nodes,) [kg], and of gravity, (3,) [m/s2]."""
-        tan = ModelTwin().tangent(self.stepper, state, tangents).tan
-        w = self.model.inverse_mass
+    def _weight_jvp(self, tan: PackedVector) -> np.ndarray:
+        """Return the tangent of m g; a pinned node, of which 1/m is 0, has none by its mass."""
+        model, w = self.model, self.model.inverse_mass
         free = w > 0.0
         tan_mass = np.zeros(len(w))
         tan_mass[free] = -tan.w[free] / np.square(w[free])
-        return tan_mass, tan.gravity[0]
+        return tan_mass[:, None] * model.gravity + model.mass[:, None] * tan.gravity[0]
 
-    def pull_weight(self, sweep: ReverseSweep, adj_forces: np.ndarray) -> None:
-        """Add to a sweep what the cotangent of forces gives through the weights m g.
-
-        The sweep holds the cotangents of 1/m; pinned nodes have none.
-        """
-        model = self.model
-        m = model.mass
-        sweep.adj.gravity[: len(m)] += m[:, None] * adj_forces
-        sweep.adj.w[:] -= np.where(model.pinned, 0.0, np.square(m) * (adj_forces @ model.gravity))
+    def _weight_vjp(self, adj: PackedVector, adj_forces: np.ndarray) -> None:
+        """Add the cotangents of 1/m and of gravity that a cotangent of m g gives."""
+        model, m = self.model, self.model.mass
+        adj.gravity[: len(m)] += m[:, None] * adj_forces
+        adj.w[:] -= np.where(model.pinned, 0.0, np.square(m) * (adj_forces @ model.gravity))
 
     def stiffness(self, state: State) -> scipy.sparse.csc_array:
         """Return K = -df/dx, sparse, (3 n_nodes, 3 n_nodes) [N/m].

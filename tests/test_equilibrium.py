@@ -54,7 +54,7 @@ def test_a_mass_hangs_where_its_weight_is_held_and_moves_as_its_formula_does():
 def test_nothing_is_left_at_rest_and_friction_does_not_act():
     model, state = beam()
     found = equilibrium(model, state)
-    left = Field(model).forces(found.state) + model.mass[:, None] * model.gravity
+    left = Field(model, with_weight=True).forces(found.state)
     free = ~model.pinned
     assert np.abs(left[free]).max() <= TOLERANCE * Field(model).magnitude(found.state)
     assert np.abs(left[free]).max() == found.residual
