@@ -11,7 +11,7 @@ the steps succeed. A step is halved while the force at its end pushes back as ha
 its start pushed on.
 
 It has converged when no component of r is above `TOLERANCE` times the sum of what the elements push
-and pull the busiest node with, or above what positions give that are rounded: `ROUNDINGS` times K's
+and pull the busiest node with, or above the rounding error of positions: `ROUNDINGS` times K's
 largest entry and the size, for stiff bodies that hardly deform. Velocities are 0: friction and
 damping do not act. What depends on the start is only which of several equilibria is found. K must
 be positive definite at the answer, else the place is a saddle from which the body buckles, and that
@@ -39,6 +39,7 @@ ROUNDINGS = 16 * float(np.finfo(float).eps)  # of the size
 MOST_STEPS = 300
 FIRST_SHIFT = 1e-3  # of the stiffness over the mass, on the average
 LEAST_SHIFT = 1e-6  # of the first
+MOST_SHIFTS = 15
 OVERSHOOT = 0.9  # of the force at a step's start, backwards at its end
 MOST_HALVES = 40
 SINGULAR = 1e-13  # a pivot, of the largest
@@ -66,7 +67,7 @@ class Equilibrium:
     residual: float
     steps: int
     field: Field
-    factor: SuperLU
+    factor: SuperLU | None  # of K at the free components, None if all nodes are pinned
     free: np.ndarray  # numbers of the components of x that are not pinned
 
     def __repr__(self) -> str:
@@ -77,7 +78,7 @@ class Equilibrium:
     def jvp(self, tangents: Mapping[str, Any]) -> np.ndarray:
         """Push tangents of parameters forward to the resting positions, (n_nodes, 3) [m].
 
-        Of "state.x" the pinned nodes count: the others are where they rest, whatever the start.
+        Only the pinned nodes of "state.x" have an effect: the others rest where they do.
         """
         model, given = self.field.model, dict(tangents)
         tan_x = np.zeros((model.n_nodes, 3))
@@ -88,7 +89,8 @@ class Equilibrium:
         given.pop("state.v", None)
         tan_r = self.field.push(self.state, given)
         found = tan_x.copy()
-        found.ravel()[self.free] = self.factor.solve(tan_r.ravel()[self.free])
+        if self.factor is not None:
+            found.ravel()[self.free] = self.factor.solve(tan_r.ravel()[self.free])
         return found
 
     def vjp(self, adj_x: Any, wrt: Iterable[str] | None = None) -> dict[str, np.ndarray]:
@@ -110,7 +112,8 @@ class Equilibrium:
         model, field = self.field.model, self.field
         adj = checks.array("adj_x", adj_x, (model.n_nodes, 3))
         lam = np.zeros((model.n_nodes, 3))
-        lam.ravel()[self.free] = self.factor.solve(adj.ravel()[self.free], trans="T")
+        if self.factor is not None:
+            lam.ravel()[self.free] = self.factor.solve(adj.ravel()[self.free], trans="T")
         gradient = field.pull(self.state, lam, wrt)
         if "state.x" in gradient:
             gradient["state.x"] = np.where(model.pinned[:, None], gradient["state.x"] + adj, 0.0)
@@ -129,7 +132,8 @@ def equilibrium(
     model : Model
         Of nodes; it may have no rigid bodies.
     state : State
-        Where to start, and where the pinned nodes are; velocities do not count.
+        Where to start, and where the pinned nodes are; velocities do not count. Of a series of the
+        model only the first row is used.
     progress : callable, optional
         Called before every step with its number and the residual [N].
 
@@ -148,6 +152,8 @@ def equilibrium(
     field = Field(model, with_weight=True)
     model.check_state(state)
     free = np.flatnonzero(np.repeat(~model.pinned, 3))
+    if not len(free):
+        return Equilibrium(State(state.x), 0.0, 0, field, None, free)
     search = _Search(field, free, np.array(state.x, float))
     n_steps = search.run(progress)
     factor = search.factorised(0.0)
@@ -165,7 +171,7 @@ class _Search:
         self.mass = np.repeat(field.model.mass, 3)[free]
         self.size = float(np.ptp(x, axis=0).max()) or 1.0
         self.r, self.largest, self.K = self.residual(x), np.inf, None
-        self.rounding = float(np.finfo(float).tiny)  # of r [N]
+        self.rounding = 0.0  # of r [N]
         self.first_shift = 1.0  # a multiple of the masses that is small beside K
 
     def residual(self, x: np.ndarray) -> np.ndarray:
@@ -178,13 +184,11 @@ class _Search:
         if self.K is None:
             self.K = self.field.stiffness(State(self.x))[self.free][:, self.free].tocsc()
             diagonal = np.abs(self.K.diagonal())
-            self.rounding = max(self.rounding, ROUNDINGS * diagonal.max(initial=0.0) * self.size)
+            self.rounding = ROUNDINGS * float(diagonal.max()) * self.size
             mean = float(diagonal.mean()) or 1.0
             self.first_shift = FIRST_SHIFT * mean / float(self.mass.mean())
         K = self.K
         matrix = K + scipy.sparse.diags_array(shift * self.mass, format="csc") if shift else K
-        if not len(self.free):
-            matrix = scipy.sparse.eye_array(1, format="csc")
         try:
             factor = splu(
                 matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0,
@@ -209,11 +213,13 @@ class _Search:
             if self.largest <= bound:
                 return n
             factor = self.factorised(shift)
-            while factor is None:
+            for _ in range(MOST_SHIFTS):
+                if factor is not None:
+                    break
                 shift = max(10.0 * shift, self.first_shift)
                 factor = self.factorised(shift)
-                if shift > 1e12 * self.first_shift:
-                    raise EquilibriumError(self.lost(n))
+            if factor is None:
+                raise EquilibriumError(self.lost(n))
             taken = self.step(factor.solve(self.r))
             if taken == 0.0:
                 if shift == 0.0 and self.largest <= 1e3 * bound:

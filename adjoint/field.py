@@ -5,7 +5,8 @@ r"""The force field of a model at any state, with its tangent and its adjoint.
     pull:  J^T adj_f      of a cotangent of the forces
 
 Nothing is rolled out: a stiffness, an equilibrium, a vibration or a product with a Hessian needs no
-time step. The bits of f are those that a rollout has. Of series the first row counts.
+time step. The bits of f are those that a rollout has. Only the first row of a
+series is used.
 
 Tests: `tests/test_field.py`.
 """

@@ -23,7 +23,7 @@ class NearestTouch:
     force : str
         Name of the contact.
     node, step : int
-        Which node, or vertex of the force's `body`, and in which state.
+        Which node, or vertex of the bodies in `acts_on`, and in which state.
     distance : float
         |c| [m]: every touch stays in its step while no contact changes its c by as much.
     speed : float

@@ -12,7 +12,7 @@ forces the two stiffest count as touched at once.
 Tests: `tests/test_stable_step.py`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -88,24 +88,29 @@ def _rate_of_body(
     rate = _largest_rate(all_at_once, each, k, c) if held else 0.0
     touched = [(k, c) for touches, k, c in bounds if touches]
     if touched:
-        sides = sides_of(arms)
-        rate += sum(sorted(_largest_rate(sides, each, k, c) for k, c in touched)[-2:])
+        alone = [rate_of(*(_largest(w[:, None, None] * each) for w in own)) for own in touched]
+        for sides in sides_of(arms):
+            alone = [
+                max(most, _largest_rate(sides, each, *own))
+                for most, own in zip(alone, touched, strict=True)
+            ]
+        rate += sum(sorted(alone)[-2:])
     return rate
 
 
 def _largest_rate(sides: np.ndarray, each: np.ndarray, k: np.ndarray, c: np.ndarray) -> float:
     """Return the largest rate of sides (n_sides, n) of points with products (n, 6, 6)."""
-    rates = [rate_of(*(np.linalg.eigvalsh(w[:, None, None] * each)[:, -1] for w in (k, c)))]
-    flat, size = each.reshape(len(each), 36), max(1, CHUNK // len(each))
-    for at in range(0, len(sides), size):
-        part = sides[at : at + size]
-        sums = ((part * w) @ flat for w in (k, c))
-        rates.append(rate_of(*(np.linalg.eigvalsh(s.reshape(-1, 6, 6))[:, -1] for s in sums)))
-    return max(rates)
+    sums = ((sides * w) @ each.reshape(len(each), 36) for w in (k, c))
+    return rate_of(*(_largest(own.reshape(-1, 6, 6)) for own in sums))
 
 
-def sides_of(points: np.ndarray) -> np.ndarray:
-    """Return which points lie together on a side of their convex hull, (n_sides, n) masks.
+def _largest(matrices: np.ndarray) -> np.ndarray:
+    """Return the largest eigenvalue of each of (n, 6, 6)."""
+    return np.linalg.eigvalsh(matrices)[:, -1]
+
+
+def sides_of(points: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield which points lie together on sides of their convex hull, masks (n_sides, n), in parts.
 
     All do where they lie in a plane, or are fewer than four.
     """
@@ -115,5 +120,9 @@ def sides_of(points: np.ndarray) -> np.ndarray:
     try:
         planes = np.unique(ConvexHull(points).equations.round(9), axis=0)
     except (QhullError, ValueError):
-        return np.ones((1, len(points)))
-    return (planes[:, :3] @ points.T + planes[:, 3:] > -near).astype(float)
+        yield np.ones((1, len(points)))
+        return
+    size = max(1, CHUNK // len(points))
+    for at in range(0, len(planes), size):
+        part = planes[at : at + size]
+        yield (part[:, :3] @ points.T + part[:, 3:] > -near).astype(float)

@@ -138,3 +138,13 @@ def test_a_mass_that_starts_above_its_hold_swings_down():
     model, _ = hanging()
     found = equilibrium(model, State([[0, 0, 0], [0.05, 0.2, 0.02]]))
     np.testing.assert_allclose(found.state.x[1], [0, -0.3 - 0.4 * G / 50.0, 0], rtol=0, atol=1e-12)
+
+
+def test_nodes_that_are_all_pinned_rest_where_they_are():
+    model, state = hanging()
+    still = Model(model.mass, model.forces, pinned=[True, True])
+    found = equilibrium(still, state)
+    np.testing.assert_array_equal(found.state.x, state.x)
+    moved = np.ones((2, 3))
+    np.testing.assert_array_equal(found.jvp({"state.x": moved}), moved)
+    np.testing.assert_array_equal(found.vjp(moved, ["state.x"])["state.x"], moved)

@@ -27,7 +27,7 @@ class ContactMargins:
     steps : array
         The frames they are of, (n_frames,).
     nodes : array
-        The nodes that may touch, or vertices of the force's `body`, (n_contacts,).
+        The nodes that may touch, or vertices of the bodies in `acts_on`, (n_contacts,).
     touch : array
         Penetration c = r - s of the signed distance s, (n_frames, n_contacts) [m]; a node
         touches where it is positive; the slope of the force jumps at 0, and so does a damping k_d.

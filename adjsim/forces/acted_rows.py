@@ -21,8 +21,20 @@ NODES = "nodes"  # in the place of a set of bodies
 
 
 def acted_on(acts_on: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the names of what a force acts on; one name may come alone."""
-    return (acts_on,) if isinstance(acts_on, str) else tuple(acts_on)
+    """Return the names of what a force acts on; one name may come alone.
+
+    Raises
+    ------
+    ValueError
+        If there is no name, or one twice.
+    """
+    names = (acts_on,) if isinstance(acts_on, str) else acts_on
+    if not isinstance(names, Sequence) or not names or len(set(names)) < len(names):
+        raise ValueError(
+            f'`acts_on` must be "{NODES}", the name of a set of bodies, or several different '
+            f"names, got {acts_on!r}."
+        )
+    return tuple(names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +92,18 @@ class ActedRows:
             If one is out of range, a name is unknown, or the shape is another.
         """
         given = (given,) if isinstance(given, str) else given
-        flat = np.asarray(given)
-        if flat.dtype.kind == "U":
-            known = [checks.known_key(f"point in `{where}`", p, self.points) for p in flat.flat]
-            given = np.array([self.points[p] for p in known]).reshape(flat.shape)
+        if has_names(given):
+            flat = np.asarray(given, object)
+            for point in flat.flat:
+                if isinstance(point, str):
+                    checks.known_key(f"point in `{where}`", point, self.points)
+            found = [self.points[p] if isinstance(p, str) else p for p in flat.flat]
+            given = np.reshape(found, flat.shape)
         return checks.indices(where, given, shape, len(self.row))
+
+
+def has_names(given: Any) -> bool:
+    """Whether some of the numbers that are given are names of points in their place."""
+    if isinstance(given, np.ndarray) and given.dtype.kind in "iuf":
+        return False
+    return any(isinstance(one, str) for one in np.asarray(given, object).flat)

@@ -23,7 +23,7 @@ import numpy as np
 from adjsim import checks
 from adjsim.engine.algebra.vec3 import dot, norm, scale
 from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.forces.acted_rows import NODES, ActedRows
+from adjsim.forces.acted_rows import NODES, ActedRows, has_names
 from adjsim.forces.element import ElementKind, Force
 from adjsim.values import Parameter, broadcast
 
@@ -94,18 +94,14 @@ class Springs(Force):
     )
 
     def __post_init__(self) -> None:
-        edges = np.asarray(self.edges)
-        if edges.dtype.kind != "U":
+        if has_names(self.edges):
+            edges = np.asarray(self.edges, object)
+            if edges.shape[1:] != (2,):
+                raise ValueError(f"`edges` must be pairs, (n_springs, 2), got {edges.shape}.")
+        else:
             edges = checks.integers("edges", self.edges, ("n_springs", 2))
-        elif edges.shape[1:] != (2,):
-            raise ValueError(f"`edges` must be pairs of points, (n_springs, 2), got {edges.shape}.")
+            self._check_ends("edges", edges, edges)
         n_springs = len(edges)
-        loops = edges[:, 0] == edges[:, 1]
-        if loops.any():
-            row = int(np.argmax(loops))
-            raise ValueError(
-                f"`edges` must join two different nodes, got {edges[row].tolist()} at row {row}."
-            )
         if self.rest_positions is not None:
             rest = checks.array("rest_positions", self.rest_positions, ("n_nodes", 3))
             checks.indices("edges", edges, ("n_springs", 2), len(rest))
@@ -135,9 +131,21 @@ class Springs(Force):
     def bind(self, rows: ActedRows, name: str) -> "Springs":
         """Return the springs between rows of a model."""
         bound = dataclasses.replace(self)
-        numbers = rows.numbers(f"{name}.edges", self.edges, ("n_springs", 2))
-        checks.freeze(bound, "rows", rows.row[numbers])
+        where = f"{name}.edges"
+        ends = rows.row[rows.numbers(where, self.edges, ("n_springs", 2))]
+        self._check_ends(where, ends, self.edges)
+        checks.freeze(bound, "rows", ends)
         return bound
+
+    @staticmethod
+    def _check_ends(where: str, ends: np.ndarray, edges: np.ndarray) -> None:
+        """Raise if a spring joins a node or point to itself; `edges` are as they were given."""
+        loops = ends[:, 0] == ends[:, 1]
+        if loops.any():
+            row = int(np.argmax(loops))
+            raise ValueError(
+                f"`{where}` must join two different nodes, got {np.asarray(edges)[row].tolist()} at row {row}."
+            )
 
     def collapsed(self, x: np.ndarray, name: str) -> str | None:
         """Name the first spring of length 0, also where that is the rounding of its square."""

@@ -37,12 +37,11 @@ import numpy as np
 from adjoint.verify.vectors import unit
 from adjsim.contact_margins import contact_margins
 from adjsim.engine.margins import ContactMargins
-from adjsim.model import Model
 from adjsim.rollout import CHUNK, ready_stepper
 from adjsim.system import OnDivergence
 from studies.problem.problem import SceneProblem
 from studies.runs.memory import state_bytes, states_within
-from studies.scene.motion import Motion
+from studies.scene.motion import Motion, Settled, model_of
 
 
 PROBE = 1e-6  # step of the differences in theta
@@ -115,9 +114,10 @@ def margins(motion: Motion) -> dict[str, ContactMargins]:
 
 def margins_by_window(motion: Motion) -> Iterator[dict[str, ContactMargins]]:
     """Yield the margins of windows of states that keep to the budget; nothing without contact."""
-    model = motion.system
-    if isinstance(model, Model) and any(one.touches for one in model.forces.values()):
-        for run in _windows(motion):
+    model = model_of(motion.system)
+    if model is not None and any(one.touches for one in model.forces.values()):
+        settled = isinstance(motion.system, Settled)
+        for run in [motion.at(np.zeros(1, int)).run()] if settled else _windows(motion):
             yield contact_margins(model, run)
 
 

@@ -39,8 +39,8 @@ def fit_first_frames(
     looks are fitted; then both again. In pictures of things at rest, cameras and looks that are the
     question are left to the search. Where shapes or cameras far off are asked for, the bodies may
     be anywhere at first: the background is that of the border. It is found once more with `again`,
-    after the search. So it is with bodies that are seen where they rest, which is what is asked:
-    cameras and looks are fitted after the search too. `say` gets a line about what is fitted.
+    after the search. The same holds for equilibria, where the resting place is unknown until the
+    search ends: cameras and looks are fitted after it too. `say` gets a line about what is fitted.
     """
     if not any(isinstance(one, FilmObserver) for one in problem.observers):
         return problem

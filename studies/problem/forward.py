@@ -13,7 +13,7 @@ from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import BodyState
 from studies.problem.reach import system_at
 from studies.problem.steps import Sampling, first_steps, sample_steps, shortest_interval
-from studies.runs.errors import StudyError
+from studies.runs.errors import NotFiniteError, StudyError
 from studies.scene.building import Built, build
 from studies.scene.checking import check_scene
 from studies.scene.declared import Scene
@@ -100,7 +100,10 @@ def start_surfaces(built: Built) -> dict[str, np.ndarray]:
     """Return the vertices of everything that is drawn at the start, by name, (n, 3) [m]."""
     motion = Motion(built.system, built.state, 1.0, np.array([0]))
     if isinstance(built.system, Settled):
-        run = motion.run()
+        try:
+            run = motion.run()
+        except NotFiniteError as error:
+            raise StudyError(f"At the start values: {error}") from error
         return {name: one.vertices(motion, run)[0] for name, one in built.subjects.items()}
     fields = {name: value for name, value in vars(built.state).items() if name != "bodies"}
     run = SimpleNamespace(**{k: np.asarray(v)[None] for k, v in fields.items() if v is not None})

@@ -138,7 +138,15 @@ def _moving(scene: Scene, free: frozenset[str], refined: bool) -> Built:
     start = State(rest if n else None, bodies={part.name: part.state for part in rigid})
     system: Model | Settled
     system, state = model.with_values(start, all_targets(maps, values_of(values)))
-    system = Settled(system) if scene.world.motion == EQUILIBRIUM else system
+    varying = {k: v for part in (*nodes, pushes) for k, v in part.varying.items()}
+    if scene.world.motion == EQUILIBRIUM:
+        if varying:
+            raise StudyError(
+                f"`{next(iter(varying))}` must be constant where `world.motion` is "
+                f'"{EQUILIBRIUM}": what rests has no time. Leave out `seconds`, series and '
+                "policies."
+            )
+        system = Settled(system)
     bodies = (*nodes, *rigid)
     notes = [note for part in bodies for note in part.notes]
     takes = [getattr(scene.bodies[part.name], "take", "") for part in bodies]
@@ -153,7 +161,7 @@ def _moving(scene: Scene, free: frozenset[str], refined: bool) -> Built:
         held=held if n else None,
         nodes={part.name: part.rows for part in nodes},
         notes=notes + notes_on_start(scene.obstacles, touching),
-        varying={k: v for part in (*nodes, pushes) for k, v in part.varying.items()},
+        varying=varying,
     )
 
 

@@ -90,7 +90,7 @@ class SettledRun:
         Raises
         ------
         NotFiniteError
-            If they do nowhere, or the search does not find where.
+            If no equilibrium is found.
         """
         assert isinstance(motion.system, Settled)
         try:

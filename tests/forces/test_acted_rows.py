@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from adjsim.forces.acted_rows import ActedRows
+from adjsim.forces.springs import Springs
 from adjsim.model import Model
 from adjsim.rigid.bodies import BodyPoint, RigidBodies
 from tests.rigid.scenes import box
@@ -46,3 +47,23 @@ def test_a_name_of_two_points_needs_its_set():
     assert sorted(rows.points) == ["left.tip", "right.tip"]
     with pytest.raises(ValueError, match=r"`it.pairs` `tip`. Known: left.tip, right.tip"):
         rows.numbers("it.pairs", ["tip"], ("n",))
+
+
+def test_numbers_and_names_may_be_mixed(model):
+    rows = model.rows(("nodes", "pair"))
+    np.testing.assert_array_equal(rows.numbers("it", [(0, "tip")], ("n", 2)), [[0, 18]])
+    spring = Springs([(1, "tip")], 1.0, 1.0, acts_on=("nodes", "pair"))
+    bound = Model([1.0, 1.0], {"s": spring}, bodies=model.bodies).forces["s"]
+    np.testing.assert_array_equal(bound.nodes, [[1, 2 + model.bodies["pair"].point_row("tip")]])
+
+
+@pytest.mark.parametrize("acts_on", [(), None, ("nodes", "nodes")])
+def test_what_a_force_acts_on_is_one_name_or_several_different_ones(model, acts_on):
+    with pytest.raises(ValueError, match=r"`acts_on` must be .* several different names"):
+        model.rows(acts_on)
+
+
+def test_a_spring_joins_two_different_points(model):
+    spring = Springs([("tip", "pair.tip")], 1.0, 1.0, acts_on="pair")
+    with pytest.raises(ValueError, match=r"`s.edges` must join two different nodes, got .*tip"):
+        Model([1.0], {"s": spring}, bodies=model.bodies)

@@ -1,6 +1,6 @@
 """A scene at its start values, filmed as its films were."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,6 +20,7 @@ from studies.runs.errors import NotFiniteError, StudyError
 from studies.scene.building import Built
 from studies.scene.cameras import make_camera, require_outside
 from studies.scene.declared import Film, SceneFile
+from studies.scene.motion import Settled
 
 
 COMPARED = 32  # frames of a film that are drawn
@@ -138,11 +139,15 @@ def places_at(
     failed = None
     try:
         run = motion.run()
-    except NotFiniteError:
+    except NotFiniteError as error:
+        if isinstance(motion.system, Settled):  # drawn as it is declared
+            motion, told = replace(motion, system=motion.system.model), str(error)
+        else:
+            told = ""
         steps, (at,) = sample_steps([np.zeros(1)], motion.dt, moves=[False])
         motion = motion.at(steps)
         run = motion.run()
-        failed = (
+        failed = told or (
             f"The scene leaves the finite numbers within {times[-1]:.3g} s at its start values, "
             f"with a step of {motion.dt:.3g} s. Check E and density, whether bodies begin inside "
             "an obstacle, or give a smaller `world.dt`."

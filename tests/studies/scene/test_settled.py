@@ -1,5 +1,7 @@
 """Bodies of scene files that are seen where they rest."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -74,3 +76,10 @@ def test_what_cannot_rest_is_refused_or_says_why():
     built = build(Scene(bodies={"b": loose}, world=World(motion="equilibrium")))
     with pytest.raises(NotFiniteError, match="Nothing holds node 0 and 7 others: pin nodes"):
         Motion(built.system, built.state, 1.0, np.array([0])).run()
+
+
+def test_a_load_that_varies_in_time_is_refused():
+    push = {"body": "beam", "force": [0, 1, 0], "seconds": [0, 1]}
+    scene = scene_from_dict({**TABLES, "pushes": {"p": push}}, Path())
+    with pytest.raises(StudyError, match=r"must be constant where `world.motion` is .equilibrium."):
+        build(scene)
