@@ -143,9 +143,8 @@ class Springs(Force):
         loops = ends[:, 0] == ends[:, 1]
         if loops.any():
             row = int(np.argmax(loops))
-            raise ValueError(
-                f"`{where}` must join two different nodes, got {np.asarray(edges)[row].tolist()} at row {row}."
-            )
+            pair = np.asarray(edges)[row].tolist()
+            raise ValueError(f"`{where}` must join two different nodes, got {pair} at row {row}.")
 
     def collapsed(self, x: np.ndarray, name: str) -> str | None:
         """Name the first spring of length 0, also where that is the rounding of its square."""
