@@ -68,11 +68,13 @@ ATTRACTOR = ElementKind("attractor", attractor_force, 1, 0, 5, 0, uses_velocity=
 
 @dataclass(frozen=True, eq=False)
 class Attractor(Force):
-    """Pulls every node to a place."""
+    """Pulls nodes, by default all, to a place."""
 
     strength: Any
     place: Any
     softening: Any
+    attracted: Any = None
+    acts_on: Any = "nodes"
 
     PARAMETERS = (
         Parameter("strength", "k", "N m2", "() or (n_nodes,)", positive=True),
@@ -81,6 +83,7 @@ class Attractor(Force):
     )
     PACKED: ClassVar = {"strength": (), "place": (3,), "softening": ()}
     KIND = ATTRACTOR
+    ELEMENTS = "attracted"
 
     def stiffness_bound(self):
         """Return k/s^3 of each node, which the stable time step is made of [N/m]."""

@@ -54,10 +54,9 @@ def test_a_model_with_other_values_has_the_same_force():
     assert replace(model, gravity=np.ones(3)).forces["it"] is model.forces["it"]
 
 
-def test_a_force_without_a_field_of_elements_may_act_on_bodies():
+def test_a_force_without_given_elements_acts_on_every_node_and_body():
     cube = RigidBodies(shape("cube", radius=0.1), mass=2.0)
-    force = Attractor(1.0, (1.0, 0.0, 0.0), 0.5)
-    object.__setattr__(force, "acts_on", ("nodes", "cube"))
+    force = Attractor(1.0, (1.0, 0.0, 0.0), 0.5, acts_on=("nodes", "cube"))
     model = Model(np.ones(2), {"it": force}, (0.0, 0.0, 0.0), bodies={"cube": cube})
     assert model.forces["it"].nodes.shape == (2 + len(cube.hull), 1)
     run = record(model, State(np.zeros((2, 3)), bodies={"cube": BodyState(np.zeros(3))}), 0.01, 5)
