@@ -72,7 +72,7 @@ def force_class(key: str, path: str) -> Any:
     """Return the class of forces with an import path, "module:Class"."""
     module, _, name = path.partition(":")
     allowed = [one.strip() for one in os.environ.get(ALLOWED, "").split(",")]
-    if module not in sys.modules and module not in allowed:
+    if not module or module not in (*sys.modules, *allowed):
         raise StudyError(
             f"`{key}` is {path!r}, but a scene file runs no code that you have not allowed. If you "
             f"trust the module, set the environment variable {ALLOWED}={module}; in Python, import "

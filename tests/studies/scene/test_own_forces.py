@@ -23,6 +23,7 @@ from studies.scene.declared import (
 )  # fmt: skip
 from studies.scene.own_forces import ALLOWED
 from studies.scene.reading import read_scene
+from studies.scene.takes import spread_takes
 
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -85,6 +86,7 @@ def test_a_fit_finds_the_strength(allowed):
     ("own", "message"),
     [
         ({"type": "antigravity:F"}, "runs no code .* set the environment variable ADJSIM_FORCES"),
+        ({"type": ":Force"}, "runs no code that you have not allowed"),
         ({"type": "nothing:Force"}, "module cannot be imported .* Add its folder to PYTHONPATH"),
         ({"type": "os:system"}, "must be module:Class with a subclass of Force"),
         ({"type": "attractor"}, "must be module:Class with a subclass of Force"),
@@ -96,6 +98,12 @@ def test_a_fit_finds_the_strength(allowed):
 def test_a_force_that_does_not_fit_is_refused(allowed, own, message):
     with pytest.raises(StudyError, match=message):
         build(scene(star(**own)))
+
+
+def test_takes_have_no_forces_of_the_users_own():
+    takes = {"one": {"observations": {"a": {"body": "cube"}}}}
+    with pytest.raises(StudyError, match="`forces` must be left out of a scene with `takes`"):
+        spread_takes({"forces": {"star": {"body": "cube"}}, "takes": takes})
 
 
 def test_a_scene_file_imports_nothing_by_itself(tmp_path, monkeypatch):
