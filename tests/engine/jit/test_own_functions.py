@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 import types
 from pathlib import Path
 
@@ -165,8 +166,9 @@ def test_a_second_process_compiles_nothing_and_a_changed_helper_is_noticed(tmp_p
         count, total = done.stdout.split()
         return int(count), float(total)
 
-    first, again, changed, back = run("2.0"), run("2.0"), run("2.5"), run("2.0")
-    assert first[0] > 0  # compiled, if no earlier run of this test left it in the cache
+    new = repr(2.0 + time.time_ns() % 10**9 * 1e-12)  # what no earlier run left in the cache
+    first, again, changed, back = run(new), run(new), run(new + "1"), run(new)
+    assert first[0] > 0
     assert again == back == (0, first[1])
     assert changed[0] > 0
     assert changed[1] != first[1]
