@@ -175,13 +175,16 @@ def indices(
     return out
 
 
-def scalar_or_array(name: str, value: Any, n: int, size_name: str) -> np.ndarray:
-    """Return `value` as a finite array of shape () or (n,)."""
+def scalar_or_array(
+    name: str, value: Any, n: int, size_name: str, of: tuple[int, ...] = ()
+) -> np.ndarray:
+    """Return `value` as a finite array of shape () or (n,), or of such arrays of another shape."""
     out = array(name, value)
-    if out.shape not in ((), (n,)):
-        flat = f" Pass `{name}.ravel()`." if out.size == n else ""
+    if out.shape not in (of, (n, *of)):
+        flat = f" Pass `{name}.ravel()`." if out.size == n and not of else ""
+        each = f"{shape_text((size_name, *of))} = {(n, *of)}"
         raise ValueError(
-            f"`{name}` must have shape () or ({size_name},) = ({n},), got {out.shape}.{flat}"
+            f"`{name}` must have shape {shape_text(of)} or {each}, got {out.shape}.{flat}"
         )
     return out
 

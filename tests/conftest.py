@@ -12,6 +12,8 @@ import pytest
 from hypothesis import settings
 
 
+pytest.register_assert_rewrite("adjoint.verify.contract")
+
 # The same examples in every run, and no deadline: the first call of a kernel compiles it.
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
 settings.load_profile("repeatable")

@@ -21,6 +21,7 @@ SECTIONS = {
     "_Body": BODY,
     "_Obstacle": OBSTACLE,
     "_Observation": OBSERVATION,
+    "OwnForce": "Own force",
     **{f"{kind}Obstacle": f"{kind} obstacle" for kind in ("Plane", "Sphere", "Box", "Capsule")},
 }
 # Tables that hold tables, and those of two keys that stand in the table above them.

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from adjoint.forces.element import ForceTwin, TwinKind, unbroadcast
+from adjoint.forces.element import ForceTwin, unbroadcast
 from adjoint.forces.tracks import ROW_TWINS
 from adjoint.series import series_rows_jvp, series_rows_vjp
 from adjsim.forces.contact import SCALARS, Contact
@@ -14,14 +14,7 @@ from adjsim.values import broadcast
 
 
 class ContactTwin(ForceTwin[Contact]):
-    """The twin of a class of contacts of one kind."""
-
-    def __init__(self, twin_kind: TwinKind) -> None:
-        self._twin_kind = twin_kind
-
-    def twin_kind(self, force: Contact) -> TwinKind:
-        """Return the one kind of the class."""
-        return self._twin_kind
+    """The twin of a class of contacts."""
 
     def pack_vjp(
         self, force: Contact, adj_params: np.ndarray, adj_series: np.ndarray

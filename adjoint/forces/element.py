@@ -11,7 +11,7 @@ rest positions is asked for, so that it costs nothing elsewhere:
     vjp_consts(x, v, consts, params, series, adj_f) -> adj_consts
 """
 
-from abc import ABC, abstractmethod
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -35,14 +35,21 @@ class TwinKind:
     vjp_consts: Callable | None = None
 
 
-class ForceTwin(ABC, Generic[F]):
-    """The adjoint of one class of forces: its kernels and the twin of its packing."""
+class ForceTwin(Generic[F]):
+    """The adjoint of one class of forces: its kernels and the twin of its packing.
 
-    @abstractmethod
+    It is complete for a force with one kind of element whose parameters are all in `PACKED`.
+    """
+
+    def __init__(self, kind: TwinKind | None = None) -> None:
+        self._kind = kind
+
     def twin_kind(self, force: F) -> TwinKind:
         """Return the kernels that undo `force.kind`."""
+        if self._kind is None:
+            raise NotImplementedError(f"{type(self).__name__} must be made with its TwinKind.")
+        return self._kind
 
-    @abstractmethod
     def pack_vjp(
         self, force: F, adj_params: np.ndarray, adj_series: np.ndarray
     ) -> dict[str, np.ndarray]:
@@ -50,8 +57,14 @@ class ForceTwin(ABC, Generic[F]):
 
         `adj_params` (n_elements, n_params), `adj_series` (n_rows, n_elements, n_series).
         """
+        adj, at, present = {}, 0, force.parameters()
+        for name, shape in force.PACKED.items():
+            rows = adj_params[:, at : at + math.prod(shape)].reshape(-1, *shape)
+            if name in present:
+                adj[name] = unbroadcast(rows, present[name].shape)
+            at += math.prod(shape)
+        return adj
 
-    @abstractmethod
     def pack_jvp(
         self, force: F, tangents: dict[str, np.ndarray], n_steps: int
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -60,6 +73,7 @@ class ForceTwin(ABC, Generic[F]):
         Returns tan_params (n_elements, n_params) and tan_series, shaped like
         `force.pack_series(n_steps)`.
         """
+        return force.packed(tangents), np.zeros_like(force.pack_series(n_steps))
 
     @property
     def _without(self) -> str:
@@ -107,7 +121,7 @@ def unbroadcast(adj: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
     The twin of `adjsim.values.broadcast`. NumPy's sum of a fixed array has a fixed order.
     """
-    return adj.reshape(shape) if adj.shape == shape else np.asarray(adj.sum())
+    return adj.reshape(shape) if adj.shape == shape else np.asarray(adj.sum(axis=0))
 
 
 def add_at_nodes(adj_corners: np.ndarray, nodes: np.ndarray, n_nodes: int) -> np.ndarray:

@@ -32,10 +32,6 @@ EXTERNAL_TWIN = TwinKind(EXTERNAL, external_jvp, external_vjp)
 class ExternalForcesTwin(ForceTwin[ExternalForces]):
     """The twin of `ExternalForces`. Packing: rows outside the window are 0."""
 
-    def twin_kind(self, force: ExternalForces) -> TwinKind:
-        """Return the twin of the one kind of given force."""
-        return EXTERNAL_TWIN
-
     def pack_vjp(
         self, force: ExternalForces, adj_params: np.ndarray, adj_series: np.ndarray
     ) -> dict[str, np.ndarray]:

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from adjoint.forces.element import ForceTwin, TwinKind, unbroadcast
+from adjoint.forces.element import ForceTwin, TwinKind
 from adjoint.series import series_rows_jvp, series_rows_vjp
 from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, neg, norm, scale, sub
 from adjsim.engine.jit.backend import device_fn, lit
@@ -20,7 +20,6 @@ from adjsim.forces.lift_drag import (
     relative_velocity,
     twice_area_normal,
 )
-from adjsim.values import broadcast
 
 
 @device_fn
@@ -117,25 +116,17 @@ LIFT_DRAG_TWIN = TwinKind(LIFT_DRAG, lift_drag_jvp, lift_drag_vjp)
 class LiftDragTwin(ForceTwin[LiftDrag]):
     """The twin of `LiftDrag`. Packing: rows are the parameters themselves."""
 
-    def twin_kind(self, force: LiftDrag) -> TwinKind:
-        """Return the one kind of wind on triangles."""
-        return LIFT_DRAG_TWIN
-
     def pack_vjp(
         self, force: LiftDrag, adj_params: np.ndarray, adj_series: np.ndarray
     ) -> dict[str, np.ndarray]:
         """Pull row cotangents back to lift, drag and wind."""
-        return {
-            "lift": unbroadcast(adj_params[:, 0], force.lift.shape),
-            "drag": unbroadcast(adj_params[:, 1], force.drag.shape),
-            "wind": series_rows_vjp(force.wind, (len(force.triangles), 3), adj_series),
-        }
+        adj_wind = series_rows_vjp(force.wind, (len(force.triangles), 3), adj_series)
+        return super().pack_vjp(force, adj_params, adj_series) | {"wind": adj_wind}
 
     def pack_jvp(
         self, force: LiftDrag, tangents: dict[str, np.ndarray], n_steps: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Push tangents of lift, drag and wind to rows."""
-        n = len(force.triangles)
-        rows = [broadcast(tangents.get(name, np.zeros(())), n) for name in ("lift", "drag")]
-        tan_wind = series_rows_jvp(force.wind, (n, 3), tangents.get("wind"), n_steps)
-        return np.stack(rows, axis=-1), tan_wind
+        full_shape = (len(force.triangles), 3)
+        tan_wind = series_rows_jvp(force.wind, full_shape, tangents.get("wind"), n_steps)
+        return force.packed(tangents), tan_wind

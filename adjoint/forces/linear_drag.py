@@ -33,10 +33,6 @@ LINEAR_DRAG_TWIN = TwinKind(LINEAR_DRAG, linear_drag_jvp, linear_drag_vjp)
 class LinearDragTwin(ForceTwin[LinearDrag]):
     """The twin of `LinearDrag`."""
 
-    def twin_kind(self, force: LinearDrag) -> TwinKind:
-        """Return the one kind of drag per mass."""
-        return LINEAR_DRAG_TWIN
-
     def pack_vjp(
         self, force: LinearDrag, adj_params: np.ndarray, adj_series: np.ndarray
     ) -> dict[str, np.ndarray]:
@@ -53,8 +49,8 @@ class LinearDragTwin(ForceTwin[LinearDrag]):
     def with_mass_vjp(self, force: LinearDrag, adj_params: np.ndarray, n_nodes: int) -> np.ndarray:
         """Pull row cotangents back to the node masses."""
         adj = force.rate * adj_params[:, 0]
-        return np.bincount(force.drag_nodes, adj, minlength=n_nodes)
+        return np.bincount(force.rows, adj, minlength=n_nodes)
 
     def with_mass_jvp(self, force: LinearDrag, tan_mass: np.ndarray) -> np.ndarray:
         """Push a tangent of the node masses to rows."""
-        return (force.rate * tan_mass[force.drag_nodes])[:, None]
+        return (force.rate * tan_mass[force.rows])[:, None]

@@ -1,4 +1,4 @@
-"""Which twin undoes which force. Adding a force adds one line here."""
+"""Which twin undoes which force. Adding a force to the package adds one line here."""
 
 from adjoint.forces import (
     box as box_adjoint,
@@ -15,6 +15,7 @@ from adjoint.forces import (
 )
 from adjoint.forces.contact import ContactTwin
 from adjoint.forces.element import ForceTwin
+from adjsim import checks
 from adjsim.forces import (
     box,
     capsule,
@@ -32,18 +33,38 @@ from adjsim.forces.element import Force
 
 
 FORCE_TWINS: dict[type[Force], ForceTwin] = {
-    external.ExternalForces: external_adjoint.ExternalForcesTwin(),
+    external.ExternalForces: external_adjoint.ExternalForcesTwin(external_adjoint.EXTERNAL_TWIN),
     box.BoxContact: ContactTwin(box_adjoint.BOX_TWIN),
     capsule.CapsuleContact: ContactTwin(capsule_adjoint.CAPSULE_TWIN),
     half_space.HalfSpaceContact: ContactTwin(half_space_adjoint.HALF_SPACE_TWIN),
-    lift_drag.LiftDrag: lift_drag_adjoint.LiftDragTwin(),
-    linear_drag.LinearDrag: linear_drag_adjoint.LinearDragTwin(),
+    lift_drag.LiftDrag: lift_drag_adjoint.LiftDragTwin(lift_drag_adjoint.LIFT_DRAG_TWIN),
+    linear_drag.LinearDrag: linear_drag_adjoint.LinearDragTwin(
+        linear_drag_adjoint.LINEAR_DRAG_TWIN
+    ),
     hinges.Hinges: hinges_adjoint.HingesTwin(),
     neo_hookean.NeoHookeanTets: neo_hookean_adjoint.NeoHookeanTetsTwin(),
     neo_hookean_triangles.NeoHookeanTriangles: triangles_adjoint.NeoHookeanTrianglesTwin(),
     sphere.SphereContact: ContactTwin(sphere_adjoint.SPHERE_TWIN),
-    springs.Springs: springs_adjoint.SpringsTwin(),
+    springs.Springs: ForceTwin(springs_adjoint.SPRING_TWIN),
 }
+
+
+_OWN: dict[type[Force], ForceTwin] = {}  # of forces outside the package
+
+
+def register(force: type[Force], twin: ForceTwin) -> None:
+    """Let a class of forces outside the package have gradients: `twin` undoes it.
+
+    Call it beside the class: processes that import the class then have its twin too.
+
+    Raises
+    ------
+    TypeError
+        If `force` is no class of forces, or `twin` no object of a `ForceTwin`.
+    """
+    if not (isinstance(force, type) and issubclass(force, Force)):
+        raise TypeError(f"`force` must be a subclass of Force, got {force!r}.")
+    _OWN[force] = checks.instance("twin", twin, ForceTwin)
 
 
 def twin_of(force: Force) -> ForceTwin:
@@ -54,11 +75,11 @@ def twin_of(force: Force) -> ForceTwin:
     TypeError
         If no adjoint is registered for its class.
     """
-    try:
-        return FORCE_TWINS[type(force)]
-    except KeyError:
-        name = type(force).__name__
+    kind = type(force)
+    found = FORCE_TWINS.get(kind, _OWN.get(kind))
+    if found is None:
         raise TypeError(
-            f"No adjoint is registered for `{name}`. Write `adjoint/forces/<its file>.py` and "
-            "add one line to `adjoint/forces/registry.py`."
-        ) from None
+            f"No adjoint is registered for `{kind.__name__}`. Write its twin, and call "
+            f"`adjoint.forces.registry.register({kind.__name__}, twin)` beside the class."
+        )
+    return found

@@ -6,16 +6,10 @@ forward order. Differentiated with respect to positions, velocities, k, c and l0
 The length and direction of r belong together: tan_l = d.tan_r, tan_d = (tan_r - tan_l d)/l.
 """
 
-import numpy as np
-
-from adjoint.forces.element import ForceTwin, TwinKind, unbroadcast
+from adjoint.forces.element import TwinKind
 from adjsim.engine.algebra.vec3 import axpy, dot, norm, scale
 from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.forces.springs import SPRING, Springs
-from adjsim.values import broadcast
-
-
-ROWS = ("stiffness", "damping", "rest_length")  # in the order in which they are packed
+from adjsim.forces.springs import SPRING
 
 
 @device_fn
@@ -73,29 +67,3 @@ def spring_vjp(x, v, consts, params, series, adj_f):
 
 
 SPRING_TWIN = TwinKind(SPRING, spring_jvp, spring_vjp)
-
-
-class SpringsTwin(ForceTwin[Springs]):
-    """The twin of `Springs`. Packing: scalars are broadcast."""
-
-    def twin_kind(self, force: Springs) -> TwinKind:
-        """Return the twin of the one kind of spring."""
-        return SPRING_TWIN
-
-    def pack_vjp(
-        self, force: Springs, adj_params: np.ndarray, adj_series: np.ndarray
-    ) -> dict[str, np.ndarray]:
-        """Pull row cotangents back to stiffness, damping and rest length."""
-        return {
-            name: unbroadcast(adj_params[:, k], getattr(force, name).shape)
-            for k, name in enumerate(ROWS)
-            if getattr(force, name) is not None
-        }
-
-    def pack_jvp(
-        self, force: Springs, tangents: dict[str, np.ndarray], n_steps: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Push tangents of the parameters to rows."""
-        n = len(force.edges)
-        rows = [broadcast(tangents.get(name, np.zeros(())), n) for name in ROWS]
-        return np.stack(rows, axis=-1), force.pack_series(n_steps)

@@ -28,8 +28,9 @@ import numpy as np
 
 from adjsim.engine.algebra.vec3 import add, neg
 from adjsim.engine.gathering import TILE, make_gather
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, is_hashed, specialise
+from adjsim.engine.jit.backend import cpu_kernel, device_fn, specialise
 from adjsim.engine.jit.calls import make_call
+from adjsim.engine.jit.own_functions import own_key
 from adjsim.forces.element import ElementKind
 
 
@@ -395,14 +396,15 @@ def tile_kernel(loop: Loop, kind: ElementKind, element: Callable, dtype: np.dtyp
 
         return read
 
+    key = own_key(element, *row_counts(kind), kind.uses_velocity, kind.relative)
     compiled = specialise(
         element_tiles,
-        f"{loop.name}_tiles_{kind.name}_{dtype.name}",
+        f"{loop.name}_tiles_{kind.name}_{dtype.name}{key and '_' + key}",
         DO_ELEMENT=make_element(loop, kind, element, from_scratch),
         GATHER=make_gather_all(loop, kind),
         COUNTS=row_counts(kind),
     )
-    return cpu_kernel(compiled, [tile_signature(loop, dtype)], cached=is_hashed(element))
+    return cpu_kernel(compiled, [tile_signature(loop, dtype)], cached=key is not None)
 
 
 def call_of(loop: Loop) -> Callable:

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 from adjsim import checks
 from adjsim.engine.margins import ContactMargins, obstacle_margins
 from adjsim.forces.acted_rows import NODES, ActedRows
-from adjsim.forces.element import ElementKind, Force
+from adjsim.forces.element import Force
 from adjsim.forces.gap import Geometry
 from adjsim.forces.tracks import AXES, Track, stack_rows
 from adjsim.rotations import unit_quaternions
@@ -83,13 +83,12 @@ class Contact(Force):
     deepest: Any = 0.0
     contact_nodes: Any = None
     acts_on: str | Sequence[str] = NODES
-    rows: Any = field(default=None, init=False, repr=False)  # those of `contact_nodes`, once bound
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = CONTACT_PARAMETERS
     SIZES: ClassVar[tuple[tuple[str, tuple[int, ...]], ...]] = ()  # name and shape, constant
     TRACKS: ClassVar[tuple[Track, ...]]
     GEOMETRY: ClassVar[Geometry]
-    KIND: ClassVar[ElementKind]
+    ELEMENTS = "contact_nodes"
 
     touches: ClassVar[bool] = True
     orientation: ClassVar[Any] = None  # of shapes that can be turned, a field of their own
@@ -148,11 +147,6 @@ class Contact(Force):
         return tuple(name for name in SCALARS if name != absent)
 
     @property
-    def kind(self) -> ElementKind:
-        """Contact of one node with this shape."""
-        return self.KIND
-
-    @property
     def axes(self) -> np.ndarray:
         """The obstacle's own axes in its nominal orientation, as columns, (3, 3)."""
         if self.orientation is None:
@@ -162,11 +156,6 @@ class Contact(Force):
     def series_steps(self) -> dict[str, int]:
         """Return the number of rows of every track that is a series."""
         return steps_of(self, {track.name: track.shape for track in self.TRACKS})
-
-    @property
-    def nodes(self) -> np.ndarray:
-        """The rows of nodes or body points that may touch, (n_contacts, 1)."""
-        return np.asarray(self.contact_nodes if self.rows is None else self.rows)[:, None]
 
     def bind(self, rows: ActedRows, name: str) -> Self:
         """Return the contact with its nodes filled in and its arrays checked against them."""
@@ -182,10 +171,6 @@ class Contact(Force):
         checks.freeze(bound, "contact_nodes", nodes)
         checks.freeze(bound, "rows", rows.row[nodes])
         return bound
-
-    def pack_consts(self) -> np.ndarray:
-        """Nothing: (n_contacts, 0)."""
-        return np.zeros((len(self.nodes), 0))
 
     def pack_params(self) -> np.ndarray:
         """k_e, k_d, d, k_f, mu, r, and the sizes, (n_contacts, kind.n_params)."""

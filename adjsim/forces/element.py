@@ -20,13 +20,14 @@ returns the forces on the nodes but the first, which feels minus their sum. Mome
 then conserved by construction, and a quarter of a tetrahedron's loads is saved.
 """
 
-from abc import ABC, abstractmethod
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from adjsim import checks
 from adjsim.forces.acted_rows import NODES, ActedRows, acted_on
 from adjsim.series import series_values
 from adjsim.values import Parameter, replace_values
@@ -57,30 +58,74 @@ class ElementKind:
         return self.n_vectors if self.uses_velocity else 0
 
 
-class Force(ABC):
-    """A set of elements of one kind, with its parameters. Subclasses are frozen.
+class Force:
+    """A set of elements of one kind, with its parameters. Subclasses are frozen dataclasses.
 
-    `acts_on` says what its elements join: "nodes", the name of a set of rigid bodies, or several
-    of these (`adjsim/forces/acted_rows.py`). A subclass that may act on bodies makes it a field.
+    What a subclass declares is often all that it needs; what differs it overrides.
+
+    Attributes
+    ----------
+    PARAMETERS : tuple of Parameter
+        What is differentiable: fields of the dataclass.
+    KIND : ElementKind
+        The kind of its elements, where all objects of the class have the same.
+    PACKED : dict
+        The parameters that the element function gets as `params`, in this order, each with the
+        shape of one element's value: () or (3,). One value may serve all elements.
+    ELEMENTS : str
+        The field that has the rows that each element joins, (n_elements, kind.n_nodes), or
+        (n_elements,) for one node. Where it is None, or there is no field, each row has an element.
+    acts_on : str or sequence of str
+        What the rows are of: "nodes", the name of a set of rigid bodies, or several of these
+        (`adjsim/forces/acted_rows.py`). A subclass that may act on bodies makes it a field.
+    rows : array, optional
+        What `ELEMENTS` has, as rows of X; None before the force is part of a model.
+    touches : bool
+        Whether elements act only while they touch: see `margins`.
     """
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]]
+    KIND: ClassVar[ElementKind]
+    PACKED: ClassVar[Mapping[str, tuple[int, ...]]] = {}
+    ELEMENTS: ClassVar[str] = ""
     acts_on: str | Sequence[str] = NODES
-    touches: ClassVar[bool] = False  # whether elements act only while they touch: see `margins`
+    rows: Any = None
+    touches: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for parameter in self.PARAMETERS:
+            name = parameter.name
+            if name in self.PACKED and getattr(self, name) is not None:
+                value = checks.array(name, getattr(self, name))
+                value = checks.non_negative(name, value) if parameter.positive else value
+                checks.freeze(self, name, value)
 
     @property
-    @abstractmethod
     def kind(self) -> ElementKind:
         """The kind of element these are."""
+        return self.KIND
 
     @property
-    @abstractmethod
     def nodes(self) -> np.ndarray:
-        """Rows of X that each element joins, (n_elements, kind.n_nodes) int64."""
+        """Rows of X that each element joins, (n_elements, kind.n_nodes)."""
+        rows: Any = getattr(self, self.ELEMENTS, None) if self.rows is None else self.rows
+        return np.reshape(rows, (-1, self.kind.n_nodes))
 
-    @abstractmethod
-    def bind(self, rows: ActedRows, name: str) -> "Force":
+    def bind(self, rows: ActedRows, name: str) -> Self:
         """Return the force fitted to the rows of a model; raise a ValueError by `name`."""
+        given = getattr(self, self.ELEMENTS, None)
+        given = rows.surface if given is None else given
+        shape = ("n_elements", self.kind.n_nodes)[: 1 if self.kind.n_nodes == 1 else 2]
+        found = rows.row[rows.numbers(f"{name}.{self.ELEMENTS or 'rows'}", given, shape)]
+        if self.rows is not None and np.array_equal(self.rows, found):
+            return self  # as in a model with other values, which has it unchanged
+        for key, value in self.parameters().items():
+            if key in self.PACKED:
+                of = self.PACKED[key]
+                checks.scalar_or_array(f"{name}.{key}", value, len(found), "n_elements", of)
+        bound = copy.copy(self)
+        checks.freeze(bound, "rows", found)
+        return bound
 
     @property
     def is_of_nodes(self) -> bool:
@@ -100,20 +145,29 @@ class Force(ABC):
         del x, name
         return None
 
-    @abstractmethod
     def pack_consts(self) -> np.ndarray:
-        """Rows of the rest shape, (n_elements, kind.n_consts)."""
+        """Rows of the rest shape, (n_elements, kind.n_consts): by default none."""
+        return np.zeros((len(self.nodes), 0))
 
-    @abstractmethod
     def pack_params(self) -> np.ndarray:
-        """Packed parameters, (n_elements, kind.n_params)."""
+        """Packed parameters, (n_elements, kind.n_params): by default those in `PACKED`."""
+        return self.packed(self.parameters())
 
-    @abstractmethod
+    def packed(self, values: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return values of parameters in `PACKED` as rows, (n_elements, n); 0 for a missing one."""
+        n = len(self.nodes)
+        rows = [np.zeros((n, 0))]
+        for name, shape in self.PACKED.items():
+            rows.append(np.broadcast_to(values.get(name, 0.0), (n, *shape)).reshape(n, -1))
+        return np.concatenate(rows, axis=1)
+
     def pack_series(self, n_steps: int) -> np.ndarray:
         """Packed series, (1 or n_steps, n_elements, kind.n_series); one row means constant.
 
-        It may be kept: an array that does not change.
+        By default none. It may be kept: an array that does not change.
         """
+        del n_steps
+        return np.zeros((1, len(self.nodes), 0))
 
     def series_steps(self) -> dict[str, int]:
         """Return how many rows each parameter has that is a series, by name."""

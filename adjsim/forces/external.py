@@ -9,17 +9,16 @@ Adjoint: `adjoint/forces/external.py`. Tests: `tests/forces/test_external.py`.
 Source: gradSim (ICLR 2021) eq. 4, and 2 for bodies: the given part of f.
 """
 
-import dataclasses
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from adjsim import checks
 from adjsim.engine.jit.backend import device_fn
-from adjsim.forces.acted_rows import NODES, ActedRows
+from adjsim.forces.acted_rows import NODES
 from adjsim.forces.element import ElementKind, Force
 from adjsim.series import freeze_series, series_rows, steps_of
 from adjsim.values import Parameter
@@ -66,11 +65,12 @@ class ExternalForces(Force):
     force: Any
     window: Any = None
     acts_on: str | Sequence[str] = NODES
-    rows: Any = field(default=None, init=False, repr=False)  # those of `load_nodes`, once bound
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         Parameter("force", "f", "N", "(3,), (n_loads, 3) or (n_steps, n_loads, 3)"),
     )
+    KIND = EXTERNAL
+    ELEMENTS = "load_nodes"
 
     def __post_init__(self) -> None:
         names = _names(self.load_nodes)
@@ -88,31 +88,6 @@ class ExternalForces(Force):
                     f"first to last - 1, got {tuple(window.tolist())}."
                 )
             object.__setattr__(self, "window", (int(window[0]), int(window[1])))
-
-    @property
-    def kind(self) -> ElementKind:
-        """The one kind of given force."""
-        return EXTERNAL
-
-    @property
-    def nodes(self) -> np.ndarray:
-        """The loaded rows of nodes or body points, (n_loads, 1)."""
-        return np.asarray(self.load_nodes if self.rows is None else self.rows)[:, None]
-
-    def bind(self, rows: ActedRows, name: str) -> "ExternalForces":
-        """Return the forces on rows of a model."""
-        bound = dataclasses.replace(self)
-        numbers = rows.numbers(f"{name}.load_nodes", self.load_nodes, ("n_loads",))
-        checks.freeze(bound, "rows", rows.row[numbers])
-        return bound
-
-    def pack_consts(self) -> np.ndarray:
-        """Nothing: (n_loads, 0)."""
-        return np.zeros((len(self.load_nodes), 0))
-
-    def pack_params(self) -> np.ndarray:
-        """Nothing: (n_loads, 0)."""
-        return np.zeros((len(self.load_nodes), 0))
 
     def pack_series(self, n_steps: int) -> np.ndarray:
         """The forces, 0 outside the window, (1 or n_steps, n_loads, 3)."""

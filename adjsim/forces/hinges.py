@@ -223,10 +223,6 @@ class Hinges(RestShapedForce):
         found = (collapsed_triangle(name, x, self.hinges[:, corners]) for corners in CORNERS)
         return next(filter(None, found), None)
 
-    def pack_consts(self) -> np.ndarray:
-        """Nothing: (n_hinges, 0)."""
-        return np.zeros((len(self.hinges), 0))
-
     def pack_params(self) -> np.ndarray:
         """k_b c0, and k_d c0 where there is damping."""
         c0 = rest_shape(self.rest_positions, self.hinges)

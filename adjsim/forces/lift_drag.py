@@ -28,11 +28,10 @@ import numpy as np
 from adjsim import checks
 from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, norm, scale, sub
 from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.forces.acted_rows import ActedRows
 from adjsim.forces.element import ElementKind, Force
 from adjsim.meshes.triangle_mesh import collapsed_triangle
 from adjsim.series import freeze_series, series_rows, steps_of
-from adjsim.values import Parameter, broadcast
+from adjsim.values import Parameter
 
 
 EPSILON = 1e-6  # [m/s]
@@ -103,6 +102,9 @@ class LiftDrag(Force):
         Parameter("drag", "k_drag", "kg/m3", "() or (n_triangles,)", positive=True),
         Parameter("wind", "v_wind", "m/s", "(3,), (n_triangles, 3) or (n_steps, n_triangles, 3)"),
     )
+    KIND = LIFT_DRAG
+    PACKED: ClassVar = {"lift": (), "drag": ()}
+    ELEMENTS = "triangles"
 
     def __post_init__(self) -> None:
         triangles = checks.integers("triangles", self.triangles, ("n_triangles", 3))
@@ -120,33 +122,9 @@ class LiftDrag(Force):
         checks.freeze(self, "triangles", triangles)
         freeze_series(self, "wind", ((3,), (n, 3)))
 
-    @property
-    def kind(self) -> ElementKind:
-        """Wind on one triangle."""
-        return LIFT_DRAG
-
-    @property
-    def nodes(self) -> np.ndarray:
-        """Nodes of each triangle, (n_triangles, 3)."""
-        return self.triangles
-
-    def bind(self, rows: ActedRows, name: str) -> "LiftDrag":
-        """Return self if it fits the nodes of a model."""
-        checks.indices(f"{name}.triangles", self.triangles, ("n_triangles", 3), len(rows.row))
-        return self
-
     def collapsed(self, x: np.ndarray, name: str) -> str | None:
         """Name the first triangle without area."""
         return collapsed_triangle(name, x, self.triangles)
-
-    def pack_consts(self) -> np.ndarray:
-        """Nothing: (n_triangles, 0)."""
-        return np.zeros((len(self.triangles), 0))
-
-    def pack_params(self) -> np.ndarray:
-        """k_lift and k_drag, (n_triangles, 2)."""
-        n = len(self.triangles)
-        return np.stack([broadcast(self.lift, n), broadcast(self.drag, n)], axis=-1)
 
     def pack_series(self, n_steps: int) -> np.ndarray:
         """The wind, (1 or n_steps, n_triangles, 3)."""

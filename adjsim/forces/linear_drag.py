@@ -10,7 +10,7 @@ Adjoint: `adjoint/forces/linear_drag.py`. Tests: `tests/forces/test_linear_drag.
 
 import copy
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -50,11 +50,13 @@ class LinearDrag(Force):
 
     rate: Any
     drag_nodes: Any = None
-    masses: Any = field(default=None, init=False, repr=False)  # of `drag_nodes`, once bound [kg]
+    masses: Any = field(default=None, init=False, repr=False)  # of the nodes, once bound [kg]
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         Parameter("rate", "κ", "1/s", "() or (n_drags,)", positive=True),
     )
+    KIND = LINEAR_DRAG
+    ELEMENTS = "drag_nodes"
 
     def __post_init__(self) -> None:
         rate = checks.array("rate", self.rate)
@@ -63,42 +65,21 @@ class LinearDrag(Force):
             nodes = checks.integers("drag_nodes", self.drag_nodes, ("n_drags",))
             checks.freeze(self, "drag_nodes", nodes)
 
-    @property
-    def kind(self) -> ElementKind:
-        """Drag of one node."""
-        return LINEAR_DRAG
-
-    @property
-    def nodes(self) -> np.ndarray:
-        """The nodes that it slows down, (n_drags, 1)."""
-        return self.drag_nodes[:, None]
-
-    def bind(self, rows: ActedRows, name: str) -> "LinearDrag":
-        """Return the drag with its nodes filled in and its rate checked against them."""
-        chosen = rows.row if self.drag_nodes is None else self.drag_nodes
-        nodes = checks.indices(f"{name}.drag_nodes", chosen, ("n_drags",), len(rows.row))
-        checks.scalar_or_array(f"{name}.rate", self.rate, len(nodes), "n_drags")
-        bound = copy.copy(self)
-        checks.freeze(bound, "drag_nodes", nodes)
+    def bind(self, rows: ActedRows, name: str) -> Self:
+        """Return the drag of nodes of a model, its rate checked against them."""
+        bound = super().bind(rows, name)
+        checks.scalar_or_array(f"{name}.rate", self.rate, len(bound.rows), "n_drags")
         return bound
 
     def with_mass(self, mass: np.ndarray) -> "LinearDrag":
         """Return the drag of nodes of these masses."""
         bound = copy.copy(self)
-        checks.freeze(bound, "masses", mass[self.drag_nodes])
+        checks.freeze(bound, "masses", mass[self.rows])
         return bound
-
-    def pack_consts(self) -> np.ndarray:
-        """Nothing: (n_drags, 0)."""
-        return np.zeros((len(self.masses), 0))
 
     def pack_params(self) -> np.ndarray:
         """Kappa m, (n_drags, 1) [N s/m]."""
         return (self.rate * self.masses)[:, None]
-
-    def pack_series(self, n_steps: int) -> np.ndarray:
-        """Nothing: (1, n_drags, 0)."""
-        return np.zeros((1, len(self.masses), 0))
 
     def damping_bound(self) -> np.ndarray:
         """Kappa m of each node."""

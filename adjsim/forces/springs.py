@@ -13,9 +13,8 @@ Source: Baraff & Witkin, Large Steps in Cloth Simulation, SIGGRAPH 1998, sec. 4,
 condition C = l - l0: U = k/2 C^2, and damping along its gradient.
 """
 
-import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -85,13 +84,15 @@ class Springs(Force):
     damping: Any = None
     rest_positions: Any = None
     acts_on: str | Sequence[str] = NODES
-    rows: Any = field(default=None, init=False, repr=False)  # those of `edges`, once bound
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         Parameter("stiffness", "k", "N/m", "() or (n_springs,)", positive=True),
         Parameter("damping", "c", "N s/m", "() or (n_springs,)", positive=True),
         Parameter("rest_length", "l₀", "m", "() or (n_springs,)", positive=True),
     )
+    KIND = SPRING
+    PACKED: ClassVar = {"stiffness": (), "damping": (), "rest_length": ()}
+    ELEMENTS = "edges"
 
     def __post_init__(self) -> None:
         if has_names(self.edges):
@@ -118,23 +119,10 @@ class Springs(Force):
                 value = checks.scalar_or_array(name, getattr(self, name), n_springs, "n_springs")
                 checks.freeze(self, name, checks.non_negative(name, value))
 
-    @property
-    def kind(self) -> ElementKind:
-        """The one kind of spring."""
-        return SPRING
-
-    @property
-    def nodes(self) -> np.ndarray:
-        """The two rows of nodes or body points of each spring, (n_springs, 2)."""
-        return np.asarray(self.edges if self.rows is None else self.rows)
-
     def bind(self, rows: ActedRows, name: str) -> "Springs":
         """Return the springs between rows of a model."""
-        bound = dataclasses.replace(self)
-        where = f"{name}.edges"
-        ends = rows.row[rows.numbers(where, self.edges, ("n_springs", 2))]
-        self._check_ends(where, ends, self.edges)
-        checks.freeze(bound, "rows", ends)
+        bound = super().bind(rows, name)
+        self._check_ends(f"{name}.edges", bound.nodes, self.edges)
         return bound
 
     @staticmethod
@@ -158,31 +146,14 @@ class Springs(Force):
             "direction"
         )
 
-    def pack_consts(self) -> np.ndarray:
-        """Nothing: (n_springs, 0)."""
-        return np.zeros((len(self.edges), 0))
-
-    def pack_params(self) -> np.ndarray:
-        """k, c and l0, (n_springs, 3)."""
-        values = (self.stiffness, self._damping, self.rest_length)
-        return np.stack([broadcast(value, len(self.edges)) for value in values], axis=-1)
-
-    def pack_series(self, n_steps: int) -> np.ndarray:
-        """Nothing: (1, n_springs, 0)."""
-        del n_steps
-        return np.zeros((1, len(self.edges), 0))
-
     def stiffness_bound(self) -> np.ndarray:
         """2 k: the largest eigenvalue of k [[1, -1], [-1, 1]]."""
         return np.array(broadcast(2.0 * self.stiffness, len(self.edges)))
 
     def damping_bound(self) -> np.ndarray:
         """2 c, for the same reason."""
-        return np.array(broadcast(2.0 * self._damping, len(self.edges)))
-
-    @property
-    def _damping(self) -> np.ndarray:
-        return np.zeros(()) if self.damping is None else self.damping
+        damping = np.zeros(()) if self.damping is None else self.damping
+        return np.array(broadcast(2.0 * damping, len(self.edges)))
 
 
 def lengths(positions: np.ndarray, edges: np.ndarray) -> np.ndarray:

@@ -17,6 +17,7 @@ from studies.runs.starting import Recipe, recalled, start_or_resume, warn
 from studies.scene.declared import SceneFile
 from studies.scene.drawing import instance_of
 from studies.scene.files import SCENE
+from studies.scene.own_forces import sources
 from studies.scene.reading import plain, read_scene, to_toml
 
 
@@ -40,7 +41,10 @@ def start_scene(
     file = read_scene(path, given["overrides"] or [])
     if file.instances == 1:
         file = instance_of(file, options.seed)
-    recipe = Recipe("run", str(path), SCENE, plain(file), to_toml(file), options, given)
+    settings = plain(file)
+    if file.forces:
+        settings["own_forces"] = sources(file.forces)
+    recipe = Recipe("run", str(path), SCENE, settings, to_toml(file), options, given)
     title = file.title or path.stem
 
     def make() -> SceneFit | Instances:

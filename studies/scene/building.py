@@ -3,7 +3,7 @@
 All bodies made of nodes and all rigid bodies of a scene are in one `Model`; nodes are in the order
 of the bodies. Forces have the names of their bodies: "flag", its hinges "flag_bending", its air
 "flag_air" and its drag per mass "flag_drag"; contacts are named after obstacle and body,
-"floor_flag", and pushes have their own.
+"floor_flag", and pushes and forces of the user's own have their own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,6 +50,7 @@ from studies.scene.mesh_source import read_source, surface_of
 from studies.scene.motion import AtRest, Settled
 from studies.scene.motions import NodeMotion, RestingPose
 from studies.scene.obstacles import drawn_obstacle, make_contacts, notes_on_start
+from studies.scene.own_forces import make_own_forces
 from studies.scene.pushes import make_pushes
 from studies.scene.series import Varying
 
@@ -119,18 +120,18 @@ def _moving(scene: Scene, free: frozenset[str], refined: bool) -> Built:
     n = len(rest)
     held = np.concatenate([np.zeros(0, bool), *(part.held for part in nodes)])
     contacts = make_contacts(scene.obstacles, touching, gravity)
-    pushes = make_pushes(scene.pushes, nodes, rigid)
+    pushes, own = make_pushes(scene.pushes, nodes, rigid), make_own_forces(scene.forces, nodes)
     values, maps = _of_world(scene, forces)
     for part in nodes:
         own_values, own_maps = _of_nodes(part, scene.bodies[part.name], gravity, n)
         values |= own_values
         maps += own_maps
-    for part in (*rigid, contacts, pushes):
+    for part in (*rigid, contacts, pushes, own):
         values |= part.values
         maps += part.maps
     model = Model(
         np.concatenate([np.zeros(0), *(part.mass for part in nodes)]),
-        _joined(forces | pushes.forces, contacts.forces),
+        _joined(forces | pushes.forces | own.forces, contacts.forces),
         gravity=scene.world.gravity,
         pinned=held,
         bodies={part.name: part.bodies for part in rigid},

@@ -14,7 +14,7 @@ from studies.scene.tables import joined, unknown
 
 RESERVED = (
     "mass", "gravity", "state", "camera", "rasterizer", "world", "cameras", "lights", "bodies",
-    "obstacles", "observations", "pushes",
+    "obstacles", "observations", "pushes", "forces",
 )  # fmt: skip
 ORTHONORMAL = 1e-3  # largest entry of R R^T - 1
 PARALLEL = 1e-6  # sine of the angle between view and up
@@ -66,6 +66,11 @@ def _world_checks(scene: Scene) -> list[Check]:
     if scene.world.motion == declared.EQUILIBRIUM:
         checks += [(_check_settles, name, body) for name, body in scene.bodies.items()]
     checks += [(_check_push, f"pushes.{name}", one, scene) for name, one in scene.pushes.items()]
+    with_mesh = [name for name, body in scene.bodies.items() if hasattr(body, "mesh")]
+    checks += [
+        (_check_reference, f"forces.{name}.body", "body with a mesh", one.body, with_mesh)
+        for name, one in scene.forces.items()
+    ]
     checks += [(_check_camera, f"cameras.{name}", one) for name, one in scene.cameras.items()]
     for name, light in scene.lights.items():
         if isinstance(light, declared.Sky):
@@ -122,7 +127,7 @@ def check_names(scene: Scene) -> None:
         raise StudyError(
             "`bodies` must hold at least one body: add a table [bodies.NAME] with its kind."
         )
-    for table in ("bodies", "obstacles", "pushes", "cameras", "lights", "observations"):
+    for table in ("bodies", "obstacles", "pushes", "forces", "cameras", "lights", "observations"):
         for name in getattr(scene, table, {}):
             key = joined(table, name)
             if not name.isidentifier():
@@ -407,7 +412,7 @@ def _check_declared(key: str, path: str, scene: SceneFile) -> None:
 def check_path(key: str, path: str, scene: SceneFile) -> None:
     """Raise if the first names of a scene path, which `key` gives, lead nowhere."""
     head, *rest = path.split(".")
-    tables = ("pushes", "cameras", "lights", "observations")
+    tables = ("pushes", "forces", "cameras", "lights", "observations")
     named = {table: getattr(scene, table) for table in tables}
     if not rest:
         raise StudyError(

@@ -395,6 +395,20 @@ class Push:
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
+class OwnForce:
+    """A force of your own on a body: a subclass of `adjsim.forces.element.Force`.
+
+    `type` is its import path, "module:Class", and `values` are its arguments. Its module must have
+    been imported, or be named in the environment variable ADJSIM_FORCES: a scene file runs no code
+    otherwise. Nodes are counted from 0 in the body.
+    """
+
+    type: str
+    body: Name
+    values: dict[str, Numbers] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class Ring:
     """Views evenly around the target, about `up`, as of a turntable; `eye` is that of the first.
 
@@ -677,6 +691,7 @@ class Scene:
     bodies: dict[Name, Body]
     obstacles: dict[Name, Obstacle] = field(default_factory=dict)
     pushes: dict[Name, Push] = field(default_factory=dict)
+    forces: dict[Name, OwnForce] = field(default_factory=dict)
     cameras: dict[Name, Camera] = field(default_factory=dict)
     lights: dict[Name, AnyLight] = field(default_factory=dict)
     world: World = field(default_factory=World)

@@ -170,6 +170,8 @@ def _check(values: Mapping[str, Any], takes: Any) -> None:
             f"`observations.{name}` must be in a take, as there are takes: write "
             f"[takes.{next(iter(takes))}.observations.{name}]."
         )
+    if values.get("forces"):
+        raise StudyError("`forces` must be left out of a scene with `takes`. Fit each take alone.")
     for name, body in values.get("bodies", {}).items():
         if isinstance(body, dict) and body.get("kind") in ALONE:
             raise StudyError(

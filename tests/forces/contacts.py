@@ -6,6 +6,7 @@ import numpy as np
 
 from adjoint.forces.registry import twin_of
 from adjoint.rollout import record
+from adjoint.verify.contract import ForceContract, element_input, flat, shaped, units, vectors
 from adjsim.contact_margins import contact_margins
 from adjsim.forces.acted_rows import ActedRows
 from adjsim.forces.box import BoxContact
@@ -14,7 +15,6 @@ from adjsim.forces.contact import LAW as LAW_NAMES
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.sphere import SphereContact
 from adjsim.model import Model, State, Trajectory
-from tests.forces.contract import ForceContract, element_input, flat, shaped, units, vectors
 from tests.physics import values_of
 from tests.reference import half_space, obstacles
 from tests.reference.rollout import rollout as reference_rollout

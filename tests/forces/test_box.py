@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from adjoint.verify.contract import EPS
 from adjsim.forces.acted_rows import ActedRows
 from adjsim.forces.box import BoxContact
 from tests.forces.contacts import ObstacleContract, force_on, gap_of, jacobians, law_of_each
-from tests.forces.contract import EPS
 
 
 BOX = {"half_extents": (1.0, 2.0, 3.0), "stiffness": 100.0, "damping": 5.0,

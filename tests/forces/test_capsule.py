@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from adjoint.verify.contract import EPS
 from adjsim.forces.capsule import CapsuleContact
 from adjsim.forces.contact_law import SIZE
 from tests.forces.contacts import ObstacleContract, force_on, gap_of, jacobians, law_of_each
-from tests.forces.contract import EPS
 
 
 LYING = {"rotation": (0.0, 0.0, -np.pi / 2), "half_length": 1.0, "capsule_radius": 0.25,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from adjoint.forces.contact_law import contact_law_jvp, contact_law_vjp
+from adjoint.verify.contract import EPS
 from adjsim.forces.contact_law import contact_law
-from tests.forces.contract import EPS
 
 
 UP = (0.0, 1.0, 0.0)

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from adjoint.rollout import record, rollout_jvp
+from adjoint.verify.contract import EPS, ForceContract
 from adjoint.verify.gradcheck import gradcheck
 from adjsim.courses import Signal
 from adjsim.forces.external import ExternalForces
 from adjsim.model import Model, State
 from adjsim.rollout import rollout
 from tests.forces.complex_steps import check_one_step
-from tests.forces.contract import EPS, ForceContract
 from tests.reference import external as reference
 
 

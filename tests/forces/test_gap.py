@@ -9,8 +9,8 @@ from adjoint.forces.gap import (
     relative_velocity_jvp,
     relative_velocity_vjp,
 )
+from adjoint.verify.contract import EPS, flat, vectors
 from adjsim.forces.gap import direction, relative_velocity
-from tests.forces.contract import EPS, flat, vectors
 
 
 def test_direction_and_length_of_a_vector():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from adjoint.rollout import record
+from adjoint.verify.contract import EPS, nodal_forces
 from adjsim.forces.acted_rows import ActedRows
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.model import Model, State
@@ -15,7 +16,6 @@ from tests.forces.contacts import (
     jacobians,
     law_of_each,
 )
-from tests.forces.contract import EPS, nodal_forces
 
 
 FLOOR = {"stiffness": 100.0, "damping": 5.0, "friction_stiffness": 4.0, "friction": 0.5}

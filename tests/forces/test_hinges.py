@@ -5,14 +5,7 @@ import pytest
 
 from adjoint.forces.hinges import hinge_jvp
 from adjoint.rollout import record
-from adjsim.engine.stepper import RolloutError
-from adjsim.forces.hinges import DAMPED, ELASTIC, Hinges, dihedral_angle, half_angle, hinge_energy
-from adjsim.meshes.hinges import mesh_hinges
-from adjsim.meshes.sheets import sheet
-from adjsim.model import Model, State
-from adjsim.rollout import rollout
-from tests.forces.complex_steps import check_one_step
-from tests.forces.contract import (
+from adjoint.verify.contract import (
     EPS,
     N_OPS,
     InternalForceContract,
@@ -23,6 +16,13 @@ from tests.forces.contract import (
     relative,
     vectors,
 )
+from adjsim.engine.stepper import RolloutError
+from adjsim.forces.hinges import DAMPED, ELASTIC, Hinges, dihedral_angle, half_angle, hinge_energy
+from adjsim.meshes.hinges import mesh_hinges
+from adjsim.meshes.sheets import sheet
+from adjsim.model import Model, State
+from adjsim.rollout import rollout
+from tests.forces.complex_steps import check_one_step
 from tests.reference import hinges as reference
 from tests.reference.test_hinges import ONE, folded
 

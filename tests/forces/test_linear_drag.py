@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from adjoint.rollout import record
+from adjoint.verify.contract import EPS, ForceContract
 from adjsim.forces.external import ExternalForces
 from adjsim.forces.linear_drag import LinearDrag
 from adjsim.model import Model, State
 from adjsim.rollout import rollout
 from tests.forces.complex_steps import check_one_step
-from tests.forces.contract import EPS, ForceContract
 from tests.reference import linear_drag as reference
 
 

@@ -7,6 +7,16 @@ import pytest
 
 from adjoint.forces.neo_hookean import neo_hookean_jvp, viscous_neo_hookean_jvp
 from adjoint.rollout import record
+from adjoint.verify.contract import (
+    EPS,
+    N_OPS,
+    InternalForceContract,
+    element_input,
+    nodal_forces,
+    on_nodes,
+    relative,
+    vectors,
+)
 from adjsim.forces.neo_hookean import (
     ELASTIC,
     VISCOUS,
@@ -17,16 +27,6 @@ from adjsim.forces.neo_hookean import (
 )
 from adjsim.meshes.grid import box_tets
 from adjsim.model import Model, State
-from tests.forces.contract import (
-    EPS,
-    N_OPS,
-    InternalForceContract,
-    element_input,
-    nodal_forces,
-    on_nodes,
-    relative,
-    vectors,
-)
 from tests.physics import rebuilt, referenced, values_of
 from tests.reference import neo_hookean as reference
 

@@ -10,6 +10,16 @@ from adjoint.forces.neo_hookean_triangles import (
     viscous_neo_hookean_triangle_jvp,
 )
 from adjoint.rollout import record
+from adjoint.verify.contract import (
+    EPS,
+    N_OPS,
+    InternalForceContract,
+    element_input,
+    nodal_forces,
+    on_nodes,
+    relative,
+    vectors,
+)
 from adjsim.courses import Signal
 from adjsim.engine.stepper import RolloutError
 from adjsim.forces.neo_hookean_triangles import (
@@ -23,16 +33,6 @@ from adjsim.meshes.sheets import sheet
 from adjsim.model import Model, State
 from adjsim.rollout import rollout
 from tests.forces.complex_steps import check_one_step
-from tests.forces.contract import (
-    EPS,
-    N_OPS,
-    InternalForceContract,
-    element_input,
-    nodal_forces,
-    on_nodes,
-    relative,
-    vectors,
-)
 from tests.reference import neo_hookean_triangles as reference
 
 

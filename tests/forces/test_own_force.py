@@ -4,17 +4,16 @@ A pin f = -k r - c r' and two spheres that push each other apart, each with its 
 file. Two pins make a hinge. Nothing of the engine knows of them.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
-from adjoint.forces.element import ForceTwin, TwinKind, unbroadcast
-from adjoint.forces.registry import FORCE_TWINS
+from adjoint.forces.element import ForceTwin, TwinKind
+from adjoint.forces.registry import register
 from adjoint.rollout import record, rollout_jvp
 from adjoint.verify.gradcheck import gradcheck
-from adjsim import checks
 from adjsim.engine.algebra.vec3 import axpy, dot, norm, scale
 from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.acted_rows import NODES
@@ -86,41 +85,13 @@ class Pairs(Force):
     stiffness: Any
     other: Any
     acts_on: Any = NODES
-    rows: Any = field(default=None, init=False)
 
-    KIND: ClassVar[ElementKind]
-    PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
+    PARAMETERS = (
         Parameter("stiffness", "k", "N/m", "() or (n_pairs,)", positive=True),
         Parameter("other", "c or R", "N s/m or m", "() or (n_pairs,)", positive=True),
     )
-
-    def __post_init__(self):
-        for name in ("stiffness", "other"):
-            checks.freeze(self, name, checks.array(name, getattr(self, name)))
-
-    @property
-    def kind(self):
-        return self.KIND
-
-    @property
-    def nodes(self):
-        return self.rows
-
-    def bind(self, rows, name):
-        numbers = rows.numbers(f"{name}.pairs", self.pairs, ("n_pairs", 2))
-        bound = type(self)(self.pairs, self.stiffness, self.other, self.acts_on)
-        checks.freeze(bound, "rows", rows.row[numbers])
-        return bound
-
-    def pack_consts(self):
-        return np.zeros((len(self.rows), 0))
-
-    def pack_params(self):
-        n = len(self.rows)
-        return np.stack([broadcast(self.stiffness, n), broadcast(self.other, n)], axis=-1)
-
-    def pack_series(self, n_steps):
-        return np.zeros((1, len(self.rows), 0))
+    PACKED: ClassVar = {"stiffness": (), "other": ()}
+    ELEMENTS = "pairs"
 
     def stiffness_bound(self):
         return np.array(broadcast(2.0 * self.stiffness, len(self.rows)))
@@ -137,29 +108,8 @@ class Spheres(Pairs):
     KIND = ElementKind("sphere_pair", sphere_force, 2, 0, 2, 0, uses_velocity=False, relative=True)
 
 
-class PairsTwin(ForceTwin[Pairs]):
-    def __init__(self, jvp, vjp):
-        self.kernels = jvp, vjp
-
-    def twin_kind(self, force):
-        return TwinKind(force.kind, *self.kernels)
-
-    def pack_vjp(self, force, adj_params, adj_series):
-        return {
-            "stiffness": unbroadcast(adj_params[:, 0], force.stiffness.shape),
-            "other": unbroadcast(adj_params[:, 1], force.other.shape),
-        }
-
-    def pack_jvp(self, force, tangents, n_steps):
-        n = len(force.rows)
-        rows = [broadcast(tangents.get(key, np.zeros(())), n) for key in ("stiffness", "other")]
-        return np.stack(rows, axis=-1), force.pack_series(n_steps)
-
-
-@pytest.fixture(autouse=True)
-def twins(monkeypatch):
-    monkeypatch.setitem(FORCE_TWINS, Pins, PairsTwin(pin_jvp, pin_vjp))
-    monkeypatch.setitem(FORCE_TWINS, Spheres, PairsTwin(sphere_jvp, sphere_vjp))
+register(Pins, ForceTwin(TwinKind(Pins.KIND, pin_jvp, pin_vjp)))
+register(Spheres, ForceTwin(TwinKind(Spheres.KIND, sphere_jvp, sphere_vjp)))
 
 
 DT, N = 2e-4, 400

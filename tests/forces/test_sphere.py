@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from adjoint.verify.contract import EPS
 from adjsim.forces.sphere import SphereContact
 from tests.forces.contacts import ObstacleContract, force_on, gap_of, jacobians, law_of_each
-from tests.forces.contract import EPS
 
 
 BALL = {"center": (1.0, 2.0, 3.0), "sphere_radius": 0.5, "stiffness": 100.0, "damping": 5.0,

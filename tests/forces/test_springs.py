@@ -6,13 +6,7 @@ import pytest
 from adjoint.forces.springs import spring_jvp
 from adjoint.rollout import record
 from adjoint.schedules import Binomial
-from adjsim.engine.stepper import RolloutError
-from adjsim.forces.springs import Springs, spring_energy
-from adjsim.model import Model, State
-from adjsim.rollout import rollout
-from adjsim.worlds import stack
-from tests.forces.complex_steps import check_one_step
-from tests.forces.contract import (
+from adjoint.verify.contract import (
     EPS,
     InternalForceContract,
     element_input,
@@ -21,6 +15,12 @@ from tests.forces.contract import (
     relative,
     vectors,
 )
+from adjsim.engine.stepper import RolloutError
+from adjsim.forces.springs import Springs, spring_energy
+from adjsim.model import Model, State
+from adjsim.rollout import rollout
+from adjsim.worlds import stack
+from tests.forces.complex_steps import check_one_step
 from tests.reference import springs as reference
 
 

@@ -6,6 +6,7 @@ from scipy.spatial.transform import Rotation
 
 from adjoint.forces.tracks import ROW_TWINS
 from adjoint.rollout import record, rollout_jvp
+from adjoint.verify.contract import EPS
 from adjsim.courses import Signal
 from adjsim.forces.box import BoxContact
 from adjsim.forces.capsule import CapsuleContact
@@ -14,7 +15,6 @@ from adjsim.forces.tracks import path_angular_velocity, path_velocity, unit_rows
 from adjsim.model import Model, State
 from adjsim.rollout import rollout
 from adjsim.rotations import rotation_matrix, rotation_rate
-from tests.forces.contract import EPS
 
 
 N_STEPS, DT = 6, 0.01

@@ -2,7 +2,7 @@
 
 A step keeps L = sum m x x v as exactly as the torques of its forces sum to zero: x' x v' =
 (x + dt v') x v' = x x v'. That the forces do not change under rotation, translation and boost
-stands in the contract of internal forces, `tests/forces/contract.py`.
+stands in the contract of internal forces, `adjoint/verify/contract.py`.
 """
 
 import numpy as np

@@ -22,11 +22,11 @@ import numpy as np
 import pytest
 
 from adjoint.rollout import rollout_jvp
+from adjoint.verify.contract import element_input, nodal_forces
 from adjsim.forces.hinges import Hinges, dihedral_angle, hinge_energy
 from adjsim.meshes.hinges import mesh_hinges
 from adjsim.meshes.sheets import sheet
 from adjsim.model import Model, State
-from tests.forces.contract import element_input, nodal_forces
 
 
 SIDE, K_B = 0.1, 0.03

@@ -34,10 +34,10 @@ from numba.extending import intrinsic
 from adjsim import checks
 from adjsim.engine.jit.cuda_launch import FREE_SHARED, DeviceArray, Launcher
 from adjsim.engine.jit.kernel_cache import cache_base, private_folder, prune, warn_once
+from adjsim.engine.jit.own_functions import KERNEL_PACKAGES, own_key
 from adjsim.extras import how_to_install
 
 
-KERNEL_PACKAGES = ("adjsim", "render", "adjoint")
 config: Any = numba_config  # its members are set when it is loaded
 # Contraction (fused multiply-add) only: nnan or reassoc would change what a NaN or a
 # sum means. numpy's error model: a division by zero gives inf, and no branch. Kernels own no
@@ -137,9 +137,10 @@ def shared_fn(fn: Callable) -> Callable:
     return fn if JIT_DISABLED else _element(fn, inlined=False)
 
 
+@cache
 def is_hashed(fn: Callable) -> bool:
-    """Whether the source of a function is part of the key of the cache."""
-    return fn.__module__.split(".")[0] in KERNEL_PACKAGES
+    """Whether the sources of a function, and of all that it calls, are in the key of the cache."""
+    return own_key(fn) == ""
 
 
 def cpu_kernel(
@@ -153,7 +154,8 @@ def cpu_kernel(
 
     A loop with `numba.prange` may be compiled twice, serial and parallel. Loops that are called
     through a table (`adjsim/engine/jit/calls.py`) need their `signatures` given; none is called
-    from C. One with a function bound into it whose source is not hashed must not be `cached`.
+    from C. One with a function bound into it whose source is not hashed must not be `cached`,
+    unless its name has the function's `own_key`.
     """
     options = {**CPU_OPTIONS, "cache": cached, "nogil": True, "parallel": parallel}
     options["no_cfunc_wrapper"] = True

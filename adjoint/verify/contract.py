@@ -1,4 +1,4 @@
-"""What every force must prove, once; a force's own test file adds its closed forms.
+"""What every force must prove, once; a force's own test file adds its closed forms. Needs pytest.
 
     class TestFoos(ForceContract):
         def make(self, rng): return Foos(...)
@@ -11,6 +11,7 @@ adds the invariances and, through `energy`, force = -grad energy.
 
 import dataclasses
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,12 +23,16 @@ from adjoint.verify.gradcheck import gradcheck
 from adjsim.forces.acted_rows import ActedRows
 from adjsim.model import Model, State
 from adjsim.rollout import rollout
-from tests.physics import rebuilt, values_of
 
 
 EPS = np.finfo(np.float64).eps
 EPS32 = np.finfo(np.float32).eps
 N_OPS = 500  # operations between an element's inputs and its forces, no force has more
+
+
+def values_of(model, state):
+    """Return every differentiable parameter by its path."""
+    return {**model.parameters(), **model.state_parameters(state)}
 
 
 def vectors(rows):
@@ -99,12 +104,17 @@ class ForceContract(ABC):
     """Rungs of the ladder that hold for any force."""
 
     @abstractmethod
-    def make(self, rng):
+    def make(self, rng: np.random.Generator) -> Any:
         """A force with one tile more than it fills, parameters all different from zero."""
 
     @abstractmethod
-    def state(self, rng, force):
+    def state(self, rng: np.random.Generator, force: Any) -> Any:
         """A generic state of the nodes."""
+
+    @pytest.fixture
+    def rng(self):
+        """Return a generator with the same seed in every test."""
+        return np.random.default_rng(20210503)
 
     @pytest.fixture
     def case(self, rng):
@@ -167,7 +177,7 @@ class ForceContract(ABC):
 
     def test_rest_shape_of_an_element_matches_central_differences(self, case):
         force, x, v = case
-        twin = twin_of(force).twin_kind(force)
+        twin: Any = twin_of(force).twin_kind(force)
         if twin.vjp_consts is None:
             assert force.kind.n_consts == 0 or "rest_positions" not in force.parameters()
             return
@@ -195,7 +205,8 @@ class ForceContract(ABC):
         run = record(model, state, dt, 1)
 
         def ends(values):
-            end = rollout(*rebuilt(model, state, values), dt, 1)
+            moved, start = model.with_values(state, values)
+            end = rollout(moved, start, dt, 1)
             return np.stack([end.x, end.v])
 
         def gradient(path):
@@ -261,11 +272,11 @@ class InternalForceContract(ForceContract):
     """Rungs for forces between nodes: they have an energy, and no place or direction."""
 
     @abstractmethod
-    def energy(self, force, x):
+    def energy(self, force: Any, x: np.ndarray) -> float:
         """The energy [J] of all elements."""
 
     @abstractmethod
-    def at_rest(self, force):
+    def at_rest(self, force: Any) -> Any:
         """The same force where its rest state is `rest_positions`: not actuated."""
 
     def test_force_is_minus_the_gradient_of_the_energy(self, case):

@@ -1,0 +1,103 @@
+"""Forces of the user's own on bodies, found by the import path of their class.
+
+A scene file is data: what it names is imported only where the environment variable ADJSIM_FORCES
+has the name of the module. Modules that this process has imported already need no permission.
+"""
+
+import dataclasses
+import inspect
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from adjsim.forces.element import Force
+from studies.runs.errors import StudyError
+from studies.scene.bodies.part import Additions, NodePart, linear, positive
+from studies.scene.declared import OwnForce
+from studies.scene.maps import Scaled
+
+
+ALLOWED = "ADJSIM_FORCES"  # names of modules, with commas
+
+
+def make_own_forces(forces: Mapping[str, OwnForce], nodes: Sequence[NodePart]) -> Additions:
+    """Return all forces of the user's own."""
+    out, of_nodes = Additions(), {part.name: part for part in nodes}
+    for name, one in forces.items():
+        key, kind = f"forces.{name}", force_class(f"forces.{name}.type", one.type)
+        where = _where(key, kind, one, of_nodes.get(one.body))
+        try:
+            force = kind(**{**one.values, **where})
+        except (TypeError, ValueError) as error:
+            raise StudyError(f"`{key}.values` must be arguments of {one.type}: {error}") from error
+        out.forces[name] = force
+        for parameter in kind.PARAMETERS:
+            value = force.parameters().get(parameter.name)
+            if value is None:
+                continue
+            path = f"{key}.{parameter.name}"
+            reach = 10.0 * float(np.abs(value).max()) or 1.0
+            given = positive(value, parameter.unit) if parameter.positive else None
+            out.values[path] = given or linear(value, parameter.unit, reach)
+            out.maps.append(Scaled(path, {f"{name}.{parameter.name}": 1.0}))
+    return out
+
+
+def _where(key: str, kind: Any, one: OwnForce, part: NodePart | None) -> dict[str, Any]:
+    """Return the arguments that say on what of a body a force acts."""
+    fields, rows = {field.name for field in dataclasses.fields(kind)}, kind.ELEMENTS
+    given = one.values.get(rows)
+    if part is None:
+        if "acts_on" not in fields:
+            raise StudyError(f"`{key}.body` is rigid: {one.type} needs a field `acts_on` for it.")
+        return {"acts_on": one.body, **({} if given is None else {rows: _whole(given)})}
+    if rows not in fields:
+        raise StudyError(
+            f"`{key}.type`: {one.type} must name the field with its nodes in `ELEMENTS`, or it "
+            "would act on all bodies."
+        )
+    own = np.arange(len(part.points)) if given is None else _whole(given)
+    return {rows: part.first + own}
+
+
+def _whole(given: Any) -> np.ndarray:
+    return np.asarray(given, np.int64)
+
+
+def force_class(key: str, path: str) -> Any:
+    """Return the class of forces with an import path, "module:Class"."""
+    module, _, name = path.partition(":")
+    allowed = [one.strip() for one in os.environ.get(ALLOWED, "").split(",")]
+    if not module or module not in (*sys.modules, *allowed):
+        raise StudyError(
+            f"`{key}` is {path!r}, but a scene file runs no code that you have not allowed. If you "
+            f"trust the module, set the environment variable {ALLOWED}={module}; in Python, import "
+            "it first."
+        )
+    try:
+        found = getattr(import_module(module), name, None)
+    except ImportError as error:
+        raise StudyError(
+            f"`{key}` is {path!r}, but its module cannot be imported ({error}). Add its folder to "
+            "PYTHONPATH."
+        ) from error
+    if not (isinstance(found, type) and issubclass(found, Force)):
+        raise StudyError(f"`{key}` must be module:Class with a subclass of Force, got {path!r}.")
+    return found
+
+
+def sources(forces: Mapping[str, OwnForce]) -> dict[str, str]:
+    """Return the source of the module of each force, which the numbers of a run depend on."""
+    kinds = {name: force_class(f"forces.{name}.type", one.type) for name, one in forces.items()}
+    return {name: _source(kind) for name, kind in kinds.items()}
+
+
+def _source(kind: type) -> str:
+    try:
+        return inspect.getsource(sys.modules[kind.__module__])
+    except (OSError, TypeError):  # a notebook
+        return ""
