@@ -373,7 +373,7 @@ def frame_times(one: Observed, world: declared.World, key: str) -> np.ndarray:
     assert one.simulate is not None
     duration = one.simulate.duration
     if duration is None:
-        duration = world.duration
+        duration = 0.0 if world.motion == declared.EQUILIBRIUM else world.duration
     if duration is None:
         raise StudyError(
             f"`{key}.simulate.duration` is missing: give it, or `world.duration`, in seconds."

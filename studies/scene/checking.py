@@ -16,6 +16,11 @@ RESERVED = (
     "mass", "gravity", "state", "camera", "rasterizer", "world", "cameras", "lights", "bodies",
     "obstacles", "observations", "pushes", "forces",
 )  # fmt: skip
+# Ends of paths of what acts on what moves alone.
+OF_MOTION = (
+    ".viscosity", ".damping", ".bending_damping", ".drag_rate", ".velocity", ".spin",
+    ".node_velocity", ".friction", ".friction_stiffness", ".dissipation", ".restitution",
+)  # fmt: skip
 ORTHONORMAL = 1e-3  # largest entry of R R^T - 1
 PARALLEL = 1e-6  # sine of the angle between view and up
 Check = tuple[Any, ...]  # a function that raises on a mistake, and what it is given
@@ -86,6 +91,8 @@ def _file_checks(scene: SceneFile) -> list[Check]:
         (_check_observation, f"observations.{name}", one, scene)
         for name, one in scene.observations.items()
     ]
+    if scene.world.motion == declared.EQUILIBRIUM:
+        checks += [(_check_felt, path) for path in scene.free]
     for path, free in scene.free.items():
         checks.append((_check_free, path, free, scene))
         checks.append((_check_drawn, f"{joined('free', path)}.start", free.start))
@@ -205,6 +212,21 @@ def _check_settles(name: str, body: Any) -> None:
         raise StudyError(
             f"`bodies.{name}` must be soft, cloth or springs where `world.motion` is "
             f'"equilibrium", got {body.kind}. Take it out, or let it move.'
+        )
+    if body.held is None:
+        raise StudyError(
+            f"`bodies.{name}.held` is missing: where `world.motion` is "
+            '"equilibrium" something must hold every body. On an obstacle it could slide, since '
+            "friction does not act at rest."
+        )
+
+
+def _check_felt(path: str) -> None:
+    """Raise on a free value that changes nothing of what rests."""
+    if path.endswith(OF_MOTION):
+        raise StudyError(
+            f"`{joined('free', path)}` must be left out: it has no effect where `world.motion` is "
+            '"equilibrium", since nothing moves.'
         )
 
 

@@ -11,7 +11,7 @@ from studies.problem.observations.films import DIFFERENT
 from studies.problem.observations.outlines import Outline, outline, overlap, size_ratio
 from studies.reports.preview.shots import Shot
 from studies.scene.building import Built
-from studies.scene.declared import Pendulum, Rigid, SceneFile, Smoke, Soft
+from studies.scene.declared import EQUILIBRIUM, Pendulum, Rigid, SceneFile, Smoke, Soft
 
 
 COVERED = 4  # pixels, below which a scene covers nothing
@@ -51,6 +51,8 @@ def advice_on(
     than noise in the first frame. Where that is clearly more, the body has parts as dark as what is
     behind them, and it is enough if the scene fits one of the two.
     """
+    if file.world.motion == EQUILIBRIUM:  # where it is drawn depends on what is asked
+        return []
     motion = [] if seen is None else _advice_on_motion(file, shot, seen)
     first = None if seen is None else seen[0]
     advice = _advice_on_start(file, built, shot, first)

@@ -7,8 +7,9 @@ import pytest
 
 from studies.problem.forward import start_surfaces
 from studies.problem.making import make_problem
-from studies.runs.errors import NotFiniteError, StudyError
+from studies.runs.errors import StudyError
 from studies.scene.building import build
+from studies.scene.checking import check_scene
 from studies.scene.declared import Pendulum, Scene, Soft, World
 from studies.scene.motion import Motion, Settled
 from studies.scene.reading import scene_from_dict
@@ -25,7 +26,7 @@ TABLES = {
     "cameras": {"front": {"eye": [0.2, 0.05, 0.75], "target": [0.13, -0.08, 0], "fov_y": 35.0}},
     "world": {"motion": "equilibrium"},
     "observations": {
-        "photo": {"simulate": {"height": 24, "width": 32, "frames": 1, "duration": 0.0}}
+        "photo": {"simulate": {"height": 24, "width": 32, "frames": 1}}
     },
     "free": {
         "beam.E": {"start": 2e5, "bounds": [1e4, 2e6]},
@@ -73,9 +74,11 @@ def test_what_cannot_rest_is_refused_or_says_why():
     with pytest.raises(StudyError, match=r"`bodies.p` must be soft, cloth or springs"):
         build(swing)
     loose = Soft(mesh="box", cells=(1, 1, 1), E=1e5)
-    built = build(Scene(bodies={"b": loose}, world=World(motion="equilibrium")))
-    with pytest.raises(NotFiniteError, match="Nothing holds node 0 and 7 others: pin nodes"):
-        Motion(built.system, built.state, 1.0, np.array([0])).run()
+    with pytest.raises(StudyError, match=r"`bodies.b.held` is missing"):
+        build(Scene(bodies={"b": loose}, world=World(motion="equilibrium")))
+    free = {"beam.viscosity": {"start": 1.0}}
+    with pytest.raises(StudyError, match=r"viscosity.* has no effect"):
+        check_scene(scene_from_dict({**TABLES, "free": free}, Path()))
 
 
 def test_a_load_that_varies_in_time_is_refused():
