@@ -64,6 +64,7 @@ def solve(
     tracked = start_from_tracks(made, how, folder, progress, seed=seed, n_fitted=n_fitted)
     made = tracked.made
     searched = _answers_alone(made.problem.frames_between(0, n_fitted))
+    parts = () if made.kept or searched.is_at_rest else how.stages[-2::-1]
     if tracked.axes == ():
         how = replace(how, stages=(1.0,))
     found = robust_search(searched, how, folder, progress, seed=(seed,), axes=tracked.axes)
@@ -71,12 +72,9 @@ def solve(
     spent, local = tracked.evaluations + found.evaluations, LocalSearch(how, folder, progress)
     found = _with_mirrored(searched, found, local)
     joint = _fit_jointly(made, found, n_fitted, local)
-    predicted = _predicted(joint)
     validation = _validated(joint.everything, made.kept, joint.theta)
-    problem, result = _fit_everything(made, joint, local)
-    progress.say("trying the answer")
-    judge = Judge(joint.result.theta, at_start, made.is_twin, how, progress)
-    tried = try_result(problem, result, judge)
+    joint, problem, tried, note = _with_slope(made, joint, local, at_start, parts=parts)
+    predicted = _predicted(joint)
     rivals = _rivals(problem, found, tried.result.theta, local)
     progress.say("judging the answer")
     spent += local.spent + tried.evaluations
@@ -87,6 +85,7 @@ def solve(
         steps,
     )  # fmt: skip
     verdict, each, explained = judge_answer(candidate, declared_start)
+    verdict = replace(verdict, reason=f"{verdict.reason} {note}".strip())
     return Solution(
         problem,
         tried.result,
@@ -97,7 +96,7 @@ def solve(
         explained,
         spent,
         validation,
-        tuple(name for name in log_names(JOINT) + log_names(FINAL) if folder.has(name)),
+        tuple(name for log in joint.logs for name in log_names(log) if folder.has(name)),
         verdicts=each,
         notes=notes,
     )
@@ -132,7 +131,8 @@ def _with_mirrored(problem: SceneProblem, found: Found, local: LocalSearch) -> F
     theta = mirrored(problem, found.best.theta)
     if theta is None or found.coarse is None:
         return found
-    result = local.run(problem, theta, log=MIRRORED, stage="reflected in depth")
+    worst = HOPELESS * found.best.loss
+    result = local.run(problem, theta, log=MIRRORED, stage="reflected in depth", hopeless=worst)
     number, last = 1 + max(one.number for one in found.basins), len(found.coarse.frames) - 1
     basin = Basin.of(theta, result, MIRRORED, number=number, first_stage=last)
     return found_basins(
@@ -150,6 +150,7 @@ class _Joint:
     first_look: np.ndarray  # theta as the first frames show cameras and looks
     result: Result
     theta: np.ndarray  # of the result, but for cameras that nothing is seen through
+    logs: tuple[str, str] = (JOINT, FINAL)  # of this fit, and of that to all its frames
 
     @property
     def looks(self) -> list[np.ndarray]:
@@ -208,8 +209,62 @@ def _fit_everything(made: Made, joint: _Joint, local: LocalSearch) -> tuple[Scen
     if not (joint.is_held_back or made.kept):
         return joint.everything.with_steps_for(joint.theta), joint.result
     stage = "all observations" if made.kept else "all frames"
-    result = local.run(joint.everything, joint.theta, log=FINAL, stage=stage)
+    result = local.run(joint.everything, joint.theta, log=joint.logs[1], stage=stage)
     return joint.everything.with_steps_for(result.theta), result
+
+
+def _with_slope(
+    made: Made, joint: _Joint, local: LocalSearch, at_start: float, *, parts: Sequence[float]
+) -> tuple[_Joint, SceneProblem, Tried, str]:
+    """Return the answer to all frames after its trial, its problem, and what is to be said.
+
+    Where the loss about it has no slope, as where a thrown box tumbles on, it is the answer to the
+    longest of the `parts` of the film where it has one, if there is any.
+    """
+    problem, tried = _fitted_and_tried(made, joint, local, at_start)
+    spent, n_frames = tried.evaluations, problem.n_frames
+    for part in parts:
+        if tried.trial is None or not tried.trial.is_rough:
+            break
+        shorter = _shortened(made, joint, tried.result.theta, local, part=part)
+        own, again = _fitted_and_tried(made, shorter, local, at_start)
+        spent += again.evaluations
+        if again.trial is not None and not again.trial.is_rough:
+            note = (
+                f"The answer rests on the first {own.n_frames} of {n_frames} frames: with more of "
+                "them the gradient is not the slope of the loss."
+            )
+            return shorter, own, replace(again, evaluations=spent), note
+    return joint, problem, replace(tried, evaluations=spent), ""
+
+
+def _fitted_and_tried(
+    made: Made, joint: _Joint, local: LocalSearch, at_start: float
+) -> tuple[SceneProblem, Tried]:
+    """Return the problem with the time step of its answer, and the answer to all frames, tried."""
+    problem, result = _fit_everything(made, joint, local)
+    local.progress.say("trying the answer")
+    judge = Judge(joint.result.theta, at_start, made.is_twin, local.how, local.progress)
+    return problem, try_result(problem, result, judge)
+
+
+def _shortened(
+    made: Made, joint: _Joint, theta: np.ndarray, local: LocalSearch, *, part: float
+) -> _Joint:
+    """Return answers, cameras and looks fitted to this part of the film alone.
+
+    The fit begins at theta, to which all frames led, or at the start of the search: late frames of
+    a chaotic motion may have led away from what the first ones show.
+    """
+    whole = joint.everything.at_stage(part)
+    n_fitted = fitted_frames(whole.n_frames, local.how.held_back)
+    fitted = whole.frames_between(0, n_fitted)
+    local.progress.say(f"fitting the first {whole.n_frames} frames alone")
+    starts = (theta, made.everything.parameters.start)
+    start = min(starts, key=lambda one: loss_where_finite(fitted, one))
+    first, final = (log.replace(".jsonl", f"-{whole.n_frames}.jsonl") for log in (JOINT, FINAL))
+    result = local.run(fitted, start, log=first, stage=_beside(fitted))
+    return _Joint(whole, whole, n_fitted, joint.first_look, result, result.theta, (first, final))
 
 
 def _refinements(
