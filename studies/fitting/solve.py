@@ -64,7 +64,7 @@ def solve(
     tracked = start_from_tracks(made, how, folder, progress, seed=seed, n_fitted=n_fitted)
     made = tracked.made
     searched = _answers_alone(made.problem.frames_between(0, n_fitted))
-    parts = () if made.kept or searched.is_at_rest else how.stages[-2::-1]
+    parts = () if made.kept or searched.is_at_rest else how.stages[:-1]
     if tracked.axes == ():
         how = replace(how, stages=(1.0,))
     found = robust_search(searched, how, folder, progress, seed=(seed,), axes=tracked.axes)
@@ -218,24 +218,36 @@ def _with_slope(
 ) -> tuple[_Joint, SceneProblem, Tried, str]:
     """Return the answer to all frames after its trial, its problem, and what is to be said.
 
-    Where the loss about it has no slope, as where a thrown box tumbles on, it is the answer to the
-    longest of the `parts` of the film where it has one, if there is any.
+    Where the loss about it has no slope, as where a thrown box tumbles on, it is that to one of the
+    `parts` of the film: the longest whose answer is within the intervals of the shorter ones. A law
+    of contact that differs a little leads a longer part elsewhere.
     """
     problem, tried = _fitted_and_tried(made, joint, local, at_start)
-    spent, n_frames = tried.evaluations, problem.n_frames
+    spent, n_frames, note = tried.evaluations, problem.n_frames, ""
+    if tried.trial is None or not tried.trial.is_rough:
+        return joint, problem, tried, note
+    best, theta = (joint, problem, tried), tried.result.theta
     for part in parts:
-        if tried.trial is None or not tried.trial.is_rough:
-            break
-        shorter = _shortened(made, joint, tried.result.theta, local, part=part)
+        shorter = _shortened(made, joint, theta, local, part=part)
         own, again = _fitted_and_tried(made, shorter, local, at_start)
-        spent += again.evaluations
-        if again.trial is not None and not again.trial.is_rough:
-            note = (
-                f"The answer rests on the first {own.n_frames} of {n_frames} frames: with more of "
-                "them the gradient is not the slope of the loss."
-            )
-            return shorter, own, replace(again, evaluations=spent), note
-    return joint, problem, replace(tried, evaluations=spent), ""
+        spent, theta = spent + again.evaluations, again.result.theta
+        if again.trial is None:  # so few frames may show nothing
+            continue
+        if again.trial.is_rough or (note and not _agree(best[2], again)):
+            break
+        best = (shorter, own, again)
+        note = (
+            f"The answer rests on the first {own.n_frames} of {n_frames} frames: with all of them "
+            "the gradient is not the slope of the loss."
+        )
+    joint, problem, tried = best
+    return joint, problem, replace(tried, evaluations=spent), note
+
+
+def _agree(tried: Tried, longer: Tried) -> bool:
+    """Return whether the answer to a longer part of the film is within the intervals of another."""
+    apart = np.abs(longer.result.theta - tried.result.theta)
+    return bool((apart <= tried.spread.intervals.half_width).all())
 
 
 def _fitted_and_tried(
@@ -253,8 +265,8 @@ def _shortened(
 ) -> _Joint:
     """Return answers, cameras and looks fitted to this part of the film alone.
 
-    The fit begins at theta, to which all frames led, or at the start of the search: late frames of
-    a chaotic motion may have led away from what the first ones show.
+    The fit begins at theta, to which another part led, or at the start of the search: late frames
+    of a chaotic motion may have led away from what the first ones show.
     """
     whole = joint.everything.at_stage(part)
     n_fitted = fitted_frames(whole.n_frames, local.how.held_back)
