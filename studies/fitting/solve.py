@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from studies.answer import evidence
-from studies.answer.discretisation import changes_by
+from studies.answer.discretisation import WHOLE, changes_by
 from studies.answer.held_back import Explained
+from studies.answer.law import errors_by_law
 from studies.answer.solution import Solution
 from studies.fitting.judging import (
     Candidate,
@@ -79,7 +80,9 @@ def solve(
     progress.say("judging the answer")
     spent += local.spent + tried.evaluations
     steps, notes = _refinements(made, problem, tried, spent)
-    tried = tried.with_refinements(problem.parameters, steps)
+    errors = {source: WHOLE * step for source, step in steps.items()}
+    by_law, more = _errors_by_law(made, problem, tried)
+    tried = tried.with_errors(problem.parameters, errors | by_law)
     candidate = Candidate(
         problem, tried, at_start, joint.first_look, joint.looks, predicted, validation, rivals,
         steps,
@@ -98,7 +101,7 @@ def solve(
         validation,
         tuple(name for log in joint.logs for name in log_names(log) if folder.has(name)),
         verdicts=each,
-        notes=notes,
+        notes=notes + more,
     )
 
 
@@ -288,6 +291,16 @@ def _refinements(
     theta = tried.result.theta
     changes, notes = changes_by(problem, theta, refined=made.refined, most=most)
     return {one.source: one.step for one in changes if one.is_error}, notes
+
+
+def _errors_by_law(
+    made: Made, problem: SceneProblem, tried: Tried
+) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Return the errors of theta by the law of cloth, by their source, and notes."""
+    if made.is_twin or tried.spread.reason or problem.is_at_rest:
+        return {}, []
+    error, notes = errors_by_law(problem, tried.result.theta)
+    return ({"law": error} if error.any() else {}), notes
 
 
 def _beside(problem: SceneProblem) -> str:
