@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
 from adjsim.meshes.sheets import sheet
 from studies.answer.law import LAW, errors_by_law, mean_strain
 from studies.problem.making import make_problem
@@ -13,19 +14,20 @@ from studies.scene.reading import scene_from_dict
 
 
 MESH = sheet((6, 4), (0.3, 0.2))
-REST, TRIANGLES = np.asarray(MESH.points), np.asarray(MESH.faces)
+REST = np.asarray(MESH.points)
+SHEET = NeoHookeanTriangles(MESH.faces, REST, mu=4.0, lam=4.0)
 
 
 def test_the_mean_strain_of_a_pulled_sheet_is_its_strain_however_it_is_turned():
     turned = Rotation.from_rotvec([0.3, 0.5, -0.2]).apply(REST * [1.1, 1.0, 1.0])
-    own = mean_strain(REST, TRIANGLES, np.stack([REST, turned]))
+    own = mean_strain(SHEET, np.stack([REST, turned]))
     assert own == pytest.approx(0.1, rel=1e-9)
 
 
 def test_strains_of_both_signs_cancel():
     pulled, pushed = (REST * [by, 1.0, 1.0] for by in (1.05, 0.95))
-    assert mean_strain(REST, TRIANGLES, np.stack([pulled, pushed])) == pytest.approx(0.0, abs=1e-12)
-    assert mean_strain(REST, TRIANGLES, REST[None]) == pytest.approx(0.0, abs=1e-12)
+    assert mean_strain(SHEET, np.stack([pulled, pushed])) == pytest.approx(0.0, abs=1e-12)
+    assert mean_strain(SHEET, REST[None]) == pytest.approx(0.0, abs=1e-12)
 
 
 def hanging(density, free):
@@ -56,10 +58,9 @@ def test_a_sheet_that_stretches_far_has_an_error_by_law_and_a_note():
     problem = hanging(1000.0, "towel.E")
     theta = problem.parameters.start
     (error,), (note,) = errors_by_law(problem, theta)
-    x = np.asarray(problem.with_steps_for(theta).motion_at(theta).run().x)
-    system: Any = problem.built.system
-    force = next(one for one in system.forces.values() if hasattr(one, "triangles"))
-    strain = mean_strain(np.asarray(force.rest_positions), np.asarray(force.triangles), x)
+    motion: Any = problem.with_steps_for(theta).motion_at(theta)
+    forces = motion.system.forces
+    strain = mean_strain(forces["towel"], motion.run().x, forces["towel_bending"])
     assert error == pytest.approx(LAW * abs(strain))  # of log E
     assert error > 0.05
     assert "towel.E could be" in note
@@ -70,3 +71,14 @@ def test_a_sheet_that_hardly_stretches_has_none_to_speak_of():
     (error,), notes = errors_by_law(problem, problem.parameters.start)
     assert 0.0 < error < 0.01
     assert not notes
+
+
+def test_bending_that_goes_with_the_stiffness_makes_the_law_count_less():
+    problem = hanging(1000.0, "towel.E")
+    motion: Any = problem.motion_at(problem.parameters.start)
+    sheet, hinges = (motion.system.forces[name] for name in ("towel", "towel_bending"))
+    x = motion.run().x.copy()
+    alone = mean_strain(sheet, x, hinges)
+    x[:, :, 2] += 0.05 * np.sin(40.0 * x[:, :, 1])  # folds
+    assert 0.0 < mean_strain(sheet, x, hinges) < mean_strain(sheet, x)
+    assert alone == pytest.approx(mean_strain(sheet, motion.run().x), rel=1e-3)  # it hangs flat
