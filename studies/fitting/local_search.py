@@ -34,13 +34,16 @@ class LocalSearch:
         log: str,
         stage: str,
         how: declared.Search | None = None,
+        hopeless: float = np.inf,
     ) -> Result:
         """Return the end of a local search, repeated while its end needs shorter time steps.
 
-        `how` are other settings than those of the other searches.
+        `how` are other settings than those of the other searches. It is given up where its loss
+        stays above `hopeless`.
         """
         how = self.how if how is None else how
         spent, result = 0, Result(theta, np.inf, Status.NOT_FINITE, 0)
+        stall = FIRST_ORDER_STALL if how.method in FIRST_ORDER else STALL
         for name in log_names(log):
             stepped = problem.with_steps_for(theta)
             self.progress.begin(stage)
@@ -51,7 +54,7 @@ class LocalSearch:
                 log=self.folder.file(name),
                 callback=self.progress,
                 stage=stage,
-                stall=FIRST_ORDER_STALL if how.method in FIRST_ORDER else STALL,
+                stall=replace(stall, hopeless=hopeless),
             )
             spent += result.evaluations
             theta = result.theta

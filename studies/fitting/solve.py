@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from studies.answer import evidence
-from studies.answer.discretisation import changes_by
+from studies.answer.discretisation import WHOLE, changes_by
 from studies.answer.held_back import Explained
+from studies.answer.law import errors_by_law
 from studies.answer.solution import Solution
 from studies.fitting.judging import (
     Candidate,
@@ -65,6 +66,7 @@ def solve(
     made = tracked.made
     start = made.problem.parameters  # answers first, all else stays where it begins
     searched = made.problem.first_frames(n_fitted).at(start.start, keep=start.first_answers)
+    parts = how.stages[:-1] if searched.rolls_out and not made.kept else ()
     if tracked.axes == ():
         how = replace(how, stages=(1.0,))
     found = robust_search(searched, how, folder, progress, seed=(seed,), axes=tracked.axes)
@@ -72,22 +74,22 @@ def solve(
     spent, local = tracked.evaluations + found.evaluations, LocalSearch(how, folder, progress)
     found = _with_mirrored(searched, found, local)
     joint = _fit_jointly(made, found, n_fitted, local)
-    predicted = _predicted(joint)
     validation = _validated(joint.everything, made.kept, joint.theta)
-    problem, result = _fit_everything(made, joint, local)
-    progress.say("trying the answer")
-    judge = Judge(joint.result.theta, at_start, made.is_twin, how, progress)
-    tried = try_result(problem, result, judge)
+    joint, problem, tried, note = _with_slope(made, joint, local, at_start, parts=parts)
+    predicted = _predicted(joint)
     rivals = _rivals(problem, found, tried.result.theta, local)
     progress.say("judging the answer")
     spent += local.spent + tried.evaluations
     steps, notes = _refinements(made, problem, tried, spent)
-    tried = tried.with_refinements(problem.parameters, steps)
+    errors = {source: WHOLE * step for source, step in steps.items()}
+    by_law, more = _errors_by_law(made, problem, tried)
+    tried = tried.with_errors(problem.parameters, errors | by_law)
     candidate = Candidate(
         problem, tried, at_start, joint.first_look, joint.looks, predicted, validation, rivals,
         steps,
     )  # fmt: skip
     verdict, each, explained = judge_answer(candidate, declared_start)
+    verdict = replace(verdict, reason=f"{verdict.reason} {note}".strip())
     return Solution(
         problem,
         tried.result,
@@ -98,9 +100,9 @@ def solve(
         explained,
         spent,
         validation,
-        tuple(name for name in log_names(JOINT) + log_names(FINAL) if folder.has(name)),
+        tuple(name for log in joint.logs for name in log_names(log) if folder.has(name)),
         verdicts=each,
-        notes=notes,
+        notes=notes + more,
     )
 
 
@@ -130,7 +132,8 @@ def _with_mirrored(problem: SceneProblem, found: SearchResult, local: LocalSearc
     theta = mirrored(problem, found.best.theta)
     if theta is None or found.coarse is None:
         return found
-    result = local.run(problem, theta, log=MIRRORED, stage="reflected in depth")
+    worst = HOPELESS * found.best.loss
+    result = local.run(problem, theta, log=MIRRORED, stage="reflected in depth", hopeless=worst)
     number, last = 1 + max(one.number for one in found.basins), len(found.coarse.frames) - 1
     basin = Basin.of(theta, result, MIRRORED, number=number, first_stage=last)
     return found_basins(
@@ -148,6 +151,7 @@ class _Joint:
     first_look: np.ndarray  # theta as the first frames show cameras and looks
     result: Result
     theta: np.ndarray  # of the result, but for cameras that nothing is seen through
+    logs: tuple[str, str] = (JOINT, FINAL)  # of this fit, and of that to all its frames
 
     @property
     def looks(self) -> list[np.ndarray]:
@@ -206,8 +210,74 @@ def _fit_everything(made: Made, joint: _Joint, local: LocalSearch) -> tuple[Scen
     if not (joint.is_held_back or made.kept):
         return joint.everything.with_steps_for(joint.theta), joint.result
     stage = "all observations" if made.kept else "all frames"
-    result = local.run(joint.everything, joint.theta, log=FINAL, stage=stage)
+    result = local.run(joint.everything, joint.theta, log=joint.logs[1], stage=stage)
     return joint.everything.with_steps_for(result.theta), result
+
+
+def _with_slope(
+    made: Made, joint: _Joint, local: LocalSearch, at_start: float, *, parts: Sequence[float]
+) -> tuple[_Joint, SceneProblem, Tried, str]:
+    """Return the answer to all frames after its trial, its problem, and what is to be said.
+
+    Where the loss about it has no slope, as where a thrown box tumbles on, it is that to one of the
+    `parts` of the film: the longest whose answer is within the intervals of the shorter ones. A law
+    of contact that differs a little leads a longer part elsewhere.
+    """
+    problem, tried = _fitted_and_tried(made, joint, local, at_start)
+    spent, n_frames, note = tried.evaluations, problem.n_frames, ""
+    if tried.trial is None or not tried.trial.is_rough:
+        return joint, problem, tried, note
+    best, theta = (joint, problem, tried), tried.result.theta
+    for part in parts:
+        shorter = _shortened(made, joint, theta, local, part=part)
+        own, again = _fitted_and_tried(made, shorter, local, at_start)
+        spent, theta = spent + again.evaluations, again.result.theta
+        if again.trial is None:  # so few frames may show nothing
+            continue
+        if again.trial.is_rough or (note and not _agree(best[2], again)):
+            break
+        best = (shorter, own, again)
+        note = (
+            f"The answer rests on the first {own.n_frames} of {n_frames} frames: with all of them "
+            "the gradient is not the slope of the loss."
+        )
+    joint, problem, tried = best
+    return joint, problem, replace(tried, evaluations=spent), note
+
+
+def _agree(tried: Tried, longer: Tried) -> bool:
+    """Return whether the answer to a longer part of the film is within the intervals of another."""
+    apart = np.abs(longer.result.theta - tried.result.theta)
+    return bool((apart <= tried.spread.intervals.half_width).all())
+
+
+def _fitted_and_tried(
+    made: Made, joint: _Joint, local: LocalSearch, at_start: float
+) -> tuple[SceneProblem, Tried]:
+    """Return the problem with the time step of its answer, and the answer to all frames, tried."""
+    problem, result = _fit_everything(made, joint, local)
+    local.progress.say("trying the answer")
+    judge = Judge(joint.result.theta, at_start, made.is_twin, local.how, local.progress)
+    return problem, try_result(problem, result, judge)
+
+
+def _shortened(
+    made: Made, joint: _Joint, theta: np.ndarray, local: LocalSearch, *, part: float
+) -> _Joint:
+    """Return answers, cameras and looks fitted to this part of the film alone.
+
+    The fit begins at theta, to which another part led, or at the start of the search: late frames
+    of a chaotic motion may have led away from what the first ones show.
+    """
+    whole = joint.everything.at_stage(part)
+    n_fitted = fitted_frames(whole.n_frames, local.how.held_back)
+    fitted = whole.first_frames(n_fitted)
+    local.progress.say(f"fitting the first {whole.n_frames} frames alone")
+    starts = (theta, made.everything.parameters.start)
+    start = min(starts, key=lambda one: loss_where_finite(fitted, one))
+    first, final = (log.replace(".jsonl", f"-{whole.n_frames}.jsonl") for log in (JOINT, FINAL))
+    result = local.run(fitted, start, log=first, stage=_beside(fitted))
+    return _Joint(whole, whole, n_fitted, joint.first_look, result, result.theta, (first, final))
 
 
 def _refinements(
@@ -219,6 +289,16 @@ def _refinements(
     theta = tried.result.theta
     changes, notes = changes_by(problem, theta, refined=made.refined, most=most)
     return {one.source: one.step for one in changes if one.is_error}, notes
+
+
+def _errors_by_law(
+    made: Made, problem: SceneProblem, tried: Tried
+) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Return the errors of theta by the law of cloth, by their source, and notes."""
+    if made.is_twin or tried.spread.reason or problem.is_at_rest:
+        return {}, []
+    error, notes = errors_by_law(problem, tried.result.theta)
+    return ({"law": error} if error.any() else {}), notes
 
 
 def _beside(problem: SceneProblem) -> str:

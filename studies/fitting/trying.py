@@ -11,7 +11,6 @@ from functools import partial
 
 import numpy as np
 
-from studies.answer.discretisation import WHOLE
 from studies.answer.evidence import theta_scale
 from studies.answer.intervals import FOOTAGE_FLOOR, Uncertainty, no_spread, widened
 from studies.answer.trial import LEAST_SIZE, SIZES, Trial, try_answer
@@ -40,12 +39,11 @@ class Tried:
     is_without_gradients: bool = False
     evaluations: int = 0  # of trials, and of the search without gradients
 
-    def with_refinements(self, parameters: Parameters, steps: Mapping[str, np.ndarray]) -> "Tried":
-        """Return the answer, its intervals widened by the change on a finer mesh or step."""
+    def with_errors(self, parameters: Parameters, errors: Mapping[str, np.ndarray]) -> "Tried":
+        """Return the answer, its intervals widened by errors of theta, (p,) each, by source."""
         own = self.spread.intervals
-        for source, step in steps.items():
-            half = WHOLE * step / own.quantile
-            more = np.outer(half, half)
+        for source, error in errors.items():
+            more = np.outer(error, error) / own.quantile**2
             own = widened(own, parameters, self.result.theta, more, source=source)
         return replace(self, spread=replace(self.spread, intervals=own))
 

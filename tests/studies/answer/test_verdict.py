@@ -323,6 +323,18 @@ def test_an_answer_found_without_gradients_says_so(film):
     assert "without gradients" in verdict.reason
 
 
+def test_an_answer_found_without_gradients_may_leave_half_as_much(film):
+    good = evidence(TRUTH, film)
+    assert good.explained is not None
+    left = replace(good.explained, unexplained=0.06, predicted_unexplained=0.15)
+    good = replace(good, explained=left)
+    assert judge(good).is_found
+    without = replace(good, is_without_gradients=True)
+    assert judge(without).kind is Kind.DOES_NOT_EXPLAIN
+    little = replace(left, unexplained=0.03, predicted_unexplained=0.09)
+    assert judge(replace(without, explained=little)).is_found
+
+
 def test_an_answer_that_equals_its_start_is_not_finished(film):
     good = evidence(TRUTH, film)
     assert judge(replace(good, start=TRUTH + 1e-9)).is_found

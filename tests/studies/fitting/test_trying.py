@@ -1,22 +1,30 @@
 """A body that touches a floor while its velocity is free: the gradient may be no slope."""
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from studies.answer.intervals import Uncertainty, intervals
+from studies.fitting import solve as solving
 from studies.fitting.fit import make_fit
+from studies.fitting.local_search import LocalSearch
 from studies.fitting.trying import Tried
 from studies.optimizers.problem import Result, Status
 from studies.problem.parameters import Free, Log, Parameters
 from studies.runs.folder import RunFolder
 from studies.runs.options import RunOptions
 from studies.runs.progress import EvaluationProgress
+from studies.scene.declared import Search
 from studies.scene.reading import scene_from_dict
+from tests.studies.toy import Decay
 
 
 VELOCITY = (-0.35, -0.3, 0.14)
+FRAMES = 8
 
 
-def scene(**floor):
+def scene(noise=0.0, **floor):
     return scene_from_dict(
         {
             "bodies": {
@@ -31,7 +39,12 @@ def scene(**floor):
                 "front": {"eye": [0.4, 0.5, 1.4], "target": [0.0, 0.1, 0.0], "fov_y": 35.0}
             },
             "observations": {
-                "film": {"simulate": {"height": 24, "width": 32, "frames": 8, "duration": 0.3}}
+                "film": {
+                    "simulate": {
+                        "height": 24, "width": 32, "frames": FRAMES, "duration": 0.3,
+                        "noise": noise, "seed": 1,
+                    }
+                }
             },
             "free": {"ball.velocity": {"start": [-0.3, -0.2, 0.1]}},
             "search": {"coarse": 0},
@@ -39,8 +52,8 @@ def scene(**floor):
     )  # fmt: skip
 
 
-def answer(tmp_path, capsys, **floor):
-    job = make_fit(scene(**floor), RunOptions(certificate=False), title="")
+def answer(tmp_path, capsys, **settings):
+    job = make_fit(scene(**settings), RunOptions(certificate=False), title="")
     with RunFolder.create(tmp_path / "run") as folder, EvaluationProgress(200) as progress:
         result = job.result(job.solve(folder, progress))
     estimate = np.array([row["estimate"] for row in result["parameters"]])
@@ -66,7 +79,46 @@ def test_with_damping_the_search_goes_on_without_gradients_and_no_wrong_answer_i
         assert error < 0.01
 
 
-def test_an_interval_counts_twice_the_change_on_a_finer_mesh(rng):
+def test_where_all_frames_have_no_slope_the_first_ones_answer(tmp_path, capsys, monkeypatch):
+    real = solving.try_result
+
+    def rough_with_all(problem, result, judge):
+        tried = real(problem, result, judge)
+        if problem.n_frames == FRAMES and tried.trial is not None:
+            tried = replace(tried, trial=replace(tried.trial, lower=result.theta))
+        return tried
+
+    monkeypatch.setattr(solving, "try_result", rough_with_all)
+    result, error, said = answer(tmp_path, capsys, noise=0.01)
+    assert "fitting the first 5 frames alone" in said
+    assert result["verdict"]["kind"] == "found"
+    assert "rests on the first 5 of 8 frames" in result["verdict"]["reason"]
+    assert result["frames"] == 5
+    assert error < 0.02
+
+
+def test_a_local_search_whose_loss_stays_hopeless_is_given_up(tmp_path):
+    class Steady(Decay):
+        def with_steps_for(self, _theta):
+            return self
+
+        def steps_are_long(self, _theta):
+            return False
+
+    spent = []
+    for number, hopeless in enumerate((np.inf, 1e-30)):
+        with (
+            RunFolder.create(tmp_path / str(number)) as folder,
+            EvaluationProgress(200) as progress,
+        ):
+            search = LocalSearch(Search(tolerance=1e-12), folder, progress)
+            problem: Any = Steady(noise=0.05)
+            search.run(problem, np.zeros(3), log="a.jsonl", stage="a", hopeless=hopeless)
+            spent.append(search.spent)
+    assert spent[1] < spent[0]
+
+
+def test_an_interval_counts_the_errors_of_other_sources(rng):
     J = rng.standard_normal((60, 2))
     r = 0.01 * rng.standard_normal(60)
     own = Parameters([Free(name, np.array(2.0), (0.01, 100.0), Log()) for name in "ab"])
@@ -74,9 +126,9 @@ def test_an_interval_counts_twice_the_change_on_a_finer_mesh(rng):
     known = intervals(own, theta, r, J, frames=np.repeat(np.arange(10), 6))
     spread = Uncertainty(known, 0.0, np.ones(2), np.eye(2))
     before = Tried(Result(theta, 1.0, Status.CONVERGED, 1), spread, None)
-    after = before.with_refinements(own, {"mesh": step}).spread.intervals
-    expected = np.sqrt(known.half_width**2 + (2.0 * step) ** 2)
+    after = before.with_errors(own, {"mesh": step}).spread.intervals
+    expected = np.sqrt(known.half_width**2 + step**2)
     np.testing.assert_allclose(after.half_width, expected, rtol=1e-12)
-    assert before.with_refinements(own, {}).spread.intervals.half_width.tolist() == (
+    assert before.with_errors(own, {}).spread.intervals.half_width.tolist() == (
         known.half_width.tolist()
     )
