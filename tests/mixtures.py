@@ -193,7 +193,7 @@ class Mixture:
                     x, v, TRIANGLES, own["lift"], own["drag"], at(k, "wind", (n, 3))
                 )
             if name == "drag":
-                return linear_drag.forces(v, mass, force.drag_nodes, own["rate"])
+                return linear_drag.forces(v, mass, force.rows, own["rate"])
             if name == "load":
                 rows = at(k, "force", (n, 3))
                 return external.forces(k, N, force.load_nodes, rows, force.window)

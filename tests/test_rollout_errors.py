@@ -183,7 +183,7 @@ def test_a_bad_checkpoint_is_named(checkpoint):
 
 def test_a_force_without_an_adjoint_says_what_to_write():
     model = Model(np.ones(4), {"floor": Orphan()})
-    with pytest.raises(TypeError, match=r"No adjoint is registered for `Orphan`. Write `adjoint"):
+    with pytest.raises(TypeError, match=r"registered for `Orphan`. Write its twin, and call"):
         record(model, STATE, 0.1, 1).vjp(np.ones((1, 4, 3)))
     with pytest.raises(TypeError, match="No adjoint is registered for `Orphan`"):
         rollout_jvp(model, STATE, 0.1, 1, {})

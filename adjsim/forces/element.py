@@ -21,6 +21,7 @@ then conserved by construction, and a quarter of a tetrahedron's loads is saved.
 """
 
 import copy
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -158,7 +159,8 @@ class Force:
         n = len(self.nodes)
         rows = [np.zeros((n, 0))]
         for name, shape in self.PACKED.items():
-            rows.append(np.broadcast_to(values.get(name, 0.0), (n, *shape)).reshape(n, -1))
+            value = np.broadcast_to(values.get(name, 0.0), (n, *shape))
+            rows.append(value.reshape(n, math.prod(shape)))
         return np.concatenate(rows, axis=1)
 
     def pack_series(self, n_steps: int) -> np.ndarray:
