@@ -109,6 +109,7 @@ TOYS = {
     "load series": roll("loads", "series"),
     "held load": roll("loads", "held"),
     "drag": roll("loads", "drag"),
+    "equilibrium": lambda s: s.equilibria.resting(),
     "rods": lambda s: s.reduced.drawn_pendulum(),
     "fumes": lambda s: s.reduced.drawn_smoke(),
     "plane": roll("contacts", "plane_moving"),

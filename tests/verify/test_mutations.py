@@ -33,7 +33,6 @@ ON_A_GPU = {
 ABSTRACT = {
     "adjoint/courses.py: course_vjp",
     "adjoint/forces/element.py: mass_vjp",
-    "adjoint/forces/element.py: pack_vjp",
     "adjoint/forces/element.py: rest_vjp",
     "adjoint/forces/lumping.py: measure_vjp",
 }
