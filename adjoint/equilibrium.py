@@ -12,10 +12,10 @@ its start pushed on.
 
 It has converged when no component of r is above `TOLERANCE` times the sum of what the elements push
 and pull the busiest node with, or above the rounding error of positions: `ROUNDINGS` times K's
-largest entry and the size, for stiff bodies that hardly deform. Velocities are 0: friction and
-damping do not act. What depends on the start is only which of several equilibria is found. K must
-be positive definite at the answer, else the place is a saddle from which the body buckles, and that
-is an error.
+largest entry and the size, for stiff bodies that hardly deform. Velocities are 0, so damping does
+not act, and friction and dissipation only against an obstacle that moves. The start decides only
+which of several equilibria is found. K must be positive definite at the answer: otherwise it is a
+saddle from which the body buckles, and that is an error.
 
 Tests: `tests/test_equilibrium.py`.
 """
@@ -196,11 +196,11 @@ class _Search:
             )  # fmt: skip
         except RuntimeError:  # exactly singular
             return None
-        # Without pivoting the signs of the pivots are those of the eigenvalues.
+        # By Sylvester's law of inertia there are as many negative pivots as negative eigenvalues.
         pivots = factor.U.diagonal()
-        if np.isfinite(pivots).all() and pivots.min() > SINGULAR * np.abs(pivots).max():
-            return factor
-        return None
+        is_diagonal = np.array_equal(factor.perm_r, factor.perm_c)
+        is_positive = pivots.min() > SINGULAR * np.abs(pivots).max()  # False where one is NaN
+        return factor if is_diagonal and is_positive else None
 
     def run(self, progress: Callable[[int, float], None] | None) -> int:
         """Step until it rests; return how many steps that took."""
@@ -222,13 +222,9 @@ class _Search:
                 raise EquilibriumError(self.lost(n))
             taken = self.step(factor.solve(self.r))
             if taken == 0.0:
-                if shift == 0.0 and self.largest <= 1e3 * bound:
-                    return n  # as near as rounding lets it come
                 shift = max(10.0 * shift, self.first_shift)
-                continue
-            quick = taken == 1.0
-            shift = 0.1 * shift if quick else shift
-            shift = shift if shift > LEAST_SHIFT * self.first_shift else 0.0
+            elif taken == 1.0:
+                shift = 0.1 * shift if shift > LEAST_SHIFT * self.first_shift else 0.0
         raise EquilibriumError(self.lost(MOST_STEPS))
 
     def step(self, d: np.ndarray) -> float:

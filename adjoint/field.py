@@ -5,8 +5,7 @@ r"""The force field of a model at any state, with its tangent and its adjoint.
     pull:  J^T adj_f      of a cotangent of the forces
 
 Nothing is rolled out: a stiffness, an equilibrium, a vibration or a product with a Hessian needs no
-time step. The bits of f are those that a rollout has. Only the first row of a
-series is used.
+time step. The bits of f are those that a rollout has. Only the first row of a series is used.
 
 Tests: `tests/test_field.py`.
 """
@@ -37,7 +36,8 @@ class Field:
     model : Model
         Of nodes; it may have no rigid bodies.
     with_weight : bool
-        Whether m g of each node is one of the forces.
+        Whether m g of each node is one of the forces. That of a pinned node counts as constant in
+        its mass: nothing feels it.
 
     Raises
     ------
@@ -66,7 +66,7 @@ class Field:
         return out + self.model.mass[:, None] * self.model.gravity if self.with_weight else out
 
     def magnitude(self, state: State) -> float:
-        """Return the sum of what elements push and pull each node with, of the busiest [N].
+        """Return the largest sum over a node of the magnitudes of its elements' forces [N].
 
         Rounding of `forces` is about 1e-16 of it.
         """
@@ -148,8 +148,8 @@ class Field:
     def stiffness(self, state: State) -> scipy.sparse.csc_array:
         """Return K = -df/dx, sparse, (3 n_nodes, 3 n_nodes) [N/m].
 
-        Nodes that no node feels both of are pushed together, so that a few products give all
-        columns whatever the forces are.
+        Nodes without a common neighbour are pushed together, so that a few products give all
+        columns, whatever the forces are.
         """
         color, row, column = self._groups or self._grouped()
         n, row_state = self.model.n_nodes, self._row(state)
@@ -197,7 +197,8 @@ class Field:
     def _grouped(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return a group for each node, and the pairs of nodes of which one feels the other.
 
-        Nodes of a group share no neighbour, which a greedy choice in the order of nodes ensures.
+        Nodes of a group share no neighbour: each takes the first group that its neighbours and
+        theirs leave free (Curtis, Powell and Reid, 1974).
         """
         n = self.model.n_nodes
         pairs = [np.stack([np.arange(n)] * 2)]
@@ -207,12 +208,8 @@ class Field:
             first, second = np.repeat(nodes, k, axis=1), np.tile(nodes, (1, k))
             pairs.append(np.stack([first.ravel(), second.ravel()]))
         row, column = np.concatenate(pairs, axis=1)
-        ones = np.ones(len(row), np.int8)
-        near = scipy.sparse.coo_array((ones, (row, column)), shape=(n, n)).tocsr()
-        near.sum_duplicates()
-        near.data[:] = 1
-        both: Any = near.astype(np.int32) @ near.astype(np.int32)
-        both = both.tocsr()
+        near = scipy.sparse.coo_array((np.ones(len(row)), (row, column)), shape=(n, n)).tocsr()
+        both: Any = near @ near  # which nodes share a neighbour
         color = np.full(n, -1)
         for i in range(n):
             used = color[both.indices[both.indptr[i] : both.indptr[i + 1]]]

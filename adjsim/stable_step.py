@@ -5,9 +5,9 @@ K over M, allows dt = 4/rate. The sums of its elements' bounds are diagonal boun
 
 Points of a rigid body with stiffness k, damping c and arms a act on its velocity and spin by K =
 sum of k J^T J, J = [1, -[a]x], and C alike; their largest eigenvalues over the inertia count.
-Elements that act while they touch cannot do so at all points at once: those that lie together on
-one side of the body's convex hull can, within `SINK` of its size, or any one alone. Of several such
-forces the two stiffest count as touched at once.
+Contacts do not act at all points at once, but at those on one side of the body's convex hull, to
+within `SINK` of its size, or at any single point. Of several obstacles the two stiffest count as
+touched at the same time.
 
 Tests: `tests/test_stable_step.py`.
 """
@@ -82,10 +82,9 @@ def _rate_of_body(
     J = np.concatenate([np.broadcast_to(np.eye(3), (len(arms), 3, 3)), -cross_matrix(arms)], axis=2)
     whitened = J @ lower.T
     each = np.einsum("nki,nkj->nij", whitened, whitened)
-    held = [(k, c) for touches, k, c in bounds if not touches]
-    k, c = (np.sum([own[i] for own in held], axis=0) if held else np.zeros(1) for i in range(2))
-    all_at_once = np.ones((1, len(arms)))
-    rate = _largest_rate(all_at_once, each, k, c) if held else 0.0
+    always = [own for touches, *own in bounds if not touches]
+    k, c = np.sum(always, axis=0) if always else np.zeros((2, len(arms)))
+    rate = _largest_rate(np.ones((1, len(arms))), each, k, c)
     touched = [(k, c) for touches, k, c in bounds if touches]
     if touched:
         alone = [rate_of(*(_largest(w[:, None, None] * each) for w in own)) for own in touched]

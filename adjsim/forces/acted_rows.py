@@ -2,7 +2,7 @@
 
 Nodes and the points of bodies are rows of one array X. A force says by `acts_on` whose rows they
 are, and counts them from 0: nodes in their order; of a set of bodies the vertices of its meshes,
-then its named points; one thing after the other, as `acts_on` names them.
+then its named points; one part after the other, in the order of `acts_on`.
 
 Tests: `tests/forces/test_acted_rows.py`.
 """
@@ -43,7 +43,7 @@ class ActedRows:
 
     Attributes
     ----------
-    row : array
+    indices : array
         The row of X of each, (n,).
     surface : array
         Which of these are nodes or vertices, not named points, (n_surface,).
@@ -51,18 +51,18 @@ class ActedRows:
         The numbers of named points, by "block.tip", and by "tip" where one set alone has it.
     """
 
-    row: np.ndarray
+    indices: np.ndarray
     surface: np.ndarray
     points: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of_nodes(cls, n_nodes: int) -> "ActedRows":
-        """Return those of nodes."""
+        """Return the rows of the nodes of a model."""
         return cls(np.arange(n_nodes), np.arange(n_nodes))
 
     @classmethod
     def of_bodies(cls, name: str, bodies: RigidBodies, first: int) -> "ActedRows":
-        """Return those of a set of bodies whose points are rows of X from `first` on."""
+        """Return the rows of a set of bodies whose points begin at row `first` of X."""
         n = len(bodies.hull)
         named = [bodies.point_row(point) for point in bodies.points]
         numbers = {f"{name}.{point}": n + k for k, point in enumerate(bodies.points)}
@@ -71,20 +71,20 @@ class ActedRows:
 
     @classmethod
     def joined(cls, parts: Sequence["ActedRows"]) -> "ActedRows":
-        """Return those of several things, one after the other."""
-        starts = np.cumsum([0, *(len(part.row) for part in parts[:-1])]).tolist()
+        """Return the rows of several parts, concatenated."""
+        starts = np.cumsum([0, *(len(part.indices) for part in parts[:-1])]).tolist()
         pairs = list(zip(starts, parts, strict=True))
         points = {name: start + k for start, part in pairs for name, k in part.points.items()}
         short = [name.partition(".")[2] for name in points]
         alone = {s: k for s, k in zip(short, points.values(), strict=True) if short.count(s) == 1}
         return cls(
-            np.concatenate([part.row for part in parts]),
+            np.concatenate([part.indices for part in parts]),
             np.concatenate([start + part.surface for start, part in pairs]),
             points | alone,
         )
 
     def numbers(self, where: str, given: Any, shape: Sequence[int | str]) -> np.ndarray:
-        """Return numbers that were given as such or as names of points, checked.
+        """Return the numbers of elements' ends, given as numbers or as names of points.
 
         Raises
         ------
@@ -99,7 +99,7 @@ class ActedRows:
                     checks.known_key(f"point in `{where}`", point, self.points)
             found = [self.points[p] if isinstance(p, str) else p for p in flat.flat]
             given = np.reshape(found, flat.shape)
-        return checks.indices(where, given, shape, len(self.row))
+        return checks.indices(where, given, shape, len(self.indices))
 
 
 def has_names(given: Any) -> bool:

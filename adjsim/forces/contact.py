@@ -159,9 +159,9 @@ class Contact(Force):
 
     def bind(self, rows: ActedRows, name: str) -> Self:
         """Return the contact with its nodes filled in and its arrays checked against them."""
-        n = len(rows.row)
+        n = len(rows.indices)
         fitted = self.rows is not None and self.contact_nodes.max(initial=-1) < n
-        if fitted and np.array_equal(np.asarray(self.rows), rows.row[self.contact_nodes]):
+        if fitted and np.array_equal(np.asarray(self.rows), rows.indices[self.contact_nodes]):
             return self  # as in a model with other values, which has it unchanged
         chosen = rows.surface if self.contact_nodes is None else self.contact_nodes
         nodes = checks.indices(f"{name}.contact_nodes", chosen, ("n_contacts",), n)
@@ -169,7 +169,7 @@ class Contact(Force):
             checks.scalar_or_array(f"{name}.{key}", getattr(self, key), len(nodes), "n_contacts")
         bound = copy.copy(self)  # the rest is checked
         checks.freeze(bound, "contact_nodes", nodes)
-        checks.freeze(bound, "rows", rows.row[nodes])
+        checks.freeze(bound, "rows", rows.indices[nodes])
         return bound
 
     def pack_params(self) -> np.ndarray:

@@ -117,7 +117,7 @@ class Force:
         given = getattr(self, self.ELEMENTS, None)
         given = rows.surface if given is None else given
         shape = ("n_elements", self.kind.n_nodes)[: 1 if self.kind.n_nodes == 1 else 2]
-        found = rows.row[rows.numbers(f"{name}.{self.ELEMENTS or 'rows'}", given, shape)]
+        found = rows.indices[rows.numbers(f"{name}.{self.ELEMENTS or 'rows'}", given, shape)]
         if self.rows is not None and np.array_equal(self.rows, found):
             return self  # as in a model with other values, which has it unchanged
         for key, value in self.parameters().items():

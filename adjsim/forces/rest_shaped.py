@@ -20,7 +20,7 @@ class RestShapedForce(Force):
 
     def bind(self, rows: ActedRows, name: str) -> Self:
         """Return self if there are rest positions of all nodes."""
-        n_nodes = len(rows.row)
+        n_nodes = len(rows.indices)
         if len(self.rest_positions) != n_nodes:
             raise ValueError(
                 f"`{name}.rest_positions` must have one row per node of the model: expected "

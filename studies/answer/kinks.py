@@ -187,7 +187,7 @@ def events_between(problem: SceneProblem, theta: np.ndarray) -> Callable[[np.nda
 
 def has_one_clock(problem: Any) -> bool:
     """Whether something moves, and its frames are at the same steps whatever theta is."""
-    if not hasattr(problem, "motion_at") or getattr(problem, "is_at_rest", False):
+    if not hasattr(problem, "motion_at") or getattr(problem, "is_still", False):
         return False
     return not any(path.startswith("observations.") for path in problem.parameters.paths)
 

@@ -18,13 +18,13 @@ import numpy as np
 
 from adjsim.forces.hinges import Hinges, dihedral_angle, rest_shape
 from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
-from adjsim.model import Model
 from studies.answer.evidence import theta_scale
 from studies.problem.problem import SceneProblem
+from studies.scene.motion import model_of
 
 
 LAW = 3.0  # part of E that laws differ by, over m
-TOLD = 0.05  # a larger part of E is told
+NOTED = 0.05  # part of E above which a note says so
 STIFFNESS = ("E", "density")  # what the law goes with: the first that is free
 
 
@@ -33,7 +33,8 @@ def errors_by_law(problem: SceneProblem, theta: np.ndarray) -> tuple[np.ndarray,
     labels, values = list(problem.parameters.labels), problem.built.values
     out, notes = np.zeros_like(theta), []
     motion, x = problem.with_steps_for(theta).motion_at(theta), None
-    forces = motion.system.forces if isinstance(motion.system, Model) else {}
+    model = model_of(motion.system)
+    forces = model.forces if model else {}
     for name, sheet in forces.items():
         path = next((f"{name}.{key}" for key in STIFFNESS if f"{name}.{key}" in labels), None)
         if not isinstance(sheet, NeoHookeanTriangles) or path is None:
@@ -44,7 +45,7 @@ def errors_by_law(problem: SceneProblem, theta: np.ndarray) -> tuple[np.ndarray,
         part = LAW * abs(mean_strain(sheet, x, hinges if isinstance(hinges, Hinges) else None))
         i = labels.index(path)
         out[i] = part * theta_scale(problem.parameters, theta)[i]
-        if part > TOLD:
+        if part > NOTED:
             notes.append(
                 f"`{name}` stretches so far that laws of cloth differ: with another one {path} "
                 f"could be {100 * part:.0f} % off. Its interval counts that."

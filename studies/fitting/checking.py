@@ -142,7 +142,7 @@ def expected_intervals(problem: SceneProblem, theta: np.ndarray, floor: float) -
         np.zeros(len(J)),
         J,
         frames=clusters_of_rows(problem),
-        aligned=not problem.is_at_rest,
+        aligned=not problem.is_still,
         pixel_covariance=expected_covariance(problem, J),
         floor=floor,
     )

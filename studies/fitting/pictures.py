@@ -75,7 +75,7 @@ class Shown:
 def shown(made: Made, file: declared.SceneFile, problem: SceneProblem, theta: np.ndarray) -> Shown:
     """Return what is measured and shown of the shapes and textures at theta."""
     out = Shown()
-    if not problem.is_at_rest:
+    if not problem.is_still:
         return out
     for path in file.free:
         if path.endswith(VERTICES) and f"bodies.{path.removesuffix(VERTICES)}.mesh" in file.truth:

@@ -295,7 +295,7 @@ def _errors_by_law(
     made: Made, problem: SceneProblem, tried: Tried
 ) -> tuple[dict[str, np.ndarray], list[str]]:
     """Return the errors of theta by the law of cloth, by their source, and notes."""
-    if made.is_twin or tried.spread.reason or problem.is_at_rest:
+    if made.is_twin or tried.spread.reason or problem.is_still:
         return {}, []
     error, notes = errors_by_law(problem, tried.result.theta)
     return ({"law": error} if error.any() else {}), notes

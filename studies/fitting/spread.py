@@ -36,7 +36,7 @@ def spread_of(
         r,
         J,
         frames=clusters_of_rows(problem),
-        aligned=not problem.is_at_rest,
+        aligned=not problem.is_still,
         pixel_covariance=pixel_covariance(problem, theta, r, J),
         stages=stages,
         floor=floor,

@@ -44,7 +44,7 @@ def tracked_problem(problem: SceneProblem) -> SceneProblem | None:
     A film of one body alone is tracked, others are left out. What is free is drawn to its start
     weakly, since no middle shows how far away a body is.
     """
-    if problem.is_at_rest or any(
+    if problem.is_still or any(
         isinstance(one, PictureObserver) and not isinstance(one, FilmObserver)
         for one in problem.observers
     ):

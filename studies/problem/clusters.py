@@ -17,7 +17,7 @@ def clusters_of_rows(problem: SceneProblem) -> np.ndarray:
     """
     counts = np.array(problem.residual_counts())
     n = len(counts)
-    if not problem.is_at_rest:
+    if not problem.is_still:
         pairs = zip(problem.observers, counts, strict=True)
         own = [np.repeat(one.index, count // len(one.times)) for one, count in pairs]
     elif n >= FEW_FRAMES or len(set(counts)) > 1:

@@ -75,14 +75,14 @@ def _fitted_cameras(problem: SceneProblem) -> tuple[Free, ...]:
     return tuple(
         one
         for one in problem.parameters.free
-        if one.is_view and not (problem.is_at_rest and (one.is_answer or has_shape))
+        if one.is_view and not (problem.is_still and (one.is_answer or has_shape))
     )
 
 
 def _is_anywhere(problem: SceneProblem) -> bool:
     """Whether bodies may be seen elsewhere in the first frame than where the start has them."""
     return problem.settles or (
-        problem.is_at_rest
+        problem.is_still
         and any(
             one.is_shape
             or (one.is_answer and one.path.startswith("cameras.") and np.isfinite(one.bounds).all())
@@ -96,9 +96,7 @@ def first_frames_differ(problem: SceneProblem, theta: np.ndarray, other: np.ndar
     if not any(isinstance(one, FilmObserver) for one in problem.observers):
         return False
     free = problem.parameters.free
-    if problem.is_at_rest and any(
-        one.is_answer and one.path.startswith("cameras.") for one in free
-    ):
+    if problem.is_still and any(one.is_answer and one.path.startswith("cameras.") for one in free):
         return True
     first = _first_of_films(problem)
     places = []

@@ -107,7 +107,7 @@ def make_problem(
     }
     films = {name: _film(file, name, one) for name, one in declared_films.items()}
     real = {name: one for name, one in declared_films.items() if one.simulate is None}
-    built = build(without_own(file, own), at_rest=not own and is_at_rest(file, films))
+    built = build(without_own(file, own), at_rest=not own and is_still(file, films))
     notes = built.notes + notes_on_fields_of_view(file)
     for name in real:
         notes += advice_on_film(films[name], f"observations.{name}")
@@ -133,7 +133,7 @@ def make_problem(
     truth, hidden = true_values(file, values), None
     if truth is not None:
         hidden_file = hidden_scene(file)
-        simulated = build(hidden_file, at_rest=problem.is_at_rest)
+        simulated = build(hidden_file, at_rest=problem.is_still)
         hidden = replace(
             problem, built=simulated, observers=tuple(make_observers(hidden_file, simulated, films))
         )
@@ -202,7 +202,7 @@ def texel_values(
     return out
 
 
-def is_at_rest(file: declared.SceneFile, films: Mapping[str, FilmData]) -> bool:
+def is_still(file: declared.SceneFile, films: Mapping[str, FilmData]) -> bool:
     """Return whether nothing moves or settles: single pictures at time 0 of bodies with a mesh."""
     are_meshes = not any(
         isinstance(one, declared.Pendulum | declared.Smoke) for one in file.bodies.values()

@@ -63,7 +63,7 @@ class ScenePredictor:
         return motion.plan().told() if self.rolls_out else None
 
     @property
-    def is_at_rest(self) -> bool:
+    def is_still(self) -> bool:
         """Whether nothing moves: pictures of still things."""
         return isinstance(self.built.system, AtRest)
 

@@ -46,7 +46,7 @@ class SceneProblem(SceneLosses):
 
     def name_of_stage(self, stage: float) -> str:
         """Return how many frames are looked at in a stage, or how soft edges are."""
-        if self.is_at_rest:
+        if self.is_still:
             return f"edges {stage:g} times as soft"
         return f"{self.at_stage(stage).n_frames} of {self.n_frames} frames"
 

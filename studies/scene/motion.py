@@ -59,6 +59,10 @@ class RestingRun:
         """Return nothing: what is seen depends on the parameters directly."""
         return {}
 
+    def jvp(self, _: Mapping[str, Any]) -> "RestingRun":
+        """Return itself, in the place of its tangent."""
+        return self
+
 
 @dataclass(frozen=True, eq=False)
 class Settled:
@@ -97,7 +101,7 @@ class SettledRun:
             found = equilibrium(motion.system.model, motion.state)
         except EquilibriumError as error:
             raise NotFiniteError(str(error)) from error
-        return cls(found, _still(motion, found.state.x))
+        return cls(found, _alike(motion.frames, motion.dt, found.state.x))
 
     def vjp(
         self, adj_x: Any = None, adj_v: Any = None, *, bodies: Any = None, wrt: tuple[str, ...]
@@ -108,11 +112,15 @@ class SettledRun:
         adj = np.zeros_like(x) if adj_x is None else np.asarray(to_host(adj_x), float).sum(axis=0)
         return self.found.vjp(adj, wrt)
 
+    def jvp(self, tangents: Mapping[str, Any]) -> Trajectory:
+        """Return the tangent of the frames."""
+        return _alike(self.trajectory.steps, self.trajectory.dt, self.found.jvp(tangents))
 
-def _still(motion: "Motion", x: np.ndarray) -> Trajectory:
+
+def _alike(steps: np.ndarray, dt: float, x: np.ndarray) -> Trajectory:
     """Return a trajectory that has the same positions, or their tangents, in every frame."""
-    frames = np.repeat(x[None], len(motion.frames), axis=0)
-    return Trajectory(motion.frames, motion.dt, frames, np.zeros_like(frames))
+    frames = np.repeat(x[None], len(steps), axis=0)
+    return Trajectory(steps, dt, frames, np.zeros_like(frames))
 
 
 def model_of(system: Any) -> Model | None:
@@ -153,14 +161,14 @@ class Motion:
 
     def run(self, *, on_device: bool = False) -> Any:
         """Run forward; `on_device` leaves what a `Model` does on the device."""
-        if isinstance(self.system, Settled):
-            return SettledRun.of(self).trajectory
+        if (still := self._without_rollout()) is not None:
+            return still.trajectory
         return self._tried(rollout, on_device=on_device)
 
     def record(self, *, on_device: bool = False) -> Any:
         """Run forward and keep what the reverse sweep needs, within the budget: a `Record`."""
-        if isinstance(self.system, Settled):
-            return SettledRun.of(self)
+        if (still := self._without_rollout()) is not None:
+            return still
         return self._tried(record, checkpoint=self.checkpoint, on_device=on_device)
 
     @property
@@ -174,18 +182,19 @@ class Motion:
 
     def jvp(self, tangents: Mapping[str, Any]) -> tuple[Any, Any]:
         """Return the trajectory and its derivative along tangents by path."""
-        if isinstance(self.system, AtRest):
-            return self.run(), self.run()
-        if isinstance(self.system, Settled):
-            run = SettledRun.of(self)
-            return run.trajectory, _still(self, run.found.jvp(tangents))
+        if (still := self._without_rollout()) is not None:
+            return still.trajectory, still.jvp(tangents)
         return self._tried(rollout_jvp, tangents)
+
+    def _without_rollout(self) -> RestingRun | SettledRun | None:
+        """Return what is seen where nothing is rolled out."""
+        if isinstance(self.system, AtRest):
+            return RestingRun(self.frames, self.dt)
+        return SettledRun.of(self) if isinstance(self.system, Settled) else None
 
     def _tried(self, sweep: Any, *more: Any, on_device: bool = False, **kept: Any) -> Any:
         if on_device and isinstance(self.system, Model):
             kept["on_device"] = True
-        if isinstance(self.system, AtRest):
-            return RestingRun(self.frames, self.dt)
         try:
             return sweep(
                 self.system, self.state, self.dt, self.n_steps, *more,

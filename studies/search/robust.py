@@ -63,7 +63,7 @@ def robust_search(
     The problem has the frames that are not held back. `seed` is that of the sample, `axes` are the
     components of theta that the coarse set varies, by default `coarse_axes`.
     """
-    given = how.softness if problem.is_at_rest else how.stages
+    given = how.softness if problem.is_still else how.stages
     steps, ends_well = np.diff(given), bool(given) and given[-1] == 1.0
     if not ends_well or not ((steps > 0.0).all() or (steps < 0.0).all()):
         raise StudyError(
@@ -149,7 +149,7 @@ class LocalSearches:
         is_whole = number == self.n_stages - 1
         tolerance = self.how.tolerance if is_whole else float(np.sqrt(self.how.tolerance))
         basin = self._with_better_start(problem, basin, number)
-        is_slow = self.how.method in FIRST_ORDER or problem.is_at_rest
+        is_slow = self.how.method in FIRST_ORDER or problem.is_still
         for attempt in range(REPEATS + 1):
             name = self.log_name(basin, number, f"-steps-{attempt + 1}" if attempt else "")
             stage = f"{label}, new time step" if attempt else label
@@ -270,7 +270,7 @@ def coarse_axes(problem: SceneProblem) -> tuple[int, ...]:
     pictures of things at rest they have one within their bounds, if they have any.
     """
     parameters = problem.parameters
-    if problem.is_at_rest:
+    if problem.is_still:
         return tuple(np.flatnonzero(np.isfinite(parameters.upper - parameters.lower)).tolist())
     return () if all(one.is_view for one in parameters.free) else parameters.first_answers
 

@@ -20,15 +20,15 @@ def model():
 def test_vertices_come_before_named_points(model):
     rows = model.rows("pair")
     bodies = model.bodies["pair"]
-    np.testing.assert_array_equal(rows.row[rows.surface], 2 + bodies.hull)
-    assert rows.row[rows.points["tip"]] == 2 + bodies.point_row("tip")
+    np.testing.assert_array_equal(rows.indices[rows.surface], 2 + bodies.hull)
+    assert rows.indices[rows.points["tip"]] == 2 + bodies.point_row("tip")
     assert rows.points == {"pair.tip": 16, "pair.middle": 17, "tip": 16, "middle": 17}
 
 
 def test_parts_follow_each_other(model):
     rows = model.rows(("one", "nodes", "pair"))
     first = 2 + model.bodies["pair"].n_points
-    np.testing.assert_array_equal(rows.row[:10], [*range(first, first + 8), 0, 1])
+    np.testing.assert_array_equal(rows.indices[:10], [*range(first, first + 8), 0, 1])
     assert rows.points["pair.tip"] == 8 + 2 + 16
     assert len(rows.surface) == 8 + 2 + 16
     numbers = rows.numbers("it.pairs", [("pair.tip", "middle")], ("n", 2))

@@ -30,7 +30,7 @@ def test_strains_of_both_signs_cancel():
     assert mean_strain(SHEET, REST[None]) == pytest.approx(0.0, abs=1e-12)
 
 
-def hanging(density, free):
+def hanging(density, free, motion="dynamics"):
     """Return a problem of a sheet that hangs from one edge."""
     return make_problem(
         scene_from_dict(
@@ -42,6 +42,7 @@ def hanging(density, free):
                         "held": {"box": {"lower": [-1.0, 0.09, -1.0], "upper": [1.0, 1.0, 1.0]}},
                     }
                 },
+                "world": {"motion": motion},
                 "observations": {
                     "x": {
                         "kind": "states", "body": "towel",
@@ -62,6 +63,13 @@ def test_a_sheet_that_stretches_far_has_an_error_by_law_and_a_note():
     forces = motion.system.forces
     strain = mean_strain(forces["towel"], motion.run().x, forces["towel_bending"])
     assert error == pytest.approx(LAW * abs(strain))  # of log E
+    assert error > 0.05
+    assert "towel.E could be" in note
+
+
+def test_a_sheet_that_hangs_at_rest_has_one_too():
+    problem = hanging(1000.0, "towel.E", motion="equilibrium")
+    (error,), (note,) = errors_by_law(problem, problem.parameters.start)
     assert error > 0.05
     assert "towel.E could be" in note
 

@@ -8,7 +8,7 @@ from studies.problem.clusters import clusters_of_rows
 def at_rest(*counts):
     """Return the part of a problem of so many pictures that is looked at."""
     parameters = SimpleNamespace(size=2)
-    return SimpleNamespace(residual_counts=lambda: counts, is_at_rest=True, parameters=parameters)
+    return SimpleNamespace(residual_counts=lambda: counts, is_still=True, parameters=parameters)
 
 
 def test_rows_are_clustered_by_picture_and_few_pictures_in_strips():

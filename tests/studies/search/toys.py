@@ -55,7 +55,7 @@ class Swing:
     calls: list = field(default_factory=list)
 
     dtype = "float64"
-    is_at_rest = False
+    is_still = False
 
     @property
     def bounds(self):
