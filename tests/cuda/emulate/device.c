@@ -55,7 +55,7 @@ static Block *blocks;
 static ucontext_t scheduler;
 static uint32_t me, block_size, n_blocks, phase, epoch; /* the first phase since all threads met */
 static size_t shared_size, dynamic_size;
-static int is_cooperative;
+static int is_cooperative, is_stopped;
 static char faults[MOST_FAULTS][240];
 static uint64_t n_faults;
 
@@ -133,8 +133,10 @@ static int on_stack(const char *p) {
 
 static int is_mine(const char *p, uint64_t n, const char *what) {
   if (!in_arena(p)) {
-    if (!on_stack(p)) fault(what, p, n, 0, 0);
-    return 0;
+    if (on_stack(p)) return 0;
+    fault(what, p, n, 0, 0);
+    is_stopped = 1; /* the access itself would end the process */
+    setcontext(&scheduler);
   }
   uint8_t *state = states + (p - arena);
   if (state[0] == FREE || state[n - 1] == FREE) { fault(what, p, n, 0, 0); return 0; }
@@ -318,9 +320,10 @@ static int run_block(Block *b, Thread *own, int order) {
     for (uint32_t k = 0; k < block_size; k++) {
       running = own + turns[k];
       me = running->id;
-      if (running->state == READY) swapcontext(&scheduler, &running->context);
+      if (running->state == READY && !is_stopped) swapcontext(&scheduler, &running->context);
     }
     free(turns);
+    if (is_stopped) return 0;
     phase++;
     uint32_t waiting = count_in(own, AT_BLOCK);
     if (waiting == 0) return 1;
@@ -369,7 +372,7 @@ int emu_launch(Kernel body, void **given, uint32_t grid, uint32_t block, size_t 
   counts = (Counts){.threads = grid * block};
   kernel = body, arguments = given, n_blocks = grid, block_size = block, is_cooperative = cooperative;
   shared_size = fixed + dynamic, dynamic_size = dynamic;
-  epoch = ++phase;
+  epoch = ++phase, is_stopped = 0;
   stacks = reserve(n * block * STACK, 0);
   threads = calloc(n * block, sizeof *threads);
   blocks = calloc(n, sizeof *blocks);
@@ -378,7 +381,7 @@ int emu_launch(Kernel body, void **given, uint32_t grid, uint32_t block, size_t 
     blocks[k] = (Block){malloc(shared_size), calloc(shared_size, 1), calloc(shared_size, sizeof(Visit)), 0};
     memset(blocks[k].states, EMPTY, shared_size);
   }
-  for (uint32_t k = 0; k < grid / n; k++) {
+  for (uint32_t k = 0; k < grid / n && !is_stopped; k++) {
     ended &= run_blocks(cooperative ? 0 : turns[k], n, order);
     clear_shared();
   }
