@@ -21,16 +21,16 @@ from adjoint.engine.parameters import (
     needs_rest,
     tangent_rows,
 )
-from adjoint.engine.tangent_loop import TangentCalls, tangent_alone, tangent_together
+from adjoint.engine.tangent_loop import TANGENT, TangentCalls
 from adjoint.engine.timeloop import (
+    REVERSE,
+    TURNS_BESIDES_STEPS,
     Frames,
     ReverseCalls,
     ReverseWork,
     TangentWork,
     Turn,
     place_tangents_kernel,
-    reverse_alone,
-    reverse_together,
     tangent_kernel,
     turn_kernel,
 )
@@ -40,7 +40,7 @@ from adjoint.rigid.pose import pack_cotangents
 from adjoint.system import Sweep, SystemTwin, Tangent, check_cotangents, frames_of
 from adjsim.engine.assembly import SLOTS, tile_kernel
 from adjsim.engine.cuda_teams import Worlds
-from adjsim.engine.jit.backend import to_device, to_host, using_threads
+from adjsim.engine.jit.backend import to_device, to_host
 from adjsim.engine.jit.calls import function_table
 from adjsim.engine.loop_arrays import Span, States
 from adjsim.engine.stepper import NEVER, CpuStepper, CudaStepper, ModelStepper
@@ -49,7 +49,7 @@ from adjsim.model import Model, State, Trajectory
 from adjsim.rigid.bodies import pack_bodies
 from adjsim.rigid.pose import BodyTrajectory
 from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
-from adjsim.system import Fields, OnDivergence
+from adjsim.system import Fields
 
 
 def twin_kinds(stepper: ModelStepper) -> tuple[TwinKind, ...]:
@@ -121,7 +121,7 @@ class ReverseSweep(Sweep):
             self.calls = ReverseCalls(
                 vjps=function_table(vjps),
                 rests=function_table(rests),
-                forces=force_table(p, dtype),
+                forces=force_table(p, dtype) if self.with_forces else function_table([]),
                 turn=function_table([turn_kernel(dtype)]),
             )
 
@@ -138,11 +138,9 @@ class ReverseSweep(Sweep):
             undo_on_gpu(self.twins, s.sizes, TeamReverse(*args, States(*fields), worlds))
             return
         assert isinstance(s, CpuStepper)
-        with using_threads(s.n_threads):
-            s.loop(reverse_alone, reverse_together)(
-                self.calls, *s.arrays, s.parts, self.work, frames, self.adj,
-                s.steps(start, rows), States(*fields), self.with_forces,
-            )  # fmt: skip
+        job = s.job(start, rows, fields, self.calls, self.work)
+        job = job._replace(vector=self.adj, fields=frames)
+        s.sweep("reverse", REVERSE, len(rows) + TURNS_BESIDES_STEPS, job)
 
     def adjoint(self) -> Fields:
         """Return the adjoint of x, v and the states of bodies."""
@@ -255,13 +253,9 @@ class ModelTangent(Tangent):
         """Run the loop; return the finite steps of each world."""
         s = self.stepper
         assert isinstance(s, CpuStepper)
-        finite = np.full(s.packed.n_worlds, len(rows) - 1)
-        with using_threads(s.n_threads):
-            s.loop(tangent_alone, tangent_together)(
-                self.calls, *s.arrays, self.tan, s.world_parts, self.work,
-                s.steps(k0, rows), states, tan, finite, s.on_divergence is OnDivergence.RAISE,
-            )  # fmt: skip
-        return finite
+        job = s.job(k0, rows, states, self.calls, self.work)
+        job = job._replace(parts=s.world_parts, vector=self.tan, fields=tan)
+        return s.sweep("tangent", TANGENT, len(rows) - 1, job)
 
     def run_on_gpu(self, k0: int, rows: np.ndarray, states: States, tan: States) -> np.ndarray:
         """Run the loop in one launch; return the finite steps of each world."""

@@ -6,16 +6,13 @@ the functions of `adjoint/engine/timeloop.py`.
 
 from typing import Any, NamedTuple
 
-from numba import prange
-
 from adjoint.engine.assembly import JVP_LOOP, REST_JVP_LOOP
 from adjoint.engine.timeloop import tangent_signature
 from adjsim.engine.assembly import DTYPES, call_of
-from adjsim.engine.jit.backend import device_fn, shared_fn
+from adjsim.engine.jit.backend import device_fn
 from adjsim.engine.jit.calls import NO_FUNCTION, make_call
-from adjsim.engine.loop_arrays import ModelArrays
 from adjsim.engine.partition import FORCE, ROW, TILE_HI, TILE_LO, WORLD
-from adjsim.engine.timeloop import part_forces, part_step, span_of, state_at
+from adjsim.engine.timeloop import part_forces, span_of, state_at, step_phase
 
 
 call_jvp, call_rest_jvp = call_of(JVP_LOOP), call_of(REST_JVP_LOOP)
@@ -65,60 +62,28 @@ def part_tangent_step(
         call_tangent(calls, 0, args)
 
 
-def tangent_part(part, calls, model, tan, parts, work, steps, states, tan_states, finite, stops):
-    """Run a part and its tangent, as `adjsim.engine.timeloop.advance_part`."""
-    elements, nodes, bodies = model
-    for k in range(steps.rows.size - 1):
-        a, b = steps.rows[k], steps.rows[k + 1]
-        before, after = state_at(states, a), state_at(states, b)
-        tan_before, tan_after = state_at(tan_states, a), state_at(tan_states, b)
-        step = steps.first + k
-        part_tangents(part, calls, elements, tan, parts, step, before, tan_before, work)
-        bad = part_step(
-            part, calls.steps, nodes, bodies, parts, steps.dt, work.slots, before, after, k, finite
-        )
-        part_tangent_step(
-            part, calls.tangent, nodes, bodies, tan, parts, steps.dt, work, before, after,
-            tan_before, tan_after,
-        )  # fmt: skip
-        if bad > 0 and stops:
-            return
+@device_fn
+def force_and_tangent_phase(part, k, job):
+    """Write the force slots of a part in step k of a job, and their tangents."""
+    row, step = job.steps.rows[k], job.steps.first + k
+    part_tangents(
+        part, job.calls, job.elements, job.vector, job.parts, step, state_at(job.states, row),
+        state_at(job.fields, row), job.work,
+    )  # fmt: skip
+    return 0
 
 
-TANGENT_PART = shared_fn(tangent_part)
+@device_fn
+def step_and_tangent_phase(part, k, job):
+    """Advance a part's nodes and bodies by step k of a job, and their tangents."""
+    lost = step_phase(part, k, job)
+    a, b = job.steps.rows[k], job.steps.rows[k + 1]
+    part_tangent_step(
+        part, job.calls.tangent, job.nodes, job.bodies, job.vector, job.parts, job.steps.dt,
+        job.work, state_at(job.states, a), state_at(job.states, b), state_at(job.fields, a),
+        state_at(job.fields, b),
+    )  # fmt: skip
+    return lost
 
 
-def tangent_alone(
-    calls, elements, nodes, bodies, tan, parts, work, steps, states, tan_states, finite, stops
-):  # fmt: skip
-    """Run every part and its tangent alone; `finite` and `stops` as in `advance_alone`."""
-    for part in prange(work.scratch.shape[0]):
-        model = ModelArrays(elements, nodes, bodies)
-        TANGENT_PART(
-            part, calls, model, tan, parts, work, steps, states, tan_states, finite, stops
-        )  # fmt: skip
-
-
-def tangent_together(
-    calls, elements, nodes, bodies, tan, parts, work, steps, states, tan_states, finite, stops
-):  # fmt: skip
-    """Run all parts and their tangents step by step; the rest as in `tangent_alone`."""
-    n_parts = work.scratch.shape[0]
-    for k in range(steps.rows.size - 1):
-        a, b, step = steps.rows[k], steps.rows[k + 1], steps.first + k
-        for part in prange(n_parts):
-            before, tan_before = state_at(states, a), state_at(tan_states, a)
-            part_tangents(part, calls, elements, tan, parts, step, before, tan_before, work)
-        bad = 0
-        for part in prange(n_parts):
-            before, after = state_at(states, a), state_at(states, b)
-            bad += part_step(
-                part, calls.steps, nodes, bodies, parts, steps.dt, work.slots, before, after, k,
-                finite,
-            )  # fmt: skip
-            part_tangent_step(
-                part, calls.tangent, nodes, bodies, tan, parts, steps.dt, work, before, after,
-                state_at(tan_states, a), state_at(tan_states, b),
-            )  # fmt: skip
-        if bad > 0 and stops:
-            break
+TANGENT = (force_and_tangent_phase, step_and_tangent_phase)

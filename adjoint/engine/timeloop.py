@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numba import prange
 
 from adjoint.engine.assembly import REST_VJP_LOOP, VJP_LOOP
 from adjoint.engine.packing import PackedVector
@@ -28,7 +27,7 @@ from adjoint.rigid.points import (
     undo_body_step,
 )
 from adjsim.engine.assembly import DTYPES, call_of
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit, prefetch, shared_fn, specialise
+from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit, prefetch, specialise
 from adjsim.engine.jit.calls import NO_FUNCTION, make_call
 from adjsim.engine.loop_arrays import Bodies, Nodes, Span, States, named_type, types_of
 from adjsim.engine.node_sum import node_sum, node_sums
@@ -211,7 +210,10 @@ def part_adjoints(part, calls, elements, parts, step, state, work, adj):
 
 
 class ReverseCalls(NamedTuple):
-    """Tables of compiled functions: of the adjoints of elements and of rest shapes, and others."""
+    """Tables of compiled functions: of the adjoints of elements and of rest shapes, and others.
+
+    There are no `forces` where undoing a step does not read them.
+    """
 
     vjps: Any
     rests: Any
@@ -219,76 +221,52 @@ class ReverseCalls(NamedTuple):
     turn: Any
 
 
-def reverse_part(
-    part, calls, elements, nodes, bodies, parts, work, frames, adj, steps, states, with_forces
-):  # fmt: skip
-    """Undo the steps of a part, the last one first; `steps.rows[k]` holds state first + k.
+# A sweep back begins in turn 0 with the forces of the last step alone, and ends in the turn after
+# that of step 0 with the sums of what its elements wrote.
+TURNS_BESIDES_STEPS = 2
 
-    The forces of a step, which undoing it may read, are computed beside the adjoints of the
-    elements of the step after it.
+
+@device_fn
+def turn_phase(part, turn, job):
+    """End the step after step k, and begin to undo step k, on a part's nodes and bodies."""
+    rows, frames = job.steps.rows, job.fields
+    last = rows.size - 1
+    k = last + 1 - turn
+    if k > last:
+        return 0
+    frame = frames.of_step[k] if k >= 0 else -1
+    what = Turn(k < last, k >= 0, frame >= 0, len(job.calls.forces) > 0)
+    state, p_end = state_at(job.states, rows[max(k, 0)]), job.states.p[rows[min(k + 1, last)]]
+    fetch_part(part, job.parts, state)
+    part_turn(
+        part, job.calls.turn, job.nodes, job.bodies, job.parts, job.steps.dt, what, job.work,
+        state_at(frames, max(frame, 0)), p_end, state.p, job.vector,
+    )  # fmt: skip
+    return 0
+
+
+@device_fn
+def adjoint_phase(part, turn, job):
+    """Undo a part's elements in step k; compute the forces of the step that is undone next.
+
+    Undoing a step may read its forces.
     """
-    first, rows, last = steps.first, steps.rows, steps.rows.size - 1
-    if with_forces:
-        state = state_at(states, rows[last])
-        part_forces(part, calls.forces, elements, parts, first + last, state, work)
-    for back in range(rows.size + 1):
-        k = last - back
-        frame = frames.of_step[k] if k >= 0 else -1
-        turn = Turn(back > 0, k >= 0, frame >= 0, with_forces)
-        state, p_end = state_at(states, rows[max(k, 0)]), states.p[rows[min(k + 1, last)]]
-        fetch_part(part, parts, state)
-        part_turn(
-            part, calls.turn, nodes, bodies, parts, steps.dt, turn, work,
-            state_at(frames, max(frame, 0)), p_end, state.p, adj,
-        )  # fmt: skip
-        if k >= 0:
-            part_adjoints(part, calls, elements, parts, first + k, state, work, adj)
-        if with_forces and k > 0:
-            before = state_at(states, rows[k - 1])
-            part_forces(part, calls.forces, elements, parts, first + k - 1, before, work)
+    rows, first = job.steps.rows, job.steps.first
+    k = rows.size - turn
+    if 0 <= k < rows.size:
+        state = state_at(job.states, rows[k])
+        part_adjoints(
+            part, job.calls, job.elements, job.parts, first + k, state, job.work, job.vector
+        )
+    if len(job.calls.forces) > 0 and k > 0:
+        before = state_at(job.states, rows[k - 1])
+        part_forces(
+            part, job.calls.forces, job.elements, job.parts, first + k - 1, before, job.work
+        )
+    return 0
 
 
-PART = shared_fn(reverse_part)
-
-
-def reverse_alone(
-    calls, elements, nodes, bodies, parts, work, frames, adj, steps, states, with_forces
-):  # fmt: skip
-    """Undo all steps of one part after the other; parts share nothing."""
-    for part in prange(work.scratch.shape[0]):
-        PART(
-            part, calls, elements, nodes, bodies, parts, work, frames, adj, steps, states,
-            with_forces,
-        )  # fmt: skip
-
-
-def reverse_together(
-    calls, elements, nodes, bodies, parts, work, frames, adj, steps, states, with_forces
-):  # fmt: skip
-    """Undo the steps of all parts together, one step at a time; else as `reverse_part`."""
-    first, rows = steps.first, steps.rows
-    n_parts, last = work.scratch.shape[0], rows.size - 1
-    # A choice inside the call of `prange` would make the loop a serial one.
-    n_ahead = n_parts if with_forces else 0
-    for part in prange(n_ahead):
-        end = state_at(states, rows[last])
-        part_forces(part, calls.forces, elements, parts, first + last, end, work)
-    for back in range(rows.size + 1):
-        k = last - back
-        frame = frames.of_step[k] if k >= 0 else -1
-        a, b, c = rows[max(k, 0)], rows[min(k + 1, last)], rows[max(k - 1, 0)]
-        for part in prange(n_parts):
-            turn = Turn(back > 0, k >= 0, frame >= 0, with_forces)
-            part_turn(
-                part, calls.turn, nodes, bodies, parts, steps.dt, turn, work,
-                state_at(frames, max(frame, 0)), states.p[b], states.p[a], adj,
-            )  # fmt: skip
-        n_left = n_parts if k >= 0 else 0
-        for part in prange(n_left):
-            state, before = state_at(states, a), state_at(states, c)
-            part_adjoints(part, calls, elements, parts, first + k, state, work, adj)
-            if with_forces and k > 0:
-                part_forces(part, calls.forces, elements, parts, first + k - 1, before, work)
+REVERSE = (turn_phase, adjoint_phase)
 
 
 class TangentWork(NamedTuple):

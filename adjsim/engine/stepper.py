@@ -1,7 +1,7 @@
 """A packed model, or a batch of them, with its compiled loop and work arrays, on CPU or GPU."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,12 +26,11 @@ from adjsim.engine.layouts import count_elements
 from adjsim.engine.loop_arrays import States, Steps, Work
 from adjsim.engine.packing import PackedModels, pack
 from adjsim.engine.partition import even_shares, whole_groups
+from adjsim.engine.phases import Job, sweep_kernel
 from adjsim.engine.timeloop import (
+    ADVANCE,
     Calls,
-    advance_alone,
-    advance_together,
     force_table,
-    loop_kernel,
     place_kernel,
     place_states_kernel,
     step_table,
@@ -241,26 +240,30 @@ class CpuStepper(ModelStepper):
         with using_threads(self.n_threads):
             place(self.calls.steps, self.packed.bodies, rows, States(*fields))
 
-    def loop(self, alone: Any, together: Any) -> Any:
-        """Return a loop compiled for the threads and parts of this stepper."""
-        return loop_kernel(alone, together, threads=self.n_threads, apart=self.stands_apart)
+    def job(self, k0: int, rows: np.ndarray, fields: Fields, calls: Any, work: Any) -> Job:
+        """Return what the phases of steps from state k0 are given."""
+        steps = Steps(self.dtype.type(self.dt), k0, rows)
+        finite = np.full(self.packed.n_worlds, len(rows) - 1)
+        head = (calls, *self.arrays, self.parts, work, steps, States(*fields), finite)
+        return Job(*head, vector=(), fields=())
 
-    def steps(self, k0: int, rows: np.ndarray) -> Steps:
-        """Return the steps from state k0, whose states lie in these rows."""
-        return Steps(self.dtype.type(self.dt), k0, rows)
+    def sweep(self, name: str, phases: tuple[Callable, ...], n_turns: int, job: Job) -> np.ndarray:
+        """Run phases; return how many turns stayed finite, of each world.
+
+        Where worlds that diverge end the rollout, a part ends with the first of its worlds.
+        """
+        stops = self.on_divergence is OnDivergence.RAISE
+        if not stops:
+            job = job._replace(parts=self.world_parts)
+        run = sweep_kernel(name, phases, threads=self.n_threads, apart=self.stands_apart)
+        with using_threads(self.n_threads):
+            run(n_turns, stops, *job)
+        return job.finite
 
     def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
         """Run the loop."""
-        stops = self.on_divergence is OnDivergence.RAISE
-        finite = np.full(self.packed.n_worlds, len(rows) - 1)
-        run = self.loop(advance_alone, advance_together)
-        parts = self.parts if stops else self.world_parts
-        with using_threads(self.n_threads):
-            run(
-                self.calls, *self.arrays, parts, Work(self.slots, self.scratch),
-                self.steps(k0, rows), States(*fields), finite, stops,
-            )  # fmt: skip
-        return finite
+        job = self.job(k0, rows, fields, self.calls, Work(self.slots, self.scratch))
+        return self.sweep("advance", ADVANCE, len(rows) - 1, job)
 
 
 class CudaStepper(ModelStepper):

@@ -10,9 +10,8 @@ It is compiled once per dtype, not once per model: the forces come as tables of 
 `Steps.rows[k]` names the row of X, V and P that holds state first + k, so the same loop keeps
 every state, only the frames, or two at a time.
 
-The work is cut into parts (`adjsim/engine/partition.py`). Parts that share nothing, such as groups
-of worlds, run through all steps independently. The parts of one large world wait for each other
-after every step. Both call the same functions on elements, nodes and bodies: the bits are equal.
+A turn of the sweep is a step, and has two phases (`adjsim/engine/phases.py`): the forces of
+elements, then the step of nodes and bodies.
 
 Adjoint: `adjoint/engine/timeloop.py`. Tests: `tests/engine/test_timeloop.py`.
 Source: gradSim (ICLR 2021) eq. 4.
@@ -27,7 +26,7 @@ import numpy as np
 from numba import prange
 
 from adjsim.engine.assembly import DTYPES, FORCE_LOOP, call_of, tile_kernel
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit, shared_fn, specialise
+from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit, specialise
 from adjsim.engine.jit.calls import function_table, make_call
 from adjsim.engine.loop_arrays import Bodies, Nodes, Span, States, types_of
 from adjsim.engine.node_sum import node_sum
@@ -169,52 +168,28 @@ def part_step(part, calls, nodes, bodies, parts, dt, slots, before, after, k, fi
     return bad
 
 
-def advance_part(
-    part, calls, elements, nodes, bodies, parts, work, steps, states, finite, stops
-):  # fmt: skip
-    """Run a part through its steps, or, if it `stops`, until a world is not finite."""
-    slots = work.slots
-    for k in range(steps.rows.size - 1):
-        before, after = state_at(states, steps.rows[k]), state_at(states, steps.rows[k + 1])
-        part_forces(part, calls.forces, elements, parts, steps.first + k, before, work)
-        bad = part_step(
-            part, calls.steps, nodes, bodies, parts, steps.dt, slots, before, after, k, finite
-        )
-        if bad > 0 and stops:
-            return
+@device_fn
+def force_phase(part, k, job):
+    """Write the force slots of a part in step k of a job."""
+    state = state_at(job.states, job.steps.rows[k])
+    part_forces(
+        part, job.calls.forces, job.elements, job.parts, job.steps.first + k, state, job.work
+    )
+    return 0
 
 
-PART = shared_fn(advance_part)
+@device_fn
+def step_phase(part, k, job):
+    """Advance a part's nodes and bodies by step k of a job."""
+    rows, dt = job.steps.rows, job.steps.dt
+    before, after = state_at(job.states, rows[k]), state_at(job.states, rows[k + 1])
+    return part_step(
+        part, job.calls.steps, job.nodes, job.bodies, job.parts, dt, job.work.slots, before, after,
+        k, job.finite,
+    )  # fmt: skip
 
 
-def advance_alone(calls, elements, nodes, bodies, parts, work, steps, states, finite, stops):
-    """Run every part alone.
-
-    `finite` has for each world the number of steps, and ends as how many of them stayed finite:
-    exactly, or, if a part `stops` as soon as a world of it does not, for the first such world.
-    """
-    for part in prange(work.scratch.shape[0]):
-        PART(part, calls, elements, nodes, bodies, parts, work, steps, states, finite, stops)
-
-
-def advance_together(calls, elements, nodes, bodies, parts, work, steps, states, finite, stops):
-    """Run all parts step by step; `finite` and `stops` as in `advance_alone`."""
-    n_parts = work.scratch.shape[0]
-    for k in range(steps.rows.size - 1):
-        a, b = steps.rows[k], steps.rows[k + 1]
-        # Numba hands a tuple to a loop over `prange` only if it is an argument.
-        for part in prange(n_parts):
-            before = state_at(states, a)
-            part_forces(part, calls.forces, elements, parts, steps.first + k, before, work)
-        bad = 0
-        for part in prange(n_parts):
-            before, after = state_at(states, a), state_at(states, b)
-            bad += part_step(
-                part, calls.steps, nodes, bodies, parts, steps.dt, work.slots, before, after, k,
-                finite,
-            )  # fmt: skip
-        if bad > 0 and stops:
-            break
+ADVANCE = (force_phase, step_phase)
 
 
 @cache
@@ -245,14 +220,6 @@ def place_states_kernel(threads: int) -> Callable:
     """Return the compiled `place_states`."""
     name = f"place_states_{'parallel' if threads > 1 else 'serial'}"
     return cpu_kernel(specialise(place_states, name), parallel=threads > 1)
-
-
-@cache
-def loop_kernel(alone: Callable, together: Callable, *, threads: int, apart: bool) -> Callable:
-    """Return a compiled loop: parts that stand apart run alone, others together."""
-    loop = alone if apart or threads == 1 else together
-    name = f"{loop.__name__}_{'parallel' if threads > 1 else 'serial'}"
-    return cpu_kernel(specialise(loop, name), parallel=threads > 1)
 
 
 def force_table(packed: PackedModels, dtype: np.dtype) -> Any:

@@ -1,0 +1,131 @@
+r"""Sweeps over the steps of a rollout: lists of phases, and the loops that run them.
+
+A phase does one thing to one part of the work (`adjsim/engine/partition.py`) in one turn of a
+sweep, such as the forces of its elements or the step of its nodes:
+
+    phase(part, turn, job) -> how many of the part's nodes and bodies are lost
+
+The phases of a turn follow each other, and a part may read what other parts wrote in the phases
+before. A sweep forward has a turn per step; one backward, a turn per step and two more.
+
+There are two loops. Parts that stand apart, such as groups of worlds, share nothing: each runs
+through all its turns alone. Other parts run together and wait for each other after each phase. The
+phases do arithmetic only in functions that they call through tables: the bits are equal.
+
+A pendulum has one part and one phase; on a GPU its loop is a kernel of one thread.
+
+Tests: `tests/engine/test_phases.py`.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+from numba import prange
+
+from adjsim.engine.jit.backend import cpu_kernel, device_fn, shared_fn, specialise
+
+
+class Job(NamedTuple):
+    """What the phases of a sweep over models are given.
+
+    `calls`: tables of compiled functions. `finite`: for each world the number of turns, which
+    becomes how many of them stayed finite. `vector`, `fields`: the tangents or cotangents of
+    parameters, and the tangents of states or the cotangents of frames; () where there are none.
+    """
+
+    calls: Any
+    elements: Any
+    nodes: Any
+    bodies: Any
+    parts: Any
+    work: Any
+    steps: Any
+    states: Any
+    finite: Any
+    vector: Any
+    fields: Any
+
+
+# Bound by `specialise`.
+PHASE: Any = None
+N_PHASES = 0
+RUN_PART: Any = None
+
+
+def run_part(part, n_turns, stops, job):
+    """Run a part through its turns, or, if it `stops`, to the first that loses something."""
+    for turn in range(n_turns):
+        lost = 0
+        for phase in range(N_PHASES):
+            lost += PHASE(phase, part, turn, job)
+        if lost > 0 and stops:
+            return
+
+
+# Numba hands a tuple to a loop over `prange` only if it is an argument, and has none inside.
+def run_alone(
+    n_turns, stops, calls, elements, nodes, bodies, parts, work, steps, states, finite, vector,
+    fields,
+):  # fmt: skip
+    """Run every part alone; `finite` of a part that stops says so for one of its worlds."""
+    for part in prange(work.scratch.shape[0]):
+        job = Job(
+            calls, elements, nodes, bodies, parts, work, steps, states, finite, vector, fields
+        )
+        RUN_PART(part, n_turns, stops, job)
+
+
+def run_together(
+    n_turns, stops, calls, elements, nodes, bodies, parts, work, steps, states, finite, vector,
+    fields,
+):  # fmt: skip
+    """Run all parts phase by phase."""
+    n_parts = work.scratch.shape[0]
+    for turn in range(n_turns):
+        lost = 0
+        for phase in range(N_PHASES):
+            for part in prange(n_parts):
+                job = Job(
+                    calls, elements, nodes, bodies, parts, work, steps, states, finite, vector,
+                    fields,
+                )  # fmt: skip
+                lost += PHASE(phase, part, turn, job)
+        if lost > 0 and stops:
+            break
+
+
+@device_fn
+def no_phase(phase, part, turn, job):
+    """End a list of phases."""
+    return 0
+
+
+def one_of(phases: tuple[Callable, ...]) -> Callable:
+    """Return the function that does the phase with a given number."""
+    found = no_phase
+    for number, phase in reversed(list(enumerate(phases))):
+        found = _or(number, phase, found)
+    return found
+
+
+def _or(number: int, first: Callable, others: Callable) -> Callable:
+    @device_fn
+    def do(phase, part, turn, job):
+        if phase == number:
+            return first(part, turn, job)
+        return others(phase, part, turn, job)
+
+    return do
+
+
+@cache
+def sweep_kernel(name: str, phases: tuple[Callable, ...], *, threads: int, apart: bool) -> Callable:
+    """Return the compiled loop over some phases: parts that stand apart run alone."""
+    loop = run_alone if apart or threads == 1 else run_together
+    own: dict[str, Any] = {"PHASE": one_of(phases), "N_PHASES": len(phases)}
+    own["RUN_PART"] = shared_fn(specialise(run_part, f"{name}_part", **own))
+    how = "parallel" if threads > 1 else "serial"
+    return cpu_kernel(
+        specialise(loop, f"{name}_{loop.__name__}_{how}", **own), parallel=threads > 1
+    )
