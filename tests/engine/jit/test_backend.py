@@ -231,21 +231,17 @@ def test_a_second_process_finds_every_loop_in_the_cache():
     script = """
 import numpy as np
 from adjoint.rollout import record, rollout_jvp
-from adjoint.engine import tangent_loop, timeloop as reverse_loop
-from adjsim.engine import timeloop
+from adjoint.engine.tangent_loop import TANGENT
+from adjoint.engine.timeloop import REVERSE
+from adjsim.engine.phases import sweep_kernel
+from adjsim.engine.timeloop import ADVANCE
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.model import Model, State
 model, state = Model(np.ones(2), {"floor": HalfSpaceContact()}), State(np.zeros((2, 3)))
 record(model, state, 0.1, 1, threads=1).vjp(np.ones((1, 2, 3)))
 rollout_jvp(model, state, 0.1, 1, {}, threads=1)
-loops = [
-    timeloop.loop_kernel(alone, together, threads=1, apart=True)
-    for alone, together in (
-        (timeloop.advance_alone, timeloop.advance_together),
-        (reverse_loop.reverse_alone, reverse_loop.reverse_together),
-        (tangent_loop.tangent_alone, tangent_loop.tangent_together),
-    )
-]
+sweeps = {"advance": ADVANCE, "reverse": REVERSE, "tangent": TANGENT}
+loops = [sweep_kernel(name, phases, threads=1, apart=True) for name, phases in sweeps.items()]
 for kernel in loops:
     print(sum(kernel.stats.cache_misses.values()), sum(kernel.stats.cache_hits.values()))
 """
