@@ -6,10 +6,12 @@ import numpy as np
 
 from adjoint.engine.packing import Rows
 from adjoint.forces.registry import twin_of
-from adjoint.rigid.bodies import arms_jvp, pack_params_jvp, pack_params_vjp
-from adjoint.rigid.pose import pack_state_jvp, pack_state_vjp
+from adjoint.rigid.bodies import pack_params_vjp
+from adjoint.rigid.pose import pack_state_vjp
 from adjsim.forces.element import Force
 from adjsim.model import Model, State
+from adjsim.rigid.bodies import arms_jvp, pack_params_jvp
+from adjsim.rigid.pose import pack_state_jvp
 from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
 
 
@@ -113,14 +115,14 @@ def tangent_rows(
     tan_mass = tangents.get("mass", np.zeros(model.n_nodes))
     for name, force in model.forces.items():
         if has_density(force):
-            tan_mass = tan_mass + twin_of(force).mass_jvp(force, of(name))
+            tan_mass = tan_mass + force.mass_jvp(of(name))
     for name, force in model.forces.items():
-        own, twin = of(name), twin_of(force)
-        tan_params, tan_series = twin.pack_jvp(force, own, n_steps)
-        tan_params = tan_params + twin.with_mass_jvp(force, tan_mass)
+        own = of(name)
+        tan_params, tan_series = force.pack_jvp(own, n_steps)
+        tan_params = tan_params + force.with_mass_jvp(tan_mass)
         tan_consts = np.zeros((len(force.nodes), force.kind.n_consts))
         if REST in own:
-            tan_consts, more = twin.rest_jvp(force, own[REST])
+            tan_consts, more = force.rest_jvp(own[REST])
             tan_params = tan_params + more
         consts += [tan_consts] if with_rest else []
         params.append(tan_params)

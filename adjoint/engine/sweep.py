@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.engine.assembly import JVP_LOOP, REST_JVP_LOOP, REST_VJP_LOOP, VJP_LOOP
+from adjoint.engine.assembly import REST_VJP_LOOP, VJP_LOOP
 from adjoint.engine.cuda_timeloop import (
     TeamReverse,
     TeamTangent,
@@ -38,13 +38,14 @@ from adjoint.forces.element import TwinKind
 from adjoint.forces.registry import twin_of
 from adjoint.rigid.pose import pack_cotangents
 from adjoint.system import Sweep, SystemTwin, Tangent, check_cotangents, frames_of
-from adjsim.engine.assembly import SLOTS, tile_kernel
+from adjsim.engine.assembly import JVP_LOOP, REST_JVP_LOOP, SLOTS, tile_kernel
 from adjsim.engine.cuda_teams import Worlds
 from adjsim.engine.jit.backend import to_device, to_host, using_threads
 from adjsim.engine.jit.calls import function_table
 from adjsim.engine.loop_arrays import Span, States
 from adjsim.engine.stepper import NEVER, CpuStepper, CudaStepper, ModelStepper
 from adjsim.engine.timeloop import force_table, step_table
+from adjsim.forces.element import check_tangents
 from adjsim.model import Model, State, Trajectory
 from adjsim.rigid.bodies import pack_bodies
 from adjsim.rigid.pose import BodyTrajectory
@@ -200,19 +201,19 @@ class ModelTangent(Tangent):
 
     def __init__(self, stepper: ModelStepper, state: Any, tangents: PackedVector) -> None:
         p, dtype, xp = stepper.packed, stepper.dtype, stepper.xp
+        check_tangents(p.kinds)
         self.stepper = stepper
-        self.twins = twin_kinds(stepper)
         moved = to_device((self.initial_rows(state, tangents), tangents), stepper.device)
         self.initial, self.tan = moved
         slots, tan_slots = (xp.zeros(p.slot_shape, dtype) for _ in range(2))
         self.work = TangentWork(slots, tan_slots, scratch_of(stepper))
         if isinstance(stepper, CpuStepper):
-            jvps = [tile_kernel(JVP_LOOP, twin.kind, twin.jvp, dtype) for twin in self.twins]
+            jvps = [tile_kernel(JVP_LOOP, kind, kind.jvp, dtype) for kind in p.kinds]
             rests = [
-                tile_kernel(REST_JVP_LOOP, twin.kind, twin.jvp_consts, dtype)
-                if twin.jvp_consts is not None and tangents.consts.size
+                tile_kernel(REST_JVP_LOOP, kind, kind.jvp_consts, dtype)
+                if kind.jvp_consts is not None and tangents.consts.size
                 else None
-                for twin in self.twins
+                for kind in p.kinds
             ]
             self.calls = TangentCalls(
                 forces=force_table(p, dtype),
@@ -273,7 +274,7 @@ class ModelTangent(Tangent):
         head = (s.packed.arrays, s.patches, s.pieces)
         args = (*head, self.tan, self.work, numbers, steps, states, tan, finite)
         sizes, worlds = s.sizes, Worlds(s.packed.starts)
-        return advance_tangent_on_gpu(self.twins, sizes, TeamTangent(*args, worlds))
+        return advance_tangent_on_gpu(s.packed.kinds, sizes, TeamTangent(*args, worlds))
 
 
 class ModelTwin(SystemTwin[State, Trajectory]):

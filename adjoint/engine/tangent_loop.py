@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 from numba import prange
 
-from adjoint.engine.assembly import JVP_LOOP, REST_JVP_LOOP
 from adjoint.engine.timeloop import tangent_signature
-from adjsim.engine.assembly import DTYPES, call_of
+from adjsim.engine.assembly import DTYPES, JVP_LOOP, REST_JVP_LOOP, call_of
 from adjsim.engine.jit.backend import device_fn, shared_fn
 from adjsim.engine.jit.calls import NO_FUNCTION, make_call
 from adjsim.engine.loop_arrays import ModelArrays

@@ -20,13 +20,7 @@ from numba import prange
 
 from adjoint.engine.assembly import REST_VJP_LOOP, VJP_LOOP
 from adjoint.engine.packing import PackedVector
-from adjoint.rigid.points import (
-    add_body_frame,
-    add_points,
-    place_tangents,
-    tangent_body,
-    undo_body_step,
-)
+from adjoint.rigid.points import add_body_frame, add_points, undo_body_step
 from adjsim.engine.assembly import DTYPES, call_of
 from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit, prefetch, shared_fn, specialise
 from adjsim.engine.jit.calls import NO_FUNCTION, make_call
@@ -34,6 +28,7 @@ from adjsim.engine.loop_arrays import Bodies, Nodes, Span, States, named_type, t
 from adjsim.engine.node_sum import node_sum, node_sums
 from adjsim.engine.partition import FORCE, NODE_HI, NODE_LO, ROW, TILE_HI, TILE_LO
 from adjsim.engine.timeloop import part_forces, span_of, state_at
+from adjsim.rigid.points import place_tangents, tangent_body
 
 
 ROWS_OF_A_LINE = 2  # of three float64, in the 64 bytes of a cache line
