@@ -12,15 +12,12 @@ import numpy as np
 
 from adjoint.engine.assembly import REST_VJP_LOOP, VJP_LOOP
 from adjoint.engine.cuda_patches import make_adjoints_of_patches, make_tangents_of_patches
-from adjoint.engine.packing import PackedVector
 from adjoint.engine.timeloop import (
     Frames,
     ReverseWork,
-    TangentWork,
     add_all_slots,
     add_frame,
     add_inverse_mass,
-    tangent_node,
     undo_euler_step,
 )
 from adjoint.forces.element import TwinKind
@@ -57,6 +54,8 @@ from adjsim.engine.cuda_teams import (
 from adjsim.engine.cuda_timeloop import bound, chain_of, make_forces, named, step_bodies
 from adjsim.engine.jit.backend import device_fn, is_hashed, to_host
 from adjsim.engine.loop_arrays import ModelArrays, States
+from adjsim.engine.tangent_packing import PackedVector
+from adjsim.engine.tangents import TangentWork, tangent_node
 from adjsim.engine.timeloop import state_at, step_node
 from adjsim.forces.element import ElementKind
 from adjsim.rigid.pieces import (

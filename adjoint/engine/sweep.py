@@ -13,39 +13,40 @@ from adjoint.engine.cuda_timeloop import (
     advance_tangent_on_gpu,
     undo_on_gpu,
 )
-from adjoint.engine.packing import PackedVector, join_rows, part_rows
-from adjoint.engine.parameters import (
-    collect_gradient,
-    needs_arms,
-    needs_forces,
-    needs_rest,
-    tangent_rows,
-)
-from adjoint.engine.tangent_loop import TangentCalls, tangent_alone, tangent_together
+from adjoint.engine.packing import part_rows
+from adjoint.engine.parameters import collect_gradient, needs_forces
+from adjoint.engine.tangent_loop import tangent_alone, tangent_together
 from adjoint.engine.timeloop import (
     Frames,
     ReverseCalls,
     ReverseWork,
-    TangentWork,
     Turn,
-    place_tangents_kernel,
     reverse_alone,
     reverse_together,
-    tangent_kernel,
     turn_kernel,
 )
 from adjoint.forces.element import TwinKind
 from adjoint.forces.registry import twin_of
 from adjoint.rigid.pose import pack_cotangents
 from adjoint.system import Sweep, SystemTwin, Tangent, check_cotangents, frames_of
-from adjsim.engine.assembly import JVP_LOOP, REST_JVP_LOOP, SLOTS, tile_kernel
+from adjsim.engine.assembly import SLOTS, tile_kernel
 from adjsim.engine.cuda_teams import Worlds
 from adjsim.engine.jit.backend import to_device, to_host, using_threads
 from adjsim.engine.jit.calls import function_table
 from adjsim.engine.loop_arrays import Span, States
 from adjsim.engine.stepper import NEVER, CpuStepper, CudaStepper, ModelStepper
-from adjsim.engine.timeloop import force_table, step_table
-from adjsim.forces.element import check_tangents
+from adjsim.engine.tangent_packing import (
+    PackedVector,
+    needs_arms,
+    needs_rest,
+    packed_tangents,
+)
+from adjsim.engine.tangents import (
+    TangentWork,
+    place_tangents_kernel,
+    tangent_calls,
+)
+from adjsim.engine.timeloop import force_table
 from adjsim.model import Model, State, Trajectory
 from adjsim.rigid.bodies import pack_bodies
 from adjsim.rigid.pose import BodyTrajectory
@@ -201,27 +202,13 @@ class ModelTangent(Tangent):
 
     def __init__(self, stepper: ModelStepper, state: Any, tangents: PackedVector) -> None:
         p, dtype, xp = stepper.packed, stepper.dtype, stepper.xp
-        check_tangents(p.kinds)
         self.stepper = stepper
         moved = to_device((self.initial_rows(state, tangents), tangents), stepper.device)
         self.initial, self.tan = moved
         slots, tan_slots = (xp.zeros(p.slot_shape, dtype) for _ in range(2))
         self.work = TangentWork(slots, tan_slots, scratch_of(stepper))
         if isinstance(stepper, CpuStepper):
-            jvps = [tile_kernel(JVP_LOOP, kind, kind.jvp, dtype) for kind in p.kinds]
-            rests = [
-                tile_kernel(REST_JVP_LOOP, kind, kind.jvp_consts, dtype)
-                if kind.jvp_consts is not None and tangents.consts.size
-                else None
-                for kind in p.kinds
-            ]
-            self.calls = TangentCalls(
-                forces=force_table(p, dtype),
-                jvps=function_table(jvps),
-                rests=function_table(rests),
-                steps=step_table(dtype),
-                tangent=function_table([tangent_kernel(dtype)]),
-            )
+            self.calls = tangent_calls(p, dtype, with_rest=tangents.consts.size > 0)
 
     def initial_rows(self, state: Any, tangents: PackedVector) -> Fields:
         """Return the tangents of X, V and P at the start, on the host."""
@@ -325,10 +312,4 @@ class ModelTwin(SystemTwin[State, Trajectory]):
 
     def tangent(self, stepper: ModelStepper, state: Any, tangents: Any) -> ModelTangent:
         """Begin a tangent."""
-        own = tangents if stepper.is_batch else [tangents]
-        needs = any(needs_rest(part) for part in own), any(needs_arms(part) for part in own)
-        rows = [
-            tangent_rows(model, start, stepper.n_steps, part, needs)
-            for model, start, part in zip(stepper.models, stepper.states(state), own, strict=True)
-        ]
-        return ModelTangent(stepper, state, join_rows(rows, stepper.packed, stepper.dtype))
+        return ModelTangent(stepper, state, packed_tangents(stepper, state, tangents))

@@ -4,64 +4,12 @@ It repeats the loop of `adjsim/engine/timeloop.py` and pushes the tangent throug
 the functions of `adjoint/engine/timeloop.py`.
 """
 
-from typing import Any, NamedTuple
-
 from numba import prange
 
-from adjoint.engine.timeloop import tangent_signature
-from adjsim.engine.assembly import DTYPES, JVP_LOOP, REST_JVP_LOOP, call_of
-from adjsim.engine.jit.backend import device_fn, shared_fn
-from adjsim.engine.jit.calls import NO_FUNCTION, make_call
+from adjsim.engine.jit.backend import shared_fn
 from adjsim.engine.loop_arrays import ModelArrays
-from adjsim.engine.partition import FORCE, ROW, TILE_HI, TILE_LO, WORLD
-from adjsim.engine.timeloop import part_forces, part_step, span_of, state_at
-
-
-call_jvp, call_rest_jvp = call_of(JVP_LOOP), call_of(REST_JVP_LOOP)
-call_tangent = make_call([tangent_signature(dtype) for dtype in DTYPES])
-
-
-class TangentCalls(NamedTuple):
-    """Tables of compiled functions that a step and its tangent call."""
-
-    forces: Any
-    jvps: Any  # of forces
-    rests: Any  # of forces, for tangents of rest shapes
-    steps: Any  # of nodes and bodies
-    tangent: Any  # of a step
-
-
-@device_fn
-def part_tangents(part, calls, elements, tan, parts, step, state, tan_state, work):
-    """Write a part's force slots and their tangents."""
-    part_forces(part, calls.forces, elements, parts, step, state, work)
-    rows, tiles = (elements.consts, elements.params, elements.series), parts.tiles
-    for t in range(parts.tile_ptr[part], parts.tile_ptr[part + 1]):
-        force = tiles[t, FORCE]
-        head = (
-            tiles[t, TILE_LO], tiles[t, TILE_HI], tiles[t, ROW], step,
-            elements.table, elements.nodes,
-        )  # fmt: skip
-        tail = ((work.tan_slots,), work.scratch[part])
-        fields = (state.x, state.v, tan_state.x, tan_state.v)
-        call_jvp(calls.jvps, force, (*head, fields, (*rows, tan.params, tan.series), *tail))
-        if calls.rests[force] != NO_FUNCTION:
-            own = ((state.x, state.v), (*rows, tan.consts))
-            call_rest_jvp(calls.rests, force, (*head, *own, *tail))
-
-
-@device_fn
-def part_tangent_step(
-    part, calls, nodes, bodies, tan, parts, dt, work, before, after, tan_before, tan_after
-):  # fmt: skip
-    """Advance the tangents of a part's nodes and bodies."""
-    ranges = parts.ranges
-    for r in range(parts.range_ptr[part], parts.range_ptr[part + 1]):
-        args = (
-            span_of(ranges, r, r), dt, tan.gravity[ranges[r, WORLD]], nodes, bodies,
-            tan, work, before, after, tan_before, tan_after,
-        )  # fmt: skip
-        call_tangent(calls, 0, args)
+from adjsim.engine.tangents import part_tangent_step, part_tangents
+from adjsim.engine.timeloop import part_step, state_at
 
 
 def tangent_part(part, calls, model, tan, parts, work, steps, states, tan_states, finite, stops):

@@ -66,12 +66,13 @@ def physics_arguments(*, in_blocks):
     from numba import types
 
     from adjoint.engine.cuda_timeloop import TeamReverse, TeamTangent
-    from adjoint.engine.packing import PackedVector
-    from adjoint.engine.timeloop import Frames, ReverseWork, TangentWork
+    from adjoint.engine.timeloop import Frames, ReverseWork
     from adjsim.engine.cuda_teams import Worlds
     from adjsim.engine.cuda_timeloop import TeamAdvance
     from adjsim.engine.loop_arrays import Bodies, Elements, ModelArrays, Nodes, States, named_type
     from adjsim.engine.patches import Patches
+    from adjsim.engine.tangent_packing import PackedVector
+    from adjsim.engine.tangents import TangentWork
     from adjsim.rigid.pieces import Pieces
 
     number, slots = ("u1", "r1") if in_blocks else ("s1", "r2")
