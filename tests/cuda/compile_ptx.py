@@ -142,7 +142,8 @@ def physics_kernels():
             zip((reverse, tangent), arguments, strict=True), rests
         ):
             own = {"with_rest": bool(rest), "with_bodies": bool(rest), **how}
-            yield f"{template.__name__}{rest}{team}", twin_kernel(template, of, **own), argument
+            laws = tuple(twin.kind for twin in of) if template is tangent else of
+            yield f"{template.__name__}{rest}{team}", twin_kernel(template, laws, **own), argument
         kernel = advance_kernel(tuple(twin.kind for twin in twins), with_bodies=True, **how)
         yield f"advance{team}", kernel, forward
 
