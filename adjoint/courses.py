@@ -1,4 +1,4 @@
-r"""Adjoint and tangent of `adjsim/courses.py`: from rows back to what is differentiated.
+r"""Adjoint of `adjsim/courses.py`: from rows back to what is differentiated.
 
 A signal is linear in its values:
 
@@ -17,24 +17,13 @@ from functools import singledispatch
 
 import numpy as np
 
-from adjsim.courses import Policy, Signal, TimeCourse
-
-
-@singledispatch
-def course_jvp(course: TimeCourse, tangent: np.ndarray, n_steps: int) -> np.ndarray:
-    """Push a tangent of a course's values to its rows, (n_steps, *base_shape)."""
-    raise TypeError(f"{type(course).__name__} has no twin: register `course_jvp` for it.")
+from adjsim.courses import Policy, Signal, TimeCourse, slope
 
 
 @singledispatch
 def course_vjp(course: TimeCourse, adj_rows: np.ndarray) -> np.ndarray:
     """Pull cotangents of the rows back to a course's values."""
     raise TypeError(f"{type(course).__name__} has no twin: register `course_vjp` for it.")
-
-
-@course_jvp.register
-def _(course: Signal, tangent: np.ndarray, n_steps: int) -> np.ndarray:
-    return course.interpolate(tangent, n_steps)
 
 
 @course_vjp.register
@@ -47,12 +36,6 @@ def _(course: Signal, adj_rows: np.ndarray) -> np.ndarray:
     return out
 
 
-@course_jvp.register
-def _(course: Policy, tangent: np.ndarray, n_steps: int) -> np.ndarray:
-    tan_z = np.einsum("kj,...j->k...", course.sines(n_steps), tangent)  # (1)
-    return course.scale * slope(course, n_steps) * tan_z  # (2), (3)
-
-
 @course_vjp.register
 def _(course: Policy, adj_rows: np.ndarray) -> np.ndarray:
     n_steps = len(adj_rows)
@@ -60,10 +43,3 @@ def _(course: Policy, adj_rows: np.ndarray) -> np.ndarray:
     adj_z *= course.scale  # (3)
     adj_z *= adj_rows
     return np.einsum("k...,kj->...j", adj_z, course.sines(n_steps))  # (1)
-
-
-def slope(course: Policy, n_steps: int) -> np.ndarray:
-    """Return 1 - tanh(z)^2, (n_steps, *base_shape)."""
-    y = course.bounded(n_steps)
-    np.square(y, out=y)
-    return np.subtract(1.0, y, out=y)

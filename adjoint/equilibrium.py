@@ -1,290 +1,68 @@
-r"""Where the nodes of a model rest, with the derivatives of that place.
+r"""Adjoint and tangent of `adjsim/equilibrium.py`.
 
     r(x, theta) = f(x, 0, theta) + m g = 0 on the nodes that are not pinned          (1)
     tangent:  K tan_x = (dr/dtheta) tan_theta,   K = -df/dx                          (2)
     adjoint:  K^T lambda = adj_x,  adj_theta = (dr/dtheta)^T lambda                  (3)
 
-Newton's method with a sparse factorisation of K. Far from the answer K may have negative
-eigenvalues (a sheet under pressure, a body that floats above its floor): then a multiple of the
-masses is added to it, which makes a step one of implicit Euler from rest, and taken away again as
-the steps succeed. A step is halved while the force at its end pushes back as hard as the force at
-its start pushed on.
-
-It has converged when no component of r is above `TOLERANCE` times the sum of what the elements push
-and pull the busiest node with, or above the rounding error of positions: `ROUNDINGS` times K's
-largest entry and the size, for stiff bodies that hardly deform. Velocities are 0, so damping does
-not act, and friction and dissipation only against an obstacle that moves. The start decides only
-which of several equilibria is found. K must be positive definite at the answer: otherwise it is a
-saddle from which the body buckles, and that is an error.
-
 Tests: `tests/test_equilibrium.py`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-import scipy.sparse
-from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import SuperLU, splu
 
-from adjoint.field import Field
+from adjoint.field import pull
 from adjsim import checks
-from adjsim.model import Model, State
+from adjsim.equilibrium import Equilibrium
 
 
-TOLERANCE = 1e-12  # of what acts at the busiest node
-ROUNDINGS = 16 * float(np.finfo(float).eps)  # of the size
-MOST_STEPS = 300
-FIRST_SHIFT = 1e-3  # of the stiffness over the mass, on the average
-LEAST_SHIFT = 1e-6  # of the first
-MOST_SHIFTS = 15
-OVERSHOOT = 0.9  # of the force at a step's start, backwards at its end
-MOST_HALVES = 40
-SINGULAR = 1e-13  # a pivot, of the largest
+def equilibrium_jvp(found: Equilibrium, tangents: Mapping[str, Any]) -> np.ndarray:
+    """Push tangents of parameters forward to the resting positions, (n_nodes, 3) [m].
 
-
-class EquilibriumError(RuntimeError):
-    """No equilibrium was found; the message says what was seen and what to try."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Equilibrium:
-    """An equilibrium, and all that is needed to differentiate it.
-
-    Attributes
-    ----------
-    state : State
-        Where the nodes rest; velocities are 0.
-    residual : float
-        The largest component of r [N].
-    steps : int
-        Steps of Newton's method.
+    Only the pinned nodes of "state.x" have an effect: the others rest where they do.
     """
-
-    state: State
-    residual: float
-    steps: int
-    field: Field
-    factor: SuperLU | None  # of K at the free components, None if all nodes are pinned
-    free: np.ndarray  # numbers of the components of x that are not pinned
-
-    def __repr__(self) -> str:
-        """Return how well it is at rest, in a line."""
-        n = len(self.state.x)
-        return f"Equilibrium({n} nodes, residual={self.residual:.1e} N, steps={self.steps})"
-
-    def jvp(self, tangents: Mapping[str, Any]) -> np.ndarray:
-        """Push tangents of parameters forward to the resting positions, (n_nodes, 3) [m].
-
-        Only the pinned nodes of "state.x" have an effect: the others rest where they do.
-        """
-        model, given = self.field.model, dict(tangents)
-        tan_x = np.zeros((model.n_nodes, 3))
-        if "state.x" in given:
-            start = checks.array("state.x", given["state.x"], tan_x.shape)
-            tan_x[model.pinned] = start[model.pinned]
-            given["state.x"] = tan_x
-        given.pop("state.v", None)
-        tan_r = self.field.push(self.state, given)
-        found = tan_x.copy()
-        if self.factor is not None:
-            found.ravel()[self.free] = self.factor.solve(tan_r.ravel()[self.free])
-        return found
-
-    def vjp(self, adj_x: Any, wrt: Iterable[str] | None = None) -> dict[str, np.ndarray]:
-        """Pull the adjoint of the resting positions, (n_nodes, 3), back to parameters.
-
-        Parameters
-        ----------
-        adj_x : array_like
-            (n_nodes, 3).
-        wrt : iterable of str, optional
-            Paths of the gradients wanted, by default all.
-
-        Returns
-        -------
-        dict of str to numpy.ndarray
-            Path to gradient, each of the shape of its parameter. That of "state.x" is 0 but for
-            pinned nodes, that of "state.v" is 0.
-        """
-        model, field = self.field.model, self.field
-        adj = checks.array("adj_x", adj_x, (model.n_nodes, 3))
-        lam = np.zeros((model.n_nodes, 3))
-        if self.factor is not None:
-            lam.ravel()[self.free] = self.factor.solve(adj.ravel()[self.free], trans="T")
-        gradient = field.pull(self.state, lam, wrt)
-        if "state.x" in gradient:
-            gradient["state.x"] = np.where(model.pinned[:, None], gradient["state.x"] + adj, 0.0)
-        if "state.v" in gradient:
-            gradient["state.v"] = np.zeros_like(adj)
-        return gradient
+    model, given = found.field.model, dict(tangents)
+    tan_x = np.zeros((model.n_nodes, 3))
+    if "state.x" in given:
+        start = checks.array("state.x", given["state.x"], tan_x.shape)
+        tan_x[model.pinned] = start[model.pinned]
+        given["state.x"] = tan_x
+    given.pop("state.v", None)
+    tan_r = found.field.push(found.state, given)
+    rest = tan_x.copy()
+    if found.factor is not None:
+        rest.ravel()[found.free] = found.factor.solve(tan_r.ravel()[found.free])
+    return rest
 
 
-def equilibrium(
-    model: Model, state: State, *, progress: Callable[[int, float], None] | None = None
-) -> Equilibrium:
-    """Find where the nodes of a model rest.
+def equilibrium_vjp(
+    found: Equilibrium, adj_x: Any, wrt: Iterable[str] | None = None
+) -> dict[str, np.ndarray]:
+    """Pull the adjoint of the resting positions, (n_nodes, 3), back to parameters.
 
     Parameters
     ----------
-    model : Model
-        Of nodes; it may have no rigid bodies.
-    state : State
-        Where to start, and where the pinned nodes are; velocities do not count. Of a series of the
-        model only the first row is used.
-    progress : callable, optional
-        Called before every step with its number and the residual [N].
+    found : Equilibrium
+    adj_x : array_like
+        (n_nodes, 3).
+    wrt : iterable of str, optional
+        Paths of the gradients wanted, by default all.
 
     Returns
     -------
-    Equilibrium
-        `.state`, `.vjp(adj_x, wrt=None)` and `.jvp(tangents)`.
-
-    Raises
-    ------
-    ValueError
-        If the model has rigid bodies, or the state does not fit it.
-    EquilibriumError
-        If nothing holds a body, if it buckles, or if the search does not converge.
+    dict of str to numpy.ndarray
+        Path to gradient, each of the shape of its parameter. That of "state.x" is 0 but for
+        pinned nodes, that of "state.v" is 0.
     """
-    field = Field(model, with_weight=True)
-    model.check_state(state)
-    free = np.flatnonzero(np.repeat(~model.pinned, 3))
-    if not len(free):
-        return Equilibrium(State(state.x), 0.0, 0, field, None, free)
-    search = _Search(field, free, np.array(state.x, float))
-    n_steps = search.run(progress)
-    factor = search.factorised(0.0)
-    if factor is None:
-        raise EquilibriumError(search.unstable())
-    end = State(search.x)
-    return Equilibrium(end, search.largest, n_steps, field, factor, free)
-
-
-class _Search:
-    """Newton's method on its way."""
-
-    def __init__(self, field: Field, free: np.ndarray, x: np.ndarray) -> None:
-        self.field, self.free, self.x = field, free, x
-        self.mass = np.repeat(field.model.mass, 3)[free]
-        self.size = float(np.ptp(x, axis=0).max()) or 1.0
-        self.r, self.largest, self.K = self.residual(x), np.inf, None
-        self.rounding = 0.0  # of r [N]
-        self.first_shift = 1.0  # a multiple of the masses that is small beside K
-
-    def residual(self, x: np.ndarray) -> np.ndarray:
-        """Return r at the free components of x."""
-        with np.errstate(all="ignore"):
-            return self.field.forces(State(x)).ravel()[self.free]
-
-    def factorised(self, shift: float) -> SuperLU | None:
-        """Return the factors of K + shift m, or None if it is not positive definite."""
-        if self.K is None:
-            self.K = self.field.stiffness(State(self.x))[self.free][:, self.free].tocsc()
-            diagonal = np.abs(self.K.diagonal())
-            self.rounding = ROUNDINGS * float(diagonal.max()) * self.size
-            mean = float(diagonal.mean()) or 1.0
-            self.first_shift = FIRST_SHIFT * mean / float(self.mass.mean())
-        K = self.K
-        matrix = K + scipy.sparse.diags_array(shift * self.mass, format="csc") if shift else K
-        try:
-            factor = splu(
-                matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0,
-                options={"SymmetricMode": True},
-            )  # fmt: skip
-        except RuntimeError:  # exactly singular
-            return None
-        # By Sylvester's law of inertia there are as many negative pivots as negative eigenvalues.
-        pivots = factor.U.diagonal()
-        is_diagonal = np.array_equal(factor.perm_r, factor.perm_c)
-        is_positive = pivots.min() > SINGULAR * np.abs(pivots).max()  # False where one is NaN
-        return factor if is_diagonal and is_positive else None
-
-    def run(self, progress: Callable[[int, float], None] | None) -> int:
-        """Step until it rests; return how many steps that took."""
-        shift = 0.0
-        for n in range(MOST_STEPS):
-            self.largest = float(np.abs(self.r).max(initial=0.0))
-            if progress is not None:
-                progress(n, self.largest)
-            bound = max(TOLERANCE * self.field.magnitude(State(self.x)), self.rounding)
-            if self.largest <= bound:
-                return n
-            factor = self.factorised(shift)
-            for _ in range(MOST_SHIFTS):
-                if factor is not None:
-                    break
-                shift = max(10.0 * shift, self.first_shift)
-                factor = self.factorised(shift)
-            if factor is None:
-                raise EquilibriumError(self.lost(n))
-            taken = self.step(factor.solve(self.r))
-            if taken == 0.0:
-                shift = max(10.0 * shift, self.first_shift)
-            elif taken == 1.0:
-                shift = 0.1 * shift if shift > LEAST_SHIFT * self.first_shift else 0.0
-        raise EquilibriumError(self.lost(MOST_STEPS))
-
-    def step(self, d: np.ndarray) -> float:
-        """Go a part of d, at most all, and return which; 0 if it leads nowhere."""
-        slope = float(self.r @ d)
-        if not np.isfinite(slope) or slope <= 0.0:
-            return 0.0
-        part = min(1.0, 0.5 * self.size / float(np.abs(d).max(initial=1e-300)))
-        for _ in range(MOST_HALVES):
-            x = self.x.copy()
-            x.ravel()[self.free] += part * d
-            r = self.residual(x)
-            if np.isfinite(r).all() and float(r @ d) >= -OVERSHOOT * slope:
-                self.x, self.r, self.K = x, r, None
-                return part
-            part *= 0.5
-        return 0.0
-
-    def lost(self, n: int) -> str:
-        """Return the message of a search that did not converge."""
-        return (
-            f"No equilibrium was found in {n} steps: the largest force left is {self.largest:.3g} "
-            f"N. {self.hint()}"
-        )
-
-    def unstable(self) -> str:
-        """Return the message of a place from which the body buckles."""
-        return (
-            "The nodes are at rest, but not stable: K is not positive definite there, so that the "
-            f"body buckles or drifts at the least push. {self.hint()}"
-        )
-
-    def hint(self) -> str:
-        """Return what may be wrong: what hangs on nothing, or else what to try."""
-        model = self.field.model
-        near = _by_nodes(self.field.stiffness(State(self.x)))
-        n, owner = connected_components(near)
-        held, touched = np.zeros(n, bool), np.zeros(n, bool)
-        held[owner[model.pinned]] = True
-        for force in model.forces.values():
-            if force.touches:
-                touched[owner[force.nodes.ravel()]] = True
-        loose = np.flatnonzero(~held[owner])
-        if not len(loose):
-            return (
-                "Start from a state nearer to it, e.g. the end of a damped rollout, hold more "
-                "nodes, or take a smaller load first."
-            )
-        which = f"node {loose[0]}" + (f" and {len(loose) - 1} others" if len(loose) > 1 else "")
-        if touched[owner[loose[0]]]:
-            return (
-                f"Nothing but obstacles holds {which}, and friction does not act on what is at "
-                "rest: pin nodes, so that the body cannot slide."
-            )
-        return f"Nothing holds {which}: pin nodes."
-
-
-def _by_nodes(K: scipy.sparse.csc_array) -> scipy.sparse.coo_array:
-    """Return which nodes feel each other."""
-    entries: Any = K.tocoo()
-    n = entries.shape[0] // 3
-    pairs = (entries.row // 3, entries.col // 3)
-    return scipy.sparse.coo_array((np.ones(len(pairs[0])), pairs), shape=(n, n))
+    model, field = found.field.model, found.field
+    adj = checks.array("adj_x", adj_x, (model.n_nodes, 3))
+    lam = np.zeros((model.n_nodes, 3))
+    if found.factor is not None:
+        lam.ravel()[found.free] = found.factor.solve(adj.ravel()[found.free], trans="T")
+    gradient = pull(field, found.state, lam, wrt)
+    if "state.x" in gradient:
+        gradient["state.x"] = np.where(model.pinned[:, None], gradient["state.x"] + adj, 0.0)
+    if "state.v" in gradient:
+        gradient["state.v"] = np.zeros_like(adj)
+    return gradient

@@ -2,13 +2,7 @@ r"""Twin of `adjsim/rotations.py`: dR = [J(theta) dtheta]x R."""
 
 import numpy as np
 
-from adjsim.rotations import cross_matrix, rotation_matrix, rotation_rate
-
-
-def rotation_matrix_jvp(theta: np.ndarray, tan_theta: np.ndarray) -> np.ndarray:
-    """Push tangents (..., 3) through `rotation_matrix`: (..., 3, 3)."""
-    turn = (rotation_rate(theta) @ tan_theta[..., None])[..., 0]
-    return cross_matrix(turn) @ rotation_matrix(theta)
+from adjsim.rotations import rotation_matrix, rotation_rate
 
 
 def rotation_matrix_vjp(theta: np.ndarray, adj_R: np.ndarray) -> np.ndarray:

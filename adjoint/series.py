@@ -6,24 +6,9 @@ full[k] = rows[k], repeated over what its base shape lacks (1)
 
 import numpy as np
 
-from adjoint.courses import course_jvp, course_vjp
+from adjoint.courses import course_vjp
 from adjsim.courses import TimeCourse
-from adjsim.series import series_steps, series_values, spread
-
-
-def series_rows_jvp(
-    value: np.ndarray | TimeCourse,
-    full_shape: tuple[int, ...],
-    tangent: np.ndarray | None,
-    n_steps: int,
-) -> np.ndarray:
-    """Push a tangent, shaped like `series_values(value)`, to rows; None is zero."""
-    if tangent is None:
-        tangent = np.zeros(series_values(value).shape)
-    if isinstance(value, TimeCourse):
-        return spread(course_jvp(value, tangent, n_steps), full_shape)
-    rows = tangent if series_steps(value, full_shape) is not None else tangent[None]
-    return spread(rows, full_shape)
+from adjsim.series import series_steps, series_values
 
 
 def series_rows_vjp(

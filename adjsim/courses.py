@@ -8,6 +8,7 @@ Source of the policy: gradSim (ICLR 2021) app. E.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any, Self
 
 import numpy as np
@@ -197,3 +198,27 @@ class Policy(TimeCourse):
     def with_values(self, values: Any) -> "Policy":
         """Return the policy of other weights."""
         return Policy(values, self.rate, self.scale, self.phases)
+
+
+@singledispatch
+def course_jvp(course: TimeCourse, tangent: np.ndarray, n_steps: int) -> np.ndarray:
+    """Push a tangent of a course's values to its rows, (n_steps, *base_shape)."""
+    raise TypeError(f"{type(course).__name__} has no tangent: register `course_jvp` for it.")
+
+
+@course_jvp.register
+def _(course: Signal, tangent: np.ndarray, n_steps: int) -> np.ndarray:
+    return course.interpolate(tangent, n_steps)
+
+
+@course_jvp.register
+def _(course: Policy, tangent: np.ndarray, n_steps: int) -> np.ndarray:
+    tan_z = np.einsum("kj,...j->k...", course.sines(n_steps), tangent)  # (1)
+    return course.scale * slope(course, n_steps) * tan_z  # (2), (3)
+
+
+def slope(course: Policy, n_steps: int) -> np.ndarray:
+    """Return 1 - tanh(z)^2, (n_steps, *base_shape)."""
+    y = course.bounded(n_steps)
+    np.square(y, out=y)
+    return np.subtract(1.0, y, out=y)

@@ -70,6 +70,12 @@ def rotation_matrix(theta: np.ndarray) -> np.ndarray:
     return np.eye(3) + a * K + b * (K @ K)
 
 
+def rotation_matrix_jvp(theta: np.ndarray, tan_theta: np.ndarray) -> np.ndarray:
+    """Push tangents (..., 3) through `rotation_matrix`: (..., 3, 3)."""
+    turn = (rotation_rate(theta) @ tan_theta[..., None])[..., 0]
+    return cross_matrix(turn) @ rotation_matrix(theta)
+
+
 def rotation_rate(theta: np.ndarray) -> np.ndarray:
     """Return J, (..., 3, 3): the world-side angular velocity is J theta' [rad/s]."""
     _, b, c = coefficients(theta)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from adjsim import checks
-from adjsim.courses import TimeCourse
+from adjsim.courses import TimeCourse, course_jvp
 
 
 def check_series(
@@ -94,6 +94,21 @@ def series_rows(
         rows = value.sample(n_steps)
     else:
         rows = value if series_steps(value, full_shape) is not None else value[None]
+    return spread(rows, full_shape)
+
+
+def series_rows_jvp(
+    value: np.ndarray | TimeCourse,
+    full_shape: tuple[int, ...],
+    tangent: np.ndarray | None,
+    n_steps: int,
+) -> np.ndarray:
+    """Push a tangent, shaped like `series_values(value)`, to rows; None is zero."""
+    if tangent is None:
+        tangent = np.zeros(series_values(value).shape)
+    if isinstance(value, TimeCourse):
+        return spread(course_jvp(value, tangent, n_steps), full_shape)
+    rows = tangent if series_steps(value, full_shape) is not None else tangent[None]
     return spread(rows, full_shape)
 
 

@@ -63,7 +63,9 @@ def attractor_vjp(x, v, consts, params, series, adj_f):
 
 
 # One node, no rows of a rest shape, 5 numbers in `params`, none in `series`.
-ATTRACTOR = ElementKind("attractor", attractor_force, 1, 0, 5, 0, uses_velocity=False)
+ATTRACTOR = ElementKind(
+    "attractor", attractor_force, 1, 0, 5, 0, uses_velocity=False, jvp=attractor_jvp
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,4 +92,4 @@ class Attractor(Force):
         return np.broadcast_to(self.strength / self.softening**3, len(self.nodes))
 
 
-register(Attractor, ForceTwin(TwinKind(ATTRACTOR, attractor_jvp, attractor_vjp)))
+register(Attractor, ForceTwin(TwinKind(ATTRACTOR, attractor_vjp)))

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from adjoint.courses import course_jvp, course_vjp
+from adjoint.courses import course_vjp
 from adjoint.series import series_rows_vjp
 from adjoint.verify.dot_test import dot_test
 from adjoint.verify.gradcheck import gradcheck
 from adjoint.verify.taylor_test import taylor_test
-from adjsim.courses import Policy, Signal, TimeCourse
+from adjsim.courses import Policy, Signal, TimeCourse, course_jvp
 from adjsim.forces.springs import Springs
 
 
@@ -119,7 +119,7 @@ def test_a_course_without_a_twin_says_so():
         base_shape, layout = (), "()"
         sample = with_values = None
 
-    with pytest.raises(TypeError, match="Other has no twin: register `course_jvp`"):
+    with pytest.raises(TypeError, match="Other has no tangent: register `course_jvp`"):
         course_jvp(Other(), np.zeros(3), 3)
     with pytest.raises(TypeError, match="Other has no twin: register `course_vjp`"):
         course_vjp(Other(), np.zeros(3))

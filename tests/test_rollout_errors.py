@@ -1,5 +1,7 @@
 """Every complaint of models, states, rollouts and their gradients names the argument."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -22,6 +24,12 @@ STATE = State(np.zeros((4, 3)))
 
 class Orphan(HalfSpaceContact):
     """A force of which no adjoint is registered."""
+
+
+class Stiff(HalfSpaceContact):
+    """A force of a kind without a tangent."""
+
+    KIND = replace(HalfSpaceContact.KIND, name="stiff", jvp=None)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +193,14 @@ def test_a_force_without_an_adjoint_says_what_to_write():
     model = Model(np.ones(4), {"floor": Orphan()})
     with pytest.raises(TypeError, match=r"registered for `Orphan`. Write its twin, and call"):
         record(model, STATE, 0.1, 1).vjp(np.ones((1, 4, 3)))
-    with pytest.raises(TypeError, match="No adjoint is registered for `Orphan`"):
+    still = rollout_jvp(model, STATE, 0.1, 1, {})[1]
+    assert not still.x.any()
+
+
+def test_a_kind_without_a_tangent_says_what_to_write():
+    model = Model(np.ones(4), {"floor": Stiff()})
+    rollout(model, STATE, 0.1, 1)
+    with pytest.raises(TypeError, match="`stiff` is a kind of force without a tangent"):
         rollout_jvp(model, STATE, 0.1, 1, {})
 
 

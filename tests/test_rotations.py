@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from adjoint.rotations import rotation_matrix_jvp, rotation_matrix_vjp
-from adjsim.rotations import SERIES_BELOW, cross_matrix, rotation_matrix, rotation_rate
+from adjoint.rotations import rotation_matrix_vjp
+from adjsim.rotations import (
+    SERIES_BELOW,
+    cross_matrix,
+    rotation_matrix,
+    rotation_matrix_jvp,
+    rotation_rate,
+)
 
 
 EPS = np.finfo(np.float64).eps

@@ -5,11 +5,11 @@ import re
 import numpy as np
 import pytest
 
-from adjoint.series import series_rows_jvp, series_rows_vjp
+from adjoint.series import series_rows_vjp
 from adjsim.courses import Signal
 from adjsim.forces.sphere import SphereContact
 from adjsim.forces.springs import Springs
-from adjsim.series import check_series, series_rows, series_steps, with_array
+from adjsim.series import check_series, series_rows, series_rows_jvp, series_steps, with_array
 
 
 N_STEPS, N = 7, 4

@@ -15,9 +15,5 @@ from adjsim.engine.assembly import FORCE_LOOP, Loop
 
 # x, v, consts, params, series and adj_f: adj_x, adj_v, adj_params, adj_series
 VJP_LOOP = Loop("vjp", reads=(*FORCE_LOOP.reads, "X"), writes=("X", "V", "+P", "+S"))
-# ... and tan_x, tan_v, tan_params, tan_series: tan_f
-JVP_LOOP = Loop("jvp", reads=(*FORCE_LOOP.reads, "X", "V", "P", "S"), writes=("X",))
 # ... and adj_f: adj_consts
 REST_VJP_LOOP = Loop("vjp_consts", reads=(*FORCE_LOOP.reads, "X"), writes=("+C",))
-# ... and tan_consts: what the rest shape adds to tan_f
-REST_JVP_LOOP = Loop("jvp_consts", reads=(*FORCE_LOOP.reads, "C"), writes=("+X",))

@@ -10,31 +10,20 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from adjoint.engine.assembly import JVP_LOOP, REST_JVP_LOOP, REST_VJP_LOOP, VJP_LOOP
+from adjoint.engine.assembly import REST_VJP_LOOP, VJP_LOOP
 from adjoint.engine.cuda_patches import make_adjoints_of_patches, make_tangents_of_patches
-from adjoint.engine.packing import PackedVector
 from adjoint.engine.timeloop import (
     Frames,
     ReverseWork,
-    TangentWork,
     add_all_slots,
     add_frame,
     add_inverse_mass,
-    tangent_node,
     undo_euler_step,
 )
 from adjoint.forces.element import TwinKind
-from adjoint.rigid.pieces import (
-    place_tangent_pieces,
-    pull_body,
-    spread_pieces,
-    sum_adjoint_pieces,
-    sum_tangent_pieces,
-    tangent_body,
-    undo_body,
-)
+from adjoint.rigid.pieces import pull_body, spread_pieces, sum_adjoint_pieces, undo_body
 from adjoint.rigid.points import add_body_frame
-from adjsim.engine.assembly import FORCE_LOOP, Loop
+from adjsim.engine.assembly import FORCE_LOOP, JVP_LOOP, REST_JVP_LOOP, Loop
 from adjsim.engine.cuda_patches import SHARED_NUMBERS, make_forces_of_patches
 from adjsim.engine.cuda_teams import (
     FIRST_OWN,
@@ -65,8 +54,17 @@ from adjsim.engine.cuda_teams import (
 from adjsim.engine.cuda_timeloop import bound, chain_of, make_forces, named, step_bodies
 from adjsim.engine.jit.backend import device_fn, is_hashed, to_host
 from adjsim.engine.loop_arrays import ModelArrays, States
+from adjsim.engine.tangent_packing import PackedVector
+from adjsim.engine.tangents import TangentWork, tangent_node
 from adjsim.engine.timeloop import state_at, step_node
-from adjsim.rigid.pieces import Pieces, place_pieces
+from adjsim.forces.element import ElementKind
+from adjsim.rigid.pieces import (
+    Pieces,
+    place_pieces,
+    place_tangent_pieces,
+    sum_tangent_pieces,
+    tangent_body,
+)
 from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
 
 
@@ -424,23 +422,24 @@ def fill_tangent(start, stride, own, memory, args):
 @cache
 def twin_kernel(
     template: Callable,
-    twins: tuple[TwinKind, ...],
+    laws: tuple[TwinKind | ElementKind, ...],
     *,
     with_rest: bool,
     in_blocks: bool,
     with_bodies: bool,
 ) -> Callable:
-    """Return `reverse` or `tangent` for a model with these kinds of force."""
+    """Return `reverse` or `tangent` for a model with these twins or kinds of force."""
     loop, rest_loop = LOOPS[template.__name__]
 
-    def chain(loop: Loop, twins: tuple[TwinKind, ...]) -> Callable:
-        elements = [(twin.kind, getattr(twin, loop.name)) for twin in twins]
+    kinds = [kind_of(law) for law in laws]
+
+    def chain(loop: Loop, laws: tuple[TwinKind | ElementKind, ...]) -> Callable:
+        elements = [(kind_of(law), getattr(law, loop.name)) for law in laws]
         return chain_of(loop, elements, in_blocks=in_blocks)
 
-    kinds = [twin.kind for twin in twins]
     how: dict[str, Any] = {"in_blocks": in_blocks, "with_bodies": with_bodies}
     forces = chain_of(FORCE_LOOP, [(kind, kind.force) for kind in kinds], in_blocks=in_blocks)
-    own, rest = chain(loop, twins), chain(rest_loop, twins if with_rest else ())
+    own, rest = chain(loop, laws), chain(rest_loop, laws if with_rest else ())
     calls: dict[str, Any]
     if template is reverse:
         make = make_adjoints if in_blocks else make_adjoints_of_patches
@@ -487,11 +486,18 @@ def make_tangents(forces: Callable, chain: Callable, rest_chain: Callable) -> Ca
     return tangents
 
 
-def are_hashed(twins: tuple[TwinKind, ...]) -> bool:
+def kind_of(law: TwinKind | ElementKind) -> ElementKind:
+    """Return the kind of a twin; a kind is its own."""
+    return law.kind if isinstance(law, TwinKind) else law
+
+
+def are_hashed(laws: tuple[TwinKind | ElementKind, ...]) -> bool:
     """Whether the sources of all element functions are part of the key of the cache."""
     functions: list[Callable | None] = []
-    for twin in twins:
-        functions += twin.kind.force, twin.jvp, twin.vjp, twin.jvp_consts, twin.vjp_consts
+    for law in laws:
+        kind = kind_of(law)
+        functions += kind.force, kind.jvp, kind.jvp_consts
+        functions += (law.vjp, law.vjp_consts) if isinstance(law, TwinKind) else ()
     return all(is_hashed(fn) for fn in functions if fn is not None)
 
 
@@ -524,16 +530,16 @@ def undo_on_gpu(twins: tuple[TwinKind, ...], sizes: Sizes | None, args: TeamReve
 
 
 def advance_tangent_on_gpu(
-    twins: tuple[TwinKind, ...], sizes: Sizes | None, args: TeamTangent
+    kinds: tuple[ElementKind, ...], sizes: Sizes | None, args: TeamTangent
 ) -> np.ndarray:
     """Run `tangent`; return how many of the steps stayed finite, of each world."""
     with_rest, with_bodies = args.tan.consts.size > 0, len(args.tan.p) > 0
     kernel = twin_kernel(
-        tangent, twins, with_rest=with_rest, in_blocks=bool(sizes), with_bodies=with_bodies
+        tangent, kinds, with_rest=with_rest, in_blocks=bool(sizes), with_bodies=with_bodies
     )
     real, units = args.work.slots.dtype.itemsize, []
     if sizes:
         slots, rows = ((sizes.slots + 1) * real,), (3 * sizes.rows * real,) * 2
         units = [*sizes.of_model(real), slots, slots, (*rows, *rows)]
-    run_teams(kernel, sizes, args, units, cached=are_hashed(twins), patch=SHARED_NUMBERS[1] * real)
+    run_teams(kernel, sizes, args, units, cached=are_hashed(kinds), patch=SHARED_NUMBERS[1] * real)
     return to_host(args.finite)

@@ -4,79 +4,16 @@ The twin of `adjsim/engine/packing.py`: what it joins is joined, and taken apart
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from adjsim.engine.assembly import CONSTS, N_TILES, PARAMS, SERIES, TILE
 from adjsim.engine.jit.backend import to_host
-from adjsim.engine.packing import PackedModels, flat_tiles, join_columns
+from adjsim.engine.packing import PackedModels
+from adjsim.engine.tangent_packing import PackedVector, Rows
 from adjsim.engine.tiles import from_tiles
 from adjsim.forces.element import ElementKind
 from adjsim.model import Model
-
-
-@dataclass(frozen=True)
-class Rows:
-    """A tangent or a cotangent of everything that the rollout of one model reads.
-
-    `x`, `v` (n_nodes, 3) of state 0; `gravity` (3,), a cotangent (n_nodes + n_bodies, 3), still
-    per node and body; `w` (n_nodes,), of the inverse masses; by force `params`, `series` and
-    `consts`, (..., n_elements, n), `consts` empty if the rest shape does not matter; `p`
-    (n_bodies, 13), of the bodies' states at 0, `bodies` alike, of their parameters; `arms` of their
-    points, (n_points, 3), or (0, 3) if they do not matter.
-    """
-
-    x: np.ndarray
-    v: np.ndarray
-    gravity: np.ndarray
-    w: np.ndarray
-    params: list[np.ndarray]
-    series: list[np.ndarray]
-    consts: list[np.ndarray]
-    p: np.ndarray
-    bodies: np.ndarray
-    arms: np.ndarray
-
-
-class PackedVector(NamedTuple):
-    """The same of all worlds, as `PackedModels` has what they are tangents or cotangents of."""
-
-    x: Any
-    v: Any
-    gravity: Any
-    w: Any
-    params: Any
-    series: Any
-    consts: Any
-    p: Any
-    bodies: Any
-    arms: Any
-
-
-def join_rows(worlds: Sequence[Rows], packed: PackedModels, dtype: np.dtype) -> PackedVector:
-    """Pack the tangents of worlds."""
-
-    def tiles(name: str, column: int) -> np.ndarray:
-        own = [getattr(rows, name) for rows in worlds]
-        return flat_tiles(join_columns(own, packed, column) if any(own) else [], dtype)
-
-    def one_by_one(name: str) -> np.ndarray:
-        return np.concatenate([getattr(rows, name) for rows in worlds]).astype(dtype)
-
-    return PackedVector(
-        x=one_by_one("x"),
-        v=one_by_one("v"),
-        gravity=np.stack([rows.gravity for rows in worlds]).astype(dtype),
-        w=one_by_one("w"),
-        params=tiles("params", PARAMS),
-        series=tiles("series", SERIES),
-        consts=tiles("consts", CONSTS),
-        p=one_by_one("p"),
-        bodies=one_by_one("bodies"),
-        arms=one_by_one("arms"),
-    )
 
 
 def part_rows(vector: PackedVector, packed: PackedModels, models: Sequence[Model]) -> list[Rows]:

@@ -1,35 +1,14 @@
 """Between parameters by path, e.g. "beam.mu", and the rows of arrays that loops read."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from adjoint.engine.packing import Rows
 from adjoint.forces.registry import twin_of
-from adjoint.rigid.bodies import arms_jvp, pack_params_jvp, pack_params_vjp
-from adjoint.rigid.pose import pack_state_jvp, pack_state_vjp
-from adjsim.forces.element import Force
+from adjoint.rigid.bodies import pack_params_vjp
+from adjoint.rigid.pose import pack_state_vjp
+from adjsim.engine.tangent_packing import REST, Rows, has_density
 from adjsim.model import Model, State
-from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
-
-
-REST = "rest_positions"
-ARMS = (".vertices", ".point_positions")  # the ends of paths that act by the points of bodies
-
-
-def has_density(force: Force) -> bool:
-    """Whether masses are computed from a force."""
-    return force.node_mass() is not None
-
-
-def needs_rest(wanted: Iterable[str]) -> bool:
-    """Whether the rest shapes' rows must be differentiated."""
-    return any(path.endswith(f".{REST}") for path in wanted)
-
-
-def needs_arms(wanted: Iterable[str]) -> bool:
-    """Whether the arms of the points of bodies must be differentiated."""
-    return any(path.endswith(ARMS) for path in wanted)
 
 
 def needs_forces(model: Model, wanted: Iterable[str]) -> bool:
@@ -86,60 +65,3 @@ def collect_gradient(
         adj |= pack_params_vjp(model.bodies[name], adj_params, adj_arms)
         gradient |= {f"{name}.{key}": value for key, value in adj.items()}
     return {path: gradient[path] for path in wanted}
-
-
-def tangent_rows(
-    model: Model,
-    state: State,
-    n_steps: int,
-    tangents: Mapping[str, np.ndarray],
-    needs: tuple[bool, bool],
-) -> Rows:
-    """Push tangents of a model's parameters to its rows.
-
-    `needs` says whether rest shapes and arms are differentiated: `consts` and `arms` are empty if
-    not.
-    """
-    with_rest, with_arms = needs
-
-    def of(owner: str) -> dict[str, np.ndarray]:
-        """Return the tangents of one owner, by the rest of their paths."""
-        head = f"{owner}."
-        return {p.removeprefix(head): value for p, value in tangents.items() if p.startswith(head)}
-
-    w = model.inverse_mass
-    zero = np.zeros((model.n_nodes, 3))
-    params, series, consts = [], [], []
-    tan_mass = tangents.get("mass", np.zeros(model.n_nodes))
-    for name, force in model.forces.items():
-        if has_density(force):
-            tan_mass = tan_mass + twin_of(force).mass_jvp(force, of(name))
-    for name, force in model.forces.items():
-        own, twin = of(name), twin_of(force)
-        tan_params, tan_series = twin.pack_jvp(force, own, n_steps)
-        tan_params = tan_params + twin.with_mass_jvp(force, tan_mass)
-        tan_consts = np.zeros((len(force.nodes), force.kind.n_consts))
-        if REST in own:
-            tan_consts, more = twin.rest_jvp(force, own[REST])
-            tan_params = tan_params + more
-        consts += [tan_consts] if with_rest else []
-        params.append(tan_params)
-        series.append(tan_series)
-    tan_p, tan_bodies = [np.zeros((0, STATE_SIZE))], [np.zeros((0, PARAMS_SIZE))]
-    tan_arms = [np.zeros((0, 3))]
-    for name, part in model.bodies.items():
-        tan_p.append(pack_state_jvp(state.bodies[name], of(name)))
-        tan_bodies.append(pack_params_jvp(part, of(name)))
-        tan_arms += [arms_jvp(part, of(name))] if with_arms else []
-    return Rows(
-        tangents.get("state.x", zero),
-        tangents.get("state.v", zero),
-        tangents.get("gravity", np.zeros(3)),
-        -w * w * tan_mass,
-        params,
-        series,
-        consts,
-        np.concatenate(tan_p),
-        np.concatenate(tan_bodies),
-        np.concatenate(tan_arms),
-    )

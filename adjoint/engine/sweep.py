@@ -6,32 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.engine.assembly import JVP_LOOP, REST_JVP_LOOP, REST_VJP_LOOP, VJP_LOOP
+from adjoint.engine.assembly import REST_VJP_LOOP, VJP_LOOP
 from adjoint.engine.cuda_timeloop import (
     TeamReverse,
     TeamTangent,
     advance_tangent_on_gpu,
     undo_on_gpu,
 )
-from adjoint.engine.packing import PackedVector, join_rows, part_rows
-from adjoint.engine.parameters import (
-    collect_gradient,
-    needs_arms,
-    needs_forces,
-    needs_rest,
-    tangent_rows,
-)
-from adjoint.engine.tangent_loop import TANGENT, TangentCalls
+from adjoint.engine.packing import part_rows
+from adjoint.engine.parameters import collect_gradient, needs_forces
 from adjoint.engine.timeloop import (
     REVERSE,
     TURNS_BESIDES_STEPS,
     Frames,
     ReverseCalls,
     ReverseWork,
-    TangentWork,
     Turn,
-    place_tangents_kernel,
-    tangent_kernel,
     turn_kernel,
 )
 from adjoint.forces.element import TwinKind
@@ -44,7 +34,19 @@ from adjsim.engine.jit.backend import to_device, to_host
 from adjsim.engine.jit.calls import function_table
 from adjsim.engine.loop_arrays import Span, States
 from adjsim.engine.stepper import NEVER, CpuStepper, CudaStepper, ModelStepper
-from adjsim.engine.timeloop import force_table, step_table
+from adjsim.engine.tangent_packing import (
+    PackedVector,
+    needs_arms,
+    needs_rest,
+    packed_tangents,
+)
+from adjsim.engine.tangents import (
+    TANGENT,
+    TangentWork,
+    place_tangents_kernel,
+    tangent_calls,
+)
+from adjsim.engine.timeloop import force_table
 from adjsim.model import Model, State, Trajectory
 from adjsim.rigid.bodies import pack_bodies
 from adjsim.rigid.pose import BodyTrajectory
@@ -199,26 +201,12 @@ class ModelTangent(Tangent):
     def __init__(self, stepper: ModelStepper, state: Any, tangents: PackedVector) -> None:
         p, dtype, xp = stepper.packed, stepper.dtype, stepper.xp
         self.stepper = stepper
-        self.twins = twin_kinds(stepper)
         moved = to_device((self.initial_rows(state, tangents), tangents), stepper.device)
         self.initial, self.tan = moved
         slots, tan_slots = (xp.zeros(p.slot_shape, dtype) for _ in range(2))
         self.work = TangentWork(slots, tan_slots, scratch_of(stepper))
         if isinstance(stepper, CpuStepper):
-            jvps = [tile_kernel(JVP_LOOP, twin.kind, twin.jvp, dtype) for twin in self.twins]
-            rests = [
-                tile_kernel(REST_JVP_LOOP, twin.kind, twin.jvp_consts, dtype)
-                if twin.jvp_consts is not None and tangents.consts.size
-                else None
-                for twin in self.twins
-            ]
-            self.calls = TangentCalls(
-                forces=force_table(p, dtype),
-                jvps=function_table(jvps),
-                rests=function_table(rests),
-                steps=step_table(dtype),
-                tangent=function_table([tangent_kernel(dtype)]),
-            )
+            self.calls = tangent_calls(p, dtype, with_rest=tangents.consts.size > 0)
 
     def initial_rows(self, state: Any, tangents: PackedVector) -> Fields:
         """Return the tangents of X, V and P at the start, on the host."""
@@ -267,7 +255,7 @@ class ModelTangent(Tangent):
         head = (s.packed.arrays, s.patches, s.pieces)
         args = (*head, self.tan, self.work, numbers, steps, states, tan, finite)
         sizes, worlds = s.sizes, Worlds(s.packed.starts)
-        return advance_tangent_on_gpu(self.twins, sizes, TeamTangent(*args, worlds))
+        return advance_tangent_on_gpu(s.packed.kinds, sizes, TeamTangent(*args, worlds))
 
 
 class ModelTwin(SystemTwin[State, Trajectory]):
@@ -318,10 +306,4 @@ class ModelTwin(SystemTwin[State, Trajectory]):
 
     def tangent(self, stepper: ModelStepper, state: Any, tangents: Any) -> ModelTangent:
         """Begin a tangent."""
-        own = tangents if stepper.is_batch else [tangents]
-        needs = any(needs_rest(part) for part in own), any(needs_arms(part) for part in own)
-        rows = [
-            tangent_rows(model, start, stepper.n_steps, part, needs)
-            for model, start, part in zip(stepper.models, stepper.states(state), own, strict=True)
-        ]
-        return ModelTangent(stepper, state, join_rows(rows, stepper.packed, stepper.dtype))
+        return ModelTangent(stepper, state, packed_tangents(stepper, state, tangents))

@@ -18,38 +18,18 @@ import numba
 import numpy as np
 
 from adjoint.engine.assembly import REST_VJP_LOOP, VJP_LOOP
-from adjoint.engine.packing import PackedVector
-from adjoint.rigid.points import (
-    add_body_frame,
-    add_points,
-    place_tangents,
-    tangent_body,
-    undo_body_step,
-)
+from adjoint.rigid.points import add_body_frame, add_points, undo_body_step
 from adjsim.engine.assembly import DTYPES, call_of
 from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit, prefetch, specialise
 from adjsim.engine.jit.calls import NO_FUNCTION, make_call
 from adjsim.engine.loop_arrays import Bodies, Nodes, Span, States, named_type, types_of
 from adjsim.engine.node_sum import node_sum, node_sums
 from adjsim.engine.partition import FORCE, NODE_HI, NODE_LO, ROW, TILE_HI, TILE_LO
+from adjsim.engine.tangents import vector_type
 from adjsim.engine.timeloop import part_forces, span_of, state_at
 
 
 ROWS_OF_A_LINE = 2  # of three float64, in the 64 bytes of a cache line
-
-
-@device_fn
-def euler_step_jvp(tan_x, tan_v, f, tan_f, w, tan_w, tan_gravity, dt):
-    """Push tangents through `euler_step`: tangents of the new x and v."""
-    free = lit(1, w) if w > lit(0, w) else lit(0, w)
-    tan_a = (
-        w * tan_f[0] + tan_w * f[0] + free * tan_gravity[0],
-        w * tan_f[1] + tan_w * f[1] + free * tan_gravity[1],
-        w * tan_f[2] + tan_w * f[2] + free * tan_gravity[2],
-    )
-    tv = (tan_v[0] + dt * tan_a[0], tan_v[1] + dt * tan_a[1], tan_v[2] + dt * tan_a[2])  # (1)
-    tx = (tan_x[0] + dt * tv[0], tan_x[1] + dt * tv[1], tan_x[2] + dt * tv[2])  # (2)
-    return tx, tv
 
 
 @device_fn
@@ -269,53 +249,6 @@ def adjoint_phase(part, turn, job):
 REVERSE = (turn_phase, adjoint_phase)
 
 
-class TangentWork(NamedTuple):
-    """Slots of the forces and of their tangents; scratch, none on a GPU."""
-
-    slots: Any
-    tan_slots: Any
-    scratch: Any
-
-
-@device_fn
-def tangent_node(n, dt, tan_gravity, nodes, tan_w, work, tan_before, tan_after):
-    """Advance the tangent of node n."""
-    x, v = tan_before.x, tan_before.v
-    tx, tv = euler_step_jvp(
-        (x[n, 0], x[n, 1], x[n, 2]),
-        (v[n, 0], v[n, 1], v[n, 2]),
-        node_sum(n, nodes.ptr, nodes.slots_of, work.slots),
-        node_sum(n, nodes.ptr, nodes.slots_of, work.tan_slots),
-        nodes.w[n], tan_w[n], (tan_gravity[0], tan_gravity[1], tan_gravity[2]), dt,
-    )  # fmt: skip
-    tan_after.x[n, 0], tan_after.x[n, 1], tan_after.x[n, 2] = tx
-    tan_after.v[n, 0], tan_after.v[n, 1], tan_after.v[n, 2] = tv
-
-
-def tangent_rows(
-    span, dt, tan_gravity, nodes, bodies, tan, work, before, after, tan_before, tan_after
-):
-    """Advance the tangents of the nodes and bodies of a span."""
-    for i in range(span.node_lo, span.node_hi):
-        tangent_node(np.uint64(i), dt, tan_gravity, nodes, tan.w, work, tan_before, tan_after)
-    for b in range(span.body_lo, span.body_hi):
-        tangent_body(
-            b, dt, tan_gravity, nodes, bodies, tan, work, before, after, tan_before, tan_after
-        )
-
-
-def place_all_tangents(bodies, tan_arms, p, tan_rows):
-    """Write the tangents of the points of every body, at the start."""
-    for b in range(p.shape[0]):
-        place_tangents(b, b, bodies, tan_arms, p, tan_rows)
-
-
-@cache
-def place_tangents_kernel() -> Callable:
-    """Return the compiled `place_all_tangents`."""
-    return cpu_kernel(place_all_tangents)
-
-
 def turn_signature(dtype: np.dtype) -> Any:
     """Return the signature of `turn_rows`."""
     of, real, boolean = types_of(dtype), numba.from_dtype(dtype), numba.boolean
@@ -323,21 +256,6 @@ def turn_signature(dtype: np.dtype) -> Any:
     turn, work = named_type(Turn, [boolean] * 4), named_type(ReverseWork, [a, a, a, m, m])
     heads = (of[Span], real, turn, of[Nodes], of[Bodies], work, m, m)
     return numba.void(*heads, of[States], vector_type(dtype))
-
-
-def tangent_signature(dtype: np.dtype) -> Any:
-    """Return the signature of `tangent_rows`."""
-    of, real = types_of(dtype), numba.from_dtype(dtype)
-    a, m = real[::1], real[:, ::1]
-    heads = (of[Span], real, a, of[Nodes], of[Bodies], vector_type(dtype))
-    return numba.void(*heads, named_type(TangentWork, [a, a, m]), *(of[States],) * 4)
-
-
-def vector_type(dtype: np.dtype) -> Any:
-    """Return the type of a `PackedVector`."""
-    real = numba.from_dtype(dtype)
-    a, m = real[::1], real[:, ::1]
-    return named_type(PackedVector, [m, m, m, a, a, a, a, m, m, m])
 
 
 call_vjp, call_rest_vjp = call_of(VJP_LOOP), call_of(REST_VJP_LOOP)
@@ -348,10 +266,3 @@ call_turn = make_call([turn_signature(dtype) for dtype in DTYPES])
 def turn_kernel(dtype: np.dtype) -> Callable:
     """Return the compiled `turn_rows`."""
     return cpu_kernel(specialise(turn_rows, f"turn_rows_{dtype.name}"), [turn_signature(dtype)])
-
-
-@cache
-def tangent_kernel(dtype: np.dtype) -> Callable:
-    """Return the compiled `tangent_rows`."""
-    name = f"tangent_rows_{dtype.name}"
-    return cpu_kernel(specialise(tangent_rows, name), [tangent_signature(dtype)])

@@ -1,31 +1,16 @@
-r"""Adjoint of `adjsim/forces/box.py`: read the two files side by side.
+r"""Adjoint of `adjsim/forces/box.py`, which has the tangent: read them side by side.
 
 Which of faces, edges and corners is nearest is frozen.
 """
 
-from adjoint.forces.contact_law import make_contact_jvp, make_contact_vjp
+from adjoint.forces.contact_law import make_contact_vjp
 from adjoint.forces.element import TwinKind
-from adjoint.forces.gap import (
-    direction_jvp,
-    direction_vjp,
-    relative_velocity_jvp,
-    relative_velocity_vjp,
-)
+from adjoint.forces.gap import direction_vjp, relative_velocity_vjp
 from adjsim.engine.algebra.mat3 import matvec
 from adjsim.engine.algebra.vec3 import add, axpy, dot, neg, scale, sub
 from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.box import BOX, box_distance, box_gap, excess
-from adjsim.forces.contact_law import RADIUS, SIZE
-
-
-@device_fn
-def excess_jvp(y, b, tan_y, tan_b):
-    """Push tangents through `excess`."""
-    e = excess(y, b)
-    zero = lit(0, e)
-    if e > zero:
-        return tan_y - tan_b
-    return tan_y + tan_b if e < zero else zero
+from adjsim.forces.contact_law import SIZE
 
 
 @device_fn
@@ -36,22 +21,6 @@ def excess_vjp(y, b, adj_e):
     if e > zero:
         return adj_e, -adj_e
     return (adj_e, adj_e) if e < zero else (zero, zero)
-
-
-@device_fn
-def box_distance_jvp(y, b, tan_y, tan_b):
-    """Push tangents through `box_distance`: tan_n, tan_s."""
-    n, s = box_distance(y, b)
-    zero = lit(0, s)
-    if s > zero:
-        tan_e = (
-            excess_jvp(y[0], b[0], tan_y[0], tan_b[0]),
-            excess_jvp(y[1], b[1], tan_y[1], tan_b[1]),
-            excess_jvp(y[2], b[2], tan_y[2], tan_b[2]),
-        )  # (1)
-        return direction_jvp(n, s, tan_e)  # (2) outside
-    tan_s = dot(n, tan_y) - abs(n[0]) * tan_b[0] - abs(n[1]) * tan_b[1] - abs(n[2]) * tan_b[2]
-    return (zero, zero, zero), tan_s  # (2) inside
 
 
 @device_fn
@@ -68,29 +37,6 @@ def box_distance_vjp(y, b, adj_n, adj_s):
         return (adj_y0, adj_y1, adj_y2), (adj_b0, adj_b1, adj_b2)
     # (2) inside: s = |y_i| - b_i, n constant
     return scale(adj_s, n), (-adj_s * abs(n[0]), -adj_s * abs(n[1]), -adj_s * abs(n[2]))
-
-
-@device_fn
-def box_gap_jvp(x, v, params, series, tan_x, tan_v, tan_params, tan_series):
-    """Push tangents through `box_gap`, where it touches."""
-    center, Omega = series[0:3], series[15:18]
-    R = (series[3:6], series[6:9], series[9:12])
-    tan_center, tan_V, tan_Omega = tan_series[0:3], tan_series[12:15], tan_series[15:18]
-    tan_R = (tan_series[3:6], tan_series[6:9], tan_series[9:12])
-    b, tan_b = params[SIZE:], tan_params[SIZE:]
-    d, tan_d = sub(x, center), sub(tan_x, tan_center)  # (3)
-    y = (dot(R[0], d), dot(R[1], d), dot(R[2], d))  # (4)
-    tan_y = (
-        dot(tan_R[0], d) + dot(R[0], tan_d),
-        dot(tan_R[1], d) + dot(R[1], tan_d),
-        dot(tan_R[2], d) + dot(R[2], tan_d),
-    )
-    n_box, _ = box_distance(y, b)  # (5)
-    tan_n_box, tan_s = box_distance_jvp(y, b, tan_y, tan_b)
-    tan_n = add(matvec(tan_R, n_box), matvec(R, tan_n_box))  # (6)
-    tan_c = tan_params[RADIUS] - tan_s  # (7)
-    tan_u = relative_velocity_jvp(d, Omega, tan_v, tan_d, tan_V, tan_Omega)  # (8)
-    return tan_n, tan_c, tan_u
 
 
 @device_fn
@@ -129,6 +75,4 @@ def box_gap_vjp(x, v, params, series, adj_n, adj_c, adj_u):
     return adj_x, adj_v, (adj_radius, *adj_b), adj_series
 
 
-BOX_TWIN = TwinKind(
-    BOX, make_contact_jvp(box_gap, box_gap_jvp), make_contact_vjp(box_gap, box_gap_vjp, BOX)
-)
+BOX_TWIN = TwinKind(BOX, make_contact_vjp(box_gap, box_gap_vjp, BOX))

@@ -1,44 +1,16 @@
-r"""Adjoint of `adjsim/forces/capsule.py`: read the two files side by side.
+r"""Adjoint of `adjsim/forces/capsule.py`, which has the tangent: read them side by side.
 
 Side or cap is frozen; |h| = L counts as side, where t follows h.
 """
 
-from adjoint.forces.contact_law import make_contact_jvp, make_contact_vjp
+from adjoint.forces.contact_law import make_contact_vjp
 from adjoint.forces.element import TwinKind
-from adjoint.forces.gap import (
-    direction_jvp,
-    direction_vjp,
-    relative_velocity_jvp,
-    relative_velocity_vjp,
-)
+from adjoint.forces.gap import direction_vjp, relative_velocity_vjp
 from adjsim.engine.algebra.vec3 import add, axpy, dot, neg, scale, sub
 from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.capsule import CAPSULE, capsule_gap
-from adjsim.forces.contact_law import RADIUS, SIZE
+from adjsim.forces.contact_law import SIZE
 from adjsim.forces.gap import direction
-
-
-@device_fn
-def capsule_gap_jvp(x, v, params, series, tan_x, tan_v, tan_params, tan_series):
-    """Push tangents through `capsule_gap`, where it touches."""
-    half_length, tan_half_length = params[SIZE], tan_params[SIZE]
-    center, a, Omega = series[0:3], series[3:6], series[9:12]
-    tan_center, tan_a = tan_series[0:3], tan_series[3:6]
-    tan_V, tan_Omega = tan_series[6:9], tan_series[9:12]
-    d, tan_d = sub(x, center), sub(tan_x, tan_center)  # (1)
-    h = dot(a, d)  # (2)
-    t, tan_t = h, dot(tan_a, d) + dot(a, tan_d)
-    if h > half_length:  # (3)
-        t, tan_t = half_length, tan_half_length
-    elif h < -half_length:
-        t, tan_t = -half_length, -tan_half_length
-    e = axpy(-t, a, d)  # (4)
-    tan_e = axpy(-tan_t, a, axpy(-t, tan_a, tan_d))
-    n, s = direction(e)  # (5)
-    tan_n, tan_s = direction_jvp(n, s, tan_e)
-    tan_c = tan_params[SIZE + 1] + tan_params[RADIUS] - tan_s  # (6)
-    tan_u = relative_velocity_jvp(d, Omega, tan_v, tan_d, tan_V, tan_Omega)  # (7)
-    return tan_n, tan_c, tan_u
 
 
 @device_fn
@@ -83,8 +55,4 @@ def capsule_gap_vjp(x, v, params, series, adj_n, adj_c, adj_u):
     return adj_x, adj_v, adj_params, (*adj_center, *adj_a, *adj_V, *adj_Omega)
 
 
-CAPSULE_TWIN = TwinKind(
-    CAPSULE,
-    make_contact_jvp(capsule_gap, capsule_gap_jvp),
-    make_contact_vjp(capsule_gap, capsule_gap_vjp, CAPSULE),
-)
+CAPSULE_TWIN = TwinKind(CAPSULE, make_contact_vjp(capsule_gap, capsule_gap_vjp, CAPSULE))

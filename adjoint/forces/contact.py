@@ -5,12 +5,10 @@ import math
 import numpy as np
 
 from adjoint.forces.element import ForceTwin, unbroadcast
-from adjoint.forces.tracks import ROW_TWINS
-from adjoint.series import series_rows_jvp, series_rows_vjp
+from adjoint.forces.tracks import ROW_ADJOINTS
+from adjoint.series import series_rows_vjp
 from adjsim.forces.contact import SCALARS, Contact
-from adjsim.forces.tracks import stack_rows
 from adjsim.series import series_rows
-from adjsim.values import broadcast
 
 
 class ContactTwin(ForceTwin[Contact]):
@@ -36,24 +34,7 @@ class ContactTwin(ForceTwin[Contact]):
             block = adj_rows[:, at : at + width]
             if len(values) == 1:  # a constant beside something that varies
                 block = block.sum(axis=0, keepdims=True)
-            adj_values = ROW_TWINS[track.rows].vjp(values, block, force.axes)
+            adj_values = ROW_ADJOINTS[track.rows](values, block, force.axes)
             adj[track.name] = series_rows_vjp(value, track.shape, adj_values)
             at += width
         return adj
-
-    def pack_jvp(
-        self, force: Contact, tangents: dict[str, np.ndarray], n_steps: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Push tangents of the parameters to rows."""
-        count = len(force.nodes)
-        params = [tangents.get(name, np.zeros(())) for name in SCALARS]
-        for name, shape in force.SIZES:
-            params += list(tangents.get(name, np.zeros(shape)).ravel())
-        blocks = []
-        for track in force.TRACKS:
-            value = getattr(force, track.name)
-            values = series_rows(value, track.shape, n_steps)
-            tan = series_rows_jvp(value, track.shape, tangents.get(track.name), n_steps)
-            blocks.append(ROW_TWINS[track.rows].jvp(values, tan, force.axes))
-        rows = np.stack([broadcast(value, count) for value in params], axis=-1)
-        return rows, stack_rows(blocks, count)

@@ -1,4 +1,4 @@
-r"""Adjoint of `adjsim/forces/contact_law.py`: read the two files side by side.
+r"""Adjoint of `adjsim/forces/contact_law.py`, which has the tangent: read them side by side.
 
 Whether a node touches, approaches or sticks is frozen: the branches repeat the forward's
 conditions. The jump of the damping force at touch has no derivative; slope 0 is taken at
@@ -9,43 +9,10 @@ Where both are 0, the derivative with respect to every argument of the friction 
 from collections.abc import Callable
 from functools import cache
 
-from adjsim.engine.algebra.vec3 import axpy, dot, norm, scale, sub
+from adjsim.engine.algebra.vec3 import axpy, dot, norm, scale
 from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.contact_law import N_LAW
 from adjsim.forces.element import ElementKind
-
-
-@device_fn
-def contact_law_jvp(n, c, u, law, tan_n, tan_c, tan_u, tan_law):
-    """Push tangents through `contact_law`."""
-    k_e, k_d, d, k_f, mu = law
-    tan_k_e, tan_k_d, tan_d, tan_k_f, tan_mu = tan_law
-    zero = lit(0, c)
-    u_n = dot(n, u)  # (1)
-    tan_u_n = dot(tan_n, u) + dot(n, tan_u)
-    u_t = axpy(-u_n, n, u)  # (2)
-    tan_u_t = axpy(-tan_u_n, n, axpy(-u_n, tan_n, tan_u))
-    g = max(zero, lit(1, c) - d * u_n)  # (3)
-    tan_g = zero
-    if g > zero:
-        tan_g = -(tan_d * u_n + d * tan_u_n)
-    approach = max(zero, -u_n)
-    p = k_e * c * g + k_d * approach  # (4)
-    tan_p = (tan_k_e * c + k_e * tan_c) * g + k_e * c * tan_g + tan_k_d * approach
-    if u_n < zero:
-        tan_p -= k_d * tan_u_n
-    s = norm(u_t)  # (5)
-    cone = mu * p  # (6)
-    tan_cone = tan_mu * p + mu * tan_p
-    q, tan_q = zero, zero
-    if k_f * s > cone:  # (7) slip
-        q = cone / s
-        tan_s = dot(u_t, tan_u_t) / s
-        tan_q = (tan_cone - q * tan_s) / s
-    elif cone > zero:  # (7) stick
-        q, tan_q = k_f, tan_k_f
-    tan_pressure = axpy(tan_p, n, scale(p, tan_n))
-    return sub(tan_pressure, axpy(tan_q, u_t, scale(q, tan_u_t)))  # (8)
 
 
 @device_fn
@@ -107,27 +74,6 @@ def contact_law_vjp(n, c, u, law, adj_f):
     adj_n = axpy(adj_u_n, u, adj_n)
     adj_u = axpy(adj_u_n, n, adj_u)
     return adj_n, adj_c, adj_u, (adj_k_e, adj_k_d, adj_d, adj_k_f, adj_mu)
-
-
-def make_contact_jvp(gap: Callable, gap_jvp: Callable) -> Callable:
-    """Return the tangent of `make_contact_force(gap)`.
-
-    gap_jvp(x, v, params, series, tan_x, tan_v, tan_params, tan_series) -> tan_n, tan_c, tan_u
-    """
-
-    @device_fn
-    def contact_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
-        n, c, u = gap(x[0], v[0], params, series)
-        zero = lit(0, c)
-        if c <= zero:
-            return ((zero, zero, zero),)
-        tan_n, tan_c, tan_u = gap_jvp(
-            x[0], v[0], params, series, tan_x[0], tan_v[0], tan_params, tan_series
-        )
-        law, tan_law = params[0:N_LAW], tan_params[0:N_LAW]
-        return (contact_law_jvp(n, c, u, law, tan_n, tan_c, tan_u, tan_law),)
-
-    return contact_jvp
 
 
 @cache

@@ -1,14 +1,14 @@
 """What the reverse sweep needs to know of a force: the twins of `adjsim/forces/element.py`.
 
-    jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series) -> tan_f
     vjp(x, v, consts, params, series, adj_f) -> adj_x, adj_v, adj_params, adj_series
 
-Both are pure element functions; `v`, `tan_v` and `adj_v` are () for a kind that has no
-use for velocities. The rest shape has twins of its own, run only where a derivative in the
-rest positions is asked for, so that it costs nothing elsewhere:
+It is a pure element function; `v` and `adj_v` are () for a kind that has no use for velocities.
+The rest shape has an adjoint of its own, run only where a derivative in the rest positions is asked
+for, so that it costs nothing elsewhere:
 
-    jvp_consts(x, v, consts, params, series, tan_consts) -> tan_f, to be added to that of jvp
     vjp_consts(x, v, consts, params, series, adj_f) -> adj_consts
+
+The tangents, `jvp` and `jvp_consts`, belong to the kind: they stand beside its force.
 """
 
 import math
@@ -26,12 +26,10 @@ F = TypeVar("F", bound=Force)
 
 @dataclass(frozen=True)
 class TwinKind:
-    """The tangent and the adjoint of one kind of element; None where no rest shape is read."""
+    """The adjoint of one kind of element; None where no rest shape is read."""
 
     kind: ElementKind
-    jvp: Callable
     vjp: Callable
-    jvp_consts: Callable | None = None
     vjp_consts: Callable | None = None
 
 
@@ -65,22 +63,12 @@ class ForceTwin(Generic[F]):
             at += math.prod(shape)
         return adj
 
-    def pack_jvp(
-        self, force: F, tangents: dict[str, np.ndarray], n_steps: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Push tangents of parameters to packed rows; a missing one is zero.
-
-        Returns tan_params (n_elements, n_params) and tan_series, shaped like
-        `force.pack_series(n_steps)`.
-        """
-        return force.packed(tangents), np.zeros_like(force.pack_series(n_steps))
-
     @property
     def _without(self) -> str:
         """What a contributor reads whose force declares more than its twin undoes."""
         return (
-            f"{type(self).__name__} must define rest_vjp and rest_jvp if its force declares "
-            "`rest_positions`, mass_vjp and mass_jvp if it declares `density`."
+            f"{type(self).__name__} must define rest_vjp if its force declares `rest_positions`, "
+            "mass_vjp if it declares `density`."
         )
 
     def rest_vjp(self, force: F, adj_consts: np.ndarray, adj_params: np.ndarray) -> np.ndarray:
@@ -90,10 +78,6 @@ class ForceTwin(Generic[F]):
         """
         raise NotImplementedError(self._without)
 
-    def rest_jvp(self, force: F, tan_rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Push a tangent of the rest positions to rows: tan_consts and what adds to tan_params."""
-        raise NotImplementedError(self._without)
-
     def mass_vjp(self, force: F, adj_mass: np.ndarray) -> dict[str, np.ndarray]:
         """Pull a cotangent of `force.node_mass()` back to `density` and `rest_positions`.
 
@@ -101,18 +85,9 @@ class ForceTwin(Generic[F]):
         """
         raise NotImplementedError(self._without)
 
-    def mass_jvp(self, force: F, tangents: dict[str, np.ndarray]) -> np.ndarray:
-        """Push tangents of `density` and `rest_positions` to the node masses, (n_nodes,)."""
-        raise NotImplementedError(self._without)
-
     def with_mass_vjp(self, force: F, adj_params: np.ndarray, n_nodes: int) -> np.ndarray | float:
         """Pull row cotangents back to the masses that the force was given, (n_nodes,)."""
         del force, adj_params, n_nodes
-        return 0.0
-
-    def with_mass_jvp(self, force: F, tan_mass: np.ndarray) -> np.ndarray | float:
-        """Push a tangent of these masses to rows: what adds to tan_params."""
-        del force, tan_mass
         return 0.0
 
 

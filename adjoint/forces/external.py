@@ -1,4 +1,4 @@
-r"""Adjoint of `adjsim/forces/external.py`: read the two files side by side.
+r"""Adjoint of `adjsim/forces/external.py`, which has the tangent: read them side by side.
 
 The map from the given forces to rows to nodes is linear. Nodes and velocities do not enter.
 """
@@ -6,16 +6,10 @@ The map from the given forces to rows to nodes is linear. Nodes and velocities d
 import numpy as np
 
 from adjoint.forces.element import ForceTwin, TwinKind
-from adjoint.series import series_rows_jvp, series_rows_vjp
+from adjoint.series import series_rows_vjp
 from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.external import EXTERNAL, ExternalForces, windowed
 from adjsim.series import series_rows
-
-
-@device_fn
-def external_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
-    """Push tangents through `external_force`."""
-    return (tan_series[0:3],)  # (1)
 
 
 @device_fn
@@ -26,7 +20,7 @@ def external_vjp(x, v, consts, params, series, adj_f):
     return ((zero, zero, zero),), (), (), adj_f[0]
 
 
-EXTERNAL_TWIN = TwinKind(EXTERNAL, external_jvp, external_vjp)
+EXTERNAL_TWIN = TwinKind(EXTERNAL, external_vjp)
 
 
 class ExternalForcesTwin(ForceTwin[ExternalForces]):
@@ -41,11 +35,3 @@ class ExternalForcesTwin(ForceTwin[ExternalForces]):
         if len(series_rows(force.force, full_shape, len(adj))) == 1:
             adj = adj.sum(axis=0, keepdims=True)  # a constant, also where a window repeats it
         return {"force": series_rows_vjp(force.force, full_shape, adj)}
-
-    def pack_jvp(
-        self, force: ExternalForces, tangents: dict[str, np.ndarray], n_steps: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Push a tangent of the force to rows."""
-        full_shape = (len(force.load_nodes), 3)
-        rows = series_rows_jvp(force.force, full_shape, tangents.get("force"), n_steps)
-        return force.pack_params(), windowed(rows, force.window, n_steps)

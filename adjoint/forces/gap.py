@@ -1,18 +1,10 @@
-r"""Adjoint of `adjsim/forces/gap.py`: read the two files side by side.
+r"""Adjoint of `adjsim/forces/gap.py`, which has the tangent: read them side by side.
 
 Derivatives of a direction are asked for only where it has one, s > 0.
 """
 
-from adjsim.engine.algebra.vec3 import axpy, cross, dot, neg, scale, sub
+from adjsim.engine.algebra.vec3 import axpy, cross, dot, neg, scale
 from adjsim.engine.jit.backend import device_fn, lit
-
-
-@device_fn
-def direction_jvp(n, s, tan_d):
-    """Push tan_d through `direction`, at its n and s: tan_n, tan_s."""
-    tan_s = dot(n, tan_d)  # (1)
-    tan_n = scale(lit(1, s) / s, axpy(-tan_s, n, tan_d))  # (2)
-    return tan_n, tan_s
 
 
 @device_fn
@@ -20,12 +12,6 @@ def direction_vjp(n, s, adj_n, adj_s):
     """Pull cotangents back through `direction`, at its n and s: adj_d."""
     # (2) n = d/s, (1) s = |d|: what is along n is the length's
     return axpy(adj_s, n, scale(lit(1, s) / s, axpy(-dot(n, adj_n), n, adj_n)))
-
-
-@device_fn
-def relative_velocity_jvp(d, Omega, tan_v, tan_d, tan_V, tan_Omega):
-    """Push tangents through `relative_velocity`."""
-    return sub(sub(sub(tan_v, tan_V), cross(tan_Omega, d)), cross(Omega, tan_d))  # (1)
 
 
 @device_fn

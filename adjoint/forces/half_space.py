@@ -1,21 +1,10 @@
-r"""Adjoint of `adjsim/forces/half_space.py`: read the two files side by side."""
+r"""Adjoint of `adjsim/forces/half_space.py`, which has the tangent: read them side by side."""
 
-from adjoint.forces.contact_law import make_contact_jvp, make_contact_vjp
+from adjoint.forces.contact_law import make_contact_vjp
 from adjoint.forces.element import TwinKind
-from adjsim.engine.algebra.vec3 import axpy, dot, neg, scale, sub
+from adjsim.engine.algebra.vec3 import axpy, neg, scale
 from adjsim.engine.jit.backend import device_fn
-from adjsim.forces.contact_law import RADIUS
 from adjsim.forces.half_space import HALF_SPACE, half_space_gap
-
-
-@device_fn
-def half_space_gap_jvp(x, v, params, series, tan_x, tan_v, tan_params, tan_series):
-    """Push tangents through `half_space_gap`."""
-    n = series[0:3]
-    tan_n, tan_height, tan_V = tan_series[0:3], tan_series[3], tan_series[4:7]
-    tan_c = tan_height + tan_params[RADIUS] - dot(tan_n, x) - dot(n, tan_x)  # (1)
-    tan_u = sub(tan_v, tan_V)  # (2)
-    return tan_n, tan_c, tan_u
 
 
 @device_fn
@@ -32,7 +21,5 @@ def half_space_gap_vjp(x, v, params, series, adj_n, adj_c, adj_u):
 
 
 HALF_SPACE_TWIN = TwinKind(
-    HALF_SPACE,
-    make_contact_jvp(half_space_gap, half_space_gap_jvp),
-    make_contact_vjp(half_space_gap, half_space_gap_vjp, HALF_SPACE),
+    HALF_SPACE, make_contact_vjp(half_space_gap, half_space_gap_vjp, HALF_SPACE)
 )

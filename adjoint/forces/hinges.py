@@ -1,20 +1,15 @@
-r"""Adjoint of `adjsim/forces/hinges.py`: read the two files side by side.
+r"""Adjoint of `adjsim/forces/hinges.py`, which has the tangent: read them side by side.
 
-Every block undoes the forward line with the same number, last line first; each tangent reads in
-forward order. Differentiated with respect to positions, velocities, k_b c0, k_d c0, cos beta and
-sin beta; the packing carries these on to k_b, k_d, phi0, a and, through c0, the rest positions.
-
-The half-angle needs no derivative of its own: with the gradient of phi at hand,
-
-    tan_phi = -l (h1.(tan_a - t1 tan_e) + h2.(tan_b - t2 tan_e)),  tan_(sin psi) = cos psi tan_phi/2
-
-which is `angle_rate` of the tangents, smooth from -pi to pi.
+Every block undoes the forward line with the same number, last line first.
+Differentiated with respect to positions, velocities, k_b c0, k_d c0, cos beta and sin beta; the
+packing carries these on to k_b, k_d, phi0, a and, through c0, the rest positions. The half-angle
+needs no derivative of its own: the gradient of phi is at hand.
 """
 
 import numpy as np
 
 from adjoint.forces.element import ForceTwin, TwinKind, add_at_nodes, unbroadcast
-from adjoint.series import series_rows_jvp, series_rows_vjp
+from adjoint.series import series_rows_vjp
 from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, scale, sub
 from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.hinges import (
@@ -26,77 +21,8 @@ from adjsim.forces.hinges import (
     half_angle,
     hinge_shape,
     rest_shape,
+    unit_over_norm_jvp,
 )
-from adjsim.series import series_rows
-from adjsim.values import broadcast
-
-
-@device_fn
-def unit_over_norm_jvp(n, h, tan_n):
-    """Push a tangent through h = n/|n|^2."""
-    inv_N = lit(1, n[0]) / dot(n, n)
-    return scale(inv_N, axpy(lit(-2, inv_N) * dot(n, tan_n), h, tan_n))
-
-
-@device_fn
-def hinge_shape_jvp(x, shape, tan_x):
-    """Push tangents through `hinge_shape`: tangents of l, t1, t2, h1, h2."""
-    e, a, b = x[0], x[1], x[2]
-    l, t1, t2, n1, n2, h1, h2 = shape
-    tan_e, tan_a, tan_b = tan_x[0], tan_x[1], tan_x[2]
-    inv_l = lit(1, l) / l
-    inv_E = inv_l * inv_l
-    tan_l = inv_l * dot(e, tan_e)  # (1)
-    tan_E = lit(2, l) * l * tan_l
-    tan_t1 = inv_E * (dot(tan_a, e) + dot(a, tan_e) - t1 * tan_E)  # (2)
-    tan_t2 = inv_E * (dot(tan_b, e) + dot(b, tan_e) - t2 * tan_E)  # (2)
-    tan_n1 = add(cross(tan_e, a), cross(e, tan_a))  # (3)
-    tan_n2 = add(cross(tan_b, e), cross(b, tan_e))  # (3)
-    tan_h1 = unit_over_norm_jvp(n1, h1, tan_n1)  # (4)
-    tan_h2 = unit_over_norm_jvp(n2, h2, tan_n2)  # (4)
-    return tan_l, tan_t1, tan_t2, tan_h1, tan_h2
-
-
-@device_fn
-def sin_psi_jvp(x, shape, series, tan_x, tan_series):
-    """Return sin psi and its tangent."""
-    l, t1, t2, n1, n2, h1, h2 = shape
-    sin_half, cos_half = half_angle(x[2], l, n1, n2)
-    sin_psi = sin_half * series[0] - cos_half * series[1]  # (5)
-    cos_psi = cos_half * series[0] + sin_half * series[1]
-    tan_phi = angle_rate(tan_x, l, t1, t2, h1, h2)
-    tan_beta_part = sin_half * tan_series[0] - cos_half * tan_series[1]
-    return sin_psi, lit(0.5, l) * cos_psi * tan_phi + tan_beta_part
-
-
-@device_fn
-def angle_rate_jvp(v, shape, tan_v, tan_shape):
-    """Return dphi/dt and its tangent."""
-    l, t1, t2, _, _, h1, h2 = shape
-    tan_l, tan_t1, tan_t2, tan_h1, tan_h2 = tan_shape
-    u1 = axpy(-t1, v[0], v[1])  # (6)
-    u2 = axpy(-t2, v[0], v[2])  # (6)
-    tan_u1 = axpy(-t1, tan_v[0], axpy(-tan_t1, v[0], tan_v[1]))
-    tan_u2 = axpy(-t2, tan_v[0], axpy(-tan_t2, v[0], tan_v[2]))
-    z = dot(h1, u1) + dot(h2, u2)
-    tan_z = dot(tan_h1, u1) + dot(h1, tan_u1) + dot(tan_h2, u2) + dot(h2, tan_u2)
-    return -l * z, -(tan_l * z + l * tan_z)  # (7)
-
-
-@device_fn
-def moment_forces_jvp(moment, shape, tan_moment, tan_shape):
-    """Push tangents through `moment_forces`."""
-    l, t1, t2, _, _, h1, h2 = shape
-    tan_l, tan_t1, tan_t2, tan_h1, tan_h2 = tan_shape
-    q = moment * l  # (9)
-    tan_q = tan_moment * l + moment * tan_l
-    f1 = scale(q, h1)  # (10)
-    f2 = scale(q, h2)  # (10)
-    tan_f1 = axpy(tan_q, h1, scale(q, tan_h1))
-    tan_f2 = axpy(tan_q, h2, scale(q, tan_h2))
-    tan_1 = axpy(tan_t1, f1, scale(t1, tan_f1))
-    tan_2 = axpy(tan_t2, f2, scale(t2, tan_f2))
-    return scale(lit(-1, l), add(tan_1, tan_2)), tan_f1, tan_f2  # (11)
 
 
 @device_fn
@@ -193,17 +119,6 @@ def hinge_shape_vjp(x, shape, adj_shape, adj_x):
 
 
 @device_fn
-def hinge_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
-    """Push tangents through `hinge_force`."""
-    shape = hinge_shape(x)
-    tan_shape = hinge_shape_jvp(x, shape, tan_x)
-    sin_psi, tan_sin_psi = sin_psi_jvp(x, shape, series, tan_x, tan_series)
-    moment = params[0] * sin_psi  # (8)
-    tan_moment = tan_params[0] * sin_psi + params[0] * tan_sin_psi
-    return moment_forces_jvp(moment, shape, tan_moment, tan_shape)
-
-
-@device_fn
 def hinge_vjp(x, v, consts, params, series, adj_f):
     """Pull adj_f back through `hinge_force`; adj_v is ()."""
     shape = hinge_shape(x)
@@ -220,19 +135,6 @@ def hinge_vjp(x, v, consts, params, series, adj_f):
     adj_series = (sin_half * adj_sin_psi, -cos_half * adj_sin_psi)
     adj_x = sin_psi_vjp(shape, cos_psi, adj_sin_psi)
     return hinge_shape_vjp(x, shape, adj_shape, adj_x), (), (adj_kb,), adj_series
-
-
-@device_fn
-def damped_hinge_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
-    """Push tangents through `damped_hinge_force`."""
-    shape = hinge_shape(x)
-    tan_shape = hinge_shape_jvp(x, shape, tan_x)
-    sin_psi, tan_sin_psi = sin_psi_jvp(x, shape, series, tan_x, tan_series)
-    rate, tan_rate = angle_rate_jvp(v, shape, tan_v, tan_shape)
-    moment = params[0] * sin_psi + params[1] * rate  # (8)
-    tan_moment = tan_params[0] * sin_psi + params[0] * tan_sin_psi
-    tan_moment += tan_params[1] * rate + params[1] * tan_rate
-    return moment_forces_jvp(moment, shape, tan_moment, tan_shape)
 
 
 @device_fn
@@ -258,8 +160,8 @@ def damped_hinge_vjp(x, v, consts, params, series, adj_f):
     return hinge_shape_vjp(x, shape, adj_shape, adj_x), adj_v, (adj_kb, adj_kd), adj_series
 
 
-ELASTIC_TWIN = TwinKind(ELASTIC, hinge_jvp, hinge_vjp)
-DAMPED_TWIN = TwinKind(DAMPED, damped_hinge_jvp, damped_hinge_vjp)
+ELASTIC_TWIN = TwinKind(ELASTIC, hinge_vjp)
+DAMPED_TWIN = TwinKind(DAMPED, damped_hinge_vjp)
 
 
 class HingesTwin(ForceTwin[Hinges]):
@@ -288,49 +190,12 @@ class HingesTwin(ForceTwin[Hinges]):
             adj["damping"] = unbroadcast(c0 * adj_params[:, 1], force.damping.shape)
         return adj
 
-    def pack_jvp(
-        self, force: Hinges, tangents: dict[str, np.ndarray], n_steps: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Push tangents of stiffness, damping, rest angle and actuation to rows."""
-        c0 = rest_shape(force.rest_positions, force.hinges)
-        names = ("stiffness",) if force.damping is None else ("stiffness", "damping")
-        rows = [tangents.get(name, np.zeros(())) * c0 for name in names]
-        tan_angle = broadcast(tangents.get("rest_angle", np.zeros(())), len(c0))
-        tan_a = series_rows_jvp(force.actuation, (len(c0),), tangents.get("actuation"), n_steps)
-        tan_beta = 0.5 * tan_angle - tan_a
-        beta = 0.5 * force.rest_angle - series_rows(force.actuation, (len(c0),), n_steps)
-        tan_rows = [-np.sin(beta) * tan_beta, np.cos(beta) * tan_beta]
-        return np.stack(rows, axis=-1), np.stack(tan_rows, axis=-1)
-
     def rest_vjp(self, force: Hinges, adj_consts: np.ndarray, adj_params: np.ndarray) -> np.ndarray:
         """Pull cotangents of k_b c0 and k_d c0 back to the rest positions."""
         adj_c0 = force.stiffness * adj_params[:, 0]
         if force.damping is not None:
             adj_c0 = adj_c0 + force.damping * adj_params[:, 1]
         return rest_shape_vjp(force.rest_positions, force.hinges, adj_c0)
-
-    def rest_jvp(self, force: Hinges, tan_rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Push a tangent of the rest positions to k_b c0 and k_d c0."""
-        tan_c0 = rest_shape_jvp(force.rest_positions, force.hinges, tan_rest)
-        rows = [force.stiffness * tan_c0]
-        if force.damping is not None:
-            rows.append(force.damping * tan_c0)
-        return np.zeros((len(tan_c0), 0)), np.stack(rows, axis=-1)
-
-
-def rest_shape_jvp(
-    rest_positions: np.ndarray, hinges: np.ndarray, tan_rest: np.ndarray
-) -> np.ndarray:
-    """Push a tangent of the rest positions through c0 = |e|^2/(|n1| + |n2|)."""
-    e, a, b = edges(rest_positions, hinges)
-    tan_e, tan_a, tan_b = edges(tan_rest, hinges)
-    n1, n2 = np.cross(e, a), np.cross(b, e)  # (1)
-    tan_n1 = np.cross(tan_e, a) + np.cross(e, tan_a)
-    tan_n2 = np.cross(tan_b, e) + np.cross(b, tan_e)
-    N1, N2 = (np.linalg.norm(n, axis=1) for n in (n1, n2))  # (2)
-    tan_N = (n1 * tan_n1).sum(axis=1) / N1 + (n2 * tan_n2).sum(axis=1) / N2
-    c0 = np.square(e).sum(axis=1) / (N1 + N2)  # (3)
-    return (2.0 * (e * tan_e).sum(axis=1) - c0 * tan_N) / (N1 + N2)
 
 
 def rest_shape_vjp(

@@ -1,4 +1,4 @@
-r"""Adjoint of `adjsim/forces/lift_drag.py`: read the two files side by side.
+r"""Adjoint of `adjsim/forces/lift_drag.py`, which has the tangent: read them side by side.
 
 Differentiated with respect to positions, velocities, k_lift, k_drag and the wind. At the
 kink of the drag, n.v_r = 0, the derivative of |.| is taken as 0. All three nodes feel the
@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from adjoint.forces.element import ForceTwin, TwinKind
-from adjoint.series import series_rows_jvp, series_rows_vjp
+from adjoint.series import series_rows_vjp
 from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, neg, norm, scale, sub
 from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.lift_drag import (
@@ -18,44 +18,9 @@ from adjsim.forces.lift_drag import (
     LIFT_DRAG,
     LiftDrag,
     relative_velocity,
+    slope_of_abs,
     twice_area_normal,
 )
-
-
-@device_fn
-def slope_of_abs(w):
-    """Return the sign of w, 0 at 0: the derivative of |w|."""
-    zero, one = lit(0, w), lit(1, w)
-    return (one if w > zero else zero) - (one if w < zero else zero)
-
-
-@device_fn
-def lift_drag_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
-    """Push tangents through `lift_drag_force`."""
-    k_lift, k_drag = params
-    tan_k_lift, tan_k_drag = tan_params
-    sixth = lit(1 / 6, k_lift)
-    c = twice_area_normal(x)  # (1)
-    e1, e2 = sub(x[1], x[0]), sub(x[2], x[0])
-    tan_e1, tan_e2 = sub(tan_x[1], tan_x[0]), sub(tan_x[2], tan_x[0])
-    tan_c = add(cross(tan_e1, e2), cross(e1, tan_e2))
-    v_r = relative_velocity(v, series)  # (2)
-    tan_v_r = relative_velocity(tan_v, tan_series)
-    l = norm(c)  # (3)
-    tan_l = dot(c, tan_c) / l
-    w = dot(c, v_r)  # (4)
-    tan_w = dot(tan_c, v_r) + dot(c, tan_v_r)
-    s = math.sqrt(dot(v_r, v_r) + lit(EPSILON * EPSILON, w))  # (5)
-    tan_s = dot(v_r, tan_v_r) / s
-    drag = -sixth * k_drag * abs(w)  # (6)
-    tan_drag = -sixth * (tan_k_drag * abs(w) + k_drag * slope_of_abs(w) * tan_w)
-    q = -sixth * w / l
-    lift = q * k_lift * s  # (7)
-    tan_q = (-sixth * tan_w - q * tan_l) / l
-    tan_lift = tan_q * k_lift * s + q * (tan_k_lift * s + k_lift * tan_s)
-    tan_f = axpy(tan_drag, v_r, scale(drag, tan_v_r))  # (8)
-    tan_f = axpy(tan_lift, c, axpy(lift, tan_c, tan_f))
-    return (tan_f, tan_f, tan_f)
 
 
 @device_fn
@@ -110,7 +75,7 @@ def lift_drag_vjp(x, v, consts, params, series, adj_f):
     return (adj_x0, adj_x1, adj_x2), (adj_v, adj_v, adj_v), (adj_k_lift, adj_k_drag), adj_wind
 
 
-LIFT_DRAG_TWIN = TwinKind(LIFT_DRAG, lift_drag_jvp, lift_drag_vjp)
+LIFT_DRAG_TWIN = TwinKind(LIFT_DRAG, lift_drag_vjp)
 
 
 class LiftDragTwin(ForceTwin[LiftDrag]):
@@ -122,11 +87,3 @@ class LiftDragTwin(ForceTwin[LiftDrag]):
         """Pull row cotangents back to lift, drag and wind."""
         adj_wind = series_rows_vjp(force.wind, (len(force.triangles), 3), adj_series)
         return super().pack_vjp(force, adj_params, adj_series) | {"wind": adj_wind}
-
-    def pack_jvp(
-        self, force: LiftDrag, tangents: dict[str, np.ndarray], n_steps: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Push tangents of lift, drag and wind to rows."""
-        full_shape = (len(force.triangles), 3)
-        tan_wind = series_rows_jvp(force.wind, full_shape, tangents.get("wind"), n_steps)
-        return force.packed(tangents), tan_wind

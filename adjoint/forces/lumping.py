@@ -5,12 +5,12 @@ adj = mean over its nodes of adj_m,   adj_rho = V adj,   adj_V = rho adj
 """
 
 from abc import abstractmethod
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from adjoint.forces.element import ForceTwin, unbroadcast
-from adjsim.forces.lumping import LumpedForce, share_equally
+from adjsim.forces.lumping import LumpedForce
 
 
 L = TypeVar("L", bound=LumpedForce)
@@ -23,10 +23,6 @@ class LumpedForceTwin(ForceTwin[L]):
     def measure_vjp(self, force: L, adj_measure: np.ndarray) -> np.ndarray:
         """Pull a cotangent of `force.rest_measure()` back to the rest positions."""
 
-    @abstractmethod
-    def measure_jvp(self, force: L, tan_rest: np.ndarray) -> np.ndarray:
-        """Push a tangent of the rest positions to the measures, (n_elements,)."""
-
     def mass_vjp(self, force: L, adj_mass: np.ndarray) -> dict[str, np.ndarray]:
         """Pull a cotangent of the node masses back to density and rest positions."""
         adj = share_equally_vjp(adj_mass, force.nodes)
@@ -34,14 +30,6 @@ class LumpedForceTwin(ForceTwin[L]):
             "density": unbroadcast(force.rest_measure() * adj, force.density.shape),
             "rest_positions": self.measure_vjp(force, force.density * adj),
         }
-
-    def mass_jvp(self, force: L, tangents: dict[str, np.ndarray]) -> np.ndarray:
-        """Push tangents of density and rest positions to the node masses."""
-        amounts: Any = tangents.get("density", np.zeros(())) * force.rest_measure()
-        if "rest_positions" in tangents:
-            tan_measure = self.measure_jvp(force, tangents["rest_positions"])
-            amounts = amounts + force.density * tan_measure
-        return share_equally(amounts, force.nodes, len(force.rest_positions))
 
 
 def share_equally_vjp(adj: np.ndarray, nodes: np.ndarray) -> np.ndarray:

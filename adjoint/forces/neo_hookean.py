@@ -1,9 +1,9 @@
-r"""Adjoint of `adjsim/forces/neo_hookean.py`: read the two files side by side.
+r"""Adjoint of `adjsim/forces/neo_hookean.py`, which has the tangent: read them side by side.
 
-Every block undoes the forward line with the same number, last line first; each tangent
-reads in forward order. Differentiated with respect to positions, velocities, mu V, lam/6,
-alpha, eta V and the actuation, and with respect to M and 1/(6 V) in functions of their own,
-`_consts`: a gradient of the rest positions costs nothing where it is not asked for.
+Every block undoes the forward line with the same number, last line first.
+Differentiated with respect to positions, velocities, mu V, lam/6, alpha, eta V and the actuation,
+and with respect to M and 1/(6 V) in functions of their own, `_consts`: a gradient of the rest
+positions costs nothing where it is not asked for.
 
 The rule behind most lines: for D = A B, adj_A = adj_D B^T and adj_B = A^T adj_D. M is
 symmetric; the cotangent of an entry off its diagonal counts both.
@@ -15,7 +15,6 @@ from adjoint.engine.algebra.mat3 import cofactor_vjp
 from adjoint.forces.element import TwinKind, add_at_nodes
 from adjoint.forces.neo_hookean_material import NeoHookeanTwin
 from adjsim.engine.algebra.mat3 import (
-    add_diagonal,
     cofactor,
     frobenius,
     madd,
@@ -40,30 +39,7 @@ from adjsim.forces.neo_hookean import (
     nodal_forces,
     rest_shape,
     stress_matrix,
-    upper_triangle,
 )
-
-
-@device_fn
-def scalars_jvp(I_C, J, params, series, tan_I_C, tan_J, tan_params, tan_series):
-    """Push tangents through lines (5) and (6): tan_s, tan_q."""
-    r = lit(1, I_C) / (I_C + lit(1, I_C))
-    stretch = J - params[2] - series[0]
-    tan_s = tan_params[0] * I_C * r + params[0] * r * r * tan_I_C  # (5)
-    tan_q = tan_params[1] * stretch + params[1] * (tan_J - tan_params[2] - tan_series[0])  # (6)
-    return tan_s, tan_q
-
-
-@device_fn
-def elastic_parts_jvp(E, consts, params, series, tan_E, tan_params, tan_series):
-    """Push tangents through `elastic_parts`: those of W, cof E, s and q."""
-    M = symmetric(consts)
-    W, tan_W = matmul(E, M), matmul(tan_E, M)  # (1)
-    I_C, tan_I_C = frobenius(E, W), lit(2, W[0][0]) * frobenius(tan_E, W)  # (2) M symmetric
-    C, tan_C = cofactor(E), cofactor_vjp(E, tan_E)  # (3) symmetric: tangent = adjoint
-    J, tan_J = consts[6] * dot(E[0], C[0]), consts[6] * frobenius(C, tan_E)  # (4)
-    tan_s, tan_q = scalars_jvp(I_C, J, params, series, tan_I_C, tan_J, tan_params, tan_series)
-    return tan_W, tan_C, tan_s, tan_q
 
 
 @device_fn
@@ -110,16 +86,6 @@ def elastic_parts_vjp(E, consts, params, series, adj_C, adj_s, adj_q, adj_E):
 
 
 @device_fn
-def stress_matrix_jvp(E, dE, consts, eta_v, tan_E, tan_dE, tan_eta_v, tan_s):
-    """Push tangents through `stress_matrix`: tan_T."""
-    M = symmetric(consts)
-    dg = symmetric_t_matmul(E, dE)  # (7)
-    tan_dg = madd(symmetric_t_matmul(tan_E, dE), symmetric_t_matmul(E, tan_dE))
-    R, tan_R = matmul(dg, M), matmul(tan_dg, M)  # (8)
-    return add_diagonal(tan_s, maxpy(tan_eta_v, R, mscale(eta_v, tan_R)))  # (9)
-
-
-@device_fn
 def stress_matrix_vjp(E, dE, eta_v, W, Z, adj_E):
     """Pull adj_T = W^T adj_H back through `stress_matrix`, with Z = adj_H M.
 
@@ -138,18 +104,6 @@ def stress_matrix_vjp(E, dE, eta_v, W, Z, adj_E):
 
 
 @device_fn
-def neo_hookean_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
-    """Push tangents through `neo_hookean_force`."""
-    W, C, s, q = elastic_parts(x, consts, params, series)
-    tan_W, tan_C, tan_s, tan_q = elastic_parts_jvp(
-        x, consts, params, series, tan_x, tan_params, tan_series
-    )
-    tan_H = maxpy(tan_s, W, mscale(s, tan_W))  # (10)
-    tan_H = maxpy(tan_q, C, maxpy(q, tan_C, tan_H))
-    return nodal_forces(tan_H)
-
-
-@device_fn
 def neo_hookean_vjp(x, v, consts, params, series, adj_f):
     """Pull adj_f back through `neo_hookean_force`; adj_v is ()."""
     W, C, s, q = elastic_parts(x, consts, params, series)  # replayed
@@ -163,20 +117,6 @@ def neo_hookean_vjp(x, v, consts, params, series, adj_f):
         x, consts, params, series, adj_C, adj_s, adj_q, adj_x
     )
     return adj_x, (), adj_params, adj_series
-
-
-@device_fn
-def viscous_neo_hookean_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
-    """Push tangents through `viscous_neo_hookean_force`."""
-    W, C, s, q = elastic_parts(x, consts, params, series)
-    tan_W, tan_C, tan_s, tan_q = elastic_parts_jvp(
-        x, consts, params, series, tan_x, tan_params, tan_series
-    )
-    T = stress_matrix(x, v, consts, params[3], s)
-    tan_T = stress_matrix_jvp(x, v, consts, params[3], tan_x, tan_v, tan_params[3], tan_s)
-    tan_H = matmul_add(tan_W, T, matmul(W, tan_T))  # (10)
-    tan_H = maxpy(tan_q, C, maxpy(q, tan_C, tan_H))
-    return nodal_forces(tan_H)
 
 
 @device_fn
@@ -199,21 +139,6 @@ def viscous_neo_hookean_vjp(x, v, consts, params, series, adj_f):
 
 
 @device_fn
-def metric_jvp(E, consts, params, series, tan_consts):
-    """Push a tangent of M and 1/(6 V) through `elastic_parts`: tan_W, tan_s, tan_q."""
-    zero = lit(0, consts[0])
-    W, C, _, _ = elastic_parts(E, consts, params, series)
-    tan_W = matmul(E, symmetric(tan_consts))  # (1)
-    I_C, tan_I_C = frobenius(E, W), frobenius(E, tan_W)  # (2)
-    det = dot(E[0], C[0])
-    none = (zero, zero, zero)
-    tan_s, tan_q = scalars_jvp(
-        I_C, consts[6] * det, params, series, tan_I_C, tan_consts[6] * det, none, (zero,)
-    )
-    return tan_W, tan_s, tan_q
-
-
-@device_fn
 def metric_vjp(E, consts, params, series, adj_W, adj_s, adj_q):
     """Pull back through `elastic_parts` to M, all nine entries, and 1/(6 V)."""
     W, C, _, _ = elastic_parts(E, consts, params, series)  # replayed
@@ -232,14 +157,6 @@ def const_row(A, adj_r):
 
 
 @device_fn
-def neo_hookean_jvp_consts(x, v, consts, params, series, tan_consts):
-    """Push a tangent of M and 1/(6 V) through `neo_hookean_force`."""
-    W, C, s, _ = elastic_parts(x, consts, params, series)
-    tan_W, tan_s, tan_q = metric_jvp(x, consts, params, series, tan_consts)
-    return nodal_forces(maxpy(tan_q, C, maxpy(tan_s, W, mscale(s, tan_W))))  # (10)
-
-
-@device_fn
 def neo_hookean_vjp_consts(x, v, consts, params, series, adj_f):
     """Pull adj_f back through `neo_hookean_force` to M and 1/(6 V)."""
     W, C, s, _ = elastic_parts(x, consts, params, series)  # replayed
@@ -247,16 +164,6 @@ def neo_hookean_vjp_consts(x, v, consts, params, series, adj_f):
     adj_s, adj_q = frobenius(W, adj_H), frobenius(C, adj_H)  # (10)
     A, adj_r = metric_vjp(x, consts, params, series, mscale(s, adj_H), adj_s, adj_q)
     return const_row(A, adj_r)
-
-
-@device_fn
-def viscous_neo_hookean_jvp_consts(x, v, consts, params, series, tan_consts):
-    """Push a tangent of M and 1/(6 V) through `viscous_neo_hookean_force`."""
-    W, C, s, _ = elastic_parts(x, consts, params, series)
-    tan_W, tan_s, tan_q = metric_jvp(x, consts, params, series, tan_consts)
-    T = stress_matrix(x, v, consts, params[3], s)
-    tan_T = stress_matrix(x, v, tan_consts, params[3], tan_s)  # linear in M and s
-    return nodal_forces(maxpy(tan_q, C, matmul_add(tan_W, T, matmul(W, tan_T))))  # (10)
 
 
 @device_fn
@@ -274,16 +181,8 @@ def viscous_neo_hookean_vjp_consts(x, v, consts, params, series, adj_f):
 
 
 MATRIX = [0, 1, 2, 1, 3, 4, 2, 4, 5]  # of an upper triangle, row by row
-ELASTIC_TWIN = TwinKind(
-    ELASTIC, neo_hookean_jvp, neo_hookean_vjp, neo_hookean_jvp_consts, neo_hookean_vjp_consts
-)
-VISCOUS_TWIN = TwinKind(
-    VISCOUS,
-    viscous_neo_hookean_jvp,
-    viscous_neo_hookean_vjp,
-    viscous_neo_hookean_jvp_consts,
-    viscous_neo_hookean_vjp_consts,
-)
+ELASTIC_TWIN = TwinKind(ELASTIC, neo_hookean_vjp, neo_hookean_vjp_consts)
+VISCOUS_TWIN = TwinKind(VISCOUS, viscous_neo_hookean_vjp, viscous_neo_hookean_vjp_consts)
 
 
 class NeoHookeanTetsTwin(NeoHookeanTwin[NeoHookeanTets]):
@@ -305,36 +204,10 @@ class NeoHookeanTetsTwin(NeoHookeanTwin[NeoHookeanTets]):
         both = adj_consts[:, MATRIX].reshape(-1, 3, 3) * (1.0 + np.eye(3))
         return rest_shape_vjp(force.rest_positions, force.tets, both @ B, adj_V)
 
-    def rest_jvp(
-        self, force: NeoHookeanTets, tan_rest: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Push a tangent of the rest positions to M, 1/(6 V), mu V and eta V."""
-        B, V = rest_shape(force.rest_positions, force.tets)
-        tan_B, tan_V = rest_shape_jvp(force.rest_positions, force.tets, tan_rest)
-        half = tan_B @ B.transpose(0, 2, 1)
-        tan_M = upper_triangle(half + half.transpose(0, 2, 1))
-        tan_r = -tan_V / (6.0 * V * V)
-        return np.concatenate([tan_M, tan_r[:, None]], axis=1), self.tan_params(force, tan_V)
-
     def measure_vjp(self, force: NeoHookeanTets, adj_measure: np.ndarray) -> np.ndarray:
         """Pull a cotangent of the volumes back to the rest positions."""
         zero = np.zeros((len(adj_measure), 3, 3))
         return rest_shape_vjp(force.rest_positions, force.tets, zero, adj_measure)
-
-    def measure_jvp(self, force: NeoHookeanTets, tan_rest: np.ndarray) -> np.ndarray:
-        """Push a tangent of the rest positions to the volumes."""
-        return rest_shape_jvp(force.rest_positions, force.tets, tan_rest)[1]
-
-
-def rest_shape_jvp(
-    rest_positions: np.ndarray, tets: np.ndarray, tan_rest: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Push a tangent through `rest_shape`: tan_B, tan_V."""
-    B, V = rest_shape(rest_positions, tets)
-    corners = tan_rest[tets]
-    tan_Dm = (corners[:, 1:] - corners[:, :1]).transpose(0, 2, 1)
-    BD = B @ tan_Dm
-    return -BD @ B, V * np.trace(BD, axis1=1, axis2=2)
 
 
 def rest_shape_vjp(

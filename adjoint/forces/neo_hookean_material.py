@@ -9,9 +9,8 @@ import numpy as np
 
 from adjoint.forces.element import TwinKind, unbroadcast
 from adjoint.forces.lumping import LumpedForceTwin
-from adjoint.series import series_rows_jvp, series_rows_vjp
+from adjoint.series import series_rows_vjp
 from adjsim.forces.neo_hookean_material import NeoHookean
-from adjsim.values import broadcast
 
 
 N = TypeVar("N", bound=NeoHookean)
@@ -44,30 +43,7 @@ class NeoHookeanTwin(LumpedForceTwin[N]):
             adj["viscosity"] = unbroadcast(measure * adj_params[:, 3], force.viscosity.shape)
         return adj
 
-    def pack_jvp(
-        self, force: N, tangents: dict[str, np.ndarray], n_steps: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Push tangents of mu, lam, viscosity and actuation to rows."""
-        measure, none = force.rest_measure(), np.zeros(())
-        tan_mu, tan_lam = tangents.get("mu", none), tangents.get("lam", none)
-        tan_alpha = force.ALPHA * (tan_mu - force.mu / force.lam * tan_lam) / force.lam
-        parts = (tan_lam / force.LAM_PARTS, tan_alpha)
-        rows = [tan_mu * measure, *(broadcast(row, len(measure)) for row in parts)]
-        if force.viscosity is not None:
-            rows.append(tangents.get("viscosity", none) * measure)
-        tan_a = tangents.get("actuation")
-        tan_series = series_rows_jvp(force.actuation, (len(measure),), tan_a, n_steps)
-        return np.stack(rows, axis=-1), tan_series[..., None]
-
     def adj_measure(self, force: N, adj_params: np.ndarray) -> np.ndarray:
         """Return the cotangents of the measures that mu V and eta V give."""
         adj = force.mu * adj_params[:, 0]
         return adj if force.viscosity is None else adj + force.viscosity * adj_params[:, 3]
-
-    def tan_params(self, force: N, tan_measure: np.ndarray) -> np.ndarray:
-        """Push a tangent of the measures to mu V and eta V, and 0 to the others."""
-        zero = np.zeros_like(tan_measure)
-        rows = [force.mu * tan_measure, zero, zero]
-        if force.viscosity is not None:
-            rows.append(force.viscosity * tan_measure)
-        return np.stack(rows, axis=-1)

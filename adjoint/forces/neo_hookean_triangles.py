@@ -1,9 +1,9 @@
-r"""Adjoint of `adjsim/forces/neo_hookean_triangles.py`: read the two files side by side.
+r"""Adjoint of `adjsim/forces/neo_hookean_triangles.py`, which has the tangent too.
 
-Every block undoes the forward line with the same number, last line first; each tangent
-reads in forward order. Differentiated with respect to positions, velocities, mu A0, lam/2,
-alpha, eta A0 and the actuation, and with respect to M and 1/(2 A0) in functions of their
-own, `_consts`: a gradient of the rest positions costs nothing where it is not asked for.
+Every block undoes the forward line with the same number, last line first.
+Differentiated with respect to positions, velocities, mu A0, lam/2, alpha, eta A0 and the actuation,
+and with respect to M and 1/(2 A0) in functions of their own, `_consts`: a gradient of the rest
+positions costs nothing where it is not asked for.
 
 Cotangents of symmetric 2 x 2 matrices are symmetric too, paired by tr(adj_A dA). Three
 linear maps do the work, and each is symmetric in this pairing or has a short transpose:
@@ -41,29 +41,9 @@ from adjsim.forces.neo_hookean_triangles import (
     double_area,
     elastic_stress,
     inverses,
-    nodal_forces,
+    rest_edges,
     rest_shape,
 )
-
-
-@device_fn
-def elastic_stress_jvp(g, l, consts, params, series, tan_g, tan_params, tan_series):
-    """Push tangents through lines (2) to (7): the tangent of S."""
-    M, r = consts[0:3], consts[3]
-    mu_a, half_lam, alpha0 = params[0], params[1], params[2]
-    C = cofactor(g)
-    I_C = frobenius(M, g)  # (3)
-    tan_I_C = frobenius(M, tan_g)
-    u, over_l = inverses(I_C + lit(1, I_C), l)
-    tan_l = lit(0.5, l) * over_l * frobenius(C, tan_g)  # (2)
-    tan_s = tan_params[0] * I_C * u + mu_a * u * u * tan_I_C  # (4) s = mu_a I_C u
-    stretch = r * l - alpha0 - series[0]
-    p = half_lam * stretch  # (5)
-    tan_p = tan_params[1] * stretch + half_lam * (r * tan_l - tan_params[2] - tan_series[0])
-    q = p * over_l  # (6)
-    tan_q = over_l * (tan_p - q * tan_l)
-    tan_sM = sscale(tan_s, M)  # (7)
-    return saxpy(tan_q, C, saxpy(q, cofactor(tan_g), tan_sM))
 
 
 @device_fn
@@ -105,25 +85,11 @@ def elastic_stress_vjp(g, l, consts, params, series, adj_S):
 
 
 @device_fn
-def add_viscous_stress_jvp(dg, M, eta_a, tan_dg, tan_eta_a, tan_S):
-    """Push tangents through `add_viscous_stress`: tan_S plus that of the viscous stress."""
-    change = saxpy(eta_a, tan_dg, sscale(tan_eta_a, dg))
-    return saxpy(lit(1, eta_a), sandwich(M, change), tan_S)  # (9)
-
-
-@device_fn
 def add_viscous_stress_vjp(dg, M, eta_a, adj_S):
     """Pull adj_S back through `add_viscous_stress`: adj_dg, adj_eta_a."""
     # (9) S += eta_a M dg M
     H = sandwich(M, adj_S)
     return sscale(eta_a, H), frobenius(dg, H)
-
-
-@device_fn
-def nodal_forces_jvp(E, S, tan_E, tan_S):
-    """Push tangents through `nodal_forces`."""
-    tan_H = columns_times_add(E, tan_S, columns_times(tan_E, S))  # (10)
-    return (neg(tan_H[0]), neg(tan_H[1]))
 
 
 @device_fn
@@ -142,17 +108,6 @@ def gram_vjp(E, adj_g, adj_E):
 
 
 @device_fn
-def neo_hookean_triangle_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
-    """Push tangents through `neo_hookean_triangle_force`."""
-    g = gram(x)  # (1)
-    tan_g = gram_rate(x, tan_x)
-    l = double_area(x, g)  # (2)
-    S = elastic_stress(g, l, consts, params, series)
-    tan_S = elastic_stress_jvp(g, l, consts, params, series, tan_g, tan_params, tan_series)
-    return nodal_forces_jvp(x, S, tan_x, tan_S)
-
-
-@device_fn
 def neo_hookean_triangle_vjp(x, v, consts, params, series, adj_f):
     """Pull adj_f back through `neo_hookean_triangle_force`; adj_v is ()."""
     g = gram(x)  # (1) replayed
@@ -161,24 +116,6 @@ def neo_hookean_triangle_vjp(x, v, consts, params, series, adj_f):
     adj_x, adj_S = nodal_forces_vjp(x, S, adj_f)
     adj_g, adj_params, adj_series = elastic_stress_vjp(g, l, consts, params, series, adj_S)
     return gram_vjp(x, adj_g, adj_x), (), adj_params, adj_series
-
-
-@device_fn
-def viscous_neo_hookean_triangle_jvp(
-    x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series
-):
-    """Push tangents through `viscous_neo_hookean_triangle_force`."""
-    g = gram(x)  # (1)
-    tan_g = gram_rate(x, tan_x)
-    l = double_area(x, g)  # (2)
-    S = elastic_stress(g, l, consts, params, series)
-    tan_S = elastic_stress_jvp(g, l, consts, params, series, tan_g, tan_params, tan_series)
-    M, eta_a = consts[0:3], params[3]
-    dg = gram_rate(x, v)  # (8)
-    one = lit(1, eta_a)
-    tan_dg = saxpy(one, gram_rate(tan_x, v), gram_rate(x, tan_v))
-    tan_S = add_viscous_stress_jvp(dg, M, eta_a, tan_dg, tan_params[3], tan_S)
-    return nodal_forces_jvp(x, add_viscous_stress(dg, M, eta_a, S), tan_x, tan_S)
 
 
 @device_fn
@@ -203,20 +140,6 @@ def viscous_neo_hookean_triangle_vjp(x, v, consts, params, series, adj_f):
 
 
 @device_fn
-def elastic_stress_jvp_consts(g, consts, params, tan_consts):
-    """Push a tangent of M and r = 1/(2 A0) through lines (3) to (7): the tangent of S."""
-    M, tan_M, tan_r = consts[0:3], tan_consts[0:3], tan_consts[3]
-    mu_a, half_lam = params[0], params[1]
-    I_C = frobenius(M, g)  # (3)
-    tan_I_C = frobenius(tan_M, g)
-    u = lit(1, I_C) / (I_C + lit(1, I_C))
-    s = mu_a * I_C * u  # (4)
-    tan_s = mu_a * u * u * tan_I_C
-    tan_q = half_lam * tan_r  # (5), (6): q = lam/2 (r l - alpha0 - a)/l
-    return saxpy(tan_q, cofactor(g), saxpy(tan_s, M, sscale(s, tan_M)))  # (7)
-
-
-@device_fn
 def elastic_stress_vjp_consts(g, consts, params, adj_S):
     """Pull adj_S back through lines (7) to (3): adj_M, paired by `frobenius`, and adj_r."""
     M = consts[0:3]
@@ -234,25 +157,11 @@ def elastic_stress_vjp_consts(g, consts, params, adj_S):
 
 
 @device_fn
-def neo_hookean_triangle_jvp_consts(x, v, consts, params, series, tan_consts):
-    """Push a tangent of M and r through `neo_hookean_triangle_force`."""
-    return nodal_forces(x, elastic_stress_jvp_consts(gram(x), consts, params, tan_consts))
-
-
-@device_fn
 def neo_hookean_triangle_vjp_consts(x, v, consts, params, series, adj_f):
     """Pull adj_f back through `neo_hookean_triangle_force` to M and r."""
     adj_S = sym_t_matmul(x, (neg(adj_f[0]), neg(adj_f[1])))  # (10) f_k = -(E S)_k
     adj_M, adj_r = elastic_stress_vjp_consts(gram(x), consts, params, adj_S)
     return (adj_M[0], adj_M[1] + adj_M[1], adj_M[2], adj_r)  # M12 stands for two entries
-
-
-@device_fn
-def viscous_neo_hookean_triangle_jvp_consts(x, v, consts, params, series, tan_consts):
-    """Push a tangent of M and r through `viscous_neo_hookean_triangle_force`."""
-    tan_S = elastic_stress_jvp_consts(gram(x), consts, params, tan_consts)
-    rate = sandwich_twice(consts[0:3], gram_rate(x, v), tan_consts[0:3])  # (9) eta_a M dg M
-    return nodal_forces(x, saxpy(params[3], rate, tan_S))
 
 
 @device_fn
@@ -265,19 +174,9 @@ def viscous_neo_hookean_triangle_vjp_consts(x, v, consts, params, series, adj_f)
     return (adj_M[0], adj_M[1] + adj_M[1], adj_M[2], adj_r)
 
 
-ELASTIC_TWIN = TwinKind(
-    ELASTIC,
-    neo_hookean_triangle_jvp,
-    neo_hookean_triangle_vjp,
-    neo_hookean_triangle_jvp_consts,
-    neo_hookean_triangle_vjp_consts,
-)
+ELASTIC_TWIN = TwinKind(ELASTIC, neo_hookean_triangle_vjp, neo_hookean_triangle_vjp_consts)
 VISCOUS_TWIN = TwinKind(
-    VISCOUS,
-    viscous_neo_hookean_triangle_jvp,
-    viscous_neo_hookean_triangle_vjp,
-    viscous_neo_hookean_triangle_jvp_consts,
-    viscous_neo_hookean_triangle_vjp_consts,
+    VISCOUS, viscous_neo_hookean_triangle_vjp, viscous_neo_hookean_triangle_vjp_consts
 )
 
 
@@ -298,43 +197,10 @@ class NeoHookeanTrianglesTwin(NeoHookeanTwin[NeoHookeanTriangles]):
         adj_area = self.adj_measure(force, adj_params) - 0.5 * adj_consts[:, 3] / area**2
         return rest_shape_vjp(force.rest_positions, force.triangles, adj_consts[:, :3], adj_area)
 
-    def rest_jvp(
-        self, force: NeoHookeanTriangles, tan_rest: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Push a tangent of the rest positions to M, 1/(2 A0), mu A0 and eta A0."""
-        _, area = rest_shape(force.rest_positions, force.triangles)
-        tan_M, tan_area = rest_shape_jvp(force.rest_positions, force.triangles, tan_rest)
-        tan_r = -0.5 * tan_area / area**2
-        return np.concatenate([tan_M, tan_r[:, None]], axis=1), self.tan_params(force, tan_area)
-
     def measure_vjp(self, force: NeoHookeanTriangles, adj_measure: np.ndarray) -> np.ndarray:
         """Pull a cotangent of the areas back to the rest positions."""
         zero = np.zeros((len(adj_measure), 3))
         return rest_shape_vjp(force.rest_positions, force.triangles, zero, adj_measure)
-
-    def measure_jvp(self, force: NeoHookeanTriangles, tan_rest: np.ndarray) -> np.ndarray:
-        """Push a tangent of the rest positions to the areas."""
-        return rest_shape_jvp(force.rest_positions, force.triangles, tan_rest)[1]
-
-
-def rest_edges(positions: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """Return E = [X1 - X0, X2 - X0], (n, 3, 2)."""
-    corners = positions[triangles]
-    return (corners[:, 1:] - corners[:, :1]).transpose(0, 2, 1)
-
-
-def rest_shape_jvp(
-    rest_positions: np.ndarray, triangles: np.ndarray, tan_rest: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Push a tangent through `rest_shape`: tan_M, tan_area."""
-    rows, area = rest_shape(rest_positions, triangles)
-    M = rows[:, [[0, 1], [1, 2]]]
-    E, tan_E = rest_edges(rest_positions, triangles), rest_edges(tan_rest, triangles)
-    half = E.transpose(0, 2, 1) @ tan_E
-    MG = M @ (half + half.transpose(0, 2, 1))  # G = E^T E
-    tan_M = -MG @ M  # M = G^-1
-    tan_area = 0.5 * area * np.trace(MG, axis1=1, axis2=2)  # A0 = sqrt(det G)/2
-    return tan_M.reshape(-1, 4)[:, [0, 1, 3]], tan_area
 
 
 def rest_shape_vjp(

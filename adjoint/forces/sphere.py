@@ -1,31 +1,12 @@
-r"""Adjoint of `adjsim/forces/sphere.py`: read the two files side by side."""
+r"""Adjoint of `adjsim/forces/sphere.py`, which has the tangent: read them side by side."""
 
-from adjoint.forces.contact_law import make_contact_jvp, make_contact_vjp
+from adjoint.forces.contact_law import make_contact_vjp
 from adjoint.forces.element import TwinKind
-from adjoint.forces.gap import (
-    direction_jvp,
-    direction_vjp,
-    relative_velocity_jvp,
-    relative_velocity_vjp,
-)
+from adjoint.forces.gap import direction_vjp, relative_velocity_vjp
 from adjsim.engine.algebra.vec3 import add, neg, sub
 from adjsim.engine.jit.backend import device_fn
-from adjsim.forces.contact_law import RADIUS, SIZE
 from adjsim.forces.gap import direction
 from adjsim.forces.sphere import SPHERE, sphere_gap
-
-
-@device_fn
-def sphere_gap_jvp(x, v, params, series, tan_x, tan_v, tan_params, tan_series):
-    """Push tangents through `sphere_gap`, where it touches."""
-    center, Omega = series[0:3], series[6:9]
-    tan_center, tan_V, tan_Omega = tan_series[0:3], tan_series[3:6], tan_series[6:9]
-    d, tan_d = sub(x, center), sub(tan_x, tan_center)  # (1)
-    n, s = direction(d)  # (2)
-    tan_n, tan_s = direction_jvp(n, s, tan_d)
-    tan_c = tan_params[SIZE] + tan_params[RADIUS] - tan_s  # (3)
-    tan_u = relative_velocity_jvp(d, Omega, tan_v, tan_d, tan_V, tan_Omega)  # (4)
-    return tan_n, tan_c, tan_u
 
 
 @device_fn
@@ -49,8 +30,4 @@ def sphere_gap_vjp(x, v, params, series, adj_n, adj_c, adj_u):
     return adj_x, adj_v, (adj_radius, adj_sphere_radius), (*adj_center, *adj_V, *adj_Omega)
 
 
-SPHERE_TWIN = TwinKind(
-    SPHERE,
-    make_contact_jvp(sphere_gap, sphere_gap_jvp),
-    make_contact_vjp(sphere_gap, sphere_gap_vjp, SPHERE),
-)
+SPHERE_TWIN = TwinKind(SPHERE, make_contact_vjp(sphere_gap, sphere_gap_vjp, SPHERE))

@@ -1,24 +1,17 @@
-"""The twins of the rows of `adjsim/forces/tracks.py`: adjoints and tangents of each."""
+"""The twins of the rows of `adjsim/forces/tracks.py`: the adjoint of each beside its tangent."""
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 import numpy as np
 
-from adjoint.rotations import rotation_matrix_jvp, rotation_matrix_vjp
-from adjsim.forces.tracks import as_rows, axis_rows, matrix_rows, unit_rows
-
-
-class RowTwin(NamedTuple):
-    """jvp(values, tan_values, axes) -> tan_rows, vjp(values, adj_rows, axes) -> adj_values."""
-
-    jvp: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-    vjp: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-
-
-def as_rows_jvp(values: np.ndarray, tan_values: np.ndarray, axes: np.ndarray) -> np.ndarray:
-    """Push tangents, shaped like the values, to rows."""
-    return tan_values.reshape(len(values), -1)
+from adjoint.rotations import rotation_matrix_vjp
+from adjsim.forces.tracks import (
+    as_rows,
+    axis_rows,
+    matrix_rows,
+    unit_rows,
+    unit_rows_jvp,
+)
 
 
 def as_rows_vjp(values: np.ndarray, adj_rows: np.ndarray, axes: np.ndarray) -> np.ndarray:
@@ -26,30 +19,10 @@ def as_rows_vjp(values: np.ndarray, adj_rows: np.ndarray, axes: np.ndarray) -> n
     return adj_rows.reshape(values.shape)
 
 
-def unit_rows_jvp(values: np.ndarray, tan_values: np.ndarray, axes: np.ndarray) -> np.ndarray:
-    """Push tangents through n = m/|m|: tangential, and divided by |m|.
-
-    The map is symmetric, so it is its own adjoint.
-    """
-    length = np.linalg.norm(values, axis=1, keepdims=True)
-    n = values / length
-    return (tan_values - np.sum(n * tan_values, axis=1, keepdims=True) * n) / length
-
-
-def matrix_rows_jvp(values: np.ndarray, tan_values: np.ndarray, axes: np.ndarray) -> np.ndarray:
-    """Push tangents through `matrix_rows`."""
-    return (rotation_matrix_jvp(values, tan_values) @ axes).swapaxes(1, 2).reshape(-1, 9)
-
-
 def matrix_rows_vjp(values: np.ndarray, adj_rows: np.ndarray, axes: np.ndarray) -> np.ndarray:
     """Pull cotangents back through `matrix_rows`."""
     adj_turned = adj_rows.reshape(-1, 3, 3).swapaxes(1, 2)
     return rotation_matrix_vjp(values, adj_turned @ axes.T)
-
-
-def axis_rows_jvp(values: np.ndarray, tan_values: np.ndarray, axes: np.ndarray) -> np.ndarray:
-    """Push tangents through `axis_rows`."""
-    return (rotation_matrix_jvp(values, tan_values) @ axes)[:, :, 1]
 
 
 def axis_rows_vjp(values: np.ndarray, adj_rows: np.ndarray, axes: np.ndarray) -> np.ndarray:
@@ -59,9 +32,9 @@ def axis_rows_vjp(values: np.ndarray, adj_rows: np.ndarray, axes: np.ndarray) ->
     return matrix_rows_vjp(values, adj_columns, axes)
 
 
-ROW_TWINS: Mapping[Callable, RowTwin] = {
-    as_rows: RowTwin(as_rows_jvp, as_rows_vjp),
-    unit_rows: RowTwin(unit_rows_jvp, unit_rows_jvp),
-    matrix_rows: RowTwin(matrix_rows_jvp, matrix_rows_vjp),
-    axis_rows: RowTwin(axis_rows_jvp, axis_rows_vjp),
+ROW_ADJOINTS: Mapping[Callable, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
+    as_rows: as_rows_vjp,
+    unit_rows: unit_rows_jvp,  # a symmetric map
+    matrix_rows: matrix_rows_vjp,
+    axis_rows: axis_rows_vjp,
 }

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from adjoint.rotations import rotation_matrix_jvp, rotation_matrix_vjp
-from adjsim.rotations import rotation_matrix
+from adjoint.rotations import rotation_matrix_vjp
+from adjsim.rotations import rotation_matrix, rotation_matrix_jvp
 from render.posed_camera import PosedCamera
 
 

@@ -13,34 +13,12 @@ the arms X - c of all points, as do the positions of the named ones.
 import numpy as np
 
 from adjoint.forces.element import unbroadcast
-from adjoint.rigid.mass_properties import mass_properties_jvp, mass_properties_vjp
-from adjsim.meshes.triangle_mesh import TriangleMesh
-from adjsim.rigid.bodies import RigidBodies
+from adjoint.rigid.mass_properties import mass_properties_vjp
+from adjsim.rigid.bodies import RigidBodies, is_weighed
 from adjsim.rigid.mass_properties import MassProperties, from_six, to_six
 
 
 TWICE = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
-
-
-def pack_params_jvp(bodies: RigidBodies, tangents: dict[str, np.ndarray]) -> np.ndarray:
-    """Push tangents of parameters to packed rows, (n_bodies, 14); a missing one is zero."""
-    tan_volumes, _, tan_unit = weigh_jvp(bodies, tangents.get("vertices"))
-    n = bodies.n_bodies
-    packed = bodies.packed_params
-    w, J = packed[:, 0], from_six(packed[:, 7:13])
-    name = "mass" if bodies.density is None else "density"
-    tan = np.broadcast_to(tangents.get(name, 0.0), (n,))
-    tan_mass = tan
-    if bodies.density is not None:
-        tan_mass = tan * bodies.volumes + bodies.density * tan_volumes
-    tan_inertia = np.broadcast_to(tangents.get("inertia", 0.0), (n, 6))
-    if bodies.inertia is None:
-        rho = bodies.masses / bodies.volumes
-        tan_rho = (tan_mass - rho * tan_volumes) / bodies.volumes
-        tan_inertia = tan_rho[:, None] * bodies.unit_inertia + rho[:, None] * tan_unit
-    tan_J = to_six(-J @ from_six(np.array(tan_inertia)) @ J)
-    tan_drag = np.broadcast_to(tangents.get("drag_rate", 0.0), (n,))
-    return np.column_stack([-w * w * tan_mass, tan_inertia, tan_J, tan_drag])
 
 
 def pack_params_vjp(
@@ -81,18 +59,6 @@ def pack_params_vjp(
     return gradient
 
 
-def arms_jvp(bodies: RigidBodies, tangents: dict[str, np.ndarray]) -> np.ndarray:
-    """Push tangents of vertices and positions of points to the arms, (n_points, 3)."""
-    tan = np.zeros_like(bodies.arms)
-    _, tan_centers, _ = weigh_jvp(bodies, tangents.get("vertices"))
-    tan[bodies.hull] = tangents.get("vertices", 0.0)
-    rows = [bodies.point_row(name) for name in bodies.placed]
-    tan[rows] = tangents.get("point_positions", np.zeros((len(rows), 3)))
-    moving = np.concatenate([bodies.hull, np.array(rows, np.int64)])
-    tan[moving] -= np.repeat(tan_centers, np.diff(bodies.point_ptr), axis=0)[moving]
-    return tan
-
-
 def arms_vjp(
     bodies: RigidBodies, adj_arms: np.ndarray, adj_volumes: np.ndarray, adj_unit: np.ndarray
 ) -> dict[str, np.ndarray]:
@@ -104,7 +70,7 @@ def arms_vjp(
     for b, mesh in enumerate(bodies.meshes):
         own = slice(first, first + len(mesh.points))
         first = own.stop
-        if not _is_weighed(bodies, b):
+        if not is_weighed(bodies, b):
             continue
         adj_center = np.zeros(3)
         if bodies.center is None:
@@ -114,26 +80,3 @@ def arms_vjp(
         adj_vertices[own] += mass_properties_vjp(mesh, adj)
     found = {"vertices": adj_vertices}
     return {**found, "point_positions": adj_arms[rows]} if rows else found
-
-
-def weigh_jvp(
-    bodies: RigidBodies, tan_vertices: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Push a tangent of the vertices to volumes, centres and inertias at density 1."""
-    n = bodies.n_bodies
-    out = np.zeros(n), np.zeros((n, 3)), np.zeros((n, 6))
-    if tan_vertices is None:
-        return out
-    parts = np.split(tan_vertices, np.cumsum([len(mesh.points) for mesh in bodies.meshes])[:-1])
-    for b, (mesh, part) in enumerate(zip(bodies.meshes, parts, strict=True)):
-        if _is_weighed(bodies, b):
-            tan = mass_properties_jvp(mesh, part)
-            out[0][b], out[2][b] = tan.volume, tan.inertia
-            if bodies.center is None:
-                out[1][b] = tan.center
-    return out
-
-
-def _is_weighed(bodies: RigidBodies, b: int) -> bool:
-    """Whether volume, centre and inertia of a body's mesh were computed."""
-    return isinstance(bodies.meshes[b], TriangleMesh) and bool(np.isfinite(bodies.volumes[b]))

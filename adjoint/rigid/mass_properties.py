@@ -1,4 +1,4 @@
-r"""Adjoint and tangent of `adjsim/rigid/mass_properties.py`: read the two files side by side.
+r"""Adjoint of `adjsim/rigid/mass_properties.py`, which has the tangent: read them side by side.
 
 The mean of the points, o, cancels in a closed mesh: it is held. With G the cotangent of the second
 moment C about the centre of mass as a symmetric matrix, of I = tr(C) 1 - C,
@@ -12,40 +12,12 @@ import numpy as np
 
 from adjoint.forces.element import add_at_nodes
 from adjsim.meshes.triangle_mesh import TriangleMesh
-from adjsim.rigid.mass_properties import ENTRIES, MassProperties, to_six
-
-
-def _parts(mesh: TriangleMesh) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return corners x_a about o, 6 dV/dx_a, volumes V_e, and s = sum x_a, of each triangle."""
-    x = (mesh.points - mesh.points.mean(axis=0))[mesh.faces]
-    opposite = np.cross(x[:, (1, 2, 0)], x[:, (2, 0, 1)])
-    return x, opposite, np.einsum("ei,ei->e", x[:, 0], opposite[:, 0]) / 6.0, x.sum(axis=1)
-
-
-def mass_properties_jvp(mesh: TriangleMesh, tan_points: np.ndarray) -> MassProperties:
-    """Push a tangent of the points, (n_points, 3): tangents of volume, centre and inertia."""
-    x, opposite, volumes, s = _parts(mesh)
-    tan_x = tan_points[mesh.faces]
-    tan_volumes = np.einsum("eai,eai->e", tan_x, opposite) / 6.0
-    tan_s = tan_x.sum(axis=1)
-    volume, tan_volume = volumes.sum(), tan_volumes.sum()
-    center = volumes @ s / (4.0 * volume)
-    tan_center = (tan_volumes @ s + volumes @ tan_s) / (4.0 * volume)
-    tan_center = tan_center - center * tan_volume / volume
-    tan_second = np.einsum("e,eai,eaj->ij", tan_volumes, x, x)
-    tan_second += np.einsum("e,ei,ej->ij", tan_volumes, s, s)
-    half = np.einsum("e,eai,eaj->ij", volumes, tan_x, x) + np.einsum(
-        "e,ei,ej->ij", volumes, tan_s, s
-    )
-    tan_about = (tan_second + half + half.T) / 20.0 - tan_volume * np.outer(center, center)
-    tan_about -= volume * (np.outer(tan_center, center) + np.outer(center, tan_center))
-    tan_inertia = to_six(np.trace(tan_about) * np.eye(3) - tan_about)
-    return MassProperties(float(tan_volume), tan_center, tan_inertia)
+from adjsim.rigid.mass_properties import ENTRIES, MassProperties, tetrahedra
 
 
 def mass_properties_vjp(mesh: TriangleMesh, adj: MassProperties) -> np.ndarray:
     """Pull cotangents of volume, centre and inertia back to the points, (n_points, 3)."""
-    x, opposite, volumes, s = _parts(mesh)
+    x, opposite, volumes, s = tetrahedra(mesh)
     volume = volumes.sum()
     center = volumes @ s / (4.0 * volume)
 

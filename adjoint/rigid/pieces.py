@@ -1,4 +1,4 @@
-r"""Adjoint and tangent of `adjsim/rigid/pieces.py`: the loads of pieces, and what is put there.
+r"""Adjoint of `adjsim/rigid/pieces.py`: the loads of pieces, and what is put there.
 
 sum_adjoint_pieces    what the elements wrote for the points, and the forces replayed
 pull_body             a body's share of both, before a step is undone
@@ -7,17 +7,9 @@ undo_body             undo the step of a body; the cotangent of its load is left
 spread_pieces         that cotangent, to the points
 """
 
-from adjoint.rigid.points import (
-    add_point_arms,
-    place_tangents,
-    pull_loads,
-    spread_load,
-    tangent_loads,
-    tangent_state,
-    undo_state,
-)
+from adjoint.rigid.points import add_point_arms, pull_loads, spread_load, undo_state
 from adjsim.engine.jit.backend import device_fn
-from adjsim.rigid.pieces import LOAD_SIZE, as_bodies, load_of, read_load, sum_loads, write_load
+from adjsim.rigid.pieces import LOAD_SIZE, as_bodies, load_of, read_load, write_load
 from adjsim.rigid.points import body_load
 
 
@@ -70,34 +62,3 @@ def spread_pieces(start, stride, nodes, bodies, pieces, work, adj):
     for k in range(start, pieces.body.size, stride):
         first = pieces.ptr[pieces.body[k]] - pieces.ptr[0]
         spread_load(k, read_load(pieces.loads, first, OF_FORCES), nodes, parts, work, adj)
-
-
-@device_fn
-def sum_tangent_pieces(start, stride, nodes, bodies, pieces, tan_arms, work):
-    """Write the loads of this thread's pieces, and their tangents."""
-    parts = as_bodies(bodies, pieces)
-    for k in range(start, pieces.body.size, stride):
-        load, tan_load = tangent_loads(k, nodes, parts, tan_arms, work)
-        write_load(pieces.loads, k, 0, load)
-        write_load(pieces.loads, k, LOAD_SIZE, tan_load)
-
-
-@device_fn
-def tangent_body(
-    b, dt, tan_gravity, nodes, bodies, pieces, tan, work, before, after, tan_before, tan_after
-):
-    """Advance the tangent of body b, and those of its points unless they are in pieces."""
-    if pieces.body.size > 0:
-        loads = sum_loads(b, pieces, 0), sum_loads(b, pieces, LOAD_SIZE)
-    else:
-        loads = tangent_loads(b, nodes, bodies, tan.arms, work)
-    tangent_state(b, dt, tan_gravity, loads, bodies, tan, before.p, tan_before.p, tan_after.p)
-    if pieces.body.size == 0:
-        place_tangents(b, b, bodies, tan.arms, after.p, tan_after)
-
-
-@device_fn
-def place_tangent_pieces(start, stride, bodies, pieces, tan_arms, p, tan_rows):
-    """Write the tangents of positions and velocities of the points of this thread's pieces."""
-    for k in range(start, pieces.body.size, stride):
-        place_tangents(pieces.body[k], k, as_bodies(bodies, pieces), tan_arms, p, tan_rows)

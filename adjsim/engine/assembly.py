@@ -197,6 +197,10 @@ class Loop:
 
 # x, v, consts, params, series: f
 FORCE_LOOP = Loop("force", reads=("X", "V", "C", "P", "S"), writes=("X",))
+# ... and tan_x, tan_v, tan_params, tan_series: tan_f
+JVP_LOOP = Loop("jvp", reads=(*FORCE_LOOP.reads, "X", "V", "P", "S"), writes=("X",))
+# ... and tan_consts: what the rest shape adds to tan_f
+REST_JVP_LOOP = Loop("jvp_consts", reads=(*FORCE_LOOP.reads, "C"), writes=("+X",))
 
 
 @device_fn

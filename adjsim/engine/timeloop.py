@@ -60,6 +60,20 @@ def euler_step(x, v, f, w, gravity, dt):
 
 
 @device_fn
+def euler_step_jvp(tan_x, tan_v, f, tan_f, w, tan_w, tan_gravity, dt):
+    """Push tangents through `euler_step`: tangents of the new x and v."""
+    free = lit(1, w) if w > lit(0, w) else lit(0, w)
+    tan_a = (
+        w * tan_f[0] + tan_w * f[0] + free * tan_gravity[0],
+        w * tan_f[1] + tan_w * f[1] + free * tan_gravity[1],
+        w * tan_f[2] + tan_w * f[2] + free * tan_gravity[2],
+    )
+    tv = (tan_v[0] + dt * tan_a[0], tan_v[1] + dt * tan_a[1], tan_v[2] + dt * tan_a[2])  # (1)
+    tx = (tan_x[0] + dt * tv[0], tan_x[1] + dt * tv[1], tan_x[2] + dt * tv[2])  # (2)
+    return tx, tv
+
+
+@device_fn
 def step_node(n, dt, gravity, nodes, slots, before, after):
     """Sum the forces on node n and advance it; return 1 if that is not finite."""
     f = node_sum(n, nodes.ptr, nodes.slots_of, slots)

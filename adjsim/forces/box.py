@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from adjsim.engine.algebra.mat3 import matvec
-from adjsim.engine.algebra.vec3 import dot, sub
+from adjsim.engine.algebra.vec3 import add, dot, sub
 from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.contact import (
     CONTACT_PARAMETERS,
@@ -29,9 +29,15 @@ from adjsim.forces.contact import (
     POSE_PARAMETERS,
     Contact,
 )
-from adjsim.forces.contact_law import RADIUS, SIZE, make_contact_force
+from adjsim.forces.contact_law import RADIUS, SIZE, make_contact_force, make_contact_jvp
 from adjsim.forces.element import ElementKind
-from adjsim.forces.gap import Geometry, direction, relative_velocity
+from adjsim.forces.gap import (
+    Geometry,
+    direction,
+    direction_jvp,
+    relative_velocity,
+    relative_velocity_jvp,
+)
 from adjsim.forces.tracks import ANGULAR_VELOCITY, CENTER, ROTATION, VELOCITY, Track
 from adjsim.values import Parameter
 
@@ -43,6 +49,16 @@ NAN = float("nan")
 def excess(y, b):
     """Return by how much a coordinate [m] lies beyond -b or b; 0 between them."""
     return y - min(max(y, -b), b)
+
+
+@device_fn
+def excess_jvp(y, b, tan_y, tan_b):
+    """Push tangents through `excess`."""
+    e = excess(y, b)
+    zero = lit(0, e)
+    if e > zero:
+        return tan_y - tan_b
+    return tan_y + tan_b if e < zero else zero
 
 
 @device_fn
@@ -68,6 +84,22 @@ def box_distance(y, b):
 
 
 @device_fn
+def box_distance_jvp(y, b, tan_y, tan_b):
+    """Push tangents through `box_distance`: tan_n, tan_s."""
+    n, s = box_distance(y, b)
+    zero = lit(0, s)
+    if s > zero:
+        tan_e = (
+            excess_jvp(y[0], b[0], tan_y[0], tan_b[0]),
+            excess_jvp(y[1], b[1], tan_y[1], tan_b[1]),
+            excess_jvp(y[2], b[2], tan_y[2], tan_b[2]),
+        )  # (1)
+        return direction_jvp(n, s, tan_e)  # (2) outside
+    tan_s = dot(n, tan_y) - abs(n[0]) * tan_b[0] - abs(n[1]) * tan_b[1] - abs(n[2]) * tan_b[2]
+    return (zero, zero, zero), tan_s  # (2) inside
+
+
+@device_fn
 def box_gap(x, v, params, series):
     """Return the normal [-], the penetration [m] and the relative velocity [m/s] of one node."""
     center, V, Omega = series[0:3], series[12:15], series[15:18]
@@ -79,6 +111,29 @@ def box_gap(x, v, params, series):
     c = params[RADIUS] - s  # (7)
     u = relative_velocity(v, d, V, Omega)  # (8)
     return n, c, u
+
+
+@device_fn
+def box_gap_jvp(x, v, params, series, tan_x, tan_v, tan_params, tan_series):
+    """Push tangents through `box_gap`, where it touches."""
+    center, Omega = series[0:3], series[15:18]
+    R = (series[3:6], series[6:9], series[9:12])
+    tan_center, tan_V, tan_Omega = tan_series[0:3], tan_series[12:15], tan_series[15:18]
+    tan_R = (tan_series[3:6], tan_series[6:9], tan_series[9:12])
+    b, tan_b = params[SIZE:], tan_params[SIZE:]
+    d, tan_d = sub(x, center), sub(tan_x, tan_center)  # (3)
+    y = (dot(R[0], d), dot(R[1], d), dot(R[2], d))  # (4)
+    tan_y = (
+        dot(tan_R[0], d) + dot(R[0], tan_d),
+        dot(tan_R[1], d) + dot(R[1], tan_d),
+        dot(tan_R[2], d) + dot(R[2], tan_d),
+    )
+    n_box, _ = box_distance(y, b)  # (5)
+    tan_n_box, tan_s = box_distance_jvp(y, b, tan_y, tan_b)
+    tan_n = add(matvec(tan_R, n_box), matvec(R, tan_n_box))  # (6)
+    tan_c = tan_params[RADIUS] - tan_s  # (7)
+    tan_u = relative_velocity_jvp(d, Omega, tan_v, tan_d, tan_V, tan_Omega)  # (8)
+    return tan_n, tan_c, tan_u
 
 
 @device_fn
@@ -101,7 +156,16 @@ def box_kinks(x, params, series):
     )
 
 
-BOX = ElementKind("box", make_contact_force(box_gap), 1, 0, 9, 18, uses_velocity=True)
+BOX = ElementKind(
+    "box",
+    make_contact_force(box_gap),
+    1,
+    0,
+    9,
+    18,
+    uses_velocity=True,
+    jvp=make_contact_jvp(box_gap, box_gap_jvp),
+)
 
 
 @dataclass(frozen=True, eq=False)

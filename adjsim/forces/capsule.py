@@ -30,9 +30,15 @@ from adjsim.forces.contact import (
     POSE_PARAMETERS,
     Contact,
 )
-from adjsim.forces.contact_law import RADIUS, SIZE, make_contact_force
+from adjsim.forces.contact_law import RADIUS, SIZE, make_contact_force, make_contact_jvp
 from adjsim.forces.element import ElementKind
-from adjsim.forces.gap import Geometry, direction, relative_velocity
+from adjsim.forces.gap import (
+    Geometry,
+    direction,
+    direction_jvp,
+    relative_velocity,
+    relative_velocity_jvp,
+)
 from adjsim.forces.tracks import ANGULAR_VELOCITY, AXIS, CENTER, VELOCITY, Track
 from adjsim.values import Parameter
 
@@ -55,13 +61,45 @@ def capsule_gap(x, v, params, series):
 
 
 @device_fn
+def capsule_gap_jvp(x, v, params, series, tan_x, tan_v, tan_params, tan_series):
+    """Push tangents through `capsule_gap`, where it touches."""
+    half_length, tan_half_length = params[SIZE], tan_params[SIZE]
+    center, a, Omega = series[0:3], series[3:6], series[9:12]
+    tan_center, tan_a = tan_series[0:3], tan_series[3:6]
+    tan_V, tan_Omega = tan_series[6:9], tan_series[9:12]
+    d, tan_d = sub(x, center), sub(tan_x, tan_center)  # (1)
+    h = dot(a, d)  # (2)
+    t, tan_t = h, dot(tan_a, d) + dot(a, tan_d)
+    if h > half_length:  # (3)
+        t, tan_t = half_length, tan_half_length
+    elif h < -half_length:
+        t, tan_t = -half_length, -tan_half_length
+    e = axpy(-t, a, d)  # (4)
+    tan_e = axpy(-tan_t, a, axpy(-t, tan_a, tan_d))
+    n, s = direction(e)  # (5)
+    tan_n, tan_s = direction_jvp(n, s, tan_e)
+    tan_c = tan_params[SIZE + 1] + tan_params[RADIUS] - tan_s  # (6)
+    tan_u = relative_velocity_jvp(d, Omega, tan_v, tan_d, tan_V, tan_Omega)  # (7)
+    return tan_n, tan_c, tan_u
+
+
+@device_fn
 def capsule_kinks(x, params, series):
     """Return how far beyond either end of the side a node is [m]."""
     h = dot(series[3:6], sub(x, series[0:3]))
     return (h - params[SIZE], h + params[SIZE])
 
 
-CAPSULE = ElementKind("capsule", make_contact_force(capsule_gap), 1, 0, 8, 12, uses_velocity=True)
+CAPSULE = ElementKind(
+    "capsule",
+    make_contact_force(capsule_gap),
+    1,
+    0,
+    8,
+    12,
+    uses_velocity=True,
+    jvp=make_contact_jvp(capsule_gap, capsule_gap_jvp),
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,9 @@ from adjsim.engine.margins import ContactMargins, obstacle_margins
 from adjsim.forces.acted_rows import NODES, ActedRows
 from adjsim.forces.element import Force
 from adjsim.forces.gap import Geometry
-from adjsim.forces.tracks import AXES, Track, stack_rows
+from adjsim.forces.tracks import AXES, ROW_TANGENTS, Track, stack_rows
 from adjsim.rotations import unit_quaternions
-from adjsim.series import freeze_series, series_rows, steps_of
+from adjsim.series import freeze_series, series_rows, series_rows_jvp, steps_of
 from adjsim.values import Parameter, broadcast
 
 
@@ -203,3 +203,20 @@ class Contact(Force):
         if self.dissipation is not None:
             damping = self.stiffness * self.dissipation * self.deepest
         return np.array(broadcast(np.maximum(damping, friction_stiffness), len(self.nodes)))
+
+    def pack_jvp(
+        self, tangents: dict[str, np.ndarray], n_steps: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Push tangents of the parameters to rows."""
+        count = len(self.nodes)
+        params = [tangents.get(name, np.zeros(())) for name in SCALARS]
+        for name, shape in self.SIZES:
+            params += list(tangents.get(name, np.zeros(shape)).ravel())
+        blocks = []
+        for track in self.TRACKS:
+            value = getattr(self, track.name)
+            values = series_rows(value, track.shape, n_steps)
+            tan = series_rows_jvp(value, track.shape, tangents.get(track.name), n_steps)
+            blocks.append(ROW_TANGENTS[track.rows](values, tan, self.axes))
+        rows = np.stack([broadcast(value, count) for value in params], axis=-1)
+        return rows, stack_rows(blocks, count)

@@ -22,7 +22,7 @@ then conserved by construction, and a quarter of a tetrahedron's loads is saved.
 
 import copy
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -36,7 +36,7 @@ from adjsim.values import Parameter, replace_values
 
 @dataclass(frozen=True)
 class ElementKind:
-    """One kind of force: an element function and how many rows it reads."""
+    """One kind of force: an element function, how many rows it reads, and its tangents."""
 
     name: str
     force: Callable
@@ -47,6 +47,8 @@ class ElementKind:
     uses_velocity: bool
     relative: bool = False
     rest: Callable | None = None
+    jvp: Callable | None = None
+    jvp_consts: Callable | None = None
 
     @property
     def n_vectors(self) -> int:
@@ -57,6 +59,21 @@ class ElementKind:
     def n_velocities(self) -> int:
         """How many of the same for velocities: none if they are not used."""
         return self.n_vectors if self.uses_velocity else 0
+
+
+def check_tangents(kinds: Iterable[ElementKind]) -> None:
+    """Raise a TypeError for the first kind without a tangent."""
+    for kind in kinds:
+        if kind.jvp is None:
+            raise TypeError(
+                f"`{kind.name}` is a kind of force without a tangent. Give its `ElementKind` "
+                "a `jvp`, the tangent of its `force`."
+            )
+
+
+_NO_TANGENT = (
+    "{} must define rest_jvp if it declares `rest_positions`, mass_jvp if it declares `density`."
+)
 
 
 class Force:
@@ -136,7 +153,8 @@ class Force:
     def with_mass(self, mass: np.ndarray) -> "Force":
         """Return the bound force of nodes of these masses, (n_nodes,) [kg]; self if it needs none.
 
-        A force that needs them has twins of this, `with_mass_vjp` and `with_mass_jvp`.
+        A force that needs them has a tangent of this, `with_mass_jvp`, and its twin an adjoint,
+        `with_mass_vjp`.
         """
         del mass
         return self
@@ -219,3 +237,26 @@ class Force:
         In the place of a `Signal` an array of its values will do.
         """
         return replace_values(self, values)
+
+    def pack_jvp(
+        self, tangents: dict[str, np.ndarray], n_steps: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Push tangents of parameters to packed rows; a missing one is zero.
+
+        Returns tan_params (n_elements, n_params) and tan_series, shaped like
+        `pack_series(n_steps)`.
+        """
+        return self.packed(tangents), np.zeros_like(self.pack_series(n_steps))
+
+    def rest_jvp(self, tan_rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Push a tangent of the rest positions to rows: tan_consts and what adds to tan_params."""
+        raise NotImplementedError(_NO_TANGENT.format(type(self).__name__))
+
+    def mass_jvp(self, tangents: dict[str, np.ndarray]) -> np.ndarray:
+        """Push tangents of `density` and `rest_positions` to the node masses, (n_nodes,)."""
+        raise NotImplementedError(_NO_TANGENT.format(type(self).__name__))
+
+    def with_mass_jvp(self, tan_mass: np.ndarray) -> np.ndarray | float:
+        """Push a tangent of these masses to rows: what adds to tan_params."""
+        del tan_mass
+        return 0.0

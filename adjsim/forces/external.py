@@ -20,7 +20,7 @@ from adjsim import checks
 from adjsim.engine.jit.backend import device_fn
 from adjsim.forces.acted_rows import NODES
 from adjsim.forces.element import ElementKind, Force
-from adjsim.series import freeze_series, series_rows, steps_of
+from adjsim.series import freeze_series, series_rows, series_rows_jvp, steps_of
 from adjsim.values import Parameter
 
 
@@ -30,7 +30,15 @@ def external_force(x, v, consts, params, series):
     return (series[0:3],)  # (1)
 
 
-EXTERNAL = ElementKind("external", external_force, 1, 0, 0, 3, uses_velocity=False)
+@device_fn
+def external_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
+    """Push tangents through `external_force`."""
+    return (tan_series[0:3],)  # (1)
+
+
+EXTERNAL = ElementKind(
+    "external", external_force, 1, 0, 0, 3, uses_velocity=False, jvp=external_jvp
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +119,14 @@ class ExternalForces(Force):
     @property
     def _full_shape(self) -> tuple[int, int]:
         return len(self.load_nodes), 3
+
+    def pack_jvp(
+        self, tangents: dict[str, np.ndarray], n_steps: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Push a tangent of the force to rows."""
+        full_shape = (len(self.load_nodes), 3)
+        rows = series_rows_jvp(self.force, full_shape, tangents.get("force"), n_steps)
+        return self.pack_params(), windowed(rows, self.window, n_steps)
 
 
 def _names(given: Any) -> tuple[str, ...] | None:

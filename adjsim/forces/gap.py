@@ -11,7 +11,7 @@ Adjoint: `adjoint/forces/gap.py`. Tests: `tests/forces/test_gap.py`.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from adjsim.engine.algebra.vec3 import cross, norm, scale, sub
+from adjsim.engine.algebra.vec3 import axpy, cross, dot, norm, scale, sub
 from adjsim.engine.jit.backend import device_fn, lit
 
 
@@ -42,6 +42,20 @@ def direction(d):
 
 
 @device_fn
+def direction_jvp(n, s, tan_d):
+    """Push tan_d through `direction`, at its n and s: tan_n, tan_s."""
+    tan_s = dot(n, tan_d)  # (1)
+    tan_n = scale(lit(1, s) / s, axpy(-tan_s, n, tan_d))  # (2)
+    return tan_n, tan_s
+
+
+@device_fn
 def relative_velocity(v, d, V, Omega):
     """Return the velocity [m/s] of a node relative to the obstacle's matter beside it."""
     return sub(sub(v, V), cross(Omega, d))  # (1)
+
+
+@device_fn
+def relative_velocity_jvp(d, Omega, tan_v, tan_d, tan_V, tan_Omega):
+    """Push tangents through `relative_velocity`."""
+    return sub(sub(sub(tan_v, tan_V), cross(tan_Omega, d)), cross(Omega, tan_d))  # (1)

@@ -17,7 +17,7 @@ import numpy as np
 from adjsim.engine.algebra.vec3 import dot, sub
 from adjsim.engine.jit.backend import device_fn
 from adjsim.forces.contact import CONTACT_PARAMETERS, Contact
-from adjsim.forces.contact_law import RADIUS, make_contact_force
+from adjsim.forces.contact_law import RADIUS, make_contact_force, make_contact_jvp
 from adjsim.forces.element import ElementKind
 from adjsim.forces.gap import Geometry
 from adjsim.forces.tracks import VELOCITY, Track, as_rows, unit_rows
@@ -34,8 +34,25 @@ def half_space_gap(x, v, params, series):
     return n, c, u
 
 
+@device_fn
+def half_space_gap_jvp(x, v, params, series, tan_x, tan_v, tan_params, tan_series):
+    """Push tangents through `half_space_gap`."""
+    n = series[0:3]
+    tan_n, tan_height, tan_V = tan_series[0:3], tan_series[3], tan_series[4:7]
+    tan_c = tan_height + tan_params[RADIUS] - dot(tan_n, x) - dot(n, tan_x)  # (1)
+    tan_u = sub(tan_v, tan_V)  # (2)
+    return tan_n, tan_c, tan_u
+
+
 HALF_SPACE = ElementKind(
-    "half_space", make_contact_force(half_space_gap), 1, 0, 6, 7, uses_velocity=True
+    "half_space",
+    make_contact_force(half_space_gap),
+    1,
+    0,
+    6,
+    7,
+    uses_velocity=True,
+    jvp=make_contact_jvp(half_space_gap, half_space_gap_jvp),
 )
 
 

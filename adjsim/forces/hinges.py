@@ -36,6 +36,12 @@ area has no normal: a rollout that gets there leaves the finite numbers.
 The kind is relative with its nodes in the order x3, x4, x1, x2: an element sees e, a, b and returns
 the forces on x4, x1, x2.
 
+The half-angle needs no tangent of its own: with the gradient of phi at hand,
+
+    tan_phi = -l (h1.(tan_a - t1 tan_e) + h2.(tan_b - t2 tan_e)),  tan_(sin psi) = cos psi tan_phi/2
+
+which is `angle_rate` of the tangents, smooth from -pi to pi.
+
 Adjoint: `adjoint/forces/hinges.py`. Tests: `tests/forces/test_hinges.py`.
 Source: gradSim (ICLR 2021) app. A.1; Bridson, Marino & Fedkiw, Simulation of Clothing with Folds
 and Wrinkles, SCA 2003, sec. 4, for the gradient of phi. Ours: the energy, of which f is minus the
@@ -49,13 +55,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.algebra.vec3 import axpy, cross, dot, scale
+from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, scale
 from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.element import ElementKind
 from adjsim.forces.rest_shaped import RestShapedForce
 from adjsim.meshes.triangle_mesh import collapsed_triangle, have_no_area
-from adjsim.series import freeze_series, series_rows
-from adjsim.values import Parameter
+from adjsim.series import freeze_series, series_rows, series_rows_jvp
+from adjsim.values import Parameter, broadcast
 
 
 CORNERS = ([2, 3, 0], [3, 2, 1])  # of the two triangles, (x3, x4, x1) and (x4, x3, x2)
@@ -75,6 +81,37 @@ def hinge_shape(x):
     h1 = scale(lit(1, E) / dot(n1, n1), n1)  # (4)
     h2 = scale(lit(1, E) / dot(n2, n2), n2)  # (4)
     return l, t1, t2, n1, n2, h1, h2
+
+
+@device_fn
+def hinge_shape_jvp(x, shape, tan_x):
+    """Push tangents through `hinge_shape`: tangents of l, t1, t2, h1, h2."""
+    e, a, b = x[0], x[1], x[2]
+    l, t1, t2, n1, n2, h1, h2 = shape
+    tan_e, tan_a, tan_b = tan_x[0], tan_x[1], tan_x[2]
+    inv_l = lit(1, l) / l
+    inv_E = inv_l * inv_l
+    tan_l = inv_l * dot(e, tan_e)  # (1)
+    tan_E = lit(2, l) * l * tan_l
+    tan_t1 = inv_E * (dot(tan_a, e) + dot(a, tan_e) - t1 * tan_E)  # (2)
+    tan_t2 = inv_E * (dot(tan_b, e) + dot(b, tan_e) - t2 * tan_E)  # (2)
+    tan_n1 = add(cross(tan_e, a), cross(e, tan_a))  # (3)
+    tan_n2 = add(cross(tan_b, e), cross(b, tan_e))  # (3)
+    tan_h1 = unit_over_norm_jvp(n1, h1, tan_n1)  # (4)
+    tan_h2 = unit_over_norm_jvp(n2, h2, tan_n2)  # (4)
+    return tan_l, tan_t1, tan_t2, tan_h1, tan_h2
+
+
+@device_fn
+def sin_psi_jvp(x, shape, series, tan_x, tan_series):
+    """Return sin psi and its tangent."""
+    l, t1, t2, n1, n2, h1, h2 = shape
+    sin_half, cos_half = half_angle(x[2], l, n1, n2)
+    sin_psi = sin_half * series[0] - cos_half * series[1]  # (5)
+    cos_psi = cos_half * series[0] + sin_half * series[1]
+    tan_phi = angle_rate(tan_x, l, t1, t2, h1, h2)
+    tan_beta_part = sin_half * tan_series[0] - cos_half * tan_series[1]
+    return sin_psi, lit(0.5, l) * cos_psi * tan_phi + tan_beta_part
 
 
 @device_fn
@@ -102,12 +139,42 @@ def angle_rate(v, l, t1, t2, h1, h2):
 
 
 @device_fn
+def angle_rate_jvp(v, shape, tan_v, tan_shape):
+    """Return dphi/dt and its tangent."""
+    l, t1, t2, _, _, h1, h2 = shape
+    tan_l, tan_t1, tan_t2, tan_h1, tan_h2 = tan_shape
+    u1 = axpy(-t1, v[0], v[1])  # (6)
+    u2 = axpy(-t2, v[0], v[2])  # (6)
+    tan_u1 = axpy(-t1, tan_v[0], axpy(-tan_t1, v[0], tan_v[1]))
+    tan_u2 = axpy(-t2, tan_v[0], axpy(-tan_t2, v[0], tan_v[2]))
+    z = dot(h1, u1) + dot(h2, u2)
+    tan_z = dot(tan_h1, u1) + dot(h1, tan_u1) + dot(tan_h2, u2) + dot(h2, tan_u2)
+    return -l * z, -(tan_l * z + l * tan_z)  # (7)
+
+
+@device_fn
 def moment_forces(moment, l, t1, t2, h1, h2):
     """Return the forces -moment dphi/dx [N] on x4, x1, x2."""
     q = moment * l  # (9)
     f1 = scale(q, h1)  # (10)
     f2 = scale(q, h2)  # (10)
     return scale(lit(-1, t1), axpy(t1, f1, scale(t2, f2))), f1, f2  # (11)
+
+
+@device_fn
+def moment_forces_jvp(moment, shape, tan_moment, tan_shape):
+    """Push tangents through `moment_forces`."""
+    l, t1, t2, _, _, h1, h2 = shape
+    tan_l, tan_t1, tan_t2, tan_h1, tan_h2 = tan_shape
+    q = moment * l  # (9)
+    tan_q = tan_moment * l + moment * tan_l
+    f1 = scale(q, h1)  # (10)
+    f2 = scale(q, h2)  # (10)
+    tan_f1 = axpy(tan_q, h1, scale(q, tan_h1))
+    tan_f2 = axpy(tan_q, h2, scale(q, tan_h2))
+    tan_1 = axpy(tan_t1, f1, scale(t1, tan_f1))
+    tan_2 = axpy(tan_t2, f2, scale(t2, tan_f2))
+    return scale(lit(-1, l), add(tan_1, tan_2)), tan_f1, tan_f2  # (11)
 
 
 @device_fn
@@ -121,6 +188,17 @@ def hinge_force(x, v, consts, params, series):
 
 
 @device_fn
+def hinge_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
+    """Push tangents through `hinge_force`."""
+    shape = hinge_shape(x)
+    tan_shape = hinge_shape_jvp(x, shape, tan_x)
+    sin_psi, tan_sin_psi = sin_psi_jvp(x, shape, series, tan_x, tan_series)
+    moment = params[0] * sin_psi  # (8)
+    tan_moment = tan_params[0] * sin_psi + params[0] * tan_sin_psi
+    return moment_forces_jvp(moment, shape, tan_moment, tan_shape)
+
+
+@device_fn
 def damped_hinge_force(x, v, consts, params, series):
     """Return the elastic and damping forces [N] on x4, x1, x2 of edges x and their rates v."""
     l, t1, t2, n1, n2, h1, h2 = hinge_shape(x)
@@ -128,6 +206,19 @@ def damped_hinge_force(x, v, consts, params, series):
     sin_psi = sin_half * series[0] - cos_half * series[1]  # (5)
     moment = params[0] * sin_psi + params[1] * angle_rate(v, l, t1, t2, h1, h2)  # (8)
     return moment_forces(moment, l, t1, t2, h1, h2)
+
+
+@device_fn
+def damped_hinge_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
+    """Push tangents through `damped_hinge_force`."""
+    shape = hinge_shape(x)
+    tan_shape = hinge_shape_jvp(x, shape, tan_x)
+    sin_psi, tan_sin_psi = sin_psi_jvp(x, shape, series, tan_x, tan_series)
+    rate, tan_rate = angle_rate_jvp(v, shape, tan_v, tan_shape)
+    moment = params[0] * sin_psi + params[1] * rate  # (8)
+    tan_moment = tan_params[0] * sin_psi + params[0] * tan_sin_psi
+    tan_moment += tan_params[1] * rate + params[1] * tan_rate
+    return moment_forces_jvp(moment, shape, tan_moment, tan_shape)
 
 
 @device_fn
@@ -139,9 +230,26 @@ def hinge_energy(x, consts, params, series):
     return lit(2, l) * params[0] * (lit(1, l) - cos_psi)
 
 
-ELASTIC = ElementKind("hinge", hinge_force, 4, 0, 1, 2, uses_velocity=False, relative=True)
+@device_fn
+def unit_over_norm_jvp(n, h, tan_n):
+    """Push a tangent through h = n/|n|^2."""
+    inv_N = lit(1, n[0]) / dot(n, n)
+    return scale(inv_N, axpy(lit(-2, inv_N) * dot(n, tan_n), h, tan_n))
+
+
+ELASTIC = ElementKind(
+    "hinge", hinge_force, 4, 0, 1, 2, uses_velocity=False, relative=True, jvp=hinge_jvp
+)
 DAMPED = ElementKind(
-    "damped_hinge", damped_hinge_force, 4, 0, 2, 2, uses_velocity=True, relative=True
+    "damped_hinge",
+    damped_hinge_force,
+    4,
+    0,
+    2,
+    2,
+    uses_velocity=True,
+    relative=True,
+    jvp=damped_hinge_jvp,
 )
 
 
@@ -260,6 +368,28 @@ class Hinges(RestShapedForce):
         squares = sum(np.square(g).sum(axis=1) for g in (g1, g2, g3, g4))
         return rest_shape(self.rest_positions, self.hinges) * squares
 
+    def pack_jvp(
+        self, tangents: dict[str, np.ndarray], n_steps: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Push tangents of stiffness, damping, rest angle and actuation to rows."""
+        c0 = rest_shape(self.rest_positions, self.hinges)
+        names = ("stiffness",) if self.damping is None else ("stiffness", "damping")
+        rows = [tangents.get(name, np.zeros(())) * c0 for name in names]
+        tan_angle = broadcast(tangents.get("rest_angle", np.zeros(())), len(c0))
+        tan_a = series_rows_jvp(self.actuation, (len(c0),), tangents.get("actuation"), n_steps)
+        tan_beta = 0.5 * tan_angle - tan_a
+        beta = 0.5 * self.rest_angle - series_rows(self.actuation, (len(c0),), n_steps)
+        tan_rows = [-np.sin(beta) * tan_beta, np.cos(beta) * tan_beta]
+        return np.stack(rows, axis=-1), np.stack(tan_rows, axis=-1)
+
+    def rest_jvp(self, tan_rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Push a tangent of the rest positions to k_b c0 and k_d c0."""
+        tan_c0 = rest_shape_jvp(self.rest_positions, self.hinges, tan_rest)
+        rows = [self.stiffness * tan_c0]
+        if self.damping is not None:
+            rows.append(self.damping * tan_c0)
+        return np.zeros((len(tan_c0), 0)), np.stack(rows, axis=-1)
+
 
 def edges(positions: np.ndarray, hinges: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return e = x4 - x3, a = x1 - x3 and b = x2 - x3 of each hinge, (n_hinges, 3) [m]."""
@@ -272,6 +402,21 @@ def rest_shape(rest_positions: np.ndarray, hinges: np.ndarray) -> np.ndarray:
     e, a, b = edges(rest_positions, hinges)
     n1, n2 = np.cross(e, a), np.cross(b, e)
     return np.square(e).sum(axis=1) / (np.linalg.norm(n1, axis=1) + np.linalg.norm(n2, axis=1))
+
+
+def rest_shape_jvp(
+    rest_positions: np.ndarray, hinges: np.ndarray, tan_rest: np.ndarray
+) -> np.ndarray:
+    """Push a tangent of the rest positions through c0 = |e|^2/(|n1| + |n2|)."""
+    e, a, b = edges(rest_positions, hinges)
+    tan_e, tan_a, tan_b = edges(tan_rest, hinges)
+    n1, n2 = np.cross(e, a), np.cross(b, e)  # (1)
+    tan_n1 = np.cross(tan_e, a) + np.cross(e, tan_a)
+    tan_n2 = np.cross(tan_b, e) + np.cross(b, tan_e)
+    N1, N2 = (np.linalg.norm(n, axis=1) for n in (n1, n2))  # (2)
+    tan_N = (n1 * tan_n1).sum(axis=1) / N1 + (n2 * tan_n2).sum(axis=1) / N2
+    c0 = np.square(e).sum(axis=1) / (N1 + N2)  # (3)
+    return (2.0 * (e * tan_e).sum(axis=1) - c0 * tan_N) / (N1 + N2)
 
 
 def dihedral_angle(positions: np.ndarray, hinges: np.ndarray) -> np.ndarray:

@@ -30,7 +30,7 @@ from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, norm, scale, sub
 from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.element import ElementKind, Force
 from adjsim.meshes.triangle_mesh import collapsed_triangle
-from adjsim.series import freeze_series, series_rows, steps_of
+from adjsim.series import freeze_series, series_rows, series_rows_jvp, steps_of
 from adjsim.values import Parameter
 
 
@@ -65,7 +65,45 @@ def lift_drag_force(x, v, consts, params, series):
     return (f, f, f)
 
 
-LIFT_DRAG = ElementKind("lift_drag", lift_drag_force, 3, 0, 2, 3, uses_velocity=True)
+@device_fn
+def lift_drag_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
+    """Push tangents through `lift_drag_force`."""
+    k_lift, k_drag = params
+    tan_k_lift, tan_k_drag = tan_params
+    sixth = lit(1 / 6, k_lift)
+    c = twice_area_normal(x)  # (1)
+    e1, e2 = sub(x[1], x[0]), sub(x[2], x[0])
+    tan_e1, tan_e2 = sub(tan_x[1], tan_x[0]), sub(tan_x[2], tan_x[0])
+    tan_c = add(cross(tan_e1, e2), cross(e1, tan_e2))
+    v_r = relative_velocity(v, series)  # (2)
+    tan_v_r = relative_velocity(tan_v, tan_series)
+    l = norm(c)  # (3)
+    tan_l = dot(c, tan_c) / l
+    w = dot(c, v_r)  # (4)
+    tan_w = dot(tan_c, v_r) + dot(c, tan_v_r)
+    s = math.sqrt(dot(v_r, v_r) + lit(EPSILON * EPSILON, w))  # (5)
+    tan_s = dot(v_r, tan_v_r) / s
+    drag = -sixth * k_drag * abs(w)  # (6)
+    tan_drag = -sixth * (tan_k_drag * abs(w) + k_drag * slope_of_abs(w) * tan_w)
+    q = -sixth * w / l
+    lift = q * k_lift * s  # (7)
+    tan_q = (-sixth * tan_w - q * tan_l) / l
+    tan_lift = tan_q * k_lift * s + q * (tan_k_lift * s + k_lift * tan_s)
+    tan_f = axpy(tan_drag, v_r, scale(drag, tan_v_r))  # (8)
+    tan_f = axpy(tan_lift, c, axpy(lift, tan_c, tan_f))
+    return (tan_f, tan_f, tan_f)
+
+
+@device_fn
+def slope_of_abs(w):
+    """Return the sign of w, 0 at 0: the derivative of |w|."""
+    zero, one = lit(0, w), lit(1, w)
+    return (one if w > zero else zero) - (one if w < zero else zero)
+
+
+LIFT_DRAG = ElementKind(
+    "lift_drag", lift_drag_force, 3, 0, 2, 3, uses_velocity=True, jvp=lift_drag_jvp
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,3 +171,11 @@ class LiftDrag(Force):
     def series_steps(self) -> dict[str, int]:
         """Return the number of rows of a wind that varies in time."""
         return steps_of(self, {"wind": (len(self.triangles), 3)})
+
+    def pack_jvp(
+        self, tangents: dict[str, np.ndarray], n_steps: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Push tangents of lift, drag and wind to rows."""
+        full_shape = (len(self.triangles), 3)
+        tan_wind = series_rows_jvp(self.wind, full_shape, tangents.get("wind"), n_steps)
+        return self.packed(tangents), tan_wind

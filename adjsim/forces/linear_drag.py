@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.algebra.vec3 import scale
+from adjsim.engine.algebra.vec3 import axpy, scale
 from adjsim.engine.jit.backend import device_fn
 from adjsim.forces.acted_rows import ActedRows
 from adjsim.forces.element import ElementKind, Force
@@ -28,7 +28,15 @@ def linear_drag_force(x, v, consts, params, series):
     return (scale(-params[0], v[0]),)  # (1)
 
 
-LINEAR_DRAG = ElementKind("linear_drag", linear_drag_force, 1, 0, 1, 0, uses_velocity=True)
+@device_fn
+def linear_drag_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
+    """Push tangents through `linear_drag_force`."""
+    return (axpy(-params[0], tan_v[0], scale(-tan_params[0], v[0])),)  # (1)
+
+
+LINEAR_DRAG = ElementKind(
+    "linear_drag", linear_drag_force, 1, 0, 1, 0, uses_velocity=True, jvp=linear_drag_jvp
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,3 +92,14 @@ class LinearDrag(Force):
     def damping_bound(self) -> np.ndarray:
         """Kappa m of each node."""
         return self.rate * self.masses
+
+    def pack_jvp(
+        self, tangents: dict[str, np.ndarray], n_steps: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Push a tangent of the rate to rows."""
+        tan_rate = tangents.get("rate", np.zeros(()))
+        return (tan_rate * self.masses)[:, None], self.pack_series(n_steps)
+
+    def with_mass_jvp(self, tan_mass: np.ndarray) -> np.ndarray:
+        """Push a tangent of the node masses to rows."""
+        return (self.rate * tan_mass[self.rows])[:, None]

@@ -99,6 +99,18 @@ class LumpedForce(RestShapedForce):
         """Masses of the force's own `density`, (n_nodes,) [kg]; None without."""
         return None if self.density is None else self.lumped_mass(self.density)
 
+    @abstractmethod
+    def measure_jvp(self, tan_rest: np.ndarray) -> np.ndarray:
+        """Push a tangent of the rest positions to the measures, (n_elements,)."""
+
+    def mass_jvp(self, tangents: dict[str, np.ndarray]) -> np.ndarray:
+        """Push tangents of density and rest positions to the node masses."""
+        amounts: Any = tangents.get("density", np.zeros(())) * self.rest_measure()
+        if "rest_positions" in tangents:
+            tan_measure = self.measure_jvp(tangents["rest_positions"])
+            amounts = amounts + self.density * tan_measure
+        return share_equally(amounts, self.nodes, len(self.rest_positions))
+
 
 def share_equally(amounts: np.ndarray, nodes: np.ndarray, n_nodes: int) -> np.ndarray:
     """Return the sums over nodes, (n_nodes,), of amounts that elements share equally."""

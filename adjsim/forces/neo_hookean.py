@@ -46,7 +46,9 @@ from adjsim import checks
 from adjsim.engine.algebra.mat3 import (
     add_diagonal,
     cofactor,
+    cofactor_jvp,
     frobenius,
+    madd,
     matmul,
     matmul_add,
     maxpy,
@@ -75,11 +77,33 @@ def elastic_parts(E, consts, params, series):
 
 
 @device_fn
+def elastic_parts_jvp(E, consts, params, series, tan_E, tan_params, tan_series):
+    """Push tangents through `elastic_parts`: those of W, cof E, s and q."""
+    M = symmetric(consts)
+    W, tan_W = matmul(E, M), matmul(tan_E, M)  # (1)
+    I_C, tan_I_C = frobenius(E, W), lit(2, W[0][0]) * frobenius(tan_E, W)  # (2) M symmetric
+    C, tan_C = cofactor(E), cofactor_jvp(E, tan_E)  # (3)
+    J, tan_J = consts[6] * dot(E[0], C[0]), consts[6] * frobenius(C, tan_E)  # (4)
+    tan_s, tan_q = scalars_jvp(I_C, J, params, series, tan_I_C, tan_J, tan_params, tan_series)
+    return tan_W, tan_C, tan_s, tan_q
+
+
+@device_fn
 def stress_matrix(E, dE, consts, eta_v, s):
     """Return T = s I + eta V dg M [N m]."""
     dg = symmetric_t_matmul(E, dE)  # (7)
     R = matmul(dg, symmetric(consts))  # (8)
     return add_diagonal(s, mscale(eta_v, R))  # (9)
+
+
+@device_fn
+def stress_matrix_jvp(E, dE, consts, eta_v, tan_E, tan_dE, tan_eta_v, tan_s):
+    """Push tangents through `stress_matrix`: tan_T."""
+    M = symmetric(consts)
+    dg = symmetric_t_matmul(E, dE)  # (7)
+    tan_dg = madd(symmetric_t_matmul(tan_E, dE), symmetric_t_matmul(E, tan_dE))
+    R, tan_R = matmul(dg, M), matmul(tan_dg, M)  # (8)
+    return add_diagonal(tan_s, maxpy(tan_eta_v, R, mscale(eta_v, tan_R)))  # (9)
 
 
 @device_fn
@@ -96,11 +120,70 @@ def neo_hookean_force(x, v, consts, params, series):
 
 
 @device_fn
+def neo_hookean_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
+    """Push tangents through `neo_hookean_force`."""
+    W, C, s, q = elastic_parts(x, consts, params, series)
+    tan_W, tan_C, tan_s, tan_q = elastic_parts_jvp(
+        x, consts, params, series, tan_x, tan_params, tan_series
+    )
+    tan_H = maxpy(tan_s, W, mscale(s, tan_W))  # (10)
+    tan_H = maxpy(tan_q, C, maxpy(q, tan_C, tan_H))
+    return nodal_forces(tan_H)
+
+
+@device_fn
+def neo_hookean_jvp_consts(x, v, consts, params, series, tan_consts):
+    """Push a tangent of M and 1/(6 V) through `neo_hookean_force`."""
+    W, C, s, _ = elastic_parts(x, consts, params, series)
+    tan_W, tan_s, tan_q = metric_jvp(x, consts, params, series, tan_consts)
+    return nodal_forces(maxpy(tan_q, C, maxpy(tan_s, W, mscale(s, tan_W))))  # (10)
+
+
+@device_fn
 def viscous_neo_hookean_force(x, v, consts, params, series):
     """Return the elastic and viscous forces [N] on nodes 1, 2, 3 of edges x and rates v."""
     W, C, s, q = elastic_parts(x, consts, params, series)
     T = stress_matrix(x, v, consts, params[3], s)
     return nodal_forces(matmul_add(W, T, mscale(q, C)))  # (10)
+
+
+@device_fn
+def viscous_neo_hookean_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
+    """Push tangents through `viscous_neo_hookean_force`."""
+    W, C, s, q = elastic_parts(x, consts, params, series)
+    tan_W, tan_C, tan_s, tan_q = elastic_parts_jvp(
+        x, consts, params, series, tan_x, tan_params, tan_series
+    )
+    T = stress_matrix(x, v, consts, params[3], s)
+    tan_T = stress_matrix_jvp(x, v, consts, params[3], tan_x, tan_v, tan_params[3], tan_s)
+    tan_H = matmul_add(tan_W, T, matmul(W, tan_T))  # (10)
+    tan_H = maxpy(tan_q, C, maxpy(q, tan_C, tan_H))
+    return nodal_forces(tan_H)
+
+
+@device_fn
+def viscous_neo_hookean_jvp_consts(x, v, consts, params, series, tan_consts):
+    """Push a tangent of M and 1/(6 V) through `viscous_neo_hookean_force`."""
+    W, C, s, _ = elastic_parts(x, consts, params, series)
+    tan_W, tan_s, tan_q = metric_jvp(x, consts, params, series, tan_consts)
+    T = stress_matrix(x, v, consts, params[3], s)
+    tan_T = stress_matrix(x, v, tan_consts, params[3], tan_s)  # linear in M and s
+    return nodal_forces(maxpy(tan_q, C, matmul_add(tan_W, T, matmul(W, tan_T))))  # (10)
+
+
+@device_fn
+def metric_jvp(E, consts, params, series, tan_consts):
+    """Push a tangent of M and 1/(6 V) through `elastic_parts`: tan_W, tan_s, tan_q."""
+    zero = lit(0, consts[0])
+    W, C, _, _ = elastic_parts(E, consts, params, series)
+    tan_W = matmul(E, symmetric(tan_consts))  # (1)
+    I_C, tan_I_C = frobenius(E, W), frobenius(E, tan_W)  # (2)
+    det = dot(E[0], C[0])
+    none = (zero, zero, zero)
+    tan_s, tan_q = scalars_jvp(
+        I_C, consts[6] * det, params, series, tan_I_C, tan_consts[6] * det, none, (zero,)
+    )
+    return tan_W, tan_s, tan_q
 
 
 @device_fn
@@ -125,6 +208,16 @@ def neo_hookean_energy(x, consts, params, series):
     return half * mu_v * shear + half * sixth_lam / consts[6] * stretch * stretch
 
 
+@device_fn
+def scalars_jvp(I_C, J, params, series, tan_I_C, tan_J, tan_params, tan_series):
+    """Push tangents through lines (5) and (6): tan_s, tan_q."""
+    r = lit(1, I_C) / (I_C + lit(1, I_C))
+    stretch = J - params[2] - series[0]
+    tan_s = tan_params[0] * I_C * r + params[0] * r * r * tan_I_C  # (5)
+    tan_q = tan_params[1] * stretch + params[1] * (tan_J - tan_params[2] - tan_series[0])  # (6)
+    return tan_s, tan_q
+
+
 ELASTIC = ElementKind(
     "neo_hookean",
     neo_hookean_force,
@@ -135,6 +228,8 @@ ELASTIC = ElementKind(
     uses_velocity=False,
     relative=True,
     rest=rest_constants,
+    jvp=neo_hookean_jvp,
+    jvp_consts=neo_hookean_jvp_consts,
 )
 VISCOUS = ElementKind(
     "viscous_neo_hookean",
@@ -146,6 +241,8 @@ VISCOUS = ElementKind(
     uses_velocity=True,
     relative=True,
     rest=rest_constants,
+    jvp=viscous_neo_hookean_jvp,
+    jvp_consts=viscous_neo_hookean_jvp_consts,
 )
 
 
@@ -245,12 +342,36 @@ class NeoHookeanTets(NeoHookean):
         """Volumes, (n_tets,) [m3]."""
         return signed_volumes(self.rest_positions, self.tets)
 
+    def rest_jvp(self, tan_rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Push a tangent of the rest positions to M, 1/(6 V), mu V and eta V."""
+        B, V = rest_shape(self.rest_positions, self.tets)
+        tan_B, tan_V = rest_shape_jvp(self.rest_positions, self.tets, tan_rest)
+        half = tan_B @ B.transpose(0, 2, 1)
+        tan_M = upper_triangle(half + half.transpose(0, 2, 1))
+        tan_r = -tan_V / (6.0 * V * V)
+        return np.concatenate([tan_M, tan_r[:, None]], axis=1), self.tan_params(tan_V)
+
+    def measure_jvp(self, tan_rest: np.ndarray) -> np.ndarray:
+        """Push a tangent of the rest positions to the volumes."""
+        return rest_shape_jvp(self.rest_positions, self.tets, tan_rest)[1]
+
 
 def rest_shape(rest_positions: np.ndarray, tets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return B = Dm^-1, (n_tets, 3, 3) [1/m], and the volumes, (n_tets,) [m^3]."""
     corners = rest_positions[tets]
     Dm = (corners[:, 1:] - corners[:, :1]).transpose(0, 2, 1)
     return np.linalg.inv(Dm), signed_volumes(rest_positions, tets)
+
+
+def rest_shape_jvp(
+    rest_positions: np.ndarray, tets: np.ndarray, tan_rest: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Push a tangent through `rest_shape`: tan_B, tan_V."""
+    B, V = rest_shape(rest_positions, tets)
+    corners = tan_rest[tets]
+    tan_Dm = (corners[:, 1:] - corners[:, :1]).transpose(0, 2, 1)
+    BD = B @ tan_Dm
+    return -BD @ B, V * np.trace(BD, axis1=1, axis2=2)
 
 
 def upper_triangle(A: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ import numpy as np
 from adjsim import checks
 from adjsim.forces.element import ElementKind
 from adjsim.forces.lumping import LumpedForce
-from adjsim.series import freeze_series
+from adjsim.series import freeze_series, series_rows_jvp
 from adjsim.values import broadcast
 
 
@@ -71,3 +71,26 @@ class NeoHookean(LumpedForce):
         """Return 2 eta times the same: at rest the viscous stress is 2 eta times symmetric dF."""
         eta = 0.0 if self.viscosity is None else self.viscosity
         return 2.0 * eta * self.squared_gradients()
+
+    def pack_jvp(
+        self, tangents: dict[str, np.ndarray], n_steps: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Push tangents of mu, lam, viscosity and actuation to rows."""
+        measure, none = self.rest_measure(), np.zeros(())
+        tan_mu, tan_lam = tangents.get("mu", none), tangents.get("lam", none)
+        tan_alpha = self.ALPHA * (tan_mu - self.mu / self.lam * tan_lam) / self.lam
+        parts = (tan_lam / self.LAM_PARTS, tan_alpha)
+        rows = [tan_mu * measure, *(broadcast(row, len(measure)) for row in parts)]
+        if self.viscosity is not None:
+            rows.append(tangents.get("viscosity", none) * measure)
+        tan_a = tangents.get("actuation")
+        tan_series = series_rows_jvp(self.actuation, (len(measure),), tan_a, n_steps)
+        return np.stack(rows, axis=-1), tan_series[..., None]
+
+    def tan_params(self, tan_measure: np.ndarray) -> np.ndarray:
+        """Push a tangent of the measures to mu V and eta V, and 0 to the others."""
+        zero = np.zeros_like(tan_measure)
+        rows = [self.mu * tan_measure, zero, zero]
+        if self.viscosity is not None:
+            rows.append(self.viscosity * tan_measure)
+        return np.stack(rows, axis=-1)

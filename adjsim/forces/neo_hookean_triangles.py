@@ -42,10 +42,12 @@ from adjsim import checks
 from adjsim.engine.algebra.sym2 import (
     cofactor,
     columns_times,
+    columns_times_add,
     frobenius,
     gram,
     gram_rate,
     sandwich,
+    sandwich_twice,
     saxpy,
     sscale,
 )
@@ -86,9 +88,50 @@ def elastic_stress(g, l, consts, params, series):
 
 
 @device_fn
+def elastic_stress_jvp(g, l, consts, params, series, tan_g, tan_params, tan_series):
+    """Push tangents through lines (2) to (7): the tangent of S."""
+    M, r = consts[0:3], consts[3]
+    mu_a, half_lam, alpha0 = params[0], params[1], params[2]
+    C = cofactor(g)
+    I_C = frobenius(M, g)  # (3)
+    tan_I_C = frobenius(M, tan_g)
+    u, over_l = inverses(I_C + lit(1, I_C), l)
+    tan_l = lit(0.5, l) * over_l * frobenius(C, tan_g)  # (2)
+    tan_s = tan_params[0] * I_C * u + mu_a * u * u * tan_I_C  # (4) s = mu_a I_C u
+    stretch = r * l - alpha0 - series[0]
+    p = half_lam * stretch  # (5)
+    tan_p = tan_params[1] * stretch + half_lam * (r * tan_l - tan_params[2] - tan_series[0])
+    q = p * over_l  # (6)
+    tan_q = over_l * (tan_p - q * tan_l)
+    tan_sM = sscale(tan_s, M)  # (7)
+    return saxpy(tan_q, C, saxpy(q, cofactor(tan_g), tan_sM))
+
+
+@device_fn
+def elastic_stress_jvp_consts(g, consts, params, tan_consts):
+    """Push a tangent of M and r = 1/(2 A0) through lines (3) to (7): the tangent of S."""
+    M, tan_M, tan_r = consts[0:3], tan_consts[0:3], tan_consts[3]
+    mu_a, half_lam = params[0], params[1]
+    I_C = frobenius(M, g)  # (3)
+    tan_I_C = frobenius(tan_M, g)
+    u = lit(1, I_C) / (I_C + lit(1, I_C))
+    s = mu_a * I_C * u  # (4)
+    tan_s = mu_a * u * u * tan_I_C
+    tan_q = half_lam * tan_r  # (5), (6): q = lam/2 (r l - alpha0 - a)/l
+    return saxpy(tan_q, cofactor(g), saxpy(tan_s, M, sscale(s, tan_M)))  # (7)
+
+
+@device_fn
 def add_viscous_stress(dg, M, eta_a, S):
     """Return S plus the viscous stress of the rate dg of the metric [m2/s]."""
     return saxpy(eta_a, sandwich(M, dg), S)  # (9)
+
+
+@device_fn
+def add_viscous_stress_jvp(dg, M, eta_a, tan_dg, tan_eta_a, tan_S):
+    """Push tangents through `add_viscous_stress`: tan_S plus that of the viscous stress."""
+    change = saxpy(eta_a, tan_dg, sscale(tan_eta_a, dg))
+    return saxpy(lit(1, eta_a), sandwich(M, change), tan_S)  # (9)
 
 
 @device_fn
@@ -96,6 +139,13 @@ def nodal_forces(E, S):
     """Return the forces [N] on nodes 1 and 2."""
     H = columns_times(E, S)  # (10)
     return (neg(H[0]), neg(H[1]))
+
+
+@device_fn
+def nodal_forces_jvp(E, S, tan_E, tan_S):
+    """Push tangents through `nodal_forces`."""
+    tan_H = columns_times_add(E, tan_S, columns_times(tan_E, S))  # (10)
+    return (neg(tan_H[0]), neg(tan_H[1]))
 
 
 @device_fn
@@ -107,6 +157,23 @@ def neo_hookean_triangle_force(x, v, consts, params, series):
 
 
 @device_fn
+def neo_hookean_triangle_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
+    """Push tangents through `neo_hookean_triangle_force`."""
+    g = gram(x)  # (1)
+    tan_g = gram_rate(x, tan_x)
+    l = double_area(x, g)  # (2)
+    S = elastic_stress(g, l, consts, params, series)
+    tan_S = elastic_stress_jvp(g, l, consts, params, series, tan_g, tan_params, tan_series)
+    return nodal_forces_jvp(x, S, tan_x, tan_S)
+
+
+@device_fn
+def neo_hookean_triangle_jvp_consts(x, v, consts, params, series, tan_consts):
+    """Push a tangent of M and r through `neo_hookean_triangle_force`."""
+    return nodal_forces(x, elastic_stress_jvp_consts(gram(x), consts, params, tan_consts))
+
+
+@device_fn
 def viscous_neo_hookean_triangle_force(x, v, consts, params, series):
     """Return the elastic and viscous forces [N] on nodes 1, 2 of edges x and rates v."""
     g = gram(x)  # (1)
@@ -114,6 +181,38 @@ def viscous_neo_hookean_triangle_force(x, v, consts, params, series):
     S = elastic_stress(g, l, consts, params, series)
     dg = gram_rate(x, v)  # (8)
     return nodal_forces(x, add_viscous_stress(dg, consts[0:3], params[3], S))
+
+
+@device_fn
+def viscous_neo_hookean_triangle_jvp(
+    x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series
+):
+    """Push tangents through `viscous_neo_hookean_triangle_force`."""
+    g = gram(x)  # (1)
+    tan_g = gram_rate(x, tan_x)
+    l = double_area(x, g)  # (2)
+    S = elastic_stress(g, l, consts, params, series)
+    tan_S = elastic_stress_jvp(g, l, consts, params, series, tan_g, tan_params, tan_series)
+    M, eta_a = consts[0:3], params[3]
+    dg = gram_rate(x, v)  # (8)
+    one = lit(1, eta_a)
+    tan_dg = saxpy(one, gram_rate(tan_x, v), gram_rate(x, tan_v))
+    tan_S = add_viscous_stress_jvp(dg, M, eta_a, tan_dg, tan_params[3], tan_S)
+    return nodal_forces_jvp(x, add_viscous_stress(dg, M, eta_a, S), tan_x, tan_S)
+
+
+@device_fn
+def viscous_neo_hookean_triangle_jvp_consts(x, v, consts, params, series, tan_consts):
+    """Push a tangent of M and r through `viscous_neo_hookean_triangle_force`."""
+    tan_S = elastic_stress_jvp_consts(gram(x), consts, params, tan_consts)
+    rate = sandwich_twice(consts[0:3], gram_rate(x, v), tan_consts[0:3])  # (9) eta_a M dg M
+    return nodal_forces(x, saxpy(params[3], rate, tan_S))
+
+
+def rest_edges(positions: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    """Return E = [X1 - X0, X2 - X0], (n, 3, 2)."""
+    corners = positions[triangles]
+    return (corners[:, 1:] - corners[:, :1]).transpose(0, 2, 1)
 
 
 @device_fn
@@ -139,6 +238,7 @@ ELASTIC = ElementKind(
     1,
     uses_velocity=False,
     relative=True,
+    jvp=neo_hookean_triangle_jvp,
 )
 VISCOUS = ElementKind(
     "viscous_neo_hookean_triangle",
@@ -149,6 +249,7 @@ VISCOUS = ElementKind(
     1,
     uses_velocity=True,
     relative=True,
+    jvp=viscous_neo_hookean_triangle_jvp,
 )
 
 
@@ -252,6 +353,17 @@ class NeoHookeanTriangles(NeoHookean):
         """Areas, (n_triangles,) [m2]."""
         return rest_shape(self.rest_positions, self.triangles)[1]
 
+    def rest_jvp(self, tan_rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Push a tangent of the rest positions to M, 1/(2 A0), mu A0 and eta A0."""
+        _, area = rest_shape(self.rest_positions, self.triangles)
+        tan_M, tan_area = rest_shape_jvp(self.rest_positions, self.triangles, tan_rest)
+        tan_r = -0.5 * tan_area / area**2
+        return np.concatenate([tan_M, tan_r[:, None]], axis=1), self.tan_params(tan_area)
+
+    def measure_jvp(self, tan_rest: np.ndarray) -> np.ndarray:
+        """Push a tangent of the rest positions to the areas."""
+        return rest_shape_jvp(self.rest_positions, self.triangles, tan_rest)[1]
+
 
 def rest_shape(rest_positions: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return M = G^-1 of the rest metric G, (n, 3) [1/m2] as M11, M12, M22, and A0, (n,) [m2]."""
@@ -261,6 +373,20 @@ def rest_shape(rest_positions: np.ndarray, triangles: np.ndarray) -> tuple[np.nd
     det = (normal * normal).sum(axis=1)
     dots = [(e2 * e2).sum(axis=1), -(e1 * e2).sum(axis=1), (e1 * e1).sum(axis=1)]
     return np.stack(dots, axis=1) / det[:, None], 0.5 * np.sqrt(det)
+
+
+def rest_shape_jvp(
+    rest_positions: np.ndarray, triangles: np.ndarray, tan_rest: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Push a tangent through `rest_shape`: tan_M, tan_area."""
+    rows, area = rest_shape(rest_positions, triangles)
+    M = rows[:, [[0, 1], [1, 2]]]
+    E, tan_E = rest_edges(rest_positions, triangles), rest_edges(tan_rest, triangles)
+    half = E.transpose(0, 2, 1) @ tan_E
+    MG = M @ (half + half.transpose(0, 2, 1))  # G = E^T E
+    tan_M = -MG @ M  # M = G^-1
+    tan_area = 0.5 * area * np.trace(MG, axis1=1, axis2=2)  # A0 = sqrt(det G)/2
+    return tan_M.reshape(-1, 4)[:, [0, 1, 3]], tan_area
 
 
 def lame(youngs_modulus: float, poisson_ratio: float) -> tuple[float, float]:

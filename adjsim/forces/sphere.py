@@ -15,9 +15,15 @@ from typing import Any, ClassVar
 from adjsim.engine.algebra.vec3 import sub
 from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.contact import CONTACT_PARAMETERS, MOTION_PARAMETERS, Contact
-from adjsim.forces.contact_law import RADIUS, SIZE, make_contact_force
+from adjsim.forces.contact_law import RADIUS, SIZE, make_contact_force, make_contact_jvp
 from adjsim.forces.element import ElementKind
-from adjsim.forces.gap import Geometry, direction, relative_velocity
+from adjsim.forces.gap import (
+    Geometry,
+    direction,
+    direction_jvp,
+    relative_velocity,
+    relative_velocity_jvp,
+)
 from adjsim.forces.tracks import ANGULAR_VELOCITY, CENTER, VELOCITY, Track
 from adjsim.values import Parameter
 
@@ -36,7 +42,29 @@ def sphere_gap(x, v, params, series):
     return n, c, u
 
 
-SPHERE = ElementKind("sphere", make_contact_force(sphere_gap), 1, 0, 7, 9, uses_velocity=True)
+@device_fn
+def sphere_gap_jvp(x, v, params, series, tan_x, tan_v, tan_params, tan_series):
+    """Push tangents through `sphere_gap`, where it touches."""
+    center, Omega = series[0:3], series[6:9]
+    tan_center, tan_V, tan_Omega = tan_series[0:3], tan_series[3:6], tan_series[6:9]
+    d, tan_d = sub(x, center), sub(tan_x, tan_center)  # (1)
+    n, s = direction(d)  # (2)
+    tan_n, tan_s = direction_jvp(n, s, tan_d)
+    tan_c = tan_params[SIZE] + tan_params[RADIUS] - tan_s  # (3)
+    tan_u = relative_velocity_jvp(d, Omega, tan_v, tan_d, tan_V, tan_Omega)  # (4)
+    return tan_n, tan_c, tan_u
+
+
+SPHERE = ElementKind(
+    "sphere",
+    make_contact_force(sphere_gap),
+    1,
+    0,
+    7,
+    9,
+    uses_velocity=True,
+    jvp=make_contact_jvp(sphere_gap, sphere_gap_jvp),
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,8 @@ r"""Springs with damping along their axis.
 The damper takes the power c (d.(v_j - v_i))^2 >= 0 and is blind to rotation. At l = 0 there is
 no direction, and a rollout that gets there leaves the finite numbers.
 
-The kind is relative: an element sees r and its rate, and returns f_j.
+The kind is relative: an element sees r and its rate, and returns f_j. In its tangent the length and
+direction of r belong together: tan_l = d.tan_r, tan_d = (tan_r - tan_l d)/l.
 
 Adjoint: `adjoint/forces/springs.py`. Tests: `tests/forces/test_springs.py`.
 Source: Baraff & Witkin, Large Steps in Cloth Simulation, SIGGRAPH 1998, sec. 4, with the
@@ -20,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.algebra.vec3 import dot, norm, scale
+from adjsim.engine.algebra.vec3 import axpy, dot, norm, scale
 from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.acted_rows import NODES, ActedRows, has_names
 from adjsim.forces.element import ElementKind, Force
@@ -40,13 +41,34 @@ def spring_force(x, v, consts, params, series):
 
 
 @device_fn
+def spring_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
+    """Push tangents through `spring_force`."""
+    k, c, l0 = params[0], params[1], params[2]
+    tan_k, tan_c, tan_l0 = tan_params[0], tan_params[1], tan_params[2]
+    r, tan_r = x[0], tan_x[0]
+    l = norm(r)  # (1)
+    inv_l = lit(1, l) / l
+    d = scale(inv_l, r)  # (2)
+    tan_l = dot(d, tan_r)  # (1)
+    tan_d = scale(inv_l, axpy(-tan_l, d, tan_r))  # (2)
+    l_rate = dot(d, v[0])  # (3)
+    tan_l_rate = dot(tan_d, v[0]) + dot(d, tan_v[0])
+    tension = k * (l - l0) + c * l_rate  # (4)
+    tan_elastic = tan_k * (l - l0) + k * (tan_l - tan_l0)
+    tan_tension = tan_elastic + tan_c * l_rate + c * tan_l_rate
+    return (axpy(-tan_tension, d, scale(-tension, tan_d)),)  # (5)
+
+
+@device_fn
 def spring_energy(x, consts, params, series):
     """Return the elastic energy U [J] of one spring."""
     stretch = norm(x[0]) - params[2]
     return lit(0.5, stretch) * params[0] * stretch * stretch
 
 
-SPRING = ElementKind("spring", spring_force, 2, 0, 3, 0, uses_velocity=True, relative=True)
+SPRING = ElementKind(
+    "spring", spring_force, 2, 0, 3, 0, uses_velocity=True, relative=True, jvp=spring_jvp
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,14 +7,14 @@ vector, or the matrix of a rotation vector that turns an obstacle's nominal axes
 Adjoint: `adjoint/forces/tracks.py`. Tests: `tests/forces/test_tracks.py`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from adjsim import checks
-from adjsim.rotations import rotation_matrix, rotation_rate
+from adjsim.rotations import rotation_matrix, rotation_matrix_jvp, rotation_rate
 
 
 AXES = np.eye(3)  # an obstacle's own, where it has no other orientation
@@ -37,6 +37,11 @@ class Track:
 def as_rows(values: np.ndarray, axes: np.ndarray = AXES) -> np.ndarray:
     """Return values as they are, (k, n)."""
     return values.reshape(len(values), -1)
+
+
+def as_rows_jvp(values: np.ndarray, tan_values: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """Push tangents, shaped like the values, to rows."""
+    return tan_values.reshape(len(values), -1)
 
 
 def unit_rows(values: np.ndarray, axes: np.ndarray = AXES) -> np.ndarray:
@@ -62,14 +67,34 @@ def unit_rows(values: np.ndarray, axes: np.ndarray = AXES) -> np.ndarray:
     return values / length
 
 
+def unit_rows_jvp(values: np.ndarray, tan_values: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """Push tangents through n = m/|m|: tangential, and divided by |m|.
+
+    The map is symmetric, so it is its own adjoint.
+    """
+    length = np.linalg.norm(values, axis=1, keepdims=True)
+    n = values / length
+    return (tan_values - np.sum(n * tan_values, axis=1, keepdims=True) * n) / length
+
+
 def matrix_rows(values: np.ndarray, axes: np.ndarray = AXES) -> np.ndarray:
     """Return where rotation vectors, (k, 3) [rad], turn the axes, matrices by columns, (k, 9)."""
     return (rotation_matrix(values) @ axes).swapaxes(1, 2).reshape(-1, 9)
 
 
+def matrix_rows_jvp(values: np.ndarray, tan_values: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """Push tangents through `matrix_rows`."""
+    return (rotation_matrix_jvp(values, tan_values) @ axes).swapaxes(1, 2).reshape(-1, 9)
+
+
 def axis_rows(values: np.ndarray, axes: np.ndarray = AXES) -> np.ndarray:
     """Return where rotation vectors, (k, 3) [rad], turn the y axis, (k, 3)."""
     return (rotation_matrix(values) @ axes)[:, :, 1]
+
+
+def axis_rows_jvp(values: np.ndarray, tan_values: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """Push tangents through `axis_rows`."""
+    return (rotation_matrix_jvp(values, tan_values) @ axes)[:, :, 1]
 
 
 CENTER = Track("center", (3,), as_rows)
@@ -140,3 +165,11 @@ def path_angular_velocity(rotations: Any, dt: float) -> np.ndarray:
     """
     theta = checks.array("rotations", rotations, ("n_steps", 3))
     return (rotation_rate(theta) @ path_velocity(theta, dt)[..., None])[..., 0]
+
+
+ROW_TANGENTS: Mapping[Callable, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
+    as_rows: as_rows_jvp,
+    unit_rows: unit_rows_jvp,
+    matrix_rows: matrix_rows_jvp,
+    axis_rows: axis_rows_jvp,
+}

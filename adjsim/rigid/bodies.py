@@ -16,8 +16,11 @@ from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rigid.mass_properties import (
     MassProperties,
     check_inertia,
+    from_six,
     inverse_inertia,
     mass_properties,
+    mass_properties_jvp,
+    to_six,
 )
 from adjsim.rigid.rows import PARAMS_SIZE
 from adjsim.values import Parameter, broadcast
@@ -353,3 +356,59 @@ def _per_body(name: str, value: Any, n: int, size: int) -> np.ndarray:
             f"{out.shape}."
         )
     return out
+
+
+def pack_params_jvp(bodies: RigidBodies, tangents: dict[str, np.ndarray]) -> np.ndarray:
+    """Push tangents of parameters to packed rows, (n_bodies, 14); a missing one is zero."""
+    tan_volumes, _, tan_unit = weigh_jvp(bodies, tangents.get("vertices"))
+    n = bodies.n_bodies
+    packed = bodies.packed_params
+    w, J = packed[:, 0], from_six(packed[:, 7:13])
+    name = "mass" if bodies.density is None else "density"
+    tan = np.broadcast_to(tangents.get(name, 0.0), (n,))
+    tan_mass = tan
+    if bodies.density is not None:
+        tan_mass = tan * bodies.volumes + bodies.density * tan_volumes
+    tan_inertia = np.broadcast_to(tangents.get("inertia", 0.0), (n, 6))
+    if bodies.inertia is None:
+        rho = bodies.masses / bodies.volumes
+        tan_rho = (tan_mass - rho * tan_volumes) / bodies.volumes
+        tan_inertia = tan_rho[:, None] * bodies.unit_inertia + rho[:, None] * tan_unit
+    tan_J = to_six(-J @ from_six(np.array(tan_inertia)) @ J)
+    tan_drag = np.broadcast_to(tangents.get("drag_rate", 0.0), (n,))
+    return np.column_stack([-w * w * tan_mass, tan_inertia, tan_J, tan_drag])
+
+
+def arms_jvp(bodies: RigidBodies, tangents: dict[str, np.ndarray]) -> np.ndarray:
+    """Push tangents of vertices and positions of points to the arms, (n_points, 3)."""
+    tan = np.zeros_like(bodies.arms)
+    _, tan_centers, _ = weigh_jvp(bodies, tangents.get("vertices"))
+    tan[bodies.hull] = tangents.get("vertices", 0.0)
+    rows = [bodies.point_row(name) for name in bodies.placed]
+    tan[rows] = tangents.get("point_positions", np.zeros((len(rows), 3)))
+    moving = np.concatenate([bodies.hull, np.array(rows, np.int64)])
+    tan[moving] -= np.repeat(tan_centers, np.diff(bodies.point_ptr), axis=0)[moving]
+    return tan
+
+
+def weigh_jvp(
+    bodies: RigidBodies, tan_vertices: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Push a tangent of the vertices to volumes, centres and inertias at density 1."""
+    n = bodies.n_bodies
+    out = np.zeros(n), np.zeros((n, 3)), np.zeros((n, 6))
+    if tan_vertices is None:
+        return out
+    parts = np.split(tan_vertices, np.cumsum([len(mesh.points) for mesh in bodies.meshes])[:-1])
+    for b, (mesh, part) in enumerate(zip(bodies.meshes, parts, strict=True)):
+        if is_weighed(bodies, b):
+            tan = mass_properties_jvp(mesh, part)
+            out[0][b], out[2][b] = tan.volume, tan.inertia
+            if bodies.center is None:
+                out[1][b] = tan.center
+    return out
+
+
+def is_weighed(bodies: RigidBodies, b: int) -> bool:
+    """Whether volume, centre and inertia of a body's mesh were computed."""
+    return isinstance(bodies.meshes[b], TriangleMesh) and bool(np.isfinite(bodies.volumes[b]))

@@ -28,9 +28,19 @@ Adjoint: `adjoint/rigid/body_step.py`. Tests: `tests/rigid/test_body_step.py`.
 Source: gradSim (ICLR 2021) eq. 2.
 """
 
-from adjsim.engine.algebra.vec3 import axpy, cross, dot, scale, sub
+from adjsim.engine.algebra.mat3 import madd
+from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, scale, sub
 from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.rigid.quaternion import quat_exp, quat_matrix, quat_mul, quat_unit
+from adjsim.rigid.quaternion import (
+    quat_exp,
+    quat_exp_jvp,
+    quat_matrix,
+    quat_matrix_jvp,
+    quat_mul,
+    quat_mul_jvp,
+    quat_unit,
+    quat_unit_jvp,
+)
 
 
 @device_fn
@@ -72,6 +82,15 @@ def body_frames(state):
 
 
 @device_fn
+def body_frames_jvp(state, tan_state):
+    """Push tangents through `body_frames`: tangents of R and D."""
+    _, r, _, omega = state
+    _, tan_r, _, tan_omega = tan_state
+    R, tan_R = quat_matrix(r), quat_matrix_jvp(r, tan_r)  # (1)
+    return tan_R, madd(spin(tan_R, omega), spin(R, tan_omega))  # (2)
+
+
+@device_fn
 def body_step(state, load, params, gravity, dt):
     """Advance one body by one step; `load` = (F, S), `params` = (w, I, J, kappa), 14 numbers."""
     x, r, v, omega = state
@@ -88,3 +107,36 @@ def body_step(state, load, params, gravity, dt):
     turn = quat_exp(scale(lit(0.5, dt) * dt, omega_new))  # (8)
     r_new = quat_unit(quat_mul(r, turn))  # (9), (10)
     return x_new, r_new, v_new, omega_new
+
+
+@device_fn
+def body_step_jvp(state, load, params, dt, tan_state, tan_load, tan_params, tan_gravity):
+    """Push tangents through `body_step`."""
+    _, r, v, omega = state
+    tan_x, tan_r, tan_v, tan_omega = tan_state
+    (F, S), (tan_F, tan_S) = load, tan_load
+    w, inertia, inverse, kappa = params[0], params[1:7], params[7:13], params[13]
+    tan_w, tan_inertia, tan_inverse = tan_params[0], tan_params[1:7], tan_params[7:13]
+    tan_kappa = tan_params[13]
+    tan_a = add(axpy(w, tan_F, scale(tan_w, F)), tan_gravity)
+    tan_a = axpy(-kappa, tan_v, axpy(-tan_kappa, v, tan_a))
+    tan_v_new = axpy(dt, tan_a, tan_v)  # (1)
+    R, tan_R = quat_matrix(r), quat_matrix_jvp(r, tan_r)  # (2)
+    torque = moment(R, S)  # (3)
+    tan_torque = add(moment(tan_R, S), moment(R, tan_S))
+    spun = sym_matvec(inertia, omega)  # (4)
+    tan_spun = add(sym_matvec(tan_inertia, omega), sym_matvec(inertia, tan_omega))
+    net = sub(torque, cross(omega, spun))  # (5)
+    tan_net = sub(tan_torque, add(cross(tan_omega, spun), cross(omega, tan_spun)))
+    rate = axpy(-kappa, omega, sym_matvec(inverse, net))
+    tan_rate = add(sym_matvec(tan_inverse, net), sym_matvec(inverse, tan_net))
+    tan_rate = axpy(-kappa, tan_omega, axpy(-tan_kappa, omega, tan_rate))
+    omega_new = axpy(dt, rate, omega)  # (6)
+    tan_omega_new = axpy(dt, tan_rate, tan_omega)
+    tan_x_new = axpy(dt, tan_v_new, tan_x)  # (7)
+    half = lit(0.5, dt) * dt
+    h = scale(half, omega_new)  # (8)
+    turn, tan_turn = quat_exp(h), quat_exp_jvp(h, scale(half, tan_omega_new))
+    tan_turned = quat_mul_jvp(r, turn, tan_r, tan_turn)  # (9)
+    tan_r_new = quat_unit_jvp(quat_mul(r, turn), tan_turned)  # (10)
+    return tan_x_new, tan_r_new, tan_v_new, tan_omega_new

@@ -65,6 +65,27 @@ def mass_properties(mesh: TriangleMesh, name: str = "mesh") -> MassProperties:
     return MassProperties(volume, origin + center, to_six(np.trace(about) * np.eye(3) - about))
 
 
+def mass_properties_jvp(mesh: TriangleMesh, tan_points: np.ndarray) -> MassProperties:
+    """Push a tangent of the points, (n_points, 3): tangents of volume, centre and inertia."""
+    x, opposite, volumes, s = tetrahedra(mesh)
+    tan_x = tan_points[mesh.faces]
+    tan_volumes = np.einsum("eai,eai->e", tan_x, opposite) / 6.0
+    tan_s = tan_x.sum(axis=1)
+    volume, tan_volume = volumes.sum(), tan_volumes.sum()
+    center = volumes @ s / (4.0 * volume)
+    tan_center = (tan_volumes @ s + volumes @ tan_s) / (4.0 * volume)
+    tan_center = tan_center - center * tan_volume / volume
+    tan_second = np.einsum("e,eai,eaj->ij", tan_volumes, x, x)
+    tan_second += np.einsum("e,ei,ej->ij", tan_volumes, s, s)
+    half = np.einsum("e,eai,eaj->ij", volumes, tan_x, x) + np.einsum(
+        "e,ei,ej->ij", volumes, tan_s, s
+    )
+    tan_about = (tan_second + half + half.T) / 20.0 - tan_volume * np.outer(center, center)
+    tan_about -= volume * (np.outer(tan_center, center) + np.outer(center, tan_center))
+    tan_inertia = to_six(np.trace(tan_about) * np.eye(3) - tan_about)
+    return MassProperties(float(tan_volume), tan_center, tan_inertia)
+
+
 def to_six(matrix: np.ndarray) -> np.ndarray:
     """Return the six numbers of symmetric matrices, (..., 3, 3) to (..., 6)."""
     return np.stack([matrix[..., i, j] for i, j in ENTRIES], axis=-1)
@@ -115,3 +136,10 @@ def check_inertia(name: str, inertia: np.ndarray) -> np.ndarray:
 
 def _listed(moments: np.ndarray) -> str:
     return ", ".join(f"{moment:.6g}" for moment in moments)
+
+
+def tetrahedra(mesh: TriangleMesh) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return corners x_a about o, 6 dV/dx_a, volumes V_e, and s = sum x_a, of each triangle."""
+    x = (mesh.points - mesh.points.mean(axis=0))[mesh.faces]
+    opposite = np.cross(x[:, (1, 2, 0)], x[:, (2, 0, 1)])
+    return x, opposite, np.einsum("ei,ei->e", x[:, 0], opposite[:, 0]) / 6.0, x.sum(axis=1)

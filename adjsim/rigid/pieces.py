@@ -19,7 +19,14 @@ import numpy as np
 from adjsim.engine.algebra.vec3 import add
 from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.engine.loop_arrays import Bodies
-from adjsim.rigid.points import advance_body, body_load, place_points
+from adjsim.rigid.points import (
+    advance_body,
+    body_load,
+    place_points,
+    place_tangents,
+    tangent_loads,
+    tangent_state,
+)
 from adjsim.rigid.rows import read_3, write_3
 
 
@@ -125,3 +132,34 @@ def place_pieces(start, stride, bodies, pieces, rows):
     """Write positions and velocities of the points of this thread's pieces."""
     for k in range(start, pieces.body.size, stride):
         place_points(pieces.body[k], k, as_bodies(bodies, pieces), rows)
+
+
+@device_fn
+def sum_tangent_pieces(start, stride, nodes, bodies, pieces, tan_arms, work):
+    """Write the loads of this thread's pieces, and their tangents."""
+    parts = as_bodies(bodies, pieces)
+    for k in range(start, pieces.body.size, stride):
+        load, tan_load = tangent_loads(k, nodes, parts, tan_arms, work)
+        write_load(pieces.loads, k, 0, load)
+        write_load(pieces.loads, k, LOAD_SIZE, tan_load)
+
+
+@device_fn
+def tangent_body(
+    b, dt, tan_gravity, nodes, bodies, pieces, tan, work, before, after, tan_before, tan_after
+):
+    """Advance the tangent of body b, and those of its points unless they are in pieces."""
+    if pieces.body.size > 0:
+        loads = sum_loads(b, pieces, 0), sum_loads(b, pieces, LOAD_SIZE)
+    else:
+        loads = tangent_loads(b, nodes, bodies, tan.arms, work)
+    tangent_state(b, dt, tan_gravity, loads, bodies, tan, before.p, tan_before.p, tan_after.p)
+    if pieces.body.size == 0:
+        place_tangents(b, b, bodies, tan.arms, after.p, tan_after)
+
+
+@device_fn
+def place_tangent_pieces(start, stride, bodies, pieces, tan_arms, p, tan_rows):
+    """Write the tangents of positions and velocities of the points of this thread's pieces."""
+    for k in range(start, pieces.body.size, stride):
+        place_tangents(pieces.body[k], k, as_bodies(bodies, pieces), tan_arms, p, tan_rows)

@@ -14,11 +14,13 @@ Adjoint: `adjoint/rigid/points.py`. Tests: `tests/rigid/test_points.py`.
 
 import numpy as np
 
+from adjsim.engine.algebra.mat3 import madd
 from adjsim.engine.algebra.vec3 import add, axpy
 from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.engine.loop_arrays import Bodies
 from adjsim.engine.node_sum import node_sum, zero_of
-from adjsim.rigid.body_step import body_frames, body_step
-from adjsim.rigid.rows import place, read_3, read_body, read_params, write_body
+from adjsim.rigid.body_step import body_frames, body_frames_jvp, body_step, body_step_jvp
+from adjsim.rigid.rows import place, read_3, read_body, read_params, write_3, write_body
 
 
 @device_fn
@@ -55,3 +57,61 @@ def advance_body(b, dt, gravity, load, bodies, p, p_new):
     total = add(add(x, v), omega)
     number = total[0] + total[1] + total[2] + r[0] + r[1] + r[2] + r[3]
     return 0 if number - number == lit(0, number) else 1
+
+
+@device_fn
+def add_moved(b, bodies, M, tan_arms, out):
+    """Add M tan_c to the row of every point of body b."""
+    point_ptr = bodies.point_ptr
+    for k in range(point_ptr[b], point_ptr[b + 1]):
+        c = read_3(tan_arms, k - point_ptr[0], 0)
+        moved = axpy(c[2], M[2], axpy(c[1], M[1], axpy(c[0], M[0], read_3(out, k, 0))))
+        write_3(out, k, 0, moved)
+
+
+@device_fn
+def tangent_body(
+    b, dt, tan_gravity, nodes, bodies, tan, work, before, after, tan_before, tan_after
+):
+    """Advance the tangent of body b and of its points; `after` is the state it goes to."""
+    loads = tangent_loads(b, nodes, bodies, tan.arms, work)
+    tangent_state(b, dt, tan_gravity, loads, bodies, tan, before.p, tan_before.p, tan_after.p)
+    place_tangents(b, b, bodies, tan.arms, after.p, tan_after)
+
+
+@device_fn
+def tangent_loads(k, nodes, parts, tan_arms, work):
+    """Return the load of part k of a body and its tangent."""
+    ptr, slots_of = nodes.ptr, nodes.slots_of
+    load = body_load(k, parts, ptr, slots_of, work.slots)  # (1), (2)
+    tan_load = body_load(k, parts, ptr, slots_of, work.tan_slots)
+    if tan_arms.shape[0] > 0:
+        moved = Bodies(parts.point_ptr, tan_arms, parts.params)
+        more = body_load(k, moved, ptr, slots_of, work.slots)[1]
+        tan_load = (tan_load[0], madd(tan_load[1], more))
+    return load, tan_load
+
+
+@device_fn
+def tangent_state(b, dt, tan_gravity, loads, bodies, tan, p, tan_p, tan_p_new):
+    """Advance the tangent of body b under a load and its tangent."""
+    g = (tan_gravity[0], tan_gravity[1], tan_gravity[2])
+    tan_state = body_step_jvp(
+        read_body(p, b), loads[0], read_params(bodies.params, b), dt,
+        read_body(tan_p, b), loads[1], read_params(tan.bodies, b), g,
+    )  # fmt: skip
+    write_body(tan_p_new, b, tan_state)
+
+
+@device_fn
+def place_tangents(b, k, parts, tan_arms, p, tan_rows):
+    """Write the tangents of positions and velocities of the points of part k of body b."""
+    tan_x, tan_v = tan_rows.x, tan_rows.v
+    tan_state = read_body(tan_rows.p, b)
+    tan_R, tan_D = body_frames_jvp(read_body(p, b), tan_state)
+    place(k, parts, tan_state[0], tan_R, tan_x)
+    place(k, parts, tan_state[2], tan_D, tan_v)
+    if tan_arms.shape[0] > 0:
+        R, D = body_frames(read_body(p, b))
+        add_moved(k, parts, R, tan_arms, tan_x)
+        add_moved(k, parts, D, tan_arms, tan_v)

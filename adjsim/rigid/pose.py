@@ -12,13 +12,21 @@ from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from adjsim import checks
 from adjsim.engine.algebra.vec3 import scale
 from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit
 from adjsim.engine.loop_arrays import Bodies
-from adjsim.rigid.bodies import RigidBodies
-from adjsim.rigid.quaternion import quat_exp, quat_matrix, quat_mul
+from adjsim.rigid.bodies import RigidBodies, arms_jvp
+from adjsim.rigid.quaternion import (
+    quat_exp,
+    quat_exp_jvp,
+    quat_matrix,
+    quat_matrix_jvp,
+    quat_mul,
+    quat_mul_jvp,
+)
 from adjsim.rigid.rows import place, read_3
 from adjsim.rotations import IDENTITY, unit_quaternions
 from adjsim.values import Parameter
@@ -156,6 +164,47 @@ def vertices(bodies: RigidBodies, poses: BodyTrajectory) -> np.ndarray:
     return out[:, bodies.hull]
 
 
+def vertices_jvp(
+    bodies: RigidBodies,
+    poses: BodyTrajectory,
+    tan_poses: BodyTrajectory,
+    tan_vertices: Any = None,
+) -> np.ndarray:
+    """Push tangents of positions and orientations through `adjsim.rigid.pose.vertices`.
+
+    Parameters
+    ----------
+    bodies, poses
+        As there.
+    tan_poses : BodyTrajectory
+        Tangents of the poses; those of velocities are not read.
+    tan_vertices : array, optional
+        Tangent of `bodies.vertices`, (n_vertices, 3): the meshes change too. None: 0.
+
+    Returns
+    -------
+    array
+        Tangents of the vertices, (n_frames, n_vertices, 3).
+    """
+    (x, r), (tan_x, tan_r) = check_poses(bodies, poses), check_poses(bodies, tan_poses)
+    out = np.empty((len(x), bodies.n_points, 3), x.dtype)
+    arms = bodies.arms.astype(x.dtype)
+    vertices_jvp_kernel()(
+        r, tan_x.astype(x.dtype), tan_r.astype(x.dtype), bodies.point_ptr, arms, out
+    )
+    if tan_vertices is not None:
+        tan = checks.array("tan_vertices", tan_vertices, bodies.vertices.shape)
+        tan_arms = arms_jvp(bodies, {"vertices": tan})[bodies.hull]
+        out[:, bodies.hull] += np.einsum("fkij,kj->fki", turns(bodies, r), tan_arms)
+    return out[:, bodies.hull]
+
+
+def turns(bodies: RigidBodies, r: np.ndarray) -> np.ndarray:
+    """Return R(r) of the body of each vertex at each frame, (n_frames, n_vertices, 3, 3)."""
+    R = Rotation.from_quat(r.reshape(-1, 4)).as_matrix().reshape(*r.shape[:2], 3, 3)
+    return np.repeat(R, [len(mesh.points) for mesh in bodies.meshes], axis=1)
+
+
 def check_poses(bodies: RigidBodies, poses: BodyTrajectory) -> tuple[np.ndarray, np.ndarray]:
     """Return positions and orientations, contiguous, of one dtype, for so many bodies."""
     x, r = np.asarray(poses.position), np.asarray(poses.orientation)
@@ -182,12 +231,35 @@ def start_rotation(theta, nominal):
     return quat_mul(turn, nominal)  # (2)
 
 
+@device_fn
+def start_rotation_jvp(theta, nominal, tan_theta):
+    """Push a tangent of theta through `start_rotation`."""
+    half = lit(0.5, theta[0])
+    h, tan_h = scale(half, theta), scale(half, tan_theta)
+    turn, tan_turn = quat_exp(h), quat_exp_jvp(h, tan_h)  # (1)
+    zero = lit(0, theta[0])
+    return quat_mul_jvp(turn, nominal, tan_turn, (zero, zero, zero, zero))  # (2)
+
+
+@device_fn
+def read_4(a, b):
+    """Return the quaternion in row b."""
+    return (a[b, 0], a[b, 1], a[b, 2], a[b, 3])
+
+
 def start_rotations(theta, nominal, out):
     """Write the rotation of every body at the start."""
     for b in range(theta.shape[0]):
         r = (nominal[b, 0], nominal[b, 1], nominal[b, 2], nominal[b, 3])
         q = start_rotation(read_3(theta, b, 0), r)
         out[b, 0], out[b, 1], out[b, 2], out[b, 3] = q
+
+
+def start_rotations_jvp(theta, nominal, tan_theta, tan_r):
+    """Write the tangent of the rotation of every body at the start."""
+    for b in range(theta.shape[0]):
+        tan = start_rotation_jvp(read_3(theta, b, 0), read_4(nominal, b), read_3(tan_theta, b, 0))
+        tan_r[b, 0], tan_r[b, 1], tan_r[b, 2], tan_r[b, 3] = tan
 
 
 def place_vertices(x, r, point_ptr, arms, out):
@@ -198,6 +270,14 @@ def place_vertices(x, r, point_ptr, arms, out):
             place(b, Bodies(point_ptr, arms, arms), read_3(x[f], b, 0), R, out[f])  # (2)
 
 
+def place_vertices_jvp(r, tan_x, tan_r, point_ptr, arms, out):
+    """Write the tangents of all points of all bodies at all frames."""
+    for f in range(r.shape[0]):
+        for b in range(r.shape[1]):
+            tan_R = quat_matrix_jvp(read_4(r[f], b), read_4(tan_r[f], b))  # (1)
+            place(b, Bodies(point_ptr, arms, arms), read_3(tan_x[f], b, 0), tan_R, out[f])  # (2)
+
+
 @cache
 def start_kernel() -> Callable:
     """Return the compiled `start_rotations`."""
@@ -205,6 +285,28 @@ def start_kernel() -> Callable:
 
 
 @cache
+def start_jvp_kernel() -> Callable:
+    """Return the compiled `start_rotations_jvp`."""
+    return cpu_kernel(start_rotations_jvp)
+
+
+@cache
 def vertices_kernel() -> Callable:
     """Return the compiled `place_vertices`."""
     return cpu_kernel(place_vertices)
+
+
+@cache
+def vertices_jvp_kernel() -> Callable:
+    """Return the compiled `place_vertices_jvp`."""
+    return cpu_kernel(place_vertices_jvp)
+
+
+def pack_state_jvp(state: BodyState, tangents: dict[str, np.ndarray]) -> np.ndarray:
+    """Push tangents of a body state's parameters to packed states, (n_bodies, 13)."""
+    zero: np.ndarray = np.zeros_like(state.position)
+    tan_r = np.zeros_like(state.orientation)
+    tan_theta = np.array(tangents.get("rotation", zero))
+    start_jvp_kernel()(state.rotation, state.orientation, tan_theta, tan_r)
+    x, v, omega = (tangents.get(k, zero) for k in ("position", "velocity", "angular_velocity"))
+    return np.concatenate([x, tan_r, v, omega], axis=1)

@@ -33,6 +33,17 @@ def quat_mul(p, q):
 
 
 @device_fn
+def quat_mul_jvp(p, q, tan_p, tan_q):
+    """Push tangents through `quat_mul`."""
+    a, b = (p[0], p[1], p[2]), (q[0], q[1], q[2])
+    tan_a, tan_b = (tan_p[0], tan_p[1], tan_p[2]), (tan_q[0], tan_q[1], tan_q[2])
+    along = add(axpy(p[3], tan_b, scale(tan_p[3], b)), axpy(q[3], tan_a, scale(tan_q[3], a)))
+    u = add(along, add(cross(tan_a, b), cross(a, tan_b)))  # (1)
+    w = tan_p[3] * q[3] + p[3] * tan_q[3] - dot(tan_a, b) - dot(a, tan_b)  # (2)
+    return (u[0], u[1], u[2], w)
+
+
+@device_fn
 def quat_matrix(q):
     """Return R(q) as three columns; q has unit length."""
     x, y, z, w = q
@@ -45,10 +56,40 @@ def quat_matrix(q):
 
 
 @device_fn
+def quat_matrix_jvp(q, tan_q):
+    """Push a tangent through `quat_matrix`: three columns."""
+    x, y, z, w = q
+    tx, ty, tz, tw = tan_q
+    two = lit(2, x)
+    four = two + two
+    xy, zw = two * (tx * y + x * ty), two * (tz * w + z * tw)
+    xz, yw = two * (tx * z + x * tz), two * (ty * w + y * tw)
+    yz, xw = two * (ty * z + y * tz), two * (tx * w + x * tw)
+    xx, yy, zz = four * x * tx, four * y * ty, four * z * tz
+    return (
+        (-yy - zz, xy + zw, xz - yw),  # (1)
+        (xy - zw, -xx - zz, yz + xw),  # (2)
+        (xz + yw, yz - xw, -xx - yy),  # (3)
+    )
+
+
+@device_fn
 def quat_unit(q):
     """Return q/|q|."""
     r = lit(1, q[0]) / math.sqrt(dot(q, q) + q[3] * q[3])  # (1)
     return (r * q[0], r * q[1], r * q[2], r * q[3])  # (2)
+
+
+@device_fn
+def quat_unit_jvp(q, tan_q):
+    """Push a tangent through `quat_unit`."""
+    r = lit(1, q[0]) / math.sqrt(dot(q, q) + q[3] * q[3])  # (1)
+    u = (r * q[0], r * q[1], r * q[2], r * q[3])  # (2)
+    along = dot(u, tan_q) + u[3] * tan_q[3]
+    return (
+        r * (tan_q[0] - along * u[0]), r * (tan_q[1] - along * u[1]),
+        r * (tan_q[2] - along * u[2]), r * (tan_q[3] - along * u[3]),
+    )  # fmt: skip
 
 
 @device_fn
@@ -58,6 +99,31 @@ def quat_exp(h):
     sinc, cos = sinc_and_cos(s)  # (2)
     u = scale(sinc, h)  # (3)
     return (u[0], u[1], u[2], cos)
+
+
+@device_fn
+def quat_exp_jvp(h, tan_h):
+    """Push a tangent through `quat_exp`."""
+    s, tan_s = dot(h, h), lit(2, h[0]) * dot(h, tan_h)  # (1)
+    sinc, cos = sinc_and_cos(s)  # (2)
+    tan_sinc, tan_cos = sinc_slope(s, sinc, cos) * tan_s, lit(-0.5, s) * sinc * tan_s
+    u = axpy(sinc, tan_h, scale(tan_sinc, h))  # (3)
+    return (u[0], u[1], u[2], tan_cos)
+
+
+@device_fn
+def sinc_slope(s, sinc, cos):
+    """Return the derivative of sinc with respect to s, given both functions at s."""
+    one = lit(1, s)
+    if s > lit(SERIES_BELOW, s):
+        return (cos - sinc) / (s + s)
+    t = one - s * lit(1 / 180, s)
+    t = one - s * lit(1 / 130, s) * t
+    t = one - s * lit(1 / 88, s) * t
+    t = one - s * lit(1 / 54, s) * t
+    t = one - s * lit(1 / 28, s) * t
+    t = one - s * lit(1 / 10, s) * t
+    return lit(-1 / 6, s) * t
 
 
 @device_fn

@@ -7,10 +7,10 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
-from adjoint.rotations import rotation_matrix_jvp, rotation_matrix_vjp
+from adjoint.rotations import rotation_matrix_vjp
 from adjsim.meshes.embedding import embedding
 from adjsim.meshes.tet_mesh import TetMesh
-from adjsim.rotations import rotation_matrix
+from adjsim.rotations import rotation_matrix, rotation_matrix_jvp
 from adjsim.values import values_under
 from render.lenses import Perspective
 from render.posed_camera import PosedCamera

@@ -15,12 +15,12 @@ import numpy as np
 import scipy.sparse
 
 from adjoint.render.pendulum import rods_and_bobs_jvp, rods_and_bobs_vjp
-from adjoint.rigid.pose import vertices_jvp, vertices_vjp
+from adjoint.rigid.pose import vertices_vjp
 from adjsim.engine.jit.backend import beside
 from adjsim.engine.sparse import product
 from adjsim.model import Model
 from adjsim.rigid.bodies import RigidBodies
-from adjsim.rigid.pose import vertices
+from adjsim.rigid.pose import vertices, vertices_jvp
 from render.pendulum import RodsAndBobs
 from studies.scene.maps import Arrays
 from studies.scene.motion import AtRest, Motion

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.equilibrium import Equilibrium, EquilibriumError, equilibrium
+from adjoint.equilibrium import equilibrium_jvp, equilibrium_vjp
 from adjoint.inspector import Inspection
 from adjoint.rollout import Record, record, rollout_jvp
 from adjoint.schedules import ALL
 from adjsim import RolloutError
 from adjsim.engine.jit.backend import to_host
+from adjsim.equilibrium import Equilibrium, EquilibriumError, equilibrium
 from adjsim.model import Model, Trajectory
 from adjsim.rollout import rollout
 from adjsim.system import System
@@ -110,11 +111,13 @@ class SettledRun:
         del adj_v, bodies
         x = self.found.state.x
         adj = np.zeros_like(x) if adj_x is None else np.asarray(to_host(adj_x), float).sum(axis=0)
-        return self.found.vjp(adj, wrt)
+        return equilibrium_vjp(self.found, adj, wrt)
 
     def jvp(self, tangents: Mapping[str, Any]) -> Trajectory:
         """Return the tangent of the frames."""
-        return _alike(self.trajectory.steps, self.trajectory.dt, self.found.jvp(tangents))
+        return _alike(
+            self.trajectory.steps, self.trajectory.dt, equilibrium_jvp(self.found, tangents)
+        )
 
 
 def _alike(steps: np.ndarray, dt: float, x: np.ndarray) -> Trajectory:

@@ -66,12 +66,13 @@ def physics_arguments(*, in_blocks):
     from numba import types
 
     from adjoint.engine.cuda_timeloop import TeamReverse, TeamTangent
-    from adjoint.engine.packing import PackedVector
-    from adjoint.engine.timeloop import Frames, ReverseWork, TangentWork
+    from adjoint.engine.timeloop import Frames, ReverseWork
     from adjsim.engine.cuda_teams import Worlds
     from adjsim.engine.cuda_timeloop import TeamAdvance
     from adjsim.engine.loop_arrays import Bodies, Elements, ModelArrays, Nodes, States, named_type
     from adjsim.engine.patches import Patches
+    from adjsim.engine.tangent_packing import PackedVector
+    from adjsim.engine.tangents import TangentWork
     from adjsim.rigid.pieces import Pieces
 
     number, slots = ("u1", "r1") if in_blocks else ("s1", "r2")
@@ -141,7 +142,8 @@ def physics_kernels():
             zip((reverse, tangent), arguments, strict=True), rests
         ):
             own = {"with_rest": bool(rest), "with_bodies": bool(rest), **how}
-            yield f"{template.__name__}{rest}{team}", twin_kernel(template, of, **own), argument
+            laws = tuple(twin.kind for twin in of) if template is tangent else of
+            yield f"{template.__name__}{rest}{team}", twin_kernel(template, laws, **own), argument
         kernel = advance_kernel(tuple(twin.kind for twin in twins), with_bodies=True, **how)
         yield f"advance{team}", kernel, forward
 

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from adjoint.engine.packing import PackedVector, part_rows
+from adjoint.engine.packing import part_rows
 from adjsim.engine.assembly import N_TILES, TILE
 from adjsim.engine.packing import pack
 from adjsim.engine.patches import ELEMENTS, NODE_LO, NODES, READS_VELOCITY, ROW, TILE_HI, TILE_LO
+from adjsim.engine.tangent_packing import PackedVector
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.forces.springs import Springs

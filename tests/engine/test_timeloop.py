@@ -5,10 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from adjoint.engine.timeloop import euler_step_jvp
 from adjoint.rollout import record, rollout_jvp
 from adjsim.engine.partition import cuts
-from adjsim.engine.timeloop import euler_step
+from adjsim.engine.timeloop import euler_step, euler_step_jvp
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.model import Model, State
 from adjsim.rollout import rollout

@@ -56,7 +56,7 @@ def jacobians(contact, x, v=(0.0, 0.0, 0.0)):
     contact, point = element(contact, x, v)
     twin, primals = twin_of(contact).twin_kind(contact), (point[0], point[1], *point[3:])
     base, h = flat(primals), 1e-6
-    tangent = [flat(twin.jvp(*point, *shaped(unit, primals))) for unit in np.eye(len(base))]
+    tangent = [flat(contact.kind.jvp(*point, *shaped(unit, primals))) for unit in np.eye(len(base))]
     adjoint = [flat(twin.vjp(*point, vectors([c]))) for c in units(contact)]
 
     def f(z):

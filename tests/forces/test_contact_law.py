@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from adjoint.forces.contact_law import contact_law_jvp, contact_law_vjp
+from adjoint.forces.contact_law import contact_law_vjp
 from adjoint.verify.contract import EPS
-from adjsim.forces.contact_law import contact_law
+from adjsim.forces.contact_law import contact_law, contact_law_jvp
 
 
 UP = (0.0, 1.0, 0.0)

@@ -3,14 +3,9 @@
 import numpy as np
 import pytest
 
-from adjoint.forces.gap import (
-    direction_jvp,
-    direction_vjp,
-    relative_velocity_jvp,
-    relative_velocity_vjp,
-)
+from adjoint.forces.gap import direction_vjp, relative_velocity_vjp
 from adjoint.verify.contract import EPS, flat, vectors
-from adjsim.forces.gap import direction, relative_velocity
+from adjsim.forces.gap import direction, direction_jvp, relative_velocity, relative_velocity_jvp
 
 
 def test_direction_and_length_of_a_vector():

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from adjoint.forces.hinges import hinge_jvp
 from adjoint.rollout import record
 from adjoint.verify.contract import (
     EPS,
@@ -17,7 +16,15 @@ from adjoint.verify.contract import (
     vectors,
 )
 from adjsim.engine.stepper import RolloutError
-from adjsim.forces.hinges import DAMPED, ELASTIC, Hinges, dihedral_angle, half_angle, hinge_energy
+from adjsim.forces.hinges import (
+    DAMPED,
+    ELASTIC,
+    Hinges,
+    dihedral_angle,
+    half_angle,
+    hinge_energy,
+    hinge_jvp,
+)
 from adjsim.meshes.hinges import mesh_hinges
 from adjsim.meshes.sheets import sheet
 from adjsim.model import Model, State

@@ -5,12 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from adjoint.forces.lift_drag import lift_drag_jvp, lift_drag_vjp
+from adjoint.forces.lift_drag import lift_drag_vjp
 from adjoint.rollout import record
 from adjoint.verify.contract import EPS, N_OPS, ForceContract, nodal_forces, vectors
 from adjsim.courses import Signal
 from adjsim.engine.stepper import RolloutError
-from adjsim.forces.lift_drag import LiftDrag, lift_drag_force
+from adjsim.forces.lift_drag import LiftDrag, lift_drag_force, lift_drag_jvp
 from adjsim.model import Model, State
 from adjsim.rollout import rollout
 from tests.forces.complex_steps import check_one_step

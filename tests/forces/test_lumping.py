@@ -5,12 +5,13 @@ import dataclasses
 import numpy as np
 import pytest
 
-from adjoint.engine.parameters import needs_forces, needs_rest
+from adjoint.engine.parameters import needs_forces
 from adjoint.engine.sweep import ReverseSweep
 from adjoint.rollout import record, rollout_jvp
 from adjoint.system_registry import system_twin_of
 from adjoint.verify.dot_test import dot_test
 from adjoint.verify.gradcheck import gradcheck
+from adjsim.engine.tangent_packing import needs_rest
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.meshes.grid import box_tets

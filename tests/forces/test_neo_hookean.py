@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from adjoint.forces.neo_hookean import neo_hookean_jvp, viscous_neo_hookean_jvp
 from adjoint.rollout import record
 from adjoint.verify.contract import (
     EPS,
@@ -24,6 +23,8 @@ from adjsim.forces.neo_hookean import (
     lame,
     neo_hookean_energy,
     neo_hookean_force,
+    neo_hookean_jvp,
+    viscous_neo_hookean_jvp,
 )
 from adjsim.meshes.grid import box_tets
 from adjsim.model import Model, State

@@ -5,10 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from adjoint.forces.neo_hookean_triangles import (
-    neo_hookean_triangle_jvp,
-    viscous_neo_hookean_triangle_jvp,
-)
 from adjoint.rollout import record
 from adjoint.verify.contract import (
     EPS,
@@ -28,6 +24,8 @@ from adjsim.forces.neo_hookean_triangles import (
     NeoHookeanTriangles,
     lame,
     neo_hookean_triangle_energy,
+    neo_hookean_triangle_jvp,
+    viscous_neo_hookean_triangle_jvp,
 )
 from adjsim.meshes.sheets import sheet
 from adjsim.model import Model, State

@@ -98,18 +98,20 @@ class Pairs(Force):
 
 
 class Pins(Pairs):
-    KIND = ElementKind("pin", pin_force, 2, 0, 2, 0, uses_velocity=True, relative=True)
+    KIND = ElementKind("pin", pin_force, 2, 0, 2, 0, uses_velocity=True, relative=True, jvp=pin_jvp)
 
     def damping_bound(self):
         return np.array(broadcast(2.0 * self.other, len(self.rows)))
 
 
 class Spheres(Pairs):
-    KIND = ElementKind("sphere_pair", sphere_force, 2, 0, 2, 0, uses_velocity=False, relative=True)
+    KIND = ElementKind(
+        "sphere_pair", sphere_force, 2, 0, 2, 0, uses_velocity=False, relative=True, jvp=sphere_jvp
+    )
 
 
-register(Pins, ForceTwin(TwinKind(Pins.KIND, pin_jvp, pin_vjp)))
-register(Spheres, ForceTwin(TwinKind(Spheres.KIND, sphere_jvp, sphere_vjp)))
+register(Pins, ForceTwin(TwinKind(Pins.KIND, pin_vjp)))
+register(Spheres, ForceTwin(TwinKind(Spheres.KIND, sphere_vjp)))
 
 
 DT, N = 2e-4, 400

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from adjoint.forces.springs import spring_jvp
 from adjoint.rollout import record
 from adjoint.schedules import Binomial
 from adjoint.verify.contract import (
@@ -16,7 +15,7 @@ from adjoint.verify.contract import (
     vectors,
 )
 from adjsim.engine.stepper import RolloutError
-from adjsim.forces.springs import Springs, spring_energy
+from adjsim.forces.springs import Springs, spring_energy, spring_jvp
 from adjsim.model import Model, State
 from adjsim.rollout import rollout
 from adjsim.worlds import stack

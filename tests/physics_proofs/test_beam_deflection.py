@@ -11,7 +11,7 @@ width, which no beam theory knows: about 1 % stiffer at L/t = 10.
 import numpy as np
 import pytest
 
-from adjoint.equilibrium import equilibrium
+from adjsim.equilibrium import equilibrium
 from adjsim.forces.neo_hookean import NeoHookeanTets, lame
 from adjsim.meshes.grid import box_tets
 from adjsim.model import Model, State

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from adjoint.field import Field
+from adjsim.field import Field
 from adjsim.forces import neo_hookean, neo_hookean_triangles
 from adjsim.meshes.grid import box_tets
 from adjsim.meshes.sheets import sheet

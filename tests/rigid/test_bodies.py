@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from adjoint.rigid.bodies import arms_jvp, pack_params_jvp, pack_params_vjp
+from adjoint.rigid.bodies import pack_params_vjp
 from adjsim.meshes.triangle_mesh import TriangleMesh
-from adjsim.rigid.bodies import BodyPoint, RigidBodies
+from adjsim.rigid.bodies import BodyPoint, RigidBodies, arms_jvp, pack_params_jvp
 from adjsim.rigid.mass_properties import from_six, mass_properties
 from tests.rigid.scenes import BOX_FACES, CORNERS, box, lump
 

@@ -3,13 +3,16 @@
 import numpy as np
 import pytest
 
-from adjoint.rigid.body_step import (
+from adjoint.rigid.body_step import body_frames_vjp, body_step_vjp
+from adjsim.rigid.body_step import (
+    body_frames,
     body_frames_jvp,
-    body_frames_vjp,
+    body_step,
     body_step_jvp,
-    body_step_vjp,
+    moment,
+    spin,
+    sym_matvec,
 )
-from adjsim.rigid.body_step import body_frames, body_step, moment, spin, sym_matvec
 from adjsim.rigid.mass_properties import inverse_inertia
 from tests.reference import rigid
 from tests.render.elements import check_element

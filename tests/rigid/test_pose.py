@@ -4,14 +4,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from adjoint.rigid.pose import (
-    pack_state_jvp,
-    pack_state_vjp,
-    vertices_jvp,
-    vertices_vjp,
-)
+from adjoint.rigid.pose import pack_state_vjp, vertices_vjp
 from adjsim.rigid.bodies import BodyPoint, RigidBodies
-from adjsim.rigid.pose import BodyState, BodyTrajectory, vertices
+from adjsim.rigid.pose import BodyState, BodyTrajectory, pack_state_jvp, vertices, vertices_jvp
 from tests.reference import rigid
 from tests.rigid.scenes import box, lump
 

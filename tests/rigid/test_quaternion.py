@@ -4,22 +4,17 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from adjoint.rigid.quaternion import (
-    quat_exp_jvp,
-    quat_exp_vjp,
-    quat_matrix_jvp,
-    quat_matrix_vjp,
-    quat_mul_jvp,
-    quat_mul_vjp,
-    quat_unit_jvp,
-    quat_unit_vjp,
-)
+from adjoint.rigid.quaternion import quat_exp_vjp, quat_matrix_vjp, quat_mul_vjp, quat_unit_vjp
 from adjsim.rigid.quaternion import (
     SERIES_BELOW,
     quat_exp,
+    quat_exp_jvp,
     quat_matrix,
+    quat_matrix_jvp,
     quat_mul,
+    quat_mul_jvp,
     quat_unit,
+    quat_unit_jvp,
     sinc_and_cos,
 )
 from tests.reference import rigid

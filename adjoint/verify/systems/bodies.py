@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.rigid.pose import mesh_vertices_vjp, vertices_jvp, vertices_vjp
+from adjoint.rigid.pose import mesh_vertices_vjp, vertices_vjp
 from adjoint.verify.problem import Problem, System, Values
 from adjoint.verify.systems.solids import Scene, rollout_problem
 from adjsim.courses import Signal
@@ -24,7 +24,7 @@ from adjsim.meshes.shapes import shape
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.model import Model, State
 from adjsim.rigid.bodies import BodyPoint, RigidBodies
-from adjsim.rigid.pose import BodyState, BodyTrajectory, vertices
+from adjsim.rigid.pose import BodyState, BodyTrajectory, vertices, vertices_jvp
 
 
 DT = 3e-4  # [s]

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from adjoint.equilibrium import equilibrium
+from adjoint.equilibrium import equilibrium_jvp, equilibrium_vjp
 from adjoint.verify.problem import Problem, System, Values, changed
 from adjoint.verify.systems.solids import DENSITY, ROLLOUT_TOLERANCE, Scene, beam
+from adjsim.equilibrium import equilibrium
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.model import Model, State
 
@@ -44,10 +45,10 @@ def resting() -> Problem:
         return equilibrium(changed_scene.model, changed_scene.state).state.x.ravel() / scale
 
     def jvp(tangents: Values) -> np.ndarray:
-        return found.jvp(tangents).ravel() / scale
+        return equilibrium_jvp(found, tangents).ravel() / scale
 
     def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
-        return found.vjp(adj.reshape(found.state.x.shape) / scale, wrt)
+        return equilibrium_vjp(found, adj.reshape(found.state.x.shape) / scale, wrt)
 
     return Problem(
         point=point,

@@ -112,3 +112,17 @@ def trace(A):
 def cofactor(A):
     """Return cof A = det(A) A^-T; also for singular A."""
     return (cross(A[1], A[2]), cross(A[2], A[0]), cross(A[0], A[1]))
+
+
+@device_fn
+def cofactor_jvp(A, tan_A):
+    """Push a tangent through C = cof A.
+
+    C0 = A1 x A2, C1 = A2 x A0, C2 = A0 x A1. The map A -> cof A has a symmetric derivative, so this
+    is its adjoint too: for c = a x b, adj_a = b x adj_c and adj_b = adj_c x a.
+    """
+    return (
+        add(cross(tan_A[1], A[2]), cross(A[1], tan_A[2])),
+        add(cross(tan_A[2], A[0]), cross(A[2], tan_A[0])),
+        add(cross(tan_A[0], A[1]), cross(A[0], tan_A[1])),
+    )

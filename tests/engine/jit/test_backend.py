@@ -231,7 +231,7 @@ def test_a_second_process_finds_every_loop_in_the_cache():
     script = """
 import numpy as np
 from adjoint.rollout import record, rollout_jvp
-from adjoint.engine.tangent_loop import TANGENT
+from adjsim.engine.tangents import TANGENT
 from adjoint.engine.timeloop import REVERSE
 from adjsim.engine.phases import sweep_kernel
 from adjsim.engine.timeloop import ADVANCE

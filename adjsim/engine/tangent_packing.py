@@ -1,0 +1,178 @@
+"""Tangents of what rollouts read: by worlds and rows, and packed as loops read them.
+
+The numbers that they are tangents of are packed in `adjsim/engine/packing.py`. Cotangents have the
+same form.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adjsim.engine.assembly import CONSTS, PARAMS, SERIES
+from adjsim.engine.packing import PackedModels, flat_tiles, join_columns
+from adjsim.engine.stepper import ModelStepper
+from adjsim.forces.element import Force, check_tangents
+from adjsim.model import Model, State
+from adjsim.rigid.bodies import arms_jvp, pack_params_jvp
+from adjsim.rigid.pose import pack_state_jvp
+from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A tangent or a cotangent of everything that the rollout of one model reads.
+
+    `x`, `v` (n_nodes, 3) of state 0; `gravity` (3,), a cotangent (n_nodes + n_bodies, 3), still
+    per node and body; `w` (n_nodes,), of the inverse masses; by force `params`, `series` and
+    `consts`, (..., n_elements, n), `consts` empty if the rest shape does not matter; `p`
+    (n_bodies, 13), of the bodies' states at 0, `bodies` alike, of their parameters; `arms` of their
+    points, (n_points, 3), or (0, 3) if they do not matter.
+    """
+
+    x: np.ndarray
+    v: np.ndarray
+    gravity: np.ndarray
+    w: np.ndarray
+    params: list[np.ndarray]
+    series: list[np.ndarray]
+    consts: list[np.ndarray]
+    p: np.ndarray
+    bodies: np.ndarray
+    arms: np.ndarray
+
+
+class PackedVector(NamedTuple):
+    """The same of all worlds, as `PackedModels` has what they are tangents or cotangents of."""
+
+    x: Any
+    v: Any
+    gravity: Any
+    w: Any
+    params: Any
+    series: Any
+    consts: Any
+    p: Any
+    bodies: Any
+    arms: Any
+
+
+def join_rows(worlds: Sequence[Rows], packed: PackedModels, dtype: np.dtype) -> PackedVector:
+    """Pack the tangents of worlds."""
+
+    def tiles(name: str, column: int) -> np.ndarray:
+        own = [getattr(rows, name) for rows in worlds]
+        return flat_tiles(join_columns(own, packed, column) if any(own) else [], dtype)
+
+    def one_by_one(name: str) -> np.ndarray:
+        return np.concatenate([getattr(rows, name) for rows in worlds]).astype(dtype)
+
+    return PackedVector(
+        x=one_by_one("x"),
+        v=one_by_one("v"),
+        gravity=np.stack([rows.gravity for rows in worlds]).astype(dtype),
+        w=one_by_one("w"),
+        params=tiles("params", PARAMS),
+        series=tiles("series", SERIES),
+        consts=tiles("consts", CONSTS),
+        p=one_by_one("p"),
+        bodies=one_by_one("bodies"),
+        arms=one_by_one("arms"),
+    )
+
+
+REST = "rest_positions"
+
+
+ARMS = (".vertices", ".point_positions")  # the ends of paths that act by the points of bodies
+
+
+def has_density(force: Force) -> bool:
+    """Whether masses are computed from a force."""
+    return force.node_mass() is not None
+
+
+def needs_rest(wanted: Iterable[str]) -> bool:
+    """Whether the rest shapes' rows must be differentiated."""
+    return any(path.endswith(f".{REST}") for path in wanted)
+
+
+def needs_arms(wanted: Iterable[str]) -> bool:
+    """Whether the arms of the points of bodies must be differentiated."""
+    return any(path.endswith(ARMS) for path in wanted)
+
+
+def tangent_rows(
+    model: Model,
+    state: State,
+    n_steps: int,
+    tangents: Mapping[str, np.ndarray],
+    needs: tuple[bool, bool],
+) -> Rows:
+    """Push tangents of a model's parameters to its rows.
+
+    `needs` says whether rest shapes and arms are differentiated: `consts` and `arms` are empty if
+    not.
+    """
+    with_rest, with_arms = needs
+
+    def of(owner: str) -> dict[str, np.ndarray]:
+        """Return the tangents of one owner, by the rest of their paths."""
+        head = f"{owner}."
+        return {p.removeprefix(head): value for p, value in tangents.items() if p.startswith(head)}
+
+    w = model.inverse_mass
+    zero = np.zeros((model.n_nodes, 3))
+    params, series, consts = [], [], []
+    tan_mass = tangents.get("mass", np.zeros(model.n_nodes))
+    for name, force in model.forces.items():
+        if has_density(force):
+            tan_mass = tan_mass + force.mass_jvp(of(name))
+    for name, force in model.forces.items():
+        own = of(name)
+        tan_params, tan_series = force.pack_jvp(own, n_steps)
+        tan_params = tan_params + force.with_mass_jvp(tan_mass)
+        tan_consts = np.zeros((len(force.nodes), force.kind.n_consts))
+        if REST in own:
+            tan_consts, more = force.rest_jvp(own[REST])
+            tan_params = tan_params + more
+        consts += [tan_consts] if with_rest else []
+        params.append(tan_params)
+        series.append(tan_series)
+    tan_p, tan_bodies = [np.zeros((0, STATE_SIZE))], [np.zeros((0, PARAMS_SIZE))]
+    tan_arms = [np.zeros((0, 3))]
+    for name, part in model.bodies.items():
+        tan_p.append(pack_state_jvp(state.bodies[name], of(name)))
+        tan_bodies.append(pack_params_jvp(part, of(name)))
+        tan_arms += [arms_jvp(part, of(name))] if with_arms else []
+    return Rows(
+        tangents.get("state.x", zero),
+        tangents.get("state.v", zero),
+        tangents.get("gravity", np.zeros(3)),
+        -w * w * tan_mass,
+        params,
+        series,
+        consts,
+        np.concatenate(tan_p),
+        np.concatenate(tan_bodies),
+        np.concatenate(tan_arms),
+    )
+
+
+def packed_tangents(stepper: ModelStepper, state: Any, tangents: Any) -> PackedVector:
+    """Return tangents of the parameters of a model by path, packed; of a batch a list of them.
+
+    Raises
+    ------
+    TypeError
+        If a kind of force has no tangent.
+    """
+    check_tangents(stepper.packed.kinds)
+    own = tangents if stepper.is_batch else [tangents]
+    needs = any(needs_rest(part) for part in own), any(needs_arms(part) for part in own)
+    rows = [
+        tangent_rows(model, start, stepper.n_steps, part, needs)
+        for model, start, part in zip(stepper.models, stepper.states(state), own, strict=True)
+    ]
+    return join_rows(rows, stepper.packed, stepper.dtype)

@@ -1,0 +1,197 @@
+"""Tangents of a step: those of the elements, and those of the nodes and bodies.
+
+The state and its tangent along one direction go together through phases like those of
+`adjsim/engine/timeloop.py`.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from adjsim.engine.assembly import DTYPES, JVP_LOOP, REST_JVP_LOOP, call_of, tile_kernel
+from adjsim.engine.jit.backend import cpu_kernel, device_fn, specialise
+from adjsim.engine.jit.calls import NO_FUNCTION, function_table, make_call
+from adjsim.engine.loop_arrays import Bodies, Nodes, Span, States, named_type, types_of
+from adjsim.engine.node_sum import node_sum
+from adjsim.engine.packing import PackedModels
+from adjsim.engine.partition import FORCE, ROW, TILE_HI, TILE_LO, WORLD
+from adjsim.engine.tangent_packing import PackedVector
+from adjsim.engine.timeloop import (
+    euler_step_jvp,
+    force_table,
+    part_forces,
+    span_of,
+    state_at,
+    step_phase,
+    step_table,
+)
+from adjsim.rigid.points import place_tangents, tangent_body
+
+
+class TangentWork(NamedTuple):
+    """Slots of the forces and of their tangents; scratch, none on a GPU."""
+
+    slots: Any
+    tan_slots: Any
+    scratch: Any
+
+
+@device_fn
+def tangent_node(n, dt, tan_gravity, nodes, tan_w, work, tan_before, tan_after):
+    """Advance the tangent of node n."""
+    x, v = tan_before.x, tan_before.v
+    tx, tv = euler_step_jvp(
+        (x[n, 0], x[n, 1], x[n, 2]),
+        (v[n, 0], v[n, 1], v[n, 2]),
+        node_sum(n, nodes.ptr, nodes.slots_of, work.slots),
+        node_sum(n, nodes.ptr, nodes.slots_of, work.tan_slots),
+        nodes.w[n], tan_w[n], (tan_gravity[0], tan_gravity[1], tan_gravity[2]), dt,
+    )  # fmt: skip
+    tan_after.x[n, 0], tan_after.x[n, 1], tan_after.x[n, 2] = tx
+    tan_after.v[n, 0], tan_after.v[n, 1], tan_after.v[n, 2] = tv
+
+
+def tangent_rows(
+    span, dt, tan_gravity, nodes, bodies, tan, work, before, after, tan_before, tan_after
+):
+    """Advance the tangents of the nodes and bodies of a span."""
+    for i in range(span.node_lo, span.node_hi):
+        tangent_node(np.uint64(i), dt, tan_gravity, nodes, tan.w, work, tan_before, tan_after)
+    for b in range(span.body_lo, span.body_hi):
+        tangent_body(
+            b, dt, tan_gravity, nodes, bodies, tan, work, before, after, tan_before, tan_after
+        )
+
+
+def place_all_tangents(bodies, tan_arms, p, tan_rows):
+    """Write the tangents of the points of every body, at the start."""
+    for b in range(p.shape[0]):
+        place_tangents(b, b, bodies, tan_arms, p, tan_rows)
+
+
+@cache
+def place_tangents_kernel() -> Callable:
+    """Return the compiled `place_all_tangents`."""
+    return cpu_kernel(place_all_tangents)
+
+
+def tangent_signature(dtype: np.dtype) -> Any:
+    """Return the signature of `tangent_rows`."""
+    of, real = types_of(dtype), numba.from_dtype(dtype)
+    a, m = real[::1], real[:, ::1]
+    heads = (of[Span], real, a, of[Nodes], of[Bodies], vector_type(dtype))
+    return numba.void(*heads, named_type(TangentWork, [a, a, m]), *(of[States],) * 4)
+
+
+def vector_type(dtype: np.dtype) -> Any:
+    """Return the type of a `PackedVector`."""
+    real = numba.from_dtype(dtype)
+    a, m = real[::1], real[:, ::1]
+    return named_type(PackedVector, [m, m, m, a, a, a, a, m, m, m])
+
+
+@cache
+def tangent_kernel(dtype: np.dtype) -> Callable:
+    """Return the compiled `tangent_rows`."""
+    name = f"tangent_rows_{dtype.name}"
+    return cpu_kernel(specialise(tangent_rows, name), [tangent_signature(dtype)])
+
+
+call_jvp = call_of(JVP_LOOP)
+
+
+call_rest_jvp = call_of(REST_JVP_LOOP)
+
+
+call_tangent = make_call([tangent_signature(dtype) for dtype in DTYPES])
+
+
+class TangentCalls(NamedTuple):
+    """Tables of compiled functions that a step and its tangent call."""
+
+    forces: Any
+    jvps: Any  # of forces
+    rests: Any  # of forces, for tangents of rest shapes
+    steps: Any  # of nodes and bodies
+    tangent: Any  # of a step
+
+
+@device_fn
+def part_tangents(part, calls, elements, tan, parts, step, state, tan_state, work):
+    """Write a part's force slots and their tangents."""
+    part_forces(part, calls.forces, elements, parts, step, state, work)
+    rows, tiles = (elements.consts, elements.params, elements.series), parts.tiles
+    for t in range(parts.tile_ptr[part], parts.tile_ptr[part + 1]):
+        force = tiles[t, FORCE]
+        head = (
+            tiles[t, TILE_LO], tiles[t, TILE_HI], tiles[t, ROW], step,
+            elements.table, elements.nodes,
+        )  # fmt: skip
+        tail = ((work.tan_slots,), work.scratch[part])
+        fields = (state.x, state.v, tan_state.x, tan_state.v)
+        call_jvp(calls.jvps, force, (*head, fields, (*rows, tan.params, tan.series), *tail))
+        if calls.rests[force] != NO_FUNCTION:
+            own = ((state.x, state.v), (*rows, tan.consts))
+            call_rest_jvp(calls.rests, force, (*head, *own, *tail))
+
+
+@device_fn
+def part_tangent_step(
+    part, calls, nodes, bodies, tan, parts, dt, work, before, after, tan_before, tan_after
+):  # fmt: skip
+    """Advance the tangents of a part's nodes and bodies."""
+    ranges = parts.ranges
+    for r in range(parts.range_ptr[part], parts.range_ptr[part + 1]):
+        args = (
+            span_of(ranges, r, r), dt, tan.gravity[ranges[r, WORLD]], nodes, bodies,
+            tan, work, before, after, tan_before, tan_after,
+        )  # fmt: skip
+        call_tangent(calls, 0, args)
+
+
+@device_fn
+def force_and_tangent_phase(part, k, job):
+    """Write the force slots of a part in step k of a job, and their tangents."""
+    row, step = job.steps.rows[k], job.steps.first + k
+    part_tangents(
+        part, job.calls, job.elements, job.vector, job.parts, step, state_at(job.states, row),
+        state_at(job.fields, row), job.work,
+    )  # fmt: skip
+    return 0
+
+
+@device_fn
+def step_and_tangent_phase(part, k, job):
+    """Advance a part's nodes and bodies by step k of a job, and their tangents."""
+    lost = step_phase(part, k, job)
+    a, b = job.steps.rows[k], job.steps.rows[k + 1]
+    part_tangent_step(
+        part, job.calls.tangent, job.nodes, job.bodies, job.vector, job.parts, job.steps.dt,
+        job.work, state_at(job.states, a), state_at(job.states, b), state_at(job.fields, a),
+        state_at(job.fields, b),
+    )  # fmt: skip
+    return lost
+
+
+TANGENT = (force_and_tangent_phase, step_and_tangent_phase)
+
+
+def tangent_calls(packed: PackedModels, dtype: np.dtype, *, with_rest: bool) -> TangentCalls:
+    """Return the tables of packed models, whose kinds have tangents."""
+    jvps: list[Any] = [tile_kernel(JVP_LOOP, kind, kind.jvp, dtype) for kind in packed.kinds]
+    rests = [
+        tile_kernel(REST_JVP_LOOP, kind, kind.jvp_consts, dtype)
+        if kind.jvp_consts is not None and with_rest
+        else None
+        for kind in packed.kinds
+    ]
+    return TangentCalls(
+        forces=force_table(packed, dtype),
+        jvps=function_table(jvps),
+        rests=function_table(rests),
+        steps=step_table(dtype),
+        tangent=function_table([tangent_kernel(dtype)]),
+    )

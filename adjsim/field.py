@@ -1,0 +1,191 @@
+r"""The force field of a model at any state, with its tangent.
+
+    f(x, v, theta)        the sum of all forces at each node, with its weight if asked [N]
+    push:  J t            of tangents of the state and of parameters
+
+Nothing is rolled out: a stiffness, an equilibrium, a vibration or a product with a Hessian needs no
+time step. The bits of f are those that a rollout has. Only the first row of a series is used.
+
+Adjoint: `adjoint/field.py`. Tests: `tests/test_field.py`.
+"""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from adjsim import checks
+from adjsim.engine.field_loops import field_kernel, forces_loop, push_loop
+from adjsim.engine.gathering import TILE
+from adjsim.engine.loop_arrays import States, Work
+from adjsim.engine.stepper import CpuStepper
+from adjsim.engine.tangent_packing import PackedVector, packed_tangents
+from adjsim.engine.tangents import TangentCalls, TangentWork, tangent_calls
+from adjsim.model import Model, State
+from adjsim.system import make_stepper
+
+
+class _Tangent(NamedTuple):
+    """Packed tangents, and what pushing them needs."""
+
+    tan: PackedVector
+    calls: TangentCalls
+    work: TangentWork
+
+
+class Field:
+    """The forces on the nodes of a model.
+
+    Parameters
+    ----------
+    model : Model
+        Of nodes; it may have no rigid bodies.
+    with_weight : bool
+        Whether m g of each node is one of the forces. That of a pinned node counts as constant in
+        its mass: nothing feels it.
+
+    Raises
+    ------
+    ValueError
+        If the model has rigid bodies.
+    """
+
+    def __init__(self, model: Model, *, with_weight: bool = False) -> None:
+        checks.instance("model", model, Model)
+        if model.n_bodies:
+            raise ValueError(
+                "`model` must have nodes alone for a `Field`, got the rigid bodies "
+                f"{', '.join(model.bodies)}. Model what they hold by pinned nodes, or roll out."
+            )
+        stepper = make_stepper(model, 1.0, 1, np.dtype(np.float64), threads=1)
+        assert isinstance(stepper, CpuStepper)
+        self.model, self.stepper, self.with_weight = model, stepper, with_weight
+        self._groups: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+
+    def forces(self, state: State) -> np.ndarray:
+        """Return the forces at a state, (n_nodes, 3) [N]."""
+        s, (elements, nodes, _) = self.stepper, self.stepper.arrays
+        out = np.empty((self.model.n_nodes, 3))
+        work = Work(s.slots, s.scratch)
+        field_kernel(forces_loop)(s.calls, elements, nodes, s.parts, work, 0, self.row(state), out)
+        return out + self.model.mass[:, None] * self.model.gravity if self.with_weight else out
+
+    def magnitude(self, state: State) -> float:
+        """Return the largest sum over a node of the magnitudes of its elements' forces [N].
+
+        Rounding of `forces` is about 1e-16 of it.
+        """
+        self.forces(state)
+        nodes = self.stepper.arrays[1]
+        owners = np.repeat(np.arange(len(nodes.ptr) - 1), np.diff(nodes.ptr.astype(np.int64)))
+        sizes = np.abs(self._slots(nodes.slots_of)).sum(axis=1)
+        return float(np.bincount(owners, sizes).max(initial=0.0)) if len(owners) else 0.0
+
+    def push(self, state: State, tangents: Mapping[str, Any]) -> np.ndarray:
+        """Return the tangent of the forces, (n_nodes, 3) [N].
+
+        Parameters
+        ----------
+        state : State
+        tangents : mapping of str to array_like
+            Path to tangent, of the shape of the parameter, as of `adjoint.rollout_jvp`.
+        """
+        known = {**self.model.parameters(), **self.model.state_parameters(state)}
+        given = {
+            checks.known_key("parameter", path, known): checks.array(path, t, known[path].shape)
+            for path, t in checks.mapping("tangents", tangents, "{'state.x': ...}").items()
+        }
+        tangent = self._tangent(state, given)
+        pushed = self._pushed(tangent, self.row(state), tangent.tan.x, tangent.tan.v)
+        return pushed + self._weight_jvp(tangent.tan) if self.with_weight else pushed
+
+    def _weight_jvp(self, tan: PackedVector) -> np.ndarray:
+        """Return the tangent of m g; a pinned node, of which 1/m is 0, has none by its mass."""
+        model, w = self.model, self.model.inverse_mass
+        free = w > 0.0
+        tan_mass = np.zeros(len(w))
+        tan_mass[free] = -tan.w[free] / np.square(w[free])
+        return tan_mass[:, None] * model.gravity + model.mass[:, None] * tan.gravity[0]
+
+    def stiffness(self, state: State) -> scipy.sparse.csc_array:
+        """Return K = -df/dx, sparse, (3 n_nodes, 3 n_nodes) [N/m].
+
+        Nodes without a common neighbour are pushed together, so that a few products give all
+        columns, whatever the forces are.
+        """
+        color, row, column = self._groups or self._grouped()
+        n, row_state = self.model.n_nodes, self.row(state)
+        tangent = self._tangent(state, {})
+        tan_x, tan_v = np.zeros((n, 3)), np.zeros((n, 3))
+        order = np.argsort(color[column], kind="stable")
+        row, column = row[order], column[order]
+        ends = np.searchsorted(color[column], np.arange(int(color.max(initial=-1)) + 2))
+        blocks = np.empty((len(row), 3, 3))
+        for c, (lo, hi) in enumerate(pairwise(ends)):
+            for axis in range(3):
+                tan_x[:] = 0.0
+                tan_x[color == c, axis] = 1.0
+                pushed = self._pushed(tangent, row_state, tan_x, tan_v)
+                blocks[lo:hi, :, axis] = -pushed[row[lo:hi]]
+        at = (3 * row)[:, None, None] + np.arange(3)[:, None] + 0 * np.arange(3)
+        to = (3 * column)[:, None, None] + 0 * np.arange(3)[:, None] + np.arange(3)
+        flat = (blocks.ravel(), (at.ravel(), to.ravel()))
+        return scipy.sparse.coo_array(flat, shape=(3 * n, 3 * n)).tocsc()
+
+    def row(self, state: State) -> States:
+        """Return a state as the loops read it."""
+        self.model.check_state(state)
+        x, v = (np.array(part, np.float64) for part in (state.x, state.v))
+        return States(x, v, np.zeros((0, self.stepper.allocate(1)[2].shape[-1])))
+
+    def _slots(self, places: np.ndarray) -> np.ndarray:
+        """Return the vectors in slots, (n, 3): the numbers of a vector are a tile apart."""
+        flat = self.stepper.slots
+        return np.stack([flat[places.astype(np.int64) + c * TILE] for c in range(3)], axis=1)
+
+    def _tangent(self, state: State, tangents: Mapping[str, np.ndarray]) -> _Tangent:
+        """Return tangents of parameters as the loops read them."""
+        s = self.stepper
+        tan = packed_tangents(s, state, tangents)
+        work = TangentWork(s.slots, np.zeros(s.packed.slot_shape), s.scratch)
+        return _Tangent(tan, tangent_calls(s.packed, s.dtype, with_rest=tan.consts.size > 0), work)
+
+    def _pushed(
+        self, tangent: _Tangent, row: States, tan_x: np.ndarray, tan_v: np.ndarray
+    ) -> np.ndarray:
+        """Return the tangent of the forces for packed tangents of the parameters."""
+        s, (elements, nodes, _) = self.stepper, self.stepper.arrays
+        out = np.empty((self.model.n_nodes, 3))
+        field_kernel(push_loop)(
+            tangent.calls, elements, nodes, tangent.tan, s.parts, tangent.work, 0, row,
+            States(tan_x, tan_v, row.p), out,
+        )  # fmt: skip
+        return out
+
+    def _grouped(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return a group for each node, and the pairs of nodes of which one feels the other.
+
+        Nodes of a group share no neighbour: each takes the first group that its neighbours and
+        theirs leave free (Curtis, Powell and Reid, 1974).
+        """
+        n = self.model.n_nodes
+        pairs = [np.stack([np.arange(n)] * 2)]
+        for force in self.model.forces.values():
+            nodes = force.nodes
+            k = nodes.shape[1]
+            first, second = np.repeat(nodes, k, axis=1), np.tile(nodes, (1, k))
+            pairs.append(np.stack([first.ravel(), second.ravel()]))
+        row, column = np.concatenate(pairs, axis=1)
+        near = scipy.sparse.coo_array((np.ones(len(row)), (row, column)), shape=(n, n)).tocsr()
+        both: Any = near @ near  # which nodes share a neighbour
+        color = np.full(n, -1)
+        for i in range(n):
+            used = color[both.indices[both.indptr[i] : both.indptr[i + 1]]]
+            free = np.ones(len(used) + 1, bool)
+            free[used[(used >= 0) & (used < len(free))]] = False
+            color[i] = int(np.argmax(free))
+        found = near.tocoo()
+        self._groups = color, found.row.astype(np.int64), found.col.astype(np.int64)
+        return self._groups
