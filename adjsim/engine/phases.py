@@ -45,42 +45,47 @@ class Job(NamedTuple):
     fields: Any
 
 
+class Turns(NamedTuple):
+    """How many turns a sweep has, and whether a part stops after one in which it lost something."""
+
+    n: Any
+    stop: Any
+
+
 # Bound by `specialise`.
 PHASE: Any = None
 N_PHASES = 0
 RUN_PART: Any = None
 
 
-def run_part(part, n_turns, stops, job):
-    """Run a part through its turns, or, if it `stops`, to the first that loses something."""
-    for turn in range(n_turns):
+def run_part(part, turns, job):
+    """Run a part through its turns."""
+    for turn in range(turns.n):
         lost = 0
         for phase in range(N_PHASES):
             lost += PHASE(phase, part, turn, job)
-        if lost > 0 and stops:
+        if lost > 0 and turns.stop:
             return
 
 
 # Numba hands a tuple to a loop over `prange` only if it is an argument, and has none inside.
 def run_alone(
-    n_turns, stops, calls, elements, nodes, bodies, parts, work, steps, states, finite, vector,
-    fields,
-):  # fmt: skip
-    """Run every part alone; `finite` of a part that stops says so for one of its worlds."""
+    turns, calls, elements, nodes, bodies, parts, work, steps, states, finite, vector, fields
+):
+    """Run every part alone; `finite` of a part that stops does so for one of its worlds."""
     for part in prange(work.scratch.shape[0]):
         job = Job(
             calls, elements, nodes, bodies, parts, work, steps, states, finite, vector, fields
         )
-        RUN_PART(part, n_turns, stops, job)
+        RUN_PART(part, turns, job)
 
 
 def run_together(
-    n_turns, stops, calls, elements, nodes, bodies, parts, work, steps, states, finite, vector,
-    fields,
-):  # fmt: skip
+    turns, calls, elements, nodes, bodies, parts, work, steps, states, finite, vector, fields
+):
     """Run all parts phase by phase."""
     n_parts = work.scratch.shape[0]
-    for turn in range(n_turns):
+    for turn in range(turns.n):
         lost = 0
         for phase in range(N_PHASES):
             for part in prange(n_parts):
@@ -89,7 +94,7 @@ def run_together(
                     fields,
                 )  # fmt: skip
                 lost += PHASE(phase, part, turn, job)
-        if lost > 0 and stops:
+        if lost > 0 and turns.stop:
             break
 
 

@@ -26,7 +26,7 @@ from adjsim.engine.layouts import count_elements
 from adjsim.engine.loop_arrays import States, Steps, Work
 from adjsim.engine.packing import PackedModels, pack
 from adjsim.engine.partition import even_shares, whole_groups
-from adjsim.engine.phases import Job, sweep_kernel
+from adjsim.engine.phases import Job, Turns, sweep_kernel
 from adjsim.engine.timeloop import (
     ADVANCE,
     Calls,
@@ -257,7 +257,7 @@ class CpuStepper(ModelStepper):
             job = job._replace(parts=self.world_parts)
         run = sweep_kernel(name, phases, threads=self.n_threads, apart=self.stands_apart)
         with using_threads(self.n_threads):
-            run(n_turns, stops, *job)
+            run(Turns(n_turns, stops), *job)
         return job.finite
 
     def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
