@@ -6,7 +6,7 @@ r"""`hvp`: products of a Hessian with a direction, by extrapolated differences o
 
 Gradients by adjoints are exact and have the same bits every time, so that the differences have no
 noise but rounding. h is halved until D_k and both D_{k-1} that it is made of agree: their largest
-difference is the estimate of the error. A level costs two gradients; three to five levels give ten
+difference is the estimate of the error. A level costs two gradients; four to seven levels give ten
 digits or more where the gradient is smooth. Where a kink is near, such as a touch in another step,
 h is halved until the kink is farther away, at most `MOST_LEVELS` times.
 
@@ -71,7 +71,7 @@ def hvp(
     Returns
     -------
     like x
-        H d. It takes two gradients a level, mostly three to five levels, at most 14. A warning
+        H d. It takes two gradients a level, mostly four to seven levels, at most 14. A warning
         says where less than six digits are known.
 
     Raises

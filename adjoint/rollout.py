@@ -270,7 +270,7 @@ class Record(Generic[S, T]):
             H d = d/dh gradient(theta + h d) at h = 0,   gradient = vjp(cotangents(trajectory))
 
         It is found by differences of exact gradients, extrapolated until they agree
-        (`adjoint/hessian.py`): mostly 6 to 10 gradients in float64, each with its rollout. It is
+        (`adjoint/hessian.py`): mostly 8 to 14 gradients in float64, each with its rollout. It is
         then known to ten digits or more, and symmetric to these; a warning says where less than
         six are known, as next to a touch.
 

@@ -254,8 +254,8 @@ def without_times(log):
 def test_no_search_asks_for_more_than_its_numbers_can_tell(method, monkeypatch):
     asked = []
     module = sys.modules[minimize.__module__]
-    own = {Method.GAUSS_NEWTON: "gauss_newton", Method.LBFGSB: "lbfgsb", Method.POLYAK: "polyak"}
-    name = own.get(method, "_descend")
+    is_own = method not in (Method.ADAM, Method.GRADIENT_DESCENT)
+    name = method.name.lower() if is_own else "_descend"
     real = getattr(module, name)
 
     def seen(*args, tolerance, **options):
