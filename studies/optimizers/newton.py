@@ -92,7 +92,7 @@ def _steihaug(
     step, product = np.zeros_like(g), np.zeros_like(g)
     r, d = g.copy(), -g
     for _ in range(len(g)):
-        Hd = np.where(is_free, _product(evaluator, theta, d, bounds, eps), 0.0)
+        Hd = np.where(is_free, _product(evaluator, theta, d, bounds=bounds, eps=eps), 0.0)
         curvature = float(d @ Hd)
         alpha = float(r @ r) / curvature if curvature > 0.0 else 0.0
         if curvature <= 0.0 or np.linalg.norm(step + alpha * d) >= radius:
@@ -107,7 +107,7 @@ def _steihaug(
 
 
 def _product(
-    evaluator: Evaluator, theta: np.ndarray, d: np.ndarray, bounds: Bounds, eps: float
+    evaluator: Evaluator, theta: np.ndarray, d: np.ndarray, *, bounds: Bounds, eps: float
 ) -> np.ndarray:
     """Return H d, or d where it cannot be had beside theta: then steps are of descent.
 
