@@ -119,7 +119,7 @@ def differentiate(
     eps = float(np.finfo(np.float64).eps) if eps is None else eps
     best, least, count = None, np.inf, 0
     row: list[np.ndarray] = []
-    enough = poor = 0.0
+    enough = good = poor = 0.0
     for level in range(MOST_LEVELS):
         h = first * 0.5**level
         try:

@@ -5,8 +5,8 @@ r"""Newton's method, with conjugate gradients in a trust region: `newton_cg`.
     H s = (g(theta + h s) - g(theta - h s)) / (2 h)
 
 A product takes two gradients: conjugate gradients need a few digits only, so nothing is
-extrapolated. Components at a bound that the gradient presses them against are held. A step ends at
-the first bound that it meets. SciPy's methods that take products know no bounds, or keep to them by
+extrapolated. Components at a bound that the gradient presses them against are held. Steps
+are clipped to the bounds. SciPy's methods that take products know no bounds, or keep to them by
 barriers that take many more gradients.
 
 Source: Steihaug, SIAM J. Numer. Anal. 20 (1983); Nocedal & Wright, Numerical Optimization, 2006,
@@ -55,15 +55,18 @@ def newton_cg(
         step, product = _steihaug(
             evaluator, theta, g, is_free=is_free, bounds=bounds, limits=(radius, forcing, eps)
         )
-        part = _part_inside(theta, step, low, high)
-        step, product = part * step, part * product
-        promised = -float(g @ step + 0.5 * step @ product)
-        if promised <= ROUNDING * here.loss:
-            return Status.CONVERGED
         moved = np.clip(theta + step, low, high)
-        there = evaluator.gradient(moved)
-        gain = (here.loss - there.loss) / promised
+        if np.any(moved != theta + step):
+            step = moved - theta
+            if not step.any():
+                return Status.STALLED
+            product = _product(evaluator, theta, step, bounds=bounds, eps=eps)
+        promised = -float(g @ step + 0.5 * step @ product)
         length = float(np.linalg.norm(step))
+        if abs(promised) <= ROUNDING * here.loss:
+            return Status.CONVERGED
+        there = evaluator.gradient(moved)
+        gain = (here.loss - there.loss) / abs(promised)  # clipped, a step may promise a rise
         if not gain >= GOOD_GAIN:
             radius = SHRINK * length
         elif gain > GREAT_GAIN and length > 0.9 * radius:
@@ -111,25 +114,17 @@ def _product(
 ) -> np.ndarray:
     """Return H d, or d where it cannot be had beside theta: then steps are of descent.
 
-    Where a bound is near, the difference is shorter on that side.
+    At a bound the difference is taken a little inside.
     """
     h = eps ** (1.0 / 3.0) / float(np.linalg.norm(d))
-    ahead, behind = (h * _part_inside(theta, sign * h * d, *bounds) for sign in (1.0, -1.0))
-    if ahead + behind == 0.0:
-        return d
-    points = (np.clip(theta + t * d, *bounds) for t in (ahead, -behind))
-    above, below = (evaluator.beside(point).gradient for point in points)
-    return d if above is None or below is None else (above - below) / (ahead + behind)
+    low, high = bounds
+    middle = np.clip(theta, low + h * np.abs(d), high - h * np.abs(d))
+    points = (np.clip(middle + sign * h * d, low, high) for sign in (1.0, -1.0))
+    ahead, behind = (evaluator.beside(point).gradient for point in points)
+    return d if ahead is None or behind is None else (ahead - behind) / (2.0 * h)
 
 
 def _to_edge(step: np.ndarray, d: np.ndarray, radius: float) -> float:
     """Return the positive t with |step + t d| = radius."""
     a, b, c = float(d @ d), float(step @ d), float(step @ step) - radius**2
     return (np.sqrt(max(b * b - a * c, 0.0)) - b) / a
-
-
-def _part_inside(theta: np.ndarray, step: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
-    """Return the part of a step, at most 1, that stays within the bounds."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        parts = np.where(step > 0.0, (high - theta) / step, (low - theta) / step)
-    return float(min(1.0, np.min(parts[step != 0.0], initial=1.0)))
