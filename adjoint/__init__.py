@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 
 if TYPE_CHECKING:
+    from adjoint.hessian import hvp
     from adjoint.inspector import Inspection
     from adjoint.losses import (
         center_of_mass_mse_jvp,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from adjoint.rollout import Record, record, rollout_jvp
     from adjoint.schedules import Binomial, EveryK, MemoryBudget, Segments, StoreAll
     from adjoint.verify.differences import jacobian_fd
-    from adjoint.verify.dot_test import dot_test
+    from adjoint.verify.dot_test import dot_test, symmetry_test
     from adjoint.verify.gradcheck import gradcheck
     from adjoint.verify.kinks import kink_distance, rollout_margins
     from adjoint.verify.taylor_test import taylor_test
@@ -44,6 +45,7 @@ __all__ = [
     "center_of_mass_mse_vjp",
     "dot_test",
     "gradcheck",
+    "hvp",
     "jacobian_fd",
     "kink_distance",
     "loss_jvp",
@@ -58,10 +60,12 @@ __all__ = [
     "rollout_margins",
     "state_mse_jvp",
     "state_mse_vjp",
+    "symmetry_test",
     "taylor_test",
 ]
 
 _HOMES = {
+    "adjoint.hessian": ("hvp",),
     "adjoint.inspector": ("Inspection",),
     "adjoint.losses": (
         "center_of_mass_mse_jvp",
@@ -80,7 +84,7 @@ _HOMES = {
     "adjoint.rollout": ("Record", "record", "rollout_jvp"),
     "adjoint.schedules": ("Binomial", "EveryK", "MemoryBudget", "Segments", "StoreAll"),
     "adjoint.verify.differences": ("jacobian_fd",),
-    "adjoint.verify.dot_test": ("dot_test",),
+    "adjoint.verify.dot_test": ("dot_test", "symmetry_test"),
     "adjoint.verify.gradcheck": ("gradcheck",),
     "adjoint.verify.kinks": ("kink_distance", "rollout_margins"),
     "adjoint.verify.taylor_test": ("taylor_test",),

@@ -123,6 +123,43 @@ def dot_test(
     return DotTest(residuals, tolerance, reason)
 
 
+def symmetry_test(
+    hvp: Callable[..., Vector],
+    x: Vector,
+    *,
+    n_pairs: int = 4,
+    scale: Vector | None = None,
+    tolerance: float = 1e-8,
+    seed: int = 0,
+) -> DotTest:
+    """Test that a product with a Hessian is symmetric: <H s, t> = <s, H t>.
+
+    Parameters
+    ----------
+    hvp : callable
+        Takes a direction laid out like x, returns the product with it, laid out like x.
+    x, n_pairs, scale, tolerance, seed
+        As of `dot_test`. Every entry counts in units of its scale.
+
+    Returns
+    -------
+    DotTest
+
+    Raises
+    ------
+    ValueError
+        As `dot_test`.
+    """
+    point = Point.of(x, scale)
+
+    def product(t: np.ndarray) -> np.ndarray:
+        found = hvp(point.layout.restore(point.scale * t))
+        return point.scale * point.layout.flat("hvp(direction)", found)
+
+    units = np.ones(point.layout.size)
+    return dot_test(product, product, units, n_pairs=n_pairs, tolerance=tolerance, seed=seed)
+
+
 def _refusal(Jt: np.ndarray, JTc: np.ndarray) -> str:
     """Return why there is nothing to compare, or an empty text."""
     for name, value in (("jvp", Jt), ("vjp", JTc)):

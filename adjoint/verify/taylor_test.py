@@ -2,17 +2,19 @@ r"""`taylor_test`: remainders of the Taylor series, and how fast they fall.
 
     R0(eps) = |phi(x + eps d) - phi(x)|                       ~ eps
     R1(eps) = |phi(x + eps d) - phi(x) - eps <grad, d>|       ~ eps^2
+    R2(eps) = |phi(x + eps d) - phi(x) - eps <grad, d> - eps^2/2 <d, H d>|    ~ eps^3
 
-The slopes log2(R(eps) / R(eps/2)) are 1 and 2 if, and only if, the gradient is right. They
-are read at the smallest steps whose remainders still stand above the rounding noise of
-phi: there a wrong gradient cannot hide behind the curvature.
+The slopes log2(R(eps) / R(eps/2)) are 1 and 2 if, and only if, the gradient is right, and that of
+R2 is 3 if the product with the Hessian is right too. They are read at the smallest steps whose
+remainders still stand above the rounding noise of phi: there a wrong gradient cannot hide behind
+the curvature.
 
 Source: Farrell, Ham, Funke & Rognes, SIAM J. Sci. Comput. 35 (2013), sec. 4.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +50,8 @@ class TaylorTest:
         Why the test failed; empty if it passed.
     kink : float
         Distance to the nearest kink that the test was told; inf: none.
+    r2, slope2 : array, float
+        The same with a product with the Hessian, where one was given; otherwise empty and NaN.
     """
 
     eps: np.ndarray
@@ -61,24 +65,31 @@ class TaylorTest:
     minimum_slope: float
     reason: str
     kink: float = math.inf
+    r2: np.ndarray = field(default_factory=lambda: np.empty(0))
+    slope2: float = math.nan
 
     @property
     def passed(self) -> bool:
-        """Whether the remainder with the gradient falls fast enough."""
+        """Whether the remainders fall fast enough."""
         return not self.reason
 
     def table(self) -> str:
         """Return steps, remainders and slopes as text, one line per step."""
         verdict = "passed" if self.passed else f"FAILED: {self.reason}"
+        remainders = {"R0": self.r0, "R1": self.r1} | ({"R2": self.r2} if self.r2.size else {})
+        second = f", R2 {self.slope2:.3f} (at least {self.minimum_slope + 1.0})"
         lines = [
             f"Taylor test {verdict}",
             f"  slopes over {self.halvings} halvings: R0 {self.slope0:.3f}, R1 {self.slope1:.3f}"
-            f" (at least {self.minimum_slope}); nearest kink {self.kink:.1e}",
-            "         eps          R0  slope          R1  slope",
+            f" (at least {self.minimum_slope}){second if self.r2.size else ''}"
+            f"; nearest kink {self.kink:.1e}",
+            "         eps" + "".join(f"  {name:>10} {'slope':>6}" for name in remainders),
         ]
-        s0, s1 = ([math.nan, *_slopes(r)] for r in (self.r0, self.r1))
-        rows = zip(self.eps, self.r0, s0, self.r1, s1, strict=True)
-        lines += ["  {:10.3e}  {:10.3e} {:6.2f}  {:10.3e} {:6.2f}".format(*row) for row in rows]
+        columns = [(r, [math.nan, *_slopes(r)]) for r in remainders.values()]
+        lines += [
+            f"  {eps:10.3e}" + "".join(f"  {r[i]:10.3e} {slope[i]:6.2f}" for r, slope in columns)
+            for i, eps in enumerate(self.eps)
+        ]
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -96,6 +107,8 @@ class TaylorTest:
             "eps": self.eps.tolist(),
             "r0": [r if np.isfinite(r) else None for r in self.r0.tolist()],
             "r1": [r if np.isfinite(r) else None for r in self.r1.tolist()],
+            "slope2": self.slope2 if np.isfinite(self.slope2) else None,
+            "r2": [r if np.isfinite(r) else None for r in self.r2.tolist()],
         }
 
 
@@ -105,6 +118,7 @@ def taylor_test(
     x: Vector,
     direction: Vector | None = None,
     *,
+    hvp: Callable[..., Vector] | None = None,
     eps0: float = 1e-2,
     n_halvings: int = 16,
     minimum_slope: float = 1.9,
@@ -112,7 +126,7 @@ def taylor_test(
     kink: float = math.inf,
     seed: int = 0,
 ) -> TaylorTest:
-    """Test a gradient by the rate at which the Taylor remainder falls.
+    """Test a gradient, and a product with the Hessian, by how fast Taylor remainders fall.
 
     Parameters
     ----------
@@ -124,10 +138,13 @@ def taylor_test(
         The point.
     direction : like x, optional
         By default half random, half along the gradient, of length 1 in units of `scale`.
+    hvp : callable, optional
+        Takes a direction, returns the product of the Hessian at x with it, laid out like x: R2 is
+        tested too. `symmetry_test` looks at what it does across the direction.
     eps0 : float
         Largest step; each of the `n_halvings` next ones is half the one before.
     minimum_slope : float
-        The least slope of R1 that passes, over at least four halvings.
+        The least slope of R1 that passes, over at least four halvings; R2 needs 1 more.
     scale : like x, optional
         Typical size of each entry; by default the root mean square of its block.
     kink : float
@@ -138,7 +155,8 @@ def taylor_test(
     -------
     TaylorTest
         It fails on a zero or non-finite gradient, and with fewer than four halvings above
-        noise. An f linear along d passes if R1 is noise at every step.
+        noise. An f linear along d passes if R1 is noise at every step, and a quadratic one if R2
+        is.
 
     Raises
     ------
@@ -158,7 +176,12 @@ def taylor_test(
 
     noise = noise_of(lambda h: phi(h * eps0))
     change = np.array([phi(h) for h in eps]) - phi(0.0)
-    return replace(_judge(eps, change, float(grad @ d), noise, minimum_slope), kink=kink)
+    found = replace(_judge(eps, change, float(grad @ d), noise, minimum_slope), kink=kink)
+    if hvp is None:
+        return found
+    curvature = float(d @ point.layout.flat("hvp(direction)", hvp(point.layout.restore(d))))
+    r2 = np.abs(change - eps * float(grad @ d) - 0.5 * np.square(eps) * curvature)
+    return _judge_second(replace(found, r2=r2))
 
 
 def _gradient_at(point: Point, gradient: Vector | Callable[..., Vector]) -> np.ndarray:
@@ -194,14 +217,9 @@ def _judge(
     """Return the outcome for the changes of f at the steps eps."""
     r0, r1 = np.abs(change), np.abs(change - eps * slope)
     floor = MARGIN * noise
-    above = (r1 > floor) & np.isfinite(r1)
-    # The last unbroken run of remainders above the noise, at most the five smallest steps.
-    last = int(np.max(np.nonzero(above)[0], initial=-1))
-    first = last
-    while first > max(0, last - LEAST_HALVINGS) and above[first - 1]:
-        first -= 1
-    halvings = last - first if last >= 0 else 0
-    is_linear = bool(np.isfinite(r1).all() and not above.any() and r0[0] > 1e7 * floor)
+    first, last = _above(r1, floor)
+    halvings = last - first
+    is_linear = _is_noise(r1, floor, r0[0])
     slope0 = slope1 = math.inf if is_linear else math.nan
     reason = ""
     if is_linear:
@@ -217,6 +235,39 @@ def _judge(
     return TaylorTest(
         eps, r0, r1, noise, slope0, slope1, halvings, is_linear, minimum_slope, reason
     )
+
+
+def _judge_second(test: TaylorTest) -> TaylorTest:
+    """Return the outcome with the slope of R2, which may fail too."""
+    floor = MARGIN * test.noise
+    first, last = _above(test.r2, floor)
+    if _is_noise(test.r2, floor, max(test.r0[0], test.r1[0])):  # linear or quadratic
+        return replace(test, slope2=math.inf)
+    reason, least = test.reason, test.minimum_slope + 1.0
+    slope = math.nan
+    if last - first < LEAST_HALVINGS:
+        reason = reason or (
+            f"only {last - first} halvings of R2 above the noise {test.noise:.1e}: raise `eps0`"
+        )
+    else:
+        slope = float(np.min(_slopes(test.r2[first : last + 1])))
+        if not slope >= least:
+            reason = reason or f"slope {slope:.3f} of R2 below {least}"
+    return replace(test, slope2=slope, reason=reason)
+
+
+def _above(r: np.ndarray, floor: float) -> tuple[int, int]:
+    """Return the ends of the last unbroken run of remainders above the noise, at most 5 of them."""
+    above = (r > floor) & np.isfinite(r)
+    first = last = max(int(np.max(np.nonzero(above)[0], initial=-1)), 0)
+    while first > max(0, last - LEAST_HALVINGS) and above[first - 1]:
+        first -= 1
+    return first, last
+
+
+def _is_noise(r: np.ndarray, floor: float, lower_order: float) -> bool:
+    """Whether all remainders are noise, beside one of lower order that is far above it."""
+    return bool(np.isfinite(r).all() and (r <= floor).all() and lower_order > 1e7 * floor)
 
 
 def _slopes(r: np.ndarray) -> np.ndarray:

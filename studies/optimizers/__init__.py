@@ -1,1 +1,1 @@
-"""Gradient descent, Adam, L-BFGS-B and Gauss-Newton behind one resumable call."""
+"""Gradient descent, Adam, L-BFGS-B, Newton-CG and Gauss-Newton behind one resumable call."""

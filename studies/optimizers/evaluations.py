@@ -57,7 +57,8 @@ def reduce_residuals(
 
 def has_settled(history: list[Evaluation], stall: Stall) -> bool:
     """Return whether the best loss hardly fell over the last trials, or stays hopeless."""
-    losses = [e.loss for e in history if e.kind != "jacobian" and np.isfinite(e.loss)]
+    trials = [e for e in history if e.kind not in ("jacobian", "beside")]
+    losses = [e.loss for e in trials if np.isfinite(e.loss)]
     if len(losses) > stall.tries and min(losses) > stall.hopeless:
         return True
     if len(losses) <= stall.trials:
@@ -105,6 +106,10 @@ class Evaluator:
         """Return loss and gradient at theta: one evaluation."""
         return self._request("gradient", theta, 1)
 
+    def beside(self, theta: np.ndarray) -> Evaluation:
+        """Return loss and gradient at a point of a difference, which is no trial."""
+        return self._request("beside", theta, 1)
+
     def residual(self, theta: np.ndarray) -> Evaluation:
         """Return the loss at theta: one evaluation."""
         return self._request("residual", theta, 1)
@@ -139,7 +144,7 @@ class Evaluator:
     def _evaluate(self, kind: str, theta: np.ndarray, cost: int) -> Evaluation:
         gradient = jacobian = None
         try:
-            if kind == "gradient":
+            if kind in ("gradient", "beside"):
                 loss, gradient = self._problem.loss_and_gradient(theta)
             elif kind == "residual":
                 residuals = self._problem.residuals(theta)

@@ -7,6 +7,7 @@ import numpy as np
 
 from adjsim import checks
 from studies.optimizers.evaluations import Evaluator
+from studies.optimizers.newton import newton_cg
 from studies.optimizers.problem import (
     Method,
     Problem,
@@ -64,6 +65,9 @@ def minimize(
             status = gauss_newton(evaluator, start, tolerance=tolerance, bounds=bounds)
         elif method is Method.LBFGSB:
             status = lbfgsb(evaluator, start, tolerance=tolerance, bounds=bounds, memory=how.memory)
+        elif method is Method.NEWTON_CG:
+            eps = float(np.finfo(problem.dtype).eps)
+            status = newton_cg(evaluator, start, tolerance=tolerance, bounds=bounds, eps=eps)
         elif method is Method.POLYAK:
             status = polyak(evaluator, start, how, tolerance=tolerance, bounds=bounds)
         else:

@@ -52,6 +52,7 @@ class Method(enum.StrEnum):
     ADAM = "adam"
     LBFGSB = "l-bfgs-b"
     GAUSS_NEWTON = "gauss-newton"
+    NEWTON_CG = "newton-cg"
     POLYAK = "polyak"
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.hessian import hvp
 from adjoint.inspector import Inspection
 from adjsim.engine.jit.backend import joined, thread_count, to_host
 from studies.problem.free import ShapeLosses
@@ -144,6 +145,20 @@ class SceneLosses(ScenePredictor):
         value, gradient = self.pull_back(theta, self.judge, on_device=True)
         more, slope = self.penalty(theta)
         return value + more, gradient + slope
+
+    def hessian(self, theta: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """Return the second derivatives of the loss in theta, (p, p), in units of `scale`, (p,).
+
+        That is S H S with S = diag(scale); it takes about 10 gradients a column, in float64.
+        """
+        precise = replace(self, dtype="float64")
+
+        def gradient(theta: np.ndarray) -> np.ndarray:
+            return precise.loss_and_gradient(theta)[1]
+
+        columns = [np.asarray(hvp(gradient, theta, d, scale=scale)) for d in np.diag(scale)]
+        scaled = scale[:, None] * np.stack(columns, axis=1)
+        return 0.5 * (scaled + scaled.T)
 
     def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the squares of the priors, the losses of shape, and their gradient."""

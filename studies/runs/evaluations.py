@@ -12,7 +12,8 @@ from studies.runs.files import read_records
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One answer to an optimizer: `kind` is gradient, residual or jacobian.
+    """One answer to an optimizer: `kind` is gradient, residual or jacobian, or beside: a gradient
+    that a difference takes near theta.
 
     `cost` counts rollouts, `spent` all of the run so far. A loss that is not finite is
     inf. `jacobian` is reduced, `(n + 1, n)`. `stage` names the stage of a search that has several.

@@ -656,7 +656,10 @@ class Search:
     held_back: Annotated[float, Field(ge=0.0, lt=0.9)] = 0.2
     max_evaluations: Annotated[int, Field(ge=1)] = 200
     tolerance: Positive = 1e-5
-    method: Literal["gauss-newton", "l-bfgs-b", "adam", "gradient-descent", "polyak"] | None = None
+    method: (
+        Literal["gauss-newton", "l-bfgs-b", "newton-cg", "adam", "gradient-descent", "polyak"]
+        | None
+    ) = None
     learning_rate: Positive = 0.05
     decay: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
     momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.9

@@ -121,6 +121,27 @@ def test_bounds_are_kept(method):
     assert np.ptp(thetas[:, 0]) > 0.3
 
 
+def test_newton_cg_goes_on_along_bounds_that_stop_many_components():
+    class Colors(Decay):
+        target = np.linspace(-0.3, 1.3, 40)  # half a dozen below 0, as many above 1
+        bounds = np.zeros(40), np.ones(40)
+
+        def __init__(self):
+            """Keep the bounds and the target of the class."""
+
+        def loss_and_gradient(self, theta):
+            off = theta - self.target
+            return float(np.sum(off**2 + off**4)), 2.0 * off + 4.0 * off**3
+
+        def values(self, theta):
+            return {"colors": theta}
+
+    # the first components begin at the bound that they are pressed against, others next to it
+    result = solve(Method.NEWTON_CG, Colors(), np.linspace(0.0, 1.0, 40))
+    assert result.status is Status.CONVERGED
+    np.testing.assert_allclose(result.theta, np.clip(Colors.target, 0.0, 1.0), atol=1e-8)
+
+
 @pytest.mark.parametrize("method", list(Method))
 def test_a_start_that_blows_up_is_a_status(method):
     result = solve(method, Decay(wall=-1.0))
@@ -254,8 +275,8 @@ def without_times(log):
 def test_no_search_asks_for_more_than_its_numbers_can_tell(method, monkeypatch):
     asked = []
     module = sys.modules[minimize.__module__]
-    own = {Method.GAUSS_NEWTON: "gauss_newton", Method.LBFGSB: "lbfgsb", Method.POLYAK: "polyak"}
-    name = own.get(method, "_descend")
+    is_own = method not in (Method.ADAM, Method.GRADIENT_DESCENT)
+    name = method.name.lower() if is_own else "_descend"
     real = getattr(module, name)
 
     def seen(*args, tolerance, **options):
