@@ -106,6 +106,9 @@ def test_a_local_search_whose_loss_stays_hopeless_is_given_up(tmp_path):
         def steps_are_long(self, _theta):
             return False
 
+        def steps_are_short(self, _theta):
+            return False
+
     spent = []
     for number, hopeless in enumerate((np.inf, 1e-30)):
         with (
