@@ -57,7 +57,11 @@ def reduce_residuals(
 
 def has_settled(history: list[Evaluation], stall: Stall) -> bool:
     """Return whether the best loss hardly fell over the last trials, or stays hopeless."""
-    losses = [e.loss for e in history if e.kind != "jacobian" and np.isfinite(e.loss)]
+    tried = [e for e in history if e.kind != "jacobian" and np.isfinite(e.loss)]
+    first: dict[bytes, float] = {}
+    for one in tried:  # a gradient may follow a trial where it ended
+        first.setdefault(one.theta.tobytes(), one.loss)
+    losses = list(first.values())
     if len(losses) > stall.tries and min(losses) > stall.hopeless:
         return True
     if len(losses) <= stall.trials:
