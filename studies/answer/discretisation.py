@@ -1,4 +1,4 @@
-r"""By how much an answer would change on a mesh twice as fine, and at shorter time steps.
+r"""By how much an answer would change on a finer mesh, at shorter steps and in harder contacts.
 
 With the residuals r (n,) and their Jacobian J (n, p) at the answer theta, and r' those of the same
 theta on the finer mesh, one Gauss-Newton step for the finer mesh is
@@ -22,6 +22,9 @@ d) - r(theta), without what J can make up for, the share of the refinement that 
 is that of a jackknife over blocks of frames. Where s is 0 and not a half, the mesh error does not
 count.
 
+So is a contact whose stiffness adjsim chose: in one that is 4 times as hard points sink half as
+deep. It moves pictures by less than a pixel or two, so these are compared.
+
 The whole error is larger than this change: twice as large at first order. Linear tetrahedra are of
 second order, e = 4/3 d, but only on meshes that are finer than most. In a clamped beam of 8 x 2 x 2
 cells that is fitted to one of 32 x 8 x 8, log E is off by 1.5 d; of 4 x 1 x 1 cells, fitted to one
@@ -34,18 +37,21 @@ Mathematics of Computation 19 (1965).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from studies.optimizers.problem import NOT_FINITE
+from studies.optimizers.secants import secant_jacobian
 from studies.problem.clusters import clusters_of_rows
 from studies.problem.films import FilmObserver
+from studies.problem.many_points import residuals_at
 from studies.problem.problem import SceneProblem
 from studies.problem.refining import element_counts, seen_in_space, with_shorter_steps
 from studies.runs.errors import StudyError
 
 
-MESH, TIME_STEP = "mesh", "step"  # what is finer
+MESH, TIME_STEP, CONTACT = "mesh", "step", "contact"  # what is finer, or harder
 WHOLE = 2.0  # error by mesh or step over the change on one twice as fine, at first order
 CORRECTIONS = 5  # of a step, at most
 SHORT, LONG = 0.02, 1.0  # steps of theta: that need no correction, and that are not taken at once
@@ -59,17 +65,17 @@ Linear = tuple[np.ndarray, np.ndarray]  # residuals (n,) and their Jacobian (n, 
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """What an answer would change by on a mesh twice as fine, or at shorter steps."""
+    """What an answer would change by on a finer mesh, at shorter steps or in harder contacts."""
 
-    source: str  # `MESH` or `TIME_STEP`
+    source: str  # `MESH`, `TIME_STEP` or `CONTACT`
     step: np.ndarray  # of theta, (p,)
-    # Of a mesh: the share of the refinement that was observed, and its standard error; NaN if
-    # unknown
+    # Of mesh and contact: the share of the refinement that was observed, and its standard error;
+    # NaN if unknown
     share: tuple[float, float] = (np.nan, np.nan)
 
     @property
     def is_error(self) -> bool:
-        """Whether it is an error of the answer, as what was observed does not have this mesh."""
+        """Whether it is an error of the answer: what was observed has another mesh or contact."""
         share, error = self.share
         return not abs(share) + 2.0 * error < LEAST_SHARE
 
@@ -78,9 +84,10 @@ class Change:
         if self.is_error:
             return None
         share, error = (round(100.0 * part) for part in (self.share[0], 2.0 * self.share[1]))
+        finer = "a contact 4 times as hard" if self.source == CONTACT else "a mesh twice as fine"
         return (
-            "What was observed shows the scene's own mesh, so no error of the mesh is counted: of "
-            f"what a mesh twice as fine would change, it has {share} ± {error} %."
+            f"What was observed shows the scene's own {self.source}, so no error of the "
+            f"{self.source} is counted: of what {finer} would change, it has {share} ± {error} %."
         )
 
 
@@ -90,12 +97,14 @@ def changes_by(
     *,
     refined: Callable[[SceneProblem], SceneProblem],
     most: float,
+    distance: np.ndarray | None = None,
 ) -> tuple[list[Change], list[str]]:
     """Return what an answer would change by with a finer mesh and step, and why some is unknown.
 
     Nothing where no body is soft. `refined` returns a problem on a mesh twice as fine or raises.
     `most` is how many evaluations of the problem a motion on it may take: where it takes more, only
-    the first part of the film is compared.
+    the first part of the film is compared. `distance` (p,) is that of secants, where gradients are
+    no slopes.
     """
     if not element_counts(problem.built):
         return [], []
@@ -112,7 +121,7 @@ def changes_by(
     changes: list[Change] = []
     try:
         places = _in_space(problem)
-        linear = places.residuals_and_jacobian(theta)
+        linear = _linear(places, theta, distance)
         shorter = with_shorter_steps(places, theta, count).residuals(theta)
         changes.append(Change(TIME_STEP, _change(places, theta, linear, shorter)))
         if finer is not None:
@@ -124,6 +133,43 @@ def changes_by(
     except NOT_FINITE as error:
         notes.append(f"The error by mesh or time step is not known. {error}")
     return changes, notes + [own for one in changes if (own := one.note()) is not None]
+
+
+def change_by_contact(
+    problem: SceneProblem,
+    harder: SceneProblem,
+    theta: np.ndarray,
+    *,
+    distance: np.ndarray | None = None,
+) -> tuple[list[Change], list[str]]:
+    """Return what an answer would change by with `harder` contacts, and why that is unknown.
+
+    Nothing where nothing touches. `distance` is as in `changes_by`.
+    """
+    try:
+        harder = with_shorter_steps(harder, theta, problem.steps.count)
+        same_steps = with_shorter_steps(problem, theta, harder.steps.count)
+        difference = harder.residuals(theta) - same_steps.residuals(theta)
+        if not difference.any():
+            return [], []
+        linear = _linear(problem, theta, distance)
+        step = _change(problem, theta, linear, linear[0] + difference)
+    except NOT_FINITE as error:
+        return [], [f"The error by the contact is not known. {error}"]
+    share = _share(problem, harder, theta, step=step, linear=linear)
+    change = Change(CONTACT, step, share)
+    note = change.note()
+    return [change], [] if note is None else [note]
+
+
+def _linear(problem: SceneProblem, theta: np.ndarray, distance: np.ndarray | None) -> Linear:
+    """Return residuals and Jacobian at theta, or secants over this distance."""
+    if distance is None:
+        return problem.residuals_and_jacobian(theta)
+    found = secant_jacobian(partial(residuals_at, problem), theta, distance, problem.bounds)
+    if found is None:
+        raise FloatingPointError("The simulation blows up beside the answer.")
+    return found
 
 
 def _in_space(problem: SceneProblem) -> SceneProblem:

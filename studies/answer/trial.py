@@ -113,7 +113,7 @@ def try_answer(
     for (k, t), both in pairs.items():
         if (should := promised[k] * t**2) > ROUNDING * loss:
             least = max(min(_changes(here, both)), 1e-300)
-            widening[k] = max(widening[k], np.sqrt(should / least))
+            widening[k] = max(widening[k], np.sqrt(should) / np.sqrt(least))
     least = np.maximum(np.minimum(LOWER * promised, LOWER_PART * loss), ROUNDING * loss)
     gains = {loss - float(r @ r): one for one, r in found}
     lower = [gain for gain, one in gains.items() if gain > least[one.end]]

@@ -9,8 +9,9 @@ The kinds are tested in this order, and the first that applies is the verdict:
                                   never left its start, the loss about the answer does not rise as
                                   its gradient promises, or a simulated film is not matched
     does not explain the footage  the motion is wrong, or a camera or a size, whatever the values
-    not determined                the answer changes on a finer mesh, or its interval with model
-                                  error is too wide; other basins may lie along the same valley
+    not determined                the answer changes on a finer mesh or in harder contacts, or its
+                                  interval with model error is too wide; other basins may lie along
+                                  the same valley
     several answers               another basin explains it as well
     not determined                the film was made here, and the value is far from the true one
     found                         none of these
@@ -57,7 +58,7 @@ SIMULATED = 1e-5
 UNEXPLAINED_PICTURES = 0.15
 # Relative half-width of an interval with model error beyond which a value is not an answer.
 WIDE = 0.2
-# Part of a value by which a mesh twice as fine, or shorter steps, may change it
+# Part of a value by which a mesh twice as fine, shorter steps or harder contacts may change it
 COARSE = 0.05
 REFINEMENTS = {
     "mesh": (
@@ -66,6 +67,11 @@ REFINEMENTS = {
         "`edge_length`, a finer file).",
     ),
     "step": ("At a shorter time step", "and more at still shorter ones. Shorten it (`world.dt`)."),
+    "contact": (
+        "With contacts 4 times as hard",
+        "and with still harder ones up to about twice as much. Their `stiffness` was chosen: give "
+        "one that is known, make it free, or fit a part of the film before they matter.",
+    ),
 }
 # Relative difference from which another basin is another answer.
 OTHER = 0.1
@@ -413,7 +419,7 @@ def at_a_bound(found: Evidence) -> Verdict | None:
 
 
 def is_too_coarse(found: Evidence) -> Verdict | None:
-    """Return the verdict of an answer that changes with a finer mesh or shorter steps."""
+    """Return the verdict of an answer that a finer mesh or step or harder contacts change."""
     value = found.parameters.natural(found.theta)
     scale = np.maximum(value_scale(found.parameters, found.theta), 1e-300)
     for source, step in found.refinements.items():

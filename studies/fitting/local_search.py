@@ -10,7 +10,7 @@ from studies.problem.problem import SceneProblem
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
-from studies.search.robust import FIRST_ORDER, FIRST_ORDER_STALL
+from studies.search.robust import FIRST_ORDER, FIRST_ORDER_STALL, StepWatch
 
 
 ATTEMPTS = 3  # with new time steps
@@ -36,7 +36,7 @@ class LocalSearch:
         how: declared.Search | None = None,
         hopeless: float = np.inf,
     ) -> Result:
-        """Return the end of a local search, repeated while its end needs shorter time steps.
+        """Return the end of a local search, repeated while its end needs other time steps.
 
         `how` are other settings than those of the other searches. It is given up where its loss
         stays above `hopeless`.
@@ -44,21 +44,23 @@ class LocalSearch:
         how = self.how if how is None else how
         spent, result = 0, Result(theta, np.inf, Status.NOT_FINITE, 0)
         stall = FIRST_ORDER_STALL if how.method in FIRST_ORDER else STALL
-        for name in log_names(log):
+        names = log_names(log)
+        for name in names:
             stepped = problem.with_steps_for(theta)
             self.progress.begin(stage)
+            watch = StepWatch(stepped, self.progress, ends=name != names[-1])
             result = minimize(
                 stepped,
                 theta,
                 how,
                 log=self.folder.file(name),
-                callback=self.progress,
+                callback=watch,
                 stage=stage,
                 stall=replace(stall, hopeless=hopeless),
             )
             spent += result.evaluations
             theta = result.theta
-            if not stepped.steps_are_long(theta):
+            if not (watch.are_short or stepped.steps_are_long(theta)):
                 break
         self.spent += spent
         return replace(result, evaluations=spent)

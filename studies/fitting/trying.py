@@ -47,6 +47,13 @@ class Tried:
             own = widened(own, parameters, self.result.theta, more, source=source)
         return replace(self, spread=replace(self.spread, intervals=own))
 
+    def secant_distance(self, parameters: Parameters) -> np.ndarray | None:
+        """Return the distances of secants, (p,); None where gradients are slopes."""
+        if not self.is_without_gradients:
+            return None
+        scale = theta_scale(parameters, self.result.theta)
+        return np.clip(self.spread.intervals.half_width, LEAST_SIZE * scale, SIZES[-1] * scale)
+
 
 @dataclass(frozen=True, eq=False)
 class Judge:
@@ -95,20 +102,26 @@ def try_result(problem: SceneProblem, result: Result, judge: Judge) -> Tried:
 
 def _tried(problem: SceneProblem, result: Result, spread: Uncertainty) -> Tried:
     """Return the answer with intervals as wide as the losses about it say."""
-    if spread.reason or not problem.answers:
+    if not (problem.answers and spread.singular_values.size):
         return Tried(result, spread, None)
     parameters, own = problem.parameters, spread.intervals
+    scale, half_width = theta_scale(parameters, result.theta), own.half_width
+    H = (spread.directions.T * spread.singular_values**2) @ spread.directions
+    if spread.reason:  # J may be so large in a number that the others leave no trace beside it
+        H, half_width = np.diag(np.diag(H)), LEAST_SIZE * scale
     trial = try_answer(
         partial(residuals_at, problem),
         result.theta,
-        (spread.directions.T * spread.singular_values**2) @ spread.directions,
-        own.half_width,
-        scale=theta_scale(parameters, result.theta),
+        H,
+        half_width,
+        scale=scale,
         components=problem.answers,
         bounds=problem.bounds,
     )
     if trial is None:
         return Tried(result, spread, None)
+    if spread.reason and not trial.is_rough:
+        return Tried(result, spread, None, evaluations=trial.evaluations)
     more = trial.covariance(own.quantile)
     if more.any():
         own = widened(own, parameters, result.theta, more, source="trial")

@@ -58,7 +58,11 @@ def reduce_residuals(
 def has_settled(history: list[Evaluation], stall: Stall) -> bool:
     """Return whether the best loss hardly fell over the last trials, or stays hopeless."""
     trials = [e for e in history if e.kind not in ("jacobian", "beside")]
-    losses = [e.loss for e in trials if np.isfinite(e.loss)]
+    first: dict[bytes, float] = {}
+    for one in trials:  # a gradient may follow a trial where it ended
+        if np.isfinite(one.loss):
+            first.setdefault(one.theta.tobytes(), one.loss)
+    losses = list(first.values())
     if len(losses) > stall.tries and min(losses) > stall.hopeless:
         return True
     if len(losses) <= stall.trials:

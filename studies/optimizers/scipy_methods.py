@@ -23,15 +23,17 @@ ROUNDING = 10.0 * EPS
 # A loss with jumps is rough: where a step promises little and this many trials in a row
 # end higher, shorter trials would only measure the roughness.
 LITTLE_FALL, TRIALS = 1e-5, 3
+# J^T J is kept after a step that kept so much of its promise, with so many parameters: a gradient
+# takes as long as three tangents.
+KEPT, LEAST_KEPT = 0.5, 7
+CURVED = 0.1  # least curvature along a step, over the one that it had before
 
 
-def promised_fall(evaluation: Evaluation) -> float:
+def promised_fall(loss: float, jacobian: np.ndarray) -> float:
     """Return by how much a free Gauss-Newton step lowers the linearised loss."""
-    if evaluation.jacobian is None:
-        return np.inf
-    residual = np.zeros(len(evaluation.jacobian))
-    residual[0] = np.sqrt(evaluation.loss)
-    orthonormal, _, _ = np.linalg.svd(evaluation.jacobian, full_matrices=False)
+    residual = np.zeros(len(jacobian))
+    residual[0] = np.sqrt(loss)
+    orthonormal, _, _ = np.linalg.svd(jacobian, full_matrices=False)
     along = orthonormal.T @ residual
     return float(along @ along)
 
@@ -42,8 +44,8 @@ def is_rough(history: list[Evaluation]) -> bool:
         return False
     base, trials = history[-TRIALS - 1], history[-TRIALS:]
     return (
-        base.kind == "jacobian"
-        and promised_fall(base) <= LITTLE_FALL * base.loss
+        base.jacobian is not None
+        and promised_fall(base.loss, base.jacobian) <= LITTLE_FALL * base.loss
         and all(base.loss < trial.loss < np.inf for trial in trials)
     )
 
@@ -101,6 +103,80 @@ def lbfgsb(
     return Status.CONVERGED if found.success or is_rounding else Status.STALLED
 
 
+class _Restart(Exception):  # noqa: N818 -- no error
+    """Raised where SciPy's method must begin anew, from the best theta so far."""
+
+
+class _Slopes:
+    """Reduced Jacobians for Gauss-Newton, with as few rollouts as steps that keep promises need.
+
+    A Jacobian takes a rollout for each of n parameters, a gradient one. So where a step lowered the
+    loss about as it promised, the next one has the exact gradient, and in place of J^T J the matrix
+    H of the step before, after an update by BFGS: with the step s and the change y of J^T r,
+
+        H <- H - H s s^T H / s^T H s + y y^T / s^T y
+
+    which also learns what r itself adds to the curvature of the loss. Pictures that are off by more
+    than an edge is wide need many such steps: their loss falls linearly on the way, and a step is
+    about as long as the edge is wide.
+    """
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._H: np.ndarray | None = None
+        self._theta = self._slope = np.zeros(0)  # of the last step, and J^T r there
+        self._loss = self._promised = np.inf  # there, and the fall from there
+        self.are_old = False  # whether H is no J^T J
+
+    def forget(self) -> None:
+        """Ask for a Jacobian next."""
+        self._H, self.are_old = None, False
+
+    def __call__(self, theta: np.ndarray) -> np.ndarray:
+        """Return the reduced Jacobian at theta, (n + 1, n)."""
+        before = self._evaluator.best
+        keeps = before is not None and self._loss - before.loss >= KEPT * self._promised
+        reduced = self._from_gradient(theta) if keeps else None
+        self.are_old = reduced is not None
+        if reduced is None:
+            evaluation = self._evaluator.jacobian(theta)
+            reduced, self._loss = evaluation.jacobian, evaluation.loss
+            if reduced is None:
+                raise SearchEnd(Status.NOT_FINITE)
+            self._H = reduced.T @ reduced
+        self._theta, self._slope = theta.copy(), np.sqrt(self._loss) * reduced[0]
+        self._promised = promised_fall(self._loss, reduced)
+        if not reduced.any() or self._promised <= SMALL_FALL * self._loss:
+            raise SearchEnd(Status.CONVERGED)
+        return reduced
+
+    def _from_gradient(self, theta: np.ndarray) -> np.ndarray | None:
+        """Return it from the gradient and the H before; None where they do not go together."""
+        if self._H is None or len(theta) < LEAST_KEPT:
+            return None
+        evaluation = self._evaluator.gradient(theta)
+        if evaluation.gradient is None or evaluation.loss == 0.0:
+            return None
+        slope = 0.5 * evaluation.gradient
+        along = slope / np.sqrt(evaluation.loss)
+        for H in (self._updated(theta - self._theta, slope - self._slope), self._H):
+            try:
+                rest = np.linalg.cholesky(H - np.outer(along, along)).T
+            except np.linalg.LinAlgError:  # it promises more than there is
+                continue
+            self._H, self._loss = H, evaluation.loss
+            return np.concatenate([along[None], rest])
+        return None
+
+    def _updated(self, s: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return H after a step; as it was where the curvature along it is small or negative."""
+        assert self._H is not None
+        Hs, curvature = self._H @ s, float(s @ y)
+        if not curvature >= CURVED * float(s @ Hs) > 0.0:
+            return self._H
+        return self._H + np.outer(y, y) / curvature - np.outer(Hs, Hs) / float(s @ Hs)
+
+
 def gauss_newton(
     evaluator: Evaluator,
     theta: np.ndarray,
@@ -115,31 +191,35 @@ def gauss_newton(
     """
     if not np.isfinite(evaluator.residual(theta).loss):
         return Status.NOT_FINITE
+    slopes = _Slopes(evaluator)
     started = [evaluator.history[-1]]
 
     def residual(theta: np.ndarray) -> np.ndarray:
         if not np.isfinite(theta).all():  # no step, where a Jacobian is singular to rounding
             raise SearchEnd(Status.STALLED)
-        evaluation = started.pop() if started else evaluator.residual(theta)
+        reduced, best = np.zeros(len(theta) + 1), evaluator.best
+        evaluation = started[0] if started else evaluator.residual(theta)
+        if started:
+            started.clear()
+        elif best is not None and slopes.are_old and not evaluation.loss < best.loss:
+            slopes.forget()
+            raise _Restart
         if is_rough(evaluator.history):
             raise SearchEnd(Status.CONVERGED)
-        reduced = np.zeros(len(theta) + 1)
         reduced[0] = np.sqrt(evaluation.loss)
         return reduced
 
-    def jacobian(theta: np.ndarray) -> np.ndarray:
-        evaluation = evaluator.jacobian(theta)
-        if evaluation.jacobian is None:
-            raise SearchEnd(Status.NOT_FINITE)
-        is_flat = not evaluation.jacobian.any()
-        if is_flat or promised_fall(evaluation) <= SMALL_FALL * evaluation.loss:
-            raise SearchEnd(Status.CONVERGED)
-        return evaluation.jacobian
-
-    options: Any = {"jac": jacobian, "x_scale": "jac", "gtol": None, "max_nfev": 10**9}
-    found = optimize.least_squares(
-        residual, theta, bounds=bounds, xtol=max(tolerance, EPS), ftol=EPS, **options
-    )
-    # Steps that shrink because the rollout blows up are no sign of an optimum.
-    blew_up = not all(np.isfinite(e.loss) for e in evaluator.history[-4:])
-    return Status.CONVERGED if found.status > 0 and not blew_up else Status.STALLED
+    options: Any = {"jac": slopes, "x_scale": "jac", "gtol": None, "max_nfev": 10**9}
+    while True:
+        try:
+            found = optimize.least_squares(
+                residual, theta, bounds=bounds, xtol=max(tolerance, EPS), ftol=EPS, **options
+            )
+        except _Restart:
+            best = evaluator.best
+            assert best is not None
+            theta, started = best.theta, [best]
+            continue
+        # Steps that shrink because the rollout blows up are no sign of an optimum.
+        blew_up = not all(np.isfinite(e.loss) for e in evaluator.history[-4:])
+        return Status.CONVERGED if found.status > 0 and not blew_up else Status.STALLED

@@ -102,6 +102,11 @@ class ScenePredictor:
         system, _ = system_at(self.built, self._values(theta), self.steps.dt)
         return self.steps.are_long(system)
 
+    def steps_are_short(self, theta: np.ndarray) -> bool:
+        """Whether longer time steps would do for theta as well."""
+        system, _ = system_at(self.built, self._values(theta), self.steps.dt)
+        return self.steps.are_short(system)
+
     # Forward
 
     def _values(self, theta: np.ndarray) -> dict[str, np.ndarray]:

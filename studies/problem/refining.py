@@ -1,9 +1,10 @@
-"""The same problem on a mesh twice as fine, and at shorter steps.
+"""The same problem on a mesh twice as fine, at shorter steps, and with harder contacts.
 
 Soft bodies and cloth are cut finer (`studies.scene.building.build`); observers see the nodes that
 were there before, so that predictions have the same rows.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -25,6 +26,7 @@ from studies.scene.motion import model_of
 
 MOST_ELEMENTS = 60_000  # of the finer mesh
 TETS, TRIANGLES = 8, 4  # of one on a mesh twice as fine
+HARDER = 4.0  # times as stiff is a contact in which a point sinks half as deep
 
 
 def refined_problem(problem: SceneProblem, scene: declared.Scene) -> SceneProblem:
@@ -57,14 +59,15 @@ def seen_in_space(problem: SceneProblem) -> SceneProblem:
 
     A picture that is off by more than a few pixels has no useful slope; places have.
     """
-    start = start_surfaces(problem.built)
+    start, model = start_surfaces(problem.built), model_of(problem.built.system)
+    bodies = (*problem.built.nodes, *(model.bodies if model else ()))
     observers: list[Observer] = []
     for one in problem.observers:
         if not isinstance(one, FilmObserver):
             observers.append(one)
             continue
         kept = {"weight": one.weight, "times": one.times, "start": one.start, "index": one.index}
-        for body in [name for name in problem.built.nodes if name in one.scene.objects]:
+        for body in [name for name in bodies if name in one.scene.objects]:
             n = len(start[body])
             places, matrix = np.zeros((len(one.times), n, 3)), scipy.sparse.eye_array(n).tocsr()
             observers.append(
@@ -89,6 +92,26 @@ def with_shorter_steps(problem: SceneProblem, theta: np.ndarray, count: int) -> 
     free = replace(problem, steps=replace(problem.steps, is_given=False)).with_steps_for(theta)
     steps = replace(problem.steps, count=max(count, free.steps.count))
     return replace(problem, steps=steps)
+
+
+def with_harder_contacts(
+    problem: SceneProblem, obstacles: Mapping[str, declared.Obstacle]
+) -> SceneProblem | None:
+    """Return the problem with stiffer contacts; None where adjsim did not choose their stiffness.
+
+    A friction that was chosen with a stiffness grows with its root, as it was chosen.
+    """
+    free = problem.parameters.scene_values(problem.parameters.start)
+    values = {path: one.value for path, one in problem.built.values.items()} | dict(problem.fixed)
+    harder = {}
+    for name, one in obstacles.items():
+        if one.stiffness is not None or one.contact_time is not None or f"{name}.stiffness" in free:
+            continue
+        harder[f"{name}.stiffness"] = HARDER
+        if one.friction_stiffness is None and f"{name}.friction_stiffness" not in free:
+            harder[f"{name}.friction_stiffness"] = np.sqrt(HARDER)
+    fixed = {path: times * values[path] for path, times in harder.items() if path in values}
+    return replace(problem, fixed={**problem.fixed, **fixed}) if fixed else None
 
 
 def _nodes_before(before: Built, built: Built) -> scipy.sparse.csr_array:

@@ -13,6 +13,7 @@ from adjsim.rollout import WatchedStep
 
 ROOM = 0.6  # of the estimated stable step: 2.8 times the stiffness is still stable
 LONG = 1.0  # of it, from which on steps are too long
+SPARE = 1.5  # how many times as long they could be, from which on they are too short
 LEAST, SMOOTH = 4, 64  # steps between frames; without an estimate, as for a pendulum
 ON_A_STEP = 1e-6  # part of a step: a time that is nearer to a step is that of the step
 SHORT = 0.5  # of the usual time between frames: a shorter one is a flaw of time stamps
@@ -53,6 +54,10 @@ class Steps:
         if self.is_given or not isinstance(system, Model):
             return False
         return self.dt > LONG * system.stable_dt()
+
+    def are_short(self, system: Any) -> bool:
+        """Whether longer steps would do for a system as well."""
+        return SPARE * self.suited_to(system).count <= self.count
 
 
 def shortest_interval(times: np.ndarray) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 
 from studies.optimizers.evaluations import Evaluator, are_alike
 from studies.optimizers.minimize import method_for, minimize
-from studies.optimizers.problem import Method, Stall, Status
+from studies.optimizers.problem import Method, SearchEnd, Stall, Status
 from studies.problem.problem import SceneProblem
 from studies.runs.errors import StudyError
 from studies.runs.evaluations import Evaluation
@@ -142,7 +142,7 @@ class LocalSearches:
         *,
         hopeless: float = np.inf,
     ) -> Basin:
-        """Return a basin after a stage, repeated while its end needs shorter time steps.
+        """Return a basin after a stage, repeated while its end needs other time steps.
 
         It is given up where its loss stays above `hopeless`.
         """
@@ -155,13 +155,7 @@ class LocalSearches:
             stage = f"{label}, new time step" if attempt else label
             self.progress.begin(f"basin {basin.number + 1}/{self.n_basins}, stage {stage}")
             stepped = problem.with_steps_for(basin.theta)
-            blew_up = False
-
-            def watch(evaluation: Evaluation) -> None:
-                nonlocal blew_up
-                blew_up |= not np.isfinite(evaluation.loss)
-                self.progress(evaluation)
-
+            watch = StepWatch(stepped, self.progress, ends=attempt < REPEATS)
             result = minimize(
                 stepped,
                 basin.theta,
@@ -181,9 +175,10 @@ class LocalSearches:
                 step_theta=basin.theta,
                 is_searched=is_whole and result.loss <= hopeless,
             )
-            is_walled = result.status is Status.STALLED and blew_up
+            is_walled = result.status is Status.STALLED and watch.blew_up
             has_moved = not np.array_equal(basin.theta, basin.step_theta)
-            if not (has_moved and (is_walled or stepped.steps_are_long(result.theta))):
+            needs_steps = watch.are_short or stepped.steps_are_long(result.theta)
+            if not (has_moved and (is_walled or needs_steps)):
                 break
         return basin
 
@@ -261,6 +256,29 @@ class LocalSearches:
                 )
         keep = [basin for basin in basins if basin.loss <= limit]
         return keep, [basin for basin in basins if basin.loss > limit]
+
+
+class StepWatch:
+    """Shows evaluations; ends a local search where its time steps could be much longer.
+
+    Far from the answer they are a small part of those that would do there.
+    """
+
+    def __init__(self, problem: SceneProblem, progress: EvaluationProgress, *, ends: bool) -> None:
+        self.problem, self.progress, self.ends = problem, progress, ends
+        self.blew_up = self.are_short = False  # a rollout; the time steps, at the end
+        self._best = np.inf
+
+    def __call__(self, evaluation: Evaluation) -> None:
+        """Show one evaluation, and look at the steps of the best theta so far."""
+        self.progress(evaluation)
+        self.blew_up |= not np.isfinite(evaluation.loss)
+        if not (self.ends and evaluation.loss < self._best):
+            return
+        self._best = evaluation.loss
+        self.are_short = self.problem.steps_are_short(evaluation.theta)
+        if self.are_short:
+            raise SearchEnd(Status.SETTLED)
 
 
 def coarse_axes(problem: SceneProblem) -> tuple[int, ...]:

@@ -1,13 +1,22 @@
-"""By how much an answer changes on a finer mesh and at shorter steps."""
+"""By how much an answer changes on a finer mesh, at shorter steps and in harder contacts."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from studies.answer.discretisation import MESH, TIME_STEP, Change, _share, changes_by
+from studies.answer.discretisation import (
+    MESH,
+    TIME_STEP,
+    Change,
+    _share,
+    change_by_contact,
+    changes_by,
+)
 from studies.optimizers.minimize import minimize
 from studies.problem import refining
 from studies.problem.making import make_problem
-from studies.problem.refining import refined_problem
+from studies.problem.refining import refined_problem, with_harder_contacts
 from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.reading import scene_from_dict
@@ -194,3 +203,88 @@ def test_a_finer_mesh_that_shows_nothing_new_has_no_known_share():
     theta = problem.parameters.start
     share = _share(problem, problem, theta, step=np.zeros_like(theta), linear=None)
     assert np.isnan(share).all()
+
+
+def block(times=1.0, **floor):
+    """Return the scene of a soft block that falls on a corner, on a floor as many times as hard."""
+    chosen = {"floor.stiffness": 1.0, "floor.friction_stiffness": 0.5}  # powers of `times`
+    tables = {
+        "bodies": {
+            "block": {
+                "kind": "soft",
+                "mesh": "box",
+                "size": [0.1, 0.1, 0.1],
+                "cells": [2, 2, 2],
+                "position": [0.0, 0.1, 0.0],
+                "rotation": [40.0, 5.0, 30.0],
+                "velocity": [0.3, -1.0, 0.0],
+                "E": 4e4,
+                "nu": 0.3,
+                "density": 900.0,
+                "viscosity": 10.0,
+            }
+        },
+        "obstacles": {"floor": {"kind": "plane", "friction": 0.4, **floor}},
+        "observations": {
+            "nodes": {
+                "kind": "states",
+                "simulate": {"frames": 12, "duration": 0.12},
+                "body": "block",
+            }
+        },
+        "free": {"block.E": {}},
+    }
+    values = make_problem(scene_from_dict(tables)).problem.built.values
+    truth = {path: float(times**power * values[path].value) for path, power in chosen.items()}
+    return scene_from_dict(tables | {"truth": truth})
+
+
+def test_the_change_by_a_contact_is_what_a_fit_with_a_harder_one_finds():
+    """The film is that of a floor 4 times as hard; E is fitted with both floors."""
+    made = make_problem(block(4.0))
+    problem, theta = fitted(made.problem)
+    harder = made.harder(made.problem)
+    _, there = fitted(harder)
+    (change,), notes = change_by_contact(problem, harder, theta)
+    assert not notes
+    assert abs(there - theta)[0] > 0.1
+    assert change.step == pytest.approx(there - theta, rel=0.2)
+    assert change.share[0] == pytest.approx(1.0, abs=0.05)
+    assert change.is_error
+    (secants,), _ = change_by_contact(problem, harder, theta, distance=np.full(1, 0.01))
+    assert secants.step == pytest.approx(change.step, rel=0.05)
+
+
+def test_a_film_of_the_contact_that_was_chosen_has_no_error_by_it():
+    made = make_problem(block())
+    problem, theta = fitted(made.problem)
+    (change,), notes = change_by_contact(problem, made.harder(problem), theta)
+    assert not change.is_error
+    assert notes == [change.note()]
+    assert "shows the scene's own contact" in notes[0]
+
+
+def test_only_contacts_that_were_chosen_are_made_harder():
+    problem = make_problem(block()).problem
+    path, friction = "floor.stiffness", "floor.friction_stiffness"
+    chosen = problem.built.values[path].value
+    harder = make_problem(block()).harder(problem)
+    assert harder.fixed[path] == 4.0 * chosen
+    assert harder.fixed[friction] == 2.0 * problem.built.values[friction].value
+    own_friction = make_problem(block(friction_stiffness=5.0))
+    assert friction not in own_friction.harder(own_friction.problem).fixed
+    given = make_problem(block(stiffness=2e3))
+    assert given.harder(given.problem) is None
+    timed = make_problem(block(contact_time=0.01))
+    assert timed.harder(timed.problem) is None
+    free = replace(block(), free={path: declared.Free()})
+    assert with_harder_contacts(make_problem(free).problem, free.obstacles) is None
+    assert make_problem(beam()).harder(make_problem(beam()).problem) is None
+
+
+def test_a_body_that_touches_nothing_has_no_error_by_contact():
+    file = block()
+    far = replace(file.bodies["block"], position=[0.0, 5.0, 0.0])
+    problem = make_problem(replace(file, bodies={"block": far})).problem
+    harder = with_harder_contacts(problem, file.obstacles)
+    assert change_by_contact(problem, harder, problem.parameters.start) == ([], [])

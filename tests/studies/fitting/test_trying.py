@@ -1,12 +1,13 @@
 """A body that touches a floor while its velocity is free: the gradient may be no slope."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from studies.answer.intervals import Uncertainty, intervals
-from studies.fitting import solve as solving
+from studies.answer.intervals import Uncertainty, intervals, no_intervals
+from studies.fitting import solve as solving, trying
 from studies.fitting.fit import make_fit
 from studies.fitting.local_search import LocalSearch
 from studies.fitting.trying import Tried
@@ -105,6 +106,9 @@ def test_a_local_search_whose_loss_stays_hopeless_is_given_up(tmp_path):
         def steps_are_long(self, _theta):
             return False
 
+        def steps_are_short(self, _theta):
+            return False
+
     spent = []
     for number, hopeless in enumerate((np.inf, 1e-30)):
         with (
@@ -132,3 +136,29 @@ def test_an_interval_counts_the_errors_of_other_sources(rng):
     assert before.with_errors(own, {}).spread.intervals.half_width.tolist() == (
         known.half_width.tolist()
     )
+
+
+def test_an_answer_whose_gradient_hides_all_others_is_tried_alone(monkeypatch):
+    """A chaotic motion has a Jacobian of 1e13, beside which a camera leaves no trace."""
+    free = [Free(path, np.array(1.0), (0.1, 10.0), Log()) for path in ("ball.E", "other")]
+    bounds = (np.full(2, -2.0), np.full(2, 2.0))
+    problem: Any = SimpleNamespace(parameters=Parameters(tuple(free)), answers=(0,), bounds=bounds)
+    monkeypatch.setattr(
+        trying,
+        "residuals_at",
+        lambda _problem, thetas: [np.array([10.0 * theta[0], 1.0]) for theta in thetas],
+    )
+    no_trace = no_intervals(2, "a direction of theta leaves no trace in the images")
+
+    def tried(at: float, *singular_values: float) -> Tried:
+        result = Result(np.array([at, 0.0]), 1.0, Status.CONVERGED, 1)
+        spread = Uncertainty(no_trace, 0.0, np.array(singular_values), np.eye(2))
+        return trying._tried(problem, result, spread)
+
+    wild, smooth = tried(0.1, 1e13, 10.0), tried(0.0, 10.0, 1e-20)
+    assert wild.trial is not None
+    assert wild.trial.is_rough
+    assert wild.trial.lower is not None  # where the search goes on without gradients
+    assert wild.spread.reason == smooth.spread.reason == no_trace.reason
+    assert smooth.trial is None
+    assert smooth.evaluations > 0

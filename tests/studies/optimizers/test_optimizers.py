@@ -6,11 +6,13 @@ import signal
 import subprocess
 import sys
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from adjsim.system import RolloutError
+from studies.optimizers import scipy_methods
 from studies.optimizers.evaluations import has_settled, reduce_residuals
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import Method, Stall, Status
@@ -18,7 +20,7 @@ from studies.optimizers.scipy_methods import is_rough
 from studies.runs.errors import StudyError
 from studies.runs.evaluations import Evaluation, read_log
 from studies.scene.declared import Search
-from tests.studies.toy import TRUTH, Decay
+from tests.studies.toy import TIMES, TRUTH, Decay
 
 
 START = np.zeros(3)
@@ -251,6 +253,76 @@ minimize(Decay(), [0.0, 0.0, 0.0], how, log=pathlib.Path(sys.argv[2]))
 """
 
 
+class Decays(Decay):
+    """Two decays and a nuisance that turns with them, with noise: six numbers."""
+
+    def __init__(self, bend=0.1, noise=0.02):
+        self.bend, self.bounds = bend, (np.full(6, -3.0), np.full(6, 3.0))
+        rng = np.random.default_rng(7)
+        self.target = self.model(np.tile(TRUTH, 2)) + noise * rng.standard_normal(80)
+
+    def model(self, theta):
+        more = self.bend * np.sin(3.0 * theta[::-1]).sum()
+        first, second = super().model(theta[:3]), super().model(theta[3:])
+        return np.concatenate([first + more * TIMES, second - more * TIMES**2])
+
+    def residuals(self, theta):
+        return self.model(theta) - self.target
+
+    def residuals_and_jacobian(self, theta):
+        h = 1e-6 * np.eye(6)
+        columns = [(self.model(theta + one) - self.model(theta - one)) / 2e-6 for one in h]
+        return self.residuals(theta), np.stack(columns, axis=1)
+
+    def values(self, theta):
+        return {"toy.all": theta}
+
+
+@pytest.fixture
+def few_kept(monkeypatch):
+    """Let six numbers be enough for gradients in place of Jacobians."""
+    monkeypatch.setattr(scipy_methods, "LEAST_KEPT", 6)
+
+
+def kinds(log):
+    return [one.kind for one in read_log(log)]
+
+
+def test_gauss_newton_keeps_the_normal_equations_where_steps_keep_their_promise(
+    tmp_path, few_kept, monkeypatch
+):
+    log, cut, full = (tmp_path / f"{name}.jsonl" for name in ("log", "cut", "full"))
+    few = solve(Method.GAUSS_NEWTON, Decays(), np.zeros(6), log=log)
+    assert few.status is Status.CONVERGED
+    assert "gradient" in kinds(log)
+    lines = log.read_bytes().splitlines(keepends=True)
+    cut.write_bytes(b"".join(lines[: kinds(log).index("gradient") + 1]))
+    again = solve(Method.GAUSS_NEWTON, Decays(), np.zeros(6), log=cut)
+    assert np.array_equal(again.theta, few.theta)
+    assert without_times(cut) == without_times(log)
+    monkeypatch.setattr(scipy_methods, "LEAST_KEPT", 7)
+    many = solve(Method.GAUSS_NEWTON, Decays(), np.zeros(6), log=full)
+    assert "gradient" not in kinds(full)
+    np.testing.assert_allclose(few.theta, many.theta, atol=1e-4)
+    assert few.evaluations < 0.7 * many.evaluations
+
+
+def test_a_step_that_breaks_its_promise_is_followed_by_a_jacobian(tmp_path, few_kept):
+    log = tmp_path / "log.jsonl"
+    bent = solve(Method.GAUSS_NEWTON, Decays(bend=1.0), np.zeros(6), log=log)
+    assert bent.status is Status.CONVERGED
+    gradient = Decays(bend=1.0).loss_and_gradient(bent.theta)[1]
+    assert np.linalg.norm(gradient) < 1e-2
+    own = read_log(log)
+    triples = zip(own, own[1:], own[2:], strict=False)
+    after = {
+        third.kind
+        for first, second, third in triples
+        if (first.kind, second.kind) == ("gradient", "residual") and second.loss >= first.loss
+    }
+    assert after == {"jacobian"}
+
+
 @pytest.mark.parametrize("method", [Method.GAUSS_NEWTON, Method.LBFGSB])
 def test_a_run_killed_in_the_middle_resumes_to_the_same_bits(method, tmp_path):
     whole, cut = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl"
@@ -310,9 +382,14 @@ def test_a_loss_that_no_longer_falls_ends_the_search():
 
 def test_a_blown_up_trial_is_no_sign_of_a_settled_loss():
     losses = [1.0, 0.5, np.inf, np.inf, np.inf, 0.4]
-    history = [SimpleNamespace(kind="gradient", loss=loss) for loss in losses]
+    history: list[Any] = [
+        SimpleNamespace(kind="gradient", theta=np.array([float(i)]), loss=loss)
+        for i, loss in enumerate(losses)
+    ]
     assert not has_settled(history, Stall(1e-4, 2))
-    flat = [*history, *history[-1:] * 2]
+    assert not has_settled([*history, *history[-1:] * 2], Stall(1e-4, 2))  # no new theta
+    others = [SimpleNamespace(kind="residual", theta=np.full(1, -k), loss=0.4) for k in (1.0, 2.0)]
+    flat = [*history, *others]
     assert has_settled(flat, Stall(1e-4, 2))
     assert not has_settled(flat, Stall(1e-4, 3))
     best = min(one.loss for one in history)

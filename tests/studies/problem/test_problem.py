@@ -271,3 +271,14 @@ def test_points_without_a_camera_have_no_residuals_and_the_others_have(tmp_path)
     found = residuals_at(problem, [theta, beyond])
     np.testing.assert_array_equal(found[0], problem.residuals(theta))
     assert found[1] is None
+
+
+def test_steps_are_short_where_two_thirds_of_them_would_do(monkeypatch):
+    monkeypatch.setattr(Model, "stable_dt", lambda _model: 1e-3)
+    system = Model(np.ones(1))
+    suited = Steps(0.06, 4).suited_to(system)
+    assert suited.count == 100
+    assert not suited.are_short(system)
+    assert not Steps(0.06, 149).are_short(system)
+    assert Steps(0.06, 150).are_short(system)
+    assert not Steps(0.06, 1000, is_given=True).are_short(system)

@@ -1,21 +1,23 @@
 """A robust search finds the truth from far away, and goes on where it was killed."""
 
 import io
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+from studies.optimizers.evaluations import Evaluator
 from studies.optimizers.minimize import minimize
-from studies.optimizers.problem import Status
+from studies.optimizers.problem import SearchEnd, Status
 from studies.problem.parameters import Parameters
 from studies.runs.errors import NotFiniteError, StudyError
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene.declared import Search
 from studies.search.coarse import read_search
-from studies.search.robust import robust_search
+from studies.search.robust import StepWatch, robust_search
 from tests.studies.problem.free import positive_block
 from tests.studies.search.toys import (
     AMPLITUDE,
@@ -216,6 +218,29 @@ def test_a_search_that_leaves_its_stable_steps_goes_on_with_new_ones(tmp_path):
     stepped = problem.with_steps_for(best.step_theta)
     np.testing.assert_allclose(best.loss, np.sum(stepped.residuals(best.theta) ** 2), atol=1e-20)
     assert not stepped.steps_are_long(best.theta)
+
+
+def test_a_search_goes_on_with_longer_steps_where_they_do(tmp_path):
+    """The start needs ten times as many steps as the answer."""
+    problem = Stepped(one_free(30.0, (2.0, 40.0)), truth=3.0, longest_step=1.0, times=TIMES[:6])
+    problem = replace(problem, dt=0.5 / 30.0)
+    there = problem.parameters.theta(np.array([10.0]))
+    for theta, ends in ((problem.parameters.start, True), (there, True), (there, False)):
+        watch = StepWatch(problem, EvaluationProgress(9), ends=ends)
+        is_ended = theta is there and ends
+        with pytest.raises(SearchEnd) if is_ended else nullcontext():
+            Evaluator(problem, 9, callback=watch).residual(theta)
+        assert watch.are_short is is_ended
+    out = io.StringIO()
+    folder, found = run(tmp_path / "run", problem, out, coarse=0)
+    assert "new time step" in out.getvalue()
+    best = found.basins[0]
+    assert abs(frequency(found.best.theta) / 3.0 - 1.0) < 1e-6
+    stepped = problem.with_steps_for(best.step_theta)
+    assert stepped.dt > 5.0 * problem.dt
+    assert not stepped.steps_are_short(best.theta)
+    from_logs = again(folder, problem, coarse=0)
+    assert np.array_equal(from_logs.best.theta, found.best.theta)
 
 
 def test_an_answer_beyond_a_bound_ends_at_it(tmp_path):

@@ -123,6 +123,9 @@ class Swing:
     def steps_are_long(self, theta):
         return False
 
+    def steps_are_short(self, theta):
+        return False
+
 
 class Stepped(Swing):
     """With time steps that fit a theta: half of what is stable there."""
@@ -132,3 +135,6 @@ class Stepped(Swing):
 
     def steps_are_long(self, theta):
         return bool(self.dt * self.values(theta)["w"] > 0.7 * self.longest_step)
+
+    def steps_are_short(self, theta):
+        return bool(1.5 * self.dt <= self.with_steps_for(theta).dt)
