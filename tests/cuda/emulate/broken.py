@@ -20,8 +20,8 @@ from tests.cuda.emulate.driver import DEVICE
 
 
 MISTAKES = {  # function, what stands there, what stands there by mistake
-    "none": ("advance", "barrier()", "barrier()"),
-    "no barrier": ("advance", "now, stored)\n        barrier()", "now, stored)"),
+    "none": ("place_phase", "return True", "return True"),
+    "no barrier": ("place_phase", "return True", "return False"),
     "a lane too many": ("_longer", "* TILE\n", "* TILE + 1\n"),
     "two swapped": ("make_forces", "(state.x, state.v)", "(state.v, state.x)"),
 }
