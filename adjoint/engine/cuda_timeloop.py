@@ -70,7 +70,6 @@ from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
 
 # Bound by `team_kernel`.
 TEAM_ARRAYS: Any = None
-CUDA: Any = None
 FORCES: Any = None
 ADJOINTS: Any = None
 TANGENTS: Any = None
@@ -151,7 +150,7 @@ def spread_phase(turn, team, args):
 
 def adjoint_phase(turn, team, args):
     """Undo the elements; compute the forces of the step that is undone next, if it reads them."""
-    k, wait, patches = step_of(turn, args), CUDA.syncthreads, args.patches
+    k, wait, patches = step_of(turn, args), team.wait, args.patches
     step = args.rows[0] + k
     if turn > 0:
         part, model, _, work, adj, is_shared, now = TEAM_ARRAYS(team.own, team.memory, args)
@@ -337,7 +336,7 @@ def tangent_phase(k, team, args):
     a, b, step = args.rows[k + 1], args.rows[k + 2], args.rows[0] + k
     before, _, _ = states_of_step(part, is_shared, now, args.states, a, b)
     tan_before, _, _ = states_of_step(part, is_shared, tan_now, args.tan_states, a, b)
-    both, elements, wait = (before, tan_before), model.elements, CUDA.syncthreads
+    both, elements, wait = (before, tan_before), model.elements, team.wait
     TANGENTS(team.threads, wait, step, args.patches, elements, both, team.memory, tan, work)
     return True
 
@@ -370,13 +369,13 @@ def tangent_step_phase(k, team, args):
         gravity = gravity_at(team.own, nodes, i)
         bad = step_node(n, dt, gravity, nodes, work.slots, before, after)
         if bad > 0:
-            CUDA.atomic.min(args.finite, world, k)
+            team.lower(args.finite, world, k)
         tangent_node(n, dt, args.tan.gravity[world], nodes, tan.w, work, tan_before, tan_after)
         store_rows(is_shared, i, i + 1, now, stored)
         store_rows(is_shared, i, i + 1, tan_now, tan_stored)
     if WITH_BODIES:
         step_bodies(
-            team, dt, k, CUDA.atomic.min, args.finite, model, pieces, work.slots, before, after
+            team, dt, k, args.finite, model, pieces, work.slots, before, after
         )  # fmt: skip
         both, both_after = (before, tan_before), (after, tan_after)
         tangent_bodies(team, dt, args.tan, model, pieces, tan, work, both, both_after)

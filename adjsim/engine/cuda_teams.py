@@ -196,8 +196,9 @@ cut: Any = _cut_slowly if JIT_DISABLED else intrinsic(_cut)
 class Team(NamedTuple):
     """A thread in its team.
 
-    Attributes: its number, how many there are, the world of the team or -1, its shared memory, and
-    how elements are shared out (`make_forces`, `make_forces_of_patches`).
+    Attributes: its number, how many there are, the world of the team or -1, its shared memory, how
+    elements are shared out (`make_forces`, `make_forces_of_patches`), the barrier of a block and
+    the atomic minimum.
     """
 
     start: Any
@@ -205,6 +206,8 @@ class Team(NamedTuple):
     own: Any
     memory: Any
     threads: Any
+    wait: Any
+    lower: Any
 
 
 @device_fn
@@ -237,7 +240,7 @@ def run_team(args):
         start, stride, own, barrier = CUDA.grid(1), CUDA.gridsize(1), -1, CUDA.cg.this_grid().sync
         memory = CUDA.shared.array(0, args.numbers.dtype)
         threads = (CUDA.threadIdx.x, CUDA.blockDim.x, CUDA.blockIdx.x, CUDA.gridDim.x)
-    team = Team(start, stride, own, memory, threads)
+    team = Team(start, stride, own, memory, threads, CUDA.syncthreads, CUDA.atomic.min)
     if IN_BLOCKS:
         FILL(team, args)
         barrier()
@@ -264,11 +267,10 @@ def team_kernel(
 
     `calls` are what its phases and the loop call: they are bound into them.
     """
-    own: dict[str, Any] = {"CUDA": cuda_module(), "IN_BLOCKS": in_blocks, **calls}
-    own["WITH_BODIES"] = with_bodies
+    own: dict[str, Any] = {"IN_BLOCKS": in_blocks, "WITH_BODIES": with_bodies, **calls}
     for slot, phase in zip(PHASES, phases, strict=False):
         own[slot] = device_fn(specialise(phase, f"{phase.__name__}_of_{name}", **own))
-    return specialise(run_team, name, **own)
+    return specialise(run_team, name, CUDA=cuda_module(), **own)
 
 
 @device_fn

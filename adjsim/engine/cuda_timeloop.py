@@ -167,7 +167,6 @@ def _longer(head: Callable, lane: Callable, force: int, n_forces: int) -> Callab
 # Bound by `team_kernel`.
 FORCES: Any = None
 TEAM_ARRAYS: Any = None
-CUDA: Any = None
 WITH_BODIES = False
 SLOTS, X = FIRST_OWN, FIRST_OWN + 1  # in the places of shared memory
 
@@ -196,7 +195,7 @@ def force_phase(k, team, args):
     before, _, _ = states_of_step(
         part, is_shared, now, args.states, args.rows[k + 1], args.rows[k + 2]
     )
-    step, wait, elements = args.rows[0] + k, CUDA.syncthreads, model.elements
+    step, wait, elements = args.rows[0] + k, team.wait, model.elements
     FORCES(team.threads, wait, step, args.patches, elements, before, team.memory, slots)
     return True
 
@@ -223,11 +222,11 @@ def step_phase(k, team, args):
         gravity = gravity_at(team.own, nodes, n)
         bad = step_node(np.uint64(n), dt, gravity, nodes, slots, before, after)
         if bad > 0:
-            CUDA.atomic.min(args.finite, world, k)
+            team.lower(args.finite, world, k)
         store_rows(is_shared, n, n + 1, now, stored)
     if WITH_BODIES:
         step_bodies(
-            team, dt, k, CUDA.atomic.min, args.finite, model, pieces, slots, before, after
+            team, dt, k, args.finite, model, pieces, slots, before, after
         )  # fmt: skip
         return pieces.body.size > 0
     return False
@@ -250,15 +249,15 @@ ADVANCE = (force_phase, load_phase, step_phase, place_phase)
 
 
 @device_fn
-def step_bodies(team, dt, k, lower, finite, model, pieces, slots, before, after):
-    """Advance this thread's bodies by step k; `lower` is the atomic minimum."""
+def step_bodies(team, dt, k, finite, model, pieces, slots, before, after):
+    """Advance this thread's bodies by step k."""
     nodes, bodies = model.nodes, model.bodies
     for body in range(team.start, bodies.point_ptr.size - 1, team.stride):
         world = world_at(team.own, nodes, nodes.w.size + body)
         gravity = gravity_at(team.own, nodes, nodes.w.size + body)
         bad = step_body(body, dt, gravity, nodes, bodies, pieces, slots, before, after)
         if bad > 0:
-            lower(finite, world, k)
+            team.lower(finite, world, k)
 
 
 @device_fn
