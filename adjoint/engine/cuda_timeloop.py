@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
 from adjoint.engine.assembly import REST_VJP_LOOP, VJP_LOOP
@@ -49,9 +48,10 @@ from adjsim.engine.cuda_teams import (
     states_of_step,
     store_points,
     store_rows,
+    team_kernel,
     world_at,
 )
-from adjsim.engine.cuda_timeloop import bound, chain_of, make_forces, named, step_bodies
+from adjsim.engine.cuda_timeloop import chain_of, make_forces, named, step_bodies
 from adjsim.engine.jit.backend import device_fn, is_hashed, to_host
 from adjsim.engine.loop_arrays import ModelArrays, States
 from adjsim.engine.tangent_packing import PackedVector
@@ -68,13 +68,12 @@ from adjsim.rigid.pieces import (
 from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
 
 
-# Bound by `specialise`.
+# Bound by `team_kernel`.
 TEAM_ARRAYS: Any = None
-CUDA: Any = None
 FORCES: Any = None
 ADJOINTS: Any = None
 TANGENTS: Any = None
-IN_BLOCKS = WITH_BODIES = False
+WITH_BODIES = False
 # In the places of shared memory: of the reverse sweep, and of the tangent.
 (
     ADJ_X_SLOTS, ADJ_V_SLOTS, FORCE_SLOTS, ADJ_F, NOW, _, ADJ_X, ADJ_V, ADJ_W, ADJ_GRAVITY, ADJ_P,
@@ -84,7 +83,7 @@ SLOTS, TAN_SLOTS, X, _, TAN_X, _ = range(FIRST_OWN, FIRST_OWN + 6)
 
 
 class TeamReverse(NamedTuple):
-    """What `reverse` is given; `rows` = (k0, with_forces, rows of n states)."""
+    """What the phases of `REVERSE` are given; `rows` = (k0, with_forces, rows of n states)."""
 
     model: ModelArrays
     patches: Any
@@ -99,7 +98,7 @@ class TeamReverse(NamedTuple):
 
 
 class TeamTangent(NamedTuple):
-    """What `tangent` is given; `rows` and `finite` as in `TeamAdvance`."""
+    """What the phases of `TANGENT` are given; `rows` and `finite` as in `TeamAdvance`."""
 
     model: ModelArrays
     patches: Any
@@ -114,57 +113,81 @@ class TeamTangent(NamedTuple):
     worlds: Worlds
 
 
-def reverse(args):
-    """Undo n steps, the last one first: of all worlds, or, in blocks, of one."""
-    rows, states = args.rows, args.states
-    dt, k0, with_forces, n_steps = args.numbers[0], rows[0], rows[1] > 0, rows.size - 2
-    if IN_BLOCKS:
-        start, stride = np.int64(CUDA.threadIdx.x), np.int64(CUDA.blockDim.x)
-        own, memory = np.int64(CUDA.blockIdx.x), CUDA.shared.array(0, numba.uint8)
-        barrier, threads = CUDA.syncthreads, (start, stride)
-        fill_reverse(start, stride, own, memory, args)
-        barrier()
-    else:
-        start, stride, own, barrier = CUDA.grid(1), CUDA.gridsize(1), -1, CUDA.cg.this_grid().sync
-        memory = CUDA.shared.array(0, args.numbers.dtype)
-        threads = (CUDA.threadIdx.x, CUDA.blockDim.x, CUDA.blockIdx.x, CUDA.gridDim.x)
-    wait, patches = CUDA.syncthreads, args.patches
-    for back in range(n_steps + 1):
-        k = n_steps - back  # the step that this pass undoes; the first pass undoes none
-        row = rows[k + 2] if back > 0 else 0
-        if back > 0:
-            part, model, pieces, work, adj, is_shared, now = TEAM_ARRAYS(own, memory, args)
-            stored = own_state(part, states, row)
-            load_rows(start, stride, is_shared, stored, now)
-            frame = args.frames.of_step[k]
-            given = (frame >= 0, own_frame(part, args.frames, max(frame, 0)))
-            begin(start, stride, dt, given, with_forces, model, work, adj)
-            if WITH_BODIES:
-                undo_bodies(start, stride, dt, given, model, pieces, work, stored.p, adj)
-            if WITH_BODIES and pieces.body.size > 0:
-                barrier()
-                spread_pieces(start, stride, model.nodes, model.bodies, pieces, work, adj)
-            barrier()
-            part, model, pieces, work, adj, is_shared, now = TEAM_ARRAYS(own, memory, args)
-            state = shared_or_stored(is_shared, now, own_state(part, states, row))
-            ADJOINTS(threads, wait, k0 + k, patches, model.elements, state, memory, work, adj)
-        if with_forces and k > 0:  # of the step that is undone next: NVVM inlines each call
-            part, model, pieces, work, adj, is_shared, now = TEAM_ARRAYS(own, memory, args)
-            before = own_state(part, states, rows[k + 1])
-            FORCES(threads, wait, k0 + k - 1, patches, model.elements, before, memory, work.slots)
-        barrier()
-        part, model, pieces, work, adj, is_shared, now = TEAM_ARRAYS(own, memory, args)
-        p = own_state(part, states, row).p
-        if WITH_BODIES and pieces.body.size > 0:
+# Turn 0 computes the forces of the last step alone; turn t undoes step n - t of n.
+
+
+@device_fn
+def step_of(turn, args):
+    """Return the number of the step that a turn undoes, among those of the launch."""
+    return args.rows.size - 2 - turn
+
+
+def begin_phase(turn, team, args):
+    """Go from the adjoint of the new state, with that of a frame, to those of forces."""
+    if turn == 0:
+        return False
+    part, model, pieces, work, adj, is_shared, now = TEAM_ARRAYS(team.own, team.memory, args)
+    k = step_of(turn, args)
+    stored, frame = own_state(part, args.states, args.rows[k + 2]), args.frames.of_step[k]
+    load_rows(team.start, team.stride, is_shared, stored, now)
+    given = (frame >= 0, own_frame(part, args.frames, max(frame, 0)))
+    dt, with_forces = args.numbers[0], args.rows[1] > 0
+    begin(team.start, team.stride, dt, given, with_forces, model, work, adj)
+    if WITH_BODIES:
+        undo_bodies(team.start, team.stride, dt, given, model, pieces, work, stored.p, adj)
+    return True
+
+
+def spread_phase(turn, team, args):
+    """Give the points of bodies in pieces the adjoints of their forces."""
+    if WITH_BODIES and turn > 0:
+        _, model, pieces, work, adj, _, _ = TEAM_ARRAYS(team.own, team.memory, args)
+        if pieces.body.size > 0:
+            spread_pieces(team.start, team.stride, model.nodes, model.bodies, pieces, work, adj)
+            return True
+    return False
+
+
+def adjoint_phase(turn, team, args):
+    """Undo the elements; compute the forces of the step that is undone next, if it reads them."""
+    k, wait, patches = step_of(turn, args), team.wait, args.patches
+    step = args.rows[0] + k
+    if turn > 0:
+        part, model, _, work, adj, is_shared, now = TEAM_ARRAYS(team.own, team.memory, args)
+        state = shared_or_stored(is_shared, now, own_state(part, args.states, args.rows[k + 2]))
+        elements = model.elements
+        ADJOINTS(team.threads, wait, step, patches, elements, state, team.memory, work, adj)
+    if args.rows[1] > 0 and k > 0:
+        part, model, _, work, _, _, _ = TEAM_ARRAYS(team.own, team.memory, args)
+        before, elements = own_state(part, args.states, args.rows[k + 1]), model.elements
+        FORCES(team.threads, wait, step - 1, patches, elements, before, team.memory, work.slots)
+    return True
+
+
+def sum_phase(turn, team, args):
+    """Add up what the elements wrote for pieces of bodies, and their forces."""
+    if WITH_BODIES:
+        part, model, pieces, work, adj, _, _ = TEAM_ARRAYS(team.own, team.memory, args)
+        if pieces.body.size > 0:
+            row = args.rows[step_of(turn, args) + 2] if turn > 0 else 0
+            p = own_state(part, args.states, row).p
             sum_adjoint_pieces(
-                start, stride, back > 0, model.nodes, model.bodies, pieces, work, p, adj
+                team.start, team.stride, turn > 0, model.nodes, model.bodies, pieces, work, p, adj
             )
-            barrier()
-        if back > 0:
-            end(start, stride, WITH_BODIES, model, pieces, work, p, adj)
-    if IN_BLOCKS:
-        barrier()
-        store_reverse(start, stride, own, memory, args)
+            return True
+    return False
+
+
+def end_phase(turn, team, args):
+    """Add up what the elements wrote, for nodes and bodies."""
+    if turn > 0:
+        part, model, pieces, work, adj, _, _ = TEAM_ARRAYS(team.own, team.memory, args)
+        p = own_state(part, args.states, args.rows[step_of(turn, args) + 2]).p
+        end(team.start, team.stride, WITH_BODIES, model, pieces, work, p, adj)
+    return False
+
+
+REVERSE = (begin_phase, spread_phase, adjoint_phase, sum_phase, end_phase)
 
 
 @device_fn
@@ -186,19 +209,20 @@ def block_arrays_of_reverse(own, memory, args):
 
 
 @device_fn
-def fill_reverse(start, stride, own, memory, args):
+def fill_reverse(team, args):
     """Write the numbers that a block begins with to its shared memory."""
-    part, model, _, _, adj, _, _ = block_arrays_of_reverse(own, memory, args)
+    start, stride, own = team.start, team.stride, team.own
+    part, model, _, _, adj, _, _ = block_arrays_of_reverse(own, team.memory, args)
     places = args.worlds.places
     fill_model(start, stride, places, model_of(own, part, args.worlds.starts, args.model), model)
     copy_adjoints(start, stride, places, own_adjoints(part, args.adj), adj)
 
 
 @device_fn
-def store_reverse(start, stride, own, memory, args):
+def store_reverse(team, args):
     """Write the cotangents that a block ends with to where they came from."""
-    part, _, _, _, adj, _, _ = block_arrays_of_reverse(own, memory, args)
-    copy_adjoints(start, stride, args.worlds.places, adj, own_adjoints(part, args.adj))
+    part, _, _, _, adj, _, _ = block_arrays_of_reverse(team.own, team.memory, args)
+    copy_adjoints(team.start, team.stride, args.worlds.places, adj, own_adjoints(part, args.adj))
 
 
 @device_fn
@@ -306,78 +330,87 @@ def copy_adjoints(start, stride, places, source, target):
     fill_rows(start, stride, source.bodies, target.bodies, places[ADJ_BODIES])
 
 
-def tangent(args):
-    """Run state and tangent together: of all worlds, or, in blocks, of one."""
-    rows, states, tan_states, finite = args.rows, args.states, args.tan_states, args.finite
-    if IN_BLOCKS:
-        start, stride = np.int64(CUDA.threadIdx.x), np.int64(CUDA.blockDim.x)
-        own, memory = np.int64(CUDA.blockIdx.x), CUDA.shared.array(0, numba.uint8)
-        barrier, threads = CUDA.syncthreads, (start, stride)
-        fill_tangent(start, stride, own, memory, args)
-        barrier()
-    else:
-        start, stride, own, barrier = CUDA.grid(1), CUDA.gridsize(1), -1, CUDA.cg.this_grid().sync
-        memory = CUDA.shared.array(0, args.numbers.dtype)
-        threads = (CUDA.threadIdx.x, CUDA.blockDim.x, CUDA.blockIdx.x, CUDA.gridDim.x)
-    dt, k0 = args.numbers[0], rows[0]
-    for k in range(rows.size - 2):
-        a, b = rows[k + 1], rows[k + 2]
-        part, model, pieces, tan, work, is_shared, now, tan_now = TEAM_ARRAYS(own, memory, args)
-        before, _, _ = states_of_step(part, is_shared, now, states, a, b)
-        tan_before, _, _ = states_of_step(part, is_shared, tan_now, tan_states, a, b)
-        both = (before, tan_before)
-        TANGENTS(
-            threads, CUDA.syncthreads, k0 + k, args.patches, model.elements, both, memory, tan, work
-        )
-        barrier()
-        part, model, pieces, tan, work, is_shared, now, tan_now = TEAM_ARRAYS(own, memory, args)
-        before, after, stored = states_of_step(part, is_shared, now, states, a, b)
-        tan_before, tan_after, tan_stored = states_of_step(
-            part, is_shared, tan_now, tan_states, a, b
-        )
-        nodes, bodies = model.nodes, model.bodies
-        has_pieces = WITH_BODIES and pieces.body.size > 0
-        if has_pieces:
-            sum_tangent_pieces(start, stride, nodes, bodies, pieces, tan.arms, work)
-            barrier()
-        for i in range(start, nodes.w.size, stride):
-            n, world = np.uint64(i), world_at(own, nodes, i)
-            bad = step_node(
-                n, dt, gravity_at(own, nodes, i), nodes, work.slots, before, after
-            )  # fmt: skip
-            if bad > 0:
-                CUDA.atomic.min(finite, world, k)
-            tangent_node(
-                n, dt, args.tan.gravity[world], nodes, tan.w, work, tan_before, tan_after
-            )  # fmt: skip
-            store_rows(is_shared, i, i + 1, now, stored)
-            store_rows(is_shared, i, i + 1, tan_now, tan_stored)
-        if WITH_BODIES:
-            step_bodies(
-                start, stride, own, dt, k, CUDA.atomic.min, finite, model, pieces, work.slots,
-                before, after,
-            )  # fmt: skip
-            both, both_after = (before, tan_before), (after, tan_after)
-            tangent_bodies(
-                start, stride, own, dt, args.tan, model, pieces, tan, work, both, both_after
+def tangent_phase(k, team, args):
+    """Write the force slots of the elements in step k, and their tangents."""
+    part, model, _, tan, work, is_shared, now, tan_now = TEAM_ARRAYS(team.own, team.memory, args)
+    a, b, step = args.rows[k + 1], args.rows[k + 2], args.rows[0] + k
+    before, _, _ = states_of_step(part, is_shared, now, args.states, a, b)
+    tan_before, _, _ = states_of_step(part, is_shared, tan_now, args.tan_states, a, b)
+    both, elements, wait = (before, tan_before), model.elements, team.wait
+    TANGENTS(team.threads, wait, step, args.patches, elements, both, team.memory, tan, work)
+    return True
+
+
+def tangent_load_phase(k, team, args):
+    """Add up the forces on pieces of bodies, and their tangents."""
+    if WITH_BODIES:
+        _, model, pieces, tan, work, _, _, _ = TEAM_ARRAYS(team.own, team.memory, args)
+        if pieces.body.size > 0:
+            sum_tangent_pieces(
+                team.start, team.stride, model.nodes, model.bodies, pieces, tan.arms, work
             )
-        if has_pieces:
-            barrier()
+            return True
+    return False
+
+
+def tangent_step_phase(k, team, args):
+    """Advance nodes and bodies by step k, and their tangents."""
+    part, model, pieces, tan, work, is_shared, now, tan_now = TEAM_ARRAYS(
+        team.own, team.memory, args
+    )
+    a, b = args.rows[k + 1], args.rows[k + 2]
+    before, after, stored = states_of_step(part, is_shared, now, args.states, a, b)
+    tan_before, tan_after, tan_stored = states_of_step(
+        part, is_shared, tan_now, args.tan_states, a, b
+    )
+    nodes, dt = model.nodes, args.numbers[0]
+    for i in range(team.start, nodes.w.size, team.stride):
+        n, world = np.uint64(i), world_at(team.own, nodes, i)
+        gravity = gravity_at(team.own, nodes, i)
+        bad = step_node(n, dt, gravity, nodes, work.slots, before, after)
+        if bad > 0:
+            team.lower(args.finite, world, k)
+        tangent_node(n, dt, args.tan.gravity[world], nodes, tan.w, work, tan_before, tan_after)
+        store_rows(is_shared, i, i + 1, now, stored)
+        store_rows(is_shared, i, i + 1, tan_now, tan_stored)
+    if WITH_BODIES:
+        step_bodies(
+            team, dt, k, args.finite, model, pieces, work.slots, before, after
+        )  # fmt: skip
+        both, both_after = (before, tan_before), (after, tan_after)
+        tangent_bodies(team, dt, args.tan, model, pieces, tan, work, both, both_after)
+        return pieces.body.size > 0
+    return False
+
+
+def tangent_place_phase(k, team, args):
+    """Place the points of bodies after step k, and their tangents."""
+    if WITH_BODIES:
+        part, model, pieces, tan, _, is_shared, now, tan_now = TEAM_ARRAYS(
+            team.own, team.memory, args
+        )
+        a, b, bodies = args.rows[k + 1], args.rows[k + 2], model.bodies
+        start, stride = team.start, team.stride
+        _, after, stored = states_of_step(part, is_shared, now, args.states, a, b)
+        _, tan_after, tan_stored = states_of_step(part, is_shared, tan_now, args.tan_states, a, b)
+        if pieces.body.size > 0:
             place_pieces(start, stride, bodies, pieces, after)
             place_tangent_pieces(start, stride, bodies, pieces, tan.arms, after.p, tan_after)
-        if WITH_BODIES:
-            store_points(start, stride, is_shared, bodies, pieces, now, stored)
-            store_points(start, stride, is_shared, bodies, pieces, tan_now, tan_stored)
-        barrier()
+        store_points(start, stride, is_shared, bodies, pieces, now, stored)
+        store_points(start, stride, is_shared, bodies, pieces, tan_now, tan_stored)
+    return True
+
+
+TANGENT = (tangent_phase, tangent_load_phase, tangent_step_phase, tangent_place_phase)
 
 
 @device_fn
-def tangent_bodies(start, stride, own, dt, all_tan, model, pieces, tan, work, both, both_after):
+def tangent_bodies(team, dt, all_tan, model, pieces, tan, work, both, both_after):
     """Advance the tangents of this thread's bodies; `all_tan` is that of all worlds."""
     nodes, bodies = model.nodes, model.bodies
     (before, tan_before), (after, tan_after) = both, both_after
-    for i in range(start, bodies.point_ptr.size - 1, stride):
-        world = world_at(own, nodes, nodes.w.size + i)
+    for i in range(team.start, bodies.point_ptr.size - 1, team.stride):
+        world = world_at(team.own, nodes, nodes.w.size + i)
         tangent_body(
             i, dt, all_tan.gravity[world], nodes, bodies, pieces, tan, work,
             before, after, tan_before, tan_after,
@@ -410,9 +443,10 @@ def block_arrays_of_tangent(own, memory, args):
 
 
 @device_fn
-def fill_tangent(start, stride, own, memory, args):
+def fill_tangent(team, args):
     """Write the numbers that a block begins with to its shared memory."""
-    part, model, _, _, _, _, now, tan_now = block_arrays_of_tangent(own, memory, args)
+    start, stride, own = team.start, team.stride, team.own
+    part, model, _, _, _, _, now, tan_now = block_arrays_of_tangent(own, team.memory, args)
     places, row = args.worlds.places, args.rows[1]
     fill_model(start, stride, places, model_of(own, part, args.worlds.starts, args.model), model)
     fill_state(start, stride, own_state(part, args.states, row), now, places, X)
@@ -421,16 +455,15 @@ def fill_tangent(start, stride, own, memory, args):
 
 @cache
 def twin_kernel(
-    template: Callable,
+    sweep: str,
     laws: tuple[TwinKind | ElementKind, ...],
     *,
     with_rest: bool,
     in_blocks: bool,
     with_bodies: bool,
 ) -> Callable:
-    """Return `reverse` or `tangent` for a model with these twins or kinds of force."""
-    loop, rest_loop = LOOPS[template.__name__]
-
+    """Return the kernel of "reverse" or "tangent" for a model with these twins or kinds."""
+    loop, rest_loop = LOOPS[sweep]
     kinds = [kind_of(law) for law in laws]
 
     def chain(loop: Loop, laws: tuple[TwinKind | ElementKind, ...]) -> Callable:
@@ -441,16 +474,17 @@ def twin_kernel(
     forces = chain_of(FORCE_LOOP, [(kind, kind.force) for kind in kinds], in_blocks=in_blocks)
     own, rest = chain(loop, laws), chain(rest_loop, laws if with_rest else ())
     calls: dict[str, Any]
-    if template is reverse:
+    if sweep == "reverse":
         make = make_adjoints if in_blocks else make_adjoints_of_patches
         make_own_forces = make_forces if in_blocks else make_forces_of_patches
-        calls = {"ADJOINTS": make(own, rest), "FORCES": make_own_forces(forces)}
+        phases, calls = REVERSE, {"ADJOINTS": make(own, rest), "FORCES": make_own_forces(forces)}
+        calls |= {"FILL": fill_reverse, "STORE": store_reverse, "EXTRA_TURNS": 1}
     else:
         make = make_tangents if in_blocks else make_tangents_of_patches
-        calls = {"TANGENTS": make(forces, own, rest)}
-    name = f"{template.__name__}{'_with_rest' if with_rest else ''}"
-    calls["TEAM_ARRAYS"] = ARRAYS[template.__name__][in_blocks]
-    return bound(template, named(name, kinds, **how), **how, **calls)
+        phases, calls = TANGENT, {"TANGENTS": make(forces, own, rest), "FILL": fill_tangent}
+    name = f"{sweep}{'_with_rest' if with_rest else ''}"
+    calls["TEAM_ARRAYS"] = ARRAYS[sweep][in_blocks]
+    return team_kernel(named(name, kinds, **how), phases, **how, **calls)
 
 
 def make_adjoints(chain: Callable, rest_chain: Callable) -> Callable:
@@ -512,7 +546,7 @@ def undo_on_gpu(twins: tuple[TwinKind, ...], sizes: Sizes | None, args: TeamReve
     """Run `reverse`; the arrays of `args` live on the device and are updated."""
     with_rest, with_bodies = args.adj.consts.size > 0, len(args.adj.p) > 0
     kernel = twin_kernel(
-        reverse, twins, with_rest=with_rest, in_blocks=bool(sizes), with_bodies=with_bodies
+        "reverse", twins, with_rest=with_rest, in_blocks=bool(sizes), with_bodies=with_bodies
     )
     real, units = args.work.slots.dtype.itemsize, []
     if sizes:
@@ -535,7 +569,7 @@ def advance_tangent_on_gpu(
     """Run `tangent`; return how many of the steps stayed finite, of each world."""
     with_rest, with_bodies = args.tan.consts.size > 0, len(args.tan.p) > 0
     kernel = twin_kernel(
-        tangent, kinds, with_rest=with_rest, in_blocks=bool(sizes), with_bodies=with_bodies
+        "tangent", kinds, with_rest=with_rest, in_blocks=bool(sizes), with_bodies=with_bodies
     )
     real, units = args.work.slots.dtype.itemsize, []
     if sizes:

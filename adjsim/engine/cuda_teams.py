@@ -1,6 +1,8 @@
 r"""Teams of threads of a GPU: all of the grid on all worlds, or a block on each world.
 
-A loop over steps is written once, for a team that meets at barriers. Blocks share nothing, so
+A sweep is a list of phases, as on the CPU (`adjsim/engine/phases.py`), and one loop runs them for
+every team, `run_team`. A phase, phase(turn, team, args), says whether the team meets at a barrier
+after it: all of its threads say the same. Blocks share nothing, so
 theirs are cheap and a launch has room for any number of worlds; the grid's, which cost
 microseconds, are for worlds that are too large for one multiprocessor.
 
@@ -14,11 +16,12 @@ some thirty addresses need not stay in registers while elements, which need most
 Tests: `tests/engine/test_cuda_teams.py`, `tests/cuda`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 from numba.extending import intrinsic
 
@@ -26,10 +29,12 @@ from adjsim.engine.assembly import N_TILES, TILE
 from adjsim.engine.jit.backend import (
     BLOCK,
     JIT_DISABLED,
+    cuda_module,
     device_fn,
     launch_blocks,
     launch_cooperative,
     most_shared,
+    specialise,
 )
 from adjsim.engine.layouts import BODY, NODE, ROW, SLOT, SUM, VELOCITY_SUM
 from adjsim.engine.loop_arrays import Bodies, Elements, ModelArrays, Nodes, States
@@ -186,6 +191,86 @@ def _cut_slowly(array: Any, lo: int, hi: int) -> Any:
 
 
 cut: Any = _cut_slowly if JIT_DISABLED else intrinsic(_cut)
+
+
+class Team(NamedTuple):
+    """A thread in its team.
+
+    Attributes: its number, how many there are, the world of the team or -1, its shared memory, how
+    elements are shared out (`make_forces`, `make_forces_of_patches`), the barrier of a block and
+    the atomic minimum.
+    """
+
+    start: Any
+    stride: Any
+    own: Any
+    memory: Any
+    threads: Any
+    wait: Any
+    lower: Any
+
+
+@device_fn
+def no_phase(turn, team, args):
+    """Stand for a phase that a sweep does not have."""
+    return False
+
+
+@device_fn
+def nothing(team, args):
+    """Stand for what a block does before or after all turns."""
+
+
+# Bound by `team_kernel`.
+CUDA: Any = None
+IN_BLOCKS = False
+EXTRA_TURNS = 0  # beside one for each step
+FIRST = SECOND = THIRD = FOURTH = FIFTH = no_phase
+FILL = STORE = nothing
+PHASES = ("FIRST", "SECOND", "THIRD", "FOURTH", "FIFTH")
+
+
+def run_team(args):
+    """Run all turns of a sweep: of all worlds, or, in blocks, of one."""
+    if IN_BLOCKS:
+        start, stride = np.int64(CUDA.threadIdx.x), np.int64(CUDA.blockDim.x)
+        own, memory = np.int64(CUDA.blockIdx.x), CUDA.shared.array(0, numba.uint8)
+        barrier, threads = CUDA.syncthreads, (start, stride)
+    else:
+        start, stride, own, barrier = CUDA.grid(1), CUDA.gridsize(1), -1, CUDA.cg.this_grid().sync
+        memory = CUDA.shared.array(0, args.numbers.dtype)
+        threads = (CUDA.threadIdx.x, CUDA.blockDim.x, CUDA.blockIdx.x, CUDA.gridDim.x)
+    team = Team(start, stride, own, memory, threads, CUDA.syncthreads, CUDA.atomic.min)
+    if IN_BLOCKS:
+        FILL(team, args)
+        barrier()
+    for turn in range(args.rows.size - 2 + EXTRA_TURNS):
+        if FIRST(turn, team, args):
+            barrier()
+        if SECOND(turn, team, args):
+            barrier()
+        if THIRD(turn, team, args):
+            barrier()
+        if FOURTH(turn, team, args):
+            barrier()
+        if FIFTH(turn, team, args):
+            barrier()
+    if IN_BLOCKS:
+        barrier()
+        STORE(team, args)
+
+
+def team_kernel(
+    name: str, phases: Sequence[Callable], *, in_blocks: bool, with_bodies: bool, **calls: Any
+) -> Callable:
+    """Return the kernel of a sweep, without what its models do not have.
+
+    `calls` are what its phases and the loop call: they are bound into them.
+    """
+    own: dict[str, Any] = {"IN_BLOCKS": in_blocks, "WITH_BODIES": with_bodies, **calls}
+    for slot, phase in zip(PHASES, phases, strict=False):
+        own[slot] = device_fn(specialise(phase, f"{phase.__name__}_of_{name}", **own))
+    return specialise(run_team, name, CUDA=cuda_module(), **own)
 
 
 @device_fn

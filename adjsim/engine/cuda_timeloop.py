@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
 from adjsim.engine.assembly import (
@@ -52,15 +51,14 @@ from adjsim.engine.cuda_teams import (
     states_of_step,
     store_points,
     store_rows,
+    team_kernel,
     world_at,
 )
 from adjsim.engine.jit.backend import (
     Device,
     array_module,
-    cuda_module,
     device_fn,
     is_hashed,
-    specialise,
     to_host,
 )
 from adjsim.engine.loop_arrays import ModelArrays, States
@@ -166,16 +164,15 @@ def _longer(head: Callable, lane: Callable, force: int, n_forces: int) -> Callab
     return chain
 
 
-# Bound by `specialise`.
+# Bound by `team_kernel`.
 FORCES: Any = None
 TEAM_ARRAYS: Any = None
-CUDA: Any = None
-IN_BLOCKS = WITH_BODIES = False
+WITH_BODIES = False
 SLOTS, X = FIRST_OWN, FIRST_OWN + 1  # in the places of shared memory
 
 
 class TeamAdvance(NamedTuple):
-    """What `advance` is given.
+    """What the phases of `ADVANCE` are given.
 
     `numbers` has dt; `rows` k0 and then the rows of n + 1 states; `finite` n for each world, and
     ends as how many of its steps stayed finite.
@@ -192,70 +189,75 @@ class TeamAdvance(NamedTuple):
     worlds: Worlds
 
 
-def advance(args):
-    """Run n steps: of all worlds, or, in blocks, of one."""
-    rows, states, finite = args.rows, args.states, args.finite
-    if IN_BLOCKS:
-        start, stride = np.int64(CUDA.threadIdx.x), np.int64(CUDA.blockDim.x)
-        own, memory = np.int64(CUDA.blockIdx.x), CUDA.shared.array(0, numba.uint8)
-        barrier, threads = CUDA.syncthreads, (start, stride)
-        fill_advance(start, stride, own, memory, args)
-        barrier()
-    else:
-        start, stride, own, barrier = CUDA.grid(1), CUDA.gridsize(1), -1, CUDA.cg.this_grid().sync
-        memory = CUDA.shared.array(0, args.numbers.dtype)
-        threads = (CUDA.threadIdx.x, CUDA.blockDim.x, CUDA.blockIdx.x, CUDA.gridDim.x)
-    dt, k0 = args.numbers[0], rows[0]
-    for k in range(rows.size - 2):
-        part, model, pieces, slots, is_shared, now = TEAM_ARRAYS(own, memory, args)
-        before, after, stored = states_of_step(
-            part, is_shared, now, states, rows[k + 1], rows[k + 2]
+def force_phase(k, team, args):
+    """Write the force slots of the elements in step k."""
+    part, model, _, slots, is_shared, now = TEAM_ARRAYS(team.own, team.memory, args)
+    before, _, _ = states_of_step(
+        part, is_shared, now, args.states, args.rows[k + 1], args.rows[k + 2]
+    )
+    step, wait, elements = args.rows[0] + k, team.wait, model.elements
+    FORCES(team.threads, wait, step, args.patches, elements, before, team.memory, slots)
+    return True
+
+
+def load_phase(k, team, args):
+    """Add up the forces on pieces of bodies."""
+    if WITH_BODIES:
+        _, model, pieces, slots, _, _ = TEAM_ARRAYS(team.own, team.memory, args)
+        if pieces.body.size > 0:
+            sum_pieces(team.start, team.stride, model.bodies, pieces, model.nodes, slots)
+            return True
+    return False
+
+
+def step_phase(k, team, args):
+    """Advance nodes and bodies by step k."""
+    part, model, pieces, slots, is_shared, now = TEAM_ARRAYS(team.own, team.memory, args)
+    before, after, stored = states_of_step(
+        part, is_shared, now, args.states, args.rows[k + 1], args.rows[k + 2]
+    )
+    nodes, dt = model.nodes, args.numbers[0]
+    for n in range(team.start, nodes.w.size, team.stride):
+        world = world_at(team.own, nodes, n)
+        gravity = gravity_at(team.own, nodes, n)
+        bad = step_node(np.uint64(n), dt, gravity, nodes, slots, before, after)
+        if bad > 0:
+            team.lower(args.finite, world, k)
+        store_rows(is_shared, n, n + 1, now, stored)
+    if WITH_BODIES:
+        step_bodies(
+            team, dt, k, args.finite, model, pieces, slots, before, after
+        )  # fmt: skip
+        return pieces.body.size > 0
+    return False
+
+
+def place_phase(k, team, args):
+    """Place the points of bodies after step k."""
+    if WITH_BODIES:
+        part, model, pieces, _, is_shared, now = TEAM_ARRAYS(team.own, team.memory, args)
+        _, after, stored = states_of_step(
+            part, is_shared, now, args.states, args.rows[k + 1], args.rows[k + 2]
         )
-        elements = model.elements
-        FORCES(threads, CUDA.syncthreads, k0 + k, args.patches, elements, before, memory, slots)
-        barrier()
-        # Found again, not held in registers, of which elements need most.
-        part, model, pieces, slots, is_shared, now = TEAM_ARRAYS(own, memory, args)
-        before, after, stored = states_of_step(
-            part, is_shared, now, states, rows[k + 1], rows[k + 2]
-        )
-        nodes, bodies = model.nodes, model.bodies
-        has_pieces = WITH_BODIES and pieces.body.size > 0
-        if has_pieces:
-            sum_pieces(start, stride, bodies, pieces, nodes, slots)
-            barrier()
-        for n in range(start, nodes.w.size, stride):
-            world = world_at(own, nodes, n)
-            gravity = gravity_at(own, nodes, n)
-            bad = step_node(np.uint64(n), dt, gravity, nodes, slots, before, after)
-            if bad > 0:
-                CUDA.atomic.min(finite, world, k)
-            store_rows(is_shared, n, n + 1, now, stored)
-        if WITH_BODIES:
-            step_bodies(
-                start, stride, own, dt, k, CUDA.atomic.min, finite, model, pieces, slots, before,
-                after,
-            )  # fmt: skip
-        if has_pieces:
-            barrier()
-            place_pieces(start, stride, bodies, pieces, after)
-        if WITH_BODIES:
-            store_points(start, stride, is_shared, bodies, pieces, now, stored)
-        barrier()
+        if pieces.body.size > 0:
+            place_pieces(team.start, team.stride, model.bodies, pieces, after)
+        store_points(team.start, team.stride, is_shared, model.bodies, pieces, now, stored)
+    return True
+
+
+ADVANCE = (force_phase, load_phase, step_phase, place_phase)
 
 
 @device_fn
-def step_bodies(
-    start, stride, own, dt, k, lower, finite, model, pieces, slots, before, after
-):  # fmt: skip
-    """Advance this thread's bodies by step k; `lower` is the atomic minimum."""
+def step_bodies(team, dt, k, finite, model, pieces, slots, before, after):
+    """Advance this thread's bodies by step k."""
     nodes, bodies = model.nodes, model.bodies
-    for body in range(start, bodies.point_ptr.size - 1, stride):
-        world = world_at(own, nodes, nodes.w.size + body)
-        gravity = gravity_at(own, nodes, nodes.w.size + body)
+    for body in range(team.start, bodies.point_ptr.size - 1, team.stride):
+        world = world_at(team.own, nodes, nodes.w.size + body)
+        gravity = gravity_at(team.own, nodes, nodes.w.size + body)
         bad = step_body(body, dt, gravity, nodes, bodies, pieces, slots, before, after)
         if bad > 0:
-            lower(finite, world, k)
+            team.lower(finite, world, k)
 
 
 @device_fn
@@ -276,9 +278,10 @@ def block_arrays_of_advance(own, memory, args):
 
 
 @device_fn
-def fill_advance(start, stride, own, memory, args):
+def fill_advance(team, args):
     """Write the numbers that a block begins with to its shared memory."""
-    part, model, _, _, _, now = block_arrays_of_advance(own, memory, args)
+    start, stride, own = team.start, team.stride, team.own
+    part, model, _, _, _, now = block_arrays_of_advance(own, team.memory, args)
     places = args.worlds.places
     fill_model(start, stride, places, model_of(own, part, args.worlds.starts, args.model), model)
     fill_state(start, stride, own_state(part, args.states, args.rows[1]), now, places, X)
@@ -293,7 +296,8 @@ def advance_kernel(
     chain = chain_of(FORCE_LOOP, [(kind, kind.force) for kind in kinds], in_blocks=in_blocks)
     forces = make_forces(chain) if in_blocks else make_forces_of_patches(chain)
     arrays = block_arrays_of_advance if in_blocks else grid_arrays_of_advance
-    return bound(advance, named("advance", kinds, **how), **how, FORCES=forces, TEAM_ARRAYS=arrays)
+    calls = {"FORCES": forces, "TEAM_ARRAYS": arrays, "FILL": fill_advance}
+    return team_kernel(named("advance", kinds, **how), ADVANCE, **how, **calls)
 
 
 def make_forces(chain: Callable) -> Callable:
@@ -314,14 +318,6 @@ def chain_of(
     """Return the function that does all elements of a block's world, or those of a patch."""
     make, lane = (make_chain, make_lane) if in_blocks else (make_patch_chain, make_patch_lanes)
     return make(tuple(lane(loop, kind, element) for kind, element in elements))
-
-
-def bound(
-    template: Callable, name: str, *, in_blocks: bool, with_bodies: bool, **chains: Callable
-) -> Callable:
-    """Return a kernel without what its models do not have."""
-    flags = {"IN_BLOCKS": in_blocks, "WITH_BODIES": with_bodies}
-    return specialise(template, name, CUDA=cuda_module(), **flags, **chains)
 
 
 def named(name: str, kinds: Sequence[ElementKind], *, in_blocks: bool, with_bodies: bool) -> str:

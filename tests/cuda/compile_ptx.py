@@ -116,7 +116,7 @@ def physics_arguments(*, in_blocks):
 
 def physics_kernels():
     """Name, kernel and the function from a real type to the type of its one argument."""
-    from adjoint.engine.cuda_timeloop import reverse, tangent, twin_kernel
+    from adjoint.engine.cuda_timeloop import twin_kernel
     from adjoint.forces.external import EXTERNAL_TWIN
     from adjoint.forces.hinges import DAMPED_TWIN, ELASTIC_TWIN as HINGE_TWIN
     from adjoint.forces.lift_drag import LIFT_DRAG_TWIN
@@ -138,12 +138,12 @@ def physics_kernels():
     for team in (" on grid", " in blocks"):
         how = {"in_blocks": team == " in blocks"}
         forward, *arguments = physics_arguments(**how)
-        for (template, argument), (rest, of) in product(
-            zip((reverse, tangent), arguments, strict=True), rests
+        for (sweep, argument), (rest, of) in product(
+            zip(("reverse", "tangent"), arguments, strict=True), rests
         ):
             own = {"with_rest": bool(rest), "with_bodies": bool(rest), **how}
-            laws = tuple(twin.kind for twin in of) if template is tangent else of
-            yield f"{template.__name__}{rest}{team}", twin_kernel(template, laws, **own), argument
+            laws = tuple(twin.kind for twin in of) if sweep == "tangent" else of
+            yield f"{sweep}{rest}{team}", twin_kernel(sweep, laws, **own), argument
         kernel = advance_kernel(tuple(twin.kind for twin in twins), with_bodies=True, **how)
         yield f"advance{team}", kernel, forward
 

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from adjoint.engine.cuda_timeloop import are_hashed, reverse, tangent, twin_kernel
+from adjoint.engine.cuda_timeloop import are_hashed, twin_kernel
 from adjoint.forces.neo_hookean import VISCOUS_TWIN
 from adjoint.forces.springs import SPRING_TWIN
 from adjsim.engine.cuda_timeloop import advance_kernel
@@ -91,9 +91,9 @@ def test_kernels_of_other_forces_have_other_names():
         kinds = tuple(twin.kind for twin in twins)
         how = {"in_blocks": in_blocks, "with_bodies": with_bodies}
         names.add(advance_kernel(kinds, **how).__name__)
-        for template, with_rest in product((reverse, tangent), (True, False)):
-            laws = kinds if template is tangent else twins
-            kernel = twin_kernel(template, laws, with_rest=with_rest, **how)
+        for sweep, with_rest in product(("reverse", "tangent"), (True, False)):
+            laws = kinds if sweep == "tangent" else twins
+            kernel = twin_kernel(sweep, laws, with_rest=with_rest, **how)
             names.add(kernel.__name__)
     assert len(names) == 4 * 5 * len(orders)
 

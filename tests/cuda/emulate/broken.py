@@ -20,8 +20,8 @@ from tests.cuda.emulate.driver import DEVICE
 
 
 MISTAKES = {  # function, what stands there, what stands there by mistake
-    "none": ("advance", "barrier()", "barrier()"),
-    "no barrier": ("advance", "now, stored)\n        barrier()", "now, stored)"),
+    "none": ("place_phase", "return True", "return True"),
+    "no barrier": ("place_phase", "return True", "return False"),
     "a lane too many": ("_longer", "* TILE\n", "* TILE + 1\n"),
     "two swapped": ("make_forces", "(state.x, state.v)", "(state.v, state.x)"),
 }
@@ -36,6 +36,13 @@ def with_mistake(name: str, right: str, wrong: str):
     return space[name]
 
 
+def put(name: str, function) -> None:
+    """Put a function in the place of one of the time loop."""
+    setattr(cuda_timeloop, name, function)
+    phases = [getattr(cuda_timeloop, phase.__name__) for phase in cuda_timeloop.ADVANCE]
+    cuda_timeloop.ADVANCE = tuple(phases)
+
+
 def rollouts():
     """A small block, falling, with each mistake: the difference from the CPU and the faults."""
     mesh = box_tets(cells=(2, 2, 2), size=(0.2, 0.2, 0.2))
@@ -45,7 +52,7 @@ def rollouts():
     backend.is_hashed = cuda_timeloop.is_hashed = lambda fn: False  # none is kept on disk
     for mistake, (name, right, wrong) in MISTAKES.items():
         usual = getattr(cuda_timeloop, name)
-        setattr(cuda_timeloop, name, with_mistake(name, right, wrong))
+        put(name, with_mistake(name, right, wrong))
         for kept in (cuda_timeloop.advance_kernel, cuda_timeloop.make_lane):
             kept.cache_clear()
         DEVICE.reset()
@@ -53,7 +60,7 @@ def rollouts():
             difference = float(np.abs(rollout(model, state, 1e-4, 3, device="cuda").x - cpu).max())
         except Exception:  # numbers that are not finite, or a launch that was stopped
             difference = np.inf
-        setattr(cuda_timeloop, name, usual)
+        put(name, usual)
         yield mistake, {"difference": difference, "faults": DEVICE.faults}
 
 
