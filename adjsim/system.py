@@ -147,6 +147,31 @@ class Stepper(ABC, Generic[S, T]):
         return sum(field.nbytes for field in self.allocate_kept(1))
 
 
+class TimeStep(ABC):
+    """How a system gets from one state to the next: what `rollout` takes as `step`."""
+
+    IS_STABLE: ClassVar[bool]  # at any step size
+
+    @abstractmethod
+    def stepper(
+        self,
+        system: Any,
+        dt: float,
+        n_steps: int,
+        dtype: np.dtype,
+        *,
+        threads: int | None = None,
+        device: Device | str = Device.CPU,
+    ) -> Stepper[Any, Any]:
+        """Make a system ready to be advanced.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it cannot be advanced so.
+        """
+
+
 @singledispatch
 def make_stepper(
     system: Any,
