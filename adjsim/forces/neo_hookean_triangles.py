@@ -239,6 +239,7 @@ ELASTIC = ElementKind(
     uses_velocity=False,
     relative=True,
     jvp=neo_hookean_triangle_jvp,
+    jvp_consts=neo_hookean_triangle_jvp_consts,
 )
 VISCOUS = ElementKind(
     "viscous_neo_hookean_triangle",
@@ -250,6 +251,7 @@ VISCOUS = ElementKind(
     uses_velocity=True,
     relative=True,
     jvp=viscous_neo_hookean_triangle_jvp,
+    jvp_consts=viscous_neo_hookean_triangle_jvp_consts,
 )
 
 
