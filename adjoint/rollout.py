@@ -164,6 +164,11 @@ class Record(Generic[S, T]):
             As `vjp`, or if the only frame is the first state.
         """
         check_inspected(self.model, self._steps, most_pauses)
+        if thorough and not self._stepper.HAS_FLOAT32:
+            raise ValueError(
+                "`thorough` must be False where `step` is ImplicitEuler(), got True: it compares "
+                "with a rollout in float32, and such steps are in float64 alone."
+            )
         twin, stepper = self._twin, self._stepper
         wanted = twin.check_wrt(self.model, self.state, wrt)
         fields = self._cotangents(adjoints, bodies, named)

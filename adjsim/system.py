@@ -99,6 +99,7 @@ class Stepper(ABC, Generic[S, T]):
     n_steps: int
     on_divergence: OnDivergence = OnDivergence.RAISE
     most_steps: int = 1 << 40  # that one call should make
+    HAS_FLOAT32: ClassVar[bool] = True
     places_again: bool = False  # whether states are kept without what `complete` finds again
 
     @abstractmethod

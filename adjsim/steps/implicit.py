@@ -102,10 +102,12 @@ class ImplicitEuler(TimeStep):
                 "`model` must have nodes alone where `step` is ImplicitEuler(), got the rigid "
                 f"bodies {', '.join(system.bodies)}. Leave `step` out, or take them out."
             )
-        if check_device(device) is not Device.CPU:
+        if device == Device.CUDA:
             raise ValueError(
-                f'`device` must be "cpu" where `step` is ImplicitEuler(), got {str(device)!r}.'
+                '`device` must be "cpu" where `step` is ImplicitEuler(), got "cuda": the '
+                "solver runs on the CPU."
             )
+        check_device(device)
         if dtype != np.float64:
             raise ValueError(
                 f"`dtype` must be float64 where `step` is ImplicitEuler(), got {dtype.name}: "
@@ -119,6 +121,7 @@ class ImplicitEuler(TimeStep):
 class ImplicitStepper(ModelStepper):
     """Runs the steps of a model, one after the other, in Python on its `Field`."""
 
+    HAS_FLOAT32: ClassVar[bool] = False
     device = Device.CPU
     xp = np
 
