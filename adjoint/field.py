@@ -14,13 +14,14 @@ from adjoint.engine.field_loops import pull_loop
 from adjoint.engine.sweep import ReverseSweep
 from adjsim import checks
 from adjsim.engine.field_loops import field_kernel
+from adjsim.engine.loop_arrays import States
 from adjsim.engine.tangent_packing import PackedVector
 from adjsim.field import Field
 from adjsim.model import Model, State
 
 
 def pull(
-    field: Field, state: State, adj_forces: Any, wrt: Iterable[str] | None = None
+    field: Field, state: State, adj_forces: Any, wrt: Iterable[str] | None = None, step: int = 0
 ) -> dict[str, np.ndarray]:
     """Pull a cotangent of the forces back to the state and to parameters.
 
@@ -32,24 +33,32 @@ def pull(
         (n_nodes, 3).
     wrt : iterable of str, optional
         Paths of the gradients wanted, by default all.
+    step : int
+        Of the series.
 
     Returns
     -------
     dict of str to numpy.ndarray
         Path to gradient, each of the shape of its parameter.
     """
-    s, (elements, nodes, _) = field.stepper, field.stepper.arrays
+    s = field.stepper
     adj = checks.array("adj_forces", adj_forces, (field.model.n_nodes, 3))
     none = tuple(np.zeros((1, *part.shape[1:])) for part in s.allocate(1))
     paths = _wanted(field, state, wrt)
     sweep = ReverseSweep(s, state, np.array([1]), none, paths)
-    sweep.work.adj_f[:] = adj
-    field_kernel(pull_loop)(
-        sweep.calls, elements, nodes, s.parts, sweep.work, 0, field.row(state), sweep.adj
-    )
+    pull_at(field, sweep, field.row(state), adj, step)
     if field.with_weight:
         _weight_vjp(field.model, sweep.adj, adj)
     return sweep.gradient(paths)
+
+
+def pull_at(
+    field: Field, sweep: ReverseSweep, row: States, adj_forces: np.ndarray, step: int
+) -> None:
+    """Add to the cotangents of a sweep what one of the forces without weight gives."""
+    s, (elements, nodes, _) = field.stepper, field.stepper.arrays
+    sweep.work.adj_f[:] = adj_forces
+    field_kernel(pull_loop)(sweep.calls, elements, nodes, s.parts, sweep.work, step, row, sweep.adj)
 
 
 def _wanted(field: Field, state: State, wrt: Iterable[str] | None) -> list[str]:

@@ -46,7 +46,8 @@ from adjsim.rollout import (
     step_size,
     warn_of_long_steps,
 )
-from adjsim.system import Fields, OnDivergence, Stepper, System
+from adjsim.steps.semi_implicit import SEMI_IMPLICIT
+from adjsim.system import Fields, OnDivergence, Stepper, System, TimeStep
 from adjsim.worlds import Batch
 
 
@@ -128,7 +129,7 @@ class Record(Generic[S, T]):
         RolloutError
             If the gradient leaves the finite numbers, unless that is marked.
         """
-        twin = system_twin_of(self.model)
+        twin = self._twin
         wanted = twin.check_wrt(self.model, self.state, wrt)
         frames = self._cotangents(adjoints, bodies, named)
         sweep = twin.sweep(self._stepper, self.state, self._steps, frames, wanted)
@@ -171,7 +172,12 @@ class Record(Generic[S, T]):
             As `vjp`, or if the only frame is the first state.
         """
         check_inspected(self.model, self._steps, most_pauses)
-        twin, stepper = system_twin_of(self.model), self._stepper
+        if thorough and not self._stepper.HAS_FLOAT32:
+            raise ValueError(
+                "`thorough` must be False where `step` is ImplicitEuler(), got True: it compares "
+                "with a rollout in float32, and such steps are in float64 alone."
+            )
+        twin, stepper = self._twin, self._stepper
         wanted = twin.check_wrt(self.model, self.state, wrt)
         fields = self._cotangents(adjoints, bodies, named)
         start = self.model.state_parameters(self.state)
@@ -195,8 +201,12 @@ class Record(Generic[S, T]):
         reruns = self._reruns() if thorough else None
         return make_inspection(sweep, gradient, stepper, wanted, reruns)
 
+    @property
+    def _twin(self) -> SystemTwin[Any, Any]:
+        return system_twin_of(self.model, self._stepper)
+
     def _reruns(self) -> Reruns:
-        twin, stepper = system_twin_of(self.model), self._stepper
+        twin, stepper = self._twin, self._stepper
 
         def push(steps: np.ndarray, tangents: Mapping[str, Any]) -> tuple[Any, Any]:
             with self._states.lock:
@@ -218,7 +228,7 @@ class Record(Generic[S, T]):
         return Reruns(push, pull, run)
 
     def _cotangents(self, adjoints: Sequence[Any], bodies: Any, named: Mapping[str, Any]) -> Fields:
-        twin = system_twin_of(self.model)
+        twin = self._twin
         given = [*twin.in_order(adjoints, named), *([] if bodies is None else [bodies])]
         return twin.cotangents(self.trajectory, given, self._stepper.dtype)
 
@@ -230,7 +240,7 @@ class Record(Generic[S, T]):
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is told
             gradient = sweep.finish()
         marks = self._stepper.on_divergence is OnDivergence.MARK
-        return system_twin_of(self.model).check_gradient(gradient, marks=marks)
+        return self._twin.check_gradient(gradient, marks=marks)
 
     def jvp(self, tangents: Any) -> T:
         """Push tangents of the parameters forward to the frames.
@@ -254,7 +264,7 @@ class Record(Generic[S, T]):
         """
         with self._states.lock:
             return _push(
-                system_twin_of(self.model), self._stepper, self.model, self.state, self._steps,
+                self._twin, self._stepper, self.model, self.state, self._steps,
                 tangents,
             )[1]  # fmt: skip
 
@@ -368,6 +378,7 @@ def record(
     dt: float | str,
     n_steps: int,
     *,
+    step: TimeStep = SEMI_IMPLICIT,
     frames: Sequence[int] | np.ndarray | None = None,
     checkpoint: Schedule | str | int | None = None,
     dtype: Any = np.float64,
@@ -380,7 +391,7 @@ def record(
 
     Parameters
     ----------
-    model, state, dt, n_steps, frames, dtype, threads, device, on_divergence, on_device
+    model, state, dt, n_steps, step, frames, dtype, threads, device, on_divergence, on_device
         As in `adjsim.rollout`.
     checkpoint : Schedule, str or int, optional
         Which states to keep: None or "all" stores all, a size such as "500MB", or a number of
@@ -401,11 +412,11 @@ def record(
     MemoryError
         If a GPU has no room, before anything runs; it names how many bytes are needed.
     """
-    dt = step_size(model, dt)
+    dt = step_size(model, dt, step)
     n_steps = check_rollout(model, state, dt, n_steps)
     steps = check_frames(frames, n_steps)
-    stepper = ready_stepper(model, dt, n_steps, dtype, threads, device, on_divergence)
-    warn_of_long_steps(model, dt, n_steps)
+    stepper = ready_stepper(model, dt, n_steps, dtype, threads, device, on_divergence, step)
+    warn_of_long_steps(model, dt, n_steps, step)
     schedule = as_schedule(checkpoint)
     cost = schedule.cost(n_steps, stepper.bytes_per_state())
     kept = cost.buffered_states + cost.stored_states
@@ -417,8 +428,8 @@ def record(
     states = states_of(stepper, steps, cost)
     states.run_forward(schedule, state, n_steps)
     trajectory = stepper.trajectory(steps, states.frames, on_device=on_device)
-    settings = {"checkpoint": schedule, "dtype": dtype, "threads": threads, "device": device,
-                "on_device": on_device}  # fmt: skip
+    settings = {"step": step, "checkpoint": schedule, "dtype": dtype, "threads": threads,
+                "device": device, "on_device": on_device}  # fmt: skip
     return Record(
         trajectory, cost, model, state, n_steps, schedule, stepper, steps, states, settings
     )
@@ -431,6 +442,7 @@ def rollout_jvp(
     n_steps: int,
     tangents: Mapping[str, Any] | Sequence[Mapping[str, Any] | None],
     *,
+    step: TimeStep = SEMI_IMPLICIT,
     frames: Sequence[int] | np.ndarray | None = None,
     dtype: Any = np.float64,
     threads: int | None = None,
@@ -441,7 +453,7 @@ def rollout_jvp(
 
     Parameters
     ----------
-    model, state, dt, n_steps, frames, dtype, threads, device, on_divergence
+    model, state, dt, n_steps, step, frames, dtype, threads, device, on_divergence
         As in `adjsim.rollout`.
     tangents : mapping
         Direction by path, each in the shape of its parameter; missing ones are zero. For a
@@ -459,11 +471,11 @@ def rollout_jvp(
     RolloutError
         If a node leaves the finite numbers, unless that is to be marked.
     """
-    dt = step_size(model, dt)
+    dt = step_size(model, dt, step)
     n_steps = check_rollout(model, state, dt, n_steps)
     steps = check_frames(frames, n_steps)
-    stepper = ready_stepper(model, dt, n_steps, dtype, threads, device, on_divergence)
-    return _push(system_twin_of(model), stepper, model, state, steps, tangents)
+    stepper = ready_stepper(model, dt, n_steps, dtype, threads, device, on_divergence, step)
+    return _push(system_twin_of(model, stepper), stepper, model, state, steps, tangents)
 
 
 def _push(

@@ -4,7 +4,7 @@ r"""The force field of a model at any state, with its tangent.
     push:  J t            of tangents of the state and of parameters
 
 Nothing is rolled out: a stiffness, an equilibrium, a vibration or a product with a Hessian needs no
-time step. The bits of f are those that a rollout has. Only the first row of a series is used.
+time step. The bits of f are those that a rollout has. Of a series the row of a step is used.
 
 Adjoint: `adjoint/field.py`. Tests: `tests/test_field.py`.
 """
@@ -27,7 +27,7 @@ from adjsim.model import Model, State
 from adjsim.system import make_stepper
 
 
-class _Tangent(NamedTuple):
+class PackedTangent(NamedTuple):
     """Packed tangents, and what pushing them needs."""
 
     tan: PackedVector
@@ -45,6 +45,8 @@ class Field:
     with_weight : bool
         Whether m g of each node is one of the forces. That of a pinned node counts as constant in
         its mass: nothing feels it.
+    n_steps : int
+        For how many steps the series of the model are.
 
     Raises
     ------
@@ -52,38 +54,48 @@ class Field:
         If the model has rigid bodies.
     """
 
-    def __init__(self, model: Model, *, with_weight: bool = False) -> None:
+    def __init__(self, model: Model, *, with_weight: bool = False, n_steps: int = 1) -> None:
         checks.instance("model", model, Model)
         if model.n_bodies:
             raise ValueError(
                 "`model` must have nodes alone for a `Field`, got the rigid bodies "
                 f"{', '.join(model.bodies)}. Model what they hold by pinned nodes, or roll out."
             )
-        stepper = make_stepper(model, 1.0, 1, np.dtype(np.float64), threads=1)
+        stepper = make_stepper(model, 1.0, n_steps, np.dtype(np.float64), threads=1)
         assert isinstance(stepper, CpuStepper)
         self.model, self.stepper, self.with_weight = model, stepper, with_weight
+        self._still: PackedTangent | None = None  # of parameters that do not change
         self._groups: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
-    def forces(self, state: State) -> np.ndarray:
-        """Return the forces at a state, (n_nodes, 3) [N]."""
+    def forces(self, state: State, step: int = 0) -> np.ndarray:
+        """Return the forces at a state, in a step of the series, (n_nodes, 3) [N]."""
+        out = self.forces_at(self.row(state), step)
+        return out + self.model.mass[:, None] * self.model.gravity if self.with_weight else out
+
+    def forces_at(self, row: States, step: int) -> np.ndarray:
+        """Return the forces without weight at a state as the loops read it."""
         s, (elements, nodes, _) = self.stepper, self.stepper.arrays
         out = np.empty((self.model.n_nodes, 3))
         work = Work(s.slots, s.scratch)
-        field_kernel(forces_loop)(s.calls, elements, nodes, s.parts, work, 0, self.row(state), out)
-        return out + self.model.mass[:, None] * self.model.gravity if self.with_weight else out
+        field_kernel(forces_loop)(s.calls, elements, nodes, s.parts, work, step, row, out)
+        return out
 
-    def magnitude(self, state: State) -> float:
+    def magnitude(self, state: State, step: int = 0) -> float:
         """Return the largest sum over a node of the magnitudes of its elements' forces [N].
 
         Rounding of `forces` is about 1e-16 of it.
         """
-        self.forces(state)
+        return self.magnitude_at(self.row(state), step)
+
+    def magnitude_at(self, row: States, step: int) -> float:
+        """Return the same at a state as the loops read it."""
+        self.forces_at(row, step)
         nodes = self.stepper.arrays[1]
         owners = np.repeat(np.arange(len(nodes.ptr) - 1), np.diff(nodes.ptr.astype(np.int64)))
         sizes = np.abs(self._slots(nodes.slots_of)).sum(axis=1)
         return float(np.bincount(owners, sizes).max(initial=0.0)) if len(owners) else 0.0
 
-    def push(self, state: State, tangents: Mapping[str, Any]) -> np.ndarray:
+    def push(self, state: State, tangents: Mapping[str, Any], step: int = 0) -> np.ndarray:
         """Return the tangent of the forces, (n_nodes, 3) [N].
 
         Parameters
@@ -91,14 +103,17 @@ class Field:
         state : State
         tangents : mapping of str to array_like
             Path to tangent, of the shape of the parameter, as of `adjoint.rollout_jvp`.
+        step : int
+            Of the series.
         """
         known = {**self.model.parameters(), **self.model.state_parameters(state)}
         given = {
             checks.known_key("parameter", path, known): checks.array(path, t, known[path].shape)
             for path, t in checks.mapping("tangents", tangents, "{'state.x': ...}").items()
         }
-        tangent = self._tangent(state, given)
-        pushed = self._pushed(tangent, self.row(state), tangent.tan.x, tangent.tan.v)
+        tangent = self.tangent(state, given)
+        tan_state = (tangent.tan.x, tangent.tan.v)
+        pushed = self.pushed(tangent, self.row(state), tan_state, step)
         return pushed + self._weight_jvp(tangent.tan) if self.with_weight else pushed
 
     def _weight_jvp(self, tan: PackedVector) -> np.ndarray:
@@ -109,15 +124,22 @@ class Field:
         tan_mass[free] = -tan.w[free] / np.square(w[free])
         return tan_mass[:, None] * model.gravity + model.mass[:, None] * tan.gravity[0]
 
-    def stiffness(self, state: State) -> scipy.sparse.csc_array:
+    def stiffness(self, state: State, step: int = 0) -> scipy.sparse.csc_array:
         """Return K = -df/dx, sparse, (3 n_nodes, 3 n_nodes) [N/m].
 
         Nodes without a common neighbour are pushed together, so that a few products give all
         columns, whatever the forces are.
         """
+        return self.matrix_at(self.row(state), -1.0, 0.0, step)
+
+    def matrix_at(
+        self, row_state: States, along_x: float, along_v: float, step: int
+    ) -> scipy.sparse.csc_array:
+        """Return along_x df/dx + along_v df/dv, sparse, at a state as the loops read it."""
         color, row, column = self._groups or self._grouped()
-        n, row_state = self.model.n_nodes, self.row(state)
-        tangent = self._tangent(state, {})
+        n = self.model.n_nodes
+        if self._still is None:
+            self._still = self.tangent(State(row_state.x, row_state.v), {})
         tan_x, tan_v = np.zeros((n, 3)), np.zeros((n, 3))
         order = np.argsort(color[column], kind="stable")
         row, column = row[order], column[order]
@@ -125,10 +147,11 @@ class Field:
         blocks = np.empty((len(row), 3, 3))
         for c, (lo, hi) in enumerate(pairwise(ends)):
             for axis in range(3):
-                tan_x[:] = 0.0
-                tan_x[color == c, axis] = 1.0
-                pushed = self._pushed(tangent, row_state, tan_x, tan_v)
-                blocks[lo:hi, :, axis] = -pushed[row[lo:hi]]
+                for tan, along in ((tan_x, along_x), (tan_v, along_v)):
+                    tan[:] = 0.0
+                    tan[color == c, axis] = along
+                pushed = self.pushed(self._still, row_state, (tan_x, tan_v), step)
+                blocks[lo:hi, :, axis] = pushed[row[lo:hi]]
         at = (3 * row)[:, None, None] + np.arange(3)[:, None] + 0 * np.arange(3)
         to = (3 * column)[:, None, None] + 0 * np.arange(3)[:, None] + np.arange(3)
         flat = (blocks.ravel(), (at.ravel(), to.ravel()))
@@ -145,22 +168,28 @@ class Field:
         flat = self.stepper.slots
         return np.stack([flat[places.astype(np.int64) + c * TILE] for c in range(3)], axis=1)
 
-    def _tangent(self, state: State, tangents: Mapping[str, np.ndarray]) -> _Tangent:
+    def tangent(self, state: State, tangents: Mapping[str, np.ndarray]) -> PackedTangent:
         """Return tangents of parameters as the loops read them."""
         s = self.stepper
         tan = packed_tangents(s, state, tangents)
         work = TangentWork(s.slots, np.zeros(s.packed.slot_shape), s.scratch)
-        return _Tangent(tan, tangent_calls(s.packed, s.dtype, with_rest=tan.consts.size > 0), work)
+        return PackedTangent(
+            tan, tangent_calls(s.packed, s.dtype, with_rest=tan.consts.size > 0), work
+        )
 
-    def _pushed(
-        self, tangent: _Tangent, row: States, tan_x: np.ndarray, tan_v: np.ndarray
+    def pushed(
+        self,
+        tangent: PackedTangent,
+        row: States,
+        tan_state: tuple[np.ndarray, np.ndarray],
+        step: int,
     ) -> np.ndarray:
-        """Return the tangent of the forces for packed tangents of the parameters."""
+        """Return the tangent of the forces without weight; `tan_state` is that of x and v."""
         s, (elements, nodes, _) = self.stepper, self.stepper.arrays
         out = np.empty((self.model.n_nodes, 3))
         field_kernel(push_loop)(
-            tangent.calls, elements, nodes, tangent.tan, s.parts, tangent.work, 0, row,
-            States(tan_x, tan_v, row.p), out,
+            tangent.calls, elements, nodes, tangent.tan, s.parts, tangent.work, step, row,
+            States(*tan_state, row.p), out,
         )  # fmt: skip
         return out
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from adjsim import checks
 from adjsim.engine.jit.backend import Device
-from adjsim.engine.stepper import make_stepper
 from adjsim.model import Model
-from adjsim.system import OnDivergence, Stepper, System
+from adjsim.steps.semi_implicit import SEMI_IMPLICIT
+from adjsim.system import OnDivergence, Stepper, System, TimeStep
 
 
 S = TypeVar("S")
@@ -43,12 +43,18 @@ def check_frames(frames: Sequence[int] | np.ndarray | None, n_steps: int) -> np.
     return steps
 
 
-def step_size(model: System[S, T], dt: float | str) -> float:
+def step_size(model: System[S, T], dt: float | str, step: TimeStep = SEMI_IMPLICIT) -> float:
     """Return `dt`, or half of the estimated stable step for "auto"."""
+    checks.instance("step", step, TimeStep)
     if not isinstance(dt, str):
         return dt
     if dt != AUTO:
         raise ValueError(f"`dt` must be a number of seconds or {AUTO!r}, got {dt!r}.")
+    if step.IS_STABLE:
+        raise ValueError(
+            f"`dt` must be a number of seconds where `step` is {type(step).__name__}(): every size "
+            "is stable, and how exact it is depends on the motion. Try the time between frames."
+        )
     stable = model.stable_dt() if isinstance(model, System) else np.inf
     if not np.isfinite(stable):
         raise ValueError(
@@ -62,9 +68,10 @@ class WatchedStep(float):
     """A step size [s] whose caller watches that it is stable, so that rollouts do not warn."""
 
 
-def warn_of_long_steps(model: System[S, T], dt: float, n_steps: int) -> None:
+def warn_of_long_steps(model: System[S, T], dt: float, n_steps: int, step: TimeStep) -> None:
     """Warn if nodes are above the estimated stable step; short rollouts are not looked at."""
-    if n_steps < LONG or not isinstance(model, Model) or isinstance(dt, WatchedStep):
+    is_watched = step.IS_STABLE or isinstance(dt, WatchedStep)
+    if n_steps < LONG or not isinstance(model, Model) or is_watched:
         return
     if dt > model.stable_dt_of_nodes():
         warnings.warn(
@@ -100,6 +107,7 @@ def ready_stepper(
     threads: int | None,
     device: Device | str,
     on_divergence: OnDivergence | str,
+    step: TimeStep = SEMI_IMPLICIT,
 ) -> Stepper[Any, Any]:
     """Return the system ready to be advanced, as the checked arguments of `rollout` say."""
     if on_divergence not in list(OnDivergence):
@@ -110,7 +118,7 @@ def ready_stepper(
             "of a Model or of a Batch can be marked. Catch `RolloutError`."
         )
     kind = checks.float_dtype(dtype)
-    stepper = make_stepper(model, float(dt), n_steps, kind, threads=threads, device=device)
+    stepper = step.stepper(model, float(dt), n_steps, kind, threads=threads, device=device)
     stepper.on_divergence = OnDivergence(on_divergence)
     return stepper
 
@@ -139,6 +147,7 @@ def rollout(
     dt: float | str,
     n_steps: int,
     *,
+    step: TimeStep = SEMI_IMPLICIT,
     frames: Sequence[int] | np.ndarray | None = None,
     dtype: Any = np.float64,
     threads: int | None = None,
@@ -146,7 +155,7 @@ def rollout(
     on_divergence: OnDivergence | str = OnDivergence.RAISE,
     on_device: bool = False,
 ) -> T:
-    r"""Advance `state` by `n_steps` steps; those of a `Model` are semi-implicit Euler's.
+    r"""Advance `state` by `n_steps` steps; those of a `Model`, by default, semi-implicit Euler's.
 
         v' = v + dt (w f(x, v) + [w > 0] g),   x' = x + dt v',   w = 1/m, 0 where pinned
 
@@ -159,6 +168,9 @@ def rollout(
         "auto" is half. A rollout of 500 steps or more whose nodes are above it warns.
     n_steps : int
         Number of steps, at least 1.
+    step : TimeStep
+        `SemiImplicitEuler()`, or for stiff models of nodes `ImplicitEuler()`, which is stable at
+        any `dt` and solves a system in every step.
     frames : sequence of int, optional
         Steps whose states are returned, increasing, 0 to n_steps. None: the last one.
     dtype : dtype
@@ -186,7 +198,8 @@ def rollout(
     ValueError
         If an argument is out of range, or the state does not fit the model.
     RolloutError
-        If a node leaves the finite numbers, unless that is marked; it names step and node.
+        If a node leaves the finite numbers, or an implicit step does not converge, unless that is
+        marked; it names the step.
     MemoryError
         If a GPU has no room, before anything runs; it names how many bytes are needed.
 
@@ -194,11 +207,11 @@ def rollout(
     -----
     Adjoint: `adjoint.record`. Tangent: `adjoint.rollout_jvp`. Source: gradSim eq. 4.
     """
-    dt = step_size(model, dt)
+    dt = step_size(model, dt, step)
     n_steps = check_rollout(model, state, dt, n_steps)
     steps = check_frames(frames, n_steps)
-    stepper = ready_stepper(model, dt, n_steps, dtype, threads, device, on_divergence)
-    warn_of_long_steps(model, dt, n_steps)
+    stepper = ready_stepper(model, dt, n_steps, dtype, threads, device, on_divergence, step)
+    warn_of_long_steps(model, dt, n_steps, step)
     stepper.require_room(2 * len(steps) + 2, "Pass fewer `frames`, or fewer worlds at once.")
     fields = stepper.allocate(len(steps) + 2)
     stepper.load(state, fields, int(frame_rows(steps, 0)[0]))

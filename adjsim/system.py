@@ -99,6 +99,7 @@ class Stepper(ABC, Generic[S, T]):
     n_steps: int
     on_divergence: OnDivergence = OnDivergence.RAISE
     most_steps: int = 1 << 40  # that one call should make
+    HAS_FLOAT32: ClassVar[bool] = True
     places_again: bool = False  # whether states are kept without what `complete` finds again
 
     @abstractmethod
@@ -145,6 +146,31 @@ class Stepper(ABC, Generic[S, T]):
     def bytes_per_state(self) -> int:
         """Return the size of what is kept of a state."""
         return sum(field.nbytes for field in self.allocate_kept(1))
+
+
+class TimeStep(ABC):
+    """How a system gets from one state to the next: what `rollout` takes as `step`."""
+
+    IS_STABLE: ClassVar[bool]  # at any step size
+
+    @abstractmethod
+    def stepper(
+        self,
+        system: Any,
+        dt: float,
+        n_steps: int,
+        dtype: np.dtype,
+        *,
+        threads: int | None = None,
+        device: Device | str = Device.CPU,
+    ) -> Stepper[Any, Any]:
+        """Make a system ready to be advanced.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it cannot be advanced so.
+        """
 
 
 @singledispatch

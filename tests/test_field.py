@@ -5,6 +5,7 @@ import pytest
 
 from adjoint.field import pull
 from adjsim.field import Field
+from adjsim.forces.external import ExternalForces
 from adjsim.forces.springs import Springs
 from adjsim.model import Model, State
 from adjsim.rigid.bodies import RigidBodies
@@ -71,6 +72,29 @@ def test_magnitude_is_what_elements_do_to_the_busiest_node():
     field = Field(Model(np.ones(3), {"net": springs}))
     assert np.abs(field.forces(State(x))[0]).max() == 0.0
     assert field.magnitude(State(x)) == 40.0
+
+
+def test_a_series_has_the_row_of_the_step(rng):
+    force = rng.standard_normal((3, 1, 3))
+    field = Field(Model(np.ones(1), {"push": ExternalForces([0], force)}), n_steps=3)
+    state, tangent = State(np.zeros((1, 3))), rng.standard_normal((3, 1, 3))
+    for step in range(3):
+        np.testing.assert_array_equal(field.forces(state, step), force[step])
+        np.testing.assert_array_equal(
+            field.push(state, {"push.force": tangent}, step), tangent[step]
+        )
+        pulled = pull(field, state, np.ones((1, 3)), ["push.force"], step)["push.force"]
+        np.testing.assert_array_equal(pulled, np.eye(3)[step][:, None, None] * np.ones(3))
+
+
+def test_the_matrix_of_a_step_has_the_products_of_push_as_columns(rng, case):
+    field, _, state = case
+    t = rng.standard_normal(state.x.shape)
+    matrix = field.matrix_at(field.row(state), 0.3, 0.7, 0)
+    expected = field.push(state, {"state.x": 0.3 * t, "state.v": 0.7 * t}).ravel()
+    np.testing.assert_allclose(
+        matrix @ t.ravel(), expected, rtol=0, atol=1e-13 * np.abs(expected).max()
+    )
 
 
 def test_rigid_bodies_and_wrong_shapes_are_refused(rng, case):

@@ -304,6 +304,6 @@ class ModelTwin(SystemTwin[State, Trajectory]):
         """Begin a reverse sweep."""
         return ReverseSweep(stepper, state, steps, adj_frames, wanted)
 
-    def tangent(self, stepper: ModelStepper, state: Any, tangents: Any) -> ModelTangent:
+    def tangent(self, stepper: ModelStepper, state: Any, tangents: Any) -> Tangent:
         """Begin a tangent."""
         return ModelTangent(stepper, state, packed_tangents(stepper, state, tangents))

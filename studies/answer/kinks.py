@@ -128,7 +128,7 @@ def _windows(motion: Motion) -> Iterator[Any]:
     count = states_within(motion.checkpoint, size, min(n, CHUNK))
     system: Any = motion.system
     stepper = ready_stepper(
-        system, motion.dt, n, np.float64, None, motion.device, OnDivergence.RAISE
+        system, motion.dt, n, np.float64, None, motion.device, OnDivergence.RAISE, motion.step
     )
     fields = stepper.allocate(count + 1)
     stepper.load(motion.state, fields, 0)

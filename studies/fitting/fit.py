@@ -32,7 +32,7 @@ from studies.reports.numbers import interval
 from studies.reports.preview.showing import inspect
 from studies.reports.scene_run import LOOKS
 from studies.runs import folder as run_folder
-from studies.runs.errors import FailedSearchError
+from studies.runs.errors import FailedSearchError, StudyError
 from studies.runs.evaluations import Evaluation
 from studies.runs.folder import RunFolder
 from studies.runs.memory import make_plan, state_bytes
@@ -148,6 +148,7 @@ def make_fit(
     say: Callable[[str], None] = lambda text: print(text, flush=True),
 ) -> SceneFit:
     """Read the observations of a scene, fit cameras and looks, and return the job."""
+    _check_step(file, options)
     made = make_problem(
         file,
         dtype=options.dtype,
@@ -161,6 +162,18 @@ def make_fit(
         _, warnings = inspect(file, made.everything.built)
         made.notes.extend(one for one in warnings if one not in made.notes)
     return SceneFit(file, made, options, title)
+
+
+def _check_step(file: declared.SceneFile, options: RunOptions) -> None:
+    """Raise if implicit steps are asked for where there are none."""
+    if file.world.step != declared.IMPLICIT:
+        return
+    for option, only in (("dtype", "float64"), ("device", "cpu")):
+        value = getattr(options, option)
+        if value != only:
+            raise StudyError(
+                f'`--{option}` must be {only} where `world.step` is "implicit", got {value}.'
+            )
 
 
 def _check_budget(made: Made, options: RunOptions) -> None:

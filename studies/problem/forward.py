@@ -75,7 +75,7 @@ def simulate(scene: Scene, times: Any, values: Mapping[str, Any] | None = None) 
     built = build(scene)
     for path in given:
         checks.known_key("path in `values`", path, built.values)
-    motion, at = motion_through(built, instants, scene.world.dt, given)
+    motion, at = motion_through(built, instants, scene.world.longest_step, given)
     run = motion.run()
     surfaces = {name: at.at(one.vertices(motion, run)) for name, one in built.subjects.items()}
     return Simulated(instants, surfaces, built, motion.dt)
@@ -86,14 +86,14 @@ def motion_through(
 ) -> tuple[Motion, Sampling]:
     """Return the motion for values by scene path, and where times [s] lie among its frames.
 
-    `given_dt` is the step of the scene file, None where it is chosen.
+    `given_dt` is the longest step that the scene file says, None where it is chosen.
     """
     steps = first_steps(shortest_interval(times) if len(times) > 1 else SINGLE, given_dt)
     system, _ = system_at(built, values, steps.dt)
     dt = steps.suited_to(system).dt if built.dt is None else built.dt
     kept, (at,) = sample_steps([times], dt, moves=[False])
     system, state = system_at(built, values, dt, varies=True)
-    return Motion(system, state, dt, kept), at
+    return Motion(system, state, dt, kept, step=built.step), at
 
 
 def start_surfaces(built: Built) -> dict[str, np.ndarray]:

@@ -243,7 +243,7 @@ def _problem(
     simulated = {name for name, one in file.observations.items() if one.simulate is not None}
     gaps = [shortest_interval(one.times) for one in observers if len(one.times) > 1]
     gaps += [one.times[0] for one in observers if one.name in simulated and one.times[0] > 0.0]
-    steps = first_steps(float(min(gaps, default=INTERVAL)), file.world.dt)
+    steps = first_steps(float(min(gaps, default=INTERVAL)), file.world.longest_step)
     if built.dt is not None:  # of smoke
         steps = Steps(built.dt, 1, is_given=True)
     shapes = shape_losses(file.free, built)

@@ -135,6 +135,7 @@ class ScenePredictor:
             device=self.device,
             threads=self.threads,
             checkpoint=self.checkpoint,
+            step=self.built.step,
         )
         return motion, samplings
 

@@ -89,8 +89,10 @@ def element_counts(built: Built) -> list[tuple[int, int]]:
 
 def with_shorter_steps(problem: SceneProblem, theta: np.ndarray, count: int) -> SceneProblem:
     """Return the problem with at least `count` steps between frames, or as many as theta needs."""
-    free = replace(problem, steps=replace(problem.steps, is_given=False)).with_steps_for(theta)
-    steps = replace(problem.steps, count=max(count, free.steps.count))
+    if not problem.built.step.IS_STABLE:
+        free = replace(problem, steps=replace(problem.steps, is_given=False)).with_steps_for(theta)
+        count = max(count, free.steps.count)
+    steps = replace(problem.steps, count=count)
     return replace(problem, steps=steps)
 
 

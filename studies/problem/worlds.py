@@ -43,13 +43,18 @@ class Failure:
 
 def worlds_at_once(motion: Motion, *, keeps: bool) -> int:
     """Return how many motions like this one are run side by side; `keeps` their states."""
-    if not isinstance(motion.system, Model):
+    if not _share_steps(motion):
         return 1
     if not keeps:
         return MOST_WORLDS
     own = motion.state_bytes * (motion.n_steps + 1)
     within = states_within(motion.checkpoint, own, MOST_WORLDS)
     return int(np.clip(BUDGET // own, 1, within))
+
+
+def _share_steps(motion: Motion) -> bool:
+    """Whether worlds are run side by side; implicit steps are solved one by one."""
+    return isinstance(motion.system, Model) and not motion.step.IS_STABLE
 
 
 def run_worlds(motions: Sequence[Motion], *, keeps: bool) -> tuple[list[Any], Pull]:
@@ -59,7 +64,7 @@ def run_worlds(motions: Sequence[Motion], *, keeps: bool) -> tuple[list[Any], Pu
     trajectory's fields back to parameters by path.
     """
     first = motions[0]
-    if not isinstance(first.system, Model):
+    if not _share_steps(first):
         return _run_one_by_one(motions, keeps=keeps)
     batch = stack([cast("Model", one.system) for one in motions])
     states = [one.state for one in motions]

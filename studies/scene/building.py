@@ -17,7 +17,9 @@ import scipy.sparse
 from adjsim.forces.element import Force
 from adjsim.forces.lift_drag import LiftDrag
 from adjsim.model import Model, State
-from adjsim.system import System
+from adjsim.steps.implicit import ImplicitEuler
+from adjsim.steps.semi_implicit import SEMI_IMPLICIT
+from adjsim.system import System, TimeStep
 from render.scene import DirectionalLight, Mesh, SphericalHarmonics
 from render.shaders.harmonics import N_HARMONICS, Y0
 from studies.runs.errors import StudyError
@@ -32,6 +34,7 @@ from studies.scene.checking import check_world
 from studies.scene.contacts import Touching
 from studies.scene.declared import (
     EQUILIBRIUM,
+    IMPLICIT,
     Cloth,
     Light,
     Pendulum,
@@ -79,6 +82,7 @@ class Built:
     # Parameters of the system that vary in time, by path; `system` has them for steps of 1 s.
     varying: dict[str, Varying] = field(default_factory=dict)
     dt: float | None = None  # the step of a system that has a fixed one [s]: smoke
+    step: TimeStep = SEMI_IMPLICIT
 
     def held_counts(self) -> dict[str, str]:
         """Return how many nodes are held, "12 of 240 nodes held", by body that has any."""
@@ -163,6 +167,7 @@ def _moving(scene: Scene, free: frozenset[str], refined: bool) -> Built:
         nodes={part.name: part.rows for part in nodes},
         notes=notes + notes_on_start(scene.obstacles, touching),
         varying=varying,
+        step=ImplicitEuler() if scene.world.step == IMPLICIT else SEMI_IMPLICIT,
     )
 
 

@@ -70,6 +70,8 @@ def _world_checks(scene: Scene) -> list[Check]:
         checks.append((_check_obstacle, key, obstacle))
     if scene.world.motion == declared.EQUILIBRIUM:
         checks += [(_check_settles, name, body) for name, body in scene.bodies.items()]
+    if scene.world.step == declared.IMPLICIT:
+        checks += [(_check_steps, name, body) for name, body in scene.bodies.items()]
     checks += [(_check_push, f"pushes.{name}", one, scene) for name, one in scene.pushes.items()]
     with_mesh = [name for name, body in scene.bodies.items() if hasattr(body, "mesh")]
     checks += [
@@ -218,6 +220,15 @@ def _check_settles(name: str, body: Any) -> None:
             f"`bodies.{name}.held` is missing: where `world.motion` is "
             '"equilibrium" something must hold every body. On an obstacle it could slide, since '
             "friction does not act at rest."
+        )
+
+
+def _check_steps(name: str, body: Any) -> None:
+    """Raise on a body that takes no implicit steps."""
+    if not isinstance(body, declared.Soft | declared.Cloth | declared.Springs):
+        raise StudyError(
+            f"`bodies.{name}` must be soft, cloth or springs where `world.step` is "
+            f'"implicit", got {body.kind}. Take it out, or leave `world.step` out.'
         )
 
 

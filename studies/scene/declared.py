@@ -8,6 +8,7 @@ chosen when the scene is built, from the mesh, the material or the footage.
               + observations + free + search
 """
 
+import math
 from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Literal
@@ -473,13 +474,15 @@ AnyLight = Annotated[Light | Sky, Field(discriminator="kind")]
 
 
 EQUILIBRIUM = "equilibrium"  # what `world.motion` may be
+IMPLICIT = "implicit"  # what `world.step` may be
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class World:
     """What acts on everything; `dt` [s] is chosen unless it is given, `duration` [s] likewise.
 
-    With `motion = "equilibrium"` soft bodies, cloth and springs are seen where they rest.
+    With `motion = "equilibrium"` soft bodies, cloth and springs are seen where they rest. With
+    `step = "implicit"` a step is stable however long: one from frame to frame, unless `dt` is less.
     """
 
     gravity: Vector = (0.0, -9.81, 0.0)
@@ -487,6 +490,12 @@ class World:
     dt: Positive | None = None
     duration: Positive | None = None
     motion: Literal["dynamics", "equilibrium"] = "dynamics"
+    step: Literal["semi-implicit", "implicit"] = "semi-implicit"
+
+    @property
+    def longest_step(self) -> float | None:
+        """The longest step [s]: infinity is from frame to frame, None what is stable."""
+        return math.inf if self.dt is None and self.step == IMPLICIT else self.dt
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

@@ -16,7 +16,8 @@ from adjsim.engine.jit.backend import to_host
 from adjsim.equilibrium import Equilibrium, EquilibriumError, equilibrium
 from adjsim.model import Model, Trajectory
 from adjsim.rollout import rollout
-from adjsim.system import System
+from adjsim.steps.semi_implicit import SEMI_IMPLICIT
+from adjsim.system import System, TimeStep
 from studies.runs.errors import NotFiniteError
 from studies.runs.memory import Plan, make_plan, state_bytes
 
@@ -147,6 +148,7 @@ class Motion:
     threads: int | None = field(default=None, kw_only=True)  # as `adjsim.rollout` takes it
     # What the states of a reverse sweep may take, such as "500MB", or "all".
     checkpoint: str = field(default=ALL, kw_only=True)
+    step: TimeStep = field(default=SEMI_IMPLICIT, kw_only=True)
 
     @property
     def n_steps(self) -> int:
@@ -201,8 +203,8 @@ class Motion:
         try:
             return sweep(
                 self.system, self.state, self.dt, self.n_steps, *more,
-                frames=self.frames, dtype=self.dtype, device=self.device, threads=self.threads,
-                **kept,
+                step=self.step, frames=self.frames, dtype=self.dtype, device=self.device,
+                threads=self.threads, **kept,
             )  # fmt: skip
         except RolloutError as error:
             raise NotFiniteError(error.told(DT)) from error

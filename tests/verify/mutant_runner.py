@@ -110,6 +110,7 @@ TOYS = {
     "held load": roll("loads", "held"),
     "drag": roll("loads", "drag"),
     "equilibrium": lambda s: s.equilibria.resting(),
+    "implicit": roll("implicit", "chain"),
     "rods": lambda s: s.reduced.drawn_pendulum(),
     "fumes": lambda s: s.reduced.drawn_smoke(),
     "plane": roll("contacts", "plane_moving"),

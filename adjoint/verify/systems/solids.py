@@ -20,6 +20,8 @@ from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.meshes.grid import box_tets
 from adjsim.model import Model, State, Trajectory
 from adjsim.rollout import rollout
+from adjsim.steps.semi_implicit import SEMI_IMPLICIT
+from adjsim.system import TimeStep
 
 
 N_STEPS = 24
@@ -38,6 +40,7 @@ class Scene:
     dt: float
     n_steps: int
     inert: tuple[str, ...] = ()
+    step: TimeStep = SEMI_IMPLICIT
 
     @property
     def frames(self) -> list[int]:
@@ -62,12 +65,18 @@ class Scene:
         model, state = self.model.with_values(self.state, values)
         return dataclasses.replace(self, model=model, state=state)
 
+    def run(self, frames: Sequence[int]) -> Trajectory:
+        """Return the states at some steps."""
+        return rollout(self.model, self.state, self.dt, self.n_steps, step=self.step, frames=frames)
+
 
 def rollout_problem(build: Callable[[int], Scene], n_steps: int = N_STEPS) -> Problem:
     """Return the rollout of a scene as a problem: nodes and bodies at two frames."""
     scene = build(n_steps)
     point = scene.parameters()
-    run = record(scene.model, scene.state, scene.dt, scene.n_steps, frames=scene.frames)
+    run = record(
+        scene.model, scene.state, scene.dt, scene.n_steps, step=scene.step, frames=scene.frames
+    )
     scales = {path: float(np.std(part)) for path, part in fields_of(run.trajectory).items()}
 
     def outputs(trajectory: Trajectory) -> np.ndarray:
@@ -76,11 +85,13 @@ def rollout_problem(build: Callable[[int], Scene], n_steps: int = N_STEPS) -> Pr
 
     def forward(values: Values) -> np.ndarray:
         s = scene.at(changed(values, point))
-        return outputs(rollout(s.model, s.state, s.dt, s.n_steps, frames=s.frames))
+        return outputs(s.run(s.frames))
 
     def jvp(tangents: Values) -> np.ndarray:
         s = scene
-        _, tan = rollout_jvp(s.model, s.state, s.dt, s.n_steps, tangents, frames=s.frames)
+        _, tan = rollout_jvp(
+            s.model, s.state, s.dt, s.n_steps, tangents, step=s.step, frames=s.frames
+        )
         return outputs(tan)
 
     def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
@@ -125,17 +136,13 @@ def fields_of(trajectory: Trajectory) -> dict[str, np.ndarray]:
 
 def nearest_event(scene: Scene) -> str:
     """Say how near a scene is to a touch in another step; nothing without contact."""
-    steps = range(scene.n_steps)
-    run = rollout(scene.model, scene.state, scene.dt, scene.n_steps, frames=steps)
-    found = nearest_touch(scene.model, run)
+    found = nearest_touch(scene.model, scene.run(range(scene.n_steps)))
     return "" if found is None else found.told(scene.dt)
 
 
 def scene_margins(scene: Scene) -> dict[str, ContactMargins]:
     """Return the distances of all nodes and steps to the kinks of every contact."""
-    steps = range(scene.n_steps)
-    run = rollout(scene.model, scene.state, scene.dt, scene.n_steps, frames=steps)
-    return contact_margins(scene.model, run)
+    return contact_margins(scene.model, scene.run(range(scene.n_steps)))
 
 
 def kink_margins(scene: Scene) -> np.ndarray:

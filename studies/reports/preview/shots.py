@@ -105,7 +105,7 @@ def shoot(
         n = min(len(data.frames), COMPARED)
         indices = np.unique(np.linspace(0, len(data.frames) - 1, n).round().astype(int))
         times = film.start + data.times[indices]
-    moved, failed = places_at(built, file.world.dt, times)
+    moved, failed = places_at(built, file.world.longest_step, times)
     places = surfaces(moved)
     said += [failed] if failed else []
     if film is not None and film.bodies is not None:

@@ -134,7 +134,7 @@ def _charts(
     for one in make_observers(known, built, films, (Points, States)):
         assert isinstance(one, PointObserver)
         times = one.instants({})
-        moved, failed = places_at(built, file.world.dt, times)
+        moved, failed = places_at(built, file.world.longest_step, times)
         n, key = len(moved[one.object or NODES]), f"observations.{one.name}"
         shown = one.shown(one.fields(moved), {}).rows[:, : one.places.shape[-1]]
         predicted = shown.reshape(n, *one.places.shape[1:])

@@ -1,0 +1,1 @@
+"""Adjoints and tangents of `adjsim/steps`."""

@@ -1,0 +1,86 @@
+"""Steps of implicit Euler: a block on a moving belt, a cloth that is held, and a chain.
+
+A few long steps, above the stable one of semi-implicit Euler.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from adjoint.verify.problem import System
+from adjoint.verify.systems.solids import DENSITY, Scene, beam, rollout_problem
+from adjsim.forces.external import ExternalForces
+from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.forces.hinges import Hinges
+from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
+from adjsim.forces.springs import Springs
+from adjsim.meshes.hinges import mesh_hinges
+from adjsim.meshes.sheets import sheet
+from adjsim.model import Model, State
+from adjsim.steps.implicit import ImplicitEuler
+
+
+N_STEPS = 3
+STEP = ImplicitEuler(tolerance=1e-14)  # differences feel what is left of a residual
+CLOTH = sheet((2, 2), (0.2, 0.2))
+
+
+def block(n_steps: int) -> Scene:
+    """Viscous tetrahedra on a belt that slips below them, one node held, a series of actuations.
+
+    Four nodes touch the belt, 15 mm inside it; the others are far away.
+    """
+    rng = np.random.default_rng(51)
+    series = 0.05 * rng.standard_normal((n_steps, 10))
+    tets, x = beam(rng, mu=2e5, lam=5e5, viscosity=50.0, actuation=series, density=DENSITY)
+    belt = HalfSpaceContact(
+        normal=(0.1, 2.0, -0.05),
+        height=0.01,
+        velocity=(-2.0, 0.1, 0.3),
+        radius=0.005,
+        stiffness=600.0,
+        damping=2.0,
+        friction=0.3,
+        friction_stiffness=50.0,
+    )
+    pinned = np.arange(len(x)) == len(x) - 1
+    model = Model(None, {"solid": tets, "belt": belt}, pinned=pinned)
+    v = 0.1 * rng.standard_normal(x.shape)
+    return Scene(model, State(x, v), 3e-3, n_steps, ("belt.friction_stiffness",), step=STEP)
+
+
+def cloth(n_steps: int) -> Scene:
+    """Triangles, damped hinges and springs, pulled at two corners by a series of forces."""
+    rng = np.random.default_rng(52)
+    rest, n = CLOTH.points + 0.005 * rng.standard_normal(CLOTH.points.shape), len(CLOTH.points)
+    hinges = mesh_hinges(CLOTH.faces)
+    edges = np.unique(np.sort(CLOTH.faces[:, :2]), axis=0)
+    forces = {
+        "cloth": NeoHookeanTriangles(CLOTH.faces, rest, mu=600.0, lam=900.0, viscosity=0.5),
+        "bend": Hinges(hinges, rest, stiffness=0.02, damping=1e-3),
+        "net": Springs(edges, 500.0, damping=2.0, rest_positions=CLOTH.points),
+        "pull": ExternalForces([2, n - 1], 0.1 * rng.standard_normal((n_steps, 2, 3))),
+    }
+    x = 1.05 * rest + 0.003 * rng.standard_normal(rest.shape)
+    model = Model(rng.uniform(0.8, 1.2, n) * 0.01, forces, pinned=np.arange(n) == 0)
+    return Scene(model, State(x, 0.1 * rng.standard_normal(x.shape)), 5e-3, n_steps, step=STEP)
+
+
+def chain(n_steps: int) -> Scene:
+    """Damped springs in a row whose first node is carried along."""
+    rng = np.random.default_rng(53)
+    links = np.stack([np.arange(3), np.arange(1, 4)], axis=1)
+    x = 0.3 * np.arange(4.0)[:, None] * [0.8, -0.6, 0.0] + 0.02 * rng.standard_normal((4, 3))
+    net = Springs(links, 200.0, 0.25, damping=3.0)
+    model = Model(rng.uniform(0.1, 0.2, 4), {"net": net}, pinned=np.arange(4) == 0)
+    return Scene(model, State(x, rng.standard_normal(x.shape)), 0.05, n_steps, step=STEP)
+
+
+SYSTEMS = tuple(
+    System(f"implicit/{build.__name__}", told, partial(rollout_problem, build, N_STEPS), "solids")
+    for build, told in (
+        (block, "Implicit steps of a block that slips on a belt"),
+        (cloth, "Implicit steps of a cloth with hinges and springs"),
+        (chain, "Implicit steps of a chain that is carried along"),
+    )
+)

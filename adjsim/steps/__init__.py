@@ -1,0 +1,1 @@
+"""How systems get from one state to the next."""

@@ -1,0 +1,275 @@
+r"""Implicit (backward) Euler: stable at any step size, and each step solves a system.
+
+    M (v+ - v) = dt (f(x+, v+, theta_k) + M g),   x+ = x + dt v+                      (1)
+
+on the nodes that are not pinned; pinned ones keep their velocity. It is of first order, and takes
+energy out of what is faster than a step.
+
+Newton's method from v+ = v, with the sparse factors of
+
+    A = M - dt D - dt^2 K,   K = df/dx,   D = df/dv at (x+, v+)                       (2)
+
+which is not symmetric with friction or viscosity. A serves again while the residual falls to less
+than `SLOW` of what it was, and is made anew where it does not. A step of Newton's is halved while
+the residual grows or is not finite.
+
+It has converged when no component of the residual is above `tolerance` times what the elements and
+the weight do to the busiest node in dt, or above the rounding error of positions and velocities.
+A step starts from nothing but its own state: run again, it has the same bits.
+
+Adjoint: `adjoint/steps/implicit.py`. Tests: `tests/steps/test_implicit.py`.
+Source: Baraff & Witkin, Large steps in cloth simulation, SIGGRAPH 1998.
+"""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import scipy.sparse
+from scipy.sparse.linalg import SuperLU, splu
+
+from adjsim import checks
+from adjsim.engine.jit.backend import Device, check_device, thread_count
+from adjsim.engine.loop_arrays import States
+from adjsim.engine.stepper import NEVER, ModelStepper
+from adjsim.field import Field
+from adjsim.forces.element import check_tangents
+from adjsim.model import Model
+from adjsim.system import Fields, OnDivergence, RolloutError, TimeStep
+from adjsim.worlds import Batch
+
+
+SLOW = 0.5  # of the residual before: factors that do no better are made anew
+
+
+MOST_HALVES = 30
+
+
+PIVOT = 0.1  # of the largest number in its column: a smaller diagonal is not divided by
+
+
+ROUNDINGS = 16 * float(np.finfo(float).eps)  # of the largest position and velocity
+
+
+@dataclass(frozen=True)
+class ImplicitEuler(TimeStep):
+    """A step that is stable at any size, for models of nodes on the CPU, in float64.
+
+    It pays for stiff bodies, whose semi-implicit steps would have to be many.
+
+    Parameters
+    ----------
+    tolerance : float
+        The residual, of what acts at the busiest node.
+    most_iterations : int
+        Of Newton's method in a step, before it is an error.
+    """
+
+    tolerance: float = 1e-12
+    most_iterations: int = 100
+
+    IS_STABLE: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        checks.positive("tolerance", checks.number("tolerance", self.tolerance))
+        checks.whole("most_iterations", self.most_iterations, 1)
+
+    def stepper(
+        self,
+        system: Any,
+        dt: float,
+        n_steps: int,
+        dtype: np.dtype,
+        *,
+        threads: int | None = None,
+        device: Device | str = Device.CPU,
+    ) -> "ImplicitStepper":
+        """Make a model ready to be advanced; the number of threads does not matter."""
+        if isinstance(system, Batch):
+            raise ValueError(
+                "`model` must be one world where `step` is ImplicitEuler(), got a Batch. Run its "
+                "worlds one after the other, or leave `step` out."
+            )
+        if not isinstance(system, Model):
+            raise TypeError(
+                f"`model` must be a Model of nodes where `step` is ImplicitEuler(), got "
+                f"{type(system).__name__}. Leave `step` out."
+            )
+        if system.n_bodies:
+            raise ValueError(
+                "`model` must have nodes alone where `step` is ImplicitEuler(), got the rigid "
+                f"bodies {', '.join(system.bodies)}. Leave `step` out, or take them out."
+            )
+        if device == Device.CUDA:
+            raise ValueError(
+                '`device` must be "cpu" where `step` is ImplicitEuler(), got "cuda": the '
+                "solver runs on the CPU."
+            )
+        check_device(device)
+        if dtype != np.float64:
+            raise ValueError(
+                f"`dtype` must be float64 where `step` is ImplicitEuler(), got {dtype.name}: "
+                "float32 cannot meet its tolerance."
+            )
+        check_tangents(force.kind for force in system.forces.values())
+        thread_count(threads, large=False)
+        return ImplicitStepper(system, self, dt, n_steps)
+
+
+class ImplicitStepper(ModelStepper):
+    """Runs the steps of a model, one after the other, in Python on its `Field`."""
+
+    HAS_FLOAT32: ClassVar[bool] = False
+    device = Device.CPU
+    xp = np
+
+    def __init__(self, model: Model, step: ImplicitEuler, dt: float, n_steps: int) -> None:
+        self.field = Field(model, n_steps=n_steps)
+        packed = self.field.stepper.packed
+        super().__init__(model, packed, np.dtype(np.float64), dt, n_steps)
+        self.model, self.step = model, step
+        self.is_free = ~model.pinned
+        self.free = np.flatnonzero(np.repeat(self.is_free, 3))
+        self.mass = np.where(self.is_free, model.mass, 0.0)[:, None]
+        self.weight = self.mass * model.gravity
+
+    def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
+        """Run the steps."""
+        return self.run_each(k0, rows, States(*fields), lambda _, __, ___: None)
+
+    def run_each(
+        self,
+        k0: int,
+        rows: np.ndarray,
+        states: States,
+        then: Callable[[int, int, int], None],
+    ) -> np.ndarray:
+        """Run the steps, and call `then` after each with its number and rows before and after."""
+        for k, (before, after) in enumerate(itertools.pairwise(rows.tolist())):
+            try:
+                end = self.end(k0 + k, states.x[before], states.v[before])
+            except RolloutError:
+                if self.on_divergence is OnDivergence.RAISE:
+                    raise
+                states.x[rows[k + 1 :]] = states.v[rows[k + 1 :]] = np.nan
+                return np.array([k])
+            states.x[after], states.v[after] = end.x, end.v
+            then(k0 + k, before, after)
+        return np.array([len(rows) - 1])
+
+    def end(self, k: int, x: np.ndarray, v: np.ndarray) -> States:
+        """Return the state at the end of step k (1).
+
+        Raises
+        ------
+        RolloutError
+            If Newton's method does not converge.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _Newton(self, k, x, v).run()
+
+    def matrix(self, k: int, end: States) -> scipy.sparse.csc_array:
+        """Return A (2) of all components at the end of step k; pinned nodes have no mass."""
+        mass = scipy.sparse.diags_array(np.repeat(self.mass[:, 0], 3), format="csc")
+        return (mass - self.field.matrix_at(end, self.dt * self.dt, self.dt, k)).tocsc()
+
+    def solved(
+        self, A: scipy.sparse.csc_array, right: np.ndarray, trans: Literal["N", "T"]
+    ) -> np.ndarray:
+        """Return the solution of A or A^T at the free nodes, (n_nodes, 3), 0 at pinned ones."""
+        out = np.zeros_like(right)
+        out.ravel()[self.free] = self.factors(A).solve(right.ravel()[self.free], trans=trans)
+        return out
+
+    @property
+    def has_diverged(self) -> bool:
+        """Whether it is marked that a step failed."""
+        return int(self.diverged[0]) != NEVER
+
+    def factors(self, A: scipy.sparse.csc_array) -> SuperLU:
+        """Return the factors of A at the free components."""
+        own = A[self.free][:, self.free].tocsc()
+        return splu(
+            own, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=PIVOT,
+            options={"SymmetricMode": True},
+        )  # fmt: skip
+
+
+class _Newton:
+    """Newton's method for the velocity at the end of step k."""
+
+    def __init__(self, stepper: ImplicitStepper, k: int, x: np.ndarray, v: np.ndarray) -> None:
+        self.s, self.k, self.x, self.v = stepper, k, x, v
+        self.end, self.r = self.at(np.array(v))
+        self.factor: SuperLU | None = None
+        self.rounding = 0.0  # of positions, in the residual [N s]
+
+    def at(self, v_end: np.ndarray) -> tuple[States, np.ndarray]:
+        """Return the state with these velocities, and the residual of (1), (n_nodes, 3) [N s]."""
+        s = self.s
+        end = States(self.x + s.dt * v_end, v_end, np.zeros((0, s.packed.n_bodies)))
+        f = s.field.forces_at(end, self.k)
+        f[~s.is_free] = 0.0
+        return end, s.mass * (v_end - self.v) - s.dt * (f + s.weight)
+
+    def bound(self) -> float:
+        """Return what the residual may be."""
+        s = self.s
+        acts = s.field.magnitude_at(self.end, self.k) + float(np.abs(s.weight).max(initial=0.0))
+        impulse = float(np.abs(s.mass * self.end.v).max(initial=0.0))
+        return max(s.step.tolerance * s.dt * acts, self.rounding, ROUNDINGS * impulse)
+
+    def run(self) -> States:
+        """Step until it has converged."""
+        largest = self.largest()
+        for _ in range(self.s.step.most_iterations):
+            if largest <= self.bound():
+                return self.end
+            is_new = self.factor is None
+            if is_new:
+                self.factorise()
+            moved = self.go(halves=is_new)
+            before, largest = largest, self.largest()
+            if is_new and not moved:
+                break
+            if largest > SLOW * before:
+                self.factor = None
+        if largest <= self.bound():
+            return self.end
+        raise RolloutError(
+            f"Step {self.k} (t = {self.k * self.s.dt:.6g} s) did not converge: the largest "
+            f"residual left is {largest:.3g} N s, of at most {self.bound():.3g}.",
+            "Try a smaller {dt}, loads that grow over several steps, or more damping.",
+        )
+
+    def largest(self) -> float:
+        """Return the largest component of the residual; NaN where one is."""
+        return float(np.abs(self.r).max(initial=0.0))
+
+    def factorise(self) -> None:
+        """Make factors where the search is."""
+        s = self.s
+        A = s.matrix(self.k, self.end)
+        stiff = np.abs(A.diagonal() - np.repeat(s.mass[:, 0], 3)).max(initial=0.0) / s.dt
+        self.rounding = ROUNDINGS * float(stiff) * float(np.abs(self.end.x).max(initial=0.0))
+        try:
+            self.factor = s.factors(A)
+        except (RuntimeError, ValueError):  # singular, or not finite
+            self.factor = None
+
+    def go(self, *, halves: bool) -> bool:
+        """Go a step of Newton's or, if it `halves`, a part of it; return whether that helped."""
+        if self.factor is None:
+            return False
+        d = np.zeros_like(self.v)
+        d.ravel()[self.s.free] = self.factor.solve(self.r.ravel()[self.s.free])
+        size, part = float(np.linalg.norm(self.r)), 1.0
+        for _ in range(MOST_HALVES if halves else 1):
+            end, r = self.at(self.end.v - part * d)
+            if float(np.linalg.norm(r)) < size:  # False where one is not finite
+                self.end, self.r = end, r
+                return True
+            part *= 0.5
+        return False

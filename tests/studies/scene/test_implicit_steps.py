@@ -1,0 +1,63 @@
+"""Scene files with `world.step = "implicit"`."""
+
+import pytest
+
+from adjsim.steps.implicit import ImplicitEuler
+from studies.fitting.fit import make_fit
+from studies.problem.forward import simulate
+from studies.problem.making import make_problem
+from studies.runs.errors import StudyError
+from studies.runs.options import RunOptions
+from studies.scene.building import build
+from studies.scene.declared import Pendulum, Scene, World
+from studies.scene.reading import scene_from_dict
+
+
+TABLES = {
+    "bodies": {
+        "beam": {
+            "kind": "soft", "mesh": "box", "size": [0.3, 0.04, 0.04], "cells": [4, 1, 1],
+            "position": [0.15, 0.0, 0.0], "E": 1e8, "nu": 0.4, "density": 1000.0,
+            "held": {"plane": {"point": [0, 0, 0], "normal": [1, 0, 0]}},
+        }
+    },
+    "cameras": {"front": {"eye": [0.2, 0.05, 0.75], "target": [0.13, 0, 0], "fov_y": 35.0}},
+    "world": {"step": "implicit"},
+    "observations": {
+        "film": {"simulate": {"height": 12, "width": 16, "frames": 3, "duration": 0.2}}
+    },
+    "free": {"beam.E": {"start": 5e7, "bounds": [1e7, 1e9]}},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    return scene_from_dict(TABLES, tmp_path_factory.mktemp("film"))
+
+
+def test_a_step_goes_from_frame_to_frame_or_is_as_long_as_asked(file):
+    problem = make_problem(file).problem
+    assert isinstance(problem.built.step, ImplicitEuler)
+    assert problem.steps.count == 1
+    theta = problem.parameters.start
+    assert problem.with_steps_for(theta).steps == problem.steps
+    assert not problem.steps_are_long(theta)
+    scene = Scene(bodies=file.bodies, world=World(step="implicit", dt=0.02))
+    assert simulate(scene, [0.0, 0.1]).dt == pytest.approx(0.02)
+
+
+def test_the_gradient_of_a_film_is_that_of_differences(file):
+    problem = make_problem(file).problem
+    theta, h = problem.parameters.start, 1e-4
+    loss, gradient = problem.loss_and_gradient(theta)
+    assert loss > 0.0
+    ahead, behind = (problem.loss_and_gradient(theta + s * h)[0] for s in (1.0, -1.0))
+    assert gradient[0] == pytest.approx((ahead - behind) / (2.0 * h), rel=1e-5)
+
+
+def test_what_takes_no_implicit_steps_is_refused(file):
+    bob = Scene(bodies={"p": Pendulum(length=(0.5,), angle=(10.0,))}, world=World(step="implicit"))
+    with pytest.raises(StudyError, match=r"`bodies.p` must be soft, cloth or springs where"):
+        build(bob)
+    with pytest.raises(StudyError, match=r"`--dtype` must be float64 where `world.step`"):
+        make_fit(file, RunOptions(dtype="float32"), title="")
