@@ -1,0 +1,15 @@
+"""The comparison of implicit with semi-implicit steps, at a size that takes no time."""
+
+import typer
+from typer.testing import CliRunner
+
+from benchmarks.implicit_steps import compare
+
+
+def test_it_prints_a_row_for_each_stiffness():
+    app = typer.Typer()
+    app.command()(compare)
+    found = CliRunner().invoke(app, ["--cells", "2,1,1", "--moduli", "1e4,1e6"])
+    assert found.exit_code == 0, found.output
+    rows = found.output.splitlines()[3:]
+    assert [row.split("|")[1].strip() for row in rows] == ["10000", "1e+06"]
