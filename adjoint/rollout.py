@@ -315,7 +315,7 @@ class Record(Generic[S, T]):
             raise TypeError(
                 "`hvp` must be of one world, got the record of a batch. Record each world alone."
             )
-        d = system_twin_of(self.model).check_tangents(self.model, self.state, direction)
+        d = self._twin.check_tangents(self.model, self.state, direction)
         if not d:
             raise ValueError("`direction` must name at least one parameter, got none.")
         paths = list(d) if wrt is None else checks.paths("wrt", wrt)

@@ -296,7 +296,7 @@ def advance_kernel(
     chain = chain_of(FORCE_LOOP, [(kind, kind.force) for kind in kinds], in_blocks=in_blocks)
     forces = make_forces(chain) if in_blocks else make_forces_of_patches(chain)
     arrays = block_arrays_of_advance if in_blocks else grid_arrays_of_advance
-    calls = {"FORCES": forces, "TEAM_ARRAYS": arrays, "FILL": fill_advance}
+    calls: dict[str, Any] = {"FORCES": forces, "TEAM_ARRAYS": arrays, "FILL": fill_advance}
     return team_kernel(named("advance", kinds, **how), ADVANCE, **how, **calls)
 
 

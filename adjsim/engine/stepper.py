@@ -244,8 +244,11 @@ class CpuStepper(ModelStepper):
         """Return what the phases of steps from state k0 are given."""
         steps = Steps(self.dtype.type(self.dt), k0, rows)
         finite = np.full(self.packed.n_worlds, len(rows) - 1)
-        head = (calls, *self.arrays, self.parts, work, steps, States(*fields), finite)
-        return Job(*head, vector=(), fields=())
+        elements, nodes, bodies = self.arrays
+        return Job(
+            calls, elements, nodes, bodies, self.parts, work, steps, States(*fields), finite,
+            vector=(), fields=(),
+        )  # fmt: skip
 
     def sweep(self, name: str, phases: tuple[Callable, ...], n_turns: int, job: Job) -> np.ndarray:
         """Run phases; return how many turns stayed finite, of each world.

@@ -71,6 +71,7 @@ def _world_checks(scene: Scene) -> list[Check]:
     if scene.world.motion == declared.EQUILIBRIUM:
         checks += [(_check_settles, name, body) for name, body in scene.bodies.items()]
     if scene.world.step == declared.IMPLICIT:
+        checks.append((_check_moves, scene.world))
         checks += [(_check_steps, name, body) for name, body in scene.bodies.items()]
     checks += [(_check_push, f"pushes.{name}", one, scene) for name, one in scene.pushes.items()]
     with_mesh = [name for name, body in scene.bodies.items() if hasattr(body, "mesh")]
@@ -229,6 +230,15 @@ def _check_steps(name: str, body: Any) -> None:
         raise StudyError(
             f"`bodies.{name}` must be soft, cloth or springs where `world.step` is "
             f'"implicit", got {body.kind}. Take it out, or leave `world.step` out.'
+        )
+
+
+def _check_moves(world: declared.World) -> None:
+    """Raise on steps of what does not move."""
+    if world.motion == declared.EQUILIBRIUM:
+        raise StudyError(
+            '`world.step` must be left out where `world.motion` is "equilibrium", got "implicit": '
+            "what rests takes no steps."
         )
 
 

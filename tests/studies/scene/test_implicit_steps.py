@@ -55,9 +55,12 @@ def test_the_gradient_of_a_film_is_that_of_differences(file):
     assert gradient[0] == pytest.approx((ahead - behind) / (2.0 * h), rel=1e-5)
 
 
-def test_what_takes_no_implicit_steps_is_refused(file):
+def test_what_takes_no_implicit_steps_is_refused(file, tmp_path):
     bob = Scene(bodies={"p": Pendulum(length=(0.5,), angle=(10.0,))}, world=World(step="implicit"))
     with pytest.raises(StudyError, match=r"`bodies.p` must be soft, cloth or springs where"):
         build(bob)
+    rests = TABLES | {"world": {"step": "implicit", "motion": "equilibrium"}}
+    with pytest.raises(StudyError, match=r"`world.step` must be left out where `world.motion`"):
+        scene_from_dict(rests, tmp_path)
     with pytest.raises(StudyError, match=r"`--dtype` must be float64 where `world.step`"):
         make_fit(file, RunOptions(dtype="float32"), title="")
