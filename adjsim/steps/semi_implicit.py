@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adjsim.engine.jit.backend import Device
-from adjsim.system import Stepper, TimeStep, make_stepper
+from adjsim.engine.stepper import make_stepper
+from adjsim.system import Stepper, TimeStep
 
 
 @dataclass(frozen=True)
