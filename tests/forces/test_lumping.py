@@ -8,7 +8,6 @@ import pytest
 from adjoint.engine.parameters import needs_forces
 from adjoint.engine.sweep import ReverseSweep
 from adjoint.rollout import record, rollout_jvp
-from adjoint.system_registry import system_twin_of
 from adjoint.verify.dot_test import dot_test
 from adjoint.verify.gradcheck import gradcheck
 from adjsim.engine.tangent_packing import needs_rest
@@ -106,9 +105,7 @@ def test_a_rest_shape_costs_nothing_where_no_gradient_of_it_is_asked_for(rng):
         assert not needs_forces(model, wanted)
         assert not needs_rest(wanted)
     run = record(model, state, DT, N_STEPS)
-    frames = system_twin_of(model).cotangents(
-        run.trajectory, (state.x[None], None), run.trajectory.x.dtype
-    )
+    frames = run._twin.cotangents(run.trajectory, (state.x[None], None), run.trajectory.x.dtype)
     sweep = ReverseSweep(run._stepper, state, run.trajectory.steps, frames, ["solid.mu"])
     assert sweep.adj.consts.size == 0
 

@@ -97,5 +97,7 @@ def test_corruptions_of_every_kind_and_of_every_file_are_noticed_by_a_number(tol
         for path in (ROOT / "adjoint").rglob("*.py")
         if re.search(r"def \w+_vjp", path.read_text()) and "verify" not in path.parts
     }
-    drivers = {name for name in files if "/cuda_" in name} | {"adjoint/forces/element.py"}
-    assert files - {one["file"] for one in found} <= drivers
+    # Drivers, what every twin writes anew, and an adjoint that is the tangent, being symmetric.
+    without = {name for name in files if "/cuda_" in name} | {"adjoint/forces/element.py"}
+    without.add("adjoint/engine/algebra/mat3.py")
+    assert files - {one["file"] for one in found} <= without
