@@ -294,7 +294,7 @@ class Record(Generic[S, T]):
             the names of the arguments, such as {"adj_x": ..., "adj_v": ..., "bodies": ...}. A loss
             of pictures draws the frames here and returns what `ImageRecord.vjp` pulls back to them.
         wrt : sequence of str, optional
-            Paths whose rows of the product are wanted. None: those of the direction.
+            Paths of the product to return. None: the paths of the direction.
 
         Returns
         -------
@@ -322,7 +322,7 @@ class Record(Generic[S, T]):
         values = {**self.model.parameters(), **self.model.state_parameters(self.state)}
         start = {path: values[path] for path in d}
         moved = Layout.of("direction", d)
-        gradient = _pulled(self, cotangents, paths)  # errors of what was given are told here
+        gradient = _pulled(self, cotangents, paths)  # refuses what does not fit
         out = Layout.of("wrt", gradient)
         scale = out.block_scale(out.flat("wrt", {path: values[path] for path in paths}))
 

@@ -32,29 +32,13 @@ from adjsim.model import Model, State
 
 
 TOLERANCE = 1e-12  # of what acts at the busiest node
-
-
 ROUNDINGS = 16 * float(np.finfo(float).eps)  # of the size
-
-
 MOST_STEPS = 300
-
-
 FIRST_SHIFT = 1e-3  # of the stiffness over the mass, on the average
-
-
 LEAST_SHIFT = 1e-6  # of the first
-
-
 MOST_SHIFTS = 15
-
-
 OVERSHOOT = 0.9  # of the force at a step's start, backwards at its end
-
-
 MOST_HALVES = 40
-
-
 SINGULAR = 1e-13  # a pivot, of the largest
 
 

@@ -46,7 +46,7 @@ class Field:
         Whether m g of each node is one of the forces. That of a pinned node counts as constant in
         its mass: nothing feels it.
     n_steps : int
-        For how many steps the series of the model are.
+        How many steps the series of the model must cover.
 
     Raises
     ------
@@ -88,7 +88,7 @@ class Field:
         return self.magnitude_at(self.row(state), step)
 
     def magnitude_at(self, row: States, step: int) -> float:
-        """Return the same at a state as the loops read it."""
+        """Return `magnitude` at a state as the loops read it."""
         self.forces_at(row, step)
         nodes = self.stepper.arrays[1]
         owners = np.repeat(np.arange(len(nodes.ptr) - 1), np.diff(nodes.ptr.astype(np.int64)))

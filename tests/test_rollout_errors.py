@@ -11,6 +11,7 @@ from adjsim.engine.stepper import RolloutError
 from adjsim.forces.element import Force
 from adjsim.forces.external import ExternalForces
 from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.forces.neo_hookean import ELASTIC, NeoHookeanTets
 from adjsim.model import Model, State
 from adjsim.reduced.pendulum import PendulumState
 from adjsim.reduced.simple_pendulum import SimplePendulum
@@ -202,6 +203,17 @@ def test_a_kind_without_a_tangent_says_what_to_write():
     rollout(model, STATE, 0.1, 1)
     with pytest.raises(TypeError, match="`stiff` is a kind of force without a tangent"):
         rollout_jvp(model, STATE, 0.1, 1, {})
+
+
+def test_a_kind_without_a_tangent_of_its_rest_shape_is_not_one_of_zeros():
+    class Odd(NeoHookeanTets):
+        kind = replace(ELASTIC, name="odd", jvp_consts=None)
+
+    x = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    model = Model(None, {"odd": Odd([(0, 1, 2, 3)], x, 1e3, 1e3, density=1e3)})
+    rollout_jvp(model, State(x), 1e-4, 1, {"odd.mu": 1.0})
+    with pytest.raises(TypeError, match="`odd` is a kind of force without a tangent of its rest"):
+        rollout_jvp(model, State(x), 1e-4, 1, {"odd.rest_positions": 0.1 * x})
 
 
 PUSH = ExternalForces([0], Signal([0.0, 1.0], np.ones((2, 3))))  # 0 times inf in its sums

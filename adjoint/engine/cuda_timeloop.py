@@ -113,17 +113,17 @@ class TeamTangent(NamedTuple):
     worlds: Worlds
 
 
-# Turn 0 computes the forces of the last step alone; turn t undoes step n - t of n.
+# Of n steps, turn 0 only computes the forces of the last one, and turn t undoes step n - t.
 
 
 @device_fn
 def step_of(turn, args):
-    """Return the number of the step that a turn undoes, among those of the launch."""
+    """Return which step of the launch a turn undoes."""
     return args.rows.size - 2 - turn
 
 
 def begin_phase(turn, team, args):
-    """Go from the adjoint of the new state, with that of a frame, to those of forces."""
+    """Turn the adjoint of the new state, and of a frame that shows it, into those of the forces."""
     if turn == 0:
         return False
     part, model, pieces, work, adj, is_shared, now = TEAM_ARRAYS(team.own, team.memory, args)

@@ -201,8 +201,8 @@ class ReverseCalls(NamedTuple):
     turn: Any
 
 
-# A sweep back begins in turn 0 with the forces of the last step alone, and ends in the turn after
-# that of step 0 with the sums of what its elements wrote.
+# Turn 0 of the reverse sweep only computes the forces of the last step. One more turn, after that
+# of step 0, adds up what the elements of step 0 wrote.
 TURNS_BESIDES_STEPS = 2
 
 

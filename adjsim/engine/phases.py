@@ -68,7 +68,7 @@ def run_part(part, turns, job):
             return
 
 
-# Numba hands a tuple to a loop over `prange` only if it is an argument, and has none inside.
+# Inside `prange` Numba takes tuples that are arguments and hold no tuples: a job goes in pieces.
 def run_alone(
     turns, calls, elements, nodes, bodies, parts, work, steps, states, finite, vector, fields
 ):

@@ -83,8 +83,6 @@ def join_rows(worlds: Sequence[Rows], packed: PackedModels, dtype: np.dtype) -> 
 
 
 REST = "rest_positions"
-
-
 ARMS = (".vertices", ".point_positions")  # the ends of paths that act by the points of bodies
 
 
@@ -136,6 +134,12 @@ def tangent_rows(
         tan_consts = np.zeros((len(force.nodes), force.kind.n_consts))
         if REST in own:
             tan_consts, more = force.rest_jvp(own[REST])
+            if tan_consts.any() and force.kind.jvp_consts is None:
+                raise TypeError(
+                    f"`{force.kind.name}` is a kind of force without a tangent of its rest shape, "
+                    "whose constants are computed from rest positions. Give its `ElementKind` a "
+                    "`jvp_consts`."
+                )
             tan_params = tan_params + more
         consts += [tan_consts] if with_rest else []
         params.append(tan_params)

@@ -1,7 +1,6 @@
-"""Tangents of a step: those of the elements, and those of the nodes and bodies.
+"""The tangent of a step: of its elements, nodes and bodies.
 
-The state and its tangent along one direction go together through phases like those of
-`adjsim/engine/timeloop.py`.
+The phases of `adjsim/engine/timeloop.py`, for a state and its tangent along one direction.
 """
 
 from collections.abc import Callable
@@ -101,11 +100,7 @@ def tangent_kernel(dtype: np.dtype) -> Callable:
 
 
 call_jvp = call_of(JVP_LOOP)
-
-
 call_rest_jvp = call_of(REST_JVP_LOOP)
-
-
 call_tangent = make_call([tangent_signature(dtype) for dtype in DTYPES])
 
 

@@ -42,14 +42,8 @@ from adjsim.worlds import Batch
 
 
 SLOW = 0.5  # of the residual before: factors that do no better are made anew
-
-
 MOST_HALVES = 30
-
-
 PIVOT = 0.1  # of the largest number in its column: a smaller diagonal is not divided by
-
-
 ROUNDINGS = 16 * float(np.finfo(float).eps)  # of the largest position and velocity
 
 

@@ -77,8 +77,8 @@ def chain(n_steps: int) -> Scene:
 
 
 SYSTEMS = tuple(
-    System(f"implicit/{build.__name__}", told, partial(rollout_problem, build, N_STEPS), "solids")
-    for build, told in (
+    System(f"implicit/{build.__name__}", text, partial(rollout_problem, build, N_STEPS), "solids")
+    for build, text in (
         (block, "Implicit steps of a block that slips on a belt"),
         (cloth, "Implicit steps of a cloth with hinges and springs"),
         (chain, "Implicit steps of a chain that is carried along"),
