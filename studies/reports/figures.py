@@ -307,7 +307,9 @@ def compared(frames: Mapping[str, np.ndarray]) -> Any:
     stand side by side; up to two below each other.
     """
     chosen = np.unique(np.rint(np.linspace(0, len(frames["target"]) - 1, INSTANTS)).astype(int))
-    titles = [f"{1e3 * frames['times'][index]:.0f} ms" for index in chosen]
+    times = frames["times"]
+    moves = np.ptp(times) > 0.0  # a single instant needs no name
+    titles = [f"{1e3 * times[index]:.0f} ms" if moves else "" for index in chosen]
     shown = {key: frames[key][chosen][..., :3] for key in COMPARED}
     difference = shown["fitted"] - shown["target"]
     shown["difference"] = 0.5 + difference_gain(float(np.abs(difference).max())) * difference

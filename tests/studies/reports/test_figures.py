@@ -127,6 +127,12 @@ def test_pictures_stand_beside_and_below_their_names(rng, count):
             np.testing.assert_array_equal(found, np.clip(one[..., :3], 0.0, 1.0))
 
 
+def test_a_single_instant_needs_no_time(rng):
+    images = {key: rng.random((1, 4, 6, 3)) for key in figures.COMPARED}
+    (ax,) = figures.compared({**images, "times": np.zeros(1)}).axes
+    assert [label.get_text() for label in ax.yaxis.get_ticklabels()] == [""]
+
+
 def test_the_figure_of_instances_names_what_is_drawn():
     rows = [{"name": "mass", "median": 1e-8, "published": None}]
     records = [{"errors": {"mass": {"mean": 1e-8}}}]
