@@ -28,7 +28,7 @@ from studies.problem.parameters import Parameters
 from studies.problem.truth import Truth
 from studies.reports import scene_run
 from studies.reports.coarse import FILE as COARSE, coarse_json
-from studies.reports.numbers import error_of, interval
+from studies.reports.numbers import truth_error, interval
 from studies.reports.preview.showing import inspect
 from studies.reports.scene_run import LOOKS
 from studies.runs import folder as run_folder
@@ -344,6 +344,6 @@ def _parameter_line(row: dict[str, Any]) -> str:
         both = [interval(row, key).replace("\n", ", ") for key in ("interval", "pixel_interval")]
         line += f"  95 % interval with model error {both[0]} (pixel noise only: {both[1]})"
     if "truth" in row:
-        kind, size = error_of(row)
+        kind, size = truth_error(row)
         line += f"  truth {row['truth']:.6g}, {kind} {size}"
     return line

@@ -55,7 +55,7 @@ def interval(row: dict[str, Any], key: str = "interval") -> str:
     return f"{low} to {high}{share}"
 
 
-def error_of(row: dict[str, Any]) -> tuple[str, str]:
+def truth_error(row: dict[str, Any]) -> tuple[str, str]:
     """Return how far a row's answer is off the truth: what kind of error, and its size.
 
     A relative error above 1 says nothing of a truth near 0: then it is in the row's unit.

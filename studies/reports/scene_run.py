@@ -30,7 +30,7 @@ from studies.reports.content import (
 from studies.reports.control import comparison_section, control_section
 from studies.reports.figures import FigureFiles
 from studies.reports.instances import instances_section
-from studies.reports.numbers import count, error_of, estimate, interval, number
+from studies.reports.numbers import count, truth_error, estimate, interval, number
 from studies.reports.page import write_report as write_page
 from studies.runs import folder as run_folder
 from studies.runs.evaluations import Evaluation
@@ -167,7 +167,7 @@ def _cells(row: dict[str, Any]) -> dict[str, str]:
 
 
 def _error(row: dict[str, Any]) -> str:
-    kind, size = error_of(row)
+    kind, size = truth_error(row)
     return f"{size}\nabsolute" if kind == "error" else size.replace(", ", "\n")
 
 

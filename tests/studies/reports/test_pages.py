@@ -21,7 +21,7 @@ from studies.reports.content import (
 )
 from studies.reports.figures import FigureFiles, make_axes
 from studies.reports.index import find_runs, write_index
-from studies.reports.numbers import error_of, estimate, interval, number
+from studies.reports.numbers import truth_error, estimate, interval, number
 from studies.reports.page import MARK, breakable, render, write_report
 from studies.reports.scene_run import _cells, _steps
 from studies.runs.errors import StudyError
@@ -280,9 +280,9 @@ def test_a_result_that_holds_something_else_is_named(folder, adjsim):
 
 def test_an_error_of_a_number_near_zero_is_in_its_unit():
     row = {"count": 1, "estimate": 0.31, "truth": 0.001, "relative_error": 309.0, "unit": "m/s"}
-    assert error_of(row) == ("error", "0.31 m/s")
+    assert truth_error(row) == ("error", "0.31 m/s")
     assert _cells({**row, "name": "v", "start": 1.0})["relative error"] == "0.31 m/s\nabsolute"
-    assert error_of({**row, "relative_error": 0.02}) == ("relative error", "2.0e-02")
+    assert truth_error({**row, "relative_error": 0.02}) == ("relative error", "2.0e-02")
 
 
 def test_a_set_up_names_no_steps_where_nothing_is_rolled_out():
