@@ -28,7 +28,7 @@ from studies.problem.parameters import Parameters
 from studies.problem.truth import Truth
 from studies.reports import scene_run
 from studies.reports.coarse import FILE as COARSE, coarse_json
-from studies.reports.numbers import truth_error, interval
+from studies.reports.numbers import interval, truth_error
 from studies.reports.preview.showing import inspect
 from studies.reports.scene_run import LOOKS
 from studies.runs import folder as run_folder

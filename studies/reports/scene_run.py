@@ -30,7 +30,7 @@ from studies.reports.content import (
 from studies.reports.control import comparison_section, control_section
 from studies.reports.figures import FigureFiles
 from studies.reports.instances import instances_section
-from studies.reports.numbers import count, truth_error, estimate, interval, number
+from studies.reports.numbers import count, estimate, interval, number, truth_error
 from studies.reports.page import write_report as write_page
 from studies.runs import folder as run_folder
 from studies.runs.evaluations import Evaluation

@@ -21,7 +21,7 @@ from studies.reports.content import (
 )
 from studies.reports.figures import FigureFiles, make_axes
 from studies.reports.index import find_runs, write_index
-from studies.reports.numbers import truth_error, estimate, interval, number
+from studies.reports.numbers import estimate, interval, number, truth_error
 from studies.reports.page import MARK, breakable, render, write_report
 from studies.reports.scene_run import _cells, _steps
 from studies.runs.errors import StudyError
