@@ -16,6 +16,8 @@ if TYPE_CHECKING:
         state_mse_jvp,
         state_mse_vjp,
     )
+    from adjoint.objective import Objective, value_and_grad
+    from adjoint.operators import hessian_operator, jacobian_operator
     from adjoint.render.losses import (
         loss_jvp,
         loss_vjp,
@@ -38,6 +40,7 @@ __all__ = [
     "ImageRecord",
     "Inspection",
     "MemoryBudget",
+    "Objective",
     "Record",
     "Segments",
     "StoreAll",
@@ -45,8 +48,10 @@ __all__ = [
     "center_of_mass_mse_vjp",
     "dot_test",
     "gradcheck",
+    "hessian_operator",
     "hvp",
     "jacobian_fd",
+    "jacobian_operator",
     "kink_distance",
     "loss_jvp",
     "loss_vjp",
@@ -62,6 +67,7 @@ __all__ = [
     "state_mse_vjp",
     "symmetry_test",
     "taylor_test",
+    "value_and_grad",
 ]
 
 _HOMES = {
@@ -73,6 +79,8 @@ _HOMES = {
         "state_mse_jvp",
         "state_mse_vjp",
     ),
+    "adjoint.objective": ("Objective", "value_and_grad"),
+    "adjoint.operators": ("hessian_operator", "jacobian_operator"),
     "adjoint.render.losses": (
         "loss_jvp",
         "loss_vjp",

@@ -30,7 +30,7 @@ from adjoint.inspector import (
     make_inspection,
 )
 from adjoint.schedules import Schedule, ScheduleCost, as_schedule
-from adjoint.system import Sweep, SystemTwin
+from adjoint.system import Sweep, SystemTwin, require_one_world
 from adjoint.system_registry import system_twin_of
 from adjoint.verify.vectors import Layout
 from adjsim import checks
@@ -48,7 +48,6 @@ from adjsim.rollout import (
 )
 from adjsim.steps.semi_implicit import SEMI_IMPLICIT
 from adjsim.system import Fields, OnDivergence, Stepper, System, TimeStep
-from adjsim.worlds import Batch
 
 
 S = TypeVar("S")
@@ -311,10 +310,7 @@ class Record(Generic[S, T]):
         RolloutError
             If the rollouts beside this one leave the finite numbers.
         """
-        if isinstance(self.model, Batch):
-            raise TypeError(
-                "`hvp` must be of one world, got the record of a batch. Record each world alone."
-            )
+        require_one_world("hvp", self.model)
         d = self._twin.check_tangents(self.model, self.state, direction)
         if not d:
             raise ValueError("`direction` must name at least one parameter, got none.")

@@ -9,6 +9,7 @@ import numpy as np
 from adjsim import checks
 from adjsim.engine.jit.backend import module_of
 from adjsim.system import Fields, RolloutError, System
+from adjsim.worlds import Batch
 
 
 S = TypeVar("S")
@@ -160,6 +161,15 @@ def frames_of(steps: np.ndarray, start: int, stop: int) -> np.ndarray:
     index = np.searchsorted(steps, states)
     shown = steps[np.minimum(index, len(steps) - 1)] == states
     return np.where(shown, index, -1).astype(np.int64)
+
+
+def require_one_world(name: str, system: Any) -> None:
+    """Raise where there is a batch of worlds; the message calls it by `name`."""
+    if isinstance(system, Batch):
+        raise TypeError(
+            f"`{name}` must be of one world, got a batch of {system.n_worlds}. Take each world "
+            "alone."
+        )
 
 
 def known_paths(system: System[S, T], state: S) -> list[str]:

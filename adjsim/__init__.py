@@ -1,5 +1,7 @@
 """Forward physics: models, forces and their tangents, rollouts, equilibria."""
 
+__version__ = "0.1.0"
+
 from adjsim.courses import Policy as Policy, Signal as Signal
 from adjsim.model import Model as Model, State as State, Trajectory as Trajectory
 from adjsim.rollout import rollout as rollout

@@ -18,6 +18,7 @@ saddle from which the body buckles, and that is an error.
 Derivatives: `adjoint/equilibrium.py`. Tests: `tests/test_equilibrium.py`.
 """
 
+import enum
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -42,8 +43,23 @@ MOST_HALVES = 40
 SINGULAR = 1e-13  # a pivot, of the largest
 
 
+class Cause(enum.Enum):
+    """Why a model has no equilibrium."""
+
+    LOOSE = enum.auto()  # nothing holds some nodes
+    SLIDES = enum.auto()  # nothing but obstacles does
+    FAR = enum.auto()  # the search went astray, or ended where a body buckles
+
+
 class EquilibriumError(RuntimeError):
-    """No equilibrium was found; the message says what was seen and what to try."""
+    """No equilibrium was found; the message says what was seen and what to try.
+
+    `seen` is what was seen alone, `cause` why.
+    """
+
+    def __init__(self, seen: str, cause: Cause, way_out: str) -> None:
+        super().__init__(f"{seen} {way_out}")
+        self.seen, self.cause = seen, cause
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,7 +125,7 @@ def equilibrium(
     n_steps = search.run(progress)
     factor = search.factorised(0.0)
     if factor is None:
-        raise EquilibriumError(search.unstable())
+        raise search.unstable()
     end = State(search.x)
     return Equilibrium(end, search.largest, n_steps, field, factor, free)
 
@@ -170,13 +186,13 @@ class _Search:
                 shift = max(10.0 * shift, self.first_shift)
                 factor = self.factorised(shift)
             if factor is None:
-                raise EquilibriumError(self.lost(n))
+                raise self.lost(n)
             taken = self.step(factor.solve(self.r))
             if taken == 0.0:
                 shift = max(10.0 * shift, self.first_shift)
             elif taken == 1.0:
                 shift = 0.1 * shift if shift > LEAST_SHIFT * self.first_shift else 0.0
-        raise EquilibriumError(self.lost(MOST_STEPS))
+        raise self.lost(MOST_STEPS)
 
     def step(self, d: np.ndarray) -> float:
         """Go a part of d, at most all, and return which; 0 if it leads nowhere."""
@@ -194,22 +210,22 @@ class _Search:
             part *= 0.5
         return 0.0
 
-    def lost(self, n: int) -> str:
-        """Return the message of a search that did not converge."""
-        return (
+    def lost(self, n: int) -> EquilibriumError:
+        """Return the error of a search that did not converge."""
+        return self.error(
             f"No equilibrium was found in {n} steps: the largest force left is {self.largest:.3g} "
-            f"N. {self.hint()}"
+            "N."
         )
 
-    def unstable(self) -> str:
-        """Return the message of a place from which the body buckles."""
-        return (
-            "The nodes are at rest, but not stable: K is not positive definite there, so that the "
-            f"body buckles or drifts at the least push. {self.hint()}"
+    def unstable(self) -> EquilibriumError:
+        """Return the error of a place from which the body buckles."""
+        return self.error(
+            "The nodes are at rest, but not stable: the body buckles or drifts at the least push, "
+            "since K is not positive definite there."
         )
 
-    def hint(self) -> str:
-        """Return what may be wrong: what hangs on nothing, or else what to try."""
+    def error(self, seen: str) -> EquilibriumError:
+        """Return an error with what may be wrong: what hangs on nothing, or else what to try."""
         model = self.field.model
         near = _by_nodes(self.field.stiffness(State(self.x)))
         n, owner = connected_components(near)
@@ -220,17 +236,19 @@ class _Search:
                 touched[owner[force.nodes.ravel()]] = True
         loose = np.flatnonzero(~held[owner])
         if not len(loose):
-            return (
+            way_out = (
                 "Start from a state nearer to it, e.g. the end of a damped rollout, hold more "
                 "nodes, or take a smaller load first."
             )
+            return EquilibriumError(seen, Cause.FAR, way_out)
         which = f"node {loose[0]}" + (f" and {len(loose) - 1} others" if len(loose) > 1 else "")
         if touched[owner[loose[0]]]:
-            return (
+            way_out = (
                 f"Nothing but obstacles holds {which}, and friction does not act on what is at "
                 "rest: pin nodes, so that the body cannot slide."
             )
-        return f"Nothing holds {which}: pin nodes."
+            return EquilibriumError(seen, Cause.SLIDES, way_out)
+        return EquilibriumError(seen, Cause.LOOSE, f"Nothing holds {which}: pin nodes.")
 
 
 def _by_nodes(K: scipy.sparse.csc_array) -> scipy.sparse.coo_array:

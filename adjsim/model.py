@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from adjsim.rigid.pose import BodyState, BodyTrajectory
 from adjsim.stable_step import rate_of_bodies, rate_of_nodes, step_of
 from adjsim.system import System
 from adjsim.values import grouped, parts_with_values, replace_values
+
+
+if TYPE_CHECKING:
+    import xarray
 
 
 RESERVED_NAMES = ("mass", "gravity", "state", "camera", "rasterizer", NODES)
@@ -317,3 +321,20 @@ class Trajectory:
     def times(self) -> np.ndarray:
         """Time of each frame, (n_frames,) [s]."""
         return self.steps * self.dt
+
+    def to_xarray(self) -> "xarray.Dataset":
+        """Return the frames as a data set over `time`: x, v, and "BODY.FIELD" of bodies."""
+        import xarray
+
+        where = ("time", "node", "axis")
+        found: dict[str, Any] = {"x": (where, self.x), "v": (where, self.v)}
+        for name, states in self.bodies.items():
+            for key, value in vars(states).items():
+                axis = "quaternion" if key == "orientation" else "axis"
+                found[f"{name}.{key}"] = (("time", name, axis), value)
+        axes = {"axis": ["x", "y", "z"], "quaternion": ["x", "y", "z", "w"]}
+        axes = {k: one for k, one in axes.items() if any(k in dims for dims, _ in found.values())}
+        data = xarray.Dataset(found, {"time": self.times, "step": ("time", self.steps), **axes})
+        data["time"].attrs["units"] = "s"
+        data["x"].attrs["units"], data["v"].attrs["units"] = "m", "m/s"
+        return data

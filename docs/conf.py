@@ -6,8 +6,8 @@ Nothing is fetched from the network, and a cell that fails fails the build.
 """
 
 import os
+import re
 import sys
-from importlib import metadata
 from pathlib import Path
 
 
@@ -20,10 +20,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "docs" / "_ext")]
 
 project = "adjsim"
 copyright = "the adjsim authors, Apache-2.0"
-try:
-    release = metadata.version("adjsim")
-except metadata.PackageNotFoundError:  # a checkout that is not installed
-    release = ""
+release = re.search(r'__version__ = "(.+)"', (ROOT / "adjsim" / "__init__.py").read_text())[1]
 
 extensions = ["myst_nb", "sphinx_design", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml"]
 html_math_renderer = "mathml"

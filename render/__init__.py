@@ -1,1 +1,97 @@
-"""Cameras, scenes, soft rasterization and image losses: forward only."""
+"""Cameras, scenes, soft rasterization and image losses: forward only.
+
+Names are loaded on first use.
+"""
+
+from typing import TYPE_CHECKING
+
+from adjsim.lazy import lazy_names
+
+
+if TYPE_CHECKING:
+    from render.blending import (
+        DIBR as DIBR,
+        Hard as Hard,
+        Over as Over,
+        Softmax as Softmax,
+    )
+    from render.camera import Camera as Camera
+    from render.lenses import (
+        Intrinsics as Intrinsics,
+        Orthographic as Orthographic,
+        Perspective as Perspective,
+    )
+    from render.losses import (
+        Huber as Huber,
+        Mse as Mse,
+        PyramidMse as PyramidMse,
+        SoftIou as SoftIou,
+    )
+    from render.orbit_camera import OrbitCamera as OrbitCamera
+    from render.posed_camera import PosedCamera as PosedCamera
+    from render.scene import (
+        DirectionalLight as DirectionalLight,
+        Material as Material,
+        Mesh as Mesh,
+        Scene as Scene,
+        SphericalHarmonics as SphericalHarmonics,
+    )
+    from render.shape_losses import (
+        EdgeLength as EdgeLength,
+        Laplacian as Laplacian,
+        NormalConsistency as NormalConsistency,
+    )
+    from render.soft_raster import (
+        SoftRasterizer as SoftRasterizer,
+        rasterize as rasterize,
+    )
+    from render.textures import (
+        Texture as Texture,
+        Wrap as Wrap,
+    )
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "blending": (
+            "DIBR",
+            "Hard",
+            "Over",
+            "Softmax",
+        ),
+        "camera": ("Camera",),
+        "lenses": (
+            "Intrinsics",
+            "Orthographic",
+            "Perspective",
+        ),
+        "losses": (
+            "Huber",
+            "Mse",
+            "PyramidMse",
+            "SoftIou",
+        ),
+        "orbit_camera": ("OrbitCamera",),
+        "posed_camera": ("PosedCamera",),
+        "scene": (
+            "DirectionalLight",
+            "Material",
+            "Mesh",
+            "Scene",
+            "SphericalHarmonics",
+        ),
+        "shape_losses": (
+            "EdgeLength",
+            "Laplacian",
+            "NormalConsistency",
+        ),
+        "soft_raster": (
+            "SoftRasterizer",
+            "rasterize",
+        ),
+        "textures": (
+            "Texture",
+            "Wrap",
+        ),
+    },
+)

@@ -115,6 +115,35 @@ class Answer:
     solved: Solution
     verdicts: Mapping[str, str] = field(default_factory=dict)
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each number that was free, as `pandas.DataFrame` takes them.
+
+        Each has "name", "unit", "value", "lower" and "upper" (NaN without an interval), and
+        "verdict", None where there is none of its own.
+        """
+        parameters = self.solved.problem.parameters
+        flat = {k: np.ravel(value) for k, value in self.values.items()}
+        rows = []
+        for one in parameters.free:
+            ends = self.intervals.get(one.path)
+            low, high = ends or (np.full(one.start.shape, np.nan),) * 2
+            columns = (one.labels(), flat[one.path], np.ravel(low), np.ravel(high))
+            for label, value, lower, upper in zip(*columns, strict=True):
+                row = {"name": label, "unit": one.unit.strip("-"), "value": float(value)}
+                row |= {"lower": float(lower), "upper": float(upper)}
+                rows.append({**row, "verdict": self.verdicts.get(label)})
+        return rows
+
+    def table(self) -> str:
+        """Return the verdict and the rows as lines of text."""
+        lines = [f"{self.verdict.kind}: {self.verdict.reason}"]
+        for row in self.rows():
+            ends = f"  {row['lower']:.6g} to {row['upper']:.6g}"
+            unit, ends = f" {row['unit']}".rstrip(), ends if np.isfinite(row["lower"]) else ""
+            own = f"  {row['verdict']}" if row["verdict"] else ""
+            lines.append(f"  {row['name']:<24} {row['value']:.6g}{unit}{ends}{own}")
+        return "\n".join(lines)
+
     def laplace_intervals(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Return 95 % intervals by pixel noise that count how the residuals bend.
 

@@ -1,4 +1,4 @@
-"""The commands that messages and docs tell are those of a clone: adjsim is in no package index."""
+"""The commands that messages and docs tell are those of a clone."""
 
 import re
 import tomllib

@@ -140,6 +140,19 @@ def test_the_remainder_with_the_hessian_falls_by_eight_for_each_halving(case):
     assert 2.9 <= test.slope2 < 3.5, test.table()
 
 
+def test_a_product_takes_eight_to_twenty_gradients(case, rng):
+    calls = []
+
+    def counted(trajectory):
+        calls.append(trajectory)
+        return case.cotangents(trajectory)
+
+    direction = {path: rng.standard_normal(np.shape(value)) for path, value in case.x.items()}
+    scale = {path: 0.1 * np.abs(value).max() for path, value in case.x.items()}
+    case.run.hvp({path: scale[path] * one for path, one in direction.items()}, counted)
+    assert 8 <= len(calls) <= 20
+
+
 @pytest.fixture(scope="module")
 def swing():
     return pendulum()

@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from adjoint.forces.neo_hookean import ELASTIC_TWIN, NeoHookeanTetsTwin
+from adjoint.forces.registry import FORCE_TWINS
 from adjoint.rollout import record, rollout_jvp
 from adjsim.courses import Signal
 from adjsim.engine.stepper import RolloutError
@@ -214,6 +216,23 @@ def test_a_kind_without_a_tangent_of_its_rest_shape_is_not_one_of_zeros():
     rollout_jvp(model, State(x), 1e-4, 1, {"odd.mu": 1.0})
     with pytest.raises(TypeError, match="`odd` is a kind of force without a tangent of its rest"):
         rollout_jvp(model, State(x), 1e-4, 1, {"odd.rest_positions": 0.1 * x})
+
+
+def test_a_kind_without_an_adjoint_of_its_rest_shape_is_not_one_of_zeros(monkeypatch):
+    class Odd(NeoHookeanTets):
+        kind = replace(ELASTIC, name="odd")
+
+    class OddTwin(NeoHookeanTetsTwin):
+        def twin_kind(self, force):
+            return replace(ELASTIC_TWIN, kind=force.kind, vjp_consts=None)
+
+    monkeypatch.setitem(FORCE_TWINS, Odd, OddTwin())
+    x = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    model = Model(None, {"odd": Odd([(0, 1, 2, 3)], x, 1e3, 1e3, density=1e3)})
+    run = record(model, State(x), 1e-4, 1)
+    run.vjp(x[None], wrt=["odd.mu"])
+    with pytest.raises(TypeError, match="`odd` is a kind of force without an adjoint of its rest"):
+        run.vjp(x[None], wrt=["odd.rest_positions"])
 
 
 PUSH = ExternalForces([0], Signal([0.0, 1.0], np.ones((2, 3))))  # 0 times inf in its sums

@@ -20,6 +20,21 @@ def needs_forces(model: Model, wanted: Iterable[str]) -> bool:
     return model.n_bodies > 0 or not paths.isdisjoint(wanted)
 
 
+def require_rest_adjoints(model: Model, wanted: Iterable[str]) -> None:
+    """Raise if a gradient of a rest shape is wanted whose kind has no adjoint of it."""
+    paths = set(wanted)
+    for name, force in model.forces.items():
+        kind = force.kind
+        if f"{name}.{REST}" not in paths or not kind.n_consts:
+            continue
+        if twin_of(force).twin_kind(force).vjp_consts is None:
+            raise TypeError(
+                f"`{kind.name}` is a kind of force without an adjoint of its rest shape, whose "
+                f"constants are computed from rest positions. Give its `TwinKind` a `vjp_consts`, "
+                f"or leave `{name}.{REST}` out of `wrt`."
+            )
+
+
 def collect_gradient(
     model: Model, state: State, rows: Rows, wanted: Sequence[str]
 ) -> dict[str, np.ndarray]:

@@ -14,7 +14,7 @@ from adjoint.engine.cuda_timeloop import (
     undo_on_gpu,
 )
 from adjoint.engine.packing import part_rows
-from adjoint.engine.parameters import collect_gradient, needs_forces
+from adjoint.engine.parameters import collect_gradient, needs_forces, require_rest_adjoints
 from adjoint.engine.timeloop import (
     REVERSE,
     TURNS_BESIDES_STEPS,
@@ -89,6 +89,8 @@ class ReverseSweep(Sweep):
         self.wanted = wanted
         self.frames = States(*to_device(adj_frames, stepper.device))
         self.with_forces = any(needs_forces(model, wanted) for model in stepper.models)
+        for model in stepper.models:
+            require_rest_adjoints(model, wanted)
         self.twins = twin_kinds(stepper)
         v_shape = p.slot_shape
         if not (p.velocity_slots.size or p.stands_apart):

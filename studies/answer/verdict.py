@@ -22,7 +22,7 @@ Only `found` is green. Controls have two more kinds, `reached` and `not reached`
 
 import enum
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -95,6 +95,32 @@ HOPELESS = 3.0
 LEAST_SHOWN = 1e-5  # a smaller part is not shown in percent
 ROUNDING = 1e-12  # part of the loss at the start: as far as a search can go
 SHOWN = 3  # components of a combination that are named
+
+
+class Words(NamedTuple):
+    """What is said of observations that move, or of pictures of what does not."""
+
+    seen: str
+    better: str
+    more: str
+
+
+OF_MOTION = Words(
+    "film",
+    "film a motion that shows it better",
+    "film more: a longer film, another view, another motion",
+)
+OF_PICTURES = Words(
+    "picture",
+    "take a picture that shows it better: from another side, in another light, or where it bears "
+    "another load",
+    "take more pictures: from another side, in another light, or where it bears another load",
+)
+
+
+def words_for(*, moves: bool) -> Words:
+    """Return the words for observations that move, or for pictures of what does not."""
+    return OF_MOTION if moves else OF_PICTURES
 
 
 class Kind(enum.StrEnum):
@@ -373,11 +399,11 @@ def several_answers(found: Evidence) -> Verdict | None:
             f"{found.parameters.labels[i]} = {other[i]:.4g} instead of {value[i]:.4g}"
             for i in differ[:SHOWN]
         )
+        words = _words(found)
         return Verdict(
             Kind.SEVERAL_ANSWERS,
-            f"Another optimum explains the film as well (it leaves {ratio:.3g} times as much): "
-            f"{named}. Narrow the bounds to exclude one of them, or film more: a longer film, "
-            "another view, another motion.",
+            f"Another optimum explains the {words.seen} as well (it leaves {ratio:.3g} times as "
+            f"much): {named}. Narrow the bounds to exclude one of them, or {words.more}.",
             {"ratio": ratio, "threshold": WORSE, "loss": found.loss, "other_loss": basin.loss},
         )
     return None
@@ -452,7 +478,7 @@ def not_determined(found: Evidence) -> Verdict | None:
             return None
         along = (
             f" The combination determined worst is {combination(found.worst_direction)}. Fix one "
-            "of these, or film a motion that shows it."
+            f"of these, or {_words(found).better}."
             if found.worst_direction
             else " Leave fewer parameters free."
         )
@@ -475,7 +501,7 @@ def not_determined(found: Evidence) -> Verdict | None:
         Kind.NOT_DETERMINED,
         f"The 95 % interval of {label} with model error is ± {_width(found, worst, widths[worst])} "
         f"(at most ± {_width(found, worst, WIDE)} is accepted).{along} Fix a value that you know, "
-        "or film a motion that shows it better.",
+        f"or {_words(found).better}.",
         {
             "parameter": label,
             "relative_half_width": float(min(widths[worst], 1e6)),
@@ -495,11 +521,11 @@ def misses_truth(found: Evidence) -> Verdict | None:
     worst = max(found.components, key=lambda i: off[i])
     if off[worst] <= WIDE:
         return None
-    label = found.parameters.labels[worst]
+    label, words = found.parameters.labels[worst], _words(found)
     return Verdict(
         Kind.NOT_DETERMINED,
-        f"{label} is {percent(off[worst])} off the value that the film was made with. Film a "
-        "motion that shows it better.",
+        f"{label} is {percent(off[worst])} off the value that the {words.seen} was made with. "
+        f"{words.better.capitalize()}.",
         {"parameter": label, "relative_error": float(off[worst]), "threshold": WIDE},
     )
 
@@ -543,6 +569,10 @@ def _found(found: Evidence) -> Verdict:
         if not found.predictions:
             quote += " Keep one from the search to see whether it is predicted (`validate = true`)."
     return Verdict(Kind.FOUND, f"{text[0].upper()}{text[1:]}. {quote}", numbers)
+
+
+def _words(found: Evidence) -> Words:
+    return words_for(moves=found.unexplained_pictures is None)
 
 
 def percent(part: float) -> str:

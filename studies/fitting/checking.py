@@ -23,11 +23,12 @@ from studies.answer.intervals import (
     largest_components,
     no_intervals,
 )
-from studies.answer.verdict import WIDE, combination
+from studies.answer.verdict import WIDE, combination, words_for
 from studies.fitting.fit import make_fit, what_moves
 from studies.fitting.inspecting import growth_at
 from studies.fitting.running import advice_on_growth
 from studies.fitting.spread import expected_covariance
+from studies.fitting.writing import steps_of
 from studies.optimizers.minimize import MOST_TANGENTS, method_for
 from studies.optimizers.problem import NOT_FINITE, Method
 from studies.problem.clusters import clusters_of_rows
@@ -58,15 +59,15 @@ class Determined:
         """The numbers that are not determined."""
         return [name for name, one in self.numbers.items() if not one["is_determined"]]
 
-    def advice(self) -> list[str]:
-        """Return what to do where something is not determined."""
+    def advice(self, *, moves: bool) -> list[str]:
+        """Return what to do where something is not determined; `moves` if that is a motion."""
         if self.rank == len(self.numbers) and not self.missing:
             return []
         what = " and ".join(self.missing) or "The combination determined worst"
         along = f" (determined worst: {combination(self.worst)})" if len(self.numbers) > 1 else ""
         return [
             f"{what} cannot be determined to ± {100 * WIDE:.0f} %{along}. Fix a value that you "
-            "know, or film a motion that shows it better."
+            f"know, or {words_for(moves=moves).better}."
         ]
 
 
@@ -93,8 +94,7 @@ def check_scene_file(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any
         "title": title,
         "elements": what_moves(problem.built),
         "frames": problem.n_frames,
-        "dt": None if not problem.rolls_out else float(problem.steps.dt),
-        "n_steps": None if not problem.rolls_out else int(problem.motion_at(start).n_steps),
+        **steps_of(problem),
         "asked": len(answers),
         "beside": n - len(answers),
         "growth": None,
@@ -118,7 +118,7 @@ def check_scene_file(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any
             known = determined(problem, start, own)
             found["numbers"], found["rank"] = known.numbers, known.rank
             found["worst_direction"] = known.worst
-            found["advice"] += known.advice()
+            found["advice"] += known.advice(moves=problem.rolls_out)
         found["seconds_per_evaluation"] = _seconds(problem, start, method_for(file.search, n))
     except NOT_FINITE as error:
         found["advice"].append(f"At the start values the simulation blows up. {error}")

@@ -28,7 +28,7 @@ from studies.problem.parameters import Parameters
 from studies.problem.truth import Truth
 from studies.reports import scene_run
 from studies.reports.coarse import FILE as COARSE, coarse_json
-from studies.reports.numbers import interval
+from studies.reports.numbers import interval, truth_error
 from studies.reports.preview.showing import inspect
 from studies.reports.scene_run import LOOKS
 from studies.runs import folder as run_folder
@@ -40,7 +40,7 @@ from studies.runs.options import RunOptions
 from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
 from studies.scene.building import Built
-from studies.scene.motion import AtRest
+from studies.scene.motion import AtRest, model_of
 from studies.search.coarse import SearchResult, read_search
 
 
@@ -255,15 +255,16 @@ def finite(value: float) -> float | None:
 
 def what_moves(built: Built) -> str:
     """Return the bodies in a few words: "beam: 640 tetrahedra (12 of 240 nodes held)"."""
-    parts, held = [], built.held_counts()
-    for name, force in getattr(built.system, "forces", {}).items():
+    model, parts = model_of(built.system), dict[str, str]()
+    held = {name: f" ({held})" for name, held in built.held_counts().items()}
+    for name, force in (model.forces if model else {}).items():
         for key, kind in (("tets", "tetrahedra"), ("triangles", "triangles")):
             elements = getattr(force, key, None)
             if elements is not None and name in built.meshes and len(elements):
-                end = f" ({held[name]})" if name in held else ""
-                parts.append(f"{name}: {len(elements)} {kind}{end}")
-    parts += [f"{name}: rigid" for name in getattr(built.system, "bodies", {})]
-    return ", ".join(parts) or ", ".join(built.meshes)
+                parts[name] = f"{name}: {len(elements)} {kind}{held.get(name, '')}"
+    parts |= {name: f"{name}: rigid" for name in (model.bodies if model else ())}
+    springs = {name: f"{name}{held.get(name, '')}" for name in built.nodes if name not in parts}
+    return ", ".join((parts | springs).values()) or ", ".join(built.meshes)
 
 
 def logs(solved: Solution, place: str = "") -> list[list[str]]:
@@ -343,8 +344,6 @@ def _parameter_line(row: dict[str, Any]) -> str:
         both = [interval(row, key).replace("\n", ", ") for key in ("interval", "pixel_interval")]
         line += f"  95 % interval with model error {both[0]} (pixel noise only: {both[1]})"
     if "truth" in row:
-        mean = "mean relative error" if row["count"] > 1 else "relative error"
-        line += f"  truth {row['truth']:.6g}, {mean} {row['relative_error']:.1e}"
-    if "largest_error" in row:
-        line += f", largest {row['largest_error']:.1e}"
+        kind, size = truth_error(row)
+        line += f"  truth {row['truth']:.6g}, {kind} {size}"
     return line

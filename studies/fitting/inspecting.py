@@ -78,8 +78,7 @@ def inspect_run(path: Path, at: str) -> tuple[list[Path], list[str]]:
     where = "where the search began" if at == START else "at the answer"
     title = f"The adjoint of {folder.read_json(MANIFEST)['name']}, {where}"
     name = "inspect" if at == START else "inspect-answer"
-    with folder.replacing(f"{name}.nc") as part:
-        found.dataset().to_netcdf(part, engine="h5netcdf")
+    folder.write_dataset(f"{name}.nc", found.dataset())
     folder.write_text(f"{name}.html", inspection_page(found, title, meshes, films))
     return [folder.file(f"{name}.{end}") for end in ("nc", "html")], found.summary()
 

@@ -430,8 +430,7 @@ def facts_of(problem: SceneProblem) -> dict[str, Any]:
     """Return what the result says of frames, sizes and time steps."""
     return {
         "frames": problem.n_frames,
-        "dt": problem.steps.dt,
-        "n_steps": int(problem.motion_at(problem.parameters.start).n_steps),
+        **steps_of(problem),
         "observations": {
             one.name: {
                 "frames": len(one.times),
@@ -441,6 +440,14 @@ def facts_of(problem: SceneProblem) -> dict[str, Any]:
             if one.weight  # of a control others are only measured
         },
     }
+
+
+def steps_of(problem: SceneProblem) -> dict[str, Any]:
+    """Return size [s] and number of the time steps; None where nothing is rolled out."""
+    if not problem.rolls_out:
+        return {"dt": None, "n_steps": None}
+    n_steps = int(problem.motion_at(problem.parameters.start).n_steps)
+    return {"dt": float(problem.steps.dt), "n_steps": n_steps}
 
 
 def look_offset(problem: SceneProblem, theta: np.ndarray) -> dict[str, Any]:

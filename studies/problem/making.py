@@ -39,6 +39,7 @@ from studies.scene import declared
 from studies.scene.building import Built, build
 from studies.scene.exif import notes_on_fields_of_view
 from studies.scene.maps import Value
+from studies.scene.motion import SETTLING, Settled
 
 
 OF_MESH = (".mesh", ".cells", ".edge_length")  # ends of keys of a body that change its mesh
@@ -110,6 +111,8 @@ def make_problem(
     films = {name: _film(file, name, one) for name, one in declared_films.items()}
     real = {name: one for name, one in declared_films.items() if one.simulate is None}
     built = build(without_own(file, own), at_rest=not own and is_still(file, films))
+    if isinstance(built.system, Settled):
+        say(SETTLING)
     notes = built.notes + notes_on_fields_of_view(file)
     for name in real:
         notes += advice_on_film(films[name], f"observations.{name}")

@@ -55,6 +55,20 @@ def interval(row: dict[str, Any], key: str = "interval") -> str:
     return f"{low} to {high}{share}"
 
 
+def truth_error(row: dict[str, Any]) -> tuple[str, str]:
+    """Return how far a row's answer is off the truth: what kind of error, and its size.
+
+    A relative error above 1 says nothing of a truth near 0: then it is in the row's unit.
+    """
+    if row["count"] > 1:
+        text = f"{row['relative_error']:.1e}, largest {row['largest_error']:.1e}"
+        return "mean relative error", text
+    if row["relative_error"] > 1.0:
+        off = abs(row["estimate"] - row["truth"])
+        return "error", f"{off:.2g} {row['unit'].strip('-')}".rstrip()
+    return "relative error", f"{row['relative_error']:.1e}"
+
+
 def _half_width(row: dict[str, Any], key: str) -> float | None:
     if not row.get(key):
         return None

@@ -30,7 +30,7 @@ from studies.reports.content import (
 from studies.reports.control import comparison_section, control_section
 from studies.reports.figures import FigureFiles
 from studies.reports.instances import instances_section
-from studies.reports.numbers import count, estimate, interval, number
+from studies.reports.numbers import count, estimate, interval, number, truth_error
 from studies.reports.page import write_report as write_page
 from studies.runs import folder as run_folder
 from studies.runs.evaluations import Evaluation
@@ -154,7 +154,6 @@ def _cells(row: dict[str, Any]) -> dict[str, str]:
     is_known, is_many = "truth" in row, row["count"] > 1
     about = f"\n{row['count']} values: mean, root mean square" if is_many else ""
     answer = f"{number(row['estimate'])}, {number(row['estimate_rms'])}" if is_many else ""
-    worst = f"\nat most {row['largest_error']:.1e}" if "largest_error" in row else ""
     return {
         "parameter": f"{row['name']}{_unit(row, ' [', ']')}{about}",
         "answer": answer or estimate(row),
@@ -163,8 +162,13 @@ def _cells(row: dict[str, Any]) -> dict[str, str]:
         "verdict": row.get("verdict") or "",
         "start": number(row["start"]),
         "truth": number(row["truth"]) if is_known else "",
-        "relative error": f"{row['relative_error']:.1e}{worst}" if is_known else "",
+        "relative error": _error(row) if is_known else "",
     }
+
+
+def _error(row: dict[str, Any]) -> str:
+    kind, size = truth_error(row)
+    return f"{size}\nabsolute" if kind == "error" else size.replace(", ", "\n")
 
 
 def _unit(row: Mapping[str, Any], before: str = " ", after: str = "") -> str:
@@ -341,7 +345,7 @@ def _set_up(
         "command": manifest["command"],
         "what moves": result["what"],
         "observations": "; ".join(described),
-        "time": f"{result['n_steps']} steps of {result['dt']:.4g} s",
+        "time": _steps(result),
         "method": f"{result['method']}; loss: {result['loss_function']}",
         "search ended": f"{ended}: {result['message']} After {seconds:.1f} s.",
         "gradient certificate": certificate.line(certified),
@@ -351,6 +355,13 @@ def _set_up(
         Facts({name: text for name, text in facts.items() if text}),
         certificate.folded(certified, result["status"], files),
     )
+
+
+def _steps(result: dict[str, Any]) -> str:
+    """Return number and size of the time steps; "" where nothing is rolled out."""
+    if result["n_steps"] is None:
+        return ""
+    return f"{count(result['n_steps'], 'step')} of {result['dt']:.4g} s"
 
 
 def provenance(folder: RunFolder, manifest: Mapping[str, Any]) -> Section | None:

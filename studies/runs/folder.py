@@ -7,6 +7,7 @@ however that ends. JSON carries its own checksum, npz has checksums anyway, and 
 
 import errno
 import hashlib
+import io
 import json
 import shlex
 import zipfile
@@ -22,6 +23,7 @@ from studies.runs.files import PART, explained, replacing, unsealed
 
 if TYPE_CHECKING:
     import numpy as np
+    import xarray
     from filelock import BaseFileLock
 
 
@@ -174,6 +176,12 @@ class RunFolder:
             raise TypeError("An npz of a run holds numbers and texts only, no objects.")
         with self.replacing(name) as part, part.open("wb") as stream:
             np.savez_compressed(stream, **arrays)  # pyright: ignore[reportArgumentType]
+
+    def write_dataset(self, name: str, data: "xarray.Dataset") -> None:
+        """Write a data set. It is made in memory: HDF5 crashes where a disk is full."""
+        made = io.BytesIO()
+        data.to_netcdf(made, engine="h5netcdf")
+        self.write_bytes(name, made.getvalue())
 
     def read_json(self, name: str) -> dict[str, Any]:
         """Return the tables of a JSON file."""

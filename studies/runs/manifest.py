@@ -23,7 +23,7 @@ from studies.runs.folder import digest_of
 
 
 LIBRARIES = (
-    "adjsim", "numba", "numpy", "scipy", "pyvista", "matplotlib", "av", "xarray", "h5netcdf",
+    "numba", "numpy", "scipy", "pyvista", "matplotlib", "av", "xarray", "h5netcdf",
     "h5py",
 )  # fmt: skip
 NUMERICAL = ("numpy", "scipy", "numba", "llvmlite", "av", "pillow", "h5py")
@@ -180,7 +180,10 @@ def _in_words(key: str, before: Any, now: Any) -> str:
 
 def versions() -> dict[str, str | None]:
     """Return the versions of Python and the libraries; None for what is not installed."""
-    return {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
+    from adjsim import __version__
+
+    own = {"python": platform.python_version(), "adjsim": __version__}
+    return own | {name: version(name) for name in LIBRARIES}
 
 
 def version(name: str) -> str | None:

@@ -106,8 +106,7 @@ def _changes(sets: xr.DataArray) -> xr.DataArray:
 
 def write_dataset(folder: RunFolder, data: xr.Dataset) -> None:
     """Write a data set."""
-    with folder.replacing(FILE) as part:
-        data.to_netcdf(part, engine="h5netcdf")
+    folder.write_dataset(FILE, data)
 
 
 def read_dataset(folder: RunFolder) -> xr.Dataset:

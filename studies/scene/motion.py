@@ -13,7 +13,7 @@ from adjoint.rollout import Record, record, rollout_jvp
 from adjoint.schedules import ALL
 from adjsim import RolloutError
 from adjsim.engine.jit.backend import to_host
-from adjsim.equilibrium import Equilibrium, EquilibriumError, equilibrium
+from adjsim.equilibrium import Cause, Equilibrium, EquilibriumError, equilibrium
 from adjsim.model import Model, Trajectory
 from adjsim.rollout import rollout
 from adjsim.steps.semi_implicit import SEMI_IMPLICIT
@@ -23,6 +23,15 @@ from studies.runs.memory import Plan, make_plan, state_bytes
 
 
 DT = "world.dt"  # what settings call the size of a step
+SETTLING = "finding where the bodies rest at the start values"
+# What to do in a scene where nothing rests.
+WAYS_OUT = {
+    Cause.LOOSE: "Nothing holds a part of the bodies: give them `held`, or check where it selects.",
+    Cause.SLIDES: "Nothing but obstacles holds a part of the bodies, and friction does not act on "
+    "what is at rest: give them `held`, so that they cannot slide.",
+    Cause.FAR: "Make the bodies stiffer (`E`, `stiffness`) or lighter (`density`), hold more of "
+    "them (`held`), or declare them nearer to where they rest (`position`, `rotation`, `mesh`).",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +111,7 @@ class SettledRun:
         try:
             found = equilibrium(motion.system.model, motion.state)
         except EquilibriumError as error:
-            raise NotFiniteError(str(error)) from error
+            raise NotFiniteError(f"{error.seen} {WAYS_OUT[error.cause]}") from error
         return cls(found, _alike(motion.frames, motion.dt, found.state.x))
 
     def vjp(

@@ -35,6 +35,7 @@ VISIBLE = 4  # pixels that must change in one frame, for something to move
 REPEATED = 0.25  # part of the frames of a motion that repeat the one before, which is suspicious
 SAME = 1.0 / 255.0  # a change that is none
 OTHER_RATE = 0.02  # a difference of frame rates, as 29.97 for 30 is none
+SLOWEST, FASTEST = 0.5, 1e4  # frames per second that films have
 GAP = 1.5  # times the usual time between frames, from which on some are missing
 ROUNDED = 1.0 + 1e-6  # ticks between which the rounding errors of time stamps lie
 MOST_ROUNDED = 0.5  # of the interval between frames
@@ -407,6 +408,11 @@ def advice_on_film(data: FilmData, key: str = "film") -> list[str]:
         advice.append(
             f"`{key}.fps` is {data.fps:g}, but the file says {data.own_fps:.4g} frames per second. "
             "Leave `fps` out, unless the file is wrong, as that of a slow-motion film."
+        )
+    elif data.own_fps and not SLOWEST <= data.own_fps <= FASTEST:
+        advice.append(
+            f"`{key}.video`: by its time stamps the film has {data.own_fps:.3g} frames per second. "
+            f"Were they written in another unit, such as milliseconds? Declare `{key}.fps`."
         )
     gaps = np.diff(data.times)
     if missing := int((gaps > GAP * data.interval).sum()):

@@ -12,6 +12,7 @@ from render.scene import Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.problem.forward import motion_through
 from studies.problem.observations.films import FilmData, advice_on_film, plate_of, read_film
+from studies.problem.observations.outlines import foreground
 from studies.problem.observers import NODES, surfaces
 from studies.problem.observing import frame_times, posed
 from studies.problem.points import to_pixels
@@ -28,6 +29,7 @@ SIZE = (360, 480)  # of a camera without a film [pixels]
 DURATION = 1.0  # of a scene without a film [s]
 MARGIN = 0.05  # of the height: how far a body may be from where it is drawn
 SOFTNESS = 0.4  # likewise [pixels]
+DECLARED = "The picture has the bodies as they are declared instead."
 GREY = (0.9, 0.9, 0.9)  # behind a scene without a film
 
 
@@ -123,7 +125,10 @@ def shoot(
     plate = np.array(GREY)
     if data is not None and film is not None:
         around = max(int(np.ceil(MARGIN * size[0])), 2)
-        plate = plate_of(data, binary_dilation(images[0, ..., 3] > 0.01, iterations=around))
+        covered = images[0, ..., 3] > 0.01
+        if (filmed := foreground(data)) is not None:  # else it would stand beside the scene's
+            covered |= filmed[0]
+        plate = plate_of(data, binary_dilation(covered, iterations=around))
     images[..., :3] += (1.0 - images[..., 3:]) * plate
     return Shot(key, camera, data, indices, times, images, places), said
 
@@ -141,7 +146,7 @@ def places_at(
         run = motion.run()
     except NotFiniteError as error:
         if isinstance(motion.system, Settled):  # drawn as it is declared
-            motion, told = replace(motion, system=motion.system.model), str(error)
+            motion, told = replace(motion, system=motion.system.model), f"{error} {DECLARED}"
         else:
             told = ""
         steps, (at,) = sample_steps([np.zeros(1)], motion.dt, moves=[False])

@@ -31,6 +31,7 @@ from studies.scene.checking import camera_of
 from studies.scene.declared import Film, Points, SceneFile, States
 from studies.scene.drawing import instance_of
 from studies.scene.exif import notes_on_fields_of_view
+from studies.scene.motion import SETTLING, Settled
 from studies.scene.reading import read_scene
 
 
@@ -48,7 +49,8 @@ def preview(
     """Write a picture (*.png) of a scene at its start values, and return what looks wrong.
 
     `overrides` of a scene file are such as "bodies.duck.scale=0.02". What the scene draws
-    at random is as in `adjsim run` with its default seed. `say` gets a line about held nodes.
+    at random is as in `adjsim run` with its default seed. `say` gets a line about held
+    nodes, and about what takes long.
     """
     file = scene if isinstance(scene, SceneFile) else read_scene(scene, overrides)
     file = instance_of(file, seed=0)
@@ -57,6 +59,8 @@ def preview(
         raise StudyError("`bodies` must hold something with a surface: smoke is a picture already.")
     for name, held in built.held_counts().items():
         say(f"{name}: {held}")
+    if isinstance(built.system, Settled):
+        say(SETTLING)
     shots, warnings = inspect(file, built)
     charts = []
     try:

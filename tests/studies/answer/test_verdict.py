@@ -128,6 +128,9 @@ def test_a_wide_interval_is_not_determined_and_names_the_combination(rng, film):
     assert verdict.numbers["relative_half_width"] > 0.2
     assert "The combination determined worst is" in verdict.reason
     assert judge(replace(found, answers=(0,))).numbers["parameter"] == "bar.k"
+    assert "film a motion that shows it better" in verdict.reason
+    of_pictures = judge(replace(found, unexplained_pictures=0.01))
+    assert "take a picture that shows it better" in of_pictures.reason
 
 
 def test_an_answer_that_changes_on_a_finer_mesh_is_not_determined(film):

@@ -125,3 +125,11 @@ def test_many_numbers_have_no_intervals(tracks, monkeypatch):
     monkeypatch.setattr(checking, "MOST_TANGENTS", 2)
     reason = expected_intervals(problem, problem.parameters.start, 0.0).reason
     assert reason == "more than 2 numbers are free"
+
+
+def test_a_picture_of_what_rests_asks_for_pictures_and_names_held_nodes():
+    code, out, _ = adjsim("check", "sagging-beam", "free.beam.density={start=1000}")
+    assert code == 0
+    assert "or take a picture that shows it better" in out
+    assert "film" not in out
+    assert "(16 of 208 nodes held)" in out

@@ -46,6 +46,13 @@ def target():
 def test_a_value_is_found_from_residuals_of_ones_own(target):
     answer = fit(problem(target))
     assert answer.values["cube.E"] == pytest.approx(9e3, rel=1e-4)
+    (row,) = answer.rows()
+    low, high = answer.intervals["cube.E"]
+    own = {"name": "cube.E", "unit": "Pa", "value": float(answer.values["cube.E"])}
+    assert row == {**own, "lower": low, "upper": high, "verdict": "found"}
+    first, second = answer.table().splitlines()
+    assert first.startswith("found: ")
+    assert second.split()[:3] == ["cube.E", f"{row['value']:.6g}", "Pa"]
     assert answer.verdict.is_found
     assert answer.solved.explained is not None
     assert answer.solved.explained.unexplained < 1e-6

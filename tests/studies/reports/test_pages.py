@@ -21,8 +21,9 @@ from studies.reports.content import (
 )
 from studies.reports.figures import FigureFiles, make_axes
 from studies.reports.index import find_runs, write_index
-from studies.reports.numbers import estimate, interval, number
+from studies.reports.numbers import estimate, interval, number, truth_error
 from studies.reports.page import MARK, breakable, render, write_report
+from studies.reports.scene_run import _cells, _steps
 from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 
@@ -275,3 +276,15 @@ def test_a_result_that_holds_something_else_is_named(folder, adjsim):
     assert code == 2
     assert "has files that do not hold what a report needs (KeyError" in err
     assert "Traceback" not in err
+
+
+def test_an_error_of_a_number_near_zero_is_in_its_unit():
+    row = {"count": 1, "estimate": 0.31, "truth": 0.001, "relative_error": 309.0, "unit": "m/s"}
+    assert truth_error(row) == ("error", "0.31 m/s")
+    assert _cells({**row, "name": "v", "start": 1.0})["relative error"] == "0.31 m/s\nabsolute"
+    assert truth_error({**row, "relative_error": 0.02}) == ("relative error", "2.0e-02")
+
+
+def test_a_set_up_names_no_steps_where_nothing_is_rolled_out():
+    assert _steps({"n_steps": None, "dt": None}) == ""
+    assert _steps({"n_steps": 1, "dt": 0.1}) == "1 step of 0.1 s"

@@ -256,3 +256,31 @@ def test_a_default_folder_that_cannot_be_made_is_named(tmp_path, monkeypatch):
     (tmp_path / "runs").touch()
     with pytest.raises(StudyError, match=r"runs/beam-001 cannot be made: Not a directory"):
         new_folder("beam")
+
+
+FULL = """
+import resource
+import sys
+
+import numpy as np
+import xarray
+
+from studies.runs.errors import StudyError
+from studies.runs.folder import RunFolder
+
+data = xarray.Dataset({"loss": ("x", np.random.default_rng(0).random(5000))})
+resource.setrlimit(resource.RLIMIT_FSIZE, (16_000, 16_000))  # as on a full disk
+try:
+    RunFolder(sys.argv[1]).write_dataset("scan.nc", data)
+except StudyError as error:
+    print(error)
+"""
+
+
+def test_a_data_set_that_does_not_fit_on_the_disk_is_an_error_and_no_crash(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, tmp_path], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "scan.nc cannot be written: File too large. Make room on that drive" in done.stdout
+    assert list(tmp_path.iterdir()) == []

@@ -5,13 +5,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from adjsim.equilibrium import Cause, EquilibriumError
+from studies.fitting.fit import what_moves
+from studies.fitting.writing import steps_of
 from studies.problem.forward import start_surfaces
 from studies.problem.making import make_problem
+from studies.reports.preview.shots import DECLARED
+from studies.reports.preview.showing import preview
 from studies.runs.errors import StudyError
 from studies.scene.building import build
 from studies.scene.checking import check_scene
 from studies.scene.declared import Pendulum, Scene, Soft, World
-from studies.scene.motion import Motion, Settled
+from studies.scene.motion import SETTLING, Motion, Settled
 from studies.scene.reading import scene_from_dict
 
 
@@ -86,3 +91,31 @@ def test_a_load_that_varies_in_time_is_refused():
     scene = scene_from_dict({**TABLES, "pushes": {"p": push}}, Path())
     with pytest.raises(StudyError, match=r"must be constant where `world.motion` is .equilibrium."):
         build(scene)
+
+
+def test_no_time_steps_are_named_and_held_nodes_are(problem):
+    assert steps_of(problem) == {"dt": None, "n_steps": None}
+    assert what_moves(problem.built) == "beam: 25 tetrahedra (4 of 24 nodes held)"
+
+
+def test_what_buckles_is_told_in_the_words_of_a_scene(tmp_path):
+    tables = {**TABLES, "bodies": {"beam": {**TABLES["bodies"]["beam"], "E": 1.0}}}
+    file = scene_from_dict(tables, tmp_path)
+    with pytest.raises(StudyError, match=r"Make the bodies stiffer \(`E`"):
+        make_problem(file)
+    lines = []
+    (warning, *_) = preview(file, tmp_path / "a.png", say=lines.append)
+    assert lines[-1] == SETTLING
+    assert warning.endswith(DECLARED)
+
+
+def test_what_takes_long_is_said_before_it_is_done(tmp_path, monkeypatch):
+    lines = []
+
+    def first(*_, **__):
+        assert lines == [SETTLING]
+        raise EquilibriumError("Enough.", Cause.FAR, "")
+
+    monkeypatch.setattr("studies.scene.motion.equilibrium", first)
+    with pytest.raises(StudyError, match="Enough"):
+        make_problem(scene_from_dict(TABLES, tmp_path), say=lines.append)

@@ -62,6 +62,15 @@ def test_a_declared_rate_that_is_not_that_of_the_file_is_noticed():
     assert advice_on_film(dataclasses.replace(film, own_fps=None)) == []
 
 
+@pytest.mark.parametrize("fps", [0.03, 3e4])
+def test_time_stamps_in_another_unit_are_noticed(fps):
+    film = dataclasses.replace(data(moving(), fps), own_fps=fps)
+    (advice,) = advice_on_film(film)
+    assert f"by its time stamps the film has {fps:.3g} frames per second" in advice
+    assert advice_on_film(dataclasses.replace(film, fps=None)) == [advice]
+    assert advice_on_film(dataclasses.replace(film, own_fps=None)) == []  # declared
+
+
 FALL_TIMES = np.arange(20) / 30.0
 GRAVITY = (0.0, -9.81, 0.0)
 

@@ -115,6 +115,16 @@ def test_the_outline_lies_on_the_film(tmp_path, brick):
     assert np.abs(middle - body).max() < 10.0
 
 
+def test_a_filmed_body_does_not_stand_beside_the_scene(tmp_path, brick):
+    overrides = ["bodies.brick.position=[-0.35, 0, 0]", "observations.film.frames=[0, 1]"]
+    preview(brick, tmp_path / "a.png", overrides)
+    picture = media.read_image(tmp_path / "a.png")
+    film, scene = picture[20:360, :480], picture[20:360, 486:966]
+    red = [(one[:, 220:, 0] > one[:, 220:, 2] + 0.2).sum() for one in (film, scene)]
+    assert red[0] > 1000
+    assert red[1] == 0
+
+
 @pytest.fixture(scope="module")
 def lit_ball(filmed):
     """A ball that is lit from one side, before a wall as dark as its other side."""

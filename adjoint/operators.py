@@ -1,0 +1,119 @@
+"""Derivatives of a recorded rollout as linear operators of SciPy, without their matrices.
+
+With J = `jacobian_operator(run, wrt)`, J @ d is a tangent, J.T @ c a reverse sweep, and J.T @ J the
+Gauss-Newton matrix of |frames|^2 / 2.
+
+Tests: `tests/test_operators.py`.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator
+
+from adjoint.rollout import Record
+from adjoint.system import check_paths, known_paths, require_one_world
+from adjoint.verify.vectors import Layout
+from adjsim import checks
+
+
+def jacobian_operator(
+    run: Record[Any, Any], wrt: Sequence[str], *, fields: Sequence[str] = ("x",)
+) -> LinearOperator:
+    """Return the Jacobian of the frames by parameters.
+
+    Parameters
+    ----------
+    run : Record
+        Of one world.
+    wrt : sequence of str
+        Paths of the parameters: the columns, flat, in this order.
+    fields : sequence of str
+        Fields of the trajectory: the rows, flat, in this order. Those of bodies are "BODY.FIELD",
+        as in "cube.position".
+
+    Raises
+    ------
+    ValueError
+        If a path or a field is unknown.
+    TypeError
+        If the record is of a batch of worlds.
+    """
+    columns = _columns(run, wrt)
+    known = _fields(run.trajectory)
+    rows = Layout.of(
+        "fields", {name: known[checks.known_key("field", name, known)] for name in fields}
+    )
+
+    def push(d: np.ndarray) -> np.ndarray:
+        tangent = _fields(run.jvp(columns.split(np.asarray(d, float).ravel())))
+        return rows.flat("fields", {name: tangent[name] for name in rows.shapes})
+
+    def pull(c: np.ndarray) -> np.ndarray:
+        own: dict[str, np.ndarray] = {}
+        bodies: dict[str, dict[str, np.ndarray]] = {}
+        for name, adj in rows.split(np.asarray(c, float).ravel()).items():
+            body, _, field = name.rpartition(".")
+            (bodies.setdefault(body, {}) if body else own)[field if body else f"adj_{field}"] = adj
+        gradient = run.vjp(**own, bodies=bodies or None, wrt=list(columns.shapes))
+        return columns.flat("wrt", gradient)
+
+    return _operator((rows.size, columns.size), push, pull)
+
+
+def hessian_operator(
+    run: Record[Any, Any], cotangents: Callable[[Any], Any], wrt: Sequence[str]
+) -> LinearOperator:
+    """Return the Hessian of a loss of the frames by parameters, symmetric.
+
+    Parameters
+    ----------
+    run : Record
+        Of one world.
+    cotangents : callable
+        The gradient of the loss in the frames, as `Record.hvp` takes it.
+    wrt : sequence of str
+        Paths of the parameters: rows and columns, flat, in this order.
+
+    Raises
+    ------
+    ValueError
+        If a path is unknown.
+    TypeError
+        If the record is of a batch of worlds.
+    """
+    layout = _columns(run, wrt)
+
+    def product(d: np.ndarray) -> np.ndarray:
+        direction = layout.split(np.asarray(d, float).ravel())
+        return layout.flat("wrt", run.hvp(direction, cotangents))
+
+    return _operator((layout.size, layout.size), product, product)
+
+
+def _operator(
+    shape: tuple[int, int],
+    product: Callable[[np.ndarray], np.ndarray],
+    transposed: Callable[[np.ndarray], np.ndarray],
+) -> LinearOperator:
+    made: Any = LinearOperator  # a class that makes one of its own subclasses
+    return made(shape, matvec=product, rmatvec=transposed, dtype=np.float64)
+
+
+def _columns(run: Record[Any, Any], wrt: Sequence[str]) -> Layout:
+    require_one_world("run", run.model)
+    values = {**run.model.parameters(), **run.model.state_parameters(run.state)}
+    paths = check_paths(wrt, known_paths(run.model, run.state))
+    return Layout.of("wrt", {path: values[path] for path in paths})
+
+
+def _fields(trajectory: Any) -> dict[str, np.ndarray]:
+    """Return the arrays of a trajectory by name, those of bodies as "BODY.FIELD"."""
+    found = {
+        name: value for name, value in vars(trajectory).items()
+        if name != "steps" and isinstance(value, np.ndarray)
+    }  # fmt: skip
+    for body, states in getattr(trajectory, "bodies", {}).items():
+        found |= {f"{body}.{name}": np.asarray(value) for name, value in vars(states).items()}
+    return found

@@ -1,0 +1,92 @@
+"""What a release says of itself: one version, links that work, the same dependencies."""
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import adjsim
+from adjsim import extras
+
+
+ROOT = Path(__file__).resolve().parent.parent
+URL = "https://example.org/adjsim"
+
+
+def text(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def described(monkeypatch):
+    """The function of the build hook, where hatchling need not be installed."""
+    interface = SimpleNamespace(MetadataHookInterface=object)
+    monkeypatch.setitem(sys.modules, "hatchling.metadata.plugin.interface", interface)
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.described
+
+
+def test_every_file_has_the_same_version():
+    version = adjsim.__version__
+    assert re.search(r"^version: (.+)$", text("CITATION.cff"), re.M)[1] == version
+    assert json.loads(text(".zenodo.json"))["version"] == version
+    assert re.search(r'^  version: "(.+)"$', text("conda/recipe.yaml"), re.M)[1] == version
+    assert re.search(r"^## ([\d.]+)", text("CHANGELOG.md"), re.M)[1] == version
+
+
+def test_a_tag_must_be_the_version():
+    done = subprocess.run(
+        [ROOT / ".ci" / "release", "v99.0.0"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert f"the tag is v99.0.0, but adjsim/__init__.py has the version {adjsim.__version__}" in (
+        done.stderr
+    )
+
+
+def test_the_recipe_has_the_dependencies_of_the_package():
+    project = tomllib.loads(text("pyproject.toml"))["project"]
+    needed = {re.sub(r"([<>])", r" \1", one, count=1) for one in project["dependencies"]}
+    needed.add(f"python {project['requires-python']}")
+    run = text("conda/recipe.yaml").split("  run:\n")[1].split("\ntests:")[0]
+    told = {line.strip(" -").replace("-base", "") for line in run.splitlines()}
+
+    def alike(ones):
+        return {(one.split()[0], *sorted(one.split()[1].split(","))) for one in ones if one}
+
+    assert alike(told) == alike(needed)
+
+
+def test_links_of_the_description_are_absolute(described):
+    page = described(text("README.md"), URL, "1.2.3")
+    assert f"]({URL}/raw/v1.2.3/docs/_static/scene_fit.png)" in page
+    assert f"]({URL}/blob/v1.2.3/docs/own_video.md)" in page
+    links = re.findall(r"\]\(([^)]+)\)", page)
+    assert all(one.startswith(("https://", "#")) for one in links)
+    for one in links:
+        if one.startswith(URL):
+            path = one.removeprefix(URL).split("/", 3)[3].partition("#")[0]
+            assert (ROOT / path).exists(), path
+
+
+def test_without_an_address_the_description_has_no_dead_links(described):
+    page = described("![a](b.png) [c](d.md) [e](#f) [g](https://h)", "", "1.2.3")
+    assert page == " c [e](#f) [g](https://h)"
+
+
+def test_packages_are_typed():
+    for package in ("adjsim", "render", "adjoint", "studies"):
+        assert (ROOT / package / "py.typed").is_file()
+
+
+def test_a_release_names_its_own_extras(monkeypatch, tmp_path):
+    monkeypatch.setattr(extras, "CLONE", tmp_path / "pyproject.toml")
+    assert extras.how_to_install("mesh") == "pip install 'adjointsim[mesh]'"
