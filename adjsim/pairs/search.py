@@ -1,0 +1,237 @@
+r"""Finds the pairs of features that are near each other, on a grid of whole numbers.
+
+Each feature has a box. Those of the one set are entered in all cells of the grid that they touch,
+in a hash table of lists; the boxes of the other set look into theirs. Two boxes that overlap are
+found in the cell where their common part begins, and so once. The distance of the features decides
+then. Pairs come in the order of the first set, and then of the second.
+
+A pair beyond the sum of the radii has no force, exactly: all lists that hold the nearer ones, in the
+same order, give the same bits. What is found at one state therefore serves as long as no row has
+moved farther than half of what was added to the reach.
+
+Tests: `tests/pairs/test_search.py`.
+"""
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from adjsim.engine.algebra.vec3 import norm, sub
+from adjsim.engine.jit.backend import cpu_kernel, device_fn
+from adjsim.pairs.closest import EDGES, closest
+
+
+LARGEST = 32.0  # extents of a feature, in cells
+FIRST, SECOND, THIRD = 73856093, 19349663, 83492791  # of Teschner et al. 2003
+
+
+class PairSet(NamedTuple):
+    """What may touch what: the rows of features, (n, k), and how each second one counts."""
+
+    code: int
+    first: np.ndarray
+    second: np.ndarray
+    weights: np.ndarray
+    same: bool  # two edges of one set: each pair once
+
+
+def find_pairs(
+    sets: tuple[PairSet, ...], x: np.ndarray, reach: float, rest: tuple[np.ndarray, float] | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pairs within reach: their rows of X, (n, 4), and code and weight, (n, 2).
+
+    `rest`, if given, are positions and a distance: pairs that are closer there are left out, as are
+    those that share a row.
+    """
+    found = [np.zeros((0, 4), np.int64)], [np.zeros((0, 2))]
+    at_rest, closer = (x, -1.0) if rest is None else rest
+    for part in sets:
+        if len(part.first) == 0 or len(part.second) == 0:
+            continue
+        lower, upper = boxes(x, part.first, 0.0), boxes(x, part.second, reach)
+        sizes = [np.nan_to_num((box[1] - box[0]), posinf=0.0) for box in (lower, upper)]
+        extent = max(float(size.mean()) for size in sizes)
+        largest = max(float(size.max()) for size in sizes)
+        cell = max(extent, largest / LARGEST, 1e-300)
+        n = 4 * len(part.first)
+        while True:
+            rows, numbers = np.empty((n, 4), np.int64), np.empty((n, 2))
+            entries = 8 * len(part.second)
+            count = -1
+            while count < 0:
+                table = np.full(1 << (2 * entries - 1).bit_length(), -1, np.int64)
+                lists = np.empty((entries, 5), np.int64)
+                count = _search_kernel()(
+                    part.code, part.first, part.second, part.weights, part.same, x, at_rest, reach,
+                    closer, lower, upper, cell, table, lists, rows, numbers,
+                )  # fmt: skip
+                entries *= 2
+            if count <= n:
+                break
+            n = count
+        found[0].append(rows[:count])
+        found[1].append(numbers[:count])
+    return np.concatenate(found[0]), np.concatenate(found[1])
+
+
+def boxes(x: np.ndarray, rows: np.ndarray, margin: float) -> np.ndarray:
+    """Return the boxes of features, (2, n, 3)."""
+    own = x[rows]
+    return np.stack([own.min(axis=1) - margin, own.max(axis=1) + margin]).astype(np.float64)
+
+
+@device_fn
+def cell_of(value, cell):
+    """Return the number of the cell that a coordinate lies in."""
+    return np.int64(math.floor(value / cell))
+
+
+@device_fn
+def bucket_of(i, j, k, n):
+    """Return the list of a cell in a table of n, a power of two."""
+    return ((i * FIRST) ^ (j * SECOND) ^ (k * THIRD)) & (n - 1)
+
+
+@device_fn
+def is_finite_box(box, i):
+    """Whether a box has finite ends."""
+    total = 0.0
+    for c in range(3):
+        total += box[0, i, c] + box[1, i, c]
+    return total - total == 0.0
+
+
+@device_fn
+def begins_here(lower, upper, p, q, cell, i, j, k):
+    """Whether two boxes overlap, and what they share begins in a cell."""
+    for c in range(3):
+        if lower[1, p, c] < upper[0, q, c] or upper[1, q, c] < lower[0, p, c]:
+            return False
+    return (
+        cell_of(max(lower[0, p, 0], upper[0, q, 0]), cell) == i
+        and cell_of(max(lower[0, p, 1], upper[0, q, 1]), cell) == j
+        and cell_of(max(lower[0, p, 2], upper[0, q, 2]), cell) == k
+    )
+
+
+@device_fn
+def share_row(a, b):
+    """Whether two features share a row."""
+    for i in range(a.shape[0]):
+        for j in range(b.shape[0]):
+            if a[i] == b[j]:
+                return True
+    return False
+
+
+@device_fn
+def point(x, row):
+    """Return a row of X as float64."""
+    return (np.float64(x[row, 0]), np.float64(x[row, 1]), np.float64(x[row, 2]))
+
+
+@device_fn
+def gap_of(code, a, b, x):
+    """Return the distance of two features."""
+    origin, last = point(x, a[0]), b.shape[0] - 1
+    y_1, y_2 = sub(point(x, b[0]), origin), sub(point(x, b[min(1, last)]), origin)
+    y_3 = sub(point(x, b[last]), origin)
+    if code != EDGES:
+        return norm(closest(np.float64(code), (y_1, y_2, y_3)).r)
+    end = sub(point(x, a[1]), origin)
+    zero = (0.0, 0.0, 0.0)
+    gap = min(
+        norm(closest(1.0, (y_1, y_2, y_2)).r),
+        norm(closest(1.0, (sub(y_1, end), sub(y_2, end), y_2)).r),
+        norm(closest(1.0, (sub(zero, y_1), sub(end, y_1), y_2)).r),
+        norm(closest(1.0, (sub(zero, y_2), sub(end, y_2), y_2)).r),
+    )
+    at = closest(3.0, (end, y_1, y_2))
+    if 0.0 < at.a_1 < 1.0 and 0.0 < at.a_2 < 1.0:
+        gap = min(gap, norm(at.r))
+    return gap
+
+
+@device_fn
+def fill(code, a, b, row):
+    """Write the four rows of a pair; a feature of fewer corners repeats its last."""
+    row[0] = a[0]
+    last = b.shape[0] - 1
+    if code == EDGES:
+        row[1], row[2], row[3] = a[1], b[0], b[1]
+    else:
+        row[1], row[2], row[3] = b[0], b[min(1, last)], b[last]
+
+
+@cache
+def _search_kernel() -> Callable:
+    return cpu_kernel(search)
+
+
+def search(
+    code, first, second, weights, same, x, at_rest, reach, closer, lower, upper, cell, table,
+    lists, rows, numbers,
+):  # fmt: skip
+    """Write the pairs, and return how many there are, or -1 if `lists` have too little room.
+
+    Of more pairs than `rows` has room for only the number is right.
+    """
+    n_entries = 0
+    for q in range(second.shape[0]):
+        if weights[q] != 0.0 and is_finite_box(upper, q):
+            c0, d0 = cell_of(upper[0, q, 0], cell), cell_of(upper[1, q, 0], cell)
+            c1, d1 = cell_of(upper[0, q, 1], cell), cell_of(upper[1, q, 1], cell)
+            c2, d2 = cell_of(upper[0, q, 2], cell), cell_of(upper[1, q, 2], cell)
+            for i in range(c0, d0 + 1):
+                for j in range(c1, d1 + 1):
+                    for k in range(c2, d2 + 1):
+                        if n_entries >= lists.shape[0]:
+                            return -1
+                        bucket = bucket_of(i, j, k, table.shape[0])
+                        e = lists[n_entries]
+                        e[0], e[1], e[2], e[3], e[4] = q, i, j, k, table[bucket]
+                        table[bucket] = n_entries
+                        n_entries += 1
+    n = 0
+    for p in range(first.shape[0]):
+        if not is_finite_box(lower, p):
+            continue
+        begin = n
+        c0, d0 = cell_of(lower[0, p, 0], cell), cell_of(lower[1, p, 0], cell)
+        c1, d1 = cell_of(lower[0, p, 1], cell), cell_of(lower[1, p, 1], cell)
+        c2, d2 = cell_of(lower[0, p, 2], cell), cell_of(lower[1, p, 2], cell)
+        for i in range(c0, d0 + 1):
+            for j in range(c1, d1 + 1):
+                for k in range(c2, d2 + 1):
+                    at = table[bucket_of(i, j, k, table.shape[0])]
+                    while at >= 0:
+                        e = lists[at]
+                        at = e[4]
+                        if e[1] != i or e[2] != j or e[3] != k:
+                            continue
+                        q = e[0]
+                        if same and q <= p:
+                            continue
+                        if not begins_here(lower, upper, p, q, cell, i, j, k):
+                            continue
+                        if share_row(first[p], second[q]):
+                            continue
+                        if gap_of(code, first[p], second[q], x) > reach:
+                            continue
+                        if closer > 0.0 and gap_of(code, first[p], second[q], at_rest) < closer:
+                            continue
+                        m = n
+                        if n < rows.shape[0]:
+                            while m > begin and numbers[m - 1, 1] > q:
+                                numbers[m, 1] = numbers[m - 1, 1]
+                                m -= 1
+                            numbers[m, 1] = q
+                        n += 1
+        for m in range(begin, min(n, rows.shape[0])):
+            q = np.int64(numbers[m, 1])
+            fill(code, first[p], second[q], rows[m])
+            numbers[m, 0], numbers[m, 1] = code, weights[q]
+    return n
