@@ -94,6 +94,8 @@ class ReverseSweep(Sweep):
         dtype, p, xp = stepper.dtype, stepper.packed, stepper.xp
         n, n_bodies = p.n_nodes, p.n_bodies
         self.stepper = stepper
+        # As the cotangents lie: a sweep forward may find other pairs meanwhile.
+        self.packed, self.models = p, stepper.models
         self.state = state
         self.steps = steps
         self.wanted = wanted
@@ -161,10 +163,12 @@ class ReverseSweep(Sweep):
 
     def find_pairs(self, x: Any) -> None:
         """Find the pairs of the step that is undone next, and lay out what is written for them."""
-        s, before = self.stepper, self.stepper.packed
-        if not s.find_pairs(x):
+        s, before = self.stepper, self.packed
+        s.find_pairs(x)
+        if s.packed is before:
             return
         p, dtype, xp = s.packed, s.dtype, s.xp
+        self.packed, self.models = p, s.models
         changing = {column for _, column, _ in changing_columns(s.models, p)}
         params, series = (
             carried(flat, at, before, p, changing)
@@ -252,13 +256,12 @@ class ReverseSweep(Sweep):
     def gradient(self, wanted: Sequence[str]) -> Any:
         """Return the gradient of the steps that are undone, of wanted parameters."""
         s = self.stepper
-        own_rows = part_rows(self.adj, s.packed, s.models)
-        for total, (world, column, _) in zip(
-            self.totals, changing_columns(s.models, s.packed), strict=True
-        ):
-            force = s.packed.columns[world].index(column)
-            own_rows[world].params[force] = total[None, : s.packed.kinds[column].n_params]
-        worlds = zip(s.models, s.states(self.state), own_rows, strict=True)
+        own_rows = part_rows(self.adj, self.packed, self.models)
+        changing = changing_columns(self.models, self.packed)
+        for total, (world, column, force) in zip(self.totals, changing, strict=True):
+            at = self.packed.columns[world].index(column)
+            own_rows[world].params[at] = total[None, : force.kind.n_params]
+        worlds = zip(self.models, s.states(self.state), own_rows, strict=True)
         found = [collect_gradient(*world, wanted) for world in worlds]
         for own in itertools.compress(found, s.diverged != NEVER):
             own.update({path: np.full_like(value, np.nan) for path, value in own.items()})

@@ -162,12 +162,12 @@ class ModelStepper(Stepper[Any, Any]):
             done += steps
         return finite
 
-    def find_pairs(self, x: Any) -> bool:
-        """Find the pairs near positions of all rows; return whether others served until now."""
+    def find_pairs(self, x: Any) -> None:
+        """Find the pairs near positions of all rows, unless those found before serve."""
         if self.watch is not None:
             squares = np.square(to_host(x) - self.watch.x).sum(axis=1)
             if (squares <= self.watch.limits).all():
-                return False
+                return
         own = np.array(to_host(x))
         self.models = with_pairs(self.models, self.packed, own)
         self.lay_out(self.pack(self.models))
@@ -175,7 +175,6 @@ class ModelStepper(Stepper[Any, Any]):
             self.watch.limits if self.watch else limits_of(self.models, self.packed, self.dtype)
         )
         self.watch = Watch(own, limits)
-        return True
 
     pack: Callable[..., PackedModels]  # models, as those of the stepper were
 
