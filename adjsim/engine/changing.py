@@ -79,7 +79,7 @@ def limits_of(models: Sequence[Model], packed: PackedModels, dtype: np.dtype) ->
 
 
 def serves_from(x: np.ndarray, rows: np.ndarray, watch: Watch) -> int:
-    """Return the first of several states, `x[rows]`, from which on to the last these pairs serve."""
+    """Return the first of several states, `x[rows]`, from which on these pairs serve."""
     bounded = np.flatnonzero(np.isfinite(watch.limits))
     at, limits = watch.x[bounded], watch.limits[bounded]
     for k in range(len(rows) - 2, -1, -1):

@@ -5,12 +5,12 @@ r"""The force of one pair of features of two surfaces that touch.
     U = omega k_e c^2/2,   f_k = omega w_k F(n, c, u) - k_e c^2/2 grad_k omega
 
 F is the law of contact with an obstacle (`adjsim/forces/contact_law.py`): without damping and
-friction f = -grad U, for |r| does not change with w to first order. omega is a constant for a vertex
-and a feature: 1 for a face, 1 - f for an edge of f faces, and what is left for a vertex, so that on
-a flat patch everything but one term cancels. For two edges it is their `window`.
+friction f = -grad U, since |r| does not change with w to first order. For a vertex and a feature
+omega is a constant: 1 for a face, 1 - f for an edge of f faces, and what is left for a vertex, so
+that on a flat patch everything but one term cancels. For two edges it is their `window`.
 
-Momentum is conserved exactly: node 0 gets what is left. Angular momentum is, but for friction, whose
-moment is as large as the radii are. At |r| = 0 there is no direction, and no force.
+Momentum is conserved exactly: node 0 gets what is left. Angular momentum is too, but for friction,
+whose moment is as large as the radii are. At |r| = 0 there is no direction, and no force.
 
 Adjoint: `adjoint/pairs/pair_force.py`. Tests: `tests/pairs/test_pair_force.py`.
 """

@@ -5,9 +5,9 @@ in a hash table of lists; the boxes of the other set look into theirs. Two boxes
 found in the cell where their common part begins, and so once. The distance of the features decides
 then. Pairs come in the order of the first set, and then of the second.
 
-A pair beyond the sum of the radii has no force, exactly: all lists that hold the nearer ones, in the
-same order, give the same bits. What is found at one state therefore serves as long as no row has
-moved farther than half of what was added to the reach.
+A pair beyond the sum of the radii has no force, exactly: all lists that hold the nearer ones, in
+the same order, give the same bits. What is found at one state therefore serves as long as no row
+has moved farther than half of what was added to the reach.
 
 Tests: `tests/pairs/test_search.py`.
 """
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adjsim.engine.algebra.vec3 import norm, sub
+from adjsim.engine.algebra.vec3 import neg, norm, sub
 from adjsim.engine.jit.backend import cpu_kernel, device_fn
 from adjsim.pairs.closest import EDGES, closest
 
@@ -56,10 +56,10 @@ def find_pairs(
         extent = max(float(size.mean()) for size in sizes)
         largest = max(float(size.max()) for size in sizes)
         cell = max(extent, largest / LARGEST, 1e-300)
-        n = 4 * len(part.first)
+        n = 8 * len(part.first)
         while True:
             rows, numbers = np.empty((n, 4), np.int64), np.empty((n, 2))
-            entries = 8 * len(part.second)
+            entries = 16 * len(part.second)
             count = -1
             while count < 0:
                 table = np.full(1 << (2 * entries - 1).bit_length(), -1, np.int64)
@@ -79,8 +79,27 @@ def find_pairs(
 
 def boxes(x: np.ndarray, rows: np.ndarray, margin: float) -> np.ndarray:
     """Return the boxes of features, (2, n, 3)."""
-    own = x[rows]
-    return np.stack([own.min(axis=1) - margin, own.max(axis=1) + margin]).astype(np.float64)
+    found = np.empty((2, len(rows), 3))
+    _boxes_kernel()(x, rows, margin, found)
+    return found
+
+
+@cache
+def _boxes_kernel() -> Callable:
+    return cpu_kernel(write_boxes)
+
+
+def write_boxes(x, rows, margin, found):
+    """Write the boxes of features."""
+    for i in range(rows.shape[0]):
+        for c in range(3):
+            low = high = np.float64(x[rows[i, 0], c])
+            for k in range(1, rows.shape[1]):
+                value = np.float64(x[rows[i, k], c])
+                # Not min and max, which lose what is no number.
+                low = value if not value >= low else low
+                high = value if not value <= high else high
+            found[0, i, c], found[1, i, c] = low - margin, high + margin
 
 
 @device_fn
@@ -105,15 +124,11 @@ def is_finite_box(box, i):
 
 
 @device_fn
-def begins_here(lower, upper, p, q, cell, i, j, k):
-    """Whether two boxes overlap, and what they share begins in a cell."""
-    for c in range(3):
-        if lower[1, p, c] < upper[0, q, c] or upper[1, q, c] < lower[0, p, c]:
-            return False
+def cells_of(box, i, cell):
+    """Return the first and the last cell of a box along each axis."""
     return (
-        cell_of(max(lower[0, p, 0], upper[0, q, 0]), cell) == i
-        and cell_of(max(lower[0, p, 1], upper[0, q, 1]), cell) == j
-        and cell_of(max(lower[0, p, 2], upper[0, q, 2]), cell) == k
+        (cell_of(box[0, i, 0], cell), cell_of(box[0, i, 1], cell), cell_of(box[0, i, 2], cell)),
+        (cell_of(box[1, i, 0], cell), cell_of(box[1, i, 1], cell), cell_of(box[1, i, 2], cell)),
     )
 
 
@@ -134,36 +149,40 @@ def point(x, row):
 
 
 @device_fn
-def gap_of(code, a, b, x):
-    """Return the distance of two features."""
+def is_within(code, a, b, x, reach):
+    """Whether the distance of two features is at most `reach`."""
     origin, last = point(x, a[0]), b.shape[0] - 1
     y_1, y_2 = sub(point(x, b[0]), origin), sub(point(x, b[min(1, last)]), origin)
     y_3 = sub(point(x, b[last]), origin)
     if code != EDGES:
-        return norm(closest(np.float64(code), (y_1, y_2, y_3)).r)
+        return norm(closest(np.float64(code), (y_1, y_2, y_3)).r) <= reach
     end = sub(point(x, a[1]), origin)
-    zero = (0.0, 0.0, 0.0)
-    gap = min(
-        norm(closest(1.0, (y_1, y_2, y_2)).r),
-        norm(closest(1.0, (sub(y_1, end), sub(y_2, end), y_2)).r),
-        norm(closest(1.0, (sub(zero, y_1), sub(end, y_1), y_2)).r),
-        norm(closest(1.0, (sub(zero, y_2), sub(end, y_2), y_2)).r),
-    )
     at = closest(3.0, (end, y_1, y_2))
-    if 0.0 < at.a_1 < 1.0 and 0.0 < at.a_2 < 1.0:
-        gap = min(gap, norm(at.r))
-    return gap
+    if norm(at.r) > reach:  # even the lines are farther
+        return False
+    if 0.0 <= at.a_1 <= 1.0 and 0.0 <= at.a_2 <= 1.0:
+        return True
+    return (
+        norm(closest(1.0, (y_1, y_2, y_2)).r) <= reach
+        or norm(closest(1.0, (sub(y_1, end), sub(y_2, end), y_2)).r) <= reach
+        or norm(closest(1.0, (neg(y_1), sub(end, y_1), y_2)).r) <= reach
+        or norm(closest(1.0, (neg(y_2), sub(end, y_2), y_2)).r) <= reach
+    )
 
 
 @device_fn
-def fill(code, a, b, row):
-    """Write the four rows of a pair; a feature of fewer corners repeats its last."""
-    row[0] = a[0]
-    last = b.shape[0] - 1
-    if code == EDGES:
-        row[1], row[2], row[3] = a[1], b[0], b[1]
-    else:
-        row[1], row[2], row[3] = b[0], b[min(1, last)], b[last]
+def fill(code, a, second, weights, begin, end, rows, numbers):
+    """Write rows, code and weight of pairs of a feature; one of fewer corners repeats its last."""
+    last = second.shape[1] - 1
+    for m in range(begin, end):
+        q = np.int64(numbers[m, 1])
+        b = second[q]
+        rows[m, 0] = a[0]
+        if code == EDGES:
+            rows[m, 1], rows[m, 2], rows[m, 3] = a[1], b[0], b[1]
+        else:
+            rows[m, 1], rows[m, 2], rows[m, 3] = b[0], b[min(1, last)], b[last]
+        numbers[m, 0], numbers[m, 1] = code, weights[q]
 
 
 @cache
@@ -179,59 +198,87 @@ def search(
 
     Of more pairs than `rows` has room for only the number is right.
     """
-    n_entries = 0
-    for q in range(second.shape[0]):
-        if weights[q] != 0.0 and is_finite_box(upper, q):
-            c0, d0 = cell_of(upper[0, q, 0], cell), cell_of(upper[1, q, 0], cell)
-            c1, d1 = cell_of(upper[0, q, 1], cell), cell_of(upper[1, q, 1], cell)
-            c2, d2 = cell_of(upper[0, q, 2], cell), cell_of(upper[1, q, 2], cell)
-            for i in range(c0, d0 + 1):
-                for j in range(c1, d1 + 1):
-                    for k in range(c2, d2 + 1):
-                        if n_entries >= lists.shape[0]:
-                            return -1
-                        bucket = bucket_of(i, j, k, table.shape[0])
-                        e = lists[n_entries]
-                        e[0], e[1], e[2], e[3], e[4] = q, i, j, k, table[bucket]
-                        table[bucket] = n_entries
-                        n_entries += 1
+    if enter_all(upper, weights, cell, table, lists) < 0:
+        return -1
     n = 0
     for p in range(first.shape[0]):
         if not is_finite_box(lower, p):
             continue
         begin = n
-        c0, d0 = cell_of(lower[0, p, 0], cell), cell_of(lower[1, p, 0], cell)
-        c1, d1 = cell_of(lower[0, p, 1], cell), cell_of(lower[1, p, 1], cell)
-        c2, d2 = cell_of(lower[0, p, 2], cell), cell_of(lower[1, p, 2], cell)
-        for i in range(c0, d0 + 1):
-            for j in range(c1, d1 + 1):
-                for k in range(c2, d2 + 1):
+        (i0, j0, k0), (i1, j1, k1) = cells_of(lower, p, cell)
+        for i in range(i0, i1 + 1):
+            for j in range(j0, j1 + 1):
+                for k in range(k0, k1 + 1):
                     at = table[bucket_of(i, j, k, table.shape[0])]
                     while at >= 0:
-                        e = lists[at]
-                        at = e[4]
-                        if e[1] != i or e[2] != j or e[3] != k:
-                            continue
-                        q = e[0]
-                        if same and q <= p:
-                            continue
-                        if not begins_here(lower, upper, p, q, cell, i, j, k):
-                            continue
-                        if share_row(first[p], second[q]):
-                            continue
-                        if gap_of(code, first[p], second[q], x) > reach:
-                            continue
-                        if closer > 0.0 and gap_of(code, first[p], second[q], at_rest) < closer:
-                            continue
-                        m = n
-                        if n < rows.shape[0]:
-                            while m > begin and numbers[m - 1, 1] > q:
-                                numbers[m, 1] = numbers[m - 1, 1]
-                                m -= 1
-                            numbers[m, 1] = q
-                        n += 1
-        for m in range(begin, min(n, rows.shape[0])):
-            q = np.int64(numbers[m, 1])
-            fill(code, first[p], second[q], rows[m])
-            numbers[m, 0], numbers[m, 1] = code, weights[q]
+                        q, begins = begins_in(lists[at], lower, upper, p, cell, i, j, k)
+                        at = lists[at, 4]
+                        begins &= q > p or not same
+                        if begins and pairs_up(
+                            code, first[p], second[q], x, at_rest, reach, closer
+                        ):
+                            put_in_order(q, begin, n, numbers)
+                            n += 1
+        fill(code, first[p], second, weights, begin, min(n, rows.shape[0]), rows, numbers)
     return n
+
+
+@device_fn
+def enter_all(boxes, weights, cell, table, lists):
+    """Enter the boxes that count; return how many entries there are, or -1 for too many."""
+    n = 0
+    for q in range(weights.shape[0]):
+        if n >= 0 and weights[q] != 0.0 and is_finite_box(boxes, q):
+            n = enter(q, boxes, cell, table, lists, n)
+    return n
+
+
+@device_fn
+def enter(q, boxes, cell, table, lists, n):
+    """Enter a box in the lists of its cells; return how many entries there are, -1 for too many."""
+    (i0, j0, k0), (i1, j1, k1) = cells_of(boxes, q, cell)
+    for i in range(i0, i1 + 1):
+        for j in range(j0, j1 + 1):
+            for k in range(k0, k1 + 1):
+                if n >= lists.shape[0]:
+                    return -1
+                bucket = bucket_of(i, j, k, table.shape[0])
+                entry = lists[n]
+                entry[0], entry[1], entry[2], entry[3], entry[4] = q, i, j, k, table[bucket]
+                table[bucket] = n
+                n += 1
+    return n
+
+
+@device_fn
+def begins_in(entry, lower, upper, p, cell, i, j, k):
+    """Return the box of an entry, and whether what it shares with box p begins in a cell."""
+    q = entry[0]
+    if entry[1] != i or entry[2] != j or entry[3] != k:
+        return q, False
+    for c in range(3):
+        if lower[1, p, c] < upper[0, q, c] or upper[1, q, c] < lower[0, p, c]:
+            return q, False
+    return q, (
+        cell_of(max(lower[0, p, 0], upper[0, q, 0]), cell) == i
+        and cell_of(max(lower[0, p, 1], upper[0, q, 1]), cell) == j
+        and cell_of(max(lower[0, p, 2], upper[0, q, 2]), cell) == k
+    )
+
+
+@device_fn
+def pairs_up(code, a, b, x, at_rest, reach, closer):
+    """Whether two features are within reach, share no row, and are no neighbours at rest."""
+    if share_row(a, b) or not is_within(code, a, b, x, reach):
+        return False
+    return closer <= 0.0 or not is_within(code, a, b, at_rest, closer)
+
+
+@device_fn
+def put_in_order(q, begin, n, numbers):
+    """Put q among those from `begin` to n, if there is room."""
+    if n < numbers.shape[0]:
+        while n > begin and numbers[n - 1, 1] > q:
+            numbers[n, 1] = numbers[n - 1, 1]
+            n -= 1
+        numbers[n, 1] = q

@@ -1,4 +1,4 @@
-r"""How much a pair of edges counts: all in the middle, nothing at the ends or where they are parallel.
+r"""How much two edges count: all in the middle, nothing at the ends or where they are parallel.
 
     omega = W(s) W(t) m(g),   W(s) = (4 s (1 - s))^2,   m = 1 - (1 - g/g_0)^2 below g_0, else 1
     g = |d_1 x d_2|^2 / (|d_1|^2 |d_2|^2) = 1 - B^2/(A C),   A, B, C = d_1.d_1, d_1.d_2, d_2.d_2
