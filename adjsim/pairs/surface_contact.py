@@ -224,15 +224,12 @@ class SurfaceContact(Force):
             damping = float(self.stiffness * self.dissipation) * 0.5 * self.thickness
         if self.friction > 0.0:
             damping = max(damping, float(self.friction_stiffness))
-        for own, other in (
-            (self.surfaces, self.surfaces[::-1])
-            if len(self.surfaces) > 1
-            else ((self.surfaces[0], self.surfaces[0]),)
-        ):
+        for own, other in zip(self.surfaces, self.surfaces[::-1], strict=True):
             share = max(1.0, len(other.vertices) / len(own.vertices))
             most = 2.0 * (1.0 + share + AT_ONCE)
-            k[own.vertices[:, 0]] += most * float(self.stiffness)
-            c[own.vertices[:, 0]] += most * damping
+            rows = own.vertices[own.vertices < n_rows]
+            k[rows] += most * float(self.stiffness)
+            c[rows] += most * damping
         return k, c
 
 
