@@ -23,7 +23,6 @@ from adjoint.engine.timeloop import (
     ReverseCalls,
     ReverseWork,
     Turn,
-    add_pairs_kernel,
     turn_kernel,
 )
 from adjoint.forces.element import TwinKind
@@ -155,9 +154,7 @@ class ReverseSweep(Sweep):
         while n:
             self.find_pairs(fields[0][rows[n - 1]])
             assert s.watch is not None
-            first = n - 1
-            if isinstance(s, CpuStepper):
-                first = serves_from(fields[0], rows[:n], s.watch)
+            first = serves_from(fields[0], rows[:n], s.watch)
             self.undo_piece(start + first, rows[first:n], fields)
             n = first
 
@@ -193,8 +190,6 @@ class ReverseSweep(Sweep):
             args = (*head, self.work, frames, self.adj, numbers, own_rows)
             worlds = Worlds(s.packed.starts)
             undo_on_gpu(self.twins, s.sizes, TeamReverse(*args, States(*fields), worlds))
-            if s.changes:
-                self.add_pairs_of_gpu()
             return
         assert isinstance(s, CpuStepper)
         job = s.job(start, rows, fields, self.calls, self.work)
@@ -205,14 +200,6 @@ class ReverseSweep(Sweep):
             ranges = pair_ranges(s.models, s.packed)
             job = job._replace(pairs=PairSums(*by_part(ranges, s.packed, s.parts), self.totals))
         s.sweep(name, phases, len(rows) + TURNS_BESIDES_STEPS, job)
-
-    def add_pairs_of_gpu(self) -> None:
-        """Add up what pairs wrote for their parameters, on the host."""
-        s, params = self.stepper, to_host(self.adj.params)
-        ranges = pair_ranges(s.models, s.packed)
-        ptr = np.array([0, len(ranges)])
-        add_pairs_kernel()(PairSums(ptr, ranges, self.totals), params, 0)
-        self.adj = self.adj._replace(params=to_device(params, s.device))
 
     def adjoint(self) -> Fields:
         """Return the adjoint of x, v and the states of bodies."""
@@ -334,8 +321,6 @@ class ModelTangent(Tangent):
         """Run the loop in one launch; return the finite steps of each world."""
         s = self.stepper
         assert isinstance(s, CudaStepper)
-        s.n_run = 1 if s.changes else len(rows) - 1
-        rows = rows[: s.n_run + 1]
         numbers = np.array([s.dt], s.dtype)
         finite = s.xp.full(s.packed.n_worlds, len(rows) - 1, np.int64)
         steps = np.concatenate([[k0], rows]).astype(np.int64)

@@ -253,13 +253,7 @@ def pair_sum_phase(part, turn, job):
 
     Pairs that do not touch add exactly nothing: the sum does not depend on which of them there are.
     """
-    add_pairs(job.pairs, job.vector.params, part)
-    return 0
-
-
-@device_fn
-def add_pairs(sums, flat, part):
-    """Add the rows of the pairs of a part to the totals, and clear them."""
+    sums, flat = job.pairs, job.vector.params
     for i in range(sums.ptr[part], sums.ptr[part + 1]):
         start, n, out = sums.ranges[i, 0], sums.ranges[i, 1], sums.ranges[i, 4]
         for column in range(n):
@@ -269,21 +263,11 @@ def add_pairs(sums, flat, part):
                 total += flat[at]
                 flat[at] = lit(0, flat[0])
             sums.totals[out, column] += total
+    return 0
 
 
 REVERSE = (turn_phase, adjoint_phase)
 REVERSE_PAIRS = (*REVERSE, pair_sum_phase)
-
-
-@cache
-def add_pairs_kernel() -> Callable:
-    """Return the compiled `add_pairs`."""
-    return cpu_kernel(specialise(add_pairs_of, "add_pairs"))
-
-
-def add_pairs_of(sums, flat, part):
-    """Call `add_pairs`."""
-    add_pairs(sums, flat, part)
 
 
 def turn_signature(dtype: np.dtype) -> Any:

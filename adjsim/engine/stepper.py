@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from adjsim.engine.assembly import TILE
-from adjsim.engine.changing import Watch, has_changing, limits_of, with_pairs
+from adjsim.engine.changing import Watch, has_changing, limits_of, own_rows, with_pairs
 from adjsim.engine.cuda_teams import PROCESSORS, Sizes, fits_blocks, pieces_of
 from adjsim.engine.cuda_timeloop import advance_on_gpu
 from adjsim.engine.jit.backend import (
@@ -153,7 +153,7 @@ class ModelStepper(Stepper[Any, Any]):
         done, n = 0, len(rows) - 1
         finite = np.full(self.packed.n_worlds, n)
         while done < n:
-            self.find_pairs(fields[0][rows[done]])
+            self.find_pairs(fields[0][rows[done]], k0 + done)
             own, steps = run(k0 + done, rows[done:])
             lost = own < steps
             finite[lost] = np.minimum(finite[lost], done + own[lost])
@@ -162,19 +162,54 @@ class ModelStepper(Stepper[Any, Any]):
             done += steps
         return finite
 
-    def find_pairs(self, x: Any) -> None:
-        """Find the pairs near positions of all rows, unless those found before serve."""
-        if self.watch is not None:
-            squares = np.square(to_host(x) - self.watch.x).sum(axis=1)
-            if (squares <= self.watch.limits).all():
+    def find_pairs(self, x: Any, step: int | None = None) -> None:
+        """Find the pairs near positions of all rows, unless those found before serve.
+
+        With a step complain of surfaces that go through each other in the state before it.
+        """
+        before = self.watch
+        if before is not None:
+            squares = np.square(x - before.x).sum(axis=1)
+            if (squares <= before.limits).all():
                 return
-        own = np.array(to_host(x))
+        own, older = np.array(x), self.models
         self.models = with_pairs(self.models, self.packed, own)
+        if step is not None:
+            last = None if before is None or step == 0 else before.x
+            self.check_apart(step, older, last, own)
         self.lay_out(self.pack(self.models))
-        limits = (
-            self.watch.limits if self.watch else limits_of(self.models, self.packed, self.dtype)
-        )
+        limits = before.limits if before else limits_of(self.models, self.packed, self.dtype)
         self.watch = Watch(own, limits)
+
+    def check_apart(self, step: int, older: Sequence[Model], last: Any, x: np.ndarray) -> None:
+        """Complain of surfaces that go through each other, or have since `last`."""
+        for world, (model, old) in enumerate(zip(self.models, older, strict=True)):
+            now = own_rows(self.packed, world, x)
+            was = None if last is None else own_rows(self.packed, world, last)
+            for name, force in model.forces.items():
+                if not force.changes or self.diverged[world] <= step:
+                    continue
+                found = force.crossing(now)
+                for one in (old.forces[name], force) if was is not None else ():
+                    found = found or one.passed(was, now)
+                if found and self.on_divergence is OnDivergence.MARK:
+                    self.diverged[world] = step
+                elif found:
+                    self.raise_crossing(name, world, step, found)
+
+    def raise_crossing(self, name: str, world: int, step: int, found: str) -> None:
+        """Raise for surfaces that go through each other."""
+        of = f" of world {world}" if self.is_batch else ""
+        if step == 0:
+            raise ValueError(
+                f"`state` must have the surfaces of `{name}`{of} apart, but {found}. Move one of "
+                "them, or mend the mesh."
+            )
+        raise RolloutError(
+            f"The surfaces of `{name}`{of} went through each other before step {step} "
+            f"(t = {step * self.dt:.6g} s): {found}.",
+            "Try a larger stiffness or radius, or a smaller {dt}.",
+        )
 
     pack: Callable[..., PackedModels]  # models, as those of the stepper were
 
@@ -367,12 +402,10 @@ class CudaStepper(ModelStepper):
         require_room(n_bytes, f"{n_states} states of the rollout", remedy)
 
     def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
-        """Run the loop in one launch, of one step where pairs change."""
-        self.n_run = 1 if self.changes else len(rows) - 1
+        """Run the loop in one launch."""
         return advance_on_gpu(
-            self.packed, self.sizes, self.pieces, self.dt, self.slots, k0, rows[: self.n_run + 1],
-            fields,
-        )  # fmt: skip
+            self.packed, self.sizes, self.pieces, self.dt, self.slots, k0, rows, fields
+        )
 
 
 def keeps_no_points(n_nodes: int, n_rows: int) -> bool:
@@ -408,7 +441,11 @@ def _(
         n_tiles = sum(-(-n // TILE) for n in n_elements)
         least = PARALLEL_TILES_OF_WORLDS if len(models) > 1 else PARALLEL_TILES
         n_parts = thread_count(threads, large=n_tiles >= least)
-    elif not has_changing(models):
+    elif has_changing(models):
+        raise ValueError(
+            '`device` must be "cpu" for contact between surfaces: a GPU does not have it yet.'
+        )
+    else:
         apart = fits_blocks([count_elements(model) + model.n_rows for model in models])
 
     def packed_again(models: Sequence[Model]) -> PackedModels:

@@ -19,11 +19,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adjsim.engine.algebra.vec3 import neg, norm, sub
+from adjsim.engine.algebra.vec3 import cross, dot, neg, norm, sub
 from adjsim.engine.jit.backend import cpu_kernel, device_fn
-from adjsim.pairs.closest import EDGES, closest
+from adjsim.pairs.closest import EDGES, FACE, closest
 
 
+PIERCED = 4  # the code of an edge and a face that it goes through
 LARGEST = 32.0  # extents of a feature, in cells
 FIRST, SECOND, THIRD = 73856093, 19349663, 83492791  # of Teschner et al. 2003
 
@@ -149,11 +150,29 @@ def point(x, row):
 
 
 @device_fn
+def pierces(p, q, a, b, c):
+    """Whether the edge from p to q goes through the inside of the triangle of a, b and c."""
+    normal = cross(sub(b, a), sub(c, a))
+    above, below = dot(normal, sub(p, a)), dot(normal, sub(q, a))
+    if not above * below < 0.0:
+        return False
+    along = sub(q, p)
+    sides = (
+        dot(along, cross(sub(a, p), sub(b, p))),
+        dot(along, cross(sub(b, p), sub(c, p))),
+        dot(along, cross(sub(c, p), sub(a, p))),
+    )
+    return min(sides) > 0.0 or max(sides) < 0.0
+
+
+@device_fn
 def is_within(code, a, b, x, reach):
     """Whether the distance of two features is at most `reach`."""
     origin, last = point(x, a[0]), b.shape[0] - 1
     y_1, y_2 = sub(point(x, b[0]), origin), sub(point(x, b[min(1, last)]), origin)
     y_3 = sub(point(x, b[last]), origin)
+    if code == PIERCED:
+        return pierces(origin, point(x, a[1]), point(x, b[0]), point(x, b[1]), point(x, b[last]))
     if code != EDGES:
         return norm(closest(np.float64(code), (y_1, y_2, y_3)).r) <= reach
     end = sub(point(x, a[1]), origin)
@@ -183,6 +202,39 @@ def fill(code, a, second, weights, begin, end, rows, numbers):
         else:
             rows[m, 1], rows[m, 2], rows[m, 3] = b[0], b[min(1, last)], b[last]
         numbers[m, 0], numbers[m, 1] = code, weights[q]
+
+
+def sides(rows: np.ndarray, numbers: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return on which side of its face a vertex is, of one edge another: 1, -1, or 0 for no other.
+
+    0 is for those that lie beside each other, and for other pairs.
+    """
+    found = np.zeros(len(rows), np.int8)
+    _sides_kernel()(rows, numbers, x, found)
+    return found
+
+
+@cache
+def _sides_kernel() -> Callable:
+    return cpu_kernel(write_sides)
+
+
+def write_sides(rows, numbers, x, found):
+    """Write the side of each pair."""
+    for m in range(rows.shape[0]):
+        if numbers[m, 0] != FACE and numbers[m, 0] != EDGES:
+            continue
+        p = point(x, rows[m, 0])
+        a, b, c = point(x, rows[m, 1]), point(x, rows[m, 2]), point(x, rows[m, 3])
+        at = closest(numbers[m, 0], (sub(a, p), sub(b, p), sub(c, p)))
+        if numbers[m, 0] == FACE:
+            inside = dot(at.d_2, at.d_2) > 0.0
+            normal, away = cross(sub(b, a), sub(c, a)), sub(p, a)
+        else:
+            inside = 0.0 < at.a_1 < 1.0 and 0.0 < at.a_2 < 1.0
+            normal, away = cross(sub(a, p), sub(c, b)), sub(p, b)
+        if inside:
+            found[m] = 1 if dot(normal, away) > 0.0 else -1
 
 
 @cache

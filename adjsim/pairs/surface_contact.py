@@ -24,7 +24,7 @@ from adjsim.forces.contact import check_friction, choose_law
 from adjsim.forces.element import Force
 from adjsim.pairs.closest import EDGE, EDGES, FACE, VERTEX
 from adjsim.pairs.pair_force import PAIR
-from adjsim.pairs.search import PairSet, find_pairs
+from adjsim.pairs.search import PIERCED, PairSet, find_pairs, sides
 from adjsim.pairs.surface import Surface, surface_of
 from adjsim.values import Parameter
 
@@ -187,6 +187,32 @@ class SurfaceContact(Force):
             sets += _vertex_sets(b, a)
         edges = PairSet(EDGES, a.edges, b.edges, np.ones(len(b.edges)), len(self.surfaces) == 1)
         return (*sets, edges)
+
+    def crossing(self, x: np.ndarray) -> str | None:
+        """Return where the surfaces go through each other at positions of all rows; None: not."""
+        a, b = self.surfaces[0], self.surfaces[-1]
+        both = ((a, b),) if a is b else ((a, b), (b, a))
+        sets = tuple(
+            PairSet(PIERCED, one.edges, other.faces, np.ones(len(other.faces)), False)
+            for one, other in both
+        )
+        rows, _ = find_pairs(sets, x, 0.0, None)
+        if not len(rows):
+            return None
+        at = ", ".join(f"{v:.4g}" for v in x[rows[0, 0]])
+        return f"{len(rows)} edges go through faces, the first near ({at})"
+
+    def passed(self, before: np.ndarray, after: np.ndarray) -> str | None:
+        """Return which pair changed sides between positions of all rows; None: none."""
+        rows, numbers = self.pairs[: self.n_pairs], self.numbers[: self.n_pairs]
+        first, then = sides(rows, numbers, before), sides(rows, numbers, after)
+        changed = first * then < 0
+        if not changed.any():
+            return None
+        m = int(np.argmax(changed))
+        at = ", ".join(f"{v:.4g}" for v in after[rows[m, 0]])
+        what = "edges cross" if numbers[m, 0] == EDGES else "a vertex goes through a face"
+        return f"{what} near ({at})"
 
     def with_pairs(self, x: np.ndarray) -> Self:
         """Return the contact with the pairs within reach at positions of all rows of X."""
