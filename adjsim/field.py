@@ -51,11 +51,17 @@ class Field:
     Raises
     ------
     ValueError
-        If the model has rigid bodies.
+        If the model has rigid bodies, or contact between surfaces.
     """
 
     def __init__(self, model: Model, *, with_weight: bool = False, n_steps: int = 1) -> None:
         checks.instance("model", model, Model)
+        changing = [name for name, force in model.forces.items() if force.changes]
+        if changing:
+            raise ValueError(
+                "`model` must have forces whose elements stay the same for a `Field`, got "
+                f"`{changing[0]}`. Take obstacles for what it touches, or roll out."
+            )
         if model.n_bodies:
             raise ValueError(
                 "`model` must have nodes alone for a `Field`, got the rigid bodies "

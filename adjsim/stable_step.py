@@ -42,26 +42,18 @@ def rate_of_nodes(forces: Sequence[Force], inverse_mass: np.ndarray) -> float:
     n_nodes = len(inverse_mass)
     k, c = np.zeros((2, n_nodes))
     for force in forces:
-        own_k, own_c = at_rows(force, 0, n_nodes)
+        own_k, own_c = force.row_bounds(n_nodes)
         k += own_k
         c += own_c
     return rate_of(inverse_mass * k, inverse_mass * c)
 
 
-def at_rows(force: Force, first: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sums of a force's bounds at n rows of X from `first` on: stiffness, damping."""
-    rows = force.nodes
-    bounds = (force.stiffness_bound(), force.damping_bound())
-    flat = rows.ravel() - first
-    inside = (flat >= 0) & (flat < n)
-    weights = (np.repeat(bound, rows.shape[1])[inside] for bound in bounds)
-    k, c = (np.bincount(flat[inside], weight, n) for weight in weights)
-    return k, c
-
-
 def rate_of_bodies(forces: Sequence[Force], bodies: RigidBodies, first: int) -> float:
     """Return the largest rate of any body of a set whose points are rows of X from `first` on."""
-    bounds = [(force.touches, *at_rows(force, first, bodies.n_points)) for force in forces]
+    last = first + bodies.n_points
+    bounds = [
+        (force.touches, *(bound[first:] for bound in force.row_bounds(last))) for force in forces
+    ]
     bounds = [own for own in bounds if own[1].any() or own[2].any()]
     rates = 2.0 * bodies.drag_rates
     for b, (lo, hi) in enumerate(zip(bodies.point_ptr[:-1], bodies.point_ptr[1:], strict=True)):

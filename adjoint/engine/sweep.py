@@ -17,6 +17,7 @@ from adjoint.engine.packing import part_rows
 from adjoint.engine.parameters import collect_gradient, needs_forces, require_rest_adjoints
 from adjoint.engine.timeloop import (
     REVERSE,
+    REVERSE_PAIRS,
     TURNS_BESIDES_STEPS,
     Frames,
     ReverseCalls,
@@ -28,7 +29,15 @@ from adjoint.forces.element import TwinKind
 from adjoint.forces.registry import twin_of
 from adjoint.rigid.pose import pack_cotangents
 from adjoint.system import Sweep, SystemTwin, Tangent, check_cotangents, frames_of
-from adjsim.engine.assembly import SLOTS, tile_kernel
+from adjsim.engine.assembly import CONSTS, PARAMS, SERIES, SLOTS, tile_kernel
+from adjsim.engine.changing import (
+    PairSums,
+    by_part,
+    carried,
+    changing_columns,
+    pair_ranges,
+    serves_from,
+)
 from adjsim.engine.cuda_teams import Worlds
 from adjsim.engine.jit.backend import to_device, to_host
 from adjsim.engine.jit.calls import function_table
@@ -84,6 +93,8 @@ class ReverseSweep(Sweep):
         dtype, p, xp = stepper.dtype, stepper.packed, stepper.xp
         n, n_bodies = p.n_nodes, p.n_bodies
         self.stepper = stepper
+        # As the cotangents lie: a sweep forward may find other pairs meanwhile.
+        self.packed, self.models = p, stepper.models
         self.state = state
         self.steps = steps
         self.wanted = wanted
@@ -114,6 +125,13 @@ class ReverseSweep(Sweep):
             bodies=xp.zeros((n_bodies, PARAMS_SIZE), dtype),
             arms=xp.zeros((p.n_rows - n if needs_arms(wanted) else 0, 3), dtype),
         )
+        self.totals = np.zeros(
+            (
+                len(changing_columns(stepper.models, p)),
+                max((k.n_params for k in p.kinds), default=0),
+            ),
+            dtype,
+        )
         if isinstance(stepper, CpuStepper):
             vjps = [tile_kernel(VJP_LOOP, twin.kind, twin.vjp, dtype) for twin in self.twins]
             rests = [
@@ -131,6 +149,40 @@ class ReverseSweep(Sweep):
 
     def undo(self, start: int, rows: np.ndarray, fields: Fields) -> None:
         """Undo len(rows) steps, in compiled code from the last one to the first."""
+        s, n = self.stepper, len(rows)
+        if not s.changes:
+            self.undo_piece(start, rows, fields)
+            return
+        while n:
+            self.find_pairs(fields[0][rows[n - 1]])
+            assert s.watch is not None
+            first = serves_from(fields[0], rows[:n], s.watch)
+            self.undo_piece(start + first, rows[first:n], fields)
+            n = first
+
+    def find_pairs(self, x: Any) -> None:
+        """Find the pairs of the step that is undone next, and lay out what is written for them."""
+        s, before = self.stepper, self.packed
+        s.find_pairs(x)
+        if s.packed is before:
+            return
+        p, dtype, xp = s.packed, s.dtype, s.xp
+        self.packed, self.models = p, s.models
+        changing = {column for _, column, _ in changing_columns(s.models, p)}
+        params, series = (
+            carried(flat, at, before, p, changing)
+            for flat, at in ((self.adj.params, PARAMS), (self.adj.series, SERIES))
+        )
+        self.adj = self.adj._replace(params=params, series=series)
+        if self.adj.consts.size:
+            consts = carried(self.adj.consts, CONSTS, before, p, changing)
+            self.adj = self.adj._replace(consts=consts)
+        slots = {key: xp.zeros(p.slot_shape, dtype) for key in ("slots", "adj_x_slots")}
+        slots["adj_v_slots"] = xp.zeros(p.slot_shape, dtype)
+        self.work = self.work._replace(**slots, scratch=scratch_of(s))
+
+    def undo_piece(self, start: int, rows: np.ndarray, fields: Fields) -> None:
+        """Undo steps that the same pairs serve."""
         s = self.stepper
         frames = Frames(frames_of(self.steps, start, start + len(rows)), *self.frames)
         if isinstance(s, CudaStepper):
@@ -144,7 +196,12 @@ class ReverseSweep(Sweep):
         assert isinstance(s, CpuStepper)
         job = s.job(start, rows, fields, self.calls, self.work)
         job = job._replace(vector=self.adj, fields=frames)
-        s.sweep("reverse", REVERSE, len(rows) + TURNS_BESIDES_STEPS, job)
+        name, phases = "reverse", REVERSE
+        if s.changes:
+            name, phases = "reverse_pairs", REVERSE_PAIRS
+            ranges = pair_ranges(s.models, s.packed)
+            job = job._replace(pairs=PairSums(*by_part(ranges, s.packed, s.parts), self.totals))
+        s.sweep(name, phases, len(rows) + TURNS_BESIDES_STEPS, job)
 
     def adjoint(self) -> Fields:
         """Return the adjoint of x, v and the states of bodies."""
@@ -188,9 +245,12 @@ class ReverseSweep(Sweep):
     def gradient(self, wanted: Sequence[str]) -> Any:
         """Return the gradient of the steps that are undone, of wanted parameters."""
         s = self.stepper
-        worlds = zip(
-            s.models, s.states(self.state), part_rows(self.adj, s.packed, s.models), strict=True
-        )
+        own_rows = part_rows(self.adj, self.packed, self.models)
+        changing = changing_columns(self.models, self.packed)
+        for total, (world, column, force) in zip(self.totals, changing, strict=True):
+            at = self.packed.columns[world].index(column)
+            own_rows[world].params[at] = total[None, : force.kind.n_params]
+        worlds = zip(self.models, s.states(self.state), own_rows, strict=True)
         found = [collect_gradient(*world, wanted) for world in worlds]
         for own in itertools.compress(found, s.diverged != NEVER):
             own.update({path: np.full_like(value, np.nan) for path, value in own.items()})
@@ -200,15 +260,21 @@ class ReverseSweep(Sweep):
 class ModelTangent(Tangent):
     """Tangents of the states of models, run beside the states themselves."""
 
-    def __init__(self, stepper: ModelStepper, state: Any, tangents: PackedVector) -> None:
-        p, dtype, xp = stepper.packed, stepper.dtype, stepper.xp
-        self.stepper = stepper
-        moved = to_device((self.initial_rows(state, tangents), tangents), stepper.device)
-        self.initial, self.tan = moved
-        slots, tan_slots = (xp.zeros(p.slot_shape, dtype) for _ in range(2))
-        self.work = TangentWork(slots, tan_slots, scratch_of(stepper))
+    def __init__(self, stepper: ModelStepper, state: Any, tangents: Any) -> None:
+        self.stepper, self.state, self.tangents = stepper, state, tangents
+        packed = packed_tangents(stepper, state, tangents)
+        self.initial = to_device(self.initial_rows(state, packed), stepper.device)
+        self.lay_out(packed)
         if isinstance(stepper, CpuStepper):
-            self.calls = tangent_calls(p, dtype, with_rest=tangents.consts.size > 0)
+            with_rest = packed.consts.size > 0
+            self.calls = tangent_calls(stepper.packed, stepper.dtype, with_rest=with_rest)
+
+    def lay_out(self, tangents: PackedVector) -> None:
+        """Take packed tangents of parameters, with work arrays."""
+        s = self.stepper
+        self.tan = to_device(tangents, s.device)
+        slots, tan_slots = (s.xp.zeros(s.packed.slot_shape, s.dtype) for _ in range(2))
+        self.work = TangentWork(slots, tan_slots, scratch_of(s))
 
     def initial_rows(self, state: Any, tangents: PackedVector) -> Fields:
         """Return the tangents of X, V and P at the start, on the host."""
@@ -234,10 +300,16 @@ class ModelTangent(Tangent):
 
     def advance(self, k0: int, rows: np.ndarray, fields: Fields, tan_fields: Fields) -> None:
         """Run from state k0, in compiled code from the first step to the last."""
-        s, run = self.stepper, self.run_on_cpu
+        s, run_on = self.stepper, self.run_on_cpu
         if not isinstance(s, CpuStepper):
-            run = self.run_on_gpu
-        s.check_finite(run(k0, rows, States(*fields), States(*tan_fields)), k0, rows, fields)
+            run_on = self.run_on_gpu
+
+        def run(k: int, rows: np.ndarray) -> tuple[np.ndarray, int]:
+            if s.changes:
+                self.lay_out(packed_tangents(s, self.state, self.tangents))
+            return run_on(k, rows, States(*fields), States(*tan_fields)), s.n_run
+
+        s.check_finite(s.in_pieces(run, k0, rows, fields), k0, rows, fields)
 
     def run_on_cpu(self, k0: int, rows: np.ndarray, states: States, tan: States) -> np.ndarray:
         """Run the loop; return the finite steps of each world."""
@@ -245,7 +317,7 @@ class ModelTangent(Tangent):
         assert isinstance(s, CpuStepper)
         job = s.job(k0, rows, states, self.calls, self.work)
         job = job._replace(parts=s.world_parts, vector=self.tan, fields=tan)
-        return s.sweep("tangent", TANGENT, len(rows) - 1, job)
+        return s.sweep_forward("tangent", TANGENT, len(rows) - 1, job)
 
     def run_on_gpu(self, k0: int, rows: np.ndarray, states: States, tan: States) -> np.ndarray:
         """Run the loop in one launch; return the finite steps of each world."""
@@ -308,4 +380,4 @@ class ModelTwin(SystemTwin[State, Trajectory]):
 
     def tangent(self, stepper: ModelStepper, state: Any, tangents: Any) -> Tangent:
         """Begin a tangent."""
-        return ModelTangent(stepper, state, packed_tangents(stepper, state, tangents))
+        return ModelTangent(stepper, state, tangents)

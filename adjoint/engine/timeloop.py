@@ -20,6 +20,7 @@ import numpy as np
 from adjoint.engine.assembly import REST_VJP_LOOP, VJP_LOOP
 from adjoint.rigid.points import add_body_frame, add_points, undo_body_step
 from adjsim.engine.assembly import DTYPES, call_of
+from adjsim.engine.gathering import TILE
 from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit, prefetch, specialise
 from adjsim.engine.jit.calls import NO_FUNCTION, make_call
 from adjsim.engine.loop_arrays import Bodies, Nodes, Span, States, named_type, types_of
@@ -246,7 +247,27 @@ def adjoint_phase(part, turn, job):
     return 0
 
 
+@device_fn
+def pair_sum_phase(part, turn, job):
+    """Add up what the pairs of a part wrote for parameters in a step, in their order.
+
+    Pairs that do not touch add exactly nothing: the sum does not depend on which of them there are.
+    """
+    sums, flat = job.pairs, job.vector.params
+    for i in range(sums.ptr[part], sums.ptr[part + 1]):
+        start, n, out = sums.ranges[i, 0], sums.ranges[i, 1], sums.ranges[i, 4]
+        for column in range(n):
+            total = lit(0, flat[0])
+            for e in range(sums.ranges[i, 2], sums.ranges[i, 3]):
+                at = np.uint64(start + (e // TILE * n + column) * TILE + e % TILE)
+                total += flat[at]
+                flat[at] = lit(0, flat[0])
+            sums.totals[out, column] += total
+    return 0
+
+
 REVERSE = (turn_phase, adjoint_phase)
+REVERSE_PAIRS = (*REVERSE, pair_sum_phase)
 
 
 def turn_signature(dtype: np.dtype) -> Any:

@@ -15,6 +15,7 @@ from adjoint.forces import (
 )
 from adjoint.forces.contact import ContactTwin
 from adjoint.forces.element import ForceTwin
+from adjoint.pairs import surface_contact as surface_contact_adjoint
 from adjsim import checks
 from adjsim.forces import (
     box,
@@ -30,6 +31,7 @@ from adjsim.forces import (
     springs,
 )
 from adjsim.forces.element import Force
+from adjsim.pairs import surface_contact
 
 
 FORCE_TWINS: dict[type[Force], ForceTwin] = {
@@ -46,6 +48,7 @@ FORCE_TWINS: dict[type[Force], ForceTwin] = {
     neo_hookean_triangles.NeoHookeanTriangles: triangles_adjoint.NeoHookeanTrianglesTwin(),
     sphere.SphereContact: ContactTwin(sphere_adjoint.SPHERE_TWIN),
     springs.Springs: ForceTwin(springs_adjoint.SPRING_TWIN),
+    surface_contact.SurfaceContact: surface_contact_adjoint.SurfaceContactTwin(),
 }
 
 

@@ -101,8 +101,8 @@ class Layout:
 
 
 def count_elements(model: Model) -> int:
-    """Return how many elements all forces of a model have."""
-    return sum(len(force.nodes) for force in model.forces.values())
+    """Return how many elements all forces of a model have, but those whose elements change."""
+    return sum(len(force.nodes) for force in model.forces.values() if not force.changes)
 
 
 def align(worlds: Sequence[Sequence[K]]) -> tuple[tuple[K, ...], tuple[tuple[int, ...], ...]]:

@@ -30,6 +30,7 @@ class Job(NamedTuple):
     `calls`: tables of compiled functions. `finite`: for each world the number of turns, which
     becomes how many of them stayed finite. `vector`, `fields`: the tangents or cotangents of
     parameters, and the tangents of states or the cotangents of frames; () where there are none.
+    `pairs`: what pairs that change need (`adjsim/engine/changing.py`), or ().
     """
 
     calls: Any
@@ -43,6 +44,7 @@ class Job(NamedTuple):
     finite: Any
     vector: Any
     fields: Any
+    pairs: Any = ()
 
 
 class Turns(NamedTuple):
@@ -51,6 +53,8 @@ class Turns(NamedTuple):
     n: Any
     stop: Any
 
+
+STALE = 1 << 40  # what a phase returns after which no turn may follow, whoever is lost
 
 # Bound by `specialise`.
 PHASE: Any = None
@@ -70,20 +74,31 @@ def run_part(part, turns, job):
 
 # Inside `prange` Numba takes tuples that are arguments and hold no tuples: a job goes in pieces.
 def run_alone(
-    turns, calls, elements, nodes, bodies, parts, work, steps, states, finite, vector, fields
+    turns, calls, elements, nodes, bodies, parts, work, steps, states, finite, vector, fields, pairs
 ):
     """Run every part alone; `finite` of a part that stops does so for one of its worlds."""
     for part in prange(work.scratch.shape[0]):
         job = Job(
-            calls, elements, nodes, bodies, parts, work, steps, states, finite, vector, fields
+            calls,
+            elements,
+            nodes,
+            bodies,
+            parts,
+            work,
+            steps,
+            states,
+            finite,
+            vector,
+            fields,
+            pairs,
         )
         RUN_PART(part, turns, job)
 
 
 def run_together(
-    turns, calls, elements, nodes, bodies, parts, work, steps, states, finite, vector, fields
+    turns, calls, elements, nodes, bodies, parts, work, steps, states, finite, vector, fields, pairs
 ):
-    """Run all parts phase by phase."""
+    """Run all parts phase by phase; return how many turns were run."""
     n_parts = work.scratch.shape[0]
     for turn in range(turns.n):
         lost = 0
@@ -91,11 +106,12 @@ def run_together(
             for part in prange(n_parts):
                 job = Job(
                     calls, elements, nodes, bodies, parts, work, steps, states, finite, vector,
-                    fields,
+                    fields, pairs,
                 )  # fmt: skip
                 lost += PHASE(phase, part, turn, job)
-        if lost > 0 and turns.stop:
-            break
+        if lost >= STALE or (lost > 0 and turns.stop):
+            return turn + 1
+    return turns.n
 
 
 @device_fn
@@ -123,9 +139,11 @@ def _or(number: int, first: Callable, others: Callable) -> Callable:
 
 
 @cache
-def sweep_kernel(name: str, phases: tuple[Callable, ...], *, threads: int, apart: bool) -> Callable:
-    """Return the compiled loop over some phases: parts that stand apart run alone."""
-    loop = run_alone if apart or threads == 1 else run_together
+def sweep_kernel(
+    name: str, phases: tuple[Callable, ...], *, threads: int, together: bool
+) -> Callable:
+    """Return the compiled loop over some phases, of parts that run together or alone."""
+    loop = run_together if together else run_alone
     own: dict[str, Any] = {"PHASE": one_of(phases), "N_PHASES": len(phases)}
     own["RUN_PART"] = shared_fn(specialise(run_part, f"{name}_part", **own))
     how = "parallel" if threads > 1 else "serial"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from adjsim.engine.assembly import TILE
+from adjsim.engine.changing import Watch, has_changing, limits_of, own_rows, with_pairs
 from adjsim.engine.cuda_teams import PROCESSORS, Sizes, fits_blocks, pieces_of
 from adjsim.engine.cuda_timeloop import advance_on_gpu
 from adjsim.engine.jit.backend import (
@@ -34,6 +35,7 @@ from adjsim.engine.timeloop import (
     place_kernel,
     place_states_kernel,
     step_table,
+    watch_phase,
 )
 from adjsim.model import Model, State, Trajectory
 from adjsim.rigid.bodies import pack_bodies
@@ -64,6 +66,8 @@ class ModelStepper(Stepper[Any, Any]):
         self.is_batch = isinstance(system, Batch)
         self.models = worlds_of(system)
         self.packed = packed
+        self.changes = has_changing(self.models)
+        self.watch: Watch | None = None  # of the pairs that were found last
         self.dtype = dtype
         self.dt = dt
         self.n_steps = n_steps
@@ -129,7 +133,89 @@ class ModelStepper(Stepper[Any, Any]):
 
     def advance(self, k0: int, rows: np.ndarray, fields: Fields) -> None:
         """Run from state k0, in compiled code from the first step to the last."""
-        self.check_finite(self.run(k0, rows, fields), k0, rows, fields)
+
+        def run(k: int, rows: np.ndarray) -> tuple[np.ndarray, int]:
+            return self.run(k, rows, fields), self.n_run
+
+        self.check_finite(self.in_pieces(run, k0, rows, fields), k0, rows, fields)
+
+    n_run = 0  # how many steps the last run took: fewer than asked for where pairs no longer serve
+
+    def in_pieces(
+        self, run: Callable[..., tuple[np.ndarray, int]], k0: int, rows: np.ndarray, fields: Fields
+    ) -> np.ndarray:
+        """Run steps, finding pairs again where they change; return the finite steps of each world.
+
+        `run(k, rows)` returns the same and how many steps it took.
+        """
+        if not self.changes:
+            return run(k0, rows)[0]
+        done, n = 0, len(rows) - 1
+        finite = np.full(self.packed.n_worlds, n)
+        while done < n:
+            self.find_pairs(fields[0][rows[done]], k0 + done)
+            own, steps = run(k0 + done, rows[done:])
+            lost = own < steps
+            finite[lost] = np.minimum(finite[lost], done + own[lost])
+            if lost.any() and self.on_divergence is OnDivergence.RAISE:
+                break
+            done += steps
+        return finite
+
+    def find_pairs(self, x: Any, step: int | None = None) -> None:
+        """Find the pairs near positions of all rows, unless those found before serve.
+
+        With a step complain of surfaces that go through each other in the state before it.
+        """
+        before = self.watch
+        if before is not None:
+            squares = np.square(x - before.x).sum(axis=1)
+            if (squares <= before.limits).all():
+                return
+        own, older = np.array(x), self.models
+        self.models = with_pairs(self.models, self.packed, own)
+        if step is not None:
+            last = None if before is None or step == 0 else before.x
+            self.check_apart(step, older, last, own)
+        self.lay_out(self.pack(self.models))
+        limits = before.limits if before else limits_of(self.models, self.packed, self.dtype)
+        self.watch = Watch(own, limits)
+
+    def check_apart(self, step: int, older: Sequence[Model], last: Any, x: np.ndarray) -> None:
+        """Complain of surfaces that go through each other, or have since `last`."""
+        for world, (model, old) in enumerate(zip(self.models, older, strict=True)):
+            now = own_rows(self.packed, world, x)
+            was = None if last is None else own_rows(self.packed, world, last)
+            for name, force in model.forces.items():
+                if not force.changes or self.diverged[world] <= step:
+                    continue
+                found = force.crossing(now)
+                for one in (old.forces[name], force) if was is not None else ():
+                    found = found or one.passed(was, now)
+                if found and self.on_divergence is OnDivergence.MARK:
+                    self.diverged[world] = step
+                elif found:
+                    self.raise_crossing(name, world, step, found)
+
+    def raise_crossing(self, name: str, world: int, step: int, found: str) -> None:
+        """Raise for surfaces that go through each other."""
+        of = f" of world {world}" if self.is_batch else ""
+        if step == 0:
+            raise ValueError(
+                f"`state` must have the surfaces of `{name}`{of} apart, but {found}. Move one of "
+                "them, or mend the mesh."
+            )
+        raise RolloutError(
+            f"The surfaces of `{name}`{of} went through each other before step {step} "
+            f"(t = {step * self.dt:.6g} s): {found}.",
+            "Try a larger stiffness or radius, or a smaller {dt}.",
+        )
+
+    pack: Callable[..., PackedModels]  # models, as those of the stepper were
+
+    def lay_out(self, packed: PackedModels) -> None:
+        """Take packed models, with work arrays of their sizes."""
+        self.packed = packed
 
     def check_finite(self, finite: np.ndarray, k0: int, rows: np.ndarray, fields: Fields) -> None:
         """Complain if fewer steps stayed finite than were to be done, or mark the worlds."""
@@ -210,6 +296,13 @@ class CpuStepper(ModelStepper):
     ) -> None:
         super().__init__(system, packed, dtype, dt, n_steps)
         self.n_threads = n_threads
+        self.calls = Calls(force_table(packed, dtype), step_table(dtype))
+        self.places_again = keeps_no_points(packed.n_nodes, packed.n_rows)
+        self.lay_out(packed)
+
+    def lay_out(self, packed: PackedModels) -> None:
+        """Take packed models, with work arrays of their sizes."""
+        self.packed, n_threads, dtype = packed, self.n_threads, self.dtype
         self.stands_apart = packed.n_groups >= n_threads
         self.parts = whole_groups(packed) if self.stands_apart else even_shares(packed, n_threads)
         self.world_parts = self.parts  # the same, every world a range of its own
@@ -218,9 +311,7 @@ class CpuStepper(ModelStepper):
         n_parts = len(self.parts.tile_ptr) - 1
         self.slots = np.zeros(packed.n_slots + 1, dtype)
         self.scratch = np.zeros((n_parts, packed.scratch_size), dtype)
-        self.calls = Calls(force_table(packed, dtype), step_table(dtype))
         self.arrays = packed.arrays
-        self.places_again = keeps_no_points(packed.n_nodes, packed.n_rows)
 
     def allocate_kept(self, n_rows: int) -> Fields:
         """Return X and V of the nodes alone, and P, where the points of bodies are many."""
@@ -258,15 +349,25 @@ class CpuStepper(ModelStepper):
         stops = self.on_divergence is OnDivergence.RAISE
         if not stops:
             job = job._replace(parts=self.world_parts)
-        run = sweep_kernel(name, phases, threads=self.n_threads, apart=self.stands_apart)
+        alone = (self.stands_apart or self.n_threads == 1) and not isinstance(job.pairs, Watch)
+        run = sweep_kernel(name, phases, threads=self.n_threads, together=not alone)
         with using_threads(self.n_threads):
-            run(Turns(n_turns, stops), *job)
+            self.n_run = run(Turns(n_turns, stops), *job) or n_turns
         return job.finite
 
     def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
         """Run the loop."""
         job = self.job(k0, rows, fields, self.calls, Work(self.slots, self.scratch))
-        return self.sweep("advance", ADVANCE, len(rows) - 1, job)
+        return self.sweep_forward("advance", ADVANCE, len(rows) - 1, job)
+
+    def sweep_forward(
+        self, name: str, phases: tuple[Callable, ...], n_turns: int, job: Job
+    ) -> np.ndarray:
+        """Run phases of steps, as far as the pairs that were found serve."""
+        if not self.changes:
+            return self.sweep(name, phases, n_turns, job)
+        watched = (*phases, watch_phase)
+        return self.sweep(f"{name}_watched", watched, n_turns, job._replace(pairs=self.watch))
 
 
 class CudaStepper(ModelStepper):
@@ -278,7 +379,12 @@ class CudaStepper(ModelStepper):
         self, system: Model | Batch, packed: PackedModels, dtype: np.dtype, dt: float, n_steps: int
     ) -> None:
         self.xp = array_module(Device.CUDA)
-        super().__init__(system, packed.on_gpu(), dtype, dt, n_steps)
+        super().__init__(system, packed, dtype, dt, n_steps)
+        self.lay_out(packed)
+
+    def lay_out(self, packed: PackedModels) -> None:
+        """Take packed models, with work arrays of their sizes."""
+        self.packed, dtype = packed.on_gpu(), self.dtype
         self.slots = self.xp.zeros(packed.slot_shape, dtype)
         self.patches = self.packed.patches or ()
         pieces = pieces_of(packed, dtype)
@@ -329,15 +435,29 @@ def _(
 ) -> ModelStepper:
     """Pack the models and lay out their work arrays."""
     models = worlds_of(system)
-    if check_device(device) is Device.CUDA:
+    n_parts, apart = 0, False
+    if check_device(device) is Device.CPU:
+        n_elements = [count_elements(model) for model in models]
+        n_tiles = sum(-(-n // TILE) for n in n_elements)
+        least = PARALLEL_TILES_OF_WORLDS if len(models) > 1 else PARALLEL_TILES
+        n_parts = thread_count(threads, large=n_tiles >= least)
+    elif has_changing(models):
+        raise ValueError(
+            '`device` must be "cpu" for contact between surfaces: a GPU does not have it yet.'
+        )
+    else:
         apart = fits_blocks([count_elements(model) + model.n_rows for model in models])
-        packed = pack(models, n_steps, dtype, n_parts=0, apart=apart)
+
+    def packed_again(models: Sequence[Model]) -> PackedModels:
+        return pack(models, n_steps, dtype, n_parts, apart=apart)
+
+    packed = packed_again(models)
+    stepper: ModelStepper
+    if n_parts:
+        stepper = CpuStepper(system, packed, dtype, dt, n_steps, n_parts)
+    else:
         n_bytes = sum(part.nbytes for part in leaves(packed.arrays))
         require_room(n_bytes, "The model", "Take a coarser mesh, or fewer worlds at once.")
-        return CudaStepper(system, packed, dtype, dt, n_steps)
-    n_elements = [count_elements(model) for model in models]
-    n_tiles = sum(-(-n // TILE) for n in n_elements)
-    least = PARALLEL_TILES_OF_WORLDS if len(models) > 1 else PARALLEL_TILES
-    n_threads = thread_count(threads, large=n_tiles >= least)
-    packed = pack(models, n_steps, dtype, n_threads)
-    return CpuStepper(system, packed, dtype, dt, n_steps, n_threads)
+        stepper = CudaStepper(system, packed, dtype, dt, n_steps)
+    stepper.pack = packed_again
+    return stepper

@@ -42,6 +42,7 @@ from adjsim.engine.partition import (
     TILE_LO,
     WORLD,
 )
+from adjsim.engine.phases import STALE
 from adjsim.rigid.points import advance_body, body_load, place_points
 
 
@@ -201,6 +202,30 @@ def step_phase(part, k, job):
         part, job.calls.steps, job.nodes, job.bodies, job.parts, dt, job.work.slots, before, after,
         k, job.finite,
     )  # fmt: skip
+
+
+@device_fn
+def watch_phase(part, k, job):
+    """Return `STALE` if a row of a part has moved too far for the pairs that were found."""
+    x, ranges, ptr = job.states.x[job.steps.rows[k + 1]], job.parts.ranges, job.bodies.point_ptr
+    far = False
+    for r in range(job.parts.range_ptr[part], job.parts.range_ptr[part + 1]):
+        far |= moved_far(job.pairs, x, ranges[r, NODE_LO], ranges[r, NODE_HI])
+        if ranges[r, BODY_LO] < ranges[r, BODY_HI]:
+            far |= moved_far(job.pairs, x, ptr[ranges[r, BODY_LO]], ptr[ranges[r, BODY_HI]])
+    return STALE if far else 0
+
+
+@device_fn
+def moved_far(watch, x, first, last):
+    """Whether a row from first to last is farther than its limit from where it was."""
+    far = False
+    for n in range(first, last):
+        d0, d1, d2 = (
+            x[n, 0] - watch.x[n, 0], x[n, 1] - watch.x[n, 1], x[n, 2] - watch.x[n, 2]
+        )  # fmt: skip
+        far |= d0 * d0 + d1 * d1 + d2 * d2 > watch.limits[n]
+    return far
 
 
 ADVANCE = (force_phase, step_phase)

@@ -97,16 +97,11 @@ class Contact(Force):
         if self.orientation is not None:
             nominal = checks.array("orientation", self.orientation, (4,))
             checks.freeze(self, "orientation", unit_quaternions("orientation", nominal[None])[0])
-        self._choose_law()
+        choose_law(self)
         for name in (*self.scalars, "deepest"):
             value = checks.array(name, getattr(self, name))
             checks.freeze(self, name, checks.non_negative(name, value))
-        if np.any(self.friction > 0.0) and not np.any(self.friction_stiffness > 0.0):
-            raise ValueError(
-                f"`friction_stiffness` must be positive where there is friction, got 0 with "
-                f"friction = {np.max(self.friction):g}: nothing would hold the nodes. Give it a "
-                "value, or set `friction` to 0."
-            )
+        check_friction(self)
         if self.contact_nodes is not None:
             nodes = checks.integers("contact_nodes", self.contact_nodes, ("n_contacts",))
             found, counts = np.unique(nodes, return_counts=True)
@@ -127,17 +122,6 @@ class Contact(Force):
             found = ", ".join(f"`{name}` has {n}" for name, n in steps.items())
             raise ValueError(
                 f"An obstacle's series must have one row per step, all as many: {found}."
-            )
-
-    def _choose_law(self) -> None:
-        """Raise if both laws of losing energy are given; without any, the damping is 0."""
-        if self.dissipation is None:
-            object.__setattr__(self, "damping", 0.0 if self.damping is None else self.damping)
-        elif self.damping is not None:
-            raise ValueError(
-                "`damping` and `dissipation` must not both be given: a contact loses energy by one "
-                f"of them. Got damping = {self.damping} and dissipation = {self.dissipation}. "
-                "Leave out `damping`, whose force jumps at touch."
             )
 
     @property
@@ -220,3 +204,25 @@ class Contact(Force):
             blocks.append(ROW_TANGENTS[track.rows](values, tan, self.axes))
         rows = np.stack([broadcast(value, count) for value in params], axis=-1)
         return rows, stack_rows(blocks, count)
+
+
+def choose_law(contact: Any) -> None:
+    """Raise if both laws of losing energy are given; without any, the damping is 0."""
+    if contact.dissipation is None:
+        object.__setattr__(contact, "damping", 0.0 if contact.damping is None else contact.damping)
+    elif contact.damping is not None:
+        raise ValueError(
+            "`damping` and `dissipation` must not both be given: a contact loses energy by one "
+            f"of them. Got damping = {contact.damping} and dissipation = {contact.dissipation}. "
+            "Leave out `damping`, whose force jumps at touch."
+        )
+
+
+def check_friction(contact: Any) -> None:
+    """Raise if there is friction without a stiffness of it."""
+    if np.any(contact.friction > 0.0) and not np.any(contact.friction_stiffness > 0.0):
+        raise ValueError(
+            f"`friction_stiffness` must be positive where there is friction, got 0 with "
+            f"friction = {np.max(contact.friction):g}: nothing would hold the nodes. Give it a "
+            "value, or set `friction` to 0."
+        )

@@ -100,6 +100,9 @@ class Force:
         What `ELEMENTS` has, as rows of X; None before the force is part of a model.
     touches : bool
         Whether elements act only while they touch: see `margins`.
+    changes : bool
+        Whether its elements are pairs that are found again as the rows move: see
+        `adjsim/engine/changing.py`.
     """
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]]
@@ -109,6 +112,7 @@ class Force:
     acts_on: str | Sequence[str] = NODES
     rows: Any = None
     touches: ClassVar[bool] = False
+    changes: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for parameter in self.PARAMETERS:
@@ -217,6 +221,16 @@ class Force:
     def damping_bound(self) -> np.ndarray:
         """Upper bound of the damping felt by each element's nodes, (n_elements,) [N s/m]."""
         return np.zeros(len(self.nodes))
+
+    def row_bounds(self, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sums of both bounds at the first rows of X, (n_rows,) each."""
+        rows = self.nodes
+        flat = rows.ravel()
+        inside = flat < n_rows
+        bounds = (self.stiffness_bound(), self.damping_bound())
+        weights = (np.repeat(bound, rows.shape[1])[inside] for bound in bounds)
+        k, c = (np.bincount(flat[inside], weight, n_rows) for weight in weights)
+        return k, c
 
     def margins(self, steps: np.ndarray, x: np.ndarray, v: np.ndarray) -> Any:
         """Return the `ContactMargins` of a force that `touches`, in states of a rollout.

@@ -1,0 +1,1 @@
+"""Adjoints of contact between bodies."""

@@ -1,0 +1,23 @@
+"""The twin of the packing of `adjsim/pairs/surface_contact.py`."""
+
+import numpy as np
+
+from adjoint.forces.element import ForceTwin
+from adjoint.pairs.pair_force import PAIR_TWIN
+from adjsim.pairs.surface_contact import SurfaceContact
+
+
+class SurfaceContactTwin(ForceTwin[SurfaceContact]):
+    """The twin of contact between surfaces."""
+
+    def __init__(self) -> None:
+        super().__init__(PAIR_TWIN)
+
+    def pack_vjp(
+        self, force: SurfaceContact, adj_params: np.ndarray, adj_series: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """Pull row cotangents back to the scalars."""
+        both = adj_params.copy()
+        if force.other_radius is None:  # the one radius counts twice
+            both[:, -2] += both[:, -1]
+        return super().pack_vjp(force, both, adj_series)

@@ -1,0 +1,141 @@
+r"""The force of one pair of features of two surfaces that touch.
+
+    r = p - q, u = sum w_k v_k     between the closest points (`adjsim/pairs/closest.py`)
+    n = r/|r|,   c = max(0, r_A + r_B - |r|)
+    U = omega k_e c^2/2,   f_k = omega w_k F(n, c, u) - k_e c^2/2 grad_k omega
+
+F is the law of contact with an obstacle (`adjsim/forces/contact_law.py`): without damping and
+friction f = -grad U, since |r| does not change with w to first order. For a vertex and a feature
+omega is a constant: 1 for a face, 1 - f for an edge of f faces, and what is left for a vertex, so
+that on a flat patch everything but one term cancels. For two edges it is their `window`.
+
+Momentum is conserved exactly: node 0 gets what is left. Angular momentum is too, but for friction,
+whose moment is as large as the radii are. At |r| = 0 there is no direction, and no force.
+
+Adjoint: `adjoint/pairs/pair_force.py`. Tests: `tests/pairs/test_pair_force.py`.
+"""
+
+from adjsim.engine.algebra.vec3 import axpy, scale
+from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.forces.contact_law import N_LAW, contact_law, contact_law_jvp
+from adjsim.forces.element import ElementKind
+from adjsim.forces.gap import direction, direction_jvp
+from adjsim.pairs.closest import EDGES, closest, closest_jvp, combine
+from adjsim.pairs.window import window_gradient, window_gradient_jvp
+
+
+CODE, WEIGHT = range(2)  # rows of consts; a pair of weight 0 is none
+RADII = slice(N_LAW, N_LAW + 2)
+N_PARAMS = N_LAW + 2
+
+
+@device_fn
+def pair_weight(at, consts):
+    """Return omega and its gradient along y."""
+    zero = lit(0, consts[0])
+    none = (zero, zero, zero)
+    if consts[0] == lit(EDGES, zero):
+        return window_gradient(at)
+    return consts[1], (none, none, none)
+
+
+@device_fn
+def pair_force(x, v, consts, params, series):
+    """Return the forces [N] on nodes 1 to 3; `x` and `v` are relative to node 0."""
+    zero = lit(0, consts[0])
+    none = (zero, zero, zero)
+    if consts[1] == zero:
+        return (none, none, none)
+    at = closest(consts[0], x)  # (1)
+    n, s = direction(at.r)  # (2)
+    c = params[N_LAW] + params[N_LAW + 1] - s  # (3)
+    if c <= zero or s <= zero:
+        return (none, none, none)
+    omega, gradient = pair_weight(at, consts)  # (4)
+    if omega == zero:
+        return (none, none, none)
+    u = combine(at.weights, v)  # (5)
+    F = contact_law(n, c, u, params[0:N_LAW])  # (6)
+    energy = lit(0.5, c) * params[0] * c * c  # (7)
+    w = at.weights
+    return (  # (8)
+        axpy(omega * w[0], F, scale(-energy, gradient[0])),
+        axpy(omega * w[1], F, scale(-energy, gradient[1])),
+        axpy(omega * w[2], F, scale(-energy, gradient[2])),
+    )
+
+
+@device_fn
+def pair_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
+    """Push tangents through `pair_force`."""
+    zero = lit(0, consts[0])
+    none = (zero, zero, zero)
+    if consts[1] == zero:
+        return (none, none, none)
+    at = closest(consts[0], x)  # (1)
+    n, s = direction(at.r)  # (2)
+    c = params[N_LAW] + params[N_LAW + 1] - s  # (3)
+    if c <= zero or s <= zero:
+        return (none, none, none)
+    omega, gradient = pair_weight(at, consts)  # (4)
+    if omega == zero:
+        return (none, none, none)
+    tan_r, tan_d_1, tan_d_2, tan_a_1, tan_a_2, tan_w = closest_jvp(at, tan_x)  # (1)
+    tan_n, tan_s = direction_jvp(n, s, tan_r)  # (2)
+    tan_c = tan_params[N_LAW] + tan_params[N_LAW + 1] - tan_s  # (3)
+    tan_omega, tan_gradient = zero, (none, none, none)
+    if consts[0] == lit(EDGES, zero):
+        tan_omega, tan_gradient = window_gradient_jvp(  # (4)
+            at, tan_r, tan_d_1, tan_d_2, tan_a_1, tan_a_2
+        )
+    w = at.weights
+    u = combine(w, v)  # (5)
+    tan_u = axpy(tan_w[0], v[0], axpy(tan_w[1], v[1], axpy(tan_w[2], v[2], combine(w, tan_v))))
+    law, tan_law = params[0:N_LAW], tan_params[0:N_LAW]
+    F = contact_law(n, c, u, law)  # (6)
+    tan_F = contact_law_jvp(n, c, u, law, tan_n, tan_c, tan_u, tan_law)
+    half = lit(0.5, c)
+    energy = half * params[0] * c * c  # (7)
+    tan_energy = half * tan_params[0] * c * c + params[0] * c * tan_c
+    forward = scale(tan_omega, F)
+    moved = axpy(omega, tan_F, forward)  # (omega F)' of a unit weight
+    by_w = scale(omega, F)
+    return (  # (8)
+        axpy(
+            w[0],
+            moved,
+            axpy(tan_w[0], by_w, weighted(energy, tan_energy, gradient[0], tan_gradient[0])),
+        ),
+        axpy(
+            w[1],
+            moved,
+            axpy(tan_w[1], by_w, weighted(energy, tan_energy, gradient[1], tan_gradient[1])),
+        ),
+        axpy(
+            w[2],
+            moved,
+            axpy(tan_w[2], by_w, weighted(energy, tan_energy, gradient[2], tan_gradient[2])),
+        ),
+    )
+
+
+@device_fn
+def weighted(energy, tan_energy, gradient, tan_gradient):
+    """Return the tangent of -energy times a gradient."""
+    return axpy(-tan_energy, gradient, scale(-energy, tan_gradient))
+
+
+@device_fn
+def pair_energy(x, consts, params, series):
+    """Return the elastic energy U [J] of one pair."""
+    zero = lit(0, consts[0])
+    at = closest(consts[0], x)
+    c = params[N_LAW] + params[N_LAW + 1] - direction(at.r)[1]
+    if c <= zero or consts[1] == zero:
+        return zero
+    return pair_weight(at, consts)[0] * lit(0.5, c) * params[0] * c * c
+
+
+PAIR = ElementKind(
+    "pair", pair_force, 4, 2, N_PARAMS, 0, uses_velocity=True, relative=True, jvp=pair_jvp
+)

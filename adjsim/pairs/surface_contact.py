@@ -1,0 +1,269 @@
+r"""Contact between the surfaces of bodies, or of one surface with itself.
+
+    U = sum over vertices of one surface and faces, edges, vertices of the other, and the other way
+      + sum over pairs of edges              (`adjsim/pairs/pair_force.py`)
+
+Nodes of cloth, the boundary of solids and the points of rigid bodies may take part, in any mixture.
+Which pairs are near each other is found again whenever a row has moved too far since
+(`adjsim/pairs/search.py`); nothing of it is stored, and no bit depends on it.
+
+Adjoint: `adjoint/pairs/surface_contact.py`. Tests: `tests/pairs/test_surface_contact.py`.
+"""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from adjsim import checks
+from adjsim.engine.gathering import TILE
+from adjsim.forces.acted_rows import NODES, ActedRows
+from adjsim.forces.contact import check_friction, choose_law
+from adjsim.forces.element import Force
+from adjsim.pairs.closest import EDGE, EDGES, FACE, VERTEX
+from adjsim.pairs.pair_force import PAIR
+from adjsim.pairs.search import PIERCED, PairSet, find_pairs, sides
+from adjsim.pairs.surface import Surface, surface_of
+from adjsim.values import Parameter
+
+
+AT_ONCE = 2.0  # how many edges of the other surface hold a node, beside its vertices
+SCALARS = (
+    "stiffness", "damping", "dissipation", "friction_stiffness", "friction", "radius",
+    "other_radius",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SurfaceContact(Force):
+    """Penalty contact between two surfaces of triangles, or of one with itself.
+
+    Both have a thickness: they push each other where they are closer than the sum of their radii.
+    The radii must be smaller than the edges, and than the thinnest part of a body is thick. A step
+    must not move a surface by more than half of their sum where the other is near; surfaces
+    that pass through each other are an error.
+
+    Parameters
+    ----------
+    triangles : array
+        Corners of the triangles, (n_faces, 3) integer, counted as `acts_on` does.
+    other_triangles : array, optional
+        Those of the other surface. None: contact of the one surface with itself.
+    radius, other_radius : float
+        Half of the thickness of each surface, positive [m]. `other_radius` only with an other one.
+    stiffness, friction_stiffness : float
+        k_e [N/m] and k_f [N s/m], not negative.
+    dissipation : float, optional
+        d [s/m], not negative. Nothing jumps at touch.
+    damping : float, optional
+        k_d [N s/m], not negative, in place of a dissipation. The force jumps at touch.
+    friction : float
+        Coefficient mu, not negative [-]; a positive one needs a positive `friction_stiffness`.
+    rest_positions : array, optional
+        Positions of all rows in `acts_on`, (n_rows, 3) [m], in which a surface does not touch
+        itself: pairs closer than 2 radii there never push. No parameter.
+    skin : float, optional
+        How far beyond the radii pairs are looked for, positive [m]. A larger one saves searches and
+        makes each step dearer; the numbers do not depend on it. None: the sum of the radii.
+    acts_on : str or sequence of str
+        "nodes", the name of a set of rigid bodies, or several of these: whose rows the triangles
+        count, one part after the other.
+
+    Raises
+    ------
+    ValueError
+        If an array has the wrong shape or sign, or the triangles leave the rows.
+    """
+
+    triangles: Any
+    other_triangles: Any = None
+    radius: Any
+    other_radius: Any = None
+    stiffness: Any = 1e4
+    damping: Any = None
+    dissipation: Any = None
+    friction_stiffness: Any = 0.0
+    friction: Any = 0.0
+    rest_positions: Any = None
+    skin: float | None = None
+    acts_on: str | Sequence[str] = NODES
+
+    PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("radius", "r", "m", "()", positive=True),
+        Parameter("other_radius", "r_B", "m", "()", positive=True),
+        Parameter("stiffness", "k_e", "N/m", "()", positive=True),
+        Parameter("damping", "k_d", "N s/m", "()", positive=True),
+        Parameter("dissipation", "d", "s/m", "()", positive=True),
+        Parameter("friction_stiffness", "k_f", "N s/m", "()", positive=True),
+        Parameter("friction", "μ", "-", "()", positive=True),
+    )
+    KIND = PAIR
+    PACKED: ClassVar = dict.fromkeys(SCALARS, ())
+    ELEMENTS = "triangles"
+    touches: ClassVar[bool] = True
+    changes: ClassVar[bool] = True
+
+    # Of a bound contact: its surfaces, and the pairs that were found, (n, 4) rows of X and (n, 2).
+    surfaces: ClassVar[Any] = None
+    rest: ClassVar[Any] = None
+    pairs: ClassVar[Any] = np.zeros((0, 4), np.int64)
+    numbers: ClassVar[Any] = np.zeros((0, 2))
+    n_pairs: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        if (self.other_triangles is None) != (self.other_radius is None):
+            raise ValueError(
+                "`other_triangles` and `other_radius` must both be given, or neither for a surface "
+                f"that touches itself: got other_radius = {self.other_radius}."
+            )
+        choose_law(self)
+        super().__post_init__()
+        for name in ("triangles", "other_triangles"):
+            if getattr(self, name) is not None:
+                value = checks.integers(name, getattr(self, name), ("n_faces", 3))
+                checks.freeze(self, name, value)
+        for name, value in self.parameters().items():
+            checks.array(name, value, ())
+        check_friction(self)
+        for name in ("radius", "other_radius"):
+            if getattr(self, name) is not None:
+                checks.positive(name, getattr(self, name))
+        if self.skin is not None:
+            checks.positive("skin", checks.number("skin", self.skin))
+        if self.rest_positions is not None:
+            rest = checks.array("rest_positions", self.rest_positions, ("n_rows", 3))
+            checks.freeze(self, "rest_positions", rest)
+
+    def bind(self, rows: ActedRows, name: str) -> Self:
+        """Return the contact between rows of a model."""
+        n = len(rows.indices)
+        given = [self.triangles, self.other_triangles]
+        found = []
+        for key, part in zip(("triangles", "other_triangles"), given, strict=True):
+            if part is not None:
+                numbers = checks.indices(f"{name}.{key}", part, ("n_faces", 3), n)
+                found.append(rows.indices[numbers])
+        bound = copy.copy(self)
+        object.__setattr__(bound, "surfaces", tuple(map(surface_of, found)))
+        if self.rest_positions is not None and len(found) == 1:
+            checks.array(f"{name}.rest_positions", self.rest_positions, (n, 3))
+            rest = np.zeros((int(rows.indices.max()) + 1, 3))
+            rest[rows.indices] = self.rest_positions
+            object.__setattr__(bound, "rest", rest)
+        return bound
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """Rows of X of the pairs that were found last, (n, 4)."""
+        return self.pairs
+
+    @property
+    def thickness(self) -> float:
+        """The distance within which the surfaces push each other [m]."""
+        other = self.radius if self.other_radius is None else self.other_radius
+        return float(self.radius + other)
+
+    @property
+    def reach(self) -> float:
+        """The distance within which pairs are looked for [m]."""
+        return self.thickness + (self.thickness if self.skin is None else float(self.skin))
+
+    @property
+    def allowance(self) -> float:
+        """How far a row may move before pairs must be looked for again [m]."""
+        return 0.5 * (self.reach - self.thickness)
+
+    def surface_rows(self) -> np.ndarray:
+        """Return the rows of X of both surfaces."""
+        return np.concatenate([part.vertices[:, 0] for part in self.surfaces])
+
+    def pair_sets(self) -> tuple[PairSet, ...]:
+        """Return what may touch what."""
+        a, b = self.surfaces[0], self.surfaces[-1]
+        sets = _vertex_sets(a, b)
+        if b is not a:
+            sets += _vertex_sets(b, a)
+        edges = PairSet(EDGES, a.edges, b.edges, np.ones(len(b.edges)), len(self.surfaces) == 1)
+        return (*sets, edges)
+
+    def crossing(self, x: np.ndarray) -> str | None:
+        """Return where the surfaces go through each other at positions of all rows; None: not."""
+        a, b = self.surfaces[0], self.surfaces[-1]
+        both = ((a, b),) if a is b else ((a, b), (b, a))
+        sets = tuple(
+            PairSet(PIERCED, one.edges, other.faces, np.ones(len(other.faces)), False)
+            for one, other in both
+        )
+        rows, _ = find_pairs(sets, x, 0.0, None)
+        if not len(rows):
+            return None
+        at = ", ".join(f"{v:.4g}" for v in x[rows[0, 0]])
+        return f"{len(rows)} edges go through faces, the first near ({at})"
+
+    def passed(self, before: np.ndarray, after: np.ndarray) -> str | None:
+        """Return which pair changed sides between positions of all rows; None: none."""
+        rows, numbers = self.pairs[: self.n_pairs], self.numbers[: self.n_pairs]
+        first, then = sides(rows, numbers, before), sides(rows, numbers, after)
+        changed = first * then < 0
+        if not changed.any():
+            return None
+        m = int(np.argmax(changed))
+        at = ", ".join(f"{v:.4g}" for v in after[rows[m, 0]])
+        what = "edges cross" if numbers[m, 0] == EDGES else "a vertex goes through a face"
+        return f"{what} near ({at})"
+
+    def with_pairs(self, x: np.ndarray) -> Self:
+        """Return the contact with the pairs within reach at positions of all rows of X."""
+        rest = None if self.rest is None else (self.rest, self.thickness)
+        rows, numbers = find_pairs(self.pair_sets(), x, self.reach, rest)
+        n = len(rows)
+        padding = -n % TILE if n else TILE
+        first = self.surfaces[0].vertices[0]
+        found = copy.copy(self)
+        object.__setattr__(found, "n_pairs", n)
+        object.__setattr__(found, "pairs", np.concatenate([rows, np.tile(first, (padding, 4))]))
+        object.__setattr__(found, "numbers", np.concatenate([numbers, np.zeros((padding, 2))]))
+        return found
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """Return the scalars that this contact has."""
+        present = {name: getattr(self, name) for name in SCALARS}
+        return {name: np.asarray(v, float) for name, v in present.items() if v is not None}
+
+    def packed(self, values: Any) -> np.ndarray:
+        """Return scalars as rows of the pairs; the one radius of a surface counts twice."""
+        if self.other_radius is None and "radius" in values:
+            values = {**values, "other_radius": values["radius"]}
+        return super().packed(values)
+
+    def pack_consts(self) -> np.ndarray:
+        """Code and weight of each pair."""
+        return self.numbers
+
+    def row_bounds(self, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return bounds of stiffness and damping at rows of X: as if all of a side touched."""
+        k, c = np.zeros((2, n_rows))
+        damping = 0.0 if self.damping is None else float(self.damping)
+        if self.dissipation is not None:
+            damping = float(self.stiffness * self.dissipation) * 0.5 * self.thickness
+        if self.friction > 0.0:
+            damping = max(damping, float(self.friction_stiffness))
+        for own, other in zip(self.surfaces, self.surfaces[::-1], strict=True):
+            share = max(1.0, len(other.vertices) / len(own.vertices))
+            most = 2.0 * (1.0 + share + AT_ONCE)
+            rows = own.vertices[own.vertices < n_rows]
+            k[rows] += most * float(self.stiffness)
+            c[rows] += most * damping
+        return k, c
+
+
+def _vertex_sets(a: Surface, b: Surface) -> tuple[PairSet, ...]:
+    """Return the sets of pairs of the vertices of one surface and features of another."""
+    ones = np.ones(len(b.faces))
+    return (
+        PairSet(FACE, a.vertices, b.faces, ones, False),
+        PairSet(EDGE, a.vertices, b.edges, b.edge_weights, False),
+        PairSet(VERTEX, a.vertices, b.vertices, b.vertex_weights, False),
+    )
