@@ -15,6 +15,8 @@ from adjoint.forces import (
 )
 from adjoint.forces.contact import ContactTwin
 from adjoint.forces.element import ForceTwin
+from adjoint.joints import laws as laws_adjoint, pins as pins_adjoint
+from adjoint.joints.joint import DrivenJointTwin, FramedJointTwin, JointTwin
 from adjsim import checks
 from adjsim.forces import (
     box,
@@ -30,6 +32,7 @@ from adjsim.forces import (
     springs,
 )
 from adjsim.forces.element import Force
+from adjsim.joints import driven, joint, pins
 
 
 FORCE_TWINS: dict[type[Force], ForceTwin] = {
@@ -46,6 +49,11 @@ FORCE_TWINS: dict[type[Force], ForceTwin] = {
     neo_hookean_triangles.NeoHookeanTriangles: triangles_adjoint.NeoHookeanTrianglesTwin(),
     sphere.SphereContact: ContactTwin(sphere_adjoint.SPHERE_TWIN),
     springs.Springs: ForceTwin(springs_adjoint.SPRING_TWIN),
+    pins.Pins: ForceTwin(pins_adjoint.PIN_TWIN),
+    joint.BallJoint: JointTwin(laws_adjoint.ball_vjp),
+    joint.WeldJoint: FramedJointTwin(laws_adjoint.weld_vjp),
+    driven.HingeJoint: DrivenJointTwin(laws_adjoint.hinge_vjp),
+    driven.SliderJoint: DrivenJointTwin(laws_adjoint.slider_vjp),
 }
 
 

@@ -22,7 +22,7 @@ then conserved by construction, and a quarter of a tetrahedron's loads is saved.
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -98,6 +98,8 @@ class Force:
         (`adjsim/forces/acted_rows.py`). A subclass that may act on bodies makes it a field.
     rows : array, optional
         What `ELEMENTS` has, as rows of X; None before the force is part of a model.
+    framed : sequence of (str, int)
+        Bodies on whose pose it acts, as set and number: the model has them offer frame points.
     touches : bool
         Whether elements act only while they touch: see `margins`.
     """
@@ -108,6 +110,7 @@ class Force:
     ELEMENTS: ClassVar[str] = ""
     acts_on: str | Sequence[str] = NODES
     rows: Any = None
+    framed: Sequence[tuple[str, int]] = ()
     touches: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -217,6 +220,14 @@ class Force:
     def damping_bound(self) -> np.ndarray:
         """Upper bound of the damping felt by each element's nodes, (n_elements,) [N s/m]."""
         return np.zeros(len(self.nodes))
+
+    def frame_bounds(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield bounds of what a force does to the poses of bodies: rows, stiffness, damping.
+
+        Each is of one body of every element: the row of X of its centre, (n_elements,), and what
+        its velocity and spin feel in its own axes, (n_elements, 6, 6). By default none.
+        """
+        yield from ()
 
     def margins(self, steps: np.ndarray, x: np.ndarray, v: np.ndarray) -> Any:
         """Return the `ContactMargins` of a force that `touches`, in states of a rollout.
