@@ -3,10 +3,10 @@ r"""What a joint does: the force f and the torque T on body A by what lies betwe
 r = p_B - p_A, u its rate as A sees it, omega = omega_B - omega_A; Q = E F are the axes of the
 joint in the world by either body, F those in the body, z the third. All act at p_B, on both bodies.
 
-    f = k r + c u                                        a ball joint, a hinge and a weld hold points
-    T = k_t/2 sum Q_Ai x Q_Bi + c_t omega                a weld and a slider hold all axes
-    T = k_t z_A x z_B + c_t (omega - w z_A) - tau z_A    a hinge holds one, w = omega.z_A
-    f = k (r - l z_A) + c (u - l' z_A) - tau z_A         a slider a line, l = r.z_A, l' = u.z_A
+    f = k r + c u                                       a ball joint, a hinge and a weld hold points
+    T = k_t/2 sum Q_Ai x Q_Bi + c_t omega               a weld and a slider hold all axes
+    T = k_t z_A x z_B + c_t (omega - w z_A) - tau z_A   a hinge holds one, w = omega.z_A
+    f = k (r - l z_A) + c (u - l' z_A) - tau z_A        a slider a line, l = r.z_A, l' = u.z_A
 
 tau is what drives the joint (`adjsim/joints/drive.py`), by the angle phi = atan2(y_A.x_B, x_A.x_B)
 of a hinge, in (-pi, pi], with the rate w, or by l and l' of a slider.
