@@ -4,12 +4,11 @@ Each returns the cotangents of (r, u, omega, E_A, E_B) and of the parameters.
 Of c = a x b the cotangents are adj_a = b x adj_c and adj_b = adj_c x a.
 """
 
-import math
-
 from adjoint.joints.drive import drive_vjp
 from adjsim.engine.algebra.mat3 import matmul_t, t_matmul
 from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, neg, scale
 from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.joints.angle import angle_of
 from adjsim.joints.drive import drive
 from adjsim.joints.frames import spins
 from adjsim.joints.laws import axes, columns
@@ -75,7 +74,7 @@ def hinge_vjp(between, own, series, adj_f, adj_T):
     Q_a, Q_b = axes(between, own)  # (2) replayed
     z = Q_a[2]
     across, along = dot(Q_a[1], Q_b[0]), dot(Q_a[0], Q_b[0])  # (3) replayed
-    phi = math.atan2(across, along)  # (4) replayed
+    phi = angle_of(along, across)  # (4) replayed
     w = dot(omega, z)  # (5) replayed
     tau = drive(phi, w, own[22:30], series[0])  # (6) replayed
 

@@ -22,11 +22,10 @@ Adjoint: `adjoint/joints/laws.py`. Tests: `tests/joints/test_laws.py`.
 Source: ours; a stiff joint in the place of a constraint.
 """
 
-import math
-
 from adjsim.engine.algebra.mat3 import matmul, matmul_add
 from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, scale
 from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.joints.angle import angle_of
 from adjsim.joints.drive import drive, drive_jvp
 from adjsim.joints.frames import spins
 
@@ -122,7 +121,7 @@ def hinge(between, own, series):
     Q_a, Q_b = axes(between, own)  # (2)
     z = Q_a[2]
     across, along = dot(Q_a[1], Q_b[0]), dot(Q_a[0], Q_b[0])  # (3)
-    phi = math.atan2(across, along)  # (4)
+    phi = angle_of(along, across)  # (4)
     w = dot(omega, z)  # (5)
     tau = drive(phi, w, own[22:30], series[0])  # (6)
     held = axpy(own[2], cross(z, Q_b[2]), scale(own[3], omega))  # (7)
@@ -140,7 +139,7 @@ def hinge_jvp(between, own, series, tan, tan_own, tan_series):
     across, along = dot(Q_a[1], Q_b[0]), dot(Q_a[0], Q_b[0])  # (3)
     tan_across = dot(tan_Q_a[1], Q_b[0]) + dot(Q_a[1], tan_Q_b[0])
     tan_along = dot(tan_Q_a[0], Q_b[0]) + dot(Q_a[0], tan_Q_b[0])
-    phi = math.atan2(across, along)  # (4)
+    phi = angle_of(along, across)  # (4)
     tan_phi = (along * tan_across - across * tan_along) / (along * along + across * across)
     w = dot(omega, z)  # (5)
     tan_w = dot(tan_omega, z) + dot(omega, tan_z)
