@@ -107,10 +107,11 @@ class Joint(Force):
     N_OWN: ClassVar[int]
     N_SERIES: ClassVar[int] = 0
     acts_on: ClassVar[Any]  # the sets of the bodies
+    ends: ClassVar[Any]  # bodies A and B of each joint
 
     def __post_init__(self) -> None:
         pairs = _pairs(self.bodies)
-        object.__setattr__(self, "bodies", pairs)
+        object.__setattr__(self, "ends", pairs)
         owners = dict.fromkeys(body.owner for pair in pairs for body in pair if body)
         object.__setattr__(self, "acts_on", tuple(owners))
         object.__setattr__(self, "framed", tuple(body for pair in pairs for body in pair if body))
@@ -133,12 +134,12 @@ class Joint(Force):
     @property
     def to_world(self) -> bool:
         """Whether A is the world."""
-        return self.bodies[0][0] is None
+        return self.ends[0][0] is None
 
     @property
     def n_joints(self) -> int:
         """Number of joints."""
-        return len(self.bodies)
+        return len(self.ends)
 
     @property
     def nodes(self) -> np.ndarray:
@@ -148,7 +149,7 @@ class Joint(Force):
     def bind(self, rows: ActedRows, name: str) -> Self:
         """Return the joints between rows of a model."""
         del name
-        centers = [[rows.frame_rows[body] for body in pair if body] for pair in self.bodies]
+        centers = [[rows.frame_rows[body] for body in pair if body] for pair in self.ends]
         found = np.array(centers)[..., None] + np.arange(N_POINTS)
         bound = copy.copy(self)
         checks.freeze(bound, "rows", found.reshape(len(found), -1))
