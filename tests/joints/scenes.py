@@ -36,8 +36,8 @@ def arguments(rng, kind, n, **changed):
         found |= {
             "motor": rng.standard_normal(n),
             "viscous_friction": 0.4,
-            "dry_friction": 0.8 * rng.uniform(0.5, 1.5, n),
-            "friction_width": 0.6,
+            "dry_friction": 8.0 * rng.uniform(0.5, 1.5, n),
+            "friction_width": 2.0,
             "spring_stiffness": 5.0,
             "spring_rest": 0.3,
             "limit_stiffness": 7.0 * rng.uniform(0.5, 1.5, n),
@@ -45,6 +45,13 @@ def arguments(rng, kind, n, **changed):
             "upper": -0.1,
         }
     return found | changed
+
+
+def bound(joint):
+    """The joint between rows that follow each other, as no model binds it."""
+    own, n_nodes = copy.copy(joint), joint.kind.n_nodes
+    checks.freeze(own, "rows", np.arange(joint.n_joints * n_nodes).reshape(-1, n_nodes))
+    return own
 
 
 def on_nodes(kind):
@@ -57,10 +64,7 @@ def on_nodes(kind):
             object.__setattr__(self, "framed", ())
 
         def bind(self, rows, name):
-            bound = copy.copy(self)
-            n_nodes = self.kind.n_nodes
-            checks.freeze(bound, "rows", np.arange(self.n_joints * n_nodes).reshape(-1, n_nodes))
-            return bound
+            return bound(self)
 
     register(OnNodes, FORCE_TWINS[kind])
     return OnNodes
