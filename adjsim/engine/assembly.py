@@ -37,7 +37,7 @@ from adjsim.forces.element import ElementKind
 U_TILE = np.uint64(TILE)
 U1, U2, U3 = np.uint64(1), np.uint64(2), np.uint64(3)
 DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
-LONG = 20  # rows that one function after the other reads: compilers do not go deeper without end
+LONG = 8  # rows that one function after the other reads: compilers do not go deeper without end
 # Columns of `table`, one row per force and group of worlds.
 N_TILES, NODES, CONSTS, PARAMS, SERIES, SERIES_STRIDE, SLOTS = range(7)
 
