@@ -9,8 +9,7 @@ from adjoint.forces.element import ForceTwin, TwinKind
 from adjoint.joints.elements import pair_twin, world_twin
 from adjoint.rotations import rotation_matrix_vjp
 from adjoint.series import series_rows_vjp
-from adjsim.joints.driven import DrivenJoint
-from adjsim.joints.joint import TURNS, FramedJoint, Joint
+from adjsim.joints.joint import TURNS, Joint
 
 
 class JointTwin(ForceTwin[Any]):
@@ -30,7 +29,7 @@ class FramedJointTwin(JointTwin):
     """The twin of a class of joints with axes. Packing: F = exp([theta]x) N, column by column."""
 
     def pack_vjp(
-        self, force: FramedJoint, adj_params: np.ndarray, adj_series: np.ndarray
+        self, force: Any, adj_params: np.ndarray, adj_series: np.ndarray
     ) -> dict[str, np.ndarray]:
         """Pull row cotangents back to the parameters."""
         rotations = []
@@ -49,7 +48,7 @@ class DrivenJointTwin(FramedJointTwin):
     """The twin of a class of joints that are driven."""
 
     def pack_vjp(
-        self, force: DrivenJoint, adj_params: np.ndarray, adj_series: np.ndarray
+        self, force: Any, adj_params: np.ndarray, adj_series: np.ndarray
     ) -> dict[str, np.ndarray]:
         """Pull row cotangents back to the parameters and the motor."""
         adj = super().pack_vjp(force, adj_params, adj_series)
