@@ -86,12 +86,11 @@ def world_twin(kind: ElementKind, law: Callable, law_vjp: Callable) -> TwinKind:
 
         # (2) f, T = law(between)
         adj_between, adj_own, adj_series = law_vjp(between, own, series, neg(minus_f), neg(minus_T))
-        adj_r, adj_u, adj_omega, adj_E_a, adj_E_b = adj_between
-        adj_between = adj_r, adj_u, adj_omega, adj_E_a, madd(adj_E_b, adj_E)
-        adj_A, adj_B = between_vjp(A, between[0], adj_between)
+        adj_r, adj_u, adj_omega, _, adj_E_b = adj_between  # r = p_B - a, u = p_B'
 
         # (1) the world stands still, the motion of B
+        adj_B = adj_r, adj_u, adj_omega, madd(adj_E_b, adj_E)
         adj_x, adj_v, more_b = motion_vjp(B[3], B[4], b, adj_B)
-        return adj_x, adj_v, (*adj_A[0], *add(adj_b, more_b), *adj_own), adj_series
+        return adj_x, adj_v, (*neg(adj_r), *add(adj_b, more_b), *adj_own), adj_series
 
     return TwinKind(kind, world_vjp)

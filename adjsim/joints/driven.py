@@ -26,21 +26,21 @@ DRIVE: dict[str, tuple[int, ...]] = dict.fromkeys(
 WIDTH = 30  # of the parameters of an element: the width of dry friction
 
 
-def drive_parameters(angle: str, force: str) -> tuple[Parameter, ...]:
+def drive_parameters(
+    coordinate: str, force: str, stiffness: str, friction: str
+) -> tuple[Parameter, ...]:
     """Return what drives a joint, in the units of its coordinate and of what acts along it."""
-    shape, rate, stiffness = "() or (n_joints,)", f"{angle}/s", f"{force}/{angle}"
-    if angle == "rad":  # an angle has no unit in a product
-        stiffness = force
+    shape, rate = "() or (n_joints,)", f"{coordinate}/s"
     return (
         Parameter("motor", "m", force, "(), (n_joints,) or (n_steps, n_joints)"),
-        Parameter("viscous_friction", "b", f"{stiffness} s", shape, positive=True),
+        Parameter("viscous_friction", "b", friction, shape, positive=True),
         Parameter("dry_friction", "T_c", force, shape, positive=True),
         Parameter("friction_width", "ε", rate, shape, positive=True),
         Parameter("spring_stiffness", "k_s", stiffness, shape, positive=True),
-        Parameter("spring_rest", "q_0", angle, shape),
+        Parameter("spring_rest", "q_0", coordinate, shape),
         Parameter("limit_stiffness", "k_l", stiffness, shape, positive=True),
-        Parameter("lower", "q_min", angle, shape),
-        Parameter("upper", "q_max", angle, shape),
+        Parameter("lower", "q_min", coordinate, shape),
+        Parameter("upper", "q_max", coordinate, shape),
     )
 
 
@@ -205,7 +205,7 @@ class HingeJoint(DrivenJoint):
     Parameters and errors as of `Joint`, `FramedJoint` and `DrivenJoint`; a motor is a torque [N m].
     """
 
-    PARAMETERS = (*FRAME_PARAMETERS, *drive_parameters("rad", "N m"))
+    PARAMETERS = (*FRAME_PARAMETERS, *drive_parameters("rad", "N m", "N m", "N m s"))
     LAWS = (laws.hinge, laws.hinge_jvp)
     NAME = "hinge_joint"
 
@@ -230,7 +230,7 @@ class SliderJoint(DrivenJoint):
     Parameters and errors as of `Joint`, `FramedJoint` and `DrivenJoint`; a motor is a force [N].
     """
 
-    PARAMETERS = (*FRAME_PARAMETERS, *drive_parameters("m", "N"))
+    PARAMETERS = (*FRAME_PARAMETERS, *drive_parameters("m", "N", "N/m", "N s/m"))
     LAWS = (laws.slider, laws.slider_jvp)
     NAME = "slider"
 
