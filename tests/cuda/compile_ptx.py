@@ -49,18 +49,18 @@ def obstacle_twins():
 
 
 def joint_twins():
-    """Twins of joints of every class, between two bodies and to the world, and of pins."""
+    """Twins of joints of every class, of one to the world, and of pins."""
     from adjoint.forces.registry import twin_of
     from adjoint.joints.pins import PIN_TWIN
     from adjsim.joints.driven import HingeJoint, SliderJoint
     from adjsim.joints.joint import BallJoint, WeldJoint
 
-    held = {"stiffness": 1.0}
-    joints = [
-        kind((owner, "b"), **held, **({} if kind is BallJoint else {"angular_stiffness": 1.0}))
-        for kind in (BallJoint, WeldJoint, HingeJoint, SliderJoint)
-        for owner in ("a", None)
+    axes = {"angular_stiffness": 1.0}
+    joints = [BallJoint(("a", "b"), stiffness=1.0)]
+    joints += [
+        kind(("a", "b"), stiffness=1.0, **axes) for kind in (WeldJoint, HingeJoint, SliderJoint)
     ]
+    joints.append(HingeJoint((None, "b"), stiffness=1.0, **axes))
     return PIN_TWIN, *(twin_of(joint).twin_kind(joint) for joint in joints)
 
 
