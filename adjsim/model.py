@@ -88,7 +88,7 @@ class Model(System["State", "Trajectory"]):
         object.__setattr__(self, "_lumped", self.mass if given is None else None)
         checks.freeze(self, "gravity", checks.array("gravity", self.gravity, (3,)))
         checks.freeze(self, "pinned", pinned)
-        object.__setattr__(self, "bodies", dict(self.bodies))
+        object.__setattr__(self, "bodies", self._with_frames())
         forces = {name: self._bind(name, force) for name, force in self.forces.items()}
         object.__setattr__(self, "forces", forces)
 
@@ -105,6 +105,21 @@ class Model(System["State", "Trajectory"]):
                     f"`forces` and `bodies` must have different names, got {name!r} in both: the "
                     "name is the first part of a parameter's path."
                 )
+
+    def _with_frames(self) -> dict[str, RigidBodies]:
+        """Return the bodies; those on whose pose forces act offer frame points, no others."""
+        wanted: dict[str, set[int]] = {name: set() for name in self.bodies}
+        for name, force in self.forces.items():
+            for owner, number in force.framed:
+                checks.known_key(f"set of bodies in `{name}`", owner, self.bodies)
+                n = self.bodies[owner].n_bodies
+                if number >= n:
+                    raise ValueError(
+                        f"`{name}` must act on bodies that there are: `{owner}` has {n}, numbered "
+                        f"from 0, got {number}."
+                    )
+                wanted[owner].add(number)
+        return {name: part.with_frames(wanted[name]) for name, part in self.bodies.items()}
 
     def _bind(self, name: str, force: Force) -> Force:
         """Return a force fitted to the rows that it acts on."""

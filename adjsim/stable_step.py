@@ -7,7 +7,7 @@ Points of a rigid body with stiffness k, damping c and arms a act on its velocit
 sum of k J^T J, J = [1, -[a]x], and C alike; their largest eigenvalues over the inertia count.
 Contacts do not act at all points at once, but at those on one side of the body's convex hull, to
 within `SINK` of its size, or at any single point. Of several obstacles the two stiffest count as
-touched at the same time.
+touched at the same time. A force on the pose of a body gives such matrices itself.
 
 Tests: `tests/test_stable_step.py`.
 """
@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from adjsim.forces.element import Force
-from adjsim.rigid.bodies import RigidBodies
+from adjsim.rigid.bodies import FRAME, RigidBodies
 from adjsim.rigid.mass_properties import from_six
 from adjsim.rotations import cross_matrix
 
@@ -55,19 +55,38 @@ def rate_of_bodies(forces: Sequence[Force], bodies: RigidBodies, first: int) -> 
         (force.touches, *(bound[first:] for bound in force.row_bounds(last))) for force in forces
     ]
     bounds = [own for own in bounds if own[1].any() or own[2].any()]
-    rates = 2.0 * bodies.drag_rates
+    rates, poses = 2.0 * bodies.drag_rates, _of_poses(forces, bodies, first)
     for b, (lo, hi) in enumerate(zip(bodies.point_ptr[:-1], bodies.point_ptr[1:], strict=True)):
         own = [(touches, k[lo:hi], c[lo:hi]) for touches, k, c in bounds]
-        rates[b] += _rate_of_body(bodies, b, bodies.arms[lo:hi], own)
+        rates[b] += _rate_of_body(bodies, b, own, poses.get(b))
     return float(rates.max(initial=0.0))
 
 
+def _of_poses(
+    forces: Sequence[Force], bodies: RigidBodies, first: int
+) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    """Return the sums of what forces do to the pose of each body: stiffness, damping (6, 6)."""
+    found = {}
+    of_row = {first + bodies.frame_row(b): b for b in bodies.framed}
+    for rows, stiffness, damping in (own for force in forces for own in force.frame_bounds()):
+        for row, k, c in zip(rows.tolist(), stiffness, damping, strict=True):
+            if row in of_row:
+                k_sum, c_sum = found.get(of_row[row], (0.0, 0.0))
+                found[of_row[row]] = k_sum + k, c_sum + c
+    return found
+
+
 def _rate_of_body(
-    bodies: RigidBodies, b: int, arms: np.ndarray, bounds: list[tuple[bool, np.ndarray, np.ndarray]]
+    bodies: RigidBodies,
+    b: int,
+    bounds: list[tuple[bool, np.ndarray, np.ndarray]],
+    of_pose: tuple[np.ndarray, np.ndarray] | None,
 ) -> float:
-    """Return the rate of a body from what acts at its points: whether by touch, bounds."""
-    if not bounds:
+    """Return the rate of a body from what acts at its points, whether by touch, and on its pose."""
+    if not bounds and of_pose is None:
         return 0.0
+    lo, hi = bodies.point_ptr[b : b + 2]
+    arms = bodies.arms[lo:hi]
     inertia = np.eye(6) * bodies.masses[b]
     inertia[3:, 3:] = from_six(bodies.inertias)[b]
     lower = np.linalg.inv(np.linalg.cholesky(inertia))
@@ -76,11 +95,16 @@ def _rate_of_body(
     each = np.einsum("nki,nkj->nij", whitened, whitened)
     always = [own for touches, *own in bounds if not touches]
     k, c = np.sum(always, axis=0) if always else np.zeros((2, len(arms)))
-    rate = _largest_rate(np.ones((1, len(arms))), each, k, c)
+    sums = _sums(np.ones((1, len(arms))), each, k, c)
+    if of_pose is not None:
+        sums = [own + lower @ pose @ lower.T for own, pose in zip(sums, of_pose, strict=True)]
+    rate = rate_of(*map(_largest, sums))
     touched = [(k, c) for touches, k, c in bounds if touches]
     if touched:
         alone = [rate_of(*(_largest(w[:, None, None] * each) for w in own)) for own in touched]
-        for sides in sides_of(arms):
+        n_frame = len(FRAME) if b in bodies.framed else 0  # nothing touches these
+        for own_sides in sides_of(arms[: len(arms) - n_frame]):
+            sides = np.pad(own_sides, ((0, 0), (0, n_frame)))
             alone = [
                 max(most, _largest_rate(sides, each, *own))
                 for most, own in zip(alone, touched, strict=True)
@@ -91,8 +115,13 @@ def _rate_of_body(
 
 def _largest_rate(sides: np.ndarray, each: np.ndarray, k: np.ndarray, c: np.ndarray) -> float:
     """Return the largest rate of sides (n_sides, n) of points with products (n, 6, 6)."""
-    sums = ((sides * w) @ each.reshape(len(each), 36) for w in (k, c))
-    return rate_of(*(_largest(own.reshape(-1, 6, 6)) for own in sums))
+    return rate_of(*map(_largest, _sums(sides, each, k, c)))
+
+
+def _sums(sides: np.ndarray, each: np.ndarray, k: np.ndarray, c: np.ndarray) -> list[np.ndarray]:
+    """Return the stiffness and the damping of sides of points, (n_sides, 6, 6) each."""
+    flat = each.reshape(len(each), 36)
+    return [((sides * w) @ flat).reshape(-1, 6, 6) for w in (k, c)]
 
 
 def _largest(matrices: np.ndarray) -> np.ndarray:

@@ -15,6 +15,8 @@ from adjoint.forces import (
 )
 from adjoint.forces.contact import ContactTwin
 from adjoint.forces.element import ForceTwin
+from adjoint.joints import laws as laws_adjoint, pins as pins_adjoint
+from adjoint.joints.joint import DrivenJointTwin, FramedJointTwin, JointTwin
 from adjoint.pairs import surface_contact as surface_contact_adjoint
 from adjsim import checks
 from adjsim.forces import (
@@ -31,6 +33,7 @@ from adjsim.forces import (
     springs,
 )
 from adjsim.forces.element import Force
+from adjsim.joints import driven, joint, pins
 from adjsim.pairs import surface_contact
 
 
@@ -49,6 +52,11 @@ FORCE_TWINS: dict[type[Force], ForceTwin] = {
     sphere.SphereContact: ContactTwin(sphere_adjoint.SPHERE_TWIN),
     springs.Springs: ForceTwin(springs_adjoint.SPRING_TWIN),
     surface_contact.SurfaceContact: surface_contact_adjoint.SurfaceContactTwin(),
+    pins.Pins: ForceTwin(pins_adjoint.PIN_TWIN),
+    joint.BallJoint: JointTwin(laws_adjoint.ball_vjp),
+    joint.WeldJoint: FramedJointTwin(laws_adjoint.weld_vjp),
+    driven.HingeJoint: DrivenJointTwin(laws_adjoint.hinge_vjp),
+    driven.SliderJoint: DrivenJointTwin(laws_adjoint.slider_vjp),
 }
 
 

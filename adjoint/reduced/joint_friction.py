@@ -9,13 +9,6 @@ from adjsim.engine.jit.backend import device_fn
 
 
 @device_fn
-def smooth_sign_jvp(w, width, tan_w, tan_width):
-    """Push tangents through `smooth_sign`."""
-    root = math.sqrt(w * w + width * width)
-    return width * (width * tan_w - w * tan_width) / (root * root * root)
-
-
-@device_fn
 def smooth_sign_vjp(w, width, adj_s):
     """Pull adj_s back through `smooth_sign`: adj_w, adj_width."""
     root = math.sqrt(w * w + width * width)

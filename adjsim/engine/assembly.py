@@ -37,6 +37,7 @@ from adjsim.forces.element import ElementKind
 U_TILE = np.uint64(TILE)
 U1, U2, U3 = np.uint64(1), np.uint64(2), np.uint64(3)
 DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
+LONG = 8  # rows that one function after the other reads: compilers do not go deeper without end
 # Columns of `table`, one row per force and group of worlds.
 N_TILES, NODES, CONSTS, PARAMS, SERIES, SERIES_STRIDE, SLOTS = range(7)
 
@@ -52,6 +53,15 @@ def make_read_rows(n: int) -> Callable:
     """Return the reader of n rows of one lane, as a flat tuple."""
     if n == 0:
         return read_0
+    if n > LONG:
+        first, rest = make_read_rows(LONG), make_read_rows(n - LONG)
+        behind = np.uint64(LONG * TILE)
+
+        @device_fn
+        def read_long(a, o):
+            return (*first(a, o), *rest(a, o + behind))
+
+        return read_long
     head, last = make_read_rows(n - 1), np.uint64((n - 1) * TILE)
 
     @device_fn
@@ -101,12 +111,22 @@ def make_write_vectors(n: int) -> Callable:
 
 
 @cache
-def make_add_rows(n: int) -> Callable:
-    """Return the accumulator of n numbers into n rows of one lane."""
+def make_add_rows(n: int, start: int = 0) -> Callable:
+    """Return the accumulator of n numbers, from number `start` on, into n rows of one lane."""
     if n == 0:
         return write_0
-    head, k = make_add_rows(n - 1), n - 1
-    last = np.uint64(k * TILE)
+    if n > LONG:
+        first, rest = make_add_rows(LONG, start), make_add_rows(n - LONG, start + LONG)
+        behind = np.uint64(LONG * TILE)
+
+        @device_fn
+        def add_long(a, o, values):
+            first(a, o, values)
+            rest(a, o + behind, values)
+
+        return add_long
+    head, k = make_add_rows(n - 1, start), start + n - 1
+    last = np.uint64((n - 1) * TILE)
 
     @device_fn
     def add_rows(a, o, values):

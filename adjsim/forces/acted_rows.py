@@ -49,11 +49,15 @@ class ActedRows:
         Which of these are nodes or vertices, not named points, (n_surface,).
     points : dict
         The numbers of named points, by "block.tip", and by "tip" where one set alone has it.
+    frame_rows : dict
+        The row of X of the centre of each body that offers frame points, by set and number; the
+        rows of its levers follow.
     """
 
     indices: np.ndarray
     surface: np.ndarray
     points: dict[str, int] = field(default_factory=dict)
+    frame_rows: dict[tuple[str, int], int] = field(default_factory=dict)
 
     @classmethod
     def of_nodes(cls, n_nodes: int) -> "ActedRows":
@@ -67,7 +71,8 @@ class ActedRows:
         named = [bodies.point_row(point) for point in bodies.points]
         numbers = {f"{name}.{point}": n + k for k, point in enumerate(bodies.points)}
         row = first + np.concatenate([bodies.hull, np.array(named, np.int64)])
-        return cls(row, np.arange(n), numbers)
+        frames = {(name, body): first + bodies.frame_row(body) for body in bodies.framed}
+        return cls(row, np.arange(n), numbers, frames)
 
     @classmethod
     def joined(cls, parts: Sequence["ActedRows"]) -> "ActedRows":
@@ -81,6 +86,7 @@ class ActedRows:
             np.concatenate([part.indices for part in parts]),
             np.concatenate([start + part.surface for start, part in pairs]),
             points | alone,
+            {body: row for part in parts for body, row in part.frame_rows.items()},
         )
 
     def numbers(self, where: str, given: Any, shape: Sequence[int | str]) -> np.ndarray:

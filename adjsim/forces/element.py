@@ -22,7 +22,7 @@ then conserved by construction, and a quarter of a tetrahedron's loads is saved.
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -98,6 +98,8 @@ class Force:
         (`adjsim/forces/acted_rows.py`). A subclass that may act on bodies makes it a field.
     rows : array, optional
         What `ELEMENTS` has, as rows of X; None before the force is part of a model.
+    framed : sequence of (str, int)
+        Bodies on whose pose it acts, as set and number: the model has them offer frame points.
     touches : bool
         Whether elements act only while they touch: see `margins`.
     changes : bool
@@ -111,6 +113,7 @@ class Force:
     ELEMENTS: ClassVar[str] = ""
     acts_on: str | Sequence[str] = NODES
     rows: Any = None
+    framed: Sequence[tuple[str, int]] = ()
     touches: ClassVar[bool] = False
     changes: ClassVar[bool] = False
 
@@ -231,6 +234,14 @@ class Force:
         weights = (np.repeat(bound, rows.shape[1])[inside] for bound in bounds)
         k, c = (np.bincount(flat[inside], weight, n_rows) for weight in weights)
         return k, c
+
+    def frame_bounds(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield bounds of what a force does to the poses of bodies: rows, stiffness, damping.
+
+        Each is of one body of every element: the row of X of its centre, (n_elements,), and what
+        its velocity and spin feel in its own axes, (n_elements, 6, 6). By default none.
+        """
+        yield from ()
 
     def margins(self, steps: np.ndarray, x: np.ndarray, v: np.ndarray) -> Any:
         """Return the `ContactMargins` of a force that `touches`, in states of a rollout.

@@ -17,3 +17,10 @@ from adjsim.engine.jit.backend import device_fn
 def smooth_sign(w, width):
     """Return s(w), from -1 to 1; w and the width eps in rad/s."""
     return w / math.sqrt(w * w + width * width)
+
+
+@device_fn
+def smooth_sign_jvp(w, width, tan_w, tan_width):
+    """Push tangents through `smooth_sign`."""
+    root = math.sqrt(w * w + width * width)
+    return width * (width * tan_w - w * tan_width) / (root * root * root)

@@ -3,7 +3,8 @@
 Tests: `tests/rigid/test_bodies.py`. Adjoint of the mass properties: `adjoint/rigid/bodies.py`.
 """
 
-from collections.abc import Iterable, Mapping
+import copy
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -24,6 +25,11 @@ from adjsim.rigid.mass_properties import (
 )
 from adjsim.rigid.rows import PARAMS_SIZE
 from adjsim.values import Parameter, broadcast
+
+
+# Arms of frame points [m]: the centre of mass, and a lever along each axis of the body. Where they
+# are says where the body is and how it is turned; forces on them are any force and torque.
+FRAME = np.concatenate([np.zeros((1, 3)), np.eye(3)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +91,9 @@ class RigidBodies:
         moment -kappa I omega. None: no drag, and no parameter.
     points : mapping of str to BodyPoint or array, optional
         Named points for forces to act at; a bare position is one in body 0.
+    framed : sequence of int, optional
+        Which bodies offer frame points, by which a force acts on their pose. A model sets it to
+        what its forces ask for.
 
     Attributes
     ----------
@@ -92,7 +101,7 @@ class RigidBodies:
         Centres of mass in the coordinates of the meshes, (n_bodies, 3) [m].
     arms : array
         All points about their centre of mass, body after body: the points of its mesh, then
-        its named ones, (n_points, 3) [m].
+        its named ones, then its frame points, (n_points, 3) [m].
     point_ptr : array
         Where the points of each body begin in `arms`, (n_bodies + 1,).
     hull : array
@@ -115,6 +124,7 @@ class RigidBodies:
     center: Any = None
     drag_rate: Any = None
     points: Mapping[str, Any] = field(default_factory=dict)
+    framed: Sequence[int] = ()
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         Parameter("density", "ρ", "kg/m3", "() or (n_bodies,)", positive=True),
@@ -207,7 +217,8 @@ class RigidBodies:
             center = self.centers[b]
             own = [p.position for p in named.values() if p.body == b]
             own = [(center if at is None else at)[None] for at in own]
-            arms.append(np.concatenate([mesh.points, *own]) - center)
+            frame = FRAME[: len(FRAME) if b in self.framed else 0]
+            arms.append(np.concatenate([np.concatenate([mesh.points, *own]) - center, frame]))
             hull.append(ptr[-1] + np.arange(len(mesh.points)))
             faces.append(n_vertices + mesh.faces)
             ptr.append(ptr[-1] + len(arms[-1]))
@@ -309,6 +320,20 @@ class RigidBodies:
             }
             own["points"] = {**self.points, **moved}
         return replace(self, **own) if own else self
+
+    def with_frames(self, framed: Iterable[int]) -> "RigidBodies":
+        """Return the bodies where these, and no others, offer frame points."""
+        numbers = tuple(sorted(set(framed)))
+        if numbers == self.framed:
+            return self
+        bodies = copy.copy(self)  # the rest is checked
+        object.__setattr__(bodies, "framed", numbers)
+        bodies._lay_out()
+        return bodies
+
+    def frame_row(self, body: int) -> int:
+        """Return which of `arms` is the centre of a body that offers frame points."""
+        return int(self.point_ptr[body + 1]) - len(FRAME)
 
     def point_row(self, name: str) -> int:
         """Return which of `arms` a named point is.

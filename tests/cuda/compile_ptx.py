@@ -48,6 +48,22 @@ def obstacle_twins():
     return HALF_SPACE_TWIN, SPHERE_TWIN, BOX_TWIN, CAPSULE_TWIN
 
 
+def joint_twins():
+    """Twins of joints of every class, of one to the world, and of pins."""
+    from adjoint.forces.registry import twin_of
+    from adjoint.joints.pins import PIN_TWIN
+    from adjsim.joints.driven import HingeJoint, SliderJoint
+    from adjsim.joints.joint import BallJoint, WeldJoint
+
+    axes = {"angular_stiffness": 1.0}
+    joints = [BallJoint(("a", "b"), stiffness=1.0)]
+    joints += [
+        kind(("a", "b"), stiffness=1.0, **axes) for kind in (WeldJoint, HingeJoint, SliderJoint)
+    ]
+    joints.append(HingeJoint((None, "b"), stiffness=1.0, **axes))
+    return PIN_TWIN, *(twin_of(joint).twin_kind(joint) for joint in joints)
+
+
 def named(kind, real, *ranks):
     """Type of a named tuple of arrays: "i1" of indices, "u1" of node numbers, "r3" of reals.
 
@@ -131,7 +147,7 @@ def physics_kernels():
 
     twins = (ELASTIC_TWIN, VISCOUS_TWIN, SPRING_TWIN, *obstacle_twins())
     twins += (TRIANGLE_TWIN, VISCOUS_TRIANGLE_TWIN, LIFT_DRAG_TWIN)
-    twins += (HINGE_TWIN, DAMPED_TWIN, EXTERNAL_TWIN, LINEAR_DRAG_TWIN)
+    twins += (HINGE_TWIN, DAMPED_TWIN, EXTERNAL_TWIN, LINEAR_DRAG_TWIN, *joint_twins())
     # A kernel with rest shapes has the lines of every force that one without them has: there one
     # force will do, and no body.
     rests = ((" with rest", twins), ("", twins[:1]))

@@ -20,6 +20,9 @@ from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
 from adjsim.forces.sphere import SphereContact
 from adjsim.forces.springs import Springs
+from adjsim.joints.driven import HingeJoint, SliderJoint
+from adjsim.joints.joint import BallJoint, WeldJoint
+from adjsim.joints.pins import Pins
 from adjsim.meshes.grid import box_tets
 from adjsim.meshes.shapes import shape
 from adjsim.meshes.triangle_mesh import TriangleMesh
@@ -107,7 +110,26 @@ def stones(rng):
         )
         for name, part in bodies.items()
     }
-    return bodies, states, forces
+    return bodies, states, forces | joints(rng)
+
+
+def joints(rng):
+    """Joints of every class between the stones and to the world, off from where they hold."""
+    point = {"stiffness": 20.0, "damping": 0.5, "anchor_a": 0.1 * rng.standard_normal(3)}
+    frame = {**point, "angular_stiffness": 0.2, "angular_damping": 0.001}
+    frame |= {"rotation_a": rng.standard_normal(3), "rotation_b": rng.standard_normal(3)}
+    push = {"viscous_friction": 0.01, "dry_friction": 0.1, "friction_width": 1.0}
+    push |= {"limit_stiffness": 0.3, "lower": -0.1, "upper": 0.1, "spring_stiffness": 0.2}
+    wave = rng.standard_normal((N_STEPS, 2))
+    return {
+        "pin": Pins([(0, 9), (1, 2)], 50.0, 0.3, acts_on=("nodes", "pair")),
+        "cup": BallJoint((None, "stone"), **point),
+        "weld": WeldJoint(("stone", "pair.1"), **frame),
+        "hinges": HingeJoint(
+            [("pair.0", "stone"), ("pair.1", "pair.0")], motor=wave, **frame, **push
+        ),
+        "rail": SliderJoint((None, "pair.0"), motor=0.3, **frame, **push),
+    }
 
 
 def everything(device, dtype=np.float64):
@@ -126,6 +148,8 @@ def everything(device, dtype=np.float64):
     tangents["pair.drag_rate"] = [1.0, 2.0]
     tangents |= {"stone.inertia": 1e-5 * np.arange(6.0), "stone.velocity": [[1.0, 2.0, 3.0]]}
     tangents["floor.friction"] = np.ones(model.n_nodes)
+    tangents |= {"hinges.motor": np.ones((N_STEPS, 2)), "rail.rotation_b": np.ones(3)}
+    tangents |= {"weld.anchor_a": 0.1 * np.ones(3), "cup.damping": 0.1, "pin.stiffness": 10.0}
     tangents["drag.rate"] = np.ones(model.n_nodes - 1)
     tangents["stone.vertices"] = 0.01 * adj[0, :4]
     states, tangent = rollout_jvp(model, state, DT, N_STEPS, tangents, **options)

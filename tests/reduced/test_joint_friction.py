@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from adjoint.reduced.joint_friction import smooth_sign_jvp, smooth_sign_vjp
-from adjsim.reduced.joint_friction import smooth_sign
+from adjoint.reduced.joint_friction import smooth_sign_vjp
+from adjsim.reduced.joint_friction import smooth_sign, smooth_sign_jvp
 
 
 def test_it_is_the_sign_far_from_rest_and_linear_near_it():

@@ -25,6 +25,7 @@ from threading import Lock, RLock
 from typing import Any
 from weakref import finalize
 
+import llvmlite.binding
 import numba
 import numpy as np
 from numba.core import config as numba_config
@@ -99,6 +100,9 @@ def sources_hash() -> str:
 CACHE_DIR = private_folder(cache_base() / f"kernels-{sources_hash()}")
 prune(CACHE_DIR.parent, CACHE_DIR)
 config.CACHE_DIR = str(CACHE_DIR)
+# A loop is vectorised once it is known that its arrays do not overlap. Beyond 100 addresses LLVM
+# gives up, and an element of a joint has 200.
+llvmlite.binding.set_option("", "--memory-check-merge-threshold=1000")
 if PRIVATE:
     PRIVATE.check_files()
 

@@ -1,0 +1,1 @@
+"""Twins of `adjsim/joints`, at the same paths."""

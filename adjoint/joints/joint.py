@@ -1,0 +1,58 @@
+"""Twins of `adjsim/joints/joint.py` and `adjsim/joints/driven.py`: classes and packing."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from adjoint.forces.element import ForceTwin, TwinKind
+from adjoint.joints.elements import pair_twin, world_twin
+from adjoint.rotations import rotation_matrix_vjp
+from adjoint.series import series_rows_vjp
+from adjsim.joints.joint import TURNS, Joint
+
+
+class JointTwin(ForceTwin[Any]):
+    """The twin of a class of joints, from the adjoint of its law."""
+
+    def __init__(self, law_vjp: Callable) -> None:
+        super().__init__()
+        self._law_vjp = law_vjp
+
+    def twin_kind(self, force: Joint) -> TwinKind:
+        """Return the twin of joints between bodies, or of those to the world."""
+        make = world_twin if force.to_world else pair_twin
+        return make(force.kind, force.LAWS[0], self._law_vjp)
+
+
+class FramedJointTwin(JointTwin):
+    """The twin of a class of joints with axes. Packing: F = exp([theta]x) N, column by column."""
+
+    def pack_vjp(
+        self, force: Any, adj_params: np.ndarray, adj_series: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """Pull row cotangents back to the parameters."""
+        rotations = []
+        for k, side in enumerate("ab"):
+            first = TURNS.start + 9 * k
+            adj_F = np.swapaxes(adj_params[:, first : first + 9].reshape(-1, 3, 3), 1, 2)
+            theta = np.broadcast_to(getattr(force, f"rotation_{side}"), (len(adj_F), 3))
+            adj_R = adj_F @ np.swapaxes(force.nominal(side), 1, 2)
+            rotations.append(rotation_matrix_vjp(theta, adj_R))
+        rest = adj_params[:, TURNS.start + 18 :]
+        rows = np.concatenate([adj_params[:, : TURNS.start], *rotations, rest], axis=1)
+        return super().pack_vjp(force, rows, adj_series)
+
+
+class DrivenJointTwin(FramedJointTwin):
+    """The twin of a class of joints that are driven."""
+
+    def pack_vjp(
+        self, force: Any, adj_params: np.ndarray, adj_series: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """Pull row cotangents back to the parameters and the motor."""
+        adj = super().pack_vjp(force, adj_params, adj_series)
+        if force.motor is not None:
+            shape = (force.n_joints,)
+            adj["motor"] = series_rows_vjp(force.motor, shape, adj_series[..., 0])
+        return adj

@@ -1,0 +1,1 @@
+"""Joints between rigid bodies, as forces on their frame points, and pins between points."""
