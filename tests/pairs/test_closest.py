@@ -109,11 +109,11 @@ def test_distances_points_and_derivatives_are_those_of_ipctk(rng, near):
             (EDGE, ipctk.point_edge_distance, ipctk.point_edge_distance_gradient),
             (VERTEX, ipctk.point_point_distance, ipctk.point_point_distance_gradient),
         ):
-            ends = triangle[:code + 1]
+            ends = triangle[: code + 1]
             found = at(code, np.array([p, *ends, *ends[-1:] * (2 - code)]))
             expected = theirs(p, *ends)  # squares
             assert np.dot(found.r, found.r) == pytest.approx(expected, rel=1e-10)
-            of_corners = 2 * np.outer(found.weights[:code + 1], found.r)
+            of_corners = 2 * np.outer(found.weights[: code + 1], found.r)
             mine = np.concatenate([2 * np.array(found.r), of_corners.ravel()])
             np.testing.assert_allclose(
                 mine, slope(p, *ends), rtol=0, atol=1e-9 * np.abs(mine).max()
