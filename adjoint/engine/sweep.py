@@ -31,12 +31,11 @@ from adjoint.rigid.pose import pack_cotangents
 from adjoint.system import Sweep, SystemTwin, Tangent, check_cotangents, frames_of
 from adjsim.engine.assembly import CONSTS, PARAMS, SERIES, SLOTS, tile_kernel
 from adjsim.engine.changing import (
-    PairSums,
-    by_part,
     carried,
     changing_columns,
     pair_ranges,
     serves_from,
+    summed,
 )
 from adjsim.engine.cuda_teams import Worlds
 from adjsim.engine.jit.backend import to_device, to_host
@@ -196,12 +195,15 @@ class ReverseSweep(Sweep):
         assert isinstance(s, CpuStepper)
         job = s.job(start, rows, fields, self.calls, self.work)
         job = job._replace(vector=self.adj, fields=frames)
-        name, phases = "reverse", REVERSE
-        if s.changes:
-            name, phases = "reverse_pairs", REVERSE_PAIRS
-            ranges = pair_ranges(s.models, s.packed)
-            job = job._replace(pairs=PairSums(*by_part(ranges, s.packed, s.parts), self.totals))
-        s.sweep(name, phases, len(rows) + TURNS_BESIDES_STEPS, job)
+        n_turns = len(rows) + TURNS_BESIDES_STEPS
+        if not s.changes:
+            s.sweep("reverse", REVERSE, n_turns, job)
+            return
+        ranges = pair_ranges(s.models, s.packed)
+        s.sweep(
+            "reverse_pairs", REVERSE_PAIRS, n_turns, job,
+            pairs=lambda parts: summed(parts, ranges, s.packed.table, self.totals),
+        )  # fmt: skip
 
     def adjoint(self) -> Fields:
         """Return the adjoint of x, v and the states of bodies."""

@@ -253,12 +253,12 @@ def pair_sum_phase(part, turn, job):
 
     Pairs that do not touch add exactly nothing: the sum does not depend on which of them there are.
     """
-    sums, flat = job.pairs, job.vector.params
-    for i in range(sums.ptr[part], sums.ptr[part + 1]):
-        start, n, out = sums.ranges[i, 0], sums.ranges[i, 1], sums.ranges[i, 4]
+    sums, flat = job.parts, job.vector.params
+    for i in range(sums.sum_ptr[part], sums.sum_ptr[part + 1]):
+        start, n, out = sums.sums[i, 0], sums.sums[i, 1], sums.sums[i, 4]
         for column in range(n):
             total = lit(0, flat[0])
-            for e in range(sums.ranges[i, 2], sums.ranges[i, 3]):
+            for e in range(sums.sums[i, 2], sums.sums[i, 3]):
                 at = np.uint64(start + (e // TILE * n + column) * TILE + e % TILE)
                 total += flat[at]
                 flat[at] = lit(0, flat[0])

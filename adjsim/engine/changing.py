@@ -28,15 +28,31 @@ class Watch(NamedTuple):
     limits: Any
 
 
-class PairSums(NamedTuple):
-    """What is added up of the cotangents of the parameters of pairs.
+class WatchedParts(NamedTuple):
+    """`Parts` with a `Watch`."""
 
-    `ranges` (n, 5): where the rows of a force begin, how many parameters it has, its pairs from
-    lane to lane, and in which row of `totals` they go; `ptr`: the ranges of each part.
+    tile_ptr: Any
+    tiles: Any
+    range_ptr: Any
+    ranges: Any
+    x: Any
+    limits: Any
+
+
+class SummedParts(NamedTuple):
+    """`Parts`, with what is added up of the cotangents of the parameters of pairs.
+
+    `sums` (n, 6): where the rows of a force begin, how many parameters it has, its pairs from lane
+    to lane, in which row of `totals` they go, and its row of the table; `sum_ptr`: those of each
+    part.
     """
 
-    ptr: Any
+    tile_ptr: Any
+    tiles: Any
+    range_ptr: Any
     ranges: Any
+    sum_ptr: Any
+    sums: Any
     totals: Any
 
 
@@ -89,7 +105,7 @@ def serves_from(x: np.ndarray, rows: np.ndarray, watch: Watch) -> int:
 
 
 def pair_ranges(models: Sequence[Model], packed: PackedModels) -> np.ndarray:
-    """Return the `ranges` of `PairSums`, with the row of the table of each as one more column."""
+    """Return the `sums` of `SummedParts`."""
     table, n_columns = to_host(packed.table), len(packed.kinds)
     groups = np.repeat(np.arange(packed.n_groups), np.diff(packed.group_ends))
     found = []
@@ -101,16 +117,15 @@ def pair_ranges(models: Sequence[Model], packed: PackedModels) -> np.ndarray:
     return np.array(found, np.int64).reshape(-1, 6)
 
 
-def by_part(
-    ranges: np.ndarray, packed: PackedModels, parts: Parts
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return `ptr` and `ranges`, each in the last part that has tiles of its row."""
-    part_of = np.zeros(len(packed.table), np.int64)
+def summed(parts: Parts, ranges: np.ndarray, table: np.ndarray, totals: np.ndarray) -> SummedParts:
+    """Return parts with sums, each in the last part that has tiles of its row of the table."""
+    part_of = np.zeros(len(table), np.int64)
     owners = np.repeat(np.arange(len(parts.tile_ptr) - 1), np.diff(parts.tile_ptr))
     part_of[parts.tiles[:, ROW]] = owners
     own = part_of[ranges[:, -1]]
     order = np.argsort(own, kind="stable")
-    return np.searchsorted(own[order], np.arange(len(parts.tile_ptr))), ranges[order]
+    ptr = np.searchsorted(own[order], np.arange(len(parts.tile_ptr)))
+    return SummedParts(*parts, ptr, ranges[order], totals)
 
 
 def changing_columns(models: Sequence[Model], packed: PackedModels) -> list[tuple[int, int, Any]]:

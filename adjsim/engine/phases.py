@@ -30,7 +30,6 @@ class Job(NamedTuple):
     `calls`: tables of compiled functions. `finite`: for each world the number of turns, which
     becomes how many of them stayed finite. `vector`, `fields`: the tangents or cotangents of
     parameters, and the tangents of states or the cotangents of frames; () where there are none.
-    `pairs`: what pairs that change need (`adjsim/engine/changing.py`), or ().
     """
 
     calls: Any
@@ -44,7 +43,6 @@ class Job(NamedTuple):
     finite: Any
     vector: Any
     fields: Any
-    pairs: Any = ()
 
 
 class Turns(NamedTuple):
@@ -74,29 +72,18 @@ def run_part(part, turns, job):
 
 # Inside `prange` Numba takes tuples that are arguments and hold no tuples: a job goes in pieces.
 def run_alone(
-    turns, calls, elements, nodes, bodies, parts, work, steps, states, finite, vector, fields, pairs
+    turns, calls, elements, nodes, bodies, parts, work, steps, states, finite, vector, fields
 ):
     """Run every part alone; `finite` of a part that stops does so for one of its worlds."""
     for part in prange(work.scratch.shape[0]):
         job = Job(
-            calls,
-            elements,
-            nodes,
-            bodies,
-            parts,
-            work,
-            steps,
-            states,
-            finite,
-            vector,
-            fields,
-            pairs,
-        )
+            calls, elements, nodes, bodies, parts, work, steps, states, finite, vector, fields
+        )  # fmt: skip
         RUN_PART(part, turns, job)
 
 
 def run_together(
-    turns, calls, elements, nodes, bodies, parts, work, steps, states, finite, vector, fields, pairs
+    turns, calls, elements, nodes, bodies, parts, work, steps, states, finite, vector, fields
 ):
     """Run all parts phase by phase; return how many turns were run."""
     n_parts = work.scratch.shape[0]
@@ -106,7 +93,7 @@ def run_together(
             for part in prange(n_parts):
                 job = Job(
                     calls, elements, nodes, bodies, parts, work, steps, states, finite, vector,
-                    fields, pairs,
+                    fields,
                 )  # fmt: skip
                 lost += PHASE(phase, part, turn, job)
         if lost >= STALE or (lost > 0 and turns.stop):

@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 
 from adjsim.engine.assembly import TILE
-from adjsim.engine.changing import Watch, has_changing, limits_of, own_rows, with_pairs
+from adjsim.engine.changing import (
+    Watch,
+    WatchedParts,
+    has_changing,
+    limits_of,
+    own_rows,
+    with_pairs,
+)
 from adjsim.engine.cuda_teams import PROCESSORS, Sizes, fits_blocks, pieces_of
 from adjsim.engine.cuda_timeloop import advance_on_gpu
 from adjsim.engine.jit.backend import (
@@ -26,7 +33,7 @@ from adjsim.engine.jit.backend import (
 from adjsim.engine.layouts import count_elements
 from adjsim.engine.loop_arrays import States, Steps, Work
 from adjsim.engine.packing import PackedModels, pack
-from adjsim.engine.partition import even_shares, whole_groups
+from adjsim.engine.partition import Parts, even_shares, whole_groups
 from adjsim.engine.phases import Job, Turns, sweep_kernel
 from adjsim.engine.timeloop import (
     ADVANCE,
@@ -341,16 +348,28 @@ class CpuStepper(ModelStepper):
             vector=(), fields=(),
         )  # fmt: skip
 
-    def sweep(self, name: str, phases: tuple[Callable, ...], n_turns: int, job: Job) -> np.ndarray:
+    def sweep(
+        self,
+        name: str,
+        phases: tuple[Callable, ...],
+        n_turns: int,
+        job: Job,
+        *,
+        pairs: Callable[[Parts], Any] | None = None,
+        together: bool = False,
+    ) -> np.ndarray:
         """Run phases; return how many turns stayed finite, of each world.
 
-        Where worlds that diverge end the rollout, a part ends with the first of its worlds.
+        Where worlds that diverge end the rollout, a part ends with the first of its worlds. `pairs`
+        adds to the parts what pairs that change need; `together`: no part runs ahead of others.
         """
         stops = self.on_divergence is OnDivergence.RAISE
         if not stops:
             job = job._replace(parts=self.world_parts)
-        alone = (self.stands_apart or self.n_threads == 1) and not isinstance(job.pairs, Watch)
-        run = sweep_kernel(name, phases, threads=self.n_threads, together=not alone)
+        if pairs is not None:
+            job = job._replace(parts=pairs(job.parts))
+        together |= not self.stands_apart and self.n_threads > 1
+        run = sweep_kernel(name, phases, threads=self.n_threads, together=together)
         with using_threads(self.n_threads):
             self.n_run = run(Turns(n_turns, stops), *job) or n_turns
         return job.finite
@@ -366,8 +385,11 @@ class CpuStepper(ModelStepper):
         """Run phases of steps, as far as the pairs that were found serve."""
         if not self.changes:
             return self.sweep(name, phases, n_turns, job)
-        watched = (*phases, watch_phase)
-        return self.sweep(f"{name}_watched", watched, n_turns, job._replace(pairs=self.watch))
+        watch: Any = self.watch
+        return self.sweep(
+            f"{name}_watched", (*phases, watch_phase), n_turns, job, together=True,
+            pairs=lambda parts: WatchedParts(*parts, *watch),
+        )  # fmt: skip
 
 
 class CudaStepper(ModelStepper):

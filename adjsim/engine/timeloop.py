@@ -210,9 +210,9 @@ def watch_phase(part, k, job):
     x, ranges, ptr = job.states.x[job.steps.rows[k + 1]], job.parts.ranges, job.bodies.point_ptr
     far = False
     for r in range(job.parts.range_ptr[part], job.parts.range_ptr[part + 1]):
-        far |= moved_far(job.pairs, x, ranges[r, NODE_LO], ranges[r, NODE_HI])
+        far |= moved_far(job.parts, x, ranges[r, NODE_LO], ranges[r, NODE_HI])
         if ranges[r, BODY_LO] < ranges[r, BODY_HI]:
-            far |= moved_far(job.pairs, x, ptr[ranges[r, BODY_LO]], ptr[ranges[r, BODY_HI]])
+            far |= moved_far(job.parts, x, ptr[ranges[r, BODY_LO]], ptr[ranges[r, BODY_HI]])
     return STALE if far else 0
 
 

@@ -82,17 +82,24 @@ def face_region(a, b, c):
     ab_b, ac_b = -dot(ab, b), -dot(ac, b)
     if ab_b >= zero and ac_b <= ab_b:
         return to_b, none, none
-    at_c = ab_a * ac_b - ab_b * ac_a
-    if at_c <= zero and ab_a >= zero and ab_b <= zero:
-        return to_a, (one, -one, zero), none
     ab_c, ac_c = -dot(ab, c), -dot(ac, c)
     if ac_c >= zero and ab_c <= ac_c:
         return (zero, zero, -one), none, none
-    at_b = ab_c * ac_a - ab_a * ac_c
-    if at_b <= zero and ac_a >= zero and ac_c <= zero:
+    return face_or_edge((ab_a, ac_a), (ab_b, ac_b), (ab_c, ac_c))
+
+
+@device_fn
+def face_or_edge(at_a, at_b, at_c):
+    """Return the part of a triangle where no corner is the closest."""
+    (ab_a, ac_a), (ab_b, ac_b), (ab_c, ac_c) = at_a, at_b, at_c
+    one = lit(1, ab_a)
+    zero = lit(0, one)
+    none, to_a, to_b = (zero, zero, zero), (-one, zero, zero), (zero, -one, zero)
+    if ab_a * ac_b - ab_b * ac_a <= zero and ab_a >= zero and ab_b <= zero:
+        return to_a, (one, -one, zero), none
+    if ab_c * ac_a - ab_a * ac_c <= zero and ac_a >= zero and ac_c <= zero:
         return to_a, (one, zero, -one), none
-    at_a = ab_b * ac_c - ab_c * ac_b
-    if at_a <= zero and ac_b >= ab_b and ab_c >= ac_c:
+    if ab_b * ac_c - ab_c * ac_b <= zero and ac_b >= ab_b and ab_c >= ac_c:
         return to_b, (zero, one, -one), none
     return to_a, (one, -one, zero), (one, zero, -one)
 

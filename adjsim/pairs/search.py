@@ -39,6 +39,25 @@ class PairSet(NamedTuple):
     same: bool  # two edges of one set: each pair once
 
 
+class Near(NamedTuple):
+    """Positions and reach, and the positions at rest with the distance of neighbours there."""
+
+    x: np.ndarray
+    reach: float
+    at_rest: np.ndarray
+    closer: float
+
+
+class Grid(NamedTuple):
+    """The boxes of both sets, the size of a cell, the table of lists and their entries."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+    cell: float
+    table: np.ndarray
+    lists: np.ndarray
+
+
 def find_pairs(
     sets: tuple[PairSet, ...], x: np.ndarray, reach: float, rest: tuple[np.ndarray, float] | None
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -48,7 +67,7 @@ def find_pairs(
     those that share a row.
     """
     found = [np.zeros((0, 4), np.int64)], [np.zeros((0, 2))]
-    at_rest, closer = (x, -1.0) if rest is None else rest
+    near = Near(x, reach, *((x, -1.0) if rest is None else rest))
     for part in sets:
         if len(part.first) == 0 or len(part.second) == 0:
             continue
@@ -65,10 +84,8 @@ def find_pairs(
             while count < 0:
                 table = np.full(1 << (2 * entries - 1).bit_length(), -1, np.int64)
                 lists = np.empty((entries, 5), np.int64)
-                count = _search_kernel()(
-                    part.code, part.first, part.second, part.weights, part.same, x, at_rest, reach,
-                    closer, lower, upper, cell, table, lists, rows, numbers,
-                )  # fmt: skip
+                grid = Grid(lower, upper, cell, table, lists)
+                count = _search_kernel()(part, near, grid, rows, numbers)
                 entries *= 2
             if count <= n:
                 break
@@ -190,18 +207,18 @@ def is_within(code, a, b, x, reach):
 
 
 @device_fn
-def fill(code, a, second, weights, begin, end, rows, numbers):
+def fill(part, p, begin, end, rows, numbers):
     """Write rows, code and weight of pairs of a feature; one of fewer corners repeats its last."""
-    last = second.shape[1] - 1
+    a, last = part.first[p], part.second.shape[1] - 1
     for m in range(begin, end):
         q = np.int64(numbers[m, 1])
-        b = second[q]
+        b = part.second[q]
         rows[m, 0] = a[0]
-        if code == EDGES:
+        if part.code == EDGES:
             rows[m, 1], rows[m, 2], rows[m, 3] = a[1], b[0], b[1]
         else:
             rows[m, 1], rows[m, 2], rows[m, 3] = b[0], b[min(1, last)], b[last]
-        numbers[m, 0], numbers[m, 1] = code, weights[q]
+        numbers[m, 0], numbers[m, 1] = part.code, part.weights[q]
 
 
 def sides(rows: np.ndarray, numbers: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -242,53 +259,49 @@ def _search_kernel() -> Callable:
     return cpu_kernel(search)
 
 
-def search(
-    code, first, second, weights, same, x, at_rest, reach, closer, lower, upper, cell, table,
-    lists, rows, numbers,
-):  # fmt: skip
-    """Write the pairs, and return how many there are, or -1 if `lists` have too little room.
+def search(part, near, grid, rows, numbers):
+    """Write the pairs, and return how many there are, or -1 if the lists have too little room.
 
     Of more pairs than `rows` has room for only the number is right.
     """
-    if enter_all(upper, weights, cell, table, lists) < 0:
+    if enter_all(grid, part.weights) < 0:
         return -1
-    n = 0
-    for p in range(first.shape[0]):
+    lower, n, table, lists = grid.lower, 0, grid.table, grid.lists
+    for p in range(part.first.shape[0]):
         if not is_finite_box(lower, p):
             continue
         begin = n
-        (i0, j0, k0), (i1, j1, k1) = cells_of(lower, p, cell)
+        (i0, j0, k0), (i1, j1, k1) = cells_of(lower, p, grid.cell)
         for i in range(i0, i1 + 1):
             for j in range(j0, j1 + 1):
                 for k in range(k0, k1 + 1):
                     at = table[bucket_of(i, j, k, table.shape[0])]
                     while at >= 0:
-                        q, begins = begins_in(lists[at], lower, upper, p, cell, i, j, k)
+                        q, begins = begins_in(lists[at], grid, p, i, j, k)
                         at = lists[at, 4]
-                        begins &= q > p or not same
-                        if begins and pairs_up(
-                            code, first[p], second[q], x, at_rest, reach, closer
-                        ):
+                        begins &= q > p or not part.same
+                        if begins and pairs_up(part.code, part.first[p], part.second[q], near):
                             put_in_order(q, begin, n, numbers)
                             n += 1
-        fill(code, first[p], second, weights, begin, min(n, rows.shape[0]), rows, numbers)
+        fill(part, p, begin, min(n, rows.shape[0]), rows, numbers)
     return n
 
 
 @device_fn
-def enter_all(boxes, weights, cell, table, lists):
+def enter_all(grid, weights):
     """Enter the boxes that count; return how many entries there are, or -1 for too many."""
     n = 0
     for q in range(weights.shape[0]):
-        if n >= 0 and weights[q] != 0.0 and is_finite_box(boxes, q):
-            n = enter(q, boxes, cell, table, lists, n)
+        if n >= 0 and weights[q] != 0.0 and is_finite_box(grid.upper, q):
+            n = enter(q, grid, n)
     return n
 
 
 @device_fn
-def enter(q, boxes, cell, table, lists, n):
+def enter(q, grid, n):
     """Enter a box in the lists of its cells; return how many entries there are, -1 for too many."""
-    (i0, j0, k0), (i1, j1, k1) = cells_of(boxes, q, cell)
+    table, lists = grid.table, grid.lists
+    (i0, j0, k0), (i1, j1, k1) = cells_of(grid.upper, q, grid.cell)
     for i in range(i0, i1 + 1):
         for j in range(j0, j1 + 1):
             for k in range(k0, k1 + 1):
@@ -303,9 +316,9 @@ def enter(q, boxes, cell, table, lists, n):
 
 
 @device_fn
-def begins_in(entry, lower, upper, p, cell, i, j, k):
+def begins_in(entry, grid, p, i, j, k):
     """Return the box of an entry, and whether what it shares with box p begins in a cell."""
-    q = entry[0]
+    q, lower, upper, cell = entry[0], grid.lower, grid.upper, grid.cell
     if entry[1] != i or entry[2] != j or entry[3] != k:
         return q, False
     for c in range(3):
@@ -319,11 +332,11 @@ def begins_in(entry, lower, upper, p, cell, i, j, k):
 
 
 @device_fn
-def pairs_up(code, a, b, x, at_rest, reach, closer):
+def pairs_up(code, a, b, near):
     """Whether two features are within reach, share no row, and are no neighbours at rest."""
-    if share_row(a, b) or not is_within(code, a, b, x, reach):
+    if share_row(a, b) or not is_within(code, a, b, near.x, near.reach):
         return False
-    return closer <= 0.0 or not is_within(code, a, b, at_rest, closer)
+    return near.closer <= 0.0 or not is_within(code, a, b, near.at_rest, near.closer)
 
 
 @device_fn

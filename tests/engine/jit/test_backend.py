@@ -241,7 +241,7 @@ model, state = Model(np.ones(2), {"floor": HalfSpaceContact()}), State(np.zeros(
 record(model, state, 0.1, 1, threads=1).vjp(np.ones((1, 2, 3)))
 rollout_jvp(model, state, 0.1, 1, {}, threads=1)
 sweeps = {"advance": ADVANCE, "reverse": REVERSE, "tangent": TANGENT}
-loops = [sweep_kernel(name, phases, threads=1, apart=True) for name, phases in sweeps.items()]
+loops = [sweep_kernel(name, phases, threads=1, together=False) for name, phases in sweeps.items()]
 for kernel in loops:
     print(sum(kernel.stats.cache_misses.values()), sum(kernel.stats.cache_hits.values()))
 """
