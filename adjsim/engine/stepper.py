@@ -191,6 +191,7 @@ class ModelStepper(Stepper[Any, Any]):
 # A launch cannot be interrupted, and a display's watchdog ends one of a few seconds. Times are
 # those of a slow GPU.
 LAUNCH_SECONDS, STEP_SECONDS, SLOT_SECONDS = 0.2, 2e-5, 2e-10
+CPU_STEP_SECONDS, CPU_SLOT_SECONDS = 5e-7, 6e-9
 
 
 class CpuStepper(ModelStepper):
@@ -221,6 +222,7 @@ class CpuStepper(ModelStepper):
         self.calls = Calls(force_table(packed, dtype), step_table(dtype))
         self.arrays = packed.arrays
         self.places_again = keeps_no_points(packed.n_nodes, packed.n_rows)
+        self.step_seconds = CPU_STEP_SECONDS + CPU_SLOT_SECONDS * packed.n_slots
 
     def allocate_kept(self, n_rows: int) -> Fields:
         """Return X and V of the nodes alone, and P, where the points of bodies are many."""
@@ -286,7 +288,8 @@ class CudaStepper(ModelStepper):
         self.pieces = kept_on_device(pieces._replace(loads=sums))
         self.sizes = Sizes.of(packed) if packed.stands_apart else None  # of what a block works on
         slots = max(packed.n_slots, PROCESSORS * self.sizes.slots if self.sizes else 0)
-        self.most_steps = max(1, int(LAUNCH_SECONDS / (STEP_SECONDS + SLOT_SECONDS * slots)))
+        self.step_seconds = STEP_SECONDS + SLOT_SECONDS * slots
+        self.most_steps = max(1, int(LAUNCH_SECONDS / self.step_seconds))
 
     def require_room(self, n_states: int, remedy: str) -> None:
         """Raise a MemoryError unless there is room for states, slots and a gradient."""

@@ -163,6 +163,8 @@ class Smoke(System[SmokeState, SmokeTrajectory]):
 class SmokeStepper(Stepper[SmokeState, SmokeTrajectory]):
     """Runs the steps; its fields are velocities (n_rows, N_y, N_x, 2) and densities."""
 
+    step_seconds = 1e-3
+
     def __init__(
         self,
         system: Smoke,

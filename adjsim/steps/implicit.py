@@ -118,6 +118,7 @@ class ImplicitStepper(ModelStepper):
     HAS_FLOAT32: ClassVar[bool] = False
     device = Device.CPU
     xp = np
+    step_seconds = 1e-2
 
     def __init__(self, model: Model, step: ImplicitEuler, dt: float, n_steps: int) -> None:
         self.field = Field(model, n_steps=n_steps)
