@@ -39,7 +39,7 @@ from adjoint.system import Sweep, SystemTwin
 from adjoint.system_registry import system_twin_of
 from adjoint.verify.vectors import Layout
 from adjsim import checks
-from adjsim.engine.jit.backend import Device
+from adjsim.engine.jit.devices import Device
 from adjsim.rollout import (
     WatchedStep,
     check_frames,

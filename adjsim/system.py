@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from adjsim.engine.jit.backend import Device
+from adjsim.engine.jit.devices import Device
 
 
 Fields: TypeAlias = tuple[Any, ...]

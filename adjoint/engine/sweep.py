@@ -30,8 +30,8 @@ from adjoint.rigid.pose import pack_cotangents
 from adjoint.system import Sweep, SystemTwin, Tangent, check_cotangents, frames_of
 from adjsim.engine.assembly import SLOTS, tile_kernel
 from adjsim.engine.cuda_teams import Worlds
-from adjsim.engine.jit.backend import to_device, to_host
 from adjsim.engine.jit.calls import function_table
+from adjsim.engine.jit.device_arrays import to_device, to_host
 from adjsim.engine.loop_arrays import Span, States
 from adjsim.engine.stepper import NEVER, CpuStepper, CudaStepper, ModelStepper
 from adjsim.engine.tangent_packing import (

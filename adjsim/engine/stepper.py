@@ -9,19 +9,9 @@ import numpy as np
 from adjsim.engine.assembly import TILE
 from adjsim.engine.cuda_teams import PROCESSORS, Sizes, fits_blocks, pieces_of
 from adjsim.engine.cuda_timeloop import advance_on_gpu
-from adjsim.engine.jit.backend import (
-    Device,
-    array_module,
-    check_device,
-    constants,
-    kept_on_device,
-    leaves,
-    module_of,
-    require_room,
-    thread_count,
-    to_host,
-    using_threads,
-)
+from adjsim.engine.jit.backend import thread_count, using_threads
+from adjsim.engine.jit.device_arrays import constants, kept_on_device, leaves, to_host
+from adjsim.engine.jit.devices import Device, array_module, check_device, module_of, require_room
 from adjsim.engine.layouts import count_elements
 from adjsim.engine.loop_arrays import States, Steps, Work
 from adjsim.engine.packing import PackedModels, pack

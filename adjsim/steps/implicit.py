@@ -31,7 +31,8 @@ import scipy.sparse
 from scipy.sparse.linalg import SuperLU, splu
 
 from adjsim import checks
-from adjsim.engine.jit.backend import Device, check_device, thread_count
+from adjsim.engine.jit.backend import thread_count
+from adjsim.engine.jit.devices import Device, check_device
 from adjsim.engine.loop_arrays import States
 from adjsim.engine.stepper import NEVER, ModelStepper
 from adjsim.field import Field

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.schedules import ALL, ScheduleCost, size_in_bytes
-from adjsim.engine.jit.backend import Device
+from adjsim.engine.jit.devices import Device
 from adjsim.engine.stepper import keeps_no_points
 from adjsim.model import Model
 from adjsim.rigid.rows import STATE_SIZE

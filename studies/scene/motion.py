@@ -13,7 +13,7 @@ from adjoint.inspector import Inspection
 from adjoint.rollout import Record, record, rollout_jvp
 from adjoint.schedules import ALL
 from adjsim import RolloutError
-from adjsim.engine.jit.backend import to_host
+from adjsim.engine.jit.device_arrays import to_host
 from adjsim.equilibrium import Equilibrium, EquilibriumError, equilibrium
 from adjsim.model import Model, Trajectory
 from adjsim.rollout import ready_stepper, rollout
