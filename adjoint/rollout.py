@@ -16,7 +16,12 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from adjoint.engine.checkpoint_actions import Reverse
-from adjoint.engine.checkpoint_states import States, is_forward_part, states_of
+from adjoint.engine.checkpoint_states import (
+    States,
+    choose_schedule,
+    is_forward_part,
+    states_of,
+)
 from adjoint.hessian import differentiate, first_step
 from adjoint.inspector import (
     LEAST_MEMORY,
@@ -29,12 +34,12 @@ from adjoint.inspector import (
     choose_pauses,
     make_inspection,
 )
-from adjoint.schedules import Schedule, ScheduleCost, as_schedule
+from adjoint.schedules import Schedule, ScheduleCost
 from adjoint.system import Sweep, SystemTwin, require_one_world
 from adjoint.system_registry import system_twin_of
 from adjoint.verify.vectors import Layout
 from adjsim import checks
-from adjsim.engine.jit.backend import Device
+from adjsim.engine.jit.devices import Device
 from adjsim.rollout import (
     WatchedStep,
     check_frames,
@@ -343,7 +348,7 @@ class Record(Generic[S, T]):
 
     def _run_backward(self, sweep: Sweep) -> None:
         states = self._states
-        actions = self._schedule.actions(self.n_steps, self._stepper.bytes_per_state())
+        actions = self._schedule.actions(self.n_steps)
         for action in islice(dropwhile(is_forward_part, actions), 1, None):
             match action:
                 case Reverse(start, stop, kept):
@@ -413,8 +418,7 @@ def record(
     steps = check_frames(frames, n_steps)
     stepper = ready_stepper(model, dt, n_steps, dtype, threads, device, on_divergence, step)
     warn_of_long_steps(model, dt, n_steps, step)
-    schedule = as_schedule(checkpoint)
-    cost = schedule.cost(n_steps, stepper.bytes_per_state())
+    schedule, cost = choose_schedule(checkpoint, stepper)
     kept = cost.buffered_states + cost.stored_states
     stepper.require_room(
         2 * len(steps) + 2 + kept,

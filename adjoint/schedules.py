@@ -2,7 +2,9 @@
 
 A schedule is an iterator of `adjoint.engine.checkpoint_actions`; it knows no physics, and the
 executor knows no schedule. `Schedule.cost` predicts time and memory before anything runs, in two
-units: one forward step, and one state (a stored and a buffered one cost the same).
+units: one forward step, and one state (a stored and a buffered one cost the same). Beside its
+steps, each segment that is reversed has a fixed price, of restoring a state and of calls into
+compiled code; `MemoryBudget` weighs that too.
 
 Source: Griewank & Walther, ACM TOMS 26 (2000), algorithm 799 (revolve), sec. 2.
 """
@@ -27,9 +29,6 @@ from adjoint.engine.checkpoint_actions import (
 from adjsim import checks
 
 
-# A plan may cost this much more than the cheapest one if its segments are longer: fewer,
-# longer calls into compiled code.
-SEGMENT_SLACK = 0.02
 ALL = "all"  # as good as None: every state is stored
 MOST_BYTES = 2**63
 _SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([kMGT]?i?B)\s*")
@@ -64,32 +63,41 @@ class ScheduleCost:
 class Schedule(ABC):
     """A plan for reversing `n_steps` steps: a stream of actions and its cost."""
 
-    def actions(self, n_steps: int, bytes_per_state: int | None = None) -> Iterator[Action]:
-        """Return the actions that reverse `n_steps` steps, forward sweep included.
+    def actions(self, n_steps: int) -> Iterator[Action]:
+        """Return the actions that reverse `n_steps` steps, forward sweep included."""
+        return self._plan(checks.whole("n_steps", n_steps, 0))
+
+    def cost(self, n_steps: int, bytes_per_state: int, segment_price: float = 0.0) -> ScheduleCost:
+        """Predict forward steps and memory; the arguments are those of `choose`."""
+        chosen = self.choose(n_steps, bytes_per_state, segment_price)
+        if n_steps == 0:
+            return ScheduleCost(0, 0, 0, 0, 0)
+        extra, stored, buffered = chosen._measure(n_steps)
+        size = (stored + buffered) * bytes_per_state
+        return ScheduleCost(extra, n_steps + extra, stored, buffered, size)
+
+    def choose(self, n_steps: int, bytes_per_state: int, segment_price: float = 0.0) -> "Schedule":
+        """Return the schedule itself, or the one that a `MemoryBudget` takes.
 
         Parameters
         ----------
         n_steps : int
             Number of steps, at least 0.
-        bytes_per_state : int, optional
-            Size of one state [bytes]; `MemoryBudget` needs it, the others do not.
+        bytes_per_state : int
+            Size of one state [bytes].
+        segment_price : float
+            How many forward steps take as long as what reversing a segment takes beside its steps.
         """
-        return self._plan(checks.whole("n_steps", n_steps, 0), bytes_per_state)
-
-    def cost(self, n_steps: int, bytes_per_state: int) -> ScheduleCost:
-        """Predict forward steps and memory for `n_steps` steps of states of this size."""
-        n_steps = checks.whole("n_steps", n_steps, 0)
-        size = checks.whole("bytes_per_state", bytes_per_state, 1)
-        if n_steps == 0:
-            return ScheduleCost(0, 0, 0, 0, 0)
-        extra, stored, buffered = self._measure(n_steps, size)
-        return ScheduleCost(extra, n_steps + extra, stored, buffered, (stored + buffered) * size)
+        del segment_price
+        checks.whole("n_steps", n_steps, 0)
+        checks.whole("bytes_per_state", bytes_per_state, 1)
+        return self
 
     @abstractmethod
-    def _plan(self, n_steps: int, bytes_per_state: int | None) -> Iterator[Action]: ...
+    def _plan(self, n_steps: int) -> Iterator[Action]: ...
 
     @abstractmethod
-    def _measure(self, n_steps: int, bytes_per_state: int) -> tuple[int, int, int]:
+    def _measure(self, n_steps: int) -> tuple[int, int, int]:
         """Return extra forward steps, stored states and buffered states; n_steps > 0."""
 
 
@@ -97,12 +105,10 @@ class Schedule(ABC):
 class StoreAll(Schedule):
     """Keep every state of the forward sweep: no extra steps, `n_steps` states."""
 
-    def _plan(self, n_steps: int, bytes_per_state: int | None) -> Iterator[Action]:
-        del bytes_per_state
+    def _plan(self, n_steps: int) -> Iterator[Action]:
         yield from _segments([0], n_steps)
 
-    def _measure(self, n_steps: int, bytes_per_state: int) -> tuple[int, int, int]:
-        del bytes_per_state
+    def _measure(self, n_steps: int) -> tuple[int, int, int]:
         return 0, 0, n_steps
 
 
@@ -119,12 +125,10 @@ class EveryK(Schedule):
     def __post_init__(self) -> None:
         checks.whole("k", self.k, 1)
 
-    def _plan(self, n_steps: int, bytes_per_state: int | None) -> Iterator[Action]:
-        del bytes_per_state
+    def _plan(self, n_steps: int) -> Iterator[Action]:
         yield from _segments(range(0, n_steps, self.k), n_steps)
 
-    def _measure(self, n_steps: int, bytes_per_state: int) -> tuple[int, int, int]:
-        del bytes_per_state
+    def _measure(self, n_steps: int) -> tuple[int, int, int]:
         n_earlier = -(-n_steps // self.k) - 1
         return n_earlier * (self.k - 1), n_earlier, min(self.k, n_steps)
 
@@ -145,12 +149,10 @@ class Segments(Schedule):
         checks.whole("stored", self.stored, 0)
         checks.whole("buffered", self.buffered, 1)
 
-    def _plan(self, n_steps: int, bytes_per_state: int | None) -> Iterator[Action]:
-        del bytes_per_state
+    def _plan(self, n_steps: int) -> Iterator[Action]:
         yield from _segments(self._starts(n_steps), n_steps)
 
-    def _measure(self, n_steps: int, bytes_per_state: int) -> tuple[int, int, int]:
-        del bytes_per_state
+    def _measure(self, n_steps: int) -> tuple[int, int, int]:
         starts = self._starts(n_steps)
         n_earlier = len(starts) - 1
         return starts[-1] - n_earlier, n_earlier, min(self.buffered, n_steps)
@@ -190,8 +192,7 @@ class Binomial(Schedule):
         checks.whole("snapshots", self.snapshots, 1)
         checks.whole("segment", self.segment, 1)
 
-    def _plan(self, n_steps: int, bytes_per_state: int | None) -> Iterator[Action]:
-        del bytes_per_state
+    def _plan(self, n_steps: int) -> Iterator[Action]:
         if n_steps == 0:
             yield EndForward()
             return
@@ -222,8 +223,7 @@ class Binomial(Schedule):
                 yield Free(here * self.segment)
                 stored.pop()
 
-    def _measure(self, n_steps: int, bytes_per_state: int) -> tuple[int, int, int]:
-        del bytes_per_state
+    def _measure(self, n_steps: int) -> tuple[int, int, int]:
         size = self.segment
         n_segments = -(-n_steps // size)
         advances = size * _least_advances(n_segments, self.snapshots)
@@ -235,7 +235,7 @@ class Binomial(Schedule):
 
 @dataclass(frozen=True)
 class MemoryBudget(Schedule):
-    """The schedule with the fewest extra forward steps whose states fit in `budget`.
+    """The cheapest schedule whose states fit in `budget`.
 
     Parameters
     ----------
@@ -245,8 +245,9 @@ class MemoryBudget(Schedule):
     Notes
     -----
     If all states fit, `StoreAll`. Else, if two levels fit, `Segments`: less than one extra
-    sweep. Else `Binomial`, with the longest segments that cost at most 2 % more forward
-    steps than the best: of a budget of S states, s are snapshots and S - s the buffer.
+    sweep. Else `Binomial`: of a budget of S states, s are snapshots and S - s the segment, with
+    the least sum of forward steps and the price of the segments. A state of a small model takes
+    microseconds, and a segment as long as hundreds of them: then segments are long.
     """
 
     budget: str | int
@@ -254,8 +255,8 @@ class MemoryBudget(Schedule):
     def __post_init__(self) -> None:
         size_in_bytes(self.budget)
 
-    def choose(self, n_steps: int, bytes_per_state: int) -> Schedule:
-        """Return the schedule taken for `n_steps` steps of states of this size."""
+    def choose(self, n_steps: int, bytes_per_state: int, segment_price: float = 0.0) -> Schedule:
+        """Return the schedule taken: a function of these numbers, and of no clock."""
         n_steps = checks.whole("n_steps", n_steps, 0)
         size = checks.whole("bytes_per_state", bytes_per_state, 1)
         n_states = size_in_bytes(self.budget) // size
@@ -274,24 +275,20 @@ class MemoryBudget(Schedule):
             while (m + 1) * (n_states - m) < n_steps:
                 m += 1
             return Segments(m, n_states - m)
-        plans = [Binomial(n_states - segment, segment) for segment in range(1, n_states)]
-        totals = [plan.cost(n_steps, size).total_forward_steps for plan in plans]
-        limit = (1.0 + SEGMENT_SLACK) * min(totals)
-        return max(
-            (plan for plan, total in zip(plans, totals, strict=True) if total <= limit),
-            key=lambda plan: plan.segment,
+
+        def work(plan: Binomial) -> float:
+            return plan._measure(n_steps)[0] + segment_price * -(-n_steps // plan.segment)
+
+        return min((Binomial(n_states - k, k) for k in range(1, n_states)), key=work)
+
+    def _plan(self, n_steps: int) -> Iterator[Action]:
+        raise ValueError(
+            "`actions` must be those of a schedule that is chosen already, got a `MemoryBudget`. "
+            f"Call `budget.choose({n_steps}, bytes_per_state).actions({n_steps})`."
         )
 
-    def _plan(self, n_steps: int, bytes_per_state: int | None) -> Iterator[Action]:
-        if bytes_per_state is None:
-            raise ValueError(
-                "`bytes_per_state` must be given to a `MemoryBudget`, got None. Call "
-                "`schedule.actions(n_steps, bytes_per_state)`."
-            )
-        return self.choose(n_steps, bytes_per_state).actions(n_steps)
-
-    def _measure(self, n_steps: int, bytes_per_state: int) -> tuple[int, int, int]:
-        return self.choose(n_steps, bytes_per_state)._measure(n_steps, bytes_per_state)
+    def _measure(self, n_steps: int) -> tuple[int, int, int]:
+        raise NotImplementedError  # `cost` measures what was chosen
 
 
 def as_schedule(checkpoint: Schedule | str | int | None) -> Schedule:

@@ -18,7 +18,7 @@ import scipy.sparse
 
 from adjsim import checks
 from adjsim.engine.field_loops import field_kernel, forces_loop, push_loop
-from adjsim.engine.gathering import TILE
+from adjsim.engine.jit.row_gathers import TILE
 from adjsim.engine.loop_arrays import States, Work
 from adjsim.engine.stepper import CpuStepper
 from adjsim.engine.tangent_packing import PackedVector, packed_tangents

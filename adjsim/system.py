@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from adjsim.engine.jit.backend import Device
+from adjsim.engine.jit.devices import Device
 
 
 Fields: TypeAlias = tuple[Any, ...]
@@ -99,6 +99,8 @@ class Stepper(ABC, Generic[S, T]):
     n_steps: int
     on_divergence: OnDivergence = OnDivergence.RAISE
     most_steps: int = 1 << 40  # that one call should make
+    # About what a step takes, from sizes alone: checkpoint schedules weigh it and must repeat.
+    step_seconds: float = 1e-6
     HAS_FLOAT32: ClassVar[bool] = True
     places_again: bool = False  # whether states are kept without what `complete` finds again
 

@@ -31,7 +31,8 @@ import numpy as np
 import scipy.sparse
 
 from adjsim import checks
-from adjsim.engine.jit.backend import beside, module_of, to_host
+from adjsim.engine.jit.device_arrays import beside, to_host
+from adjsim.engine.jit.devices import module_of
 from adjsim.engine.sparse import product
 
 

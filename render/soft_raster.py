@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.jit.backend import Device, check_device
+from adjsim.engine.jit.devices import Device, check_device
 from render.blending import DIBR, Blend, Over
 from render.camera import AnyCamera
 from render.raster.cuda_raster import draw_on_gpu

@@ -4,10 +4,12 @@ import math
 from functools import singledispatchmethod
 
 import checkpoint_schedules
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
 from adjoint.engine.checkpoint_actions import EndForward, Forward, Free, Restore, Reverse, Store
+from adjoint.engine.checkpoint_states import SEGMENT_SECONDS, choose_schedule
 from adjoint.schedules import (
     Binomial,
     EveryK,
@@ -19,6 +21,10 @@ from adjoint.schedules import (
     as_schedule,
     size_in_bytes,
 )
+from adjsim.forces.neo_hookean import NeoHookeanTets
+from adjsim.meshes.grid import box_tets
+from adjsim.model import Model
+from adjsim.system import make_stepper
 
 
 SIZES = (0, 1, 2, 3, 5, 7, 10, 16, 37, 100, 251)
@@ -28,8 +34,10 @@ BYTES = 48
 class FakeExecutor:
     """Carries out actions on step numbers; every action asserts its preconditions."""
 
-    def __init__(self, n_steps):
+    def __init__(self, n_steps, price=0.0):
         self.n_steps = n_steps
+        self.price = price
+        self.segments = 0
         self.current = 0
         self.stored = set()
         self.buffer = range(0)
@@ -40,7 +48,7 @@ class FakeExecutor:
         self.longest_buffer = 0
 
     def run(self, schedule):
-        for action in schedule.actions(self.n_steps, BYTES):
+        for action in schedule.choose(self.n_steps, BYTES, self.price).actions(self.n_steps):
             self.act(action)
         assert self.end_reached, "the forward sweep never ended"
         assert self.reversed_down_to == 0, "not every step was reversed"
@@ -93,6 +101,7 @@ class FakeExecutor:
     def _(self, action: Reverse):
         assert self.end_reached
         assert action.start < action.stop == self.reversed_down_to
+        self.segments += 1
         if not action.kept:
             assert self.current == action.start
             self._fill(action.start, action.stop)
@@ -124,10 +133,11 @@ def test_every_step_is_reversed_once_and_the_cost_is_as_predicted(schedule, n_st
 
 @pytest.mark.parametrize("n_steps", [n for n in SIZES if n])
 @pytest.mark.parametrize("n_states", [2, 3, 4, 6, 9, 20, 100, 300])
-def test_a_budget_is_kept_and_its_cost_is_as_predicted(n_states, n_steps):
+@pytest.mark.parametrize("price", [0.0, 0.7, 30.0, 1000.0])
+def test_a_budget_is_kept_and_its_cost_is_as_predicted(n_states, n_steps, price):
     schedule = MemoryBudget(n_states * BYTES + BYTES - 1)
-    counted = FakeExecutor(n_steps).run(schedule)
-    assert counted == schedule.cost(n_steps, BYTES)
+    counted = FakeExecutor(n_steps, price).run(schedule)
+    assert counted == schedule.cost(n_steps, BYTES, price)
     assert counted.bytes <= n_states * BYTES
 
 
@@ -206,14 +216,51 @@ def test_a_budget_takes_the_cheapest_kind_of_schedule_that_fits():
     assert isinstance(MemoryBudget(20 * BYTES).choose(111, BYTES), Binomial)
 
 
-def test_a_budget_costs_within_two_percent_of_the_optimum_with_the_same_states():
+def test_a_budget_takes_the_fewest_steps_where_segments_cost_nothing():
     for n_states in (3, 5, 10, 30):
         for n_steps in (200, 1000, 5000):
             budget = MemoryBudget(n_states * BYTES).cost(n_steps, BYTES)
             # A buffer of one state is counted too, hence one snapshot fewer.
             best = Binomial(n_states - 1).cost(n_steps, BYTES)
             assert budget.total_forward_steps <= 1.02 * best.total_forward_steps
-            assert budget.extra_forward_steps >= best.extra_forward_steps
+
+
+def tetrahedra(cells):
+    """Return the stepper of a box of tetrahedra, which has not run."""
+    mesh = box_tets(cells=cells)
+    model = Model(forces={"box": NeoHookeanTets(mesh.tets, mesh.points, 1e4, 1e4, density=1e3)})
+    return make_stepper(model, 1e-4, N_STEPS, np.dtype(float), threads=1)
+
+
+N_STEPS = 5000
+
+
+@pytest.mark.parametrize("budget", ["20kB", "200kB"])
+@pytest.mark.parametrize("cells", [(1, 1, 1), (1, 1, 2), (2, 2, 3), (3, 3, 4), (4, 4, 4)])
+def test_a_budget_is_predicted_to_take_little_longer_than_any_plan_by_hand(cells, budget):
+    stepper = tetrahedra(cells)
+    size, price = stepper.bytes_per_state(), SEGMENT_SECONDS / stepper.step_seconds
+
+    def work(schedule):
+        """Return forward steps, reverse steps that take twice as long, and segments, in steps."""
+        run = FakeExecutor(N_STEPS)
+        return run.run(schedule).total_forward_steps + 2 * N_STEPS + price * run.segments
+
+    n_states = size_in_bytes(budget) // size
+    chosen, cost = choose_schedule(budget, stepper)
+    assert cost.bytes <= n_states * size
+    by_hand = [Binomial(n_states - k, k) for k in range(1, n_states, 1 + n_states // 20)]
+    assert work(chosen) <= 1.02 * min(map(work, by_hand))
+
+
+def test_segments_are_long_where_a_step_takes_microseconds():
+    # The price in steps: hundreds where there are ten tetrahedra, a few where there are a thousand.
+    small, large = (SEGMENT_SECONDS / tetrahedra(c).step_seconds for c in ((1, 1, 2), (6, 6, 6)))
+    assert 100 < small < 500
+    assert 2 < large < 10
+    budget = MemoryBudget(30 * BYTES)
+    assert budget.choose(N_STEPS, BYTES, small).segment >= 10
+    assert budget.choose(N_STEPS, BYTES, 0.01).segment == 1
 
 
 def test_long_horizons_are_planned_at_once():
@@ -258,9 +305,9 @@ def test_a_budget_below_two_states_says_the_least_that_works():
     assert MemoryBudget(1200).cost(10, 600).bytes == 1200
 
 
-def test_a_budget_without_the_size_of_a_state_is_refused():
-    with pytest.raises(ValueError, match="`bytes_per_state` must be given to a `MemoryBudget`"):
-        next(MemoryBudget("1MB").actions(10))
+def test_the_actions_of_a_budget_are_those_of_what_it_chooses():
+    with pytest.raises(ValueError, match=r"got a `MemoryBudget`. Call `budget.choose\(10, "):
+        MemoryBudget("1MB").actions(10)
 
 
 def test_segments_that_cannot_cover_the_steps_are_refused():

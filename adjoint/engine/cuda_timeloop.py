@@ -52,7 +52,8 @@ from adjsim.engine.cuda_teams import (
     world_at,
 )
 from adjsim.engine.cuda_timeloop import chain_of, make_forces, named, step_bodies
-from adjsim.engine.jit.backend import device_fn, is_hashed, to_host
+from adjsim.engine.jit.backend import device_fn, is_hashed
+from adjsim.engine.jit.device_arrays import to_host
 from adjsim.engine.loop_arrays import ModelArrays, States
 from adjsim.engine.tangent_packing import PackedVector
 from adjsim.engine.tangents import TangentWork, tangent_node

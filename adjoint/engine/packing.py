@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from adjsim.engine.assembly import CONSTS, N_TILES, PARAMS, SERIES, TILE
-from adjsim.engine.jit.backend import to_host
+from adjsim.engine.jit.device_arrays import to_host
 from adjsim.engine.packing import PackedModels
 from adjsim.engine.tangent_packing import PackedVector, Rows
 from adjsim.engine.tiles import from_tiles

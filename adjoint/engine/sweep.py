@@ -38,8 +38,8 @@ from adjsim.engine.changing import (
     summed,
 )
 from adjsim.engine.cuda_teams import Worlds
-from adjsim.engine.jit.backend import to_device, to_host
 from adjsim.engine.jit.calls import function_table
+from adjsim.engine.jit.device_arrays import to_device, to_host
 from adjsim.engine.loop_arrays import Span, States
 from adjsim.engine.stepper import NEVER, CpuStepper, CudaStepper, ModelStepper
 from adjsim.engine.tangent_packing import (

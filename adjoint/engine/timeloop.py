@@ -20,9 +20,9 @@ import numpy as np
 from adjoint.engine.assembly import REST_VJP_LOOP, VJP_LOOP
 from adjoint.rigid.points import add_body_frame, add_points, undo_body_step
 from adjsim.engine.assembly import DTYPES, call_of
-from adjsim.engine.gathering import TILE
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit, prefetch, specialise
+from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit, specialise
 from adjsim.engine.jit.calls import NO_FUNCTION, make_call
+from adjsim.engine.jit.row_gathers import TILE, prefetch
 from adjsim.engine.loop_arrays import Bodies, Nodes, Span, States, named_type, types_of
 from adjsim.engine.node_sum import node_sum, node_sums
 from adjsim.engine.partition import FORCE, NODE_HI, NODE_LO, ROW, TILE_HI, TILE_LO

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from adjsim.engine.jit.backend import Device, device_fn, is_hashed, lit, specialise
+from adjsim.engine.jit.backend import device_fn, is_hashed, lit, specialise
+from adjsim.engine.jit.devices import Device
 from adjsim.reduced.pendulum_loop import (
     PendulumKind,
     axpy_1,

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse
 
 from adjsim import checks
-from adjsim.engine.jit.backend import module_of
+from adjsim.engine.jit.devices import module_of
 from adjsim.engine.sparse import product
 from render.losses import (
     ALPHA,

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjsim.engine.algebra.vec3 import axpy, dot, sub
-from adjsim.engine.gathering import add_scaled
 from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit, shared_fn
+from adjsim.engine.jit.row_gathers import add_scaled
 from render.textures import (
     blend_texels,
     corner_uv,

@@ -15,7 +15,7 @@ tiles here and the lanes on a GPU.
 
 The layout is what LLVM vectorises: flat arrays, unsigned indices (a signed one costs a
 wrap-around test), and the compute loop apart from the gather, whose instructions are written
-in `adjsim/engine/gathering.py`.
+in `adjsim/engine/jit/row_gathers.py`.
 """
 
 from collections.abc import Callable
@@ -27,10 +27,10 @@ import numba
 import numpy as np
 
 from adjsim.engine.algebra.vec3 import add, neg
-from adjsim.engine.gathering import TILE, make_gather
 from adjsim.engine.jit.backend import cpu_kernel, device_fn, specialise
 from adjsim.engine.jit.calls import make_call
 from adjsim.engine.jit.own_functions import own_key
+from adjsim.engine.jit.row_gathers import TILE, make_gather
 from adjsim.forces.element import ElementKind
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjsim.engine.assembly import CONSTS, PARAMS, SERIES
-from adjsim.engine.jit.backend import to_host
+from adjsim.engine.jit.device_arrays import to_host
 from adjsim.engine.packing import PackedModels
 from adjsim.engine.partition import ROW, Parts
 from adjsim.model import Model

@@ -23,19 +23,12 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numba.extending import intrinsic
 
 from adjsim.engine.assembly import N_TILES, TILE
-from adjsim.engine.jit.backend import (
-    BLOCK,
-    JIT_DISABLED,
-    cuda_module,
-    device_fn,
-    launch_blocks,
-    launch_cooperative,
-    most_shared,
-    specialise,
-)
+from adjsim.engine.jit.backend import device_fn, specialise
+from adjsim.engine.jit.cuda_launch import BLOCK, launch_blocks, launch_cooperative, most_shared
+from adjsim.engine.jit.cuda_views import cut, share
+from adjsim.engine.jit.devices import cuda_module
 from adjsim.engine.layouts import BODY, NODE, ROW, SLOT, SUM, VELOCITY_SUM
 from adjsim.engine.loop_arrays import Bodies, Elements, ModelArrays, Nodes, States
 from adjsim.engine.packing import PackedModels
@@ -141,56 +134,6 @@ def place_in_shared_memory(units: Sequence[tuple[int, ...]], most: int) -> tuple
         places += ends[:-1].tolist() if fits else [-1] * len(unit)
         used = int(ends[-1]) if fits else used
     return np.array(places, np.int64), used
-
-
-def _share(context, like, memory, place):
-    """Return an array of the shape of `like` at byte `place` of `memory`, itself if that is < 0."""
-
-    def codegen(context, builder, signature, args):
-        found = context.make_array(signature.args[0])(context, builder, args[0])
-        data = context.make_array(signature.args[1])(context, builder, args[1]).data
-        shared = builder.bitcast(builder.gep(data, [args[2]]), found.data.type)
-        stays = builder.icmp_signed("<", args[2], args[2].type(0))
-        found.data = builder.select(stays, found.data, shared)
-        return found._getvalue()
-
-    return like(like, memory, place), codegen
-
-
-def _share_slowly(like: Any, memory: Any, place: int) -> Any:
-    """As `_share`, in Python without compiler."""
-    if place < 0:
-        return like
-    return memory[place : place + like.nbytes].view(like.dtype).reshape(like.shape)
-
-
-share: Any = _share_slowly if JIT_DISABLED else intrinsic(_share)
-
-
-def _cut(context, array, lo, hi):
-    """Return rows lo to hi of an array, of which these are sure to be rows: nothing is checked."""
-    from numba.core import cgutils
-
-    def codegen(context, builder, signature, args):
-        found = context.make_array(signature.args[0])(context, builder, args[0])
-        shape = cgutils.unpack_tuple(builder, found.shape)
-        size, n = args[1].type(1), builder.sub(args[2], args[1])
-        for extent in shape[1:]:
-            size = builder.mul(size, extent)
-        found.data = builder.gep(found.data, [builder.mul(args[1], size)])
-        found.nitems = builder.mul(n, size)
-        found.shape = cgutils.pack_array(builder, [n, *shape[1:]])
-        return found._getvalue()
-
-    return array(array, lo, hi), codegen
-
-
-def _cut_slowly(array: Any, lo: int, hi: int) -> Any:
-    """As `_cut`, in Python without compiler."""
-    return array[lo:hi]
-
-
-cut: Any = _cut_slowly if JIT_DISABLED else intrinsic(_cut)
 
 
 class Team(NamedTuple):

@@ -54,13 +54,9 @@ from adjsim.engine.cuda_teams import (
     team_kernel,
     world_at,
 )
-from adjsim.engine.jit.backend import (
-    Device,
-    array_module,
-    device_fn,
-    is_hashed,
-    to_host,
-)
+from adjsim.engine.jit.backend import device_fn, is_hashed
+from adjsim.engine.jit.device_arrays import to_host
+from adjsim.engine.jit.devices import Device, array_module
 from adjsim.engine.loop_arrays import ModelArrays, States
 from adjsim.engine.packing import PackedModels
 from adjsim.engine.timeloop import state_at, step_node

@@ -13,7 +13,7 @@ from weakref import finalize
 import numpy as np
 
 from adjsim.engine.assembly import CONSTS, PARAMS, SERIES, TILE
-from adjsim.engine.jit.backend import kept_on_device, on_device
+from adjsim.engine.jit.device_arrays import kept_on_device, on_device
 from adjsim.engine.layouts import Layout, lay_out, own_rows, permuted, spread
 from adjsim.engine.loop_arrays import Bodies, Elements, ModelArrays, Nodes
 from adjsim.engine.patches import NODE_LO, READS_REST, ROW, Patches

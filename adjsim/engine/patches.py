@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.gathering import TILE
+from adjsim.engine.jit.row_gathers import TILE
 from adjsim.forces.element import ElementKind, Force
 
 

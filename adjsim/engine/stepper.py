@@ -17,19 +17,9 @@ from adjsim.engine.changing import (
 )
 from adjsim.engine.cuda_teams import PROCESSORS, Sizes, fits_blocks, pieces_of
 from adjsim.engine.cuda_timeloop import advance_on_gpu
-from adjsim.engine.jit.backend import (
-    Device,
-    array_module,
-    check_device,
-    constants,
-    kept_on_device,
-    leaves,
-    module_of,
-    require_room,
-    thread_count,
-    to_host,
-    using_threads,
-)
+from adjsim.engine.jit.backend import thread_count, using_threads
+from adjsim.engine.jit.device_arrays import constants, kept_on_device, leaves, to_host
+from adjsim.engine.jit.devices import Device, array_module, check_device, module_of, require_room
 from adjsim.engine.layouts import count_elements
 from adjsim.engine.loop_arrays import States, Steps, Work
 from adjsim.engine.packing import PackedModels, pack
@@ -284,6 +274,7 @@ class ModelStepper(Stepper[Any, Any]):
 # A launch cannot be interrupted, and a display's watchdog ends one of a few seconds. Times are
 # those of a slow GPU.
 LAUNCH_SECONDS, STEP_SECONDS, SLOT_SECONDS = 0.2, 2e-5, 2e-10
+CPU_STEP_SECONDS, CPU_SLOT_SECONDS = 5e-7, 6e-9
 
 
 class CpuStepper(ModelStepper):
@@ -305,6 +296,7 @@ class CpuStepper(ModelStepper):
         self.n_threads = n_threads
         self.calls = Calls(force_table(packed, dtype), step_table(dtype))
         self.places_again = keeps_no_points(packed.n_nodes, packed.n_rows)
+        self.step_seconds = CPU_STEP_SECONDS + CPU_SLOT_SECONDS * packed.n_slots
         self.lay_out(packed)
 
     def lay_out(self, packed: PackedModels) -> None:
@@ -414,7 +406,8 @@ class CudaStepper(ModelStepper):
         self.pieces = kept_on_device(pieces._replace(loads=sums))
         self.sizes = Sizes.of(packed) if packed.stands_apart else None  # of what a block works on
         slots = max(packed.n_slots, PROCESSORS * self.sizes.slots if self.sizes else 0)
-        self.most_steps = max(1, int(LAUNCH_SECONDS / (STEP_SECONDS + SLOT_SECONDS * slots)))
+        self.step_seconds = STEP_SECONDS + SLOT_SECONDS * slots
+        self.most_steps = max(1, int(LAUNCH_SECONDS / self.step_seconds))
 
     def require_room(self, n_states: int, remedy: str) -> None:
         """Raise a MemoryError unless there is room for states, slots and a gradient."""

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.gathering import TILE
+from adjsim.engine.jit.row_gathers import TILE
 from adjsim.forces.acted_rows import NODES, ActedRows
 from adjsim.forces.contact import check_friction, choose_law
 from adjsim.forces.element import Force

@@ -17,16 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from adjsim.engine.jit.backend import (
-    Device,
-    cpu_kernel,
-    device_fn,
-    is_hashed,
-    launch,
-    lit,
-    on_device,
-    specialise,
-)
+from adjsim.engine.jit.backend import cpu_kernel, device_fn, is_hashed, lit, specialise
+from adjsim.engine.jit.cuda_launch import launch
+from adjsim.engine.jit.device_arrays import on_device
+from adjsim.engine.jit.devices import Device
 
 
 @dataclass(frozen=True)

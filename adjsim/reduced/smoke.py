@@ -24,14 +24,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.jit.backend import (
-    Device,
-    array_module,
-    check_device,
-    constants,
-    thread_count,
-    to_host,
-)
+from adjsim.engine.jit.backend import thread_count
+from adjsim.engine.jit.device_arrays import constants, to_host
+from adjsim.engine.jit.devices import Device, array_module, check_device
 from adjsim.reduced.advection import Grid
 from adjsim.reduced.projection import Projection
 from adjsim.system import Fields, RolloutError, Stepper, System, make_stepper
@@ -162,6 +157,8 @@ class Smoke(System[SmokeState, SmokeTrajectory]):
 
 class SmokeStepper(Stepper[SmokeState, SmokeTrajectory]):
     """Runs the steps; its fields are velocities (n_rows, N_y, N_x, 2) and densities."""
+
+    step_seconds = 1e-3
 
     def __init__(
         self,

@@ -31,7 +31,8 @@ import scipy.sparse
 from scipy.sparse.linalg import SuperLU, splu
 
 from adjsim import checks
-from adjsim.engine.jit.backend import Device, check_device, thread_count
+from adjsim.engine.jit.backend import thread_count
+from adjsim.engine.jit.devices import Device, check_device
 from adjsim.engine.loop_arrays import States
 from adjsim.engine.stepper import NEVER, ModelStepper
 from adjsim.field import Field
@@ -118,6 +119,7 @@ class ImplicitStepper(ModelStepper):
     HAS_FLOAT32: ClassVar[bool] = False
     device = Device.CPU
     xp = np
+    step_seconds = 1e-2
 
     def __init__(self, model: Model, step: ImplicitEuler, dt: float, n_steps: int) -> None:
         self.field = Field(model, n_steps=n_steps)

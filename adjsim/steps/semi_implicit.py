@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from adjsim.engine.jit.backend import Device
+from adjsim.engine.jit.devices import Device
 from adjsim.engine.stepper import make_stepper
 from adjsim.system import Stepper, TimeStep
 

@@ -23,17 +23,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.jit.backend import (
-    Device,
-    array_module,
-    beside,
-    device_fn,
-    kept_on_device,
-    launch,
-    lit,
-    on_device,
-    to_host,
-)
+from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.engine.jit.cuda_launch import launch
+from adjsim.engine.jit.device_arrays import beside, kept_on_device, on_device, to_host
+from adjsim.engine.jit.devices import Device, array_module
 from render.blending import OVER
 from render.projection import project_body, towards_body, unpack_view
 from render.raster.face_setup import Faces, PackedScene, Settings, face_body, load_corners

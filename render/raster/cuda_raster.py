@@ -15,15 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.jit.backend import (
-    Device,
-    array_module,
-    device_fn,
-    launch,
-    module_of,
-    on_device,
-    to_host,
-)
+from adjsim.engine.jit.backend import device_fn
+from adjsim.engine.jit.cuda_launch import launch
+from adjsim.engine.jit.device_arrays import on_device, to_host
+from adjsim.engine.jit.devices import Device, array_module, module_of
 from render.blending import background_at, blend_body
 from render.raster.cuda_bins import (
     BIN,

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjsim.engine.jit.backend import cpu_kernel, device_fn, shared_fn
+from adjsim.engine.jit.tile_queue import take_turn
 from render.blending import background_at, blend_body
 from render.raster.face_setup import Faces, setup_faces
 from render.raster.fragment_lists import BINS, count_tiles, fill_tiles, order_faces
@@ -27,7 +28,6 @@ from render.raster.light_reach import find_reach
 from render.raster.packing import Job
 from render.raster.thread_pool import Pool
 from render.raster.tile_calls import GATHER, call_gather, gather_table
-from render.raster.tile_queue import take_turn
 from render.raster.tile_scratch import empty_fragments, own_room, tile_size
 from render.seamless import find_soft
 

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.jit.backend import Device, array_module, module_of, to_device, to_host
+from adjsim.engine.jit.device_arrays import to_device, to_host
+from adjsim.engine.jit.devices import Device, array_module, module_of
 from render.blending import DIBR, SOFTMAX
 from render.camera import AnyCamera
 from render.projection import image_size, pixel_centers

@@ -16,8 +16,8 @@ import numba
 import numpy as np
 
 from adjsim import checks
+from adjsim.engine.jit.tile_queue import first_turn
 from render.raster.packing import Job
-from render.raster.tile_queue import first_turn
 
 
 SERIAL_PIXELS = 200 * 200  # fewer pixels than this, over all frames, are drawn by one thread

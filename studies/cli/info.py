@@ -1,6 +1,6 @@
 """What `adjsim info` prints."""
 
-from adjsim.engine.jit.backend import cuda_problem
+from adjsim.engine.jit.devices import cuda_problem
 from adjsim.extras import how_to_install
 from studies.runs.manifest import machine, version, versions
 

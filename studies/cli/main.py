@@ -150,7 +150,7 @@ def _pool(
 
     A first run compiles, which is said before the minutes in which nothing else is said.
     """
-    from adjsim.engine.jit import backend
+    from adjsim.engine.jit import backend, devices
     from studies.runs.errors import StudyError
     from studies.runs.pool import open_pool
 
@@ -181,7 +181,7 @@ def _pool(
             )
             raise typer.Exit(INTERRUPTED) from None
         except Exception as error:
-            if not backend.is_of_gpu(error):
+            if not devices.is_of_gpu(error):
                 raise
             raise StudyError(
                 f"The GPU failed: {error} What was computed is kept. Go on without a GPU, with "
@@ -194,7 +194,7 @@ def _pool(
         try:
             yield pool, carry_out
         except Exception as error:
-            if not backend.is_of_gpu(error):
+            if not devices.is_of_gpu(error):
                 raise
             text = f"The GPU failed: {error} Add `--device cpu` to go on without one."
             raise StudyError(text) from error

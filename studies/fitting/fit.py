@@ -35,7 +35,7 @@ from studies.runs import folder as run_folder
 from studies.runs.errors import FailedSearchError, StudyError
 from studies.runs.evaluations import Evaluation
 from studies.runs.folder import RunFolder
-from studies.runs.memory import make_plan, state_bytes
+from studies.runs.memory import check_room, state_bytes
 from studies.runs.options import RunOptions
 from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
@@ -182,7 +182,7 @@ def _check_budget(made: Made, options: RunOptions) -> None:
     if not isinstance(built.system, AtRest):
         dtype = "float64" if options.certificate else options.dtype  # certificates are in float64
         size = state_bytes(built.system, built.state, dtype, options.device)
-        make_plan(options.checkpoint, 2, size)
+        check_room(options.checkpoint, size)
 
 
 def parameter_rows(

@@ -10,7 +10,8 @@ from scipy.ndimage import binary_dilation, uniform_filter
 from adjoint.render.losses import residuals_jvp, residuals_vjp
 from adjoint.render.smoke import smoke_images_jvp, smoke_images_vjp
 from adjoint.render.soft_raster import record_images
-from adjsim.engine.jit.backend import beside, module_of
+from adjsim.engine.jit.device_arrays import beside
+from adjsim.engine.jit.devices import module_of
 from adjsim.values import values_under
 from render.lenses import Perspective
 from render.losses import Mse, PyramidMse, residuals

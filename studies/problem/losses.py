@@ -12,7 +12,8 @@ import numpy as np
 
 from adjoint.hessian import hvp
 from adjoint.inspector import Inspection
-from adjsim.engine.jit.backend import joined, thread_count, to_host
+from adjsim.engine.jit.backend import thread_count
+from adjsim.engine.jit.device_arrays import joined, to_host
 from studies.problem.free import ShapeLosses
 from studies.problem.observers import SEEN, Observer
 from studies.problem.predict import ScenePredictor, cut

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.schedules import ALL, ScheduleCost, as_schedule, size_in_bytes
-from adjsim.engine.jit.backend import Device
+from adjoint.schedules import ALL, ScheduleCost, size_in_bytes
+from adjsim.engine.jit.devices import Device
 from adjsim.engine.stepper import keeps_no_points
 from adjsim.model import Model
 from adjsim.rigid.rows import STATE_SIZE
@@ -76,13 +76,10 @@ class Plan:
         )
 
 
-def make_plan(budget: str, n_steps: int, size: int) -> Plan:
-    """Return how `n_steps` states of `size` bytes are reversed within a budget."""
-    schedule = as_schedule(budget)
-    try:
-        return Plan(budget, n_steps, schedule.cost(n_steps, size))
-    except ValueError as error:
+def check_room(budget: str, size: int) -> None:
+    """Raise if a budget has no room for two states of `size` bytes."""
+    if budget != ALL and size_in_bytes(budget) < 2 * size:
         raise StudyError(
             f"`{OPTION}` must have room for two states, 2 x {size} = {2 * size} bytes, got "
             f'{budget!r}. Give more, as in `{EXAMPLE}`, or "{ALL}".'
-        ) from error
+        )

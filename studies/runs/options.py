@@ -44,9 +44,9 @@ def make_options(given: Mapping[str, Any]) -> RunOptions:
 
 def check_device(device: str) -> None:
     """Raise if the device cannot be used here."""
-    from adjsim.engine.jit import backend
+    from adjsim.engine.jit import devices
 
-    if device == "cuda" and (problem := backend.cuda_problem()):
+    if device == "cuda" and (problem := devices.cuda_problem()):
         raise StudyError(
             f"`--device cuda` is not possible here: {problem.rstrip('.')}. Run with "
             "`--device cpu`, which needs no GPU; `adjsim info` lists what is missing and how "

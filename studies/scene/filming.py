@@ -16,7 +16,7 @@ import scipy.sparse
 
 from adjoint.render.pendulum import rods_and_bobs_jvp, rods_and_bobs_vjp
 from adjoint.rigid.pose import vertices_vjp
-from adjsim.engine.jit.backend import beside
+from adjsim.engine.jit.device_arrays import beside
 from adjsim.engine.sparse import product
 from adjsim.model import Model
 from adjsim.rigid.bodies import RigidBodies

@@ -7,19 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.engine.checkpoint_states import choose_schedule
 from adjoint.equilibrium import equilibrium_jvp, equilibrium_vjp
 from adjoint.inspector import Inspection
 from adjoint.rollout import Record, record, rollout_jvp
 from adjoint.schedules import ALL
 from adjsim import RolloutError
-from adjsim.engine.jit.backend import to_host
+from adjsim.engine.jit.device_arrays import to_host
 from adjsim.equilibrium import Cause, Equilibrium, EquilibriumError, equilibrium
 from adjsim.model import Model, Trajectory
-from adjsim.rollout import rollout
+from adjsim.rollout import ready_stepper, rollout
 from adjsim.steps.semi_implicit import SEMI_IMPLICIT
-from adjsim.system import System, TimeStep
+from adjsim.system import OnDivergence, System, TimeStep
 from studies.runs.errors import NotFiniteError
-from studies.runs.memory import Plan, make_plan, state_bytes
+from studies.runs.memory import Plan, state_bytes
 
 
 DT = "world.dt"  # what settings call the size of a step
@@ -191,8 +192,13 @@ class Motion:
         return state_bytes(self.system, self.state, self.dtype, self.device)
 
     def plan(self) -> Plan:
-        """Return the schedule by which `record` keeps states, before anything runs."""
-        return make_plan(self.checkpoint, self.n_steps, self.state_bytes)
+        """Return the schedule by which `record` keeps the states of a rollout; nothing is run."""
+        assert isinstance(self.system, System)
+        stepper = ready_stepper(
+            self.system, self.dt, self.n_steps, self.dtype, self.threads, self.device,
+            OnDivergence.RAISE, self.step,
+        )  # fmt: skip
+        return Plan(self.checkpoint, self.n_steps, choose_schedule(self.checkpoint, stepper)[1])
 
     def jvp(self, tangents: Mapping[str, Any]) -> tuple[Any, Any]:
         """Return the trajectory and its derivative along tangents by path."""

@@ -170,14 +170,14 @@ def render_launches(dtype):
     Nothing is run: all counts stay 0, so that no fragment is found, but every launch is made.
     """
     from adjoint.render.raster import cuda_raster as twin, cuda_sums, cuda_tangents
-    from adjsim.engine.jit import backend
+    from adjsim.engine.jit import devices
     from render.raster import cuda_bins, cuda_raster
     from tests.cuda.render_scenes import all_outputs, everything, toy
 
     launches = {}
     blank = SimpleNamespace(**{name: getattr(np, name) for name in ("zeros", "cumsum", "arange")})
     blank.empty = np.zeros
-    backend.cuda_problem = lambda: None
+    devices.cuda_problem = lambda: None
     for module in (cuda_bins, cuda_raster, twin, cuda_tangents, cuda_sums):
         module.array_module = lambda device: blank
         module.on_device = module.kept_on_device = lambda arrays: arrays
@@ -191,7 +191,7 @@ def kernels(real):
     """Name, kernel and the types of its arguments, of all physics and of the renderer."""
     from numba import types
 
-    from adjsim.engine.jit.backend import index_kernel
+    from adjsim.engine.jit.cuda_launch import index_kernel
     from adjsim.engine.loop_arrays import named_type
     from adjsim.engine.sparse import Entries, product_thread
     from tests.cuda.reduced_scenes import launches

@@ -53,7 +53,7 @@ def all_scenes(device, dtype=np.float64):
 def launches(dtype):
     """Every body that pendula and smoke launch, with its arguments; nothing is run."""
     from adjoint.reduced import pendulum as pendulum_twin, smoke as smoke_twin
-    from adjsim.engine.jit import backend
+    from adjsim.engine.jit import devices
     from adjsim.reduced import advection, pendulum, pendulum_loop, projection, smoke
 
     class Blank:
@@ -65,9 +65,9 @@ def launches(dtype):
             return getattr(np, name)
 
     found = {}
-    backend.cuda_problem = lambda: None
+    devices.cuda_problem = lambda: None
     cpu_transforms = projection.fourier_transforms
-    projection.fourier_transforms = lambda device, n: cpu_transforms(backend.Device.CPU, n)
+    projection.fourier_transforms = lambda device, n: cpu_transforms(devices.Device.CPU, n)
     for module in (advection, pendulum, projection, smoke):
         module.array_module = lambda device: Blank()
     for module in (advection, pendulum_loop):

@@ -3,7 +3,7 @@
 In Numba's simulator all arrays are NumPy's, so it runs code that a GPU refuses: an array of the
 device and one of the host in one sum, a method that one kind of array lacks, an array that was
 never copied to the device. Here there are three kinds, as on a GPU, and
-`adjsim/engine/jit/backend.py` takes the way that it takes there. Kernels are run by the simulator
+`adjsim/engine/jit` takes the way that it takes there. Kernels are run by the simulator
 all the same.
 
 A stand-in has what our code uses and no more; what each does or refuses is in CuPy's reference
@@ -17,8 +17,8 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 from scipy import fft
 
-from adjsim.engine.jit import backend
-from adjsim.engine.jit.cuda_launch import DeviceArray
+from adjsim.engine.jit import cuda_launch, device_arrays, devices
+from adjsim.engine.jit.device_arrays import DeviceArray
 
 
 THREADS = 8  # the simulator's are threads of Python
@@ -220,13 +220,13 @@ def data_of(arrays):
         assert isinstance(array.array, CupyArray), f"a {type(array.array).__name__} is not there"
         return array.array.numbers
 
-    return backend._map_arrays(own, arrays)  # pyright: ignore[reportPrivateUsage]
+    return device_arrays._map_arrays(own, arrays)  # pyright: ignore[reportPrivateUsage]
 
 
 def install():
-    """Have `backend.py` find a GPU, in a process whose `numba.cuda` is the simulator."""
-    assert backend.in_cuda_simulator()
-    cuda = backend.cuda_module()
+    """Have `devices.py` find a GPU, in a process whose `numba.cuda` is the simulator."""
+    assert devices.in_cuda_simulator()
+    cuda = devices.cuda_module()
     add_modules()
     jit = cuda.jit
     cuda.is_available = lambda: True
@@ -238,6 +238,6 @@ def install():
         return jit(body)
 
     cuda.jit = made
-    backend.Launcher = Kernel
-    backend.in_cuda_simulator = lambda: False
-    backend.cuda_problem = lambda: None
+    cuda_launch.Launcher = Kernel
+    devices.in_cuda_simulator = lambda: False
+    devices.cuda_problem = lambda: None

@@ -12,7 +12,7 @@ from adjoint.engine.cuda_timeloop import are_hashed, twin_kernel
 from adjoint.forces.neo_hookean import VISCOUS_TWIN
 from adjoint.forces.springs import SPRING_TWIN
 from adjsim.engine.cuda_timeloop import advance_kernel
-from adjsim.engine.jit.backend import cuda_problem
+from adjsim.engine.jit.devices import cuda_problem
 from tests.cuda import reduced_scenes
 from tests.cuda.processes import run
 from tests.cuda.rounding import tolerances

@@ -79,7 +79,9 @@ def test_tangent_and_adjoint_are_transposes(rng, name):
 def test_of_a_feature_without_extent_a_corner_is_the_closest():
     # A face that is a point or a line, an edge that is a point: finite, and at the right distance.
     for code in (EDGE, FACE):
-        np.testing.assert_allclose(at(code, over(A + [0.3, 0, 0], A)).r, [0.3, 0, 0.3], atol=EPS)
+        np.testing.assert_allclose(
+            at(code, over(np.add(A, [0.3, 0, 0]), A)).r, [0.3, 0, 0.3], atol=EPS
+        )
     middle = 0.5 * (A + B)
     found = at(FACE, over(C, A, middle, B))
     shortest = at(EDGE, over(C, A, B))

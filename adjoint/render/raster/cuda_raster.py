@@ -39,16 +39,10 @@ from adjoint.render.shaders.normals import points_vjp_body, sum_vjp_body
 from adjoint.render.shaders.pixel_shading import ShadeParts, own_parts, part_shapes
 from adjoint.render.textures import add_uv, empty_records
 from adjsim.engine.algebra.vec3 import add
-from adjsim.engine.jit.backend import (
-    Device,
-    array_module,
-    device_fn,
-    launch,
-    lit,
-    module_of,
-    on_device,
-    to_host,
-)
+from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.engine.jit.cuda_launch import launch
+from adjsim.engine.jit.device_arrays import on_device, to_host
+from adjsim.engine.jit.devices import Device, array_module, module_of
 from render.projection import VIEW_SIZE, unpack_view
 from render.raster.cuda_bins import (
     PIXELS,

@@ -16,15 +16,10 @@ from adjoint.render.raster.face_setup import FaceTangents, shade_jvp_body, verte
 from adjoint.render.raster.fragments import pair_jvp_body
 from adjoint.render.raster.layers import behind_jvp, flat_normal_jvp_body, layer_jvp_body
 from adjoint.render.shaders.normals import normal_jvp_body
-from adjsim.engine.jit.backend import (
-    Device,
-    array_module,
-    device_fn,
-    launch,
-    lit,
-    on_device,
-    to_host,
-)
+from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.engine.jit.cuda_launch import launch
+from adjsim.engine.jit.device_arrays import on_device, to_host
+from adjsim.engine.jit.devices import Device, array_module
 from render.projection import towards_body, unpack_view
 from render.raster.cuda_bins import (
     PIXELS,

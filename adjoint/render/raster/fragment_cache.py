@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjsim.engine.jit.backend import cpu_kernel, device_fn, shared_fn
+from adjsim.engine.jit.tile_queue import take_turn
 from render.blending import OVER
 from render.raster.fragments import Fragments, cover_fragments, fill_colors, tile_area
 from render.raster.frames import Frame, draw_tile, setup_frame
 from render.raster.layers import Layers, of_frame, room_to_show
 from render.raster.packing import Job
 from render.raster.thread_pool import Pool, for_each_frame
-from render.raster.tile_queue import take_turn
 from render.raster.tile_rows import LANES
 from render.raster.tile_scratch import empty_fragments, own_room, tile_size
 from render.soft_raster import draw_samples, empty_images

@@ -41,6 +41,7 @@ from adjoint.render.textures import (
 )
 from adjsim.engine.jit.backend import cpu_kernel, device_fn, shared_fn
 from adjsim.engine.jit.calls import function_table
+from adjsim.engine.jit.tile_queue import take_turn
 from render.blending import background_at
 from render.raster.fragments import tile_area
 from render.raster.frames import Frame
@@ -48,7 +49,6 @@ from render.raster.layers import DEPTH, Layers, layer_body, of_frame, with_color
 from render.raster.packing import Job
 from render.raster.thread_pool import Pool
 from render.raster.tile_calls import GATHER, call_gather
-from render.raster.tile_queue import take_turn
 from render.raster.tile_scratch import own_room, tile_size
 
 

@@ -2,7 +2,7 @@
 
 What `fragments.py` undoes one fragment after the other is done here for a block of them: a
 loop without a branch writes rows, and what they add to the slot, sums of rows and of products
-of rows, is added up by `row_sums` (`adjsim/engine/row_sums.py`).
+of rows, is added up by `row_sums` (`adjsim/engine/jit/row_sums.py`).
 
 Tests: `tests/render/raster/test_tile_adjoints.py`.
 """
@@ -28,7 +28,7 @@ from adjoint.render.raster.tile_rows import (
 )
 from adjoint.render.shaders.pixel_shading import weighted_vjp
 from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.engine.row_sums import outer, row_sums
+from adjsim.engine.jit.row_sums import outer, row_sums
 from render.blending import NEAREST
 from render.raster.face_setup import load_corners
 from render.raster.fragments import Fragments

@@ -34,7 +34,7 @@ from adjoint.render.shaders.pixel_shading import weighted_vjp
 from adjoint.render.shaders.shading import mirrored_cosine_vjp
 from adjsim.engine.algebra.vec3 import add, axpy, dot
 from adjsim.engine.jit.backend import device_fn, lit, specialise
-from adjsim.engine.row_sums import outer, row_sums
+from adjsim.engine.jit.row_sums import outer, row_sums
 from render.raster.face_setup import load3
 from render.raster.light_reach import SHINY
 from render.raster.tile_rows import (

@@ -17,7 +17,7 @@ import numpy as np
 
 from adjoint.render.raster.barycentrics import corner_weights_vjp, pixel_vjp
 from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.engine.row_sums import outer, row_sums
+from adjsim.engine.jit.row_sums import outer, row_sums
 from render.raster.barycentrics import barycentrics, corner_weights, inverse_depths
 from render.raster.coverage import exp_minus
 from render.raster.tile_rows import ROW, SCRATCH, WEIGHTS, get3, log_vector, put2, put3, whole

@@ -46,7 +46,7 @@ from adjoint.render.shaders.pixel_shading import face_light_vjp, weighted_vjp
 from adjoint.render.shaders.shading import mirrored_cosine_vjp
 from adjsim.engine.algebra.vec3 import add, axpy, dot
 from adjsim.engine.jit.backend import device_fn, lit, specialise
-from adjsim.engine.row_sums import outer, row_sums
+from adjsim.engine.jit.row_sums import outer, row_sums
 from render.raster.face_setup import load3, load_corners
 from render.raster.light_reach import CURVED, SHINY, reached_light
 from render.raster.tile_curved import has_one_color, is_lit_alone

@@ -14,6 +14,7 @@ from adjoint.render.raster.fragment_cache import KeptFrame, recall_tile, tile_ro
 from adjoint.render.raster.fragments import pair_jvp_body
 from adjoint.render.raster.layers import layer_jvp_body, room_to_push, tangents_of_frame
 from adjsim.engine.jit.backend import cpu_kernel, device_fn, shared_fn
+from adjsim.engine.jit.tile_queue import take_turn
 from render.blending import background_at
 from render.raster.fragments import Fragments, tile_area
 from render.raster.frames import Frame
@@ -21,7 +22,6 @@ from render.raster.layers import Layers, layer_body, of_frame, with_colors
 from render.raster.packing import Job
 from render.raster.thread_pool import Pool
 from render.raster.tile_calls import GATHER, call_gather
-from render.raster.tile_queue import take_turn
 from render.raster.tile_scratch import TileSize, empty_fragments, own_room, tile_size
 
 

@@ -8,46 +8,21 @@ How `numba.cuda` hands an array to a kernel is private: `pyproject.toml` bounds 
 Tests: `tests/cuda`.
 """
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 from numba.core import types
-from numba.np.numpy_support import from_dtype
+
+from adjsim.engine.jit import devices
+from adjsim.engine.jit.backend import specialise
+from adjsim.engine.jit.device_arrays import DeviceArray, kept_on_device
+from adjsim.engine.jit.devices import cuda_module
 
 
 FREE_SHARED = 48 << 10  # bytes of shared memory that a kernel has without being allowed to
-
-
-class DeviceArray:
-    """An array of CuPy as kernels take it."""
-
-    __slots__ = ("_description", "array")
-
-    def __init__(self, array: Any) -> None:
-        self.array, self._description = array, None
-
-    shape = property(lambda self: self.array.shape)
-    dtype = property(lambda self: self.array.dtype)
-    size = property(lambda self: self.array.size)
-    nbytes = property(lambda self: self.array.nbytes)
-
-    def description(self) -> tuple[Any, tuple[int, ...]]:
-        """Return the array's type, and the numbers that a kernel is given for it."""
-        if self._description is None:
-            array = self.array
-            shape, dtype, address = array.shape, array.dtype, array.data.ptr
-            kind = array_kind(dtype, len(shape), "C" if array.flags.c_contiguous else "A")
-            # No owner and no parent, as nothing counts references there.
-            words = (0, 0, array.size, dtype.itemsize, address, *shape, *array.strides)
-            self._description = kind, words
-        return self._description
-
-
-@cache
-def array_kind(dtype: Any, ndim: int, layout: str) -> types.Array:
-    """Return Numba's type of an array."""
-    return types.Array(from_dtype(dtype), ndim, layout)
+BLOCK, SIMULATED = 128, 8  # threads of a block, on a GPU and in the simulator
 
 
 def describe(tree: Any, key: list[Any], words: list[int]) -> None:
@@ -129,3 +104,85 @@ def cuda_core() -> tuple[Any, Any]:
     """Return CUDA's own package for Python, and the default stream."""
     core: Any = import_module("cuda.core")
     return core, core.Stream.from_handle(0)
+
+
+@cache
+def _cuda_kernel(body: Callable, cached: bool) -> Any:
+    """Return a kernel; a cached one is found on disk by its name and its types alone."""
+    kernel = cuda_module().jit(body, cache=cached)
+    return kernel if devices.in_cuda_simulator() else Launcher(kernel)
+
+
+def launch_cooperative(
+    body: Callable, width: int, args: tuple, *, cached: bool, shared: int = 0
+) -> None:
+    """Run a kernel whose grid synchronises, on about `width` threads.
+
+    `args` is a tuple of arrays, nested at will, which the kernel takes as one argument
+    and walks with a stride; it writes to those of the device, and never to NumPy's. It must not be
+    `cached` where a function is bound into it whose source is not hashed.
+    """
+    kernel = _cuda_kernel(body, cached)
+    if devices.in_cuda_simulator():
+        kernel[1, SIMULATED, 0, shared](args)  # the simulator runs blocks one after the other
+        return
+    arrays = kept_on_device(args)
+    n_blocks = min(-(-max(width, 1) // BLOCK), kernel.blocks_at_once(arrays, BLOCK, shared))
+    kernel.run(n_blocks, BLOCK, arrays, shared=shared)
+
+
+@cache
+def most_shared() -> int:
+    """Return how much shared memory a block of the current GPU can have [bytes]."""
+    return getattr(
+        cuda_module().get_current_device(), "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", FREE_SHARED
+    )
+
+
+def launch_blocks(
+    body: Callable, blocks: int, threads: int, shared: int, args: tuple, *, cached: bool
+) -> None:
+    """Run a kernel of so many blocks and threads with some shared memory [bytes].
+
+    `args` and `cached` as in `launch_cooperative`; blocks share nothing that is written.
+    """
+    kernel = _cuda_kernel(body, cached)
+    if devices.in_cuda_simulator():
+        kernel[blocks, SIMULATED, 0, shared](args)
+        return
+    kernel.run(blocks, threads, kept_on_device(args), shared=shared)
+
+
+# Bound by `specialise`.
+BODY: Any = None
+CUDA: Any = None
+
+
+def _each_index(n, args):
+    """Run `BODY(i, args)` in the thread of each index i below n."""
+    i = CUDA.grid(1)
+    if i < n:
+        BODY(i, args)
+
+
+@cache
+def index_kernel(body: Callable) -> Callable:
+    """Return the kernel, of (n, args), that runs a device function for each index below n."""
+    name = f"{body.__module__}.{body.__name__}_of_each_index".replace(".", "_")
+    return specialise(_each_index, name, BODY=body, CUDA=cuda_module())
+
+
+def launch(body: Callable, n: int, args: tuple, *, cached: bool = True) -> None:
+    """Run the device function `body(i, args)` for each index i below n, a thread each.
+
+    `args` is a tuple of arrays from `on_device`, nested at will. Launches run one after the
+    other, in order with CuPy's work; `to_host` waits for them. As for the CPU, a body with a
+    function bound into it whose source is not hashed must not be `cached`.
+    """
+    if n == 0:
+        return
+    kernel = _cuda_kernel(index_kernel(body), cached)
+    if devices.in_cuda_simulator():
+        kernel[-(-n // SIMULATED), SIMULATED](n, args)
+    else:
+        kernel.run(-(-n // BLOCK), BLOCK, args, n)

@@ -8,8 +8,10 @@ import numpy as np
 
 from adjoint.rollout import record
 from adjsim.engine import cuda_timeloop
-from adjsim.engine.jit import backend
-from adjsim.engine.jit.backend import device_fn, launch, on_device, specialise
+from adjsim.engine.jit import backend, cuda_launch, device_arrays, devices
+from adjsim.engine.jit.backend import device_fn, specialise
+from adjsim.engine.jit.cuda_launch import launch
+from adjsim.engine.jit.device_arrays import on_device
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.meshes.grid import box_tets
 from adjsim.model import Model, State
@@ -84,7 +86,7 @@ def onto_one(i, arrays):
 
 def launches():
     """Single launches that read or write what they should not."""
-    cupy = backend.array_module(backend.Device.CUDA)
+    cupy = devices.array_module(devices.Device.CUDA)
     n = 64
     for body in (beyond, unwritten, onto_one):
         DEVICE.reset()
@@ -107,12 +109,12 @@ CUDA = None
 
 def barriers():
     """A launch whose threads do not agree on how often they wait."""
-    kernel = specialise(uneven, "uneven", CUDA=backend.cuda_module())
+    kernel = specialise(uneven, "uneven", CUDA=devices.cuda_module())
     DEVICE.reset()
     try:
         zeros = on_device((np.zeros(128),))
-        backend.launch_cooperative(kernel, 64, zeros, cached=False)
-        backend.to_host(zeros)
+        cuda_launch.launch_cooperative(kernel, 64, zeros, cached=False)
+        device_arrays.to_host(zeros)
     except Exception as error:
         yield "uneven", {"faults": DEVICE.faults, "error": str(error)}
 
@@ -145,7 +147,7 @@ BACKWARDS = None
 
 def shared_memory():
     """Two blocks that reverse numbers in shared memory, rightly and with a mistake each."""
-    cuda, cupy = backend.cuda_module(), backend.array_module(backend.Device.CUDA)
+    cuda, cupy = devices.cuda_module(), devices.array_module(devices.Device.CUDA)
     body = specialise(backwards, "backwards", CUDA=cuda)
     own = specialise(
         backwards_with_grid, "backwards_with_grid", CUDA=cuda, BACKWARDS=backend.device_fn(body)
@@ -154,13 +156,13 @@ def shared_memory():
         ("reversed", body, 0.0), ("reversed with grid", own, 0.0), ("unordered", body, 1.0),
         ("unordered with grid", own, 1.0), ("empty place", body, 2.0), ("beyond shared", body, 3.0),
     ):  # fmt: skip
-        kernel = backend.Launcher(cuda.jit(function, cache=False))
+        kernel = cuda_launch.Launcher(cuda.jit(function, cache=False))
         DEVICE.reset()
         given = np.arange(256.0)
         arrays = on_device((given, cupy.zeros(256), np.full(1, how)))
         kernel.run(2, 128, arrays, shared=8 * 128)
         right = 2.0 * given.reshape(2, 128)[:, ::-1].ravel()
-        is_right = bool((backend.to_host(arrays[1]) == right).all())
+        is_right = bool((device_arrays.to_host(arrays[1]) == right).all())
         yield name, {"faults": DEVICE.faults, "is right": is_right}
 
 
@@ -175,14 +177,14 @@ def neighbours(args):
 
 def blocks():
     """Two blocks whose threads read each other's numbers, within them and beyond."""
-    cupy = backend.array_module(backend.Device.CUDA)
-    body = specialise(neighbours, "neighbours", CUDA=backend.cuda_module())
-    kernel = backend.Launcher(backend.cuda_module().jit(body, cache=False))
+    cupy = devices.array_module(devices.Device.CUDA)
+    body = specialise(neighbours, "neighbours", CUDA=devices.cuda_module())
+    kernel = cuda_launch.Launcher(devices.cuda_module().jit(body, cache=False))
     for beyond_blocks in (0.0, 1.0):
         DEVICE.reset()
         arrays = on_device((cupy.empty(256), np.full(256, beyond_blocks), cupy.zeros(256)))
         kernel.run(2, 128, arrays)
-        found = backend.to_host(arrays[2])[:127]
+        found = device_arrays.to_host(arrays[2])[:127]
         yield (
             "beyond blocks" if beyond_blocks else "within blocks",
             {"faults": DEVICE.faults, "is right": bool((found == np.arange(127) + 2.0).all())},
@@ -199,7 +201,7 @@ def messages():
     smoke, state, _ = reduced_scenes.scenes()["smoke"]
     del sys.modules["cupy.cuda.cufft"]
     yield "no cuFFT", said(lambda: rollout(smoke, state, 0.1, 3, device="cuda"))
-    start, backend.MUCH = State(mesh.points), 0
+    start, devices.MUCH = State(mesh.points), 0
     DEVICE.memory = 1000
     yield "no model", said(lambda: rollout(model, start, 1e-4, 3, device="cuda"))
     DEVICE.memory = DEVICE.used + 300_000
@@ -207,7 +209,7 @@ def messages():
     yield "no states", said(lambda: record(model, start, 1e-4, 200, **options))
     budget = {"device": "cuda", "checkpoint": "20kB"}
     yield "budget", said(lambda: record(model, start, 1e-4, 200, **budget))
-    backend.MUCH, DEVICE.memory = 1 << 60, 1000
+    devices.MUCH, DEVICE.memory = 1 << 60, 1000
     yield "full", said(lambda: rollout(model, start, 1e-4, 3, device="cuda"))
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.jit import backend
+from adjsim.engine.jit import device_arrays, devices
 from tests.cuda import stand_ins
 from tests.cuda.emulate import driver, retarget
 from tests.cuda.emulate.driver import DEVICE
@@ -35,7 +35,7 @@ def use_emulated_code() -> None:
     codegen.CUDACodeLibrary.get_cubin = get_cubin
     codegen.CUDACodeLibrary.get_asm_strs = lambda self, cc=None: [""]
 
-    cuda = backend.cuda_module()
+    cuda = devices.cuda_module()
     usual = cuda.jit
 
     def jit(body, *, cache):
@@ -123,7 +123,7 @@ def use_stand_in() -> None:
     stand_ins.left_over = empty
     stand_ins.memory_info = driver.memory_info
     stand_ins.copied = counted_upload(stand_ins.copied)
-    backend._uploaded = with_gaps(backend._uploaded)
+    device_arrays._uploaded = with_gaps(device_arrays._uploaded)
     stand_ins.add_modules()
 
 
@@ -136,7 +136,9 @@ def with_gaps(uploaded: Callable) -> Callable:
             data = array.array.numbers
             if data.size:
                 states = driver.LIBRARY.emu_states(data.ctypes.data + data.nbytes)
-                ctypes.memset(states, FREE, backend.ALIGNED - data.nbytes % backend.ALIGNED)
+                ctypes.memset(
+                    states, FREE, device_arrays.ALIGNED - data.nbytes % device_arrays.ALIGNED
+                )
         return found
 
     return copy

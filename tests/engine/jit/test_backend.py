@@ -10,17 +10,17 @@ import numba
 import numpy as np
 import pytest
 
-from adjsim.engine.jit import backend
+from adjsim.engine.jit import backend, devices
 from adjsim.engine.jit.backend import (
     JIT_DISABLED,
     cpu_kernel,
     device_fn,
     lit,
-    prefetch,
     shared_fn,
     specialise,
     thread_count,
 )
+from adjsim.engine.jit.row_gathers import prefetch
 
 
 ROOT = Path(backend.__file__).resolve().parents[3]
@@ -256,7 +256,7 @@ def test_a_numba_cuda_that_cannot_compile_is_a_problem_with_a_way_out(monkeypatc
     def import_module(name):
         raise AttributeError("module 'numpy' has no attribute 'row_stack'")
 
-    monkeypatch.setattr(backend, "import_module", import_module)
-    problem = backend.compiler_problem.__wrapped__()
+    monkeypatch.setattr(devices, "import_module", import_module)
+    problem = devices.compiler_problem.__wrapped__()
     assert "numba-cuda cannot compile (module 'numpy' has no attribute 'row_stack')" in problem
     assert "pip install" in problem

@@ -5,13 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from adjoint.schedules import as_schedule
 from studies.answer.certificate import certificate
 from studies.answer.kinks import margins, nearest_touch
 from studies.control.searching import Watched, watched_problem
 from studies.fitting.fit import make_fit
 from studies.problem.making import make_problem
 from studies.runs.errors import StudyError
-from studies.runs.memory import make_plan, states_within
+from studies.runs.memory import Plan, states_within
 from studies.runs.options import RunOptions
 from studies.scene.drawing import instance_of
 from studies.scene.files import BUNDLED
@@ -133,8 +134,12 @@ def test_a_budget_too_small_for_a_state_says_what_is_needed():
 
 def test_a_budget_of_thousands_of_steps_costs_less_than_a_sweep_more():
     size, n_steps = 1_000_000, 10_000
-    assert make_plan("all", n_steps, size).told() == "store all: 10000 states, 10 GB"
-    plan = make_plan("1GB", n_steps, size)
+
+    def make_plan(budget):
+        return Plan(budget, n_steps, as_schedule(budget).cost(n_steps, size))
+
+    assert make_plan("all").told() == "store all: 10000 states, 10 GB"
+    plan = make_plan("1GB")
     assert plan.cost.bytes <= 1_000_000_000
     assert plan.told() == (
         "1GB for 10000 states: 10 to restart from and 990 in a row, 1 GB, with 90 % more forward "

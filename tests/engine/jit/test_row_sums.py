@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from adjsim.engine.jit.backend import cpu_kernel
-from adjsim.engine.row_sums import LANES, outer, row_sums, vector_rows
+from adjsim.engine.jit.row_sums import LANES, outer, row_sums, vector_rows
 
 
 STEP = 41

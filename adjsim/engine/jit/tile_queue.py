@@ -4,7 +4,7 @@ The threads share one number, that of the next tile. Who takes a number adds 1 t
 instruction, so each tile is taken once and no thread waits for another. What a tile gives does
 not depend on who works it.
 
-Tests: `tests/render/raster/test_tile_queue.py`.
+Tests: `tests/engine/jit/test_tile_queue.py`.
 """
 
 from collections.abc import Callable
@@ -12,6 +12,8 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
+from numba.core import types
 from numba.extending import intrinsic
 
 from adjsim.engine.jit.backend import JIT_DISABLED
@@ -24,14 +26,12 @@ def first_turn() -> np.ndarray:
 
 def _take_turn(context, turn):
     """Return the number of the next tile, int64, and make it that of the one after."""
-    from llvmlite import ir
-    from numba.core import types as kinds
 
     def codegen(context, builder, signature, args):
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
         return builder.atomic_rmw("add", data, ir.IntType(64)(1), "monotonic")
 
-    return kinds.int64(turn), codegen
+    return types.int64(turn), codegen
 
 
 _taking = Lock()

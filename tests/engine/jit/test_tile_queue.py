@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from adjsim.engine.jit.backend import cpu_kernel
+from adjsim.engine.jit.tile_queue import first_turn, take_turn
 from render.raster.thread_pool import Pool
-from render.raster.tile_queue import first_turn, take_turn
 
 
 def _take_all(turn, n, taken, mark):

@@ -6,7 +6,7 @@ sums is one register with all of them. And the products w_k a_c of three rows wi
 six rows to be read and none to be written. No compiler finds either from loops that keep to the
 order of a sum, so the instructions are written here.
 
-Tests: `tests/engine/test_row_sums.py`.
+Tests: `tests/engine/jit/test_row_sums.py`.
 """
 
 from collections.abc import Callable
@@ -14,6 +14,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from adjsim.engine.jit.backend import JIT_DISABLED
@@ -33,8 +35,6 @@ Sum = tuple[Term, ...]
 
 def fold(builder: Any, parts: list[Any]) -> Any:
     """Return one register with the sums of the lanes of each of eight."""
-    from llvmlite import ir
-
     for lanes in (PAIRS, FOURS, EIGHTS):
         masks = [ir.Constant(ir.VectorType(ir.IntType(32), LANES), which) for which in lanes]
         parts = [
@@ -46,9 +46,6 @@ def fold(builder: Any, parts: list[Any]) -> Any:
 
 def _add_terms(sums, context, builder, kind, args):
     """Write the code of `row_sums` for rows of this kind."""
-    from llvmlite import ir
-    from numba.core import cgutils
-
     rows, n, out = args
     data = context.make_array(kind)(context, builder, rows).data
     number, word = context.get_value_type(kind.dtype), ir.IntType(64)
@@ -98,12 +95,11 @@ def row_sums(*sums: Sum) -> Callable[..., Any]:
         return partial(_sum_slowly, sums)
 
     def add_up(context, rows, n, out):
-        from numba.core import types as kinds
 
         def codegen(context, builder, signature, args):
             return _add_terms(sums, context, builder, signature.args[0], args)
 
-        return kinds.none(rows, kinds.uint64, kinds.uint64), codegen
+        return types.none(rows, types.uint64, types.uint64), codegen
 
     return intrinsic(add_up)
 
@@ -115,9 +111,6 @@ def outer(a: Any, b: Any, step: int, n: int = 3) -> tuple[Sum, ...]:
 
 def _write_vectors(step, context, builder, kinds, args):
     """Write the code of `vector_rows` for arrays of these kinds."""
-    from llvmlite import ir
-    from numba.core import cgutils
-
     rows, at, n, out, first = args
     source, target = (
         context.make_array(kind)(context, builder, array).data
@@ -168,12 +161,11 @@ def vector_rows(step: int) -> Callable[..., None]:
         return partial(_write_vectors_slowly, step)
 
     def write(context, rows, at, n, out, first):
-        from numba.core import types as kinds
 
         def codegen(context, builder, signature, args):
             return _write_vectors(step, context, builder, signature.args, args)
 
-        word = kinds.uint64
-        return kinds.none(rows, word, word, out, word), codegen
+        word = types.uint64
+        return types.none(rows, word, word, out, word), codegen
 
     return intrinsic(write)

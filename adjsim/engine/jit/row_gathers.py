@@ -4,9 +4,9 @@ A node's three numbers lie side by side, those of a tile's lanes do as well, so 
 to the other is a transpose. Loops that copy number by number are left as such by the compiler,
 which cannot tell what the indices reach, and then cost more than a force. Written here are the
 instructions for eight lanes at a time: the first two numbers of a node in one load, and the
-transpose in registers.
+transpose in registers. Beside it: adding to a row, and asking for one ahead of its use.
 
-Tests: `tests/engine/test_gathering.py`.
+Tests: `tests/engine/jit/test_row_gathers.py`.
 """
 
 from collections.abc import Callable
@@ -14,6 +14,8 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from adjsim.engine.jit.backend import JIT_DISABLED
@@ -36,22 +38,18 @@ def make_gather(n: int, *, relative: bool) -> Callable[..., None]:
         return partial(_gather_slowly, n, relative)
 
     def gather(context, scratch, nodes, o, base, field):
-        from numba.core import types as kinds
 
         def codegen(context, builder, signature, args):
             return _gather(n, relative, context, builder, signature.args, args)
 
-        arguments = scratch, nodes, kinds.uint64, kinds.uint64, field
-        return kinds.none(*arguments), codegen
+        arguments = scratch, nodes, types.uint64, types.uint64, field
+        return types.none(*arguments), codegen
 
     return intrinsic(gather)
 
 
 def _gather(n, relative, context, builder, kinds, args):
     """Write the code of one tile's gather."""
-    from llvmlite import ir
-    from numba.core import cgutils
-
     word = ir.IntType(64)
     _, _, o, base, _ = args
     scratch, nodes, field = (
@@ -78,8 +76,6 @@ def _gather(n, relative, context, builder, kinds, args):
 
 def _vectors(builder, field, at, size):
     """Return three registers: the components of the rows of `field` named from `at` on."""
-    from llvmlite import ir
-
     number, word = field.type.pointee, ir.IntType(64)
     pairs, last = [], ir.Constant(ir.VectorType(number, LANES), ir.Undefined)
     for lane in range(LANES):
@@ -110,21 +106,17 @@ def make_row_gather(step: int, sets: int) -> Callable[..., None]:
         return partial(_gather_rows_slowly, step, sets)
 
     def gather(context, field, places, n, rows, at):
-        from numba.core import types as kinds
 
         def codegen(context, builder, signature, args):
             return _gather_rows(step, sets, context, builder, signature.args, args)
 
-        return kinds.none(field, places, kinds.uint64, rows, kinds.uint64), codegen
+        return types.none(field, places, types.uint64, rows, types.uint64), codegen
 
     return intrinsic(gather)
 
 
 def _gather_rows(step, sets, context, builder, kinds, args):
     """Write the code of a gather into rows."""
-    from llvmlite import ir
-    from numba.core import cgutils
-
     word = ir.IntType(64)
     _, _, n, _, at = args
     field, places, rows = (
@@ -156,8 +148,6 @@ def _gather_rows_slowly(
 
 def _add_scaled(context, field, i, s, v):
     """Add s v to row i of `field`, (n, 3), two numbers in one instruction; i is unsigned."""
-    from llvmlite import ir
-    from numba.core import cgutils, types as kinds
 
     def codegen(context, builder, signature, args):
         kind = signature.args[0]
@@ -178,7 +168,7 @@ def _add_scaled(context, field, i, s, v):
             builder.store(total, place, align=size)
         return context.get_dummy_value()
 
-    return kinds.none(field, kinds.uint64, field.dtype, kinds.UniTuple(field.dtype, 3)), codegen
+    return types.none(field, types.uint64, field.dtype, types.UniTuple(field.dtype, 3)), codegen
 
 
 def _add_scaled_slowly(field: Any, i: Any, s: Any, v: Any) -> None:
@@ -192,8 +182,6 @@ add_scaled: Callable[..., None] = _add_scaled_slowly if JIT_DISABLED else intrin
 
 def _shuffle(builder, a, b, lanes):
     """Return the named lanes of two registers, one after the other."""
-    from llvmlite import ir
-
     which = list(lanes)
     return builder.shuffle_vector(
         a, b, ir.Constant(ir.VectorType(ir.IntType(32), len(which)), which)
@@ -207,3 +195,27 @@ def _gather_slowly(n: int, relative: bool, scratch: Any, nodes: Any, o: Any, bas
     vectors = field[nodes[o : o + rows * TILE].reshape(rows, TILE)]
     out = vectors[1:] - vectors[0] if relative else vectors
     scratch[base : base + 3 * n * TILE] = np.moveaxis(out, 2, 1).ravel()
+
+
+def _prefetch(context, rows, i):
+    """Ask for the cache line where `rows[i]` begins, ahead of its use; i is unsigned."""
+
+    def codegen(context, builder, signature, args):
+        kind = signature.args[0]
+        array = context.make_array(kind)(context, builder, args[0])
+        index = [args[1], *[context.get_constant(types.uint64, 0)] * (kind.ndim - 1)]
+        place = cgutils.get_item_pointer(context, builder, kind, array, index)
+        address, number = builder.bitcast(place, cgutils.voidptr_t), ir.IntType(32)
+        ask = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [address.type], ask)
+        builder.call(prefetch, [address, number(0), number(3), number(1)])  # read, keep, data
+        return context.get_dummy_value()
+
+    return types.none(rows, types.uint64), codegen
+
+
+def _no_prefetch(rows, i):
+    """Ask for nothing: Python without compiler."""
+
+
+prefetch: Callable[..., None] = _no_prefetch if JIT_DISABLED else intrinsic(_prefetch)

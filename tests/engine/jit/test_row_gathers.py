@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from adjsim.engine.gathering import (
+from adjsim.engine.jit.backend import cpu_kernel
+from adjsim.engine.jit.row_gathers import (
     LANES,
     TILE,
     _add_scaled_slowly,
@@ -11,7 +12,6 @@ from adjsim.engine.gathering import (
     make_gather,
     make_row_gather,
 )
-from adjsim.engine.jit.backend import cpu_kernel
 
 
 N_NODES, N_ROWS = 37, 3
