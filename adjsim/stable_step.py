@@ -51,10 +51,11 @@ def rate_of_nodes(forces: Sequence[Force], inverse_mass: np.ndarray) -> float:
 def rate_of_bodies(forces: Sequence[Force], bodies: RigidBodies, first: int) -> float:
     """Return the largest rate of any body of a set whose points are rows of X from `first` on."""
     last = first + bodies.n_points
-    bounds = [
-        (force.touches, *(bound[first:] for bound in force.row_bounds(last))) for force in forces
-    ]
-    bounds = [own for own in bounds if own[1].any() or own[2].any()]
+    bounds = []
+    for force in forces:
+        k, c = (bound[first:] for bound in force.row_bounds(last))
+        if k.any() or c.any():
+            bounds.append((force.touches, k, c))
     rates, poses = 2.0 * bodies.drag_rates, _of_poses(forces, bodies, first)
     for b, (lo, hi) in enumerate(zip(bodies.point_ptr[:-1], bodies.point_ptr[1:], strict=True)):
         own = [(touches, k[lo:hi], c[lo:hi]) for touches, k, c in bounds]

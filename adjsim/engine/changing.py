@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjsim.engine.assembly import CONSTS, PARAMS, SERIES
-from adjsim.engine.jit.device_arrays import to_host
 from adjsim.engine.packing import PackedModels
 from adjsim.engine.partition import ROW, Parts
 from adjsim.model import Model
@@ -61,6 +60,11 @@ def has_changing(models: Sequence[Model]) -> bool:
     return any(force.changes for model in models for force in model.forces.values())
 
 
+def changing_forces(model: Model) -> list[tuple[str, Any]]:
+    """Return the forces whose pairs change, by name."""
+    return [(name, force) for name, force in model.forces.items() if force.changes]
+
+
 def own_rows(packed: PackedModels, world: int, x: np.ndarray) -> np.ndarray:
     """Return a world's nodes and then the points of its bodies, of all rows of X."""
     nodes, points, _ = packed.slices(world)
@@ -72,10 +76,9 @@ def with_pairs(models: Sequence[Model], packed: PackedModels, x: np.ndarray) -> 
     found = []
     for world, model in enumerate(models):
         own = own_rows(packed, world, x)
-        forces: dict[str, Any] = {
-            name: force.with_pairs(own) if force.changes else force
-            for name, force in model.forces.items()
-        }
+        forces: dict[str, Any] = dict(model.forces)
+        for name, force in changing_forces(model):
+            forces[name] = force.with_pairs(own)
         found.append(model.with_forces(forces))
     return tuple(found)
 
@@ -85,10 +88,9 @@ def limits_of(models: Sequence[Model], packed: PackedModels, dtype: np.dtype) ->
     limits = np.full(packed.n_rows, np.inf, dtype)
     for world, model in enumerate(models):
         own = np.full(model.n_rows, np.inf)
-        for force in model.forces.values():
-            if force.changes:
-                rows = force.surface_rows()
-                own[rows] = np.minimum(own[rows], force.allowance**2)
+        for _, force in changing_forces(model):
+            rows = force.surface_rows()
+            own[rows] = np.minimum(own[rows], force.allowance**2)
         nodes, points, _ = packed.slices(world)
         limits[nodes], limits[points] = own[: model.n_nodes], own[model.n_nodes :]
     return limits
@@ -106,7 +108,7 @@ def serves_from(x: np.ndarray, rows: np.ndarray, watch: Watch) -> int:
 
 def pair_ranges(models: Sequence[Model], packed: PackedModels) -> np.ndarray:
     """Return the `sums` of `SummedParts`."""
-    table, n_columns = to_host(packed.table), len(packed.kinds)
+    table, n_columns = packed.table, len(packed.kinds)
     groups = np.repeat(np.arange(packed.n_groups), np.diff(packed.group_ends))
     found = []
     for out, (world, column, force) in enumerate(changing_columns(models, packed)):
@@ -143,9 +145,9 @@ def carried(
 ) -> Any:
     """Return cotangents of rows as they lie after pairs were found again; those of pairs are 0."""
     name = {CONSTS: "consts", PARAMS: "params", SERIES: "series"}[column]
-    out = getattr(after, name) * 0
-    old, new = (np.append(to_host(p.table)[:, column], None) for p in (before, after))
-    for row in range(len(new) - 1):
+    out = np.zeros_like(getattr(after, name))
+    old, new = ([*p.table[:, column].tolist(), None] for p in (before, after))
+    for row in range(len(after.table)):
         if row % len(after.kinds) not in changing:
             out[new[row] : new[row + 1]] = flat[old[row] : old[row + 1]]
     return out

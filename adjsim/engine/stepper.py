@@ -10,6 +10,7 @@ from adjsim.engine.assembly import TILE
 from adjsim.engine.changing import (
     Watch,
     WatchedParts,
+    changing_forces,
     has_changing,
     limits_of,
     own_rows,
@@ -183,11 +184,12 @@ class ModelStepper(Stepper[Any, Any]):
         for world, (model, old) in enumerate(zip(self.models, older, strict=True)):
             now = own_rows(self.packed, world, x)
             was = None if last is None else own_rows(self.packed, world, last)
-            for name, force in model.forces.items():
-                if not force.changes or self.diverged[world] <= step:
+            earlier = dict(changing_forces(old))
+            for name, force in changing_forces(model):
+                if self.diverged[world] <= step:
                     continue
                 found = force.crossing(now)
-                for one in (old.forces[name], force) if was is not None else ():
+                for one in (earlier[name], force) if was is not None else ():
                     found = found or one.passed(was, now)
                 if found and self.on_divergence is OnDivergence.MARK:
                     self.diverged[world] = step
