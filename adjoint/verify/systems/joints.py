@@ -44,7 +44,7 @@ def drive(rng: np.random.Generator, n: int, size: float, upper: bool) -> dict[st
     """Return what drives n joints whose coordinate is about 0, by the size that it may have."""
     limits = (-5.0 * size, -2.0 * size) if upper else (2.0 * size, 5.0 * size)
     return {
-        "viscous_friction": 0.02, "dry_friction": 0.2 * rng.uniform(0.8, 1.2, n),
+        "viscous_friction": 0.05 / size, "dry_friction": 0.2 * rng.uniform(0.8, 1.2, n),
         "friction_width": 10.0 * size, "spring_stiffness": 0.4 / size, "spring_rest": 0.7 * size,
         "limit_stiffness": 0.3 / size, "lower": limits[0], "upper": limits[1],
     }  # fmt: skip
