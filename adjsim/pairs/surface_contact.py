@@ -102,7 +102,6 @@ class SurfaceContact(Force):
     KIND = PAIR
     PACKED: ClassVar = dict.fromkeys(SCALARS, ())
     ELEMENTS = "triangles"
-    touches: ClassVar[bool] = True
     changes: ClassVar[bool] = True
 
     # Of a bound contact: its surfaces, and the pairs that were found, (n, 4) rows of X and (n, 2).

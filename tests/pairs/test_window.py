@@ -7,7 +7,6 @@ from adjoint.pairs.window import window_gradient_vjp
 from adjoint.verify.contract import EPS, relative, vectors
 from adjsim.pairs.closest import EDGES, closest, closest_jvp
 from adjsim.pairs.window import (
-    PARALLEL,
     bump,
     mollifier,
     window,
@@ -42,22 +41,25 @@ def test_the_bump_is_one_in_the_middle_and_flat_at_the_ends():
 
 
 def test_the_mollifier_grows_to_one_without_a_step_in_its_slope():
-    assert mollifier(0.0) == (0.0, 2.0 / PARALLEL, -2.0 / PARALLEL**2)
-    assert mollifier(PARALLEL) == mollifier(1.0) == (1.0, 0.0, 0.0)
-    value, slope, _ = mollifier(PARALLEL * (1.0 - 1e-8))
+    assert mollifier(0.0) == (0.0, 2.0, -2.0)
+    assert mollifier(1.0) == (1.0, 0.0, -2.0)
+    value, slope, _ = mollifier(1.0 - 1e-8)
     assert value == pytest.approx(1.0, abs=1e-15)
-    assert abs(slope) * PARALLEL < 1e-7
+    assert abs(slope) < 1e-7
+
+
+RIGHT = 0.5 * np.pi
 
 
 @pytest.mark.parametrize(
     ("corners", "omega"),
     [
-        (crossed(0.5, 0.5, 1.0), 1.0),
-        (crossed(0.25, 0.5, 1.0), 0.5625),
-        (crossed(0.25, 0.75, 1.0), 0.5625**2),
+        (crossed(0.5, 0.5, RIGHT), 1.0),
+        (crossed(0.25, 0.5, RIGHT), 0.5625),
+        (crossed(0.25, 0.75, RIGHT), 0.5625**2),
         (crossed(-0.1, 0.5, 1.0), 0.0),
         (crossed(0.5, 1.1, 1.0), 0.0),
-        (crossed(0.5, 0.5, np.arcsin(np.sqrt(0.5 * PARALLEL))), 0.75),  # g = g_0/2
+        (crossed(0.5, 0.5, np.arcsin(np.sqrt(0.5))), 0.75),  # g = 1/2
     ],
 )
 def test_values_worked_by_hand(corners, omega):
@@ -82,9 +84,9 @@ def test_the_mollifier_is_that_of_ipctk(rng):
         lengths = np.dot(d_1, d_1) * np.dot(d_2, d_2)
         g = np.square(np.cross(d_1, d_2)).sum() / lengths
         # Theirs takes the square of the cross product itself, and a threshold of its size.
-        theirs = ipctk.edge_edge_mollifier(*corners, PARALLEL * lengths)
+        theirs = ipctk.edge_edge_mollifier(*corners, lengths)
         assert mollifier(g)[0] == pytest.approx(theirs, abs=1e-10)
-        slope = ipctk.edge_edge_mollifier_gradient(*corners, PARALLEL * lengths)
+        slope = ipctk.edge_edge_mollifier_gradient(*corners, lengths)
         cross_slope = np.cross(d_2, np.cross(d_1, d_2)) * 2 / lengths
         np.testing.assert_allclose(
             mollifier(g)[1] * cross_slope, slope[3:6], rtol=0, atol=1e-9 * np.abs(slope).max()

@@ -18,6 +18,7 @@ from adjoint.verify.systems import (
     shells,
     solids,
     springs,
+    surfaces,
     views,
     worlds,
 )
@@ -36,6 +37,7 @@ SYSTEMS: tuple[System, ...] = (
     *contacts.SYSTEMS,
     *bodies.SYSTEMS,
     *joints.SYSTEMS,
+    *surfaces.SYSTEMS,
     *worlds.SYSTEMS,
     *pixels.SYSTEMS,
     *pixel_outputs.SYSTEMS,

@@ -1,0 +1,58 @@
+"""Contact between surfaces: a corner that slides on a face, and two edges that cross and stick.
+
+No feature comes near the border of another, so that nothing has a kink.
+"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from adjoint.verify.problem import System
+from adjoint.verify.systems.solids import Scene, rollout_problem
+from adjsim.forces.springs import Springs
+from adjsim.model import Model, State
+from adjsim.pairs.surface import surface_of
+from adjsim.pairs.surface_contact import SurfaceContact
+
+
+FLOOR = [[-0.5, -0.4, 0.0], [0.6, -0.4, 0.0], [0.0, 0.6, 0.0]]  # a large face
+CORNER = [[0.02, 0.0, 0.026], [0.1, 0.03, 0.12], [-0.06, 0.09, 0.13], [-0.02, -0.08, 0.11]]
+LOWER = [[-0.15, 0.01, 0.6], [0.17, -0.02, 0.6], [0.0, 0.0, 0.4]]  # a blade with its edge up
+UPPER = [[0.01, -0.16, 0.627], [-0.02, 0.15, 0.627], [0.0, 0.0, 0.83]]  # one with its edge down
+FIRST = np.array([[0, 1, 2], [3, 4, 5]])
+OTHER = np.array([[6, 7, 8], [6, 8, 9], [6, 9, 7], [10, 11, 12]])
+LAW = {"stiffness": 80.0, "friction_stiffness": 0.4, "friction": 0.3}
+
+
+def scene(n_steps: int, *, one: bool = False, **law: Any) -> Scene:
+    """Return two surfaces that are pressed together; or the same as one, which touches itself."""
+    rng = np.random.default_rng(17)
+    x = np.array([*FLOOR, *LOWER, *CORNER, *UPPER])
+    x += 0.002 * rng.standard_normal(x.shape)
+    v = 0.01 * rng.standard_normal(x.shape)
+    v[6:10] += [0.5, 0.2, -0.3]  # slips
+    v[10:] += [0.02, 0.01, -0.3]  # sticks
+    triangles = np.concatenate([FIRST, OTHER])
+    springs = Springs(surface_of(triangles).edges, 60.0, rest_positions=x, damping=0.05)
+    if one:
+        apart = x + np.repeat([0.0, 1.0, 2.0, 3.0], (3, 3, 4, 3))[:, None]
+        touch = SurfaceContact(
+            triangles=triangles, radius=0.0175, rest_positions=apart, **LAW, **law
+        )
+    else:
+        touch = SurfaceContact(
+            triangles=FIRST, other_triangles=OTHER, radius=0.015, other_radius=0.02, **LAW, **law
+        )
+    model = Model(np.full(len(x), 0.01), {"net": springs, "touch": touch}, (0.1, -0.2, -1.0))
+    return Scene(model, State(x, v), 1e-4, n_steps)
+
+
+SYSTEMS = (
+    System("surfaces/two", "A corner on a face, an edge on an edge",
+           partial(rollout_problem, partial(scene, dissipation=0.4)), family="solids"),
+    System("surfaces/damping", "The same with a damping that jumps at touch",
+           partial(rollout_problem, partial(scene, damping=0.02)), family="solids"),
+    System("surfaces/one", "The same as one surface that touches itself",
+           partial(rollout_problem, partial(scene, one=True, dissipation=0.4)), family="solids"),
+)  # fmt: skip
