@@ -1,0 +1,168 @@
+"""Contact between surfaces in rollouts: gradients, momentum, rigid bodies, balls, bad input."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from adjoint.rollout import record, rollout_jvp
+from adjsim.forces.neo_hookean import NeoHookeanTets
+from adjsim.meshes.ball import ball_tets
+from adjsim.meshes.shapes import shape
+from adjsim.meshes.triangle_mesh import TriangleMesh
+from adjsim.model import Model, State
+from adjsim.pairs.surface_contact import SurfaceContact
+from adjsim.rigid.bodies import RigidBodies
+from adjsim.rigid.pose import BodyState
+from adjsim.rollout import rollout
+from adjsim.rotations import rotation_matrix
+from adjsim.system import RolloutError
+from tests.pairs.scenes import nets
+
+
+DT, N_STEPS = 5e-4, 80
+
+
+def ended(model, state, adj):
+    return float(np.vdot(rollout(model, state, DT, N_STEPS, frames=[N_STEPS]).x, adj))
+
+
+def test_gradients_of_a_rollout_match_differences_and_the_tangent(rng):
+    model, state = nets()
+    adj = rng.standard_normal((1, *state.x.shape))
+    gradient = record(model, state, DT, N_STEPS, frames=[N_STEPS]).vjp(adj)
+    own = {**model.parameters(), **model.state_parameters(state)}
+    paths = [path for path in own if path.startswith("touch.")] + ["state.x", "state.v", "mass"]
+    tangents = {path: rng.uniform(0.5, 1.0, np.shape(own[path])) for path in paths}
+    tangents |= {path: own[path] * tangents[path] for path in paths if path[:5] != "state"}
+    pushed = rollout_jvp(model, state, DT, N_STEPS, tangents, frames=[N_STEPS])[1].x
+    pulled = sum(np.vdot(gradient[path], tangents[path]) for path in paths)
+    assert np.vdot(pushed, adj) == pytest.approx(pulled, rel=1e-10)
+    for path in paths:
+        expected = np.vdot(gradient[path], tangents[path])
+        errors = []
+        for h in (1e-5, 1e-6, 1e-7, 1e-8):
+            ends = [
+                ended(*model.with_values(state, {path: own[path] + s * h * tangents[path]}), adj)
+                for s in (1, -1)
+            ]
+            errors.append(abs((ends[0] - ends[1]) / (2.0 * h) - expected) / abs(expected))
+        assert min(errors) < 1e-6, path
+
+
+def test_momentum_is_what_gravity_adds():
+    model, state = nets()
+    run = rollout(model, state, DT, N_STEPS, frames=range(N_STEPS + 1))
+    momentum = (model.mass[:, None] * run.v).sum(axis=1)
+    exchanged = np.abs(model.mass[:, None] * np.diff(run.v, axis=0)).sum()
+    gained = model.mass.sum() * model.gravity * DT * N_STEPS
+    assert np.abs(momentum[-1] - momentum[0] - gained).max() < 1e-13 * exchanged
+
+
+def cubes():
+    cube = shape("cube")
+    points = 0.05 * cube.points / np.abs(cube.points).max()
+    mesh, n = TriangleMesh(points, cube.faces), len(points)
+    touch = SurfaceContact(
+        triangles=cube.faces, other_triangles=cube.faces + n, radius=0.005, other_radius=0.005,
+        stiffness=3000.0, dissipation=0.3, friction_stiffness=3.0, friction=0.4, acts_on="cubes",
+    )  # fmt: skip
+    bodies = RigidBodies([mesh, mesh], density=500.0)
+    start = BodyState(
+        position=[[0.0, 0.0, 0.0], [0.02, 0.03, 0.125]],
+        velocity=[[0.0, 0.0, 0.5], [0.1, 0.0, -0.5]],
+        angular_velocity=[[0.0, 0.0, 0.0], [1.0, 2.0, 0.3]],
+    )  # fmt: skip
+    model = Model(bodies={"cubes": bodies}, forces={"touch": touch}, gravity=(0.0, 0.0, 0.0))
+    return model, State(bodies={"cubes": start})
+
+
+def test_rigid_bodies_touch_each_other(rng):
+    model, state = cubes()
+    dt, n_steps = 2e-4, 400
+    run = record(model, state, dt, n_steps, frames=[n_steps])
+    end = run.trajectory.bodies["cubes"]
+    masses = model.bodies["cubes"].masses[:, None]
+    change = (masses * end.velocity[-1]).sum(axis=0) - (
+        masses * state.bodies["cubes"].velocity
+    ).sum(0)
+    assert np.abs(change).max() < 1e-15
+    assert end.velocity[-1, 0, 2] < 0.0 < end.velocity[-1, 1, 2]  # they bounced
+    adj = rng.standard_normal((1, 2, 3))
+    gradient = run.vjp(bodies={"cubes": {"position": adj}})
+
+    def value(path, tangent, h):
+        moved = model.with_values(state, {path: own[path] + h * tangent})
+        return np.vdot(rollout(*moved, dt, n_steps, frames=[n_steps]).bodies["cubes"].position, adj)
+
+    own = {**model.parameters(), **model.state_parameters(state)}
+    for path in ("touch.friction", "touch.radius", "cubes.velocity", "cubes.density"):
+        tangent = rng.standard_normal(np.shape(own[path])) * np.abs(own[path])
+        expected = np.vdot(gradient[path], tangent)
+        errors = [
+            abs((value(path, tangent, h) - value(path, tangent, -h)) / (2.0 * h) - expected)
+            for h in (1e-4, 1e-5, 1e-6)
+        ]
+        assert min(errors) < 1e-6 * abs(expected), path
+
+
+def test_two_equal_balls_exchange_their_velocities():
+    """And what the first loses by its own velocity the other gains: nothing is blown up."""
+    ball = ball_tets(4, radius=0.1)
+    n, faces = len(ball.points), ball.surface().faces
+    turned = ball.points @ rotation_matrix(np.array([0.3, 0.5, 0.2])).T + [0.222, 0.0, 0.0]
+    x, v = np.concatenate([ball.points, turned]), np.zeros((2 * n, 3))
+    v[:n, 0] = 1.0
+    tets = np.concatenate([ball.tets, ball.tets + n])
+    touch = SurfaceContact(
+        triangles=faces, other_triangles=faces + n, radius=0.01, other_radius=0.01, stiffness=2e3
+    )
+    soft = NeoHookeanTets(tets, x, mu=3e4, lam=6e4, density=1e3)
+    model = Model(gravity=(0.0, 0.0, 0.0), forces={"balls": soft, "touch": touch})
+    run = record(model, State(x, v), 5e-5, 1200, frames=[1200])
+    share = model.mass[:n] / model.mass[:n].sum()
+    found = []
+    for own in (slice(0, n), slice(n, None)):
+        adj = np.zeros((1, 2 * n, 3))
+        adj[0, own, 0] = share
+        gradient = run.vjp(None, adj, wrt=["state.v"])["state.v"]
+        found.append([gradient[:n, 0].sum(), gradient[n:, 0].sum()])
+    np.testing.assert_allclose(found, [[0.0, 1.0], [1.0, 0.0]], atol=0.2)
+    np.testing.assert_allclose(np.sum(found, axis=0), 1.0, rtol=1e-10)  # momentum
+
+
+def test_surfaces_that_go_through_each_other_are_an_error():
+    model, state = nets()
+    weak = replace(model.forces["touch"], stiffness=1.0)
+    fast = State(state.x, 4.0 * state.v)
+    with pytest.raises(RolloutError, match="`touch` went through each other before step"):
+        rollout(replace(model, forces={**model.forces, "touch": weak}), fast, 1e-3, 200)
+    half = len(state.x) // 2
+    inside = state.x.copy()
+    inside[half:, 2] -= 0.05
+    inside[-4:, 2] += 0.08
+    with pytest.raises(ValueError, match="must have the surfaces of `touch` apart"):
+        rollout(model, State(inside, state.v), DT, 10)
+
+
+TRIANGLES = np.array([[0, 1, 2]])
+BAD = [
+    ({"radius": 0.0}, "`radius` must be positive"),
+    ({"radius": 0.1, "other_radius": 0.1}, "must both be given"),
+    ({"radius": 0.1, "skin": -1.0}, "`skin` must be positive"),
+    ({"radius": 0.1, "damping": 1.0, "dissipation": 1.0}, "must not both be given"),
+    ({"radius": 0.1, "friction": 0.5}, "`friction_stiffness` must be positive"),
+    ({"radius": 0.1, "triangles": [[0, 1]]}, "`triangles` must"),
+    ({"radius": 0.1, "stiffness": [1.0, 2.0]}, "stiffness"),
+]
+
+
+@pytest.mark.parametrize(("given", "message"), BAD)
+def test_bad_input_is_told(given, message):
+    with pytest.raises(ValueError, match=message):
+        SurfaceContact(**{"triangles": TRIANGLES, **given})
+
+
+def test_triangles_of_other_rows_are_refused():
+    with pytest.raises(ValueError, match=r"`touch\.triangles`"):
+        Model(np.ones(2), {"touch": SurfaceContact(triangles=TRIANGLES, radius=0.1)})
