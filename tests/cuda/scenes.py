@@ -119,16 +119,21 @@ def joints(rng):
     frame = {**point, "angular_stiffness": 0.2, "angular_damping": 0.001}
     frame |= {"rotation_a": rng.standard_normal(3), "rotation_b": rng.standard_normal(3)}
     push = {"viscous_friction": 0.01, "dry_friction": 0.1, "friction_width": 1.0}
-    push |= {"limit_stiffness": 0.3, "lower": -0.1, "upper": 0.1, "spring_stiffness": 0.2}
+    push |= {"limit_stiffness": 0.3, "spring_stiffness": 0.2}
+    # The one beyond its upper limit, the other below its lower one.
+    angles = {"lower": [-0.1, 2.5], "upper": [0.1, 60.0]}
+    lengths = {"lower": [-0.1, 0.01], "upper": [0.005, 0.1]}
     wave = rng.standard_normal((N_STEPS, 2))
     return {
         "pin": Pins([(0, 9), (1, 2)], 50.0, 0.3, acts_on=("nodes", "pair")),
         "cup": BallJoint((None, "stone"), **point),
         "weld": WeldJoint(("stone", "pair.1"), **frame),
         "hinges": HingeJoint(
-            [("pair.0", "stone"), ("pair.1", "pair.0")], motor=wave, **frame, **push
+            [("pair.0", "stone"), ("pair.1", "pair.0")], motor=wave, **frame, **push, **angles
         ),
-        "rail": SliderJoint((None, "pair.0"), motor=0.3, **frame, **push),
+        "rail": SliderJoint(
+            [(None, "pair.0"), (None, "pair.1")], motor=0.3, **frame, **push, **lengths
+        ),
     }
 
 
