@@ -124,6 +124,8 @@ TOYS = {
     "welds": roll("joints", "welded"),
     "hinge joints": roll("joints", "hinged"),
     "sliders": roll("joints", "sliding"),
+    "two surfaces": roll("surfaces", "two"),
+    "a surface alone": roll("surfaces", "alone"),
     "drawn": lambda s: s.bodies.drawn(),
     "worlds": lambda s: s.worlds.batch_problem(N_STEPS),
     **{name: draw(name) for name in PICTURES},

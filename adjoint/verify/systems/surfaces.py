@@ -48,11 +48,26 @@ def scene(n_steps: int, *, one: bool = False, **law: Any) -> Scene:
     return Scene(model, State(x, v), 1e-4, n_steps)
 
 
+def two(n_steps: int) -> Scene:
+    """Return two surfaces with the law of contact without jumps."""
+    return scene(n_steps, dissipation=0.4)
+
+
+def damped(n_steps: int) -> Scene:
+    """Return two surfaces with the paper's law."""
+    return scene(n_steps, damping=0.02)
+
+
+def alone(n_steps: int) -> Scene:
+    """Return one surface that touches itself."""
+    return scene(n_steps, one=True, dissipation=0.4)
+
+
 SYSTEMS = (
     System("surfaces/two", "A corner on a face, an edge on an edge",
-           partial(rollout_problem, partial(scene, dissipation=0.4)), family="solids"),
+           partial(rollout_problem, two), family="solids"),
     System("surfaces/damping", "The same with a damping that jumps at touch",
-           partial(rollout_problem, partial(scene, damping=0.02)), family="solids"),
+           partial(rollout_problem, damped), family="solids"),
     System("surfaces/one", "The same as one surface that touches itself",
-           partial(rollout_problem, partial(scene, one=True, dissipation=0.4)), family="solids"),
+           partial(rollout_problem, alone), family="solids"),
 )  # fmt: skip
