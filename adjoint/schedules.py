@@ -283,7 +283,7 @@ class MemoryBudget(Schedule):
 
     def _plan(self, n_steps: int) -> Iterator[Action]:
         raise ValueError(
-            "`actions` must be those of a schedule that is chosen already, got a `MemoryBudget`. "
+            "`actions` needs a schedule that has been chosen, got a `MemoryBudget`. "
             f"Call `budget.choose({n_steps}, bytes_per_state).actions({n_steps})`."
         )
 

@@ -8,9 +8,8 @@ from adjoint.pairs.window import window_gradient_vjp
 from adjsim.engine.algebra.vec3 import add, dot, scale
 from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.contact_law import N_LAW, contact_law
-from adjsim.forces.gap import direction
-from adjsim.pairs.closest import EDGES, closest, combine
-from adjsim.pairs.pair_force import PAIR, pair_weight
+from adjsim.pairs.closest import EDGES, combine
+from adjsim.pairs.pair_force import PAIR, touch
 
 
 @device_fn
@@ -24,15 +23,8 @@ def no_pair(zero):
 @device_fn
 def pair_vjp(x, v, consts, params, series, adj_f):
     """Pull adj_f back through `pair_force`."""
-    zero = lit(0, consts[0])
-    if consts[1] == zero:
-        return no_pair(zero)
-    at = closest(consts[0], x)  # (1) replayed
-    n, s = direction(at.r)  # (2) replayed
-    c = params[N_LAW] + params[N_LAW + 1] - s  # (3) replayed
-    if c <= zero or s <= zero:
-        return no_pair(zero)
-    omega, gradient = pair_weight(at, consts)  # (4) replayed
+    at, n, s, c, omega, gradient = touch(x, consts, params)  # (1) to (4) replayed
+    zero = lit(0, s)
     if omega == zero:
         return no_pair(zero)
     w = at.weights

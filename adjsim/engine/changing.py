@@ -41,9 +41,9 @@ class WatchedParts(NamedTuple):
 class SummedParts(NamedTuple):
     """`Parts`, with what is added up of the cotangents of the parameters of pairs.
 
-    `sums` (n, 6): where the rows of a force begin, how many parameters it has, its pairs from lane
-    to lane, in which row of `totals` they go, and its row of the table; `sum_ptr`: those of each
-    part.
+    `sums` (n, 6), for each force with pairs: where its rows begin, its number of parameters, its
+    first lane and the end of its lanes, its row of `totals`, and its row of the table. `sum_ptr`
+    says which of them belong to each part.
     """
 
     tile_ptr: Any
@@ -143,7 +143,7 @@ def changing_columns(models: Sequence[Model], packed: PackedModels) -> list[tupl
 def carried(
     flat: Any, column: int, before: PackedModels, after: PackedModels, changing: set[int]
 ) -> Any:
-    """Return cotangents of rows as they lie after pairs were found again; those of pairs are 0."""
+    """Return the cotangents of rows in the layout with new pairs; those of pairs are 0."""
     name = {CONSTS: "consts", PARAMS: "params", SERIES: "series"}[column]
     out = np.zeros_like(getattr(after, name))
     old, new = ([*p.table[:, column].tolist(), None] for p in (before, after))

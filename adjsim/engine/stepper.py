@@ -66,6 +66,8 @@ class ModelStepper(Stepper[Any, Any]):
         self.packed = packed
         self.changes = has_changing(self.models)
         self.watch: Watch | None = None  # of the pairs that were found last
+        # The state that a run forward has reached since then; None where they are not from one.
+        self.reached: int | None = None
         self.dtype = dtype
         self.dt = dt
         self.n_steps = n_steps
@@ -158,12 +160,13 @@ class ModelStepper(Stepper[Any, Any]):
             if lost.any() and self.on_divergence is OnDivergence.RAISE:
                 break
             done += steps
+            self.reached = k0 + done
         return finite
 
     def find_pairs(self, x: Any, step: int | None = None) -> None:
         """Find the pairs near positions of all rows, unless those found before serve.
 
-        With a step complain of surfaces that go through each other in the state before it.
+        With a step, raise if surfaces go through each other in the state before it.
         """
         before = self.watch
         if before is not None:
@@ -173,14 +176,15 @@ class ModelStepper(Stepper[Any, Any]):
         own, older = np.array(x), self.models
         self.models = with_pairs(self.models, self.packed, own)
         if step is not None:
-            last = None if before is None or step == 0 else before.x
+            last = before.x if before is not None and self.reached == step else None
             self.check_apart(step, older, last, own)
+        self.reached = None
         self.lay_out(self.pack(self.models))
         limits = before.limits if before else limits_of(self.models, self.packed, self.dtype)
         self.watch = Watch(own, limits)
 
     def check_apart(self, step: int, older: Sequence[Model], last: Any, x: np.ndarray) -> None:
-        """Complain of surfaces that go through each other, or have since `last`."""
+        """Raise if surfaces go through each other, or did so after the positions `last`."""
         for world, (model, old) in enumerate(zip(self.models, older, strict=True)):
             now = own_rows(self.packed, world, x)
             was = None if last is None else own_rows(self.packed, world, last)
@@ -188,6 +192,8 @@ class ModelStepper(Stepper[Any, Any]):
             for name, force in changing_forces(model):
                 if self.diverged[world] <= step:
                     continue
+                if step == 0:
+                    force.check_radii(now, name)
                 found = force.crossing(now)
                 for one in (earlier[name], force) if was is not None else ():
                     found = found or one.passed(was, now)

@@ -40,19 +40,26 @@ def pair_weight(at, consts):
 
 
 @device_fn
-def pair_force(x, v, consts, params, series):
-    """Return the forces [N] on nodes 1 to 3; `x` and `v` are relative to node 0."""
+def touch(x, consts, params):
+    """Return the closest points of a pair, n, s, c, omega and its gradient; omega 0: no touch."""
     zero = lit(0, consts[0])
-    none = (zero, zero, zero)
-    if consts[1] == zero:
-        return (none, none, none)
     at = closest(consts[0], x)  # (1)
     n, s = direction(at.r)  # (2)
     c = params[N_LAW] + params[N_LAW + 1] - s  # (3)
-    if c <= zero or s <= zero:
-        return (none, none, none)
-    omega, gradient = pair_weight(at, consts)  # (4)
+    none = (zero, zero, zero)
+    omega, gradient = zero, (none, none, none)
+    if consts[1] != zero and c > zero and s > zero:
+        omega, gradient = pair_weight(at, consts)  # (4)
+    return at, n, s, c, omega, gradient
+
+
+@device_fn
+def pair_force(x, v, consts, params, series):
+    """Return the forces [N] on nodes 1 to 3; `x` and `v` are relative to node 0."""
+    at, n, s, c, omega, gradient = touch(x, consts, params)  # (1) to (4)
+    zero = lit(0, s)
     if omega == zero:
+        none = (zero, zero, zero)
         return (none, none, none)
     u = combine(at.weights, v)  # (5)
     F = contact_law(n, c, u, params[0:N_LAW])  # (6)
@@ -68,16 +75,9 @@ def pair_force(x, v, consts, params, series):
 @device_fn
 def pair_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
     """Push tangents through `pair_force`."""
-    zero = lit(0, consts[0])
+    at, n, s, c, omega, gradient = touch(x, consts, params)  # (1) to (4)
+    zero = lit(0, s)
     none = (zero, zero, zero)
-    if consts[1] == zero:
-        return (none, none, none)
-    at = closest(consts[0], x)  # (1)
-    n, s = direction(at.r)  # (2)
-    c = params[N_LAW] + params[N_LAW + 1] - s  # (3)
-    if c <= zero or s <= zero:
-        return (none, none, none)
-    omega, gradient = pair_weight(at, consts)  # (4)
     if omega == zero:
         return (none, none, none)
     tan_r, tan_d_1, tan_d_2, tan_a_1, tan_a_2, tan_w = closest_jvp(at, tan_x)  # (1)
@@ -128,12 +128,8 @@ def weighted(energy, tan_energy, gradient, tan_gradient):
 @device_fn
 def pair_energy(x, consts, params, series):
     """Return the elastic energy U [J] of one pair."""
-    zero = lit(0, consts[0])
-    at = closest(consts[0], x)
-    c = params[N_LAW] + params[N_LAW + 1] - direction(at.r)[1]
-    if c <= zero or consts[1] == zero:
-        return zero
-    return pair_weight(at, consts)[0] * lit(0.5, c) * params[0] * c * c
+    _, _, _, c, omega, _ = touch(x, consts, params)
+    return omega * lit(0.5, c) * params[0] * c * c
 
 
 PAIR = ElementKind(

@@ -187,6 +187,18 @@ class SurfaceContact(Force):
         edges = PairSet(EDGES, a.edges, b.edges, np.ones(len(b.edges)), len(self.surfaces) == 1)
         return (*sets, edges)
 
+    def check_radii(self, x: np.ndarray, name: str) -> None:
+        """Raise a ValueError by `name` if a radius is larger than its surface's mean edge."""
+        for key, surface in zip(("radius", "other_radius"), self.surfaces, strict=False):
+            ends, radius = x[surface.edges], float(getattr(self, key))
+            edge = float(np.linalg.norm(ends[:, 0] - ends[:, 1], axis=-1).mean())
+            if radius > edge:
+                raise ValueError(
+                    f"`{name}.{key}` must be smaller than the edges of the triangles, "
+                    f"{edge:.4g} m on average, got {radius:.4g} m. Take a thinner surface or a "
+                    "coarser mesh."
+                )
+
     def crossing(self, x: np.ndarray) -> str | None:
         """Return where the surfaces go through each other at positions of all rows; None: not."""
         a, b = self.surfaces[0], self.surfaces[-1]

@@ -16,7 +16,7 @@ from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import BodyState
 from adjsim.rollout import rollout
 from adjsim.rotations import rotation_matrix
-from adjsim.system import RolloutError
+from adjsim.system import RolloutError, make_stepper
 from tests.pairs.scenes import nets
 
 
@@ -143,6 +143,25 @@ def test_surfaces_that_go_through_each_other_are_an_error():
     inside[-4:, 2] += 0.08
     with pytest.raises(ValueError, match="must have the surfaces of `touch` apart"):
         rollout(model, State(inside, state.v), DT, 10)
+
+
+def test_radii_larger_than_the_edges_are_refused():
+    model, state = nets(radius=0.5)
+    with pytest.raises(ValueError, match=r"`touch\.radius` must be smaller than the edges"):
+        rollout(model, state, DT, 10)
+
+
+def test_a_replay_does_not_compare_sides_with_a_later_state():
+    """A stepper that has pairs of another time may go on from any state."""
+    model, state = nets()
+    stepper = make_stepper(model, DT, 1, np.dtype(np.float64))
+    fields = stepper.allocate(2)
+    half = len(state.x) // 2
+    below = state.x.copy()
+    below[half:, 2] -= 0.2  # as if the upper one had come from below
+    for positions in (below, state.x):
+        stepper.load(State(positions, 0.0 * state.v), fields, 0)
+        stepper.advance(5, np.arange(2), fields)
 
 
 TRIANGLES = np.array([[0, 1, 2]])

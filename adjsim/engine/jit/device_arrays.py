@@ -89,7 +89,7 @@ def joined(parts: Sequence[Any]) -> Any:
 
 
 def beside(array: np.ndarray, other: Any) -> Any:
-    """Return an array that nobody ever writes to where another is; it is copied there once."""
+    """Return a constant array on the device of another one; it is copied there once."""
     return array if module_of(other) is np else constants(array, Device.CUDA)
 
 
@@ -170,7 +170,7 @@ _kept_lock = Lock()
 
 
 def kept_on_device(arrays: Any) -> Any:
-    """Return what `on_device` does, of arrays that nobody ever writes to: they are copied once."""
+    """Return constant arrays on the device; each is copied there once."""
     if devices.in_cuda_simulator():
         return arrays
     here = {id(leaf): leaf for leaf in leaves(arrays) if isinstance(leaf, np.ndarray)}
