@@ -17,7 +17,7 @@ class SurfaceContactTwin(ForceTwin[SurfaceContact]):
         self, force: SurfaceContact, adj_params: np.ndarray, adj_series: np.ndarray
     ) -> dict[str, np.ndarray]:
         """Pull row cotangents back to the scalars."""
-        both = adj_params.copy()
+        adj_rows = adj_params.copy()
         if force.other_radius is None:  # the one radius counts twice
-            both[:, -2] += both[:, -1]
-        return super().pack_vjp(force, both, adj_series)
+            adj_rows[:, -2] += adj_rows[:, -1]
+        return super().pack_vjp(force, adj_rows, adj_series)
