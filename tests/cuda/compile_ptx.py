@@ -147,10 +147,10 @@ def physics_kernels():
 
     twins = (ELASTIC_TWIN, VISCOUS_TWIN, SPRING_TWIN, *obstacle_twins())
     twins += (TRIANGLE_TWIN, VISCOUS_TRIANGLE_TWIN, LIFT_DRAG_TWIN)
-    twins += (HINGE_TWIN, DAMPED_TWIN, EXTERNAL_TWIN, LINEAR_DRAG_TWIN, *joint_twins())
-    # A kernel with rest shapes has the lines of every force that one without them has: there one
-    # force will do, and no body.
-    rests = ((" with rest", twins), ("", twins[:1]))
+    twins += (HINGE_TWIN, DAMPED_TWIN, EXTERNAL_TWIN, LINEAR_DRAG_TWIN)
+    # A kernel with rest shapes has the lines of every force that one without them has. The latter
+    # has joints here: they have no rest shape, and need more registers than there are.
+    rests = ((" with rest", twins), ("", joint_twins()))
     for team in (" on grid", " in blocks"):
         how = {"in_blocks": team == " in blocks"}
         forward, *arguments = physics_arguments(**how)
@@ -160,7 +160,8 @@ def physics_kernels():
             own = {"with_rest": bool(rest), "with_bodies": bool(rest), **how}
             laws = tuple(twin.kind for twin in of) if sweep == "tangent" else of
             yield f"{sweep}{rest}{team}", twin_kernel(sweep, laws, **own), argument
-        kernel = advance_kernel(tuple(twin.kind for twin in twins), with_bodies=True, **how)
+        kinds = tuple(twin.kind for twin in (*twins, *joint_twins()))
+        kernel = advance_kernel(kinds, with_bodies=True, **how)
         yield f"advance{team}", kernel, forward
 
 

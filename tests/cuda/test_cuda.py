@@ -29,6 +29,8 @@ WITHOUT_REALS = {"lengths_thread", "outline_thread"}
 REALS, CAPABILITIES = ("float64", "float32"), ("80", "90")
 LINKED = {"float64": ("--link", "90"), "float32": ()}  # as long again
 MOST_REGISTERS, MOST_SPILLED = 255, 512  # of a thread, a limit of the hardware; [bytes]
+# The adjoint of a joint holds 24 vectors and up to 36 parameters: more than 127 numbers in float64.
+WITH_JOINTS, MOST_SPILLED_BY_JOINTS = ("reverse on grid", "reverse in blocks"), 2048
 
 
 @pytest.mark.slow
@@ -40,7 +42,9 @@ def test_every_kernel_compiles_to_ptx_and_float32_stays_float32():
     linked = [row for row in report if row.get("is_machine_code")]
     assert len(linked) == len(report) // 4
     assert max(row["registers"] for row in linked) <= MOST_REGISTERS
-    assert max(row["spilled"] for row in linked) <= MOST_SPILLED
+    for row in linked:
+        most = MOST_SPILLED_BY_JOINTS if row["kernel"] in WITH_JOINTS else MOST_SPILLED
+        assert row["spilled"] <= most, row
     for real, capability in product(REALS, CAPABILITIES):
         own = [row for row in report if (row["real"], row["target"]) == (real, capability)]
         assert len({row["kernel"] for row in own}) == len(own) == 10 + 11 + 24 + 7 + 1
