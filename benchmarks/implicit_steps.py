@@ -21,7 +21,7 @@ from adjsim.steps.implicit import ImplicitEuler
 
 CELL, DENSITY, NU = 0.01, 1000.0, 0.45  # [m], [kg/m^3]
 FRAME, N_FRAMES = 0.01, 25  # [s]
-PART_OF_STABLE = 0.6
+PART_OF_STABLE = 0.95
 WRT = ("beam.mu", "beam.lam", "state.v")
 
 
