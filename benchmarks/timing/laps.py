@@ -248,10 +248,30 @@ def ball_laps(
         yield Lap("images", case, BOTH, n, both, facts=facts)
 
 
+def memory_laps(sizes: Sizes) -> Iterator[Lap]:
+    """Give gradients in less and less memory, beside the rollout alone, on one thread."""
+    block = make_block(sizes.each * 10, viscous=False)
+    n_steps, wrt = sizes.steps * 10, ("block.mu", "block.lam", "floor.friction", "state.v")
+    last = {"frames": [n_steps], "threads": 1, "dtype": sizes.dtype}
+    adj = np.ones((1, *block.state.x.shape), sizes.dtype)
+
+    def both(budget: str) -> None:
+        run = record(block.model, block.state, DT, n_steps, checkpoint=budget, **last)
+        run.vjp(adj, wrt=wrt)
+
+    case = f"{block.n_tets} tetrahedra, {n_steps} steps"
+    ahead = partial(rollout, block.model, block.state, DT, n_steps, **last)
+    alone = Lap("memory", case, FORWARD, 1, ahead)
+    yield alone
+    for budget in ("all", "4MB", "1MB", "100kB"):
+        yield Lap("memory", f"{case}, {budget}", BOTH, 1, partial(both, budget), beside=alone)
+
+
 PARTS: dict[str, Callable[[Sizes], Iterator[Lap]]] = {
     "tets": tet_laps,
     "cloth": cloth_laps,
     "smoke": smoke_laps,
     "worlds": world_laps,
     "images": image_laps,
+    "memory": memory_laps,
 }

@@ -28,8 +28,9 @@ from render.raster.face_setup import corner_body, face_normal, face_shade, load3
 from render.textures import is_textured
 
 
-SLOT, COLORS = 18, 9  # adjoints of a face: corners, depths and, from there on, colours
-NORMALS, TOWARDS, PIXEL_SLOT = 18, 27, 36  # and, shaded pixel by pixel, of these at its corners
+# Columns of the adjoints of a face: corners on the screen, their depths and colours ...
+CORNERS, DEPTHS, COLORS, SLOT = 0, 6, 9, 18
+NORMALS, TOWARDS, PIXEL_SLOT = 18, 27, 36  # ... and, shaded pixel by pixel, these at its corners
 
 
 class FaceTangents(NamedTuple):
@@ -163,9 +164,9 @@ def face_normal_vjp(f, faces, x, adj_n):
 @device_fn
 def place_slots(f, a, adj_faces, slots):
     """Face f: the adjoints of corner a on the screen."""
-    slots[f, a, 0] = adj_faces[f, 2 * a]
-    slots[f, a, 1] = adj_faces[f, 2 * a + 1]
-    slots[f, a, 2] = adj_faces[f, 6 + a]
+    slots[f, a, 0] = adj_faces[f, CORNERS + 2 * a]
+    slots[f, a, 1] = adj_faces[f, CORNERS + 2 * a + 1]
+    slots[f, a, 2] = adj_faces[f, DEPTHS + a]
 
 
 @device_fn
@@ -187,7 +188,7 @@ def pixel_face_vjp_body(f, scene, x, adj_faces, adj_face_colors, slots):
     for a in range(3):
         place_slots(f, a, adj_faces, slots)
         for c in range(3):
-            adj_C = zero if is_textured(f, scene) else adj_faces[f, 9 + 3 * a + c]
+            adj_C = zero if is_textured(f, scene) else adj_faces[f, COLORS + 3 * a + c]
             slots[f, a, 3 + c] = adj_x[a][c]
             slots[f, a, 6 + c] = adj_C if scene.smooth[f] else zero
             if not scene.smooth[f]:

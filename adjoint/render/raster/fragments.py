@@ -10,7 +10,15 @@ Frozen: which fragments there are.
 
 from adjoint.render.raster.barycentrics import add2, place_jvp, place_vjp
 from adjoint.render.raster.coverage import signed_square_distance_jvp, signed_square_distance_vjp
-from adjoint.render.raster.face_setup import COLORS, NORMALS, PIXEL_SLOT, SLOT, TOWARDS
+from adjoint.render.raster.face_setup import (
+    COLORS,
+    CORNERS,
+    DEPTHS,
+    NORMALS,
+    PIXEL_SLOT,
+    SLOT,
+    TOWARDS,
+)
 from adjoint.render.seamless import seamless_logit_jvp, seamless_logit_vjp
 from adjoint.render.shaders.pixel_shading import (
     add_corners,
@@ -82,7 +90,7 @@ def color_weights_vjp(f, w, shaded, adj_rgb, pair, slots):
     """Undo rgb = sum w_k c_k: add to the slots of the colours, return adj_w."""
     for k in range(3):
         for c in range(3):
-            slots[pair, 9 + 3 * k + c] += w[k] * adj_rgb[c]
+            slots[pair, COLORS + 3 * k + c] += w[k] * adj_rgb[c]
     return (
         dot(corner_color(f, 0, shaded), adj_rgb),
         dot(corner_color(f, 1, shaded), adj_rgb),
@@ -101,9 +109,9 @@ def place_slots_vjp(p, corners, adj_z, adj_w, pair, slots):
 def add_place(slots, pair, adj_a, adj_depths):
     """Add the adjoints of the three corners on the screen and of their depths to a slot."""
     for k in range(3):
-        slots[pair, 2 * k] += adj_a[k][0]
-        slots[pair, 2 * k + 1] += adj_a[k][1]
-        slots[pair, 6 + k] += adj_depths[k]
+        slots[pair, CORNERS + 2 * k] += adj_a[k][0]
+        slots[pair, CORNERS + 2 * k + 1] += adj_a[k][1]
+        slots[pair, DEPTHS + k] += adj_depths[k]
 
 
 @device_fn
@@ -175,9 +183,9 @@ def flat_vjp_body(k, fragments, adj, pair, slots):
         r += adj.w[q] * adj.rgba[i, 0]
         g += adj.w[q] * adj.rgba[i, 1]
         b += adj.w[q] * adj.rgba[i, 2]
-    slots[pair, 9] += r
-    slots[pair, 10] += g
-    slots[pair, 11] += b
+    slots[pair, COLORS] += r
+    slots[pair, COLORS + 1] += g
+    slots[pair, COLORS + 2] += b
 
 
 @device_fn
@@ -188,7 +196,7 @@ def coverage_vjp_body(k, f, faces, settings, fragments, adj, pair, slots):
     """
     corners, zero = load_corners(f, faces.corners), lit(0.0, settings.sigma)
     adj_sigma = zero
-    for c in range(6):
+    for c in range(CORNERS, DEPTHS):
         slots[pair, c] = zero
     for q in range(fragments.pair[k], fragments.pair[k + 1]):
         if adj.y[q] != zero:
@@ -208,7 +216,7 @@ def coverage_vjp_body(k, f, faces, settings, fragments, adj, pair, slots):
 @device_fn
 def pair_vjp_body(k, f, scene, faces, settings, fragments, adj, pair, slots):
     """Pair k of the tile, face f: fill its slot, but for what pixels add; return adj_sigma."""
-    for c in range(6, SLOT):
+    for c in range(DEPTHS, SLOT):
         slots[pair, c] = lit(0.0, settings.sigma)
     adj_sigma = coverage_vjp_body(k, f, faces, settings, fragments, adj, pair, slots)
     if scene.by_pixel[f]:

@@ -52,6 +52,10 @@ from render.raster.tile_calls import GATHER, call_gather
 from render.raster.tile_scratch import own_room, tile_size
 
 
+# Columns of a tile's sums: settings, and a background of one colour.
+SIGMA, GAMMA, EPSILON, BACKGROUND, NEAR, FAR, SETTINGS = 0, 1, 2, 3, 6, 7, 8
+
+
 def _undo_tile(tile, background, settings, grid, fragments, adj, adj_image, sums, adj_behind):
     """From the pixels of a tile to its fragments; adds to the sums of gamma to far.
 
@@ -69,12 +73,12 @@ def _undo_tile(tile, background, settings, grid, fragments, adj, adj_image, sums
             adj_bg, adj_settings = blend_vjp_body(
                 begin, end, fragments, settings, behind, adj_rgba, adj
             )
-            sums[1] += adj_settings[0]
-            sums[2] += adj_settings[1]
-            sums[6] += adj_settings[2]
-            sums[7] += adj_settings[3]
+            sums[GAMMA] += adj_settings[0]
+            sums[EPSILON] += adj_settings[1]
+            sums[NEAR] += adj_settings[2]
+            sums[FAR] += adj_settings[3]
             for c in range(3):
-                sums[3 + c] += adj_bg[c]
+                sums[BACKGROUND + c] += adj_bg[c]
                 if adj_behind.shape[0] > 0:
                     adj_behind[i, j, c] = adj_bg[c]
 
@@ -86,7 +90,7 @@ undo_tile = shared_fn(_undo_tile)  # one copy: equal bits wherever it is called
 def pairs_vjp_body(tile, scene, settings, faces, tiles, fragments, adj, slots):
     """From the fragments of a tile to the slots of its pairs."""
     for pair in range(tiles.start[tile], tiles.start[tile + 1]):
-        slots.tiles[tile, 0] += pair_vjp_tile(
+        slots.tiles[tile, SIGMA] += pair_vjp_tile(
             pair - tiles.start[tile], tiles.faces[pair], scene, faces, settings,
             fragments, adj, pair, slots.pairs,
         )  # fmt: skip
@@ -112,11 +116,11 @@ def layers_vjp_body(
         for q in range(n):
             add_layer_body(q, kind, fragments, scratch.adj, adj)
         if kind == DEPTH:  # the first of the others: far lies behind it
-            sums[7] += others[3]
-    sums[1] += others[1]
-    sums[2] += others[2]
-    sums[6] += others[6]
-    sums[7] += others[7]
+            sums[FAR] += others[BACKGROUND]
+    sums[GAMMA] += others[GAMMA]
+    sums[EPSILON] += others[EPSILON]
+    sums[NEAR] += others[NEAR]
+    sums[FAR] += others[FAR]
 
 
 def _draw_tiles_vjp(
@@ -161,7 +165,7 @@ class Slots(NamedTuple):
     """What the tiles of a frame pull back to, each to its own place."""
 
     pairs: np.ndarray  # (n_pairs, 18 or 36) of corners and colours, and of what shades pixels
-    tiles: np.ndarray  # (n_tiles, 8) of sigma, gamma, epsilon, one background, near and far
+    tiles: np.ndarray  # (n_tiles, SETTINGS), in columns SIGMA to FAR
     behind: np.ndarray  # of the samples of a background image, or (0, 0, 3)
     parts: ShadeParts  # of every tile, or of none where no face is shaded pixel by pixel
     records: TexelRecords  # of all fragments, or of none where they are added at once
@@ -183,7 +187,7 @@ def empty_slots(job: Job, ready: Frame, *, alone: bool = False) -> Slots:
     is_image = len(job.background_shape) == 3
     slots = Slots(
         np.empty((n_pairs, width), dtype),
-        np.empty((n_tiles, 8), dtype),
+        np.empty((n_tiles, SETTINGS), dtype),
         np.empty(job.scene.background.shape if is_image else (0, 0, 3), dtype),
         zero_parts(n_tiles if by_pixel else 0, len(job.scene.ambient), job.scene, dtype),
         empty_records(np, int(place[-1]), dtype)._replace(total=total),
@@ -255,7 +259,9 @@ def undo_frame(
         add_records(slots.records, slots.place, slots.written, adj.scene.texels)
         add_uv(job.scene.uv_faces, adj_faces, adj.scene.uv)
     sums = slots.tiles.sum(axis=0)
-    adj.numbers[:3], adj.numbers[4:] = sums[:3], sums[6:]
-    is_image = len(slots.behind) > 0
-    adj.scene.background[:] = repeat_vjp(slots.behind, job.samples) if is_image else sums[3:6]
+    adj.numbers[:3], adj.numbers[4:] = sums[:BACKGROUND], sums[NEAR:]
+    behind = sums[BACKGROUND:NEAR]
+    if len(slots.behind) > 0:  # of an image
+        behind = repeat_vjp(slots.behind, job.samples)
+    adj.scene.background[:] = behind
     return adj

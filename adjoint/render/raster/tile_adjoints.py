@@ -11,7 +11,7 @@ import numpy as np
 
 from adjoint.render.blending import FragmentAdjoints
 from adjoint.render.raster.barycentrics import place_vjp
-from adjoint.render.raster.face_setup import COLORS, SLOT
+from adjoint.render.raster.face_setup import COLORS, CORNERS, DEPTHS, SLOT
 from adjoint.render.raster.fragments import coverage_vjp_body, flat_vjp_body, fragment_logit_vjp
 from adjoint.render.raster.tile_rows import (
     ADJ_RGB,
@@ -63,7 +63,7 @@ def coverage_vjp_tile(k, f, faces, settings, fragments, adj, pair, slots):
     """As `coverage_vjp_body`, of the coverage of Over and Softmax."""
     corners, block = load_corners(f, faces.corners), fragments.shade
     adj_sigma = lit(0.0, settings.sigma)
-    for c in range(6):
+    for c in range(CORNERS, DEPTHS):
         slots[pair, c] = lit(0.0, settings.sigma)
     last = fragments.pair[k + 1]
     for first in range(fragments.pair[k], last, SHADED):
@@ -112,7 +112,7 @@ def colors_vjp_tile(k, f, faces, fragments, adj, pair, slots):
 @device_fn
 def pair_vjp_tile(k, f, scene, faces, settings, fragments, adj, pair, slots):
     """As `pair_vjp_body`, and what flows through the depths of a face shaded pixel by pixel."""
-    for c in range(6, SLOT):
+    for c in range(DEPTHS, SLOT):
         slots[pair, c] = lit(0.0, settings.sigma)
     if faces.soft.shape[0] > 0 or settings.blend == NEAREST:
         adj_sigma = coverage_vjp_body(k, f, faces, settings, fragments, adj, pair, slots)
