@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from studies.exercises.derived import derived_mistakes
+
 
 SOLUTION, GRADING = "# --- solution ---", "# --- grading ---"
 POINTS = 4  # random points at which a solution is compared
@@ -26,6 +28,7 @@ KINDS = {
     "overwritten": "A cotangent is overwritten. The value is used twice: add the second part.",
     "factor": "A factor is missing, or there is one too many.",
     "swapped": "Two cotangents, or the inputs that they belong to, are swapped.",
+    "order": "Lines are undone in the wrong order.",
     "branch": "The wrong branch: the adjoint must take the one that the forward line took.",
 }
 
@@ -92,6 +95,11 @@ class Exercise:
     def mistakes(self) -> list[Mistake]:
         """Return the declared mistakes."""
         return [Mistake(*one) for one in self.functions["MISTAKES"]]
+
+    @cached_property
+    def derived(self) -> list[Mistake]:
+        """The mistakes that the text of the solution invites."""
+        return [Mistake(*one) for one in derived_mistakes(self.solution, self.inputs)]
 
     @cached_property
     def inputs(self) -> list[str]:

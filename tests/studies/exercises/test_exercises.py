@@ -81,13 +81,75 @@ def test_the_line_of_the_student_is_named():
     assert any(text.startswith(f"Line {line}, undoing") for text in result.lines)
 
 
+HINGE, LOOP = exercises()[19], exercises()[12]
+
+
+def without(exercise, *parts):
+    """Return the solution without some of its lines."""
+    solution = exercise.solution
+    for part in parts:
+        assert solution.count(part) == 1
+        solution = solution.replace(part, "")
+    return solution
+
+
+def test_a_path_that_is_forgotten_is_named_and_no_line_is_blamed():
+    wrong = without(
+        HINGE,
+        "    adj_l = -s / l * adj_s\n",
+        "    # (3) l = |e|\n    adj_e = adj_e + adj_l / l * e\n",
+    )
+    text = "\n".join(graded(HINGE, wrong).lines)
+    assert "\nUndoing (3) `l = np.sqrt(e @ e)`:\n    A term is missing." in text
+    assert "Line " not in text
+
+
+def test_lines_undone_in_the_wrong_order_are_named():
+    three, two = "        adj_v = adj_v + DT * adj_x\n", "        adj_f = DT * adj_v\n"
+    wrong = LOOP.solution.replace(two, "").replace(three, two + three)
+    text = "\n".join(graded(LOOP, wrong).lines)
+    assert "Undoing (2) `v = v + DT * f`:\n    Lines are undone in the wrong order." in text
+    assert "Undo (3) before (2)." in text
+    assert "Line " not in text
+
+
+@EACH
+def test_a_term_that_is_missing_is_named_at_its_line(exercise):
+    for mistake in exercise.derived:
+        try:
+            result = graded(exercise, exercise.mutated(mistake) or exercise.solution)
+        except StudyError:
+            continue  # undone in this order, a line needs what is not there yet
+        if result.passed:
+            continue  # the order of these lines does not matter
+        assert result.mistakes or any("nothing flows into it" in line for line in result.lines)
+        if mistake.kind == "dropped" and result.mistakes == [mistake]:
+            assert f"({mistake.line}) `" in "\n".join(result.lines)
+
+
+def test_a_term_that_is_missing_beside_another_mistake_is_named():
+    wrong = without(HINGE, "    adj_e = adj_e + np.cross(adj_n, b)\n").replace(
+        "adj_b = np.cross(e, adj_n)", "adj_b = np.cross(adj_n, e)"
+    )
+    text = "\n".join(graded(HINGE, wrong).lines)
+    assert "Undoing (2) `n = np.cross(b, e)`:\n    A term is missing." in text
+    assert "adj_b has the wrong sign." in text
+
+
+def test_lines_with_a_semicolon_are_found():
+    wrong = SPRING.solution.replace("    adj_l = k", "    first = 1.0; adj_l = 0.3 + k")
+    line = 1 + (SPRING.given + wrong)[: (SPRING.given + wrong).index("first = 1.0")].count("\n")
+    text = "\n".join(graded(SPRING, wrong).lines)
+    assert f"`adj_l` is the first whose value differs from ours; you set it in line {line}." in text
+
+
 def test_an_unknown_mistake_is_described_by_its_numbers():
     wrong = SPRING.solution.replace("adj_l = k", "adj_l = 0.3 + k").replace(
         "adj_k = ", "adj_k = 7 * "
     )
     text = "\n".join(graded(SPRING, wrong).lines)
     assert "adj_k is 7 times too large" in text
-    assert "is the first whose value differs from ours: `adj_r = adj_r + adj_l / l * r`" in text
+    assert "`adj_l` is the first whose value differs from ours; you set it in line" in text
     assert "Dot test, x0 alone: <J t, c> = " in text
     one = exercises()[1]
     wrong = one.solution.replace("adj_a = b * adj_y", "(adj_a, _) = 0.3 + b * adj_y, 0.0")
