@@ -1,5 +1,6 @@
 """Exercises: solutions are right, every classic mistake is named, bad files get one message."""
 
+import csv
 import re
 import sys
 
@@ -192,6 +193,52 @@ def test_a_bad_file_is_one_message(source, message):
         answers_of(exercises()[1], source.encode(), "mine.py")
 
 
+DIFFERENCES = """
+def spring_vjp(x0, x1, l0, k, adj_f0):
+    inputs, h = [x0, x1, l0, k], 1e-6
+    found = []
+    for i, value in enumerate(inputs):
+        own = np.zeros(np.shape(value))
+        for at in np.ndindex(np.shape(value)):
+            way = np.zeros(np.shape(value))
+            way[at] = h
+            ahead, behind = (
+                {name}(*inputs[:i], value + s * way, *inputs[i + 1 :]) for s in (1, -1)
+            )
+            own[at] = (ahead - behind) @ adj_f0 / (2 * h)
+        found.append(own)
+    return tuple(found)
+"""
+
+
+@pytest.mark.parametrize("name", ["spring", "other"])
+def test_differences_of_the_forward_function_are_refused(name):
+    copy = SPRING.given.split("import numpy as np\n")[1].replace("def spring", "def other")
+    source = SPRING.given + copy + DIFFERENCES.replace("{name}", name)
+    with pytest.raises(StudyError, match=r"calls `spring` with other inputs.* are no adjoint"):
+        answers_of(SPRING, source.encode(), "mine.py")
+
+
+def test_the_forward_function_may_be_replayed():
+    source = SPRING.given + SPRING.solution.replace(
+        "    adj_s = r", "    f = spring(x0, x1, l0, k)\n    adj_s = r"
+    )
+    assert grade(SPRING, answers_of(SPRING, source.encode(), "mine.py"), source).passed
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from studies.exercises.tasks.e09_spring import spring_vjp",
+        "import adjoint.forces.springs as a",
+    ],
+)
+def test_imports_of_this_project_are_refused(line):
+    source = SPRING.given + SPRING.solution + line
+    with pytest.raises(StudyError, match=r"mine.py, line \d+, imports `\w+\..* with NumPy"):
+        answers_of(SPRING, source.encode(), "mine.py")
+
+
 def test_changing_an_argument_in_place_is_named():
     source = SPRING.given + SPRING.solution.replace("adj_s = r", "adj_f0 *= 2\n    adj_s = r")
     with pytest.raises(StudyError, match="changes its argument `adj_f0` in place"):
@@ -204,13 +251,33 @@ def test_changing_an_argument_in_place_is_named():
         ("while True:\n    pass", "mine.py has not ended after 2 s"),
         ("import os\nos._exit(3)", "mine.py ended Python with exit code 3"),
         ("1 +", "mine.py does not parse: line 1"),
+        (
+            "import numpy as np\na = [np.zeros(10**8) for _ in range(8)]",
+            "mine.py, line 2 needs more than 1 GiB of memory",
+        ),
+        ("while True:\n    print('x' * 1000)", "mine.py, line 2 prints or writes more than 10 MB"),
+        (
+            "open('big', 'w').write('x' * 2 * 10**7)",
+            "mine.py, line 1 prints or writes more than 10 MB",
+        ),
     ],
 )
-def test_a_file_runs_in_a_process_with_a_time_limit(tmp_path, source, message):
+def test_a_file_runs_in_a_process_with_limits(monkeypatch, tmp_path, source, message):
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "mine.py"
     path.write_text(source)
     with pytest.raises(StudyError, match=message):
         run_student(SPRING, path, time_limit=2.0)
+
+
+def test_only_the_beginning_of_what_is_printed_is_shown(tmp_path, capsys):
+    path = tmp_path / "mine.py"
+    path.write_text("print('begin', 'x' * 10**6)\n" + SPRING.given + SPRING.solution)
+    run_student(SPRING, path)
+    out = capsys.readouterr().out
+    assert out.startswith("begin xxx")
+    assert len(out) < 5000
+    assert out.endswith("... and 996007 bytes more\n")
 
 
 def test_answers_of_a_process_are_those_of_this_one(tmp_path):
@@ -261,6 +328,39 @@ def test_the_command_lists_writes_and_grades(adjsim, tmp_path):
     code, _, err = adjsim("1")
     assert code == 2
     assert "is there already" in err
+
+
+def test_a_class_is_graded_into_a_table(adjsim, tmp_path):
+    work = {
+        "ada/exercise_09_spring.py": SPRING.given + SPRING.solution,
+        "ada/exercise_99_none.py": "",
+        "ben/exercise_09_spring.py": SPRING.given + SPRING.mutated(SPRING.mistakes[0]),
+        "cy/exercise_9_spring (1).py": "print('=1+1')\n1 +",
+        "=dora_exercise_01_product.py": exercises()[1].given + exercises()[1].solution,
+        "notes.py": "raise ValueError",
+    }
+    for name, text in work.items():
+        path = tmp_path / "class" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    code, out, _ = adjsim("--grade", "class")
+    assert code == 0
+    first, *rows = csv.reader(out.splitlines())
+    assert first == ["student", "exercise", "result", "right", "of", "what", "file"]
+    assert rows == [
+        ["'=dora", "1", "right", "2", "2", "", "'=dora_exercise_01_product.py"],
+        ["ada", "9", "right", "4", "4", "", "ada/exercise_09_spring.py"],
+        ["ada", "99", "does not run", "0", "", "There are exercises 1 to 30, got 99.",
+         "ada/exercise_99_none.py"],
+        ["ben", "9", "wrong", "3", "4", "(3) sign", "ben/exercise_09_spring.py"],
+        ["cy", "9", "does not run", "0", "",
+         "exercise_9_spring (1).py does not parse: line 2: invalid syntax.",
+         "cy/exercise_9_spring (1).py"],
+    ]  # fmt: skip
+    assert adjsim("1", "--grade", "class")[1].count("\n") == 2
+    code, _, err = adjsim("--grade", "none")
+    assert code == 2
+    assert "none must have files exercise_NUMBER_NAME.py" in err
 
 
 def test_a_file_may_have_another_name(adjsim):
