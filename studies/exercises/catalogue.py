@@ -19,6 +19,16 @@ from studies.exercises.derived import derived_mistakes
 
 SOLUTION, GRADING = "# --- solution ---", "# --- grading ---"
 POINTS = 4  # random points at which a solution is compared
+CHAPTERS = {  # of docs/course, and the exercises of each
+    1: (*range(1, 11), 17, 18),
+    2: tuple(range(25, 31)),
+    3: (11, 12),
+    4: (13, 14, 15),
+    5: (19, 20),
+    6: (24,),
+    8: (21,),
+    9: (16, 22, 23),
+}
 NUMBERED = re.compile(r"^\s*(.*?)\s*# \((\d+)\)", re.MULTILINE)
 KINDS = {
     "sign": "A sign is wrong.",
@@ -75,6 +85,11 @@ class Exercise:
     def title(self) -> str:
         """Return the first line of the text, without its full stop."""
         return self.functions["__doc__"].splitlines()[0].rstrip(".")
+
+    @property
+    def chapter(self) -> int:
+        """The chapter of the course that it belongs to."""
+        return next(chapter for chapter, own in CHAPTERS.items() if self.number in own)
 
     @cached_property
     def name(self) -> str:

@@ -20,8 +20,12 @@ COLUMNS = ("student", "exercise", "result", "right", "of", "what", "file")
 
 
 def listing() -> str:
-    """Return the exercises, one line each, and how to begin."""
-    lines = [f"{number:3}  {exercise.title}" for number, exercise in exercises().items()]
+    """Return the exercises, one line each with its chapter of the course, and how to begin."""
+    width = max(len(exercise.title) for exercise in exercises().values())
+    lines = [
+        f"{number:3}  {exercise.title:{width}}  chapter {exercise.chapter}"
+        for number, exercise in exercises().items()
+    ]
     return "\n".join([*lines, "", "Begin with: adjsim exercise 1"])
 
 

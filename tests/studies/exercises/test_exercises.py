@@ -3,12 +3,13 @@
 import csv
 import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from studies.cli import main as cli
-from studies.exercises.catalogue import KINDS, exercises
+from studies.exercises.catalogue import CHAPTERS, KINDS, exercises
 from studies.exercises.grading import grade
 from studies.exercises.student import answers_of, run_student
 from studies.runs.errors import StudyError
@@ -27,6 +28,20 @@ def graded(exercise, solution):
 def test_there_are_at_least_twenty_from_a_product_to_a_frame():
     assert list(exercises()) == list(range(1, len(exercises()) + 1))
     assert len(exercises()) >= 20
+
+
+def test_every_exercise_belongs_to_a_chapter_of_the_course():
+    numbers = [number for own in CHAPTERS.values() for number in own]
+    assert sorted(numbers) == list(exercises())
+    page = (Path(__file__).parents[3] / "docs" / "course" / "index.md").read_text("utf-8")
+    for chapter, own in CHAPTERS.items():
+        (row,) = [line for line in page.splitlines() if line.startswith(f"| [{chapter}. ")]
+        said = {
+            number
+            for first, last in re.findall(r"(\d+)(?: to (\d+))?", row.split("|")[-2])
+            for number in range(int(first), int(last or first) + 1)
+        }
+        assert said == set(own)
 
 
 @EACH
@@ -307,7 +322,7 @@ def adjsim(monkeypatch, capsys, tmp_path):
 
 
 def test_the_command_lists_writes_and_grades(adjsim, tmp_path):
-    assert " 30  One frame of a rasterizer" in adjsim()[1]
+    assert re.search(r"\n 30  One frame of a rasterizer +chapter 2\n", adjsim()[1])
     code, out, _ = adjsim("1")
     assert code == 0
     assert out.endswith("then: adjsim exercise 1 --check\n")
