@@ -12,6 +12,7 @@ NAMESPACE = "http://www.w3.org/1998/Math/MathML"
 THIN_SPACE = {"width": "0.167em"}
 CAPITALS = "ΓΔΘΛΞΠΣΦΨΩ"  # TeX sets them upright, a browser would slant them
 PRIMES = "′″"  # the font has them raised
+WORD_JOINER = "&#x2060;"  # without it a comma may begin the next line
 ROWS = ("math", "mrow", "mstyle", "mtd")
 # A macron is as short as a dot is wide; an overline is as wide as its letter.
 MACRON, OVERLINE = "&#x000AF;", "&#x0203E;"
@@ -76,7 +77,9 @@ def _first(element):
 
 
 def visit_inline(self, node):
-    self.body.append(mathml(node.astext(), "inline"))
+    following = node.next_node(descend=False, siblings=True)
+    keeps = following is not None and following.astext()[:1] in tuple(",.;:)?!")
+    self.body.append(mathml(node.astext(), "inline") + keeps * WORD_JOINER)
 
 
 def visit_block(self, node):
