@@ -30,6 +30,11 @@ def test_functions_have_thin_spaces_but_not_before_a_bracket(tex, spaces):
     assert mathml(tex, "block").count("<mspace") == spaces
 
 
+def test_a_minus_behind_an_equals_sign_is_a_sign():
+    assert mathml(r"v = -p", "inline").count('<mo form="prefix">') == 1
+    assert "prefix" not in mathml(r"v = (a) - p", "inline")
+
+
 def test_a_prime_that_the_font_has_raised_is_not_raised_again():
     text = mathml(r"\varphi'", "inline")
     assert "msup" not in text

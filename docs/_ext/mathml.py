@@ -13,6 +13,7 @@ THIN_SPACE = {"width": "0.167em"}
 CAPITALS = "ΓΔΘΛΞΠΣΦΨΩ"  # TeX sets them upright, a browser would slant them
 PRIMES = "′″"  # the font has them raised
 WORD_JOINER = "&#x2060;"  # without it a comma may begin the next line
+SIGNS, CLOSING = ("−", "+"), (")", "]", "}", "|", "⟩", "!")
 ROWS = ("math", "mrow", "mstyle", "mtd")
 # A macron is as short as a dot is wide; an overline is as wide as its letter.
 MACRON, OVERLINE = "&#x000AF;", "&#x0203E;"
@@ -30,6 +31,7 @@ def mathml(tex, display):
     for element in list(root.iter()):
         _adjust(element)
         if element.tag in ROWS:
+            _mark_signs(element)
             _space_functions(element)
     root.set("xmlns", NAMESPACE)
     return ET.tostring(root, encoding="unicode")
@@ -47,6 +49,17 @@ def _adjust(element):
         element.tag == "msup" and (element[1].text or "-") in PRIMES
     ):  # the font has raised it already
         element.tag = "mrow"
+
+
+def _mark_signs(row):
+    """Set the minus of `= -p` close to its p: it is a sign, not a difference."""
+    before = None
+    for child in row:
+        follows = before is not None and before.tag == "mo" and before.text not in CLOSING
+        if child.tag == "mo" and child.text in SIGNS and follows:
+            child.set("form", "prefix")
+        if child.tag != "mspace":
+            before = child
 
 
 def _space_functions(row):
