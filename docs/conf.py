@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 os.environ["PYTHONPATH"] = os.pathsep.join(
     [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
 )
+os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # agg would draw nothing
 sys.path[:0] = [str(ROOT), str(ROOT / "docs" / "_ext")]
 
 project = "adjsim"

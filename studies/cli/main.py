@@ -513,11 +513,17 @@ def exercise(
     check: Annotated[
         bool, typer.Option("--check", help="Grade the file; do not write it.")
     ] = False,
+    grade: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Grade all files of a class and print a table, CSV."),
+    ] = None,
 ) -> None:
-    """Write an exercise of the course, or grade your solution."""
+    """Write an exercise of the course, or grade your solution or those of a class."""
     from studies.exercises import command
 
-    if number is None:
+    if grade is not None:
+        command.grade_class(grade, number)
+    elif number is None:
         print(command.listing())
     elif not check:
         print(command.write(number, file))

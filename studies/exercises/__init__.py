@@ -4,8 +4,9 @@ Each file of `tasks/` is one exercise: what the student gets, the solution, rand
 classic mistakes as replacements in the solution. A new exercise is one more such file.
 
 - `catalogue.py` reads these files and makes the student's file.
-- `student.py` runs a student's code, in a process of its own.
+- `derived.py` finds mistakes that a solution invites: terms dropped, lines in the wrong order.
+- `student.py` runs a student's code, in a process of its own, with limits of time and memory.
 - `grading.py` compares the numbers with those of the solution, with differences of the forward
   function, and with those of each mistake.
-- `command.py` is what `adjsim exercise` does.
+- `command.py` is what `adjsim exercise` does, for one file or for those of a class.
 """

@@ -14,9 +14,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from studies.exercises.derived import derived_mistakes
+
 
 SOLUTION, GRADING = "# --- solution ---", "# --- grading ---"
 POINTS = 4  # random points at which a solution is compared
+CHAPTERS = {  # of docs/course, and the exercises of each
+    1: (*range(1, 11), 17, 18),
+    2: tuple(range(25, 31)),
+    3: (11, 12),
+    4: (13, 14, 15),
+    5: (19, 20),
+    6: (24,),
+    8: (21,),
+    9: (16, 22, 23),
+}
 NUMBERED = re.compile(r"^\s*(.*?)\s*# \((\d+)\)", re.MULTILINE)
 KINDS = {
     "sign": "A sign is wrong.",
@@ -26,6 +38,7 @@ KINDS = {
     "overwritten": "A cotangent is overwritten. The value is used twice: add the second part.",
     "factor": "A factor is missing, or there is one too many.",
     "swapped": "Two cotangents, or the inputs that they belong to, are swapped.",
+    "order": "Lines are undone in the wrong order.",
     "branch": "The wrong branch: the adjoint must take the one that the forward line took.",
 }
 
@@ -73,6 +86,11 @@ class Exercise:
         """Return the first line of the text, without its full stop."""
         return self.functions["__doc__"].splitlines()[0].rstrip(".")
 
+    @property
+    def chapter(self) -> int:
+        """The chapter of the course that it belongs to."""
+        return next(chapter for chapter, own in CHAPTERS.items() if self.number in own)
+
     @cached_property
     def name(self) -> str:
         """The name of the forward function."""
@@ -92,6 +110,11 @@ class Exercise:
     def mistakes(self) -> list[Mistake]:
         """Return the declared mistakes."""
         return [Mistake(*one) for one in self.functions["MISTAKES"]]
+
+    @cached_property
+    def derived(self) -> list[Mistake]:
+        """The mistakes that the text of the solution invites."""
+        return [Mistake(*one) for one in derived_mistakes(self.solution, self.inputs)]
 
     @cached_property
     def inputs(self) -> list[str]:

@@ -1,8 +1,10 @@
 """Grade answers: which cotangents are right, and what is wrong with the others."""
 
+import ast
 import re
+from functools import cache
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,7 +51,7 @@ def grade(exercise: Exercise, answers: Answers, source: str) -> Grade:
             f"Dot test with differences of the forward function: {error:.0e}.",
         ]
         return Grade(right, [], lines)
-    mistakes, explained = _explain(exercise, ours, theirs, wrong)
+    mistakes, explained = _explain(exercise, ours, theirs, wrong, source=source)
     lines = [f"{title}: {len(ours) - len(wrong)} of {len(ours)} cotangents are right.", ""]
     lines += [*_table(exercise, right), ""]
     for mistake in mistakes:
@@ -58,11 +60,16 @@ def grade(exercise: Exercise, answers: Answers, source: str) -> Grade:
         code = exercise.lines[mistake.line]
         lines.append(f"{where} ({mistake.line}) `{code}`:")
         lines.append(f"    {KINDS[mistake.kind]} {mistake.hint}")
+    guessed = []
     for i in wrong:
         if i not in explained and (guess := _guess(exercise, ours, theirs[i], i)):
-            lines.append(f"adj_{exercise.inputs[i]} {guess}.")
-    if len(explained) < len(wrong):
-        lines += _first_wrong_line(solution, answers, source)
+            guessed.append(f"adj_{exercise.inputs[i]}")
+            lines.append(f"{guessed[-1]} {guess}.")
+    if len(explained) + len(guessed) < len(wrong):
+        values = {
+            name: one for name, one in _values(solution, answers).items() if name not in guessed
+        }
+        lines += _first_wrong_value(exercise, values, source)
     for i in wrong[:1]:
         forward, reverse = _dot_test(exercise, answers)[i]
         lines.append(
@@ -72,6 +79,7 @@ def grade(exercise: Exercise, answers: Answers, source: str) -> Grade:
     return Grade(right, mistakes, [line.rstrip() for line in lines])
 
 
+@cache
 def _answers(exercise: Exercise, *mistakes: Mistake) -> Answers:
     """Return the answers of the solution, with mistakes in it."""
     source = exercise.mutated(*mistakes)
@@ -91,15 +99,32 @@ def _close(a: np.ndarray, b: np.ndarray, scale: np.ndarray) -> bool:
 
 
 def _explain(
-    exercise: Exercise, ours: list[np.ndarray], theirs: list[np.ndarray], wrong: list[int]
+    exercise: Exercise,
+    ours: list[np.ndarray],
+    theirs: list[np.ndarray],
+    wrong: list[int],
+    *,
+    source: str,
 ) -> tuple[list[Mistake], set[int]]:
     """Return the mistakes that give the student's wrong cotangents, and which they explain.
 
-    One mistake alone is tried before two together, and the one that explains most comes first.
+    One mistake alone is tried before two together, and the one that explains most comes first. Of
+    equal ones it is the one that fits the number of lines, then a declared one.
     """
+
+    def fits(mistake: Mistake) -> bool:
+        """Return whether lines are missing where a term is, and none where one is overwritten."""
+        if mistake.kind not in ("dropped", "overwritten"):
+            return True
+        name = mistake.right.split(" ")[0]
+        is_missing = len(theirs_at.get(name, [])) < len(ours_at.get(name, []))
+        return is_missing == (mistake.kind == "dropped")
+
+    ours_at, theirs_at = _assigned(exercise.solution), _assigned(source)
     left, found = set(wrong), []
-    singles = [(mistake,) for mistake in exercise.mistakes]
-    for candidates in (singles, combinations(exercise.mistakes, 2)):
+    every = [*exercise.mistakes, *exercise.derived]
+    singles = [(mistake,) for mistake in every]
+    for candidates in (singles, combinations(every, 2)):
         explains = []
         for mistakes in candidates:
             try:
@@ -112,7 +137,10 @@ def _explain(
             same = {i for i in wrong if changed[i] and _close(theirs[i], values[i], ours[i])}
             explains.append((mistakes, same))
         while explains:
-            mistakes, same = max(explains, key=lambda one: (len(one[1] & left), len(one[1])))
+            mistakes, same = max(
+                explains,
+                key=lambda one: (len(one[1] & left), len(one[1]), all(map(fits, one[0]))),
+            )
             if not same & left:
                 break
             found += [mistake for mistake in mistakes if mistake not in found]
@@ -149,41 +177,91 @@ def _table(exercise: Exercise, right: np.ndarray) -> list[str]:
     return ["  " + "  ".join(map(str.ljust, row, widths)) for row in rows]
 
 
-def _first_wrong_line(solution: Answers, answers: Answers, source: str) -> list[str]:
-    """Return the line of the first `adj_...` of the solution whose final value differs."""
-    for name in solution.values[0]:
-        if all(name in held for held in answers.values):
-            ours = [held[name] for held in solution.values]
-            theirs = [held[name] for held in answers.values]
-            if not all(_close(b, a, a) for a, b in zip(ours, theirs, strict=True)):
-                lines = _assignments(source, name)
-                if not lines:  # a tuple of them, say
-                    return [f"`{name}` is the first whose value differs from ours."]
-                code = source.splitlines()[lines[-1] - 1].strip()
-                return [f"Line {lines[-1]} is the first whose value differs from ours: `{code}`."]
-    return []
+def _values(solution: Answers, answers: Answers) -> dict[str, bool]:
+    """Return whether the final value of each `adj_...` that both have is that of the solution."""
+    return {
+        name: all(
+            _close(b[name], a[name], a[name])
+            for a, b in zip(solution.values, answers.values, strict=True)
+        )
+        for name in solution.values[0]
+        if all(name in held for held in answers.values)
+    }
+
+
+def _first_wrong_value(exercise: Exercise, is_right: dict[str, bool], source: str) -> list[str]:
+    """Return the first variable that is complete and wrong, and what it is made of.
+
+    Which of its lines is wrong cannot be told: each may be right, and a term missing.
+    """
+    last = {name: lines[-1] for name, lines in _assigned(exercise.solution).items()}
+    wrong = sorted((name for name in is_right if not is_right[name]), key=lambda n: last.get(n, 0))
+    if not wrong:
+        return []
+    lines, terms = _assigned(source).get(wrong[0]), _undone_into(exercise, wrong[0])
+    where = f"; you set it in line {_listed(lines)}" if lines else ""
+    report = [f"`{wrong[0]}` is the first whose value differs from ours{where}."]
+    if terms:
+        report += [f"It gets a term from undoing {_listed(terms)}: are all there?"]
+    return report
+
+
+def _listed(items: list) -> str:
+    """Return items in words: 1, 2 and 3."""
+    *first, last = [str(item) for item in items]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _undone_into(exercise: Exercise, name: str) -> list[str]:
+    """Return the numbers of the forward lines whose undoing adds to a variable."""
+    numbers = {
+        mistake.line
+        for mistake in exercise.derived
+        if mistake.kind == "dropped" and re.match(rf"{name}\b", mistake.right)
+    }
+    return [f"({number})" for number in sorted(numbers, reverse=True)]
 
 
 def _line_of(exercise: Exercise, mistake: Mistake, source: str) -> int | None:
-    """Return the line of the student that does what the line with the mistake does in ours."""
+    """Return the line of the student that does what the line with the mistake does in ours.
+
+    None where it cannot be told: of a line that is missing, say.
+    """
     at = exercise.solution.index(mistake.right)
     number = exercise.solution.count("\n", 0, at) + 1
-    code = exercise.solution.splitlines()[number - 1]
-    name = re.match(r"\s*(\w+)", code)
-    if name is None:
-        return None
-    theirs, ours = _assignments(source, name[1]), _assignments(exercise.solution, name[1])
-    if not theirs or number not in ours:
-        return None
-    return theirs[min(ours.index(number), len(theirs) - 1)]
+    for name, ours in _assigned(exercise.solution).items():
+        theirs = _assigned(source).get(name, [])
+        if number in ours and len(theirs) >= len(ours):
+            return theirs[ours.index(number)]
+    return None
 
 
-def _assignments(source: str, name: str) -> list[int]:
-    """Return the lines of the adjoint that assign to a variable, or that return."""
-    pattern = r"\s*return\b" if name == "return" else rf"\s*(\w+, *)*{name}\b[^=(]*=[^=]"
-    lines = source.splitlines()
-    first = next((k for k, line in enumerate(lines) if re.match(r"def \w+_vjp\b", line)), 0)
-    return [k for k, line in enumerate(lines, 1) if k > first and re.match(pattern, line)]
+def _assigned(source: str) -> dict[str, list[int]]:
+    """Return the lines of the adjoint that assign to each variable, or that `return`."""
+    found: dict[str, list[int]] = {}
+    for function in ast.parse(source).body:
+        if isinstance(function, ast.FunctionDef) and function.name.endswith("_vjp"):
+            statements = [node for node in ast.walk(function) if isinstance(node, ast.stmt)]
+            for statement in statements:
+                for name in _targets(statement):
+                    found.setdefault(name, []).append(statement.lineno)
+    return {name: sorted(lines) for name, lines in found.items()}
+
+
+def _targets(node: Any) -> list[str]:
+    """Return the variables that a statement sets, or `return` where it returns."""
+    match node:
+        case ast.Return():
+            return ["return"]
+        case ast.Assign(targets=targets) | ast.Tuple(elts=targets) | ast.List(elts=targets):
+            return [name for target in targets for name in _targets(target)]
+        case ast.AugAssign(target=inner) | ast.AnnAssign(target=inner):
+            return _targets(inner)
+        case ast.Subscript(value=inner) | ast.Starred(value=inner):
+            return _targets(inner)
+        case ast.Name(id=name):
+            return [name]
+    return []
 
 
 def _dot_test(exercise: Exercise, answers: Answers) -> list[tuple[float, float]]:

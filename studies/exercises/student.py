@@ -4,10 +4,13 @@ OUT gets JSON: what the student's function returned for each call of the exercis
 `adj_...` held at the end; or one message that says what is wrong with the file.
 """
 
+import ast
 import copy
+import errno
 import io
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -26,6 +29,10 @@ from studies.runs.errors import StudyError
 
 ROOT = Path(__file__).resolve().parents[2]
 TIME_LIMIT = 10.0  # seconds
+MEMORY_LIMIT = 2**30  # bytes
+FILE_LIMIT = 10**7  # bytes, of what is printed and of each file that is written
+SHOWN = 4000  # characters of what is printed
+OURS = {"adjsim", "render", "adjoint", "studies", "baselines", "benchmarks"}
 
 
 class Answers(NamedTuple):
@@ -35,27 +42,35 @@ class Answers(NamedTuple):
     values: list[dict[str, np.ndarray]]  # the variables `adj_...` at the end, parameters aside
 
 
-def run_student(exercise: Exercise, path: Path, time_limit: float = TIME_LIMIT) -> Answers:
-    """Return the answers of a file, from a process of its own."""
+def run_student(
+    exercise: Exercise, path: Path, time_limit: float = TIME_LIMIT, *, prints: bool = True
+) -> Answers:
+    """Return the answers of a file, from a process of its own; pass on what it `prints`."""
     if not path.is_file():
         raise StudyError(f"There is no file {path}. Write it: adjsim exercise {exercise.number}")
     path = path.resolve()
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder, "answers.json")
+        out, printed = Path(folder, "answers.json"), Path(folder, "printed.txt")
         number = str(exercise.number)
         command = [sys.executable, "-P", "-m", __name__, number, str(path), str(out)]
         try:
-            done = subprocess.run(
-                command,
-                timeout=time_limit,
-                check=False,
-                stdin=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
-            )
+            with printed.open("wb") as file:
+                done = subprocess.run(
+                    command,
+                    timeout=time_limit,
+                    check=False,
+                    stdin=subprocess.DEVNULL,
+                    stdout=file,
+                    stderr=subprocess.STDOUT,
+                    env={**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
+                )
         except subprocess.TimeoutExpired:
             raise StudyError(
                 f"{path.name} has not ended after {time_limit:g} s. Does a loop never end?"
             ) from None
+        finally:
+            if prints:
+                _show(printed)
         if not out.is_file():
             raise StudyError(f"{path.name} ended Python with exit code {done.returncode}.")
         result = json.loads(out.read_text(encoding="utf-8"))
@@ -66,32 +81,67 @@ def run_student(exercise: Exercise, path: Path, time_limit: float = TIME_LIMIT) 
     return Answers(returned, values)
 
 
+def _show(printed: Path) -> None:
+    """Print the beginning of what a student's program printed."""
+    with printed.open("rb") as file:
+        text = file.read(SHOWN).decode(errors="replace")
+    if text:
+        print(text, end="" if text.endswith("\n") else "\n")
+    if (more := printed.stat().st_size - SHOWN) > 0:
+        print(f"... and {more} bytes more")
+
+
 def answers_of(exercise: Exercise, source: bytes, file: str) -> Answers:
     """Run `source` in this process and return its answers."""
     defined: dict[str, Any] = {"__name__": exercise.slug}
     with _explained(file):
-        exec(compile(source, file, "exec"), defined)
+        tree = ast.parse(source, file)
+        _refuse_imports(tree, file)
+        exec(compile(tree, file, "exec"), defined)
         vjp = defined.get(f"{exercise.name}_vjp")
     if not hasattr(vjp, "__code__"):
         raise StudyError(f"{file} defines no function `{exercise.name}_vjp`.")
     returned, values = [], []
     for k, call in enumerate(exercise.calls):
         with nullcontext() if k == 0 else redirect_stdout(io.StringIO()):  # print once is enough
-            result, held = _call(vjp, call, file)
+            result, held = _call(exercise, vjp, call, file)
         returned.append(_checked(exercise, call, result))
         values.append(held)
     return Answers(returned, values)
 
 
-def _call(vjp: Any, call: Call, file: str) -> tuple[Any, dict[str, np.ndarray]]:
+def _refuse_imports(tree: ast.Module, file: str) -> None:
+    """Raise if a program imports this project: its adjoints are the answers."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module or ""]
+        else:
+            continue
+        for name in names:
+            if name.split(".")[0] in OURS:
+                raise StudyError(
+                    f"{file}, line {node.lineno}, imports `{name}`. Write the adjoint with NumPy."
+                )
+
+
+def _call(exercise: Exercise, vjp: Any, call: Call, file: str) -> tuple[Any, dict[str, np.ndarray]]:
     """Return what the function returns, and its variables `adj_...` as it returns."""
     given = {**call.inputs, **call.cotangents}
     arguments = copy.deepcopy(given)
     held: dict[str, Any] = {}
+    forward = exercise.forward.__code__
+    inputs = [call.inputs[name] for name in forward.co_varnames if name in call.inputs]
+    elsewhere: list[int] = []  # lines that call the forward function with other inputs
 
     def watch(frame: FrameType, event: str, _: Any) -> None:
         if event == "return" and frame.f_code is vjp.__code__:
             held.update(frame.f_locals)
+        elif event == "call" and frame.f_code.co_code == forward.co_code:
+            names = frame.f_code.co_varnames[: len(inputs)]  # of a copy, other ones
+            if not all(map(_equal, map(frame.f_locals.get, names), inputs)):
+                elsewhere.append(frame.f_back.f_lineno if frame.f_back else 0)
 
     with _explained(file):
         sys.setprofile(watch)
@@ -99,6 +149,11 @@ def _call(vjp: Any, call: Call, file: str) -> tuple[Any, dict[str, np.ndarray]]:
             result = vjp(**arguments)
         finally:
             sys.setprofile(None)
+    if elsewhere:
+        raise StudyError(
+            f"{file}, line {elsewhere[0]}, calls `{exercise.name}` with other inputs than it was "
+            "given. Differences are no adjoint: undo the lines of the function."
+        )
     for name, value in given.items():
         if not np.array_equal(value, arguments[name]):
             raise StudyError(
@@ -136,6 +191,12 @@ def _checked(exercise: Exercise, call: Call, result: Any) -> list[np.ndarray]:
     return arrays
 
 
+def _equal(a: Any, b: Any) -> bool:
+    """Return whether two inputs are the same numbers."""
+    first, second = _numbers(a), _numbers(b)
+    return first is not None and second is not None and np.array_equal(first, second)
+
+
 def _numbers(value: Any) -> np.ndarray | None:
     """Return an array of float64; None of what is none."""
     try:
@@ -150,7 +211,7 @@ def _explained(file: str) -> Iterator[None]:
     """Turn what the student's code raises into one message, with the line where it happened."""
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, StudyError):
         raise
     except SyntaxError as error:
         raise StudyError(f"{file} does not parse: line {error.lineno}: {error.msg}.") from None
@@ -161,14 +222,32 @@ def _explained(file: str) -> Iterator[None]:
         where = f"{file}, line {lines[-1]}" if lines else file
         if isinstance(error, NotImplementedError):
             raise StudyError(f"{where}: the gap is still there: {error}") from None
+        if isinstance(error, MemoryError):
+            size = f"{MEMORY_LIMIT / 2**30:g} GiB"
+            raise StudyError(f"{where} needs more than {size} of memory.") from None
+        if isinstance(error, OSError) and error.errno == errno.EFBIG:
+            size = f"{FILE_LIMIT / 1e6:g} MB"
+            raise StudyError(f"{where} prints or writes more than {size}.") from None
         message = f"{where} raises {type(error).__name__}: {error}"
         raise StudyError(message.rstrip(": ") + ".") from None
 
 
+def _limit(kind: int, most: int) -> None:
+    """Let this process have no more of something."""
+    hard = resource.getrlimit(kind)[1]
+    if hard != resource.RLIM_INFINITY:
+        most = min(most, hard)
+    resource.setrlimit(kind, (most, most))
+
+
 def main(number: str, path: str, out: str) -> None:
     """Write the answers of a file, or what is wrong with it."""
+    exercise = exercises()[int(number)]
+    _limit(resource.RLIMIT_DATA, MEMORY_LIMIT)
+    _limit(resource.RLIMIT_FSIZE, FILE_LIMIT)
+    _limit(resource.RLIMIT_CORE, 0)
     try:
-        answers = answers_of(exercises()[int(number)], Path(path).read_bytes(), Path(path).name)
+        answers = answers_of(exercise, Path(path).read_bytes(), Path(path).name)
     except StudyError as error:
         result: Any = str(error)
     else:
