@@ -5,4 +5,8 @@ stiff contact and short time steps. `measuring.py` measures how value and gradie
 and compares the orders with those derived in `docs/course/04-contact-and-friction.md`. One of them
 loses energy by a dissipation; a table has the same bounce with a damping beside it, whose
 gradient is not the slope.
+
+Five more (`two_bodies.py`) have bodies that touch each other: balls head-on and off their centres,
+a Newton's cradle, a block on a block, a rod on an edge. The balls are run in JAX, Taichi and Newton
+too, where these are installed.
 """

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -26,29 +27,31 @@ from benchmarks.contact_gradients.measuring import (
 from benchmarks.contact_gradients.peers import PEERS, installed
 from benchmarks.contact_gradients.pictures import draw
 from benchmarks.contact_gradients.problems import DAMPED, PROBLEMS, Problem, Values
+from benchmarks.contact_gradients.two_bodies import TWO_BODIES, Balls, rate_at
 
 
-MOVED = 0.5213  # where the second ball starts [m]: no touch is as early as a step
-RATE, COUNTS = 100.0, (500, 2000)  # of the comparison with peers [1/s]
+FINER = (1, 5, 25)  # how many times shorter the steps of two bodies get
+ALL = PROBLEMS | TWO_BODIES
 LAW_RATE, LAW_STEPS = 400.0, (1e-4, 1e-5)  # of the comparison of both laws [1/s], [s]
 
 
 def compare(
     problems: Annotated[
-        list[str] | None, typer.Argument(help=f"{', '.join(PROBLEMS)}; default: all.")
+        list[str] | None, typer.Argument(help=f"{', '.join(ALL)}; default: all.")
     ] = None,
     *,
     out: Annotated[Path, typer.Option(help="Folder of the picture and all the numbers.")] = Path(
         "contact_gradients"
     ),
     pictures: Annotated[bool, typer.Option(help="Draw errors over steps and rates.")] = True,
-    peers: Annotated[bool, typer.Option(help="Run the two balls in other packages.")] = True,
+    peers: Annotated[bool, typer.Option(help="Run balls that meet in other packages too.")] = True,
 ) -> None:
     """Measure errors of values and gradients of contact, and compare orders with the derived."""
-    chosen = problems or [*PROBLEMS]
-    unknown = [name for name in chosen if name not in PROBLEMS]
+    names = problems or [*ALL]
+    unknown = [name for name in names if name not in ALL]
     if unknown:
-        raise typer.BadParameter(f"`{unknown[0]}` is none of {', '.join(PROBLEMS)}.")
+        raise typer.BadParameter(f"`{unknown[0]}` is none of {', '.join(ALL)}.")
+    chosen = [name for name in names if name in PROBLEMS]
     out.mkdir(parents=True, exist_ok=True)
     console = Console(width=max(130, Console().width))
     table = Table(
@@ -64,14 +67,16 @@ def compare(
         table.add_row(PROBLEMS[name].title, *row["cells"], f"{row['derivative_error']:.0e}")
         if pictures:
             both[name] = over_both(PROBLEMS[name])
-    console.print(table)
-    if pictures:
+    if chosen:
+        console.print(table)
+    if pictures and chosen:
         draw(both, out / "errors.png")
         typer.echo((out / "errors.png").resolve())
     if "lossy" in chosen:
         console.print(law_table())
-    if peers:
-        console.print(peer_table())
+    for name in names:
+        if name in TWO_BODIES:
+            console.print(two_body_table(TWO_BODIES[name], installed() if peers else []))
     (out / "errors.json").write_text(json.dumps(numbers, indent=1, default=np.ndarray.tolist))
     typer.echo((out / "errors.json").resolve())
 
@@ -122,40 +127,49 @@ def law_table() -> Table:
     return table
 
 
-def peer_table() -> Table:
-    """Return derivatives of the second ball's place in all engines: (1, 0, 1, 0) in the limit."""
-    problem = PROBLEMS["balls"]
-    p = problem.start | {"x2": MOVED}
-    table = Table(
-        title=f"Two balls, contact rate {RATE:g}/s; in the limit: 1.2 and (1, 0, 1, 0)",
-        title_justify="left",
-    )
-    for heading in ("engine", "step [s]", "x2(T)", "by x1, x2, v1, v2", "its own differences"):
+def two_body_table(problem: Problem, peers: list[str]) -> Table:
+    """Return value and gradient over steps, and those of peers at the first step."""
+    p, slopes = problem.start, np.array([*problem.slopes(problem.start).values()])
+    table = Table(title=f"{problem.title}: by {', '.join(p)}", title_justify="left")
+    for heading in ("engine", "step [s]", "value", "gradient", "off the limit",
+                    "off differences"):  # fmt: skip
         table.add_column(heading)
+    table.add_row("in the limit", "", f"{problem.limit(p):.4f}", numbers_of(slopes))
 
-    def ours(p: Values, rate: float, end: float, n: int) -> tuple[float, np.ndarray]:
-        del end
+    def ours(p: Values, rate: float, n: int) -> tuple[float, np.ndarray]:
         value, gradient = run(problem, [(p, rate)], n)
         return float(value[0]), gradient[0]
 
-    for name, solve in {"adjsim": ours, **{name: PEERS[name] for name in installed()}}.items():
-        h = 2e-3 if name == "newton" else 1e-6  # of float32, and of float64
-        for n in COUNTS:
-            value, gradient = solve(p, RATE, problem.end, n)
-            moved = [solve(p | {q: p[q] + d}, RATE, problem.end, n)[0] for q in p for d in (h, -h)]
-            differences = (np.array(moved[::2]) - moved[1::2]) / (2 * h)
-            table.add_row(
-                name,
-                f"{problem.end / n:g}",
-                f"{value:.4f}",
-                *map(numbers_of, (gradient, differences)),
-            )
+    engines = [("adjsim", ours, finer, 1e-7) for finer in FINER]
+    if isinstance(problem, Balls):
+        engines += [
+            (name, partial(PEERS[name], problem), 1, 2e-3 if "newton" in name else 1e-7)
+            for name in peers
+        ]
+    for name, solve, finer, h in engines:
+        n = round(problem.end / problem.dt) * finer
+        rate = rate_at(problem, problem.end / n)
+        value, gradient = solve(p, rate, n)
+        along = gradient / np.linalg.norm(gradient)
+        up, down = (
+            solve({q: p[q] + d * part for q, part in zip(p, along, strict=True)}, rate, n)[0]
+            for d in (h, -h)
+        )
+        off = (up - down) / (2 * h) / (gradient @ along) - 1
+        table.add_row(
+            name,
+            f"{problem.end / n:g}",
+            f"{value:.4f}",
+            numbers_of(gradient),
+            f"{np.linalg.norm(gradient - slopes):.1e}",
+            f"{abs(off):.1e}",
+        )
     return table
 
 
 def numbers_of(values: np.ndarray) -> str:
     """Return numbers in a row."""
-    return "  ".join(f"{each:8.3f}" for each in values)
+    return " ".join(f"{each:.4f}" for each in values)
 
 
 if __name__ == "__main__":

@@ -1,90 +1,99 @@
-"""The two balls in other packages: where the second ball is, and its derivatives.
+"""Balls that meet, in other packages: the value, and its derivatives.
 
-In JAX and Taichi the few lines of the scene are ours, and automatic differentiation is theirs. Both
-move two balls, where our engine has centre of mass and relative position: that the results agree
-to rounding checks the reduction too. Newton has particle contact of its own and works in float32.
+In JAX and Taichi the few lines of the scene are ours, and automatic differentiation is theirs.
+Newton has contact of its own, of particles and of rigid bodies, and works in float32. It takes the
+normals of rigid contacts as constants of the derivative (newton-physics/newton, pull request 2164).
 """
 
 from collections.abc import Callable
 from importlib.util import find_spec
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from benchmarks.contact_gradients.problems import TwoBalls, Values
+from benchmarks.contact_gradients.two_bodies import DISTANCE, Balls, Values
 
 
 Result = tuple[float, np.ndarray]
 
 
-def jax_balls(p: Values, rate: float, end: float, n_steps: int) -> Result:
-    """Return the value and its derivatives by x1, x2, v1, v2 from JAX, in float64."""
+def jax_balls(balls: Balls, p: Values, rate: float, n_steps: int) -> Result:
+    """Return the value and its derivatives by the parameters from JAX, in float64."""
     import jax  # pyright: ignore[reportMissingImports]
     import jax.numpy as jnp  # pyright: ignore[reportMissingImports]
 
     jax.config.update("jax_enable_x64", True)
-    dt, k = end / n_steps, 0.5 * rate**2
+    dt, k = balls.end / n_steps, 0.5 * rate**2
 
     def step(state: tuple, _: None) -> tuple:
         x, v = state
-        push = k * jnp.maximum(0.0, TwoBalls.DISTANCE - (x[1] - x[0]))
-        v = v + dt * push * jnp.array([-1.0, 1.0])
+        d = x[1:] - x[:-1]
+        s = jnp.linalg.norm(d, axis=1, keepdims=True)
+        push = k * jnp.maximum(0.0, DISTANCE - s) * d / s
+        v = v.at[1:].add(dt * push).at[:-1].add(-dt * push)
         return (x + dt * v, v), None
 
     @jax.jit
-    def value(start: jnp.ndarray) -> jnp.ndarray:
-        return jax.lax.scan(step, (start[:2], start[2:]), None, length=n_steps)[0][0][1]
+    def value(x: jnp.ndarray, v: jnp.ndarray) -> jnp.ndarray:
+        return jax.lax.scan(step, (x, v), None, length=n_steps)[0][0][-1, balls.axis]
 
-    found, gradient = jax.value_and_grad(value)(jnp.array([p[n] for n in ("x1", "x2", "v1", "v2")]))
-    return float(found), np.asarray(gradient)
+    found, by = jax.value_and_grad(value, argnums=(0, 1))(*map(jnp.asarray, balls.places(p)))
+    return float(found), derivatives(balls, *map(np.asarray, by))
 
 
-def taichi_balls(p: Values, rate: float, end: float, n_steps: int) -> Result:
+def taichi_balls(balls: Balls, p: Values, rate: float, n_steps: int) -> Result:
     """Return the same from Taichi, in float64."""
     import taichi as ti  # pyright: ignore[reportMissingImports]
 
     ti.init(arch=ti.cpu, default_fp=ti.f64, log_level=ti.ERROR)
-    dt, k, reach = end / n_steps, 0.5 * rate**2, TwoBalls.DISTANCE
-    x, v = (ti.field(ti.f64, (n_steps + 1, 2), needs_grad=True) for _ in range(2))
+    starts = balls.places(p)
+    n, axis = len(starts[0]), balls.axis
+    dt, k, reach = balls.end / n_steps, 0.5 * rate**2, DISTANCE
+    x, v, f = (ti.Vector.field(2, ti.f64, (n_steps + 1, n), needs_grad=True) for _ in range(3))
     value = ti.field(ti.f64, (), needs_grad=True)
 
+    def touch(t: int):
+        for i in range(n - 1):
+            d = x[t, i + 1] - x[t, i]
+            s = d.norm()
+            push = k * ti.max(0.0, reach - s) / s * d
+            f[t, i + 1] += push
+            f[t, i] -= push
+
     def step(t: int):
-        for i in range(2):
-            push = k * ti.max(0.0, reach - (x[t, 1] - x[t, 0]))
-            v[t + 1, i] = v[t, i] + dt * push * (2 * i - 1)
+        for i in range(n):
+            v[t + 1, i] = v[t, i] + dt * f[t, i]
             x[t + 1, i] = x[t, i] + dt * v[t + 1, i]
 
     def read():
-        value[None] += x[n_steps, 1]
+        value[None] += x[n_steps, n - 1][axis]
 
-    step.__annotations__ = {"t": ti.i32}
-    kernel, last = ti.kernel(step), ti.kernel(read)
-    for i in range(2):
-        x[0, i], v[0, i] = p[f"x{i + 1}"], p[f"v{i + 1}"]
+    touch.__annotations__ = step.__annotations__ = {"t": ti.i32}
+    kernels, last = (ti.kernel(touch), ti.kernel(step)), ti.kernel(read)
+    for i in range(n):
+        x[0, i], v[0, i] = (each[i] for each in starts)
     with ti.ad.Tape(value):
         for t in range(n_steps):
-            kernel(t)
+            for kernel in kernels:
+                kernel(t)
         last()
-    gradient = [x.grad[0, 0], x.grad[0, 1], v.grad[0, 0], v.grad[0, 1]]
+    by = [np.array([[*each.grad[0, i]] for i in range(n)]) for each in (x, v)]
     found = float(value[None])
     ti.reset()
-    return found, np.array(gradient)
+    return found, derivatives(balls, *by)
 
 
-def newton_balls(p: Values, rate: float, end: float, n_steps: int) -> Result:
-    """Return the same from Newton: two particles, its semi-implicit solver and its tape."""
+def newton_particles(balls: Balls, p: Values, rate: float, n_steps: int) -> Result:
+    """Return the same from Newton: particles, its semi-implicit solver and its tape."""
     import newton  # pyright: ignore[reportMissingImports]
     import warp as wp  # pyright: ignore[reportMissingImports]
 
     wp.config.quiet = True
-    dt = end / n_steps
     with wp.ScopedDevice("cpu"):
         builder = newton.ModelBuilder(gravity=(0.0, 0.0, 0.0))
-        for i in (1, 2):
-            builder.add_particle(
-                wp.vec3(p[f"x{i}"], 0.0, 0.0), wp.vec3(p[f"v{i}"], 0.0, 0.0), 1.0,
-                radius=TwoBalls.DISTANCE / 2,
-            )  # fmt: skip
+        for x, v in zip(*balls.places(p), strict=True):
+            builder.add_particle(wp.vec3(*x, 0.0), wp.vec3(*v, 0.0), 1.0, radius=DISTANCE / 2)
         model = builder.finalize(requires_grad=True)
         model.particle_ke, model.particle_kd = 0.5 * rate**2, 0.0
         model.particle_kf = model.particle_mu = model.particle_cohesion = 0.0
@@ -96,21 +105,66 @@ def newton_balls(p: Values, rate: float, end: float, n_steps: int) -> Result:
         with wp.Tape() as tape:
             for (before, after), model.particle_grid in zip(pairwise(states), grids, strict=True):
                 before.clear_forces()
-                model.particle_grid.build(before.particle_q, TwoBalls.DISTANCE)
-                solver.step(before, after, control, None, dt)
+                model.particle_grid.build(before.particle_q, DISTANCE)
+                solver.step(before, after, control, None, balls.end / n_steps)
         last = states[-1].particle_q
-        tape.backward(grads={last: wp.array([(0, 0, 0), (1, 0, 0)], dtype=wp.vec3)})
-        x, v = (
-            tape.gradients[a].numpy()[:, 0] for a in (states[0].particle_q, states[0].particle_qd)
+        adj_x = np.zeros((len(last), 3), np.float32)
+        adj_x[-1, balls.axis] = 1.0
+        tape.backward(grads={last: wp.array(adj_x, dtype=wp.vec3)})
+        by = (a.grad.numpy() for a in (states[0].particle_q, states[0].particle_qd))
+        return float(last.numpy()[-1, balls.axis]), derivatives(balls, *by)
+
+
+def newton_bodies(balls: Balls, p: Values, rate: float, n_steps: int) -> Result:
+    """Return the same from Newton: rigid spheres, its collisions, solver and tape."""
+    import newton  # pyright: ignore[reportMissingImports]
+    import warp as wp  # pyright: ignore[reportMissingImports]
+
+    wp.config.quiet = True
+    places, speeds = (np.pad(each, ((0, 0), (0, 1))) for each in balls.places(p))
+    n = len(places)
+    with wp.ScopedDevice("cpu"):
+        builder = newton.ModelBuilder(gravity=(0.0, 0.0, 0.0))
+        smooth = builder.ShapeConfig(
+            density=0.0, ke=0.5 * rate**2, kd=0.0, kf=0.0, mu=0.0, mu_torsional=0.0, mu_rolling=0.0
         )
-        return float(last.numpy()[1, 0]), np.concatenate([x, v])
+        inertia = wp.mat33(*np.diag([0.01] * 3).ravel())
+        for x in places:
+            at = wp.transform(wp.vec3(*x), wp.quat_identity())
+            body = builder.add_body(xform=at, mass=1.0, inertia=inertia)
+            builder.add_shape_sphere(body, radius=DISTANCE / 2, cfg=smooth)
+        model = builder.finalize(requires_grad=True)
+        solver = newton.solvers.SolverSemiImplicit(model, angular_damping=0.0)
+        states, control = [model.state() for _ in range(n_steps + 1)], model.control()
+        states[0].body_qd.assign(np.pad(speeds, ((0, 0), (0, 3))))
+        collisions = newton.CollisionPipeline(model, requires_grad=True)
+        with wp.Tape() as tape:
+            for before, after in pairwise(states):
+                before.clear_forces()
+                contacts = collisions.contacts()  # of this step: the reverse reads them
+                collisions.collide(before, contacts)
+                solver.step(before, after, control, contacts, balls.end / n_steps)
+        last = states[-1].body_q
+        adj_q = np.zeros((n, 7), np.float32)
+        adj_q[-1, balls.axis] = 1.0
+        tape.backward(grads={last: wp.array(adj_q, dtype=wp.transform)})
+        by = (a.grad.numpy() for a in (states[0].body_q, states[0].body_qd))
+        return float(last.numpy()[-1, balls.axis]), derivatives(balls, *by)
 
 
-PEERS: dict[str, Callable[[Values, float, float, int], Result]] = {
-    "jax": jax_balls, "taichi": taichi_balls, "newton": newton_balls
-}  # fmt: skip
+def derivatives(balls: Balls, adj_x: Any, adj_v: Any) -> np.ndarray:
+    """Return derivatives by the parameters from those by places and velocities."""
+    return np.array([*balls.by_parameters(adj_x, adj_v).values()])
+
+
+PEERS: dict[str, Callable[[Balls, Values, float, int], Result]] = {
+    "jax": jax_balls,
+    "taichi": taichi_balls,
+    "newton, particles": newton_particles,
+    "newton, rigid bodies": newton_bodies,
+}
 
 
 def installed() -> list[str]:
     """Return the names of the peers that can be imported."""
-    return [name for name in PEERS if find_spec(name)]
+    return [name for name in PEERS if find_spec(name.split(",")[0])]
