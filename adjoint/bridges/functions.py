@@ -15,6 +15,8 @@ from adjoint.render.soft_raster import record_images
 from adjoint.rollout import record
 from adjoint.system import require_one_world
 from adjsim import checks
+from adjsim.model import State
+from adjsim.rigid.pose import BodyTrajectory
 from adjsim.rollout import check_frames, check_rollout, rollout, step_size
 from adjsim.steps.semi_implicit import SEMI_IMPLICIT
 from render.picture import Picture
@@ -98,11 +100,9 @@ class Rollout(Function):
         n_steps = check_rollout(model, state, dt, n_steps)
         n_frames = len(check_frames(settings.get("frames"), n_steps))
         self.dtype = checks.float_dtype(settings.get("dtype", np.float64))
-        start = model.state_parameters(state)
-        self.shapes = {path: np.shape(x) for path, x in {**model.parameters(), **start}.items()}
-        self.outputs = {
-            path.removeprefix("state."): (n_frames, *np.shape(x)) for path, x in start.items()
-        }
+        known = {**model.parameters(), **model.state_parameters(state)}
+        self.shapes = {path: np.shape(x) for path, x in known.items()}
+        self.outputs = {name: (n_frames, *x) for name, x in _state_shapes(model, state).items()}
         self._settings = settings
         self._start = model, state
         self._steps = dt, n_steps
@@ -126,6 +126,19 @@ class Rollout(Function):
             return run.vjp(**cotangents_of(adjoints), wrt=wrt)
 
         return Recorded(fields_of(run.trajectory), lambda tan: fields_of(run.jvp(tan)), pull)
+
+
+def _state_shapes(model: Any, state: Any) -> dict[str, tuple[int, ...]]:
+    """Return the shape of a state in each field of a trajectory."""
+    if not isinstance(state, State):
+        found = model.state_parameters(state)
+        return {path.removeprefix("state."): np.shape(x) for path, x in found.items()}
+    shapes = {"x": state.x.shape, "v": state.v.shape}
+    for name, part in state.bodies.items():
+        n = len(part.position)
+        for field in dataclasses.fields(BodyTrajectory):
+            shapes[f"{name}.{field.name}"] = (n, 4 if field.name == "orientation" else 3)
+    return shapes
 
 
 class Images(Function):
