@@ -6,7 +6,7 @@ Gauss-Newton matrix of |frames|^2 / 2.
 Tests: `tests/test_operators.py`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,22 +41,18 @@ def jacobian_operator(
         If the record is of a batch of worlds.
     """
     columns = _columns(run, wrt)
-    known = _fields(run.trajectory)
+    known = fields_of(run.trajectory)
     rows = Layout.of(
         "fields", {name: known[checks.known_key("field", name, known)] for name in fields}
     )
 
     def push(d: np.ndarray) -> np.ndarray:
-        tangent = _fields(run.jvp(columns.split(np.asarray(d, float).ravel())))
+        tangent = fields_of(run.jvp(columns.split(np.asarray(d, float).ravel())))
         return rows.flat("fields", {name: tangent[name] for name in rows.shapes})
 
     def pull(c: np.ndarray) -> np.ndarray:
-        own: dict[str, np.ndarray] = {}
-        bodies: dict[str, dict[str, np.ndarray]] = {}
-        for name, adj in rows.split(np.asarray(c, float).ravel()).items():
-            body, _, field = name.rpartition(".")
-            (bodies.setdefault(body, {}) if body else own)[field if body else f"adj_{field}"] = adj
-        gradient = run.vjp(**own, bodies=bodies or None, wrt=list(columns.shapes))
+        adjoints = cotangents_of(rows.split(np.asarray(c, float).ravel()))
+        gradient = run.vjp(**adjoints, wrt=list(columns.shapes))
         return columns.flat("wrt", gradient)
 
     return _operator((rows.size, columns.size), push, pull)
@@ -108,7 +104,7 @@ def _columns(run: Record[Any, Any], wrt: Sequence[str]) -> Layout:
     return Layout.of("wrt", {path: values[path] for path in paths})
 
 
-def _fields(trajectory: Any) -> dict[str, np.ndarray]:
+def fields_of(trajectory: Any) -> dict[str, np.ndarray]:
     """Return the arrays of a trajectory by name, those of bodies as "BODY.FIELD"."""
     found = {
         name: value for name, value in vars(trajectory).items()
@@ -117,3 +113,15 @@ def _fields(trajectory: Any) -> dict[str, np.ndarray]:
     for body, states in getattr(trajectory, "bodies", {}).items():
         found |= {f"{body}.{name}": np.asarray(value) for name, value in vars(states).items()}
     return found
+
+
+def cotangents_of(fields: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Return cotangents of fields, by the names of `fields_of`, as arguments of `Record.vjp`."""
+    own: dict[str, Any] = {}
+    for name, adj in fields.items():
+        body, _, field = name.rpartition(".")
+        if body:
+            own.setdefault("bodies", {}).setdefault(body, {})[field] = adj
+        else:
+            own[f"adj_{field}"] = adj
+    return own

@@ -17,7 +17,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        print(f"baselines: PyTorch is not installed: {how_to_install('learn')}.", file=sys.stderr)
+        print(f"baselines: PyTorch is not installed: {how_to_install('torch')}.", file=sys.stderr)
         raise SystemExit(USER_ERROR) from None
     try:
         typer.run(learn)

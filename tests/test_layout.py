@@ -39,6 +39,7 @@ FLOORS = [
     ["cli"],
 ]
 ON_CUDA = re.compile(r"numba\.cuda(\.|$)|cupy(\.|$)")
+FRAMEWORK = re.compile(r"(torch|jax)(\.|$)")
 WRITES_LLVM = re.compile(r"llvmlite\.ir|numba\.(extending|core\.cgutils)")
 NUMBERED = re.compile(r"#\s*\(\d+\)")
 MOST_PARAMETERS = 12
@@ -114,6 +115,21 @@ def outside_of_jit(root):
         for name in facts(root / path).imports
         if (path != folder / "devices.py" and ON_CUDA.match(name))
         or (path.parent != folder and WRITES_LLVM.match(name))
+    ]
+
+
+def outside_of_bridges(root):
+    """Files that import a framework and are no bridge to one, or that import a bridge.
+
+    Baselines and benchmarks stand beside the packages.
+    """
+    folder = Path("adjoint/bridges")
+    return [
+        f"{path} imports {name}"
+        for path in python_files(root, "adjsim", "render", "adjoint", "studies")
+        if path.parent != folder
+        for name in facts(root / path).imports
+        if FRAMEWORK.match(name) or name.startswith("adjoint.bridges")
     ]
 
 
@@ -200,8 +216,8 @@ def many_parameters(root):
 
 
 RULES = [
-    against_the_arrow, outside_of_jit, without_partner, serial_loops, import_cycle,
-    against_the_floors, many_parameters,
+    against_the_arrow, outside_of_jit, outside_of_bridges, without_partner, serial_loops,
+    import_cycle, against_the_floors, many_parameters,
 ]  # fmt: skip
 
 
@@ -224,6 +240,8 @@ def test_a_tree_that_breaks_every_rule_is_caught(tmp_path):
         "render/camera.py": "def f():\n    from adjoint.rollout import record\n    import cupy\n",
         "render/rows.py": "def f():\n    from llvmlite import ir\n",
         "adjsim/engine/jit/rows.py": "from numba.extending import intrinsic\nimport numba.cuda\n",
+        "adjoint/bridges/torch.py": "import torch\nfrom torch import nn\n",
+        "adjoint/tensors.py": "def f():\n    import jax.numpy\n    import adjoint.bridges.torch\n",
         "adjoint/loop.py": "for i in prange(n):\n    for j in prange(n if i else 0):\n        f()",
         "studies/guess.py": "from baselines.videos import read_videos\n",
         "studies/fine.py": "import adjoint\nimport adjsim.model\nfrom render import camera\n",
@@ -248,6 +266,10 @@ def test_a_tree_that_breaks_every_rule_is_caught(tmp_path):
         "render/camera.py imports cupy",
         "render/rows.py imports llvmlite.ir",
         "render/shade.py imports numba.cuda",
+    ]
+    assert outside_of_bridges(tmp_path) == [
+        "adjoint/tensors.py imports jax.numpy",
+        "adjoint/tensors.py imports adjoint.bridges.torch",
     ]
     assert without_partner(tmp_path) == [
         "adjsim/forces/spring.py needs adjoint/forces/spring.py",

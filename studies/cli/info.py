@@ -15,7 +15,8 @@ EXTRAS = {
     ),
     "c3d": ("tracks from c3d files", how_to_install("tracks")),
     "opencv-python-headless": ("cameras from a chessboard", how_to_install("camera")),
-    "torch": ("the learned baselines", how_to_install("learn")),
+    "torch": ("learned baselines, rollouts in PyTorch", how_to_install("torch")),
+    "jax": ("rollouts in JAX", how_to_install("jax")),
     "mitsuba": ("path-traced videos and pictures", how_to_install("photo")),
     "deodr": (
         "other packages beside ours, timed by `python -m benchmarks.timing peers`",

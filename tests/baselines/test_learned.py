@@ -12,7 +12,7 @@ from studies.runs.errors import StudyError
 from tests.studies.datasets.toy import asked, made
 
 
-torch = pytest.importorskip("torch", reason="the extra `learn` is not installed")
+torch = pytest.importorskip("torch", reason="the extra `torch` is not installed")
 
 from baselines import learning as command  # noqa: E402 -- they import PyTorch
 from baselines.networks import NETWORKS  # noqa: E402

@@ -58,7 +58,7 @@ def shrink():
         sys.modules.get(f"{SYSTEMS}.{name}") for name in ("pixels", "views", "solids")
     )
     if pixels:
-        pixels.Picture.__init__.__defaults__ = (SIZE,)
+        pixels.SIZE = SIZE
     if views:
         views.SIZE = SIZE
     if solids:

@@ -8,8 +8,9 @@ import numpy as np
 
 from adjoint.render.outputs import rasterize_outputs_jvp, record_outputs
 from adjoint.verify.problem import Problem, System, Values, changed
-from adjoint.verify.systems.pixels import Picture, picture_problem, smooth_sky
+from adjoint.verify.systems.pixels import picture_problem, smooth_sky
 from render.outputs import Output, rasterize_outputs
+from render.picture import Picture
 
 
 def flattened(images: dict[str, np.ndarray]) -> np.ndarray:

@@ -5,10 +5,8 @@ moves through two frames. The pictures are small and soft, so that no kink is ne
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,6 +16,7 @@ from adjoint.verify.systems.pixel_margins import picture_margins
 from render.blending import DIBR, Hard, Over, Softmax
 from render.camera import Camera
 from render.lenses import Orthographic
+from render.picture import Picture
 from render.scene import DirectionalLight, Material, Mesh, Scene, SphericalHarmonics
 from render.soft_raster import SoftRasterizer, rasterize
 from render.textures import Texture, Wrap
@@ -38,82 +37,8 @@ OWNERS = {
     "sigma": "SoftRasterizer", "gamma": "SoftRasterizer", "epsilon": "SoftRasterizer",
     "background": "SoftRasterizer", "kappa": "DIBR",
 }  # fmt: skip
-Arguments: TypeAlias = tuple[Scene, Camera, SoftRasterizer, dict[str, np.ndarray], tuple[int, int]]
-
-
-@dataclass(frozen=True)
-class Picture:
-    """Everything that `rasterize` takes."""
-
-    scene: Scene
-    camera: Camera
-    rasterizer: SoftRasterizer
-    vertices: dict[str, np.ndarray]
-    size: tuple[int, int] = SIZE
-
-    @property
-    def arguments(self) -> "Arguments":
-        """The arguments of `rasterize`."""
-        return self.scene, self.camera, self.rasterizer, self.vertices, self.size
-
-    def parameters(self) -> dict[str, np.ndarray]:
-        """Return every differentiable parameter by path."""
-        found: dict[str, object] = {}
-        for name, mesh in self.scene.objects.items():
-            found[f"{name}.vertices"] = self.vertices[name]
-            for kind in _MESH:
-                if getattr(mesh, kind) is not None:
-                    found[f"{name}.{kind}"] = getattr(mesh, kind)
-            if mesh.texture is not None:
-                found[f"{name}.texels"] = mesh.texture.texels
-            found |= {f"{name}.{key}": k for key, k in mesh.material.parameters().items()}
-        for name, light in self.scene.lights.items():
-            found |= {f"{name}.{field.name}": getattr(light, field.name) for field in fields(light)}
-        found |= {f"camera.{key}": value for key, value in self.camera.parameters().items()}
-        if isinstance(self.rasterizer.blend, Softmax):
-            found |= {f"camera.{key}": getattr(self.camera, key) for key in ("near", "far")}
-        found |= {f"rasterizer.{key}": getattr(self.rasterizer, key) for key in _RASTERIZER}
-        found |= {f"rasterizer.{key}": value for key, value in vars(self.rasterizer.blend).items()}
-        return {path: np.asarray(value, dtype=np.float64) for path, value in found.items()}
-
-    def at(self, values: Values) -> "Picture":
-        """Return the picture with other values of some parameters; what has none is kept."""
-
-        def moved(part: Any, name: str, keys: Iterable[str], **parts: Any) -> Any:
-            own = {key: new for key, new in parts.items() if new is not getattr(part, key)}
-            own |= {key: values[f"{name}.{key}"] for key in keys if f"{name}.{key}" in values}
-            return dataclasses.replace(part, **own) if own else part
-
-        objects = {
-            name: moved(
-                mesh,
-                name,
-                _MESH,
-                texture=mesh.texture and moved(mesh.texture, name, _TEXTURE),
-                material=moved(mesh.material, name, mesh.material.parameters()),
-            )
-            for name, mesh in self.scene.objects.items()
-        }
-        lights = {
-            name: moved(light, name, [field.name for field in fields(light)])
-            for name, light in self.scene.lights.items()
-        }
-        blend = moved(self.rasterizer.blend, "rasterizer", _BLEND)
-        seen = {p[7:]: value for p, value in values.items() if p.startswith("camera.")}
-        same = objects == self.scene.objects and lights == self.scene.lights
-        return dataclasses.replace(
-            self,
-            scene=self.scene if same else Scene(objects, lights),
-            camera=self.camera.with_values(seen) if seen else self.camera,
-            rasterizer=moved(self.rasterizer, "rasterizer", _RASTERIZER, blend=blend),
-            vertices={n: values.get(f"{n}.vertices", x) for n, x in self.vertices.items()},
-        )
-
-
-_RASTERIZER, _BLEND = ("sigma", "gamma", "epsilon", "background"), ("kappa",)
 INERT = {Over: ("gamma", "epsilon"), Softmax: (), DIBR: ("sigma", "gamma", "epsilon")}
 INERT[Hard] = INERT[DIBR]
-_MESH, _TEXTURE = ("face_colors", "vertex_colors", "uv"), ("texels",)
 
 
 def picture_problem(build: Callable[[], Picture]) -> Problem:
@@ -168,7 +93,7 @@ def two_tetrahedra(seed: int, n_frames: int, rasterizer: SoftRasterizer) -> Pict
     if n_frames > 1:
         near = near + 0.05 * rng.standard_normal((n_frames, 1, 3))
     camera = Camera((0.3, 0.4, 3.5), (0.02, 0.03, 0.0), (0.1, 1.0, 0.05), 45.0, near=0.5, far=8.0)
-    return Picture(scene, camera, rasterizer, {"near": near, "far": far})
+    return Picture(scene, camera, rasterizer, {"near": near, "far": far}, SIZE)
 
 
 def over() -> Picture:

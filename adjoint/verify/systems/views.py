@@ -3,6 +3,7 @@
 The pictures are as in `pixels.py`; here only the cameras and one object move.
 """
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -35,18 +36,10 @@ VIEWS: tuple[AnyCamera, ...] = (
 )
 
 
-def at(values: Values) -> list[AnyCamera]:
-    """Return the cameras with other values of some parameters."""
-    own: list[dict[str, np.ndarray]] = [{} for _ in VIEWS]
-    for path, value in values.items():
-        _, k, name = path.split(".")
-        own[int(k)][name] = value
-    return [view.with_values(new) if new else view for view, new in zip(VIEWS, own, strict=True)]
-
-
 def several() -> Problem:
     """Return the views as a problem; its outputs are the channels of all their pixels."""
-    scene, _, soft, vertices, _ = pixels.over().arguments
+    seen = dataclasses.replace(pixels.over(), camera=VIEWS, size=SIZE)
+    scene, _, soft, vertices, _ = seen.arguments
     point = {
         f"camera.{k}.{name}": value
         for k, view in enumerate(VIEWS)
@@ -60,20 +53,20 @@ def several() -> Problem:
         for k, view in enumerate(VIEWS)
         for name in view.parameters()
     }
-    run = record_images(scene, VIEWS, soft, vertices, SIZE)
+    run = record_images(*seen.arguments)
 
     def forward(values: Values) -> np.ndarray:
-        return rasterize(scene, at(changed(values, point)), soft, vertices, SIZE).ravel()
+        return rasterize(*seen.at(changed(values, point)).arguments).ravel()
 
     def jvp(tangents: Values) -> np.ndarray:
-        return rasterize_jvp(scene, VIEWS, soft, vertices, SIZE, tangents)[1].ravel()
+        return rasterize_jvp(*seen.arguments, tangents=tangents)[1].ravel()
 
     def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
         return run.vjp(adj.reshape(run.images.shape), wrt)
 
     def margins(values: Values) -> np.ndarray:
-        seen = at(changed(values, point))
-        parts = [picture_margins(scene, view, soft, vertices, SIZE) for view in seen]
+        views = seen.at(changed(values, point)).views
+        parts = [picture_margins(scene, v, soft, vertices, SIZE) for v in views.values()]
         return np.concatenate(parts)
 
     return Problem(point, owners, forward, jvp, vjp, margins)

@@ -1,0 +1,243 @@
+"""Rollouts and pictures as functions of JAX's arrays, with reverse and forward derivatives.
+
+They run on the host, in `jax.pure_callback`, also from compiled functions. A derivative needs the
+record of the call before it: each function keeps the last one, and makes those that it has not.
+
+Tests: `tests/bridges/test_jax.py`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from adjoint.bridges.functions import IMAGES, SECOND, Arrays, Function, Images, Recorded, Rollout
+from adjsim import checks
+from adjsim.extras import how_to_install
+from render.picture import Picture
+
+
+try:
+    import jax
+    from jax.core import ShapedArray
+    from jax.extend.core import Primitive
+    from jax.interpreters import ad, batching, mlir
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"`adjoint.bridges.jax` needs JAX, which is not installed. {how_to_install('jax')}.",
+        name=error.name,
+    ) from error
+
+HINT = ' JAX has float64 after jax.config.update("jax_enable_x64", True).'
+
+
+def rollout(
+    model: Any, state: Any, dt: float | str, n_steps: int, **settings: Any
+) -> Callable[[Mapping[str, Any]], dict[str, jax.Array]]:
+    """Return a rollout as a function of JAX's arrays: parameters by path to frames by name.
+
+        swim = rollout(model, state, dt, n_steps, frames=[50, 100])
+        x = swim({"beam.mu": mu, "state.v": v})["x"]    # (2, n_nodes, 3)
+
+    It can be compiled, mapped (one call after another) and differentiated once.
+
+    Parameters
+    ----------
+    model, state, dt, n_steps
+        As `adjoint.record` takes them; a batch of worlds is refused. Parameters that are not given
+        to the function keep the values that they have here. "auto" is chosen once.
+    **settings
+        What else `record` takes, such as `frames`, `checkpoint`, and `dtype`, float64 by default:
+        the precision of the rollout and of all arrays.
+
+    Returns
+    -------
+    callable
+        It takes a mapping of arrays by path, each in the shape that the parameter has in the model.
+        It returns the fields of the trajectory: "x", "v", those of bodies as in "cube.position", or
+        those of another system.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `record`; the function, of an array that does not fit.
+    """
+    return _differentiable(Rollout(model, state, dt, n_steps, **settings))
+
+
+def rasterize(
+    scene: Any,
+    camera: Any,
+    rasterizer: Any,
+    vertices: Mapping[str, Any],
+    size: tuple[int, int],
+    *,
+    dtype: Any = np.float64,
+    **settings: Any,
+) -> Callable[[Mapping[str, Any]], jax.Array]:
+    """Return pictures as a function of JAX's arrays: parameters by path to RGBA.
+
+        draw = rasterize(scene, camera, SoftRasterizer(), {"ball": points}, (64, 64))
+        images = draw({"ball.vertices": x, "sun.direction": light})
+
+    Parameters
+    ----------
+    scene, camera, rasterizer, vertices, size, **settings
+        As `render.rasterize` takes them, the vertices with all frames. Parameters that are not
+        given to the function keep the values that they have here.
+    dtype : dtype
+        Precision of the pictures and of all arrays, float64 or float32.
+
+    Returns
+    -------
+    callable
+        It takes a mapping of arrays by path, each in the shape that the parameter has here. The
+        paths are those of `ImageRecord.vjp`. It returns the images, in the shape that
+        `render.rasterize` gives them.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `render.rasterize`; the function, of an array that does not fit.
+    """
+    picture = Picture(scene, camera, rasterizer, vertices, size)
+    function = _differentiable(Images(picture, dtype, **settings))
+    return lambda values: function(values)[IMAGES]
+
+
+class _Host:
+    """A function on the host, which keeps its last record."""
+
+    def __init__(self, function: Function):
+        self.function = function
+        self._lock = Lock()
+        self._last: tuple[dict[str, bytes], Recorded] | None = None
+
+    def recorded(self, values: Arrays) -> Recorded:
+        """Return the record at these values, the last one if it is."""
+        key = {path: value.tobytes() for path, value in values.items()}
+        with self._lock:
+            if self._last is None or self._last[0] != key:
+                self._last = None  # before there are two
+                self._last = key, self.function.record(values)
+            return self._last[1]
+
+    def call(self, compute: Callable[..., Mapping[str, Any]], names: Mapping[str, tuple]) -> Any:
+        """Return what calls `compute` on the host; `names` are those of its results."""
+        dtype = self.function.dtype
+        shapes = {name: jax.ShapeDtypeStruct(shape, dtype) for name, shape in names.items()}
+
+        def on_host(*given: Mapping[str, Any]) -> dict[str, np.ndarray]:
+            arrays = [{name: np.asarray(x) for name, x in one.items()} for one in given]
+            found = compute(*arrays)
+            return {name: np.asarray(found[name], dtype) for name in names}
+
+        return lambda *given: jax.pure_callback(on_host, shapes, *given, vmap_method="sequential")
+
+
+def _differentiable(function: Function) -> Callable[[Mapping[str, Any]], dict[str, jax.Array]]:
+    host = _Host(function)
+    evaluate = jax.custom_jvp(host.call(function.run, function.outputs))
+    record = jax.custom_jvp(
+        host.call(lambda values: host.recorded(values).outputs, function.outputs)
+    )
+
+    @record.defjvp
+    @evaluate.defjvp
+    def push(primals: Any, tangents: Any) -> tuple[Any, Any]:
+        (values,), (pushed,) = primals, tangents
+        paths, names = tuple(values), tuple(function.outputs)
+        found = derivative.bind(
+            *values.values(), *(pushed[path] for path in paths),
+            host=host, paths=paths, given=paths, wanted=names, is_reverse=False,
+        )  # fmt: skip
+        return record(values), dict(zip(names, found, strict=True))
+
+    def checked(values: Mapping[str, Any]) -> dict[str, jax.Array]:
+        arrays = checks.mapping("values", values, "{'gravity': jax.numpy.zeros(3)}")
+        arrays = {path: jax.numpy.asarray(value) for path, value in arrays.items()}
+        for path, value in arrays.items():
+            function.check_value(path, value.shape, value.dtype.name, HINT)
+        return evaluate(arrays)
+
+    return checked
+
+
+# Arguments: the values by `paths`, and what it is linear in by `given`: tangents of parameters,
+# or in reverse cotangents of outputs. Results: by `wanted`.
+derivative = Primitive("adjsim_derivative")
+derivative.multiple_results = True
+
+
+@derivative.def_impl
+def _call(
+    *args: Any,
+    host: _Host,
+    paths: Sequence[str],
+    given: Sequence[str],
+    wanted: Sequence[str],
+    is_reverse: bool,
+) -> list[Any]:
+    """Return tangents of outputs, or in reverse gradients."""
+
+    def compute(values: Arrays, linear: Arrays) -> Mapping[str, Any]:
+        recorded = host.recorded(values)
+        return recorded.pull(linear, wanted) if is_reverse else recorded.push(linear)
+
+    shapes = host.function.shapes if is_reverse else host.function.outputs
+    call = host.call(compute, {name: shapes[name] for name in wanted})
+    values = dict(zip(paths, args[: len(paths)], strict=True))
+    found = call(values, dict(zip(given, args[len(paths) :], strict=True)))
+    return [found[name] for name in wanted]
+
+
+@derivative.def_abstract_eval
+def _shapes(*_: Any, host: _Host, wanted: Sequence[str], is_reverse: bool, **__: Any) -> list[Any]:
+    shapes = host.function.shapes if is_reverse else host.function.outputs
+    return [ShapedArray(shapes[name], host.function.dtype) for name in wanted]
+
+
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **settings: Any) -> tuple[Any, Any]:
+    """Push tangents of what it is linear in; those of the values are a second derivative."""
+    n = len(settings["paths"])
+    if not all(type(tangent) is ad.Zero for tangent in tangents[:n]):
+        raise NotImplementedError(SECOND)
+    linear = [ad.instantiate_zeros(tangent) for tangent in tangents[n:]]
+    return derivative.bind(*primals, **settings), derivative.bind(*primals[:n], *linear, **settings)
+
+
+def _transpose(cotangents: Sequence[Any], *args: Any, **settings: Any) -> list[Any]:
+    """Return the cotangents of what it is linear in, by the other derivative."""
+    n, given, wanted = len(settings["paths"]), settings["given"], settings["wanted"]
+    linear = dict(zip(given, args[n:], strict=True))
+    sought = tuple(name for name, arg in linear.items() if ad.is_undefined_primal(arg))
+    adjoints = {
+        name: adj for name, adj in zip(wanted, cotangents, strict=True) if type(adj) is not ad.Zero
+    }
+    turned = {
+        **settings, "given": tuple(adjoints), "wanted": sought,
+        "is_reverse": not settings["is_reverse"],
+    }  # fmt: skip
+    found = derivative.bind(*args[:n], *adjoints.values(), **turned) if adjoints else []
+    return [*[None] * n, *map(dict(zip(sought, found, strict=False)).get, given)]
+
+
+def _one_by_one(args: Sequence[Any], axes: Sequence[Any], **settings: Any) -> tuple[Any, Any]:
+    """Map over an axis of some arguments, one call after another."""
+    mapped = {
+        k: jax.numpy.moveaxis(args[k], axis, 0)
+        for k, axis in enumerate(axes) if axis is not None
+    }  # fmt: skip
+
+    def one(own: Mapping[int, Any]) -> list[Any]:
+        return derivative.bind(*(own.get(k, arg) for k, arg in enumerate(args)), **settings)
+
+    found = jax.lax.map(one, mapped)
+    return found, [0] * len(found)
+
+
+ad.primitive_jvps[derivative] = _jvp
+ad.primitive_transposes[derivative] = _transpose
+batching.primitive_batchers[derivative] = _one_by_one
+mlir.register_lowering(derivative, mlir.lower_fun(_call, multiple_results=True))
