@@ -93,7 +93,7 @@ def parse_axis(text: str) -> Axis:
     key, _, given = text.partition("=")
     parts = given.split(":")
     is_log = len(parts) == 4 and parts[3].strip() == "log"
-    if not key.strip() or len(parts) != (4 if is_log else 3):
+    if not key.strip() or len(parts) != (4 if is_log else 3) or not given.isascii():
         raise StudyError(f"`--over` must read {AXIS}, got {text!r}. E.g. beam.E=1e5:4e5:31.")
     try:
         start, stop, count = float(parts[0]), float(parts[1]), int(parts[2])

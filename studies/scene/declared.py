@@ -52,7 +52,7 @@ def resolved(name: str, key: str, folder: Path) -> str:
     if not name.strip():
         raise StudyError(f" must name a file, got {name!r}.")
     path = ASSETS / name[7:] if name.startswith("adjsim:") else folder / Path(name).expanduser()
-    if not path.exists():
+    if not (path.is_file() or path.is_dir()):  # nor a pipe, which would be waited for
         others = f", nor is it one of {', '.join(GENERATORS)}" if is_mesh else ""
         raise StudyError(f": there is no file {path}{others}.")
     return str(path.resolve())

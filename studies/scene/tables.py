@@ -54,7 +54,7 @@ def validated(
     """
     text, context = json.dumps(values, default=str), {"folder": folder}
     try:
-        found = _adapter(cls).validate_json(text, strict=True, context=context)
+        found: T = _adapter(cls).validate_json(text, strict=True, context=context)
     except ValidationError as error:
         raise error_of(_mistakes(cls, values, error), source) from error
     if wrong := list(dict.fromkeys(_out_of_scale(values))):

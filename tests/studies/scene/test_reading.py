@@ -1,4 +1,5 @@
 import dataclasses
+import os
 import re
 import subprocess
 import sys
@@ -226,6 +227,11 @@ CASES = {
     "free path of no camera": ("cameras.front.p", "cameras.back.p", ["`back`", "Known: front"]),
     "free path of no film": ("observations.film.start", "observations.fim.start", ["`film`?"]),
     "free path without a key": ('"duck.E" =', '"duck" =', ["must be a path"]),
+    "tie by a factor of 0": (
+        '"cameras.front.position" = {}',
+        '"duck.nu" = { tied_to = "duck.E", factor = 0.0 }',
+        ['`free."duck.nu".factor` must not be 0'],
+    ),
     "bounds that are none": ("[1e4, 1e7]", "[1e7, 1e4]", ["bounds`", "low < high"]),
     "bounds without the start": ("start = 2e5", "start = 2e7", ["bounds`", "hold `start`, 2e+07"]),
     "bounds without the value": (
@@ -343,6 +349,14 @@ def test_bad_overrides(folder, override, part):
 def test_a_scene_needs_bodies(values):
     with pytest.raises(StudyError, match="`bodies` must hold at least one"):
         scene_from_dict(values)
+
+
+def test_a_pipe_is_refused_which_would_be_waited_for(folder):
+    os.mkfifo(folder / "pipe.mp4")
+    with pytest.raises(
+        StudyError, match=r"`observations.film.video`: there is no file .*pipe\.mp4"
+    ):
+        read(folder, GOOD.replace('video = "duck.mp4"', 'video = "pipe.mp4"'))
 
 
 def test_no_file():
