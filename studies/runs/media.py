@@ -22,7 +22,7 @@ from studies.runs.files import replacing
 
 
 MOST_PIXELS = 64_000_000  # of a picture: a film in 8K has half of them
-MOST_GIF = 1_000_000_000  # pixels of a gif, whose frames pack to next to nothing
+MOST_GIF = 250_000_000  # pixels of a gif, whose frames pack to next to nothing
 LONGEST = 16_384  # side of a picture: no encoder takes more
 SHARP = 4096  # side of small images that are shown with every pixel repeated
 KINDS = "Give an mp4, or what else FFmpeg reads, a gif, or a folder of PNG frames."
