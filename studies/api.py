@@ -26,6 +26,7 @@ from typing import Any, Literal
 import numpy as np
 import tomlkit
 
+from adjsim import checks
 from studies.answer.solution import Solution
 from studies.answer.verdict import Verdict
 from studies.fitting.laplace import laplace_intervals
@@ -64,6 +65,12 @@ class Problem:
     free: Mapping[str, Free]
     loss: Literal["pyramid", "mse"] = "pyramid"
     search: Search = field(default_factory=Search)
+
+    def __post_init__(self) -> None:
+        """Raise a TypeError on what is of the wrong kind."""
+        checks.instance("scene", self.scene, Scene)
+        for name in ("observations", "free"):
+            checks.instance(name, getattr(self, name), Mapping)
 
     def file(self) -> SceneFile:
         """Return the same as a scene file declares it, without residuals of one's own."""
@@ -179,6 +186,7 @@ def fit(problem: Problem, out: str | Path | None = None, *, seed: int = 0) -> An
     ValueError
         If something in the problem does not fit.
     """
+    checks.instance("problem", problem, Problem)
     with one_blas_thread(), tempfile.TemporaryDirectory() as temporary:
         path = Path(temporary) / "run" if out is None else Path(out)
         folder, made = start_or_resume(

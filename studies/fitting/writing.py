@@ -29,7 +29,15 @@ from studies.reports.figures import difference_gain
 from studies.reports.scene_run import FILMS, THUMBNAIL
 from studies.runs import folder as run_folder
 from studies.runs.folder import RunFolder
-from studies.runs.media import as_float, as_uint8, magnified, resized, write_jpeg, write_video
+from studies.runs.media import (
+    SHARP,
+    as_float,
+    as_uint8,
+    magnified,
+    resized,
+    write_jpeg,
+    write_video,
+)
 from studies.scene import declared
 from studies.scene.filming import Skin
 from studies.scene.motion import trajectory_fields
@@ -79,7 +87,7 @@ def page_film(
     if spec.video is not None:
         footage = film_pictures(spec, camera_of(file, spec), one.name, rows=ROWS, chosen=chosen)
     height, width = one.size if footage is None else footage.shape[1:3]
-    times = -(-ROWS // height)
+    times = max(1, min(-(-ROWS // height), SHARP // width))  # a wide one is not drawn as high
     size = (height * times, width * times)
     instants = one.instants(values)[chosen] if n > 1 else _until(one, values)
     plate = _plate(one, footage, size)

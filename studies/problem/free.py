@@ -130,7 +130,7 @@ def _answer(path: str, given: declared.Free, value: Any, view: Free | None = Non
     scale = _width(start, (low, high)) if value.scale is None else value.scale
     width = np.broadcast_to(np.asarray(scale, np.float64), start.shape).copy()
     transform = Log() if kind == "log" else Scaled(width)
-    prior = None if given.prior is None else _prior(given.prior, kind, width)
+    prior = None if given.prior is None else _prior(f"{key}.prior", given.prior, kind, width)
     return Free(path, start, (low, high), transform, value.unit, prior)
 
 
@@ -150,9 +150,14 @@ def _width(start: np.ndarray, bounds: tuple[float, float]) -> float:
     return span / 10.0 if np.isfinite(span) else max(float(np.abs(start).max()), 1.0)
 
 
-def _prior(given: declared.Prior, kind: str, width: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _prior(
+    key: str, given: declared.Prior, kind: str, width: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and standard deviation of theta."""
-    mean = np.broadcast_to(np.asarray(given.mean, np.float64), width.shape)
+    mean = np.asarray(given.mean, np.float64)
+    if mean.shape not in {(), width.shape[1:], width.shape}:
+        raise StudyError(f"`{key}.mean` must be one number or {width.size}, got {mean.size}.")
+    mean = np.broadcast_to(mean, width.shape)
     if kind == "log":
         return np.log(mean), given.error / mean
     return mean / width, given.error / width

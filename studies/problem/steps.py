@@ -9,6 +9,7 @@ import numpy as np
 from adjsim.engine.jit.device_arrays import beside, to_host
 from adjsim.model import Model
 from adjsim.rollout import WatchedStep
+from studies.runs.errors import StudyError
 
 
 ROOM = 0.6  # of the estimated stable step: 2.8 times the stiffness is still stable
@@ -16,6 +17,7 @@ LONG = 1.0  # of it, from which on steps are too long
 SPARE = 1.5  # how many times as long they could be, from which on they are too short
 LEAST, SMOOTH = 4, 64  # steps between frames; without an estimate, as for a pendulum
 ON_A_STEP = 1e-6  # part of a step: a time that is nearer to a step is that of the step
+MOST = 100_000_000  # steps of a motion
 SHORT = 0.5  # of the usual time between frames: a shorter one is a flaw of time stamps
 
 
@@ -132,6 +134,12 @@ def sample_steps(
     `times` are those of each observation, (n_k,) [s]; `moves` says which of them are free, so that
     their derivative is asked for.
     """
+    last = max(float(own.max()) for own in times)
+    if last > MOST * dt:
+        raise StudyError(
+            f"The motion must have at most {MOST:,} steps, got {last / dt:.3g} steps of {dt:.3g} s "
+            f"until the last time, {last:.3g} s. Take earlier times, or a longer `world.dt`."
+        )
     bounds = [_bounds(own, dt, is_free) for own, is_free in zip(times, moves, strict=True)]
     steps = np.unique(np.concatenate([np.concatenate([low, high]) for low, high, *_ in bounds]))
     if steps[-1] == 0:

@@ -23,6 +23,7 @@ LEAST_BAND = 0.012  # of the height of its axes: a lower one lies within the lin
 FAR = 10.0  # times the values, beyond which no interval is drawn
 POINTS = 6  # tracked ones whose curves are drawn
 INSTANTS = 5  # of a film that stand side by side
+TALLEST = 40.0  # figure of pictures [inches]
 GAP = 0.03  # between pictures, of their width
 LEAST_LOSS = 1e-36  # what is less is 0 up to rounding, and is drawn here
 
@@ -339,7 +340,7 @@ def pictures(
         for c, one in enumerate(row):
             place = np.s_[r * tall : r * tall + height, c * wide : c * wide + width]
             canvas[place] = np.clip(one[..., :3], 0.0, 1.0)
-    across = min(9.0, 2.6 * count)
+    across = min(9.0, 2.6 * count, TALLEST * canvas.shape[1] / canvas.shape[0])
     size = across, across * canvas.shape[0] / canvas.shape[1] + (0.25 if len(above) else 0.0)
     figure, (ax,) = make_axes(1, 1, size)
     bare(ax)

@@ -7,6 +7,7 @@ an error.
 import errno
 import json
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -17,7 +18,7 @@ from studies.runs.errors import StudyError
 
 
 CHECK = "crc32"  # key of a record: its checksum
-PART = ".part-"  # what the name of a file begins with that is not complete yet
+PART = re.compile(r"\.part-\d+-.+")  # the name of a file that is not complete yet
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -40,7 +41,7 @@ def replacing(path: Path) -> Iterator[Path]:
     """Give a file to write to, which takes the place of `path` when the block ends well."""
     with explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{PART}{os.getpid()}-{path.name}")
+    part = path.with_name(f".part-{os.getpid()}-{path.name}")
     try:
         with explained(path):
             yield part

@@ -258,8 +258,9 @@ class RunFolder:
 
     def clear_parts(self) -> None:
         """Remove files that a killed command left half-written."""
-        for path in filter(Path.is_file, [*self.path.rglob(f"{PART}*")]):
-            path.unlink(missing_ok=True)
+        for path in [*self.path.rglob(".part-*")]:
+            if PART.fullmatch(path.name) and path.is_file():
+                path.unlink(missing_ok=True)
 
 
 def is_free(path: Path) -> bool:
@@ -269,7 +270,7 @@ def is_free(path: Path) -> bool:
     except OSError as error:
         message = f"`--out` {path} cannot be read: {error.strerror}. {ELSEWHERE}."
         raise StudyError(message) from error
-    return all(name == LOCK or name.startswith(PART) for name in names)
+    return all(name == LOCK or PART.fullmatch(name) for name in names)
 
 
 def digest_of(data: bytes) -> str:

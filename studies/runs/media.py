@@ -22,6 +22,7 @@ from studies.runs.files import replacing
 
 
 MOST_PIXELS = 64_000_000  # of a picture: a film in 8K has half of them
+MOST_GIF = 250_000_000  # pixels of a gif, whose frames pack to next to nothing
 LONGEST = 16_384  # side of a picture: no encoder takes more
 SHARP = 4096  # side of small images that are shown with every pixel repeated
 KINDS = "Give an mp4, or what else FFmpeg reads, a gif, or a folder of PNG frames."
@@ -164,6 +165,11 @@ def write_video(
         raise ValueError(
             f"`images` must have shape (n_frames, height, width, 3 or 4), got {pixels.shape}."
         )
+    if max(pixels.shape[1:3]) > LONGEST:
+        raise ValueError(
+            f"`images` must be at most {LONGEST} pixels along a side to become a video, got "
+            f"{_size(pixels[0, ..., :3])}. Scale them down."
+        )
     if not (np.isfinite(fps) and fps > 0.0):
         raise ValueError(f"`fps` must be positive, got {fps}.")
     if not 0 <= crf <= 51:
@@ -205,6 +211,8 @@ def open_video(path: Path) -> Clip:
         if not files:
             raise FileNotFoundError(f"`video`: there is no PNG file in the folder {path}.")
         return Clip(_read_picture(file) for file in files)
+    if not path.is_file():  # reading from a pipe would wait for ever
+        raise FileNotFoundError(f"`video`: {path} is neither a file nor a folder.")
     if path.suffix.lower() == ".gif":
         return _read_gif(path)
     return _read_container(path)
@@ -213,7 +221,7 @@ def open_video(path: Path) -> Clip:
 def _natural(path: Path) -> list[tuple[int, str]]:
     """Sort key: runs of digits count as numbers."""
     parts = re.split(r"(\d+)", path.name)
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 def _require_size(path: Path, name: str, size: tuple[int, int]) -> None:
@@ -257,19 +265,33 @@ def _read_picture(path: Path, name: str = "video") -> np.ndarray:
 
 def _read_gif(path: Path) -> Clip:
     """Return the frames drawn over each other; the rate is that of the first one."""
+    with _picture(path, "video", "a gif") as image:
+        (width, height), n_frames = image.size, image.n_frames  # counted without unpacking
+    if width * height * n_frames > MOST_GIF:
+        raise ValueError(
+            f"`video`: {path} has {n_frames} frames of {height} x {width} pixels (height x width); "
+            f"at most {MOST_GIF / 1e6:.0f} million pixels are read from a gif. Scale it down, or "
+            "convert it to mp4."
+        )
+    durations, is_opaque = [], True
+    for frame, duration in _gif_frames(path):
+        is_opaque = is_opaque and bool((frame[..., 3] == 255).all())
+        durations.append(duration)
+    channels = 3 if is_opaque else 4
+    frames = (frame[..., :channels] for frame, _ in _gif_frames(path))
+    if not durations[0]:
+        return Clip(frames)
+    starts = np.cumsum([0, *durations[:-1]]).tolist()
+    return Clip(frames, 100.0 / durations[0], Fraction(1, 100), starts)
+
+
+def _gif_frames(path: Path) -> Iterator[tuple[np.ndarray, int]]:
+    """Yield the frames of a gif in RGBA, one by one in memory, and how long each is shown [cs]."""
     from PIL import ImageSequence
 
-    frames, durations = [], []
     with _picture(path, "video", "a gif") as image:
         for frame in ImageSequence.Iterator(image):
-            frames.append(np.asarray(frame.convert("RGBA")))
-            durations.append(round(frame.info.get("duration", 0) / 10))
-    if all((frame[..., 3] == 255).all() for frame in frames):
-        frames = [frame[..., :3] for frame in frames]
-    if not durations[0]:
-        return Clip(iter(frames))
-    starts = np.cumsum([0, *durations[:-1]]).tolist()
-    return Clip(iter(frames), 100.0 / durations[0], Fraction(1, 100), starts)
+            yield np.asarray(frame.convert("RGBA")), round(frame.info.get("duration", 0) / 10)
 
 
 def _read_container(path: Path) -> Clip:

@@ -7,7 +7,6 @@ scan file too. Axes read `KEY=START:STOP:NUM`, evenly spaced, or `:log` in their
 
 import dataclasses
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
@@ -23,7 +22,7 @@ from studies.runs.folder import PARAMETERS, SCAN, RunFolder
 from studies.runs.options import RunOptions, make_options
 from studies.scene.declared import STRICT, Positive
 from studies.scene.drawing import instance_of
-from studies.scene.files import bundled_scenes, scene_file
+from studies.scene.files import bundled_scenes, read_toml, scene_file
 from studies.scene.reading import read_scene, to_toml
 from studies.scene.tables import unknown, validated
 
@@ -94,7 +93,7 @@ def parse_axis(text: str) -> Axis:
     key, _, given = text.partition("=")
     parts = given.split(":")
     is_log = len(parts) == 4 and parts[3].strip() == "log"
-    if not key.strip() or len(parts) != (4 if is_log else 3):
+    if not key.strip() or len(parts) != (4 if is_log else 3) or not given.isascii():
         raise StudyError(f"`--over` must read {AXIS}, got {text!r}. E.g. beam.E=1e5:4e5:31.")
     try:
         start, stop, count = float(parts[0]), float(parts[1]), int(parts[2])
@@ -132,7 +131,7 @@ def parse_axes(texts: Sequence[str]) -> tuple[Axis, ...]:
 class BlackBox:
     """A gradient estimated from values of the loss alone, REINFORCE's."""
 
-    samples: Annotated[int, Field(ge=2)]  # drawn around each point
+    samples: Annotated[int, Field(ge=2, le=100_000)]  # drawn around each point
     sigma: Positive  # how far, as a part of the value
 
 
@@ -231,10 +230,7 @@ def _scan_file(name: str) -> tuple[ScanFile, Path]:
     path = bundled().get(name, Path(name))
     record: dict[str, Any] = {}
     if path.suffix == ".toml" and path.is_file():
-        try:
-            record = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise StudyError(f"{path} is not valid TOML: {error}.") from error
+        record = read_toml(path)
     if "scene" not in record:
         if scene := scene_file(name):
             return ScanFile(scene=name), scene

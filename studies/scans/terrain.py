@@ -169,7 +169,7 @@ def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
     if is_dataclass(value):
         value = {one.name: getattr(value, one.name) for one in fields(value)}
     for name, item in value.items() if isinstance(value, Mapping) else ():
-        if path or name not in ("free", "truth", "title"):
+        if path or name not in ("free", "truth", "instances", "goal", "published"):
             yield from _numbers(item, f"{path}.{name}" if path else name)
 
 

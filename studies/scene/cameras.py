@@ -24,6 +24,7 @@ from studies.scene.mesh_source import tried
 
 
 NEAR, FAR = 0.01, 1000.0  # times the distance to what is looked at
+MOST_NARROW = 20  # times as long as wide is a picture at most: figures show all of it
 INSIDE = 0.5  # winding number from which on a point is inside
 
 
@@ -35,6 +36,12 @@ def make_camera(
     The distance to `middle` of what is looked at, (3,) [m], sets the planes near and far.
     """
     key = f"cameras.{name}"
+    if max(size) > MOST_NARROW * min(size):
+        raise StudyError(
+            f"`{key}` must take pictures at most {MOST_NARROW} times as long as wide, got "
+            f"{size[0]} x {size[1]} pixels (height x width). Crop the film, or simulate another "
+            "height and width."
+        )
     lens: dict[str, Any] = {"fov_y": camera.fov_y}
     if camera.K is not None:
         matrix = camera.K

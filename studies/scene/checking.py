@@ -516,6 +516,8 @@ def _check_tie(key: str, path: str, other: str, scene: SceneFile) -> None:
             f"`{key}.tied_to`: {other} is tied to {scene.free[other].tied_to} itself. Tie both to "
             "that one."
         )
+    if scene.free[path].factor == 0.0:
+        raise StudyError(f"`{key}.factor` must not be 0, which ties {path} to nothing.")
 
 
 def _check_reference(key: str, what: str, name: str, known: Iterable[str]) -> None:

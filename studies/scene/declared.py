@@ -28,6 +28,10 @@ Color = tuple[
 ]
 Positive = Annotated[float, Field(gt=0.0)]
 NotNegative = Annotated[float, Field(ge=0.0)]
+# Of what is counted, and of a side of a picture: no encoder takes a longer one.
+Count = Annotated[int, Field(ge=1, le=100_000)]
+Pixels = Annotated[int, Field(ge=1, le=16_384)]
+Texels = Annotated[int, Field(ge=2, le=16_384)]
 Restitution = Annotated[float, Field(ge=0.01, le=0.99)]
 # One for all links of a pendulum, or one for each.
 Radii = Annotated[NotNegative | tuple[NotNegative, ...], "a number >= 0, or a list of them"]
@@ -48,7 +52,7 @@ def resolved(name: str, key: str, folder: Path) -> str:
     if not name.strip():
         raise StudyError(f" must name a file, got {name!r}.")
     path = ASSETS / name[7:] if name.startswith("adjsim:") else folder / Path(name).expanduser()
-    if not path.exists():
+    if not (path.is_file() or path.is_dir()):  # nor a pipe, which would be waited for
         others = f", nor is it one of {', '.join(GENERATORS)}" if is_mesh else ""
         raise StudyError(f": there is no file {path}{others}.")
     return str(path.resolve())
@@ -78,7 +82,7 @@ class Drawn:
     between: tuple[float, float] | None = None
     normal: NotNegative | None = None
     mean: float = 0.0
-    shape: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    shape: tuple[Count, ...] = ()
 
 
 Number = float | Drawn
@@ -136,7 +140,7 @@ class Policy:
     all of whose nodes it selects.
     """
 
-    sines: Annotated[int, Field(ge=1)] = 8
+    sines: Count = 8
     frequency: Positive  # [rad/s]
     scale: Positive  # largest actuation
     where: Held | None = None
@@ -155,7 +159,7 @@ class Look:
     color: Color = (0.7, 0.7, 0.7)
     vertex_colors: str | None = None
     texture: File | None = None
-    texels: tuple[Annotated[int, Field(ge=2)], Annotated[int, Field(ge=2)]] | None = None
+    texels: tuple[Texels, Texels] | None = None
     unwrap: bool = False
     smooth: bool = True
     ambient: NotNegative = 0.5
@@ -173,7 +177,7 @@ class _Body:
     # "shape:NAME", "box", "ball", "sheet", "gear", "chain".
     mesh: File | None = None
     # Of a generator [m]: edges of a box or a sheet, radius of a ball.
-    size: tuple[float, ...] | None = None
+    size: Annotated[tuple[float, ...], Field(min_length=1), "a list of numbers"] | None = None
     cells: tuple[int, ...] | None = None  # of a generator: how many cells along each edge
     # Factor from the mesh's units to metres, or one along each of its axes.
     scale: Positive | tuple[Positive, Positive, Positive] = 1.0
@@ -304,7 +308,7 @@ class Smoke:
     kind: Literal["smoke"] = "smoke"
     density: File  # picture of the density at the start
     velocity: File | None = None  # .npy, (height, width, 2) [cells per step]; None: at rest
-    waves: Annotated[int, Field(ge=0)] = 0
+    waves: Annotated[int, Field(ge=0, le=1000)] = 0
     steps_per_second: Positive = 30.0
 
 
@@ -417,7 +421,7 @@ class Ring:
     A film by this camera is one picture of each: simulated, or of a folder in the order of names.
     """
 
-    views: Annotated[int, Field(ge=2)]
+    views: Annotated[int, Field(ge=2, le=1000)]
     elevations: tuple[Annotated[float, Field(gt=-90.0, lt=90.0)], ...] = ()
 
 
@@ -440,7 +444,7 @@ class Camera:
     R: tuple[Vector, Vector, Vector] | None = None
     t: Vector | None = None
     distortion: tuple[float, float] = (0.0, 0.0)
-    size: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]] | None = None
+    size: tuple[Pixels, Pixels] | None = None
     fit: bool | None = None
     position_error: NotNegative = 0.01
     angle_error: NotNegative = 1.0
@@ -516,7 +520,7 @@ class _Observation:
 class Simulated:
     """An observation that is simulated with the hidden truth, in place of one from a file."""
 
-    frames: Annotated[int, Field(ge=1)]  # evenly spaced, the last at the end
+    frames: Count  # evenly spaced, the last at the end
     duration: NotNegative | None = None  # time of the end [s]; None: that of the world
     # Standard deviation of the noise of a pixel, where white is 1, or of a place [m or pixels].
     noise: Annotated[float, Field(ge=0.0, le=1e3)] = 0.0
@@ -528,8 +532,8 @@ class Simulated:
 class SimulatedFilm(Simulated):
     """A simulated film of this size [pixels]; with `eight_bit` its colours are rounded to bytes."""
 
-    height: Annotated[int, Field(ge=1)]
-    width: Annotated[int, Field(ge=1)]
+    height: Pixels
+    width: Pixels
     eight_bit: bool = False
 
 
@@ -564,7 +568,7 @@ class Film(_Observation):
     masks: File | None = None
     fps: Annotated[float, Field(gt=0.0, le=1e7)] | None = None
     frames: tuple[int, int] | tuple[int, int, int] | None = None
-    downsample: Annotated[int, Field(ge=1)] | None = None
+    downsample: Pixels | None = None
     softness: Annotated[float, Field(ge=0.0, le=1e3)] = 0.4
     seams: bool = False
     background: Background = field(default_factory=Background)
@@ -658,12 +662,20 @@ class Free:
 class Search:
     """How the answer is searched; what is None depends on how many numbers are free."""
 
-    coarse: Annotated[int, Field(ge=0)] | None = None
-    basins: Annotated[int, Field(ge=1)] = 3
-    stages: tuple[Annotated[float, Field(gt=0.0, le=1.0)], ...] = (0.3, 0.6, 1.0)
-    softness: tuple[Annotated[float, Field(ge=1.0, le=1e3)], ...] = (1.0,)
+    coarse: Annotated[int, Field(ge=0, le=100_000)] | None = None
+    basins: Count = 3
+    stages: Annotated[
+        tuple[Annotated[float, Field(gt=0.0, le=1.0)], ...],
+        Field(min_length=1),
+        "a list with numbers above 0 and up to 1",
+    ] = (0.3, 0.6, 1.0)
+    softness: Annotated[
+        tuple[Annotated[float, Field(ge=1.0, le=1e3)], ...],
+        Field(min_length=1),
+        "a list with numbers from 1 to 1000",
+    ] = (1.0,)
     held_back: Annotated[float, Field(ge=0.0, lt=0.9)] = 0.2
-    max_evaluations: Annotated[int, Field(ge=1)] = 200
+    max_evaluations: Count = 200
     tolerance: Positive = 1e-5
     method: (
         Literal["gauss-newton", "l-bfgs-b", "newton-cg", "adam", "gradient-descent", "polyak"]
@@ -674,9 +686,9 @@ class Search:
     momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.9
     beta1: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.9
     beta2: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.999
-    memory: Annotated[int, Field(ge=1)] = 10
+    memory: Count = 10
     loss: Literal["pyramid", "mse"] = "pyramid"
-    levels: Annotated[int, Field(ge=1)] = 4
+    levels: Count = 4
     growth: Positive = 1.0
 
 
@@ -724,7 +736,7 @@ class SceneFile(Scene):
     purpose: Literal["identify", "control"] = "identify"
     goal: Goal = field(default_factory=Goal)
     truth: dict[str, Numbers | str] = field(default_factory=dict)
-    instances: Annotated[int, Field(ge=1)] = 1
+    instances: Count = 1
     published: dict[str, Positive] = field(default_factory=dict)
     draw: str | None = None
     observations: dict[Name, Observation] = field(default_factory=dict)

@@ -29,7 +29,15 @@ def instance_of(file: SceneFile, seed: int, instance: int = 0) -> SceneFile:
     observations = {name: _seeded(one, rng) for name, one in file.observations.items()}
     one = replace(file, truth=truth, free=free, observations=observations, instances=1, draw=None)
     if file.draw is not None:
-        one = replace(hook(file.draw)(one, rng, instance), instances=1, draw=None)
+        draw = hook(file.draw)
+        try:
+            one = replace(draw(one, rng, instance), instances=1, draw=None)
+        except (LookupError, AttributeError, AssertionError) as error:
+            raise StudyError(
+                f"`draw` = {file.draw!r} is for other scenes: this one has not what it fills in "
+                f"({type(error).__name__} {error}). Leave it out, or begin with a bundled scene "
+                "that has it."
+            ) from error
     check_scene(one)
     return one
 

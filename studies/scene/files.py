@@ -1,13 +1,62 @@
 """Which file is a scene: a bundled one by its name, or the user's own."""
 
+import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 from studies.runs.errors import StudyError
 
 
 SCENE = "scene"  # what the manifest of a run calls its study
 BUNDLED = Path(__file__).resolve().parents[1] / "bundled"
+LARGEST = 10_000_000  # bytes of a TOML file
+DEEPEST = 50  # tables and lists in each other
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the tables of a TOML file; raise what is wrong with it as one message."""
+    if path.stat().st_size > LARGEST:
+        raise StudyError(
+            f"{path} must have at most {LARGEST // 10**6} MB, got {path.stat().st_size / 1e6:.0f}. "
+            "Put long lists in files of their own, such as CSV."
+        )
+    try:
+        return parse_toml(path.read_text(encoding="utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise StudyError(f"{path} is no text in UTF-8: {error}.") from error
+    except ValueError as error:
+        raise StudyError(f"{path} is not valid TOML: {_in_words(error)}.") from error
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return the tables of a TOML text; a ValueError says what is wrong with it."""
+    too_deep = ValueError(f"tables or lists are nested more than {DEEPEST} deep")
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except RecursionError as error:
+        raise too_deep from error
+    except ValueError as error:  # Python's own message advises to change a setting of Python
+        raise ValueError("a number has thousands of digits") from error
+    layer: list[Any] = [values]
+    for _ in range(DEEPEST):
+        items = (one.values() if isinstance(one, dict) else one for one in layer)
+        layer = [one for own in items for one in own if isinstance(one, dict | list)]
+    if layer:
+        raise too_deep
+    return values
+
+
+def _in_words(error: ValueError) -> str:
+    """Return an error of the TOML parser; that of a table that is there twice in plain words."""
+    twice = re.match(r"Cannot declare \((.*?),?\) twice(.*)", str(error))
+    if not twice:
+        return str(error)
+    names = re.findall(r"'([^']*)'", twice[1])
+    what = names[0] if names[0] in ("bodies", "obstacles", "cameras", "lights") else "tables"
+    return f"two {what} with one name, [{'.'.join(names)}]{twice[2]}. Rename one of them"
 
 
 def scene_file(name: str) -> Path | None:
@@ -22,11 +71,10 @@ def scene_file(name: str) -> Path | None:
     path = Path(name)
     if path.suffix != ".toml" or not path.is_file():
         return None
-    data = path.read_bytes()
     try:
-        values = tomllib.loads(data.decode("utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        return path if b"[bodies" in data else None
+        values = read_toml(path)
+    except StudyError:
+        return path if b"[bodies" in path.read_bytes() else None
     has_other_kind = any(key in values for key in ("study", "scan", "dataset"))
     return None if has_other_kind else path
 

@@ -7,12 +7,12 @@ override, because a shell takes quotes away: free.duck.E.bounds=[1e3, 1e6] is th
 
 import dataclasses
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from studies.runs.errors import StudyError
 from studies.scene.declared import Drawn, Free
+from studies.scene.files import parse_toml
 
 
 FREE_KEYS = frozenset(field.name for field in dataclasses.fields(Free))
@@ -94,8 +94,8 @@ def _parsed(text: str) -> tuple[list[str], Any]:
     nested: Any = None
     for written in (key, COMPONENT.sub(r'"\g<0>"', key)):
         try:
-            nested = nested or tomllib.loads(f"{written} = 0")
-        except tomllib.TOMLDecodeError:
+            nested = nested or parse_toml(f"{written} = 0")
+        except ValueError:
             continue
     if not equals:
         nested = None
@@ -109,10 +109,8 @@ def _parsed(text: str) -> tuple[list[str], Any]:
         ((name, nested),) = nested.items()
         keys.append(name)
     try:
-        return keys, tomllib.loads(f"value = {raw.strip()}")["value"]
-    except RecursionError as error:
-        raise StudyError(f"`{key.strip()}` is nested too deep.") from error
-    except tomllib.TOMLDecodeError as error:
+        return keys, parse_toml(f"value = {raw.strip()}")["value"]
+    except ValueError as error:
         if not raw.strip() or raw.strip()[0] in "[{\"'":
             raise StudyError(
                 f"`{key.strip()}`: {raw.strip()!r} is no TOML value: {error}."

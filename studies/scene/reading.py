@@ -11,8 +11,6 @@ of the bodies (`studies/scene/takes.py`).
 import copy
 import dataclasses
 import json
-import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ from studies.runs.errors import StudyError, error_of
 from studies.scene.checking import check_scene
 from studies.scene.declared import Camera, Film, SceneFile, resolved
 from studies.scene.exif import with_fields_of_view
+from studies.scene.files import read_toml
 from studies.scene.overrides import JOINED, set_override
 from studies.scene.tables import validated
 from studies.scene.takes import spread_takes, without_repeats
@@ -42,14 +41,7 @@ def read_scene(path: Path | str, overrides: Sequence[str] = ()) -> SceneFile:
     path = Path(path)
     if not path.is_file():
         raise StudyError(f"There is no scene file {path}.")
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except tomllib.TOMLDecodeError as error:
-        raise StudyError(f"{path} is not valid TOML: {_in_words(error)}.") from error
-    except RecursionError as error:
-        raise StudyError(f"{path} is nested too deep.") from error
-    except UnicodeDecodeError as error:
-        raise StudyError(f"{path} is no text in UTF-8: {error}.") from error
+    values = read_toml(path)
     for override in overrides:
         set_override(values, override)
     return scene_from_dict(values, path.parent, source=str(path))
@@ -95,16 +87,6 @@ def to_toml(scene: SceneFile) -> str:
 def plain(scene: SceneFile) -> dict[str, Any]:
     """Return a scene as nested tables of plain values, without what is at its default."""
     return json.loads(json.dumps(_changed(scene), default=lambda value: value.tolist()))
-
-
-def _in_words(error: tomllib.TOMLDecodeError) -> str:
-    """Return an error of the TOML parser; that of a table that is there twice in plain words."""
-    twice = re.match(r"Cannot declare \((.*?),?\) twice(.*)", str(error))
-    if not twice:
-        return str(error)
-    names = re.findall(r"'([^']*)'", twice[1])
-    what = names[0] if names[0] in ("bodies", "obstacles", "cameras", "lights") else "tables"
-    return f"two {what} with one name, [{'.'.join(names)}]{twice[2]}. Rename one of them"
 
 
 def _infer_kinds(values: dict[str, Any]) -> None:

@@ -71,8 +71,11 @@ def read_series(key: str, file: str, n_values: Collection[int]) -> tuple[np.ndar
     path = Path(file)
     if not path.is_file():
         raise StudyError(f"`{key}`: there is no file {path}.")
-    with path.open(newline="", encoding="utf-8-sig") as stream:
-        header, *rows = [row for row in csv.reader(stream) if row] or [[]]
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as stream:
+            header, *rows = [row for row in csv.reader(stream) if row] or [[]]
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise StudyError(f"`{key}`: {path} cannot be read as a CSV file: {error}.") from error
     names = [name.strip() for name in header]
     if "time" not in names:
         raise StudyError(

@@ -8,7 +8,7 @@ import functools
 import json
 import re
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from annotated_types import Ge, Gt, Le, Lt
@@ -25,6 +25,7 @@ LIMITS = {Gt: ("gt", "above"), Ge: ("ge", "of at least"), Lt: ("lt", "below"), L
 UNKNOWN, MISSING, NO_KIND = "unexpected_keyword_argument", "missing", "union_tag_not_found"
 # A misspelt key hides a key that is missing because of it, or a wrong type.
 ORDER = (UNKNOWN, MISSING, NO_KIND, "union_tag_invalid", "value_error")
+SMALLEST, LARGEST = 1e-100, 1e30  # beyond, products of numbers are 0 or infinite
 T = TypeVar("T")
 
 
@@ -53,9 +54,27 @@ def validated(
     """
     text, context = json.dumps(values, default=str), {"folder": folder}
     try:
-        return _adapter(cls).validate_json(text, strict=True, context=context)
+        found: T = _adapter(cls).validate_json(text, strict=True, context=context)
     except ValidationError as error:
         raise error_of(_mistakes(cls, values, error), source) from error
+    if wrong := list(dict.fromkeys(_out_of_scale(values))):
+        raise error_of(wrong, source)
+    return found
+
+
+def _out_of_scale(value: Any, path: str = "") -> Iterator[str]:
+    """Yield what is wrong with numbers that are too large or too small to compute with."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _out_of_scale(item, joined(path, key))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _out_of_scale(item, path)
+    elif isinstance(value, int | float) and value and not SMALLEST <= abs(value) <= LARGEST:
+        yield (
+            f"`{path}` must be 0 or from {SMALLEST:g} to {LARGEST:g} in size, got {value!r}. "
+            "Check its unit."
+        )
 
 
 @functools.cache

@@ -286,6 +286,8 @@ class _Frames:
             )
         if not kept:
             raise StudyError(f"`{key}`: {self.film.video} has no frames.")
+        if len({one.shape for one in kept}) > 1:
+            raise StudyError(f"`{key}`: all frames must have alpha, or none, in {self.film.video}.")
         return np.stack(kept), n_frames
 
     def checked(self, pictures: Iterator[np.ndarray], key: str) -> Iterator[tuple[int, np.ndarray]]:

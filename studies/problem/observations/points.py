@@ -34,6 +34,7 @@ from studies.scene.tables import unknown
 
 
 SPACE, PICTURE = ("x", "y", "z"), ("u", "v")
+MOST_BYTES = 2_000_000_000  # of an .npz file, unpacked
 SHORTEST = 6  # frames from which an acceleration is read
 ON_PARABOLA = 0.02  # part of the height of a parabola that the way may be off it
 LIKE_GRAVITY, ALONG = 0.3, 0.5  # part by which two accelerations may differ, and least cosine
@@ -213,6 +214,12 @@ def _loaded(path: str, key: str) -> dict[str, np.ndarray]:
                 f"`{key}`: {path} is one array. Save `times` and `x` together, with numpy.savez."
             )
         with file:
+            unpacked = sum(one.file_size for one in file.zip.infolist())
+            if unpacked > MOST_BYTES:
+                raise StudyError(
+                    f"`{key}`: the arrays in {path} have {unpacked / 1e9:.1f} GB; at most "
+                    f"{MOST_BYTES / 1e9:.0f} GB are read. Leave out frames, or save float32."
+                )
             return dict(file)
     except (OSError, BadZipFile, EOFError) as error:
         raise StudyError(f"`{key}`: {path} cannot be read: {error}.") from error

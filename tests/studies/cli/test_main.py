@@ -145,7 +145,7 @@ def test_an_interrupt_of_any_other_command_is_one_line(adjsim, monkeypatch):
         (["SCENE", "bodies.cube.E=-1"], "`bodies.cube.E` must"),
         (["SCENE", "bodies.cube.moo=1"], "`bodies.cube`: Unknown key `moo`"),
         (["SCENE", f"bodies.cube.{'moo' * 10**5}=1"], "`bodies.cube`: Unknown key `moomoo"),
-        (["SCENE", "bodies.cube.size=" + "[" * 3000], "nested too deep"),
+        (["SCENE", "bodies.cube.size=" + "[" * 3000], "nested more than 50 deep"),
         (["SCENE", "bodies.cube.E=1\nbodies.cube.nu=0.1"], "must be one line"),
         (["SCENE", "--device", "gpu"], "adjsim: `--device` must be cpu or cuda, got 'gpu'."),
         (["SCENE", "--dtype", "int"], "adjsim: `--dtype` must be float64 or float32, got 'int'."),

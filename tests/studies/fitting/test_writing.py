@@ -44,6 +44,15 @@ def test_films_are_drawn_large_over_a_floor(ball):
     assert np.abs(page.footage[1].astype(int) - page.answer[1]).max() > 20  # another mass
 
 
+def test_a_wide_film_is_drawn_within_what_encoders_take():
+    size = "observations.film.simulate={height=10,width=200,frames=1,duration=0.01}"
+    file = instance_of(read_scene(scene_file("ball-material"), [size, "instances=1"]), 0, 0)
+    made = make_problem(file)
+    (film,) = made.everything.observers
+    page = page_film(made.everything, film, file, values=values_of(made), made=made)
+    assert page.footage.shape == (1, 200, 4000, 3)
+
+
 def test_no_second_floor_is_drawn_over_a_picture_that_shows_one(ball):
     file, made = ball
     problem = made.everything

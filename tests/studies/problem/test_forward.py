@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from studies.problem.forward import simulate
-from studies.scene.declared import PlaneObstacle, Rigid, Scene, SphereObstacle
+from studies.scene.declared import PlaneObstacle, Rigid, Scene, SphereObstacle, World
 
 
 def ball(**more):
@@ -39,3 +39,6 @@ def test_a_mistake_is_named():
         simulate(scene, [0.1, 0.0])
     with pytest.raises(ValueError, match=r"ball\.density"):
         simulate(scene, [0.0, 0.1], {"ball.densty": 3.0})
+    long = Scene(bodies={"ball": ball()}, world=World(dt=1e-3))
+    with pytest.raises(ValueError, match=r"at most 100,000,000 steps, got 1e\+12 steps of 0.001 s"):
+        simulate(long, [0.0, 1e9])

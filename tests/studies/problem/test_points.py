@@ -157,6 +157,19 @@ def test_the_gradient_certificate_passes_without_pictures_and_beside_them(kind, 
     assert (point["covered_pixels"] is None) == ("film" not in kind)
 
 
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Problem(scene(), None, {}), "`observations` must be a Mapping, got NoneType"),
+        (lambda: Problem(None, {}, {}), "`scene` must be a Scene, got NoneType"),
+        (lambda: fit(None), "`problem` must be a Problem, got NoneType"),
+    ],
+)
+def test_what_is_no_problem_is_named(make, message):
+    with pytest.raises(TypeError, match=message):
+        make()
+
+
 def test_the_gradient_certificate_does_not_pass_on_a_loss_without_a_slope(truth, tmp_path):
     bodies = {"beam": beam(START), "unseen": replace(beam(START), position=(0.15, 0.0, 1.0))}
     given = observations("space", truth, tmp_path)

@@ -73,6 +73,12 @@ def test_every_column_of_the_jacobian_is_a_difference(many):
         assert off < 1e-3, label
 
 
+def test_a_prior_has_one_mean_or_one_for_each_number(folder):
+    free = {"cube.velocity": {"prior": {"mean": [0.0, 1.0], "error": 1.0}}}
+    with pytest.raises(StudyError, match=r"velocity\".prior.mean` must be one number or 3, got 2"):
+        scenes.problem_of(folder, free=free)
+
+
 def test_a_tied_path_follows(many):
     values = many.parameters.scene_values(many.parameters.start)
     assert values["cube.density"] == pytest.approx(0.06 * values["cube.E"])

@@ -127,6 +127,12 @@ def test_pictures_stand_beside_and_below_their_names(rng, count):
             np.testing.assert_array_equal(found, np.clip(one[..., :3], 0.0, 1.0))
 
 
+def test_a_figure_of_tall_pictures_has_a_bounded_size(rng):
+    images = {name: rng.random((5, 400, 20, 3)) for name in figures.COMPARED}
+    figure = figures.compared({**images, "times": 1e-3 * np.arange(5)})
+    assert figure.get_size_inches().max() < 41.0
+
+
 def test_a_single_instant_needs_no_time(rng):
     images = {key: rng.random((1, 4, 6, 3)) for key in figures.COMPARED}
     (ax,) = figures.compared({**images, "times": np.zeros(1)}).axes

@@ -64,8 +64,9 @@ def test_a_folder_with_a_run_asks_for_resume(folder):
         RunFolder.create(folder.path)
 
 
-def test_a_folder_with_other_files_is_refused(tmp_path):
-    (tmp_path / "thesis.tex").touch()
+@pytest.mark.parametrize("name", ["thesis.tex", ".part-notes"])
+def test_a_folder_with_other_files_is_refused(tmp_path, name):
+    (tmp_path / name).touch()
     with pytest.raises(StudyError, match=r"is not empty. Choose another"):
         RunFolder.create(tmp_path)
 
@@ -110,11 +111,11 @@ def test_what_goes_on_with_a_run_can_be_pasted(tmp_path):
 
 def test_parts_of_a_killed_run_are_cleared_and_nothing_else(folder):
     folder.file("figures/.part-1-a.png").touch()
-    for name in ("scan.json", ".hidden"):
+    for name in ("scan.json", ".hidden", ".part-notes"):
         folder.file(name).write_text("mine")
     folder.clear_parts()
     left = sorted(one.name for one in folder.path.rglob("*"))
-    assert left == [".hidden", ".lock", "figures", "scan.json"]
+    assert left == [".hidden", ".lock", ".part-notes", "figures", "scan.json"]
 
 
 def read_records_of(data):

@@ -1,5 +1,7 @@
 import errno
+import os
 import struct
+import tracemalloc
 import zlib
 
 import numpy as np
@@ -120,6 +122,42 @@ def test_a_transparent_gif_has_four_channels(tmp_path):
     assert frames[0, ..., 3].sum() == 16.0
 
 
+def write_gif(path, n_frames, size):
+    frames = [Image.new("L", size, 10 * k) for k in range(n_frames)]
+    frames[0].save(path, save_all=True, append_images=frames[1:], duration=100)
+    return path
+
+
+def test_a_gif_is_unpacked_frame_by_frame(tmp_path):
+    path = write_gif(tmp_path / "a.gif", 20, (1000, 1000))
+    tracemalloc.start()
+    clip = media.open_video(path)
+    sizes = [frame.shape for frame in clip.frames]
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert sizes == [(1000, 1000, 3)] * 20
+    assert most < 20e6  # all frames take 80 MB
+
+
+def test_a_gif_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(media, "MOST_GIF", 300)
+    path = write_gif(tmp_path / "a.gif", 4, (10, 8))
+    with pytest.raises(ValueError, match=r"a\.gif has 4 frames of 8 x 10 pixels .* convert it"):
+        media.open_video(path)
+
+
+def test_a_pipe_is_no_film(tmp_path):
+    os.mkfifo(tmp_path / "a.mp4")
+    with pytest.raises(FileNotFoundError, match="neither a file nor a folder"):
+        media.open_video(tmp_path / "a.mp4")
+
+
+def test_frames_with_digits_that_are_no_decimals_are_read(tmp_path):
+    for name in ("\N{SUPERSCRIPT TWO}1.png", "1.png"):
+        media.write_png(tmp_path / name, np.zeros((2, 2, 3)))
+    assert len(media.read_video(tmp_path).frames) == 2
+
+
 def test_downsampling_averages_blocks(png_folder):
     whole = media.read_video(png_folder).frames
     half = media.area_mean(whole, 2)
@@ -187,6 +225,11 @@ def test_an_odd_size_is_refused_or_padded(tmp_path):
         media.write_video(tmp_path / "a.mp4", images, 10.0)
     path = media.write_video(tmp_path / "a.mp4", images, 10.0, pad=True)
     assert media.read_video(path).size == (32, 48)
+
+
+def test_a_video_too_long_for_the_encoder_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"`images` must be at most 16384 pixels along a side"):
+        media.write_video(tmp_path / "a.mp4", np.zeros((1, 20_000, 2, 3), np.uint8), 10.0)
 
 
 def test_bad_arguments_of_write_video_are_named(tmp_path):

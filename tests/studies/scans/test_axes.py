@@ -44,6 +44,7 @@ def test_whole_numbers_stay_whole():
         ("beam.mu=1:2", "`--over` must read"),
         ("beam.mu=1:2:3:lin", "`--over` must read"),
         ("=1:2:3", "`--over` must read"),
+        ("beam.mu=1:\N{FULLWIDTH DIGIT TWO}:3", "`--over` must read"),
         ("beam.mu=a:2:3", "START and STOP must be numbers"),
         ("beam.mu=1:2:3.5", "NUM a whole one"),
         ("beam.mu=1:2:0", "NUM must be from 1 to 1000000, got 0"),

@@ -195,9 +195,9 @@ def test_points_of_another_grid_are_refused(tmp_path):
 
 
 def test_a_number_of_the_scene_file_is_an_axis_and_what_fails_is_marked(tmp_path):
-    over = (f"{MASS}=1.5:2:2", "cameras.front.eye[1]=1:4:2")
-    with pytest.raises(StudyError, match="Unknown axis"):
-        grid_of("pushed-cube", CUBE, *over)
+    for axis in ("cameras.front.eye[1]=1:4:2", "instances=1:3:3"):
+        with pytest.raises(StudyError, match="Unknown axis"):
+            grid_of("pushed-cube", CUBE, f"{MASS}=1.5:2:2", axis)
     over = (f"{MASS}=1.5:2:2", f"{FRAMES}=0:4:3")
     folder, told = run(tmp_path / "scan", "pushed-cube", CUBE, *over)
     with xr.open_dataset(folder.file("scan.nc")) as data:

@@ -78,6 +78,13 @@ def test_cameras_that_are_none_are_refused(given, message):
         make_camera("front", declared.Camera(**given), (480, 640))
 
 
+@pytest.mark.parametrize("size", [(600, 2), (2, 600)])
+def test_a_narrow_picture_is_refused_before_a_fit_whose_figures_it_would_break(size):
+    given = declared.Camera(eye=(0, 0.5, 3), target=(0.1, 0, 0), fov_y=40.0)
+    with pytest.raises(StudyError, match=f"`cameras.front` must .* 20 times .* got {size[0]} x"):
+        make_camera("front", given, size)
+
+
 def test_a_camera_inside_a_body_is_told():
     ball = ball_tets(3)
     surface = ball.surface()

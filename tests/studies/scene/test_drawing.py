@@ -79,6 +79,7 @@ def test_truths_are_overridden_with_and_without_quotes():
         ({"truth": {"rod.length": {"between": [1.0, 2.0], "normal": 1.0}}}, "one of the two"),
         ({"truth": {"rod.length": "long"}}, "must be a number"),
         ({"draw": "os"}, "Unknown bundled module"),
+        ({"draw": "rigid"}, "`draw` = 'rigid' is for other scenes: .*'body'"),
         (
             {"free": {"rod.length": {"start": {"between": [5.0, 6.0]}, "bounds": [0.3, 3.0]}}},
             "must hold `start`",

@@ -105,6 +105,43 @@ def test_what_is_no_mesh_is_told_by_key(kind, given, message):
         source_of(kind, **given)
 
 
+PLY = """ply
+format ascii 1.0
+element vertex {}
+property float x
+property float y
+property float z
+element face 4
+property list uchar int vertex_indices
+end_header
+0 0 0
+1 0 0
+0 1 0
+0 0 1
+3 0 2 1
+3 0 1 3
+3 0 3 2
+3 1 2 3
+"""
+
+
+def test_a_mesh_whose_header_lies_is_refused_before_its_reader_crashes(tmp_path):
+    path = tmp_path / "a.ply"
+    path.write_text(PLY.format(4))
+    assert source_of(mesh=str(path)).mesh.points.shape == (4, 3)
+    path.write_text(PLY.format(2_000_000_000))
+    with pytest.raises(StudyError, match=r"`bodies.a.mesh`: .*a\.ply .* header counts more"):
+        source_of(mesh=str(path))
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e29])
+def test_a_mesh_of_no_sensible_size_is_refused(scale):
+    with pytest.raises(
+        StudyError, match=r"`bodies.a.mesh` must be longer .* Check `bodies.a.scale"
+    ):
+        source_of(mesh="box", scale=scale)
+
+
 def test_meshes_that_do_not_fit_a_body_are_told_by_key():
     sheet = source_of(Cloth, mesh="sheet")
     with pytest.raises(StudyError, match=r"`bodies.a.mesh`: `surface` must be closed"):

@@ -1,4 +1,5 @@
 import dataclasses
+import os
 import re
 import subprocess
 import sys
@@ -226,6 +227,11 @@ CASES = {
     "free path of no camera": ("cameras.front.p", "cameras.back.p", ["`back`", "Known: front"]),
     "free path of no film": ("observations.film.start", "observations.fim.start", ["`film`?"]),
     "free path without a key": ('"duck.E" =', '"duck" =', ["must be a path"]),
+    "tie by a factor of 0": (
+        '"cameras.front.position" = {}',
+        '"duck.nu" = { tied_to = "duck.E", factor = 0.0 }',
+        ['`free."duck.nu".factor` must not be 0'],
+    ),
     "bounds that are none": ("[1e4, 1e7]", "[1e7, 1e4]", ["bounds`", "low < high"]),
     "bounds without the start": ("start = 2e5", "start = 2e7", ["bounds`", "hold `start`, 2e+07"]),
     "bounds without the value": (
@@ -268,6 +274,15 @@ CASES = {
         ["`bodies.duck.actuation`: Unknown key `frequncy`", "`frequency`?"],
     ),
     "frames": ('"duck.mp4"', '"duck.mp4"\nframes = [3, 3]', ["frames`", "first < end"]),
+    "no number": ("nu = 0.4", "nu = " + "9" * 5000, ["not valid TOML", "thousands of digits"]),
+    "lists in lists": ("[0, 1, 3]", "[" * 3000 + "]" * 3000, ["nested more than 50 deep"]),
+    "tables in tables": ("nu = 0.4", "a." * 3000 + "b = 1", ["nested more than 50 deep"]),
+    "too much text": ("[search]", "#" * 11_000_000 + "\n[search]", ["at most 10 MB, got 11"]),
+    "too large": ("1.0e5", "1e300", ["`bodies.duck.E`", "to 1e+30 in size, got 1e+300"]),
+    "too small": ("1.0e5", "1e-300", ["`bodies.duck.E`", "1e-100", "got 1e-300"]),
+    "too many": ("[search]", "[search]\ncoarse = 1000000000", ["`search.coarse`", "up to 100000"]),
+    "no stages": ("[search]", "[search]\nstages = []", ["`search.stages`", "a list with numbers"]),
+    "no softness": ("[search]", "[search]\nsoftness = []", ["`search.softness`", "from 1 to 1000"]),
     "no TOML": ("[bodies.duck]", "[bodies.duck", ["is not valid TOML", "line"]),
     "a table of numbers": ("[search]", "[[search]]", ["`search` must be a table"]),
 }
@@ -319,6 +334,10 @@ def test_all_that_does_not_fit_together_is_told_at_once(folder):
         ("free=3", "`free` must be a table"),
         ("free.duck.E=3", "must be a table"),
         ("free.duck.E.bound=[1, 2]", "`bounds`?"),
+        ("instances=" + "9" * 5000, "`instances` must be a whole number of at least 1 and up to"),
+        ("instances=" + "9" * 400, "`instances` must be a whole number of at least 1 and up to"),
+        ("a." * 3000 + "b=1", "A setting must read key=value"),
+        ("free." + "a." * 3000 + "b=1", "A setting must read key=value"),
     ],
 )
 def test_bad_overrides(folder, override, part):
@@ -330,6 +349,14 @@ def test_bad_overrides(folder, override, part):
 def test_a_scene_needs_bodies(values):
     with pytest.raises(StudyError, match="`bodies` must hold at least one"):
         scene_from_dict(values)
+
+
+def test_a_pipe_is_refused_which_would_be_waited_for(folder):
+    os.mkfifo(folder / "pipe.mp4")
+    with pytest.raises(
+        StudyError, match=r"`observations.film.video`: there is no file .*pipe\.mp4"
+    ):
+        read(folder, GOOD.replace('video = "duck.mp4"', 'video = "pipe.mp4"'))
 
 
 def test_no_file():

@@ -7,7 +7,7 @@ from studies.scene.series import read_series
 
 def read(tmp_path, text, n_values=(1,)):
     path = tmp_path / "a.csv"
-    path.write_text(text)
+    path.write_text(text, errors="surrogateescape")
     return read_series("bodies.a.actuation", str(path), n_values)
 
 
@@ -29,6 +29,8 @@ def test_columns_are_read_by_name(tmp_path):
         ("time,a\n0,nan", "2 finite numbers in every row"),
         ("time,a", "2 finite numbers in every row"),
         ("time,a\n1,0\n1,0", "must increase"),
+        (f"time,a\n0,{'1' * 200_000}", r"a\.csv cannot be read as a CSV file: field larger"),
+        ("time,\udce9\n0,1", r"a\.csv cannot be read as a CSV file: 'utf-8'"),
     ],
 )
 def test_damaged_series_are_told(tmp_path, text, message):

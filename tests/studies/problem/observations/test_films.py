@@ -177,6 +177,12 @@ def test_what_a_body_never_leaves_is_filled_from_around_it(tmp_path):
     assert np.abs(plate_of(data, covered) - wall).max() < 0.03
 
 
+def write_mixed(folder, frames):
+    write_folder(folder, frames)
+    media.write_png(folder / "z.png", np.ones((*frames.shape[1:3], 4)))
+    return str(folder)
+
+
 def bad(tmp_path, square):
     frames, _ = moving_square()
     return {
@@ -204,6 +210,10 @@ def bad(tmp_path, square):
                 ),
             },
             ["`film.background.picture`", "24 x 32", "6 x 32"],
+        ),
+        "frames with and without alpha": (
+            {"video": write_mixed(tmp_path / "e", frames), "fps": 5.0},
+            ["`film.video`", "must have alpha, or none"],
         ),
         "no film": ({"video": __file__}, ["`film.video`", "cannot be"]),
     }

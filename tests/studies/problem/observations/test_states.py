@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from studies.problem.observations import points
 from studies.problem.observations.points import read_states
 from studies.runs.errors import StudyError
 from studies.scene.declared import States
@@ -38,6 +39,15 @@ def test_bad_arrays(tmp_path, changes, part):
 def test_a_missing_array(tmp_path):
     with pytest.raises(StudyError, match="Unknown array `times`"):
         read(tmp_path, {"time": GOOD["times"], "x": GOOD["x"]})
+
+
+def test_an_archive_that_unpacks_to_too_much_is_not_unpacked(tmp_path, monkeypatch):
+    monkeypatch.setattr(points, "MOST_BYTES", 100_000)
+    bomb = GOOD | {"x": np.zeros((2, 5000, 3))}
+    np.savez_compressed(tmp_path / "a.npz", **bomb)
+    assert (tmp_path / "a.npz").stat().st_size < 1000
+    with pytest.raises(StudyError, match=r"a\.npz have 0\.0 GB; .* float32"):
+        read_states(States(file=str(tmp_path / "a.npz"), body="duck"))
 
 
 def test_files_that_are_none(tmp_path):
