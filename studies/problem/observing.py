@@ -33,6 +33,7 @@ from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.building import Built, Lit
 from studies.scene.cameras import make_camera, require_outside
+from studies.scene.motion import Settled, model_of
 
 
 VISIBLE = 4.0  # pixels that the bodies must cover in the first frame
@@ -188,6 +189,9 @@ class _Observing:
         surface = self.surfaces[one.body]
         faces = np.asarray(self.built.meshes[one.body].faces)
         places = np.zeros((len(data.names), 3))  # of the points on the body at its start
+        sags = self._sags(one.body)
+        if sags:
+            _require_places(one, data, key)
         for k, point in enumerate(data.names):
             if point in one.at:
                 places[k] = one.at[point]
@@ -213,6 +217,8 @@ class _Observing:
                 )
             places[k] = hit + self.center
         matrix, subject = self._carriers(name, one.body, places)
+        size = size or (1, 1)
+        begun = places if camera is None else to_pixels(camera, places - self.center, size)
         return PointObserver(
             **_observed(name, one, data.times),
             places=data.values,
@@ -222,8 +228,14 @@ class _Observing:
             camera=camera,
             camera_path=path,
             center=self.center,
-            size=size or (1, 1),
+            size=size,
+            begun=begun if sags else None,
         )
+
+    def _sags(self, body: str) -> bool:
+        """Return whether a body is soft and seen where it rests."""
+        is_soft = isinstance(self.file.bodies[body], declared.Soft)
+        return is_soft and isinstance(self.built.system, Settled)
 
     def _carriers(
         self, name: str, body: str, places: np.ndarray
@@ -239,8 +251,9 @@ class _Observing:
             surface = self.surfaces[body]
             return carried_by_surface(name, surface, faces, places, is_stiff=is_stiff), body
         x, rows = np.asarray(built.state.x), built.nodes[body]
-        assert isinstance(built.system, Model)
-        tets = np.asarray(built.system.forces[body].nodes) - rows.start
+        model = model_of(built.system)
+        assert isinstance(model, Model)
+        tets = np.asarray(model.forces[body].nodes) - rows.start
         found = carried_by_tets(name, x[rows], tets, places).tocoo()
         row, column = found.coords
         entries = (found.data, (row, rows.start + column))
@@ -300,6 +313,17 @@ def _observed(name: str, one: Observed, times: np.ndarray) -> dict[str, Any]:
     index = np.arange(len(times))
     known = {"name": name, "weight": one.weight, "times": times}
     return {**known, "start": one.start, "index": index}
+
+
+def _require_places(one: declared.Points, data: PointData, key: str) -> None:
+    """Raise if a point of a body that is seen where it rests could be anywhere in it."""
+    missing = [point for point in data.names if point not in one.at]
+    if missing:
+        point = missing[0]
+        raise StudyError(
+            f"`{key}.at.{point}` is missing: the file has the point where the body rests. Say "
+            f"where it was before the body gave way by `at.{point} = [x, y, z]`."
+        )
 
 
 def _require_seconds(times: np.ndarray, world: declared.World, key: str) -> None:

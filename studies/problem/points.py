@@ -179,6 +179,8 @@ class PointObserver(Observer):
     object: str  # of which vertices; "": of the nodes of the model
     size: tuple[int, int] = (1, 1)  # of the picture of points in pixels (u, v)
     is_center: bool = False  # whether it is the centre of mass
+    # (n_points, 2 or 3): where the points of a body that is seen at rest were before it gave way
+    begun: np.ndarray | None = None
 
     def targets(self) -> np.ndarray:
         """Return the places in rows, 0 where a point was not tracked."""
@@ -187,9 +189,12 @@ class PointObserver(Observer):
         return out.reshape(-1, 3)
 
     def still(self) -> np.ndarray:
-        """Return the first place of every point at every frame."""
-        first = np.argmax(np.isfinite(self.places[..., 0]), axis=0)
-        begun = self.places[first, np.arange(self.places.shape[1])]
+        """Return the first place of every point at every frame, or `begun`."""
+        begun = self.begun
+        if begun is None:
+            first = np.argmax(np.isfinite(self.places[..., 0]), axis=0)
+            begun = self.places[first, np.arange(self.places.shape[1])]
+        begun = begun[:, : self.places.shape[-1]]
         return replace(self, places=np.broadcast_to(begun, self.places.shape)).targets()
 
     def showing(self, rows: np.ndarray) -> "PointObserver":

@@ -119,3 +119,21 @@ def test_what_takes_long_is_said_before_it_is_done(tmp_path, monkeypatch):
     monkeypatch.setattr("studies.scene.motion.equilibrium", first)
     with pytest.raises(StudyError, match="Enough"):
         make_problem(scene_from_dict(TABLES, tmp_path), say=lines.append)
+
+
+def test_tracked_points_of_what_rests_begin_where_at_says(tmp_path):
+    corner = [0.3, 0.02, 0.02]
+    rows = ["0.0,tip,0.29,-0.01,0.02", "0.1,tip,0.29,-0.01,0.02"]
+    (tmp_path / "tip.csv").write_text("\n".join(["time,point,x,y,z", *rows]))
+    table = {"kind": "points", "file": "tip.csv", "body": "beam", "at": {"tip": corner}}
+    free = {"beam.E": {"start": 2e5, "bounds": [1e4, 2e6]}}
+    tables = {**TABLES, "observations": {"tip": table}, "free": free}
+    del tables["cameras"]
+    problem = make_problem(scene_from_dict(tables, tmp_path)).problem
+    (observer,) = problem.observers
+    np.testing.assert_allclose(observer.still(), [corner, corner])  # so the sag counts as motion
+    assert observer.matrix.sum() == pytest.approx(1.0)
+    assert problem.images(problem.parameters.start)[0, 1] < corner[1] - 0.01  # it sags
+    without = {**table, "at": {}}
+    with pytest.raises(StudyError, match=r"`observations.tip.at.tip` is missing"):
+        make_problem(scene_from_dict({**tables, "observations": {"tip": without}}, tmp_path))
