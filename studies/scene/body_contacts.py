@@ -121,9 +121,10 @@ def _law(contact: Contact, a: Touching, b: Touching, gravity: Vector) -> dict[st
     speed = contact.speed or _speed_between(a, b, gravity)
     mass = 1.0 / (1.0 / a.point_mass + 1.0 / b.point_mass)
     are_rigid = a.is_rigid and b.is_rigid
-    e = contact.restitution or (RESTITUTION if are_rigid else None)
-    if contact.restitution or (e and "damping" not in law):
-        law.setdefault("dissipation", loss_of(e)[0] / speed)
+    if contact.restitution is not None:
+        law["dissipation"] = loss_of(contact.restitution)[0] / speed
+    elif are_rigid and "damping" not in law:
+        law.setdefault("dissipation", loss_of(RESTITUTION)[0] / speed)
     if contact.contact_time is not None:
         rate = contact_duration(law.get("dissipation", 0.0) * speed) / contact.contact_time
         law["stiffness"] = mass * rate**2

@@ -68,6 +68,7 @@ from studies.scene.series import Varying
 
 Lit = DirectionalLight | SphericalHarmonics
 MOST_TILT = 45.0  # how far gravity may lean by default [deg]
+IN_WORDS = {"ball": "ball joint"}  # kinds of joints
 APART = "Bodies do not touch each other, only obstacles, unless a table [contacts.NAME] names them."
 
 
@@ -92,6 +93,7 @@ class Built:
     dt: float | None = None  # the step of a system that has a fixed one [s]: smoke
     longest_dt: float = np.inf  # in which surfaces that meet do not pass each other [s]
     joints: dict[str, JointMark] = field(default_factory=dict)  # where they are drawn
+    links: tuple[str, ...] = ()  # contacts between bodies, and joints, in words
     step: TimeStep = SEMI_IMPLICIT
 
     def held_counts(self) -> dict[str, str]:
@@ -185,7 +187,20 @@ def _moving(scene: Scene, free: frozenset[str], refined: bool) -> Built:
         varying=varying,
         longest_dt=longest_step(scene.contacts, touching, scene.world.gravity),
         joints=joint_marks(scene.joints, nodes, rigid),
+        links=_links(scene),
         step=ImplicitEuler() if scene.world.step == IMPLICIT else SEMI_IMPLICIT,
+    )
+
+
+def _links(scene: Scene) -> tuple[str, ...]:
+    """Return contacts between bodies, and joints, in words."""
+    found = [(name, "contact", one.between) for name, one in scene.contacts.items()]
+    found += [
+        (name, IN_WORDS.get(one.kind, one.kind), one.between) for name, one in scene.joints.items()
+    ]
+    return tuple(
+        f"{name}: {kind} of {f'{a} with itself' if a == b else f'{a} and {b}'}"
+        for name, kind, (a, b) in found
     )
 
 

@@ -98,28 +98,31 @@ def _check_pin(key: str, joint: declared.PinJoint, scene: Scene) -> None:
 
 
 def _check_drive(key: str, joint: Any) -> None:
-    """Raise if limits exclude the start or each other, or a number comes without its partner."""
+    """Raise if limits exclude the start, or one comes without the other."""
     unit = "deg" if joint.kind == "hinge" else "m"
-    if (joint.lower is None) != (joint.upper is None):
-        missing = "lower" if joint.lower is None else "upper"
+    lower, upper = joint.lower, joint.upper
+    if lower is None and upper is None:
+        if joint.limit_stiffness is not None:
+            raise StudyError(
+                f"`{key}.limit_stiffness` needs the limits `lower` and `upper`, which are not "
+                "given."
+            )
+        return
+    if lower is None or upper is None:
+        missing = "lower" if lower is None else "upper"
         raise StudyError(
             f"`{key}.{missing}` is missing: limits need both `lower` and `upper` [{unit}]."
         )
-    if joint.lower is not None and not joint.lower <= 0.0 <= joint.upper:
+    if not lower <= 0.0 <= upper:
         raise StudyError(
             f"`{key}.lower` and `upper` must hold the start, where the joint is at 0, got "
-            f"[{joint.lower:g}, {joint.upper:g}] {unit}. They count from the bodies as they are "
-            "declared: shift the limits, or turn or move a body."
+            f"[{lower:g}, {upper:g}] {unit}. They count from the bodies as they are declared: "
+            "shift the limits, or turn or move a body."
         )
-    if joint.limit_stiffness is not None and joint.lower is None:
+    if joint.kind == "hinge" and not -180.0 <= lower <= upper <= 180.0:
         raise StudyError(
-            f"`{key}.limit_stiffness` needs the limits `lower` and `upper`, which are not given."
-        )
-    is_hinge = joint.kind == "hinge" and joint.lower is not None
-    if is_hinge and not -180.0 <= joint.lower <= joint.upper <= 180.0:
-        raise StudyError(
-            f"`{key}.lower` and `upper` must be within -180 and 180 deg, got [{joint.lower:g}, "
-            f"{joint.upper:g}]: a hinge does not count turns."
+            f"`{key}.lower` and `upper` must be within -180 and 180 deg, got [{lower:g}, "
+            f"{upper:g}]: a hinge does not count turns."
         )
 
 
