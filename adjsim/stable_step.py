@@ -5,9 +5,9 @@ K over M, allows dt = 4/rate. The sums of its elements' bounds are diagonal boun
 
 Points of a rigid body with stiffness k, damping c and arms a act on its velocity and spin by K =
 sum of k J^T J, J = [1, -[a]x], and C alike; their largest eigenvalues over the inertia count.
-Contacts do not act at all points at once, but at those on one side of the body's convex hull, to
-within `SINK` of its size, or at any single point. Of several obstacles the two stiffest count as
-touched at the same time. A force on the pose of a body gives such matrices itself.
+Contacts, also of surfaces with each other, do not act at all points at once, but at those on one
+side of the body's convex hull, to within `SINK` of its size, or at any single point. Of several the
+two stiffest count as touched at the same time. A force on the pose of a body gives such matrices itself.
 
 Tests: `tests/test_stable_step.py`.
 """
@@ -55,7 +55,7 @@ def rate_of_bodies(forces: Sequence[Force], bodies: RigidBodies, first: int) -> 
     for force in forces:
         k, c = (bound[first:] for bound in force.row_bounds(last))
         if k.any() or c.any():
-            bounds.append((force.touches, k, c))
+            bounds.append((force.touches or force.changes, k, c))
     rates, poses = 2.0 * bodies.drag_rates, _of_poses(forces, bodies, first)
     for b, (lo, hi) in enumerate(zip(bodies.point_ptr[:-1], bodies.point_ptr[1:], strict=True)):
         own = [(touches, k[lo:hi], c[lo:hi]) for touches, k, c in bounds]

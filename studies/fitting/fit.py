@@ -254,7 +254,10 @@ def finite(value: float) -> float | None:
 
 
 def what_moves(built: Built) -> str:
-    """Return the bodies in a few words: "beam: 640 tetrahedra (12 of 240 nodes held)"."""
+    """Return the bodies in a few words: "beam: 640 tetrahedra (12 of 240 nodes held)".
+
+    Behind them come contacts between bodies, and joints.
+    """
     model, parts = model_of(built.system), dict[str, str]()
     held = {name: f" ({held})" for name, held in built.held_counts().items()}
     for name, force in (model.forces if model else {}).items():
@@ -263,8 +266,8 @@ def what_moves(built: Built) -> str:
             if elements is not None and name in built.meshes and len(elements):
                 parts[name] = f"{name}: {len(elements)} {kind}{held.get(name, '')}"
     parts |= {name: f"{name}: rigid" for name in (model.bodies if model else ())}
-    springs = {name: f"{name}{held.get(name, '')}" for name in built.nodes if name not in parts}
-    return ", ".join((parts | springs).values()) or ", ".join(built.meshes)
+    parts |= {name: f"{name}{held.get(name, '')}" for name in built.nodes if name not in parts}
+    return ", ".join((*parts.values(), *built.links)) or ", ".join(built.meshes)
 
 
 def logs(solved: Solution, place: str = "") -> list[list[str]]:

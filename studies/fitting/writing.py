@@ -3,7 +3,7 @@
 `films.json` lists what the page shows of every film, in files of the run.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,6 +26,7 @@ from studies.problem.observing import camera_of
 from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem
 from studies.reports.figures import difference_gain
+from studies.reports.joint_marks import marked, seen_by
 from studies.reports.scene_run import FILMS, THUMBNAIL
 from studies.runs import folder as run_folder
 from studies.runs.folder import RunFolder
@@ -40,6 +41,7 @@ from studies.runs.media import (
 )
 from studies.scene import declared
 from studies.scene.filming import Skin
+from studies.scene.joints import JointMark
 from studies.scene.motion import trajectory_fields
 from studies.scene.obstacles import DRAWN_CELLS, drawn_obstacle
 
@@ -91,7 +93,8 @@ def page_film(
     size = (height * times, width * times)
     instants = one.instants(values)[chosen] if n > 1 else _until(one, values)
     plate = _plate(one, footage, size)
-    answer = _images(problem, one, file, plate, values=values, instants=instants)
+    joints = problem.built.joints
+    answer = _images(problem, one, file, plate, values=values, instants=instants, joints=joints)
     if footage is None and made.hidden is not None and made.true_values is not None:
         shown = next(each for each in made.hidden.observers if each.name == one.name)
         assert isinstance(shown, FilmObserver)
@@ -110,23 +113,14 @@ def smoke_film(
     times = one.times if len(one.times) > 1 else _until(one, values) - one.start
     frames = np.broadcast_to(np.float32(0.0), (len(times), *one.frames.shape[1:]))
     shown = replace(one, times=times, index=np.arange(len(times)), frames=frames)
-    (rows,) = _predicted(problem, [shown], values)
-    return as_uint8(shown.as_images(rows)[..., :3])
+    moved, (at,) = replace(problem, observers=(shown,)).moved(values)
+    return as_uint8(shown.as_images(shown.predict(moved, at, values))[..., :3])
 
 
 def _until(one: Observer, values: Mapping[str, np.ndarray]) -> np.ndarray:
     """Return times from the start of the motion to that of a picture."""
     end = float(one.instants(values)[0])
     return np.linspace(0.0, end, MOST_FRAMES) if end > 0.0 else np.array([end])
-
-
-def _predicted(
-    problem: SceneProblem, observers: Sequence[Observer], values: Mapping[str, np.ndarray]
-) -> Iterator[np.ndarray]:
-    """Yield the predictions of other observers, made one after the other."""
-    moved, samplings = replace(problem, observers=tuple(observers)).moved(values)
-    for one, at in zip(observers, samplings, strict=True):
-        yield one.predict(moved, at, values)
 
 
 def _images(
@@ -137,8 +131,12 @@ def _images(
     *,
     values: Mapping[str, np.ndarray],
     instants: np.ndarray,
+    joints: Mapping[str, JointMark] | None = None,
 ) -> np.ndarray:
-    """Return a film at these times of the scene over `plate`, (n, height, width, 3) of 8 bits."""
+    """Return a film at these times of the scene over `plate`, (n, height, width, 3) of 8 bits.
+
+    `joints` are those that are marked in it.
+    """
     parts = np.array_split(instants, -(-len(instants) // AT_ONCE))
     factor = 2 if len(instants) <= SUPERSAMPLED else 1
     height, width = (factor * side for side in plate.shape[:2])
@@ -157,12 +155,20 @@ def _images(
     ]
     plate = _with_obstacles(plate, problem, one, file, values=values)
     out = []
-    for page, rows in zip(pages, _predicted(problem, pages, values), strict=True):
-        drawn = page.as_images(rows)
+    moved, samplings = replace(problem, observers=tuple(pages)).moved(values)
+    for page, at in zip(pages, samplings, strict=True):
+        drawn = page.as_images(page.predict(moved, at, values))
         if factor > 1:  # of strided parts: NumPy is slow at a mean over the axes of blocks
             firsts = [(i, j) for i in range(factor) for j in range(factor)]
             drawn = np.mean([drawn[:, i::factor, j::factor] for i, j in firsts], axis=0)
-        out.append(as_uint8(drawn[..., :3] + (1.0 - drawn[..., 3:]) * plate))
+        images = as_uint8(drawn[..., :3] + (1.0 - drawn[..., 3:]) * plate)
+        if joints:
+            seen = page.scenery(page.seen(moved, at), values)
+            seen_at = seen_by(seen.camera, images.shape[1:3])
+            for k, image in enumerate(images):
+                places = {name: x[k] for name, x in seen.vertices.items()}
+                images[k] = marked(image, joints, places, seen_at)
+        out.append(images)
     return np.concatenate(out)
 
 

@@ -88,7 +88,8 @@ def motion_through(
 
     `given_dt` is the longest step that the scene file says, None where it is chosen.
     """
-    steps = first_steps(shortest_interval(times) if len(times) > 1 else SINGLE, given_dt)
+    interval = shortest_interval(times) if len(times) > 1 else SINGLE
+    steps = first_steps(interval, given_dt, built.longest_dt)
     system, _ = system_at(built, values, steps.dt)
     dt = steps.suited_to(system).dt if built.dt is None else built.dt
     kept, (at,) = sample_steps([times], dt, moves=[False])

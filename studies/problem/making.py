@@ -105,6 +105,7 @@ def make_problem(
         raise StudyError(
             "`observations` must hold at least one film, table of points or states, got none."
         )
+    _check_device(file, device)
     declared_films = {
         name: one for name, one in file.observations.items() if isinstance(one, declared.Film)
     }
@@ -158,7 +159,7 @@ def make_problem(
         return refined_problem(problem, without_own(file, own))
 
     def harder(problem: SceneProblem) -> SceneProblem | None:
-        return with_harder_contacts(problem, file.obstacles)
+        return with_harder_contacts(problem, {**file.obstacles, **file.contacts})
 
     has_error = not file.is_twin or any(path.endswith(OF_MESH) for path in file.truth)
     is_goal = file.purpose == "control" and not set(parameters.paths) <= set(file.truth)
@@ -167,6 +168,15 @@ def make_problem(
         problem, kept, notes, refitted, harder, own_truth, file.is_twin, truth, hidden,
         refined if has_error else None,
     )  # fmt: skip
+
+
+def _check_device(file: declared.SceneFile, device: str) -> None:
+    """Raise if something in the scene does not run on a device."""
+    if file.contacts and device == "cuda":
+        raise StudyError(
+            f"`contacts.{next(iter(file.contacts))}` needs the device cpu, got cuda: contact "
+            "between bodies runs on the CPU alone. Leave out `--device cuda`."
+        )
 
 
 def _advice_on_points(
@@ -246,7 +256,8 @@ def _problem(
     simulated = {name for name, one in file.observations.items() if one.simulate is not None}
     gaps = [shortest_interval(one.times) for one in observers if len(one.times) > 1]
     gaps += [one.times[0] for one in observers if one.name in simulated and one.times[0] > 0.0]
-    steps = first_steps(float(min(gaps, default=INTERVAL)), file.world.longest_step)
+    interval = float(min(gaps, default=INTERVAL))
+    steps = first_steps(interval, file.world.longest_step, built.longest_dt)
     if built.dt is not None:  # of smoke
         steps = Steps(built.dt, 1, is_given=True)
     shapes = shape_losses(file.free, built)

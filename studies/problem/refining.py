@@ -97,7 +97,7 @@ def with_shorter_steps(problem: SceneProblem, theta: np.ndarray, count: int) -> 
 
 
 def with_harder_contacts(
-    problem: SceneProblem, obstacles: Mapping[str, declared.Obstacle]
+    problem: SceneProblem, contacts: Mapping[str, declared.Obstacle | declared.Contact]
 ) -> SceneProblem | None:
     """Return the problem with stiffer contacts; None where adjsim did not choose their stiffness.
 
@@ -106,7 +106,7 @@ def with_harder_contacts(
     free = problem.parameters.scene_values(problem.parameters.start)
     values = {path: one.value for path, one in problem.built.values.items()} | dict(problem.fixed)
     harder = {}
-    for name, one in obstacles.items():
+    for name, one in contacts.items():
         if one.stiffness is not None or one.contact_time is not None or f"{name}.stiffness" in free:
             continue
         harder[f"{name}.stiffness"] = HARDER

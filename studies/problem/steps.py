@@ -28,6 +28,7 @@ class Steps:
     interval: float  # time between frames [s]
     count: int  # steps in it
     is_given: bool = False  # whether the scene file says how long a step is
+    longest: float = np.inf  # in which surfaces that meet do not pass each other [s]
 
     @property
     def dt(self) -> float:
@@ -40,9 +41,10 @@ class Steps:
         if self.is_given:
             return self
         stable = system.stable_dt() if isinstance(system, Model) else np.inf
-        if not np.isfinite(stable):
+        longest = min(ROOM * stable, self.longest)
+        if not np.isfinite(longest):
             return replace(self, count=SMOOTH)
-        count = int(np.ceil(self.interval / (ROOM * stable)))
+        count = int(np.ceil(self.interval / longest))
         return replace(self, count=max(count, LEAST))
 
     def rounded(self) -> "Steps":
@@ -72,10 +74,13 @@ def shortest_interval(times: np.ndarray) -> float:
     return float(gaps[gaps > SHORT * np.median(gaps)].min())
 
 
-def first_steps(interval: float, given: float | None) -> Steps:
-    """Return steps between frames: given ones, at most `given` long, or some to begin with."""
+def first_steps(interval: float, given: float | None, longest: float = np.inf) -> Steps:
+    """Return steps between frames: given ones, at most `given` long, or some to begin with.
+
+    `longest` is how long a chosen one may be at most [s].
+    """
     if given is None:
-        return Steps(interval, LEAST)
+        return Steps(interval, LEAST, longest=longest)
     return Steps(interval, max(int(np.ceil(interval / given - 1e-9)), 1), is_given=True)
 
 

@@ -2,10 +2,11 @@
 
 All bodies made of nodes and all rigid bodies of a scene are in one `Model`; nodes are in the order
 of the bodies. Forces have the names of their bodies: "flag", its hinges "flag_bending", its air
-"flag_air" and its drag per mass "flag_drag"; contacts are named after obstacle and body,
-"floor_flag", and pushes and forces of the user's own have their own.
+"flag_air" and its drag per mass "flag_drag"; those of obstacles are named after obstacle and body,
+"floor_flag"; contacts between bodies, joints, pushes and forces of the user's own have their own.
 """
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
@@ -30,6 +31,12 @@ from studies.scene.bodies.rigid import RigidPart, make_rigid
 from studies.scene.bodies.smoke import make_smoke
 from studies.scene.bodies.soft import make_soft
 from studies.scene.bodies.springs import make_springs
+from studies.scene.body_contacts import (
+    check_apart,
+    longest_step,
+    make_body_contacts,
+    notes_on_pairs,
+)
 from studies.scene.checking import check_world
 from studies.scene.contacts import Touching
 from studies.scene.declared import (
@@ -47,6 +54,7 @@ from studies.scene.declared import (
 )
 from studies.scene.filming import Hulls, Skin, Still, Subject
 from studies.scene.gravity import DIRECTION, GRAVITY, Turned
+from studies.scene.joints import JointMaker, JointMark, joint_marks, with_pin_points
 from studies.scene.looks import drawn_mesh
 from studies.scene.maps import ParameterMap, Scaled, Value, all_targets, values_of
 from studies.scene.mesh_source import read_source, surface_of
@@ -60,7 +68,8 @@ from studies.scene.series import Varying
 
 Lit = DirectionalLight | SphericalHarmonics
 MOST_TILT = 45.0  # how far gravity may lean by default [deg]
-APART = "Bodies do not touch each other, only obstacles."
+IN_WORDS = {"ball": "ball joint"}  # kinds of joints
+APART = "Bodies do not touch each other, only obstacles, unless a table [contacts.NAME] names them."
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +91,9 @@ class Built:
     # Parameters of the system that vary in time, by path; `system` has them for steps of 1 s.
     varying: dict[str, Varying] = field(default_factory=dict)
     dt: float | None = None  # the step of a system that has a fixed one [s]: smoke
+    longest_dt: float = np.inf  # in which surfaces that meet do not pass each other [s]
+    joints: dict[str, JointMark] = field(default_factory=dict)  # where they are drawn
+    links: tuple[str, ...] = ()  # contacts between bodies, and joints, in words
     step: TimeStep = SEMI_IMPLICIT
 
     def held_counts(self) -> dict[str, str]:
@@ -117,6 +129,7 @@ def _moving(scene: Scene, free: frozenset[str], refined: bool) -> Built:
     """Return bodies, obstacles and the world as one model."""
     gravity = float(np.linalg.norm(scene.world.gravity))
     nodes, rigid = _parts(scene, free, gravity, refined)
+    rigid = with_pin_points(scene.joints, nodes, rigid)
     rest, forces, touching = _shapes(scene, nodes, rigid)
     if refined:
         before = _shapes(scene, *_parts(scene, free, gravity, refined=False))[2]
@@ -124,18 +137,22 @@ def _moving(scene: Scene, free: frozenset[str], refined: bool) -> Built:
     n = len(rest)
     held = np.concatenate([np.zeros(0, bool), *(part.held for part in nodes)])
     contacts = make_contacts(scene.obstacles, touching, gravity)
+    between = make_body_contacts(scene.contacts, touching, rest, scene.world.gravity)
+    joints = JointMaker(nodes, rigid, gravity, free).make(scene.joints)
     pushes, own = make_pushes(scene.pushes, nodes, rigid), make_own_forces(scene.forces, nodes)
     values, maps = _of_world(scene, forces)
     for part in nodes:
         own_values, own_maps = _of_nodes(part, scene.bodies[part.name], gravity, n)
         values |= own_values
         maps += own_maps
-    for part in (*rigid, contacts, pushes, own):
+    for part in (*rigid, contacts, between, joints, pushes, own):
         values |= part.values
         maps += part.maps
     model = Model(
         np.concatenate([np.zeros(0), *(part.mass for part in nodes)]),
-        _joined(forces | pushes.forces | own.forces, contacts.forces),
+        _joined(
+            forces | between.forces | joints.forces | pushes.forces | own.forces, contacts.forces
+        ),
         gravity=scene.world.gravity,
         pinned=held,
         bodies={part.name: part.bodies for part in rigid},
@@ -143,7 +160,8 @@ def _moving(scene: Scene, free: frozenset[str], refined: bool) -> Built:
     start = State(rest if n else None, bodies={part.name: part.state for part in rigid})
     system: Model | Settled
     system, state = model.with_values(start, all_targets(maps, values_of(values)))
-    varying = {k: v for part in (*nodes, pushes) for k, v in part.varying.items()}
+    check_apart(scene.contacts, system, state)
+    varying = {k: v for part in (*nodes, joints, pushes) for k, v in part.varying.items()}
     if scene.world.motion == EQUILIBRIUM:
         if varying:
             raise StudyError(
@@ -154,8 +172,8 @@ def _moving(scene: Scene, free: frozenset[str], refined: bool) -> Built:
         system = Settled(system)
     bodies = (*nodes, *rigid)
     notes = [note for part in bodies for note in part.notes]
-    takes = [getattr(scene.bodies[part.name], "take", "") for part in bodies]
-    notes += [APART] if len(set(takes)) < len(takes) else []
+    notes += notes_on_pairs(scene.contacts, touching)
+    notes += [APART] if _some_pass(scene) else []
     return Built(
         system,
         state,
@@ -167,8 +185,32 @@ def _moving(scene: Scene, free: frozenset[str], refined: bool) -> Built:
         nodes={part.name: part.rows for part in nodes},
         notes=notes + notes_on_start(scene.obstacles, touching),
         varying=varying,
+        longest_dt=longest_step(scene.contacts, touching, scene.world.gravity),
+        joints=joint_marks(scene.joints, nodes, rigid),
+        links=_links(scene),
         step=ImplicitEuler() if scene.world.step == IMPLICIT else SEMI_IMPLICIT,
     )
+
+
+def _links(scene: Scene) -> tuple[str, ...]:
+    """Return contacts between bodies, and joints, in words."""
+    found = [(name, "contact", one.between) for name, one in scene.contacts.items()]
+    found += [
+        (name, IN_WORDS.get(one.kind, one.kind), one.between) for name, one in scene.joints.items()
+    ]
+    return tuple(
+        f"{name}: {kind} of {f'{a} with itself' if a == b else f'{a} and {b}'}"
+        for name, kind, (a, b) in found
+    )
+
+
+def _some_pass(scene: Scene) -> bool:
+    """Whether two bodies of a take are neither joined nor in contact."""
+    ones = [*scene.contacts.values(), *scene.joints.values()]
+    known = {frozenset(one.between) for one in ones}
+    takes = {name: getattr(body, "take", "") for name, body in scene.bodies.items()}
+    pairs = itertools.combinations(takes, 2)
+    return any(takes[a] == takes[b] and frozenset((a, b)) not in known for a, b in pairs)
 
 
 def _shapes(
@@ -265,10 +307,11 @@ def _alone(scene: Scene, name: str, body: Pendulum | Smoke) -> Built:
             f"`bodies.{name}` is a {body.kind}, which must be alone in its scene: take out "
             f"`bodies.{other}`."
         )
-    if scene.obstacles:
-        raise StudyError(
-            f"`obstacles` must be left out of a scene of a {body.kind}, which touches nothing."
-        )
+    for table in ("obstacles", "contacts", "joints"):
+        if getattr(scene, table):
+            raise StudyError(
+                f"`{table}` must be left out of a scene of a {body.kind}, which touches nothing."
+            )
     if isinstance(body, Smoke):
         return Built(*make_smoke(name, body), dt=1.0 / body.steps_per_second)
     system, state, values, maps, series = make_pendulum(name, body, scene.world.gravity)
@@ -342,7 +385,8 @@ def _touching(
 ) -> list[Touching]:
     """Return all bodies as contacts see them, in the order of the scene."""
     bodies: dict[str, Any] = dict(scene.bodies)
-    speeds = {name: float(np.linalg.norm(uniform_velocity(body))) for name, body in bodies.items()}
+    velocities = {name: np.array(uniform_velocity(body)) for name, body in bodies.items()}
+    speeds = {name: float(np.linalg.norm(one)) for name, one in velocities.items()}
     found = {}
     for part in nodes:
         own = part.touching
@@ -350,12 +394,15 @@ def _touching(
         speed = speeds[part.name] + float(np.linalg.norm(part.node_velocity, axis=1).max())
         found[part.name] = Touching(
             part.name, part.points[own], part.mass[own], part.size, speed,
-            nodes=rows, held_with=stiffness[rows],
+            nodes=rows, held_with=stiffness[rows], velocity=velocities[part.name],
+            faces=None if part.faces is None else part.first + part.faces,
         )  # fmt: skip
     for part in rigid:
-        points, mass = part.bodies.meshes[0].points, part.bodies.masses[0]
-        speed = speeds[part.name]
-        found[part.name] = Touching(part.name, points, mass, part.size, speed, is_rigid=True)
+        mesh, mass = part.bodies.meshes[0], part.bodies.masses[0]
+        found[part.name] = Touching(
+            part.name, mesh.points, mass, part.size, speeds[part.name], is_rigid=True,
+            faces=mesh.faces, n_rows=len(part.bodies.arms), velocity=velocities[part.name],
+        )  # fmt: skip
     return [found[name] for name in bodies]
 
 

@@ -1,7 +1,6 @@
 """What the tables of a scene must agree on: names, references, cameras, films, bounds and ties."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,12 +8,14 @@ import numpy as np
 from studies.runs.errors import StudyError, error_of
 from studies.scene import declared
 from studies.scene.declared import Scene, SceneFile
-from studies.scene.tables import joined, unknown
+from studies.scene.joining import check_contact, check_joined, check_joint
+from studies.scene.shared_checks import check_direction, check_law, check_reference
+from studies.scene.tables import joined
 
 
 RESERVED = (
     "mass", "gravity", "state", "camera", "rasterizer", "world", "cameras", "lights", "bodies",
-    "obstacles", "observations", "pushes", "forces",
+    "obstacles", "contacts", "joints", "observations", "pushes", "forces",
 )  # fmt: skip
 # Ends of paths of what acts on what moves alone.
 OF_MOTION = (
@@ -57,14 +58,14 @@ def _raise_all(checks: list[Check], source: str) -> None:
 
 
 def _world_checks(scene: Scene) -> list[Check]:
-    """Return the checks of bodies, obstacles, pushes, cameras and lights."""
+    """Return the checks of bodies, obstacles, contacts, joints, pushes, cameras and lights."""
     checks: list[Check] = [
         (_check_body, joined("bodies", name), body) for name, body in scene.bodies.items()
     ]
     for name, obstacle in scene.obstacles.items():
         key = f"obstacles.{name}"
         checks += [
-            (_check_reference, f"{key}.bodies", "body", body, scene.bodies)
+            (check_reference, f"{key}.bodies", "body", body, scene.bodies)
             for body in obstacle.bodies or ()
         ]
         checks.append((_check_obstacle, key, obstacle))
@@ -73,10 +74,12 @@ def _world_checks(scene: Scene) -> list[Check]:
     if scene.world.step == declared.IMPLICIT:
         checks.append((_check_moves, scene.world))
         checks += [(_check_steps, name, body) for name, body in scene.bodies.items()]
+    checks += [(check_contact, name, scene) for name in scene.contacts]
+    checks += [(check_joint, name, scene) for name in scene.joints]
     checks += [(_check_push, f"pushes.{name}", one, scene) for name, one in scene.pushes.items()]
     with_mesh = [name for name, body in scene.bodies.items() if hasattr(body, "mesh")]
     checks += [
-        (_check_reference, f"forces.{name}.body", "body with a mesh", one.body, with_mesh)
+        (check_reference, f"forces.{name}.body", "body with a mesh", one.body, with_mesh)
         for name, one in scene.forces.items()
     ]
     checks += [(_check_camera, f"cameras.{name}", one) for name, one in scene.cameras.items()]
@@ -84,7 +87,7 @@ def _world_checks(scene: Scene) -> list[Check]:
         if isinstance(light, declared.Sky):
             checks.append((_check_sky, f"lights.{name}", light, scene))
         else:
-            checks.append((_check_direction, f"lights.{name}.direction", light.direction))
+            checks.append((check_direction, f"lights.{name}.direction", light.direction))
     return checks
 
 
@@ -98,6 +101,7 @@ def _file_checks(scene: SceneFile) -> list[Check]:
         checks += [(_check_felt, path) for path in scene.free]
     for path, free in scene.free.items():
         checks.append((_check_free, path, free, scene))
+        checks.append((check_joined, joined("free", path), path, scene))
         checks.append((_check_drawn, f"{joined('free', path)}.start", free.start))
     for path, value in scene.truth.items():
         checks.append((_check_truth, path, value, scene))
@@ -137,7 +141,11 @@ def check_names(scene: Scene) -> None:
         raise StudyError(
             "`bodies` must hold at least one body: add a table [bodies.NAME] with its kind."
         )
-    for table in ("bodies", "obstacles", "pushes", "forces", "cameras", "lights", "observations"):
+    tables = (
+        "bodies", "obstacles", "contacts", "joints", "pushes", "forces", "cameras", "lights",
+        "observations",
+    )  # fmt: skip
+    for table in tables:
         for name in getattr(scene, table, {}):
             key = joined(table, name)
             if not name.isidentifier():
@@ -160,7 +168,7 @@ def check_names(scene: Scene) -> None:
 def camera_of(key: str, camera: str | None, scene: Scene) -> str:
     """Return the name of the camera of an observation: the one that it names, or the only one."""
     if camera is not None:
-        _check_reference(f"{key}.camera", "camera", camera, scene.cameras)
+        check_reference(f"{key}.camera", "camera", camera, scene.cameras)
         return camera
     if not scene.cameras:
         raise StudyError(
@@ -201,7 +209,7 @@ def _check_camera(key: str, camera: declared.Camera) -> None:
         view, up = np.subtract(camera.target, camera.eye), np.array(camera.up)
         if not view.any():
             raise StudyError(f"`{key}.target` must differ from eye, got {list(camera.target)}.")
-        _check_direction(f"{key}.up", camera.up)
+        check_direction(f"{key}.up", camera.up)
         across = np.linalg.norm(np.cross(view, up))
         if across < PARALLEL * np.linalg.norm(view) * np.linalg.norm(up):
             raise StudyError(
@@ -281,35 +289,15 @@ def _check_body(key: str, body: Any) -> None:
 
 def _check_obstacle(key: str, obstacle: Any) -> None:
     """Raise if an obstacle loses energy in two ways, or a plane has no normal."""
-    _check_law(key, obstacle)
+    check_law(key, obstacle)
     if isinstance(obstacle, declared.PlaneObstacle):
-        _check_direction(f"{key}.normal", obstacle.normal)
-
-
-def _check_law(key: str, obstacle: declared.Obstacle) -> None:
-    """Raise if a loss of energy, or a stiffness, is given in two ways."""
-    units = {
-        "dissipation": "s/m", "damping": "N s/m", "restitution": "", "contact_time": "s",
-        "stiffness": "N/m",
-    }  # fmt: skip
-    jumps = "Leave out `damping`, whose force jumps at touch."
-    for one, other, advice in (
-        ("dissipation", "damping", jumps),
-        ("restitution", "damping", jumps),
-        ("restitution", "dissipation", "The one follows from the other."),
-        ("contact_time", "stiffness", "The one follows from the other."),
-        ("contact_time", "damping", jumps),
-    ):
-        given = [(name, getattr(obstacle, name)) for name in (one, other)]
-        if None not in (number for _, number in given):
-            both = " and ".join(f"{number:g} {units[name]}".strip() for name, number in given)
-            raise StudyError(f"`{key}` must have `{one}` or `{other}`, got both: {both}. {advice}")
+        check_direction(f"{key}.normal", obstacle.normal)
 
 
 def _check_push(key: str, push: declared.Push, scene: Scene) -> None:
     """Raise if a push is on no body, or does not say once where and when."""
     with_mesh = [name for name, body in scene.bodies.items() if hasattr(body, "mesh")]
-    _check_reference(f"{key}.body", "body with a mesh", push.body, with_mesh)
+    check_reference(f"{key}.body", "body with a mesh", push.body, with_mesh)
     if push.nodes and push.at != "centre":
         raise StudyError(f"`{key}` must have `at` or `nodes`, got both.")
     if push.seconds is None:
@@ -331,7 +319,7 @@ def _check_held(key: str, held: declared.Held) -> None:
             f"{list(held.box.upper)}."
         )
     if held.plane:
-        _check_direction(f"{key}.plane.normal", held.plane.normal)
+        check_direction(f"{key}.plane.normal", held.plane.normal)
 
 
 def _check_pendulum(key: str, body: declared.Pendulum) -> None:
@@ -413,12 +401,12 @@ def _check_observation(key: str, observation: Any, scene: SceneFile) -> None:
             f"`{key}.frames` must be {ways} with 0 <= first < end{step}, got {list(frames)}."
         )
     if isinstance(observation, declared.Points | declared.States):
-        _check_reference(f"{key}.body", "body", observation.body, scene.bodies)
+        check_reference(f"{key}.body", "body", observation.body, scene.bodies)
     if isinstance(observation, declared.Points) and observation.camera is not None:
         camera_of(key, observation.camera, scene)
     if isinstance(observation, declared.Film):
         for body in observation.bodies or ():
-            _check_reference(f"{key}.bodies", "body", body, scene.bodies)
+            check_reference(f"{key}.bodies", "body", body, scene.bodies)
         is_smoke = all(isinstance(body, declared.Smoke) for body in scene.bodies.values())
         if not is_smoke or observation.camera is not None:
             camera_of(key, observation.camera, scene)
@@ -432,9 +420,11 @@ def _check_free(path: str, free: declared.Free, scene: SceneFile) -> None:
     key = joined("free", path)
     check_path(key, path, scene)
     owner, _, name = path.rpartition(".")
-    if name == "restitution" and owner in scene.obstacles and not scene.obstacles[owner].speed:
+    tables = {"obstacles": scene.obstacles, "contacts": scene.contacts}
+    table = next((one for one, named in tables.items() if owner in named), "")
+    if name == "restitution" and table and not tables[table][owner].speed:
         raise StudyError(
-            f"`{key}` needs `obstacles.{owner}.speed`, the speed of arrival [m/s] for which it is "
+            f"`{key}` needs `{table}.{owner}.speed`, the speed of arrival [m/s] for which it is "
             "asked: faster touches keep a smaller part. After a fall of h it is sqrt(2 g h)."
         )
     _check_bounds(key, free, _start_in_scene(path, scene) if free.start is None else free.start)
@@ -445,11 +435,11 @@ def _check_free(path: str, free: declared.Free, scene: SceneFile) -> None:
 def _check_declared(key: str, path: str, scene: SceneFile) -> None:
     """Raise if a path is not that of a key of a body's table."""
     _, name, *keys = path.split(".")
-    _check_reference(key, "body", name, scene.bodies)
+    check_reference(key, "body", name, scene.bodies)
     known = [field.name for field in dataclasses.fields(scene.bodies[name])]
     if len(keys) != 1:
         raise StudyError(f"`{key}` must name one key, such as bodies.{name}.mesh, got {path!r}.")
-    _check_reference(key, "key", keys[0], known)
+    check_reference(key, "key", keys[0], known)
 
 
 def check_path(key: str, path: str, scene: SceneFile) -> None:
@@ -462,10 +452,10 @@ def check_path(key: str, path: str, scene: SceneFile) -> None:
             f"`{key}` must be a path such as duck.E or cameras.front.position, got {path!r}."
         )
     if head in named:
-        _check_reference(key, f"name in `{head}`", rest[0], named[head])
+        check_reference(key, f"name in `{head}`", rest[0], named[head])
     elif head != "world":
-        known = (*scene.bodies, *scene.obstacles, "world", *named)
-        _check_reference(key, "body or obstacle", head, known)
+        owners = (*scene.bodies, *scene.obstacles, *scene.contacts, *scene.joints)
+        check_reference(key, "body or obstacle", head, (*owners, "world", *named))
 
 
 def _check_bounds(key: str, free: declared.Free, start: Any) -> None:
@@ -498,10 +488,9 @@ def _start_in_scene(path: str, scene: SceneFile) -> Any:
         return -scene.world.gravity[1]  # of a pendulum it is one number, downwards
     here: Any = scene
     parts = path.split(".")
-    if parts[0] in scene.bodies:
-        here = scene.bodies
-    elif parts[0] in scene.obstacles:
-        here = scene.obstacles
+    for table in (scene.bodies, scene.obstacles, scene.contacts, scene.joints):
+        if parts[0] in table:
+            here = table
     for part in parts:
         here = here.get(part) if isinstance(here, dict) else getattr(here, part, None)
     return here
@@ -510,7 +499,7 @@ def _start_in_scene(path: str, scene: SceneFile) -> Any:
 def _check_tie(key: str, path: str, other: str, scene: SceneFile) -> None:
     """Raise if a value is tied to itself, to what is not free, or to what is tied."""
     others = [name for name in scene.free if name != path]
-    _check_reference(f"{key}.tied_to", "free path", other, others)
+    check_reference(f"{key}.tied_to", "free path", other, others)
     if scene.free[other].tied_to is not None:
         raise StudyError(
             f"`{key}.tied_to`: {other} is tied to {scene.free[other].tied_to} itself. Tie both to "
@@ -518,11 +507,6 @@ def _check_tie(key: str, path: str, other: str, scene: SceneFile) -> None:
         )
     if scene.free[path].factor == 0.0:
         raise StudyError(f"`{key}.factor` must not be 0, which ties {path} to nothing.")
-
-
-def _check_reference(key: str, what: str, name: str, known: Iterable[str]) -> None:
-    if name not in known:
-        raise StudyError(f"`{key}`: {unknown(what, name, known)}")
 
 
 def _check_sky(key: str, light: declared.Sky, scene: Scene) -> None:
@@ -537,8 +521,3 @@ def _check_sky(key: str, light: declared.Sky, scene: Scene) -> None:
             f"`{key}.coefficients` must be nine rows of red, green and blue, got "
             f"{len(light.coefficients)}."
         )
-
-
-def _check_direction(key: str, vector: Sequence[float]) -> None:
-    if not any(vector):
-        raise StudyError(f"`{key}` must not be zero: it is a direction.")

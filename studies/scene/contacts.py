@@ -74,10 +74,19 @@ class Touching:
     # Rows of the model, or numbers of the body's vertices, that may touch; None: all.
     nodes: np.ndarray | None = None
     held_with: Any = 0.0  # stiffness of the elements at each node, (n,) [N/m]; 0 of rigid bodies
+    # Triangles of its surface, of the same numbers as `nodes`, (n_faces, 3); None of springs
+    faces: np.ndarray | None = None
+    n_rows: int = 0  # of a rigid body: how many points forces may act on
+    velocity: Any = (0.0, 0.0, 0.0)  # of all of it, (3,) [m/s]
     # Of a body whose mesh was made twice as fine: itself before, and the matrix from numbers of
     # its points then to means at all points, (n, n_before)
     before: "Touching | None" = None
     means: Any = None
+
+    @property
+    def point_mass(self) -> float:
+        """Mass behind one point that touches: all of a rigid body, or the mean of a node [kg]."""
+        return float(np.mean(self.mass))
 
     def shared_out(self, law: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the numbers of a contact at all points from those of the body before.

@@ -316,15 +316,14 @@ Body = Annotated[Soft | Cloth | Rigid | Springs | Pendulum | Smoke, Field(discri
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
-class _Obstacle:
-    """What all obstacles have; a None is chosen from the masses and sizes of the bodies.
+class _Law:
+    """How a contact pushes, loses energy and rubs; a None is chosen from the bodies.
 
     A contact loses energy by its `dissipation`, without jumps, or by its `damping`, which is not
     chosen: its force jumps at touch. `restitution` and `contact_time` may be given in place of
     `dissipation` and `stiffness`: those of one point that arrives with all the mass of a rigid
     body, or of each node alone. They, and what is chosen, hold for arrival at `speed`, by default
-    that of a fall from the body's own size that begins with its velocity. `bodies` are the names of
-    those that may touch it, all by default.
+    that of a fall from the body's own size that begins with its velocity.
     """
 
     restitution: Restitution | None = None  # part of the speed that is left [-]
@@ -335,6 +334,12 @@ class _Obstacle:
     damping: NotNegative | None = None  # in place of a dissipation [N s/m]
     friction: NotNegative = 0.3  # coefficient mu [-]
     friction_stiffness: Positive | None = None  # [N s/m]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class _Obstacle(_Law):
+    """What all obstacles have. `bodies` are those that may touch it, all by default."""
+
     bodies: tuple[Name, ...] | None = None
     draw: bool = False
     look: Look = field(default_factory=Look)
@@ -380,6 +385,108 @@ class CapsuleObstacle(_Obstacle):
 
 Obstacle = Annotated[
     PlaneObstacle | SphereObstacle | BoxObstacle | CapsuleObstacle, Field(discriminator="kind")
+]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Contact(_Law):
+    """Contact between the surfaces of two soft bodies, cloths or rigid bodies.
+
+    `between` names both; the name of one twice is its contact with itself. Surfaces push each other
+    where they are closer than twice the `radius`, which is chosen from their edges unless given.
+    """
+
+    between: tuple[Name, Name]
+    radius: Positive | None = None  # half of the thickness of each surface [m]
+
+
+WORLD = "world"  # in the place of a body that a joint holds
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class _Joint:
+    """What all joints have. `between` names what is joined; "world" is what does not move.
+
+    A joint is stiff, not rigid: what holds it together is chosen from the bodies unless given.
+    """
+
+    between: tuple[Name, Name]
+    stiffness: Positive | None = None  # of what holds the points together [N/m]
+    damping: NotNegative | None = None  # [N s/m]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class BallJoint(_Joint):
+    """A ball joint of rigid bodies at a point of the scene, as the bodies are at the start."""
+
+    kind: Literal["ball"] = "ball"
+    anchor: Vector  # [m]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class _Framed(_Joint):
+    """What holds axes beside a point has too."""
+
+    anchor: Vector  # [m]
+    angular_stiffness: Positive | None = None  # [N m/rad]
+    angular_damping: NotNegative | None = None  # [N m s/rad]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class WeldJoint(_Framed):
+    """A weld of rigid bodies, which leaves nothing free."""
+
+    kind: Literal["weld"] = "weld"
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class _Driven(_Framed):
+    """What a hinge and a slider have too.
+
+    Both are at 0 at the start. A hinge has torques [N m] and angles [deg], a slider forces [N] and
+    lengths [m]; along `axis`, seen from the first body, both turn or move the second one.
+    """
+
+    axis: Vector  # in the scene, of any length
+    motor: float | Series | None = None  # [N m] or [N]
+    viscous_friction: NotNegative = 0.0  # [N m s/rad] or [N s/m]
+    dry_friction: NotNegative = 0.0  # [N m] or [N]
+    # Slower than this dry friction is viscous [deg/s] or [m/s]; 0.5 deg/s or 0.01 m/s.
+    friction_width: Positive | None = None
+    spring_stiffness: NotNegative = 0.0  # [N m/rad] or [N/m]
+    spring_rest: float = 0.0  # where the spring pulls to [deg] or [m]
+    lower: float | None = None  # limits, both or none [deg] or [m]
+    upper: float | None = None
+    limit_stiffness: Positive | None = None  # [N m/rad] or [N/m]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class HingeJoint(_Driven):
+    """A hinge of rigid bodies: the second turns about an axis of the first."""
+
+    kind: Literal["hinge"] = "hinge"
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class SliderJoint(_Driven):
+    """A slider of rigid bodies: the second moves along an axis of the first, and does not turn."""
+
+    kind: Literal["slider"] = "slider"
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class PinJoint(_Joint):
+    """Pins: nodes of the first body that are held where they are on the second.
+
+    `where` selects them. The second body is rigid, or has nodes at the same places.
+    """
+
+    kind: Literal["pin"] = "pin"
+    where: Held
+
+
+Joint = Annotated[
+    BallJoint | WeldJoint | HingeJoint | SliderJoint | PinJoint, Field(discriminator="kind")
 ]
 
 
@@ -710,10 +817,12 @@ class Goal:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Scene:
-    """Bodies, obstacles, cameras, lights, and what acts on them."""
+    """Bodies, obstacles, contacts, joints, cameras, lights, and what acts on them."""
 
     bodies: dict[Name, Body]
     obstacles: dict[Name, Obstacle] = field(default_factory=dict)
+    contacts: dict[Name, Contact] = field(default_factory=dict)
+    joints: dict[Name, Joint] = field(default_factory=dict)
     pushes: dict[Name, Push] = field(default_factory=dict)
     forces: dict[Name, OwnForce] = field(default_factory=dict)
     cameras: dict[Name, Camera] = field(default_factory=dict)

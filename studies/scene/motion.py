@@ -223,6 +223,11 @@ class Motion:
             )  # fmt: skip
         except RolloutError as error:
             raise NotFiniteError(error.told(DT)) from error
+        except ValueError as error:
+            model = model_of(self.system)
+            if model is None or not any(force.changes for force in model.forces.values()):
+                raise
+            raise NotFiniteError(str(error)) from error  # values at which surfaces cross
 
 
 def trajectory_fields(run: Any) -> dict[str, np.ndarray]:

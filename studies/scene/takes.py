@@ -1,9 +1,10 @@
 """Several takes of one scene: the tables `takes.NAME`, spread over copies of the bodies.
 
-Every take has copies of all bodies and pushes, which start, and are filmed, as its own tables say;
-obstacles, cameras, lights and the world are shared. As bodies do not touch each other, takes do
-not either. Bodies of the first take keep their names; in other takes the name of the take is
-appended: "cube", "cube_toss2". What is free outside of the takes is one number for all of them.
+Every take has copies of all bodies, their contacts and joints, and pushes, which start, and are
+filmed, as its own tables say; obstacles, cameras, lights and the world are shared. Bodies of
+different takes do not touch each other. Bodies of the first take keep their names; in other takes
+the name of the take is appended: "cube", "cube_toss2". What is free outside of the takes is one
+number for all of them.
 """
 
 import copy
@@ -13,13 +14,14 @@ from typing import Any
 
 from studies.runs.errors import StudyError
 from studies.scene.components import split_component
+from studies.scene.declared import WORLD
 from studies.scene.overrides import JOINED
 from studies.scene.tables import joined, unknown
 
 
-COPIED = ("bodies", "pushes")  # tables of which every take has copies
-OWN = ("bodies", "pushes", "observations", "free", "truth", "validate")  # keys of a take
-SHARED = ("bodies", "pushes", "obstacles", "free")  # tables of tables beside the takes
+COPIED = ("bodies", "contacts", "joints", "pushes")  # tables of which every take has copies
+OWN = (*COPIED, "observations", "free", "truth", "validate")  # keys of a take
+SHARED = (*COPIED, "obstacles", "free")  # tables of tables beside the takes
 ALONE = ("pendulum", "smoke")  # kinds of bodies of which a scene has one
 
 
@@ -93,7 +95,7 @@ class _Renamed:
         self.copied = {name for key in COPIED for name in (*values.get(key, {}), *own.get(key, {}))}
 
     def copies(self, key: str, take: str) -> dict[str, Any]:
-        """Return the bodies or pushes of this take."""
+        """Return the bodies, contacts, joints or pushes of this take."""
         shared, own = self.values.get(key, {}), self.own.get(key, {})
         if key == "bodies" and (other := next((n for n in own if n not in shared), None)):
             raise StudyError(f"`takes.{take}.bodies`: {unknown('body', other, shared)}")
@@ -103,6 +105,10 @@ class _Renamed:
             table |= {"take": take} if key == "bodies" else {}
             if key == "pushes" and "body" in table:
                 table["body"] += self.end
+            if isinstance(table.get("between"), list):
+                table["between"] = [
+                    one if one == WORLD else f"{one}{self.end}" for one in table["between"]
+                ]
             out[f"{name}{self.end}"] = table
         return out
 
@@ -147,7 +153,7 @@ class _Renamed:
         if head in self.copied:
             return head
         known = {"observations": self.own["observations"]}
-        known |= dict.fromkeys(("bodies", "pushes"), self.copied)
+        known |= dict.fromkeys(COPIED, self.copied)
         return f"{head}.{rest[0]}" if rest and rest[0] in known.get(head, ()) else ""
 
 
@@ -193,7 +199,7 @@ def _check_take(key: str, take: str, own: Mapping[str, Any]) -> None:
             f"`{key}.observations` is missing: give the take a film, points or states of its "
             "own, or leave the take out."
         )
-    for name in ("bodies", "pushes", "observations", "free"):
+    for name in (*COPIED, "observations", "free"):
         if not _is_table_of_tables(own.get(name, {})):
             raise StudyError(f"`{key}.{name}` must be tables, got {own[name]!r}.")
     if not isinstance(own.get("validate", False), bool):

@@ -14,9 +14,9 @@ from studies.problem.forward import motion_through
 from studies.problem.observations.films import FilmData, advice_on_film, plate_of, read_film
 from studies.problem.observations.outlines import foreground
 from studies.problem.observers import NODES, surfaces
-from studies.problem.observing import frame_times, posed
-from studies.problem.points import to_pixels
+from studies.problem.observing import frame_times
 from studies.problem.steps import sample_steps
+from studies.reports.joint_marks import seen_by
 from studies.runs.errors import NotFiniteError, StudyError
 from studies.scene.building import Built
 from studies.scene.cameras import make_camera, require_outside
@@ -79,10 +79,7 @@ class Shot:
 
     def seen_at(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return columns and rows (n, 2) [pixels] and depths (n,) [m] of points."""
-        eye, axes = self.camera.pose()
-        with np.errstate(divide="ignore", invalid="ignore"):  # beside the eye
-            pixels = to_pixels(posed(self.camera, eye), points - eye, self.size)
-        return pixels, (points - eye) @ axes[2]
+        return seen_by(self.camera, self.size)(points)
 
 
 def shoot(

@@ -6,7 +6,7 @@ points or states from a file it has their coordinates over time.
 """
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from studies.problem.observers import NODES
 from studies.problem.observing import make_observers
 from studies.problem.points import PointObserver
 from studies.reports.figures import png, points
+from studies.reports.joint_marks import marked, seen_by
 from studies.reports.preview.advice import advice_on
 from studies.reports.preview.shots import Shot, places_at, shoot
 from studies.runs import media
@@ -31,6 +32,7 @@ from studies.scene.checking import camera_of
 from studies.scene.declared import Film, Points, SceneFile, States
 from studies.scene.drawing import instance_of
 from studies.scene.exif import notes_on_fields_of_view
+from studies.scene.joints import JointMark
 from studies.scene.motion import SETTLING, Settled
 from studies.scene.reading import read_scene
 
@@ -70,7 +72,8 @@ def preview(
         if not shots:
             raise
         warnings.append(str(error))
-    media.write_png(out, _stacked([*(_strip(shot) for shot in shots), *charts], axis=0))
+    strips = [_strip(shot, built.joints) for shot in shots]
+    media.write_png(out, _stacked([*strips, *charts], axis=0))
     notes = built.notes + notes_on_fields_of_view(file)
     return [*notes, *warnings, *_refused(file, warnings)]
 
@@ -150,13 +153,16 @@ def _charts(
     return charts, said
 
 
-def _strip(shot: Shot) -> np.ndarray:
-    """Return the rows of one film: footage, scene, and footage with the scene's outline."""
+def _strip(shot: Shot, joints: Mapping[str, JointMark]) -> np.ndarray:
+    """Return the rows of one film: footage, scene with its joints, and footage with its outline."""
     n = len(shot.images)
     rows = []
     for k in dict.fromkeys((0, n // 2, n - 1)):
         drawn = _enlarged(shot.images[k])
-        panels = {"scene": drawn[..., :3]}
+        places = {name: points[k] for name, points in shot.places.items()}
+        seen_at = seen_by(shot.camera, (drawn.shape[0], drawn.shape[1]))
+        scene = marked(media.as_uint8(drawn[..., :3]), joints, places, seen_at)
+        panels = {"scene": media.as_float(scene)}
         if shot.data is not None:
             footage = _enlarged(shot.data.frames[shot.indices[k]])
             over = _outlined(footage, drawn[..., 3])

@@ -108,7 +108,7 @@ def make_cloth(name: str, body: Cloth, free: frozenset[str], *, refined: bool = 
 
     return NodePart(
         name, sheet.points, grid.held,
-        mass_of(name, values_of(values), lumping), np.arange(n), values,
+        mass_of(name, values_of(values), lumping), np.arange(n), sheet.faces, values,
         [*_material_maps(name, h, values, averages), *muscles.maps],
         partial(Weighed, name, lumping), forces, drawn, grid.skin,
         node_velocities(name, body, grid.source, sheet.points, numbered=numbered),

@@ -32,7 +32,8 @@ class NodePart:
     points: np.ndarray  # nodes at rest in the world, (n, 3) [m]
     held: np.ndarray  # mask of held nodes, (n,)
     mass: np.ndarray  # at the declared values, (n,) [kg]
-    touching: np.ndarray  # the nodes that may touch obstacles, (n_touching,)
+    touching: np.ndarray  # the nodes that may touch, (n_touching,)
+    faces: np.ndarray | None  # triangles of its surface, (n_faces, 3); None: it has none
     values: dict[str, Value]  # of its material, by path
     material: list[ParameterMap]  # maps to the parameters of its forces
     # mass_map(rows, n): from the body's rows in the model and the number of all nodes.
@@ -242,12 +243,13 @@ def held_nodes(key: str, held: Held | None, points: np.ndarray, *, numbered: boo
         _hold_numbers(key, held.nodes, mask, numbered=numbered)
     if not mask.any() or mask.all():
         body = ".".join(key.split(".")[:2])
+        scale = f"`{body}.scale`" if body.startswith("bodies.") else "its `scale`"
         ends = (", ".join(f"{value:.4g}" for value in end) for end in (low, high))
         raise StudyError(
             f"`{key}` must select some nodes and leave some out, but it selects "
             f"{int(mask.sum())} of {len(mask)}. The body reaches from [{next(ends)}] to "
             f"[{next(ends)}] m in the world. If it should be smaller or larger, correct "
-            f"`{body}.scale`: a file in millimetres needs 0.001."
+            f"{scale}: a file in millimetres needs 0.001."
         )
     return mask
 

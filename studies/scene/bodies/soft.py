@@ -79,8 +79,9 @@ def make_soft(name: str, body: Soft, free: frozenset[str], *, refined: bool = Fa
     def forces(rest: np.ndarray, first: int, targets: dict[str, Any]) -> dict[str, Force]:
         return {name: NeoHookeanTets(first + volume.tets, rest, **values_under(name, targets))}
 
+    hull = volume.surface()
     return NodePart(
-        name, volume.points, grid.held, mass_of(name, own, lumping), volume.surface().nodes, values,
+        name, volume.points, grid.held, mass_of(name, own, lumping), hull.nodes, hull.faces, values,
         material, partial(Weighed, name, lumping), forces, drawn, grid.skin,
         node_velocities(name, body, grid.source, volume.points, numbered=not is_filled),
         varying=muscles.varying, notes=tuple(notes), finer=grid.finer,

@@ -59,7 +59,7 @@ def make_springs(name: str, body: Springs) -> NodePart:
     return NodePart(
         name, np.asarray(points),
         held_nodes(f"{key}.held", body.held, points, numbered=True),
-        np.full(n, body.mass / n), np.arange(n), values,
+        np.full(n, body.mass / n), np.arange(n), None, values,
         [Scaled(path, {path: 1.0}) for path in (f"{name}.stiffness", f"{name}.damping")],
         partial(Placed, f"{name}.mass", "mass", weights=np.full(n, 1.0 / n)),
         forces, drawn, skin, velocities, offset,

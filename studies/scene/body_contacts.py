@@ -1,0 +1,297 @@
+r"""Contact between bodies, and of a body with itself: a `SurfaceContact` for each table.
+
+The force of "touch" is called "touch", and so are its values: "touch.friction" and the others. What
+a table leaves out is chosen, with rho = 2 r the thickness of both surfaces together, u the speed of
+arrival (given, or that of a fall from the larger body's size that begins with the difference of
+their velocities) and m what is behind a point: all of a rigid body, or the mean of a node.
+
+    r    a fifth of the mean edge, and at most a fiftieth of the size, of either body
+    k    of two rigid bodies mu (2 u/rho)^2, mu of both masses: without loss one point that arrives
+         at u sinks half of the thickness;
+         else the largest of: what supports each body, 4 m g/rho of a rigid one and m 5e3 g/L of
+         nodes; and of the softer body k_l, what a layer of its elements holds with
+         (`studies/scene/contacts.py`), and 2 u sqrt(k_l m)/rho, which stops the wave that an impact
+         at u sends into it within half of the thickness
+    d    as of obstacles: e = 0.15 at u of rigid bodies, half of the speed of a node
+    k_f  as of obstacles, of k and mu
+
+Surfaces that start in each other are an error.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from adjsim.forces.acted_rows import NODES
+from adjsim.model import Model, State
+from adjsim.pairs.surface_contact import SurfaceContact
+from studies.runs.errors import StudyError
+from studies.scene.bodies.part import Additions, positive
+from studies.scene.contacts import (
+    FRICTION_RATE,
+    GRAVITY,
+    NODE_FRICTION_RATE,
+    NODE_LOSS,
+    NODE_PART,
+    RESTITUTION,
+    SHARED,
+    Touching,
+    contact_duration,
+    loss_of,
+)
+from studies.scene.declared import Contact, Vector
+from studies.scene.maps import Scaled, Value
+from studies.scene.obstacles import RESTITUTIONS, UNITS, Bounce
+
+
+OF_EDGE, OF_SIZE = 0.2, 0.02  # the chosen radius, of the mean edge and at most of the size
+LOADS = 4.0  # k rho/(m g): a rigid body rests on one point a quarter of the thickness deep
+NODE_LOADS = 60.0  # and a body of nodes on a tenth of its surface, if half of its mass is there
+BESIDE = 0.1  # of the smaller size: bodies of less different heights lie on each other or beside
+PER_STEP = 0.125  # of the thickness: how far surfaces move in a step at the expected speed
+PRESSED = 0.25  # of the thickness, at the start
+
+
+def make_body_contacts(
+    contacts: Mapping[str, Contact], bodies: Sequence[Touching], rest: np.ndarray, gravity: Vector
+) -> Additions:
+    """Return contacts between bodies; `rest` are all nodes, (n, 3) [m], `gravity` (3,) [m/s2]."""
+    out, by_name = Additions(), {body.name: body for body in bodies}
+    for name, contact in contacts.items():
+        a, b = (by_name[other] for other in contact.between)
+        before = a.before or a, b.before or b
+        law = _law(contact, *before, gravity)
+        share = len(_vertices(*before)) / len(_vertices(a, b))  # a finer surface shares a pressure
+        factors = {key: share if key in SHARED else 1.0 for key in law}
+        radius = law.pop("radius")
+        _check_radius(name, radius, (a, b))
+        faces, acts_on = _triangles(a, b, len(rest))
+        radii: dict[str, Any] = {"radius": radius}
+        if b is a:
+            where: dict[str, Any] = {"triangles": faces[0], "rest_positions": rest}
+        else:
+            where = dict(zip(("triangles", "other_triangles"), faces, strict=True))
+            radii["other_radius"] = radius
+        own = {key: factors[key] * number for key, number in law.items()}
+        out.forces[name] = SurfaceContact(
+            **where, **radii, **own, friction=contact.friction, acts_on=acts_on
+        )
+        _add_values(out, name, contact, {key: (law[key], factors[key]) for key in law})
+        out.values[f"{name}.radius"] = positive(radius, "m", 3.0)
+        out.maps.append(Scaled(f"{name}.radius", {f"{name}.{key}": 1.0 for key in radii}))
+    return out
+
+
+def longest_step(
+    contacts: Mapping[str, Contact], bodies: Sequence[Touching], gravity: Vector
+) -> float:
+    """Return the step in which no surface passes another at the expected speed [s]."""
+    by_name, limit = {body.name: body for body in bodies}, np.inf
+    for contact in contacts.values():
+        a, b = (by_name[other] for other in contact.between)
+        before = a.before or a, b.before or b
+        speed = max(contact.speed or 0.0, _speed_between(*before, gravity))
+        limit = min(limit, PER_STEP * 2.0 * _radius(contact, *before) / speed)
+    return float(limit)
+
+
+def _add_values(
+    out: Additions, name: str, contact: Contact, law: Mapping[str, tuple[float, float]]
+) -> None:
+    """Add the numbers of the law, and factors from them to the force, as values of the scene."""
+    for key, (number, factor) in law.items():
+        if key == "dissipation" and contact.restitution is not None:
+            loss = number / loss_of(contact.restitution)[0]
+            path, e = f"{name}.restitution", np.array(contact.restitution)
+            out.values[path] = Value(e, "-", "linear", RESTITUTIONS)
+            out.maps.append(Bounce(path, {f"{name}.{key}": loss}))
+            continue
+        out.values[f"{name}.{key}"] = positive(number, UNITS[key])
+        out.maps.append(Scaled(f"{name}.{key}", {f"{name}.{key}": factor}))
+    out.values[f"{name}.friction"] = positive(contact.friction, "-", 10.0)
+    out.maps.append(Scaled(f"{name}.friction", {f"{name}.friction": 1.0}))
+
+
+def _law(contact: Contact, a: Touching, b: Touching, gravity: Vector) -> dict[str, float]:
+    """Return the radius and the numbers of the law, given or chosen."""
+    own = {key: getattr(contact, key) for key in UNITS}
+    law = {key: float(number) for key, number in own.items() if number is not None}
+    radius = law["radius"] = _radius(contact, a, b)
+    speed = contact.speed or _speed_between(a, b, gravity)
+    mass = 1.0 / (1.0 / a.point_mass + 1.0 / b.point_mass)
+    are_rigid = a.is_rigid and b.is_rigid
+    if contact.restitution is not None:
+        law["dissipation"] = loss_of(contact.restitution)[0] / speed
+    elif are_rigid and "damping" not in law:
+        law.setdefault("dissipation", loss_of(RESTITUTION)[0] / speed)
+    if contact.contact_time is not None:
+        rate = contact_duration(law.get("dissipation", 0.0) * speed) / contact.contact_time
+        law["stiffness"] = mass * rate**2
+    k = law.setdefault(
+        "stiffness",
+        mass * (speed / radius) ** 2
+        if are_rigid
+        else _node_stiffness(a, b, gravity, thickness=2.0 * radius, speed=speed),
+    )
+    if "damping" not in law:
+        law.setdefault("dissipation", min(NODE_LOSS / speed, 0.5 * np.sqrt(mass / k) / radius))
+    rate = FRICTION_RATE if are_rigid else NODE_FRICTION_RATE
+    law.setdefault("friction_stiffness", rate * float(np.sqrt(k * mass)))
+    return law
+
+
+def _node_stiffness(
+    a: Touching, b: Touching, gravity: Vector, *, thickness: float, speed: float
+) -> float:
+    """Return the chosen stiffness of a contact in which nodes take part [N/m]."""
+    layers, yields = [], 0.0
+    g = float(np.linalg.norm(gravity))
+    heights = [-float(np.dot(gravity, body.points.mean(axis=0))) for body in (a, b)]
+    highest = max(heights) - BESIDE * g * min(a.size, b.size)
+    loads = [
+        (LOADS if body.is_rigid else NODE_LOADS) * body.point_mass * g / thickness
+        for body, height in zip((a, b), heights, strict=True)
+        if height >= highest
+    ]
+    for body in (a, b):
+        m = body.point_mass
+        if body.is_rigid:
+            continue
+        layers.append(layer := NODE_PART * float(np.mean(body.held_with)))
+        yields += 1.0 / np.sqrt(layer * m)
+    return float(max(min(layers), 2.0 * speed / (yields * thickness), *loads))
+
+
+def _radius(contact: Contact, a: Touching, b: Touching) -> float:
+    """Return the radius of both surfaces, given or chosen [m]."""
+    chosen = min(min(OF_EDGE * mean_edge(body), OF_SIZE * body.size) for body in (a, b))
+    return contact.radius or chosen
+
+
+def _speed_between(a: Touching, b: Touching, gravity: Vector) -> float:
+    """Return the speed at which two bodies are expected to meet [m/s]."""
+    of_nodes = [body.speed - float(np.linalg.norm(body.velocity)) for body in (a, b)]
+    apart = float(np.linalg.norm(a.velocity - b.velocity)) + sum(of_nodes)
+    g = float(np.linalg.norm(gravity)) or (0.0 if apart > 0.0 else GRAVITY)
+    return float(np.sqrt(2.0 * g * max(a.size, b.size) + apart**2))
+
+
+def mean_edge(body: Touching) -> float:
+    """Return the mean length of the edges of a body's surface [m]."""
+    corners = _places(body)[body.faces]
+    return float(np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).mean())
+
+
+def _places(body: Touching) -> np.ndarray:
+    """Return the points of a body by the numbers that its faces have, (n, 3) [m]."""
+    if body.nodes is None:
+        return body.points
+    out = np.zeros((int(body.nodes.max()) + 1, 3))
+    out[body.nodes] = body.points
+    return out
+
+
+def _vertices(a: Touching, b: Touching) -> np.ndarray:
+    """Return the corners of all faces of two bodies, one number for each."""
+    own = [np.unique(np.asarray(body.faces)) for body in (a, b)]
+    return np.concatenate(own)
+
+
+def _triangles(a: Touching, b: Touching, n_nodes: int) -> tuple[list[np.ndarray], tuple[str, ...]]:
+    """Return the triangles of both by numbers of the rows that a contact acts on, and on what."""
+    firsts: dict[str, int] = {}
+    total = 0
+    for body in sorted((a, b), key=lambda one: one.is_rigid):
+        owner = body.name if body.is_rigid else NODES
+        if owner not in firsts:
+            firsts[owner] = total
+            total += body.n_rows if body.is_rigid else n_nodes
+    faces = [
+        firsts[body.name if body.is_rigid else NODES] + np.asarray(body.faces) for body in (a, b)
+    ]
+    return faces, tuple(firsts)
+
+
+def _check_radius(name: str, radius: float, bodies: tuple[Touching, Touching]) -> None:
+    for body in bodies:
+        if (edge := mean_edge(body)) < radius:
+            raise StudyError(
+                f"`contacts.{name}.radius` must be smaller than the edges of `bodies.{body.name}`, "
+                f"{edge:.3g} m on average, got {radius:.3g} m. Give a smaller radius or a coarser "
+                "mesh."
+            )
+
+
+def check_apart(contacts: Mapping[str, Contact], model: Model, state: State) -> None:
+    """Raise a StudyError if surfaces that touch go through each other at the start."""
+    rows = [
+        state.bodies[name].position[0] + part.arms for name, part in model.bodies.items()
+    ]  # of bodies in their declared pose
+    x = np.concatenate([state.x, *rows])
+    for name, contact in contacts.items():
+        force: Any = model.forces[name]
+        if found := force.crossing(x):
+            a, b = contact.between
+            if a == b:
+                raise StudyError(
+                    f"`bodies.{a}` goes through itself at the start, so that `contacts.{name}` "
+                    f"cannot keep it apart: {found}. Mend its mesh."
+                )
+            raise StudyError(_in_each_other(name, contact, found))
+
+
+def _in_each_other(name: str, contact: Contact, found: str) -> str:
+    a, b = contact.between
+    return (
+        f"`bodies.{a}` and `bodies.{b}`, which `contacts.{name}` keeps apart, start in each other: "
+        f"{found}. Move one of them by `position`."
+    )
+
+
+def notes_on_pairs(contacts: Mapping[str, Contact], bodies: Sequence[Touching]) -> list[str]:
+    """Return what should be known of radii that are chosen, and of bodies that start near others.
+
+    Raises
+    ------
+    StudyError
+        If a body starts inside another.
+    """
+    by_name, notes = {body.name: body for body in bodies}, []
+    for name, contact in contacts.items():
+        a, b = (by_name[other] for other in contact.between)
+        radius = _radius(contact, a.before or a, b.before or b)
+        if contact.radius is None:
+            notes.append(
+                f"`contacts.{name}.radius` is not given: {radius:.3g} m is taken, so that surfaces "
+                f"touch where they are {2.0 * radius:.3g} m apart."
+            )
+        if a is b:
+            continue
+        distance = np.inf
+        for one, other in ((a, b), (b, a)):
+            signed, is_closed = signed_distances(one, other)
+            if is_closed and signed.min() < 0.0:
+                found = f"a point of `{one.name}` lies {-signed.min():.3g} m inside `{other.name}`"
+                raise StudyError(_in_each_other(name, contact, found))
+            distance = min(distance, float(np.abs(signed).min()))
+        if (c := 2.0 * radius - distance) > PRESSED * 2.0 * radius:
+            notes.append(
+                f"`bodies.{a.name}` and `bodies.{b.name}` start {distance:.3g} m apart, which is "
+                f"{c:.3g} m less than where `contacts.{name}` lets them touch: it will throw them "
+                "apart. Move one of them, or give a smaller `radius`."
+            )
+    return notes
+
+
+def signed_distances(one: Touching, other: Touching) -> tuple[np.ndarray, bool]:
+    """Return the distances of a body's points from the surface of another [m], and if it is closed.
+
+    They are negative inside of one that is closed.
+    """
+    import pyvista as pv
+
+    surface = pv.PolyData.from_regular_faces(_places(other), np.asarray(other.faces))
+    points = pv.PolyData(_places(one)[np.unique(np.asarray(one.faces))])
+    found = points.compute_implicit_distance(surface)["implicit_distance"]
+    return np.asarray(found), surface.n_open_edges == 0

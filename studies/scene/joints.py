@@ -1,0 +1,335 @@
+r"""Joints: a stiff force for each table; its numbers are values of the scene: "elbow.dry_friction".
+
+Anchors and axes are declared in the scene, where the bodies are at the start; the axes of every
+body are the world's there. So the value "elbow.anchor" moves the anchors in both bodies by the
+same, and "elbow.rotation" turns the axes in both. Angles of a hinge are in degrees.
+
+What a table leaves out is chosen from what hangs on the joint: with M the mass of all bodies that
+are joined to each other, L the size of the smaller body and a = g + v^2/L,
+
+    k   = 3600 M a/L                   it gives way by L/3600 under their weight
+    k_t = k (L/4)^2                    a turn gives way as if held at a quarter of the size
+    c   = 0.2 sqrt(k m),  c_t = 0.2 sqrt(k_t I)    what rings dies out; m, I of the lighter body
+    k_l = k_t of a hinge, k of a slider
+
+A pin holds each of its nodes with what the elements there hold it with, and is damped alike.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from adjsim.forces.acted_rows import NODES
+from adjsim.forces.element import Force
+from adjsim.joints.driven import HingeJoint, SliderJoint
+from adjsim.joints.joint import BallJoint, WeldJoint, frames_at
+from adjsim.joints.pins import Pins
+from adjsim.rigid.bodies import BodyPoint
+from adjsim.rigid.mass_properties import from_six
+from adjsim.rigid.pose import BodyState
+from studies.runs.errors import StudyError
+from studies.scene import declared
+from studies.scene.bodies.part import Additions, NodePart, held_nodes, linear, positive
+from studies.scene.bodies.rigid import RigidPart
+from studies.scene.contacts import GRAVITY
+from studies.scene.declared import WORLD
+from studies.scene.maps import Arrays, ParameterMap, Scaled, Value
+from studies.scene.series import Series, read_series
+
+
+SINKS = 3600.0  # L over what a joint gives way by under what hangs on it
+LEVER = 0.25  # of the size: where a joint holds turns
+LOSS = 0.2  # c over sqrt(k m)
+APART = 0.01  # of the size: how far pinned nodes may be from each other
+WIDTHS = {"hinge": 0.5, "slider": 0.01}  # of dry friction by default [deg/s], [m/s]
+KINDS: dict[str, type[Any]] = {
+    "ball": BallJoint, "weld": WeldJoint, "hinge": HingeJoint, "slider": SliderJoint,
+}  # fmt: skip
+ANGLES = ("friction_width", "spring_rest", "lower", "upper")  # in degrees, of a hinge
+
+
+class Anchored(ParameterMap):
+    """Anchors about centres of mass, by target, from one in the scene."""
+
+    def __init__(self, source: str, centers: Mapping[str, np.ndarray]) -> None:
+        self.sources, self.targets = (source,), tuple(centers)
+        self.source, self.centers = source, centers
+
+    def values(self, sources: Arrays) -> dict[str, np.ndarray]:
+        """Return the anchor minus the centres."""
+        return {target: sources[self.source] - center for target, center in self.centers.items()}
+
+    def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
+        """Return the tangent of the anchor."""
+        del sources
+        tangent = np.asarray(tangents.get(self.source, np.zeros(3)))
+        return dict.fromkeys(self.targets, tangent)
+
+    def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
+        """Return the sum of the cotangents."""
+        del sources
+        own = [np.reshape(adjoints[key], 3) for key in self.targets if key in adjoints]
+        return {self.source: np.sum(own, axis=0) if own else np.zeros(3)}
+
+
+@dataclass(frozen=True, eq=False)
+class JointMark:
+    """Where a joint is drawn: means of the drawn vertices of a body, which moves with it."""
+
+    body: str
+    anchors: scipy.sparse.csr_array  # (n_marks, n_vertices)
+    axis: np.ndarray | None  # the same of a point along the axis, (n_vertices,); None without one
+
+
+@dataclass(frozen=True, eq=False)
+class JointMaker:
+    """Makes the joints of a scene; `gravity` [m/s2] is its length, `free` are its free paths."""
+
+    nodes: Sequence[NodePart]
+    rigid: Sequence[RigidPart]
+    gravity: float
+    free: frozenset[str]
+    out: Additions = field(default_factory=Additions)
+
+    def make(self, joints: Mapping[str, declared.Joint]) -> Additions:
+        """Return all joints."""
+        loads = loads_of(joints, self.rigid)
+        for name, joint in joints.items():
+            if isinstance(joint, declared.PinJoint):
+                self._pin(name, joint)
+            else:
+                self._join(name, joint, loads)
+        return self.out
+
+    def _join(self, name: str, joint: Any, loads: Mapping[str, float]) -> None:
+        """Add a joint of rigid bodies; `loads` is the mass of all that hangs together [kg]."""
+        pair = _ends(joint.between)
+        parts = {part.name: part for part in self.rigid if part.name in pair}
+        states = {body: BodyState(part.center) for body, part in parts.items()}
+        holds = _holds(joint, list(parts.values()), loads[pair[1]], self.gravity or GRAVITY)
+        values = {key: positive(number, _unit(joint, key)) for key, number in holds.items()}
+        motor: dict[str, Any] = {}
+        if isinstance(joint, declared.HingeJoint | declared.SliderJoint):
+            driven, motor = self._drive(name, joint, holds)
+            values |= driven
+        factors = {key: _factor(joint, key) for key in values}
+        own = {key: factors[key] * one.value for key, one in values.items()}
+        axis = None if isinstance(joint, declared.BallJoint) else getattr(joint, "axis", (0, 0, 1))
+        frames = frames_at(pair, states, joint.anchor, axis)
+        self.out.forces[name] = KINDS[joint.kind](pair, **frames, **own, **motor)
+        for key, value in values.items():
+            path = f"{name}.{key}"
+            self.out.values[path] = value
+            self.out.maps.append(Scaled(path, {path: factors[key]}))
+        path, reach = f"{name}.anchor", min(part.size for part in parts.values())
+        centers = [np.zeros(3) if body is None else parts[body].center for body in pair]
+        about = {f"{name}.anchor_{side}": at for side, at in zip("ab", centers, strict=True)}
+        self.out.values[path] = linear(joint.anchor, "m", reach)
+        self.out.maps.append(Anchored(path, about))
+        if axis is not None:
+            path = f"{name}.rotation"
+            self.out.values[path] = linear(np.zeros(3), "rad", 1.0)
+            self.out.maps.append(Scaled(path, {f"{name}.rotation_{s}": 1.0 for s in "ab"}))
+
+    def _drive(
+        self, name: str, joint: Any, holds: Mapping[str, float]
+    ) -> tuple[dict[str, Value], dict[str, Any]]:
+        """Return the values of what drives a joint, and its motor where that is a series."""
+        given: dict[str, Any] = {
+            key: number
+            for key in ("viscous_friction", "dry_friction", "spring_stiffness")
+            if (number := getattr(joint, key)) > 0.0 or f"{name}.{key}" in self.free
+        }
+        if "dry_friction" in given:
+            given["friction_width"] = joint.friction_width or WIDTHS[joint.kind]
+        values = {key: positive(number, _unit(joint, key), 100.0) for key, number in given.items()}
+        is_hinge = joint.kind == "hinge"
+        reach = 180.0 if is_hinge else 1.0
+        if "spring_stiffness" in given:
+            values["spring_rest"] = linear(joint.spring_rest, _unit(joint, "spring_rest"), reach)
+        if joint.lower is not None:
+            hold = joint.limit_stiffness or holds["angular_stiffness" if is_hinge else "stiffness"]
+            values["limit_stiffness"] = positive(hold, _unit(joint, "limit_stiffness"))
+            for key in ("lower", "upper"):
+                values[key] = linear(getattr(joint, key), _unit(joint, key), reach)
+        if isinstance(joint.motor, str):
+            series = Series(*read_series(f"joints.{name}.motor", joint.motor, {1}))
+            self.out.varying[f"{name}.motor"] = series
+            return values, {"motor": series.course(1.0)}
+        if joint.motor is not None or f"{name}.motor" in self.free:
+            motor = joint.motor or 0.0
+            values["motor"] = linear(motor, _unit(joint, "motor"), 10.0 * abs(motor) or 1.0)
+        return values, {}
+
+    def _pin(self, name: str, joint: declared.PinJoint) -> None:
+        """Add the pins of nodes."""
+        of_nodes = {part.name: part for part in self.nodes}
+        first, second = joint.between
+        part = of_nodes[first]
+        own = _pinned(name, joint, part)
+        acts_on: Any = NODES
+        ends: list[Any]
+        if second in of_nodes:
+            other = of_nodes[second]
+            ends = (other.first + _partners(name, part, own, other)).tolist()
+        else:
+            acts_on, ends = (NODES, second), [f"{second}.{name}_{k}" for k in range(len(own))]
+        pairs = list(zip((part.first + own).tolist(), ends, strict=True))
+        k = np.full(len(own), joint.stiffness) if joint.stiffness else _held_with(part)[own]
+        chosen = LOSS * np.sqrt(k * part.mass[own])
+        c = chosen if joint.damping is None else np.full(len(own), joint.damping)
+        self.out.forces[name] = Pins(pairs, k, c, acts_on=acts_on)
+        for key, number, unit in (("stiffness", k, "N/m"), ("damping", c, "N s/m")):
+            path, mean = f"{name}.{key}", float(np.mean(number))
+            self.out.values[path] = positive(mean, unit)
+            factors = number / mean if mean else np.ones_like(number)
+            self.out.maps.append(Scaled(path, {path: factors}))
+
+
+def loads_of(joints: Mapping[str, declared.Joint], rigid: Sequence[RigidPart]) -> dict[str, float]:
+    """Return by body the mass of all rigid bodies that are joined with it, itself as well [kg]."""
+    masses = {part.name: float(part.bodies.masses[0]) for part in rigid}
+    groups = {name: {name} for name in masses}
+    for joint in joints.values():
+        merged = set[str]().union(*(groups[body] for body in joint.between if body in groups))
+        groups |= dict.fromkeys(merged, merged)
+    return {name: sum(masses[one] for one in group) for name, group in groups.items()}
+
+
+def _holds(joint: Any, parts: Sequence[RigidPart], load: float, gravity: float) -> dict[str, float]:
+    """Return what holds a joint together, given or chosen, by name."""
+    size = min(part.size for part in parts)
+    velocities = [part.values[f"{part.name}.velocity"].value for part in parts]
+    speed = max(float(np.linalg.norm(one)) for one in velocities)
+    mass = min(float(part.bodies.masses[0]) for part in parts)
+    k = joint.stiffness or SINKS * load * (gravity + speed**2 / size) / size
+    c = LOSS * np.sqrt(k * mass) if joint.damping is None else joint.damping
+    held = {"stiffness": k, "damping": float(c)}
+    if isinstance(joint, declared.BallJoint):
+        return held
+    moments = [np.linalg.eigvalsh(from_six(part.bodies.inertias)[0]) for part in parts]
+    turn = joint.angular_stiffness or k * (LEVER * size) ** 2
+    c = LOSS * np.sqrt(turn * min(float(one[0]) for one in moments))
+    held["angular_stiffness"] = turn
+    held["angular_damping"] = float(c if joint.angular_damping is None else joint.angular_damping)
+    return held
+
+
+def _ends(between: tuple[str, str]) -> tuple[Any, str]:
+    """Return bodies A and B of a joint; None is the world, which is always A."""
+    a, b = between
+    if b == WORLD:
+        a, b = b, a
+    return (None if a == WORLD else a), b
+
+
+def _unit(joint: Any, key: str) -> str:
+    """Return the unit of a number of a joint."""
+    is_slider = joint.kind == "slider"
+    units = {
+        "stiffness": "N/m", "damping": "N s/m",
+        "angular_stiffness": "N m", "angular_damping": "N m s",
+        "motor": "N" if is_slider else "N m",
+        "viscous_friction": "N s/m" if is_slider else "N m s",
+        "dry_friction": "N" if is_slider else "N m",
+        "friction_width": "m/s" if is_slider else "deg/s",
+        "spring_stiffness": "N/m" if is_slider else "N m",
+        "limit_stiffness": "N/m" if is_slider else "N m",
+    }  # fmt: skip
+    return units.get(key, "m" if is_slider else "deg")
+
+
+def _factor(joint: Any, key: str) -> float:
+    """Return the factor from a number of a joint to that of its force: of angles, radians."""
+    return np.pi / 180.0 if joint.kind == "hinge" and key in ANGLES else 1.0
+
+
+def _pinned(name: str, joint: declared.PinJoint, part: NodePart) -> np.ndarray:
+    """Return the numbers of the nodes of a body that are pinned, (n_pins,)."""
+    mask = held_nodes(f"joints.{name}.where", joint.where, part.points, numbered=True)
+    return np.flatnonzero(mask)
+
+
+def with_pin_points(
+    joints: Mapping[str, declared.Joint], nodes: Sequence[NodePart], rigid: Sequence[RigidPart]
+) -> list[RigidPart]:
+    """Return the rigid bodies with the points at which nodes are pinned to them."""
+    of_nodes, found = {part.name: part for part in nodes}, {part.name: part for part in rigid}
+    for name, joint in joints.items():
+        if not isinstance(joint, declared.PinJoint) or joint.between[1] not in found:
+            continue
+        soft, part = of_nodes[joint.between[0]], found[joint.between[1]]
+        places = soft.points[_pinned(name, joint, soft)]
+        points = {f"{name}_{k}": BodyPoint(at) for k, at in enumerate(places)}
+        bodies = replace(part.bodies, points={**part.bodies.points, **points})
+        found[part.name] = replace(part, bodies=bodies)
+    return list(found.values())
+
+
+def _held_with(part: NodePart) -> np.ndarray:
+    """Return what the elements of each node of a body hold it with, (n_nodes,) [N/m]."""
+    n = part.first + len(part.points)
+    rest = np.zeros((n, 3))
+    rest[part.first :] = part.points
+    found = np.zeros(n)
+    forces: dict[str, Force] = part.forces(rest)
+    for force in forces.values():
+        each = force.nodes.shape[1]
+        found += np.bincount(force.nodes.ravel(), np.repeat(force.stiffness_bound(), each), n)
+    return found[part.first :]
+
+
+def _partners(name: str, part: NodePart, own: np.ndarray, other: NodePart) -> np.ndarray:
+    """Return the nodes of another body that lie where pinned nodes lie, (n_pins,)."""
+    apart = np.linalg.norm(part.points[own][:, None] - other.points, axis=2)
+    nearest = np.argmin(apart, axis=1)
+    gaps = apart[np.arange(len(own)), nearest]
+    if gaps.max() > APART * min(part.size, other.size):
+        k = int(np.argmax(gaps))
+        raise StudyError(
+            f"`joints.{name}` must pin nodes of `{part.name}` that lie on nodes of `{other.name}` "
+            f"at the start, but node {own[k]} is {gaps[k]:.3g} m from the nearest one. Move one of "
+            "the bodies, select other nodes by `where`, or give both meshes nodes there."
+        )
+    return nearest
+
+
+def joint_marks(
+    joints: Mapping[str, declared.Joint], nodes: Sequence[NodePart], rigid: Sequence[RigidPart]
+) -> dict[str, JointMark]:
+    """Return where joints are drawn, by name."""
+    of_nodes, of_bodies = {part.name: part for part in nodes}, {part.name: part for part in rigid}
+    found = {}
+    for name, joint in joints.items():
+        if isinstance(joint, declared.PinJoint):
+            part = of_nodes[joint.between[0]]
+            drawn = part.skin @ part.points
+            places = part.points[_pinned(name, joint, part)]
+            found[name] = JointMark(part.name, _nearest(drawn, places), None)
+            continue
+        body = of_bodies[_ends(joint.between)[1]]
+        drawn = body.bodies.meshes[0].points
+        anchor = np.asarray(joint.anchor)
+        axis = None
+        if isinstance(joint, declared.HingeJoint | declared.SliderJoint):
+            along = np.asarray(joint.axis) / np.linalg.norm(joint.axis)
+            axis = _affine(drawn, anchor + 0.5 * body.size * along)
+        at = scipy.sparse.csr_array(_affine(drawn, anchor)[None])
+        found[name] = JointMark(body.name, at, axis)
+    return found
+
+
+def _nearest(drawn: np.ndarray, places: np.ndarray) -> scipy.sparse.csr_array:
+    """Return the matrix that picks the vertex nearest to each place, (n_places, n_vertices)."""
+    near = np.argmin(np.linalg.norm(places[:, None] - drawn, axis=2), axis=1)
+    entries = (np.ones(len(near)), (np.arange(len(near)), near))
+    return scipy.sparse.csr_array(entries, shape=(len(near), len(drawn)))
+
+
+def _affine(drawn: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """Return the smallest weights of vertices, sum 1, with this mean: they move as one body."""
+    rows = np.column_stack([drawn - place, np.ones(len(drawn))])
+    return np.linalg.lstsq(rows.T, np.array([0.0, 0.0, 0.0, 1.0]), rcond=None)[0]

@@ -1,0 +1,39 @@
+"""Checks that tables of several kinds share."""
+
+from collections.abc import Iterable, Sequence
+
+from studies.runs.errors import StudyError
+from studies.scene import declared
+from studies.scene.tables import unknown
+
+
+def check_reference(key: str, what: str, name: str, known: Iterable[str]) -> None:
+    """Raise if a name leads nowhere."""
+    if name not in known:
+        raise StudyError(f"`{key}`: {unknown(what, name, known)}")
+
+
+def check_direction(key: str, vector: Sequence[float]) -> None:
+    """Raise if a direction is zero."""
+    if not any(vector):
+        raise StudyError(f"`{key}` must not be zero: it is a direction.")
+
+
+def check_law(key: str, contact: declared.Obstacle | declared.Contact) -> None:
+    """Raise if a loss of energy, or a stiffness, is given in two ways."""
+    units = {
+        "dissipation": "s/m", "damping": "N s/m", "restitution": "", "contact_time": "s",
+        "stiffness": "N/m",
+    }  # fmt: skip
+    jumps = "Leave out `damping`, whose force jumps at touch."
+    for one, other, advice in (
+        ("dissipation", "damping", jumps),
+        ("restitution", "damping", jumps),
+        ("restitution", "dissipation", "The one follows from the other."),
+        ("contact_time", "stiffness", "The one follows from the other."),
+        ("contact_time", "damping", jumps),
+    ):
+        given = [(name, getattr(contact, name)) for name in (one, other)]
+        if None not in (number for _, number in given):
+            both = " and ".join(f"{number:g} {units[name]}".strip() for name, number in given)
+            raise StudyError(f"`{key}` must have `{one}` or `{other}`, got both: {both}. {advice}")
