@@ -91,10 +91,11 @@ def known_at_point(problem: Problem) -> Problem:
 class System:
     """A named problem, made when it is needed, and what it shows in one sentence.
 
-    Systems of one `family` share compiled code: the first that is checked compiles it.
+    Systems of one `family` share compiled code: the first that is checked compiles it. Where
+    `make` takes `n_steps`, corruptions of the adjoints ask for few.
     """
 
     name: str
     summary: str
-    make: Callable[[], Problem]
+    make: Callable[..., Problem]
     family: str = "pixels"

@@ -26,7 +26,10 @@ from benchmarks.contact_gradients.two_bodies import TWO_BODIES, rate_at
 
 WIDEST = 0.5  # the interval of an order that says which whole number it is
 
-each_problem = pytest.mark.parametrize("name", PROBLEMS)
+LONGEST = {"cloth", "rod", "pendulum"}
+each_problem = pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.nightly) if n in LONGEST else n for n in PROBLEMS]
+)
 each_pair = pytest.mark.parametrize("name", TWO_BODIES)
 each_with_damped = pytest.mark.parametrize("name", [*PROBLEMS, "damped"])
 

@@ -1,6 +1,7 @@
-"""Where nodes rest: a block held at its top whose bottom a moving belt presses and drags."""
+"""Where nodes rest: a block that a belt presses and drags, and a chain that hangs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from adjoint.verify.problem import Problem, System, Values, changed
 from adjoint.verify.systems.solids import DENSITY, ROLLOUT_TOLERANCE, Scene, beam
 from adjsim.equilibrium import equilibrium
 from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.forces.springs import Springs
 from adjsim.model import Model, State
 
 
@@ -34,9 +36,18 @@ def pressed() -> Scene:
     return Scene(model, State(x), dt=1.0, n_steps=1, inert=INERT)
 
 
-def resting() -> Problem:
-    """Return the equilibrium of the block as a problem: all its positions."""
-    scene = pressed()
+def hanging() -> Scene:
+    """Three nodes in a row, the first held, on springs that their weights stretch."""
+    x = [[0.0, 0.0, 0.0], [0.1, -0.3, 0.0], [0.1, -0.6, 0.1]]
+    springs = Springs([[0, 1], [1, 2]], [50.0, 40.0], 0.25)
+    masses, pinned = [0.1, 0.2, 0.15], np.arange(3) == 0
+    model = Model(masses, {"net": springs}, (0.5, -9.8, 0.3), pinned)
+    return Scene(model, State(x), dt=1.0, n_steps=1, inert=("state.v", "net.damping"))
+
+
+def resting(build: Callable[[], Scene]) -> Problem:
+    """Return the equilibrium of a scene as a problem: all its positions."""
+    scene = build()
     point, found = scene.parameters(), equilibrium(scene.model, scene.state)
     scale = float(np.std(found.state.x - scene.state.x))
 
@@ -62,5 +73,13 @@ def resting() -> Problem:
 
 
 SYSTEMS = (
-    System("equilibrium/pressed", "Where a block rests on a belt", resting, family="solids"),
+    System(
+        "equilibrium/pressed",
+        "Where a block rests on a belt",
+        partial(resting, pressed),
+        family="solids",
+    ),
+    System(
+        "equilibrium/hanging", "Where a chain hangs", partial(resting, hanging), family="solids"
+    ),
 )

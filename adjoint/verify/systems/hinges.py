@@ -63,9 +63,9 @@ def folds(scene: Scene) -> np.ndarray:
     return np.where(np.cos(angles) < 0.0, np.sin(angles), np.nan).ravel()
 
 
-def hinge_problem(build: Callable[[int], Scene]) -> Problem:
+def hinge_problem(build: Callable[[int], Scene], n_steps: int = N_STEPS) -> Problem:
     """Return the rollout of a scene of hinges, and its distance from a full fold."""
-    scene, problem = build(N_STEPS), rollout_problem(build)
+    scene, problem = build(n_steps), rollout_problem(build, n_steps)
 
     def margins(values: Values) -> np.ndarray:
         return folds(scene.at(changed(values, problem.point)))

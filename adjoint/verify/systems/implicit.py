@@ -77,7 +77,12 @@ def chain(n_steps: int) -> Scene:
 
 
 SYSTEMS = tuple(
-    System(f"implicit/{build.__name__}", text, partial(rollout_problem, build, N_STEPS), "solids")
+    System(
+        f"implicit/{build.__name__}",
+        text,
+        partial(rollout_problem, build, n_steps=N_STEPS),
+        "solids",
+    )
     for build, text in (
         (block, "Implicit steps of a block that slips on a belt"),
         (cloth, "Implicit steps of a cloth with hinges and springs"),

@@ -187,11 +187,11 @@ def drawn_smoke() -> Problem:
 
 
 def _pendulum(name: str, summary: str, build: Callable[[int], Setting]) -> System:
-    return System(name, summary, partial(rollout_problem, build, N_STEPS), family="reduced")
+    return System(name, summary, partial(rollout_problem, build, n_steps=N_STEPS), family="reduced")
 
 
 def _smoke(name: str, summary: str, build: Callable[[int], Setting]) -> System:
-    make = partial(rollout_problem, build, N_SMOKE_STEPS, lookup_margins)
+    make = partial(rollout_problem, build, n_steps=N_SMOKE_STEPS, margins=lookup_margins)
     return System(name, summary, make, family="reduced")
 
 

@@ -96,9 +96,9 @@ def normal_speeds(scene: Scene) -> np.ndarray:
     return (normal * v_r).sum(axis=-1).ravel()
 
 
-def windy_problem(build: Callable[[int], Scene]) -> Problem:
+def windy_problem(build: Callable[[int], Scene], n_steps: int = N_STEPS) -> Problem:
     """Return the rollout of a scene with `air`, and its distance from the kink."""
-    scene, problem = build(N_STEPS), rollout_problem(build)
+    scene, problem = build(n_steps), rollout_problem(build, n_steps)
 
     def margins(values: Values) -> np.ndarray:
         return normal_speeds(scene.at(changed(values, problem.point)))
