@@ -35,6 +35,10 @@ def test_a_minus_behind_an_equals_sign_is_a_sign():
     assert "prefix" not in mathml(r"v = (a) - p", "inline")
 
 
+def test_a_relation_has_its_space():
+    assert "<mo>\u223c</mo>" in mathml(r"R_0 \sim \varepsilon", "inline")
+
+
 def test_a_prime_that_the_font_has_raised_is_not_raised_again():
     text = mathml(r"\varphi'", "inline")
     assert "msup" not in text

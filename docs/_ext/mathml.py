@@ -14,6 +14,7 @@ CAPITALS = "ΓΔΘΛΞΠΣΦΨΩ"  # TeX sets them upright, a browser would slan
 PRIMES = "′″"  # the font has them raised
 WORD_JOINER = "&#x2060;"  # without it a comma may begin the next line
 SIGNS, CLOSING = ("−", "+"), (")", "]", "}", "|", "⟩", "!")
+RELATIONS = {"~": "∼", "⟹": "⟹"}  # taken for variables
 ROWS = ("math", "mrow", "mstyle", "mtd")
 # A macron is as short as a dot is wide; an overline is as wide as its letter.
 MACRON, OVERLINE = "&#x000AF;", "&#x0203E;"
@@ -39,15 +40,16 @@ def mathml(tex, display):
 
 def _adjust(element):
     """Set one element as TeX does."""
-    if element.tag == "mi" and (element.text or "-") in CAPITALS:
+    text = element.text or "-"
+    if element.tag == "mi" and text in CAPITALS:
         element.set("mathvariant", "normal")
-    elif element.tag == "mo" and element.text == "/":
+    elif element.tag == "mi" and text in RELATIONS:
+        element.tag, element.text = "mo", RELATIONS[text]
+    elif element.tag == "mo" and text == "/":
         element.attrib.update(lspace="0em", rspace="0em")
     elif element.tag == "mo" and "minsize" in element.attrib:  # \big and the like
         element.attrib.update(stretchy="true", symmetric="true", lspace="0em", rspace="0em")
-    elif (
-        element.tag == "msup" and (element[1].text or "-") in PRIMES
-    ):  # the font has raised it already
+    elif element.tag == "msup" and (element[1].text or "-") in PRIMES:
         element.tag = "mrow"
 
 

@@ -2,6 +2,7 @@
 
 import inspect
 from html import escape
+from textwrap import dedent
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,7 +30,7 @@ plt.rcParams.update(
 
 def source(*functions):
     """Source text of functions, compiled or not, without their decorator."""
-    texts = [inspect.getsource(getattr(f, "py_func", f)).strip() for f in functions]
+    texts = [dedent(inspect.getsource(getattr(f, "py_func", f))).strip() for f in functions]
     return "\n\n\n".join(text.removeprefix("@device_fn\n") for text in texts)
 
 

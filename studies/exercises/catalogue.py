@@ -28,6 +28,8 @@ CHAPTERS = {  # of docs/course, and the exercises of each
     6: (24,),
     8: (21,),
     9: (16, 22, 23),
+    10: (32,),
+    11: (31,),
 }
 NUMBERED = re.compile(r"^\s*(.*?)\s*# \((\d+)\)", re.MULTILINE)
 KINDS = {

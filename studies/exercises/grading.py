@@ -51,7 +51,10 @@ def grade(exercise: Exercise, answers: Answers, source: str) -> Grade:
             f"Dot test with differences of the forward function: {error:.0e}.",
         ]
         return Grade(right, [], lines)
-    mistakes, explained = _explain(exercise, ours, theirs, wrong, source=source)
+    guesses = {i: text for i in wrong if (text := _guess(exercise, ours, theirs[i], i))}
+    mistakes, explained = _explain(
+        exercise, ours, theirs, wrong, guessed=set(guesses), source=source
+    )
     lines = [f"{title}: {len(ours) - len(wrong)} of {len(ours)} cotangents are right.", ""]
     lines += [*_table(exercise, right), ""]
     for mistake in mistakes:
@@ -60,14 +63,11 @@ def grade(exercise: Exercise, answers: Answers, source: str) -> Grade:
         code = exercise.lines[mistake.line]
         lines.append(f"{where} ({mistake.line}) `{code}`:")
         lines.append(f"    {KINDS[mistake.kind]} {mistake.hint}")
-    guessed = []
-    for i in wrong:
-        if i not in explained and (guess := _guess(exercise, ours, theirs[i], i)):
-            guessed.append(f"adj_{exercise.inputs[i]}")
-            lines.append(f"{guessed[-1]} {guess}.")
-    if len(explained) + len(guessed) < len(wrong):
+    guesses = {f"adj_{exercise.inputs[i]}": guesses[i] for i in guesses if i not in explained}
+    lines += [f"{name} {guess}." for name, guess in guesses.items()]
+    if len(explained) + len(guesses) < len(wrong):
         values = {
-            name: one for name, one in _values(solution, answers).items() if name not in guessed
+            name: one for name, one in _values(solution, answers).items() if name not in guesses
         }
         lines += _first_wrong_value(exercise, values, source)
     for i in wrong[:1]:
@@ -104,12 +104,14 @@ def _explain(
     theirs: list[np.ndarray],
     wrong: list[int],
     *,
+    guessed: set[int],
     source: str,
 ) -> tuple[list[Mistake], set[int]]:
     """Return the mistakes that give the student's wrong cotangents, and which they explain.
 
-    One mistake alone is tried before two together, and the one that explains most comes first. Of
-    equal ones it is the one that fits the number of lines, then a declared one.
+    One mistake alone is tried before two together, and the one that explains most comes first. Two
+    are tried only if something is left that cannot be `guessed`. Of equal ones the one comes first
+    that fits the number of lines, then a declared one.
     """
 
     def fits(mistake: Mistake) -> bool:
@@ -145,7 +147,7 @@ def _explain(
                 break
             found += [mistake for mistake in mistakes if mistake not in found]
             left -= same
-        if not left:
+        if not left - guessed:
             break
     return found, set(wrong) - left
 
