@@ -1,18 +1,20 @@
-"""Balls that meet, in other packages: the value, and its derivatives.
+"""Bodies that meet, in other packages: the value, and its derivatives.
 
 In JAX and Taichi the few lines of the scene are ours, and automatic differentiation is theirs.
 Newton has contact of its own, of particles and of rigid bodies, and works in float32. It takes the
-normals of rigid contacts as constants of the derivative (newton-physics/newton, pull request 2164).
+normals of rigid contacts, and where they are in the bodies, as constants of the derivative
+(newton-physics/newton, pull request 2164).
 """
 
 from collections.abc import Callable
 from importlib.util import find_spec
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.contact_gradients.two_bodies import DISTANCE, Balls, Values
+from benchmarks.contact_gradients.problems import Problem, Values
+from benchmarks.contact_gradients.two_bodies import DISTANCE, Balls, RodOnEdge
 
 
 Result = tuple[float, np.ndarray]
@@ -117,25 +119,79 @@ def newton_particles(balls: Balls, p: Values, rate: float, n_steps: int) -> Resu
 
 def newton_bodies(balls: Balls, p: Values, rate: float, n_steps: int) -> Result:
     """Return the same from Newton: rigid spheres, its collisions, solver and tape."""
+    import warp as wp  # pyright: ignore[reportMissingImports]
+
+    places, speeds = (np.pad(each, ((0, 0), (0, 1))) for each in balls.places(p))
+    inertia = wp.mat33(*np.diag([0.01] * 3).ravel())
+
+    def build(builder: Any) -> None:
+        for x in places:
+            at = wp.transform(wp.vec3(*x), wp.quat_identity())
+            body = builder.add_body(xform=at, mass=1.0, inertia=inertia)
+            builder.add_shape_sphere(body, radius=DISTANCE / 2, cfg=smooth(builder, 0.5 * rate**2))
+
+    found = newton_rigid(build, speeds, (len(places) - 1, balls.axis), end=balls.end, n=n_steps)
+    return found.value, derivatives(balls, found.adj_q, found.adj_v)
+
+
+def newton_rod(rod: RodOnEdge, p: Values, rate: float, n_steps: int) -> Result:
+    """Return height of the rod and its derivatives from Newton: two capsules that cross."""
+    import warp as wp  # pyright: ignore[reportMissingImports]
+
+    I = rod.A**2 / 3
+    along_x = wp.quat_from_axis_angle(wp.vec3(0.0, 1.0, 0.0), np.pi / 2)
+    bodies = (
+        ((0.0, p["height"], 0.0), 1.0, (0.1 * I, I, I), rod.A, along_x),
+        ((p["place"], -2 * rod.RADIUS, 0.0), p["mass"], (1, 1, 1), 0.5, wp.quat_identity()),
+    )
+
+    def build(builder: Any) -> None:
+        for x, mass, inertia, half, turn in bodies:
+            body = builder.add_body(
+                xform=wp.transform(wp.vec3(*x), wp.quat_identity()), mass=mass,
+                inertia=wp.mat33(*np.diag(inertia).ravel()),
+            )  # fmt: skip
+            builder.add_shape_capsule(
+                body, xform=wp.transform(wp.vec3(), turn), radius=rod.RADIUS, half_height=half,
+                cfg=smooth(builder, rate**2 * rod.effective_mass(rod.start)),
+            )  # fmt: skip
+
+    speeds = np.array([[0.0, -p["speed"], 0.0], [0.0, 0.0, 0.0]])
+    found = newton_rigid(build, speeds, (0, 1), end=rod.end, n=n_steps)
+    x, v, w = found.adj_q, found.adj_v, found.adj_inverse_masses
+    return found.value, np.array([x[0, 1], -v[0, 1], x[1, 0], -w[1] / p["mass"] ** 2])
+
+
+def smooth(builder: Any, stiffness: float) -> Any:
+    """Return a shape without mass of its own, damping or friction."""
+    return builder.ShapeConfig(
+        density=0.0, ke=stiffness, kd=0.0, kf=0.0, mu=0.0, mu_torsional=0.0, mu_rolling=0.0
+    )
+
+
+class NewtonRun(NamedTuple):
+    """A value, and its derivatives by poses, velocities and inverse masses."""
+
+    value: float
+    adj_q: np.ndarray
+    adj_v: np.ndarray
+    adj_inverse_masses: np.ndarray
+
+
+def newton_rigid(
+    build: Callable[[Any], None], speeds: np.ndarray, seen: tuple[int, int], *, end: float, n: int
+) -> NewtonRun:
+    """Return where a body is along an axis at the end, and its derivatives."""
     import newton  # pyright: ignore[reportMissingImports]
     import warp as wp  # pyright: ignore[reportMissingImports]
 
     wp.config.quiet = True
-    places, speeds = (np.pad(each, ((0, 0), (0, 1))) for each in balls.places(p))
-    n = len(places)
     with wp.ScopedDevice("cpu"):
         builder = newton.ModelBuilder(gravity=(0.0, 0.0, 0.0))
-        smooth = builder.ShapeConfig(
-            density=0.0, ke=0.5 * rate**2, kd=0.0, kf=0.0, mu=0.0, mu_torsional=0.0, mu_rolling=0.0
-        )
-        inertia = wp.mat33(*np.diag([0.01] * 3).ravel())
-        for x in places:
-            at = wp.transform(wp.vec3(*x), wp.quat_identity())
-            body = builder.add_body(xform=at, mass=1.0, inertia=inertia)
-            builder.add_shape_sphere(body, radius=DISTANCE / 2, cfg=smooth)
+        build(builder)
         model = builder.finalize(requires_grad=True)
         solver = newton.solvers.SolverSemiImplicit(model, angular_damping=0.0)
-        states, control = [model.state() for _ in range(n_steps + 1)], model.control()
+        states, control = [model.state() for _ in range(n + 1)], model.control()
         states[0].body_qd.assign(np.pad(speeds, ((0, 0), (0, 3))))
         collisions = newton.CollisionPipeline(model, requires_grad=True)
         with wp.Tape() as tape:
@@ -143,13 +199,13 @@ def newton_bodies(balls: Balls, p: Values, rate: float, n_steps: int) -> Result:
                 before.clear_forces()
                 contacts = collisions.contacts()  # of this step: the reverse reads them
                 collisions.collide(before, contacts)
-                solver.step(before, after, control, contacts, balls.end / n_steps)
+                solver.step(before, after, control, contacts, end / n)
         last = states[-1].body_q
-        adj_q = np.zeros((n, 7), np.float32)
-        adj_q[-1, balls.axis] = 1.0
+        adj_q = np.zeros((len(speeds), 7), np.float32)
+        adj_q[seen] = 1.0
         tape.backward(grads={last: wp.array(adj_q, dtype=wp.transform)})
-        by = (a.grad.numpy() for a in (states[0].body_q, states[0].body_qd))
-        return float(last.numpy()[-1, balls.axis]), derivatives(balls, *by)
+        start = (states[0].body_q, states[0].body_qd, model.body_inv_mass)
+        return NewtonRun(float(last.numpy()[seen]), *(each.grad.numpy() for each in start))
 
 
 def derivatives(balls: Balls, adj_x: Any, adj_v: Any) -> np.ndarray:
@@ -157,7 +213,7 @@ def derivatives(balls: Balls, adj_x: Any, adj_v: Any) -> np.ndarray:
     return np.array([*balls.by_parameters(adj_x, adj_v).values()])
 
 
-PEERS: dict[str, Callable[[Balls, Values, float, int], Result]] = {
+BALLS: dict[str, Callable[[Any, Values, float, int], Result]] = {
     "jax": jax_balls,
     "taichi": taichi_balls,
     "newton, particles": newton_particles,
@@ -165,6 +221,8 @@ PEERS: dict[str, Callable[[Balls, Values, float, int], Result]] = {
 }
 
 
-def installed() -> list[str]:
-    """Return the names of the peers that can be imported."""
-    return [name for name in PEERS if find_spec(name.split(",")[0])]
+def peers_of(problem: Problem) -> dict[str, Callable[[Any, Values, float, int], Result]]:
+    """Return the peers that have a problem and can be imported."""
+    rods = {"newton, rigid bodies": newton_rod} if isinstance(problem, RodOnEdge) else {}
+    peers = BALLS if isinstance(problem, Balls) else rods
+    return {name: solve for name, solve in peers.items() if find_spec(name.split(",")[0])}
