@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.contact_gradients.problems import Problem, Values
-from benchmarks.contact_gradients.two_bodies import DISTANCE, Balls, RodOnEdge
+from benchmarks.contact_gradients.two_bodies import DISTANCE, Balls, BlockOnBlock, RodOnEdge
 
 
 Result = tuple[float, np.ndarray]
@@ -162,24 +162,69 @@ def newton_rod(rod: RodOnEdge, p: Values, rate: float, n_steps: int) -> Result:
     return found.value, np.array([x[0, 1], -v[0, 1], x[1, 0], -w[1] / p["mass"] ** 2])
 
 
-def smooth(builder: Any, stiffness: float) -> Any:
-    """Return a shape without mass of its own, damping or friction."""
+def newton_blocks(blocks: BlockOnBlock, p: Values, rate: float, n_steps: int) -> Result:
+    """Return place of the lower block and its derivatives from Newton: two boxes on a plane.
+
+    A contact has the mean of both coefficients of friction: the upper box has twice ours, and the
+    lower one and the floor have 0.
+    """
+    import warp as wp  # pyright: ignore[reportMissingImports]
+
+    above, below = blocks.depths(p, rate)
+    below *= 3  # four corners of k/4 on the floor, where ours has three of k
+    bodies = (
+        (0.22 - above - below, 1.0, (0.01, 0.01, 0.01), (0.1, 0.02, 0.1), 2 * p["friction"]),
+        (0.1 - below, p["mass"], (2, 4, 2), (2.0, 0.1, 1.0), 0.0),
+    )
+
+    def build(builder: Any) -> None:
+        for y, mass, inertia, (hx, hy, hz), mu in bodies:
+            body = builder.add_body(
+                xform=wp.transform(wp.vec3(0.0, y, 0.0), wp.quat_identity()), mass=mass,
+                inertia=wp.mat33(*np.diag(inertia).ravel()),
+            )  # fmt: skip
+            shape = smooth(builder, rate**2 / 4, kf=rate / 4, mu=mu)
+            builder.add_shape_box(body, hx=hx, hy=hy, hz=hz, cfg=shape)
+        floor = smooth(builder, rate**2 / 4)
+        builder.add_shape_plane(plane=(0.0, 1.0, 0.0, 0.0), width=0.0, length=0.0, cfg=floor)
+
+    speeds = np.array([[p["speed"], 0.0, 0.0], [0.0, 0.0, 0.0]])
+    found = newton_rigid(build, speeds, (1, 0), end=blocks.end, n=n_steps, gravity=p["gravity"])
+    by_above = -found.adj_q[0, 1]
+    by_below = by_above - found.adj_q[1, 1]
+    by_gravity = -found.adj_gravity[0, 1] + (by_above * above + by_below * below) / p["gravity"]
+    by_mass = -found.adj_inverse_masses[1] / p["mass"] ** 2 + by_below * below / (1 + p["mass"])
+    by_friction = 2 * found.adj_frictions[0]
+    return found.value, np.array([found.adj_v[0, 0], by_friction, by_gravity, by_mass])
+
+
+def smooth(builder: Any, stiffness: float, **friction: float) -> Any:
+    """Return a shape without mass of its own or damping, and without friction by default."""
+    options = {"kf": 0.0, "mu": 0.0} | friction
     return builder.ShapeConfig(
-        density=0.0, ke=stiffness, kd=0.0, kf=0.0, mu=0.0, mu_torsional=0.0, mu_rolling=0.0
+        density=0.0, ke=stiffness, kd=0.0, mu_torsional=0.0, mu_rolling=0.0, **options
     )
 
 
 class NewtonRun(NamedTuple):
-    """A value, and its derivatives by poses, velocities and inverse masses."""
+    """A value, its derivatives by poses and velocities, and those by what the model has."""
 
     value: float
     adj_q: np.ndarray
     adj_v: np.ndarray
     adj_inverse_masses: np.ndarray
+    adj_frictions: np.ndarray
+    adj_gravity: np.ndarray
 
 
 def newton_rigid(
-    build: Callable[[Any], None], speeds: np.ndarray, seen: tuple[int, int], *, end: float, n: int
+    build: Callable[[Any], None],
+    speeds: np.ndarray,
+    seen: tuple[int, int],
+    *,
+    end: float,
+    n: int,
+    gravity: float = 0.0,
 ) -> NewtonRun:
     """Return where a body is along an axis at the end, and its derivatives."""
     import newton  # pyright: ignore[reportMissingImports]
@@ -187,7 +232,7 @@ def newton_rigid(
 
     wp.config.quiet = True
     with wp.ScopedDevice("cpu"):
-        builder = newton.ModelBuilder(gravity=(0.0, 0.0, 0.0))
+        builder = newton.ModelBuilder(gravity=(0.0, -gravity, 0.0))
         build(builder)
         model = builder.finalize(requires_grad=True)
         solver = newton.solvers.SolverSemiImplicit(model, angular_damping=0.0)
@@ -204,7 +249,8 @@ def newton_rigid(
         adj_q = np.zeros((len(speeds), 7), np.float32)
         adj_q[seen] = 1.0
         tape.backward(grads={last: wp.array(adj_q, dtype=wp.transform)})
-        start = (states[0].body_q, states[0].body_qd, model.body_inv_mass)
+        start = (states[0].body_q, states[0].body_qd, model.body_inv_mass,
+                 model.shape_material_mu, model.gravity)  # fmt: skip
         return NewtonRun(float(last.numpy()[seen]), *(each.grad.numpy() for each in start))
 
 
@@ -223,6 +269,8 @@ BALLS: dict[str, Callable[[Any, Values, float, int], Result]] = {
 
 def peers_of(problem: Problem) -> dict[str, Callable[[Any, Values, float, int], Result]]:
     """Return the peers that have a problem and can be imported."""
-    rods = {"newton, rigid bodies": newton_rod} if isinstance(problem, RodOnEdge) else {}
-    peers = BALLS if isinstance(problem, Balls) else rods
+    peers = BALLS
+    if not isinstance(problem, Balls):
+        solve = newton_rod if isinstance(problem, RodOnEdge) else newton_blocks
+        peers = {"newton, rigid bodies": solve}
     return {name: solve for name, solve in peers.items() if find_spec(name.split(",")[0])}
