@@ -7,6 +7,6 @@ loses energy by a dissipation; a table has the same bounce with a damping beside
 gradient is not the slope.
 
 Five more (`two_bodies.py`) have bodies that touch each other: balls head-on and off their centres,
-a Newton's cradle, a block on a block, a rod on an edge. The balls are run in JAX, Taichi and Newton
-too, where these are installed.
+a Newton's cradle, a block on a block, a rod on an edge. All are run in Newton too, and the balls in
+JAX and Taichi, where these are installed.
 """

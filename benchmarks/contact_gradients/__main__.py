@@ -24,10 +24,10 @@ from benchmarks.contact_gradients.measuring import (
     to_limit,
     wide_slope,
 )
-from benchmarks.contact_gradients.peers import PEERS, installed
+from benchmarks.contact_gradients.peers import peers_of
 from benchmarks.contact_gradients.pictures import draw
 from benchmarks.contact_gradients.problems import DAMPED, PROBLEMS, Problem, Values
-from benchmarks.contact_gradients.two_bodies import TWO_BODIES, Balls, rate_at
+from benchmarks.contact_gradients.two_bodies import TWO_BODIES, rate_at
 
 
 FINER = (1, 5, 25)  # how many times shorter the steps of two bodies get
@@ -44,16 +44,25 @@ def compare(
         "contact_gradients"
     ),
     pictures: Annotated[bool, typer.Option(help="Draw errors over steps and rates.")] = True,
-    peers: Annotated[bool, typer.Option(help="Run balls that meet in other packages too.")] = True,
+    peers: Annotated[bool, typer.Option(help="Run bodies that meet in other packages too.")] = True,
 ) -> None:
     """Measure errors of values and gradients of contact, and compare orders with the derived."""
     names = problems or [*ALL]
     unknown = [name for name in names if name not in ALL]
     if unknown:
         raise typer.BadParameter(f"`{unknown[0]}` is none of {', '.join(ALL)}.")
-    chosen = [name for name in names if name in PROBLEMS]
-    out.mkdir(parents=True, exist_ok=True)
     console = Console(width=max(130, Console().width))
+    chosen = [name for name in names if name in PROBLEMS]
+    if chosen:
+        show_orders(chosen, console, out, pictures=pictures)
+    for name in names:
+        if name in TWO_BODIES:
+            console.print(two_body_table(TWO_BODIES[name], peers=peers))
+
+
+def show_orders(chosen: list[str], console: Console, out: Path, *, pictures: bool) -> None:
+    """Measure the orders of problems, print their table, and write numbers and picture."""
+    out.mkdir(parents=True, exist_ok=True)
     table = Table(
         title="Errors, with the order measured (derived)", title_justify="left", show_lines=True
     )
@@ -67,16 +76,12 @@ def compare(
         table.add_row(PROBLEMS[name].title, *row["cells"], f"{row['derivative_error']:.0e}")
         if pictures:
             both[name] = over_both(PROBLEMS[name])
-    if chosen:
-        console.print(table)
-    if pictures and chosen:
+    console.print(table)
+    if pictures:
         draw(both, out / "errors.png")
         typer.echo((out / "errors.png").resolve())
     if "lossy" in chosen:
         console.print(law_table())
-    for name in names:
-        if name in TWO_BODIES:
-            console.print(two_body_table(TWO_BODIES[name], installed() if peers else []))
     (out / "errors.json").write_text(json.dumps(numbers, indent=1, default=np.ndarray.tolist))
     typer.echo((out / "errors.json").resolve())
 
@@ -127,7 +132,7 @@ def law_table() -> Table:
     return table
 
 
-def two_body_table(problem: Problem, peers: list[str]) -> Table:
+def two_body_table(problem: Problem, *, peers: bool) -> Table:
     """Return value and gradient over steps, and those of peers at the first step."""
     p, slopes = problem.start, np.array([*problem.slopes(problem.start).values()])
     table = Table(title=f"{problem.title}: by {', '.join(p)}", title_justify="left")
@@ -141,10 +146,10 @@ def two_body_table(problem: Problem, peers: list[str]) -> Table:
         return float(value[0]), gradient[0]
 
     engines = [("adjsim", ours, finer, 1e-7) for finer in FINER]
-    if isinstance(problem, Balls):
+    if peers:
         engines += [
-            (name, partial(PEERS[name], problem), 1, 2e-3 if "newton" in name else 1e-7)
-            for name in peers
+            (name, partial(solve, problem), 1, 2e-3 if "newton" in name else 1e-7)
+            for name, solve in peers_of(problem).items()
         ]
     for name, solve, finer, h in engines:
         n = round(problem.end / problem.dt) * finer

@@ -1,18 +1,20 @@
-"""Balls that meet, in other packages: the value, and its derivatives.
+"""Bodies that meet, in other packages: the value, and its derivatives.
 
 In JAX and Taichi the few lines of the scene are ours, and automatic differentiation is theirs.
 Newton has contact of its own, of particles and of rigid bodies, and works in float32. It takes the
-normals of rigid contacts as constants of the derivative (newton-physics/newton, pull request 2164).
+normals of rigid contacts, and where they are in the bodies, as constants of the derivative
+(newton-physics/newton, pull request 2164).
 """
 
 from collections.abc import Callable
 from importlib.util import find_spec
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.contact_gradients.two_bodies import DISTANCE, Balls, Values
+from benchmarks.contact_gradients.problems import Problem, Values
+from benchmarks.contact_gradients.two_bodies import DISTANCE, Balls, BlockOnBlock, RodOnEdge
 
 
 Result = tuple[float, np.ndarray]
@@ -117,25 +119,124 @@ def newton_particles(balls: Balls, p: Values, rate: float, n_steps: int) -> Resu
 
 def newton_bodies(balls: Balls, p: Values, rate: float, n_steps: int) -> Result:
     """Return the same from Newton: rigid spheres, its collisions, solver and tape."""
+    import warp as wp  # pyright: ignore[reportMissingImports]
+
+    places, speeds = (np.pad(each, ((0, 0), (0, 1))) for each in balls.places(p))
+    inertia = wp.mat33(*np.diag([0.01] * 3).ravel())
+
+    def build(builder: Any) -> None:
+        for x in places:
+            at = wp.transform(wp.vec3(*x), wp.quat_identity())
+            body = builder.add_body(xform=at, mass=1.0, inertia=inertia)
+            builder.add_shape_sphere(body, radius=DISTANCE / 2, cfg=smooth(builder, 0.5 * rate**2))
+
+    found = newton_rigid(build, speeds, (len(places) - 1, balls.axis), end=balls.end, n=n_steps)
+    return found.value, derivatives(balls, found.adj_q, found.adj_v)
+
+
+def newton_rod(rod: RodOnEdge, p: Values, rate: float, n_steps: int) -> Result:
+    """Return height of the rod and its derivatives from Newton: two capsules that cross."""
+    import warp as wp  # pyright: ignore[reportMissingImports]
+
+    I = rod.A**2 / 3
+    along_x = wp.quat_from_axis_angle(wp.vec3(0.0, 1.0, 0.0), np.pi / 2)
+    bodies = (
+        ((0.0, p["height"], 0.0), 1.0, (0.1 * I, I, I), rod.A, along_x),
+        ((p["place"], -2 * rod.RADIUS, 0.0), p["mass"], (1, 1, 1), 0.5, wp.quat_identity()),
+    )
+
+    def build(builder: Any) -> None:
+        for x, mass, inertia, half, turn in bodies:
+            body = builder.add_body(
+                xform=wp.transform(wp.vec3(*x), wp.quat_identity()), mass=mass,
+                inertia=wp.mat33(*np.diag(inertia).ravel()),
+            )  # fmt: skip
+            builder.add_shape_capsule(
+                body, xform=wp.transform(wp.vec3(), turn), radius=rod.RADIUS, half_height=half,
+                cfg=smooth(builder, rate**2 * rod.effective_mass(rod.start)),
+            )  # fmt: skip
+
+    speeds = np.array([[0.0, -p["speed"], 0.0], [0.0, 0.0, 0.0]])
+    found = newton_rigid(build, speeds, (0, 1), end=rod.end, n=n_steps)
+    x, v, w = found.adj_q, found.adj_v, found.adj_inverse_masses
+    return found.value, np.array([x[0, 1], -v[0, 1], x[1, 0], -w[1] / p["mass"] ** 2])
+
+
+def newton_blocks(blocks: BlockOnBlock, p: Values, rate: float, n_steps: int) -> Result:
+    """Return place of the lower block and its derivatives from Newton: two boxes on a plane.
+
+    A contact has the mean of both coefficients of friction: the upper box has twice ours, and the
+    lower one and the floor have 0.
+    """
+    import warp as wp  # pyright: ignore[reportMissingImports]
+
+    above, below = blocks.depths(p, rate)
+    below *= 3  # four corners of k/4 on the floor, where ours has three of k
+    bodies = (
+        (0.22 - above - below, 1.0, (0.01, 0.01, 0.01), (0.1, 0.02, 0.1), 2 * p["friction"]),
+        (0.1 - below, p["mass"], (2, 4, 2), (2.0, 0.1, 1.0), 0.0),
+    )
+
+    def build(builder: Any) -> None:
+        for y, mass, inertia, (hx, hy, hz), mu in bodies:
+            body = builder.add_body(
+                xform=wp.transform(wp.vec3(0.0, y, 0.0), wp.quat_identity()), mass=mass,
+                inertia=wp.mat33(*np.diag(inertia).ravel()),
+            )  # fmt: skip
+            shape = smooth(builder, rate**2 / 4, kf=rate / 4, mu=mu)
+            builder.add_shape_box(body, hx=hx, hy=hy, hz=hz, cfg=shape)
+        floor = smooth(builder, rate**2 / 4)
+        builder.add_shape_plane(plane=(0.0, 1.0, 0.0, 0.0), width=0.0, length=0.0, cfg=floor)
+
+    speeds = np.array([[p["speed"], 0.0, 0.0], [0.0, 0.0, 0.0]])
+    found = newton_rigid(build, speeds, (1, 0), end=blocks.end, n=n_steps, gravity=p["gravity"])
+    by_above = -found.adj_q[0, 1]
+    by_below = by_above - found.adj_q[1, 1]
+    by_gravity = -found.adj_gravity[0, 1] + (by_above * above + by_below * below) / p["gravity"]
+    by_mass = -found.adj_inverse_masses[1] / p["mass"] ** 2 + by_below * below / (1 + p["mass"])
+    by_friction = 2 * found.adj_frictions[0]
+    return found.value, np.array([found.adj_v[0, 0], by_friction, by_gravity, by_mass])
+
+
+def smooth(builder: Any, stiffness: float, **friction: float) -> Any:
+    """Return a shape without mass of its own or damping, and without friction by default."""
+    options = {"kf": 0.0, "mu": 0.0} | friction
+    return builder.ShapeConfig(
+        density=0.0, ke=stiffness, kd=0.0, mu_torsional=0.0, mu_rolling=0.0, **options
+    )
+
+
+class NewtonRun(NamedTuple):
+    """A value, its derivatives by poses and velocities, and those by what the model has."""
+
+    value: float
+    adj_q: np.ndarray
+    adj_v: np.ndarray
+    adj_inverse_masses: np.ndarray
+    adj_frictions: np.ndarray
+    adj_gravity: np.ndarray
+
+
+def newton_rigid(
+    build: Callable[[Any], None],
+    speeds: np.ndarray,
+    seen: tuple[int, int],
+    *,
+    end: float,
+    n: int,
+    gravity: float = 0.0,
+) -> NewtonRun:
+    """Return where a body is along an axis at the end, and its derivatives."""
     import newton  # pyright: ignore[reportMissingImports]
     import warp as wp  # pyright: ignore[reportMissingImports]
 
     wp.config.quiet = True
-    places, speeds = (np.pad(each, ((0, 0), (0, 1))) for each in balls.places(p))
-    n = len(places)
     with wp.ScopedDevice("cpu"):
-        builder = newton.ModelBuilder(gravity=(0.0, 0.0, 0.0))
-        smooth = builder.ShapeConfig(
-            density=0.0, ke=0.5 * rate**2, kd=0.0, kf=0.0, mu=0.0, mu_torsional=0.0, mu_rolling=0.0
-        )
-        inertia = wp.mat33(*np.diag([0.01] * 3).ravel())
-        for x in places:
-            at = wp.transform(wp.vec3(*x), wp.quat_identity())
-            body = builder.add_body(xform=at, mass=1.0, inertia=inertia)
-            builder.add_shape_sphere(body, radius=DISTANCE / 2, cfg=smooth)
+        builder = newton.ModelBuilder(gravity=(0.0, -gravity, 0.0))
+        build(builder)
         model = builder.finalize(requires_grad=True)
         solver = newton.solvers.SolverSemiImplicit(model, angular_damping=0.0)
-        states, control = [model.state() for _ in range(n_steps + 1)], model.control()
+        states, control = [model.state() for _ in range(n + 1)], model.control()
         states[0].body_qd.assign(np.pad(speeds, ((0, 0), (0, 3))))
         collisions = newton.CollisionPipeline(model, requires_grad=True)
         with wp.Tape() as tape:
@@ -143,13 +244,14 @@ def newton_bodies(balls: Balls, p: Values, rate: float, n_steps: int) -> Result:
                 before.clear_forces()
                 contacts = collisions.contacts()  # of this step: the reverse reads them
                 collisions.collide(before, contacts)
-                solver.step(before, after, control, contacts, balls.end / n_steps)
+                solver.step(before, after, control, contacts, end / n)
         last = states[-1].body_q
-        adj_q = np.zeros((n, 7), np.float32)
-        adj_q[-1, balls.axis] = 1.0
+        adj_q = np.zeros((len(speeds), 7), np.float32)
+        adj_q[seen] = 1.0
         tape.backward(grads={last: wp.array(adj_q, dtype=wp.transform)})
-        by = (a.grad.numpy() for a in (states[0].body_q, states[0].body_qd))
-        return float(last.numpy()[-1, balls.axis]), derivatives(balls, *by)
+        start = (states[0].body_q, states[0].body_qd, model.body_inv_mass,
+                 model.shape_material_mu, model.gravity)  # fmt: skip
+        return NewtonRun(float(last.numpy()[seen]), *(each.grad.numpy() for each in start))
 
 
 def derivatives(balls: Balls, adj_x: Any, adj_v: Any) -> np.ndarray:
@@ -157,7 +259,7 @@ def derivatives(balls: Balls, adj_x: Any, adj_v: Any) -> np.ndarray:
     return np.array([*balls.by_parameters(adj_x, adj_v).values()])
 
 
-PEERS: dict[str, Callable[[Balls, Values, float, int], Result]] = {
+BALLS: dict[str, Callable[[Any, Values, float, int], Result]] = {
     "jax": jax_balls,
     "taichi": taichi_balls,
     "newton, particles": newton_particles,
@@ -165,6 +267,10 @@ PEERS: dict[str, Callable[[Balls, Values, float, int], Result]] = {
 }
 
 
-def installed() -> list[str]:
-    """Return the names of the peers that can be imported."""
-    return [name for name in PEERS if find_spec(name.split(",")[0])]
+def peers_of(problem: Problem) -> dict[str, Callable[[Any, Values, float, int], Result]]:
+    """Return the peers that have a problem and can be imported."""
+    peers = BALLS
+    if not isinstance(problem, Balls):
+        solve = newton_rod if isinstance(problem, RodOnEdge) else newton_blocks
+        peers = {"newton, rigid bodies": solve}
+    return {name: solve for name, solve in peers.items() if find_spec(name.split(",")[0])}

@@ -302,16 +302,17 @@ class RodOnEdge(Problem):
     ROD: ClassVar[np.ndarray] = np.array([(-A, 0, 0), (A, 0, 0), (0, 0.4, 0)])
     EDGE: ClassVar[np.ndarray] = np.array([(0, 0, -0.5), (0, 0, 0.5), (0, -0.4, 0)])
 
-    def _mass(self, p: Any) -> Any:
+    def effective_mass(self, p: Any) -> Any:
+        """Return m."""
         return 1 / (1 + 3 * (p["place"] / self.A) ** 2 + 1 / p["mass"])
 
     def limit(self, p: Any) -> Any:
         """Return the height of the rod's middle."""
-        return (2 * self._mass(p) - 1) * (p["speed"] * self.end - p["height"])
+        return (2 * self.effective_mass(p) - 1) * (p["speed"] * self.end - p["height"])
 
     def slopes(self, p: Values) -> Values:
         """Return the derivatives."""
-        m = self._mass(p)
+        m = self.effective_mass(p)
         by_m = 2 * (p["speed"] * self.end - p["height"])
         return {
             "height": 1 - 2 * m, "speed": (2 * m - 1) * self.end,
@@ -322,7 +323,7 @@ class RodOnEdge(Problem):
     def scene(self, p: Values, rate: float) -> tuple[Model, State]:
         """Return a rod with an edge below, and a body with an edge above, which cross."""
         s = 0.5 + self.start["place"] / (2 * self.A)
-        stiffness = rate**2 * self._mass(self.start) / (4 * s * (1 - s)) ** 2
+        stiffness = rate**2 * self.effective_mass(self.start) / (4 * s * (1 - s)) ** 2
         touch = SurfaceContact(
             triangles=TRIANGLE, other_triangles=TRIANGLE + 3, radius=self.RADIUS,
             other_radius=self.RADIUS, stiffness=stiffness, acts_on=("rod", "edge"),

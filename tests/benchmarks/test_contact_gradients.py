@@ -19,7 +19,7 @@ from benchmarks.contact_gradients.measuring import (
     to_limit,
     wide_slope,
 )
-from benchmarks.contact_gradients.peers import PEERS
+from benchmarks.contact_gradients.peers import BALLS
 from benchmarks.contact_gradients.problems import DAMPED, PROBLEMS
 from benchmarks.contact_gradients.two_bodies import TWO_BODIES, rate_at
 
@@ -180,7 +180,7 @@ def test_balls_elsewhere_have_our_value_and_gradient_to_rounding(package, name):
     pytest.importorskip(package)
     problem = TWO_BODIES[name]
     value, gradient = run(problem, [(problem.start, 100.0)], 500)
-    found, theirs = PEERS[package](problem, problem.start, 100.0, 500)
+    found, theirs = BALLS[package](problem, problem.start, 100.0, 500)
     assert found == pytest.approx(value[0], rel=1e-12)
     assert theirs == pytest.approx(gradient[0], rel=1e-9)
 

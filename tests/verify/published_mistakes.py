@@ -11,6 +11,7 @@ file is written: a child process gives functions their new code. Page: `docs/wro
 import json
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -108,23 +109,19 @@ def differences(m: Map, **options: Any) -> float:
     return gradcheck(m.forward, m.vjp, m.point, **options).max_error
 
 
-def share_of_directions(m: Map, tolerance: float, number: int = 200) -> float:
-    """Return how many of the random directions differ by more than a tolerance, as a part.
-
-    Each is a test of its own: of one direction, relative to the derivative along it.
-    """
-    rng = np.random.default_rng(3)
+def along(m: Map, seed: int, *, at_random: bool = False) -> float:
+    """Return the relative error of one slope, along the gradient or in a random direction."""
+    rng = np.random.default_rng(seed)
     r = rng.standard_normal(m.forward(m.point).shape)
     gradient = m.vjp(r)
-    errors = []
-    for _ in range(number):
-        d = {name: rng.standard_normal(each.shape) for name, each in m.point.items()}
-        slope = directional(m, r, d)
-        errors.append(abs(sum(np.vdot(gradient[n], d[n]) for n in d) - slope) / abs(slope))
-    return float(np.mean(np.array(errors) > tolerance))
+    d = {n: rng.standard_normal(g.shape) for n, g in gradient.items()} if at_random else gradient
+    size = np.sqrt(sum(np.vdot(each, each) for each in d.values()))
+    d = {name: each / size for name, each in d.items()}
+    slope = directional(m, r, d)
+    return abs(sum(np.vdot(gradient[name], d[name]) for name in d) - slope) / abs(slope)
 
 
-def directional(m: Map, r: np.ndarray, d: Mapping[str, np.ndarray], h: float = 1e-5) -> float:
+def directional(m: Map, r: np.ndarray, d: Mapping[str, np.ndarray], h: float = 1e-6) -> float:
     """Return the derivative of r . f along a direction, by a central difference."""
     up, down = (
         np.vdot(r, m.forward({name: each + s * h * d[name] for name, each in m.point.items()}))
@@ -148,6 +145,20 @@ def asymmetry(angle: float) -> float:
     """Return how far the adjoint of an elastic force is from its own transpose."""
     m = edges(angle)
     return symmetry_test(lambda d: m.vjp(d["x"]), m.point).residual
+
+
+def of_losses(m: Map, check: Callable[..., float] = along, **options: Any) -> list[float]:
+    """Return the numbers of a check for the gradients of twenty random losses."""
+    return [check(m, seed=seed, **options) for seed in range(20)]
+
+
+def over_angles() -> list[list[float]]:
+    """Return angles, and for each the least, the median and the largest error of gradcheck."""
+    found = []
+    for angle in (90, 75, 60, 45, 30, 20, 14, 10, 7, 5, 3):
+        errors = of_losses(edges(angle), differences, step=1e-6)
+        found.append([angle, *map(float, np.quantile(errors, (0.0, 0.5, 1.0)))])
+    return found
 
 
 # 2. Genesis: velocities are stale after a state is restored.
@@ -255,20 +266,33 @@ MISTAKES = (
         (("adjoint/pairs/pair_force.py", "    adj_c += params[0] * c * adj_energy\n", ""),),
         (
             Look(
-                "part of 200 random directions off by 5 %, edges at 90°", 0.05, False,
-                lambda: share_of_directions(edges(90), 0.05),
-            ),
-            Look(
                 "differences, edges at 90° that cross in their middle", DIFFERENCES, False,
-                lambda: differences(edges(90, 0.5, 0.5), step=1e-6),
+                lambda: max(of_losses(edges(90, 0.5, 0.5), differences, step=1e-6)),
             ),
             Look(
-                "differences, at 90°", DIFFERENCES, True, lambda: differences(edges(90), step=1e-6)
+                "along the gradient, at 90°, with a tolerance of 5 %", 0.05, False,
+                lambda: float(np.median(of_losses(edges(90)))),
             ),
             Look(
-                "differences, at 30°", DIFFERENCES, True, lambda: differences(edges(30), step=1e-6)
+                "along the gradient, at 6°, with a tolerance of 5 %", 0.05, True,
+                lambda: float(np.median(of_losses(edges(6)))),
             ),
-            Look("differences, at 3°", DIFFERENCES, True, lambda: differences(edges(3), step=1e-6)),
+            Look(
+                "in a random direction, at 90°, with a tolerance of 5 %", 0.05, False,
+                lambda: float(np.median(of_losses(edges(90), at_random=True))),
+            ),
+            Look(
+                "in a random direction, at 6°, with a tolerance of 5 %", 0.05, True,
+                lambda: float(np.median(of_losses(edges(6), at_random=True))),
+            ),
+            Look(
+                "differences, at 90°, least of 20", DIFFERENCES, True,
+                lambda: min(of_losses(edges(90), differences, step=1e-6)),
+            ),
+            Look(
+                "differences, at 3°, least of 20", DIFFERENCES, True,
+                lambda: min(of_losses(edges(3), differences, step=1e-6)),
+            ),
             Look("dot test, at 3°", ROUNDING, True, lambda: dot(edges(3))),
             Look("the Hessian is symmetric, at 3°", ROUNDING, True, lambda: asymmetry(3)),
         ),
@@ -383,14 +407,14 @@ def looked_at(mistake: Mistake) -> list[float]:
     return [float(look.number()) for look in mistake.looks]
 
 
-def with_mistake(mistake: Mistake) -> list[float]:
-    """Return the numbers of all checks, with the mistake made in a child process."""
+def with_mistake(mistake: Mistake, work: Callable[[], Any]) -> Any:
+    """Return what a function returns where a mistake was made, in a child process."""
 
-    def work() -> str:
+    def made() -> str:
         make(mistake)
-        return json.dumps(looked_at(mistake))
+        return json.dumps(work())
 
-    said = in_child(work)
+    said = in_child(made)
     if said.startswith("ERROR"):
         raise RuntimeError(f"{mistake.project}: {said}")
     return json.loads(said)
@@ -417,17 +441,18 @@ def make(mistake: Mistake) -> None:
 
 def all_numbers() -> list[tuple[Mistake, list[float], list[float]]]:
     """Return every mistake, with the numbers of its checks for the right line and the wrong."""
-    functions_by_file()
-    return [(m, looked_at(m), with_mistake(m)) for m in MISTAKES]
+    return [(m, looked_at(m), with_mistake(m, partial(looked_at, m))) for m in MISTAKES]
 
 
 def main() -> None:
-    """Print the numbers of all checks, or with `--json` the numbers alone."""
-    found = all_numbers()
-    if "--json" in sys.argv:
-        text = json.dumps([[right, wrong] for _, right, wrong in found])
+    """Print the numbers of all checks as text, or as JSON for a test or for a picture."""
+    functions_by_file()  # before anything makes more
+    if "--angles" in sys.argv:
+        text = json.dumps([over_angles(), with_mistake(MISTAKES[0], over_angles)])
+    elif "--json" in sys.argv:
+        text = json.dumps([[right, wrong] for _, right, wrong in all_numbers()])
     else:
-        text = "\n".join(table(*one) for one in found)
+        text = "\n".join(table(*one) for one in all_numbers())
     sys.stdout.write(text)
 
 
