@@ -17,6 +17,7 @@ from torch.autograd import forward_ad  # noqa: E402
 
 from adjoint.bridges.torch import rasterize, rollout  # noqa: E402
 
+
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
 
 
