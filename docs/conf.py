@@ -36,6 +36,7 @@ nb_merge_streams = True
 nb_render_markdown_format = "gfm"
 
 autodoc_member_order = "bysource"
+autodoc_mock_imports = ["torch"]  # of a bridge; the manual is built without it
 autodoc_preserve_defaults = True
 autodoc_typehints = "none"  # the docstrings say more: shapes and units
 napoleon_google_docstring = False

@@ -155,12 +155,12 @@ class _Call:
         found = self._derivatives.outputs if self._is_recorded else self.function.run(self._values)
         return self._tensors(self.function.outputs, found)
 
-    def push(self, *tangents: Tensor | None) -> tuple[Tensor, ...]:
+    def push(self, *tangents: Any) -> tuple[Tensor, ...]:
         """Return the tangents of the outputs."""
         pushed = self._derivatives.push(_given(self.paths, tangents))
         return self._tensors(self.function.outputs, pushed)
 
-    def pull(self, wrt: Sequence[str], *adjoints: Tensor | None) -> tuple[Tensor, ...]:
+    def pull(self, wrt: Sequence[str], *adjoints: Any) -> tuple[Tensor, ...]:
         """Return the gradients of wanted parameters."""
         pulled = self._derivatives.pull(_given(self.function.outputs, adjoints), wrt)
         return self._tensors(wrt, pulled)
@@ -170,7 +170,7 @@ class _Call:
         return tuple(torch.from_numpy(np.require(arrays[n], dtype, ["C", "W"])) for n in names)
 
 
-def _given(names: Iterable[str], tensors: Sequence[Tensor | None]) -> dict[str, np.ndarray]:
+def _given(names: Iterable[str], tensors: Sequence[Any]) -> dict[str, np.ndarray]:
     pairs = zip(names, tensors, strict=True)
     return {name: x.detach().numpy() for name, x in pairs if x is not None}
 
@@ -193,7 +193,7 @@ class _Forward(torch.autograd.Function):
         ctx.set_materialize_grads(False)
 
     @staticmethod
-    def backward(ctx: Any, *adjoints: Tensor | None) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *adjoints: Any) -> tuple[Any, ...]:
         """Pull cotangents back."""
         call = ctx.call
         wrt = [p for p, need in zip(call.paths, ctx.needs_input_grad[1:], strict=True) if need]
@@ -206,7 +206,7 @@ class _Forward(torch.autograd.Function):
 
     @staticmethod
     def jvp(  # pyright: ignore[reportIncompatibleMethodOverride]
-        ctx: Any, _: None, *tangents: Tensor | None
+        ctx: Any, _: None, *tangents: Any
     ) -> tuple[Tensor, ...]:
         """Push tangents forward."""
         return _Derivative.apply(ctx.call.push, len(tangents), *tangents, *ctx.saved_tensors)
