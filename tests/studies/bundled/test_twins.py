@@ -1,4 +1,4 @@
-"""The bundled beam, balls, pendula, links: the truth is found to rounding, whatever the instance."""
+"""The bundled beam, balls, pendula, links: the truth is found to rounding in every instance."""
 
 from dataclasses import replace
 
