@@ -9,7 +9,7 @@ from studies.problem.forward import simulate
 from studies.problem.making import make_problem
 from studies.problem.refining import with_harder_contacts
 from studies.problem.steps import first_steps
-from studies.runs.errors import StudyError
+from studies.runs.errors import NotFiniteError, StudyError
 from studies.scans.spec import resolve
 from studies.scene.body_contacts import PER_STEP
 from studies.scene.building import APART, build
@@ -191,6 +191,13 @@ def test_bodies_that_meet_are_not_said_to_pass_through_each_other():
 def test_bodies_that_start_in_each_other_are_refused(right, message):
     with pytest.raises(StudyError, match=message):
         build(of_kinds(LEFT, right, radius=0.004))
+
+
+def test_values_at_which_bodies_start_in_each_other_are_no_motion():
+    """A search passes over them, as over a motion that blows up."""
+    scene = of_kinds(LEFT, RIGHT, radius=0.004)
+    with pytest.raises(NotFiniteError, match="must have the surfaces of `touch` apart"):
+        simulate(scene, np.linspace(0.0, 0.01, 2), {"b.position": [0.05, 0.0, 0.0]})
 
 
 def test_a_mesh_that_goes_through_itself_is_refused(tmp_path):
