@@ -193,6 +193,12 @@ def test_bodies_that_start_in_each_other_are_refused(right, message):
         build(of_kinds(LEFT, right, radius=0.004))
 
 
+def test_a_body_may_start_in_a_closed_cloth():
+    bag = Cloth(mesh="shape:sphere", size=(0.2,), E=1e4)
+    inside = replace(RIGHT, position=(0.0, 0.0, 0.0))
+    assert build(of_kinds(bag, inside, radius=0.004)).notes == []
+
+
 def test_values_at_which_bodies_start_in_each_other_are_no_motion():
     """A search passes over them, as over a motion that blows up."""
     scene = of_kinds(LEFT, RIGHT, radius=0.004)
