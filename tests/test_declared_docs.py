@@ -21,11 +21,20 @@ SECTIONS = {
     "_Body": BODY,
     "_Obstacle": OBSTACLE,
     "_Observation": OBSERVATION,
+    "_Law": "Law of contact",
+    "Contact": "Contacts",
+    "_Joint": "Keys of every joint",
+    "_Framed": "Keys of welds, hinges and sliders",
+    "_Driven": "Keys of hinges and sliders",
+    **{f"{kind}Joint": f"{kind} joint" for kind in ("Ball", "Pin")},
     "OwnForce": "Own force",
     **{f"{kind}Obstacle": f"{kind} obstacle" for kind in ("Plane", "Sphere", "Box", "Capsule")},
 }
-# Tables that hold tables, and those of two keys that stand in the table above them.
-NO_SECTION = ("Scene", "SceneFile", "Box", "Plane", "Ball")
+# Tables that hold tables, those of two keys that stand in the table above them, and kinds of joints
+# without keys of their own.
+NO_SECTION = (
+    "Scene", "SceneFile", "Box", "Plane", "Ball", "WeldJoint", "HingeJoint", "SliderJoint",
+)  # fmt: skip
 CLASSES = [
     one
     for name, one in vars(declared).items()

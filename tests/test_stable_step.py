@@ -9,7 +9,10 @@ import pytest
 from adjoint.rollout import record
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.springs import Springs
+from adjsim.meshes.ball import ball_tets
+from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.model import Model, State
+from adjsim.pairs.surface_contact import SurfaceContact
 from adjsim.reduced.pendulum import PendulumState
 from adjsim.reduced.simple_pendulum import SimplePendulum
 from adjsim.rigid.bodies import BodyPoint, RigidBodies
@@ -100,6 +103,26 @@ def test_points_in_a_plane_are_touched_all_at_once():
     flat = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
     np.testing.assert_array_equal(next(sides_of(flat)), np.ones((1, 4)))
     np.testing.assert_array_equal(next(sides_of(box().points)).sum(axis=1), np.full(6, 4.0))
+
+
+def test_surfaces_that_meet_touch_on_one_side():
+    """A finer sphere touches with no more points of its side, where all of them would be many."""
+
+    def stable(n):
+        ball = ball_tets(n, radius=0.05)
+        hull = ball.surface()
+        mesh = TriangleMesh(ball.points[hull.nodes], hull.local_faces)
+        second = len(mesh.points)
+        touch = SurfaceContact(
+            triangles=mesh.faces, other_triangles=mesh.faces + second, radius=0.002,
+            other_radius=0.002, stiffness=1e3, acts_on="balls",
+        )  # fmt: skip
+        bodies = {"balls": RigidBodies([mesh, mesh], density=500.0)}
+        return Model(forces={"touch": touch}, bodies=bodies).stable_dt(), len(mesh.points)
+
+    (coarse, few), (fine, many) = stable(2), stable(6)
+    assert many > 8 * few
+    assert fine > 0.5 * coarse
 
 
 FLOOR = HalfSpaceContact(stiffness=100.0)

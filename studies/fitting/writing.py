@@ -70,6 +70,7 @@ class PageFilm:
     footage: np.ndarray
     answer: np.ndarray  # the whole motion where the film is a picture
     is_simulated: bool = False  # whether the film was drawn again from the truth
+    has_joints: bool = False  # whether joints are marked in the answer
 
 
 def page_film(
@@ -103,7 +104,7 @@ def page_film(
         footage = _images(made.hidden, shown, file, plate, values=truth, instants=instants)
     if footage is None:
         footage = as_uint8(one.frames[chosen])
-    return PageFilm(footage, answer, spec.video is None)
+    return PageFilm(footage, answer, spec.video is None, bool(joints))
 
 
 def smoke_film(
@@ -412,7 +413,8 @@ def _write_film(
     name = "goal" if goal else "picture" if is_picture else "film"
     captions = {
         "film": f"the {name}" + (", drawn again from the truth" if page.is_simulated else ""),
-        "answer": f"the answer, drawn over the {name}" if is_silhouette else "the answer",
+        "answer": (f"the answer, drawn over the {name}" if is_silhouette else "the answer")
+        + (", with its joints" if page.has_joints else ""),
         "difference": f"answer - {name} as compared, {height} x {width} pixels, around mid grey"
         + (f", enlarged {gain:g} times" if gain > 1.0 else "")
         + (f": at most {largest:.1g}" if largest else ": none"),

@@ -49,9 +49,9 @@ def marked(
     large = Image.fromarray(image).resize((SHARP * width, SHARP * height), Image.Resampling.BICUBIC)
     draw, radius = ImageDraw.Draw(large), SHARP * max(RADIUS * height, 2.0)
 
-    def at(points: np.ndarray) -> list[tuple[float, float]]:
+    def at(points: np.ndarray) -> np.ndarray:
         pixels, depths = seen_at(points)
-        return [tuple(SHARP * (one + 0.5)) for one in pixels[depths > 0.0]]
+        return SHARP * (pixels[depths > 0.0] + 0.5)
 
     for one in shown:
         x = places[one.body]
@@ -59,9 +59,9 @@ def marked(
         if one.axis is not None:
             along = ALONG * (one.axis @ x - anchors[0])
             ends = at(np.stack([anchors[0] - along, anchors[0] + along]))
-            if len(ends) == 2 and np.linalg.norm(np.subtract(*ends)) > LEAST * radius:
-                draw.line(ends, PAPER, round(radius))
-                draw.line(ends, INK, round(0.5 * radius))
+            if len(ends) == 2 and np.linalg.norm(ends[1] - ends[0]) > LEAST * radius:
+                draw.line(ends.ravel().tolist(), PAPER, round(radius))
+                draw.line(ends.ravel().tolist(), INK, round(0.5 * radius))
         for column, row in at(anchors):
             for r, color in ((1.0, INK), (0.6, PAPER)):
                 reach = r * radius

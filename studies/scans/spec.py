@@ -193,7 +193,12 @@ def resolve(given: Mapping[str, Any]) -> Scan:
             "`--at truth` needs observations that are simulated. Hold what is not scanned where "
             "the search starts (`--at start`), or at the answer of a run (`--at RUN`)."
         )
-    trust = given.get("trust")
+    trust = file.trust if given.get("trust") is None else bool(given["trust"])
+    if trust and scene.contacts:
+        raise StudyError(
+            f"`--no-trust` is needed for a scene with `contacts.{next(iter(scene.contacts))}`: a "
+            "map of trust does not know the kinks of contact between bodies."
+        )
     return Scan(
         name=name,
         scene=to_toml(scene),
@@ -202,7 +207,7 @@ def resolve(given: Mapping[str, Any]) -> Scan:
         title=file.title or f"Scan: {scene.title or path.stem}",
         at=at,
         values={} if at in PLACES else _answer(Path(at)),
-        trust=file.trust if trust is None else trust,
+        trust=trust,
         subsets=file.subsets,
         black_box=file.black_box,
     )

@@ -6,13 +6,15 @@ arrival (given, or that of a fall from the larger body's size that begins with t
 their velocities) and m what is behind a point: all of a rigid body, or the mean of a node.
 
     r    a fifth of the mean edge, and at most a fiftieth of the size, of either body
-    k    of two rigid bodies mu (2 u/rho)^2, mu of both masses: without loss one point that arrives
-         at u sinks half of the thickness;
-         else the largest of: what supports each body, 4 m g/rho of a rigid one and m 5e3 g/L of
-         nodes; and of the softer body k_l, what a layer of its elements holds with
-         (`studies/scene/contacts.py`), and 2 u sqrt(k_l m)/rho, which stops the wave that an impact
-         at u sends into it within half of the thickness
-    d    as of obstacles: e = 0.15 at u of rigid bodies, half of the speed of a node
+    k    of two rigid bodies mu (2 u/rho)^2, 1/mu = 1/m_A + 1/m_B: without loss one point that
+         arrives at u sinks half of the thickness;
+         else the largest of three. k_l of the softer body, what a layer of its elements holds with
+         (`studies/scene/contacts.py`). 2 u z/rho, 1/z the sum of 1/sqrt(k_l m) of the bodies made
+         of nodes, which stops the wave that an impact at u sends into them within half of the
+         thickness. And what bears the upper body, or either of two that lie beside each other:
+         4 m g/rho of a rigid one, 60 m g/rho of nodes
+    d    e = 0.15 at u of rigid bodies; else half of the speed of a node, as of obstacles, but no
+         more than sqrt(mu/k)/rho, which shortens the stable step by less than a half
     k_f  as of obstacles, of k and mu
 
 Surfaces that start in each other are an error.
@@ -48,7 +50,7 @@ from studies.scene.obstacles import RESTITUTIONS, UNITS, Bounce
 OF_EDGE, OF_SIZE = 0.2, 0.02  # the chosen radius, of the mean edge and at most of the size
 LOADS = 4.0  # k rho/(m g): a rigid body rests on one point a quarter of the thickness deep
 NODE_LOADS = 60.0  # and a body of nodes on a tenth of its surface, if half of its mass is there
-BESIDE = 0.1  # of the smaller size: bodies of less different heights lie on each other or beside
+BESIDE = 0.1  # of the smaller size: bodies whose heights differ by less lie beside each other
 PER_STEP = 0.125  # of the thickness: how far surfaces move in a step at the expected speed
 PRESSED = 0.25  # of the thickness, at the start
 
@@ -62,7 +64,7 @@ def make_body_contacts(
         a, b = (by_name[other] for other in contact.between)
         before = a.before or a, b.before or b
         law = _law(contact, *before, gravity)
-        share = len(_vertices(*before)) / len(_vertices(a, b))  # a finer surface shares a pressure
+        share = _count(*before) / _count(a, b)  # a finer surface shares a pressure
         factors = {key: share if key in SHARED else 1.0 for key in law}
         radius = law.pop("radius")
         _check_radius(name, radius, (a, b))
@@ -192,10 +194,9 @@ def _places(body: Touching) -> np.ndarray:
     return out
 
 
-def _vertices(a: Touching, b: Touching) -> np.ndarray:
-    """Return the corners of all faces of two bodies, one number for each."""
-    own = [np.unique(np.asarray(body.faces)) for body in (a, b)]
-    return np.concatenate(own)
+def _count(a: Touching, b: Touching) -> int:
+    """Return how many corners the faces of two bodies have."""
+    return sum(len(np.unique(np.asarray(body.faces))) for body in (a, b))
 
 
 def _triangles(a: Touching, b: Touching, n_nodes: int) -> tuple[list[np.ndarray], tuple[str, ...]]:
@@ -271,7 +272,7 @@ def notes_on_pairs(contacts: Mapping[str, Contact], bodies: Sequence[Touching]) 
         distance = np.inf
         for one, other in ((a, b), (b, a)):
             signed, is_closed = signed_distances(one, other)
-            if is_closed and signed.min() < 0.0:
+            if is_closed and other.is_solid and signed.min() < 0.0:
                 found = f"a point of `{one.name}` lies {-signed.min():.3g} m inside `{other.name}`"
                 raise StudyError(_in_each_other(name, contact, found))
             distance = min(distance, float(np.abs(signed).min()))

@@ -396,6 +396,7 @@ def _touching(
             part.name, part.points[own], part.mass[own], part.size, speed,
             nodes=rows, held_with=stiffness[rows], velocity=velocities[part.name],
             faces=None if part.faces is None else part.first + part.faces,
+            is_solid=not isinstance(bodies[part.name], Cloth),
         )  # fmt: skip
     for part in rigid:
         mesh, mass = part.bodies.meshes[0], part.bodies.masses[0]

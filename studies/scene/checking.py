@@ -9,7 +9,7 @@ from studies.runs.errors import StudyError, error_of
 from studies.scene import declared
 from studies.scene.declared import Scene, SceneFile
 from studies.scene.joining import check_contact, check_joined, check_joint
-from studies.scene.shared_checks import check_direction, check_law, check_reference
+from studies.scene.shared_checks import check_direction, check_held, check_law, check_reference
 from studies.scene.tables import joined
 
 
@@ -273,7 +273,7 @@ def _check_body(key: str, body: Any) -> None:
                     f"`{key}.held`: a rigid body has no nodes to hold. Leave it out, or make an "
                     "obstacle of it."
                 )
-            _check_held(f"{key}.held", body.held)
+            check_held(f"{key}.held", body.held)
         if isinstance(body, declared.Rigid) and isinstance(body.velocity, str):
             raise StudyError(
                 f"`{key}.velocity` must be a vector for a rigid body, got {body.velocity!r}: its "
@@ -282,7 +282,7 @@ def _check_body(key: str, body: Any) -> None:
     for name in ("actuation", "bending_actuation"):
         policy = getattr(body, name, None)
         if isinstance(policy, declared.Policy) and policy.where is not None:
-            _check_held(f"{key}.{name}.where", policy.where)
+            check_held(f"{key}.{name}.where", policy.where)
     if isinstance(body, declared.Pendulum):
         _check_pendulum(key, body)
 
@@ -308,18 +308,6 @@ def _check_push(key: str, push: declared.Push, scene: Scene) -> None:
         raise StudyError(
             f"`{key}.seconds` must be [first, last] with first < last, got {list(push.seconds)}."
         )
-
-
-def _check_held(key: str, held: declared.Held) -> None:
-    if held == declared.Held():
-        raise StudyError(f"`{key}` selects nothing: give box, plane, ball or nodes.")
-    if held.box and any(a > b for a, b in zip(held.box.lower, held.box.upper, strict=True)):
-        raise StudyError(
-            f"`{key}.box.lower` must not be above upper, got {list(held.box.lower)} and "
-            f"{list(held.box.upper)}."
-        )
-    if held.plane:
-        check_direction(f"{key}.plane.normal", held.plane.normal)
 
 
 def _check_pendulum(key: str, body: declared.Pendulum) -> None:

@@ -78,6 +78,7 @@ class Touching:
     faces: np.ndarray | None = None
     n_rows: int = 0  # of a rigid body: how many points forces may act on
     velocity: Any = (0.0, 0.0, 0.0)  # of all of it, (3,) [m/s]
+    is_solid: bool = True  # so that nothing can be in it
     # Of a body whose mesh was made twice as fine: itself before, and the matrix from numbers of
     # its points then to means at all points, (n, n_before)
     before: "Touching | None" = None

@@ -6,7 +6,7 @@ from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.components import split_component
 from studies.scene.declared import WORLD, Scene
-from studies.scene.shared_checks import check_direction, check_law, check_reference
+from studies.scene.shared_checks import check_direction, check_held, check_law, check_reference
 
 
 SURFACES = (declared.Soft, declared.Cloth, declared.Rigid)  # what may touch each other
@@ -80,6 +80,7 @@ def check_joint(name: str, scene: Scene) -> None:
 
 def _check_pin(key: str, joint: declared.PinJoint, scene: Scene) -> None:
     first, second = joint.between
+    check_held(f"{key}.where", joint.where)
     if WORLD in joint.between:
         raise StudyError(
             f'`{key}.between` must name two bodies for a pin, got "{WORLD}". Nodes that stay where '

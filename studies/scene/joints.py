@@ -12,7 +12,8 @@ are joined to each other, L the size of the smaller body and a = g + v^2/L,
     c   = 0.2 sqrt(k m),  c_t = 0.2 sqrt(k_t I)    what rings dies out; m, I of the lighter body
     k_l = k_t of a hinge, k of a slider
 
-A pin holds each of its nodes with what the elements there hold it with, and is damped alike.
+A pin holds each of its nodes with what the elements there hold it with, or more where all pins
+would give way by more than L/3600 under the weight of its body.
 """
 
 from collections.abc import Mapping, Sequence
@@ -178,9 +179,11 @@ class JointMaker:
         else:
             acts_on, ends = (NODES, second), [f"{second}.{name}_{k}" for k in range(len(own))]
         pairs = list(zip((part.first + own).tolist(), ends, strict=True))
-        k = np.full(len(own), joint.stiffness) if joint.stiffness else _held_with(part)[own]
-        chosen = LOSS * np.sqrt(k * part.mass[own])
-        c = chosen if joint.damping is None else np.full(len(own), joint.damping)
+        load = part.mass.sum() * (self.gravity or GRAVITY) / len(own)
+        chosen = np.maximum(_held_with(part)[own], SINKS * load / part.size)
+        k = np.full(len(own), joint.stiffness) if joint.stiffness else chosen
+        loss = LOSS * np.sqrt(k * part.mass[own])
+        c = loss if joint.damping is None else np.full(len(own), joint.damping)
         self.out.forces[name] = Pins(pairs, k, c, acts_on=acts_on)
         for key, number, unit in (("stiffness", k, "N/m"), ("damping", c, "N s/m")):
             path, mean = f"{name}.{key}", float(np.mean(number))

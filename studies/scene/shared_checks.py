@@ -1,4 +1,4 @@
-"""Checks that tables of several kinds share."""
+"""Checks that tables of several kinds share: references, directions, selections, laws."""
 
 from collections.abc import Iterable, Sequence
 
@@ -17,6 +17,19 @@ def check_direction(key: str, vector: Sequence[float]) -> None:
     """Raise if a direction is zero."""
     if not any(vector):
         raise StudyError(f"`{key}` must not be zero: it is a direction.")
+
+
+def check_held(key: str, held: declared.Held) -> None:
+    """Raise if a selection of nodes is none."""
+    if held == declared.Held():
+        raise StudyError(f"`{key}` selects nothing: give box, plane, ball or nodes.")
+    if held.box and any(a > b for a, b in zip(held.box.lower, held.box.upper, strict=True)):
+        raise StudyError(
+            f"`{key}.box.lower` must not be above upper, got {list(held.box.lower)} and "
+            f"{list(held.box.upper)}."
+        )
+    if held.plane:
+        check_direction(f"{key}.plane.normal", held.plane.normal)
 
 
 def check_law(key: str, contact: declared.Obstacle | declared.Contact) -> None:

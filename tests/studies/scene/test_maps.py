@@ -3,6 +3,7 @@ import pytest
 import scipy.sparse
 
 from studies.scene.bodies.materials import sheet_curves, solid_curves
+from studies.scene.joints import Anchored
 from studies.scene.maps import Moduli, Placed, Scaled, Weighed, add_up, sum_to
 
 
@@ -21,6 +22,10 @@ def moduli(E, averages=()):
 
 
 CASES = {
+    "anchor": (
+        Anchored("j.anchor", {"j.anchor_a": np.zeros(3), "j.anchor_b": np.arange(3.0)}),
+        {"j.anchor": np.array([1.0, 2.0, 4.0])},
+    ),
     "factor": (Scaled("a", {"x": 2.0, "y": -1.0}), {"a": np.array(3.0)}),
     "vector": (Scaled("a", {"x": 2.0}), {"a": np.arange(3.0)}),
     "broadcast": (Scaled("a", {"x": np.arange(4.0), "y": 2.0}), {"a": np.array(3.0)}),

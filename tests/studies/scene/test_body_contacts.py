@@ -1,0 +1,267 @@
+"""Contact between bodies of a scene: chosen numbers, values, starts, steps."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from studies.problem.forward import simulate
+from studies.problem.making import make_problem
+from studies.problem.refining import with_harder_contacts
+from studies.problem.steps import first_steps
+from studies.runs.errors import NotFiniteError, StudyError
+from studies.scans.spec import resolve
+from studies.scene.body_contacts import PER_STEP
+from studies.scene.building import APART, build
+from studies.scene.checking import check_scene
+from studies.scene.contacts import loss_of
+from studies.scene.declared import (
+    Cloth,
+    Contact,
+    Held,
+    Pendulum,
+    Plane,
+    Rigid,
+    Scene,
+    Soft,
+    Springs,
+    World,
+)
+from studies.scene.drawing import instance_of
+from studies.scene.files import find_scene
+from studies.scene.maps import all_targets, values_of
+from studies.scene.reading import read_scene
+from tests.studies.scene.slopes import check_slopes
+
+
+WEIGHTLESS = World(gravity=(0.0, 0.0, 0.0))
+BALL = {"mesh": "ball", "size": (0.1,), "cells": (2,), "nu": 0.4}
+LEFT = Soft(**BALL, E=3e4, position=(-0.106, 0.0, 0.0), velocity=(1.0, 0.0, 0.0))
+RIGHT = Soft(**BALL, E=6e4, position=(0.106, 0.02, 0.0), rotation=(10, 20, 30))
+CUBE = Rigid(mesh="box", size=(0.1, 0.1, 0.1), density=500.0)
+FLAG = Cloth(mesh="sheet", size=(0.3, 0.3), cells=(4, 4), E=1e4, position=(0.0, 0.3, 0.0))
+BETWEEN = {"touch": Contact(between=("left", "right"))}
+
+
+def balls(world=WEIGHTLESS, **touch):
+    contact = Contact(between=("left", "right"), **touch)
+    bodies = {"left": LEFT, "right": RIGHT}
+    return Scene(bodies=bodies, contacts={"touch": contact}, world=world)
+
+
+def of_kinds(a, b, **touch):
+    return Scene(bodies={"a": a, "b": b}, contacts={"touch": Contact(between=("a", "b"), **touch)})
+
+
+def test_the_numbers_of_a_contact_are_values():
+    built = build(balls(stiffness=3e3, dissipation=0.2, friction=0.4, radius=0.005))
+    given = {"stiffness": 3e3, "dissipation": 0.2, "friction": 0.4, "radius": 0.005}
+    values = {path: one for path, one in built.values.items() if path.startswith("touch.")}
+    assert {path: float(one.value) for path, one in values.items()} == {
+        **{f"touch.{key}": number for key, number in given.items()},
+        "touch.friction_stiffness": pytest.approx(
+            float(built.system.forces["touch"].friction_stiffness)
+        ),
+    }
+    assert [values[f"touch.{key}"].unit for key in given] == ["N/m", "s/m", "-", "m"]
+    moved = {"touch.radius": np.array(0.004), "touch.stiffness": np.array(2e3)}
+    targets = all_targets(built.maps, values_of(built.values) | moved)
+    assert targets["touch.radius"] == targets["touch.other_radius"] == 0.004
+    assert targets["touch.stiffness"] == 2e3
+
+
+def test_a_restitution_is_a_value_in_place_of_a_dissipation():
+    built = build(balls(restitution=0.5, speed=1.5))
+    assert built.values["touch.restitution"].value == 0.5
+    assert "touch.dissipation" not in built.values
+    loss = loss_of(0.5)[0] / 1.5
+    assert built.system.forces["touch"].dissipation == pytest.approx(loss)
+    moved = {"touch.restitution": np.array(0.3)}
+    targets = all_targets(built.maps, values_of(built.values) | moved)
+    assert targets["touch.dissipation"] == pytest.approx(loss_of(0.3)[0] / 1.5)
+
+
+def test_gradients_of_all_numbers_match_differences():
+    paths = ["touch.stiffness", "touch.dissipation", "touch.friction", "touch.friction_stiffness"]
+    paths += ["touch.radius", "left.E", "left.velocity", "right.position"]
+    check_slopes(balls(), paths, 5e-5, 500)
+
+
+def test_a_damping_takes_the_place_of_a_dissipation():
+    built = build(balls(damping=0.1))
+    assert built.system.forces["touch"].dissipation is None
+    assert built.values["touch.damping"].value == 0.1
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "acts_on"),
+    [
+        (LEFT, RIGHT, ("nodes",)),
+        (CUBE, replace(RIGHT, position=(0.2, 0.0, 0.0)), ("nodes", "a")),
+        (replace(CUBE, position=(0.3, 0.0, 0.0)), CUBE, ("a", "b")),
+        (FLAG, CUBE, ("nodes", "b")),
+    ],
+)
+def test_triangles_are_those_of_the_bodies(a, b, acts_on):
+    built = build(of_kinds(a, b))
+    touch, model = built.system.forces["touch"], built.system
+    assert touch.acts_on == acts_on
+    rows = model.rows(acts_on).indices
+    arms = [built.state.bodies[name].position[0] + part.arms for name, part in model.bodies.items()]
+    x = np.concatenate([built.state.x, *arms])[rows]
+    for name, triangles in (("a", touch.triangles), ("b", touch.other_triangles)):
+        body = {"a": a, "b": b}[name]
+        middle = x[np.unique(triangles)].mean(axis=0)
+        np.testing.assert_allclose(middle, body.position, atol=2e-3)
+
+
+def test_chosen_contacts_keep_bodies_apart():
+    rolling = Soft(**BALL, E=5e4, position=(0.02, 0.22, 0.0))
+    held = Held(plane=Plane(point=(0.0, -0.095, 0.0), normal=(0.0, 1.0, 0.0)))
+    block = Soft(mesh="box", size=(0.2, 0.2, 0.2), cells=(3, 3, 3), E=5e4, nu=0.3, held=held)
+    run = simulate(of_kinds(rolling, block), np.linspace(0.0, 0.4, 9))
+    lowest = [x[:, 1].min() for x in run.surfaces["a"]]
+    assert min(lowest) > 0.0
+    assert run.surfaces["a"][:, :, 1].mean(axis=1)[-1] > 0.15
+
+
+def test_a_cloth_touches_itself_with_neighbours_left_out():
+    scene = Scene(bodies={"flag": FLAG}, contacts={"fold": Contact(between=("flag", "flag"))})
+    fold = build(scene).system.forces["fold"]
+    assert fold.other_triangles is None
+    assert fold.rest_positions.shape == (25, 3)
+
+
+def test_the_step_lets_no_surface_pass_another():
+    fast = replace(LEFT, velocity=(40.0, 0.0, 0.0), position=(-0.4, 0.0, 0.0))
+    built = build(of_kinds(fast, RIGHT, radius=0.004, stiffness=10.0, dissipation=0.0))
+    assert built.longest_dt == pytest.approx(PER_STEP * 0.008 / 40.0, rel=2e-3)
+    steps = first_steps(0.01, None, built.longest_dt).suited_to(built.system)
+    assert steps.dt <= built.longest_dt < built.system.stable_dt()
+
+
+def test_a_contact_that_was_chosen_is_made_harder():
+    file = instance_of(read_scene(find_scene("two-balls")), seed=0)
+    problem, given = make_problem(file, fits_first=False).everything, file.contacts["touch"]
+    assert with_harder_contacts(problem, {"touch": given}) is None
+    harder = with_harder_contacts(problem, {"touch": replace(given, stiffness=None)})
+    assert harder.fixed["touch.stiffness"] == 4.0 * problem.built.values["touch.stiffness"].value
+
+
+def test_a_finer_mesh_shares_the_pressure():
+    scene = balls(radius=0.004, stiffness=3e3)
+    fine = build(scene, refined=True).system.forces["touch"]
+    coarse = build(scene).system.forces["touch"]
+    before, after = (len(np.unique(one.triangles)) for one in (coarse, fine))
+    assert fine.stiffness * after == pytest.approx(3e3 * before)
+    assert fine.dissipation == pytest.approx(float(coarse.dissipation))
+    assert fine.radius == 0.004
+
+
+def test_what_is_chosen_and_what_starts_too_near_is_noted():
+    assert build(balls()).notes == [
+        "`contacts.touch.radius` is not given: 0.00399 m is taken, so that surfaces touch where "
+        "they are 0.00798 m apart."
+    ]
+    near = replace(RIGHT, position=(0.092, 0.02, 0.0))
+    (note,) = build(of_kinds(LEFT, near, radius=0.004)).notes
+    assert note.startswith("`bodies.a` and `bodies.b` start 0.00")
+    assert "will throw them apart" in note
+
+
+def test_bodies_that_meet_are_not_said_to_pass_through_each_other():
+    assert APART not in build(balls()).notes
+    third = Scene(bodies={"left": LEFT, "right": RIGHT, "cube": CUBE}, contacts=BETWEEN)
+    with pytest.raises(StudyError, match="Unknown"):
+        check_scene(replace(third, contacts={"touch": Contact(between=("left", "cub"))}))
+    away = {**third.bodies, "cube": replace(CUBE, position=(0.0, 1.0, 0.0))}
+    assert APART in build(replace(third, bodies=away)).notes
+
+
+@pytest.mark.parametrize(
+    ("right", "message"),
+    [
+        (replace(RIGHT, position=(0.05, 0.0, 0.0)),
+         r"`bodies\.a` and `bodies\.b`, which `contacts\.touch` keeps apart, start in each other: "
+         r"\d+ edges go through faces, the first near .* Move one of them by `position`"),
+        (replace(RIGHT, position=LEFT.position, size=(0.04,)),
+         r"a point of `b` lies 0\.0\d+ m inside `a`"),
+    ],
+)  # fmt: skip
+def test_bodies_that_start_in_each_other_are_refused(right, message):
+    with pytest.raises(StudyError, match=message):
+        build(of_kinds(LEFT, right, radius=0.004))
+
+
+def test_a_body_may_start_in_a_closed_cloth():
+    bag = Cloth(mesh="shape:sphere", size=(0.2,), E=1e4)
+    inside = replace(RIGHT, position=(0.0, 0.0, 0.0))
+    assert build(of_kinds(bag, inside, radius=0.004)).notes == []
+
+
+def test_values_at_which_bodies_start_in_each_other_are_no_motion():
+    """A search passes over them, as over a motion that blows up."""
+    scene = of_kinds(LEFT, RIGHT, radius=0.004)
+    with pytest.raises(NotFiniteError, match="must have the surfaces of `touch` apart"):
+        simulate(scene, np.linspace(0.0, 0.01, 2), {"b.position": [0.05, 0.0, 0.0]})
+
+
+def test_a_mesh_that_goes_through_itself_is_refused(tmp_path):
+    import pyvista as pv
+
+    points = np.array(
+        [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0], [0.3, 0.3, -0.5], [0.4, 0.3, 1.0]]
+    )
+    faces = np.array([[0, 1, 2], [1, 3, 2], [3, 4, 5], [1, 4, 3]])
+    pv.PolyData.from_regular_faces(0.1 * points, faces).save(tmp_path / "knot.vtp")
+    knot = Cloth(mesh=str(tmp_path / "knot.vtp"), E=1e4)
+    scene = Scene(bodies={"a": knot}, contacts={"fold": Contact(between=("a", "a"), radius=1e-4)})
+    with pytest.raises(StudyError, match=r"`bodies\.a` goes through itself at the start, so that"):
+        build(scene)
+
+
+TWICE = {"touch": Contact(between=("a", "b")), "again": Contact(between=("b", "a"))}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"contacts": {"t": Contact(between=("a", "c"))}}, r"`contacts\.t\.between`: Unknown body"),
+        ({"contacts": {"t": Contact(between=("b", "b"))}}, "got the rigid body `bodies.b` twice"),
+        ({"contacts": TWICE}, r"`contacts\.again\.between` must be a pair that has no contact yet"),
+        ({"contacts": {"t": Contact(between=("a", "b"), damping=1.0, dissipation=0.1)}},
+         r"`contacts\.t` must have `dissipation` or `damping`, got both"),
+        ({"bodies": {"a": LEFT, "b": Springs(mesh="box", size=(0.1,) * 3)}},
+         r"must name bodies that are soft, cloth or rigid, got `bodies\.b`, which is springs"),
+        ({"world": World(step="implicit")}, r"`contacts\.touch` must be left out where `world\.st"),
+        ({"bodies": {"a": LEFT, "b": replace(CUBE, take="x")}}, "must name bodies of one take"),
+    ],
+)  # fmt: skip
+def test_what_is_no_contact_is_told(changes, message):
+    scene = of_kinds(LEFT, replace(CUBE, position=(0.2, 0.0, 0.0)))
+    with pytest.raises(StudyError, match=message):
+        check_scene(replace(scene, **changes))
+
+
+def test_a_radius_larger_than_the_edges_is_refused():
+    with pytest.raises(StudyError, match=r"`contacts\.touch\.radius` must be smaller than the edg"):
+        build(of_kinds(LEFT, replace(RIGHT, position=(1.0, 0.0, 0.0)), radius=0.2))
+
+
+def test_a_pendulum_touches_nothing():
+    swing = Scene(
+        bodies={"rod": Pendulum(length=(1.0,), angle=(0.0,))},
+        contacts={"touch": Contact(between=("rod", "rod"))},
+    )
+    with pytest.raises(StudyError, match="which is pendulum"):
+        build(swing)
+
+
+def test_what_has_no_contact_yet_is_told():
+    file = instance_of(read_scene(find_scene("two-balls")), seed=0)
+    with pytest.raises(StudyError, match=r"`contacts\.touch` needs the device cpu, got cuda"):
+        make_problem(file, device="cuda")
+    given = {"scan": "two-balls", "over": ["left.E=1e4:1e5:2"]}
+    with pytest.raises(StudyError, match=r"`--no-trust` is needed for a scene with `contacts\.tou"):
+        resolve(given)
+    assert not resolve({**given, "trust": False}).trust
