@@ -17,25 +17,27 @@ from render.scene import Mesh, Scene
 from render.soft_raster import SoftRasterizer
 
 
-def main():
+def rollout_numbers():
+    """Return a block's positions on a floor, and their gradient."""
     mesh = box_tets(cells=(1, 1, 1), size=(0.2, 0.2, 0.2))
     forces = {
         "block": NeoHookeanTets(mesh.tets, mesh.points, 1e4, 2e4, density=1e3),
         "floor": HalfSpaceContact(height=0.05, stiffness=1e3),
     }
     run = record(Model(forces=forces), State(1.1 * mesh.points), 1e-4, 5)
-    gradient = run.vjp(np.ones_like(run.trajectory.x))
-    camera, raster = (
-        Camera((0.0, 0.0, 1.0), (0.1, 0.1, 0.0), fov_y=45.0),
-        SoftRasterizer(sigma=1e-3),
-    )
+    return {"x": run.trajectory.x, **run.vjp(np.ones_like(run.trajectory.x))}
+
+
+def images_numbers():
+    """Return an image of a block, and its gradient."""
+    mesh = box_tets(cells=(1, 1, 1), size=(0.2, 0.2, 0.2))
+    camera = Camera((0.0, 0.0, 1.0), (0.1, 0.1, 0.0), fov_y=45.0)
     scene, vertices = Scene({"block": Mesh(mesh.surface().faces)}), {"block": mesh.points}
-    images = record_images(scene, camera, raster, vertices, (8, 9))
-    pulled = images.vjp(np.ones_like(images.images))
-    found = {"x": run.trajectory.x, "images": images.images, **gradient, **pulled}
-    numbers = {name: np.ravel(value).tolist() for name, value in found.items()}
-    json.dump({"private": PRIVATE is not None, "numbers": numbers}, sys.stdout)
+    run = record_images(scene, camera, SoftRasterizer(sigma=1e-3), vertices, (8, 9))
+    return {"images": run.images, **run.vjp(np.ones_like(run.images))}
 
 
 if __name__ == "__main__":
-    main()
+    found = {"rollout": rollout_numbers, "images": images_numbers}[sys.argv[1]]()
+    numbers = {name: np.ravel(value).tolist() for name, value in found.items()}
+    json.dump({"private": PRIVATE is not None, "numbers": numbers}, sys.stdout)

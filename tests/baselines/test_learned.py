@@ -63,7 +63,6 @@ def test_the_videos_are_those_of_the_shards(folder):
         assert test_set.values[0, 0] == shard["parameters/body.mass"][4]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_network_finds_what_the_pictures_show(name, rng):
     """Blind guesses are off by 0.5 to 1; brightness is exact to 1/60, and 200 steps are few."""

@@ -25,7 +25,10 @@ from benchmarks.contact_gradients.problems import DAMPED, PROBLEMS
 
 WIDEST = 0.5  # the interval of an order that says which whole number it is
 
-each_problem = pytest.mark.parametrize("name", PROBLEMS)
+LONGEST = {"cloth", "rod", "pendulum"}
+each_problem = pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.nightly) if n in LONGEST else n for n in PROBLEMS]
+)
 each_with_damped = pytest.mark.parametrize("name", [*PROBLEMS, "damped"])
 
 

@@ -1,10 +1,12 @@
-"""Compile every CUDA kernel to PTX without a GPU and print, as JSON, what came of each.
+"""Compile CUDA kernels to PTX without a GPU and print, as JSON, what came of each.
 
 Run in a process of its own, with float32 or float64 and the compute capabilities to compile for,
 e.g. `python -m tests.cuda.compile_ptx float32 80 90`: device functions ask for the current device
-when they are compiled, and a stub answers. With `--link 90` the PTX for these is made machine code.
+when they are compiled, and a stub answers. With `--link 90` the PTX for these is made machine code;
+`--only "in blocks"` leaves out kernels whose names a regular expression does not find.
 """
 
+import argparse
 import gc
 import json
 import re
@@ -258,17 +260,21 @@ def main():
 
     gc.disable()  # this process lives as long as its garbage; looking at it takes a seventh
     dispatcher.get_current_device = Device
-    real, *capabilities = sys.argv[1:]
-    cut = capabilities.index("--link") if "--link" in capabilities else len(capabilities)
-    capabilities, to_link = capabilities[:cut], capabilities[cut + 1 :]
-    report = []
-    with targets(capabilities) as texts:
-        for name, kernel, arguments in kernels(real):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("real")
+    parser.add_argument("capabilities", nargs="+")
+    parser.add_argument("--link", nargs="*", default=())
+    parser.add_argument("--only", default="")
+    asked, report = parser.parse_args(), []
+    with targets(asked.capabilities) as texts:
+        for name, kernel, arguments in kernels(asked.real):
+            if not re.search(asked.only, name):
+                continue
             texts.clear()
-            cuda.compile_ptx(kernel, arguments, cc=divmod(int(capabilities[0]), 10))
+            cuda.compile_ptx(kernel, arguments, cc=divmod(int(asked.capabilities[0]), 10))
             for c, ptx in texts.items():
-                link = linked(ptx, c) if c in to_link else {}
-                report.append(told(name, real, c, ptx.decode()) | link)
+                link = linked(ptx, c) if c in asked.link else {}
+                report.append(told(name, asked.real, c, ptx.decode()) | link)
     json.dump(report, sys.stdout)
 
 

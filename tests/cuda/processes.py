@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 
 ROOT = Path(__file__).resolve().parents[2]
+PACKAGES, LAUNCH = ("adjsim", "render", "adjoint"), re.compile(r"\blaunch\(\s*(\w+_thread)\b")
 
 
 def run(module, *arguments, **environment):
@@ -22,3 +24,9 @@ def run(module, *arguments, **environment):
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def launched_threads():
+    """Return the names of the kernels that the renderer and sparse products launch."""
+    files = (path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+    return {name for path in files for name in LAUNCH.findall(path.read_text())}

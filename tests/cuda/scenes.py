@@ -33,6 +33,7 @@ from adjsim.worlds import stack
 
 
 DT, N_STEPS, FRAMES = 1e-4, 4, (0, 2, 4)
+REST = "core.rest_positions"  # with it all worlds of the toy scene use the same three kernels
 
 
 def toy():
@@ -190,9 +191,9 @@ def two_worlds(model, state, adj, options):
     batch, states = stack(worlds), [state, state]
     run = record(batch, states, DT, N_STEPS, **options)
     turned = [own.bodies for own in run.trajectory]
-    wrt = ("gravity", "body.actuation", "pair.density", "under_stone.friction", "state.v")
+    wrt = ("gravity", "body.actuation", "pair.density", "under_stone.friction", "state.v", REST)
     grads = run.vjp([adj, 0.5 * adj], None, bodies=turned, wrt=wrt)
-    tangents = [{"gravity": np.ones(3)}, {"gravity": [2.0, 0.0, 1.0], "body.mu": 1e3}]
+    tangents = [{"gravity": np.ones(3)}, {"gravity": [2.0, 0.0, 1.0], REST: 0.01 * adj[0]}]
     _, tans = rollout_jvp(batch, states, DT, N_STEPS, tangents, **options)
     out = {}
     for k, (own, grad, tan) in enumerate(zip(run.trajectory, grads, tans, strict=True)):
@@ -273,8 +274,8 @@ def marked_world(model, state, adj, options):
     batch, states = stack([model, model]), [State(state.x, v, state.bodies), state]
     with np.errstate(all="ignore"):  # the simulator's steps are NumPy's
         run = record(batch, states, DT, N_STEPS, on_divergence="mark", **options)
-        grads = run.vjp([None, adj], wrt=("state.x", "body.mu"))
-        tangents = [{"gravity": np.ones(3)}] * 2
+        grads = run.vjp([None, adj], wrt=("state.x", "body.mu", REST))
+        tangents = [{"gravity": np.ones(3), REST: 0.01 * adj[0]}] * 2
         _, tans = rollout_jvp(batch, states, DT, N_STEPS, tangents, on_divergence="mark", **options)
     lost, kept = run.trajectory
     assert kept.diverged is tans[1].diverged is None

@@ -1,8 +1,8 @@
 """CUDA without a GPU: PTX of every kernel, and the simulator against the CPU; and with one."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 from itertools import product
 
 import numpy as np
@@ -14,7 +14,7 @@ from adjoint.forces.springs import SPRING_TWIN
 from adjsim.engine.cuda_timeloop import advance_kernel
 from adjsim.engine.jit.devices import cuda_problem
 from tests.cuda import reduced_scenes
-from tests.cuda.processes import run
+from tests.cuda.processes import launched_threads, run
 from tests.cuda.rounding import tolerances
 from tests.cuda.scenes import everything, many_worlds
 
@@ -27,27 +27,47 @@ WITHIN_LIBDEVICE = {
 }
 WITHOUT_REALS = {"lengths_thread", "outline_thread"}
 REALS, CAPABILITIES = ("float64", "float32"), ("80", "90")
+EVERY = dict.fromkeys(REALS, "")
+# One kernel of each kind, and in float32 every force: what the emulated device does not run.
+SOME = {
+    "float64": "^advance on grid|^product_thread|^fragments_thread|^pixel_vjp_thread",
+    "float32": "with rest in blocks|^advance in blocks|^face_vjp_thread|^pair_jvp_thread",
+}
 LINKED = {"float64": ("--link", "90"), "float32": ()}  # as long again
+TEAMS, RESTS = (" on grid", " in blocks"), (" with rest", "")
+PHYSICS = {f"advance{team}" for team in TEAMS}
+PHYSICS |= {"".join(parts) for parts in product(("reverse", "tangent"), RESTS, TEAMS)}
 MOST_REGISTERS, MOST_SPILLED = 255, 512  # of a thread, a limit of the hardware; [bytes]
 # The adjoint of a joint holds 24 vectors and up to 36 parameters: more than 127 numbers in float64.
 WITH_JOINTS, MOST_SPILLED_BY_JOINTS = ("reverse on grid", "reverse in blocks"), 2048
 
 
-@pytest.mark.slow
-def test_every_kernel_compiles_to_ptx_and_float32_stays_float32():
+@pytest.mark.parametrize(
+    ("which", "capabilities"),
+    [(SOME, ("90",)), pytest.param(EVERY, CAPABILITIES, marks=pytest.mark.nightly)],
+    ids=["some", "every"],
+)
+def test_kernels_compile_to_ptx_and_float32_stays_float32(which, capabilities):
+    def compiled(real):
+        options = (*LINKED[real], "--only", which[real])
+        return run("tests.cuda.compile_ptx", real, *capabilities, *options)
+
     with ThreadPoolExecutor(len(REALS)) as pool:
-        compiled = partial(run, "tests.cuda.compile_ptx")
-        reports = pool.map(lambda real: compiled(real, *CAPABILITIES, *LINKED[real]), REALS)
-        report = [row for rows in reports for row in rows]
+        report = [row for rows in pool.map(compiled, REALS) for row in rows]
     linked = [row for row in report if row.get("is_machine_code")]
-    assert len(linked) == len(report) // 4
+    assert len(linked) == sum((row["real"], row["target"]) == ("float64", "90") for row in report)
     assert max(row["registers"] for row in linked) <= MOST_REGISTERS
     for row in linked:
         most = MOST_SPILLED_BY_JOINTS if row["kernel"] in WITH_JOINTS else MOST_SPILLED
         assert row["spilled"] <= most, row
-    for real, capability in product(REALS, CAPABILITIES):
-        own = [row for row in report if (row["real"], row["target"]) == (real, capability)]
-        assert len({row["kernel"] for row in own}) == len(own) == 10 + 11 + 24 + 7 + 1
+    for real, capability in product(REALS, capabilities):
+        own = [
+            row["kernel"] for row in report if (row["real"], row["target"]) == (real, capability)
+        ]
+        assert len(set(own)) == len(own)
+        assert which is SOME or launched_threads() | PHYSICS <= set(own)
+        for each in which[real].split("|"):
+            assert any(re.search(each, kernel) for kernel in own), each
     for row in report:
         assert row["names_target"], row
         # One call for each barrier of the grid, and of pieces of bodies: no branch has a copy.

@@ -31,6 +31,7 @@ DRAWS = [rasterize, record_images, rasterize_outputs, record_outputs]
 # Two views from the second on, no lights in the third, kappa in the fourth. Of outputs there
 # are four pictures, drawn twice, and four tangents, in place of one each. The planes of a camera
 # have gradients in the second, and in all outputs.
+@pytest.mark.nightly  # the emulated device sees the same
 @pytest.mark.parametrize(
     ("what", "count"),
     [

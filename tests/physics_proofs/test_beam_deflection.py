@@ -43,7 +43,6 @@ def tip(n, nu, g):
     return -u[mesh.points[:, 0] == LENGTH, 1].mean(), found.residual / (mass.max() * g)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("nu", "cells", "off_bernoulli", "off_timoshenko"),
     [(0.0, (2, 4, 8), 0.010, 5e-4), (0.3, (2, 4), 0.020, 0.02)],

@@ -95,7 +95,6 @@ def energies(build, fraction):
     return out / out.mean(axis=1, keepdims=True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("build", [net, box, cloth])
 def test_energy_swings_about_a_mean_that_stays(build):
     swings, drifts = [], []

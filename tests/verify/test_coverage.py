@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -18,12 +19,14 @@ from tests.sharing import found_once
 ROLLOUTS = ("tets", "contact", "density")
 
 
-@pytest.fixture(scope="module")
-def table(tmp_path_factory):
-    return found_once(tmp_path_factory, "cells", lambda: coverage.verify(processes=2))
+@pytest.fixture(
+    scope="module", params=[10, pytest.param(coverage.N_DIRECTIONS, marks=pytest.mark.nightly)]
+)
+def table(request, tmp_path_factory):
+    find = partial(coverage.verify, processes=2, n_directions=request.param)
+    return found_once(tmp_path_factory, f"cells-{request.param}", find)
 
 
-@pytest.mark.slow
 def test_every_declared_parameter_of_every_system_is_proven(table):
     failed = [f"{c.system} {c.parameter}: {c.reason}" for c in table.cells if not c.passed]
     assert failed == []
@@ -31,7 +34,6 @@ def test_every_declared_parameter_of_every_system_is_proven(table):
     assert table.passed
 
 
-@pytest.mark.slow
 def test_every_cell_meets_the_bars_in_numbers(table):
     cells = [c for c in table.cells if not c.is_inert]
     assert len(cells) > 80
@@ -48,7 +50,6 @@ def test_every_cell_meets_the_bars_in_numbers(table):
     assert all(c.dot_kernel <= 1e-12 for c in rollouts)
 
 
-@pytest.mark.slow
 def test_a_parameter_that_is_inert_in_one_system_acts_in_another(table):
     owners = {}
     for cell in table.cells:  # objects have other names in other systems
@@ -57,7 +58,6 @@ def test_a_parameter_that_is_inert_in_one_system_acts_in_another(table):
     assert not any(all(inert) for inert in owners.values())
 
 
-@pytest.mark.slow
 def test_the_table_is_plain_json(table):
     plain = json.loads(json.dumps(table.to_dict(), allow_nan=False))
     assert plain["passed"] is True
@@ -65,7 +65,6 @@ def test_the_table_is_plain_json(table):
     assert {"system", "parameter", "slope", "dot", "vjp_error", "kink"} <= set(plain["cells"][0])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("build", "sign"), [(solids.stick, -1.0), (solids.slip, 1.0)])
 def test_the_contact_scenes_touch_and_stay_in_stick_or_in_slip(build, sign):
     scene = build(solids.N_STEPS)
@@ -76,7 +75,6 @@ def test_the_contact_scenes_touch_and_stay_in_stick_or_in_slip(build, sign):
     assert (sign * margins.slip[touches] > 0.0).all()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("build", contacts.BUILDS.values(), ids=contacts.BUILDS)
 def test_the_obstacles_are_touched_everywhere_and_in_every_way_and_nothing_changes(build):
     scene = build(solids.N_STEPS)
@@ -95,7 +93,6 @@ def test_the_obstacles_are_touched_everywhere_and_in_every_way_and_nothing_chang
     assert len(regions) == {0: 1, 2: 3, 3: 7}[obstacle.GEOMETRY.n_kinks]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("build", "sign"), [(bodies.stick, -1.0), (bodies.slip, 1.0), (bodies.crowd, -1.0)]
 )
@@ -112,7 +109,6 @@ def test_bodies_touch_every_obstacle_and_stay_in_stick_or_in_slip(build, sign):
         assert (leaves == leaves[0]).all(), f"{name}: a vertex turns back on the way"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("build", [pixels.over, pixels.softmax, pixels.dibr, pixels.hard])
 def test_the_pictures_show_both_objects_and_the_background(build):
     images = rasterize(*build().arguments)

@@ -45,11 +45,11 @@ ELSEWHERE = {
 OF_THREADS = ("add_records(", "add_tiles(", "add_texels(", "record_block(")
 
 
-def run(folder):
-    """Run all mutants in a process of their own; return what it tells."""
+def run(folder, per_file):
+    """Run so many mutants of each file in a process of its own; return what it tells."""
     env = {**os.environ, "NUMBA_DISABLE_JIT": "1", "NUMBA_CACHE_DIR": str(folder)}
     done = subprocess.run(
-        [sys.executable, str(HERE / "mutant_runner.py"), str(ROOT)],
+        [sys.executable, str(HERE / "mutant_runner.py"), str(ROOT), str(per_file)],
         capture_output=True,
         text=True,
         env=env,
@@ -60,11 +60,11 @@ def run(folder):
     return json.loads(done.stdout)
 
 
-@pytest.fixture(scope="module")
-def told(tmp_path_factory):
+@pytest.fixture(scope="module", params=[3, pytest.param(10, marks=pytest.mark.nightly)])
+def told(request, tmp_path_factory):
     """What the toys, and the corruptions, led to."""
-    find = partial(run, tmp_path_factory.mktemp("mutants"))
-    return found_once(tmp_path_factory, "mutants", find)
+    find = partial(run, tmp_path_factory.mktemp("mutants"), request.param)
+    return found_once(tmp_path_factory, f"mutants-{request.param}", find)
 
 
 def test_the_uncorrupted_toys_pass(told):
@@ -90,7 +90,7 @@ def test_corruptions_of_every_kind_and_of_every_file_are_noticed_by_a_number(tol
     """What raises an error proves nothing: the checks must have compared."""
     numbers = ("dot test:", "gradcheck:", "terms:")
     found = [one for one in told["corruptions"] if one["verdict"].startswith(numbers)]
-    assert len(found) > 350
+    assert len(found) > 0.7 * len(told["corruptions"])
     assert {one["kind"] for one in found} == {"drop", "sign", "swap", "stale"}
     files = {
         str(path.relative_to(ROOT))

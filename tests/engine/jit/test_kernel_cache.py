@@ -244,8 +244,10 @@ print(rollout(model, state, 0.1, 2, threads=1).x.sum())
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("damage", ["empty", "garbage", "flipped"])
+@pytest.mark.parametrize(
+    "damage",
+    ["flipped", *(pytest.param(d, marks=pytest.mark.nightly) for d in ("empty", "garbage"))],
+)
 def test_a_command_with_a_damaged_cache_compiles_again(tmp_path, damage):
     env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
 

@@ -119,7 +119,6 @@ def test_a_killed_process_costs_a_retry_and_nothing_else(two):
     assert set(found) == set(range(10))
 
 
-@pytest.mark.slow
 def test_an_item_that_kills_its_processes_is_named_after_all_others(two, monkeypatch):
     monkeypatch.setattr(pools, "RETRIES", 1)
     found = []
@@ -279,7 +278,6 @@ def test_on_a_cluster_items_come_back_and_a_killed_worker_costs_a_retry(cluster)
     assert os.getpid() not in found.values()
 
 
-@pytest.mark.slow
 def test_workers_that_differ_are_refused(scheduler, dask, another_commit):
     address = scheduler[1]
     wide = dask("worker", address, "--nthreads", "2", "--no-nanny")
@@ -310,7 +308,6 @@ def test_a_worker_without_adjsim_is_refused():
         pools.check_workers(Bare(), "tcp://host:1")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("leaves", "message"), [("worker", "No worker has been at"), ("scheduler", "is gone")]
 )

@@ -29,7 +29,6 @@ def records(folder):
     }
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores cannot be chosen")
 def test_logs_are_equal_on_any_number_of_cores_and_threads(tmp_path):
     """Without the limit on threads of linear algebra most of these logs differ on two cores."""

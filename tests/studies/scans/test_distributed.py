@@ -89,7 +89,6 @@ def started(out):
     return process
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("unpainted")
 @pytest.mark.parametrize("by", ["kill", "Ctrl-C"])
 def test_a_client_that_ends_early_keeps_what_came(by, whole, tmp_path):

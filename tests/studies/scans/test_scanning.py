@@ -162,7 +162,6 @@ def test_a_scan_is_not_resumed_as_another(finished, given, message):
         scanning.start(given, finished[0].path, resume=True)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("unpainted")
 def test_a_scan_that_was_killed_ends_with_the_same_files(tmp_path):
     over = f"{MASS}=0.5:2.5:60"
