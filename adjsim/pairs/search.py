@@ -20,11 +20,12 @@ from typing import NamedTuple
 import numpy as np
 
 from adjsim.engine.algebra.vec3 import cross, dot, neg, norm, sub
-from adjsim.engine.jit.backend import cpu_kernel, device_fn
+from adjsim.engine.jit.backend import cpu_kernel, device_fn, shared_fn
 from adjsim.pairs.closest import EDGES, FACE, closest
 
 
 PIERCED = 4  # the code of an edge and a face that it goes through
+PARALLEL = 1e-6  # square of the sine of two lines whose distance is not known well
 LARGEST = 32.0  # extents of a feature, in cells
 FIRST, SECOND, THIRD = 73856093, 19349663, 83492791  # of Teschner et al. 2003
 
@@ -48,6 +49,14 @@ class Near(NamedTuple):
     closer: float
 
 
+class Found(NamedTuple):
+    """Pairs: their rows of X, (n, 4), code and weight, (n, 2), and distances, (n,)."""
+
+    rows: np.ndarray
+    numbers: np.ndarray
+    gaps: np.ndarray
+
+
 class Grid(NamedTuple):
     """The boxes of both sets, the size of a cell, the table of lists and their entries."""
 
@@ -60,13 +69,13 @@ class Grid(NamedTuple):
 
 def find_pairs(
     sets: tuple[PairSet, ...], x: np.ndarray, reach: float, rest: tuple[np.ndarray, float] | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pairs within reach: their rows of X, (n, 4), and code and weight, (n, 2).
+) -> Found:
+    """Return the pairs within reach.
 
     `rest`, if given, are positions and a distance: pairs that are closer there are left out, as are
     those that share a row.
     """
-    found = [np.zeros((0, 4), np.int64)], [np.zeros((0, 2))]
+    found = [np.zeros((0, 4), np.int64)], [np.zeros((0, 2))], [np.zeros(0)]
     near = Near(x, reach, *((x, -1.0) if rest is None else rest))
     for part in sets:
         if len(part.first) == 0 or len(part.second) == 0:
@@ -78,21 +87,21 @@ def find_pairs(
         cell = max(extent, largest / LARGEST, 1e-300)
         n = 8 * len(part.first)
         while True:
-            rows, numbers = np.empty((n, 4), np.int64), np.empty((n, 2))
+            rows, numbers, gaps = np.empty((n, 4), np.int64), np.empty((n, 2)), np.empty(n)
             entries = 16 * len(part.second)
             count = -1
             while count < 0:
                 table = np.full(1 << (2 * entries - 1).bit_length(), -1, np.int64)
                 lists = np.empty((entries, 5), np.int64)
                 grid = Grid(lower, upper, cell, table, lists)
-                count = _search_kernel()(part, near, grid, rows, numbers)
+                count = _search_kernel()(part, near, grid, rows, numbers, gaps)
                 entries *= 2
             if count <= n:
                 break
             n = count
-        found[0].append(rows[:count])
-        found[1].append(numbers[:count])
-    return np.concatenate(found[0]), np.concatenate(found[1])
+        for own, new in zip(found, (rows, numbers, gaps), strict=True):
+            own.append(new[:count])
+    return Found(*map(np.concatenate, found))
 
 
 def boxes(x: np.ndarray, rows: np.ndarray, margin: float) -> np.ndarray:
@@ -182,28 +191,39 @@ def pierces(p, q, a, b, c):
     return min(sides) > 0.0 or max(sides) < 0.0
 
 
+def _distance(code, y, far):
+    """Return the distance of two features, or of more than `far` something between the two."""
+    at = closest(code, y)
+    s = norm(at.r)
+    if code != EDGES or (0.0 <= at.a_1 <= 1.0 and 0.0 <= at.a_2 <= 1.0):
+        return s
+    A, B, C = dot(at.d_1, at.d_1), dot(at.d_1, at.d_2), dot(at.d_2, at.d_2)
+    if s > far and A * C - B * B > PARALLEL * A * C:  # even the lines are farther
+        return s
+    end, y_1, y_2 = y
+    return min(
+        norm(closest(1.0, (y_1, y_2, y_2)).r),
+        norm(closest(1.0, (sub(y_1, end), sub(y_2, end), y_2)).r),
+        norm(closest(1.0, (neg(y_1), sub(end, y_1), y_2)).r),
+        norm(closest(1.0, (neg(y_2), sub(end, y_2), y_2)).r),
+    )
+
+
+distance = shared_fn(_distance)
+
+
 @device_fn
-def is_within(code, a, b, x, reach):
-    """Whether the distance of two features is at most `reach`."""
+def distance_of(code, a, b, x, far):
+    """Return the distance of two features; 0 of an edge and a face that it goes through."""
     origin, last = point(x, a[0]), b.shape[0] - 1
     y_1, y_2 = sub(point(x, b[0]), origin), sub(point(x, b[min(1, last)]), origin)
     y_3 = sub(point(x, b[last]), origin)
     if code == PIERCED:
-        return pierces(origin, point(x, a[1]), point(x, b[0]), point(x, b[1]), point(x, b[last]))
-    if code != EDGES:
-        return norm(closest(np.float64(code), (y_1, y_2, y_3)).r) <= reach
-    end = sub(point(x, a[1]), origin)
-    at = closest(3.0, (end, y_1, y_2))
-    if norm(at.r) > reach:  # even the lines are farther
-        return False
-    if 0.0 <= at.a_1 <= 1.0 and 0.0 <= at.a_2 <= 1.0:
-        return True
-    return (
-        norm(closest(1.0, (y_1, y_2, y_2)).r) <= reach
-        or norm(closest(1.0, (sub(y_1, end), sub(y_2, end), y_2)).r) <= reach
-        or norm(closest(1.0, (neg(y_1), sub(end, y_1), y_2)).r) <= reach
-        or norm(closest(1.0, (neg(y_2), sub(end, y_2), y_2)).r) <= reach
-    )
+        through = pierces(origin, point(x, a[1]), point(x, b[0]), point(x, b[1]), point(x, b[last]))
+        return 0.0 if through else np.inf
+    if code == EDGES:
+        return distance(3.0, (sub(point(x, a[1]), origin), y_1, y_2), far)
+    return distance(np.float64(code), (y_1, y_2, y_3), far)
 
 
 @device_fn
@@ -259,7 +279,7 @@ def _search_kernel() -> Callable:
     return cpu_kernel(search)
 
 
-def search(part, near, grid, rows, numbers):
+def search(part, near, grid, rows, numbers, gaps):
     """Write the pairs, and return how many there are, or -1 if the lists have too little room.
 
     Of more pairs than `rows` has room for only the number is right.
@@ -279,9 +299,11 @@ def search(part, near, grid, rows, numbers):
                     while at >= 0:
                         q, begins = begins_in(lists[at], grid, p, i, j, k)
                         at = lists[at, 4]
-                        begins &= q > p or not part.same
-                        if begins and pairs_up(part.code, part.first[p], part.second[q], near):
-                            put_in_order(q, begin, n, numbers)
+                        if not begins or (part.same and q <= p):
+                            continue
+                        gap = gap_of(part.code, part.first[p], part.second[q], near)
+                        if gap <= near.reach:
+                            put_in_order(q, gap, begin, n, numbers, gaps)
                             n += 1
         fill(part, p, begin, min(n, rows.shape[0]), rows, numbers)
     return n
@@ -332,18 +354,26 @@ def begins_in(entry, grid, p, i, j, k):
 
 
 @device_fn
-def pairs_up(code, a, b, near):
-    """Whether two features are within reach, share no row, and are no neighbours at rest."""
-    if share_row(a, b) or not is_within(code, a, b, near.x, near.reach):
-        return False
-    return near.closer <= 0.0 or not is_within(code, a, b, near.at_rest, near.closer)
+def gap_of(code, a, b, near):
+    """Return the distance of features that pair up, infinite for others.
+
+    They share no row, are within reach, and are no neighbours at rest.
+    """
+    if share_row(a, b):
+        return np.inf
+    found = distance_of(code, a, b, near.x, near.reach)
+    if not found <= near.reach:
+        return np.inf
+    if near.closer > 0.0 and distance_of(code, a, b, near.at_rest, near.closer) <= near.closer:
+        return np.inf
+    return found
 
 
 @device_fn
-def put_in_order(q, begin, n, numbers):
+def put_in_order(q, gap, begin, n, numbers, gaps):
     """Put q among those from `begin` to n, if there is room."""
     if n < numbers.shape[0]:
         while n > begin and numbers[n - 1, 1] > q:
-            numbers[n, 1] = numbers[n - 1, 1]
+            numbers[n, 1], gaps[n] = numbers[n - 1, 1], gaps[n - 1]
             n -= 1
-        numbers[n, 1] = q
+        numbers[n, 1], gaps[n] = q, gap
