@@ -2,9 +2,9 @@
 
 A force that `changes` has an element for each row of its surfaces, which lies at one place among
 other elements. Its pairs lie apart (`adjsim/pairs/near.py`). They are found by `force.find`, and
-serve until a row has moved by more than the force's `allowance`: a sweep forward stops there
-(`watch_phase` of `adjsim/engine/timeloop.py`), pairs are found again, and it goes on; the reverse
-sweep finds its own, from the states that it has.
+serve until a row has moved too far: a sweep forward stops there (`watch_phase` of
+`adjsim/engine/timeloop.py`), pairs are found again, and it goes on; the reverse sweep finds its
+own, from the states that it has.
 
 Tests: `tests/pairs/test_changing.py`.
 """
@@ -81,15 +81,12 @@ class ChangingPairs:
         tiles[:, ROW] = np.concatenate(own_sets)
         tiles[:, FORCE] = np.array([own.column for own in sets], np.int64)[tiles[:, ROW]]
         shares = np.stack([lists, parts - lists, 0 * parts + (1 if apart else n_parts)], axis=1)
-        scales = [(own.force.thickness, own.force.allowance) for own in sets]
-        self.scales = np.array([(rho, a, a * a) for rho, a in scales])
         self.lay = {
             "set_ptr": set_ptr,
             "part_ptr": np.arange(n_parts + 1) if apart else np.array([0, n_parts]),
             "shares": shares,
             "tile_ptr": np.cumsum([0, *map(len, own_sets)]),
             "tiles": tiles,
-            "scales": self.scales,
             "element_ptr": np.cumsum([0, *(len(own.rows) for own in sets)]),
             "rows": np.concatenate([own.rows for own in sets]),
             "places": np.concatenate([own.places for own in sets]),
@@ -106,7 +103,12 @@ class ChangingPairs:
     def find(self, x: np.ndarray) -> None:
         """Find the pairs near positions of all rows."""
         self.x = np.array(x)
-        self.found = [own.force.find(x[own.rows]) for own in self.sets]
+        self.found, scales = [], []
+        for own in self.sets:
+            at, rho = self.x[own.rows], own.force.thickness
+            reach = own.force.reach(at)
+            self.found.append(own.force.find(at, reach))
+            scales.append((rho, 0.5 * (reach - rho), 0.25 * (reach - rho) ** 2))
         counts = [len(one.gaps) for one in self.found]
         table = make_table((PAIR,), counts, [1] * len(counts))
         n_lanes = int(table[:, N_TILES].sum()) * TILE
@@ -128,6 +130,7 @@ class ChangingPairs:
             v_slots=none,
             more_params=none,
             pair_ptr=np.cumsum([0, *counts]),
+            scales=np.array(scales),
             counts=np.zeros(len(counts), np.int64),
             listed=np.zeros(len(gaps), np.int64),
             members=np.concatenate(members),

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.algebra.vec3 import sub
+from adjsim.engine.algebra.vec3 import add, dot, scale, sub
 from adjsim.engine.assembly import CONSTS, NODES, PARAMS, SLOTS, TILE
 from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit, shared_fn
 from adjsim.engine.loop_arrays import Elements
@@ -159,15 +159,34 @@ def _serve(pairs, k, x):
 
 @device_fn
 def farthest(pairs, k, before, x):
-    """Return how far a row of list k has moved at most, in allowances."""
+    """Return how far a row of list k has moved at most, in allowances.
+
+    What all rows of a set have in common does not count: their distances do not change with it.
+    """
     most = 0.0
     for s in range(pairs.set_ptr[k], pairs.set_ptr[k + 1]):
+        n, common = 0, (0.0, 0.0, 0.0)
         for i in range(pairs.element_ptr[s], pairs.element_ptr[s + 1]):
-            n = pairs.rows[i]
-            d0, d1, d2 = x[n, 0] - before[i, 0], x[n, 1] - before[i, 1], x[n, 2] - before[i, 2]
-            moved = (d0 * d0 + d1 * d1 + d2 * d2) / pairs.scales[s, 2]
-            most = moved if moved > most else most  # max may return what is no number
+            moved = add(common, shift(pairs, i, before, x))
+            if moved[0] + moved[1] + moved[2] - (moved[0] + moved[1] + moved[2]) == 0.0:  # finite
+                n, common = n + 1, moved
+        common = scale(1.0 / max(n, 1), common)
+        for i in range(pairs.element_ptr[s], pairs.element_ptr[s + 1]):
+            moved = sub(shift(pairs, i, before, x), common)
+            own = dot(moved, moved) / pairs.scales[s, 2]
+            most = own if own > most else most  # max may return what is no number
     return np.sqrt(most)
+
+
+@device_fn
+def shift(pairs, i, before, x):
+    """Return by how much element i has moved."""
+    n = pairs.rows[i]
+    return (
+        np.float64(x[n, 0]) - before[i, 0],
+        np.float64(x[n, 1]) - before[i, 1],
+        np.float64(x[n, 2]) - before[i, 2],
+    )
 
 
 def _make_list(pairs, k, x):
@@ -197,17 +216,16 @@ def may_touch(pairs, s, m, clock, x):
     y_1 = sub(point(x, pairs.rows[a[1]]), origin)
     y_2 = sub(point(x, pairs.rows[a[2]]), origin)
     y_3 = sub(point(x, pairs.rows[a[3]]), origin)
-    thickness, allowance = pairs.scales[s, 0], pairs.scales[s, 1]
-    far = thickness + 2.0 * allowance
-    left = waits(distance(pairs.numbers[m, 0], (y_1, y_2, y_3), far), thickness, allowance)
+    gap = distance(pairs.numbers[m, 0], (y_1, y_2, y_3))
+    left = waits(gap, pairs.scales[s, 0], pairs.scales[s, 1])
     pairs.due[m] = clock + left
     return not left > SHARE
 
 
 @device_fn
-def waits(distance, thickness, allowance):
-    """Return how long a pair does not touch, on the clock."""
-    return (distance - (1.0 + ROUNDING) * thickness) / (2.0 * allowance)
+def waits(gap, thickness, allowance):
+    """Return for how long a pair cannot touch, on the clock."""
+    return (gap - (1.0 + ROUNDING) * thickness) / (2.0 * allowance)
 
 
 @device_fn

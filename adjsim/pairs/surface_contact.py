@@ -13,6 +13,7 @@ Adjoint: `adjoint/pairs/surface_contact.py`. Tests: `tests/pairs/test_surface_co
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -28,6 +29,7 @@ from adjsim.pairs.surface import Surface, surface_of
 from adjsim.values import Parameter
 
 
+OF_EDGES = 0.6  # of a mean edge: within that there are few pairs but those of two layers
 AT_ONCE = 2.0  # how many edges of the other surface hold a node, beside its vertices
 SCALARS = (
     "stiffness", "damping", "dissipation", "friction_stiffness", "friction", "radius",
@@ -65,7 +67,8 @@ class SurfaceContact(Force):
         itself: pairs closer than 2 radii there never push. No parameter.
     skin : float, optional
         How far beyond the radii pairs are looked for, positive [m]. A larger one saves searches and
-        makes each step dearer; the numbers do not depend on it. None: the sum of the radii.
+        makes each dearer; the numbers do not depend on it. None: the sum of the radii, or as much
+        as makes it half of an edge of the triangles.
     acts_on : str or sequence of str
         "nodes", the name of a set of rigid bodies, or several of these: whose rows the triangles
         count, one part after the other.
@@ -158,15 +161,14 @@ class SurfaceContact(Force):
         other = self.radius if self.other_radius is None else self.other_radius
         return float(self.radius + other)
 
-    @property
-    def reach(self) -> float:
-        """The distance within which pairs are looked for [m]."""
-        return self.thickness + (self.thickness if self.skin is None else float(self.skin))
+    def reach(self, x: np.ndarray) -> float:
+        """Return the distance within which pairs are looked for [m].
 
-    @property
-    def allowance(self) -> float:
-        """How far a row may move before pairs must be looked for again [m]."""
-        return 0.5 * (self.reach - self.thickness)
+        `x`, here and below: the positions of its rows.
+        """
+        if self.skin is not None:
+            return self.thickness + float(self.skin)
+        return max(2.0 * self.thickness, OF_EDGES * max(map(partial(mean_edge, x), self.surfaces)))
 
     def pair_sets(self) -> tuple[PairSet, ...]:
         """Return what may touch what."""
@@ -178,13 +180,9 @@ class SurfaceContact(Force):
         return (*sets, edges)
 
     def check_radii(self, x: np.ndarray, name: str) -> None:
-        """Raise a ValueError by `name` if a radius is larger than its surface's mean edge.
-
-        `x`, here and below: the positions of its rows.
-        """
+        """Raise a ValueError by `name` if a radius is larger than its surface's mean edge."""
         for key, surface in zip(("radius", "other_radius"), self.surfaces, strict=False):
-            ends, radius = x[surface.edges], float(getattr(self, key))
-            edge = float(np.linalg.norm(ends[:, 0] - ends[:, 1], axis=-1).mean())
+            edge, radius = mean_edge(x, surface), float(getattr(self, key))
             if radius > edge:
                 raise ValueError(
                     f"`{name}.{key}` must be smaller than the edges of the triangles, "
@@ -208,7 +206,9 @@ class SurfaceContact(Force):
 
     def passed(self, found: Found, before: np.ndarray, after: np.ndarray) -> str | None:
         """Return which of the pairs found at either of two positions changed sides; None: none."""
-        moved = np.sqrt(np.nanmax(np.square(after - before).sum(axis=1)))
+        shift = after - before
+        shift = shift - np.nanmean(shift, axis=0)
+        moved = np.sqrt(np.nanmax(np.square(shift).sum(axis=1)))
         close = found.gaps <= 2.0 * moved
         rows, numbers = found.rows[close], found.numbers[close]
         first, then = sides(rows, numbers, before), sides(rows, numbers, after)
@@ -220,10 +220,10 @@ class SurfaceContact(Force):
         what = "edges cross" if numbers[m, 0] == EDGES else "a vertex goes through a face"
         return f"{what} near ({at})"
 
-    def find(self, x: np.ndarray) -> Found:
-        """Return the pairs within reach at positions of its rows."""
+    def find(self, x: np.ndarray, reach: float) -> Found:
+        """Return the pairs within reach."""
         rest = None if self.rest is None else (self.rest, self.thickness)
-        return find_pairs(self.pair_sets(), x, self.reach, rest)
+        return find_pairs(self.pair_sets(), x, reach, rest)
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Return the scalars that this contact has."""
@@ -252,6 +252,12 @@ class SurfaceContact(Force):
             k[rows] += most * float(self.stiffness)
             c[rows] += most * damping
         return k, c
+
+
+def mean_edge(x: np.ndarray, surface: Surface) -> float:
+    """Return the mean length of the edges of a surface."""
+    first, second = x[surface.edges].swapaxes(0, 1)
+    return float(np.sqrt(np.square(second - first).sum(axis=1)).mean())
 
 
 def _vertex_sets(a: Surface, b: Surface) -> tuple[PairSet, ...]:
