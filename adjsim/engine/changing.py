@@ -19,7 +19,7 @@ from adjsim.engine.layouts import make_table
 from adjsim.engine.packing import PackedModels
 from adjsim.engine.partition import FORCE, ROW
 from adjsim.model import Model
-from adjsim.pairs.near import NearPairs, make_lists_kernel, serve_kernel
+from adjsim.pairs.near import LEAST, NearPairs, make_lists_kernel, serve_kernel
 from adjsim.pairs.pair_force import N_PARAMS, PAIR
 from adjsim.pairs.search import Found
 
@@ -137,6 +137,8 @@ class ChangingPairs:
             numbers=np.concatenate([one.numbers for one in self.found]),
             due=gaps,  # times are made of them
             clock=np.zeros(n_lists),
+            share=np.full(n_lists, LEAST),
+            served=np.zeros(n_lists, np.int64),
             found_at=at,
             listed_at=at.copy(),
             sum_ptr=np.zeros(len(at) + n_lists, np.int64),

@@ -2,8 +2,9 @@ r"""The pairs that may touch before long, out of those within reach: short lists
 
 A search (`adjsim/pairs/search.py`) finds all pairs within reach of a state, more than touch by far.
 Its pairs are good until a row has moved by its allowance, half of what was added to the reach. Out
-of them come the pairs that may touch before a row has moved by a `SHARE` of its allowance: only
-these are elements of the steps, packed by tiles as those of other forces are.
+of them come the pairs that may touch before a row has moved by a small share of its allowance: only
+these are elements of the steps, packed by tiles as those of other forces are. The share is halved
+where lists last long, and doubled where they do not.
 
 A clock counts how far rows have moved, in allowances A, as if all steps led the same way. Where a
 pair of thickness rho was d apart at clock t, it cannot touch before
@@ -35,7 +36,8 @@ from adjsim.pairs.pair_force import N_PARAMS
 from adjsim.pairs.search import distance, point
 
 
-SHARE = 0.125
+LEAST, MOST = 1.0 / 64.0, 0.125  # shares of the allowance
+SHORT, LONG = 8, 32  # states that a list serves
 ROUNDING = 1e-3  # of a thickness: more than what distances in float32 are wrong by
 
 
@@ -46,7 +48,8 @@ class NearPairs(NamedTuple):
     and `Parts` have others, with room for all. What is written for them: `slots`, `more_slots` of
     tangents or cotangents of positions, `v_slots` of velocities, `more_params`.
 
-    A list has sets, `set_ptr`, and parts, `part_ptr`; `shares` (n_parts, 3) says of each part its
+    A list has sets, `set_ptr`, parts, `part_ptr`, a `clock`, and how far its rows may move before
+    it is made anew, `share`; `served` counts states. `shares` (n_parts, 3) says of each part its
     list, and which share of how many of the list's work is its own. A set has pairs, `pair_ptr`,
     elements, `element_ptr`, and `scales` (n_sets, 3), its thickness, its allowance and the square
     of that; its parameters begin at `param_places`, and `counts` of its pairs may touch, those in
@@ -84,6 +87,8 @@ class NearPairs(NamedTuple):
     numbers: Any
     due: Any
     clock: Any
+    share: Any
+    served: Any
     rows: Any
     places: Any
     found_at: Any
@@ -135,7 +140,7 @@ def makes_lists(part, pairs):
 
 
 @device_fn
-def share(pairs, part, first, last):
+def own_share(pairs, part, first, last):
     """Return a part's share of the numbers from first to last."""
     i, n = pairs.shares[part, 1], pairs.shares[part, 2]
     return first + (last - first) * i // n, first + (last - first) * (i + 1) // n
@@ -144,10 +149,16 @@ def share(pairs, part, first, last):
 def _serve(pairs, k, x):
     """Make list k serve positions of all rows; return False if its pairs no longer do."""
     moved = farthest(pairs, k, pairs.listed_at, x)
-    if moved <= SHARE:
+    pairs.served[k] += 1
+    if moved <= pairs.share[k]:
         return True
-    if farthest(pairs, k, pairs.found_at, x) > 1.0 - SHARE:
+    if farthest(pairs, k, pairs.found_at, x) > 1.0 - MOST:
         return False
+    if pairs.served[k] < SHORT:
+        pairs.share[k] = min(2.0 * pairs.share[k], MOST)
+    elif pairs.served[k] > LONG:
+        pairs.share[k] = max(0.5 * pairs.share[k], LEAST)
+    pairs.served[k] = 0
     pairs.clock[k] += moved
     first, last = pairs.element_ptr[pairs.set_ptr[k]], pairs.element_ptr[pairs.set_ptr[k + 1]]
     for i in range(first, last):
@@ -190,26 +201,27 @@ def shift(pairs, i, before, x):
 
 
 def _make_list(pairs, k, x):
-    """Make list k: of its pairs those that may touch before the clock has gone on by a `SHARE`."""
+    """Make list k: of its pairs those that may touch before the clock has gone on by a share."""
     begin, end = pairs.set_ptr[k], pairs.set_ptr[k + 1]
     for s in range(begin, end):
         n = 0
         for m in range(pairs.pair_ptr[s], pairs.pair_ptr[s + 1]):
-            if may_touch(pairs, s, m, pairs.clock[k], x):
+            if may_touch(pairs, s, m, k, x):
                 put_in(pairs, s, m, n)
                 n += 1
         pairs.counts[s] = n
         pad(pairs, s, n)
         for part in range(pairs.part_ptr[k], pairs.part_ptr[k + 1]):
             own = pairs.tiles[pairs.tile_ptr[part] + s - begin]
-            own[TILE_LO], own[TILE_HI] = share(pairs, part, 0, (n + TILE - 1) // TILE)
+            own[TILE_LO], own[TILE_HI] = own_share(pairs, part, 0, (n + TILE - 1) // TILE)
     list_sums(pairs, k)
 
 
 @device_fn
-def may_touch(pairs, s, m, clock, x):
+def may_touch(pairs, s, m, k, x):
     """Whether pair m of set s may touch soon; if it had to be looked at, its `due` is new."""
-    if pairs.due[m] > clock + SHARE:
+    clock, share = pairs.clock[k], pairs.share[k]
+    if pairs.due[m] > clock + share:
         return False
     a = pairs.members[m]
     origin = point(x, pairs.rows[a[0]])
@@ -219,7 +231,7 @@ def may_touch(pairs, s, m, clock, x):
     gap = distance(pairs.numbers[m, 0], (y_1, y_2, y_3))
     left = waits(gap, pairs.scales[s, 0], pairs.scales[s, 1])
     pairs.due[m] = clock + left
-    return not left > SHARE
+    return not left > share
 
 
 @device_fn
@@ -291,7 +303,7 @@ def sum_pairs(part, pairs, slots, out):
     """Add up what the pairs wrote in `slots` for a part's share of the elements."""
     k = pairs.shares[part, 0]
     first, last = pairs.element_ptr[pairs.set_ptr[k]], pairs.element_ptr[pairs.set_ptr[k + 1]]
-    lo, hi = share(pairs, part, first, last)
+    lo, hi = own_share(pairs, part, first, last)
     for i in range(lo, hi):
         f = node_sum(np.uint64(i + k), pairs.sum_ptr, pairs.sum_slots, slots)
         at = pairs.places[i]
@@ -357,6 +369,6 @@ def serves_from(pairs, x, rows):
     """Return the first of several states, `x[rows]`, from which on the pairs serve."""
     for n in range(rows.size - 2, -1, -1):
         for k in range(pairs.clock.size):
-            if farthest(pairs, k, pairs.found_at, x[rows[n]]) > 1.0 - SHARE:
+            if farthest(pairs, k, pairs.found_at, x[rows[n]]) > 1.0 - MOST:
                 return n + 1
     return 0
