@@ -141,6 +141,8 @@ class ChangingPairs:
             served=np.zeros(n_lists, np.int64),
             found_at=at,
             listed_at=at.copy(),
+            found_drifts=np.zeros((len(counts), 3)),
+            listed_drifts=np.zeros((len(counts), 3)),
             sum_ptr=np.zeros(len(at) + n_lists, np.int64),
             sum_slots=np.zeros(4 * len(gaps), np.int64),
         )

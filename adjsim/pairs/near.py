@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.algebra.vec3 import add, dot, scale, sub
+from adjsim.engine.algebra.vec3 import add, dot, sub
 from adjsim.engine.assembly import CONSTS, NODES, PARAMS, SLOTS, TILE
 from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit, shared_fn
 from adjsim.engine.loop_arrays import Elements
@@ -55,7 +55,8 @@ class NearPairs(NamedTuple):
     of that; its parameters begin at `param_places`, and `counts` of its pairs may touch, those in
     `listed`. A pair has four elements, `members`, code and weight, `numbers`, and `due`. An element
     has a row of X, `rows`, a slot among those of other forces, `places`, and its positions when
-    pairs were found and lists were made, `found_at` and `listed_at`. Element i of list k adds
+    pairs were found and lists were made, `found_at` and `listed_at`; by `found_drifts` and
+    `listed_drifts` a set has moved since then. Element i of list k adds
     sum_slots[sum_ptr[i + k]:sum_ptr[i + k + 1]].
     """
 
@@ -93,6 +94,8 @@ class NearPairs(NamedTuple):
     places: Any
     found_at: Any
     listed_at: Any
+    found_drifts: Any
+    listed_drifts: Any
     sum_ptr: Any
     sum_slots: Any
 
@@ -148,11 +151,11 @@ def own_share(pairs, part, first, last):
 
 def _serve(pairs, k, x):
     """Make list k serve positions of all rows; return False if its pairs no longer do."""
-    moved = farthest(pairs, k, pairs.listed_at, x)
+    moved = farthest(pairs, k, pairs.listed_at, pairs.listed_drifts, x)
     pairs.served[k] += 1
     if moved <= pairs.share[k]:
         return True
-    if farthest(pairs, k, pairs.found_at, x) > 1.0 - MOST:
+    if farthest(pairs, k, pairs.found_at, pairs.found_drifts, x) > 1.0 - MOST:
         return False
     if pairs.served[k] < SHORT:
         pairs.share[k] = min(2.0 * pairs.share[k], MOST)
@@ -164,28 +167,31 @@ def _serve(pairs, k, x):
     for i in range(first, last):
         for c in range(3):
             pairs.listed_at[i, c] = x[pairs.rows[i], c]
+    pairs.listed_drifts[pairs.set_ptr[k] : pairs.set_ptr[k + 1]] = 0.0
     make_list(pairs, k, x)
     return True
 
 
 @device_fn
-def farthest(pairs, k, before, x):
+def farthest(pairs, k, before, drifts, x):
     """Return how far a row of list k has moved at most, in allowances.
 
-    What all rows of a set have in common does not count: their distances do not change with it.
+    What all rows of a set have in common does not count, since their distances do not change with
+    it: what it was the last time, `drifts`, which is found anew.
     """
     most = 0.0
     for s in range(pairs.set_ptr[k], pairs.set_ptr[k + 1]):
+        drift = drifts[s, 0], drifts[s, 1], drifts[s, 2]
         n, common = 0, (0.0, 0.0, 0.0)
         for i in range(pairs.element_ptr[s], pairs.element_ptr[s + 1]):
-            moved = add(common, shift(pairs, i, before, x))
-            if moved[0] + moved[1] + moved[2] - (moved[0] + moved[1] + moved[2]) == 0.0:  # finite
-                n, common = n + 1, moved
-        common = scale(1.0 / max(n, 1), common)
-        for i in range(pairs.element_ptr[s], pairs.element_ptr[s + 1]):
-            moved = sub(shift(pairs, i, before, x), common)
-            own = dot(moved, moved) / pairs.scales[s, 2]
-            most = own if own > most else most  # max may return what is no number
+            moved = shift(pairs, i, before, x)
+            own = sub(moved, drift)
+            square = dot(own, own) / pairs.scales[s, 2]
+            most = square if square > most else most  # max may return what is no number
+            if square - square == 0.0:  # finite
+                n, common = n + 1, add(common, moved)
+        for c in range(3):
+            drifts[s, c] = common[c] / max(n, 1)
     return np.sqrt(most)
 
 
@@ -369,6 +375,7 @@ def serves_from(pairs, x, rows):
     """Return the first of several states, `x[rows]`, from which on the pairs serve."""
     for n in range(rows.size - 2, -1, -1):
         for k in range(pairs.clock.size):
-            if farthest(pairs, k, pairs.found_at, x[rows[n]]) > 1.0 - MOST:
+            far = farthest(pairs, k, pairs.found_at, pairs.found_drifts, x[rows[n]])
+            if far > 1.0 - MOST:
                 return n + 1
     return 0
