@@ -95,6 +95,7 @@ class ChangingPairs:
         self.found: list[Found] = []
         self.x: Any = None  # positions of all rows where they were found
         self.near: NearPairs | None = None
+        self.reaches: list[float] = []
 
     def serve(self, x: np.ndarray) -> bool:
         """Whether the pairs serve positions of all rows; if so, the lists do too."""
@@ -103,12 +104,14 @@ class ChangingPairs:
     def find(self, x: np.ndarray) -> None:
         """Find the pairs near positions of all rows."""
         self.x = np.array(x)
-        self.found, scales = [], []
-        for own in self.sets:
-            at, rho = self.x[own.rows], own.force.thickness
-            reach = own.force.reach(at)
-            self.found.append(own.force.find(at, reach))
-            scales.append((rho, 0.5 * (reach - rho), 0.25 * (reach - rho) ** 2))
+        if self.near is None:
+            self.reaches = [own.force.reach(self.x[own.rows]) for own in self.sets]
+        self.found = [
+            own.force.find(self.x[own.rows], reach)
+            for own, reach in zip(self.sets, self.reaches, strict=True)
+        ]
+        rho = np.array([own.force.thickness for own in self.sets])
+        allowances = 0.5 * (np.array(self.reaches) - rho)
         counts = [len(one.gaps) for one in self.found]
         table = make_table((PAIR,), counts, [1] * len(counts))
         n_lanes = int(table[:, N_TILES].sum()) * TILE
@@ -130,7 +133,7 @@ class ChangingPairs:
             v_slots=none,
             more_params=none,
             pair_ptr=np.cumsum([0, *counts]),
-            scales=np.array(scales),
+            scales=np.stack([rho, allowances, np.square(allowances)], axis=1),
             counts=np.zeros(len(counts), np.int64),
             listed=np.zeros(len(gaps), np.int64),
             members=np.concatenate(members),

@@ -33,12 +33,11 @@ from adjsim.engine.loop_arrays import Elements
 from adjsim.engine.node_sum import node_sum
 from adjsim.engine.partition import TILE_HI, TILE_LO
 from adjsim.pairs.pair_force import N_PARAMS
-from adjsim.pairs.search import distance, point
+from adjsim.pairs.search import ROUNDING, distance, point
 
 
 LEAST, MOST = 1.0 / 64.0, 0.125  # shares of the allowance
 SHORT, LONG = 8, 32  # states that a list serves
-ROUNDING = 1e-3  # of a thickness: more than what distances in float32 are wrong by
 
 
 class NearPairs(NamedTuple):

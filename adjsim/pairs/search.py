@@ -26,6 +26,7 @@ from adjsim.pairs.closest import EDGES, FACE, closest
 
 PIERCED = 4  # the code of an edge and a face that it goes through
 MOST_CELLS = 2.0**19 - 1.0  # along an axis
+ROUNDING = 1e-5  # of the extents of a pair: more than float32 makes of it
 FIRST, SECOND, THIRD = 73856093, 19349663, 83492791  # of Teschner et al. 2003
 
 
@@ -222,6 +223,14 @@ def pierces(p, q, a, b, c):
 
 
 def _distance(code, y):
+    """Return the distance of two features, less what it may be wrong by in float32."""
+    (a, b, c), (d, e, f), (g, h, i) = y
+    extent = abs(a) + abs(b) + abs(c) + abs(d) + abs(e) + abs(f) + abs(g) + abs(h) + abs(i)
+    return exact_distance(code, y) - ROUNDING * extent
+
+
+@device_fn
+def exact_distance(code, y):
     """Return the distance of two features."""
     if code != EDGES:
         return norm(closest(code, y).r)

@@ -206,9 +206,11 @@ class SurfaceContact(Force):
 
     def passed(self, found: Found, before: np.ndarray, after: np.ndarray) -> str | None:
         """Return which of the pairs found at either of two positions changed sides; None: none."""
-        shift = after - before
-        shift = shift - np.nanmean(shift, axis=0)
-        moved = np.sqrt(np.nanmax(np.square(shift).sum(axis=1)))
+        sound = np.isfinite(after).all(axis=1) & np.isfinite(before).all(axis=1)
+        shifts = after[sound] - before[sound]
+        if not len(shifts):
+            return None
+        moved = np.sqrt(np.square(shifts - shifts.mean(axis=0)).sum(axis=1).max())
         close = found.gaps <= 2.0 * moved
         rows, numbers = found.rows[close], found.numbers[close]
         first, then = sides(rows, numbers, before), sides(rows, numbers, after)
