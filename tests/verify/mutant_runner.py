@@ -126,6 +126,7 @@ TOYS = {
     "sliders": roll("joints", "sliding"),
     "two surfaces": roll("surfaces", "two"),
     "a surface alone": roll("surfaces", "alone"),
+    "damped surfaces": roll("surfaces", "damped"),
     "drawn": lambda s: s.bodies.drawn(),
     "worlds": lambda s: s.worlds.batch_problem(N_STEPS),
     **{name: draw(name) for name in PICTURES},
