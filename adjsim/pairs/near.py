@@ -11,8 +11,9 @@ pair of thickness rho was d apart at clock t, it cannot touch before
 
     due = t + (d - rho)/(2 A)
 
-and is not looked at until then. A pair that does not touch has no force, exactly, and the others
-keep their order: no bit depends on which lists were made, or when.
+and is not looked at until then; edges that do not cross wait longer. A pair that does not touch has
+no force, exactly, and the others keep their order: no bit depends on which lists were made, or
+when.
 
 An element of a surface is one row of X. Its force is the sum over its pairs, in their order; all
 that other loops see of a contact are these elements.
@@ -32,12 +33,14 @@ from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit, shared_fn
 from adjsim.engine.loop_arrays import Elements
 from adjsim.engine.node_sum import node_sum
 from adjsim.engine.partition import TILE_HI, TILE_LO
+from adjsim.pairs.closest import EDGES
 from adjsim.pairs.pair_force import N_PARAMS
 from adjsim.pairs.search import ROUNDING, distance, point
 
 
 LEAST, MOST = 1.0 / 64.0, 0.125  # shares of the allowance
 SHORT, LONG = 8, 32  # states that a list serves
+PARALLEL = 1e-4  # square of the sine between edges whose closest points are not known well
 
 
 class NearPairs(NamedTuple):
@@ -233,10 +236,41 @@ def may_touch(pairs, s, m, k, x):
     y_1 = sub(point(x, pairs.rows[a[1]]), origin)
     y_2 = sub(point(x, pairs.rows[a[2]]), origin)
     y_3 = sub(point(x, pairs.rows[a[3]]), origin)
-    gap = distance(pairs.numbers[m, 0], (y_1, y_2, y_3))
-    left = waits(gap, pairs.scales[s, 0], pairs.scales[s, 1])
+    thickness, allowance = pairs.scales[s, 0], pairs.scales[s, 1]
+    left = waits(distance(pairs.numbers[m, 0], (y_1, y_2, y_3)), thickness, allowance)
+    if pairs.numbers[m, 0] == EDGES:
+        across = until_across((y_1, y_2, y_3), thickness) / allowance
+        left = across if across > left else left  # max may return what is no number
     pairs.due[m] = clock + left
     return not left > share
+
+
+@device_fn
+def until_across(y, thickness):
+    """Return how far rows must move before two edges within reach may have a window, at least.
+
+    The closest points of their lines, at s* and t*, must both come to lie in the edges. Where rows
+    have moved by h and the points are at s and t, r . e = 0 and |r| < rho. Now the vector between
+    the points at s and t, and so its product with e, differ from that:
+
+        |r . e| <= 2 h (|e| + rho),   |r . f| <= 2 h (|f| + rho)
+        s - s* = (C r . e - B r . f)/det,   t - t* = (B r . e - A r . f)/det
+
+    with A, B, C = e . e, e . f, f . f, det = A C - B^2. So h is bounded by how far s* or t* lies
+    outside of (0, 1).
+    """
+    e, start, end = y
+    f = sub(end, start)
+    A, B, C, p, q = dot(e, e), dot(e, f), dot(f, f), dot(e, start), dot(f, start)
+    det = A * C - B * B
+    if not det > PARALLEL * A * C:
+        return 0.0
+    s, t = (C * p - B * q) / det, (B * p - A * q) / det
+    wrong = ROUNDING * A * C / det
+    by_e, by_f = np.sqrt(A) + thickness, np.sqrt(C) + thickness
+    first = (max(s - 1.0, -s) - wrong) * det / (C * by_e + abs(B) * by_f)
+    second = (max(t - 1.0, -t) - wrong) * det / (abs(B) * by_e + A * by_f)
+    return 0.5 * max(first, second)
 
 
 @device_fn

@@ -82,7 +82,11 @@ def find_pairs(
     `rest`, if given, are positions and a distance: pairs that are closer there are left out, as are
     those that share a row.
     """
-    found = [np.zeros((0, 4), np.int64)], [np.zeros((0, 2))], [np.zeros(0)]
+    found: list[list[np.ndarray]] = [
+        [np.zeros((0, 4), np.int64)],
+        [np.zeros((0, 2))],
+        [np.zeros(0)],
+    ]
     near = Near(x, reach, *((x, -1.0) if rest is None else rest))
     for part in sets:
         lower, grid = boxes(x, part.first, 0.0), grid_of(boxes(x, part.second, reach), part.weights)

@@ -9,8 +9,8 @@ from adjoint.verify.contract import relative, vectors
 from adjsim.engine.assembly import TILE
 from adjsim.engine.jit.backend import cpu_kernel
 from adjsim.forces.acted_rows import ActedRows
-from adjsim.pairs.closest import EDGE, EDGES, FACE, VERTEX
-from adjsim.pairs.near import sum_pairs
+from adjsim.pairs.closest import EDGE, EDGES, FACE, VERTEX, closest
+from adjsim.pairs.near import sum_pairs, until_across
 from adjsim.pairs.search import distance, find_pairs
 from adjsim.pairs.surface_contact import SurfaceContact
 from adjsim.system import make_stepper
@@ -40,12 +40,21 @@ def listed(pairs):
     return near.listed[: near.counts[0]]
 
 
+def crosses(ends):
+    """Whether the closest points of the lines of two edges lie in both."""
+    at = closest(float(EDGES), vectors(relative(ends)))
+    return 0.0 < at.a_1 < 1.0 and 0.0 < at.a_2 < 1.0
+
+
 def touching(pairs, x):
     """The pairs that touch, among those that were found."""
     (own,), found = pairs.sets, pairs.found[0]
     now = find_pairs(own.force.pair_sets(), x[own.rows], own.force.thickness, None)
+    across = [
+        code != EDGES or crosses(x[own.rows][row]) for row, (code, _) in zip(*now[:2], strict=True)
+    ]
     known = {tuple(row): m for m, row in enumerate(np.column_stack([found.rows, found.numbers]))}
-    return [known[tuple(row)] for row in np.column_stack([now.rows, now.numbers])]
+    return [known[tuple(row)] for row in np.column_stack([now.rows, now.numbers])[across]]
 
 
 @pytest.mark.parametrize("step", [1e-3, 5e-3])
@@ -144,6 +153,27 @@ def test_distances_of_edges_beside_each_other_and_across():
     y = vectors(relative(np.array([[0.3, 0.2, 0.7], *np.eye(3)])))
     for code in (VERTEX, EDGE, FACE):
         assert distance(float(code), y) > 0.0
+
+
+def test_edges_have_no_window_before_their_time(rng):
+    """However their ends move, by less than what is said, at a distance below the thickness."""
+    n_said = n_across = 0
+    for _ in range(4000):
+        ends = rng.standard_normal((4, 3)) * [1.0, 1.0, 0.1]
+        h = until_across(vectors(relative(ends)), 0.3)
+        if not 0.0 < h < 0.3:
+            continue
+        n_said += 1
+        for size in (0.99, 3.0):
+            step = rng.standard_normal((20, 4, 3))
+            step *= size * h / np.linalg.norm(step, axis=2, keepdims=True)
+            for moved in ends + step:
+                at = closest(float(EDGES), vectors(relative(moved)))
+                across = crosses(moved) and np.linalg.norm(at.r) < 0.3
+                assert not (across and size < 1.0)
+                n_across += across
+    assert n_said > 300
+    assert n_across > 10
 
 
 def test_features_of_all_sizes_find_each_other(rng):
