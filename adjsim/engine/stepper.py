@@ -182,8 +182,9 @@ class ModelStepper(Stepper[Any, Any]):
             if step == 0:
                 force.check_radii(now, own.name)
             found = force.crossing(now)
-            for one in () if last is None else (before[k], pairs.found[k]):
-                found = found or force.passed(one, last[own.rows], now)
+            if last is not None:
+                for one in (before[k], pairs.found[k]):
+                    found = found or force.passed(one, last[own.rows], now)
             if found and self.on_divergence is OnDivergence.MARK:
                 self.diverged[own.world] = step
             elif found:

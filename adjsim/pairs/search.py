@@ -92,11 +92,13 @@ def find_pairs(
         lower, grid = boxes(x, part.first, 0.0), grid_of(boxes(x, part.second, reach), part.weights)
         if len(lower[0]) == 0 or len(grid.keys) == 0:
             continue
-        n = count = 4 * len(part.first)
-        while count >= n:
-            n = 2 * count
+        n = 8 * len(part.first)
+        while True:
             own = np.empty((n, 4), np.int64), np.empty((n, 2)), np.empty(n)
             count = _search_kernel()(part, near, lower, grid, *own)
+            if count <= n:
+                break
+            n = count
         for parts, new in zip(found, own, strict=True):
             parts.append(new[:count])
     return Found(*map(np.concatenate, found))
