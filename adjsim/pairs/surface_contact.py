@@ -210,7 +210,8 @@ class SurfaceContact(Force):
         shifts = after[sound] - before[sound]
         if not len(shifts):
             return None
-        moved = np.sqrt(np.square(shifts - shifts.mean(axis=0)).sum(axis=1).max())
+        with np.errstate(over="ignore", invalid="ignore"):  # of a world on its way to infinity
+            moved = np.sqrt(np.square(shifts - shifts.mean(axis=0)).sum(axis=1).max())
         close = found.gaps <= 2.0 * moved
         rows, numbers = found.rows[close], found.numbers[close]
         first, then = sides(rows, numbers, before), sides(rows, numbers, after)

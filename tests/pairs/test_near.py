@@ -200,3 +200,6 @@ def test_a_state_of_a_world_that_is_lost_is_no_trouble():
     rows = stepper.changing.sets[0].rows
     lost = np.full_like(state.x, np.nan)
     assert force.passed(found, state.x[rows], lost[rows]) is None
+    lost = state.x.copy()
+    lost[3] = 1e200
+    force.passed(found, state.x[rows], lost[rows])  # and warns of no overflow
