@@ -1,6 +1,5 @@
 """What does not change in a rollout (`Model`), what does (`State`), and `Trajectory`."""
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -221,12 +220,6 @@ class Model(System["State", "Trajectory"]):
             changed["forces"] = parts_with_values(self.forces, of_model)
             changed["bodies"] = parts_with_values(self.bodies, of_model)
         return replace_values(self, changed), replace_values(state, moved)
-
-    def with_forces(self, forces: Mapping[str, Force]) -> "Model":
-        """Return the model with other forces, already bound to its rows, of the same masses."""
-        found = copy.copy(self)
-        object.__setattr__(found, "forces", dict(forces))
-        return found
 
     def check_state(self, state: "State") -> None:
         """Complain of a state that does not have the model's nodes and bodies."""

@@ -29,14 +29,7 @@ from adjoint.forces.element import TwinKind
 from adjoint.forces.registry import twin_of
 from adjoint.rigid.pose import pack_cotangents
 from adjoint.system import Sweep, SystemTwin, Tangent, check_cotangents, frames_of
-from adjsim.engine.assembly import CONSTS, PARAMS, SERIES, SLOTS, tile_kernel
-from adjsim.engine.changing import (
-    carried,
-    changing_columns,
-    pair_ranges,
-    serves_from,
-    summed,
-)
+from adjsim.engine.assembly import SLOTS, tile_kernel
 from adjsim.engine.cuda_teams import Worlds
 from adjsim.engine.jit.calls import function_table
 from adjsim.engine.jit.device_arrays import to_device, to_host
@@ -50,12 +43,14 @@ from adjsim.engine.tangent_packing import (
 )
 from adjsim.engine.tangents import (
     TANGENT,
+    TANGENT_PAIRS,
     TangentWork,
     place_tangents_kernel,
     tangent_calls,
 )
 from adjsim.engine.timeloop import force_table
 from adjsim.model import Model, State, Trajectory
+from adjsim.pairs.near import serves_from_kernel
 from adjsim.rigid.bodies import pack_bodies
 from adjsim.rigid.pose import BodyTrajectory
 from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
@@ -92,8 +87,6 @@ class ReverseSweep(Sweep):
         dtype, p, xp = stepper.dtype, stepper.packed, stepper.xp
         n, n_bodies = p.n_nodes, p.n_bodies
         self.stepper = stepper
-        # As the cotangents lie: a sweep forward may find other pairs meanwhile.
-        self.packed, self.models = p, stepper.models
         self.state = state
         self.steps = steps
         self.wanted = wanted
@@ -124,13 +117,6 @@ class ReverseSweep(Sweep):
             bodies=xp.zeros((n_bodies, PARAMS_SIZE), dtype),
             arms=xp.zeros((p.n_rows - n if needs_arms(wanted) else 0, 3), dtype),
         )
-        self.totals = np.zeros(
-            (
-                len(changing_columns(stepper.models, p)),
-                max((k.n_params for k in p.kinds), default=0),
-            ),
-            dtype,
-        )
         if isinstance(stepper, CpuStepper):
             vjps = [tile_kernel(VJP_LOOP, twin.kind, twin.vjp, dtype) for twin in self.twins]
             rests = [
@@ -149,39 +135,16 @@ class ReverseSweep(Sweep):
     def undo(self, start: int, rows: np.ndarray, fields: Fields) -> None:
         """Undo len(rows) steps, in compiled code from the last one to the first."""
         s, n = self.stepper, len(rows)
-        if not s.changes:
-            self.undo_piece(start, rows, fields)
-            return
-        while n:
-            self.find_pairs(fields[0][rows[n - 1]])
-            assert s.watch is not None
-            first = serves_from(fields[0], rows[:n], s.watch)
+        while n and s.changing is not None:
+            s.find_pairs(fields[0][rows[n - 1]])
+            first = serves_from_kernel()(s.changing.near, fields[0], rows[:n])
             self.undo_piece(start + first, rows[first:n], fields)
             n = first
-
-    def find_pairs(self, x: Any) -> None:
-        """Find the pairs of the step that is undone next, and lay out what is written for them."""
-        s, before = self.stepper, self.packed
-        s.find_pairs(x)
-        if s.packed is before:
-            return
-        p, dtype, xp = s.packed, s.dtype, s.xp
-        self.packed, self.models = p, s.models
-        changing = {column for _, column, _ in changing_columns(s.models, p)}
-        params, series = (
-            carried(flat, at, before, p, changing)
-            for flat, at in ((self.adj.params, PARAMS), (self.adj.series, SERIES))
-        )
-        self.adj = self.adj._replace(params=params, series=series)
-        if self.adj.consts.size:
-            consts = carried(self.adj.consts, CONSTS, before, p, changing)
-            self.adj = self.adj._replace(consts=consts)
-        slots = {key: xp.zeros(p.slot_shape, dtype) for key in ("slots", "adj_x_slots")}
-        slots["adj_v_slots"] = xp.zeros(p.slot_shape, dtype)
-        self.work = self.work._replace(**slots, scratch=scratch_of(s))
+        if n:
+            self.undo_piece(start, rows, fields)
 
     def undo_piece(self, start: int, rows: np.ndarray, fields: Fields) -> None:
-        """Undo steps that the same pairs serve."""
+        """Undo steps; pairs that change serve them all."""
         s = self.stepper
         frames = Frames(frames_of(self.steps, start, start + len(rows)), *self.frames)
         if isinstance(s, CudaStepper):
@@ -196,14 +159,10 @@ class ReverseSweep(Sweep):
         job = s.job(start, rows, fields, self.calls, self.work)
         job = job._replace(vector=self.adj, fields=frames)
         n_turns = len(rows) + TURNS_BESIDES_STEPS
-        if not s.changes:
+        if s.changing is None:
             s.sweep("reverse", REVERSE, n_turns, job)
-            return
-        ranges = pair_ranges(s.models, s.packed)
-        s.sweep(
-            "reverse_pairs", REVERSE_PAIRS, n_turns, job,
-            pairs=lambda parts: summed(parts, ranges, s.packed.table, self.totals),
-        )  # fmt: skip
+        else:
+            s.sweep("reverse_pairs", REVERSE_PAIRS, n_turns, job, s.changing.with_cotangents())
 
     def adjoint(self) -> Fields:
         """Return the adjoint of x, v and the states of bodies."""
@@ -247,12 +206,8 @@ class ReverseSweep(Sweep):
     def gradient(self, wanted: Sequence[str]) -> Any:
         """Return the gradient of the steps that are undone, of wanted parameters."""
         s = self.stepper
-        own_rows = part_rows(self.adj, self.packed, self.models)
-        changing = changing_columns(self.models, self.packed)
-        for total, (world, column, force) in zip(self.totals, changing, strict=True):
-            at = self.packed.columns[world].index(column)
-            own_rows[world].params[at] = total[None, : force.kind.n_params]
-        worlds = zip(self.models, s.states(self.state), own_rows, strict=True)
+        own_rows = part_rows(self.adj, s.packed, s.models)
+        worlds = zip(s.models, s.states(self.state), own_rows, strict=True)
         found = [collect_gradient(*world, wanted) for world in worlds]
         for own in itertools.compress(found, s.diverged != NEVER):
             own.update({path: np.full_like(value, np.nan) for path, value in own.items()})
@@ -263,20 +218,14 @@ class ModelTangent(Tangent):
     """Tangents of the states of models, run beside the states themselves."""
 
     def __init__(self, stepper: ModelStepper, state: Any, tangents: Any) -> None:
-        self.stepper, self.state, self.tangents = stepper, state, tangents
-        packed = packed_tangents(stepper, state, tangents)
-        self.initial = to_device(self.initial_rows(state, packed), stepper.device)
-        self.lay_out(packed)
-        if isinstance(stepper, CpuStepper):
-            with_rest = packed.consts.size > 0
-            self.calls = tangent_calls(stepper.packed, stepper.dtype, with_rest=with_rest)
-
-    def lay_out(self, tangents: PackedVector) -> None:
-        """Take packed tangents of parameters, with work arrays."""
-        s = self.stepper
-        self.tan = to_device(tangents, s.device)
+        self.stepper = s = stepper
+        packed = packed_tangents(s, state, tangents)
+        self.initial = to_device(self.initial_rows(state, packed), s.device)
+        self.tan = to_device(packed, s.device)
         slots, tan_slots = (s.xp.zeros(s.packed.slot_shape, s.dtype) for _ in range(2))
         self.work = TangentWork(slots, tan_slots, scratch_of(s))
+        if isinstance(s, CpuStepper):
+            self.calls = tangent_calls(s.packed, s.dtype, with_rest=packed.consts.size > 0)
 
     def initial_rows(self, state: Any, tangents: PackedVector) -> Fields:
         """Return the tangents of X, V and P at the start, on the host."""
@@ -307,8 +256,6 @@ class ModelTangent(Tangent):
             run_on = self.run_on_gpu
 
         def run(k: int, rows: np.ndarray) -> tuple[np.ndarray, int]:
-            if s.changes:
-                self.lay_out(packed_tangents(s, self.state, self.tangents))
             return run_on(k, rows, States(*fields), States(*tan_fields)), s.n_run
 
         s.check_finite(s.in_pieces(run, k0, rows, fields), k0, rows, fields)
@@ -319,7 +266,10 @@ class ModelTangent(Tangent):
         assert isinstance(s, CpuStepper)
         job = s.job(k0, rows, states, self.calls, self.work)
         job = job._replace(parts=s.world_parts, vector=self.tan, fields=tan)
-        return s.sweep_forward("tangent", TANGENT, len(rows) - 1, job)
+        if s.changing is None:
+            return s.sweep("tangent", TANGENT, len(rows) - 1, job)
+        pairs = s.changing.with_tangents(self.tan.params)
+        return s.sweep("tangent_pairs", TANGENT_PAIRS, len(rows) - 1, job, pairs)
 
     def run_on_gpu(self, k0: int, rows: np.ndarray, states: States, tan: States) -> np.ndarray:
         """Run the loop in one launch; return the finite steps of each world."""

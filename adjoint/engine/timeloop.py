@@ -22,12 +22,21 @@ from adjoint.rigid.points import add_body_frame, add_points, undo_body_step
 from adjsim.engine.assembly import DTYPES, call_of
 from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit, specialise
 from adjsim.engine.jit.calls import NO_FUNCTION, make_call
-from adjsim.engine.jit.row_gathers import TILE, prefetch
+from adjsim.engine.jit.row_gathers import prefetch
 from adjsim.engine.loop_arrays import Bodies, Nodes, Span, States, named_type, types_of
 from adjsim.engine.node_sum import node_sum, node_sums
 from adjsim.engine.partition import FORCE, NODE_HI, NODE_LO, ROW, TILE_HI, TILE_LO
 from adjsim.engine.tangents import vector_type
-from adjsim.engine.timeloop import part_forces, span_of, state_at
+from adjsim.engine.timeloop import near_forces, part_forces, span_of, state_at
+from adjsim.pairs.near import (
+    makes_lists,
+    near_elements,
+    near_tiles,
+    near_vector,
+    serve,
+    sum_pairs,
+    sum_params,
+)
 
 
 ROWS_OF_A_LINE = 2  # of three float64, in the 64 bytes of a cache line
@@ -248,26 +257,63 @@ def adjoint_phase(part, turn, job):
 
 
 @device_fn
-def pair_sum_phase(part, turn, job):
-    """Add up what the pairs of a part wrote for parameters in a step, in their order.
+def adjoint_and_pair_phase(part, turn, job):
+    """Undo a part's elements in step k, as `adjoint_phase` does, and its pairs."""
+    adjoint_phase(part, turn, job)
+    rows, pairs, own = job.steps.rows, job.elements, job.work
+    k = rows.size - turn
+    if 0 <= k < rows.size:
+        work = ReverseWork(pairs.slots, pairs.more_slots, pairs.v_slots, own.adj_f, own.scratch)
+        part_adjoints(
+            part, job.calls, near_elements(pairs), near_tiles(pairs), job.steps.first + k,
+            state_at(job.states, rows[k]), work, near_vector(pairs),
+        )  # fmt: skip
+    return 0
 
-    Pairs that do not touch add exactly nothing: the sum does not depend on which of them there are.
-    """
-    sums, flat = job.parts, job.vector.params
-    for i in range(sums.sum_ptr[part], sums.sum_ptr[part + 1]):
-        start, n, out = sums.sums[i, 0], sums.sums[i, 1], sums.sums[i, 4]
-        for column in range(n):
-            total = lit(0, flat[0])
-            for e in range(sums.sums[i, 2], sums.sums[i, 3]):
-                at = np.uint64(start + (e // TILE * n + column) * TILE + e % TILE)
-                total += flat[at]
-                flat[at] = lit(0, flat[0])
-            sums.totals[out, column] += total
+
+@device_fn
+def pair_adjoint_sum_phase(part, turn, job):
+    """Add up what the pairs wrote in step k."""
+    rows, pairs = job.steps.rows, job.elements
+    if 0 <= rows.size - turn < rows.size:
+        sum_pairs(part, pairs, pairs.more_slots, job.work.adj_x_slots)
+        sum_pairs(part, pairs, pairs.v_slots, job.work.adj_v_slots)
+        sum_params(part, pairs, job.vector.params)
+    return 0
+
+
+@device_fn
+def watch_back_phase(part, turn, job):
+    """Make a part's list serve the step that is undone next."""
+    rows, pairs = job.steps.rows, job.elements
+    k = rows.size - turn
+    if k > 0 and makes_lists(part, pairs):
+        serve(pairs, pairs.shares[part, 0], job.states.x[rows[k - 1]])
+    return 0
+
+
+@device_fn
+def pair_force_phase(part, turn, job):
+    """Compute the forces of a part's pairs in the step that is undone next."""
+    k = job.steps.rows.size - turn
+    if len(job.calls.forces) > 0 and k > 0:
+        near_forces(part, k - 1, job)
+    return 0
+
+
+@device_fn
+def next_sum_phase(part, turn, job):
+    """Add up the forces of the pairs in the step that is undone next."""
+    if len(job.calls.forces) > 0 and job.steps.rows.size - turn > 0:
+        sum_pairs(part, job.elements, job.elements.slots, job.work.slots)
     return 0
 
 
 REVERSE = (turn_phase, adjoint_phase)
-REVERSE_PAIRS = (*REVERSE, pair_sum_phase)
+REVERSE_PAIRS = (
+    turn_phase, adjoint_and_pair_phase, pair_adjoint_sum_phase, watch_back_phase, pair_force_phase,
+    next_sum_phase,
+)  # fmt: skip
 
 
 def turn_signature(dtype: np.dtype) -> Any:

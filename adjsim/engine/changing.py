@@ -1,10 +1,10 @@
-"""Pairs that change: forces whose elements are found again as the rows of X move.
+"""Pairs that change: what a stepper finds again as the rows of X move.
 
-Such a force has no element until it is asked for those near a state, `force.with_pairs(x)`. A list
-serves until a row has moved by more than the force's `allowance`. A sweep forward stops there
-(`watch_phase` of `adjsim/engine/timeloop.py`), pairs are found again, and it goes on; the reverse
-sweep finds its own, from the states that it has. All lists that serve a state give the same bits:
-pairs come in one order, and those that do not touch add exactly nothing.
+A force that `changes` has an element for each row of its surfaces, which lies at one place among
+other elements. Its pairs lie apart (`adjsim/pairs/near.py`). They are found by `force.find`, and
+serve until a row has moved too far: a sweep forward stops there (`watch_phase` of
+`adjsim/engine/timeloop.py`), pairs are found again, and it goes on; the reverse sweep finds its
+own, from the states that it has.
 
 Tests: `tests/pairs/test_changing.py`.
 """
@@ -14,45 +14,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.assembly import CONSTS, PARAMS, SERIES
+from adjsim.engine.assembly import N_TILES, PARAMS, SLOTS, TILE
+from adjsim.engine.layouts import make_table
 from adjsim.engine.packing import PackedModels
-from adjsim.engine.partition import ROW, Parts
+from adjsim.engine.partition import FORCE, ROW
 from adjsim.model import Model
+from adjsim.pairs.near import LEAST, NearPairs, make_lists_kernel, serve_kernel
+from adjsim.pairs.pair_force import N_PARAMS, PAIR
+from adjsim.pairs.search import Found
 
 
-class Watch(NamedTuple):
-    """Where the rows of X were when pairs were found, and the squares of how far each may move."""
+class PairSet(NamedTuple):
+    """A force whose pairs change: its world and name, its rows of X, and where its numbers are."""
 
-    x: Any
-    limits: Any
-
-
-class WatchedParts(NamedTuple):
-    """`Parts` with a `Watch`."""
-
-    tile_ptr: Any
-    tiles: Any
-    range_ptr: Any
-    ranges: Any
-    x: Any
-    limits: Any
-
-
-class SummedParts(NamedTuple):
-    """`Parts`, with what is added up of the cotangents of the parameters of pairs.
-
-    `sums` (n, 6), for each force with pairs: where its rows begin, its number of parameters, its
-    first lane and the end of its lanes, its row of `totals`, and its row of the table. `sum_ptr`
-    says which of them belong to each part.
-    """
-
-    tile_ptr: Any
-    tiles: Any
-    range_ptr: Any
-    ranges: Any
-    sum_ptr: Any
-    sums: Any
-    totals: Any
+    world: int
+    name: str
+    force: Any
+    column: int
+    rows: np.ndarray
+    places: np.ndarray  # slots of its elements
+    params: int  # where the parameters of its first element begin
 
 
 def has_changing(models: Sequence[Model]) -> bool:
@@ -60,94 +41,132 @@ def has_changing(models: Sequence[Model]) -> bool:
     return any(force.changes for model in models for force in model.forces.values())
 
 
-def changing_forces(model: Model) -> list[tuple[str, Any]]:
-    """Return the forces whose pairs change, by name."""
-    return [(name, force) for name, force in model.forces.items() if force.changes]
-
-
-def own_rows(packed: PackedModels, world: int, x: np.ndarray) -> np.ndarray:
-    """Return a world's nodes and then the points of its bodies, of all rows of X."""
-    nodes, points, _ = packed.slices(world)
-    return np.concatenate([x[nodes], x[points]])
-
-
-def with_pairs(models: Sequence[Model], packed: PackedModels, x: np.ndarray) -> tuple[Model, ...]:
-    """Return the models with the pairs near positions of all rows."""
+def pair_sets(models: Sequence[Model], packed: PackedModels) -> list[PairSet]:
+    """Return the forces whose pairs change."""
     found = []
-    for world, model in enumerate(models):
-        own = own_rows(packed, world, x)
-        forces: dict[str, Any] = dict(model.forces)
-        for name, force in changing_forces(model):
-            forces[name] = force.with_pairs(own)
-        found.append(model.with_forces(forces))
-    return tuple(found)
-
-
-def limits_of(models: Sequence[Model], packed: PackedModels, dtype: np.dtype) -> np.ndarray:
-    """Return the square of how far each row may move before pairs are looked for again."""
-    limits = np.full(packed.n_rows, np.inf, dtype)
-    for world, model in enumerate(models):
-        own = np.full(model.n_rows, np.inf)
-        for _, force in changing_forces(model):
-            rows = force.surface_rows()
-            own[rows] = np.minimum(own[rows], force.allowance**2)
+    groups = np.repeat(np.arange(packed.n_groups), np.diff(packed.group_ends)).tolist()
+    for world, (model, columns) in enumerate(zip(models, packed.columns, strict=True)):
         nodes, points, _ = packed.slices(world)
-        limits[nodes], limits[points] = own[: model.n_nodes], own[model.n_nodes :]
-    return limits
+        of_world = np.r_[nodes, points]
+        for column, (name, force) in zip(columns, model.forces.items(), strict=True):
+            if not force.changes:
+                continue
+            row = packed.table[groups[world] * len(packed.kinds) + column]
+            first = int(packed.element_starts[world, column])
+            own = np.arange(first, first + len(force.nodes))
+            places = row[SLOTS] + own // TILE * 3 * TILE + own % TILE
+            params = int(row[PARAMS]) + first // TILE * N_PARAMS * TILE + first % TILE
+            rows = of_world[force.nodes[:, 0]]
+            found.append(PairSet(world, name, force, column, rows, places, params))
+    return found
 
 
-def serves_from(x: np.ndarray, rows: np.ndarray, watch: Watch) -> int:
-    """Return the first of several states, `x[rows]`, from which on these pairs serve."""
-    bounded = np.flatnonzero(np.isfinite(watch.limits))
-    at, limits = watch.x[bounded], watch.limits[bounded]
-    for k in range(len(rows) - 2, -1, -1):
-        if not (np.square(x[rows[k], bounded] - at).sum(axis=1) <= limits).all():
-            return k + 1
-    return 0
+class ChangingPairs:
+    """The pairs of packed models that were found last, and the lists made of them.
 
+    Parts of a sweep that stand `apart` have a list each, else all have one.
+    """
 
-def pair_ranges(models: Sequence[Model], packed: PackedModels) -> np.ndarray:
-    """Return the `sums` of `SummedParts`."""
-    table, n_columns = packed.table, len(packed.kinds)
-    groups = np.repeat(np.arange(packed.n_groups), np.diff(packed.group_ends))
-    found = []
-    for out, (world, column, force) in enumerate(changing_columns(models, packed)):
-        row = int(groups[world]) * n_columns + column
-        start = int(packed.element_starts[world, column])
-        lanes = (start, start + force.n_pairs)
-        found.append((int(table[row, PARAMS]), packed.kinds[column].n_params, *lanes, out, row))
-    return np.array(found, np.int64).reshape(-1, 6)
+    def __init__(
+        self, models: Sequence[Model], packed: PackedModels, n_parts: int, *, apart: bool
+    ) -> None:
+        self.packed = packed
+        self.sets = sets = pair_sets(models, packed)
+        world_ends = packed.group_ends if apart else np.array([0, packed.n_worlds])
+        set_ptr = np.searchsorted([own.world for own in sets], world_ends)
+        parts = np.arange(n_parts)
+        lists = parts if apart else 0 * parts
+        own_sets = [np.arange(*set_ptr[k : k + 2]) for k in lists]
+        tiles = np.zeros((sum(map(len, own_sets)), 4), np.int64)
+        tiles[:, ROW] = np.concatenate(own_sets)
+        tiles[:, FORCE] = np.array([own.column for own in sets], np.int64)[tiles[:, ROW]]
+        shares = np.stack([lists, parts - lists, 0 * parts + (1 if apart else n_parts)], axis=1)
+        self.lay = {
+            "set_ptr": set_ptr,
+            "part_ptr": np.arange(n_parts + 1) if apart else np.array([0, n_parts]),
+            "shares": shares,
+            "tile_ptr": np.cumsum([0, *map(len, own_sets)]),
+            "tiles": tiles,
+            "element_ptr": np.cumsum([0, *(len(own.rows) for own in sets)]),
+            "rows": np.concatenate([own.rows for own in sets]),
+            "places": np.concatenate([own.places for own in sets]),
+            "param_places": np.array([own.params for own in sets]),
+        }
+        self.found: list[Found] = []
+        self.x: Any = None  # positions of all rows where they were found
+        self.near: NearPairs | None = None
+        self.reaches: list[float] = []
 
+    def serve(self, x: np.ndarray) -> bool:
+        """Whether the pairs serve positions of all rows; if so, the lists do too."""
+        return self.near is not None and serve_kernel()(self.near, x)
 
-def summed(parts: Parts, ranges: np.ndarray, table: np.ndarray, totals: np.ndarray) -> SummedParts:
-    """Return parts with sums, each in the last part that has tiles of its row of the table."""
-    part_of = np.zeros(len(table), np.int64)
-    owners = np.repeat(np.arange(len(parts.tile_ptr) - 1), np.diff(parts.tile_ptr))
-    part_of[parts.tiles[:, ROW]] = owners
-    own = part_of[ranges[:, -1]]
-    order = np.argsort(own, kind="stable")
-    ptr = np.searchsorted(own[order], np.arange(len(parts.tile_ptr)))
-    return SummedParts(*parts, ptr, ranges[order], totals)
+    def find(self, x: np.ndarray) -> None:
+        """Find the pairs near positions of all rows."""
+        self.x = np.array(x)
+        if self.near is None:
+            self.reaches = [own.force.reach(self.x[own.rows]) for own in self.sets]
+        self.found = [
+            own.force.find(self.x[own.rows], reach)
+            for own, reach in zip(self.sets, self.reaches, strict=True)
+        ]
+        rho = np.array([own.force.thickness for own in self.sets])
+        allowances = 0.5 * (np.array(self.reaches) - rho)
+        counts = [len(one.gaps) for one in self.found]
+        table = make_table((PAIR,), counts, [1] * len(counts))
+        n_lanes = int(table[:, N_TILES].sum()) * TILE
+        first = self.lay["element_ptr"][:-1]
+        at = self.x[self.lay["rows"]]
+        gaps = np.concatenate([one.gaps for one in self.found])
+        elements, dtype = self.packed.arrays.elements, self.packed.params.dtype
+        n_lists, none = len(self.lay["set_ptr"]) - 1, np.zeros(0, dtype)
+        members = [one.rows + k for one, k in zip(self.found, first, strict=True)]
+        self.near = NearPairs(
+            **elements._asdict(),
+            **self.lay,
+            pair_table=table,
+            pair_nodes=np.zeros(4 * n_lanes, np.uint32),
+            pair_consts=np.zeros(2 * n_lanes, dtype),
+            pair_params=self.spread(self.packed.params, table),
+            slots=np.zeros(12 * n_lanes, dtype),
+            more_slots=none,
+            v_slots=none,
+            more_params=none,
+            pair_ptr=np.cumsum([0, *counts]),
+            scales=np.stack([rho, allowances, np.square(allowances)], axis=1),
+            counts=np.zeros(len(counts), np.int64),
+            listed=np.zeros(len(gaps), np.int64),
+            members=np.concatenate(members),
+            numbers=np.concatenate([one.numbers for one in self.found]),
+            due=gaps,  # times are made of them
+            clock=np.zeros(n_lists),
+            share=np.full(n_lists, LEAST),
+            served=np.zeros(n_lists, np.int64),
+            found_at=at,
+            listed_at=at.copy(),
+            found_drifts=np.zeros((len(counts), 3)),
+            listed_drifts=np.zeros((len(counts), 3)),
+            sum_ptr=np.zeros(len(at) + n_lists, np.int64),
+            sum_slots=np.zeros(4 * len(gaps), np.int64),
+        )
+        make_lists_kernel()(self.near, self.x)
 
+    def spread(self, params: np.ndarray, table: np.ndarray) -> np.ndarray:
+        """Return parameters of all elements, or their tangents, as each pair reads them."""
+        found = []
+        for own, n_tiles in zip(self.sets, table[:, N_TILES], strict=True):
+            each = params[own.params :: TILE][:N_PARAMS]
+            found.append(np.broadcast_to(each[:, None], (n_tiles, N_PARAMS, TILE)).ravel())
+        return np.concatenate(found)
 
-def changing_columns(models: Sequence[Model], packed: PackedModels) -> list[tuple[int, int, Any]]:
-    """Return world, column and force of every force whose pairs change."""
-    return [
-        (world, column, force)
-        for world, (model, columns) in enumerate(zip(models, packed.columns, strict=True))
-        for column, force in zip(columns, model.forces.values(), strict=True)
-        if force.changes
-    ]
+    def with_tangents(self, params: np.ndarray) -> NearPairs:
+        """Return the pairs with tangents of parameters, and room for those of forces."""
+        near: Any = self.near
+        own = self.spread(params, near.pair_table)
+        return near._replace(more_slots=np.zeros_like(near.slots), more_params=own)
 
-
-def carried(
-    flat: Any, column: int, before: PackedModels, after: PackedModels, changing: set[int]
-) -> Any:
-    """Return the cotangents of rows in the layout with new pairs; those of pairs are 0."""
-    name = {CONSTS: "consts", PARAMS: "params", SERIES: "series"}[column]
-    out = np.zeros_like(getattr(after, name))
-    old, new = ([*p.table[:, column].tolist(), None] for p in (before, after))
-    for row in range(len(after.table)):
-        if row % len(after.kinds) not in changing:
-            out[new[row] : new[row + 1]] = flat[old[row] : old[row + 1]]
-    return out
+    def with_cotangents(self) -> NearPairs:
+        """Return the pairs with room for cotangents."""
+        near: Any = self.near
+        x, v, params = map(np.zeros_like, (near.slots, near.slots, near.pair_params))
+        return near._replace(more_slots=x, v_slots=v, more_params=params)

@@ -101,8 +101,8 @@ class Layout:
 
 
 def count_elements(model: Model) -> int:
-    """Return how many elements all forces of a model have, but those whose elements change."""
-    return sum(len(force.nodes) for force in model.forces.values() if not force.changes)
+    """Return how many elements all forces of a model have."""
+    return sum(len(force.nodes) for force in model.forces.values())
 
 
 def align(worlds: Sequence[Sequence[K]]) -> tuple[tuple[K, ...], tuple[tuple[int, ...], ...]]:
@@ -200,7 +200,7 @@ def _lay_out(
     ]
     joined = join(nodes, group_ends)
     rows_of = [n for first in group_ends[:-1] for n in n_rows[first]]  # of each row of the table
-    table = _table(kinds, [len(part) for part in joined], rows_of)
+    table = make_table(kinds, [len(part) for part in joined], rows_of)
     kinds_of = [kinds[row % len(kinds)] for row in range(len(joined))]
     moves = [kind.uses_velocity for kind in kinds_of]
     owners = [part.ravel() for part in joined]
@@ -319,7 +319,7 @@ def own_rows(
     return slice(first, first + n1 - n0), slice(points, points + k1 - k0)
 
 
-def _table(
+def make_table(
     kinds: Sequence[ElementKind], n_elements: Sequence[int], n_rows: Sequence[int]
 ) -> np.ndarray:
     """Return the table: where the blocks of each force of each group begin."""

@@ -92,7 +92,7 @@ class PackedModels(Layout):
     @property
     def scratch_size(self) -> int:
         """Numbers of scratch that one thread needs in any tile loop."""
-        return TILE * 3 * 5 * max((kind.n_nodes for kind in self.kinds), default=1)
+        return TILE * 3 * 5 * max(((k.pairs or k).n_nodes for k in self.kinds), default=1)
 
     def slices(self, world: int) -> tuple[slice, slice, slice]:
         """Return a world's rows: its nodes and its body points in X and V, its bodies in P."""

@@ -35,6 +35,12 @@ def cuts(n: int, n_chunks: int) -> np.ndarray:
     return np.arange(n_chunks + 1, dtype=np.int64) * n // n_chunks
 
 
+def tiles_of(packed: PackedModels) -> np.ndarray:
+    """Return how many tiles each row of the table has to run: none where pairs are summed up."""
+    runs = [kind.pairs is None for kind in packed.kinds]
+    return packed.table[:, N_TILES] * np.tile(np.array(runs, np.int64), packed.n_groups)
+
+
 def whole_groups(packed: PackedModels, *, merged: bool = True) -> Parts:
     """Return one part per group of worlds.
 
@@ -45,7 +51,7 @@ def whole_groups(packed: PackedModels, *, merged: bool = True) -> Parts:
     tiles = np.zeros((n_forces * packed.n_groups, 4), np.int64)
     tiles[:, ROW] = np.arange(len(tiles))
     tiles[:, FORCE] = tiles[:, ROW] % max(n_forces, 1)
-    tiles[:, TILE_HI] = packed.table[:, N_TILES]
+    tiles[:, TILE_HI] = tiles_of(packed)
     tile_ptr = np.arange(packed.n_groups + 1) * n_forces
     starts = np.ones(packed.n_worlds, bool)
     if merged:
@@ -63,7 +69,7 @@ def even_shares(packed: PackedModels, n_parts: int) -> Parts:
     """Return so many parts, each a share of every force's tiles, of the nodes and the bodies."""
     tiles: list[list[tuple[int, ...]]] = [[] for _ in range(n_parts)]
     ranges: list[list[tuple[int, ...]]] = [[] for _ in range(n_parts)]
-    for row, n_tiles in enumerate(packed.table[:, N_TILES]):
+    for row, n_tiles in enumerate(tiles_of(packed)):
         ends = cuts(int(n_tiles), n_parts).tolist()
         for i in range(n_parts):
             tiles[i].append((row % len(packed.kinds), row, ends[i], ends[i + 1]))

@@ -7,15 +7,7 @@ from typing import Any
 import numpy as np
 
 from adjsim.engine.assembly import TILE
-from adjsim.engine.changing import (
-    Watch,
-    WatchedParts,
-    changing_forces,
-    has_changing,
-    limits_of,
-    own_rows,
-    with_pairs,
-)
+from adjsim.engine.changing import ChangingPairs, has_changing
 from adjsim.engine.cuda_teams import PROCESSORS, Sizes, fits_blocks, pieces_of
 from adjsim.engine.cuda_timeloop import advance_on_gpu
 from adjsim.engine.jit.backend import thread_count, using_threads
@@ -24,18 +16,19 @@ from adjsim.engine.jit.devices import Device, array_module, check_device, module
 from adjsim.engine.layouts import count_elements
 from adjsim.engine.loop_arrays import States, Steps, Work
 from adjsim.engine.packing import PackedModels, pack
-from adjsim.engine.partition import Parts, even_shares, whole_groups
+from adjsim.engine.partition import even_shares, whole_groups
 from adjsim.engine.phases import Job, Turns, sweep_kernel
 from adjsim.engine.timeloop import (
     ADVANCE,
+    ADVANCE_PAIRS,
     Calls,
     force_table,
     place_kernel,
     place_states_kernel,
     step_table,
-    watch_phase,
 )
 from adjsim.model import Model, State, Trajectory
+from adjsim.pairs.near import NearPairs
 from adjsim.rigid.bodies import pack_bodies
 from adjsim.rigid.pose import BodyTrajectory
 from adjsim.rigid.rows import STATE_SIZE
@@ -64,9 +57,8 @@ class ModelStepper(Stepper[Any, Any]):
         self.is_batch = isinstance(system, Batch)
         self.models = worlds_of(system)
         self.packed = packed
-        self.changes = has_changing(self.models)
-        self.watch: Watch | None = None  # of the pairs that were found last
-        # The state that a run forward has reached since then; None where they are not from one.
+        self.changing: ChangingPairs | None = None
+        # The state that a run forward has reached since its pairs were found; None: not from one.
         self.reached: int | None = None
         self.dtype = dtype
         self.dt = dt
@@ -148,7 +140,7 @@ class ModelStepper(Stepper[Any, Any]):
 
         `run(k, rows)` returns the same and how many steps it took.
         """
-        if not self.changes:
+        if self.changing is None:
             return run(k0, rows)[0]
         done, n = 0, len(rows) - 1
         finite = np.full(self.packed.n_worlds, n)
@@ -168,39 +160,35 @@ class ModelStepper(Stepper[Any, Any]):
 
         With a step, raise if surfaces go through each other in the state before it.
         """
-        before = self.watch
-        if before is not None:
-            squares = np.square(x - before.x).sum(axis=1)
-            if (squares <= before.limits).all():
-                return
-        own, older = np.array(x), self.models
-        self.models = with_pairs(self.models, self.packed, own)
-        if step is not None:
-            last = before.x if before is not None and self.reached == step else None
-            self.check_apart(step, older, last, own)
+        pairs: Any = self.changing
+        if pairs.serve(x):
+            return
+        before, last = pairs.found, pairs.x if self.reached == step is not None else None
+        pairs.find(x)
         self.reached = None
-        self.lay_out(self.pack(self.models))
-        limits = before.limits if before else limits_of(self.models, self.packed, self.dtype)
-        self.watch = Watch(own, limits)
+        if step is not None:
+            self.check_apart(step, before, last, x)
 
-    def check_apart(self, step: int, older: Sequence[Model], last: Any, x: np.ndarray) -> None:
-        """Raise if surfaces go through each other, or did so after the positions `last`."""
-        for world, (model, old) in enumerate(zip(self.models, older, strict=True)):
-            now = own_rows(self.packed, world, x)
-            was = None if last is None else own_rows(self.packed, world, last)
-            earlier = dict(changing_forces(old))
-            for name, force in changing_forces(model):
-                if self.diverged[world] <= step:
-                    continue
-                if step == 0:
-                    force.check_radii(now, name)
-                found = force.crossing(now)
-                for one in (earlier[name], force) if was is not None else ():
-                    found = found or one.passed(was, now)
-                if found and self.on_divergence is OnDivergence.MARK:
-                    self.diverged[world] = step
-                elif found:
-                    self.raise_crossing(name, world, step, found)
+    def check_apart(self, step: int, before: Sequence[Any], last: Any, x: np.ndarray) -> None:
+        """Raise if surfaces go through each other, or did so after the positions `last`.
+
+        `before`: the pairs that were found there.
+        """
+        pairs: Any = self.changing
+        for k, own in enumerate(pairs.sets):
+            if self.diverged[own.world] <= step:
+                continue
+            now, force = x[own.rows], own.force
+            if step == 0:
+                force.check_radii(now, own.name)
+            found = force.crossing(now)
+            if last is not None:
+                for one in (before[k], pairs.found[k]):
+                    found = found or force.passed(one, last[own.rows], now)
+            if found and self.on_divergence is OnDivergence.MARK:
+                self.diverged[own.world] = step
+            elif found:
+                self.raise_crossing(own.name, own.world, step, found)
 
     def raise_crossing(self, name: str, world: int, step: int, found: str) -> None:
         """Raise for surfaces that go through each other."""
@@ -215,12 +203,6 @@ class ModelStepper(Stepper[Any, Any]):
             f"(t = {step * self.dt:.6g} s): {found}.",
             "Try a larger stiffness or radius, or a smaller {dt}.",
         )
-
-    pack: Callable[..., PackedModels]  # models, as those of the stepper were
-
-    def lay_out(self, packed: PackedModels) -> None:
-        """Take packed models, with work arrays of their sizes."""
-        self.packed = packed
 
     def check_finite(self, finite: np.ndarray, k0: int, rows: np.ndarray, fields: Fields) -> None:
         """Complain if fewer steps stayed finite than were to be done, or mark the worlds."""
@@ -305,11 +287,6 @@ class CpuStepper(ModelStepper):
         self.calls = Calls(force_table(packed, dtype), step_table(dtype))
         self.places_again = keeps_no_points(packed.n_nodes, packed.n_rows)
         self.step_seconds = CPU_STEP_SECONDS + CPU_SLOT_SECONDS * packed.n_slots
-        self.lay_out(packed)
-
-    def lay_out(self, packed: PackedModels) -> None:
-        """Take packed models, with work arrays of their sizes."""
-        self.packed, n_threads, dtype = packed, self.n_threads, self.dtype
         self.stands_apart = packed.n_groups >= n_threads
         self.parts = whole_groups(packed) if self.stands_apart else even_shares(packed, n_threads)
         self.world_parts = self.parts  # the same, every world a range of its own
@@ -319,6 +296,8 @@ class CpuStepper(ModelStepper):
         self.slots = np.zeros(packed.n_slots + 1, dtype)
         self.scratch = np.zeros((n_parts, packed.scratch_size), dtype)
         self.arrays = packed.arrays
+        if has_changing(self.models):
+            self.changing = ChangingPairs(self.models, packed, n_parts, apart=self.stands_apart)
 
     def allocate_kept(self, n_rows: int) -> Fields:
         """Return X and V of the nodes alone, and P, where the points of bodies are many."""
@@ -354,21 +333,19 @@ class CpuStepper(ModelStepper):
         phases: tuple[Callable, ...],
         n_turns: int,
         job: Job,
-        *,
-        pairs: Callable[[Parts], Any] | None = None,
-        together: bool = False,
+        pairs: NearPairs | None = None,
     ) -> np.ndarray:
         """Run phases; return how many turns stayed finite, of each world.
 
-        Where worlds that diverge end the rollout, a part ends with the first of its worlds. `pairs`
-        adds to the parts what pairs that change need; `together`: no part runs ahead of others.
+        Where worlds that diverge end the rollout, a part ends with the first of its worlds. Where
+        there are pairs that change, no part runs ahead of others.
         """
         stops = self.on_divergence is OnDivergence.RAISE
         if not stops:
             job = job._replace(parts=self.world_parts)
         if pairs is not None:
-            job = job._replace(parts=pairs(job.parts))
-        together |= not self.stands_apart and self.n_threads > 1
+            job = job._replace(elements=pairs)
+        together = pairs is not None or (not self.stands_apart and self.n_threads > 1)
         run = sweep_kernel(name, phases, threads=self.n_threads, together=together)
         with using_threads(self.n_threads):
             self.n_run = run(Turns(n_turns, stops), *job) or n_turns
@@ -377,19 +354,9 @@ class CpuStepper(ModelStepper):
     def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
         """Run the loop."""
         job = self.job(k0, rows, fields, self.calls, Work(self.slots, self.scratch))
-        return self.sweep_forward("advance", ADVANCE, len(rows) - 1, job)
-
-    def sweep_forward(
-        self, name: str, phases: tuple[Callable, ...], n_turns: int, job: Job
-    ) -> np.ndarray:
-        """Run phases of steps, as far as the pairs that were found serve."""
-        if not self.changes:
-            return self.sweep(name, phases, n_turns, job)
-        watch: Any = self.watch
-        return self.sweep(
-            f"{name}_watched", (*phases, watch_phase), n_turns, job, together=True,
-            pairs=lambda parts: WatchedParts(*parts, *watch),
-        )  # fmt: skip
+        if self.changing is None:
+            return self.sweep("advance", ADVANCE, len(rows) - 1, job)
+        return self.sweep("advance_pairs", ADVANCE_PAIRS, len(rows) - 1, job, self.changing.near)
 
 
 class CudaStepper(ModelStepper):
@@ -402,11 +369,7 @@ class CudaStepper(ModelStepper):
     ) -> None:
         self.xp = array_module(Device.CUDA)
         super().__init__(system, packed, dtype, dt, n_steps)
-        self.lay_out(packed)
-
-    def lay_out(self, packed: PackedModels) -> None:
-        """Take packed models, with work arrays of their sizes."""
-        self.packed, dtype = packed.on_gpu(), self.dtype
+        self.packed = packed.on_gpu()
         self.slots = self.xp.zeros(packed.slot_shape, dtype)
         self.patches = self.packed.patches or ()
         pieces = pieces_of(packed, dtype)
@@ -471,16 +434,9 @@ def _(
     else:
         apart = fits_blocks([count_elements(model) + model.n_rows for model in models])
 
-    def packed_again(models: Sequence[Model]) -> PackedModels:
-        return pack(models, n_steps, dtype, n_parts, apart=apart)
-
-    packed = packed_again(models)
-    stepper: ModelStepper
+    packed = pack(models, n_steps, dtype, n_parts, apart=apart)
     if n_parts:
-        stepper = CpuStepper(system, packed, dtype, dt, n_steps, n_parts)
-    else:
-        n_bytes = sum(part.nbytes for part in leaves(packed.arrays))
-        require_room(n_bytes, "The model", "Take a coarser mesh, or fewer worlds at once.")
-        stepper = CudaStepper(system, packed, dtype, dt, n_steps)
-    stepper.pack = packed_again
-    return stepper
+        return CpuStepper(system, packed, dtype, dt, n_steps, n_parts)
+    n_bytes = sum(part.nbytes for part in leaves(packed.arrays))
+    require_room(n_bytes, "The model", "Take a coarser mesh, or fewer worlds at once.")
+    return CudaStepper(system, packed, dtype, dt, n_steps)

@@ -26,7 +26,9 @@ from adjsim.engine.timeloop import (
     state_at,
     step_phase,
     step_table,
+    watch_phase,
 )
+from adjsim.pairs.near import near_elements, near_tiles, near_vector, sum_pairs
 from adjsim.rigid.points import place_tangents, tangent_body
 
 
@@ -171,17 +173,43 @@ def step_and_tangent_phase(part, k, job):
     return lost
 
 
+@device_fn
+def tangent_and_pair_phase(part, k, job):
+    """Write the force slots of a part and of its pairs in step k of a job, and their tangents."""
+    force_and_tangent_phase(part, k, job)
+    row, step, pairs = job.steps.rows[k], job.steps.first + k, job.elements
+    work = TangentWork(pairs.slots, pairs.more_slots, job.work.scratch)
+    part_tangents(
+        part, job.calls, near_elements(pairs), near_vector(pairs), near_tiles(pairs), step,
+        state_at(job.states, row), state_at(job.fields, row), work,
+    )  # fmt: skip
+    return 0
+
+
+@device_fn
+def tangent_sum_phase(part, k, job):
+    """Add up the forces of the pairs, and their tangents."""
+    pairs = job.elements
+    sum_pairs(part, pairs, pairs.slots, job.work.slots)
+    sum_pairs(part, pairs, pairs.more_slots, job.work.tan_slots)
+    return 0
+
+
 TANGENT = (force_and_tangent_phase, step_and_tangent_phase)
+TANGENT_PAIRS = (
+    tangent_and_pair_phase, tangent_sum_phase, step_and_tangent_phase, watch_phase,
+)  # fmt: skip
 
 
 def tangent_calls(packed: PackedModels, dtype: np.dtype, *, with_rest: bool) -> TangentCalls:
     """Return the tables of packed models, whose kinds have tangents."""
-    jvps: list[Any] = [tile_kernel(JVP_LOOP, kind, kind.jvp, dtype) for kind in packed.kinds]
+    kinds = [kind.pairs or kind for kind in packed.kinds]
+    jvps: list[Any] = [tile_kernel(JVP_LOOP, kind, kind.jvp, dtype) for kind in kinds]
     rests = [
         tile_kernel(REST_JVP_LOOP, kind, kind.jvp_consts, dtype)
         if kind.jvp_consts is not None and with_rest
         else None
-        for kind in packed.kinds
+        for kind in kinds
     ]
     return TangentCalls(
         forces=force_table(packed, dtype),

@@ -11,7 +11,8 @@ It is compiled once per dtype, not once per model: the forces come as tables of 
 every state, only the frames, or two at a time.
 
 A turn of the sweep is a step, and has two phases (`adjsim/engine/phases.py`): the forces of
-elements, then the step of nodes and bodies.
+elements, then the step of nodes and bodies. Pairs that change (`adjsim/pairs/near.py`) add two: the
+sums of their forces, and at the end a look at how far they have moved.
 
 Adjoint: `adjoint/engine/timeloop.py`. Tests: `tests/engine/test_timeloop.py`.
 Source: gradSim (ICLR 2021) eq. 4.
@@ -28,7 +29,7 @@ from numba import prange
 from adjsim.engine.assembly import DTYPES, FORCE_LOOP, call_of, tile_kernel
 from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit, specialise
 from adjsim.engine.jit.calls import function_table, make_call
-from adjsim.engine.loop_arrays import Bodies, Nodes, Span, States, types_of
+from adjsim.engine.loop_arrays import Bodies, Nodes, Span, States, Work, types_of
 from adjsim.engine.node_sum import node_sum
 from adjsim.engine.packing import PackedModels
 from adjsim.engine.partition import (
@@ -43,6 +44,7 @@ from adjsim.engine.partition import (
     WORLD,
 )
 from adjsim.engine.phases import STALE
+from adjsim.pairs.near import makes_lists, near_elements, near_tiles, serve, sum_pairs
 from adjsim.rigid.points import advance_body, body_load, place_points
 
 
@@ -205,30 +207,44 @@ def step_phase(part, k, job):
 
 
 @device_fn
-def watch_phase(part, k, job):
-    """Return `STALE` if a row of a part has moved too far for the pairs that were found."""
-    x, ranges, ptr = job.states.x[job.steps.rows[k + 1]], job.parts.ranges, job.bodies.point_ptr
-    far = False
-    for r in range(job.parts.range_ptr[part], job.parts.range_ptr[part + 1]):
-        far |= moved_far(job.parts, x, ranges[r, NODE_LO], ranges[r, NODE_HI])
-        if ranges[r, BODY_LO] < ranges[r, BODY_HI]:
-            far |= moved_far(job.parts, x, ptr[ranges[r, BODY_LO]], ptr[ranges[r, BODY_HI]])
-    return STALE if far else 0
+def near_forces(part, k, job):
+    """Write the force slots of a part's pairs in step k of a job."""
+    state, pairs = state_at(job.states, job.steps.rows[k]), job.elements
+    work = Work(pairs.slots, job.work.scratch)
+    part_forces(
+        part, job.calls.forces, near_elements(pairs), near_tiles(pairs), job.steps.first + k, state,
+        work,
+    )  # fmt: skip
 
 
 @device_fn
-def moved_far(watch, x, first, last):
-    """Whether a row from first to last is farther than its limit from where it was."""
-    far = False
-    for n in range(first, last):
-        d0, d1, d2 = (
-            x[n, 0] - watch.x[n, 0], x[n, 1] - watch.x[n, 1], x[n, 2] - watch.x[n, 2]
-        )  # fmt: skip
-        far |= d0 * d0 + d1 * d1 + d2 * d2 > watch.limits[n]
-    return far
+def force_and_pair_phase(part, k, job):
+    """Write the force slots of a part in step k of a job, and those of its pairs."""
+    force_phase(part, k, job)
+    near_forces(part, k, job)
+    return 0
+
+
+@device_fn
+def pair_sum_phase(part, k, job):
+    """Add up the forces of the pairs."""
+    sum_pairs(part, job.elements, job.elements.slots, job.work.slots)
+    return 0
+
+
+@device_fn
+def watch_phase(part, k, job):
+    """Make a part's list serve the state after step k; return `STALE` if its pairs do not."""
+    pairs = job.elements
+    if not makes_lists(part, pairs) or serve(
+        pairs, pairs.shares[part, 0], job.states.x[job.steps.rows[k + 1]]
+    ):
+        return 0
+    return STALE
 
 
 ADVANCE = (force_phase, step_phase)
+ADVANCE_PAIRS = (force_and_pair_phase, pair_sum_phase, step_phase, watch_phase)
 
 
 @cache
@@ -263,6 +279,5 @@ def place_states_kernel(threads: int) -> Callable:
 
 def force_table(packed: PackedModels, dtype: np.dtype) -> Any:
     """Return the table of the packed models' force kernels."""
-    return function_table(
-        [tile_kernel(FORCE_LOOP, kind, kind.force, dtype) for kind in packed.kinds]
-    )
+    kinds = [kind.pairs or kind for kind in packed.kinds]
+    return function_table([tile_kernel(FORCE_LOOP, kind, kind.force, dtype) for kind in kinds])

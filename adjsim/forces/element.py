@@ -36,7 +36,10 @@ from adjsim.values import Parameter, replace_values
 
 @dataclass(frozen=True)
 class ElementKind:
-    """One kind of force: an element function, how many rows it reads, and its tangents."""
+    """One kind of force: an element function, how many rows it reads, and its tangents.
+
+    Where elements are rows that sum up the forces of `pairs`, the functions are those of the pairs.
+    """
 
     name: str
     force: Callable
@@ -49,6 +52,7 @@ class ElementKind:
     rest: Callable | None = None
     jvp: Callable | None = None
     jvp_consts: Callable | None = None
+    pairs: "ElementKind | None" = None
 
     @property
     def n_vectors(self) -> int:
@@ -103,7 +107,7 @@ class Force:
     touches : bool
         Whether elements act only while they touch: see `margins`.
     changes : bool
-        Whether its elements are pairs that are found again as the rows move: see
+        Whether its elements sum up pairs that are found again as the rows move: see
         `adjsim/engine/changing.py`.
     """
 

@@ -109,12 +109,13 @@ def solve_gram(d_1, d_2, g_1, g_2):
     """Return the solution of the equations of d_1 and d_2: (d_i . d_j) a = g."""
     zero = lit(0, g_1)
     A, B, C = dot(d_1, d_1), dot(d_1, d_2), dot(d_2, d_2)
-    if zero >= C:
-        return (g_1 / A if zero < A else zero), zero
-    det = A * C - B * B
+    line = zero >= C  # where there is no d_2
+    det = A if line else A * C - B * B
     if det <= zero:
         return zero, zero
-    return (C * g_1 - B * g_2) / det, (A * g_2 - B * g_1) / det
+    part = lit(1, A) / det
+    a_1, a_2 = g_1 if line else C * g_1 - B * g_2, zero if line else A * g_2 - B * g_1
+    return a_1 * part, a_2 * part
 
 
 @device_fn

@@ -15,6 +15,8 @@ whose moment is as large as the radii are. At |r| = 0 there is no direction, and
 Adjoint: `adjoint/pairs/pair_force.py`. Tests: `tests/pairs/test_pair_force.py`.
 """
 
+from dataclasses import replace
+
 from adjsim.engine.algebra.vec3 import axpy, scale
 from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.contact_law import N_LAW, contact_law, contact_law_jvp
@@ -135,3 +137,5 @@ def pair_energy(x, consts, params, series):
 PAIR = ElementKind(
     "pair", pair_force, 4, 2, N_PARAMS, 0, uses_velocity=True, relative=True, jvp=pair_jvp
 )
+# A row of a surface, which adds up the forces of its pairs.
+SURFACE_ROW = replace(PAIR, name="surface_row", n_nodes=1, n_consts=0, relative=False, pairs=PAIR)

@@ -1,9 +1,9 @@
 r"""Finds the pairs of features that are near each other, on a grid of whole numbers.
 
-Each feature has a box. Those of the one set are entered in all cells of the grid that they touch,
-in a hash table of lists; the boxes of the other set look into theirs. Two boxes that overlap are
-found in the cell where their common part begins, and so once. The distance of the features decides
-then. Pairs come in the order of the first set, and then of the second.
+Each feature has a box. Those of the one set are entered in the cell of their middle, in a hash
+table; large ones in a grid of larger cells. A box of the other set looks into all cells where boxes
+may lie that overlap it. The distance of the features decides then. Pairs come in the order of the
+first set, and then of the second.
 
 A pair beyond the sum of the radii has no force, exactly: all lists that hold the nearer ones, in
 the same order, give the same bits. What is found at one state therefore serves as long as no row
@@ -19,13 +19,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adjsim.engine.algebra.vec3 import cross, dot, neg, norm, sub
-from adjsim.engine.jit.backend import cpu_kernel, device_fn
+from adjsim.engine.algebra.vec3 import axpy, cross, dot, neg, norm, scale, sub
+from adjsim.engine.jit.backend import cpu_kernel, device_fn, shared_fn
 from adjsim.pairs.closest import EDGES, FACE, closest
 
 
 PIERCED = 4  # the code of an edge and a face that it goes through
-LARGEST = 32.0  # extents of a feature, in cells
+MOST_CELLS = 2.0**19 - 1.0  # along an axis
+ROUNDING = 1e-5  # of the extents of a pair: more than float32 makes of it
 FIRST, SECOND, THIRD = 73856093, 19349663, 83492791  # of Teschner et al. 2003
 
 
@@ -48,51 +49,84 @@ class Near(NamedTuple):
     closer: float
 
 
-class Grid(NamedTuple):
-    """The boxes of both sets, the size of a cell, the table of lists and their entries."""
+class Found(NamedTuple):
+    """Pairs: their rows of X, (n, 4), code and weight, (n, 2), and distances, (n,)."""
 
-    lower: np.ndarray
-    upper: np.ndarray
-    cell: float
-    table: np.ndarray
-    lists: np.ndarray
+    rows: np.ndarray
+    numbers: np.ndarray
+    gaps: np.ndarray
+
+
+class Grid(NamedTuple):
+    """The boxes of the second set, each in the cell of its middle.
+
+    Cells of a level have its width, from `origin` on, and boxes in them at most that. `levels`: how
+    many boxes each has. `starts`: where the lists of a hash table begin in `keys`, `order` and
+    `boxes`, the cells of the boxes, the numbers of their features, and their ends, (n, 6).
+    """
+
+    boxes: np.ndarray
+    origin: np.ndarray
+    widths: np.ndarray
+    starts: np.ndarray
+    keys: np.ndarray
+    order: np.ndarray
+    levels: np.ndarray
 
 
 def find_pairs(
     sets: tuple[PairSet, ...], x: np.ndarray, reach: float, rest: tuple[np.ndarray, float] | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pairs within reach: their rows of X, (n, 4), and code and weight, (n, 2).
+) -> Found:
+    """Return the pairs within reach.
 
     `rest`, if given, are positions and a distance: pairs that are closer there are left out, as are
     those that share a row.
     """
-    found = [np.zeros((0, 4), np.int64)], [np.zeros((0, 2))]
+    found: list[list[np.ndarray]] = [
+        [np.zeros((0, 4), np.int64)],
+        [np.zeros((0, 2))],
+        [np.zeros(0)],
+    ]
     near = Near(x, reach, *((x, -1.0) if rest is None else rest))
     for part in sets:
-        if len(part.first) == 0 or len(part.second) == 0:
+        lower, grid = boxes(x, part.first, 0.0), grid_of(boxes(x, part.second, reach), part.weights)
+        if len(lower[0]) == 0 or len(grid.keys) == 0:
             continue
-        lower, upper = boxes(x, part.first, 0.0), boxes(x, part.second, reach)
-        sizes = [np.nan_to_num((box[1] - box[0]), posinf=0.0) for box in (lower, upper)]
-        extent = max(float(size.mean()) for size in sizes)
-        largest = max(float(size.max()) for size in sizes)
-        cell = max(extent, largest / LARGEST, 1e-300)
         n = 8 * len(part.first)
         while True:
-            rows, numbers = np.empty((n, 4), np.int64), np.empty((n, 2))
-            entries = 16 * len(part.second)
-            count = -1
-            while count < 0:
-                table = np.full(1 << (2 * entries - 1).bit_length(), -1, np.int64)
-                lists = np.empty((entries, 5), np.int64)
-                grid = Grid(lower, upper, cell, table, lists)
-                count = _search_kernel()(part, near, grid, rows, numbers)
-                entries *= 2
+            own = np.empty((n, 4), np.int64), np.empty((n, 2)), np.empty(n)
+            count = _search_kernel()(part, near, lower, grid, *own)
             if count <= n:
                 break
             n = count
-        found[0].append(rows[:count])
-        found[1].append(numbers[:count])
-    return np.concatenate(found[0]), np.concatenate(found[1])
+        for parts, new in zip(found, own, strict=True):
+            parts.append(new[:count])
+    return Found(*map(np.concatenate, found))
+
+
+def grid_of(own: np.ndarray, weights: np.ndarray) -> Grid:
+    """Return the grid of the boxes that are finite and count."""
+    extents, origin = np.empty(len(weights)), np.full(3, np.inf)
+    _measure_kernel()(own, weights, extents, origin)
+    counting = np.flatnonzero(extents >= 0.0)
+    extents = extents[counting]
+    n = len(counting)
+    largest = float(extents.max(initial=0.0))
+    size = max(min(largest, 2.0 * float(extents.sum()) / max(n, 1)), 1e-300)
+    n_levels = 1
+    while size * 2.0 ** (n_levels - 1) < largest:
+        n_levels += 1
+    grid = Grid(
+        boxes=np.empty((n, 6)),
+        origin=origin,
+        widths=size * 2.0 ** np.arange(n_levels),
+        starts=np.zeros((1 << (2 * n).bit_length()) + 1, np.int64),
+        keys=np.empty(n, np.int64),
+        order=np.empty(n, np.int64),
+        levels=np.zeros(n_levels, np.int64),
+    )
+    _enter_kernel()(grid, own, counting, extents)
+    return grid
 
 
 def boxes(x: np.ndarray, rows: np.ndarray, margin: float) -> np.ndarray:
@@ -120,16 +154,37 @@ def write_boxes(x, rows, margin, found):
             found[0, i, c], found[1, i, c] = low - margin, high + margin
 
 
-@device_fn
-def cell_of(value, cell):
-    """Return the number of the cell that a coordinate lies in."""
-    return np.int64(math.floor(value / cell))
+@cache
+def _measure_kernel() -> Callable:
+    return cpu_kernel(measure)
+
+
+def measure(own, weights, extents, origin):
+    """Write the largest extents of boxes that are finite and count, of others -1; their origin."""
+    for q in range(weights.size):
+        extents[q] = -1.0
+        if weights[q] != 0.0 and is_finite_box(own, q):
+            for c in range(3):
+                extents[q] = max(extents[q], own[1, q, c] - own[0, q, c])
+                origin[c] = min(origin[c], own[0, q, c])
 
 
 @device_fn
-def bucket_of(i, j, k, n):
+def cell_of(value, origin, width):
+    """Return the number of the cell that a coordinate lies in; all beyond the ends share one."""
+    return np.int64(min(max(math.floor((value - origin) / width), 0.0), MOST_CELLS))
+
+
+@device_fn
+def key_of(level, i, j, k):
+    """Return a number for each cell."""
+    return ((level << 19 | i) << 19 | j) << 19 | k
+
+
+@device_fn
+def bucket_of(level, i, j, k, n):
     """Return the list of a cell in a table of n, a power of two."""
-    return ((i * FIRST) ^ (j * SECOND) ^ (k * THIRD)) & (n - 1)
+    return ((i * FIRST) ^ (j * SECOND) ^ (k * THIRD) ^ level) & (n - 1)
 
 
 @device_fn
@@ -139,15 +194,6 @@ def is_finite_box(box, i):
     for c in range(3):
         total += box[0, i, c] + box[1, i, c]
     return total - total == 0.0
-
-
-@device_fn
-def cells_of(box, i, cell):
-    """Return the first and the last cell of a box along each axis."""
-    return (
-        (cell_of(box[0, i, 0], cell), cell_of(box[0, i, 1], cell), cell_of(box[0, i, 2], cell)),
-        (cell_of(box[1, i, 0], cell), cell_of(box[1, i, 1], cell), cell_of(box[1, i, 2], cell)),
-    )
 
 
 @device_fn
@@ -182,28 +228,49 @@ def pierces(p, q, a, b, c):
     return min(sides) > 0.0 or max(sides) < 0.0
 
 
+def _distance(code, y):
+    """Return the distance of two features, less what it may be wrong by in float32."""
+    (a, b, c), (d, e, f), (g, h, i) = y
+    extent = abs(a) + abs(b) + abs(c) + abs(d) + abs(e) + abs(f) + abs(g) + abs(h) + abs(i)
+    return exact_distance(code, y) - ROUNDING * extent
+
+
 @device_fn
-def is_within(code, a, b, x, reach):
-    """Whether the distance of two features is at most `reach`."""
+def exact_distance(code, y):
+    """Return the distance of two features."""
+    if code != EDGES:
+        return norm(closest(code, y).r)
+    e, start, end = y  # the one edge from the origin to e, the other from start to end
+    f = sub(end, start)
+    A, B, C, p, q = dot(e, e), dot(e, f), dot(f, f), dot(e, start), dot(f, start)
+    det = A * C - B * B
+    s = inside((p * C - B * q) / det) if det > 0.0 else 0.0
+    t = inside((B * s - q) / C) if C > 0.0 else 0.0
+    s = inside((B * t + p) / A) if A > 0.0 else 0.0
+    return norm(sub(axpy(s, e, neg(start)), scale(t, f)))
+
+
+@device_fn
+def inside(t):
+    """Return the number from 0 to 1 that is the nearest; no number if it is none."""
+    return 0.0 if t < 0.0 else (1.0 if t > 1.0 else t)
+
+
+distance = shared_fn(_distance)
+
+
+@device_fn
+def distance_of(code, a, b, x):
+    """Return the distance of two features; 0 of an edge and a face that it goes through."""
     origin, last = point(x, a[0]), b.shape[0] - 1
     y_1, y_2 = sub(point(x, b[0]), origin), sub(point(x, b[min(1, last)]), origin)
     y_3 = sub(point(x, b[last]), origin)
     if code == PIERCED:
-        return pierces(origin, point(x, a[1]), point(x, b[0]), point(x, b[1]), point(x, b[last]))
-    if code != EDGES:
-        return norm(closest(np.float64(code), (y_1, y_2, y_3)).r) <= reach
-    end = sub(point(x, a[1]), origin)
-    at = closest(3.0, (end, y_1, y_2))
-    if norm(at.r) > reach:  # even the lines are farther
-        return False
-    if 0.0 <= at.a_1 <= 1.0 and 0.0 <= at.a_2 <= 1.0:
-        return True
-    return (
-        norm(closest(1.0, (y_1, y_2, y_2)).r) <= reach
-        or norm(closest(1.0, (sub(y_1, end), sub(y_2, end), y_2)).r) <= reach
-        or norm(closest(1.0, (neg(y_1), sub(end, y_1), y_2)).r) <= reach
-        or norm(closest(1.0, (neg(y_2), sub(end, y_2), y_2)).r) <= reach
-    )
+        through = pierces(origin, point(x, a[1]), point(x, b[0]), point(x, b[1]), point(x, b[last]))
+        return 0.0 if through else np.inf
+    if code == EDGES:
+        return distance(3.0, (sub(point(x, a[1]), origin), y_1, y_2))
+    return distance(np.float64(code), (y_1, y_2, y_3))
 
 
 @device_fn
@@ -259,91 +326,156 @@ def _search_kernel() -> Callable:
     return cpu_kernel(search)
 
 
-def search(part, near, grid, rows, numbers):
-    """Write the pairs, and return how many there are, or -1 if the lists have too little room.
+def search(part, near, lower, grid, rows, numbers, gaps):
+    """Write the pairs, and return how many there are.
 
     Of more pairs than `rows` has room for only the number is right.
     """
-    if enter_all(grid, part.weights) < 0:
-        return -1
-    lower, n, table, lists = grid.lower, 0, grid.table, grid.lists
+    n = 0
     for p in range(part.first.shape[0]):
         if not is_finite_box(lower, p):
             continue
         begin = n
-        (i0, j0, k0), (i1, j1, k1) = cells_of(lower, p, grid.cell)
-        for i in range(i0, i1 + 1):
-            for j in range(j0, j1 + 1):
-                for k in range(k0, k1 + 1):
-                    at = table[bucket_of(i, j, k, table.shape[0])]
-                    while at >= 0:
-                        q, begins = begins_in(lists[at], grid, p, i, j, k)
-                        at = lists[at, 4]
-                        begins &= q > p or not part.same
-                        if begins and pairs_up(part.code, part.first[p], part.second[q], near):
-                            put_in_order(q, begin, n, numbers)
-                            n += 1
+        if cells_around(lower, p, grid) > grid.keys.size:
+            for at in range(grid.keys.size):
+                n = try_pair(part, near, lower, grid, p, at, begin, n, numbers, gaps)
+        else:
+            for level in range(grid.levels.size):
+                if grid.levels[level] > 0:
+                    n = search_level(part, near, lower, grid, p, level, begin, n, numbers, gaps)
         fill(part, p, begin, min(n, rows.shape[0]), rows, numbers)
     return n
 
 
 @device_fn
-def enter_all(grid, weights):
-    """Enter the boxes that count; return how many entries there are, or -1 for too many."""
-    n = 0
-    for q in range(weights.shape[0]):
-        if n >= 0 and weights[q] != 0.0 and is_finite_box(grid.upper, q):
-            n = enter(q, grid, n)
-    return n
-
-
-@device_fn
-def enter(q, grid, n):
-    """Enter a box in the lists of its cells; return how many entries there are, -1 for too many."""
-    table, lists = grid.table, grid.lists
-    (i0, j0, k0), (i1, j1, k1) = cells_of(grid.upper, q, grid.cell)
-    for i in range(i0, i1 + 1):
-        for j in range(j0, j1 + 1):
-            for k in range(k0, k1 + 1):
-                if n >= lists.shape[0]:
-                    return -1
-                bucket = bucket_of(i, j, k, table.shape[0])
-                entry = lists[n]
-                entry[0], entry[1], entry[2], entry[3], entry[4] = q, i, j, k, table[bucket]
-                table[bucket] = n
-                n += 1
-    return n
-
-
-@device_fn
-def begins_in(entry, grid, p, i, j, k):
-    """Return the box of an entry, and whether what it shares with box p begins in a cell."""
-    q, lower, upper, cell = entry[0], grid.lower, grid.upper, grid.cell
-    if entry[1] != i or entry[2] != j or entry[3] != k:
-        return q, False
-    for c in range(3):
-        if lower[1, p, c] < upper[0, q, c] or upper[1, q, c] < lower[0, p, c]:
-            return q, False
-    return q, (
-        cell_of(max(lower[0, p, 0], upper[0, q, 0]), cell) == i
-        and cell_of(max(lower[0, p, 1], upper[0, q, 1]), cell) == j
-        and cell_of(max(lower[0, p, 2], upper[0, q, 2]), cell) == k
+def cells_of(box, p, grid, level):
+    """Return the first and the last cell of a level where boxes may lie that overlap box p."""
+    width, o = grid.widths[level], grid.origin
+    half = 0.5 * width
+    return (
+        (
+            cell_of(box[0, p, 0] - half, o[0], width),
+            cell_of(box[0, p, 1] - half, o[1], width),
+            cell_of(box[0, p, 2] - half, o[2], width),
+        ),
+        (
+            cell_of(box[1, p, 0] + half, o[0], width),
+            cell_of(box[1, p, 1] + half, o[1], width),
+            cell_of(box[1, p, 2] + half, o[2], width),
+        ),
     )
 
 
 @device_fn
-def pairs_up(code, a, b, near):
-    """Whether two features are within reach, share no row, and are no neighbours at rest."""
-    if share_row(a, b) or not is_within(code, a, b, near.x, near.reach):
-        return False
-    return near.closer <= 0.0 or not is_within(code, a, b, near.at_rest, near.closer)
+def cells_around(box, p, grid):
+    """Return how many cells there are to look into for box p."""
+    n = 0.0
+    for level in range(grid.levels.size):
+        if grid.levels[level] > 0:
+            (i0, j0, k0), (i1, j1, k1) = cells_of(box, p, grid, level)
+            n += (i1 - i0 + 1.0) * (j1 - j0 + 1.0) * (k1 - k0 + 1.0)
+    return n
 
 
 @device_fn
-def put_in_order(q, begin, n, numbers):
+def search_level(part, near, lower, grid, p, level, begin, n, numbers, gaps):
+    """Try the boxes of a level that may overlap box p; return how many pairs there are now."""
+    starts = grid.starts
+    (i0, j0, k0), (i1, j1, k1) = cells_of(lower, p, grid, level)
+    for i in range(i0, i1 + 1):
+        for j in range(j0, j1 + 1):
+            for k in range(k0, k1 + 1):
+                key = key_of(level, i, j, k)
+                bucket = bucket_of(level, i, j, k, starts.size - 1)
+                for at in range(starts[bucket], starts[bucket + 1]):
+                    if grid.keys[at] == key:
+                        n = try_pair(part, near, lower, grid, p, at, begin, n, numbers, gaps)
+    return n
+
+
+@device_fn
+def try_pair(part, near, lower, grid, p, at, begin, n, numbers, gaps):
+    """Put feature p and that of an entry among the pairs if they are one; return their number."""
+    q, other = grid.order[at], grid.boxes[at]
+    if part.same and q <= p:
+        return n
+    for c in range(3):
+        if lower[1, p, c] < other[c] or other[3 + c] < lower[0, p, c]:
+            return n
+    gap = gap_of(part.code, part.first[p], part.second[q], near)
+    if gap > near.reach:
+        return n
+    put_in_order(q, gap, begin, n, numbers, gaps)
+    return n + 1
+
+
+@cache
+def _enter_kernel() -> Callable:
+    return cpu_kernel(enter_all)
+
+
+def enter_all(grid, own, counting, extents):
+    """Enter boxes of these extents, each in the list of its cell."""
+    starts, n = grid.starts, grid.starts.size - 1
+    for m in range(counting.size):
+        level = level_of(grid, extents[m])
+        grid.levels[level] += 1
+        starts[bucket_of(level, *middle(grid, level, own, counting[m]), n)] += 1
+    for bucket in range(1, n + 1):
+        starts[bucket] += starts[bucket - 1]  # where each list ends; filled from there, it begins
+    for m in range(counting.size - 1, -1, -1):
+        level = level_of(grid, extents[m])
+        q = counting[m]
+        i, j, k = middle(grid, level, own, q)
+        bucket = bucket_of(level, i, j, k, n)
+        starts[bucket] -= 1
+        at = starts[bucket]
+        grid.keys[at], grid.order[at] = key_of(level, i, j, k), q
+        for c in range(3):
+            grid.boxes[at, c], grid.boxes[at, 3 + c] = own[0, q, c], own[1, q, c]
+
+
+@device_fn
+def level_of(grid, extent):
+    """Return the level of a box."""
+    level = 0
+    while extent > grid.widths[level]:
+        level += 1
+    return level
+
+
+@device_fn
+def middle(grid, level, box, q):
+    """Return the cell of the middle of a box."""
+    width, o = grid.widths[level], grid.origin
+    return (
+        cell_of(0.5 * (box[0, q, 0] + box[1, q, 0]), o[0], width),
+        cell_of(0.5 * (box[0, q, 1] + box[1, q, 1]), o[1], width),
+        cell_of(0.5 * (box[0, q, 2] + box[1, q, 2]), o[2], width),
+    )
+
+
+@device_fn
+def gap_of(code, a, b, near):
+    """Return the distance of features that pair up, infinite for others.
+
+    They share no row, are within reach, and are no neighbours at rest.
+    """
+    if share_row(a, b):
+        return np.inf
+    found = distance_of(code, a, b, near.x)
+    if not found <= near.reach:
+        return np.inf
+    if near.closer > 0.0 and distance_of(code, a, b, near.at_rest) <= near.closer:
+        return np.inf
+    return found
+
+
+@device_fn
+def put_in_order(q, gap, begin, n, numbers, gaps):
     """Put q among those from `begin` to n, if there is room."""
     if n < numbers.shape[0]:
         while n > begin and numbers[n - 1, 1] > q:
-            numbers[n, 1] = numbers[n - 1, 1]
+            numbers[n, 1], gaps[n] = numbers[n - 1, 1], gaps[n - 1]
             n -= 1
-        numbers[n, 1] = q
+        numbers[n, 1], gaps[n] = q, gap

@@ -13,22 +13,23 @@ Adjoint: `adjoint/pairs/surface_contact.py`. Tests: `tests/pairs/test_surface_co
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.jit.row_gathers import TILE
 from adjsim.forces.acted_rows import NODES, ActedRows
 from adjsim.forces.contact import check_friction, choose_law
 from adjsim.forces.element import Force
 from adjsim.pairs.closest import EDGE, EDGES, FACE, VERTEX
-from adjsim.pairs.pair_force import PAIR
-from adjsim.pairs.search import PIERCED, PairSet, find_pairs, sides
+from adjsim.pairs.pair_force import SURFACE_ROW
+from adjsim.pairs.search import PIERCED, Found, PairSet, find_pairs, sides
 from adjsim.pairs.surface import Surface, surface_of
 from adjsim.values import Parameter
 
 
+OF_EDGES = 0.6  # of a mean edge: within that there are few pairs but those of two layers
 AT_ONCE = 2.0  # how many edges of the other surface hold a node, beside its vertices
 SCALARS = (
     "stiffness", "damping", "dissipation", "friction_stiffness", "friction", "radius",
@@ -66,7 +67,8 @@ class SurfaceContact(Force):
         itself: pairs closer than 2 radii there never push. No parameter.
     skin : float, optional
         How far beyond the radii pairs are looked for, positive [m]. A larger one saves searches and
-        makes each step dearer; the numbers do not depend on it. None: the sum of the radii.
+        makes each dearer; the numbers do not depend on it. None: the sum of the radii, or as much
+        as makes it half of an edge of the triangles.
     acts_on : str or sequence of str
         "nodes", the name of a set of rigid bodies, or several of these: whose rows the triangles
         count, one part after the other.
@@ -99,17 +101,14 @@ class SurfaceContact(Force):
         Parameter("friction_stiffness", "k_f", "N s/m", "()", positive=True),
         Parameter("friction", "μ", "-", "()", positive=True),
     )
-    KIND = PAIR
+    KIND = SURFACE_ROW
     PACKED: ClassVar = dict.fromkeys(SCALARS, ())
     ELEMENTS = "triangles"
     changes: ClassVar[bool] = True
 
-    # Of a bound contact: its surfaces, and the pairs that were found, (n, 4) rows of X and (n, 2).
+    # Of a bound contact: its surfaces, as numbers of its `rows`, and positions of these at rest.
     surfaces: ClassVar[Any] = None
     rest: ClassVar[Any] = None
-    pairs: ClassVar[Any] = np.zeros((0, 4), np.int64)
-    numbers: ClassVar[Any] = np.zeros((0, 2))
-    n_pairs: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         if (self.other_triangles is None) != (self.other_radius is None):
@@ -142,21 +141,19 @@ class SurfaceContact(Force):
         found = []
         for key, part in zip(("triangles", "other_triangles"), given, strict=True):
             if part is not None:
-                numbers = checks.indices(f"{name}.{key}", part, ("n_faces", 3), n)
-                found.append(rows.indices[numbers])
+                found.append(checks.indices(f"{name}.{key}", part, ("n_faces", 3), n))
+        used = np.unique(np.concatenate(found))
+        own = np.unique(rows.indices[used])
+        numbers = np.searchsorted(own, rows.indices)  # of those used
         bound = copy.copy(self)
-        object.__setattr__(bound, "surfaces", tuple(map(surface_of, found)))
+        checks.freeze(bound, "rows", own)
+        object.__setattr__(bound, "surfaces", tuple(surface_of(numbers[part]) for part in found))
         if self.rest_positions is not None and len(found) == 1:
             checks.array(f"{name}.rest_positions", self.rest_positions, (n, 3))
-            rest = np.zeros((int(rows.indices.max()) + 1, 3))
-            rest[rows.indices] = self.rest_positions
+            rest = np.zeros((len(own), 3))
+            rest[numbers[used]] = self.rest_positions[used]
             object.__setattr__(bound, "rest", rest)
         return bound
-
-    @property
-    def nodes(self) -> np.ndarray:
-        """Rows of X of the pairs that were found last, (n, 4)."""
-        return self.pairs
 
     @property
     def thickness(self) -> float:
@@ -164,19 +161,14 @@ class SurfaceContact(Force):
         other = self.radius if self.other_radius is None else self.other_radius
         return float(self.radius + other)
 
-    @property
-    def reach(self) -> float:
-        """The distance within which pairs are looked for [m]."""
-        return self.thickness + (self.thickness if self.skin is None else float(self.skin))
+    def reach(self, x: np.ndarray) -> float:
+        """Return the distance within which pairs are looked for [m].
 
-    @property
-    def allowance(self) -> float:
-        """How far a row may move before pairs must be looked for again [m]."""
-        return 0.5 * (self.reach - self.thickness)
-
-    def surface_rows(self) -> np.ndarray:
-        """Return the rows of X of both surfaces."""
-        return np.concatenate([part.vertices[:, 0] for part in self.surfaces])
+        `x`, here and below: the positions of its rows.
+        """
+        if self.skin is not None:
+            return self.thickness + float(self.skin)
+        return max(2.0 * self.thickness, OF_EDGES * max(map(partial(mean_edge, x), self.surfaces)))
 
     def pair_sets(self) -> tuple[PairSet, ...]:
         """Return what may touch what."""
@@ -190,8 +182,7 @@ class SurfaceContact(Force):
     def check_radii(self, x: np.ndarray, name: str) -> None:
         """Raise a ValueError by `name` if a radius is larger than its surface's mean edge."""
         for key, surface in zip(("radius", "other_radius"), self.surfaces, strict=False):
-            ends, radius = x[surface.edges], float(getattr(self, key))
-            edge = float(np.linalg.norm(ends[:, 0] - ends[:, 1], axis=-1).mean())
+            edge, radius = mean_edge(x, surface), float(getattr(self, key))
             if radius > edge:
                 raise ValueError(
                     f"`{name}.{key}` must be smaller than the edges of the triangles, "
@@ -200,22 +191,29 @@ class SurfaceContact(Force):
                 )
 
     def crossing(self, x: np.ndarray) -> str | None:
-        """Return where the surfaces go through each other at positions of all rows; None: not."""
+        """Return where the surfaces go through each other; None: not."""
         a, b = self.surfaces[0], self.surfaces[-1]
         both = ((a, b),) if a is b else ((a, b), (b, a))
         sets = tuple(
             PairSet(PIERCED, one.edges, other.faces, np.ones(len(other.faces)), False)
             for one, other in both
         )
-        rows, _ = find_pairs(sets, x, 0.0, None)
+        rows = find_pairs(sets, x, 0.0, None).rows
         if not len(rows):
             return None
         at = ", ".join(f"{v:.4g}" for v in x[rows[0, 0]])
         return f"{len(rows)} edges go through faces, the first near ({at})"
 
-    def passed(self, before: np.ndarray, after: np.ndarray) -> str | None:
-        """Return which pair changed sides between positions of all rows; None: none."""
-        rows, numbers = self.pairs[: self.n_pairs], self.numbers[: self.n_pairs]
+    def passed(self, found: Found, before: np.ndarray, after: np.ndarray) -> str | None:
+        """Return which of the pairs found at either of two positions changed sides; None: none."""
+        sound = np.isfinite(after).all(axis=1) & np.isfinite(before).all(axis=1)
+        shifts = after[sound] - before[sound]
+        if not len(shifts):
+            return None
+        with np.errstate(over="ignore", invalid="ignore"):  # of a world on its way to infinity
+            moved = np.sqrt(np.square(shifts - shifts.mean(axis=0)).sum(axis=1).max())
+        close = found.gaps <= 2.0 * moved
+        rows, numbers = found.rows[close], found.numbers[close]
         first, then = sides(rows, numbers, before), sides(rows, numbers, after)
         changed = first * then < 0
         if not changed.any():
@@ -225,18 +223,10 @@ class SurfaceContact(Force):
         what = "edges cross" if numbers[m, 0] == EDGES else "a vertex goes through a face"
         return f"{what} near ({at})"
 
-    def with_pairs(self, x: np.ndarray) -> Self:
-        """Return the contact with the pairs within reach at positions of all rows of X."""
+    def find(self, x: np.ndarray, reach: float) -> Found:
+        """Return the pairs within reach."""
         rest = None if self.rest is None else (self.rest, self.thickness)
-        rows, numbers = find_pairs(self.pair_sets(), x, self.reach, rest)
-        n = len(rows)
-        padding = -n % TILE if n else TILE
-        first = self.surfaces[0].vertices[0]
-        found = copy.copy(self)
-        object.__setattr__(found, "n_pairs", n)
-        object.__setattr__(found, "pairs", np.concatenate([rows, np.tile(first, (padding, 4))]))
-        object.__setattr__(found, "numbers", np.concatenate([numbers, np.zeros((padding, 2))]))
-        return found
+        return find_pairs(self.pair_sets(), x, reach, rest)
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Return the scalars that this contact has."""
@@ -244,14 +234,10 @@ class SurfaceContact(Force):
         return {name: np.asarray(v, float) for name, v in present.items() if v is not None}
 
     def packed(self, values: Any) -> np.ndarray:
-        """Return scalars as rows of the pairs; the one radius of a surface counts twice."""
+        """Return scalars as rows; the one radius of a surface counts twice."""
         if self.other_radius is None and "radius" in values:
             values = {**values, "other_radius": values["radius"]}
         return super().packed(values)
-
-    def pack_consts(self) -> np.ndarray:
-        """Code and weight of each pair."""
-        return self.numbers
 
     def row_bounds(self, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
         """Return bounds of stiffness and damping at rows of X: as if all of a side touched."""
@@ -264,10 +250,17 @@ class SurfaceContact(Force):
         for own, other in zip(self.surfaces, self.surfaces[::-1], strict=True):
             share = max(1.0, len(other.vertices) / len(own.vertices))
             most = 2.0 * (1.0 + share + AT_ONCE)
-            rows = own.vertices[own.vertices < n_rows]
+            rows = self.rows[own.vertices]
+            rows = rows[rows < n_rows]
             k[rows] += most * float(self.stiffness)
             c[rows] += most * damping
         return k, c
+
+
+def mean_edge(x: np.ndarray, surface: Surface) -> float:
+    """Return the mean length of the edges of a surface."""
+    first, second = x[surface.edges].swapaxes(0, 1)
+    return float(np.sqrt(np.square(second - first).sum(axis=1)).mean())
 
 
 def _vertex_sets(a: Surface, b: Surface) -> tuple[PairSet, ...]:

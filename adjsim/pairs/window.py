@@ -54,7 +54,7 @@ def window(at):
     zero = lit(0, A)
     if zero >= W * V:
         return zero, zero, zero, zero
-    m, m_1, _ = mollifier(lit(1, A) - B * B / (A * C))
+    m, m_1, _ = mollifier(lit(1, A) - B * B * (lit(1, A) / (A * C)))
     return W * V * m, W_1 * V * m, W * V_1 * m, W * V * m_1
 
 
@@ -76,9 +76,10 @@ def window_gradient(at):
         return zero, (none, none, none)
     l_1, l_2 = solve_gram(d_1, d_2, along_s, along_t)  # (1)
     q = axpy(l_2, d_2, scale(l_1, d_1))  # (2)
-    kappa = along_g * lit(2, A) * B / (A * C)  # (3)
-    k_1 = scale(kappa, axpy(B / A, d_1, neg(d_2)))  # (4)
-    k_2 = scale(kappa, axpy(B / C, d_2, neg(d_1)))
+    part = lit(1, A) / (A * C)  # one division for all
+    kappa = along_g * lit(2, A) * B * part  # (3)
+    k_1 = scale(kappa, axpy(B * C * part, d_1, neg(d_2)))  # (4)
+    k_2 = scale(kappa, axpy(B * A * part, d_2, neg(d_1)))
     of_d_1 = axpy(-l_1, r, axpy(-at.a_1, q, k_1))  # (5)
     of_d_2 = axpy(-l_2, r, axpy(-at.a_2, q, k_2))
     return omega, to_nodes(neg(q), of_d_1, of_d_2)
@@ -92,9 +93,11 @@ def window_gradient_jvp(at, tan_r, tan_d_1, tan_d_2, tan_s, tan_t):
     two, one = lit(2, A), lit(1, A)
     tan_A, tan_C = two * dot(d_1, tan_d_1), two * dot(d_2, tan_d_2)
     tan_B = dot(tan_d_1, d_2) + dot(d_1, tan_d_2)
-    g, base = one - B * B / (A * C), two * B / (A * C)
-    tan_base = two * tan_B / (A * C) - base * (tan_A / A + tan_C / C)
-    tan_g = -(base * tan_B) + B * B / (A * C) * (tan_A / A + tan_C / C)
+    part = one / (A * C)  # one division for all
+    by_A, by_C, growth = C * part, A * part, part * (C * tan_A + A * tan_C)
+    g, base = one - B * B * part, two * B * part
+    tan_base = two * tan_B * part - base * growth
+    tan_g = -(base * tan_B) + B * B * part * growth
 
     (W, W_1, W_2), (V, V_1, V_2), (m, m_1, m_2) = bump(at.a_1), bump(at.a_2), mollifier(g)
     along_s, along_t, along_g = W_1 * V * m, W * V_1 * m, W * V * m_1
@@ -111,10 +114,10 @@ def window_gradient_jvp(at, tan_r, tan_d_1, tan_d_2, tan_s, tan_t):
     q = axpy(l_2, d_2, scale(l_1, d_1))  # (2)
     tan_q = axpy(l_2, tan_d_2, axpy(tan_l_2, d_2, axpy(l_1, tan_d_1, scale(tan_l_1, d_1))))
     kappa, tan_kappa = along_g * base, tan_along_g * base + along_g * tan_base  # (3)
-    v_1, v_2 = axpy(B / A, d_1, neg(d_2)), axpy(B / C, d_2, neg(d_1))  # (4)
-    by_A, by_C = (tan_B - B / A * tan_A) / A, (tan_B - B / C * tan_C) / C
-    tan_v_1 = axpy(by_A, d_1, axpy(B / A, tan_d_1, neg(tan_d_2)))
-    tan_v_2 = axpy(by_C, d_2, axpy(B / C, tan_d_2, neg(tan_d_1)))
+    a, c = B * by_A, B * by_C
+    v_1, v_2 = axpy(a, d_1, neg(d_2)), axpy(c, d_2, neg(d_1))  # (4)
+    tan_v_1 = axpy((tan_B - a * tan_A) * by_A, d_1, axpy(a, tan_d_1, neg(tan_d_2)))
+    tan_v_2 = axpy((tan_B - c * tan_C) * by_C, d_2, axpy(c, tan_d_2, neg(tan_d_1)))
     tan_k_1 = axpy(tan_kappa, v_1, scale(kappa, tan_v_1))
     tan_k_2 = axpy(tan_kappa, v_2, scale(kappa, tan_v_2))
     of_d_1 = add(axpy(tan_l_1, r, scale(l_1, tan_r)), axpy(tan_s, q, scale(at.a_1, tan_q)))  # (5)

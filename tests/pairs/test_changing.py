@@ -35,7 +35,7 @@ def plain():
 
 def test_the_nets_touch(plain):
     model, state = nets()
-    apart = model.with_forces({"net": model.forces["net"]})
+    apart = replace(model, forces={"net": model.forces["net"]})
     assert np.abs(rollout(apart, state, DT, N_STEPS).x[-1] - plain[0].x[-1]).max() > 1e-3
     assert all(np.abs(g).max() > 0 for name, g in plain[1].items() if name.startswith("touch"))
 

@@ -56,7 +56,7 @@ def test_pairs_are_those_of_a_search_through_all(rng, self_contact, reach):
     sets = contact(rng, self_contact=self_contact).pair_sets()
     for size in (0.3, 1.0):
         x = size * rng.standard_normal((N, 3))
-        rows, numbers = find_pairs(sets, x, reach, None)
+        rows, numbers, _ = find_pairs(sets, x, reach, None)
         expected, expected_numbers = brute(sets, x, reach)
         np.testing.assert_array_equal(rows, expected.reshape(-1, 4))
         np.testing.assert_array_equal(numbers, expected_numbers.reshape(-1, 2))
@@ -66,7 +66,7 @@ def test_pairs_are_those_of_a_search_through_all(rng, self_contact, reach):
 def test_pairs_that_are_near_at_rest_are_left_out(rng):
     sets = contact(rng, self_contact=True).pair_sets()
     x, rest = 0.3 * rng.standard_normal((2, N, 3))
-    rows, _ = find_pairs(sets, x, 0.3, (rest, 0.1))
+    rows, *_ = find_pairs(sets, x, 0.3, (rest, 0.1))
     expected, _ = brute(sets, x, 0.3, (rest, 0.1))
     np.testing.assert_array_equal(rows, expected)
     assert 0 < len(rows) < len(find_pairs(sets, x, 0.3, None)[0])
@@ -76,9 +76,9 @@ def test_pairs_that_are_near_at_rest_are_left_out(rng):
 def test_positions_that_are_not_finite_do_no_harm(rng, bad):
     sets = contact(rng).pair_sets()
     x = 0.3 * rng.standard_normal((N, 3))
-    whole, _ = find_pairs(sets, x, 0.1, None)
+    whole, *_ = find_pairs(sets, x, 0.1, None)
     x[3, 1] = bad
-    rows, _ = find_pairs(sets, x, 0.1, None)
+    rows, *_ = find_pairs(sets, x, 0.1, None)
     sound = whole[~(whole == 3).any(axis=1)]
     np.testing.assert_array_equal(rows, sound)
 
@@ -86,7 +86,7 @@ def test_positions_that_are_not_finite_do_no_harm(rng, bad):
 def test_one_set_of_features_in_two_places_is_found_far_from_the_origin(rng):
     sets = contact(rng).pair_sets()
     x = 0.3 * rng.standard_normal((N, 3))
-    near, _ = find_pairs(sets, x, 0.1, None)
-    far, _ = find_pairs(sets, x - 1e4, 0.1, None)
+    near, *_ = find_pairs(sets, x, 0.1, None)
+    far, *_ = find_pairs(sets, x - 1e4, 0.1, None)
     np.testing.assert_array_equal(near, far)
     assert {VERTEX, EDGE} <= {part.code for part in sets}

@@ -1,0 +1,414 @@
+r"""The pairs that may touch before long, out of those within reach: short lists, made in the loop.
+
+A search (`adjsim/pairs/search.py`) finds all pairs within reach of a state, more than touch by far.
+Its pairs are good until a row has moved by its allowance, half of what was added to the reach. Out
+of them come the pairs that may touch before a row has moved by a small share of its allowance: only
+these are elements of the steps, packed by tiles as those of other forces are. The share is halved
+where lists last long, and doubled where they do not.
+
+A clock counts how far rows have moved, in allowances A, as if all steps led the same way. Where a
+pair of thickness rho was d apart at clock t, it cannot touch before
+
+    due = t + (d - rho)/(2 A)
+
+and is not looked at until then; edges that do not cross wait longer. A pair that does not touch has
+no force, exactly, and the others keep their order: no bit depends on which lists were made, or
+when.
+
+An element of a surface is one row of X. Its force is the sum over its pairs, in their order; all
+that other loops see of a contact are these elements.
+
+Tests: `tests/pairs/test_near.py`.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adjsim.engine.algebra.vec3 import add, dot, sub
+from adjsim.engine.assembly import CONSTS, NODES, PARAMS, SLOTS, TILE
+from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit, shared_fn
+from adjsim.engine.loop_arrays import Elements
+from adjsim.engine.node_sum import node_sum
+from adjsim.engine.partition import TILE_HI, TILE_LO
+from adjsim.pairs.closest import EDGES
+from adjsim.pairs.pair_force import N_PARAMS
+from adjsim.pairs.search import ROUNDING, distance, point
+
+
+LEAST, MOST = 1.0 / 64.0, 0.125  # shares of the allowance
+SHORT, LONG = 8, 32  # states that a list serves
+PARALLEL = 1e-4  # square of the sine between edges whose closest points are not known well
+
+
+class NearPairs(NamedTuple):
+    """`Elements`, and behind them the pairs of all forces that have some, each force a set.
+
+    `pair_table` to `pair_params`, `tile_ptr` and `tiles`: the pairs that may touch, as `Elements`
+    and `Parts` have others, with room for all. What is written for them: `slots`, `more_slots` of
+    tangents or cotangents of positions, `v_slots` of velocities, `more_params`.
+
+    A list has sets, `set_ptr`, parts, `part_ptr`, a `clock`, and how far its rows may move before
+    it is made anew, `share`; `served` counts states. `shares` (n_parts, 3) says of each part its
+    list, and which share of how many of the list's work is its own. A set has pairs, `pair_ptr`,
+    elements, `element_ptr`, and `scales` (n_sets, 3), its thickness, its allowance and the square
+    of that; its parameters begin at `param_places`, and `counts` of its pairs may touch, those in
+    `listed`. A pair has four elements, `members`, code and weight, `numbers`, and `due`. An element
+    has a row of X, `rows`, a slot among those of other forces, `places`, and its positions when
+    pairs were found and lists were made, `found_at` and `listed_at`; by `found_drifts` and
+    `listed_drifts` a set has moved since then. Element i of list k adds
+    sum_slots[sum_ptr[i + k]:sum_ptr[i + k + 1]].
+    """
+
+    table: Any
+    nodes: Any
+    consts: Any
+    params: Any
+    series: Any
+    pair_table: Any
+    pair_nodes: Any
+    pair_consts: Any
+    pair_params: Any
+    tile_ptr: Any
+    tiles: Any
+    slots: Any
+    more_slots: Any
+    v_slots: Any
+    more_params: Any
+    set_ptr: Any
+    part_ptr: Any
+    shares: Any
+    pair_ptr: Any
+    element_ptr: Any
+    scales: Any
+    param_places: Any
+    counts: Any
+    listed: Any
+    members: Any
+    numbers: Any
+    due: Any
+    clock: Any
+    share: Any
+    served: Any
+    rows: Any
+    places: Any
+    found_at: Any
+    listed_at: Any
+    found_drifts: Any
+    listed_drifts: Any
+    sum_ptr: Any
+    sum_slots: Any
+
+
+class NearVector(NamedTuple):
+    """Tangents or cotangents of what pairs read, as a `PackedVector` has those of others."""
+
+    params: Any
+    series: Any
+    consts: Any
+
+
+class Tiles(NamedTuple):
+    """Which tiles each part runs, as `Parts` has them."""
+
+    tile_ptr: Any
+    tiles: Any
+
+
+@device_fn
+def near_elements(pairs):
+    """Return the pairs that may touch as `Elements`."""
+    return Elements(
+        pairs.pair_table, pairs.pair_nodes, pairs.pair_consts, pairs.pair_params, pairs.series
+    )  # fmt: skip
+
+
+@device_fn
+def near_vector(pairs):
+    """Return the `NearVector` of the pairs that may touch; they have no series."""
+    none = pairs.more_params[:0]
+    return NearVector(pairs.more_params, none, none)
+
+
+@device_fn
+def near_tiles(pairs):
+    """Return the `Tiles` of the pairs that may touch."""
+    return Tiles(pairs.tile_ptr, pairs.tiles)
+
+
+@device_fn
+def makes_lists(part, pairs):
+    """Whether a part is the first of its list."""
+    return pairs.shares[part, 1] == 0
+
+
+@device_fn
+def own_share(pairs, part, first, last):
+    """Return a part's share of the numbers from first to last."""
+    i, n = pairs.shares[part, 1], pairs.shares[part, 2]
+    return first + (last - first) * i // n, first + (last - first) * (i + 1) // n
+
+
+def _serve(pairs, k, x):
+    """Make list k serve positions of all rows; return False if its pairs no longer do."""
+    moved = farthest(pairs, k, pairs.listed_at, pairs.listed_drifts, x)
+    pairs.served[k] += 1
+    if moved <= pairs.share[k]:
+        return True
+    if farthest(pairs, k, pairs.found_at, pairs.found_drifts, x) > 1.0 - MOST:
+        return False
+    if pairs.served[k] < SHORT:
+        pairs.share[k] = min(2.0 * pairs.share[k], MOST)
+    elif pairs.served[k] > LONG:
+        pairs.share[k] = max(0.5 * pairs.share[k], LEAST)
+    pairs.served[k] = 0
+    pairs.clock[k] += moved
+    first, last = pairs.element_ptr[pairs.set_ptr[k]], pairs.element_ptr[pairs.set_ptr[k + 1]]
+    for i in range(first, last):
+        for c in range(3):
+            pairs.listed_at[i, c] = x[pairs.rows[i], c]
+    pairs.listed_drifts[pairs.set_ptr[k] : pairs.set_ptr[k + 1]] = 0.0
+    make_list(pairs, k, x)
+    return True
+
+
+@device_fn
+def farthest(pairs, k, before, drifts, x):
+    """Return how far a row of list k has moved at most, in allowances.
+
+    What all rows of a set have in common does not count, since their distances do not change with
+    it: what it was the last time, `drifts`, which is found anew.
+    """
+    most = 0.0
+    for s in range(pairs.set_ptr[k], pairs.set_ptr[k + 1]):
+        drift = drifts[s, 0], drifts[s, 1], drifts[s, 2]
+        n, common = 0, (0.0, 0.0, 0.0)
+        for i in range(pairs.element_ptr[s], pairs.element_ptr[s + 1]):
+            moved = shift(pairs, i, before, x)
+            own = sub(moved, drift)
+            square = dot(own, own) / pairs.scales[s, 2]
+            most = square if square > most else most  # max may return what is no number
+            if square - square == 0.0:  # finite
+                n, common = n + 1, add(common, moved)
+        for c in range(3):
+            drifts[s, c] = common[c] / max(n, 1)
+    return np.sqrt(most)
+
+
+@device_fn
+def shift(pairs, i, before, x):
+    """Return by how much element i has moved."""
+    n = pairs.rows[i]
+    return (
+        np.float64(x[n, 0]) - before[i, 0],
+        np.float64(x[n, 1]) - before[i, 1],
+        np.float64(x[n, 2]) - before[i, 2],
+    )
+
+
+def _make_list(pairs, k, x):
+    """Make list k: of its pairs those that may touch before the clock has gone on by a share."""
+    begin, end = pairs.set_ptr[k], pairs.set_ptr[k + 1]
+    for s in range(begin, end):
+        n = 0
+        for m in range(pairs.pair_ptr[s], pairs.pair_ptr[s + 1]):
+            if may_touch(pairs, s, m, k, x):
+                put_in(pairs, s, m, n)
+                n += 1
+        pairs.counts[s] = n
+        pad(pairs, s, n)
+        for part in range(pairs.part_ptr[k], pairs.part_ptr[k + 1]):
+            own = pairs.tiles[pairs.tile_ptr[part] + s - begin]
+            own[TILE_LO], own[TILE_HI] = own_share(pairs, part, 0, (n + TILE - 1) // TILE)
+    list_sums(pairs, k)
+
+
+@device_fn
+def may_touch(pairs, s, m, k, x):
+    """Whether pair m of set s may touch soon; if it had to be looked at, its `due` is new."""
+    clock, share = pairs.clock[k], pairs.share[k]
+    if pairs.due[m] > clock + share:
+        return False
+    a = pairs.members[m]
+    origin = point(x, pairs.rows[a[0]])
+    y_1 = sub(point(x, pairs.rows[a[1]]), origin)
+    y_2 = sub(point(x, pairs.rows[a[2]]), origin)
+    y_3 = sub(point(x, pairs.rows[a[3]]), origin)
+    thickness, allowance = pairs.scales[s, 0], pairs.scales[s, 1]
+    left = waits(distance(pairs.numbers[m, 0], (y_1, y_2, y_3)), thickness, allowance)
+    if pairs.numbers[m, 0] == EDGES:
+        across = until_across((y_1, y_2, y_3), thickness) / allowance
+        left = across if across > left else left  # max may return what is no number
+    pairs.due[m] = clock + left
+    return not left > share
+
+
+@device_fn
+def until_across(y, thickness):
+    """Return how far rows must move before two edges within reach may have a window, at least.
+
+    The closest points of their lines, at s* and t*, must both come to lie in the edges. Where rows
+    have moved by h and the points are at s and t, r . e = 0 and |r| < rho. Now the vector between
+    the points at s and t, and so its product with e, differ from that:
+
+        |r . e| <= 2 h (|e| + rho),   |r . f| <= 2 h (|f| + rho)
+        s - s* = (C r . e - B r . f)/det,   t - t* = (B r . e - A r . f)/det
+
+    with A, B, C = e . e, e . f, f . f, det = A C - B^2. So h is bounded by how far s* or t* lies
+    outside of (0, 1).
+    """
+    e, start, end = y
+    f = sub(end, start)
+    A, B, C, p, q = dot(e, e), dot(e, f), dot(f, f), dot(e, start), dot(f, start)
+    det = A * C - B * B
+    if not det > PARALLEL * A * C:
+        return 0.0
+    s, t = (C * p - B * q) / det, (B * p - A * q) / det
+    wrong = ROUNDING * A * C / det
+    by_e, by_f = np.sqrt(A) + thickness, np.sqrt(C) + thickness
+    first = (max(s - 1.0, -s) - wrong) * det / (C * by_e + abs(B) * by_f)
+    second = (max(t - 1.0, -t) - wrong) * det / (abs(B) * by_e + A * by_f)
+    return 0.5 * max(first, second)
+
+
+@device_fn
+def waits(gap, thickness, allowance):
+    """Return for how long a pair cannot touch, on the clock."""
+    return (gap - (1.0 + ROUNDING) * thickness) / (2.0 * allowance)
+
+
+@device_fn
+def put_in(pairs, s, m, n):
+    """Make pair m lane n of set s."""
+    tile, q = n // TILE, n % TILE
+    nodes, consts = pairs.pair_table[s, NODES], pairs.pair_table[s, CONSTS]
+    for a in range(4):
+        pairs.pair_nodes[nodes + (4 * tile + a) * TILE + q] = pairs.rows[pairs.members[m, a]]
+    for a in range(2):
+        pairs.pair_consts[consts + (2 * tile + a) * TILE + q] = pairs.numbers[m, a]
+    pairs.listed[pairs.pair_ptr[s] + n] = m
+
+
+@device_fn
+def pad(pairs, s, n):
+    """Fill the last tile of n lanes of set s with pairs that are none."""
+    if n % TILE == 0:
+        return
+    tile = n // TILE
+    nodes, consts = pairs.pair_table[s, NODES], pairs.pair_table[s, CONSTS]
+    for q in range(n % TILE, TILE):
+        for a in range(4):
+            at = nodes + (4 * tile + a) * TILE
+            pairs.pair_nodes[at + q] = pairs.pair_nodes[at]
+        for a in range(2):
+            pairs.pair_consts[consts + (2 * tile + a) * TILE + q] = 0.0
+
+
+@device_fn
+def list_sums(pairs, k):
+    """List the slots that each element of list k adds up, in the order of the pairs."""
+    begin, end = pairs.set_ptr[k], pairs.set_ptr[k + 1]
+    first, last = pairs.element_ptr[begin] + k, pairs.element_ptr[end] + k
+    ptr = pairs.sum_ptr
+    for i in range(first, last + 1):
+        ptr[i] = 0
+    for s in range(begin, end):
+        for n in range(pairs.counts[s]):
+            m = pairs.listed[pairs.pair_ptr[s] + n]
+            for a in range(4):
+                ptr[pairs.members[m, a] + k] += 1
+    total = 4 * pairs.pair_ptr[begin]
+    for i in range(first, last + 1):
+        total += ptr[i]
+        ptr[i] = total  # where the slots of i end; filled from there, it is where they begin
+    for s in range(end - 1, begin - 1, -1):
+        slots = pairs.pair_table[s, SLOTS]
+        for n in range(pairs.counts[s] - 1, -1, -1):
+            m = pairs.listed[pairs.pair_ptr[s] + n]
+            for a in range(3, -1, -1):
+                i = pairs.members[m, a] + k
+                ptr[i] -= 1
+                pairs.sum_slots[ptr[i]] = slots + (n // TILE * 4 + a) * 3 * TILE + n % TILE
+
+
+# One copy of each, whatever calls it: they take long to compile.
+serve, make_list = shared_fn(_serve), shared_fn(_make_list)
+
+
+@device_fn
+def sum_pairs(part, pairs, slots, out):
+    """Add up what the pairs wrote in `slots` for a part's share of the elements."""
+    k = pairs.shares[part, 0]
+    first, last = pairs.element_ptr[pairs.set_ptr[k]], pairs.element_ptr[pairs.set_ptr[k + 1]]
+    lo, hi = own_share(pairs, part, first, last)
+    for i in range(lo, hi):
+        f = node_sum(np.uint64(i + k), pairs.sum_ptr, pairs.sum_slots, slots)
+        at = pairs.places[i]
+        out[at], out[at + TILE], out[at + 2 * TILE] = f
+
+
+@device_fn
+def sum_params(part, pairs, adj_params):
+    """Add what the pairs wrote for parameters in a step, in their order, for a part's sets.
+
+    Pairs that do not touch add exactly nothing: the sum does not depend on which of them there are.
+    """
+    k, flat = pairs.shares[part, 0], pairs.more_params
+    for s in range(pairs.set_ptr[k], pairs.set_ptr[k + 1]):
+        if s % pairs.shares[part, 2] != pairs.shares[part, 1]:
+            continue
+        start, at = pairs.pair_table[s, PARAMS], pairs.param_places[s]
+        for column in range(N_PARAMS):
+            total = lit(0, flat[0])
+            for n in range(pairs.counts[s]):
+                p = np.uint64(start + (n // TILE * N_PARAMS + column) * TILE + n % TILE)
+                total += flat[p]
+                flat[p] = lit(0, flat[0])
+            adj_params[at + column * TILE] += total
+
+
+@cache
+def serve_kernel() -> Callable:
+    """Return `serve_all`, compiled."""
+    return cpu_kernel(serve_all)
+
+
+def serve_all(pairs, x):
+    """Make all lists serve positions of all rows; return False if the pairs of one do not."""
+    served = True
+    for k in range(pairs.clock.size):
+        served &= serve(pairs, k, x)
+    return served
+
+
+@cache
+def make_lists_kernel() -> Callable:
+    """Return `make_lists`, compiled."""
+    return cpu_kernel(make_lists)
+
+
+def make_lists(pairs, x):
+    """Make all lists of pairs that were found at these positions; `due` holds their distances."""
+    for s in range(pairs.counts.size):
+        for m in range(pairs.pair_ptr[s], pairs.pair_ptr[s + 1]):
+            pairs.due[m] = waits(pairs.due[m], pairs.scales[s, 0], pairs.scales[s, 1])
+    for k in range(pairs.clock.size):
+        make_list(pairs, k, x)
+
+
+@cache
+def serves_from_kernel() -> Callable:
+    """Return `serves_from`, compiled."""
+    return cpu_kernel(serves_from)
+
+
+def serves_from(pairs, x, rows):
+    """Return the first of several states, `x[rows]`, from which on the pairs serve."""
+    for n in range(rows.size - 2, -1, -1):
+        for k in range(pairs.clock.size):
+            far = farthest(pairs, k, pairs.found_at, pairs.found_drifts, x[rows[n]])
+            if far > 1.0 - MOST:
+                return n + 1
+    return 0
