@@ -64,7 +64,7 @@ def start_from_tracks(
     progress.say("following the bodies through the film")
     short = replace(how, max_evaluations=min(how.max_evaluations, MOST))
     within = RunFolder(folder.path / FOLDER)
-    found = robust_search(tracks, short, within, progress, seed=(seed,))
+    found = robust_search(tracks, short, within, progress, seed=(seed,), is_rough=True)
     best = found.best.theta
     try:
         errors = relative_errors(tracks.with_steps_for(best), best)

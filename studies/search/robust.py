@@ -43,6 +43,8 @@ SAME = 0.01  # of a positive value, or of the range of another one: two answers 
 REPEATS = 3  # with new time steps
 FIRST_ORDER = (Method.ADAM, Method.GRADIENT_DESCENT, Method.POLYAK)
 FIRST_ORDER_STALL = Stall(1e-4, 30, tries=30)  # without a line search a curve has plateaus
+# Of Gauss-Newton, where the next stage goes on from the end: only the basin matters there
+ROUGH = Stall(1e-2, 3, tries=8)
 COARSE = "coarse.npz"
 MOST_AXES = 20  # a sample of more dimensions shows nothing
 FEW, HALVINGS, LEAST_FRAMES, HALVED_AXES = 2, 2, 3, 2  # see `stages_for`
@@ -57,11 +59,13 @@ def robust_search(
     *,
     seed: Sequence[int] = (),
     axes: tuple[int, ...] | None = None,
+    is_rough: bool = False,
 ) -> SearchResult:
     """Return the best answer and the other basins, or go on where the folder's files end.
 
     The problem has the frames that are not held back. `seed` is that of the sample, `axes` are the
-    components of theta that the coarse set varies, by default `coarse_axes`.
+    components of theta that the coarse set varies, by default `coarse_axes`. Where the answer
+    `is_rough`, another search goes on from it, so the last stage ends as early as the others.
     """
     given = how.softness if problem.is_still else how.stages
     steps, ends_well = np.diff(given), bool(given) and given[-1] == 1.0
@@ -78,7 +82,7 @@ def robust_search(
     basins = candidates(coarse, how.basins, knows_start=knows_start)
     n_points, n_basins = len(points.points), len(basins)
     progress.say(f"coarse set: {_count(n_points, 'point')}, {_count(n_basins, 'basin')}")
-    run = LocalSearches(problem, how, folder, progress, len(stages), n_basins)
+    run = LocalSearches(problem, how, folder, progress, len(stages), n_basins, is_rough)
     spent = n_points
     given_up: list[Basin] = []
     finite = coarse.by_stage[-1][np.isfinite(coarse.by_stage[-1])]
@@ -93,7 +97,7 @@ def robust_search(
             active = sorted(active, key=lambda basin: (basin.loss, basin.number))
         ended: list[Basin] = []
         for basin in active:
-            best = min((one.loss for one in ended), default=np.inf) if is_last else np.inf
+            best = min((one.loss for one in ended), default=np.inf)
             ended.append(run.search(staged, basin, number, label, hopeless=HOPELESS * best))
             if is_last and ended[-1].loss <= exact:
                 if left := len(active) - len(ended):
@@ -127,6 +131,7 @@ class LocalSearches:
     progress: EvaluationProgress
     n_stages: int
     n_basins: int
+    is_rough: bool = False
 
     def log_name(self, basin: Basin, number: int, ending: str = "") -> str:
         """Return the name of a log of a stage."""
@@ -149,7 +154,7 @@ class LocalSearches:
         is_whole = number == self.n_stages - 1
         tolerance = self.how.tolerance if is_whole else float(np.sqrt(self.how.tolerance))
         basin = self._with_better_start(problem, basin, number)
-        is_slow = self.how.method in FIRST_ORDER or problem.is_still
+        stall = self._stall(problem, basin, is_whole=is_whole)
         for attempt in range(REPEATS + 1):
             name = self.log_name(basin, number, f"-steps-{attempt + 1}" if attempt else "")
             stage = f"{label}, new time step" if attempt else label
@@ -163,7 +168,7 @@ class LocalSearches:
                 log=self.folder.file(name),
                 callback=watch,
                 stage=stage,
-                stall=replace(FIRST_ORDER_STALL if is_slow else Stall(), hopeless=hopeless),
+                stall=replace(stall, hopeless=hopeless),
             )
             basin = replace(
                 basin,
@@ -181,6 +186,13 @@ class LocalSearches:
             if not (has_moved and (is_walled or needs_steps)):
                 break
         return basin
+
+    def _stall(self, problem: SceneProblem, basin: Basin, *, is_whole: bool) -> Stall:
+        """Return when the loss of a stage counts as settled."""
+        if self.how.method in FIRST_ORDER or problem.is_still:
+            return FIRST_ORDER_STALL
+        is_squares = method_for(self.how, len(basin.theta)) is Method.GAUSS_NEWTON
+        return ROUGH if is_squares and (self.is_rough or not is_whole) else Stall()
 
     def _with_better_start(self, problem: SceneProblem, basin: Basin, number: int) -> Basin:
         """Return the basin at its coarse point if the stage before led away from the answer."""

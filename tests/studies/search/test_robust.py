@@ -10,14 +10,14 @@ from rich.console import Console
 
 from studies.optimizers.evaluations import Evaluator
 from studies.optimizers.minimize import minimize
-from studies.optimizers.problem import SearchEnd, Status
+from studies.optimizers.problem import SearchEnd, Stall, Status
 from studies.problem.parameters import Parameters
 from studies.runs.errors import NotFiniteError, StudyError
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene.declared import Search
 from studies.search.coarse import read_search
-from studies.search.robust import StepWatch, robust_search
+from studies.search.robust import ROUGH, StepWatch, robust_search
 from tests.studies.problem.free import positive_block
 from tests.studies.search.toys import (
     AMPLITUDE,
@@ -282,3 +282,18 @@ def test_stages_must_grow_to_the_whole_film(tmp_path):
     for stages in ((), (0.5,), (0.6, 0.3, 1.0)):
         with pytest.raises(StudyError, match=r"`search.stages` must be growing parts of the film"):
             run(tmp_path / str(len(stages)), Swing(one_free(20.0)), stages=stages)
+
+
+@pytest.mark.parametrize("is_rough", [False, True])
+def test_what_another_search_goes_on_from_ends_early(tmp_path, monkeypatch, is_rough):
+    falls = {}
+
+    def recorded(*args, stage, stall, **kwargs):
+        falls.setdefault(stage[0] == stage[2], set()).add(stall.least_fall)
+        return minimize(*args, stage=stage, stall=stall, **kwargs)
+
+    monkeypatch.setattr("studies.search.robust.minimize", recorded)
+    folder, progress = RunFolder.create(tmp_path / "run"), EvaluationProgress(200, Console())
+    problem = Swing(two_free(60.0), noise=0.1)
+    robust_search(problem, Search(), folder, progress, seed=(3,), is_rough=is_rough)
+    assert falls == {False: {ROUGH.least_fall}, True: {(ROUGH if is_rough else Stall()).least_fall}}
