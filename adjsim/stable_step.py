@@ -7,7 +7,8 @@ Points of a rigid body with stiffness k, damping c and arms a act on its velocit
 sum of k J^T J, J = [1, -[a]x], and C alike; their largest eigenvalues over the inertia count.
 Contacts, also of surfaces with each other, do not act at all points at once, but at those on one
 side of the body's convex hull, to within `SINK` of its size, or at any single point. Of several the
-two stiffest count as touched at the same time. A force on the pose of a body gives such matrices itself.
+two stiffest count as touched at the same time. A force on the pose of a body gives such matrices
+itself.
 
 Tests: `tests/test_stable_step.py`.
 """
