@@ -88,6 +88,8 @@ config.CACHE_DIR = str(CACHE_DIR)
 llvmlite.binding.set_option("", "--memory-check-merge-threshold=1000")
 if PRIVATE:
     PRIVATE.check_files()
+    PRIVATE.compare_options_by_what_is_set()
+    PRIVATE.call_llvm_unrecorded()
 
 
 class TargetOptions(dict):

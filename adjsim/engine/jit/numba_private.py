@@ -17,6 +17,9 @@ beyond a tuple, ends it early, and is looked at only where indices are checked
 (NUMBA_BOUNDSCHECK=1). Where a loop calls one copy and does not inline it, the convention is
 Numba's: what is passed as numbers and addresses is faster to call.
 
+Records. Numba records how long each pass and each call of LLVM takes, and writes all types as text
+for it. That takes a tenth of a compilation, and nobody reads it here.
+
 Files of the cache. Each gets a checksum behind its pickle, where Numba alone would ignore it; one
 that is damaged is dropped and compiled again.
 """
@@ -28,9 +31,10 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from pickle import dumps
-from typing import Any, Literal, NoReturn
+from typing import Any, ClassVar, Literal, NoReturn
 
 import numba
+from llvmlite.binding import ffi
 from llvmlite.ir import IRBuilder
 from numba import _dynfunc  # pyright: ignore[reportAttributeAccessIssue]
 from numba.core import caching, cgutils, config as numba_config, types
@@ -42,13 +46,15 @@ from numba.core.errors import UnsupportedError
 from numba.core.imputils import impl_ret_new_ref
 from numba.core.lowering import Lower
 from numba.core.registry import CPUDispatcher
-from numba.core.typed_passes import NativeLowering
+from numba.core.targetconfig import TargetConfig
+from numba.core.typed_passes import NativeLowering, NopythonRewrites
 
 from adjsim.engine.jit.kernel_cache import warn_once
 
 
 LAST_TRIED = (0, 68)  # version of Numba
 config: Any = numba_config  # its members are set when it is loaded
+LLVM_CALLBACKS: list[Any] = ffi.lib._lock._cblist
 
 
 class WholeArguments:
@@ -238,17 +244,32 @@ class ElementLowering(NativeLowering):
         return True
 
 
+class Passes(PassManager):
+    """Passes that are run without records."""
+
+    def _runPass(self, index: int, pss: Any, internal_state: Any) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        del index
+        pss.analysis = self._analysis
+        for run in (pss.run_initialization, pss.run_pass, pss.run_finalizer):
+            run(internal_state)
+
+
 class ElementCompiler(Compiler):
     """Numba's compiler with `ElementLowering`."""
 
+    _pipelines: ClassVar[list[Any]] = []  # of all element functions: their options are the same
+
     def define_pipelines(self) -> list[Any]:
-        """Return Numba's pipeline with one pass exchanged."""
-        (usual,) = super().define_pipelines()
-        pipeline = PassManager(usual.pipeline_name)
-        for each, what in usual.passes:
-            pipeline.add_pass(ElementLowering if each is NativeLowering else each, what)
-        pipeline.finalize()
-        return [pipeline]
+        """Return Numba's pipeline with its last pass exchanged, and none for array expressions."""
+        if not self._pipelines:
+            (usual,) = super().define_pipelines()
+            pipeline = Passes(usual.pipeline_name)
+            for each, what in usual.passes:
+                if each is not NopythonRewrites:
+                    pipeline.add_pass(ElementLowering if each is NativeLowering else each, what)
+            pipeline.finalize()
+            self._pipelines.append(pipeline)
+        return self._pipelines
 
 
 class Element(CPUDispatcher):
@@ -322,3 +343,20 @@ def _is_good(data: bytes) -> bool:
 def check_files() -> None:
     """Let Numba check the files of its cache."""
     caching.IndexDataCacheFile = CheckedFile
+
+
+def compare_options_by_what_is_set() -> None:
+    """Compare options of compilations by those that are set, and by all only where these differ."""
+    options: Any = TargetConfig
+    by_all = options.__eq__
+
+    def is_equal(one: Any, other: Any) -> Any:
+        return one._values == getattr(other, "_values", None) or by_all(one, other)
+
+    options.__eq__ = is_equal
+    options.__hash__ = lambda one: hash(type(one))  # Numba's is the same for all, too
+
+
+def call_llvm_unrecorded() -> None:
+    """Have Numba not record when each call of LLVM begins and ends."""
+    LLVM_CALLBACKS.clear()
