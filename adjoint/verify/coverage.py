@@ -160,7 +160,6 @@ def verify(
     on_cell: Callable[[Cell], None] | None = None,
     processes: int = 1,
     seed: int = 0,
-    n_directions: int = N_DIRECTIONS,
 ) -> Coverage:
     """Check every parameter of the chosen systems now.
 
@@ -176,8 +175,6 @@ def verify(
         that asks for more must call this under `if __name__ == "__main__"`.
     seed : int
         Seed of the random directions and cotangents.
-    n_directions : int
-        Directions in which a gradient is compared with differences.
 
     Returns
     -------
@@ -192,14 +189,13 @@ def verify(
     chosen = select(name)
     done: list[Checked] = []
     if min(processes, len(chosen)) == 1:
-        done = [check_system(system.name, seed, on_cell, n_directions) for system in chosen]
+        done = [check_system(system.name, seed, on_cell) for system in chosen]
     else:
         # A family shares kernels: its first system compiles them, before any of the others.
         first = {system.family: system for system in reversed(chosen)}.values()
         order = [*first, *(system for system in chosen if system not in first)]
         with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-            given = seed, None, n_directions
-            running = {pool.submit(check_system, s.name, *given): s.name for s in order}
+            running = {pool.submit(check_system, s.name, seed): s.name for s in order}
             for future in as_completed(running):
                 for cell in future.result().cells:
                     if on_cell is not None:
@@ -221,17 +217,14 @@ class Checked(NamedTuple):
 
 
 def check_system(
-    name: str,
-    seed: int = 0,
-    on_cell: Callable[[Cell], None] | None = None,
-    n_directions: int = N_DIRECTIONS,
+    name: str, seed: int = 0, on_cell: Callable[[Cell], None] | None = None
 ) -> Checked:
     """Check every parameter of one system."""
     (system,) = (system for system in SYSTEMS if system.name == name)
     problem = known_at_point(system.make())
     cells = []
     for parameter in problem.point:
-        cells.append(check_cell(name, problem, parameter, seed, n_directions))
+        cells.append(check_cell(name, problem, parameter, seed))
         if on_cell is not None:
             on_cell(cells[-1])
     return Checked(cells, set(problem.owners.values()), problem.event())
@@ -242,13 +235,7 @@ def missing_parameters(covered: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     return tuple(f"{cls}.{name}" for cls, name in sorted(declared_parameters() - set(covered)))
 
 
-def check_cell(
-    system: str,
-    problem: Problem,
-    parameter: str,
-    seed: int = 0,
-    n_directions: int = N_DIRECTIONS,
-) -> Cell:
+def check_cell(system: str, problem: Problem, parameter: str, seed: int = 0) -> Cell:
     """Check one parameter of one system."""
     begin = time.perf_counter()
     if parameter in problem.inert:
@@ -271,7 +258,7 @@ def check_cell(
     )  # fmt: skip
     taylor = taylor_test(loss, gradient, value, eps0=LARGEST_EPS, kink=kink, seed=seed)
     grad = gradcheck(
-        loss, gradient, value, n_directions=n_directions, step=LARGEST_STEP,
+        loss, gradient, value, n_directions=N_DIRECTIONS, step=LARGEST_STEP,
         tolerance=VJP_TOLERANCE, kink=kink, seed=seed,
         noise=taylor.noise if np.isfinite(taylor.noise) else None,
     )  # fmt: skip

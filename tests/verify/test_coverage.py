@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from functools import partial
 
 import numpy as np
 import pytest
@@ -19,12 +18,9 @@ from tests.sharing import found_once
 ROLLOUTS = ("tets", "contact", "density")
 
 
-@pytest.fixture(
-    scope="module", params=[10, pytest.param(coverage.N_DIRECTIONS, marks=pytest.mark.nightly)]
-)
-def table(request, tmp_path_factory):
-    find = partial(coverage.verify, processes=2, n_directions=request.param)
-    return found_once(tmp_path_factory, f"cells-{request.param}", find)
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    return found_once(tmp_path_factory, "cells", lambda: coverage.verify(processes=2))
 
 
 def test_every_declared_parameter_of_every_system_is_proven(table):
