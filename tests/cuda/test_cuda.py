@@ -28,7 +28,7 @@ WITHIN_LIBDEVICE = {
 WITHOUT_REALS = {"lengths_thread", "outline_thread"}
 REALS, CAPABILITIES = ("float64", "float32"), ("80", "90")
 EVERY = dict.fromkeys(REALS, "")
-# One kernel of each kind, and in float32 every force: what the emulated device does not run.
+# One kernel of each kind, in float32 with all forces, of joints only forward.
 SOME = {
     "float64": "^advance on grid|^product_thread|^fragments_thread|^pixel_vjp_thread",
     "float32": "with rest in blocks|^advance in blocks|^face_vjp_thread|^pair_jvp_thread",
