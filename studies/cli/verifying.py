@@ -24,10 +24,7 @@ def verify_command(name: str | None, *, as_json: bool) -> bool:
     """Check every gradient of a system, or of all; return whether all passed."""
     console = Console(stderr=True)
     systems, processes = len(select(name)), os.cpu_count() or 1
-    begun = f"checking {systems} system{'s' if systems > 1 else ''} ..."
-    if not console.is_terminal:
-        print(begun, file=sys.stderr, flush=True)
-    with console.status(begun) as status:
+    with console.status(f"{systems} system{'s' if systems > 1 else ''}") as status:
         done = 0
 
         def show(cell: Cell) -> None:
