@@ -3,7 +3,8 @@
 Two numbers are held against a bar of `studies.scene.declared.Goal` each: the cover of the last
 picture and the target's, and the distance of the centre of mass from that of the goal. A search
 that is told states is judged by the distance alone, since nothing says how the body shall be
-turned. Of a picture that is no simulation the centre is not known.
+turned. Of a picture that is no simulation the centre is not known. A goal that is meant to be out
+of reach has `gain`: how much nearer the centre of mass must end, which alone is the bar.
 """
 
 from collections.abc import Mapping
@@ -40,7 +41,8 @@ def judge_control(
     if bars and all(is_held for _, is_held in bars):
         return Verdict(Kind.REACHED, text, numbers)
     if not bars:
-        text = "Nothing says how near the goal is: there is no picture of it."
+        text = "Nothing says how near the goal is: "
+        text += "there is no picture of it." if goal.gain is None else "its centre is not known."
     if result.status is Status.MAX_EVALUATIONS and falls:
         return Verdict(
             Kind.NOT_FINISHED,
@@ -57,7 +59,9 @@ def judge_control(
 
 
 def bars_of(goal: Goal, size: float) -> dict[str, float]:
-    """Return what counts, by name: of a search that is told states, the distance alone."""
+    """Return what counts, by name: the gain, or distance and, unless told states, cover."""
+    if goal.gain is not None:
+        return {"gain": goal.gain}
     near = NEAR * size if goal.distance is None else goal.distance
     return {"distance": near} | ({} if goal.supervision == "states" else {"cover": goal.cover})
 
@@ -65,12 +69,16 @@ def bars_of(goal: Goal, size: float) -> dict[str, float]:
 def _held(goal: Goal, size: float, measured: Mapping[str, float]) -> list[tuple[str, bool]]:
     """Return each measure that has a bar in words, and whether the bar is held."""
     bars = bars_of(goal, size)
-    cover, distance = measured.get("cover"), measured.get("distance")
+    cover, distance, gain = (measured.get(name) for name in ("cover", "distance", "gain"))
     found = []
+    if gain is not None and "gain" in bars:
+        text = f"the centre of mass ends {gain:.2g} m nearer to the goal than it begins"
+        asked = f"at least {bars['gain']:.2g} m is asked of a goal that is meant to be out of reach"
+        found.append((f"{text} ({asked})", gain >= bars["gain"]))
     if cover is not None and "cover" in bars:
         text = f"the last picture covers {cover:.2f} of what it and the target show together"
         found.append((f"{text} (at least {goal.cover:g} is asked)", cover >= goal.cover))
-    if distance is not None:
+    if distance is not None and "distance" in bars:
         near = bars["distance"]
         text = f"the centre of mass ends {distance:.2g} m from that of the goal"
         found.append((f"{text} (at most {near:.2g} m)", distance <= near))

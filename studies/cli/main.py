@@ -132,14 +132,19 @@ def run(  # noqa: PLR0913 -- the options of a command
     resume: Resume = False,
 ) -> None:
     """Run a scene: search, judge, certify, report."""
-    from studies.fitting.running import start_scene
-    from studies.scene.files import find_scene
-
     options = {"seed": seed, "dtype": dtype, "device": device, "checkpoint": checkpoint}
     options["certificate"] = False if no_certificate else None  # None: as before, or by default
     with _pool("run", scene, scheduler, device) as (pool, carry_out):
+        from studies.fitting.running import start_scene
+        from studies.scene.files import find_scene
+
         path = find_scene(scene)
         carry_out(start_scene(path, overrides or [], out, options, spread=pool, resume=resume))
+
+
+def _begin(text: str) -> None:
+    """Say what begins, before the seconds that importing and reading take."""
+    print(f"{text} ...", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -150,6 +155,7 @@ def _pool(
 
     A first run compiles, which is said before the minutes in which nothing else is said.
     """
+    _begin(f"reading {target} and looking at it for the first time")
     from adjsim.engine.jit import backend, devices
     from studies.runs.errors import StudyError
     from studies.runs.pool import open_pool
@@ -244,11 +250,11 @@ def scan(  # noqa: PLR0913 -- the options of a command
     resume: Resume = False,
 ) -> None:
     """Scan the loss landscape of a scene: loss and gradient on a grid."""
-    from studies.scans import scanning
-
     given = {"scan": study, "overrides": overrides, "over": over, "at": at, "trust": trust}
     given |= {"seed": seed, "dtype": dtype, "device": device, "checkpoint": checkpoint}
     with _pool("scan", study, scheduler, device) as (pool, carry_out):
+        from studies.scans import scanning
+
         carry_out(scanning.start(given, out, pool, resume=resume))
 
 
@@ -305,6 +311,7 @@ def verify(
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Check every gradient now, system by parameter."""
+    _begin(f"checking {name or 'all systems'}")
     from studies.cli.verifying import verify_command
 
     if not verify_command(name, as_json=json):
@@ -337,6 +344,7 @@ def report(
 
     A run is what `adjsim run`, `adjsim scan` or `adjsim dataset` left.
     """
+    _begin("drawing the report")
     from studies.cli.rebuilding import rebuild
     from studies.reports.index import FORMATS, find_runs, is_run, write_index
     from studies.runs.errors import StudyError
@@ -389,6 +397,7 @@ def inspect_adjoint(
     ] = "start",
 ) -> None:
     """Show what makes the gradient of a run: its adjoint, step by step and force by force."""
+    _begin(f"looking at the gradient of {run}, step by step")
     from studies.fitting.inspecting import inspect_run
 
     files, lines = inspect_run(run, at)
@@ -405,6 +414,7 @@ def preview(
     ] = None,
 ) -> None:
     """Show a scene at its start values beside its films, and say what looks wrong."""
+    _begin(f"drawing {scene}")
     from studies.reports.preview.showing import preview as draw
     from studies.runs.errors import StudyError
     from studies.scene.files import find_scene
@@ -427,6 +437,7 @@ def check(
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Print what the observations of a scene can determine, before any search."""
+    _begin(f"looking at what the observations of {scene} determine")
     from studies.cli.checking import check_command
     from studies.scene.files import find_scene
 

@@ -2,32 +2,75 @@
 
 import json
 import math
+import multiprocessing
 import os
+import signal
 import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from multiprocessing import resource_tracker
 
 from rich.console import Console
 from rich.table import Table
 
-from adjoint.verify.coverage import Cell, Coverage, verify
+from adjoint.verify.coverage import Cell, Coverage, select, verify
+
+
+TOLD_EVERY = 25  # parameters, where stderr is no terminal
 
 
 def verify_command(name: str | None, *, as_json: bool) -> bool:
     """Check every gradient of a system, or of all; return whether all passed."""
     console = Console(stderr=True)
-    with console.status("checking ...") as status:
+    systems, processes = len(select(name)), os.cpu_count() or 1
+    with console.status(f"{systems} system{'s' if systems > 1 else ''}") as status:
         done = 0
 
         def show(cell: Cell) -> None:
             nonlocal done
             done += 1
-            status.update(f"{done} checked, last {cell.system} {cell.parameter}")
+            line = f"{done} checked, last {cell.system} {cell.parameter}"
+            status.update(line)
+            if not console.is_terminal and done % TOLD_EVERY == 0:
+                print(line, file=sys.stderr, flush=True)
 
-        coverage = verify(name, on_cell=show, processes=os.cpu_count() or 1)
+        if min(systems, processes) == 1:
+            coverage = verify(name, on_cell=show)
+        else:
+            coverage = _interruptible(lambda: verify(name, on_cell=show, processes=processes))
     if as_json:
         print(json.dumps(coverage.to_dict(), indent=2, allow_nan=False))
     else:
         print_table(coverage)
     return coverage.passed
+
+
+def _interruptible(check: Callable[[], Coverage]) -> Coverage:
+    """Return what a check in processes finds; where Ctrl-C or SIGTERM ends it, end them at once.
+
+    A pool left to itself first finishes all that it was given. The processes are started by a
+    thread that holds SIGINT back, which they inherit: on Ctrl-C they print no tracebacks.
+    """
+    found: Future[Coverage] = Future()
+
+    def work() -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            found.set_result(check())
+        except BaseException as error:  # raised by `result`
+            found.set_exception(error)
+
+    resource_tracker.ensure_running()  # started by the first process, it would let SIGINT through
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        return found.result()
+    except KeyboardInterrupt:
+        while not found.done():  # a process may be about to start
+            for process in multiprocessing.active_children():
+                process.kill()
+            wait([found], 0.1)
+        raise
 
 
 def print_table(coverage: Coverage) -> None:

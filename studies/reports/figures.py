@@ -25,6 +25,7 @@ POINTS = 6  # tracked ones whose curves are drawn
 INSTANTS = 5  # of a film that stand side by side
 TALLEST = 40.0  # figure of pictures [inches]
 GAP = 0.03  # between pictures, of their width
+NEAR_ROUNDING = 1e6  # of a spectrum: else its line would leave most of the figure empty
 LEAST_LOSS = 1e-36  # what is less is 0 up to rounding, and is drawn here
 
 
@@ -124,7 +125,9 @@ def loss(
     for other in others:
         ax.semilogy(*finite(other), "o-", color=SOFT, ms=2.0, lw=0.8, alpha=0.6)
     spent, losses = finite(log)
-    ax.semilogy(spent, losses, "o-", color=BLUE, ms=3.5, lw=1.4)
+    for after, end in zip([0, *ends], [*ends, np.inf], strict=True):  # each has losses of its own
+        mine = (spent > after) & (spent <= end)
+        ax.semilogy(spent[mine], losses[mine], "o-", color=BLUE, ms=3.5, lw=1.4)
     blown = [e.spent for e in log if not np.isfinite(e.loss)]
     if blown:
         ax.plot(blown, [max(losses)] * len(blown), "x", color=ORANGE, label="blew up")
@@ -200,11 +203,12 @@ def spectrum(values: np.ndarray) -> Any:
     rounding = values[0] * np.finfo(np.float64).eps
     few = len(values) <= FEW
     ax.semilogy(along, shown, "o" if few else "o-", color=BLUE, ms=5.0 if few else 3.5)
-    ax.axhline(rounding, color=ORANGE, lw=0.9, ls="--")
-    ax.annotate(
-        "rounding", (0.0, rounding), fontsize=8, color=ORANGE, xytext=(3, 3),
-        xycoords=ax.get_yaxis_transform(), textcoords="offset points",
-    )  # fmt: skip
+    if shown.min() < NEAR_ROUNDING * rounding:
+        ax.axhline(rounding, color=ORANGE, lw=0.9, ls="--")
+        ax.annotate(
+            "rounding", (0.0, rounding), fontsize=8, color=ORANGE, xytext=(3, 3),
+            xycoords=ax.get_yaxis_transform(), textcoords="offset points",
+        )  # fmt: skip
     if few:
         foot, top = ax.get_ylim()
         ax.vlines(along, foot, shown, color=BLUE, lw=1.4)

@@ -301,7 +301,8 @@ def _convergence(
         ]
         caption += (
             f" The search had {len(stages)} stages, with dashed lines between them: "
-            f"{'; '.join(parts)}. Losses of different stages compare different frames."
+            f"{'; '.join(parts)}. The curve of losses breaks "
+            "there: those of different stages compare different frames."
         )
     return section("Convergence", charts(drawn, caption))
 

@@ -64,7 +64,7 @@ def _columns(width: int) -> Sequence[ProgressColumn]:
     if width < WIDE:
         left = TextColumn("{task.fields[left]}")
         return count, BarColumn(bar_width=4), loss, slope, TimeElapsedColumn(), left
-    left = TextColumn("{task.fields[ends]}{task.fields[left]}")
+    left = TextColumn("{task.fields[left]}{task.fields[ends]}")
     return count, BarColumn(bar_width=24), loss, slope, TimeElapsedColumn(), left
 
 
@@ -105,19 +105,22 @@ class EvaluationProgress(Shown):
         loss = f"{evaluation.loss:.3e}"
         gradient = "-" if self._gradient_norm is None else f"{self._gradient_norm:.1e}"
         left = self._left(evaluation)
+        rest = f", at most {left} s more if it takes all" if left else ""
         if self._console.is_terminal:
             known: dict[str, Any] = {"loss": loss, "gradient": gradient, "ends": "", "left": ""}
             if left:
-                known |= {"ends": "search ends in ", "left": f"at most {clock(left)}"}
+                known |= {"left": f"at most {clock(left)}", "ends": " if it takes all"}
             self._bar.update(self._task, completed=evaluation.spent, **known)
             return
         self.say(
             f"{self._label}evaluation {evaluation.spent}/{self._max}  loss {loss}  |g| {gradient}  "
-            f"{evaluation.seconds:.1f} s{f', search ends in at most {left} s' if left else ''}"
+            f"{evaluation.seconds:.1f} s{rest}"
         )
 
     def _left(self, evaluation: Evaluation) -> int:
         """Return how many seconds the rest of this search takes at most; 0 if none or not known.
+
+        Most searches end long before their last evaluation: whoever shows it must say so.
 
         The first evaluation, and the first of each further kind, such as one with tangents,
         also compile and say nothing of the others. One rollout of the others takes the median.

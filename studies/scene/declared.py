@@ -808,6 +808,9 @@ class Goal:
     # Most distance between the centre of mass at the end and that of the goal [m], where it is
     # known; None: a twentieth of the bodies' size.
     distance: Positive | None = None
+    # Of a goal that is meant to be out of reach: how much nearer than at the beginning the centre
+    # of mass must end [m]; then nothing else counts.
+    gain: Positive | None = None
     # "picture"; "states": told the centre of mass of the goal in place of its picture; or
     # "random": nothing, values are drawn.
     supervision: Literal["picture", "states", "random"] = "picture"

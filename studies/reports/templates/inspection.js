@@ -111,26 +111,51 @@ if (canvas) {
   };
   const { points, edges, at, arrows } = data.view;
   const X = unpack(points), P = unpack(at), A = unpack(arrows);
-  let turn = .55, tilt = .3, low = [1e30, 1e30, 1e30], high = [-1e30, -1e30, -1e30];
-  for (let i = 0; i < data.times.length; i++)
+  let turn = .55, tilt = .3, closer = 1;
+  const boxes = data.times.map((_, i) => {
+    const low = [1e30, 1e30, 1e30], high = [-1e30, -1e30, -1e30];
     for (const [get, one] of [[X, points], [P, at]]) {
       const values = get(i);
       for (let k = 0; k < values.length; k++) {
         low[k % 3] = Math.min(low[k % 3], values[k] * one.scale); high[k % 3] = Math.max(high[k % 3], values[k] * one.scale);
       }
     }
-  const middle = low.map((x, k) => (x + high[k]) / 2), size = Math.hypot(...low.map((x, k) => high[k] - x)) || 1;
+    return [low, high];
+  });
+  // The view goes with the bodies, so that they stay large however far they move.
+  const half = [0, 1, 2].map(k => Math.max(...boxes.map(([low, high]) => (high[k] - low[k]) / 2)));
+  const ground = Math.min(...boxes.map(([low]) => low[1])), size = 2 * Math.hypot(...half) || 1;
+  const square = [1, 2, 5, 10].map(k => k * 10 ** Math.floor(Math.log10(size / 4))).find(k => k >= size / 4);
   redraws.push(index => {
+    const [low, high] = boxes[index], middle = low.map((x, k) => (x + high[k]) / 2);
     const [c, width, height] = sharp(canvas);
     const [st, ct, sp, cp] = [Math.sin(turn), Math.cos(turn), Math.sin(tilt), Math.cos(tilt)];
     const flat = (x, y, z) => [x * ct - z * st, y * cp - (x * st + z * ct) * sp];
     const [wide, tall] = [0, 1].map(j => 2 * Math.max(...[-1, 1].flatMap(a => [-1, 1].map(b => Math.abs(
-      flat(...low.map((v, k) => (high[k] - v) / 2 * [a, b, 1][k]))[j])))));
-    const zoom = .85 * Math.min(width / (wide || size), height / (tall || size));
+      flat(...half.map((v, k) => v * [a, b, 1][k]))[j])))));
+    const zoom = .75 * closer * Math.min(width / (wide || size), height / (tall || size));
     const project = (values, k, scale) => {
       const [u, v] = flat(...[0, 1, 2].map(j => values[3 * k + j] * scale - middle[j]));
       return [width / 2 + zoom * u, height / 2 - zoom * v];
     };
+    const line = (from, to) => {
+      c.moveTo(...project(from, 0, 1)); c.lineTo(...project(to, 0, 1));
+    };
+    c.strokeStyle = style("--line"); c.lineWidth = 1; c.beginPath();
+    const [gx, gz] = [0, 2].map(k => Math.round(middle[k] / square));
+    for (let k = -8; k <= 8; k++) {
+      line([(gx + k) * square, ground, (gz - 8) * square], [(gx + k) * square, ground, (gz + 8) * square]);
+      line([(gx - 8) * square, ground, (gz + k) * square], [(gx + 8) * square, ground, (gz + k) * square]);
+    }
+    c.stroke();
+    c.font = "600 12px system-ui, sans-serif";
+    ["x", "y", "z"].forEach((name, k) => {
+      const [u, v] = flat(+(k === 0), +(k === 1), +(k === 2)), [x0, y0] = [46, height - 46];
+      c.strokeStyle = c.fillStyle = ["#c0455e", "#3a8a5f", "#2f6db3"][k]; c.lineWidth = 2;
+      c.beginPath(); c.moveTo(x0, y0); c.lineTo(x0 + 30 * u, y0 - 30 * v); c.stroke();
+      c.fillText(name, x0 + 40 * u - 3, y0 - 40 * v + 4);
+    });
+    c.font = "12px system-ui, sans-serif";
     const x = X(index), p = P(index), a = A(index);
     c.strokeStyle = style("--soft"); c.globalAlpha = .35; c.lineWidth = 1; c.beginPath();
     for (let e = 0; e < edges.length; e += 2) {
@@ -145,7 +170,7 @@ if (canvas) {
     for (let k = 0; k < at.count && largest > 0; k++) {
       const length = Math.hypot(a[3 * k], a[3 * k + 1], a[3 * k + 2]) / largest;
       if (length < .01) continue;
-      for (let j = 0; j < 3; j++) tip[j] = p[3 * k + j] * at.scale + .18 * size * a[3 * k + j] / largest;
+      for (let j = 0; j < 3; j++) tip[j] = p[3 * k + j] * at.scale + .25 * size * a[3 * k + j] / largest;
       const from = project(p, k, at.scale), to = project(tip, 0, 1);
       c.strokeStyle = c.fillStyle = `hsl(${15 + 195 * (1 - length)} 75% 50%)`;
       c.beginPath(); c.moveTo(...from); c.lineTo(...to); c.stroke();
@@ -156,13 +181,21 @@ if (canvas) {
     }
     c.fillStyle = style("--soft");
     c.fillText(`longest arrow: ${short(+(largest * arrows.scale).toPrecision(3))} per metre`, 8, 16);
+    c.fillText(`squares of ${short(+square.toPrecision(1))} m, at the lowest point of the motion`, 90, height - 8);
   });
   canvas.addEventListener("pointermove", event => {
     if (!event.buttons) return;
+    canvas.setPointerCapture(event.pointerId);
     turn += event.movementX * .01;
     tilt = Math.max(-1.5, Math.min(1.5, tilt + event.movementY * .01));
     redraw();
   });
+  canvas.addEventListener("wheel", event => {
+    if (!event.ctrlKey && !event.shiftKey) return;  // the page scrolls
+    event.preventDefault();
+    closer = Math.max(.1, Math.min(20, closer * Math.exp(-.002 * (event.deltaY || event.deltaX))));
+    redraw();
+  }, { passive: false });
 }
 
 function redraw() {

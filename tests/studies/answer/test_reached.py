@@ -46,6 +46,18 @@ def test_who_is_told_states_is_judged_by_the_distance_alone():
     assert judged(told, cover=0.1, distance=0.05).kind == "reached"
 
 
+def test_a_goal_that_is_meant_to_be_out_of_reach_is_judged_by_the_gain_alone():
+    far = Goal(gain=0.6)
+    found = judged(far, cover=0.1, distance=1.3, gain=0.7)
+    assert found.kind == "reached"
+    assert "0.7 m nearer" in found.reason
+    assert "out of reach" in found.reason
+    assert found.numbers["thresholds"] == {"gain": 0.6}
+    assert judged(far, cover=0.1, distance=1.5, gain=0.5).kind == "not reached"
+    assert judged(far, cover=0.95).kind == "not reached"  # of a picture no gain is known
+    assert "centre is not known" in judged(far, cover=0.95).reason
+
+
 def test_what_blew_up_or_shows_nothing_is_not_reached():
     assert judged(loss=np.inf, cover=1.0).kind == "search not finished"
     assert "there is no picture" in judged().reason

@@ -225,3 +225,14 @@ def test_traceback_on_request(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["adjsim", "--traceback", "run", "identfy"])
     with pytest.raises(ValueError, match="Did you mean"):
         cli.main()
+
+
+@pytest.mark.parametrize("name", ["run", "scan", "preview", "check", "inspect", "report"])
+def test_a_slow_command_says_what_it_does_before_it_loads_anything(name, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["adjsim", name, "no-such-thing"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == cli.USER_ERROR
+    first, second = capsys.readouterr().err.splitlines()[:2]
+    assert first.endswith(" ...")
+    assert second.startswith("adjsim: ")

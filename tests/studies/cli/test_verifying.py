@@ -1,8 +1,13 @@
 """`adjsim verify` as a user meets it: the table, JSON, and the exit status."""
 
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -70,3 +75,48 @@ def test_an_unknown_system_is_named(monkeypatch, capsys):
 def test_one_system_starts_no_process(monkeypatch):
     monkeypatch.setattr("adjoint.verify.coverage.ProcessPoolExecutor", None)
     assert verify("loss/mse", processes=2).passed
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
+@pytest.mark.parametrize(("stop", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_what_stops_the_command_ends_its_processes_without_tracebacks(stop, code):
+    command = "import os; os.cpu_count = lambda: 2; from studies.cli.main import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", command, "verify", "tets"],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+    )  # fmt: skip
+    try:
+        begun = process.stdout.readline()
+        assert begun == "checking tets ...\n"
+        for _ in range(100):  # until the workers are there
+            time.sleep(0.1)
+            if len(_group(process.pid)) >= 3:
+                break
+        if stop == signal.SIGINT:  # a terminal sends it to all
+            os.killpg(process.pid, stop)
+        else:
+            process.send_signal(stop)
+        told, _ = process.communicate(timeout=60)
+        assert process.returncode == code
+        assert told.strip().splitlines()[-1] == "Interrupted."
+        assert "Traceback" not in told
+        for _ in range(100):
+            if not _group(process.pid):
+                break
+            time.sleep(0.1)
+        assert not _group(process.pid)
+    finally:
+        process.kill()
+
+
+def _group(leader):
+    """Return the processes of a group that run, its leader among them."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, group = stat.read_text().rpartition(")")[2].split()[:3]
+        except OSError:  # it has just ended
+            continue
+        if int(group) == leader and state != "Z":
+            found.append(stat)
+    return found

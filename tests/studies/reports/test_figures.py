@@ -8,6 +8,7 @@ import pytest
 from adjoint.verify.taylor_test import taylor_test
 from studies.reports import figures
 from studies.reports.figures import make_axes, parameter, png, spectrum, taylor
+from studies.runs.evaluations import Evaluation
 
 
 def drawn():
@@ -152,3 +153,19 @@ def test_the_ticks_of_a_spectrum_are_whole_numbers(count):
     ticks = spectrum(np.logspace(0, -3, count)).axes[0].get_xticks().tolist()
     assert all(float(tick).is_integer() for tick in ticks)
     assert count == 40 or ticks == list(range(1, count + 1))
+
+
+def test_the_curve_of_losses_breaks_where_a_stage_ends():
+    log = [
+        Evaluation("gradient", np.zeros(1), loss, np.ones(1), None, {}, k, k, 1.0)
+        for k, loss in enumerate((1.0, 0.1, 5.0, 0.5), 1)
+    ]
+    (ax,) = figures.loss(log, ends=[2]).axes
+    lines = [line.get_xdata().tolist() for line in ax.lines if line.get_marker() == "o"]
+    assert lines == [[1, 2], [3, 4]]
+
+
+def test_the_line_of_rounding_is_drawn_only_near_the_spectrum():
+    for values, drawn in (([1.0, 0.1], False), ([1.0, 1e-12], True)):
+        (ax,) = figures.spectrum(np.array(values)).axes
+        assert any(line.get_linestyle() == "--" for line in ax.lines) is drawn

@@ -1,4 +1,5 @@
 import io
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +20,7 @@ def test_the_time_left_does_not_count_the_compilation_of_the_first_evaluation():
         progress(evaluation)
     first, second = out.getvalue().splitlines()
     assert first.endswith("60.0 s")
-    assert second.endswith("61.0 s, search ends in at most 9 s")
+    assert second.endswith("61.0 s, at most 9 s more if it takes all")
     progress(replace(FIRST, spent=11, seconds=70.0))
     assert out.getvalue().splitlines()[-1].endswith("70.0 s")  # nothing is left
     # The next start counts anew.
@@ -36,14 +37,16 @@ def test_the_time_left_counts_no_kind_of_evaluation_before_its_second():
     for kind, spent, seconds in kinds:
         progress(replace(FIRST, kind=kind, spent=spent, seconds=seconds))
     lines = out.getvalue().splitlines()
-    assert "ends in" not in lines[0] + lines[1]  # both have compiled, 22 s in the second
-    assert [line.split(" at most ")[1] for line in lines[2:]] == ["22 s", "23 s", "25 s", "23 s"]
+    assert "at most" not in lines[0] + lines[1]  # both have compiled, 22 s in the second
+    assert [re.findall(r"at most (\d+) s more", line) for line in lines[2:]] == [
+        ["22"], ["23"], ["25"], ["23"]
+    ]  # fmt: skip
     # A new search compiles nothing; its first evaluation only starts the clock.
     progress.begin("start 2/2")
     for spent, seconds in ((1, 60.0), (4, 61.5)):
         progress(replace(FIRST, kind="jacobian", spent=spent, seconds=seconds))
     assert "at most" not in out.getvalue().splitlines()[-2]
-    assert out.getvalue().splitlines()[-1].endswith("search ends in at most 23 s")
+    assert out.getvalue().splitlines()[-1].endswith("at most 23 s more if it takes all")
 
 
 def shown(width, prefix="", label=""):
@@ -70,7 +73,7 @@ def test_a_terminal_of_usual_width_shows_every_number_whole(width):
         "at most 0:01:03",
     ):
         assert text in line
-    assert ("search ends in at most" in line) is (width >= 112)
+    assert ("at most 0:01:03 if it takes all" in line) is (width >= 112)
     assert "…" not in line
 
 
