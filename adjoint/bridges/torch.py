@@ -108,7 +108,8 @@ def _apply(function: Function, values: Tensors) -> dict[str, Tensor]:
     given = checks.mapping("values", values, "{'gravity': torch.zeros(3)}")
     for path, value in given.items():
         _check(function, path, value)
-    outputs = _Forward.apply(_Call(function, tuple(given)), *given.values())
+    is_recorded = torch.is_grad_enabled() and any(x.requires_grad for x in given.values())
+    outputs = _Forward.apply(_Call(function, tuple(given), is_recorded), *given.values())
     return dict(zip(function.outputs, outputs, strict=True))
 
 
@@ -136,9 +137,9 @@ def _check(function: Function, path: str, value: Any) -> None:
 class _Call:
     """One call of a function: its parameters, and what its derivatives need."""
 
-    def __init__(self, function: Function, paths: Sequence[str]):
+    def __init__(self, function: Function, paths: Sequence[str], is_recorded: bool):
         self.function, self.paths = function, paths
-        self._is_recorded = torch.is_grad_enabled()
+        self._is_recorded = is_recorded
         self._values: Arrays = {}
         self._recorded: Recorded | None = None
 
