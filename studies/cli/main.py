@@ -142,9 +142,10 @@ def run(  # noqa: PLR0913 -- the options of a command
         carry_out(start_scene(path, overrides or [], out, options, spread=pool, resume=resume))
 
 
-def _begin(text: str) -> None:
-    """Say what begins, before the seconds that importing and reading take."""
-    print(f"{text} ...", file=sys.stderr, flush=True)
+def _begin(text: str, *, everywhere: bool = False) -> None:
+    """Say on a terminal what begins, before the seconds that importing and reading take."""
+    if everywhere or sys.stderr.isatty():
+        print(f"{text} ...", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -311,7 +312,7 @@ def verify(
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Check every gradient now, system by parameter."""
-    _begin(f"checking {name or 'all systems'}")
+    _begin(f"checking {name or 'all systems'}", everywhere=True)
     from studies.cli.verifying import verify_command
 
     if not verify_command(name, as_json=json):

@@ -232,7 +232,7 @@ def check_apart(contacts: Mapping[str, Contact], model: Model, state: State) -> 
     x = np.concatenate([state.x, *rows])
     for name, contact in contacts.items():
         force: Any = model.forces[name]
-        if found := force.crossing(x):
+        if found := force.crossing(x[force.nodes[:, 0]]):
             a, b = contact.between
             if a == b:
                 raise StudyError(

@@ -230,6 +230,7 @@ def test_traceback_on_request(monkeypatch):
 @pytest.mark.parametrize("name", ["run", "scan", "preview", "check", "inspect", "report"])
 def test_a_slow_command_says_what_it_does_before_it_loads_anything(name, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["adjsim", name, "no-such-thing"])
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == cli.USER_ERROR
