@@ -80,7 +80,9 @@ def test_one_system_starts_no_process(monkeypatch):
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
 @pytest.mark.parametrize(("stop", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_what_stops_the_command_ends_its_processes_without_tracebacks(stop, code):
-    command = "import os; os.cpu_count = lambda: 2; from studies.cli.main import main; main()"
+    # As from a terminal: what a shell runs in the background would not feel Ctrl-C.
+    command = "import os, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    command += "os.cpu_count = lambda: 2; from studies.cli.main import main; main()"
     process = subprocess.Popen(
         [sys.executable, "-c", command, "verify", "tets"],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
