@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from multiprocessing import resource_tracker
 
 from rich.console import Console
@@ -62,14 +62,15 @@ def _interruptible(check: Callable[[], Coverage]) -> Coverage:
             found.set_exception(error)
 
     resource_tracker.ensure_running()  # started by the first process, it would let SIGINT through
-    threading.Thread(target=work, daemon=True).start()
+    worker = threading.Thread(target=work, daemon=True)
     try:
+        worker.start()
         return found.result()
     except KeyboardInterrupt:
-        while not found.done():  # a process may be about to start
+        while worker.is_alive():  # a process may be about to start
             for process in multiprocessing.active_children():
                 process.kill()
-            wait([found], 0.1)
+            worker.join(0.1)
         raise
 
 
