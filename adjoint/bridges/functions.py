@@ -36,7 +36,7 @@ class Recorded(NamedTuple):
     """The outputs of a function, and its derivatives there."""
 
     outputs: dict[str, Any]
-    push: Callable[[Arrays], Mapping[str, Any]]  # tangents by path -> those of all outputs
+    push: Callable[[Arrays], Mapping[str, Any]]  # tangents by path -> tangents of all outputs
     pull: Callable[[Arrays, Sequence[str]], Mapping[str, Any]]  # cotangents by name, wanted paths
 
 

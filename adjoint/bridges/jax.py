@@ -55,8 +55,8 @@ def rollout(
     -------
     callable
         It takes a mapping of arrays by path, each in the shape that the parameter has in the model.
-        It returns the fields of the trajectory: "x", "v", those of bodies as in "cube.position", or
-        those of another system.
+        It returns the fields of the trajectory: "x" and "v", for bodies "cube.position" and so on,
+        or the fields of another system.
 
     Raises
     ------
@@ -92,9 +92,8 @@ def rasterize(
     Returns
     -------
     callable
-        It takes a mapping of arrays by path, each in the shape that the parameter has here. The
-        paths are those of `ImageRecord.vjp`. It returns the images, in the shape that
-        `render.rasterize` gives them.
+        It takes a mapping of arrays by path, as `ImageRecord.vjp` names them, each in the shape
+        that the parameter has here. It returns the images in the shape of `render.rasterize`.
 
     Raises
     ------
@@ -124,7 +123,7 @@ class _Host:
             return self._last[1]
 
     def call(self, compute: Callable[..., Mapping[str, Any]], names: Mapping[str, tuple]) -> Any:
-        """Return what calls `compute` on the host; `names` are those of its results."""
+        """Return a function that calls `compute` on the host; `names`: shapes of its results."""
         dtype = self.function.dtype
         shapes = {name: jax.ShapeDtypeStruct(shape, dtype) for name, shape in names.items()}
 
@@ -199,7 +198,7 @@ def _shapes(*_: Any, host: _Host, wanted: Sequence[str], is_reverse: bool, **__:
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **settings: Any) -> tuple[Any, Any]:
-    """Push tangents of what it is linear in; those of the values are a second derivative."""
+    """Push tangents of its linear arguments; tangents of the values need second derivatives."""
     n = len(settings["paths"])
     if not all(type(tangent) is ad.Zero for tangent in tangents[:n]):
         raise NotImplementedError(SECOND)

@@ -51,8 +51,8 @@ def rollout(
     -------
     callable
         It takes a mapping of tensors by path, each in the shape that the parameter has in the
-        model, contiguous and on the CPU. It returns the fields of the trajectory: "x", "v", those
-        of bodies as in "cube.position", or those of another system.
+        model, contiguous and on the CPU. It returns the fields of the trajectory: "x" and "v", for
+        bodies "cube.position" and so on, or the fields of another system.
 
     Raises
     ------
@@ -89,9 +89,9 @@ def rasterize(
     Returns
     -------
     callable
-        It takes a mapping of tensors by path, each in the shape that the parameter has here,
-        contiguous and on the CPU. The paths are those of `ImageRecord.vjp`. It returns the images,
-        in the shape that `render.rasterize` gives them.
+        It takes a mapping of tensors by path, as `ImageRecord.vjp` names them, each in the shape
+        that the parameter has here, contiguous and on the CPU. It returns the images in the shape
+        of `render.rasterize`.
 
     Raises
     ------

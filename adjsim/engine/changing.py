@@ -160,7 +160,7 @@ class ChangingPairs:
         return np.concatenate(found)
 
     def with_tangents(self, params: np.ndarray) -> NearPairs:
-        """Return the pairs with tangents of parameters, and room for those of forces."""
+        """Return the pairs with tangents of parameters, and room for tangents of forces."""
         near: Any = self.near
         own = self.spread(params, near.pair_table)
         return near._replace(more_slots=np.zeros_like(near.slots), more_params=own)

@@ -219,7 +219,7 @@ def near_forces(part, k, job):
 
 @device_fn
 def force_and_pair_phase(part, k, job):
-    """Write the force slots of a part in step k of a job, and those of its pairs."""
+    """Write the force slots of a part's elements and pairs in step k of a job."""
     force_phase(part, k, job)
     near_forces(part, k, job)
     return 0

@@ -38,7 +38,7 @@ from adjsim.values import Parameter, replace_values
 class ElementKind:
     """One kind of force: an element function, how many rows it reads, and its tangents.
 
-    Where elements are rows that sum up the forces of `pairs`, the functions are those of the pairs.
+    Where elements are rows that sum up the forces of `pairs`, the functions take a pair.
     """
 
     name: str

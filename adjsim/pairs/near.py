@@ -1,10 +1,10 @@
 r"""The pairs that may touch before long, out of those within reach: short lists, made in the loop.
 
 A search (`adjsim/pairs/search.py`) finds all pairs within reach of a state, more than touch by far.
-Its pairs are good until a row has moved by its allowance, half of what was added to the reach. Out
-of them come the pairs that may touch before a row has moved by a small share of its allowance: only
-these are elements of the steps, packed by tiles as those of other forces are. The share is halved
-where lists last long, and doubled where they do not.
+Its pairs are good until a row has moved by its allowance, half of what was added to the reach. A
+list has those of them that may touch before a row has moved by a small share of its allowance. Only
+the pairs of a list are elements of the steps, packed by tiles like the elements of other forces.
+The share is halved where lists last long, and doubled where they do not.
 
 A clock counts how far rows have moved, in allowances A, as if all steps led the same way. Where a
 pair of thickness rho was d apart at clock t, it cannot touch before
@@ -44,66 +44,69 @@ PARALLEL = 1e-4  # square of the sine between edges whose closest points are not
 
 
 class NearPairs(NamedTuple):
-    """`Elements`, and behind them the pairs of all forces that have some, each force a set.
+    """The pairs of all surface contacts of some worlds, behind the fields of `Elements`.
 
-    `pair_table` to `pair_params`, `tile_ptr` and `tiles`: the pairs that may touch, as `Elements`
-    and `Parts` have others, with room for all. What is written for them: `slots`, `more_slots` of
-    tangents or cotangents of positions, `v_slots` of velocities, `more_params`.
-
-    A list has sets, `set_ptr`, parts, `part_ptr`, a `clock`, and how far its rows may move before
-    it is made anew, `share`; `served` counts states. `shares` (n_parts, 3) says of each part its
-    list, and which share of how many of the list's work is its own. A set has pairs, `pair_ptr`,
-    elements, `element_ptr`, and `scales` (n_sets, 3), its thickness, its allowance and the square
-    of that; its parameters begin at `param_places`, and `counts` of its pairs may touch, those in
-    `listed`. A pair has four elements, `members`, code and weight, `numbers`, and `due`. An element
-    has a row of X, `rows`, a slot among those of other forces, `places`, and its positions when
-    pairs were found and lists were made, `found_at` and `listed_at`; by `found_drifts` and
-    `listed_drifts` a set has moved since then. Element i of list k adds
-    sum_slots[sum_ptr[i + k]:sum_ptr[i + k + 1]].
+    A set has the pairs of one force in one world. A list has the sets of one part of a sweep, or of
+    all parts. An element is a row of X that is in a surface.
     """
 
-    table: Any
+    table: Any  # to `series`: as `Elements`
     nodes: Any
     consts: Any
     params: Any
     series: Any
+
+    # The pairs that may touch soon, packed as `Elements` and `Parts` are, with room for all.
     pair_table: Any
     pair_nodes: Any
     pair_consts: Any
     pair_params: Any
     tile_ptr: Any
     tiles: Any
-    slots: Any
-    more_slots: Any
-    v_slots: Any
-    more_params: Any
-    set_ptr: Any
-    part_ptr: Any
-    shares: Any
-    pair_ptr: Any
-    element_ptr: Any
-    scales: Any
-    param_places: Any
-    counts: Any
-    listed: Any
-    members: Any
-    numbers: Any
-    due: Any
+
+    # What the element functions write for them.
+    slots: Any  # forces
+    more_slots: Any  # tangents of forces, or cotangents of positions
+    v_slots: Any  # cotangents of velocities
+    more_params: Any  # tangents or cotangents of parameters
+
+    # Lists.
+    set_ptr: Any  # their sets
+    part_ptr: Any  # their parts
+    shares: Any  # (n_parts, 3) list of a part, which share of its work, of how many
+
+    # Sets.
+    pair_ptr: Any  # their pairs
+    element_ptr: Any  # their elements
+    scales: Any  # (n_sets, 3) thickness, allowance and its square
+    param_places: Any  # where their parameters begin
+    counts: Any  # how many of their pairs may touch soon
+
+    # Pairs.
+    listed: Any  # of each set, the pairs that may touch soon
+    members: Any  # (n_pairs, 4) elements
+    numbers: Any  # (n_pairs, 2) code of the feature, and weight
+    due: Any  # time on the clock before which the pair cannot touch
+
+    # Lists again: how far rows have moved, how far they may before a list is made again, and how
+    # many states the list has served.
     clock: Any
     share: Any
     served: Any
-    rows: Any
-    places: Any
-    found_at: Any
-    listed_at: Any
-    found_drifts: Any
+
+    # Elements.
+    rows: Any  # of X
+    places: Any  # slots among the slots of other forces
+    found_at: Any  # positions when pairs were found
+    listed_at: Any  # positions when the list was made
+    found_drifts: Any  # (n_sets, 3) motion that a set has in common since then
     listed_drifts: Any
-    sum_ptr: Any
+    sum_ptr: Any  # element i of list k adds up sum_slots[sum_ptr[i + k]:sum_ptr[i + k + 1]]
     sum_slots: Any
 
 
 class NearVector(NamedTuple):
-    """Tangents or cotangents of what pairs read, as a `PackedVector` has those of others."""
+    """Tangents or cotangents of what pairs read, in the form of a `PackedVector`."""
 
     params: Any
     series: Any
@@ -178,8 +181,8 @@ def _serve(pairs, k, x):
 def farthest(pairs, k, before, drifts, x):
     """Return how far a row of list k has moved at most, in allowances.
 
-    What all rows of a set have in common does not count, since their distances do not change with
-    it: what it was the last time, `drifts`, which is found anew.
+    A motion that all rows of a set share does not count, since it changes no distance. `drifts`
+    holds the shared motion of the call before, and is updated.
     """
     most = 0.0
     for s in range(pairs.set_ptr[k], pairs.set_ptr[k + 1]):

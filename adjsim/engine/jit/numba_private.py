@@ -18,7 +18,7 @@ beyond a tuple, ends it early, and is looked at only where indices are checked
 Numba's: what is passed as numbers and addresses is faster to call.
 
 Records. Numba records how long each pass and each call of LLVM takes, and writes all types as text
-for it. That takes a tenth of a compilation, and nobody reads it here.
+for it. That takes a tenth of a compilation, and is never read here.
 
 Files of the cache. Each gets a checksum behind its pickle, where Numba alone would ignore it; one
 that is damaged is dropped and compiled again.
