@@ -279,7 +279,7 @@ def test_what_happens_is_said(tmp_path):
 
 
 def test_stages_must_grow_to_the_whole_film(tmp_path):
-    for stages in ((), (0.5,), (0.6, 0.3, 1.0)):
+    for stages in ((0.5,), (0.6, 0.3, 1.0)):
         with pytest.raises(StudyError, match=r"`search.stages` must be growing parts of the film"):
             run(tmp_path / str(len(stages)), Swing(one_free(20.0)), stages=stages)
 
