@@ -45,7 +45,7 @@ def test_optuna_finds_the_stiffness(of_page):
     assert of_page("with_optuna").found(60) == pytest.approx(60.0, rel=0.05)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_policy_makes_the_jellyfish_rise(of_page):
     torch = pytest.importorskip("torch")
     jellyfish = of_page("jellyfish")
@@ -55,7 +55,7 @@ def test_a_policy_makes_the_jellyfish_rise(of_page):
     assert torch.get_default_dtype() is torch.float32  # the example changes no setting
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_gradients_pass_from_a_path_tracer_to_the_motion():
     pytest.importorskip("mitsuba")
     # Without an LLVM that suits, Mitsuba ends its process.
