@@ -24,7 +24,7 @@ from adjsim.pairs.pair_force import N_PARAMS, PAIR
 from adjsim.pairs.search import Found
 
 
-class PairSet(NamedTuple):
+class ChangingForce(NamedTuple):
     """A force whose pairs change: its world and name, its rows of X, and where its numbers are."""
 
     world: int
@@ -41,8 +41,8 @@ def has_changing(models: Sequence[Model]) -> bool:
     return any(force.changes for model in models for force in model.forces.values())
 
 
-def pair_sets(models: Sequence[Model], packed: PackedModels) -> list[PairSet]:
-    """Return the forces whose pairs change."""
+def changing_forces(models: Sequence[Model], packed: PackedModels) -> list[ChangingForce]:
+    """Return the forces of all worlds whose pairs change."""
     found = []
     groups = np.repeat(np.arange(packed.n_groups), np.diff(packed.group_ends)).tolist()
     for world, (model, columns) in enumerate(zip(models, packed.columns, strict=True)):
@@ -57,7 +57,7 @@ def pair_sets(models: Sequence[Model], packed: PackedModels) -> list[PairSet]:
             places = row[SLOTS] + own // TILE * 3 * TILE + own % TILE
             params = int(row[PARAMS]) + first // TILE * N_PARAMS * TILE + first % TILE
             rows = of_world[force.nodes[:, 0]]
-            found.append(PairSet(world, name, force, column, rows, places, params))
+            found.append(ChangingForce(world, name, force, column, rows, places, params))
     return found
 
 
@@ -71,7 +71,7 @@ class ChangingPairs:
         self, models: Sequence[Model], packed: PackedModels, n_parts: int, *, apart: bool
     ) -> None:
         self.packed = packed
-        self.sets = sets = pair_sets(models, packed)
+        self.sets = sets = changing_forces(models, packed)
         world_ends = packed.group_ends if apart else np.array([0, packed.n_worlds])
         set_ptr = np.searchsorted([own.world for own in sets], world_ends)
         parts = np.arange(n_parts)
