@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoint.engine.assembly import REST_VJP_LOOP, VJP_LOOP
+from adjoint.engine.cuda_pairs import sum_pair_params
 from adjoint.engine.cuda_patches import make_adjoints_of_patches, make_tangents_of_patches
 from adjoint.engine.timeloop import (
     Frames,
@@ -23,6 +24,7 @@ from adjoint.forces.element import TwinKind
 from adjoint.rigid.pieces import pull_body, spread_pieces, sum_adjoint_pieces, undo_body
 from adjoint.rigid.points import add_body_frame
 from adjsim.engine.assembly import FORCE_LOOP, JVP_LOOP, REST_JVP_LOOP, Loop
+from adjsim.engine.cuda_pairs import ends_with, pair_kind, sum_pair_slots
 from adjsim.engine.cuda_patches import SHARED_NUMBERS, make_forces_of_patches
 from adjsim.engine.cuda_teams import (
     FIRST_OWN,
@@ -51,7 +53,15 @@ from adjsim.engine.cuda_teams import (
     team_kernel,
     world_at,
 )
-from adjsim.engine.cuda_timeloop import chain_of, make_forces, named, step_bodies
+from adjsim.engine.cuda_timeloop import (
+    chain_of,
+    chain_of_pairs,
+    make_chain,
+    make_forces,
+    named,
+    step_bodies,
+    watch_phase,
+)
 from adjsim.engine.jit.backend import device_fn, is_hashed
 from adjsim.engine.jit.device_arrays import to_host
 from adjsim.engine.loop_arrays import ModelArrays, States
@@ -59,6 +69,7 @@ from adjsim.engine.tangent_packing import PackedVector
 from adjsim.engine.tangents import TangentWork, tangent_node
 from adjsim.engine.timeloop import state_at, step_node
 from adjsim.forces.element import ElementKind
+from adjsim.pairs.near import near_elements, near_vector
 from adjsim.rigid.pieces import (
     Pieces,
     place_pieces,
@@ -74,6 +85,9 @@ TEAM_ARRAYS: Any = None
 FORCES: Any = None
 ADJOINTS: Any = None
 TANGENTS: Any = None
+PAIR_FORCES: Any = None
+PAIR_ADJOINTS: Any = None
+PAIR_TANGENTS: Any = None
 WITH_BODIES = False
 # In the places of shared memory: of the reverse sweep, and of the tangent.
 (
@@ -84,7 +98,10 @@ SLOTS, TAN_SLOTS, X, _, TAN_X, _ = range(FIRST_OWN, FIRST_OWN + 6)
 
 
 class TeamReverse(NamedTuple):
-    """What the phases of `REVERSE` are given; `rows` = (k0, with_forces, rows of n states)."""
+    """What the phases of `REVERSE` are given; `rows` = (k0, with_forces, rows of n states).
+
+    `pairs` as in `TeamAdvance`.
+    """
 
     model: ModelArrays
     patches: Any
@@ -96,10 +113,11 @@ class TeamReverse(NamedTuple):
     rows: Any
     states: States
     worlds: Worlds
+    pairs: Any = ()
 
 
 class TeamTangent(NamedTuple):
-    """What the phases of `TANGENT` are given; `rows` and `finite` as in `TeamAdvance`."""
+    """What the phases of `TANGENT` are given; `rows`, `finite`, `pairs` as in `TeamAdvance`."""
 
     model: ModelArrays
     patches: Any
@@ -112,6 +130,7 @@ class TeamTangent(NamedTuple):
     tan_states: States
     finite: Any
     worlds: Worlds
+    pairs: Any = ()
 
 
 # Of n steps, turn 0 only computes the forces of the last one, and turn t undoes step n - t.
@@ -147,6 +166,39 @@ def spread_phase(turn, team, args):
             spread_pieces(team.start, team.stride, model.nodes, model.bodies, pieces, work, adj)
             return True
     return False
+
+
+def pair_phase(turn, team, args):
+    """Undo the pairs, and compute the forces of those of the next step, as `adjoint_phase` does."""
+    k, threads, pairs = step_of(turn, args), (team.start, team.stride), args.pairs
+    elements, step, patches = near_elements(pairs), args.rows[0] + k, args.patches
+    if turn > 0:
+        work = ReverseWork(
+            pairs.slots, pairs.more_slots, pairs.v_slots, args.work.adj_f, args.work.scratch
+        )
+        state = state_at(args.states, args.rows[k + 2])
+        PAIR_ADJOINTS(
+            threads, team.wait, step, patches, elements, state, team.memory, work,
+            near_vector(pairs),
+        )  # fmt: skip
+    if args.rows[1] > 0 and k > 0:
+        before = state_at(args.states, args.rows[k + 1])
+        PAIR_FORCES(
+            threads, team.wait, step - 1, patches, elements, before, team.memory, pairs.slots
+        )
+    return False
+
+
+def pair_sum_phase(turn, team, args):
+    """Add up what the pairs wrote, and their forces."""
+    pairs, work = args.pairs, args.work
+    if turn > 0:
+        sum_pair_slots(team, pairs, pairs.more_slots, work.adj_x_slots)
+        sum_pair_slots(team, pairs, pairs.v_slots, work.adj_v_slots)
+        sum_pair_params(team, pairs, args.adj.params)
+    if args.rows[1] > 0 and step_of(turn, args) > 0:
+        sum_pair_slots(team, pairs, pairs.slots, work.slots)
+    return True
 
 
 def adjoint_phase(turn, team, args):
@@ -189,6 +241,9 @@ def end_phase(turn, team, args):
 
 
 REVERSE = (begin_phase, spread_phase, adjoint_phase, sum_phase, end_phase)
+REVERSE_PAIRS = (
+    begin_phase, spread_phase, pair_phase, adjoint_phase, pair_sum_phase, sum_phase, end_phase,
+)  # fmt: skip
 
 
 @device_fn
@@ -331,6 +386,25 @@ def copy_adjoints(start, stride, places, source, target):
     fill_rows(start, stride, source.bodies, target.bodies, places[ADJ_BODIES])
 
 
+def pair_tangent_phase(k, team, args):
+    """Write the force slots of the pairs in step k, and their tangents."""
+    row, step, pairs = args.rows[k + 1], args.rows[0] + k, args.pairs
+    both = state_at(args.states, row), state_at(args.tan_states, row)
+    work = TangentWork(pairs.slots, pairs.more_slots, args.work.scratch)
+    PAIR_TANGENTS(
+        (team.start, team.stride), team.wait, step, args.patches, near_elements(pairs), both,
+        team.memory, near_vector(pairs), work,
+    )  # fmt: skip
+    return False
+
+
+def pair_tangent_sum_phase(k, team, args):
+    """Add up the forces of the pairs, and their tangents."""
+    sum_pair_slots(team, args.pairs, args.pairs.slots, args.work.slots)
+    sum_pair_slots(team, args.pairs, args.pairs.more_slots, args.work.tan_slots)
+    return True
+
+
 def tangent_phase(k, team, args):
     """Write the force slots of the elements in step k, and their tangents."""
     part, model, _, tan, work, is_shared, now, tan_now = TEAM_ARRAYS(team.own, team.memory, args)
@@ -403,6 +477,9 @@ def tangent_place_phase(k, team, args):
 
 
 TANGENT = (tangent_phase, tangent_load_phase, tangent_step_phase, tangent_place_phase)
+TANGENT_PAIRS = (
+    pair_tangent_phase, tangent_phase, pair_tangent_sum_phase, *TANGENT[1:], watch_phase,
+)  # fmt: skip
 
 
 @device_fn
@@ -483,9 +560,23 @@ def twin_kernel(
     else:
         make = make_tangents if in_blocks else make_tangents_of_patches
         phases, calls = TANGENT, {"TANGENTS": make(forces, own, rest), "FILL": fill_tangent}
+    if pair_kind(kinds):
+        phases = REVERSE_PAIRS if sweep == "reverse" else TANGENT_PAIRS
+        calls |= calls_of_pairs(sweep, next(law for law in laws if kind_of(law).pairs))
     name = f"{sweep}{'_with_rest' if with_rest else ''}"
     calls["TEAM_ARRAYS"] = ARRAYS[sweep][in_blocks]
     return team_kernel(named(name, kinds, **how), phases, **how, **calls)
+
+
+def calls_of_pairs(sweep: str, law: TwinKind | ElementKind) -> dict[str, Callable]:
+    """Return what the phases of pairs of "reverse" or "tangent" call."""
+    loop, pairs = LOOPS[sweep][0], kind_of(law).pairs
+    assert pairs is not None
+    forces = chain_of_pairs(FORCE_LOOP, pairs, pairs.force)
+    own, rest = chain_of_pairs(loop, pairs, getattr(law, loop.name)), make_chain(())
+    if sweep == "reverse":
+        return {"PAIR_ADJOINTS": make_adjoints(own, rest), "PAIR_FORCES": make_forces(forces)}
+    return {"PAIR_TANGENTS": make_tangents(forces, own, rest), "ENDS_WITH": ends_with}
 
 
 def make_adjoints(chain: Callable, rest_chain: Callable) -> Callable:

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,6 @@ from adjsim.engine.tangents import (
 )
 from adjsim.engine.timeloop import force_table
 from adjsim.model import Model, State, Trajectory
-from adjsim.pairs.near import serves_from_kernel
 from adjsim.rigid.bodies import pack_bodies
 from adjsim.rigid.pose import BodyTrajectory
 from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
@@ -137,7 +137,7 @@ class ReverseSweep(Sweep):
         s, n = self.stepper, len(rows)
         while n and s.changing is not None:
             s.find_pairs(fields[0][rows[n - 1]])
-            first = serves_from_kernel()(s.changing.near, fields[0], rows[:n])
+            first = s.serves_from(fields[0], rows[:n])
             self.undo_piece(start + first, rows[first:n], fields)
             n = first
         if n:
@@ -152,8 +152,13 @@ class ReverseSweep(Sweep):
             own_rows = np.concatenate([[start, int(self.with_forces)], rows]).astype(np.int64)
             head = (s.packed.arrays, s.patches, s.pieces)
             args = (*head, self.work, frames, self.adj, numbers, own_rows)
-            worlds = Worlds(s.packed.starts)
-            undo_on_gpu(self.twins, s.sizes, TeamReverse(*args, States(*fields), worlds))
+            args = TeamReverse(*args, States(*fields), Worlds(s.packed.starts), s.with_cotangents())
+            kinds = s.packed.kinds
+            twins = [
+                replace(twin, kind=kind) if kind.pairs else twin
+                for twin, kind in zip(self.twins, kinds, strict=True)
+            ]
+            undo_on_gpu(tuple(twins), s.sizes, args)
             return
         assert isinstance(s, CpuStepper)
         job = s.job(start, rows, fields, self.calls, self.work)
@@ -280,8 +285,11 @@ class ModelTangent(Tangent):
         steps = np.concatenate([[k0], rows]).astype(np.int64)
         head = (s.packed.arrays, s.patches, s.pieces)
         args = (*head, self.tan, self.work, numbers, steps, states, tan, finite)
-        sizes, worlds = s.sizes, Worlds(s.packed.starts)
-        return advance_tangent_on_gpu(s.packed.kinds, sizes, TeamTangent(*args, worlds))
+        with s.watched(len(rows) - 1) as pairs:
+            if pairs:
+                pairs = s.with_tangents(pairs, to_host(self.tan.params))
+            args = TeamTangent(*args, Worlds(s.packed.starts), pairs)
+            return advance_tangent_on_gpu(s.packed.kinds, s.sizes, args)
 
 
 class ModelTwin(SystemTwin[State, Trajectory]):

@@ -32,8 +32,8 @@ class ChangingForce(NamedTuple):
     force: Any
     column: int
     rows: np.ndarray
-    places: np.ndarray  # slots of its elements
-    params: int  # where the parameters of its first element begin
+    places: np.ndarray  # slots of its elements; in patches, rows of the sums
+    params: np.ndarray  # where the parameters of its elements begin
 
 
 def has_changing(models: Sequence[Model]) -> bool:
@@ -55,7 +55,9 @@ def changing_forces(models: Sequence[Model], packed: PackedModels) -> list[Chang
             first = int(packed.element_starts[world, column])
             own = np.arange(first, first + len(force.nodes))
             places = row[SLOTS] + own // TILE * 3 * TILE + own % TILE
-            params = int(row[PARAMS]) + first // TILE * N_PARAMS * TILE + first % TILE
+            if packed.patches:
+                places = row[SLOTS] + own
+            params = row[PARAMS] + own // TILE * N_PARAMS * TILE + own % TILE
             rows = of_world[force.nodes[:, 0]]
             found.append(ChangingForce(world, name, force, column, rows, places, params))
     return found
@@ -64,13 +66,21 @@ def changing_forces(models: Sequence[Model], packed: PackedModels) -> list[Chang
 class ChangingPairs:
     """The pairs of packed models that were found last, and the lists made of them.
 
-    Parts of a sweep that stand `apart` have a list each, else all have one.
+    Parts of a sweep that stand `apart` have a list each, else all have one. A list serves until a
+    row has moved by a `share` of its allowance, at first.
     """
 
     def __init__(
-        self, models: Sequence[Model], packed: PackedModels, n_parts: int, *, apart: bool
+        self,
+        models: Sequence[Model],
+        packed: PackedModels,
+        n_parts: int,
+        *,
+        apart: bool,
+        share: float = LEAST,
     ) -> None:
         self.packed = packed
+        self.share = share
         self.sets = sets = changing_forces(models, packed)
         world_ends = packed.group_ends if apart else np.array([0, packed.n_worlds])
         set_ptr = np.searchsorted([own.world for own in sets], world_ends)
@@ -90,20 +100,21 @@ class ChangingPairs:
             "element_ptr": np.cumsum([0, *(len(own.rows) for own in sets)]),
             "rows": np.concatenate([own.rows for own in sets]),
             "places": np.concatenate([own.places for own in sets]),
-            "param_places": np.array([own.params for own in sets]),
+            "param_places": np.array([own.params[0] for own in sets]),
         }
         self.found: list[Found] = []
         self.x: Any = None  # positions of all rows where they were found
         self.near: NearPairs | None = None
+        self.moved_on = False  # whether a sweep has ended since the pairs no longer serve
         self.reaches: list[float] = []
 
     def serve(self, x: np.ndarray) -> bool:
         """Whether the pairs serve positions of all rows; if so, the lists do too."""
-        return self.near is not None and serve_kernel()(self.near, x)
+        return self.near is not None and not self.moved_on and serve_kernel()(self.near, x)
 
     def find(self, x: np.ndarray) -> None:
         """Find the pairs near positions of all rows."""
-        self.x = np.array(x)
+        self.x, self.moved_on = np.array(x), False
         if self.near is None:
             self.reaches = [own.force.reach(self.x[own.rows]) for own in self.sets]
         self.found = [
@@ -140,7 +151,7 @@ class ChangingPairs:
             numbers=np.concatenate([one.numbers for one in self.found]),
             due=gaps,  # times are made of them
             clock=np.zeros(n_lists),
-            share=np.full(n_lists, LEAST),
+            share=np.full(n_lists, self.share),
             served=np.zeros(n_lists, np.int64),
             found_at=at,
             listed_at=at.copy(),
@@ -155,7 +166,7 @@ class ChangingPairs:
         """Return parameters of all elements, or their tangents, as each pair reads them."""
         found = []
         for own, n_tiles in zip(self.sets, table[:, N_TILES], strict=True):
-            each = params[own.params :: TILE][:N_PARAMS]
+            each = params[own.params[0] :: TILE][:N_PARAMS]
             found.append(np.broadcast_to(each[:, None], (n_tiles, N_PARAMS, TILE)).ravel())
         return np.concatenate(found)
 

@@ -160,6 +160,12 @@ def no_phase(turn, team, args):
 
 
 @device_fn
+def never(turn, args):
+    """Stand for what ends a sweep early."""
+    return False
+
+
+@device_fn
 def nothing(team, args):
     """Stand for what a block does before or after all turns."""
 
@@ -168,9 +174,10 @@ def nothing(team, args):
 CUDA: Any = None
 IN_BLOCKS = False
 EXTRA_TURNS = 0  # beside one for each step
-FIRST = SECOND = THIRD = FOURTH = FIFTH = no_phase
+FIRST = SECOND = THIRD = FOURTH = FIFTH = SIXTH = SEVENTH = no_phase
 FILL = STORE = nothing
-PHASES = ("FIRST", "SECOND", "THIRD", "FOURTH", "FIFTH")
+ENDS_WITH = never
+PHASES = ("FIRST", "SECOND", "THIRD", "FOURTH", "FIFTH", "SIXTH", "SEVENTH")
 
 
 def run_team(args):
@@ -198,6 +205,12 @@ def run_team(args):
             barrier()
         if FIFTH(turn, team, args):
             barrier()
+        if SIXTH(turn, team, args):
+            barrier()
+        if SEVENTH(turn, team, args):
+            barrier()
+        if ENDS_WITH(turn, args):
+            break
     if IN_BLOCKS:
         barrier()
         STORE(team, args)
@@ -421,7 +434,9 @@ def run_teams(
     places, n_bytes = place_in_shared_memory(units, most_shared())
     args = args._replace(worlds=args.worlds._replace(places=places))
     if sizes is None:
-        width = max(BLOCK * args.patches.table.shape[0], args.model.nodes.world_of.size)
+        n_pairs = args.pairs.pair_nodes.size // 4 if args.pairs else 0
+        patches, nodes = BLOCK * args.patches.table.shape[0], args.model.nodes.world_of.size
+        width = max(patches, nodes, n_pairs)
         launch_cooperative(kernel, width, args, cached=cached, shared=patch)
     else:
         n_worlds = args.worlds.starts.shape[0] - 1

@@ -25,6 +25,7 @@ from adjsim.engine.assembly import (
     places_of,
     row_counts,
 )
+from adjsim.engine.cuda_pairs import ends_with, pair_kind, sum_pair_slots, watch_pairs
 from adjsim.engine.cuda_patches import (
     SHARED_NUMBERS,
     make_forces_of_patches,
@@ -61,6 +62,7 @@ from adjsim.engine.loop_arrays import ModelArrays, States
 from adjsim.engine.packing import PackedModels
 from adjsim.engine.timeloop import state_at, step_node
 from adjsim.forces.element import ElementKind
+from adjsim.pairs.near import near_elements
 from adjsim.rigid.pieces import Pieces, place_pieces, step_body, sum_pieces
 
 
@@ -162,6 +164,7 @@ def _longer(head: Callable, lane: Callable, force: int, n_forces: int) -> Callab
 
 # Bound by `team_kernel`.
 FORCES: Any = None
+PAIR_FORCES: Any = None
 TEAM_ARRAYS: Any = None
 WITH_BODIES = False
 SLOTS, X = FIRST_OWN, FIRST_OWN + 1  # in the places of shared memory
@@ -171,7 +174,7 @@ class TeamAdvance(NamedTuple):
     """What the phases of `ADVANCE` are given.
 
     `numbers` has dt; `rows` k0 and then the rows of n + 1 states; `finite` n for each world, and
-    ends as how many of its steps stayed finite.
+    ends as how many of its steps stayed finite; `pairs` the `TeamPairs`, if any change.
     """
 
     model: ModelArrays
@@ -183,6 +186,19 @@ class TeamAdvance(NamedTuple):
     states: States
     finite: Any
     worlds: Worlds
+    pairs: Any = ()
+
+
+def pair_phase(k, team, args):
+    """Write the force slots of the pairs in step k."""
+    part, _, _, _, is_shared, now = TEAM_ARRAYS(team.own, team.memory, args)
+    before, _, _ = states_of_step(
+        part, is_shared, now, args.states, args.rows[k + 1], args.rows[k + 2]
+    )
+    threads, pairs, step = (team.start, team.stride), args.pairs, args.rows[0] + k
+    elements, slots = near_elements(pairs), pairs.slots
+    PAIR_FORCES(threads, team.wait, step, args.patches, elements, before, team.memory, slots)
+    return False
 
 
 def force_phase(k, team, args):
@@ -193,6 +209,13 @@ def force_phase(k, team, args):
     )
     step, wait, elements = args.rows[0] + k, team.wait, model.elements
     FORCES(team.threads, wait, step, args.patches, elements, before, team.memory, slots)
+    return True
+
+
+def pair_sum_phase(k, team, args):
+    """Add up the forces of the pairs."""
+    _, _, _, slots, _, _ = TEAM_ARRAYS(team.own, team.memory, args)
+    sum_pair_slots(team, args.pairs, args.pairs.slots, slots)
     return True
 
 
@@ -241,7 +264,16 @@ def place_phase(k, team, args):
     return True
 
 
+def watch_phase(k, team, args):
+    """Look at how far the surfaces have moved."""
+    watch_pairs(team, k, args.pairs, args.states.x[args.rows[k + 2]])
+    return True
+
+
 ADVANCE = (force_phase, load_phase, step_phase, place_phase)
+ADVANCE_PAIRS = (
+    pair_phase, force_phase, pair_sum_phase, load_phase, step_phase, place_phase, watch_phase,
+)  # fmt: skip
 
 
 @device_fn
@@ -293,7 +325,12 @@ def advance_kernel(
     forces = make_forces(chain) if in_blocks else make_forces_of_patches(chain)
     arrays = block_arrays_of_advance if in_blocks else grid_arrays_of_advance
     calls: dict[str, Any] = {"FORCES": forces, "TEAM_ARRAYS": arrays, "FILL": fill_advance}
-    return team_kernel(named("advance", kinds, **how), ADVANCE, **how, **calls)
+    phases, pairs = ADVANCE, pair_kind(kinds)
+    if pairs:
+        phases = ADVANCE_PAIRS
+        calls["PAIR_FORCES"] = make_forces(chain_of_pairs(FORCE_LOOP, pairs, pairs.force))
+        calls["ENDS_WITH"] = ends_with
+    return team_kernel(named("advance", kinds, **how), phases, **how, **calls)
 
 
 def make_forces(chain: Callable) -> Callable:
@@ -311,9 +348,17 @@ def make_forces(chain: Callable) -> Callable:
 def chain_of(
     loop: Loop, elements: Sequence[tuple[ElementKind, Callable | None]], *, in_blocks: bool
 ) -> Callable:
-    """Return the function that does all elements of a block's world, or those of a patch."""
+    """Return the function that does all elements of a block's world, or those of a patch.
+
+    But those with pairs.
+    """
     make, lane = (make_chain, make_lane) if in_blocks else (make_patch_chain, make_patch_lanes)
-    return make(tuple(lane(loop, kind, element) for kind, element in elements))
+    return make(tuple(lane(loop, k, None if k.pairs else element) for k, element in elements))
+
+
+def chain_of_pairs(loop: Loop, pairs: ElementKind, element: Callable) -> Callable:
+    """Return the function that does all pairs."""
+    return make_chain((make_lane(loop, pairs, element),))
 
 
 def named(name: str, kinds: Sequence[ElementKind], *, in_blocks: bool, with_bodies: bool) -> str:
@@ -325,12 +370,12 @@ def named(name: str, kinds: Sequence[ElementKind], *, in_blocks: bool, with_bodi
 
 def advance_on_gpu(
     packed: PackedModels, sizes: Sizes | None, pieces: Pieces, dt: float, slots: Any, k0: int,
-    rows: np.ndarray, fields: tuple,
+    rows: np.ndarray, fields: tuple, pairs: Any,
 ) -> np.ndarray:  # fmt: skip
     """Advance on the GPU; return how many of the steps stayed finite, of each world.
 
     `rows` as in `adjsim.engine.loop_arrays.Steps`; the arrays live on the device. Worlds with
-    `sizes` stand apart.
+    `sizes` stand apart. `pairs` that change, or ().
     """
     finite = array_module(Device.CUDA).full(packed.n_worlds, len(rows) - 1, np.int64)
     real, units = slots.dtype.itemsize, []
@@ -347,6 +392,7 @@ def advance_on_gpu(
         States(*fields),
         finite,
         Worlds(packed.starts),
+        pairs,
     )
     cached = all(is_hashed(kind.force) for kind in packed.kinds)
     kernel = advance_kernel(packed.kinds, in_blocks=bool(sizes), with_bodies=packed.n_bodies > 0)

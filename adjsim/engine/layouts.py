@@ -212,8 +212,8 @@ def _lay_out(
     patches, number = None, np.uint32
     if n_parts == 0 and not apart:
         patches, joined, owners = cut_patches(joined, kinds_of, placement.n_rows)
-        own_slots = np.split(np.arange(len(patches.nodes)), np.cumsum([*map(len, owners)])[:-1])
-        n_slots, number = 3 * len(patches.nodes), np.uint16
+        own_slots = _patch_slots(owners, [kind.pairs is not None for kind in kinds_of], table)
+        n_slots, number = 3 * sum(map(len, owners)), np.uint16
     sums = _slot_lists(owners, own_slots, placement.n_rows)
     moving, moving_slots = (list(compress(part, moves)) for part in (owners, own_slots))
     velocity_sums = _slot_lists(moving, moving_slots, placement.n_rows)
@@ -347,6 +347,21 @@ def _slots(start: int, nodes: np.ndarray) -> np.ndarray:
     n, k = nodes.shape
     e, a = np.divmod(np.arange(n * k), k)
     return start + (e // TILE * k + a) * 3 * TILE + e % TILE
+
+
+def _patch_slots(
+    owners: Sequence[np.ndarray], have_pairs: Sequence[bool], table: np.ndarray
+) -> list[np.ndarray]:
+    """Return the sums of the nodes of patches; those of elements with pairs lie behind them.
+
+    Where these begin is written to the table.
+    """
+    lengths, behind = np.array([*map(len, owners)], np.int64), np.array(have_pairs, bool)
+    order = np.argsort(behind, kind="stable")
+    firsts = np.zeros_like(lengths)
+    firsts[order] = np.cumsum(lengths[order]) - lengths[order]
+    table[behind, SLOTS] = firsts[behind]
+    return [first + np.arange(n) for first, n in zip(firsts, lengths, strict=True)]
 
 
 def _slot_lists(

@@ -46,7 +46,7 @@ class Patches(NamedTuple):
 def morton_order(force: Force) -> np.ndarray | None:
     """Return a force's elements along a Morton curve at rest; None: as they are."""
     rest = getattr(force, "rest_positions", None)
-    if rest is None or not force.is_of_nodes or len(force.nodes) <= ELEMENTS:
+    if rest is None or force.changes or not force.is_of_nodes or len(force.nodes) <= ELEMENTS:
         return None
     centroids = rest[force.nodes].mean(axis=1)
     size = np.ptp(centroids, axis=0).max() or 1.0
@@ -64,12 +64,17 @@ def cut_patches(
     """Return the patches of elements, their nodes' numbers in patches, and the patches' nodes.
 
     By row of the table: `rows`, the nodes of elements, (n_elements, k) rows of X; their `kinds`;
-    and what is returned beside the patches. Rest positions are 0.
+    and what is returned beside the patches. Rest positions are 0. Elements with pairs, of one row
+    each, are in no patch; that row is the node.
     """
     tables, places, counts, local, owners = [], [], [], [], []
     n_pairs, none = 0, np.zeros(0, np.int64)
     for row, nodes in enumerate(rows):
         n, k = nodes.shape
+        if kinds[row].pairs:
+            local.append(np.zeros((n, k), np.uint16))
+            owners.append(nodes.ravel())
+            continue
         size, pairs, which, own_counts = _patch_nodes(nodes, n_nodes)
         own_patch, own_nodes = np.divmod(pairs, n_nodes)
         numbers = np.arange(-(-n // size))
@@ -88,11 +93,12 @@ def cut_patches(
         local.append((which - first[patch][:, None]).astype(np.uint16))
         owners.append(own_nodes)
         n_pairs += len(pairs)
-    table = np.concatenate([*tables, [[len(rows), 0, 0, 0, 0, n_pairs]]])
+    table = np.concatenate([*tables, [[len(rows), 0, 0, 0, 0, n_pairs]]]).astype(np.int64)
     ptr = np.concatenate([[0], np.cumsum(np.concatenate([none, *counts]))])
+    in_patches = [own for own, kind in zip(owners, kinds, strict=True) if not kind.pairs]
     patches = Patches(
         table,
-        np.concatenate([none, *owners]).astype(np.uint32),
+        np.concatenate([none, *in_patches]).astype(np.uint32),
         ptr.astype(np.uint32),
         np.concatenate([none, *places]).astype(np.uint16),
         np.zeros((n_pairs, 3)),

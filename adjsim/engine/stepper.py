@@ -1,17 +1,19 @@
 """A packed model, or a batch of them, with its compiled loop and work arrays, on CPU or GPU."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from adjsim.engine.assembly import TILE
 from adjsim.engine.changing import ChangingPairs, has_changing
+from adjsim.engine.cuda_pairs import TeamPairs, serves_from, team_pairs
 from adjsim.engine.cuda_teams import PROCESSORS, Sizes, fits_blocks, pieces_of
 from adjsim.engine.cuda_timeloop import advance_on_gpu
 from adjsim.engine.jit.backend import thread_count, using_threads
-from adjsim.engine.jit.device_arrays import constants, kept_on_device, leaves, to_host
+from adjsim.engine.jit.device_arrays import constants, kept_on_device, leaves, on_device, to_host
 from adjsim.engine.jit.devices import Device, array_module, check_device, module_of, require_room
 from adjsim.engine.layouts import count_elements
 from adjsim.engine.loop_arrays import States, Steps, Work
@@ -28,7 +30,7 @@ from adjsim.engine.timeloop import (
     step_table,
 )
 from adjsim.model import Model, State, Trajectory
-from adjsim.pairs.near import NearPairs
+from adjsim.pairs.near import MOST, NearPairs, serves_from_kernel
 from adjsim.rigid.bodies import pack_bodies
 from adjsim.rigid.pose import BodyTrajectory
 from adjsim.rigid.rows import STATE_SIZE
@@ -351,6 +353,11 @@ class CpuStepper(ModelStepper):
             self.n_run = run(Turns(n_turns, stops), *job) or n_turns
         return job.finite
 
+    def serves_from(self, x: np.ndarray, rows: np.ndarray) -> int:
+        """Return the first of several states, `x[rows]`, from which on the pairs serve."""
+        assert self.changing is not None
+        return serves_from_kernel()(self.changing.near, x, rows)
+
     def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
         """Run the loop."""
         job = self.job(k0, rows, fields, self.calls, Work(self.slots, self.scratch))
@@ -379,6 +386,9 @@ class CudaStepper(ModelStepper):
         slots = max(packed.n_slots, PROCESSORS * self.sizes.slots if self.sizes else 0)
         self.step_seconds = STEP_SECONDS + SLOT_SECONDS * slots
         self.most_steps = max(1, int(LAUNCH_SECONDS / self.step_seconds))
+        self.pairs: TeamPairs | tuple[()] = ()
+        if has_changing(self.models):
+            self.changing = ChangingPairs(self.models, packed, 1, apart=False, share=1.0 - MOST)
 
     def require_room(self, n_states: int, remedy: str) -> None:
         """Raise a MemoryError unless there is room for states, slots and a gradient."""
@@ -389,9 +399,51 @@ class CudaStepper(ModelStepper):
 
     def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
         """Run the loop in one launch."""
-        return advance_on_gpu(
-            self.packed, self.sizes, self.pieces, self.dt, self.slots, k0, rows, fields
-        )
+        with self.watched(len(rows) - 1) as pairs:
+            return advance_on_gpu(
+                self.packed, self.sizes, self.pieces, self.dt, self.slots, k0, rows, fields, pairs
+            )
+
+    def find_pairs(self, x: Any, step: int | None = None) -> None:
+        """Find the pairs near positions of all rows on the host, and copy them to the device."""
+        changing: Any = self.changing
+        before = changing.near
+        super().find_pairs(to_host(x), step)
+        if changing.near is not before:
+            self.pairs = team_pairs(changing)
+
+    def serves_from(self, x: Any, rows: np.ndarray) -> int:
+        """Return the first of several states, `x[rows]`, from which on the pairs serve."""
+        return serves_from(self.pairs, x, rows)
+
+    def with_tangents(self, pairs: TeamPairs, params: np.ndarray) -> TeamPairs:
+        """Return the pairs with tangents of parameters, and room for tangents of forces."""
+        changing: Any = self.changing
+        own = on_device((changing.spread(params, changing.near.pair_table),))[0]
+        return pairs._replace(more_slots=self.zeros_like(pairs.slots), more_params=own)
+
+    def with_cotangents(self) -> TeamPairs | tuple[()]:
+        """Return the pairs that change with room for cotangents."""
+        if not self.pairs:
+            return ()
+        pairs = self.pairs
+        x, v, params = map(self.zeros_like, (pairs.slots, pairs.slots, pairs.pair_params))
+        return pairs._replace(more_slots=x, v_slots=v, more_params=params)
+
+    def zeros_like(self, array: Any) -> Any:
+        """Return zeros in the form of an array."""
+        return self.xp.zeros(array.shape, array.dtype)
+
+    @contextmanager
+    def watched(self, n_turns: int) -> Iterator[TeamPairs | tuple[()]]:
+        """Give a sweep the pairs that change; note how many turns it ran."""
+        if not self.pairs:
+            yield ()
+            return
+        turns = self.xp.full(1, n_turns, np.int64)
+        yield self.pairs._replace(turns=turns)
+        self.n_run = int(to_host(turns)[0])
+        self.changing.moved_on = self.n_run < n_turns
 
 
 def keeps_no_points(n_nodes: int, n_rows: int) -> bool:
@@ -427,12 +479,9 @@ def _(
         n_tiles = sum(-(-n // TILE) for n in n_elements)
         least = PARALLEL_TILES_OF_WORLDS if len(models) > 1 else PARALLEL_TILES
         n_parts = thread_count(threads, large=n_tiles >= least)
-    elif has_changing(models):
-        raise ValueError(
-            '`device` must be "cpu" for contact between surfaces: a GPU does not have it yet.'
-        )
     else:
-        apart = fits_blocks([count_elements(model) + model.n_rows for model in models])
+        sizes = [count_elements(model) + model.n_rows for model in models]
+        apart = fits_blocks(sizes) and not has_changing(models)
 
     packed = pack(models, n_steps, dtype, n_parts, apart=apart)
     if n_parts:

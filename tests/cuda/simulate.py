@@ -3,7 +3,7 @@
 Arrays of the device are kept apart from NumPy's, by `stand_ins.py`.
 
 Run in a process of its own with NUMBA_ENABLE_CUDASIM=1 and NUMBA_DISABLE_JIT=1, and with
-the name of what is run: physics, worlds, reduced, render, outputs or study.
+the name of what is run: physics, worlds, surfaces, reduced, render, outputs or study.
 """
 
 import json
@@ -11,12 +11,20 @@ import sys
 
 import numpy as np
 
-from tests.cuda import reduced_scenes, render_scenes, scenes, stand_ins, study_scenes
+from tests.cuda import (
+    pair_scenes,
+    reduced_scenes,
+    render_scenes,
+    scenes,
+    stand_ins,
+    study_scenes,
+)
 
 
 RUNS = {
     "physics": scenes.everything,
     "worlds": scenes.many_worlds,
+    "surfaces": pair_scenes.surfaces,
     "reduced": reduced_scenes.all_scenes,
     "render": render_scenes.all_scenes,
     "outputs": render_scenes.outputs_of_scenes,

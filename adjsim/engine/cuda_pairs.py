@@ -1,0 +1,144 @@
+r"""Pairs that change, on a GPU: a thread takes a pair, and later a row of a surface.
+
+All pairs that a search has found (`adjsim/engine/changing.py`) are elements of the steps: a GPU
+makes no shorter lists. Their lanes write slots; after a barrier the slots of each row of a surface
+are added up, in the order of the pairs, into the sum that the nodes read. The bits are those
+of any other search.
+
+A sweep forward ends after a step in which a row has moved too far for its pairs. To move as one
+does not count: a set has a guide, one of its rows, and rows are seen from there.
+
+Adjoint: `adjoint/engine/cuda_pairs.py`. Tests: `tests/cuda`.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adjsim.engine.algebra.vec3 import dot, sub
+from adjsim.engine.assembly import N_TILES, TILE
+from adjsim.engine.changing import ChangingPairs
+from adjsim.engine.jit.backend import device_fn
+from adjsim.engine.jit.cuda_launch import launch
+from adjsim.engine.jit.device_arrays import on_device, to_host
+from adjsim.engine.jit.devices import Device, array_module
+from adjsim.engine.node_sum import node_sum
+from adjsim.forces.element import ElementKind
+from adjsim.pairs.near import MOST
+
+
+SHARES = 64  # threads that look at the rows of one state
+
+
+class TeamPairs(NamedTuple):
+    """The pairs of all surface contacts of some worlds, and the rows of their surfaces.
+
+    The first fields, up to `more_params`, are those of `NearPairs`.
+    """
+
+    pair_table: Any
+    pair_nodes: Any
+    pair_consts: Any
+    pair_params: Any
+    series: Any
+    slots: Any
+    more_slots: Any
+    v_slots: Any
+    more_params: Any
+    rows: Any  # of X
+    places: Any  # rows of the sums
+    param_places: Any  # where the parameters of a row begin
+    sum_ptr: Any
+    sum_slots: Any  # row i adds up sum_slots[sum_ptr[i]:sum_ptr[i + 1]]
+    found_at: Any  # positions when pairs were found
+    guides: Any  # the row that stands for the motion of all of a set
+    limits: Any  # square of how far a row may move, seen from its guide [m^2]
+    turns: Any  # (1,) how many turns the sweep has at most
+
+
+def team_pairs(changing: ChangingPairs) -> TeamPairs:
+    """Return the pairs found last, on the device."""
+    near: Any = changing.near
+    dtype, n = near.slots.dtype, near.element_ptr
+    table = near.pair_table.copy()
+    table[:, N_TILES] = -(-near.counts // TILE)
+    guides = np.zeros(n[-1], np.int64)
+    for first, last in zip(n[:-1], n[1:], strict=True):
+        away = near.found_at[first:last] - near.found_at[first:last].mean(axis=0)
+        guides[first:last] = first + np.argmin(np.square(away).sum(axis=1))
+    limits = np.repeat((1.0 - MOST) ** 2 * near.scales[:, 2], np.diff(n)).astype(dtype)
+    none = np.zeros(0, dtype)
+    return on_device(
+        TeamPairs(
+            table, near.pair_nodes, near.pair_consts, near.pair_params, near.series[:0],
+            array_module(Device.CUDA).zeros(near.slots.size, dtype), none, none, none, near.rows,
+            near.places, np.concatenate([own.params for own in changing.sets]), near.sum_ptr,
+            near.sum_slots, near.found_at.astype(dtype), guides, limits, np.zeros(1, np.int64),
+        )  # fmt: skip
+    )
+
+
+def pair_kind(kinds: Sequence[ElementKind]) -> ElementKind | None:
+    """Return the kind of the pairs of some kinds of element, which have one in common."""
+    return next((kind.pairs for kind in kinds if kind.pairs), None)
+
+
+def serves_from(pairs: TeamPairs, x: Any, rows: np.ndarray) -> int:
+    """Return the first of several states, `x[rows]`, from which on the pairs serve.
+
+    They serve the last one.
+    """
+    n = len(rows) - 1
+    if n == 0:
+        return 0
+    far = array_module(Device.CUDA).zeros((n, SHARES), np.int64)
+    launch(find_far, n * SHARES, on_device((pairs, x, np.asarray(rows, np.int64), far)))
+    found = np.flatnonzero(to_host(far).any(axis=1))
+    return int(found[-1]) + 1 if len(found) else 0
+
+
+@device_fn
+def find_far(i, args):
+    """Note whether a share of the rows of a state has one that has moved too far."""
+    pairs, x, rows, far = args
+    state, share = i // SHARES, i % SHARES
+    for row in range(share, pairs.rows.size, SHARES):
+        if has_moved_far(pairs, row, x[rows[state]]):
+            far[state, share] = 1
+
+
+@device_fn
+def has_moved_far(pairs, i, x):
+    """Whether row i of the surfaces has moved too far since the pairs were found."""
+    own = sub(moved(pairs, i, x), moved(pairs, pairs.guides[i], x))
+    return dot(own, own) > pairs.limits[i]
+
+
+@device_fn
+def moved(pairs, i, x):
+    """Return by how much row i of the surfaces has moved."""
+    n, before = pairs.rows[i], pairs.found_at
+    return x[n, 0] - before[i, 0], x[n, 1] - before[i, 1], x[n, 2] - before[i, 2]
+
+
+@device_fn
+def sum_pair_slots(team, pairs, slots, sums):
+    """Add up what the pairs wrote in `slots`, for this thread's rows of surfaces."""
+    for i in range(team.start, pairs.rows.size, team.stride):
+        f, at = node_sum(np.uint64(i), pairs.sum_ptr, pairs.sum_slots, slots), pairs.places[i]
+        sums[at, 0], sums[at, 1], sums[at, 2] = f
+
+
+@device_fn
+def watch_pairs(team, turn, pairs, x):
+    """End the sweep with this turn if one of this thread's rows has moved too far."""
+    for i in range(team.start, pairs.rows.size, team.stride):
+        if has_moved_far(pairs, i, x):
+            team.lower(pairs.turns, 0, turn + 1)
+
+
+@device_fn
+def ends_with(turn, args):
+    """Whether the sweep ends with a turn."""
+    return turn + 1 >= args.pairs.turns[0]
