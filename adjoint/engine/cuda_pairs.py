@@ -12,9 +12,9 @@ N, ROW_OF_TILE, ROWS_OF_TILE = np.int64(N_PARAMS), np.int64(3 * TILE), np.int64(
 
 @device_fn
 def sum_pair_params(team, pairs, adj_params):
-    """Add what the pairs wrote for parameters in a step, in their order, to the rows that begin them.
+    """Add what the pairs wrote for parameters in a step to the row that comes first in each.
 
-    A thread takes one parameter of a row.
+    A thread takes one parameter of a row, and its pairs in their order.
     """
     flat, tile = pairs.more_params, np.int64(TILE)
     for j in range(team.start, pairs.rows.size * N, team.stride):

@@ -286,9 +286,8 @@ class ModelTangent(Tangent):
         head = (s.packed.arrays, s.patches, s.pieces)
         args = (*head, self.tan, self.work, numbers, steps, states, tan, finite)
         with s.watched(len(rows) - 1) as pairs:
-            if pairs:
-                pairs = s.with_tangents(pairs, to_host(self.tan.params))
-            args = TeamTangent(*args, Worlds(s.packed.starts), pairs)
+            own = s.with_tangents(pairs, self.tan.params)
+            args = TeamTangent(*args, Worlds(s.packed.starts), own)
             return advance_tangent_on_gpu(s.packed.kinds, s.sizes, args)
 
 

@@ -12,6 +12,7 @@ Adjoint: `adjoint/engine/cuda_pairs.py`. Tests: `tests/cuda`.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,19 +65,18 @@ def team_pairs(changing: ChangingPairs) -> TeamPairs:
     table = near.pair_table.copy()
     table[:, N_TILES] = -(-near.counts // TILE)
     guides = np.zeros(n[-1], np.int64)
-    for first, last in zip(n[:-1], n[1:], strict=True):
+    for first, last in pairwise(n):
         away = near.found_at[first:last] - near.found_at[first:last].mean(axis=0)
         guides[first:last] = first + np.argmin(np.square(away).sum(axis=1))
     limits = np.repeat((1.0 - MOST) ** 2 * near.scales[:, 2], np.diff(n)).astype(dtype)
     none = np.zeros(0, dtype)
-    return on_device(
-        TeamPairs(
-            table, near.pair_nodes, near.pair_consts, near.pair_params, near.series[:0],
-            array_module(Device.CUDA).zeros(near.slots.size, dtype), none, none, none, near.rows,
-            near.places, np.concatenate([own.params for own in changing.sets]), near.sum_ptr,
-            near.sum_slots, near.found_at.astype(dtype), guides, limits, np.zeros(1, np.int64),
-        )  # fmt: skip
-    )
+    found = TeamPairs(
+        table, near.pair_nodes, near.pair_consts, near.pair_params, near.series[:0],
+        array_module(Device.CUDA).zeros(near.slots.size, dtype), none, none, none, near.rows,
+        near.places, np.concatenate([own.params for own in changing.sets]), near.sum_ptr,
+        near.sum_slots, near.found_at.astype(dtype), guides, limits, np.zeros(1, np.int64),
+    )  # fmt: skip
+    return on_device(found)
 
 
 def pair_kind(kinds: Sequence[ElementKind]) -> ElementKind | None:
@@ -93,13 +93,13 @@ def serves_from(pairs: TeamPairs, x: Any, rows: np.ndarray) -> int:
     if n == 0:
         return 0
     far = array_module(Device.CUDA).zeros((n, SHARES), np.int64)
-    launch(find_far, n * SHARES, on_device((pairs, x, np.asarray(rows, np.int64), far)))
+    launch(far_thread, n * SHARES, on_device((pairs, x, np.asarray(rows, np.int64), far)))
     found = np.flatnonzero(to_host(far).any(axis=1))
     return int(found[-1]) + 1 if len(found) else 0
 
 
 @device_fn
-def find_far(i, args):
+def far_thread(i, args):
     """Note whether a share of the rows of a state has one that has moved too far."""
     pairs, x, rows, far = args
     state, share = i // SHARES, i % SHARES

@@ -180,7 +180,7 @@ ENDS_WITH = never
 PHASES = ("FIRST", "SECOND", "THIRD", "FOURTH", "FIFTH", "SIXTH", "SEVENTH")
 
 
-def run_team(args):
+def run_team(args):  # noqa: C901, PLR0912 -- a branch for each phase
     """Run all turns of a sweep: of all worlds, or, in blocks, of one."""
     if IN_BLOCKS:
         start, stride = np.int64(CUDA.threadIdx.x), np.int64(CUDA.blockDim.x)

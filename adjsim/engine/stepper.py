@@ -416,10 +416,12 @@ class CudaStepper(ModelStepper):
         """Return the first of several states, `x[rows]`, from which on the pairs serve."""
         return serves_from(self.pairs, x, rows)
 
-    def with_tangents(self, pairs: TeamPairs, params: np.ndarray) -> TeamPairs:
+    def with_tangents(self, pairs: TeamPairs | tuple[()], params: Any) -> TeamPairs | tuple[()]:
         """Return the pairs with tangents of parameters, and room for tangents of forces."""
+        if not pairs:
+            return ()
         changing: Any = self.changing
-        own = on_device((changing.spread(params, changing.near.pair_table),))[0]
+        own = on_device((changing.spread(to_host(params), changing.near.pair_table),))[0]
         return pairs._replace(more_slots=self.zeros_like(pairs.slots), more_params=own)
 
     def with_cotangents(self) -> TeamPairs | tuple[()]:

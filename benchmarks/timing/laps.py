@@ -1,4 +1,4 @@
-"""The laps over our own loops, by part: tetrahedra, cloth, smoke, worlds, images.
+"""The laps over our own loops, by part: tetrahedra, cloth, contact, smoke, worlds, images.
 
 The loops of tetrahedra, cloth and worlds are called as the rollout and the reverse sweep call them,
 on memory that was touched before; packing, allocation and the shaping of the gradient, paid once a
@@ -20,7 +20,16 @@ from adjsim.engine.stepper import ModelStepper, make_stepper
 from adjsim.rollout import frame_rows, rollout
 from adjsim.worlds import stack
 from benchmarks.timing.clock import Lap
-from benchmarks.timing.scenes import DT, LOOKS, make_ball, make_block, make_cloth, make_smoke
+from benchmarks.timing.scenes import (
+    DT,
+    LOOKS,
+    make_ball,
+    make_block,
+    make_cloth,
+    make_fold,
+    make_pile,
+    make_smoke,
+)
 from render.blending import Over, Softmax
 from render.soft_raster import SoftRasterizer, rasterize
 
@@ -41,6 +50,9 @@ class Sizes:
     sample: float = 0.004  # length of a forward sample of tetrahedra and cloth [s]
     tets: Sequence[int] = (100, 1000, 10000)
     triangles: Sequence[int] = (2048,)
+    folds: Sequence[int] = (2048,)  # triangles of a cloth that touches itself
+    piles: Sequence[int] = (1000,)  # tetrahedra of each of two blocks that touch
+    touching: int = 300  # steps of these
     cells: Sequence[int] = (110,)  # of a grid of smoke, along an edge
     worlds: int = 1000  # of a batch
     each: int = 100  # tetrahedra of a world
@@ -60,7 +72,7 @@ class Sizes:
         Rollouts are long: a call to a GPU takes the host up to 2 ms, whatever its length.
         """
         tets, triangles = (*self.tets, 100_000, 1_000_000), (*self.triangles, 200_000)
-        long = replace(self, sample=0.3, steps=300)
+        long = replace(self, sample=0.3, steps=300, folds=(2048, 50_000), piles=(1000, 20_000))
         return replace(long, threads=(GPU, *self.threads), tets=tets, triangles=triangles)
 
     def sample_steps(self, n_elements: int) -> int:
@@ -70,9 +82,9 @@ class Sizes:
     def small(self) -> "Sizes":
         """Return sizes that take no time."""
         return replace(
-            self, sample=1e-6, tets=(5, 40), triangles=(8,), cells=(4,), worlds=3, each=5, steps=3,
-            faces=(20,), pixels=(8,), grow_faces=(80, 320), grow_pixels=(12, 16), films=(8,),
-            frames=2,
+            self, sample=1e-6, tets=(5, 40), triangles=(8,), folds=(32,), piles=(5,), touching=3,
+            cells=(4,), worlds=3, each=5, steps=3, faces=(20,), pixels=(8,), grow_faces=(80, 320),
+            grow_pixels=(12, 16), films=(8,), frames=2,
         )  # fmt: skip
 
 
@@ -153,6 +165,29 @@ def cloth_laps(sizes: Sizes) -> Iterator[Lap]:
         n_steps = sizes.sample_steps(len(cloth.mesh.faces) + n_hinges)
         label = ("cloth", f"{len(cloth.mesh.faces)} triangles, {n_hinges} hinges")
         yield from loop_laps(label, cloth.model, cloth.state, sizes, n_steps=n_steps, work=n_steps)
+
+
+def contact_laps(sizes: Sizes) -> Iterator[Lap]:
+    """Give a sheet that lands on itself and a block on a block, beside the same without contact.
+
+    The work is steps.
+    """
+    scenes = [(make_fold, n, "folded sheet of {} triangles") for n in sizes.folds]
+    scenes += [(make_pile, n, "{0} tetrahedra on {0}") for n in sizes.piles]
+    for make, size, case in scenes:
+        alone, touching = (make(size, touches=touches) for touches in (False, True))
+        n = len(alone.mesh.faces) if make is make_fold else alone.n_tets
+        steps = {"n_steps": sizes.touching, "work": float(sizes.touching)}
+        label = "contact", case.format(n)
+        laps = loop_laps(
+            (label[0], f"{label[1]}, no contact"), alone.model, alone.state, sizes, **steps
+        )
+        for lap, other in zip(
+            loop_laps(label, touching.model, touching.state, sizes, **steps), laps, strict=True
+        ):
+            if lap.kind != BOTH_MASS:
+                lap.beside = other
+                yield from (other, lap)
 
 
 def world_laps(sizes: Sizes) -> Iterator[Lap]:
@@ -270,6 +305,7 @@ def memory_laps(sizes: Sizes) -> Iterator[Lap]:
 PARTS: dict[str, Callable[[Sizes], Iterator[Lap]]] = {
     "tets": tet_laps,
     "cloth": cloth_laps,
+    "contact": contact_laps,
     "smoke": smoke_laps,
     "worlds": world_laps,
     "images": image_laps,

@@ -1,4 +1,4 @@
-"""What is timed: tetrahedra on a floor, a hanging sheet, smoke, a ball in an image."""
+"""What is timed: tetrahedra on a floor, sheets, bodies that touch, smoke, a ball in an image."""
 
 import math
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from adjsim.meshes.grid import box_tets
 from adjsim.meshes.hinges import mesh_hinges
 from adjsim.meshes.sheets import sheet
 from adjsim.model import Model, State
+from adjsim.pairs.surface_contact import SurfaceContact
 from adjsim.reduced.smoke import Smoke, SmokeState
 from render.camera import Camera
 from render.scene import DirectionalLight, Material, Mesh, Scene
@@ -34,6 +35,14 @@ STRETCH, SINK, SPEED = 1.02, 0.01, 1.0  # initial stretch [-], depth in the floo
 DT = 1e-4  # [s], about a twentieth of the stable step
 CLOTH_MU, CLOTH_LAM, BENDING = 100.0, 150.0, 1e-4  # [N/m], [N/m], [N m]
 AREAL_DENSITY, WAVE = 0.2, 0.02  # [kg/m2], height of the waves [m]
+# Radius of surfaces in edges [-], radius of a fold in radii, speed at which a fold closes [m/s].
+THIN, FOLD, CLOSING = 0.15, 2.5, 0.3
+TOUCH: dict[str, Any] = {
+    "stiffness": 80.0,
+    "dissipation": 0.3,
+    "friction_stiffness": 0.05,
+    "friction": 0.3,
+}
 WHIRL, LAYER = 0.5, 0.34  # fastest [cells/step], part of the grid that holds smoke at first
 DISTANCE = 4.0  # of the camera from the middle of the unit ball [m]
 FLAT, PHONG, TEXTURE = LOOKS = ("flat", "phong", "texture")
@@ -93,6 +102,55 @@ def make_cloth(n_triangles: int) -> Body:
     pinned = np.isin(np.arange(len(x)), (n, len(x) - 1))  # the corners at y = 1
     mass = cloth.lumped_mass(AREAL_DENSITY)
     return Body(mesh, Model(mass, {"cloth": cloth, "hinges": hinges}, pinned=pinned), State(x))
+
+
+def make_fold(n_triangles: int, *, touches: bool) -> Body:
+    """Return a sheet of 1 m2, about `n_triangles` triangles, folded over, whose upper half lands.
+
+    It `touches` itself, or goes through.
+    """
+    n = max(2, round(math.sqrt(n_triangles / 2)))
+    mesh = sheet((n, n))
+    radius = THIN / n
+    r, s = FOLD * radius, mesh.points[:, 0] - 0.5
+    turn = np.clip(s / r, 0.0, np.pi)
+    x, v = mesh.points.copy(), np.zeros_like(mesh.points)
+    x[:, 0] = np.where(s > 0.0, r * np.sin(turn) - np.maximum(s - np.pi * r, 0.0), s)
+    x[:, 2] = r * (1.0 - np.cos(turn))
+    v[s > np.pi * r, 2] = -CLOSING
+    forces: dict[str, Any] = {
+        "cloth": NeoHookeanTriangles(
+            mesh.faces, mesh.points, CLOTH_MU, CLOTH_LAM, VISCOSITY / 50.0, density=AREAL_DENSITY
+        ),
+        "hinges": Hinges(mesh_hinges(mesh.faces), mesh.points, BENDING, damping=BENDING / 100.0),
+    }
+    if touches:
+        forces["touch"] = SurfaceContact(
+            triangles=mesh.faces, radius=radius, rest_positions=mesh.points, **TOUCH
+        )
+    return Body(mesh, Model(None, forces), State(x, v))
+
+
+def make_pile(n_tets: int, *, touches: bool) -> Body:
+    """Return a block of about `n_tets` tetrahedra that slides on another one, held from below."""
+    cells = block_cells(n_tets)
+    mesh = box_tets(cells, [CELL * n for n in cells])
+    n, radius = len(mesh.points), 0.5 * THIN * CELL
+    up = np.array([0.3 * CELL, CELL * cells[1] + 1.9 * radius, 0.2 * CELL])
+    points = np.concatenate([mesh.points, mesh.points + up])
+    forces: dict[str, Any] = {
+        "blocks": NeoHookeanTets(
+            np.concatenate([mesh.tets, mesh.tets + n]), points, MU, LAM, density=DENSITY
+        )
+    }
+    if touches:
+        faces = mesh.surface().faces
+        forces["touch"] = SurfaceContact(
+            triangles=faces, other_triangles=faces + n, radius=radius, other_radius=radius, **TOUCH
+        )
+    pinned, v = points[:, 1] <= points[:, 1].min(), np.zeros_like(points)
+    v[n:, 0] = SPEED
+    return Body(mesh, Model(None, forces, pinned=pinned), State(points, v))
 
 
 def make_smoke(n: int) -> tuple[Smoke, SmokeState]:

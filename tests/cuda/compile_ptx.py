@@ -99,7 +99,6 @@ def physics_arguments(*, in_blocks):
         elements = named(Elements, real, "i2", number, "r1", "r1", "r1")
         nodes = named(Nodes, real, "r1", "r2", "u1", "u1", "u1", "u1", "i1")
         parts = [elements, nodes, named(Bodies, real, "i1", "r2", "r2")]
-        none = types.BaseTuple.from_types(())
         patches = none if in_blocks else named(Patches, real, "i2", "u1", "u1", "s1", "r1")
         pieces = named(Pieces, real, "i1", "i1", "i1", "r2")
         return named_type(ModelArrays, parts), patches, pieces
@@ -113,23 +112,66 @@ def physics_arguments(*, in_blocks):
     def vector(real):
         return named(PackedVector, real, "r2", "r2", "r2", *["r1"] * 4, "r2", "r2", "r2")
 
+    none = types.BaseTuple.from_types(())
+
     def forward(real):
         one, index = array(real, 1), array(types.int64, 1)
-        rest = [array(real, int(slots[1])), one, index, states(real), index, worlds(real)]
+        rest = [array(real, int(slots[1])), one, index, states(real), index, worlds(real), none]
         return named_type(TeamAdvance, [*model(real), *rest])
 
     def backward(real):
         work = named(ReverseWork, real, slots, slots, slots, "r2", "r2")
         frames = named(Frames, real, "i1", "r3", "r3", "r3")
         rest = [vector(real), array(real, 1), array(types.int64, 1), states(real), worlds(real)]
-        return named_type(TeamReverse, [*model(real), work, frames, *rest])
+        return named_type(TeamReverse, [*model(real), work, frames, *rest, none])
 
     def tangent(real):
         work, index = named(TangentWork, real, slots, slots, "r2"), array(types.int64, 1)
-        rest = [array(real, 1), index, states(real), states(real), index, worlds(real)]
+        rest = [array(real, 1), index, states(real), states(real), index, worlds(real), none]
         return named_type(TeamTangent, [*model(real), vector(real), work, *rest])
 
     return forward, backward, tangent
+
+
+def with_pairs(real, arguments):
+    """The same arguments with pairs that change."""
+    from numba import types
+
+    return types.NamedTuple([*arguments.types[:-1], pairs(real)], arguments.instance_class)
+
+
+def pairs(real):
+    """Type of the pairs that change."""
+    from adjsim.engine.cuda_pairs import TeamPairs
+
+    ranks = ["i2", "u1", *["r1"] * 7, *["i1"] * 5, "r2", "i1", "r1", "i1"]
+    return named(TeamPairs, real, *ranks)
+
+
+def pair_kernels():
+    """As `physics_kernels`, of springs and surfaces that touch."""
+    from dataclasses import replace
+
+    from adjoint.engine.cuda_timeloop import twin_kernel
+    from adjoint.forces.springs import SPRING_TWIN
+    from adjoint.pairs.pair_force import PAIR_TWIN
+    from adjsim.engine.cuda_timeloop import advance_kernel
+    from adjsim.pairs.pair_force import SURFACE_ROW
+
+    twins = SPRING_TWIN, replace(PAIR_TWIN, kind=SURFACE_ROW)
+    kinds, how = tuple(twin.kind for twin in twins), {"in_blocks": False, "with_bodies": True}
+    made = {"advance": advance_kernel(kinds, **how)}
+    made |= {
+        sweep: twin_kernel(sweep, laws, with_rest=False, **how)
+        for sweep, laws in (("reverse", twins), ("tangent", kinds))
+    }
+    arguments = physics_arguments(in_blocks=False)
+    for (sweep, kernel), argument in zip(made.items(), arguments, strict=True):
+        yield (
+            f"{sweep} of pairs on grid",
+            kernel,
+            lambda real, argument=argument: with_pairs(real, argument(real)),
+        )
 
 
 def physics_kernels():
@@ -194,13 +236,17 @@ def kernels(real):
     """Name, kernel and the types of its arguments, of all physics and of the renderer."""
     from numba import types
 
+    from adjsim.engine.cuda_pairs import far_thread
     from adjsim.engine.jit.cuda_launch import index_kernel
     from adjsim.engine.loop_arrays import named_type
     from adjsim.engine.sparse import Entries, product_thread
     from tests.cuda.reduced_scenes import launches
 
-    for name, kernel, argument in physics_kernels():
+    for name, kernel, argument in (*physics_kernels(), *pair_kernels()):
         yield name, kernel, (argument(getattr(types, real)),)
+    kinds = pairs(getattr(types, real)), array(getattr(types, real), 3)
+    arguments = types.Tuple((*kinds, array(types.int64, 1), array(types.int64, 2)))
+    yield "far_thread", index_kernel(far_thread), (types.int64, arguments)
     reals = [array(getattr(types, real), ndim) for ndim in (1, 3)]
     entries = named_type(Entries, [reals[0], *[array(types.int32, 1)] * 2])
     arguments = types.Tuple((entries, reals[1], reals[1]))
