@@ -36,7 +36,7 @@ DT = 1e-4  # [s], about a twentieth of the stable step
 CLOTH_MU, CLOTH_LAM, BENDING = 100.0, 150.0, 1e-4  # [N/m], [N/m], [N m]
 AREAL_DENSITY, WAVE = 0.2, 0.02  # [kg/m2], height of the waves [m]
 # Radius of surfaces in edges [-], radius of a fold in radii, speed at which a fold closes [m/s].
-THIN, FOLD, CLOSING = 0.15, 2.5, 0.3
+THIN, FOLD, CLOSING = 0.15, 1.5, 0.5
 TOUCH: dict[str, Any] = {
     "stiffness": 80.0,
     "dissipation": 0.3,

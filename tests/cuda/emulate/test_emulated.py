@@ -16,7 +16,8 @@ TEAMS = ("on_grid_with_bodies", "in_blocks_with_bodies")
 KERNELS = {
     "physics": {f"{s}_{TEAMS[1]}" for s in ("advance", "reverse_with_rest", "tangent_with_rest")},
     "worlds": {f"{s}_{team}" for s in ("advance", "reverse", "tangent") for team in TEAMS},
-    "outputs": launched_threads() - {"product_thread"},
+    "surfaces": {f"{s}_{TEAMS[0]}" for s in ("advance", "reverse", "tangent")} | {"far_thread"},
+    "outputs": launched_threads() - {"product_thread", "far_thread"},
 }
 NIGHTLY = [pytest.param(what, marks=pytest.mark.nightly) for what in ("render", "batches", "study")]
 
@@ -25,7 +26,7 @@ NIGHTLY = [pytest.param(what, marks=pytest.mark.nightly) for what in ("render", 
 def test_the_emulated_device_gives_the_numbers_of_the_cpu(what):
     report = run("tests.cuda.emulate", what, "--json", **EMULATED)
     assert report["faults"] == []
-    files = r"^.*_cuda_(raster|bins|sums|tangents)_"
+    files = r"^.*_cuda_(raster|bins|sums|tangents|pairs)_"
     assert KERNELS.get(what, set()) <= {re.sub(files, "", name) for name in report["kernels"]}
     for name, row in report["results"].items():
         assert row["alike"], name
