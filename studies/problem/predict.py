@@ -60,7 +60,7 @@ class ScenePredictor:
     def schedule(self) -> str | None:
         """Which states of the rollout are kept to be reversed, in words."""
         motion = self.moment(self.parameters.start)[1]
-        return motion.plan().told() if self.rolls_out else None
+        return motion.plan().in_words() if self.rolls_out else None
 
     @property
     def is_still(self) -> bool:

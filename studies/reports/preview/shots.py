@@ -143,13 +143,13 @@ def places_at(
         run = motion.run()
     except NotFiniteError as error:
         if isinstance(motion.system, Settled):  # drawn as it is declared
-            motion, told = replace(motion, system=motion.system.model), f"{error} {DECLARED}"
+            motion, reason = replace(motion, system=motion.system.model), f"{error} {DECLARED}"
         else:
-            told = ""
+            reason = ""
         steps, (at,) = sample_steps([np.zeros(1)], motion.dt, moves=[False])
         motion = motion.at(steps)
         run = motion.run()
-        failed = told or (
+        failed = reason or (
             f"The scene leaves the finite numbers within {times[-1]:.3g} s at its start values, "
             f"with a step of {motion.dt:.3g} s. Check E and density, whether bodies begin inside "
             "an obstacle, or give a smaller `world.dt`."
