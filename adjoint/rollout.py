@@ -17,7 +17,7 @@ import numpy as np
 
 from adjoint.engine.checkpoint_actions import Reverse
 from adjoint.engine.checkpoint_states import (
-    States,
+    CheckpointStates,
     choose_schedule,
     is_forward_part,
     states_of,
@@ -79,7 +79,7 @@ class Record(Generic[S, T]):
     _schedule: Schedule
     _stepper: Stepper[S, T]
     _steps: np.ndarray
-    _states: States
+    _states: CheckpointStates
     _settings: Mapping[str, Any]  # that `record` was given, but for the model, its state and frames
 
     def __repr__(self) -> str:

@@ -19,9 +19,9 @@ from numbers import Integral
 
 from adjoint.engine.checkpoint_actions import (
     Action,
+    Discard,
     EndForward,
     Forward,
-    Free,
     Restore,
     Reverse,
     Store,
@@ -220,7 +220,7 @@ class Binomial(Schedule):
             here = stored[-1]
             yield Restore(here * self.segment)
             if end - here == 1:
-                yield Free(here * self.segment)
+                yield Discard(here * self.segment)
                 stored.pop()
 
     def _measure(self, n_steps: int) -> tuple[int, int, int]:
@@ -336,7 +336,7 @@ def _segments(starts: Sequence[int], n_steps: int) -> Iterator[Action]:
     yield Reverse(starts[-1], n_steps, kept=True)
     for start, stop in reversed(earlier):
         yield Restore(start)
-        yield Free(start)
+        yield Discard(start)
         yield Reverse(start, stop)
 
 

@@ -36,7 +36,7 @@ class NearestTouch:
     distance: float
     speed: float
 
-    def told(self, dt: float) -> str:
+    def sentence(self, dt: float) -> str:
         """Return the event in a sentence; `dt` is the step [s]."""
         left = f", {self.distance / (self.speed * dt):.1g} steps at its speed" if self.speed else ""
         return (

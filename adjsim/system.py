@@ -38,9 +38,9 @@ class RolloutError(ArithmeticError):
 
     def __str__(self) -> str:
         """Return the message to a caller of `rollout`."""
-        return self.told("dt")
+        return self.message("dt")
 
-    def told(self, dt: str) -> str:
+    def message(self, dt: str) -> str:
         """Return the message to who knows the size of a step by this name."""
         happened, remedy = self.args
         return f"{happened} {remedy.format(dt=f'`{dt}`')}".rstrip()

@@ -105,14 +105,14 @@ def _tell(scores: list[dict[str, Any]]) -> None:
 def _teller(plan: Plan) -> Any:
     """Return what prints an epoch."""
 
-    def told(epoch: int, losses: dict[str, float]) -> None:
+    def report(epoch: int, losses: dict[str, float]) -> None:
         print(
             f"{plan.network}  epoch {epoch + 1}/{plan.epochs}  train {losses['train']:.4f}  "
             f"kept back {losses['kept_back']:.4f}",
             file=sys.stderr,
         )
 
-    return told
+    return report
 
 
 def _what(index: dict[str, Any], sets: dict[str, Videos], every: int) -> dict[str, Any]:

@@ -76,7 +76,7 @@ class Trained:
 
 
 def train(
-    videos: Videos, plan: Plan, told: Callable[[int, dict[str, float]], Any] = lambda *_: None
+    videos: Videos, plan: Plan, report: Callable[[int, dict[str, float]], Any] = lambda *_: None
 ) -> Trained:
     """Train a network.
 
@@ -85,8 +85,8 @@ def train(
     videos : Videos
         The training set.
     plan : Plan
-    told : callable
-        told(epoch, losses) after every epoch.
+    report : callable
+        report(epoch, losses) after every epoch.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def train(
         if losses[-1]["kept_back"] <= losses[best]["kept_back"]:
             best = epoch
             weights = {name: value.clone() for name, value in network.state_dict().items()}
-        told(epoch, losses[-1])
+        report(epoch, losses[-1])
     network.load_state_dict(weights)
     return Trained(network, mean, scale, losses, best, time.perf_counter() - began)
 

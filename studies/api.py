@@ -32,7 +32,7 @@ from studies.answer.verdict import Verdict
 from studies.fitting.laplace import laplace_intervals
 from studies.fitting.solve import solve
 from studies.problem.forward import Simulated, simulate
-from studies.problem.making import Made, make_problem, without_own
+from studies.problem.making import PreparedProblem, make_problem, without_own
 from studies.problem.own import OwnResiduals
 from studies.runs.blas import one_blas_thread
 from studies.runs.folder import digest_of
@@ -90,7 +90,7 @@ class Problem:
         """Return the residuals of one's own by name."""
         return {k: one for k, one in self.observations.items() if isinstance(one, OwnResiduals)}
 
-    def make(self, **options: Any) -> Made:
+    def make(self, **options: Any) -> PreparedProblem:
         """Read the observations and build the model; `options` as `make_problem` takes them."""
         from studies.scene.checking import check_scene
 

@@ -35,10 +35,10 @@ def test_every_command_that_is_told_names_an_extra_there_is():
     for path in paths:
         text = path.read_text(encoding="utf-8")
         assert "pip install 'adjsim" not in text, path
-        for told in re.findall(r"pip install -e '\.\[([a-z,]+)\]'", text):
-            assert set(told.split(",")) <= extras(), path
+        for named in re.findall(r"pip install -e '\.\[([a-z,]+)\]'", text):
+            assert set(named.split(",")) <= extras(), path
 
 
 def test_info_tells_every_extra_but_the_developers_own():
-    told = {re.search(r"\[([a-z]+)\]", command)[1] for _, command in EXTRAS.values()}
-    assert told == extras() - {"dev"}
+    named = {re.search(r"\[([a-z]+)\]", command)[1] for _, command in EXTRAS.values()}
+    assert named == extras() - {"dev"}

@@ -57,12 +57,12 @@ def test_the_recipe_has_the_dependencies_of_the_package():
     needed = {re.sub(r"([<>])", r" \1", one, count=1) for one in project["dependencies"]}
     needed.add(f"python {project['requires-python']}")
     run = text("conda/recipe.yaml").split("  run:\n")[1].split("\ntests:")[0]
-    told = {line.strip(" -").replace("-base", "") for line in run.splitlines()}
+    installed = {line.strip(" -").replace("-base", "") for line in run.splitlines()}
 
     def alike(ones):
         return {(one.split()[0], *sorted(one.split()[1].split(","))) for one in ones if one}
 
-    assert alike(told) == alike(needed)
+    assert alike(installed) == alike(needed)
 
 
 def test_links_of_the_description_are_absolute(described):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from adjoint.engine.checkpoint_actions import EndForward, Forward, Free, Restore, Reverse, Store
+from adjoint.engine.checkpoint_actions import Discard, EndForward, Forward, Restore, Reverse, Store
 from adjoint.engine.checkpoint_states import SEGMENT_SECONDS, choose_schedule
 from adjoint.schedules import (
     Binomial,
@@ -88,7 +88,7 @@ class FakeExecutor:
         self.current = action.step
 
     @act.register
-    def _(self, action: Free):
+    def _(self, action: Discard):
         self.stored.remove(action.step)
 
     @act.register

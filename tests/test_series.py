@@ -71,8 +71,8 @@ def test_rows_of_steps_for_all_elements_are_told_two_ways_out(shapes, tail, rng)
     wind = rng.standard_normal((N_STEPS, *tail))
     with pytest.raises(ValueError, match="must have shape") as caught:
         check_series("wind", wind, shapes)
-    told = re.search(r"the rows of 7 steps, .* pass `(.*)` or `(.*)`", str(caught.value))
-    for way in told.groups():
+    ways = re.search(r"the rows of 7 steps, .* pass `(.*)` or `(.*)`", str(caught.value))
+    for way in ways.groups():
         value = check_series("wind", eval(way, {"Signal": Signal, "np": np, "wind": wind}), shapes)
         rows = series_rows(value, shapes[-1], N_STEPS)
         np.testing.assert_array_equal(rows, np.broadcast_to(wind[:, None], (N_STEPS, N, *tail)))

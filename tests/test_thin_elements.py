@@ -53,11 +53,11 @@ def test_rounding_goes_with_the_square_of_the_condition_number(kind, rng):
     # The force of a strain of 1, and what a tenth of it has lost.
     unit = force.rest_measure() * (MU + LAM) / s[:, -1]
     lost = error.reshape(N, -1).max(axis=1) / (0.1 * unit)
-    told = force.ROUNDING * EPS * cond2
+    bound = force.ROUNDING * EPS * cond2
     thin = cond2 > 50**2  # others have lost what the formula itself rounds
     assert thin.sum() > 100
-    assert (lost[thin] <= told[thin]).all()
-    assert (lost[thin] > 0.01 * told[thin]).mean() > 0.5
+    assert (lost[thin] <= bound[thin]).all()
+    assert (lost[thin] > 0.01 * bound[thin]).mean() > 0.5
 
 
 def sliver(kind, h):

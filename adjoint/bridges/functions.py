@@ -32,7 +32,7 @@ SECOND = (
 )
 
 
-class Recorded(NamedTuple):
+class RecordedFunction(NamedTuple):
     """The outputs of a function, and its derivatives there."""
 
     outputs: dict[str, Any]
@@ -61,7 +61,7 @@ class Function(ABC):
         """Return the outputs."""
 
     @abstractmethod
-    def record(self, values: Arrays) -> Recorded:
+    def record(self, values: Arrays) -> RecordedFunction:
         """Return the outputs and what their derivatives need."""
 
     def check_value(self, path: str, shape: Sequence[int], dtype: str, hint: str = "") -> None:
@@ -117,7 +117,7 @@ class Rollout(Function):
         model, state = self._at(values)
         return fields_of(rollout(model, state, *self._steps, **settings))
 
-    def record(self, values: Arrays) -> Recorded:
+    def record(self, values: Arrays) -> RecordedFunction:
         """Return the frames by the names of their fields, and their derivatives."""
         model, state = self._at(values)
         run = record(model, state, *self._steps, **self._settings)
@@ -125,7 +125,9 @@ class Rollout(Function):
         def pull(adjoints: Arrays, wrt: Sequence[str]) -> Mapping[str, Any]:
             return run.vjp(**cotangents_of(adjoints), wrt=wrt)
 
-        return Recorded(fields_of(run.trajectory), lambda tan: fields_of(run.jvp(tan)), pull)
+        return RecordedFunction(
+            fields_of(run.trajectory), lambda tan: fields_of(run.jvp(tan)), pull
+        )
 
 
 def _state_shapes(model: Any, state: Any) -> dict[str, tuple[int, ...]]:
@@ -163,10 +165,10 @@ class Images(Function):
         """Return the images by their only name."""
         return {IMAGES: rasterize(*self._picture.at(values).arguments, **self._settings)}
 
-    def record(self, values: Arrays) -> Recorded:
+    def record(self, values: Arrays) -> RecordedFunction:
         """Return the images by their only name, and their derivatives."""
         run = record_images(*self._picture.at(values).arguments, **self._settings)
-        return Recorded(
+        return RecordedFunction(
             {IMAGES: run.images},
             lambda tangents: {IMAGES: run.jvp(tangents)},
             lambda adjoints, wrt: run.vjp(adjoints[IMAGES], wrt),

@@ -12,7 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.bridges.functions import IMAGES, SECOND, Arrays, Function, Images, Recorded, Rollout
+from adjoint.bridges.functions import (
+    IMAGES,
+    SECOND,
+    Arrays,
+    Function,
+    Images,
+    RecordedFunction,
+    Rollout,
+)
 from adjsim import checks
 from adjsim.extras import how_to_install
 from render.picture import Picture
@@ -111,9 +119,9 @@ class _Host:
     def __init__(self, function: Function):
         self.function = function
         self._lock = Lock()
-        self._last: tuple[dict[str, bytes], Recorded] | None = None
+        self._last: tuple[dict[str, bytes], RecordedFunction] | None = None
 
-    def recorded(self, values: Arrays) -> Recorded:
+    def recorded(self, values: Arrays) -> RecordedFunction:
         """Return the record at these values, the last one if it is."""
         key = {path: value.tobytes() for path, value in values.items()}
         with self._lock:

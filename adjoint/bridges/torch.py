@@ -11,7 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.bridges.functions import IMAGES, SECOND, Arrays, Function, Images, Recorded, Rollout
+from adjoint.bridges.functions import (
+    IMAGES,
+    SECOND,
+    Arrays,
+    Function,
+    Images,
+    RecordedFunction,
+    Rollout,
+)
 from adjsim import checks
 from adjsim.extras import how_to_install
 from render.picture import Picture
@@ -141,10 +149,10 @@ class _Call:
         self.function, self.paths = function, paths
         self._is_recorded = is_recorded
         self._values: Arrays = {}
-        self._recorded: Recorded | None = None
+        self._recorded: RecordedFunction | None = None
 
     @property
-    def _derivatives(self) -> Recorded:
+    def _derivatives(self) -> RecordedFunction:
         """The record, made where it is first needed: in forward mode that may be later."""
         if self._recorded is None:
             self._recorded = self.function.record(self._values)

@@ -3,7 +3,7 @@
 An executor knows no schedule. It holds
 
 - one current state, at step 0 when the iteration begins;
-- a set of stored restart states (`Store`, `Restore`, `Free`);
+- a set of stored restart states (`Store`, `Restore`, `Discard`);
 - one transient buffer of consecutive states, which `Reverse` consumes.
 
 Every iteration has the same two parts. The actions up to `EndForward` make the forward
@@ -44,8 +44,8 @@ class Restore:
 
 
 @dataclass(frozen=True, slots=True)
-class Free:
-    """`Free(3)` is read: the stored state 3 is not needed again."""
+class Discard:
+    """`Discard(3)` is read: the stored state 3 is not needed again."""
 
     step: int
 
@@ -69,4 +69,4 @@ class Reverse:
     kept: bool = False
 
 
-Action: TypeAlias = Forward | Store | Restore | Free | EndForward | Reverse
+Action: TypeAlias = Forward | Store | Restore | Discard | EndForward | Reverse

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.engine.checkpoint_actions import Action, EndForward, Forward, Free, Restore, Store
+from adjoint.engine.checkpoint_actions import Action, Discard, EndForward, Forward, Restore, Store
 from adjoint.schedules import Schedule, ScheduleCost, as_schedule
 from adjoint.system import Sweep
 from adjsim.rollout import chunks, frame_rows
@@ -37,7 +37,7 @@ def copy_rows(source: Fields, rows: Any, target: Fields, to: Any) -> None:
         new[to] = old[rows]
 
 
-class States(ABC):
+class CheckpointStates(ABC):
     """The current state, the frames, restart states, and a buffer of states in a row.
 
     `frames` are fields whose first rows are the frames. `is_fresh` says that the forward part was
@@ -79,7 +79,7 @@ class States(ABC):
         """Make a stored state the current one."""
 
     @abstractmethod
-    def free(self, step: int) -> None:
+    def discard(self, step: int) -> None:
         """Forget a stored state."""
 
     def run_forward(self, schedule: Schedule, state: Any, n_steps: int) -> None:
@@ -99,13 +99,13 @@ class States(ABC):
                 self.store(step)
             case Restore(step):
                 self.restore(step)
-            case Free(step):
-                self.free(step)
+            case Discard(step):
+                self.discard(step)
             case _:
                 raise TypeError(f"Unexpected action {action!r}.")
 
 
-class WholeStates(States):
+class WholeStates(CheckpointStates):
     """All in rows of the same fields, where the loops run: frames, two in turn, a buffer."""
 
     def __init__(self, stepper: Stepper[Any, Any], steps: np.ndarray, cost: ScheduleCost) -> None:
@@ -166,12 +166,12 @@ class WholeStates(States):
         for field, kept in zip(self.frames, self.stored[step], strict=True):
             field[self.current] = kept
 
-    def free(self, step: int) -> None:
+    def discard(self, step: int) -> None:
         """Drop the copy."""
         del self.stored[step]
 
 
-class PartialStates(States):
+class PartialStates(CheckpointStates):
     """Kept without what the stepper can complete; the loops run in `work`, a few whole states.
 
     The rows of `frames` hold the frames, then the buffer, then the states to restart from.
@@ -192,7 +192,7 @@ class PartialStates(States):
     def begin(self, state: Any) -> None:
         """Load the initial state."""
         for step in list(self.stored):
-            self.free(step)
+            self.discard(step)
         self.current = 0
         self.stepper.load(state, self.work, 0)
         if self.steps[0] == 0:
@@ -241,12 +241,14 @@ class PartialStates(States):
         copy_rows(self.frames, self.stored[step], self.parts, 0)
         self.stepper.complete(np.arange(1), self.work)
 
-    def free(self, step: int) -> None:
+    def discard(self, step: int) -> None:
         """Leave its row to another."""
         self.vacant.append(self.stored.pop(step))
 
 
-def states_of(stepper: Stepper[Any, Any], steps: np.ndarray, cost: ScheduleCost) -> States:
+def states_of(
+    stepper: Stepper[Any, Any], steps: np.ndarray, cost: ScheduleCost
+) -> CheckpointStates:
     """Return where a schedule of this cost keeps states: whole, or what suffices of them."""
     return (PartialStates if stepper.places_again else WholeStates)(stepper, steps, cost)
 

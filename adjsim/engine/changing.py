@@ -21,7 +21,7 @@ from adjsim.engine.partition import FORCE, ROW
 from adjsim.model import Model
 from adjsim.pairs.near import LEAST, NearPairs, make_lists_kernel, serve_kernel
 from adjsim.pairs.pair_force import N_PARAMS, PAIR
-from adjsim.pairs.search import Found
+from adjsim.pairs.search import FoundPairs
 
 
 class ChangingForce(NamedTuple):
@@ -102,7 +102,7 @@ class ChangingPairs:
             "places": np.concatenate([own.places for own in sets]),
             "param_places": np.array([own.params[0] for own in sets]),
         }
-        self.found: list[Found] = []
+        self.found: list[FoundPairs] = []
         self.x: Any = None  # positions of all rows where they were found
         self.near: NearPairs | None = None
         self.moved_on = False  # whether a sweep has ended since the pairs no longer serve

@@ -49,7 +49,7 @@ class Near(NamedTuple):
     closer: float
 
 
-class Found(NamedTuple):
+class FoundPairs(NamedTuple):
     """Pairs: their rows of X, (n, 4), code and weight, (n, 2), and distances, (n,)."""
 
     rows: np.ndarray
@@ -76,7 +76,7 @@ class Grid(NamedTuple):
 
 def find_pairs(
     sets: tuple[PairSet, ...], x: np.ndarray, reach: float, rest: tuple[np.ndarray, float] | None
-) -> Found:
+) -> FoundPairs:
     """Return the pairs within reach.
 
     `rest`, if given, are positions and a distance: pairs that are closer there are left out, as are
@@ -101,7 +101,7 @@ def find_pairs(
             n = count
         for parts, new in zip(found, own, strict=True):
             parts.append(new[:count])
-    return Found(*map(np.concatenate, found))
+    return FoundPairs(*map(np.concatenate, found))
 
 
 def grid_of(own: np.ndarray, weights: np.ndarray) -> Grid:

@@ -24,7 +24,7 @@ from adjsim.forces.contact import check_friction, choose_law
 from adjsim.forces.element import Force
 from adjsim.pairs.closest import EDGE, EDGES, FACE, VERTEX
 from adjsim.pairs.pair_force import SURFACE_ROW
-from adjsim.pairs.search import PIERCED, Found, PairSet, find_pairs, sides
+from adjsim.pairs.search import PIERCED, FoundPairs, PairSet, find_pairs, sides
 from adjsim.pairs.surface import Surface, surface_of
 from adjsim.values import Parameter
 
@@ -204,7 +204,7 @@ class SurfaceContact(Force):
         at = ", ".join(f"{v:.4g}" for v in x[rows[0, 0]])
         return f"{len(rows)} edges go through faces, the first near ({at})"
 
-    def passed(self, found: Found, before: np.ndarray, after: np.ndarray) -> str | None:
+    def passed(self, found: FoundPairs, before: np.ndarray, after: np.ndarray) -> str | None:
         """Return which of the pairs found at either of two positions changed sides; None: none."""
         sound = np.isfinite(after).all(axis=1) & np.isfinite(before).all(axis=1)
         shifts = after[sound] - before[sound]
@@ -223,7 +223,7 @@ class SurfaceContact(Force):
         what = "edges cross" if numbers[m, 0] == EDGES else "a vertex goes through a face"
         return f"{what} near ({at})"
 
-    def find(self, x: np.ndarray, reach: float) -> Found:
+    def find(self, x: np.ndarray, reach: float) -> FoundPairs:
         """Return the pairs within reach."""
         rest = None if self.rest is None else (self.rest, self.thickness)
         return find_pairs(self.pair_sets(), x, reach, rest)

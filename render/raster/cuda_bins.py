@@ -97,7 +97,7 @@ class Batch(NamedTuple):
     fragments: slice
 
 
-class Found(NamedTuple):
+class FoundFragments(NamedTuple):
     """The fragments of a batch, on the device: `pair` by `Pairs`, `start` by pixels of `Bins`."""
 
     bins: Bins
@@ -462,7 +462,7 @@ def empty_fragments_on_gpu(xp: Any, n: int, dtype: np.dtype, start: Any, pair: A
     )
 
 
-def find_fragments(dtype: np.dtype, group: Group, batch: Batch) -> Found:
+def find_fragments(dtype: np.dtype, group: Group, batch: Batch) -> FoundFragments:
     """Find the fragments of a batch, and list them by pixel; for Over from near to far."""
     xp, shared = array_module(Device.CUDA), group.shared
     bins = Bins(
@@ -480,4 +480,4 @@ def find_fragments(dtype: np.dtype, group: Group, batch: Batch) -> Found:
     args = (shared.scene, shared.pixels, shared.flags), group.images.numbers, group.faces
     launch(fragments_thread, PIXELS * n_pairs, (*args, pairs, fragments))
     launch(lists_thread, n_pixels, (bins.start, pairs.rows, shared.flags, fragments))
-    return Found(bins, pairs, fragments)
+    return FoundFragments(bins, pairs, fragments)

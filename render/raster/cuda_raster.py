@@ -24,7 +24,7 @@ from render.raster.cuda_bins import (
     BIN,
     PIXELS,
     Batch,
-    Found,
+    FoundFragments,
     Group,
     faces_of,
     find_fragments,
@@ -44,7 +44,7 @@ class DrawnGroup(NamedTuple):
     """A group of images that is drawn, and, where they are in one batch, its fragments."""
 
     group: Group
-    found: Found | None
+    found: FoundFragments | None
 
 
 @device_fn
@@ -90,7 +90,9 @@ def pixel_thread(m, args):
         image[n, i, j, 0], image[n, i, j, 1], image[n, i, j, 2], image[n, i, j, 3] = rgba
 
 
-def blend_on_gpu(group: Group, found: Found, fragments: Fragments, behind: Any, image: Any) -> None:
+def blend_on_gpu(
+    group: Group, found: FoundFragments, fragments: Fragments, behind: Any, image: Any
+) -> None:
     """Blend the lists of the pixels of a batch into images (n_images, height, width, 4)."""
     shared, numbers = group.shared, group.images.numbers
     args = (found.bins, shared.pixels, behind, numbers, shared.flags, fragments, image)
@@ -106,7 +108,7 @@ def normals_on_gpu(layers: Layers, group: Group) -> Any:
     return flat
 
 
-def show_on_gpu(i: int, group: Group, found: Found, flat: Any) -> Fragments:
+def show_on_gpu(i: int, group: Group, found: FoundFragments, flat: Any) -> Fragments:
     """Return the fragments of a batch as they show layer i."""
     shared, fragments = group.shared, found.fragments
     empty = array_module(Device.CUDA).empty(fragments.rgb.shape, fragments.rgb.dtype)
@@ -116,7 +118,7 @@ def show_on_gpu(i: int, group: Group, found: Found, flat: Any) -> Fragments:
     return shown
 
 
-def draw_batch(job: Job, group: Group, batch: Batch, flat: Any, images: tuple) -> Found:
+def draw_batch(job: Job, group: Group, batch: Batch, flat: Any, images: tuple) -> FoundFragments:
     """Draw the layers of the bins of a batch, each into its images."""
     found, behind = find_fragments(job.x.dtype, group, batch), group.images.behind
     blend_on_gpu(group, found, found.fragments, behind[0], images[0])

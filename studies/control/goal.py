@@ -20,7 +20,7 @@ import scipy.sparse
 
 from adjsim.model import Model
 from studies.problem.films import WHITE, FilmObserver, PictureObserver, SmokeObserver
-from studies.problem.making import Made
+from studies.problem.making import PreparedProblem
 from studies.problem.observers import Observer
 from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem, on_one_timeline
@@ -62,7 +62,7 @@ class Target:
         return found
 
 
-def make_target(made: Made, supervision: str) -> tuple[SceneProblem, Target]:
+def make_target(made: PreparedProblem, supervision: str) -> tuple[SceneProblem, Target]:
     """Return the problem that a search under this supervision is told, and what it is measured by.
 
     What the search is not told has the weight 0 and is measured all the same.
@@ -94,7 +94,7 @@ def make_target(made: Made, supervision: str) -> tuple[SceneProblem, Target]:
     return on_one_timeline(problem, weighted), target
 
 
-def _seen_at_the_goal(made: Made) -> dict[str, np.ndarray]:
+def _seen_at_the_goal(made: PreparedProblem) -> dict[str, np.ndarray]:
     """Return what a simulated goal shows, in rows by observation and `CENTER`; {} of no such."""
     if made.hidden is None or made.true_values is None:
         return {}

@@ -18,7 +18,7 @@ from studies.control.goal import Target, make_target
 from studies.optimizers.evaluations import Evaluator
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import Result, Status
-from studies.problem.making import Made
+from studies.problem.making import PreparedProblem
 from studies.problem.problem import SceneProblem
 from studies.runs.evaluations import Evaluation
 from studies.runs.folder import ITERATIONS, RunFolder
@@ -70,7 +70,7 @@ class Watched:
         return self._found
 
 
-def watched_problem(made: Made, supervision: str) -> Watched:
+def watched_problem(made: PreparedProblem, supervision: str) -> Watched:
     """Return the problem that a search is told, with the time step for its start."""
     problem, target = make_target(made, supervision)
     return Watched(problem.with_steps_for(problem.parameters.start), target)
@@ -110,7 +110,7 @@ def falls(history: Sequence[Evaluation]) -> bool:
 
 
 def solve_control(
-    made: Made,
+    made: PreparedProblem,
     file: declared.SceneFile,
     folder: RunFolder,
     progress: Callable[[Evaluation], None],

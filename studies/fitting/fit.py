@@ -23,7 +23,7 @@ from studies.fitting.pictures import shown
 from studies.fitting.solve import solve
 from studies.optimizers.minimize import method_for
 from studies.optimizers.problem import Status
-from studies.problem.making import Made, make_problem
+from studies.problem.making import PreparedProblem, make_problem
 from studies.problem.parameters import Parameters
 from studies.problem.truth import Truth
 from studies.reports import scene_run
@@ -39,7 +39,7 @@ from studies.runs.memory import check_room, state_bytes
 from studies.runs.options import RunOptions
 from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
-from studies.scene.building import Built
+from studies.scene.building import BuiltScene
 from studies.scene.motion import AtRest, model_of
 from studies.search.coarse import SearchResult, read_search
 
@@ -52,7 +52,7 @@ class SceneFit:
     """A `studies.runs.starting.Job`: the search for what is free in a scene."""
 
     file: declared.SceneFile
-    made: Made
+    made: PreparedProblem
     options: RunOptions
     title: str
 
@@ -176,7 +176,7 @@ def _check_step(file: declared.SceneFile, options: RunOptions) -> None:
             )
 
 
-def _check_budget(made: Made, options: RunOptions) -> None:
+def _check_budget(made: PreparedProblem, options: RunOptions) -> None:
     """Raise if the budget of a reverse sweep has no room for two states."""
     built = made.everything.built
     if not isinstance(built.system, AtRest):
@@ -253,7 +253,7 @@ def finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def what_moves(built: Built) -> str:
+def what_moves(built: BuiltScene) -> str:
     """Return the bodies in a few words: "beam: 640 tetrahedra (12 of 240 nodes held)".
 
     Behind them come contacts between bodies, and joints.

@@ -21,7 +21,7 @@ from studies.problem.frame_squares import (
     still_squares,
     variation_squares,
 )
-from studies.problem.making import Made
+from studies.problem.making import PreparedProblem
 from studies.problem.parameters import Parameters
 from studies.problem.problem import SceneProblem
 from studies.reports.preview.advice import SizeWarning
@@ -45,7 +45,9 @@ class Candidate:
     refinements: Mapping[str, np.ndarray]  # as in `Evidence`
 
 
-def judge_answer(one: Candidate, made: Made) -> tuple[Verdict, dict[str, str], Explained | None]:
+def judge_answer(
+    one: Candidate, made: PreparedProblem
+) -> tuple[Verdict, dict[str, str], Explained | None]:
     """Return the verdict on an answer, on each of its numbers, and how it explains the motion."""
     result, spread = one.tried.result, one.tried.spread
     problem, theta, parameters = one.problem, result.theta, one.problem.parameters
@@ -92,7 +94,7 @@ def judge_answer(one: Candidate, made: Made) -> tuple[Verdict, dict[str, str], E
     )
 
 
-def loss_at_start(made: Made) -> float:
+def loss_at_start(made: PreparedProblem) -> float:
     """Return the loss of all observations where the search begins; 0 if it blows up there."""
     loss = loss_where_finite(made.everything, made.everything.parameters.start)
     return loss if np.isfinite(loss) else 0.0
@@ -177,7 +179,7 @@ def _strayed(parameters: Parameters, theta: np.ndarray) -> tuple[str, float] | N
     return (parameters.labels[worst], float(far[worst])) if far[worst] > 0.0 else None
 
 
-def _size_warning(made: Made, theta: np.ndarray) -> str:
+def _size_warning(made: PreparedProblem, theta: np.ndarray) -> str:
     """Return the warning that bodies are drawn too large or small, if the answer changes nothing.
 
     Where the answer moves or reshapes what the first frame shows, the warning is of the start.
@@ -192,7 +194,7 @@ def _size_warning(made: Made, theta: np.ndarray) -> str:
     return "" if first_frames_differ(problem, start, there) else warning
 
 
-def _unexplained_by_truth(one: Candidate, made: Made) -> float | None:
+def _unexplained_by_truth(one: Candidate, made: PreparedProblem) -> float | None:
     """Return what the truth of a simulated film leaves of its motion; None where it is unknown."""
     if not made.is_twin or made.truth is None:
         return None

@@ -35,7 +35,7 @@ from render.soft_raster import SoftRasterizer, rasterize
 from studies.problem.films import FilmObserver
 from studies.problem.forward import start_surfaces
 from studies.problem.free import VERTICES
-from studies.problem.making import Made
+from studies.problem.making import PreparedProblem
 from studies.problem.observations.outlines import overlap
 from studies.problem.problem import SceneProblem
 from studies.problem.texels import TEXELS, felt_by, texel_gain
@@ -52,7 +52,7 @@ DISTANCE, APART, UNSEEN = "surface distance", "silhouettes apart", "silhouettes 
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class AppearanceReport:
     """Measures by name, sentences on them, and pictures beside them.
 
     A measure has its mean, and of several numbers the largest ("max"). Every figure of `looks` has
@@ -72,9 +72,11 @@ class Shown:
         self.arrays[look["name"]] = pictures
 
 
-def shown(made: Made, file: declared.SceneFile, problem: SceneProblem, theta: np.ndarray) -> Shown:
+def shown(
+    made: PreparedProblem, file: declared.SceneFile, problem: SceneProblem, theta: np.ndarray
+) -> AppearanceReport:
     """Return what is measured and shown of the shapes and textures at theta."""
-    out = Shown()
+    out = AppearanceReport()
     if not problem.is_still:
         return out
     for path in file.free:
@@ -86,7 +88,12 @@ def shown(made: Made, file: declared.SceneFile, problem: SceneProblem, theta: np
 
 
 def _add_shape(
-    out: Shown, made: Made, problem: SceneProblem, theta: np.ndarray, *, path: str
+    out: AppearanceReport,
+    made: PreparedProblem,
+    problem: SceneProblem,
+    theta: np.ndarray,
+    *,
+    path: str,
 ) -> None:
     """Add how far a shape is from the hidden one, and both in clay."""
     name = path.removesuffix(VERTICES)
@@ -149,7 +156,12 @@ def _drawn(
 
 
 def _add_texture(
-    out: Shown, made: Made, problem: SceneProblem, theta: np.ndarray, *, path: str
+    out: AppearanceReport,
+    made: PreparedProblem,
+    problem: SceneProblem,
+    theta: np.ndarray,
+    *,
+    path: str,
 ) -> None:
     """Add which texels pictures determine, and how well."""
     fitted = problem._values(theta)[path]

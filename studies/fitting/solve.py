@@ -34,7 +34,7 @@ from studies.optimizers.minimize import MOST_TANGENTS
 from studies.optimizers.problem import Result, Status
 from studies.problem.films import FilmObserver
 from studies.problem.first_frames import first_frames_differ
-from studies.problem.making import Made
+from studies.problem.making import PreparedProblem
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
@@ -52,7 +52,7 @@ SMALL = 1e-3  # of a vector: a smaller change is none
 
 
 def solve(
-    made: Made,
+    made: PreparedProblem,
     how: declared.Search,
     folder: RunFolder,
     progress: EvaluationProgress,
@@ -164,7 +164,9 @@ class _Joint:
         return self.n_fitted < self.problem.n_frames
 
 
-def _fit_jointly(made: Made, found: SearchResult, n_fitted: int, local: LocalSearch) -> _Joint:
+def _fit_jointly(
+    made: PreparedProblem, found: SearchResult, n_fitted: int, local: LocalSearch
+) -> _Joint:
     """Fit cameras and looks together with the answers, from the best basin."""
     parameters = made.problem.parameters
     first = list(parameters.first_answers)
@@ -184,7 +186,9 @@ def _fit_jointly(made: Made, found: SearchResult, n_fitted: int, local: LocalSea
     return _Joint(everything, problem, n_fitted, first_look, result, theta)
 
 
-def _with_looks_for(made: Made, start: np.ndarray, progress: EvaluationProgress) -> SceneProblem:
+def _with_looks_for(
+    made: PreparedProblem, start: np.ndarray, progress: EvaluationProgress
+) -> SceneProblem:
     """Return the problem of all observations, whose looks are fitted again if bodies move there."""
     problem = made.problem
     if made.is_twin or not first_frames_differ(problem, problem.parameters.start, start):
@@ -205,7 +209,9 @@ def _predicted(joint: _Joint) -> Explained | None:
     ]
 
 
-def _fit_everything(made: Made, joint: _Joint, local: LocalSearch) -> tuple[SceneProblem, Result]:
+def _fit_everything(
+    made: PreparedProblem, joint: _Joint, local: LocalSearch
+) -> tuple[SceneProblem, Result]:
     """Fit what was held back too; return the problem with the time step of its answer, and this."""
     if not (joint.is_held_back or made.kept):
         return joint.everything.with_steps_for(joint.theta), joint.result
@@ -215,7 +221,12 @@ def _fit_everything(made: Made, joint: _Joint, local: LocalSearch) -> tuple[Scen
 
 
 def _with_slope(
-    made: Made, joint: _Joint, local: LocalSearch, at_start: float, *, parts: Sequence[float]
+    made: PreparedProblem,
+    joint: _Joint,
+    local: LocalSearch,
+    at_start: float,
+    *,
+    parts: Sequence[float],
 ) -> tuple[_Joint, SceneProblem, Tried, str]:
     """Return the answer to all frames after its trial, its problem, and what is to be said.
 
@@ -252,7 +263,7 @@ def _agree(tried: Tried, longer: Tried) -> bool:
 
 
 def _fitted_and_tried(
-    made: Made, joint: _Joint, local: LocalSearch, at_start: float
+    made: PreparedProblem, joint: _Joint, local: LocalSearch, at_start: float
 ) -> tuple[SceneProblem, Tried]:
     """Return the problem with the time step of its answer, and the answer to all frames, tried."""
     problem, result = _fit_everything(made, joint, local)
@@ -262,7 +273,7 @@ def _fitted_and_tried(
 
 
 def _shortened(
-    made: Made, joint: _Joint, theta: np.ndarray, local: LocalSearch, *, part: float
+    made: PreparedProblem, joint: _Joint, theta: np.ndarray, local: LocalSearch, *, part: float
 ) -> _Joint:
     """Return answers, cameras and looks fitted to this part of the film alone.
 
@@ -281,7 +292,7 @@ def _shortened(
 
 
 def _refinements(
-    made: Made, problem: SceneProblem, tried: Tried, most: int
+    made: PreparedProblem, problem: SceneProblem, tried: Tried, most: int
 ) -> tuple[dict[str, np.ndarray], list[str]]:
     """Return what finer mesh and step and harder contacts change of the answer, and notes."""
     if made.refined is None or tried.spread.reason:
@@ -296,7 +307,7 @@ def _refinements(
 
 
 def _errors_by_law(
-    made: Made, problem: SceneProblem, tried: Tried
+    made: PreparedProblem, problem: SceneProblem, tried: Tried
 ) -> tuple[dict[str, np.ndarray], list[str]]:
     """Return the errors of theta by the law of cloth, by their source, and notes."""
     if made.is_twin or tried.spread.reason or problem.is_still:

@@ -15,7 +15,7 @@ from studies.fitting.judging import loss_where_finite
 from studies.optimizers.problem import NOT_FINITE
 from studies.problem.body_tracks import relative_errors, tracked_problem
 from studies.problem.first_frames import first_frames_differ
-from studies.problem.making import Made
+from studies.problem.making import PreparedProblem
 from studies.problem.problem import SceneProblem
 from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
@@ -36,7 +36,7 @@ FOLLOWED = 0.05  # part of the squared motion of the tracks that a good fit leav
 class TrackedStart:
     """What a fit to the places of the bodies says of the search."""
 
-    made: Made  # its problem starts at the result
+    made: PreparedProblem  # its problem starts at the result
     # Components of the answers that the coarse set of the search varies; None: all of them
     axes: tuple[int, ...] | None = None
     others: tuple[np.ndarray, ...] = ()  # results in other basins: theta of the answers
@@ -44,7 +44,7 @@ class TrackedStart:
 
 
 def start_from_tracks(
-    made: Made,
+    made: PreparedProblem,
     how: Search,
     folder: RunFolder,
     progress: EvaluationProgress,
@@ -92,7 +92,7 @@ def start_from_tracks(
     return TrackedStart(made, evaluations=found.evaluations)
 
 
-def _tracks(made: Made, n_fitted: int) -> SceneProblem | None:
+def _tracks(made: PreparedProblem, n_fitted: int) -> SceneProblem | None:
     """Return the problem of the tracks; None where there are none, or one number alone is free."""
     parameters = made.everything.parameters
     first = parameters.first_answers
@@ -105,7 +105,9 @@ def _tracks(made: Made, n_fitted: int) -> SceneProblem | None:
         return None
 
 
-def _started_at(made: Made, theta: np.ndarray, progress: EvaluationProgress) -> Made:
+def _started_at(
+    made: PreparedProblem, theta: np.ndarray, progress: EvaluationProgress
+) -> PreparedProblem:
     """Return the problem that starts at theta, with looks for where the bodies are there."""
     start = made.everything.parameters.start
     begun = made.everything.at(theta)

@@ -19,7 +19,7 @@ from studies.answer.solution import Solution
 from studies.optimizers.problem import NOT_FINITE
 from studies.problem.films import FilmObserver, SmokeObserver
 from studies.problem.forward import start_surfaces
-from studies.problem.making import Made
+from studies.problem.making import PreparedProblem
 from studies.problem.observations.films import film_pictures
 from studies.problem.observers import Observer
 from studies.problem.observing import camera_of
@@ -79,7 +79,7 @@ def page_film(
     file: declared.SceneFile,
     *,
     values: Mapping[str, np.ndarray],
-    made: Made,
+    made: PreparedProblem,
 ) -> PageFilm:
     """Return what a page shows of a film at the answer; a simulated one is drawn again."""
     n = len(one.times)
@@ -241,7 +241,9 @@ def _plate(one: FilmObserver, footage: np.ndarray | None, size: tuple[int, int])
     return resized(background, size)
 
 
-def fields_shown(made: Made, solved: Solution, *, has_truth: bool) -> dict[str, dict[str, Any]]:
+def fields_shown(
+    made: PreparedProblem, solved: Solution, *, has_truth: bool
+) -> dict[str, dict[str, Any]]:
     """Return pictures of the fields among the answers by path, seen by the first film's camera.
 
     Each has `images` by name ("truth" and "answer"), (height, width, 3), the `unit`, and the ends
@@ -335,7 +337,9 @@ def _painted(faces: np.ndarray, values: np.ndarray, low: float, high: float) -> 
     return Mesh(faces, vertex_colors=colors, material=Material(ambient=1.0, diffuse=0.0))
 
 
-def write_seen(folder: RunFolder, file: declared.SceneFile, made: Made, solved: Solution) -> None:
+def write_seen(
+    folder: RunFolder, file: declared.SceneFile, made: PreparedProblem, solved: Solution
+) -> None:
     """Write the fitted motion, every film beside its fit, and the curves of tracked points."""
     problem, theta = solved.problem, solved.result.theta
     motion = problem.motion_at(theta)

@@ -46,7 +46,7 @@ from rich.console import Console
 from studies.bundled import curtain
 from studies.optimizers.problem import NOT_FINITE
 from studies.problem.forward import start_surfaces
-from studies.problem.making import Made, make_problem
+from studies.problem.making import PreparedProblem, make_problem
 from studies.problem.problem import SceneProblem
 from studies.problem.truth import Truth
 from studies.runs.errors import NotFiniteError
@@ -118,7 +118,7 @@ class Case:
         return instance_of(self.random_file, self.seed, self.k)
 
     @cached_property
-    def made(self) -> Made:
+    def made(self) -> PreparedProblem:
         """Its problem from the film."""
         return make_problem(self.file)
 
@@ -175,7 +175,7 @@ def estimate(case: Case, method: Method) -> tuple[np.ndarray, float | None]:
             return case.between(case.rng(method).uniform(size=case.problem.parameters.size)), None
 
 
-def _searched(case: Case, made: Made) -> tuple[np.ndarray, float]:
+def _searched(case: Case, made: PreparedProblem) -> tuple[np.ndarray, float]:
     """Return where the search of the scene ends, without judging it."""
     how, problem = case.file.search, made.problem
     with tempfile.TemporaryDirectory() as place:

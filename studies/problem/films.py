@@ -20,7 +20,15 @@ from render.scene import Mesh, Scene
 from render.smoke import smoke_images
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.problem.observations.outlines import GREYISH
-from studies.problem.observers import DENSITY, SEEN, Back, Moved, Observer, Recorded, Values
+from studies.problem.observers import (
+    DENSITY,
+    SEEN,
+    Back,
+    Moved,
+    Observer,
+    RecordedPrediction,
+    Values,
+)
 from studies.problem.steps import Sampling
 
 
@@ -120,7 +128,7 @@ class FilmObserver(PictureObserver):
         """Return the vertices of what is drawn."""
         return {name: moved[name] for name in self.scene.objects}
 
-    def shown(self, seen: Moved, values: Values) -> Recorded:
+    def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
         """Draw the film."""
         drawn = record_images(*self._drawn(seen, values), device=self.device)
         rows = drawn.images.reshape(-1, 4)
@@ -145,7 +153,7 @@ class FilmObserver(PictureObserver):
             by_path = {path: adj[own] for own, path in values.items()}
             return {name: adj[own] for own, name in vertices.items()}, by_path
 
-        return Recorded(rows, jvp, vjp)
+        return RecordedPrediction(rows, jvp, vjp)
 
     def predict(self, moved: Moved, at: Sampling, values: Values) -> np.ndarray:
         """Return the pixels, (n_frames H W, 4)."""
@@ -244,7 +252,7 @@ class SmokeObserver(PictureObserver):
         """Return the density."""
         return {DENSITY: moved[DENSITY]}
 
-    def shown(self, seen: Moved, values: Values) -> Recorded:
+    def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
         """Draw the film."""
         del values
         density = seen[DENSITY]
@@ -257,4 +265,6 @@ class SmokeObserver(PictureObserver):
         def vjp(adj_rows: np.ndarray) -> Back:
             return {DENSITY: smoke_images_vjp(self.as_images(adj_rows), WHITE, self.background)}, {}
 
-        return Recorded(smoke_images(density, WHITE, self.background).reshape(-1, 4), jvp, vjp)
+        return RecordedPrediction(
+            smoke_images(density, WHITE, self.background).reshape(-1, 4), jvp, vjp
+        )

@@ -12,7 +12,7 @@ from studies.problem.films import FilmObserver
 from studies.problem.observations.films import FilmData, plate_of, silhouettes
 from studies.problem.observers import surfaces
 from studies.problem.observing import VISIBLE, unseen
-from studies.problem.parameters import Free, Parameters
+from studies.problem.parameters import FreeParameter, Parameters
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.runs.errors import StudyError
 from studies.scene import declared
@@ -28,7 +28,7 @@ def fit_first_frames(
     problem: SceneProblem,
     films: Mapping[str, FilmData],
     file: declared.SceneFile,
-    looks: tuple[Free, ...],
+    looks: tuple[FreeParameter, ...],
     *,
     say: Callable[[str], None] = lambda _text: None,
     again: bool = False,
@@ -69,7 +69,7 @@ def fit_first_frames(
     return _with_backgrounds(problem, films, file, margins[-1])
 
 
-def _fitted_cameras(problem: SceneProblem) -> tuple[Free, ...]:
+def _fitted_cameras(problem: SceneProblem) -> tuple[FreeParameter, ...]:
     """Return the free cameras, lights and looks that are fitted to the first frames."""
     has_shape = any(one.is_shape for one in problem.parameters.free)
     return tuple(

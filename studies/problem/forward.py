@@ -14,7 +14,7 @@ from adjsim.rigid.pose import BodyState
 from studies.problem.reach import system_at
 from studies.problem.steps import Sampling, first_steps, sample_steps, shortest_interval
 from studies.runs.errors import NotFiniteError, StudyError
-from studies.scene.building import Built, build
+from studies.scene.building import BuiltScene, build
 from studies.scene.checking import check_scene
 from studies.scene.declared import Scene
 from studies.scene.filming import Hulls
@@ -34,7 +34,7 @@ class Simulated:
         (n_times,) [s].
     surfaces : dict of str to array
         Vertices of every body and drawn obstacle, by name, (n_times, n_vertices, 3) [m].
-    built : Built
+    built : BuiltScene
         `built.meshes` and `built.lights` are what the renderer draws with these vertices.
     dt : float
         The time step that was chosen [s].
@@ -42,7 +42,7 @@ class Simulated:
 
     times: np.ndarray
     surfaces: dict[str, np.ndarray]
-    built: Built
+    built: BuiltScene
     dt: float
 
 
@@ -82,7 +82,7 @@ def simulate(scene: Scene, times: Any, values: Mapping[str, Any] | None = None) 
 
 
 def motion_through(
-    built: Built, times: np.ndarray, given_dt: float | None, values: Mapping[str, np.ndarray]
+    built: BuiltScene, times: np.ndarray, given_dt: float | None, values: Mapping[str, np.ndarray]
 ) -> tuple[Motion, Sampling]:
     """Return the motion for values by scene path, and where times [s] lie among its frames.
 
@@ -97,7 +97,7 @@ def motion_through(
     return Motion(system, state, dt, kept, step=built.step), at
 
 
-def start_surfaces(built: Built) -> dict[str, np.ndarray]:
+def start_surfaces(built: BuiltScene) -> dict[str, np.ndarray]:
     """Return the vertices of everything that is drawn at the start, by name, (n, 3) [m]."""
     motion = Motion(built.system, built.state, 1.0, np.array([0]))
     if isinstance(built.system, Settled):

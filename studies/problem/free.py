@@ -12,10 +12,10 @@ from render.shape_losses import EdgeLength, Laplacian, NormalConsistency, ShapeL
 from studies.problem.films import FilmObserver, camera_names
 from studies.problem.observers import Observer
 from studies.problem.observing import look_value
-from studies.problem.parameters import COLORS, Free, Log, Parameters, Scaled, nuisance
+from studies.problem.parameters import COLORS, FreeParameter, Log, Parameters, Scaled, nuisance
 from studies.runs.errors import StudyError
 from studies.scene import declared
-from studies.scene.building import Built
+from studies.scene.building import BuiltScene
 from studies.scene.components import component_of, split_component
 from studies.scene.maps import Value
 
@@ -32,8 +32,8 @@ VERTICES = ".vertices"
 def make_free(
     given: Mapping[str, declared.Free],
     values: Mapping[str, Any],
-    nuisances: tuple[Free, ...],
-    views: Mapping[str, Free] | None = None,
+    nuisances: tuple[FreeParameter, ...],
+    views: Mapping[str, FreeParameter] | None = None,
 ) -> Parameters:
     """Return the parameters of a scene file's table `free`, and nuisances beside them.
 
@@ -99,7 +99,9 @@ def _ungrouped(
     return table
 
 
-def _answer(path: str, given: declared.Free, value: Any, view: Free | None = None) -> Free:
+def _answer(
+    path: str, given: declared.Free, value: Any, view: FreeParameter | None = None
+) -> FreeParameter:
     """Return a free path from the table's row and what the scene says of it.
 
     `view` is the default of a camera, a light or a look, whose prior and unit stay unless the row
@@ -131,7 +133,7 @@ def _answer(path: str, given: declared.Free, value: Any, view: Free | None = Non
     width = np.broadcast_to(np.asarray(scale, np.float64), start.shape).copy()
     transform = Log() if kind == "log" else Scaled(width)
     prior = None if given.prior is None else _prior(f"{key}.prior", given.prior, kind, width)
-    return Free(path, start, (low, high), transform, value.unit, prior)
+    return FreeParameter(path, start, (low, high), transform, value.unit, prior)
 
 
 def _default_bounds(
@@ -183,13 +185,15 @@ def more_values(observers: Sequence[Observer]) -> dict[str, Value]:
     return out
 
 
-def camera_nuisances(file: declared.SceneFile, observers: Sequence[Observer]) -> tuple[Free, ...]:
+def camera_nuisances(
+    file: declared.SceneFile, observers: Sequence[Observer]
+) -> tuple[FreeParameter, ...]:
     """Return pose and lens of every camera of an observer, with priors as wide as declared.
 
     What is declared with an error of 0 is known, and not fitted.
     """
     cameras = {one.camera_path: one.camera for one in observers if one.camera is not None}
-    out: list[Free] = []
+    out: list[FreeParameter] = []
     for path, camera in cameras.items():
         spec = file.cameras[path.partition(".")[2]]
         known = camera.parameters()
@@ -208,7 +212,9 @@ def camera_nuisances(file: declared.SceneFile, observers: Sequence[Observer]) ->
     return tuple(out)
 
 
-def views(cameras: Sequence[Free], values: Mapping[str, Value]) -> dict[str, Free]:
+def views(
+    cameras: Sequence[FreeParameter], values: Mapping[str, Value]
+) -> dict[str, FreeParameter]:
     """Return cameras, colours and directions of light that may be free, with priors, by path."""
     looks = {
         path: nuisance(path, one.value, COLOR_ERROR)
@@ -224,8 +230,8 @@ def views(cameras: Sequence[Free], values: Mapping[str, Value]) -> dict[str, Fre
 
 
 def look_nuisances(
-    file: declared.SceneFile, built: Built, observers: Sequence[Observer]
-) -> tuple[Free, ...]:
+    file: declared.SceneFile, built: BuiltScene, observers: Sequence[Observer]
+) -> tuple[FreeParameter, ...]:
     """Return the looks that are fitted to the first frames: of films in RGB."""
     films = [one for one in observers if isinstance(one, FilmObserver) and one.paths]
     if not films:
@@ -277,7 +283,7 @@ class ShapeLosses:
         return sum(parts, start=np.zeros_like(x))
 
 
-def shape_losses(free: Mapping[str, declared.Free], built: Built) -> tuple[ShapeLosses, ...]:
+def shape_losses(free: Mapping[str, declared.Free], built: BuiltScene) -> tuple[ShapeLosses, ...]:
     """Return the losses of shape of all bodies whose vertices are free."""
     found = []
     for path, one in free.items():

@@ -30,13 +30,13 @@ from studies.problem.parameters import Parameters
 from studies.problem.points import PointObserver, advice_on_markers
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.problem.refining import refined_problem, with_harder_contacts
-from studies.problem.steps import Steps, first_steps, shortest_interval
+from studies.problem.steps import TimeSteps, first_steps, shortest_interval
 from studies.problem.texels import TEXELS, felt_by, texel_units
 from studies.problem.truth import Truth
 from studies.problem.twin import hidden_scene, true_values, truth_of, with_simulated
 from studies.runs.errors import StudyError
 from studies.scene import declared
-from studies.scene.building import Built, build
+from studies.scene.building import BuiltScene, build
 from studies.scene.exif import notes_on_fields_of_view
 from studies.scene.maps import Value
 from studies.scene.motion import SETTLING, Settled
@@ -50,7 +50,7 @@ Values = Mapping[str, Value]
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class PreparedProblem:
     """A problem, and what was found on the way to it."""
 
     everything: SceneProblem  # of all observations
@@ -93,7 +93,7 @@ def make_problem(
     checkpoint: str = "1GB",
     fits_first: bool = True,
     say: Say = lambda _text: None,
-) -> Made:
+) -> PreparedProblem:
     """Return the problem of a scene file.
 
     `own` are residuals of the user's own, by name. `dtype`, `device` and `checkpoint` are those of
@@ -164,7 +164,7 @@ def make_problem(
     has_error = not file.is_twin or any(path.endswith(OF_MESH) for path in file.truth)
     is_goal = file.purpose == "control" and not set(parameters.paths) <= set(file.truth)
     own_truth = None if is_goal else truth_of(parameters, truth, values)
-    return Made(
+    return PreparedProblem(
         problem, kept, notes, refitted, harder, own_truth, file.is_twin, truth, hidden,
         refined if has_error else None,
     )  # fmt: skip
@@ -180,7 +180,7 @@ def _check_device(file: declared.SceneFile, device: str) -> None:
 
 
 def _advice_on_points(
-    file: declared.SceneFile, built: Built, observers: Sequence[Observer]
+    file: declared.SceneFile, built: BuiltScene, observers: Sequence[Observer]
 ) -> list[str]:
     """Return what is doubtful about tracked points: far off a body, or falling another way."""
     notes: list[str] = []
@@ -208,7 +208,7 @@ def without_own(file: declared.SceneFile, own: Mapping[str, OwnResiduals]) -> de
 
 
 def texel_values(
-    file: declared.SceneFile, built: Built, observers: Sequence[Observer], values: Values
+    file: declared.SceneFile, built: BuiltScene, observers: Sequence[Observer], values: Values
 ) -> dict[str, Value]:
     """Return the free texels in the units in which the first frames feel all of them alike."""
     out = {}
@@ -248,7 +248,7 @@ def _film(file: declared.SceneFile, name: str, one: declared.Film) -> FilmData:
 
 def _problem(
     file: declared.SceneFile,
-    built: Built,
+    built: BuiltScene,
     observers: Sequence[Observer],
     parameters: Parameters,
     **shared: Any,
@@ -259,7 +259,7 @@ def _problem(
     interval = float(min(gaps, default=INTERVAL))
     steps = first_steps(interval, file.world.longest_step, built.longest_dt)
     if built.dt is not None:  # of smoke
-        steps = Steps(built.dt, 1, is_given=True)
+        steps = TimeSteps(built.dt, 1, is_given=True)
     shapes = shape_losses(file.free, built)
     problem = SceneProblem(built, tuple(observers), parameters, steps, shapes=shapes, **shared)
     return on_one_timeline(problem, observers)

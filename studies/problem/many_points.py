@@ -10,7 +10,7 @@ import numpy as np
 from studies.optimizers.problem import NOT_FINITE
 from studies.problem.losses import SceneLosses
 from studies.problem.predict import Back
-from studies.problem.steps import Steps
+from studies.problem.steps import TimeSteps
 from studies.problem.worlds import Failure, Sample, run_worlds, worlds_at_once
 
 
@@ -19,7 +19,7 @@ def samples(
     thetas: Sequence[np.ndarray],
     *,
     with_gradient: bool = True,
-    steps: Sequence[Steps] | None = None,
+    steps: Sequence[TimeSteps] | None = None,
 ) -> list[Sample | Failure]:
     """Return loss and gradient at many points, or why there is none.
 
@@ -58,7 +58,7 @@ def residuals_at(problem: SceneLosses, thetas: Sequence[np.ndarray]) -> list[np.
 def _batches(
     problem: SceneLosses,
     thetas: Sequence[np.ndarray],
-    steps: Sequence[Steps] | None,
+    steps: Sequence[TimeSteps] | None,
     *,
     keeps: bool,
 ) -> Iterator[tuple[list[Any], dict[int, Failure]]]:

@@ -42,7 +42,7 @@ def surfaces(moved: Moved) -> dict[str, np.ndarray]:
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
+class RecordedPrediction:
     """A prediction with its derivatives."""
 
     rows: np.ndarray  # (n_rows, 4)
@@ -109,7 +109,7 @@ class Observer(ABC):
         """Return the part of what moves that is seen."""
 
     @abstractmethod
-    def shown(self, seen: Moved, values: Values) -> Recorded:
+    def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
         """Predict from what is seen at the instants."""
 
     def seen(self, moved: Moved, at: Sampling) -> dict[str, np.ndarray]:
@@ -123,7 +123,7 @@ class Observer(ABC):
             return found
         return dict(zip(found, to_host(tuple(found.values())), strict=True))
 
-    def record(self, moved: Moved, at: Sampling, values: Values) -> Recorded:
+    def record(self, moved: Moved, at: Sampling, values: Values) -> RecordedPrediction:
         """Predict, and keep what tangents and cotangents need."""
         fields, shown = self._fields(moved), self.shown(self.seen(moved, at), values)
 
@@ -144,7 +144,7 @@ class Observer(ABC):
             back = {name: at.spread(adj, len(fields[name])) for name, adj in adj_seen.items()}
             return back, {**adj_values, self.start_path: np.asarray(slope)}
 
-        return Recorded(shown.rows, jvp, vjp)
+        return RecordedPrediction(shown.rows, jvp, vjp)
 
     def predict(self, moved: Moved, at: Sampling, values: Values) -> np.ndarray:
         """Return the prediction, (n_rows, 4)."""

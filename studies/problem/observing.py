@@ -31,7 +31,7 @@ from studies.problem.points import (
 )
 from studies.runs.errors import StudyError
 from studies.scene import declared
-from studies.scene.building import Built, Lit
+from studies.scene.building import BuiltScene, Lit
 from studies.scene.cameras import make_camera, require_outside
 from studies.scene.motion import Settled, model_of
 
@@ -54,7 +54,7 @@ def camera_of(file: declared.SceneFile, one: declared.Film) -> declared.Camera |
 
 def make_observers(
     file: declared.SceneFile,
-    built: Built,
+    built: BuiltScene,
     films: Mapping[str, FilmData],
     kinds: tuple[type, ...] = (declared.Film, declared.Points, declared.States),
 ) -> list[Observer]:
@@ -98,7 +98,7 @@ class _Observing:
     """How the observations of a file become observers."""
 
     file: declared.SceneFile
-    built: Built
+    built: BuiltScene
     films: Mapping[str, FilmData]
 
     @cached_property

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from studies.optimizers.problem import NOT_FINITE
-from studies.problem.observers import Back, Moved, Observer, Recorded, Values, surfaces
+from studies.problem.observers import Back, Moved, Observer, RecordedPrediction, Values, surfaces
 from studies.problem.problem import SceneProblem
 from studies.runs.errors import NotFiniteError, StudyError
 from studies.scene.tables import unknown
@@ -100,7 +100,7 @@ class OwnObserver(Observer):
         """Return all surfaces."""
         return surfaces(moved)
 
-    def shown(self, seen: Moved, values: Values) -> Recorded:
+    def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
         """Evaluate the residuals."""
         del values
         given = {name: rows[self.filled] for name, rows in seen.items()}
@@ -129,7 +129,7 @@ class OwnObserver(Observer):
                 np.add.at(out[name], self.filled, adj)
             return out, {}
 
-        return Recorded(self.in_rows(r), jvp, vjp)
+        return RecordedPrediction(self.in_rows(r), jvp, vjp)
 
     def pulled(self, surfaces: Surfaces, adj_r: np.ndarray) -> dict[str, np.ndarray]:
         """Return what the user's `vjp` returns, checked."""

@@ -79,7 +79,7 @@ Transform = Scaled | Log
 
 
 @dataclass(frozen=True, eq=False)
-class Free:
+class FreeParameter:
     """One free path."""
 
     path: str
@@ -125,7 +125,7 @@ class Free:
         return [f"{prefix}{self.path}{list(index) if index else ''}" for index in indices]
 
 
-def nuisance(path: str, value: Any, error: Any, unit: str = "-") -> Free:
+def nuisance(path: str, value: Any, error: Any, unit: str = "-") -> FreeParameter:
     """Return a parameter that is fitted beside the answers, with a Gaussian prior around its start.
 
     Theta is the deviation from 0 in units of `error`, the standard deviation.
@@ -134,7 +134,7 @@ def nuisance(path: str, value: Any, error: Any, unit: str = "-") -> Free:
     width = np.broadcast_to(np.asarray(error, np.float64), start.shape).copy()
     mean = start / width
     prior, bounds = (mean, np.ones_like(mean)), (-np.inf, np.inf)
-    return Free(path, start, bounds, Scaled(width), unit, prior, is_answer=False)
+    return FreeParameter(path, start, bounds, Scaled(width), unit, prior, is_answer=False)
 
 
 class Parameters:
@@ -147,7 +147,7 @@ class Parameters:
 
     def __init__(
         self,
-        free: Sequence[Free],
+        free: Sequence[FreeParameter],
         ties: Mapping[str, tuple[str, float]] | None = None,
         wholes: Mapping[str, np.ndarray] | None = None,
     ) -> None:
@@ -211,7 +211,7 @@ class Parameters:
         parts = [np.ravel(one.transform.theta(part)) for one, part in self.parts(natural)]
         return np.concatenate(parts)
 
-    def parts(self, theta: np.ndarray) -> list[tuple[Free, np.ndarray]]:
+    def parts(self, theta: np.ndarray) -> list[tuple[FreeParameter, np.ndarray]]:
         """Return every free path with its part of a flat vector, in its shape."""
         return [
             (one, np.asarray(theta[part], np.float64).reshape(one.start.shape))
@@ -308,7 +308,7 @@ def _cotangent(path: str, adjoints: Mapping[str, Any]) -> np.ndarray:
     return adj[index] if index and adj.ndim else adj
 
 
-def _inside(value: np.ndarray, one: Free) -> np.ndarray:
+def _inside(value: np.ndarray, one: FreeParameter) -> np.ndarray:
     """Return a value strictly inside the bounds, which a search may have ended at."""
     low, high = one.bounds
     span = high - low if np.isfinite(high - low) else 1.0

@@ -15,7 +15,7 @@ from adjsim.values import values_under
 from render.lenses import Perspective
 from render.posed_camera import PosedCamera
 from studies.problem.films import camera_names
-from studies.problem.observers import NODES, Back, Moved, Observer, Recorded, Values
+from studies.problem.observers import NODES, Back, Moved, Observer, RecordedPrediction, Values
 from studies.runs.errors import StudyError
 
 
@@ -209,7 +209,7 @@ class PointObserver(Observer):
         name = self.object or NODES
         return {name: moved[name]}
 
-    def shown(self, seen: Moved, values: Values) -> Recorded:
+    def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
         """Predict the points."""
         ((name, rows),) = seen.items()
         points, camera = self._applied(rows), self.camera_at(values)
@@ -233,7 +233,7 @@ class PointObserver(Observer):
             return {name: np.stack([self.matrix.T @ frame for frame in adj_points])}, by_path
 
         shown = points if camera is None else to_pixels(camera, ahead, self.size)
-        return Recorded(_in_rows(shown), jvp, vjp)
+        return RecordedPrediction(_in_rows(shown), jvp, vjp)
 
     def _factor(self) -> np.ndarray:
         """Return what scales each row, (n_frames n_points, 1): 0 where nothing was tracked."""

@@ -15,12 +15,12 @@ import numpy as np
 
 from adjsim.engine.jit.device_arrays import joined, to_host
 from studies.problem.films import FilmObserver, Scenery
-from studies.problem.observers import DENSITY, NODES, Moved, Observer, Recorded
+from studies.problem.observers import DENSITY, NODES, Moved, Observer, RecordedPrediction
 from studies.problem.parameters import Parameters
 from studies.problem.reach import Reach, system_at
-from studies.problem.steps import Sampling, Steps, sample_steps
-from studies.scene.building import Built
-from studies.scene.filming import Pulled
+from studies.problem.steps import Sampling, TimeSteps, sample_steps
+from studies.scene.building import BuiltScene
+from studies.scene.filming import ImageCotangents
 from studies.scene.maps import add_up
 from studies.scene.motion import AtRest, Motion, Settled, pull_frames
 
@@ -30,7 +30,7 @@ Judge = Callable[[np.ndarray], tuple[float, np.ndarray]]
 # values by scene path, the motion, and where the instants of each observation lie
 Moment = tuple[dict[str, np.ndarray], Motion, list[Sampling]]
 # the cotangents of predictions: of the trajectory and parameters of the system, of values by path
-Back = tuple[Pulled, dict[str, np.ndarray]]
+Back = tuple[ImageCotangents, dict[str, np.ndarray]]
 STATES = (NODES, DENSITY)
 
 
@@ -38,10 +38,10 @@ STATES = (NODES, DENSITY)
 class ScenePredictor:
     """Predict the observations of a scene."""
 
-    built: Built
+    built: BuiltScene
     observers: tuple[Observer, ...]  # their `index` counts the instants of all observations
     parameters: Parameters
-    steps: Steps  # size of the time step
+    steps: TimeSteps  # size of the time step
     # instants of all observations
     n_frames: int = 0
     # scene values that are neither free nor the scene's own, such as a fitted look, by path
@@ -60,7 +60,7 @@ class ScenePredictor:
     def schedule(self) -> str | None:
         """Which states of the rollout are kept to be reversed, in words."""
         motion = self.moment(self.parameters.start)[1]
-        return motion.plan().told() if self.rolls_out else None
+        return motion.plan().in_words() if self.rolls_out else None
 
     @property
     def is_still(self) -> bool:
@@ -235,7 +235,7 @@ class ScenePredictor:
 
         return joined([record.rows for record in records]), push
 
-    def recorded(self, moment: Moment, run: Any) -> list[Recorded]:
+    def recorded(self, moment: Moment, run: Any) -> list[RecordedPrediction]:
         """Return the predictions of a run with their derivatives."""
         values, motion, samplings = moment
         moved, pairs = self.moved_by(motion, run), zip(self.observers, samplings, strict=True)
@@ -267,16 +267,16 @@ class ScenePredictor:
         return moment[0], recorded, records, (value, adj_rows), back
 
     def pull_rows_back(
-        self, motion: Motion, run: Any, records: Sequence[Recorded], adj_rows: np.ndarray
+        self, motion: Motion, run: Any, records: Sequence[RecordedPrediction], adj_rows: np.ndarray
     ) -> Back:
         """Pull the cotangent of the predictions of a run back to its frames, and to values."""
         pairs = zip(records, cut(adj_rows, [len(record.rows) for record in records]), strict=True)
         back = [record.vjp(part) for record, part in pairs]
-        pulled = Pulled()
+        pulled = ImageCotangents()
         adj_fields = add_up(fields for fields, _ in back)
         for name, adj in sorted(adj_fields.items(), key=lambda item: item[0] in STATES):
             if name in STATES:
-                pulled.add(Pulled({name.removeprefix("state."): adj}))
+                pulled.add(ImageCotangents({name.removeprefix("state."): adj}))
             else:
                 pulled.add(self.built.subjects[name].vertices_vjp(motion, run, adj))
         return pulled, add_up(values for _, values in back)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from adjsim.model import Model
-from studies.scene.building import Built
+from studies.scene.building import BuiltScene
 from studies.scene.maps import ParameterMap, add_up
 from studies.scene.series import in_steps
 
@@ -69,7 +69,7 @@ class HalfStep(ParameterMap):
 class Reach:
     """All parameter maps of a built scene at one time step."""
 
-    built: Built
+    built: BuiltScene
     dt: float  # [s]
 
     @cached_property
@@ -119,7 +119,9 @@ class Reach:
         return [one for one in self.maps if set(one.targets) & targets]
 
 
-def system_at(built: Built, given: Values, dt: float, *, varies: bool = False) -> tuple[Any, Any]:
+def system_at(
+    built: BuiltScene, given: Values, dt: float, *, varies: bool = False
+) -> tuple[Any, Any]:
     """Return system and state for values by scene path; `varies` adds what changes over time."""
     system, state = built.system.with_values(built.state, Reach(built, dt).values(given))
     if varies and built.varying:

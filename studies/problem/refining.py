@@ -20,7 +20,7 @@ from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem
 from studies.runs.errors import StudyError
 from studies.scene import declared
-from studies.scene.building import Built, build
+from studies.scene.building import BuiltScene, build
 from studies.scene.motion import model_of
 
 
@@ -77,7 +77,7 @@ def seen_in_space(problem: SceneProblem) -> SceneProblem:
     return replace(problem, observers=tuple(observers))
 
 
-def element_counts(built: Built) -> list[tuple[int, int]]:
+def element_counts(built: BuiltScene) -> list[tuple[int, int]]:
     """Return how many elements each soft body or cloth has, and what one becomes."""
     model = model_of(built.system)
     forces = model.forces.values() if model else ()
@@ -116,7 +116,7 @@ def with_harder_contacts(
     return replace(problem, fixed={**problem.fixed, **fixed}) if fixed else None
 
 
-def _nodes_before(before: Built, built: Built) -> scipy.sparse.csr_array:
+def _nodes_before(before: BuiltScene, built: BuiltScene) -> scipy.sparse.csr_array:
     """Return the matrix from all nodes to those that were there before, (n_before, n_nodes)."""
     rows = [
         np.arange(built.nodes[name].start, built.nodes[name].start + own.stop - own.start)

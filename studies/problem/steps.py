@@ -22,7 +22,7 @@ SHORT = 0.5  # of the usual time between frames: a shorter one is a flaw of time
 
 
 @dataclass(frozen=True)
-class Steps:
+class TimeSteps:
     """A time step that divides the time between frames."""
 
     interval: float  # time between frames [s]
@@ -36,7 +36,7 @@ class Steps:
         dt = self.interval / self.count
         return dt if self.is_given else WatchedStep(dt)
 
-    def suited_to(self, system: Any) -> "Steps":
+    def suited_to(self, system: Any) -> "TimeSteps":
         """Return the steps for a system, as many as the estimate asks for."""
         if self.is_given:
             return self
@@ -47,7 +47,7 @@ class Steps:
         count = int(np.ceil(self.interval / longest))
         return replace(self, count=max(count, LEAST))
 
-    def rounded(self) -> "Steps":
+    def rounded(self) -> "TimeSteps":
         """Return as many steps or more: the next power of two, which many systems share."""
         if self.is_given:
             return self
@@ -74,14 +74,14 @@ def shortest_interval(times: np.ndarray) -> float:
     return float(gaps[gaps > SHORT * np.median(gaps)].min())
 
 
-def first_steps(interval: float, given: float | None, longest: float = np.inf) -> Steps:
+def first_steps(interval: float, given: float | None, longest: float = np.inf) -> TimeSteps:
     """Return steps between frames: given ones, at most `given` long, or some to begin with.
 
     `longest` is how long a chosen one may be at most [s].
     """
     if given is None:
-        return Steps(interval, LEAST, longest=longest)
-    return Steps(interval, max(int(np.ceil(interval / given - 1e-9)), 1), is_given=True)
+        return TimeSteps(interval, LEAST, longest=longest)
+    return TimeSteps(interval, max(int(np.ceil(interval / given - 1e-9)), 1), is_given=True)
 
 
 class Sampling(NamedTuple):

@@ -80,11 +80,11 @@ def felt_by(observers: Sequence[Observer], surfaces: Arrays, path: str) -> Matri
         vertices = {name: surfaces[name] - one.center for name in one.scene.objects}
         record = record_images(one.scene, one.camera, hard, vertices, one.size)
         for chosen in _classes(height, width):
-            told = [
+            tans = [
                 record.jvp({target: np.repeat((part[..., None] * chosen), 3, axis=-1)})
                 for part in code
             ]
-            weight, row, column = (part[..., :3].reshape(-1, 3).astype(np.float64) for part in told)
+            weight, row, column = (part[..., :3].reshape(-1, 3).astype(np.float64) for part in tans)
             for c in range(3):
                 (pixel,) = np.nonzero(weight[:, c])
                 i, j = (np.rint(k[pixel, c] / weight[pixel, c]).astype(int) for k in (row, column))

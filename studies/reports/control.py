@@ -76,12 +76,12 @@ def comparison_section(folder: RunFolder, files: FigureFiles) -> Section | None:
         drawn = _ends(pictures, kinds, [_titles(one) for one in records])
         ends = {"last pictures of every instance": files.save("control-ends", drawn)}
     bars = ", ".join(f"{name} {bar:.2g}" for name, bar in found["bars"].items())
-    told = "; ".join(f"{kind} {TOLD[kind]}" for kind in kinds)
+    meanings = "; ".join(f"{kind} {TOLD[kind]}" for kind in kinds)
     return section(
         f"{count(found['instances'], 'random instance')}, each by {', '.join(kinds)}",
         *failed_blocks(found["failed"], found["instances"]),
         _table(found),
-        Text(f"{MEANINGS} {told[0].upper()}{told[1:]}."),
+        Text(f"{MEANINGS} {meanings[0].upper()}{meanings[1:]}."),
         charts(
             curves,
             "Every evaluation of every instance, not the best so far; bold, their median while "

@@ -62,7 +62,7 @@ class Plan:
     n_steps: int
     cost: ScheduleCost  # what the schedule takes, as predicted before anything runs
 
-    def told(self) -> str:
+    def in_words(self) -> str:
         """Return the schedule in words."""
         cost = self.cost
         power = min(max(len(str(cost.bytes)) - 1, 0) // 3, len(PREFIXES) - 1)

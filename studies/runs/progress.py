@@ -35,7 +35,7 @@ class TitledBar(Progress):
         yield from super().get_renderables()
 
 
-class Shown:
+class ProgressDisplay:
     """A context manager that shows a bar of these columns where there is a terminal."""
 
     def __init__(self, columns: Sequence[ProgressColumn], console: Console) -> None:
@@ -73,7 +73,7 @@ def clock(seconds: int) -> str:
     return f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
 
 
-class EvaluationProgress(Shown):
+class EvaluationProgress(ProgressDisplay):
     """Shows evaluations as they come, as a context manager and a callback."""
 
     def __init__(self, max_evaluations: int, console: Console | None = None) -> None:
@@ -138,7 +138,7 @@ class EvaluationProgress(Shown):
         return max(1, round(median(self._rates) * rest)) if rest > 0 and self._rates else 0
 
 
-class PointProgress(Shown):
+class PointProgress(ProgressDisplay):
     """Shows how many of `total` points of a scan, or instances of a table, are `done`."""
 
     def __init__(self, total: int, done: int, *, what: str = "point") -> None:
@@ -175,7 +175,7 @@ class PointProgress(Shown):
             self.say(text + left)
 
 
-class FrameProgress(Shown):
+class FrameProgress(ProgressDisplay):
     """Shows how many frames of a film are done, which does not say how many there are."""
 
     def __init__(self) -> None:

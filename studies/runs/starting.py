@@ -40,7 +40,7 @@ class Job(Protocol):
         ...
 
 
-Made = TypeVar("Made")
+AnyJob = TypeVar("AnyJob")
 CUDA_THEN_CPU = "cuda, then cpu"  # the device of a run whose GPU was lost
 
 
@@ -113,8 +113,8 @@ def is_nothing(out: Path) -> bool:
 
 
 def start_or_resume(
-    recipe: Recipe, out: Path | None, make: Callable[[], Made], *, resume: bool
-) -> tuple[RunFolder, Made]:
+    recipe: Recipe, out: Path | None, make: Callable[[], AnyJob], *, resume: bool
+) -> tuple[RunFolder, AnyJob]:
     """Return the folder of a run, locked, and what `make` returns: the job, checked and ready.
 
     A new folder is made after `make`, so that a mistake leaves none.
@@ -133,7 +133,7 @@ def start_or_resume(
     return folder, job
 
 
-def _resume(recipe: Recipe, out: Path, make: Callable[[], Made]) -> tuple[RunFolder, Made]:
+def _resume(recipe: Recipe, out: Path, make: Callable[[], AnyJob]) -> tuple[RunFolder, AnyJob]:
     folder = RunFolder.reopen(out)
     try:
         stored = folder.read_json(MANIFEST)

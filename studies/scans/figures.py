@@ -231,12 +231,12 @@ def trust_map(own: Slice, key: str, units: Mapping[str, str], tolerance: float) 
     ax.grid(visible=False)
     ax.set_title(f"gradient along {key}", fontsize=13)
     in_step, failed = counts["jumps"] + counts["crosses"], int((~np.isfinite(own.loss)).sum())
-    told = [
+    legend = [
         (BLUE, f"agrees ({counts['agree']})"),
         (NOT_COMPARED, f"jump or touch in the step ({in_step}), no loss ({failed})"),
         (ORANGE, f"differs ({counts['differ']})"),
     ]
-    patches = [Patch(color=color, label=label) for color, label in told]
+    patches = [Patch(color=color, label=label) for color, label in legend]
     figure.legend(handles=patches, loc="outside lower center", ncols=1, fontsize=12, frameon=False)
     return figure
 

@@ -193,15 +193,15 @@ def summary(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
     parts = [own.record() for own in slices(scan, data)]
     units, trust = units_of(data), _trust(scan, data)
     failed = int(np.sum(data.reason.values != ""))
-    told = [_told(part, units) for part in parts]
+    sentences = [_told(part, units) for part in parts]
     if failed:
         first = np.argwhere(data.reason.values != "")[0]
         where = named(Slice({}, scan.axes, data).at(tuple(first)), units)
-        told.append(
+        sentences.append(
             f"{failed} of {data.loss.size} points {'has' if failed == 1 else 'have'} no loss; "
             f"that at {where}: {data.reason.values[tuple(first)]}"
         )
-    told += [
+    sentences += [
         f"{axis}: gradient and central difference agree to {trust['tolerance']:.0e} at "
         f"{own['agree']} of {own['compared']} points" + because(own)
         for axis, own in trust["axes"].items()
@@ -211,7 +211,7 @@ def summary(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
         "failed": failed,
         "slices": parts,
         "trust": trust,
-        "told": told,
+        "told": sentences,
     }
 
 

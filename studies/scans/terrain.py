@@ -18,7 +18,7 @@ from studies.problem.free import more_values
 from studies.problem.making import make_problem
 from studies.problem.many_points import samples
 from studies.problem.problem import SceneProblem
-from studies.problem.steps import Steps
+from studies.problem.steps import TimeSteps
 from studies.problem.worlds import Failure, Sample
 from studies.runs.errors import StudyError
 from studies.scans.spec import Axis, Scan
@@ -66,7 +66,7 @@ class Terrain:
         points: Sequence[np.ndarray],
         *,
         with_gradient: bool = True,
-        steps: Sequence[Steps] | None = None,
+        steps: Sequence[TimeSteps] | None = None,
     ) -> list[Sample | Failure]:
         """Return loss and gradient at natural values; else as `many_points.samples`."""
         reasons = [self.why_not(point) for point in points]

@@ -38,7 +38,7 @@ from render.scene import Material, Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.answer.kinks import margins
 from studies.problem.problem import SceneProblem
-from studies.problem.steps import Steps
+from studies.problem.steps import TimeSteps
 from studies.problem.worlds import Sample
 from studies.scans.terrain import Grid, Terrain
 
@@ -81,7 +81,7 @@ def compare(
     points: Sequence[np.ndarray],
     samples: Sequence[Sample],
     *,
-    steps: Sequence[Steps],
+    steps: Sequence[TimeSteps],
 ) -> list[Trust]:
     """Return how the gradients of samples stand beside differences, in float64.
 
@@ -119,7 +119,7 @@ def _differences(
     points: Sequence[np.ndarray],
     sizes: np.ndarray,
     *,
-    steps: Sequence[Steps],
+    steps: Sequence[TimeSteps],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return d of points with their steps, s without |a|, and r L/h, (n_points, n_axes) each."""
     moved = [
@@ -144,7 +144,9 @@ def _moved(point: np.ndarray, i: int, by: float) -> np.ndarray:
     return out
 
 
-def _losses(terrain: Terrain, points: Sequence[np.ndarray], steps: Sequence[Steps]) -> np.ndarray:
+def _losses(
+    terrain: Terrain, points: Sequence[np.ndarray], steps: Sequence[TimeSteps]
+) -> np.ndarray:
     """Return the losses of many points; NaN where there is none."""
     found = terrain.samples(points, with_gradient=False, steps=steps)
     return np.array([one.loss if isinstance(one, Sample) else np.nan for one in found])
@@ -180,7 +182,7 @@ def estimates(
     points: Sequence[np.ndarray],
     numbers: Sequence[int],
     *,
-    steps: Sequence[Steps],
+    steps: Sequence[TimeSteps],
 ) -> list[np.ndarray]:
     """Return the estimate of a black box at points, (n_axes,) each; NaN where a sample has none.
 

@@ -73,7 +73,7 @@ APART = "Bodies do not touch each other, only obstacles, unless a table [contact
 
 
 @dataclass(frozen=True, eq=False)
-class Built:
+class BuiltScene:
     """A scene at its own values."""
 
     # What `adjsim.rollout` advances, or what rests, and where it begins.
@@ -109,7 +109,7 @@ class Built:
         return all_targets(self.maps, values_of(self.values))
 
 
-def build(scene: Scene, *, at_rest: bool = False, refined: bool = False) -> Built:
+def build(scene: Scene, *, at_rest: bool = False, refined: bool = False) -> BuiltScene:
     """Return a scene ready to run and to draw.
 
     With `at_rest` nothing moves: bodies with a mesh are no more than that. With `refined` soft
@@ -125,7 +125,7 @@ def build(scene: Scene, *, at_rest: bool = False, refined: bool = False) -> Buil
     return _dressed(scene, _at_rest(scene) if at_rest else _moving(scene, free, refined))
 
 
-def _moving(scene: Scene, free: frozenset[str], refined: bool) -> Built:
+def _moving(scene: Scene, free: frozenset[str], refined: bool) -> BuiltScene:
     """Return bodies, obstacles and the world as one model."""
     gravity = float(np.linalg.norm(scene.world.gravity))
     nodes, rigid = _parts(scene, free, gravity, refined)
@@ -174,7 +174,7 @@ def _moving(scene: Scene, free: frozenset[str], refined: bool) -> Built:
     notes = [note for part in bodies for note in part.notes]
     notes += notes_on_pairs(scene.contacts, touching)
     notes += [APART] if _some_pass(scene) else []
-    return Built(
+    return BuiltScene(
         system,
         state,
         values,
@@ -258,7 +258,7 @@ def _parts(
     return [replace(part, first=end) for part, end in zip(nodes, ends, strict=False)], rigid
 
 
-def _at_rest(scene: Scene) -> Built:
+def _at_rest(scene: Scene) -> BuiltScene:
     """Return bodies with a mesh as they are seen where nothing moves: as their surfaces."""
     meshes, subjects, maps = {}, {}, []
     values: dict[str, Value] = {}
@@ -276,10 +276,10 @@ def _at_rest(scene: Scene) -> Built:
         meshes[name] = drawn_mesh(f"{key}.look", own.look, surface, source)
         subjects[name] = Still(path=path)
     system = AtRest(all_targets(maps, values_of(values)))
-    return Built(system, SimpleNamespace(), values, maps, meshes, subjects)
+    return BuiltScene(system, SimpleNamespace(), values, maps, meshes, subjects)
 
 
-def _dressed(scene: Scene, built: Built) -> Built:
+def _dressed(scene: Scene, built: BuiltScene) -> BuiltScene:
     """Return a scene with its lights and the obstacles that are drawn.
 
     Under a sky flat colours are those of faces: it takes the place of the material, in which they
@@ -299,7 +299,7 @@ def _dressed(scene: Scene, built: Built) -> Built:
     return replace(built, meshes=meshes, subjects=subjects, lights=lights_of(scene))
 
 
-def _alone(scene: Scene, name: str, body: Pendulum | Smoke) -> Built:
+def _alone(scene: Scene, name: str, body: Pendulum | Smoke) -> BuiltScene:
     """Return a pendulum or smoke."""
     if len(scene.bodies) > 1:
         other = next(key for key in scene.bodies if key != name)
@@ -313,10 +313,10 @@ def _alone(scene: Scene, name: str, body: Pendulum | Smoke) -> Built:
                 f"`{table}` must be left out of a scene of a {body.kind}, which touches nothing."
             )
     if isinstance(body, Smoke):
-        return Built(*make_smoke(name, body), dt=1.0 / body.steps_per_second)
+        return BuiltScene(*make_smoke(name, body), dt=1.0 / body.steps_per_second)
     system, state, values, maps, series = make_pendulum(name, body, scene.world.gravity)
     mesh, rods = drawn_pendulum(name, body)
-    return Built(
+    return BuiltScene(
         system, state, values, maps, {name: mesh}, {name: rods}, lights_of(scene), varying=series
     )
 

@@ -27,7 +27,7 @@ from studies.scene.motion import AtRest, Motion
 
 
 @dataclass(frozen=True, eq=False)
-class Pulled:
+class ImageCotangents:
     """Cotangents of what an image depends on."""
 
     # Of the trajectory's fields by name, e.g. "x" (n_frames, n_nodes, 3), or "block.position"
@@ -36,7 +36,7 @@ class Pulled:
     # Of parameters of the system by path, where an image shows them directly.
     values: dict[str, np.ndarray] = field(default_factory=dict)
 
-    def add(self, other: "Pulled") -> None:
+    def add(self, other: "ImageCotangents") -> None:
         """Add another's cotangents."""
         for mine, theirs in ((self.frames, other.frames), (self.values, other.values)):
             for key, value in theirs.items():
@@ -71,11 +71,11 @@ class Skin:
         del motion, run, tangents
         return product(self._matrix(tan_run.x), tan_run.x)
 
-    def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> Pulled:
+    def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> ImageCotangents:
         """Return S^T adj_vertices as the cotangent of x."""
         del motion, run
         transpose = self._matrix(adj_vertices, transposed=True)
-        return Pulled({"x": product(transpose, adj_vertices)})
+        return ImageCotangents({"x": product(transpose, adj_vertices)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +94,10 @@ class Hulls:
         bodies = self._set(motion)
         return vertices_jvp(bodies, run.bodies[self.name], tan_run.bodies[self.name])
 
-    def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> Pulled:
+    def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> ImageCotangents:
         """Return the cotangents of positions and rotations."""
         adj = vertices_vjp(self._set(motion), run.bodies[self.name], adj_vertices)
-        return Pulled(
+        return ImageCotangents(
             {f"{self.name}.position": adj.position, f"{self.name}.orientation": adj.orientation}
         )
 
@@ -130,10 +130,10 @@ class Still:
         tangent = np.asarray(tangents.get(self.path, 0.0), still.dtype)
         return np.broadcast_to(tangent, still.shape)
 
-    def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> Pulled:
+    def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> ImageCotangents:
         """Return the sum over frames as the cotangent of the points, unless they are constant."""
         del motion, run
-        return Pulled(values={self.path: adj_vertices.sum(axis=0)} if self.path else {})
+        return ImageCotangents(values={self.path: adj_vertices.sum(axis=0)} if self.path else {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,11 +152,11 @@ class HangingRods:
         tan_length = tangents.get("length", np.zeros_like(length))
         return rods_and_bobs_jvp(self.shape, run.angle, length, tan_run.angle, tan_length)
 
-    def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> Pulled:
+    def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> ImageCotangents:
         """Pull their cotangent back to the angles and the lengths."""
         length = _lengths(motion)
         adj_angle, adj_length = rods_and_bobs_vjp(self.shape, run.angle, length, adj_vertices)
-        return Pulled({"angle": adj_angle}, {"length": adj_length})
+        return ImageCotangents({"angle": adj_angle}, {"length": adj_length})
 
 
 Subject = Skin | Hulls | Still | HangingRods

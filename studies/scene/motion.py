@@ -222,7 +222,7 @@ class Motion:
                 threads=self.threads, **kept,
             )  # fmt: skip
         except RolloutError as error:
-            raise NotFiniteError(error.told(DT)) from error
+            raise NotFiniteError(error.message(DT)) from error
         except ValueError as error:
             model = model_of(self.system)
             if model is None or not any(force.changes for force in model.forces.values()):
@@ -282,7 +282,7 @@ def _told_by_key() -> Iterator[None]:
     try:
         yield
     except RolloutError as error:
-        raise RolloutError(error.told(DT)) from error
+        raise RolloutError(error.message(DT)) from error
 
 
 def _cotangents(

@@ -97,9 +97,9 @@ def test_the_command_leaves_numbers_guesses_and_a_report(folder, tmp_path, monke
     monkeypatch.setattr("sys.argv", ["baselines", str(folder), "--epochs", "2", "--every", "2"])
     out = tmp_path / "learned"
     command.learn(folder, epochs=2, every=2, out=out)
-    told = capsys.readouterr()
-    assert "cnn       body.mass" in told.out
-    assert "convlstm  epoch 2/2" in told.err
+    printed = capsys.readouterr()
+    assert "cnn       body.mass" in printed.out
+    assert "convlstm  epoch 2/2" in printed.err
     result = json.loads((out / "result.json").read_text())
     assert [one["network"] for one in result["networks"]] == ["cnn", "convlstm"]
     assert (result["train"], result["test"], result["frames"]) == (8, 2, 2)

@@ -282,7 +282,7 @@ def targets(capabilities):
         nvvm.compile_ir = compile_ir
 
 
-def told(name, real, capability, ptx):
+def facts(name, real, capability, ptx):
     """Return what came of a kernel. Lines are searched, not the text, which is 2 MB long."""
     lines = ptx.splitlines()
     doubles = [line for line in lines if ".f64" in line and not SINE_REDUCTION.search(line)]
@@ -320,7 +320,7 @@ def main():
             cuda.compile_ptx(kernel, arguments, cc=divmod(int(asked.capabilities[0]), 10))
             for c, ptx in texts.items():
                 link = linked(ptx, c) if c in asked.link else {}
-                report.append(told(name, asked.real, c, ptx.decode()) | link)
+                report.append(facts(name, asked.real, c, ptx.decode()) | link)
     json.dump(report, sys.stdout)
 
 

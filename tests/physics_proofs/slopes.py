@@ -38,7 +38,7 @@ def slope_of(
     return Slope(float(adjoint), richardson(lambda d: value(at + d), h), float(closed))
 
 
-def told(what: str, slopes: dict[str, Slope]) -> str:
+def listed(what: str, slopes: dict[str, Slope]) -> str:
     """Return a line per slope: the derivative's error, the model's bias."""
     lines = [
         f"  d/d {name:10} {s.adjoint:+.6e}  derivative's error {s.error:.1e}  bias {s.bias:+.2e}"

@@ -27,7 +27,7 @@ from adjsim.contact_margins import nearest_touch
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.model import Model, State
 from adjsim.rollout import rollout
-from tests.physics_proofs.slopes import slope_of, told
+from tests.physics_proofs.slopes import listed, slope_of
 
 
 VALUES = {"h": 0.1, "s": 1.3, "k_e": 400.0, "k_d": 1.5, "m": 0.25}
@@ -99,7 +99,7 @@ def test_an_undamped_bounce_and_its_derivatives():
         found = slopes(dt, values, 0, closed)
         y, v = end(dt, values)
         event = nearest(dt, values)
-        print("\n" + told(f"bounce, dt = {dt}: height's bias {y / height - 1:+.1e}", found))
+        print("\n" + listed(f"bounce, dt = {dt}: height's bias {y / height - 1:+.1e}", found))
         print(f"  speed's bias {v / s - 1:+.1e}; nearest touch {event.distance:.1e} m away")
         assert event.distance > 5e-6, "differences move the node by 1e-6 m"
         assert max(f.error for f in found.values()) <= ROUNDING
@@ -120,7 +120,7 @@ def test_the_speed_of_a_damped_rebound_and_its_derivatives():
         values = VALUES | {"h": (round(0.08 / (s * dt)) + 0.5) * s * dt}
         found = slopes(dt, values, 1, closed)
         _, v = end(dt, values)
-        print("\n" + told(f"rebound, e = {e:.3f}, dt = {dt}: bias {v / (s * e) - 1:+.1e}", found))
+        print("\n" + listed(f"rebound, e = {e:.3f}, dt = {dt}: bias {v / (s * e) - 1:+.1e}", found))
         assert max(f.error for f in found.values()) <= ROUNDING
         sawtooth = np.sqrt(k_e / m) * dt * np.pi / 4 * e / abs(by_z * z / 2)
         assert abs(v / (s * e) - 1) <= 3 * dt
@@ -134,7 +134,7 @@ def test_the_derivative_by_what_moves_the_touch_has_a_bias_that_stays():
         h = (round(0.08 / (s * dt)) + 0.5) * s * dt
         values = VALUES | {"h": h}
         found = slopes(dt, values, 1, {"h": 0.0, "s": e})
-        print("\n" + told(f"speed of the rebound, dt = {dt}: touches move", found))
+        print("\n" + listed(f"speed of the rebound, dt = {dt}: touches move", found))
         assert max(f.error for f in found.values()) <= ROUNDING
         late = e * rate * h / s
         # As above, leaving moves the speed by up to omega^2 dt/2 per way moved.

@@ -24,7 +24,7 @@ WEIGHT = MASS * GRAVITY * CENTER
 OMEGA_BAR = np.sqrt(WEIGHT / (INERTIA + MASS * CENTER**2))
 
 
-def told(numbers):
+def listed(numbers):
     """Numbers as text, three digits each."""
     return ", ".join(f"{number:.3g}" for number in numbers)
 
@@ -74,7 +74,7 @@ def test_dry_friction_takes_the_same_amplitude_from_every_swing():
     per_period = A[2:] - A[:-2]
     print(
         f"\ndry friction: {len(A) // 2} swings from {A[0]} to {A[-1]:.4f} rad, lost energy over "
-        f"work {lost.min():.6f} to {lost.max():.6f}, amplitude per period {told(per_period[:3])}"
+        f"work {lost.min():.6f} to {lost.max():.6f}, amplitude per period {listed(per_period[:3])}"
     )
     # an angle next to the turning point is off by (w dt)^2/8 of A, slow parts by (eps/(w A))^2
     np.testing.assert_allclose(lost, 1.0, rtol=5e-3)
@@ -95,7 +95,8 @@ def test_a_wide_swing_has_the_period_of_the_elliptic_integral(angle, rate, order
         errors.append(found / exact - 1.0)
     slope = np.log2(np.abs(errors[:-1]) / np.abs(errors[1:]))
     print(
-        f"\nswing from {angle} rad, {rate} rad/s: period off by {told(errors)}, slope {told(slope)}"
+        f"\nswing from {angle} rad, {rate} rad/s: period off by {listed(errors)}, "
+        f"slope {listed(slope)}"
     )
     assert abs(errors[-1]) < 1e-3
     assert (np.abs(slope - order) < 0.1).all()
@@ -133,7 +134,7 @@ def test_a_double_pendulum_is_of_first_order_against_a_solver_of_order_8(links):
     slope = np.log2(np.divide(errors[:-1], errors[1:]))
     extrapolated = richardson(system, state, time, 4000) - exact
     print(
-        f"\ndouble pendulum after {time} s: off by {told(errors)}, slope {told(slope)}, "
+        f"\ndouble pendulum after {time} s: off by {listed(errors)}, slope {listed(slope)}, "
         f"extrapolated {np.abs(extrapolated).max():.1e}"
     )
     assert (np.abs(slope - 1.0) < 0.05).all()
@@ -170,7 +171,7 @@ def test_the_energy_of_an_undamped_pendulum_drifts_with_dt_and_does_not_grow(sys
     drifts = [drift(system, state, dt, 4.0) for dt in (4e-3, 2e-3, 1e-3)]
     slope = np.log2(np.divide(drifts[:-1], drifts[1:]))
     early, late = (drift(system, state, 1e-2, time) for time in (10.0, 1000.0))
-    print(f"\nenergy of a pendulum: drift {told(drifts)} J, slope {told(slope)}")
+    print(f"\nenergy of a pendulum: drift {listed(drifts)} J, slope {listed(slope)}")
     print(f"at dt = 1e-2 s: {early:.3e} J over 10 s, {late:.3e} J over 1000 s")
     assert (np.abs(slope - 1.0) < 0.05).all()
     assert late < 1.05 * early  # symplectic: bounded, not growing
@@ -183,5 +184,5 @@ def test_the_energy_of_an_undamped_double_pendulum_drifts_with_dt(links):
     state = PendulumState(START[:2], START[2:])
     drifts = [drift(system, state, dt, 2.0) for dt in (1e-3, 5e-4, 2.5e-4)]
     slope = np.log2(np.divide(drifts[:-1], drifts[1:]))
-    print(f"\nenergy of a double pendulum: drift {told(drifts)} J, slope {told(slope)}")
+    print(f"\nenergy of a double pendulum: drift {listed(drifts)} J, slope {listed(slope)}")
     assert (np.abs(slope - 1.0) < 0.1).all()

@@ -20,7 +20,7 @@ from adjsim.contact_margins import contact_margins
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.model import Model, State
 from adjsim.rollout import rollout
-from tests.physics_proofs.slopes import Slope, slope_of, told
+from tests.physics_proofs.slopes import Slope, listed, slope_of
 
 
 M, G, K_E, K_F = 0.7, 9.81, 1e4, 200.0
@@ -112,7 +112,7 @@ def test_how_far_a_block_slides_down_and_its_derivatives():
     block = Block(angle)
     bias = block.way() / closed - 1.0
     slopes = block.slopes((-G * np.cos(angle) * t**2 / 2, t))
-    print("\n" + told(f"sliding down for 1 s, dt = {DT}: way's bias {bias:+.2e}", slopes))
+    print("\n" + listed(f"sliding down for 1 s, dt = {DT}: way's bias {bias:+.2e}", slopes))
     assert block.way() == pytest.approx(closed + a * DT * t / 2, rel=1e-11)
     assert max(s.error for s in slopes.values()) <= ROUNDING
     assert slopes["mu"].bias == pytest.approx(DT / t, abs=ROUNDING)
@@ -133,7 +133,9 @@ def test_a_block_stops_where_the_scheme_says_and_so_do_its_derivatives():
     way, by = scheme(DT)
     off = block.way() / way - 1.0
     slopes = block.slopes(by)
-    print("\n" + told(f"stopping, against the scheme's closed form: way off by {off:+.1e}", slopes))
+    print(
+        "\n" + listed(f"stopping, against the scheme's closed form: way off by {off:+.1e}", slopes)
+    )
     away = block.distance_to_kink()
     print(f"  nearest change of stick to slip: {away:.1e} m/s away, differences step by 2e-5")
     assert away > 1e-4
@@ -153,7 +155,7 @@ def test_the_stopping_distance_tends_to_coulombs_and_so_do_its_derivatives():
         ways.append(block.way())
         biases.append([s.bias for s in slopes.values()])
         what = f"stopping, dt = {dt}: way's bias {ways[-1] / coulomb - 1.0:+.2e}"
-        print("\n" + told(what, slopes))
+        print("\n" + listed(what, slopes))
         assert max(s.error for s in slopes.values()) <= ROUNDING
         # Which step is the last that slips moves the derivatives by up to dt, of 0.51 s.
         assert np.abs(biases[-1]).max() <= 1e-4 + 3 * dt

@@ -84,17 +84,17 @@ def test_an_image_without_pixels_is_refused(rng, size):
 
 
 @pytest.mark.parametrize(
-    ("side", "more", "told"),
+    ("side", "more", "message"),
     [
         (10**7, {}, r"1 of 10000000 x 10000000 pixels need 3,200,000,000,000,000 bytes\. Draw sm"),
         (10**10, {}, r"1 of 10000000000 x 10000000000 pixels need "),  # more than 63 bits count
         (10**6, {"supersample": 3}, r"pixels of 3 x 3 samples a pixel need 320,000,000,000,000 "),
     ],
 )
-def test_an_image_beyond_all_memory_is_refused_with_its_bytes(rng, side, more, told):
+def test_an_image_beyond_all_memory_is_refused_with_its_bytes(rng, side, more, message):
     scene, vertices = two_tetrahedra(rng)
     with pytest.raises(
-        MemoryError, match=rf"`size` must leave the images room in memory: .*{told}"
+        MemoryError, match=rf"`size` must leave the images room in memory: .*{message}"
     ):
         rasterize(scene, camera(), soft(**more), vertices, (side, side))
 

@@ -28,8 +28,8 @@ def test_records_of_images_are_told_in_a_line(rng):
     scene, vertices = two_tetrahedra(rng)
     args = (scene, camera(), soft(), vertices, SIZE)
     names = ", ".join(scene.objects)
-    told = f"ImageRecord(images=(8, 12, 4) float64, objects: {names})"
-    assert repr(record_images(*args)) == told
+    text = f"ImageRecord(images=(8, 12, 4) float64, objects: {names})"
+    assert repr(record_images(*args)) == text
     outputs = record_outputs(*args, [Output.MASK, Output.DEPTH])
     shapes = ", ".join(f"{name} {image.shape}" for name, image in outputs.images.items())
     assert repr(outputs) == f"OutputRecord({shapes}; objects: {names})"

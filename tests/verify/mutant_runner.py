@@ -345,7 +345,7 @@ def main():
     adjsim = importlib.import_module("adjsim")
     if not Path(adjsim.__file__).resolve().is_relative_to(root):
         raise RuntimeError(f"Not {root} was used, but {adjsim.__file__}.")
-    told = {
+    outcome = {
         "controls": {name: found[0] for name, found in controls.items()},
         "unreached": unreached(root, reach),
         "corruptions": [
@@ -353,7 +353,7 @@ def main():
             for (one, _), said in zip(jobs, verdicts, strict=True)
         ],
     }
-    sys.stdout.write(json.dumps(told))
+    sys.stdout.write(json.dumps(outcome))
 
 
 if __name__ == "__main__":

@@ -61,36 +61,36 @@ def run(folder, per_file):
 
 
 @pytest.fixture(scope="module", params=[3, pytest.param(10, marks=pytest.mark.nightly)])
-def told(request, tmp_path_factory):
+def outcome(request, tmp_path_factory):
     """What the toys, and the corruptions, led to."""
     find = partial(run, tmp_path_factory.mktemp("mutants"), request.param)
     return found_once(tmp_path_factory, f"mutants-{request.param}", find)
 
 
-def test_the_uncorrupted_toys_pass(told):
-    assert len(told["controls"]) > 40
-    assert {name: wrong for name, wrong in told["controls"].items() if wrong} == {}
+def test_the_uncorrupted_toys_pass(outcome):
+    assert len(outcome["controls"]) > 40
+    assert {name: wrong for name, wrong in outcome["controls"].items() if wrong} == {}
 
 
-def test_the_toys_reach_every_adjoint(told):
-    unreached = {name for name in told["unreached"] if "/cuda_" not in name}
+def test_the_toys_reach_every_adjoint(outcome):
+    unreached = {name for name in outcome["unreached"] if "/cuda_" not in name}
     assert unreached == ON_A_GPU | ABSTRACT | ELSEWHERE
 
 
-def test_every_corruption_is_noticed(told):
+def test_every_corruption_is_noticed(outcome):
     unnoticed = [
         "{file}:{line}: {kind}: {was} -> {becomes}".format(**one)
-        for one in told["corruptions"]
+        for one in outcome["corruptions"]
         if not one["verdict"] and not one["was"].startswith(OF_THREADS)
     ]
     assert unnoticed == []
 
 
-def test_corruptions_of_every_kind_and_of_every_file_are_noticed_by_a_number(told):
+def test_corruptions_of_every_kind_and_of_every_file_are_noticed_by_a_number(outcome):
     """What raises an error proves nothing: the checks must have compared."""
     numbers = ("dot test:", "gradcheck:", "terms:")
-    found = [one for one in told["corruptions"] if one["verdict"].startswith(numbers)]
-    assert len(found) > 0.7 * len(told["corruptions"])
+    found = [one for one in outcome["corruptions"] if one["verdict"].startswith(numbers)]
+    assert len(found) > 0.7 * len(outcome["corruptions"])
     assert {one["kind"] for one in found} == {"drop", "sign", "swap", "stale"}
     files = {
         str(path.relative_to(ROOT))

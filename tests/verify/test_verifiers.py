@@ -192,9 +192,9 @@ def test_rounding_noise_is_measured_and_nothing_is_claimed_below_it():
     assert not test.passed
     assert "above the noise" in test.reason
     assert 1e-7 < test.noise < 1e-5
-    told = gradcheck(noisy, np.cos(0.3), 0.3, step=1e-3, noise=test.noise)
-    assert told.rounding == pytest.approx(3.0 * test.noise / 1e-3 / (0.3 * np.cos(0.3)))
-    assert "hides" in told.reason
+    check = gradcheck(noisy, np.cos(0.3), 0.3, step=1e-3, noise=test.noise)
+    assert check.rounding == pytest.approx(3.0 * test.noise / 1e-3 / (0.3 * np.cos(0.3)))
+    assert "hides" in check.reason
 
 
 def test_a_noise_that_is_known_is_not_measured_again():

@@ -46,7 +46,7 @@ from adjsim.engine.jit.devices import Device, array_module, module_of
 from render.projection import VIEW_SIZE, unpack_view
 from render.raster.cuda_bins import (
     PIXELS,
-    Found,
+    FoundFragments,
     Group,
     bin_box,
     faces_of,
@@ -361,7 +361,12 @@ def empty_pair_parts(gpu: GroupOnGpu) -> PairParts:
 
 
 def undo_batch(
-    gpu: GroupOnGpu, found: Found, flat: Any, of_pixels: Any, of_pairs: PairParts, texels: Any
+    gpu: GroupOnGpu,
+    found: FoundFragments,
+    flat: Any,
+    of_pixels: Any,
+    of_pairs: PairParts,
+    texels: Any,
 ) -> None:
     """From the pixels of a batch to what its pixels and pairs add, and to texels."""
     xp, job, layers, group, _ = gpu
@@ -385,7 +390,7 @@ def undo_batch(
     add_texel_records(xp, records, texels)
 
 
-def undo_pixels(gpu: GroupOnGpu, i: int, found: Found, parts: Any) -> FragmentAdjoints:
+def undo_pixels(gpu: GroupOnGpu, i: int, found: FoundFragments, parts: Any) -> FragmentAdjoints:
     """From the pixels of layer i to its fragments, and to parts of the pixels."""
     xp, job, _, group, adj_images = gpu
     shared, n = group.shared, found.fragments.y.shape[0]

@@ -23,7 +23,7 @@ from adjsim.engine.jit.devices import Device, array_module
 from render.projection import towards_body, unpack_view
 from render.raster.cuda_bins import (
     PIXELS,
-    Found,
+    FoundFragments,
     Group,
     faces_of,
     find_fragments,
@@ -229,7 +229,7 @@ def push_group(
 
 
 def push_batch(
-    group: Group, found: Found, flat: Any, tan: GroupTangents, tan_images: tuple
+    group: Group, found: FoundFragments, flat: Any, tan: GroupTangents, tan_images: tuple
 ) -> None:
     """Tangents of the layers of the bins of a batch, each into its images."""
     xp, shared, (_, pairs, fragments) = array_module(Device.CUDA), group.shared, found
@@ -250,7 +250,7 @@ def push_batch(
 
 
 def blend_jvp_on_gpu(
-    i: int, group: Group, found: Found, fragments: Any, tangents: tuple, tan_image: Any
+    i: int, group: Group, found: FoundFragments, fragments: Any, tangents: tuple, tan_image: Any
 ) -> None:
     """Tangents of layer i of the pixels of a batch; of a group, and of its fragments."""
     (tan, pushed), shared = tangents, group.shared

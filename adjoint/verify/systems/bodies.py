@@ -206,8 +206,8 @@ SUMMARIES = {
 }
 SYSTEMS = (
     *(
-        System(f"bodies/{build.__name__}", told, partial(rollout_problem, build), family="bodies")
-        for build, told in SUMMARIES.items()
+        System(f"bodies/{build.__name__}", says, partial(rollout_problem, build), family="bodies")
+        for build, says in SUMMARIES.items()
     ),
     System("bodies/drawn", "Vertices of two bodies as a map of their poses", drawn),
 )

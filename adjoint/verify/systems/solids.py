@@ -137,7 +137,7 @@ def fields_of(trajectory: Trajectory) -> dict[str, np.ndarray]:
 def nearest_event(scene: Scene) -> str:
     """Say how near a scene is to a touch in another step; nothing without contact."""
     found = nearest_touch(scene.model, scene.run(range(scene.n_steps)))
-    return "" if found is None else found.told(scene.dt)
+    return "" if found is None else found.sentence(scene.dt)
 
 
 def scene_margins(scene: Scene) -> dict[str, ContactMargins]:

@@ -10,7 +10,7 @@ from scipy.ndimage import uniform_filter
 from studies.problem.observations.films import DIFFERENT
 from studies.problem.observations.outlines import Outline, outline, overlap, size_ratio
 from studies.reports.preview.shots import Shot
-from studies.scene.building import Built
+from studies.scene.building import BuiltScene
 from studies.scene.declared import EQUILIBRIUM, Pendulum, Rigid, SceneFile, Smoke, Soft
 
 
@@ -39,7 +39,7 @@ class SizeWarning(str):
 
 def advice_on(
     file: SceneFile,
-    built: Built,
+    built: BuiltScene,
     shot: Shot,
     seen: np.ndarray | None,
     *,
@@ -62,7 +62,7 @@ def advice_on(
 
 
 def _advice_on_start(
-    file: SceneFile, built: Built, shot: Shot, seen: np.ndarray | None
+    file: SceneFile, built: BuiltScene, shot: Shot, seen: np.ndarray | None
 ) -> list[str]:
     """Return what looks wrong about the first frame; `seen` (H, W) is where the bodies are."""
     drawn = outline(shot.drawn[0])
@@ -200,7 +200,7 @@ def _advice_on_place(file: SceneFile, shot: Shot, off: np.ndarray, where: str) -
     )
 
 
-def _advice_on_held(file: SceneFile, built: Built, shot: Shot, off: np.ndarray) -> list[str]:
+def _advice_on_held(file: SceneFile, built: BuiltScene, shot: Shot, off: np.ndarray) -> list[str]:
     """Return what is said of held nodes that lie, moved by `off`, where the film changes."""
     data = shot.data
     if data is None or built.held is None or len(data.frames) < 2:

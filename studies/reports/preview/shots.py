@@ -18,7 +18,7 @@ from studies.problem.observing import frame_times
 from studies.problem.steps import sample_steps
 from studies.reports.joint_marks import seen_by
 from studies.runs.errors import NotFiniteError, StudyError
-from studies.scene.building import Built
+from studies.scene.building import BuiltScene
 from studies.scene.cameras import make_camera, require_outside
 from studies.scene.declared import Film, SceneFile
 from studies.scene.motion import Settled
@@ -83,7 +83,7 @@ class Shot:
 
 
 def shoot(
-    file: SceneFile, built: Built, key: str, *, name: str, film: Film | None
+    file: SceneFile, built: BuiltScene, key: str, *, name: str, film: Film | None
 ) -> tuple[Shot, list[str]]:
     """Return the scene as a camera, by name, films it, and what is doubtful about the film."""
     spec, said, data = file.cameras[name], [], None
@@ -131,7 +131,7 @@ def shoot(
 
 
 def places_at(
-    built: Built, given_dt: float | None, times: np.ndarray
+    built: BuiltScene, given_dt: float | None, times: np.ndarray
 ) -> tuple[dict[str, np.ndarray], str | None]:
     """Return vertices by name, and nodes as `NODES`, at times [s], and why the rollout fails.
 
@@ -143,13 +143,13 @@ def places_at(
         run = motion.run()
     except NotFiniteError as error:
         if isinstance(motion.system, Settled):  # drawn as it is declared
-            motion, told = replace(motion, system=motion.system.model), f"{error} {DECLARED}"
+            motion, reason = replace(motion, system=motion.system.model), f"{error} {DECLARED}"
         else:
-            told = ""
+            reason = ""
         steps, (at,) = sample_steps([np.zeros(1)], motion.dt, moves=[False])
         motion = motion.at(steps)
         run = motion.run()
-        failed = told or (
+        failed = reason or (
             f"The scene leaves the finite numbers within {times[-1]:.3g} s at its start values, "
             f"with a step of {motion.dt:.3g} s. Check E and density, whether bodies begin inside "
             "an obstacle, or give a smaller `world.dt`."

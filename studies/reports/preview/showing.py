@@ -27,7 +27,7 @@ from studies.reports.preview.advice import advice_on
 from studies.reports.preview.shots import Shot, places_at, shoot
 from studies.runs import media
 from studies.runs.errors import StudyError
-from studies.scene.building import Built, build
+from studies.scene.building import BuiltScene, build
 from studies.scene.checking import camera_of
 from studies.scene.declared import Film, Points, SceneFile, States
 from studies.scene.drawing import instance_of
@@ -78,7 +78,7 @@ def preview(
     return [*notes, *warnings, *_refused(file, warnings)]
 
 
-def inspect(file: SceneFile, built: Built) -> tuple[list[Shot], list[str]]:
+def inspect(file: SceneFile, built: BuiltScene) -> tuple[list[Shot], list[str]]:
     """Return a scene as its cameras see it at its start values, and what looks wrong about it."""
     shots, warnings = [], []
     for key, camera, film in _views(file):
@@ -128,7 +128,7 @@ def _tracks(file: SceneFile) -> list[str]:
 
 
 def _charts(
-    file: SceneFile, built: Built, shots: Sequence[Shot]
+    file: SceneFile, built: BuiltScene, shots: Sequence[Shot]
 ) -> tuple[list[np.ndarray], list[str]]:
     """Return pictures of tracks over time with the scene at its start values, and what is wrong."""
     films = {

@@ -98,19 +98,19 @@ def test_only_a_loss_without_any_slope_is_refused(rng, n):
 
 
 def test_a_rough_loss_costs_one_sweep_and_every_sweep_that_fails_is_told(monkeypatch):
-    problem, told = made("beam", *TOYS["beam"]).problem, []
+    problem, messages = made("beam", *TOYS["beam"]).problem, []
     theta = problem.parameters.start
     nothing = np.ones(problem.targets.shape[:-1], bool)
     monkeypatch.setattr(certificates, "smooth_pixels", lambda *_, **__: nothing)
     wrong = (lambda _: 1.0, lambda _: np.ones_like(theta))
     monkeypatch.setattr(certificates, "partial_loss", lambda *_: wrong)
-    sweeps = taylor_sweeps(problem, theta, 0, told.append)
-    assert len(sweeps) == len(told) == 16  # the loss itself is smooth: this is a wrong gradient
-    assert told[0].startswith("Taylor sweep 1 of at most 16, steps of 1e-03: slope 1.0")
-    told.clear()
+    sweeps = taylor_sweeps(problem, theta, 0, messages.append)
+    assert len(sweeps) == len(messages) == 16  # the loss itself is smooth: this is a wrong gradient
+    assert messages[0].startswith("Taylor sweep 1 of at most 16, steps of 1e-03: slope 1.0")
+    messages.clear()
     monkeypatch.setattr(type(problem), "loss_at", lambda _, theta: rough(theta))
-    point = check_point(problem, theta, 0, told.append)
-    assert len(told) == 1
+    point = check_point(problem, theta, 0, messages.append)
+    assert len(messages) == 1
     assert point["verdict"] == "not made"
     assert "`world.dt` too long for the stiffness reached," in point["reason"]
 

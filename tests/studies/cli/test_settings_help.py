@@ -10,7 +10,7 @@ from studies.scene.files import BUNDLED, bundled_scenes
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "texts"),
     [
         (["run", "pendulum"], ["[truth]                        # drawn evenly from"]),
         (["run", "--seed", "3", "rigid-mass", "instances=3"], ["bundled/rigid-mass.toml"]),
@@ -21,14 +21,14 @@ from studies.scene.files import BUNDLED, bundled_scenes
         (["dataset", "nosuch"], ["`adjsim dataset NAME --help` shows the settings"]),
     ],
 )
-def test_help_ends_with_the_settings_of_what_is_named(monkeypatch, capsys, arguments, told):
+def test_help_ends_with_the_settings_of_what_is_named(monkeypatch, capsys, arguments, texts):
     monkeypatch.setattr(sys, "argv", ["adjsim", *arguments, "--help"])
     with pytest.raises(SystemExit) as stopped:
         cli.main()
     assert not stopped.value.code
     out = capsys.readouterr().out
     assert out.startswith("Usage: ")
-    for text in told:
+    for text in texts:
         assert text in out[out.index("--help  ") :]
 
 

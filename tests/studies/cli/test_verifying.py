@@ -29,19 +29,19 @@ def command(monkeypatch, capsys):
 
 
 def test_a_system_is_checked_and_told_as_a_table(command):
-    code, told = command("loss/mse")
+    code, printed = command("loss/mse")
     assert code == 0
     cells = check_system("loss/mse").cells
-    lines = [line for line in told.splitlines() if line.startswith("loss/mse")]
+    lines = [line for line in printed.splitlines() if line.startswith("loss/mse")]
     assert len(lines) == len(cells)
     assert all(line.rstrip().endswith("pass") for line in lines)
-    assert f"{len(cells)} checked, 0 failed" in told
+    assert f"{len(cells)} checked, 0 failed" in printed
 
 
 def test_the_same_as_json(command):
-    code, told = command("loss/mse", "--json")
+    code, printed = command("loss/mse", "--json")
     assert code == 0
-    found = json.loads(told)
+    found = json.loads(printed)
     assert found["passed"] is True
     (cell,) = check_system("loss/mse").cells
     (mine,) = found["cells"]
@@ -56,12 +56,12 @@ def test_what_fails_or_is_missing_is_named_and_ends_with_1(command, monkeypatch)
         (Coverage((cell,), ("Springs.damping",)), "not covered: Springs.damping"),
     ):
         monkeypatch.setattr(verifying, "verify", lambda *_, found=found, **__: found)
-        code, told = command()
+        code, printed = command()
         assert code == 1
-        assert line in told
-        code, told = command("--json")
+        assert line in printed
+        code, printed = command("--json")
         assert code == 1
-        assert json.loads(told)["passed"] is False
+        assert json.loads(printed)["passed"] is False
 
 
 def test_an_unknown_system_is_named(monkeypatch, capsys):
@@ -98,10 +98,10 @@ def test_what_stops_the_command_ends_its_processes_without_tracebacks(stop, code
             os.killpg(process.pid, stop)
         else:
             process.send_signal(stop)
-        told, _ = process.communicate(timeout=60)
+        printed, _ = process.communicate(timeout=60)
         assert process.returncode == code
-        assert told.strip().splitlines()[-1] == "Interrupted."
-        assert "Traceback" not in told
+        assert printed.strip().splitlines()[-1] == "Interrupted."
+        assert "Traceback" not in printed
         for _ in range(100):
             if not _group(process.pid):
                 break

@@ -105,8 +105,8 @@ def test_nothing_needs_to_be_free_in_a_scene_of_a_data_set(tmp_path):
     begun, job = generating.start(
         {"name": str(text), "overrides": (), "count": 2}, tmp_path / "out"
     )
-    told = job.run(begun)
-    assert "not simulated: 0 scenes" in told
+    printed = job.run(begun)
+    assert "not simulated: 0 scenes" in printed
     with h5py.File(begun.file("shard-00000.h5")) as shard:
         assert shard["parameters/ball.velocity"].shape == (2, 3)
 
@@ -156,18 +156,18 @@ def test_one_that_was_stopped_ends_with_the_same_bytes(folder, tmp_path, monkeyp
     code, _, err = adjsim("dataset", SCENE, *TOY, "--count", 6, "--out", out)
     assert code == 130
     assert f"adjsim dataset {SCENE} --out {out} --resume" in err
-    code, told, _ = adjsim("dataset", "--verify", out)
+    code, printed, _ = adjsim("dataset", "--verify", out)
     assert code == 1
-    assert "4 of 6 scenes are made: go on with `--resume`" in told
+    assert "4 of 6 scenes are made: go on with `--resume`" in printed
     code, _, err = adjsim("report", out)
     assert code == 2
     assert f"is not whole. Go on with it: `adjsim dataset {SCENE}" in err
     monkeypatch.undo()
     for module in (spec, shards):
         monkeypatch.setattr(module, "PER_SHARD", 4)
-    code, told, _ = adjsim("dataset", SCENE, "--out", out, "--resume")
+    code, printed, _ = adjsim("dataset", SCENE, "--out", out, "--resume")
     assert code == 0
-    assert "4 scenes are in shards already" in told
+    assert "4 scenes are in shards already" in printed
     for name in SAME:
         assert (out / name).read_bytes() == folder.file(name).read_bytes(), name
 
@@ -234,9 +234,9 @@ def test_the_report_is_one_self_contained_file(tmp_path, adjsim):
     assert "data:video/mp4;base64," in text
     assert "floor.friction" in text
     assert not re.search(r'src="(?!data:)', text)
-    code, told, _ = adjsim("report", begun.path)
+    code, printed, _ = adjsim("report", begun.path)
     assert code == 0
-    assert told.splitlines()[-1] == str(begun.file("report.html"))
+    assert printed.splitlines()[-1] == str(begun.file("report.html"))
 
 
 @pytest.mark.parametrize(

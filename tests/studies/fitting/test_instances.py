@@ -63,10 +63,10 @@ def test_the_worst_is_reported_and_a_failed_one_told(tmp_path, monkeypatch):
     folder = RunFolder(tmp_path)
     folder.write_json("manifest.json", {"study": "scene", "name": "pendula", "started": ""})
     monkeypatch.setattr("studies.reports.scene_run.write_report", lambda _folder: "report.html")
-    told = job().run(folder)
-    assert "1 of 3 instances failed" in told
-    assert "it fell off" in told
-    assert "rod.length: median" in told
+    summary = job().run(folder)
+    assert "1 of 3 instances failed" in summary
+    assert "it fell off" in summary
+    assert "rod.length: median" in summary
     rows = list(csv.DictReader((tmp_path / "instances.csv").read_text().splitlines()))
     assert [row["status"] for row in rows] == ["CONVERGED", "FAILED", "CONVERGED"]
     result = json.loads((tmp_path / "result.json").read_text())

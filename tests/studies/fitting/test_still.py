@@ -162,8 +162,8 @@ def painted(tmp_path_factory):
 
 def test_the_texels_that_pictures_determine_are_found(painted):
     _texels, made, found = painted
-    told = shown(made, scene(free={"thing.look.texels": {}}), found.problem, found.result.theta)
-    assert told.measures["determined texels"]["max"] < 1e-8
+    report = shown(made, scene(free={"thing.look.texels": {}}), found.problem, found.result.theta)
+    assert report.measures["determined texels"]["max"] < 1e-8
     fitted = found.problem.parameters.values(found.result.theta)["thing.look.texels"]
     unseen = felt_by(found.problem.observers, start_surfaces(found.problem.built),
                      "thing.look.texels")  # fmt: skip
@@ -173,7 +173,7 @@ def test_the_texels_that_pictures_determine_are_found(painted):
     assert np.allclose(fitted.reshape(216, 3)[~seen], 0.5)
     assert found.verdict.is_found
     assert "no intervals" in found.verdict.reason
-    assert {one["name"] for one in told.looks} == set(told.arrays)
+    assert {one["name"] for one in report.looks} == set(report.arrays)
 
 
 def test_the_matrix_of_texels_gives_the_pictures(painted):
@@ -212,9 +212,9 @@ def test_a_ball_becomes_a_hidden_shape_and_predicts_another_view(tmp_path):
     made, found = solved(file, tmp_path)
     assert found.verdict.is_found
     assert "kept" in found.verdict.reason
-    told = shown(made, file, found.problem, found.result.theta)
-    assert told.measures[UNSEEN]["mean"] < 0.07  # faces are as large as a pixel or two
-    assert told.measures[DISTANCE]["mean"] < 0.07
+    report = shown(made, file, found.problem, found.result.theta)
+    assert report.measures[UNSEEN]["mean"] < 0.07  # faces are as large as a pixel or two
+    assert report.measures[DISTANCE]["mean"] < 0.07
     assert made.truth is None  # it has other vertices
 
 

@@ -12,7 +12,7 @@ from studies.fitting.fit import make_fit
 from studies.fitting.local_search import LocalSearch
 from studies.fitting.trying import Tried
 from studies.optimizers.problem import Result, Status
-from studies.problem.parameters import Free, Log, Parameters
+from studies.problem.parameters import FreeParameter, Log, Parameters
 from studies.runs.folder import RunFolder
 from studies.runs.options import RunOptions
 from studies.runs.progress import EvaluationProgress
@@ -125,7 +125,7 @@ def test_a_local_search_whose_loss_stays_hopeless_is_given_up(tmp_path):
 def test_an_interval_counts_the_errors_of_other_sources(rng):
     J = rng.standard_normal((60, 2))
     r = 0.01 * rng.standard_normal(60)
-    own = Parameters([Free(name, np.array(2.0), (0.01, 100.0), Log()) for name in "ab"])
+    own = Parameters([FreeParameter(name, np.array(2.0), (0.01, 100.0), Log()) for name in "ab"])
     theta, step = own.start, np.array([0.1, 0.0])
     known = intervals(own, theta, r, J, frames=np.repeat(np.arange(10), 6))
     spread = Uncertainty(known, 0.0, np.ones(2), np.eye(2))
@@ -140,7 +140,7 @@ def test_an_interval_counts_the_errors_of_other_sources(rng):
 
 def test_an_answer_whose_gradient_hides_all_others_is_tried_alone(monkeypatch):
     """A chaotic motion has a Jacobian of 1e13, beside which a camera leaves no trace."""
-    free = [Free(path, np.array(1.0), (0.1, 10.0), Log()) for path in ("ball.E", "other")]
+    free = [FreeParameter(path, np.array(1.0), (0.1, 10.0), Log()) for path in ("ball.E", "other")]
     bounds = (np.full(2, -2.0), np.full(2, 2.0))
     problem: Any = SimpleNamespace(parameters=Parameters(tuple(free)), answers=(0,), bounds=bounds)
     monkeypatch.setattr(

@@ -9,7 +9,7 @@ from adjsim.model import Model, State
 from studies.problem.clusters import clusters_of_rows
 from studies.problem.frame_squares import residual_squares
 from studies.problem.many_points import residuals_at, samples
-from studies.problem.steps import Steps, sample_steps, shortest_interval
+from studies.problem.steps import TimeSteps, sample_steps, shortest_interval
 from studies.problem.worlds import Failure, Sample
 from studies.runs.errors import NotFiniteError, StudyError
 from studies.scene.motion import Motion
@@ -149,11 +149,11 @@ def test_only_a_step_that_the_user_chose_is_warned_of():
     long = 1.4 * model.stable_dt()
     start, frames = State(np.ones((2, 3))), np.array([500])
     with pytest.warns(UserWarning, match="is above the estimated stable step"):
-        Motion(model, start, Steps(long, 1, is_given=True).dt, frames).run()
+        Motion(model, start, TimeSteps(long, 1, is_given=True).dt, frames).run()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Motion(model, start, Steps(long, 1).dt, frames).run()
-        Motion(model, start, Steps(long, 1).dt, frames).record()
+        Motion(model, start, TimeSteps(long, 1).dt, frames).run()
+        Motion(model, start, TimeSteps(long, 1).dt, frames).record()
 
 
 def test_instants_between_steps_are_interpolated():
@@ -282,9 +282,9 @@ def test_points_without_a_camera_have_no_residuals_and_the_others_have(tmp_path)
 def test_steps_are_short_where_two_thirds_of_them_would_do(monkeypatch):
     monkeypatch.setattr(Model, "stable_dt", lambda _model: 1e-3)
     system = Model(np.ones(1))
-    suited = Steps(0.06, 4).suited_to(system)
+    suited = TimeSteps(0.06, 4).suited_to(system)
     assert suited.count == 100
     assert not suited.are_short(system)
-    assert not Steps(0.06, 149).are_short(system)
-    assert Steps(0.06, 150).are_short(system)
-    assert not Steps(0.06, 1000, is_given=True).are_short(system)
+    assert not TimeSteps(0.06, 149).are_short(system)
+    assert TimeSteps(0.06, 150).are_short(system)
+    assert not TimeSteps(0.06, 1000, is_given=True).are_short(system)

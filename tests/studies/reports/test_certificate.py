@@ -38,7 +38,7 @@ def point(gradient, *, wrong_by=1.0):
 
 
 @pytest.fixture
-def told(tmp_path):
+def page_text(tmp_path):
     """Return what a page says of a certificate; of a search that converged, or not."""
 
     def page(optimum, status="CONVERGED"):
@@ -50,20 +50,20 @@ def told(tmp_path):
     return page
 
 
-def test_at_an_optimum_the_page_says_that_the_test_shows_no_gradient(told):
+def test_at_an_optimum_the_page_says_that_the_test_shows_no_gradient(page_text):
     optimum = point(1e-15)
     assert vanishes(optimum)
-    text = told(optimum)
+    text = page_text(optimum)
     assert text.count("<td>passed, as a gradient of 0 would</td>") == 1
     assert "At the optimum the gradient is so small that a gradient of 0 would pass" in text
     assert "<summary>Gradient certificate</summary>" in text
     assert text.count("data:image/png") == 1
 
 
-def test_where_the_gradient_is_seen_nothing_is_added(told):
+def test_where_the_gradient_is_seen_nothing_is_added(page_text):
     seen = point(1e-2)
     assert not vanishes(seen)
-    text = told(seen, "MAX_EVALUATIONS")
+    text = page_text(seen, "MAX_EVALUATIONS")
     assert text.count("<td>passed</td>") == 1
     assert "at the end of the search" in text
     assert "so small that" not in text
@@ -75,10 +75,10 @@ def test_a_certificate_that_was_not_asked_for_is_not_shown(tmp_path):
 
 
 @pytest.mark.parametrize("gradient", [1.0, 0.0])
-def test_a_point_that_failed_is_shown_with_its_reason(told, gradient):
+def test_a_point_that_failed_is_shown_with_its_reason(page_text, gradient):
     bad = point(gradient, wrong_by=1.1)
     assert not vanishes(bad)
-    text = told(bad)
+    text = page_text(bad)
     assert bad["taylor"]["reason"].replace("`", "") in re.sub("</?code>", "", text)
     assert "as a gradient of 0 would" not in text
     assert "so small that" not in text

@@ -103,8 +103,8 @@ def test_contacts_are_looked_at_within_the_budget():
 def test_the_certificate_says_what_was_kept():
     problem = thrown()
     theta, n_steps = problem.parameters.start, begun(problem).n_steps
-    told = certificate(problem, theta, RunOptions())["schedule"]
-    assert told == begun(problem).plan().told() == f"store all: {n_steps} states, 52 kB"
+    schedule = certificate(problem, theta, RunOptions())["schedule"]
+    assert schedule == begun(problem).plan().in_words() == f"store all: {n_steps} states, 52 kB"
     made = certificate(within(problem, 9), theta, RunOptions())
     cost = begun(within(problem, 9)).record().cost
     assert made["schedule"] == (
@@ -138,10 +138,10 @@ def test_a_budget_of_thousands_of_steps_costs_less_than_a_sweep_more():
     def make_plan(budget):
         return Plan(budget, n_steps, as_schedule(budget).cost(n_steps, size))
 
-    assert make_plan("all").told() == "store all: 10000 states, 10 GB"
+    assert make_plan("all").in_words() == "store all: 10000 states, 10 GB"
     plan = make_plan("1GB")
     assert plan.cost.bytes <= 1_000_000_000
-    assert plan.told() == (
+    assert plan.in_words() == (
         "1GB for 10000 states: 10 to restart from and 990 in a row, 1 GB, with 90 % more forward "
         "steps"
     )

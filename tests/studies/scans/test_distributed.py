@@ -99,13 +99,13 @@ def test_a_client_that_ends_early_keeps_what_came(by, whole, tmp_path):
             process.kill()
         else:
             os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to workers too
-        told = process.communicate(timeout=60)[1]
+        errors = process.communicate(timeout=60)[1]
     finally:
         process.kill()
     if by == "Ctrl-C":
         assert process.returncode == 130
-        assert f"--out {out} --resume --scheduler local:2" in told
-        assert "Traceback" not in told
+        assert f"--out {out} --resume --scheduler local:2" in errors
+        assert "Traceback" not in errors
     assert not (out / "report.html").exists()
     assert (out / POINTS).read_bytes().count(b"\n") <= SOON
     folder, job = scanning.start(asked("pushed-cube"), out, resume=True)

@@ -52,11 +52,11 @@ def test_a_truth_off_the_grid_is_not_held_against_its_neighbours():
     def verdict(*parts):
         return report._verdict({"slices": [{**part, "truth_inside": True} for part in parts]})
 
-    told = [verdict(part) for part in (exact, step, beside, away)]
-    assert [tone for tone, _ in told] == ["good", "good", "plain", "bad"]
-    assert told[0][1] == "the lowest point is at the truth"
-    assert told[1][1] == told[2][1] == "the lowest point is next to the truth"
-    assert told[3][1] == "the lowest point is not at the truth"
+    verdicts = [verdict(part) for part in (exact, step, beside, away)]
+    assert [tone for tone, _ in verdicts] == ["good", "good", "plain", "bad"]
+    assert verdicts[0][1] == "the lowest point is at the truth"
+    assert verdicts[1][1] == verdicts[2][1] == "the lowest point is next to the truth"
+    assert verdicts[3][1] == "the lowest point is not at the truth"
     assert verdict(exact, away) == (
         "bad", "lowest point at the truth or next to it in 1 of 2",
     )  # fmt: skip
@@ -103,8 +103,8 @@ def test_progress_tells_points_and_failures(capsys):
     with PointProgress(3, 1) as tell:
         tell([{"reason": None}])
         tell([{"reason": "too fast"}])
-    told = capsys.readouterr().err
-    assert "point 3/3  1 failed" in told
+    printed = capsys.readouterr().err
+    assert "point 3/3  1 failed" in printed
 
 
 def test_the_time_left_is_told_without_the_first_piece_which_compiles(capsys, monkeypatch):
@@ -113,9 +113,9 @@ def test_the_time_left_is_told_without_the_first_piece_which_compiles(capsys, mo
     with PointProgress(11, 0) as tell:
         tell([{"reason": None}])
         tell([{"reason": None}] * 2)
-    told = capsys.readouterr().err.splitlines()
-    assert told[0].rstrip() == "point 1/11    90 s"
-    assert told[1].rstrip() == "point 3/11    96 s, about 24 s left"
+    printed = capsys.readouterr().err.splitlines()
+    assert printed[0].rstrip() == "point 1/11    90 s"
+    assert printed[1].rstrip() == "point 3/11    96 s, about 24 s left"
 
 
 def gradients(axes, values):

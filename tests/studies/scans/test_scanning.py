@@ -36,10 +36,10 @@ def finished(tmp_path_factory):
 
 
 def test_a_scan_leaves_a_data_set_with_named_coordinates(finished):
-    folder, told = finished
+    folder, summary = finished
     assert {path.name for path in folder.path.iterdir()} == FILES
-    assert f"lowest at {MASS} = 1 kg (loss" in told
-    assert "kg, at the lowest point; " in told
+    assert f"lowest at {MASS} = 1 kg (loss" in summary
+    assert "kg, at the lowest point; " in summary
     with xr.open_dataset(folder.file("scan.nc")) as data:
         assert np.array_equal(data[MASS], [0.5, 1.0, 1.5, 2.0, 2.5])
         assert data[MASS].attrs["units"] == "kg"
@@ -198,7 +198,7 @@ def test_a_number_of_the_scene_file_is_an_axis_and_what_fails_is_marked(tmp_path
         with pytest.raises(StudyError, match="Unknown axis"):
             grid_of("pushed-cube", CUBE, f"{MASS}=1.5:2:2", axis)
     over = (f"{MASS}=1.5:2:2", f"{FRAMES}=0:4:3")
-    folder, told = run(tmp_path / "scan", "pushed-cube", CUBE, *over)
+    folder, summary = run(tmp_path / "scan", "pushed-cube", CUBE, *over)
     with xr.open_dataset(folder.file("scan.nc")) as data:
         assert data.loss.dims == (MASS, FRAMES)
         assert np.isfinite(data.loss.sel({FRAMES: [2, 4]})).all()
@@ -207,20 +207,20 @@ def test_a_number_of_the_scene_file_is_an_axis_and_what_fails_is_marked(tmp_path
         assert all(f"`{FRAMES}` must be a whole number" in one for one in reasons)
         # 2 and 4 frames of one motion have other losses
         assert (np.diff(data.loss.values[:, 1:], axis=1) != 0.0).all()
-    assert f"{FRAMES} = 0: no point has a loss" in told
-    assert f"2 of 6 points have no loss; that at {MASS} = 1.5 kg, {FRAMES} = 0: `obs" in told
+    assert f"{FRAMES} = 0: no point has a loss" in summary
+    assert f"2 of 6 points have no loss; that at {MASS} = 1.5 kg, {FRAMES} = 0: `obs" in summary
     assert "Points without a loss" in folder.file("report.html").read_text()
 
 
 def test_diverging_points_are_marked_and_two_axes_drawn(tmp_path):
     path = written(tmp_path, BEAM)
     over = ("beam.mu=1e5:1e9:3:log", "beam.lam=2e5:3e5:3")
-    folder, told = run(tmp_path / "scan", path, (), *over)
+    folder, summary = run(tmp_path / "scan", path, (), *over)
     with xr.open_dataset(folder.file("scan.nc")) as data:
         assert np.isfinite(data.loss[0]).all()
         wild = data.reason[2].values.ravel()
         assert all("finite numbers" in one for one in wild)
-    assert re.search(r"have no loss; that at beam\.mu = .* Pa, beam\.lam = .* Pa", told)
+    assert re.search(r"have no loss; that at beam\.mu = .* Pa, beam\.lam = .* Pa", summary)
     assert {path.name for path in folder.file("figures").iterdir()} == {
         "loss_1.png", "trust_beam_mu.png", "trust_beam_lam.png",
     }  # fmt: skip
@@ -321,8 +321,8 @@ def test_a_grid_without_a_possible_point_is_refused_before_anything_is_written(t
     with pytest.raises(StudyError, match=r"`--over .*=-2.0:-1.0:3`: no point .* above 0"):
         scanning.start(asked("pushed-cube", CUBE, (f"{MASS}=-2:-1:3",)), tmp_path / "scan")
     assert not (tmp_path / "scan").exists()
-    _, told = run(tmp_path / "scan", "pushed-cube", CUBE, f"{MASS}=-1:2:3", trust=False)
-    assert re.search(r"1 of 3 points has no loss; that at .* = -1 kg: .* must be above 0", told)
+    _, summary = run(tmp_path / "scan", "pushed-cube", CUBE, f"{MASS}=-1:2:3", trust=False)
+    assert re.search(r"1 of 3 points has no loss; that at .* = -1 kg: .* must be above 0", summary)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from studies.problem.steps import Steps
+from studies.problem.steps import TimeSteps
 from studies.problem.worlds import Sample
 from studies.scans import trust
 from studies.scans.spec import BlackBox
@@ -13,7 +13,7 @@ from studies.scans.trust import events, touch_set, touches_of
 from tests.studies.scans.toy import BEAM, CONTACT, CUBE, MASS, grid_of, written
 
 
-STEP = [Steps(1.0, 1)]
+STEP = [TimeSteps(1.0, 1)]
 
 
 def compared(grid, factor=1.0):

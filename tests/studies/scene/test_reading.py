@@ -304,22 +304,22 @@ def test_all_mistakes_in_the_tables_are_told_at_once(folder):
     text = text.replace('body = "duck"\nat', 'bdoy = "duck"\nat').replace("[0, 1, 3]", '[0, "a"]')
     with pytest.raises(StudyError) as caught:
         read(folder, text)
-    first, *told = str(caught.value).splitlines()
+    first, *messages = str(caught.value).splitlines()
     assert first == f"4 mistakes in {folder / 'scene.toml'}:"
     starts = ["`bodies.duck`: Unknown key `scal`", "`observations.marks`: Unknown key `bdoy`"]
     starts += ["`bodies.duck.nu` must be a number", "`cameras.front.eye` must be a list"]
-    assert all(one.startswith(start) for one, start in zip(told, starts, strict=True))
+    assert all(one.startswith(start) for one, start in zip(messages, starts, strict=True))
 
 
 def test_all_that_does_not_fit_together_is_told_at_once(folder):
     text = GOOD.replace("[cameras.front]\n" + FRONT, "").replace("[1e4, 1e7]", "[1e7, 1e4]")
     with pytest.raises(StudyError) as caught:
         read(folder, text.replace("lower = [0,", "lower = [2,"))
-    first, *told = str(caught.value).splitlines()
+    first, *messages = str(caught.value).splitlines()
     assert first.startswith("4 mistakes in")
     starts = ["`bodies.duck.held.box.lower`", "`observations.film` needs a camera"]
     starts += ['`free."duck.E".bounds`', '`free."cameras.front.position"`: Unknown name']
-    assert all(one.startswith(start) for one, start in zip(told, starts, strict=True))
+    assert all(one.startswith(start) for one, start in zip(messages, starts, strict=True))
 
 
 @pytest.mark.parametrize(
