@@ -23,7 +23,8 @@ project = "adjsim"
 copyright = "the adjsim authors, Apache-2.0"
 release = re.search(r'__version__ = "(.+)"', (ROOT / "adjsim" / "__init__.py").read_text())[1]
 
-extensions = ["myst_nb", "sphinx_design", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml"]
+extensions = ["myst_nb", "sphinx_design", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions += ["mathml", "browser_exercises"]  # of docs/_ext
 html_math_renderer = "mathml"
 exclude_patterns = ["_build", "jupyter_execute", "**.ipynb_checkpoints"]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
