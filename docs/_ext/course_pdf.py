@@ -37,7 +37,8 @@ h3 { font-size: 1.2em; }
 a:not([href]) { color: inherit; text-decoration: none; }
 .highlight pre, .side-by-side .highlight pre { font-size: 7.8pt; }
 div.exercise { break-inside: avoid; }
-#index img { max-height: 58mm; width: auto; }
+#index img { max-height: 85mm; width: auto; }
+#index--chapters { break-before: page; }
 </style>"""
 
 
