@@ -23,7 +23,8 @@ project = "adjsim"
 copyright = "the adjsim authors, Apache-2.0"
 release = re.search(r'__version__ = "(.+)"', (ROOT / "adjsim" / "__init__.py").read_text())[1]
 
-extensions = ["myst_nb", "sphinx_design", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml"]
+extensions = ["myst_nb", "sphinx_design", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions += ["mathml", "browser_exercises"]  # of docs/_ext
 html_math_renderer = "mathml"
 exclude_patterns = ["_build", "jupyter_execute", "**.ipynb_checkpoints"]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
@@ -48,6 +49,7 @@ html_theme = "furo"
 html_title = "adjsim"
 html_static_path = ["_static"]
 html_css_files = ["course.css"]
+html_js_files = ["scrolling.js"]
 html_show_sourcelink = False
 html_theme_options = {
     "light_css_variables": {
@@ -66,5 +68,16 @@ def escape_bars(_app, _what, _name, _obj, _options, lines):
     lines[:] = [line.replace("|", r"\|") for line in lines]
 
 
+def mend_roles(_app, _page, _template, context, _doctree):
+    """Mend what readers for the blind stumble over in the markup of theme and notebooks."""
+    mended = {
+        "furo_navigation_tree": ('role="heading"', 'role="heading" aria-level="2"'),
+        "body": ('<summary aria-label="Toggle hidden content">', "<summary>"),
+    }
+    for part, (wrong, right) in mended.items():
+        context[part] = (context.get(part) or "").replace(wrong, right)
+
+
 def setup(app):
+    app.connect("html-page-context", mend_roles, priority=900)
     app.connect("autodoc-process-docstring", escape_bars, priority=900)

@@ -89,6 +89,11 @@ class Exercise:
         return self.functions["__doc__"].splitlines()[0].rstrip(".")
 
     @property
+    def file_name(self) -> str:
+        """The name of the student's file."""
+        return f"exercise_{self.number:02}_{self.slug}.py"
+
+    @property
     def chapter(self) -> int:
         """The chapter of the course that it belongs to."""
         return next(chapter for chapter, own in CHAPTERS.items() if self.number in own)

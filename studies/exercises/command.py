@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from studies.exercises.answers import Answers
 from studies.exercises.catalogue import Exercise, exercises
 from studies.exercises.grading import grade
-from studies.exercises.student import Answers, run_student
+from studies.exercises.student import run_student
 from studies.runs.errors import StudyError
 
 
@@ -32,9 +33,9 @@ def listing() -> str:
 def write(number: int, path: Path | None) -> str:
     """Write the student's file, and return what to do with it."""
     exercise = _find(number)
-    path = path or _default(exercise)
+    path = path or Path(exercise.file_name)
     check = f"adjsim exercise {number} --check"
-    if path != _default(exercise):
+    if path != Path(exercise.file_name):
         check += f" {shlex.quote(str(path))}"
     try:
         with path.open("x", encoding="utf-8") as file:
@@ -47,7 +48,7 @@ def write(number: int, path: Path | None) -> str:
 def check(number: int, path: Path | None) -> tuple[bool, str]:
     """Grade a file; return whether it is right, and the report."""
     exercise = _find(number)
-    path = path or _default(exercise)
+    path = path or Path(exercise.file_name)
     answers = run_student(exercise, path)
     result = grade(exercise, answers, path.read_text(encoding="utf-8", errors="replace"))
     lines = result.lines
@@ -113,7 +114,3 @@ def _find(number: int) -> Exercise:
     if number not in exercises():
         raise StudyError(f"There are exercises 1 to {max(exercises())}, got {number}.")
     return exercises()[number]
-
-
-def _default(exercise: Exercise) -> Path:
-    return Path(f"exercise_{exercise.number:02}_{exercise.slug}.py")

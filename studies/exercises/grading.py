@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from studies.exercises.answers import Answers, answers_of
 from studies.exercises.catalogue import KINDS, POINTS, Exercise, Mistake
-from studies.exercises.student import Answers, answers_of
 from studies.runs.errors import StudyError
 
 

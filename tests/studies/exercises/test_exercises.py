@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from studies.cli import main as cli
+from studies.exercises.answers import answers_of
 from studies.exercises.catalogue import CHAPTERS, KINDS, exercises
 from studies.exercises.grading import grade
-from studies.exercises.student import answers_of, run_student
+from studies.exercises.student import run_student
 from studies.runs.errors import StudyError
 
 
