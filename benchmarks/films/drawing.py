@@ -1,5 +1,6 @@
 """Draws films with VTK and compresses them with H.264."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -37,16 +38,16 @@ class Shot:
 
 
 def draw(
-    surface: tuple[np.ndarray, np.ndarray] | None,
-    look: dict[str, Any],
+    surfaces: Sequence[tuple[np.ndarray, np.ndarray]],
+    looks: Sequence[dict[str, Any]],
     camera: dict[str, Any],
     shot: Shot,
     *,
     seed: int,
 ) -> np.ndarray:
-    """Return the film, (n_frames, height, width, 3) uint8; without a surface, an empty picture.
+    """Return the film, (n_frames, height, width, 3) uint8; without surfaces, an empty picture.
 
-    The surface is vertices (n_frames, n, 3) and faces; `look` is given to `add_body`.
+    A surface is vertices (n_frames, n, 3) and faces; its look is given to `add_body`.
     """
     plotter = pyvista.Plotter(off_screen=True, window_size=[2 * n for n in SIZE], lighting="none")
     plotter.set_background(list(shot.background))  # pyright: ignore[reportArgumentType]
@@ -59,11 +60,11 @@ def draw(
     plotter.add_light(pyvista.Light(light_type="headlight", intensity=0.25))
     if shot.floor is not None:
         add_floor(plotter, shot)
-    n_frames = len(surface[0]) if surface else 1
+    n_frames = len(surfaces[0][0]) if surfaces else 1
     frames = []
     for k in range(n_frames):
-        if surface:
-            add_body(plotter, surface, shot, k=k, **look)
+        for i, (surface, look) in enumerate(zip(surfaces, looks, strict=True)):
+            add_body(plotter, surface, shot, k=k, name=f"body {i}", **look)
         picture = np.asarray(plotter.screenshot(return_img=True), float)
         frames.append(picture.reshape(SIZE[1], 2, SIZE[0], 2, 3).mean(axis=(1, 3)))
     plotter.close()
@@ -94,6 +95,7 @@ def add_body(
     shot: Shot,
     *,
     k: int,
+    name: str,
     color: Color,
     texture: bool = False,
     sharp: bool = False,
@@ -107,7 +109,7 @@ def add_body(
         look = {"texture": pyvista.Texture(pattern(color))}
     plotter.add_mesh(
         mesh,
-        name="body",
+        name=name,
         smooth_shading=True,
         split_sharp_edges=sharp,
         ambient=shot.ambient,
@@ -123,7 +125,7 @@ def add_body(
         flat = vertices - above * light / light[1] + [0.0, 1e-3, 0.0]
         plotter.add_mesh(
             pyvista.PolyData.from_regular_faces(flat, faces),
-            name="shadow",
+            name=f"shadow of {name}",
             color=(0.35, 0.35, 0.36),
             lighting=False,
             reset_camera=False,

@@ -21,11 +21,12 @@ class Film:
     """A test film: a scene with its true values, what is free, and how it is filmed."""
 
     name: str
-    scene: dict[str, Any]  # one body, obstacles, cameras and world, at their true values
+    scene: dict[str, Any]  # bodies, obstacles, cameras and world, at their true values
     free: dict[str, dict[str, Any]]  # "start" and "bounds" of every free parameter, by path
     shot: Shot = field(default_factory=Shot)
     color: Color = (0.8, 0.4, 0.2)  # of the body in the film
     guess: Color = (0.7, 0.5, 0.3)  # what the user believes it to be
+    colors: dict[str, tuple[Color, Color]] = field(default_factory=dict)  # the same, by name
     texture: bool = False  # whether the body has a pattern that the scene lacks
     sharp: bool = False  # whether its edges are sharp, as those of a box
     plate: str = "none"  # the background of the scene file: "none", "color" or "picture"
@@ -34,9 +35,14 @@ class Film:
     note: str = ""
 
     @property
-    def body(self) -> str:
-        """Name of the body."""
-        return next(iter(self.scene["bodies"]))
+    def drawn(self) -> list[str]:
+        """Names of the bodies, and of the obstacles that are drawn."""
+        obstacles = self.scene.get("obstacles", {})
+        return [*self.scene["bodies"], *(name for name in obstacles if obstacles[name].get("draw"))]
+
+    def seen(self, name: str) -> tuple[Color, Color]:
+        """Return the colour of a body in the film, and what the user believes it to be."""
+        return self.colors.get(name, (self.color, self.guess))
 
 
 def read_film(path: Path) -> Film:

@@ -4,6 +4,7 @@ import copy
 import json
 import time
 import zlib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from PIL import Image
 from scipy.spatial import KDTree
 from scipy.spatial.transform import Rotation
 
-from benchmarks.films import drawing, meshes, solver_rigid, solver_soft
+from benchmarks.films import drawing, meshes, solver_rigid, solver_soft, touching
 from benchmarks.films.films import Film
 from benchmarks.films.meshes import MESHES, skin
 from benchmarks.films.solver_cloth import Sheet
@@ -26,32 +27,42 @@ Surface = tuple[np.ndarray, np.ndarray]  # vertices (n_frames, n, 3) [m], and fa
 
 
 def make(film: Film, folder: Path) -> float:
-    """Write film.mp4, the mesh, scene.toml and truth.json, and return the seconds it took.
+    """Write film.mp4, the meshes, scene.toml and truth.json, and return the seconds it took.
 
-    Where the body has a mesh, also positions.npz, its exact motion, and positions.toml, the scene
-    that is fitted to it: how near a fit can come where contact, bending or the mesh differ.
+    Where the bodies have meshes, also their exact motion, positions.npz, or positions_NAME.npz of
+    each of several, and positions.toml, the scene that is fitted to it: how near a fit can come
+    where contact, bending or the mesh differ.
     """
     began = time.perf_counter()
     folder.mkdir(parents=True, exist_ok=True)
-    body, eye = film.scene["bodies"][film.body], film.scene["cameras"]["front"]
+    eye, bodies = film.scene["cameras"]["front"], film.scene["bodies"]
     seed = zlib.crc32(film.name.encode())
-    x, faces = simulate(film)
-    look = {"color": film.color, "texture": film.texture, "sharp": film.sharp}
-    frames = drawing.draw((x, faces), look, eye, film.shot, seed=seed)
-    drawing.write(folder / "film.mp4", frames, film.shot)
+    surfaces = simulate(film)
+    common = {"texture": film.texture, "sharp": film.sharp}
+    looks = [{"color": film.seen(name)[0], **common} for name in film.drawn]
+    shown = [surfaces[name] if name in bodies else sphere(film, name) for name in film.drawn]
+    drawing.write(
+        folder / "film.mp4", drawing.draw(shown, looks, eye, film.shot, seed=seed), film.shot
+    )
     if film.plate == "picture":
-        plate = drawing.draw(None, {}, eye, film.shot, seed=seed + 1)[0]
+        plate = drawing.draw((), (), eye, film.shot, seed=seed + 1)[0]
         Image.fromarray(plate).save(folder / "plate.png")
     scene = scene_file(film, seed)
     (folder / "scene.toml").write_text(tomlkit.dumps(scene))
-    if "mesh" in body:
+    states = {}
+    for name, body in bodies.items():
+        if "mesh" not in body:
+            continue
         points, cells = MESHES[body["mesh"]]()
         meshes.save(folder / body["mesh"], points, cells)
+        x = surfaces[name][0]
         if "mesh" in film.solver:
             x = x[:, KDTree(MESHES[film.solver["mesh"]]()[0]).query(points)[1]]
-        np.savez_compressed(folder / "positions.npz", times=film.shot.times, x=x)
-        states = {"kind": "states", "file": "positions.npz", "body": film.body}
-        text = tomlkit.dumps({**scene, "observations": {"positions": states}})
+        key = "positions" if len(bodies) == 1 else f"positions_{name}"
+        np.savez_compressed(folder / f"{key}.npz", times=film.shot.times, x=x)
+        states[key] = {"kind": "states", "file": f"{key}.npz", "body": name}
+    if states:
+        text = tomlkit.dumps({**scene, "observations": states})
         (folder / "positions.toml").write_text(text)
     true_values = {}
     for path in film.free:
@@ -77,7 +88,9 @@ def scene_file(film: Film, seed: int) -> dict[str, Any]:
     for path, one in film.free.items():
         owner, key = owner_of(scene, path)
         owner[key] = one["start"]
-    scene["bodies"][film.body]["look"] = {"color": list(film.guess), "smooth": not film.sharp}
+    owners = {**scene.get("obstacles", {}), **scene["bodies"]}
+    for name in film.drawn:
+        owners[name]["look"] = {"color": list(film.seen(name)[1]), "smooth": not film.sharp}
     rng = np.random.default_rng(seed)
     scene["cameras"]["front"] = misjudged(scene["cameras"]["front"], rng)
     background = {
@@ -99,7 +112,8 @@ def owner_of(scene: dict[str, Any], path: str) -> tuple[dict[str, Any], str]:
     name, key = path.split(".")
     if name == "world":
         return scene["world"], key
-    return {**scene.get("obstacles", {}), **scene["bodies"]}[name], key
+    tables = ("bodies", "obstacles", "contacts", "joints")
+    return next(scene[table][name] for table in tables if name in scene.get(table, {})), key
 
 
 def misjudged(camera: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
@@ -119,34 +133,109 @@ def misjudged(camera: dict[str, Any], rng: np.random.Generator) -> dict[str, Any
     }
 
 
-def simulate(film: Film) -> Surface:
-    """Return the vertices of every frame and the faces of the body.
+def simulate(film: Film) -> dict[str, Surface]:
+    """Return the vertices of every frame and the faces of each body.
 
     Vertices are the points of the film's mesh, in its order; those of a pendulum are drawn ones.
     """
-    body = film.scene["bodies"][film.body]
-    return {"soft": soft, "cloth": soft, "rigid": rigid, "pendulum": pendulum}[body["kind"]](
-        film, body
-    )
+    bodies = film.scene["bodies"]
+    if "joints" in film.scene:
+        return linkage(film)
+    if len(bodies) > 1:
+        return soft_pair(film)
+    ((name, body),) = bodies.items()
+    kinds = {"soft": soft, "cloth": soft, "rigid": rigid, "pendulum": pendulum}
+    return {name: kinds[body["kind"]](film, body)}
 
 
 def soft(film: Film, body: Body) -> Surface:
     """Return vertices and faces of a soft body or a sheet."""
-    options = dict(film.solver)
+    solid, cells, x, v = solid_of(body, film.solver)
+    frames = solver_soft.simulate(
+        solid, x, v, film.shot.times, gravity=gravity(film), touch=obstacle(film, body)
+    )
+    return frames, cells if body["kind"] == "cloth" else skin(cells)
+
+
+def soft_pair(film: Film) -> dict[str, Surface]:
+    """Return vertices and faces of two soft bodies that touch."""
+    bodies, (contact,) = film.scene["bodies"], film.scene["contacts"].values()
+    first, second = (solid_of(bodies[name], film.solver) for name in contact["between"])
+    both = solver_soft.Solids([first[0], second[0]])
+    n = len(first[2])
+    mobility = np.where(both.held, 0.0, 1 / both.masses())
+    skins = skin(first[1]), skin(second[1])
+    touch = touching.Surfaces((skins[0], n + skins[1]), mobility, contact["friction"])
+    x, v = (np.concatenate([first[k], second[k]]) for k in (2, 3))
+    frames = solver_soft.simulate(both, x, v, film.shot.times, gravity=gravity(film), touch=touch)
+    parts = frames[:, :n], frames[:, n:]
+    return dict(zip(contact["between"], zip(parts, skins, strict=True), strict=True))
+
+
+def solid_of(body: Body, solver: dict[str, Any]) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
+    """Return a soft body or a sheet for the solver, its cells, and its start in the world."""
+    options = dict(solver)
     points, cells = MESHES[options.pop("mesh", body["mesh"])]()
     x, v = placed(points, body)
     keys = ("E", "nu", "density", "viscosity", "thickness", "bending")
     values = {key: body[key] for key in keys if key in body}
     values |= {"points": points * body.get("scale", 1.0), "held": held(x, body), **options}
-    is_cloth = body["kind"] == "cloth"
-    solid = (
-        Sheet(triangles=cells, **values) if is_cloth else solver_soft.Solid(tets=cells, **values)
+    if body["kind"] == "cloth":
+        return Sheet(triangles=cells, **values), cells, x, v
+    return solver_soft.Solid(tets=cells, **values), cells, x, v
+
+
+def obstacle(film: Film, body: Body) -> solver_soft.Touch | None:
+    """Return what the film's floor or sphere does to velocities.
+
+    The middle of a sheet stays half its thickness away from a sphere.
+    """
+    for one in film.scene.get("obstacles", {}).values():
+        if one["kind"] == "plane":
+            height, friction = floor(film)
+            return partial(touching.hit_floor, height=height, friction=friction)
+        radius = one["radius"] + body.get("thickness", 0.0) / 2
+        center = np.array(one["center"])
+        return partial(touching.hit_sphere, center=center, radius=radius, friction=one["friction"])
+    return None
+
+
+def sphere(film: Film, name: str) -> Surface:
+    """Return vertices and faces of a sphere that does not move."""
+    one = film.scene["obstacles"][name]
+    mesh = pyvista.Sphere(
+        radius=one["radius"], center=one["center"], theta_resolution=48, phi_resolution=48
     )
-    height, friction = floor(film)
-    frames = solver_soft.simulate(
-        solid, x, v, film.shot.times, gravity=gravity(film), floor=height, friction=friction
-    )
-    return frames, cells if is_cloth else skin(cells)
+    x = np.asarray(mesh.points, float)
+    return np.broadcast_to(x, (film.shot.n_frames, *x.shape)), mesh.regular_faces
+
+
+def linkage(film: Film) -> dict[str, Surface]:
+    """Return vertices and faces of two rigid bodies on hinges about z, at rest at the start."""
+    bodies, hinges = film.scene["bodies"], film.scene["joints"].values()
+    first, second = (np.array(hinge["anchor"]) for hinge in hinges)
+    starts, masses, centres, moments = [], [], [], []
+    for body in bodies.values():
+        points, faces = MESHES[body["mesh"]]()
+        x, _ = placed(points, body)
+        volume, centre, inertia = solver_rigid.mass_properties(x, faces)
+        starts.append((x, faces))
+        masses.append(body["density"] * volume)
+        centres.append(centre)
+        moments.append(body["density"] * inertia[2, 2])
+    arms = (centres[0] - first, second - first, centres[1] - second)
+    angles = solver_rigid.links(
+        tuple(arm[:2] for arm in arms), tuple(masses), tuple(moments), film.shot.times,
+        viscous=tuple(hinge.get("viscous_friction", 0.0) for hinge in hinges),
+        dry=tuple(hinge.get("dry_friction", 0.0) for hinge in hinges),
+        gravity=-gravity(film)[1],
+    )  # fmt: skip
+    turns = Rotation.from_euler("z", angles[:, :1]), Rotation.from_euler("z", angles[:, 1:])
+    elbows = first + turns[0].apply(second - first)
+    (x, faces), (y, others) = starts
+    upper = first + np.array([turn.apply(x - first) for turn in turns[0]])
+    lower = elbows[:, None] + np.array([turn.apply(y - second) for turn in turns[1]])
+    return dict(zip(bodies, ((upper, faces), (lower, others)), strict=True))
 
 
 def rigid(film: Film, body: Body) -> Surface:

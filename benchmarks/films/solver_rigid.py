@@ -1,4 +1,4 @@
-"""Rigid bodies: exact flight, hard contact of corners with a floor; and pendula.
+"""Rigid bodies: exact flight, hard contact of corners with a floor; pendula; two links on hinges.
 
 In flight Euler's equations and the quaternion are integrated by SciPy to 1e-10. On a floor,
 Moreau's time stepping with small steps: impulses at the corners, without restitution and with
@@ -152,3 +152,45 @@ def pendulum(
 
     start = np.append(angle, np.zeros(n))
     return solve_ivp(rate, times[[0, -1]], start, t_eval=times, rtol=1e-9, atol=1e-9).y[:n].T
+
+
+def links(
+    arms: tuple[np.ndarray, np.ndarray, np.ndarray],
+    mass: tuple[float, float],
+    inertia: tuple[float, float],
+    times: np.ndarray,
+    *,
+    viscous: tuple[float, float],
+    dry: tuple[float, float],
+    gravity: float = 9.81,
+    slow: float = 1e-3,
+) -> np.ndarray:
+    """Return the angles of two links on hinges, from rest, (n_times, 2) [rad].
+
+    At the start both angles are 0. Then the arms (2,) [m] lead from the first hinge to the first
+    centre of mass and to the second hinge, and from there to the second centre of mass. The inertia
+    [kg m2] is about the centres. Friction is that of the hinges: viscous [N m s], and dry [N m],
+    which is viscous below the rate `slow` [rad/s].
+    """
+    (m1, m2), (middle, elbow, end) = mass, arms
+    first = inertia[0] + m1 * middle @ middle + m2 * elbow @ elbow
+    second = inertia[1] + m2 * end @ end
+
+    def turned(arm: np.ndarray, angle: float) -> np.ndarray:
+        c, s = np.cos(angle), np.sin(angle)
+        return np.array([c * arm[0] - s * arm[1], s * arm[0] + c * arm[1]])
+
+    def rate(_: float, y: np.ndarray) -> np.ndarray:
+        q, u = y[:2], y[2:]
+        to_middle, to_elbow, to_end = turned(middle, q[0]), turned(elbow, q[0]), turned(end, q[1])
+        couple = m2 * to_elbow @ to_end
+        swirl = m2 * (to_elbow[0] * to_end[1] - to_elbow[1] * to_end[0])
+        turns = np.array([u[0], u[1] - u[0]])  # of the hinges
+        rubbed = viscous * turns + dry * np.tanh(turns / slow)
+        torque = np.array([rubbed[1] - rubbed[0], -rubbed[1]])
+        torque += swirl * np.array([u[1] ** 2, -(u[0] ** 2)])
+        torque -= gravity * np.array([m1 * to_middle[0] + m2 * to_elbow[0], m2 * to_end[0]])
+        return np.append(u, np.linalg.solve([[first, couple], [couple, second]], torque))
+
+    y = solve_ivp(rate, times[[0, -1]], np.zeros(4), "Radau", times, rtol=1e-8, atol=1e-8).y
+    return y[:2].T

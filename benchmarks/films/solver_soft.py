@@ -8,11 +8,10 @@ The energies have the same constants at small strain, mu and lam of Hooke's law:
     volume  mu/2 (I_C - 3 - 2 log J) + lam/2 (J - 1)^2
     stvk    mu E:E + lam/2 tr(E)^2,  E = (F^T F - 1)/2
 
-A floor is hard: a node that would end below it gets the impulse that puts it on the floor
-(Moreau's time stepping without restitution), and friction up to Coulomb's bound.
+What bodies touch is in `touching`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +22,7 @@ from scipy.sparse.linalg import factorized
 
 
 ENERGIES = {"log": 0, "volume": 1, "stvk": 2}
+Touch = Callable[[np.ndarray, np.ndarray, float], None]  # positions, velocities, time step
 COURANT = 0.2  # part of the time a pressure wave takes through the thinnest tetrahedron
 
 
@@ -62,13 +62,17 @@ class Solid:
         creep = h * h * self.density / (4 * self.viscosity) if self.viscosity else np.inf
         return COURANT * min(wave, creep)
 
+    def masses(self) -> np.ndarray:
+        """Return the mass of every node, a quarter of its tetrahedra, (n,) [kg]."""
+        own = np.repeat(self.rest()[1] * self.density / 4, 4)
+        return np.bincount(self.tets.ravel(), own, len(self.points))
+
     def accelerations(self) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
         """Return the function from positions and velocities to accelerations, all (n, 3)."""
         _, volumes = self.rest()
         n, forces = len(self.points), self.forces()
         if not self.consistent:
-            mass = np.bincount(self.tets.ravel(), np.repeat(volumes, 4) * self.density / 4, n)
-            weights = np.where(self.held, 0.0, 1 / mass)[:, None]
+            weights = np.where(self.held, 0.0, 1 / self.masses())[:, None]
             return lambda x, v: weights * forces(x, v)
         rows, columns = self.tets[:, :, None], self.tets[:, None, :]
         shares = volumes[:, None, None] * self.density / 20 * (1 + np.eye(4))
@@ -93,6 +97,37 @@ class Solid:
         return lambda x, v: element_forces(x, v, mesh, material)
 
 
+@dataclass(frozen=True, eq=False)
+class Solids:
+    """Several solids, whose nodes follow each other."""
+
+    solids: Sequence[Solid]
+
+    @property
+    def held(self) -> np.ndarray:
+        """Mask of the nodes that do not move, (n,)."""
+        return np.concatenate([solid.held for solid in self.solids])
+
+    def masses(self) -> np.ndarray:
+        """Return the mass of every node, (n,) [kg]."""
+        return np.concatenate([solid.masses() for solid in self.solids])
+
+    def stable_step(self) -> float:
+        """Return the time step that all of them allow [s]."""
+        return min(solid.stable_step() for solid in self.solids)
+
+    def accelerations(self) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """Return the function from positions and velocities to accelerations, all (n, 3)."""
+        parts = [solid.accelerations() for solid in self.solids]
+        ends = np.cumsum([len(solid.points) for solid in self.solids])[:-1]
+        return lambda x, v: np.concatenate(
+            [
+                part(*own)
+                for part, *own in zip(parts, np.split(x, ends), np.split(v, ends), strict=True)
+            ]
+        )
+
+
 def simulate(
     body: Any,
     x: np.ndarray,
@@ -100,10 +135,12 @@ def simulate(
     times: np.ndarray,
     *,
     gravity: np.ndarray,
-    floor: float | None = None,
-    friction: float = 0.0,
+    touch: Touch | None = None,
 ) -> np.ndarray:
-    """Return the positions of a solid or a sheet at evenly spaced times from 0, (n_times, n, 3)."""
+    """Return the positions at evenly spaced times from 0, (n_times, n, 3).
+
+    The body is a solid, a sheet or several solids; `touch` changes velocities before each step.
+    """
     substeps = int(np.ceil((times[1] - times[0]) / body.stable_step()))
     dt = (times[1] - times[0]) / substeps
     accelerate = body.accelerations()
@@ -114,25 +151,13 @@ def simulate(
     for _ in times[1:]:
         for _ in range(substeps):
             v += dt * (accelerate(x, v) + pull)
-            if floor is not None:
-                hit_floor(x, v, dt, height=floor, friction=friction)
+            if touch is not None:
+                touch(x, v, dt)
             x += dt * v
         if not np.isfinite(x).all():
             raise FloatingPointError("an element turned inside out, or the steps are too long")
         frames.append(x.copy())
     return np.array(frames)
-
-
-def hit_floor(x: np.ndarray, v: np.ndarray, dt: float, *, height: float, friction: float) -> None:
-    """Change velocities so that no node ends below the floor, with Coulomb friction."""
-    below = np.flatnonzero(x[:, 1] + dt * v[:, 1] < height)
-    needed = (height - x[below, 1]) / dt
-    push = needed - v[below, 1]
-    slip = v[below][:, [0, 2]]
-    speed = np.linalg.norm(slip, axis=1)
-    left = np.maximum(0.0, 1 - friction * push / np.maximum(speed, 1e-12))
-    v[below, 0], v[below, 2] = left * slip[:, 0], left * slip[:, 1]
-    v[below, 1] = needed
 
 
 def energy(solid: Solid, x: np.ndarray) -> float:

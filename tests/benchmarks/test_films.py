@@ -3,12 +3,21 @@
 import json
 import tomllib
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 import tomlkit
 
-from benchmarks.films import drawing, meshes, solver_cloth, solver_rigid, solver_soft, wrong
+from benchmarks.films import (
+    drawing,
+    meshes,
+    solver_cloth,
+    solver_rigid,
+    solver_soft,
+    touching,
+    wrong,
+)
 from benchmarks.films.films import FILMS, variations
 from benchmarks.films.making import make, misjudged, scene_file
 from benchmarks.films.table import rows_of, table
@@ -77,9 +86,63 @@ def test_a_solid_that_slides_on_the_floor_stops_where_coulomb_says():
     solid = solver_soft.Solid(points=points, tets=tets, E=1e5, nu=0.3, density=1e3, held=held)
     x, v = points + 0.02 * UP, np.broadcast_to([0.8, 0.0, 0.0], points.shape)
     times = np.linspace(0.0, 0.5, 11)
-    frames = solver_soft.simulate(solid, x, v.copy(), times, gravity=G, floor=0.0, friction=0.3)
+    touch = partial(touching.hit_floor, height=0.0, friction=0.3)
+    frames = solver_soft.simulate(solid, x, v.copy(), times, gravity=G, touch=touch)
     assert (frames[-1] - x)[:, 0].mean() == pytest.approx(0.8**2 / (2 * 0.3 * 9.81), rel=0.03)
     assert frames[..., 1].min() > -1e-9
+
+
+def test_a_sheet_that_meets_a_sphere_stays_on_it_and_slides_where_it_is_smooth():
+    points, triangles = meshes.sheet((0.1, 0.1), (4, 4))
+    cloth = solver_cloth.Sheet(
+        points=points, triangles=triangles, E=2e4, nu=0.3, thickness=2e-3, density=200.0,
+        held=np.zeros(len(points), bool),
+    )  # fmt: skip
+    x, times = points + np.array([0.05, 0.21, 0.0]), np.linspace(0.0, 0.2, 11)
+    ways = []
+    for friction in (0.0, 1.0):
+        touch = partial(touching.hit_sphere, center=0 * G, radius=0.2, friction=friction)
+        frames = solver_soft.simulate(cloth, x, 0 * x, times, gravity=G, touch=touch)
+        assert np.linalg.norm(frames, axis=2).min() > 0.2 - 1e-4
+        ways.append((frames[-1] - x)[:, 0].mean())
+    assert ways[1] < 0.3 * ways[0]
+
+
+@pytest.mark.parametrize("friction", [0.0, 0.5])
+def test_balls_that_collide_keep_their_momentum_and_do_not_go_through_each_other(friction):
+    points, tets = meshes.ball()
+    n, held = len(points), np.zeros(len(points), bool)
+    balls = solver_soft.Solids(
+        [
+            solver_soft.Solid(points=points, tets=tets, E=E, nu=0.3, density=1e3, held=held)
+            for E in (5e4, 1e5)
+        ]
+    )
+    x = np.concatenate([points, points + np.array([0.21, 0.06, 0.0])])
+    v = np.repeat([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]], n, axis=0)
+    mass, faces = balls.masses(), meshes.skin(tets)
+    touch = touching.Surfaces((faces, n + faces), 1 / mass, friction)
+    times = np.linspace(0.0, 0.1, 11)
+    frames = solver_soft.simulate(balls, x, v, times, gravity=0 * G, touch=touch)
+    assert mass @ frames[-1] == pytest.approx(mass @ x, abs=1e-12)
+    moves = np.diff(frames, axis=0) / 0.01
+    assert moves[-1, :n, 0].mean() < -0.2  # they bounce
+    gaps = touching.nearest(frames[5], np.unique(faces), n + faces, np.inf)[3]
+    assert -1e-3 < gaps.min() < 1e-3
+
+
+def test_the_nearest_point_of_a_triangle_is_found_in_each_region():
+    a, b, c = np.array([0.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
+    for at, expected in (
+        ((-1.0, -1.0, 0.5), (1, 0, 0)),
+        ((2.0, -0.5, 0.0), (0, 1, 0)),
+        ((-0.5, 3.0, 1.0), (0, 0, 1)),
+        ((0.25, -1.0, 0.0), (0.75, 0.25, 0)),
+        ((-1.0, 0.25, 0.0), (0.75, 0, 0.25)),
+        ((1.0, 1.0, 0.0), (0, 0.5, 0.5)),
+        ((0.25, 0.25, 1.0), (0.5, 0.25, 0.25)),
+    ):
+        assert touching.on_triangle(np.array(at), a, b, c) == pytest.approx(expected)
 
 
 def test_viscosity_damps_a_bar():
@@ -177,12 +240,41 @@ def test_pendula_swing_with_their_periods_and_keep_their_energy():
     assert np.ptp(energy) < 1e-4
 
 
+BAR = (np.array([0.15, 0.0]), np.array([0.3, 0.0]), np.array([0.15, 0.0]))  # arms of two bars
+
+
+def test_links_keep_their_energy_and_swing_with_the_period_of_a_bar():
+    free = {"viscous": (0.0, 0.0), "dry": (0.0, 0.0)}
+    times = np.linspace(0.0, 1.0, 2001)
+    masses, inertia = (0.5, 0.3), (0.5 * 0.3**2 / 12, 0.3 * 0.3**2 / 12)
+    q = solver_rigid.links(BAR, masses, inertia, times, **free)
+    links = 0.15 * np.stack([np.cos(q), np.sin(q)], 2)
+    places = np.stack([links[:, 0], 2 * links[:, 0] + links[:, 1]], 1)
+    v, rates = ((a[2:] - a[:-2]) / (times[2] - times[0]) for a in (places, q))
+    kinetic = (np.array(masses)[:, None] * v**2).sum((1, 2)) + rates**2 @ inertia
+    assert np.ptp(kinetic / 2 + 9.81 * places[1:-1, :, 1] @ masses) < 1e-4
+    # A bar without a second one falls from the side to the other one in half a period:
+    # 4 sqrt(J/(m g c)) K(1/2), of which the half is 2 K sqrt(2 l/(3 g)).
+    half = 2 * 1.8540746773 * np.sqrt(0.6 / (3 * 9.81))
+    alone = solver_rigid.links(BAR, (0.5, 1e-9), inertia, np.array([0.0, half]), **free)
+    assert alone[-1, 0] == pytest.approx(-np.pi, abs=1e-3)
+
+
+def test_friction_of_hinges_takes_the_energy_that_it_should():
+    arms, masses, times = BAR, (0.5, 0.3), np.linspace(0.0, 20.0, 3)
+    inertia = (0.5 * 0.3**2 / 12, 0.3 * 0.3**2 / 12)
+    rest = solver_rigid.links(arms, masses, inertia, times, viscous=(0.1, 0.0), dry=(0.0, 0.05))[-1]
+    # The elbow sticks below what its dry friction can hold, m g c sin(angle).
+    assert abs(np.sin(rest[1] + np.pi / 2)) < 0.05 / (0.3 * 9.81 * 0.15) + 1e-3
+    assert rest[0] == pytest.approx(-np.pi / 2, abs=0.1)
+
+
 def test_a_film_shows_a_ball_where_the_camera_sees_it():
     points, tets = meshes.box((0.2, 0.2, 0.2), (2, 2, 2))
-    surface, look = (points[None], meshes.skin(tets)), {"color": (1.0, 0.0, 0.0)}
+    surfaces, looks = [(points[None], meshes.skin(tets))], [{"color": (1.0, 0.0, 0.0)}]
     camera = {"eye": [0.1, 0.0, 2.0], "target": [0.1, 0.0, 0.0], "fov_y": 30.0}
     shot = drawing.Shot(background=(0.0, 0.0, 1.0))
-    frame = drawing.draw(surface, look, camera, shot, seed=0)[0]
+    frame = drawing.draw(surfaces, looks, camera, shot, seed=0)[0]
     rows, columns = np.nonzero(frame[..., 2] < 128)
     pixels = 120 / np.tan(np.deg2rad(15.0)) / 1.9  # a metre at the near face, which is at z = 0.1
     assert np.ptp(rows) + 1 == pytest.approx(0.2 * pixels, abs=1.5)
@@ -208,6 +300,15 @@ def test_there_are_enough_films_and_each_starts_off_the_truth():
         for path, one in film.free.items():
             low, high = scene["free"][path]["bounds"]
             assert np.all((np.ravel(one["start"]) >= low) & (np.ravel(one["start"]) <= high))
+
+
+@pytest.mark.parametrize("name", ["two-balls", "cloth-sphere", "links"])
+def test_films_of_contact_and_joints_have_scene_files_that_are_read(name, tmp_path):
+    film = next(film for film in FILMS if film.name == name)
+    make(replace(film, shot=replace(film.shot, n_frames=2)), tmp_path)
+    scene = read_scene(tmp_path / "scene.toml")
+    bodies = read_scene(tmp_path / "positions.toml").observations.values()
+    assert [one.body for one in bodies] == [*scene.bodies]
 
 
 def test_a_film_comes_with_all_that_a_user_has(tmp_path):
