@@ -15,7 +15,9 @@ the residual grows or is not finite.
 
 It has converged when no component of the residual is above `tolerance` times what the elements and
 the weight do to the busiest node in dt, or above the rounding error of positions and velocities.
-A step starts from nothing but its own state: run again, it has the same bits.
+A step starts from nothing but its own state: run again, it has the same bits. Pairs of surfaces
+that touch are found again wherever the search is. Surfaces that go through each other, at the end
+of a step or on a straight way to it, are an error.
 
 Adjoint: `adjoint/steps/implicit.py`. Tests: `tests/steps/test_implicit.py`.
 Source: Baraff & Witkin, Large steps in cloth simulation, SIGGRAPH 1998.
@@ -144,16 +146,44 @@ class ImplicitStepper(ModelStepper):
     ) -> np.ndarray:
         """Run the steps, and call `then` after each with its number and rows before and after."""
         for k, (before, after) in enumerate(itertools.pairwise(rows.tolist())):
-            try:
-                end = self.end(k0 + k, states.x[before], states.v[before])
-            except RolloutError:
-                if self.on_divergence is OnDivergence.RAISE:
-                    raise
+            end = self.sound_end(k0 + k, states.x[before], states.v[before])
+            if end is None:
                 states.x[rows[k + 1 :]] = states.v[rows[k + 1 :]] = np.nan
                 return np.array([k])
             states.x[after], states.v[after] = end.x, end.v
             then(k0 + k, before, after)
         return np.array([len(rows) - 1])
+
+    def sound_end(self, k: int, x: np.ndarray, v: np.ndarray) -> States | None:
+        """Return the state at the end of step k; None: there is none, and that is to be marked."""
+        if k == 0 and self.cross(0, x):
+            return None
+        try:
+            end = self.end(k, x, v)
+        except RolloutError:
+            if self.on_divergence is OnDivergence.RAISE:
+                raise
+            return None
+        return None if self.cross(k + 1, end.x, x) else end
+
+    def cross(self, step: int, x: np.ndarray, before: np.ndarray | None = None) -> bool:
+        """Whether surfaces go through each other before a step; raise unless that is to be marked.
+
+        At x, or on a straight way to it from `before`.
+        """
+        changing = self.field.stepper.changing
+        for own in () if changing is None else changing.sets:
+            now = x[own.rows]
+            if step == 0:
+                own.force.check_radii(now, own.name)
+            found = own.force.crossing(now)
+            if before is not None:
+                found = found or own.force.passed_on_the_way(before[own.rows], now)
+            if found and self.on_divergence is OnDivergence.RAISE:
+                self.raise_crossing(own.name, own.world, step, found)
+            if found:
+                return True
+        return False
 
     def end(self, k: int, x: np.ndarray, v: np.ndarray) -> States:
         """Return the state at the end of step k (1).
