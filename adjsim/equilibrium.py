@@ -26,8 +26,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import SuperLU, splu
+from scipy.sparse.linalg import SuperLU
 
+from adjsim.descent import MOST_HALVES, OVERSHOOT, Descent, positive_factors
 from adjsim.field import Field
 from adjsim.model import Model, State
 
@@ -35,12 +36,6 @@ from adjsim.model import Model, State
 TOLERANCE = 1e-12  # of what acts at the busiest node
 ROUNDINGS = 16 * float(np.finfo(float).eps)  # of the size
 MOST_STEPS = 300
-FIRST_SHIFT = 1e-3  # of the stiffness over the mass, on the average
-LEAST_SHIFT = 1e-6  # of the first
-MOST_SHIFTS = 15
-OVERSHOOT = 0.9  # of the force at a step's start, backwards at its end
-MOST_HALVES = 40
-SINGULAR = 1e-13  # a pivot, of the largest
 
 
 class Cause(enum.Enum):
@@ -123,7 +118,7 @@ def equilibrium(
         return Equilibrium(State(state.x), 0.0, 0, field, None, free)
     search = _Search(field, free, np.array(state.x, float))
     n_steps = search.run(progress)
-    factor = search.factorised(0.0)
+    factor = positive_factors(search.stiffness())
     if factor is None:
         raise search.unstable()
     end = State(search.x)
@@ -135,43 +130,25 @@ class _Search:
 
     def __init__(self, field: Field, free: np.ndarray, x: np.ndarray) -> None:
         self.field, self.free, self.x = field, free, x
-        self.mass = np.repeat(field.model.mass, 3)[free]
+        self.descent = Descent(np.repeat(field.model.mass, 3)[free])
         self.size = float(np.ptp(x, axis=0).max()) or 1.0
         self.r, self.largest, self.K = self.residual(x), np.inf, None
         self.rounding = 0.0  # of r [N]
-        self.first_shift = 1.0  # a multiple of the masses that is small beside K
 
     def residual(self, x: np.ndarray) -> np.ndarray:
         """Return r at the free components of x."""
         with np.errstate(all="ignore"):
             return self.field.forces(State(x)).ravel()[self.free]
 
-    def factorised(self, shift: float) -> SuperLU | None:
-        """Return the factors of K + shift m, or None if it is not positive definite."""
+    def stiffness(self) -> scipy.sparse.csc_array:
+        """Return K at the free components, where the search is."""
         if self.K is None:
             self.K = self.field.stiffness(State(self.x))[self.free][:, self.free].tocsc()
-            diagonal = np.abs(self.K.diagonal())
-            self.rounding = ROUNDINGS * float(diagonal.max()) * self.size
-            mean = float(diagonal.mean()) or 1.0
-            self.first_shift = FIRST_SHIFT * mean / float(self.mass.mean())
-        K = self.K
-        matrix = K + scipy.sparse.diags_array(shift * self.mass, format="csc") if shift else K
-        try:
-            factor = splu(
-                matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0,
-                options={"SymmetricMode": True},
-            )  # fmt: skip
-        except RuntimeError:  # exactly singular
-            return None
-        # By Sylvester's law of inertia there are as many negative pivots as negative eigenvalues.
-        pivots = factor.U.diagonal()
-        is_diagonal = np.array_equal(factor.perm_r, factor.perm_c)
-        is_positive = pivots.min() > SINGULAR * np.abs(pivots).max()  # False where one is NaN
-        return factor if is_diagonal and is_positive else None
+            self.rounding = ROUNDINGS * float(np.abs(self.K.diagonal()).max()) * self.size
+        return self.K
 
     def run(self, progress: Callable[[int, float], None] | None) -> int:
         """Step until it rests; return how many steps that took."""
-        shift = 0.0
         for n in range(MOST_STEPS):
             self.largest = float(np.abs(self.r).max(initial=0.0))
             if progress is not None:
@@ -179,19 +156,10 @@ class _Search:
             bound = max(TOLERANCE * self.field.magnitude(State(self.x)), self.rounding)
             if self.largest <= bound:
                 return n
-            factor = self.factorised(shift)
-            for _ in range(MOST_SHIFTS):
-                if factor is not None:
-                    break
-                shift = max(10.0 * shift, self.first_shift)
-                factor = self.factorised(shift)
+            factor = self.descent.factors(self.stiffness())
             if factor is None:
                 raise self.lost(n)
-            taken = self.step(factor.solve(self.r))
-            if taken == 0.0:
-                shift = max(10.0 * shift, self.first_shift)
-            elif taken == 1.0:
-                shift = 0.1 * shift if shift > LEAST_SHIFT * self.first_shift else 0.0
+            self.descent.took(self.step(factor.solve(self.r)))
         raise self.lost(MOST_STEPS)
 
     def step(self, d: np.ndarray) -> float:
