@@ -5,8 +5,8 @@ r"""Where the nodes of a model rest.
 Newton's method with a sparse factorisation of K = -df/dx. Far from the answer K may have negative
 eigenvalues (a sheet under pressure, a body that floats above its floor): then a multiple of the
 masses is added to it, which makes a step one of implicit Euler from rest, and taken away again as
-the steps succeed. A step is halved while the force at its end pushes back as hard as the force at
-its start pushed on.
+the steps succeed (`adjsim/descent.py`). A step is halved while the force at its end pushes back as
+hard as the force at its start pushed on, and while surfaces go through each other on its way.
 
 It has converged when no component of r is above `TOLERANCE` times the sum of what the elements push
 and pull the busiest node with, or above the rounding error of positions: `ROUNDINGS` times K's
@@ -42,7 +42,7 @@ class Cause(enum.Enum):
     """Why a model has no equilibrium."""
 
     LOOSE = enum.auto()  # nothing holds some nodes
-    SLIDES = enum.auto()  # nothing but obstacles does
+    SLIDES = enum.auto()  # nothing but contact does
     FAR = enum.auto()  # the search went astray, or ended where a body buckles
 
 
@@ -107,12 +107,13 @@ def equilibrium(
     Raises
     ------
     ValueError
-        If the model has rigid bodies, or the state does not fit it.
+        If the model has rigid bodies, the state does not fit it, or surfaces go through each other.
     EquilibriumError
         If nothing holds a body, if it buckles, or if the search does not converge.
     """
     field = Field(model, with_weight=True)
     model.check_state(state)
+    field.check_start(np.array(state.x, float))
     free = np.flatnonzero(np.repeat(~model.pinned, 3))
     if not len(free):
         return Equilibrium(State(state.x), 0.0, 0, field, None, free)
@@ -172,7 +173,8 @@ class _Search:
             x = self.x.copy()
             x.ravel()[self.free] += part * d
             r = self.residual(x)
-            if np.isfinite(r).all() and float(r @ d) >= -OVERSHOOT * slope:
+            is_down = np.isfinite(r).all() and float(r @ d) >= -OVERSHOOT * slope
+            if is_down and not self.field.crossing(x, self.x):
                 self.x, self.r, self.K = x, r, None
                 return part
             part *= 0.5
@@ -195,12 +197,13 @@ class _Search:
     def error(self, seen: str) -> EquilibriumError:
         """Return an error with what may be wrong: what hangs on nothing, or else what to try."""
         model = self.field.model
-        near = _by_nodes(self.field.stiffness(State(self.x)))
+        K = self.field.lasting_matrix_at(self.field.row(State(self.x)), -1.0, 0.0, 0)
+        near = _by_nodes(K)
         n, owner = connected_components(near)
         held, touched = np.zeros(n, bool), np.zeros(n, bool)
         held[owner[model.pinned]] = True
         for force in model.forces.values():
-            if force.touches:
+            if force.touches or force.changes:
                 touched[owner[force.nodes.ravel()]] = True
         loose = np.flatnonzero(~held[owner])
         if not len(loose):
@@ -212,7 +215,7 @@ class _Search:
         which = f"node {loose[0]}" + (f" and {len(loose) - 1} others" if len(loose) > 1 else "")
         if touched[owner[loose[0]]]:
             way_out = (
-                f"Nothing but obstacles holds {which}, and friction does not act on what is at "
+                f"Nothing but contact holds {which}, and friction does not act on what is at "
                 "rest: pin nodes, so that the body cannot slide."
             )
             return EquilibriumError(seen, Cause.SLIDES, way_out)

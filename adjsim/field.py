@@ -98,6 +98,28 @@ class Field:
             self.stepper.find_pairs(row.x)
         return self.stepper.changing
 
+    def crossing(self, x: np.ndarray, before: np.ndarray | None = None) -> tuple[str, str] | None:
+        """Return a contact whose surfaces go through each other, and where; None: there is none.
+
+        At x, or on a straight way to it from `before`.
+        """
+        changing = self.stepper.changing
+        for own in () if changing is None else changing.sets:
+            found = own.force.crossing(x[own.rows])
+            if not found and before is not None:
+                found = own.force.passed_on_the_way(before[own.rows], x[own.rows])
+            if found:
+                return own.name, found
+        return None
+
+    def check_start(self, x: np.ndarray) -> None:
+        """Raise a ValueError if surfaces that touch go through each other, or are too thick."""
+        changing = self.stepper.changing
+        for own in () if changing is None else changing.sets:
+            own.force.check_radii(x[own.rows], own.name)
+        if found := self.crossing(x):
+            self.stepper.raise_crossing(found[0], 0, 0, found[1])
+
     def magnitude(self, state: State, step: int = 0) -> float:
         """Return the largest sum over a node of the magnitudes of its elements' forces [N].
 

@@ -159,34 +159,20 @@ class ImplicitStepper(ModelStepper):
 
     def sound_end(self, k: int, x: np.ndarray, v: np.ndarray) -> States | None:
         """Return the state at the end of step k; None: there is none, and that is to be marked."""
-        if k == 0 and self.cross(0, x):
-            return None
+        marks = self.on_divergence is OnDivergence.MARK
+        if k == 0:
+            if marks and self.field.crossing(x):
+                return None
+            self.field.check_start(x)
         try:
             end = self.end(k, x, v)
+            if found := self.field.crossing(end.x, x):
+                self.raise_crossing(found[0], 0, k + 1, found[1])
         except RolloutError:
-            if self.on_divergence is OnDivergence.RAISE:
-                raise
-            return None
-        return None if self.cross(k + 1, end.x, x) else end
-
-    def cross(self, step: int, x: np.ndarray, before: np.ndarray | None = None) -> bool:
-        """Whether surfaces go through each other before a step; raise unless that is to be marked.
-
-        At x, or on a straight way to it from `before`.
-        """
-        changing = self.field.stepper.changing
-        for own in () if changing is None else changing.sets:
-            now = x[own.rows]
-            if step == 0:
-                own.force.check_radii(now, own.name)
-            found = own.force.crossing(now)
-            if before is not None:
-                found = found or own.force.passed_on_the_way(before[own.rows], now)
-            if found and self.on_divergence is OnDivergence.RAISE:
-                self.raise_crossing(own.name, own.world, step, found)
-            if found:
-                return True
-        return False
+            if marks:
+                return None
+            raise
+        return end
 
     def end(self, k: int, x: np.ndarray, v: np.ndarray) -> States:
         """Return the state at the end of step k (1).
