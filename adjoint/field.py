@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.engine.field_loops import pull_loop
+from adjoint.engine.field_loops import pull_loop, pull_pairs_loop
 from adjoint.engine.sweep import ReverseSweep
 from adjsim import checks
 from adjsim.engine.field_loops import field_kernel
@@ -58,7 +58,10 @@ def pull_at(
     """Add to the cotangents of a sweep what one of the forces without weight gives."""
     s, (elements, nodes, _) = field.stepper, field.stepper.arrays
     sweep.work.adj_f[:] = adj_forces
-    field_kernel(pull_loop)(sweep.calls, elements, nodes, s.parts, sweep.work, step, row, sweep.adj)
+    loop, changing = pull_loop, field.changing_at(row)
+    if changing is not None:
+        loop, elements = pull_pairs_loop, changing.with_cotangents()
+    field_kernel(loop)(sweep.calls, elements, nodes, s.parts, sweep.work, step, row, sweep.adj)
 
 
 def _wanted(field: Field, state: State, wrt: Iterable[str] | None) -> list[str]:

@@ -5,8 +5,8 @@ r"""Where the nodes of a model rest.
 Newton's method with a sparse factorisation of K = -df/dx. Far from the answer K may have negative
 eigenvalues (a sheet under pressure, a body that floats above its floor): then a multiple of the
 masses is added to it, which makes a step one of implicit Euler from rest, and taken away again as
-the steps succeed. A step is halved while the force at its end pushes back as hard as the force at
-its start pushed on.
+the steps succeed (`adjsim/descent.py`). A step is halved while the force at its end pushes back as
+hard as the force at its start pushed on, and while surfaces go through each other on its way.
 
 It has converged when no component of r is above `TOLERANCE` times the sum of what the elements push
 and pull the busiest node with, or above the rounding error of positions: `ROUNDINGS` times K's
@@ -26,8 +26,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import SuperLU, splu
+from scipy.sparse.linalg import SuperLU
 
+from adjsim.descent import MOST_HALVES, OVERSHOOT, Descent, positive_factors
 from adjsim.field import Field
 from adjsim.model import Model, State
 
@@ -35,19 +36,13 @@ from adjsim.model import Model, State
 TOLERANCE = 1e-12  # of what acts at the busiest node
 ROUNDINGS = 16 * float(np.finfo(float).eps)  # of the size
 MOST_STEPS = 300
-FIRST_SHIFT = 1e-3  # of the stiffness over the mass, on the average
-LEAST_SHIFT = 1e-6  # of the first
-MOST_SHIFTS = 15
-OVERSHOOT = 0.9  # of the force at a step's start, backwards at its end
-MOST_HALVES = 40
-SINGULAR = 1e-13  # a pivot, of the largest
 
 
 class Cause(enum.Enum):
     """Why a model has no equilibrium."""
 
     LOOSE = enum.auto()  # nothing holds some nodes
-    SLIDES = enum.auto()  # nothing but obstacles does
+    SLIDES = enum.auto()  # nothing but contact does
     FAR = enum.auto()  # the search went astray, or ended where a body buckles
 
 
@@ -112,18 +107,19 @@ def equilibrium(
     Raises
     ------
     ValueError
-        If the model has rigid bodies, or the state does not fit it.
+        If the model has rigid bodies, the state does not fit it, or surfaces go through each other.
     EquilibriumError
         If nothing holds a body, if it buckles, or if the search does not converge.
     """
     field = Field(model, with_weight=True)
     model.check_state(state)
+    field.check_start(np.array(state.x, float))
     free = np.flatnonzero(np.repeat(~model.pinned, 3))
     if not len(free):
         return Equilibrium(State(state.x), 0.0, 0, field, None, free)
     search = _Search(field, free, np.array(state.x, float))
     n_steps = search.run(progress)
-    factor = search.factorised(0.0)
+    factor = positive_factors(search.stiffness())
     if factor is None:
         raise search.unstable()
     end = State(search.x)
@@ -135,43 +131,25 @@ class _Search:
 
     def __init__(self, field: Field, free: np.ndarray, x: np.ndarray) -> None:
         self.field, self.free, self.x = field, free, x
-        self.mass = np.repeat(field.model.mass, 3)[free]
+        self.descent = Descent(np.repeat(field.model.mass, 3)[free])
         self.size = float(np.ptp(x, axis=0).max()) or 1.0
         self.r, self.largest, self.K = self.residual(x), np.inf, None
         self.rounding = 0.0  # of r [N]
-        self.first_shift = 1.0  # a multiple of the masses that is small beside K
 
     def residual(self, x: np.ndarray) -> np.ndarray:
         """Return r at the free components of x."""
         with np.errstate(all="ignore"):
             return self.field.forces(State(x)).ravel()[self.free]
 
-    def factorised(self, shift: float) -> SuperLU | None:
-        """Return the factors of K + shift m, or None if it is not positive definite."""
+    def stiffness(self) -> scipy.sparse.csc_array:
+        """Return K at the free components, where the search is."""
         if self.K is None:
             self.K = self.field.stiffness(State(self.x))[self.free][:, self.free].tocsc()
-            diagonal = np.abs(self.K.diagonal())
-            self.rounding = ROUNDINGS * float(diagonal.max()) * self.size
-            mean = float(diagonal.mean()) or 1.0
-            self.first_shift = FIRST_SHIFT * mean / float(self.mass.mean())
-        K = self.K
-        matrix = K + scipy.sparse.diags_array(shift * self.mass, format="csc") if shift else K
-        try:
-            factor = splu(
-                matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0,
-                options={"SymmetricMode": True},
-            )  # fmt: skip
-        except RuntimeError:  # exactly singular
-            return None
-        # By Sylvester's law of inertia there are as many negative pivots as negative eigenvalues.
-        pivots = factor.U.diagonal()
-        is_diagonal = np.array_equal(factor.perm_r, factor.perm_c)
-        is_positive = pivots.min() > SINGULAR * np.abs(pivots).max()  # False where one is NaN
-        return factor if is_diagonal and is_positive else None
+            self.rounding = ROUNDINGS * float(np.abs(self.K.diagonal()).max()) * self.size
+        return self.K
 
     def run(self, progress: Callable[[int, float], None] | None) -> int:
         """Step until it rests; return how many steps that took."""
-        shift = 0.0
         for n in range(MOST_STEPS):
             self.largest = float(np.abs(self.r).max(initial=0.0))
             if progress is not None:
@@ -179,19 +157,10 @@ class _Search:
             bound = max(TOLERANCE * self.field.magnitude(State(self.x)), self.rounding)
             if self.largest <= bound:
                 return n
-            factor = self.factorised(shift)
-            for _ in range(MOST_SHIFTS):
-                if factor is not None:
-                    break
-                shift = max(10.0 * shift, self.first_shift)
-                factor = self.factorised(shift)
+            factor = self.descent.factors(self.stiffness())
             if factor is None:
                 raise self.lost(n)
-            taken = self.step(factor.solve(self.r))
-            if taken == 0.0:
-                shift = max(10.0 * shift, self.first_shift)
-            elif taken == 1.0:
-                shift = 0.1 * shift if shift > LEAST_SHIFT * self.first_shift else 0.0
+            self.descent.took(self.step(factor.solve(self.r)))
         raise self.lost(MOST_STEPS)
 
     def step(self, d: np.ndarray) -> float:
@@ -204,7 +173,8 @@ class _Search:
             x = self.x.copy()
             x.ravel()[self.free] += part * d
             r = self.residual(x)
-            if np.isfinite(r).all() and float(r @ d) >= -OVERSHOOT * slope:
+            is_down = np.isfinite(r).all() and float(r @ d) >= -OVERSHOOT * slope
+            if is_down and not self.field.crossing(x, self.x):
                 self.x, self.r, self.K = x, r, None
                 return part
             part *= 0.5
@@ -227,12 +197,13 @@ class _Search:
     def error(self, seen: str) -> EquilibriumError:
         """Return an error with what may be wrong: what hangs on nothing, or else what to try."""
         model = self.field.model
-        near = _by_nodes(self.field.stiffness(State(self.x)))
+        K = self.field.lasting_matrix_at(self.field.row(State(self.x)), -1.0, 0.0, 0)
+        near = _by_nodes(K)
         n, owner = connected_components(near)
         held, touched = np.zeros(n, bool), np.zeros(n, bool)
         held[owner[model.pinned]] = True
         for force in model.forces.values():
-            if force.touches:
+            if force.touches or force.changes:
                 touched[owner[force.nodes.ravel()]] = True
         loose = np.flatnonzero(~held[owner])
         if not len(loose):
@@ -244,7 +215,7 @@ class _Search:
         which = f"node {loose[0]}" + (f" and {len(loose) - 1} others" if len(loose) > 1 else "")
         if touched[owner[loose[0]]]:
             way_out = (
-                f"Nothing but obstacles holds {which}, and friction does not act on what is at "
+                f"Nothing but contact holds {which}, and friction does not act on what is at "
                 "rest: pin nodes, so that the body cannot slide."
             )
             return EquilibriumError(seen, Cause.SLIDES, way_out)

@@ -4,12 +4,13 @@ r"""The force field of a model at any state, with its tangent.
     push:  J t            of tangents of the state and of parameters
 
 Nothing is rolled out: a stiffness, an equilibrium, a vibration or a product with a Hessian needs no
-time step. The bits of f are those that a rollout has. Of a series the row of a step is used.
+time step. The bits of f are those that a rollout has. Of a series the row of a step is used. Pairs
+that change are found again where those found before no longer serve: no bit depends on it.
 
 Adjoint: `adjoint/field.py`. Tests: `tests/test_field.py`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -17,9 +18,17 @@ import numpy as np
 import scipy.sparse
 
 from adjsim import checks
-from adjsim.engine.field_loops import field_kernel, forces_loop, push_loop
+from adjsim.engine.changing import ChangingPairs
+from adjsim.engine.field_loops import (
+    field_kernel,
+    forces_and_pairs_loop,
+    forces_loop,
+    push_loop,
+    push_pairs_loop,
+)
 from adjsim.engine.jit.row_gathers import TILE
 from adjsim.engine.loop_arrays import States, Work
+from adjsim.engine.pair_blocks import pair_blocks
 from adjsim.engine.stepper import CpuStepper
 from adjsim.engine.tangent_packing import PackedVector, packed_tangents
 from adjsim.engine.tangents import TangentCalls, TangentWork, tangent_calls
@@ -51,17 +60,11 @@ class Field:
     Raises
     ------
     ValueError
-        If the model has rigid bodies, or contact between surfaces.
+        If the model has rigid bodies.
     """
 
     def __init__(self, model: Model, *, with_weight: bool = False, n_steps: int = 1) -> None:
         checks.instance("model", model, Model)
-        changing = [name for name, force in model.forces.items() if force.changes]
-        if changing:
-            raise ValueError(
-                "`model` must have forces whose elements stay the same for a `Field`, got "
-                f"`{changing[0]}`. Take obstacles for what it touches, or roll out."
-            )
         if model.n_bodies:
             raise ValueError(
                 "`model` must have nodes alone for a `Field`, got the rigid bodies "
@@ -82,9 +85,40 @@ class Field:
         """Return the forces without weight at a state as the loops read it."""
         s, (elements, nodes, _) = self.stepper, self.stepper.arrays
         out = np.empty((self.model.n_nodes, 3))
+        loop, changing = forces_loop, self.changing_at(row)
+        if changing is not None:
+            loop, elements = forces_and_pairs_loop, changing.near
         work = Work(s.slots, s.scratch)
-        field_kernel(forces_loop)(s.calls, elements, nodes, s.parts, work, step, row, out)
+        field_kernel(loop)(s.calls, elements, nodes, s.parts, work, step, row, out)
         return out
+
+    def changing_at(self, row: States) -> ChangingPairs | None:
+        """Return the pairs that change, found for a state; None: there are none."""
+        if self.stepper.changing is not None:
+            self.stepper.find_pairs(row.x)
+        return self.stepper.changing
+
+    def crossing(self, x: np.ndarray, before: np.ndarray | None = None) -> tuple[str, str] | None:
+        """Return a contact whose surfaces go through each other, and where; None: there is none.
+
+        At x, or on a straight way to it from `before`.
+        """
+        changing = self.stepper.changing
+        for own in () if changing is None else changing.sets:
+            found = own.force.crossing(x[own.rows])
+            if not found and before is not None:
+                found = own.force.passed_on_the_way(before[own.rows], x[own.rows])
+            if found:
+                return own.name, found
+        return None
+
+    def check_start(self, x: np.ndarray) -> None:
+        """Raise a ValueError if surfaces that touch go through each other, or are too thick."""
+        changing = self.stepper.changing
+        for own in () if changing is None else changing.sets:
+            own.force.check_radii(x[own.rows], own.name)
+        if found := self.crossing(x):
+            self.stepper.raise_crossing(found[0], 0, 0, found[1])
 
     def magnitude(self, state: State, step: int = 0) -> float:
         """Return the largest sum over a node of the magnitudes of its elements' forces [N].
@@ -142,8 +176,25 @@ class Field:
         self, row_state: States, along_x: float, along_v: float, step: int
     ) -> scipy.sparse.csc_array:
         """Return along_x df/dx + along_v df/dv, sparse, at a state as the loops read it."""
+        lasting = self.lasting_matrix_at(row_state, along_x, along_v, step)
+        changing, s = self.changing_at(row_state), self.stepper
+        if changing is None or self._still is None:
+            return lasting
+        pairs = changing.with_tangents(self._still.tan.params)
+        nodes, blocks = pair_blocks(
+            self._still.calls, pairs, row_state, (along_x, along_v), step, s.scratch
+        )
+        place = 3 * nodes[:, :, None] + np.arange(3)
+        at, to = np.broadcast_arrays(place[:, :, :, None, None], place[:, None, None])
+        flat = (blocks.ravel(), (at.ravel(), to.ravel()))
+        return (lasting + scipy.sparse.coo_array(flat, shape=lasting.shape).tocsc()).tocsc()
+
+    def lasting_matrix_at(
+        self, row_state: States, along_x: float, along_v: float, step: int
+    ) -> scipy.sparse.csc_array:
+        """Return the same without pairs that change."""
         color, row, column = self._groups or self._grouped()
-        n = self.model.n_nodes
+        n, elements = self.model.n_nodes, self.stepper.arrays.elements
         if self._still is None:
             self._still = self.tangent(State(row_state.x, row_state.v), {})
         tan_x, tan_v = np.zeros((n, 3)), np.zeros((n, 3))
@@ -156,7 +207,9 @@ class Field:
                 for tan, along in ((tan_x, along_x), (tan_v, along_v)):
                     tan[:] = 0.0
                     tan[color == c, axis] = along
-                pushed = self.pushed(self._still, row_state, (tan_x, tan_v), step)
+                pushed = self._pushed(
+                    push_loop, elements, self._still, row_state, (tan_x, tan_v), step
+                )
                 blocks[lo:hi, :, axis] = pushed[row[lo:hi]]
         at = (3 * row)[:, None, None] + np.arange(3)[:, None] + 0 * np.arange(3)
         to = (3 * column)[:, None, None] + 0 * np.arange(3)[:, None] + np.arange(3)
@@ -191,9 +244,24 @@ class Field:
         step: int,
     ) -> np.ndarray:
         """Return the tangent of the forces without weight; `tan_state` is that of x and v."""
-        s, (elements, nodes, _) = self.stepper, self.stepper.arrays
+        elements, changing = self.stepper.arrays.elements, self.changing_at(row)
+        if changing is None:
+            return self._pushed(push_loop, elements, tangent, row, tan_state, step)
+        pairs = changing.with_tangents(tangent.tan.params)
+        return self._pushed(push_pairs_loop, pairs, tangent, row, tan_state, step)
+
+    def _pushed(
+        self,
+        loop: Callable,
+        elements: Any,
+        tangent: PackedTangent,
+        row: States,
+        tan_state: tuple[np.ndarray, np.ndarray],
+        step: int,
+    ) -> np.ndarray:
         out = np.empty((self.model.n_nodes, 3))
-        field_kernel(push_loop)(
+        s, nodes = self.stepper, self.stepper.arrays.nodes
+        field_kernel(loop)(
             tangent.calls, elements, nodes, tangent.tan, s.parts, tangent.work, step, row,
             States(*tan_state, row.p), out,
         )  # fmt: skip

@@ -3,6 +3,8 @@
     forces   elements -> slots -> sums at nodes
     push     the same, and the tangents of the slots -> sums at nodes
 
+and both with pairs that change (`adjsim/pairs/near.py`), whose sums are slots.
+
 They call the functions of the time loops, in the same order: the bits of a force are those that a
 rollout has. Adjoint: `adjoint/engine/field_loops.py`. Tests: `tests/test_field.py`.
 """
@@ -12,28 +14,71 @@ from functools import cache
 
 import numpy as np
 
-from adjsim.engine.jit.backend import cpu_kernel
+from adjsim.engine.jit.backend import cpu_kernel, device_fn
+from adjsim.engine.loop_arrays import Work
 from adjsim.engine.node_sum import node_sum
-from adjsim.engine.tangents import part_tangents
+from adjsim.engine.tangents import TangentWork, part_tangents
 from adjsim.engine.timeloop import part_forces
+from adjsim.pairs.near import near_elements, near_tiles, near_vector, sum_pairs
 
 
 def forces_loop(calls, elements, nodes, parts, work, step, state, out):
     """Write the sums of the forces at all nodes."""
     for part in range(work.scratch.shape[0]):
         part_forces(part, calls.forces, elements, parts, step, state, work)
-    for i in range(out.shape[0]):
-        n = np.uint64(i)
-        out[n, 0], out[n, 1], out[n, 2] = node_sum(n, nodes.ptr, nodes.slots_of, work.slots)
+    add_up(nodes, work.slots, out)
+
+
+def forces_and_pairs_loop(calls, pairs, nodes, parts, work, step, state, out):
+    """Write the sums of the forces at all nodes, those of pairs too."""
+    own = Work(pairs.slots, work.scratch)
+    for part in range(work.scratch.shape[0]):
+        part_forces(part, calls.forces, pairs, parts, step, state, work)
+        part_forces(
+            part, calls.forces, near_elements(pairs), near_tiles(pairs), step, state, own
+        )  # fmt: skip
+    for part in range(work.scratch.shape[0]):
+        sum_pairs(part, pairs, pairs.slots, work.slots)
+    add_up(nodes, work.slots, out)
 
 
 def push_loop(calls, elements, nodes, tan, parts, work, step, state, tan_state, out):
     """Write the sums of the tangents of the forces at all nodes."""
     for part in range(work.scratch.shape[0]):
         part_tangents(part, calls, elements, tan, parts, step, state, tan_state, work)
+    add_up(nodes, work.tan_slots, out)
+
+
+def push_pairs_loop(calls, pairs, nodes, tan, parts, work, step, state, tan_state, out):
+    """Write the sums of the tangents of the forces at all nodes, those of pairs too."""
+    own = TangentWork(pairs.slots, pairs.more_slots, work.scratch)
+    for part in range(work.scratch.shape[0]):
+        part_tangents(part, calls, pairs, tan, parts, step, state, tan_state, work)
+        part_tangents(
+            part, calls, near_elements(pairs), near_vector(pairs), near_tiles(pairs), step, state,
+            tan_state, own,
+        )  # fmt: skip
+    for part in range(work.scratch.shape[0]):
+        sum_pairs(part, pairs, pairs.more_slots, work.tan_slots)
+    add_up(nodes, work.tan_slots, out)
+
+
+def push_pairs_apart_loop(calls, pairs, elements, step, state, tan_state, scratch):
+    """Write the tangents of the forces of all pairs, in their slots; `elements` are the pairs."""
+    work = TangentWork(pairs.slots, pairs.more_slots, scratch)
+    for part in range(scratch.shape[0]):
+        part_tangents(
+            part, calls, elements, near_vector(pairs), near_tiles(pairs), step, state, tan_state,
+            work,
+        )  # fmt: skip
+
+
+@device_fn
+def add_up(nodes, slots, out):
+    """Write the sums of slots at all nodes."""
     for i in range(out.shape[0]):
         n = np.uint64(i)
-        out[n, 0], out[n, 1], out[n, 2] = node_sum(n, nodes.ptr, nodes.slots_of, work.tan_slots)
+        out[n, 0], out[n, 1], out[n, 2] = node_sum(n, nodes.ptr, nodes.slots_of, slots)
 
 
 @cache

@@ -204,14 +204,24 @@ class SurfaceContact(Force):
         at = ", ".join(f"{v:.4g}" for v in x[rows[0, 0]])
         return f"{len(rows)} edges go through faces, the first near ({at})"
 
+    def passed_on_the_way(self, before: np.ndarray, after: np.ndarray) -> str | None:
+        """Return which pair changes sides where its rows go straight on; None: none."""
+        moved = farthest(before, after)
+        if moved == 0.0:
+            return None
+        n = int(np.ceil(2.0 * moved / self.thickness))
+        for k in range(n):
+            start, end = (before + m / n * (after - before) for m in (k, k + 1))
+            found = self.passed(self.find(start, 2.0 * moved / n), start, end)
+            if found:
+                return found
+        return None
+
     def passed(self, found: FoundPairs, before: np.ndarray, after: np.ndarray) -> str | None:
         """Return which of the pairs found at either of two positions changed sides; None: none."""
-        sound = np.isfinite(after).all(axis=1) & np.isfinite(before).all(axis=1)
-        shifts = after[sound] - before[sound]
-        if not len(shifts):
+        moved = farthest(before, after)
+        if moved == 0.0:
             return None
-        with np.errstate(over="ignore", invalid="ignore"):  # of a world on its way to infinity
-            moved = np.sqrt(np.square(shifts - shifts.mean(axis=0)).sum(axis=1).max())
         close = found.gaps <= 2.0 * moved
         rows, numbers = found.rows[close], found.numbers[close]
         first, then = sides(rows, numbers, before), sides(rows, numbers, after)
@@ -255,6 +265,16 @@ class SurfaceContact(Force):
             k[rows] += most * float(self.stiffness)
             c[rows] += most * damping
         return k, c
+
+
+def farthest(before: np.ndarray, after: np.ndarray) -> float:
+    """Return how far a row has moved at most, beside the motion of all; 0 if none is finite."""
+    sound = np.isfinite(after).all(axis=1) & np.isfinite(before).all(axis=1)
+    shifts = after[sound] - before[sound]
+    if not len(shifts):
+        return 0.0
+    with np.errstate(over="ignore", invalid="ignore"):  # of a world on its way to infinity
+        return float(np.sqrt(np.square(shifts - shifts.mean(axis=0)).sum(axis=1).max()))
 
 
 def mean_edge(x: np.ndarray, surface: Surface) -> float:

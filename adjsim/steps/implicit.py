@@ -11,11 +11,14 @@ Newton's method from v+ = v, with the sparse factors of
 
 which is not symmetric with friction or viscosity. A serves again while the residual falls to less
 than `SLOW` of what it was, and is made anew where it does not. A step of Newton's is halved while
-the residual grows or is not finite.
+the residual grows or is not finite. Where no step helps, as where a cloth buckles, masses are added
+until A is positive definite, and steps go on down the potential (`adjsim/descent.py`).
 
 It has converged when no component of the residual is above `tolerance` times what the elements and
 the weight do to the busiest node in dt, or above the rounding error of positions and velocities.
-A step starts from nothing but its own state: run again, it has the same bits.
+A step starts from nothing but its own state: run again, it has the same bits. Pairs of surfaces
+that touch are found again wherever the search is. Surfaces that go through each other, at the end
+of a step or on a straight way to it, are an error.
 
 Adjoint: `adjoint/steps/implicit.py`. Tests: `tests/steps/test_implicit.py`.
 Source: Baraff & Witkin, Large steps in cloth simulation, SIGGRAPH 1998.
@@ -31,6 +34,7 @@ import scipy.sparse
 from scipy.sparse.linalg import SuperLU, splu
 
 from adjsim import checks
+from adjsim.descent import MOST_HALVES, MOST_SHIFTS, OVERSHOOT, Descent
 from adjsim.engine.jit.backend import thread_count
 from adjsim.engine.jit.devices import Device, check_device
 from adjsim.engine.loop_arrays import States
@@ -43,7 +47,8 @@ from adjsim.worlds import Batch
 
 
 SLOW = 0.5  # of the residual before: factors that do no better are made anew
-MOST_HALVES = 30
+LEAST_PART = 0.125  # of a step: where the residual falls only along less, it leads into a trap
+PARTS = 0.5 ** np.arange(MOST_HALVES)
 PIVOT = 0.1  # of the largest number in its column: a smaller diagonal is not divided by
 ROUNDINGS = 16 * float(np.finfo(float).eps)  # of the largest position and velocity
 
@@ -144,16 +149,30 @@ class ImplicitStepper(ModelStepper):
     ) -> np.ndarray:
         """Run the steps, and call `then` after each with its number and rows before and after."""
         for k, (before, after) in enumerate(itertools.pairwise(rows.tolist())):
-            try:
-                end = self.end(k0 + k, states.x[before], states.v[before])
-            except RolloutError:
-                if self.on_divergence is OnDivergence.RAISE:
-                    raise
+            end = self.sound_end(k0 + k, states.x[before], states.v[before])
+            if end is None:
                 states.x[rows[k + 1 :]] = states.v[rows[k + 1 :]] = np.nan
                 return np.array([k])
             states.x[after], states.v[after] = end.x, end.v
             then(k0 + k, before, after)
         return np.array([len(rows) - 1])
+
+    def sound_end(self, k: int, x: np.ndarray, v: np.ndarray) -> States | None:
+        """Return the state at the end of step k; None: there is none, and that is to be marked."""
+        marks = self.on_divergence is OnDivergence.MARK
+        if k == 0:
+            if marks and self.field.crossing(x):
+                return None
+            self.field.check_start(x)
+        try:
+            end = self.end(k, x, v)
+            if found := self.field.crossing(end.x, x):
+                self.raise_crossing(found[0], 0, k + 1, found[1])
+        except RolloutError:
+            if marks:
+                return None
+            raise
+        return end
 
     def end(self, k: int, x: np.ndarray, v: np.ndarray) -> States:
         """Return the state at the end of step k (1).
@@ -201,6 +220,8 @@ class _Newton:
         self.end, self.r = self.at(np.array(v))
         self.factor: SuperLU | None = None
         self.rounding = 0.0  # of positions, in the residual [N s]
+        self.goes_down = False
+        self.descent = Descent(np.repeat(stepper.mass, 3)[stepper.free])
 
     def at(self, v_end: np.ndarray) -> tuple[States, np.ndarray]:
         """Return the state with these velocities, and the residual of (1), (n_nodes, 3) [N s]."""
@@ -226,11 +247,14 @@ class _Newton:
             is_new = self.factor is None
             if is_new:
                 self.factorise()
-            moved = self.go(halves=is_new)
+            part = 0.0 if self.goes_down else self.go(halves=is_new)
+            if is_new and part < LEAST_PART:
+                self.goes_down = True
+                part = self.go_down() or part
             before, largest = largest, self.largest()
-            if is_new and not moved:
+            if is_new and part == 0.0:
                 break
-            if largest > SLOW * before:
+            if self.goes_down or largest > SLOW * before:
                 self.factor = None
         if largest <= self.bound():
             return self.end
@@ -255,17 +279,50 @@ class _Newton:
         except (RuntimeError, ValueError):  # singular, or not finite
             self.factor = None
 
-    def go(self, *, halves: bool) -> bool:
-        """Go a step of Newton's or, if it `halves`, a part of it; return whether that helped."""
+    def go(self, *, halves: bool) -> float:
+        """Go a step of Newton's or, if it `halves`, a part of it, so that the residual falls.
+
+        Returns the part.
+        """
         if self.factor is None:
-            return False
-        d = np.zeros_like(self.v)
-        d.ravel()[self.s.free] = self.factor.solve(self.r.ravel()[self.s.free])
-        size, part = float(np.linalg.norm(self.r)), 1.0
-        for _ in range(MOST_HALVES if halves else 1):
-            end, r = self.at(self.end.v - part * d)
+            return 0.0
+        way, size = self.way(self.factor), float(np.linalg.norm(self.r))
+        for part in PARTS if halves else (1.0,):
+            end, r = self.at(self.end.v - part * way)
             if float(np.linalg.norm(r)) < size:  # False where one is not finite
                 self.end, self.r = end, r
-                return True
-            part *= 0.5
-        return False
+                return part
+        return 0.0
+
+    def go_down(self) -> float:
+        """Go a part of a step down the potential, with masses added; return the part."""
+        free = self.s.free
+        A = self.s.matrix(self.k, self.end)[free][:, free].tocsc()
+        for _ in range(MOST_SHIFTS):
+            factor = self.descent.factors(A)
+            if factor is None:
+                return 0.0
+            part = self.part_down(self.way(factor))
+            self.descent.took(part)
+            if part > 0.0:
+                self.goes_down = part < 1.0 or self.descent.shift > 0.0
+                return part
+        return 0.0
+
+    def part_down(self, way: np.ndarray) -> float:
+        """Go a part of a way, at whose end the residual pushes on, or not back by much."""
+        slope = float(np.vdot(self.r, way))
+        if not np.isfinite(slope) or slope <= 0.0:
+            return 0.0
+        for part in PARTS:
+            end, r = self.at(self.end.v - part * way)
+            if np.isfinite(r).all() and float(np.vdot(r, way)) >= -OVERSHOOT * slope:
+                self.end, self.r = end, r
+                return part
+        return 0.0
+
+    def way(self, factor: SuperLU) -> np.ndarray:
+        """Return a step of Newton's, backwards."""
+        found, free = np.zeros_like(self.v), self.s.free
+        found.ravel()[free] = factor.solve(self.r.ravel()[free])
+        return found

@@ -103,7 +103,7 @@ def test_a_step_run_again_has_the_same_bits():
     np.testing.assert_array_equal(scene.run([3]).x[0], twice[0].x[3])
 
 
-@pytest.fixture(scope="module", params=["block", "cloth", "chain"])
+@pytest.fixture(scope="module", params=["block", "cloth", "chain", "touching"])
 def problem(request):
     return rollout_problem(getattr(scenes, request.param), 3)
 

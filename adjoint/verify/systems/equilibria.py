@@ -1,4 +1,4 @@
-"""Where nodes rest: a block that a belt presses and drags, and a chain that hangs."""
+"""Where nodes rest: a block that a belt presses and drags, a chain that hangs, stacked blocks."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -10,10 +10,15 @@ from adjoint.verify.problem import Problem, System, Values, changed
 from adjoint.verify.systems.solids import DENSITY, ROLLOUT_TOLERANCE, Scene, beam
 from adjsim.equilibrium import equilibrium
 from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.forces.springs import Springs
+from adjsim.meshes.grid import box_tets
 from adjsim.model import Model, State
+from adjsim.pairs.surface_contact import SurfaceContact
+from adjsim.rotations import rotation_matrix
 
 
+POSTS = 4  # what cords hold the upper block by
 INERT = ("state.v", "belt.dissipation", "belt.friction", "belt.friction_stiffness")
 
 
@@ -43,6 +48,45 @@ def hanging() -> Scene:
     masses, pinned = [0.1, 0.2, 0.15], np.arange(3) == 0
     model = Model(masses, {"net": springs}, (0.5, -9.8, 0.3), pinned)
     return Scene(model, State(x), dt=1.0, n_steps=1, inert=("state.v", "net.damping"))
+
+
+def blocks() -> Scene:
+    """A block that rests on another, turned; cords to four posts keep it from sliding away.
+
+    No corner comes near an edge of the face that it lies on.
+    """
+    rng = np.random.default_rng(33)
+    lower, upper = box_tets((1, 1, 1), (0.2, 0.1, 0.2)), box_tets((1, 1, 1), (0.1, 0.1, 0.1))
+    turned = (upper.points - [0.05, 0.0, 0.05]) @ rotation_matrix(np.array([0.0, 0.35, 0.0])).T
+    above = np.array([0.0, 0.015, 0.0])
+    x = np.concatenate([lower.points - [0.1, 0.1, 0.1], turned + above])
+    x += 0.001 * rng.standard_normal(x.shape)
+    n = len(lower.points)
+    high = n + np.flatnonzero(upper.points[:, 1] > 0.05)
+    posts = x[high] * [4.0, 1.0, 4.0]
+    tets = np.concatenate([lower.tets, upper.tets + n])
+    rest = np.concatenate([x, posts])
+    touch = SurfaceContact(
+        triangles=lower.surface().faces,
+        other_triangles=upper.surface().faces + n,
+        radius=0.007,
+        other_radius=0.009,
+        stiffness=3e3,
+        dissipation=0.4,
+        friction_stiffness=2.0,
+        friction=0.3,
+    )
+    forces = {
+        "solid": NeoHookeanTets(tets, rest, mu=2e4 * rng.uniform(0.8, 1.2, len(tets)), lam=4e4),
+        "cords": Springs(np.stack([high, len(x) + np.arange(POSTS)], 1), 40.0, rest_positions=rest),
+        "touch": touch,
+    }
+    pinned = np.arange(len(rest)) >= len(x)
+    pinned[:n] = lower.points[:, 1] < 0.05
+    mass = np.r_[np.full(n, 0.1), np.full(n, 0.12), np.ones(POSTS)]
+    model = Model(mass, forces, (0.2, -9.8, 0.1), pinned)
+    inert = ("state.v", "cords.damping", "touch.dissipation", "touch.friction")
+    return Scene(model, State(rest), 1.0, 1, (*inert, "touch.friction_stiffness"))
 
 
 def resting(build: Callable[[], Scene]) -> Problem:
@@ -81,5 +125,11 @@ SYSTEMS = (
     ),
     System(
         "equilibrium/hanging", "Where a chain hangs", partial(resting, hanging), family="solids"
+    ),
+    System(
+        "equilibrium/blocks",
+        "Where a block rests on another",
+        partial(resting, blocks),
+        family="solids",
     ),
 )

@@ -1,13 +1,15 @@
-"""Steps of implicit Euler: a block on a moving belt, a cloth that is held, and a chain.
+"""Steps of implicit Euler: a block on a moving belt, a cloth that is held, a chain, surfaces.
 
 A few long steps, above the stable one of semi-implicit Euler.
 """
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from adjoint.verify.problem import System
+from adjoint.verify.systems import surfaces
 from adjoint.verify.systems.solids import DENSITY, Scene, beam, rollout_problem
 from adjsim.forces.external import ExternalForces
 from adjsim.forces.half_space import HalfSpaceContact
@@ -76,6 +78,12 @@ def chain(n_steps: int) -> Scene:
     return Scene(model, State(x, rng.standard_normal(x.shape)), 0.05, n_steps, step=STEP)
 
 
+def touching(n_steps: int) -> Scene:
+    """A corner that slips on a face, and two edges that cross and stick."""
+    scene = surfaces.scene(n_steps, dissipation=0.4, friction_stiffness=4.0)
+    return replace(scene, dt=2e-3, step=STEP)
+
+
 SYSTEMS = tuple(
     System(
         f"implicit/{build.__name__}",
@@ -87,5 +95,6 @@ SYSTEMS = tuple(
         (block, "Implicit steps of a block that slips on a belt"),
         (cloth, "Implicit steps of a cloth with hinges and springs"),
         (chain, "Implicit steps of a chain that is carried along"),
+        (touching, "Implicit steps of a corner on a face, an edge on an edge"),
     )
 )

@@ -38,11 +38,15 @@ def scene(n_steps: int, *, one: bool = False, **law: Any) -> Scene:
     if one:
         apart = x + np.repeat([0.0, 1.0, 2.0, 3.0], (3, 3, 4, 3))[:, None]
         touch = SurfaceContact(
-            triangles=triangles, radius=0.0175, rest_positions=apart, **LAW, **law
+            triangles=triangles, radius=0.0175, rest_positions=apart, **{**LAW, **law}
         )
     else:
         touch = SurfaceContact(
-            triangles=FIRST, other_triangles=OTHER, radius=0.015, other_radius=0.02, **LAW, **law
+            triangles=FIRST,
+            other_triangles=OTHER,
+            radius=0.015,
+            other_radius=0.02,
+            **{**LAW, **law},
         )
     model = Model(np.full(len(x), 0.01), {"net": springs, "touch": touch}, (0.1, -0.2, -1.0))
     return Scene(model, State(x, v), 1e-4, n_steps)
