@@ -27,6 +27,7 @@ import numpy as np
 from adjoint.system import Sweep, SystemTwin
 from adjsim import checks
 from adjsim.contact_margins import contact_margins
+from adjsim.engine.margins import ContactMargins
 from adjsim.model import Model
 from adjsim.system import Fields, RolloutError, Stepper
 from adjsim.worlds import Batch
@@ -267,7 +268,7 @@ class Contacts:
         self.system, self.last = system, last
         self.touching, self.slipping = ({name: np.zeros(last, int) for name in names} for _ in "ab")
         self.events = {f"{name}: {c}": np.zeros(last, int) for name in names for c in CHANGES}
-        self.later: dict[str, tuple[np.ndarray, np.ndarray]] = {}  # touches, slips of a later state
+        self.later: dict[str, tuple[np.ndarray, ...]] = {}  # what `count` saw of a later state
 
     def watch(
         self, stepper: Stepper[Any, Any], start: int, rows: np.ndarray, fields: Fields
@@ -279,17 +280,20 @@ class Contacts:
             own = rows[first - start : end - start]
             run = stepper.trajectory(np.arange(first, end), tuple(field[own] for field in fields))
             for name, margins in contact_margins(self.system, run).items():
-                touches = margins.touch > 0.0
-                self.count(name, slice(first, end), touches, touches & (margins.slip > 0.0))
+                self.count(name, slice(first, end), margins)
 
-    def count(self, name: str, states: slice, touches: np.ndarray, slips: np.ndarray) -> None:
+    def count(self, name: str, states: slice, margins: ContactMargins) -> None:
         """Count those of a contact in some states, and what changes up to the state after them."""
+        here = margins.touch > 0.0, margins.acts, margins.acts & (margins.slip > 0.0)
+        later = self.later.get(name, tuple(own[-1:] for own in here))
+        self.later[name] = tuple(own[:1] for own in here)
+        touches, acts, slips = here
+        after, acts_after, slips_after = (
+            np.append(own[1:], one, 0) for own, one in zip(here, later, strict=True)
+        )
         self.touching[name][states] = touches.sum(axis=1)
         self.slipping[name][states] = slips.sum(axis=1)
-        later = self.later.get(name, (touches[-1:], slips[-1:]))
-        self.later[name] = touches[:1], slips[:1]
-        after, slips_after = np.append(touches[1:], later[0], 0), np.append(slips[1:], later[1], 0)
-        both = touches & after
+        both = acts & acts_after
         changes = (
             after & ~touches,
             touches & ~after,

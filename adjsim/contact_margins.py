@@ -83,7 +83,7 @@ def contact_margins(model: Model, trajectory: Trajectory) -> dict[str, ContactMa
 
 
 def nearest_touch(model: Model, trajectory: Trajectory) -> NearestTouch | None:
-    """Return the event nearest to happening in another step; None without contact.
+    """Return the event nearest to happening in another step; None if nothing is near a touch.
 
     Parameters and errors as of `contact_margins`.
     """
@@ -92,7 +92,7 @@ def nearest_touch(model: Model, trajectory: Trajectory) -> NearestTouch | None:
 
 def _nearest(margins: dict[str, ContactMargins]) -> Iterator[NearestTouch]:
     for name, found in margins.items():
-        if found.touch.size == 0:
+        if not np.isfinite(found.touch).any():
             continue
         at, node, step = found.least(np.abs(found.touch))
         yield NearestTouch(

@@ -56,7 +56,7 @@ def rate_of_bodies(forces: Sequence[Force], bodies: RigidBodies, first: int) -> 
     for force in forces:
         k, c = (bound[first:] for bound in force.row_bounds(last))
         if k.any() or c.any():
-            bounds.append((force.touches or force.changes, k, c))
+            bounds.append((force.touches, k, c))
     rates, poses = 2.0 * bodies.drag_rates, _of_poses(forces, bodies, first)
     for b, (lo, hi) in enumerate(zip(bodies.point_ptr[:-1], bodies.point_ptr[1:], strict=True)):
         own = [(touches, k[lo:hi], c[lo:hi]) for touches, k, c in bounds]

@@ -10,6 +10,8 @@ from adjoint.rollout import record
 from adjoint.schedules import EveryK
 from adjsim.contact_margins import contact_margins
 from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.joints.driven import HingeJoint
+from adjsim.joints.joint import frames_at
 from adjsim.model import Model, State
 from adjsim.reduced.double_pendulum import DoublePendulum
 from adjsim.reduced.pendulum import PendulumState
@@ -18,6 +20,7 @@ from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import BodyState
 from adjsim.rollout import rollout
 from adjsim.worlds import stack
+from tests.pairs.scenes import nets
 from tests.physics import sliding_box
 
 
@@ -123,6 +126,39 @@ def test_contacts_are_counted_in_every_state(monkeypatch, run, adj):
     assert sum(own.sum() for own in changes.values()) > 5
     for name, own in changes.items():
         np.testing.assert_array_equal(found.events[f"floor: {name}"], [*own.sum(axis=1), 0])
+
+
+def test_surfaces_and_joints_are_counted_like_obstacles():
+    model, state = nets()
+    own = record(model, state, 5e-4, 120, frames=[120])
+    found = own.inspect(np.ones((1, *state.x.shape)), most_pauses=3)
+    every = rollout(model, state, 5e-4, 120, frames=range(120))
+    margins = contact_margins(model, every)["touch"]
+    touches = margins.touch > 0.0
+    np.testing.assert_array_equal(found.touching["touch"], touches.sum(axis=1))
+    np.testing.assert_array_equal(found.slipping["touch"], (margins.slip > 0.0).sum(axis=1))
+    begins = (touches[1:] & ~touches[:-1]).sum(axis=1)
+    np.testing.assert_array_equal(found.events["touch: touch"][:-1], begins)
+    assert begins.sum() > 10
+
+
+def test_a_joint_that_turns_round_sticks_and_slips():
+    corners = 0.1 * np.array([(i, j, k) for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)])
+    block = RigidBodies(corners, mass=0.5, inertia=(3e-3, 3e-3, 3e-3, 0.0, 0.0, 0.0))
+    start = {"block": BodyState([0.0] * 3, angular_velocity=[0.0, 0.0, 0.5])}
+    joint = HingeJoint(
+        (None, "block"), stiffness=1e3, damping=5.0, angular_stiffness=10.0, angular_damping=0.05,
+        dry_friction=2e-3, friction_width=0.1, motor=-4e-3,
+        **frames_at((None, "block"), start, (0.0, 0.0, 0.0), (0.0, 0.0, 1.0)),
+    )  # fmt: skip
+    model = Model(forces={"joint": joint}, gravity=(0.0, 0.0, 0.0), bodies={"block": block})
+    own = record(model, State(bodies=start), 1e-3, 800, frames=[800])
+    found = own.inspect(bodies={"block": {"angular_velocity": np.ones((1, 1, 3))}}, most_pauses=3)
+    events = {name: np.flatnonzero(counts) for name, counts in found.events.items()}
+    (sticks,), (slips,) = events["joint: stick"], events["joint: slip"]
+    assert 0 < sticks < slips
+    assert found.slipping["joint"].sum() == 800 - (slips - sticks)
+    assert not found.touching["joint"].any()
 
 
 def test_what_is_kept_of_a_model_of_bodies_and_nodes():

@@ -1,4 +1,4 @@
-"""How far a state is from the events at which the force of an obstacle jumps or has a kink.
+"""How far a state is from the events at which the force of a contact jumps or has a kink.
 
 `adjsim/contact_margins.py` says it of a rollout. Tests: `tests/test_contact_margins.py`.
 """
@@ -22,25 +22,32 @@ from adjsim.forces.gap import Geometry
 class ContactMargins:
     """Numbers that change sign where the force of a contact jumps or has a kink.
 
+    Contacts are with obstacles, or between surfaces (`adjsim/pairs/pair_margins.py`), where the
+    numbers of a node are the least of all its pairs. A joint has two of each: its limits, which it
+    touches, and its dry friction, which acts without a touch. NaN stands for no margin.
+
     Attributes
     ----------
     steps : array
         The frames they are of, (n_frames,).
     nodes : array
-        The nodes that may touch, or vertices of the bodies in `acts_on`, (n_contacts,).
+        The nodes that may touch, or vertices of the bodies in `acts_on`, or joints, (n_contacts,).
     touch : array
         Penetration c = r - s of the signed distance s, (n_frames, n_contacts) [m]; a node
         touches where it is positive; the slope of the force jumps at 0, and so does a damping k_d.
+        NaN for surfaces farther apart than two thicknesses.
     leaving : array
         u_n, the speed at which a node leaves, (n_frames, n_contacts) [m/s].
     damping : array
         How much faster a node leaves than where damping ends (u_n = 0), or where a dissipation
         d ends the pressure (u_n = 1/d), (n_frames, n_contacts) [m/s].
     slip : array
-        k_f |u_t| - mu p, (n_frames, n_contacts) [N]; a node slips where it is positive.
+        k_f |u_t| - mu p, (n_frames, n_contacts) [N]; a node slips where it is positive. Of dry
+        friction by how much the speed is beyond its width.
     shape : array
-        Margins of the shape, (n_frames, n_contacts, n_kinks) [m], NaN for those that are none
-        here: between face, edge and corner of a box, side and cap of a capsule.
+        Margins of the shape, (n_frames, n_contacts, n_kinks) [m]: between face, edge and corner of
+        a box or of a surface, side and cap of a capsule. Of surfaces also of `touch` [m] and
+        `slip` [N], with signs that change with those of any one pair.
     """
 
     steps: np.ndarray
@@ -51,17 +58,26 @@ class ContactMargins:
     slip: np.ndarray
     shape: np.ndarray
 
+    @property
+    def acts(self) -> np.ndarray:
+        """Whether a contact has a force, or may have one without a touch."""
+        return ~(self.touch <= 0.0)
+
     def least(self, distance: np.ndarray) -> tuple[tuple[int, int], int, int]:
-        """Return where a distance of every frame and contact is least: index, node and step."""
-        frame, contact = np.unravel_index(np.argmin(distance), distance.shape)
+        """Return where a distance of every frame and contact is least: index, node and step.
+
+        Only those with a `touch` count, of which there must be one.
+        """
+        own = np.where(np.isnan(self.touch), np.nan, distance)
+        frame, contact = np.unravel_index(np.nanargmin(own), own.shape)
         at = int(frame), int(contact)
         return at, int(self.nodes[at[1]]), int(self.steps[at[0]])
 
     def all(self) -> np.ndarray:
         """Return all margins, flat; NaN for those that are no kink, as of nodes apart."""
-        apart = self.touch <= 0.0
-        inner = [np.where(apart, np.nan, self.damping), np.where(apart, np.nan, self.slip)]
-        shape = np.where(apart[..., None], np.nan, self.shape)
+        acts = self.acts
+        inner = [np.where(acts, self.damping, np.nan), np.where(acts, self.slip, np.nan)]
+        shape = np.where(acts[..., None], self.shape, np.nan)
         return np.concatenate([part.ravel() for part in (self.touch, *inner, shape)])
 
 
@@ -98,13 +114,19 @@ def margins_loop(x, v, rows, nodes, params, series, touch, leaving, damping, sli
             own = READ_P(params, np.uint64(tile * NP + lane))
             pose = READ_S(series[rows[f]], np.uint64(tile * NS + lane))
             n, c, u = GAP(at, by, own, pose)
-            k_e, k_d, d, k_f, mu = own[0:N_LAW]
-            u_n = dot(n, u)
-            touch[f, e], leaving[f, e] = c, u_n
-            damping[f, e] = u_n - 1.0 / d if d > 0.0 else u_n
-            cone = mu * (k_e * c * max(0.0, 1.0 - d * u_n) + k_d * max(0.0, -u_n))
-            slip[f, e] = k_f * norm(axpy(-u_n, n, u)) - cone
+            touch[f, e] = c
+            leaving[f, e], damping[f, e], slip[f, e] = law_margins(n, c, u, own[0:N_LAW])
             WRITE_K(shape[f, e], 0, KINKS(at, own, pose))
+
+
+@device_fn
+def law_margins(n, c, u, law):
+    """Return the speed at which a point leaves, and the margins of damping and of slip."""
+    k_e, k_d, d, k_f, mu = law
+    u_n = dot(n, u)
+    damping = u_n - 1.0 / d if d > 0.0 else (u_n if k_d > 0.0 else np.nan)
+    cone = mu * (k_e * c * max(0.0, 1.0 - d * u_n) + k_d * max(0.0, -u_n))
+    return u_n, damping, k_f * norm(axpy(-u_n, n, u)) - cone
 
 
 @cache

@@ -105,7 +105,7 @@ class Force:
     framed : sequence of (str, int)
         Bodies on whose pose it acts, as set and number: the model has them offer frame points.
     touches : bool
-        Whether elements act only while they touch: see `margins`.
+        Whether there are states at which its force jumps or has a kink: see `margins`.
     changes : bool
         Whether its elements sum up pairs that are found again as the rows move: see
         `adjsim/engine/changing.py`.

@@ -138,18 +138,37 @@ class DrivenJoint(FramedJoint):
 
     @property
     def touches(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether the joint has limits, at which its force has kinks."""
-        return self.limit_stiffness is not None
+        """Whether the joint has limits, dry friction, or an angle at which its force jumps."""
+        return self.limit_stiffness is not None or self.dry_friction is not None or self._jumps
+
+    @property
+    def _jumps(self) -> bool:
+        """Whether a spring or limit jumps where an angle passes pi."""
+        return False
 
     def margins(self, steps: np.ndarray, x: np.ndarray, v: np.ndarray) -> ContactMargins:
-        """Return how far each joint is beyond its nearer limit, negative between them."""
+        """Return how far each joint is beyond its nearer limit, negative between them.
+
+        Then the same joints again, with what has no touch: the rate is `leaving`, and is 0 where
+        dry friction turns round; `slip` is by how much it is beyond the width. `shape` is the sine
+        of an angle near pi.
+        """
         q, rate = self.coordinates(x, v)
-        out, above = np.maximum(q - self.upper, self.lower - q), q - self.upper > self.lower - q
         none = np.full_like(q, np.nan)
-        leaving = np.where(above, -rate, rate)
-        return ContactMargins(
-            steps, np.arange(self.n_joints), out, leaving, none, none, none[..., None]
+        out, leaving, slip, turn = none, none, none, none
+        if self.limit_stiffness is not None:
+            out, above = np.maximum(q - self.upper, self.lower - q), q - self.upper > self.lower - q
+            leaving = np.where(above, -rate, rate)
+        if self.dry_friction is not None:
+            slip = np.abs(rate) - self.friction_width
+        if self._jumps:
+            turn = np.where(np.cos(q) < 0.0, np.sin(q), np.nan)
+        touch, leaving, damping, slip, turn = (
+            np.concatenate(pair, axis=1)
+            for pair in ((out, none), (leaving, rate), (none, none), (none, slip), (none, turn))
         )
+        joints = np.tile(np.arange(self.n_joints), 2)
+        return ContactMargins(steps, joints, touch, leaving, damping, slip, turn[..., None])
 
     def coordinates(self, x: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return q and its rate in states of a rollout, (n_frames, n_joints) each.
@@ -208,6 +227,10 @@ class HingeJoint(DrivenJoint):
     PARAMETERS = (*FRAME_PARAMETERS, *drive_parameters("rad", "N m", "N m", "N m s"))
     LAWS = (laws.hinge, laws.hinge_jvp)
     NAME = "hinge_joint"
+
+    @property
+    def _jumps(self) -> bool:
+        return self.spring_stiffness is not None or self.limit_stiffness is not None
 
     def _holds(self, name: str, side: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the stiffness or damping of the point and of turns; that about the axis is q's."""

@@ -238,8 +238,12 @@ def _distance(code, y):
 @device_fn
 def exact_distance(code, y):
     """Return the distance of two features."""
-    if code != EDGES:
-        return norm(closest(code, y).r)
+    return segment_distance(y) if code == EDGES else norm(closest(code, y).r)
+
+
+@device_fn
+def segment_distance(y):
+    """Return the distance of two edges."""
     e, start, end = y  # the one edge from the origin to e, the other from start to end
     f = sub(end, start)
     A, B, C, p, q = dot(e, e), dot(e, f), dot(f, f), dot(e, start), dot(f, start)

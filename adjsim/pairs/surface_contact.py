@@ -19,11 +19,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from adjsim import checks
+from adjsim.engine.margins import ContactMargins
 from adjsim.forces.acted_rows import NODES, ActedRows
 from adjsim.forces.contact import check_friction, choose_law
 from adjsim.forces.element import Force
 from adjsim.pairs.closest import EDGE, EDGES, FACE, VERTEX
 from adjsim.pairs.pair_force import SURFACE_ROW
+from adjsim.pairs.pair_margins import surface_margins
 from adjsim.pairs.search import PIERCED, FoundPairs, PairSet, find_pairs, sides
 from adjsim.pairs.surface import Surface, surface_of
 from adjsim.values import Parameter
@@ -104,9 +106,12 @@ class SurfaceContact(Force):
     KIND = SURFACE_ROW
     PACKED: ClassVar = dict.fromkeys(SCALARS, ())
     ELEMENTS = "triangles"
+    touches: ClassVar[bool] = True
     changes: ClassVar[bool] = True
 
-    # Of a bound contact: its surfaces, as numbers of its `rows`, and positions of these at rest.
+    # Of a bound contact: its rows as `acts_on` counts them, its surfaces, as numbers of its `rows`,
+    # and positions of these at rest.
+    counted: ClassVar[Any] = None
     surfaces: ClassVar[Any] = None
     rest: ClassVar[Any] = None
 
@@ -147,6 +152,7 @@ class SurfaceContact(Force):
         numbers = np.searchsorted(own, rows.indices)  # of those used
         bound = copy.copy(self)
         checks.freeze(bound, "rows", own)
+        checks.freeze(bound, "counted", used[np.argsort(rows.indices[used])])
         object.__setattr__(bound, "surfaces", tuple(surface_of(numbers[part]) for part in found))
         if self.rest_positions is not None and len(found) == 1:
             checks.array(f"{name}.rest_positions", self.rest_positions, (n, 3))
@@ -237,6 +243,10 @@ class SurfaceContact(Force):
         """Return the pairs within reach."""
         rest = None if self.rest is None else (self.rest, self.thickness)
         return find_pairs(self.pair_sets(), x, reach, rest)
+
+    def margins(self, steps: np.ndarray, x: np.ndarray, v: np.ndarray) -> ContactMargins:
+        """Return how far the pairs of each row are from touching, slipping and other places."""
+        return surface_margins(self, steps, x, v)
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Return the scalars that this contact has."""

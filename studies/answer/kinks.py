@@ -71,7 +71,7 @@ class Touch:
 
 
 def nearest_touch(problem: Any, theta: np.ndarray) -> Touch | None:
-    """Return the touch nearest to moving to another step; None without contact.
+    """Return the touch nearest to moving to another step; None if nothing is near a touch.
 
     The motion of the scene's problem has as many steps at every theta.
     """
@@ -93,6 +93,7 @@ def nearest_touch(problem: Any, theta: np.ndarray) -> Touch | None:
         _nearest(name, own, np.sqrt(sums[name]), exact.motion_at(theta).dt)
         for sums, window in zip(squares, depths, strict=True)
         for name, own in window.items()
+        if np.isfinite(own.touch).any()
     )
     return min(touches, key=lambda touch: touch.distance, default=None)
 
@@ -151,8 +152,8 @@ def _joined(parts: Sequence[ContactMargins]) -> ContactMargins:
 
 def _nearest(name: str, margins: ContactMargins, slope: np.ndarray, dt: float) -> Touch:
     depth = np.abs(margins.touch)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        away = np.where(slope > 0.0, depth / slope, np.inf)
+    away = np.full(depth.shape, np.inf)
+    np.divide(depth, slope, out=away, where=slope > 0.0)
     at, node, step = margins.least(away)
     return Touch(name, node, step, step * dt, float(depth[at]), float(away[at]))
 
@@ -193,11 +194,10 @@ def has_one_clock(problem: Any) -> bool:
 
 
 def _sides(problem: Any, theta: np.ndarray) -> np.ndarray:
-    """Return the sign of every margin of contact at theta, 0 for those that are none, flat."""
+    """Return which margins of contact are positive at theta, flat: not those at 0, or of none."""
     windows = margins_by_window(problem.motion_at(theta))
-    found = [np.sign(part.all()) for window in windows for part in window.values()]
-    small = (np.nan_to_num(part).astype(np.int8) for part in found)
-    return np.concatenate([np.zeros(0, np.int8), *small])
+    found = [part.all() > 0.0 for window in windows for part in window.values()]
+    return np.concatenate([np.zeros(0, bool), *found])
 
 
 def reach(events: Callable[[np.ndarray], int], theta: np.ndarray, direction: np.ndarray) -> float:

@@ -194,11 +194,6 @@ def resolve(given: Mapping[str, Any]) -> Scan:
             "the search starts (`--at start`), or at the answer of a run (`--at RUN`)."
         )
     trust = file.trust if given.get("trust") is None else bool(given["trust"])
-    if trust and scene.contacts:
-        raise StudyError(
-            f"`--no-trust` is needed for a scene with `contacts.{next(iter(scene.contacts))}`: a "
-            "map of trust does not know the kinks of contact between bodies."
-        )
     return Scan(
         name=name,
         scene=to_toml(scene),

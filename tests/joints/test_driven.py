@@ -77,6 +77,35 @@ def test_margins_are_how_far_it_is_beyond_a_limit():
     assert contact_margins(free, rollout(free, State(bodies=turning), 1e-3, 1)) == {}
 
 
+def test_margins_of_dry_friction_are_how_fast_it_is_beyond_the_width():
+    model = to_world(HingeJoint, dry_friction=0.02, friction_width=0.1, motor=-0.04)
+    turning = {"block": BodyState([0.0] * 3, angular_velocity=[0.0, 0.0, 0.5])}
+    run = rollout(model, State(bodies=turning), 1e-3, 200, frames=range(200))
+    margins = contact_margins(model, run)["joint"]
+    w = run.bodies["block"].angular_velocity[:, 0, 2]
+    assert w[0] > 0.0 > w[-1]
+    np.testing.assert_array_equal(margins.nodes, [0, 0])
+    assert np.isnan(margins.touch).all()
+    np.testing.assert_allclose(margins.leaving[:, 1], w, atol=1e-12)
+    np.testing.assert_allclose(margins.slip[:, 1], np.abs(w) - 0.1, atol=1e-12)
+    assert np.isfinite(margins.all()).sum() == 200
+    assert nearest_touch(model, run) is None
+
+
+def test_a_spring_of_a_hinge_jumps_where_its_angle_passes_pi():
+    model = to_world(HingeJoint, spring_stiffness=1e-3)
+    turning = {"block": BodyState([0.0] * 3, angular_velocity=[0.0, 0.0, 10.0])}
+    run = rollout(model, State(bodies=turning), 1e-3, 400, frames=range(400))
+    margins = contact_margins(model, run)["joint"]
+    angle = np.cumsum(run.bodies["block"].angular_velocity[:, 0, 2]) * 1e-3
+    turn = margins.shape[:, 1, 0]
+    past = np.flatnonzero((turn[:-1] > 0.0) & (turn[1:] < 0.0))
+    assert len(past) == 1
+    assert angle[past[0]] == pytest.approx(np.pi, abs=0.02)
+    assert np.isnan(turn[angle < 0.49 * np.pi]).all()
+    assert contact_margins(to_world(SliderJoint, spring_stiffness=1.0), run) == {}
+
+
 def test_a_motor_may_have_one_row_per_step_and_no_other_number():
     model = to_world(HingeJoint, motor=np.ones((3, 1)))
     rollout(model, State(bodies=START), 1e-3, 3)
