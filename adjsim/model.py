@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from adjsim import checks
-from adjsim.forces.acted_rows import NODES, ActedRows, acted_on
+from adjsim.forces.acted_rows import NODES, ActedRows, acted_on, frames_of
 from adjsim.forces.element import Force
 from adjsim.forces.node_mass import check_mass, lumped_masses
 from adjsim.rigid.bodies import RigidBodies
@@ -145,7 +145,10 @@ class Model(System["State", "Trajectory"]):
                     f"`{where}` must name what the model has, got {name!r}."
                     f"{checks.known_names(name, known)}"
                 )
-        return ActedRows.joined(parts)
+        frames = {}
+        for name, part in self.bodies.items():
+            frames |= frames_of(name, part, firsts[name])
+        return ActedRows.joined(parts, frames)
 
     def _first_rows(self) -> dict[str, int]:
         """Return the row of X of the first point of each set of bodies."""

@@ -7,8 +7,8 @@ Points of a rigid body with stiffness k, damping c and arms a act on its velocit
 sum of k J^T J, J = [1, -[a]x], and C alike; their largest eigenvalues over the inertia count.
 Contacts, also of surfaces with each other, do not act at all points at once, but at those on one
 side of the body's convex hull, to within `SINK` of its size, or at any single point. Of several the
-two stiffest count as touched at the same time. A force on the pose of a body gives such matrices
-itself.
+two stiffest count as touched at the same time; so do shapes that a body carries, all of whose
+contacts act at the worst place. A force on the pose of a body gives such matrices itself.
 
 Tests: `tests/test_stable_step.py`.
 """
@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from adjsim.forces.element import Force
+from adjsim.forces.element import CarriedBound, Force
 from adjsim.rigid.bodies import FRAME, RigidBodies
 from adjsim.rigid.mass_properties import from_six
 from adjsim.rotations import cross_matrix
@@ -58,9 +58,11 @@ def rate_of_bodies(forces: Sequence[Force], bodies: RigidBodies, first: int) -> 
         if k.any() or c.any():
             bounds.append((force.touches, k, c))
     rates, poses = 2.0 * bodies.drag_rates, _of_poses(forces, bodies, first)
+    shapes = [found for force in forces if (found := force.carried_bound())]
     for b, (lo, hi) in enumerate(zip(bodies.point_ptr[:-1], bodies.point_ptr[1:], strict=True)):
         own = [(touches, k[lo:hi], c[lo:hi]) for touches, k, c in bounds]
-        rates[b] += _rate_of_body(bodies, b, own, poses.get(b))
+        carried = [shape for shape in shapes if first + lo <= shape.center < first + hi]
+        rates[b] += _rate_of_body(bodies, b, own, poses.get(b), carried)
     return float(rates.max(initial=0.0))
 
 
@@ -83,18 +85,20 @@ def _rate_of_body(
     b: int,
     bounds: list[tuple[bool, np.ndarray, np.ndarray]],
     of_pose: tuple[np.ndarray, np.ndarray] | None,
+    carried: list[CarriedBound],
 ) -> float:
-    """Return the rate of a body from what acts at its points, whether by touch, and on its pose."""
-    if not bounds and of_pose is None:
+    """Return the rate of a body from what acts at its points, whether by touch, and on its pose.
+
+    `carried` are the shapes that it carries.
+    """
+    if not bounds and of_pose is None and not carried:
         return 0.0
     lo, hi = bodies.point_ptr[b : b + 2]
     arms = bodies.arms[lo:hi]
     inertia = np.eye(6) * bodies.masses[b]
     inertia[3:, 3:] = from_six(bodies.inertias)[b]
     lower = np.linalg.inv(np.linalg.cholesky(inertia))
-    J = np.concatenate([np.broadcast_to(np.eye(3), (len(arms), 3, 3)), -cross_matrix(arms)], axis=2)
-    whitened = J @ lower.T
-    each = np.einsum("nki,nkj->nij", whitened, whitened)
+    each = _products(arms, lower)
     always = [own for touches, *own in bounds if not touches]
     k, c = np.sum(always, axis=0) if always else np.zeros((2, len(arms)))
     sums = _sums(np.ones((1, len(arms))), each, k, c)
@@ -102,17 +106,28 @@ def _rate_of_body(
         sums = [own + lower @ pose @ lower.T for own, pose in zip(sums, of_pose, strict=True)]
     rate = rate_of(*map(_largest, sums))
     touched = [(k, c) for touches, k, c in bounds if touches]
+    alone = [rate_of(*(_largest(w[:, None, None] * each) for w in own)) for own in touched]
+    n_frame = len(FRAME) if b in bodies.framed else 0  # nothing touches these
+    vertices = arms[: len(arms) - n_frame]
     if touched:
-        alone = [rate_of(*(_largest(w[:, None, None] * each) for w in own)) for own in touched]
-        n_frame = len(FRAME) if b in bodies.framed else 0  # nothing touches these
-        for own_sides in sides_of(arms[: len(arms) - n_frame]):
+        for own_sides in sides_of(vertices):
             sides = np.pad(own_sides, ((0, 0), (0, n_frame)))
             alone = [
                 max(most, _largest_rate(sides, each, *own))
                 for most, own in zip(alone, touched, strict=True)
             ]
-        rate += sum(sorted(alone)[-2:])
-    return rate
+    for shape in carried:
+        at = (vertices if own is None else own for own in (shape.pressed, shape.rubbed))
+        pressed, rubbed = (_largest(_products(own, lower)).max() for own in at)
+        alone.append(rate_of(shape.stiffness * pressed, shape.damping * rubbed))
+    return rate + sum(sorted(alone)[-2:])
+
+
+def _products(arms: np.ndarray, lower: np.ndarray) -> np.ndarray:
+    """Return J^T J of points at arms, (n, 6, 6), by the inverse root of the inertia."""
+    J = np.concatenate([np.broadcast_to(np.eye(3), (len(arms), 3, 3)), -cross_matrix(arms)], axis=2)
+    whitened = J @ lower.T
+    return np.einsum("nki,nkj->nij", whitened, whitened)
 
 
 def _largest_rate(sides: np.ndarray, each: np.ndarray, k: np.ndarray, c: np.ndarray) -> float:

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from adjoint.forces.element import ForceTwin, unbroadcast
+from adjoint.forces.carried import carried_twin
+from adjoint.forces.element import ForceTwin, TwinKind, unbroadcast
 from adjoint.forces.tracks import ROW_ADJOINTS
 from adjoint.series import series_rows_vjp
 from adjsim.forces.contact import SCALARS, Contact
@@ -12,7 +13,15 @@ from adjsim.series import series_rows
 
 
 class ContactTwin(ForceTwin[Contact]):
-    """The twin of a class of contacts."""
+    """The twin of a class of contacts, from the twin of its shape."""
+
+    def __init__(self, shape: TwinKind) -> None:
+        super().__init__()
+        self._shape = shape
+
+    def twin_kind(self, force: Contact) -> TwinKind:
+        """Return the twin of an obstacle in the world, or of one that a body carries."""
+        return self._shape if force.fixed_to is None else carried_twin(self._shape)
 
     def pack_vjp(
         self, force: Contact, adj_params: np.ndarray, adj_series: np.ndarray

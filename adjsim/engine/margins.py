@@ -90,6 +90,9 @@ def obstacle_margins(force: Any, steps: np.ndarray, x: np.ndarray, v: np.ndarray
     series = force.pack_series(n_steps)
     rows = to_tiles(series, np.dtype(np.float64)).reshape(len(series), -1)
     nodes, n_frames, geometry = force.nodes[:, 0], len(steps), force.GEOMETRY
+    if force.fixed_to is not None:
+        x, v = seen_from_body(x[:, force.nodes], v[:, force.nodes])
+        nodes = np.arange(len(nodes))
     touch, leaving, damping, slip = np.empty((4, n_frames, len(nodes)))
     shape = np.empty((n_frames, len(nodes), geometry.n_kinks))
     margins_kernel(geometry, force.kind.n_params, force.kind.n_series)(
@@ -98,6 +101,17 @@ def obstacle_margins(force: Any, steps: np.ndarray, x: np.ndarray, v: np.ndarray
     )  # fmt: skip
     counted = np.asarray(force.contact_nodes)
     return ContactMargins(steps, counted, touch, leaving, damping, slip, shape)
+
+
+def seen_from_body(x: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return y and w of `adjsim/forces/carried.py`, (n_frames, n, 3).
+
+    `x` and `v` are those of each node and of the frame points behind it, (n_frames, n, 5, 3).
+    """
+    E, D = (at[:, :, 2:] - at[:, :, 1:2] for at in (x, v))
+    y = np.einsum("fnij,fnj->fni", E, x[:, :, 0] - x[:, :, 1])
+    s = v[:, :, 0] - v[:, :, 1] - np.einsum("fnij,fni->fnj", D, y)
+    return y, np.einsum("fnij,fnj->fni", E, s)
 
 
 # The globals in capitals that the loop reads are bound by `specialise`, once per shape.

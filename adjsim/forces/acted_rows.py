@@ -7,9 +7,9 @@ then its named points; one part after the other, in the order of `acts_on`.
 Tests: `tests/forces/test_acted_rows.py`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -37,6 +37,37 @@ def acted_on(acts_on: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
+class Body(NamedTuple):
+    """A body by the name of its set and its number there."""
+
+    owner: str
+    number: int
+
+    @classmethod
+    def of(cls, where: str, name: Any) -> Self:
+        """Return the body of a name: "arm", which is its first, or "links.3"."""
+        owner, _, number = name.partition(".") if isinstance(name, str) else ("", "", "")
+        if not owner or not (number.isdigit() or name == owner):
+            raise ValueError(
+                f'`{where}` must name a body, as "arm", the first of the set, or "links.3", got '
+                f"{name!r}."
+            )
+        return cls(owner, int(number or 0))
+
+    def __str__(self) -> str:
+        return f"{self.owner}.{self.number}"
+
+
+class BodyFrame(NamedTuple):
+    """Where a body that offers frame points lies in X.
+
+    `first` is the row of its first point, `center` that of its centre. Its levers follow.
+    """
+
+    first: int
+    center: int
+
+
 @dataclass(frozen=True, eq=False)
 class ActedRows:
     """The rows of X that a force may act on, as it counts them.
@@ -49,15 +80,14 @@ class ActedRows:
         Which of these are nodes or vertices, not named points, (n_surface,).
     points : dict
         The numbers of named points, by "block.tip", and by "tip" where one set alone has it.
-    frame_rows : dict
-        The row of X of the centre of each body that offers frame points, by set and number; the
-        rows of its levers follow.
+    frames : dict
+        A `BodyFrame` of each body that offers frame points, whatever the force acts on.
     """
 
     indices: np.ndarray
     surface: np.ndarray
     points: dict[str, int] = field(default_factory=dict)
-    frame_rows: dict[tuple[str, int], int] = field(default_factory=dict)
+    frames: Mapping[Body, BodyFrame] = field(default_factory=dict)
 
     @classmethod
     def of_nodes(cls, n_nodes: int) -> "ActedRows":
@@ -71,11 +101,12 @@ class ActedRows:
         named = [bodies.point_row(point) for point in bodies.points]
         numbers = {f"{name}.{point}": n + k for k, point in enumerate(bodies.points)}
         row = first + np.concatenate([bodies.hull, np.array(named, np.int64)])
-        frames = {(name, body): first + bodies.frame_row(body) for body in bodies.framed}
-        return cls(row, np.arange(n), numbers, frames)
+        return cls(row, np.arange(n), numbers)
 
     @classmethod
-    def joined(cls, parts: Sequence["ActedRows"]) -> "ActedRows":
+    def joined(
+        cls, parts: Sequence["ActedRows"], frames: Mapping[Body, BodyFrame] | None = None
+    ) -> "ActedRows":
         """Return the rows of several parts, concatenated."""
         starts = np.cumsum([0, *(len(part.indices) for part in parts[:-1])]).tolist()
         pairs = list(zip(starts, parts, strict=True))
@@ -86,7 +117,7 @@ class ActedRows:
             np.concatenate([part.indices for part in parts]),
             np.concatenate([start + part.surface for start, part in pairs]),
             points | alone,
-            {body: row for part in parts for body, row in part.frame_rows.items()},
+            frames or {},
         )
 
     def numbers(self, where: str, given: Any, shape: Sequence[int | str]) -> np.ndarray:
@@ -106,6 +137,16 @@ class ActedRows:
             found = [self.points[p] if isinstance(p, str) else p for p in flat.flat]
             given = np.reshape(found, flat.shape)
         return checks.indices(where, given, shape, len(self.indices))
+
+
+def frames_of(name: str, bodies: RigidBodies, first: int) -> dict[Body, BodyFrame]:
+    """Return the frames of a set of bodies whose points begin at row `first` of X."""
+    return {
+        Body(name, body): BodyFrame(
+            first + int(bodies.point_ptr[body]), first + bodies.frame_row(body)
+        )
+        for body in bodies.framed
+    }
 
 
 def has_names(given: Any) -> bool:

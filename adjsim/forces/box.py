@@ -20,6 +20,8 @@ Source: the law as for the half-space; the distance is exact.
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
+
 from adjsim.engine.algebra.mat3 import matvec
 from adjsim.engine.algebra.vec3 import add, dot, sub
 from adjsim.engine.jit.backend import device_fn, lit
@@ -212,3 +214,8 @@ class BoxContact(Contact):
     SIZES: ClassVar[tuple[tuple[str, tuple[int, ...]], ...]] = (("half_extents", (3,)),)
     TRACKS: ClassVar[tuple[Track, ...]] = (CENTER, ROTATION, VELOCITY, ANGULAR_VELOCITY)
     GEOMETRY: ClassVar[Geometry] = Geometry(box_gap, box_kinks, 3)
+
+    def extremes(self, pose: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the corners."""
+        corners = self.half_extents * (2.0 * np.indices((2, 2, 2)).reshape(3, 8).T - 1.0)
+        return pose[:, None, 0:3] + corners @ pose[:, 3:12].reshape(-1, 3, 3), 0.0

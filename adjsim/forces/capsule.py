@@ -155,6 +155,12 @@ class CapsuleContact(Contact):
     TRACKS: ClassVar[tuple[Track, ...]] = (CENTER, AXIS, VELOCITY, ANGULAR_VELOCITY)
     GEOMETRY: ClassVar[Geometry] = Geometry(capsule_gap, capsule_kinks, 2)
 
+    def extremes(self, pose: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the ends of the segment, and the radius."""
+        half = self.half_length * pose[:, 3:6]
+        center = pose[:, 0:3]
+        return np.stack([center - half, center + half], axis=1), float(self.capsule_radius)
+
     @classmethod
     def between(
         cls, first: Any, last: Any, capsule_radius: float, **options: Any

@@ -10,8 +10,9 @@ from scipy.spatial.transform import Rotation
 
 from adjsim import checks
 from adjsim.engine.margins import ContactMargins, obstacle_margins
-from adjsim.forces.acted_rows import NODES, ActedRows
-from adjsim.forces.element import Force
+from adjsim.forces.acted_rows import NODES, ActedRows, Body, BodyFrame
+from adjsim.forces.carried import N_FRAME, carried_kind
+from adjsim.forces.element import CarriedBound, ElementKind, Force
 from adjsim.forces.gap import Geometry
 from adjsim.forces.tracks import AXES, ROW_TANGENTS, Track, stack_rows
 from adjsim.rotations import unit_quaternions
@@ -72,6 +73,10 @@ class Contact(Force):
         meshes. None: every one of them.
     acts_on : str or sequence of str
         What may touch: "nodes", the name of a set of rigid bodies, or several of these.
+    fixed_to : str, optional
+        A rigid body that carries the obstacle and feels the reaction: "arm" is the first body of a
+        set, "links.3" its body 3. Pose and velocity are then about its centre of mass, in its own
+        axes, and its own points do not touch. None: the obstacle is fixed in the world.
     """
 
     stiffness: Any = 1e4
@@ -83,6 +88,7 @@ class Contact(Force):
     deepest: Any = 0.0
     contact_nodes: Any = None
     acts_on: str | Sequence[str] = NODES
+    fixed_to: str | None = None
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = CONTACT_PARAMETERS
     SIZES: ClassVar[tuple[tuple[str, tuple[int, ...]], ...]] = ()  # name and shape, constant
@@ -91,12 +97,15 @@ class Contact(Force):
     ELEMENTS = "contact_nodes"
 
     touches: ClassVar[bool] = True
+    frame: ClassVar[BodyFrame | None] = None  # of the body that carries it, in a model
     orientation: ClassVar[Any] = None  # of shapes that can be turned, a field of their own
 
     def __post_init__(self) -> None:
         if self.orientation is not None:
             nominal = checks.array("orientation", self.orientation, (4,))
             checks.freeze(self, "orientation", unit_quaternions("orientation", nominal[None])[0])
+        if self.fixed_to is not None:
+            object.__setattr__(self, "framed", (Body.of("fixed_to", self.fixed_to),))
         choose_law(self)
         for name in (*self.scalars, "deepest"):
             value = checks.array(name, getattr(self, name))
@@ -125,6 +134,16 @@ class Contact(Force):
             )
 
     @property
+    def kind(self) -> ElementKind:
+        """The kind of element these are: of a node, or of a node and the body's frame points."""
+        return self.KIND if self.fixed_to is None else carried_kind(self.KIND)
+
+    @property
+    def bounded_rows(self) -> np.ndarray:
+        """The nodes alone: what the body feels is in `carried_bound`."""
+        return self.nodes[:, :1]
+
+    @property
     def scalars(self) -> tuple[str, ...]:
         """Names of the scalars that this contact has: all but damping or dissipation."""
         absent = "damping" if self.dissipation is not None else "dissipation"
@@ -143,17 +162,29 @@ class Contact(Force):
 
     def bind(self, rows: ActedRows, name: str) -> Self:
         """Return the contact with its nodes filled in and its arrays checked against them."""
-        n = len(rows.indices)
+        n, frame = len(rows.indices), rows.frames[self.framed[0]] if self.framed else None
         fitted = self.rows is not None and self.contact_nodes.max(initial=-1) < n
-        if fitted and np.array_equal(np.asarray(self.rows), rows.indices[self.contact_nodes]):
+        fitted = fitted and frame == self.frame
+        if fitted and np.array_equal(
+            np.asarray(self.rows), _joined(rows.indices[self.contact_nodes], frame)
+        ):
             return self  # as in a model with other values, which has it unchanged
-        chosen = rows.surface if self.contact_nodes is None else self.contact_nodes
+        chosen = self.contact_nodes
+        if chosen is None:
+            chosen = rows.surface[~_is_of(rows.indices[rows.surface], frame)]
         nodes = checks.indices(f"{name}.contact_nodes", chosen, ("n_contacts",), n)
+        own = nodes[_is_of(rows.indices[nodes], frame)]
+        if own.size:
+            raise ValueError(
+                f"`{name}.contact_nodes` must not be points of `{self.fixed_to}`, which carries "
+                f"the obstacle, got {own[0]}. Leave them out."
+            )
         for key in (*self.scalars, "deepest"):
             checks.scalar_or_array(f"{name}.{key}", getattr(self, key), len(nodes), "n_contacts")
         bound = copy.copy(self)  # the rest is checked
         checks.freeze(bound, "contact_nodes", nodes)
-        checks.freeze(bound, "rows", rows.indices[nodes])
+        checks.freeze(bound, "rows", _joined(rows.indices[nodes], frame))
+        object.__setattr__(bound, "frame", frame)
         return bound
 
     def pack_params(self) -> np.ndarray:
@@ -176,9 +207,38 @@ class Contact(Force):
         """Return how far each contact is from touching, slipping and the shape's edges."""
         return obstacle_margins(self, steps, x, v)
 
+    def extremes(self, pose: np.ndarray) -> tuple[np.ndarray, float] | None:
+        """Return points and a radius [m]: the shape is all that is near their convex hull.
+
+        `pose` are packed series, (k, kind.n_series), the points (k, n, 3). None: it has no end.
+        """
+        del pose
+        return None
+
+    def carried_bound(self) -> CarriedBound | None:
+        """Return what the body feels that carries the obstacle, None without one.
+
+        A pressure points at what is `extremes`, friction acts at the surface. Of a series poses of
+        all steps count, of a `Signal` that of the first step.
+        """
+        if self.frame is None:
+            return None
+        k, c = (float(bound.sum()) for bound in (self.stiffness_bound(), self.damping_bound()))
+        n_steps = min(self.series_steps().values(), default=1)
+        found = self.extremes(self.pack_series(n_steps)[:, 0])
+        if found is None:
+            return CarriedBound(self.frame.center, k, c)
+        arms = found[0].reshape(-1, 3)
+        around = found[1] * np.concatenate([np.eye(3), -np.eye(3)])
+        rubbed = (arms[:, None] + around).reshape(-1, 3)
+        return CarriedBound(self.frame.center, k, c, arms, rubbed)
+
     def stiffness_bound(self) -> np.ndarray:
-        """k_e of each contact."""
-        return np.array(broadcast(self.stiffness, len(self.nodes)))
+        """k_e of each contact; twice, if a body carries the obstacle.
+
+        |J_B q_B - v|^2 <= 2 |J_B q_B|^2 + 2 |v|^2 bounds body and node apart.
+        """
+        return self._bound(self.stiffness)
 
     def damping_bound(self) -> np.ndarray:
         """The larger of k_d, or k_e d at the deepest, and, where there is friction, k_f of each."""
@@ -186,7 +246,12 @@ class Contact(Force):
         damping = self.damping
         if self.dissipation is not None:
             damping = self.stiffness * self.dissipation * self.deepest
-        return np.array(broadcast(np.maximum(damping, friction_stiffness), len(self.nodes)))
+        return self._bound(np.maximum(damping, friction_stiffness))
+
+    def _bound(self, value: Any) -> np.ndarray:
+        """Return the bound of each contact, twice between a node and a body that can yield."""
+        twice = 1.0 if self.fixed_to is None else 2.0
+        return np.array(broadcast(twice * value, len(self.nodes)))
 
     def pack_jvp(
         self, tangents: dict[str, np.ndarray], n_steps: int
@@ -204,6 +269,21 @@ class Contact(Force):
             blocks.append(ROW_TANGENTS[track.rows](values, tan, self.axes))
         rows = np.stack([broadcast(value, count) for value in params], axis=-1)
         return rows, stack_rows(blocks, count)
+
+
+def _joined(nodes: np.ndarray, frame: BodyFrame | None) -> np.ndarray:
+    """Return the rows of each contact: of the node, and of the frame points behind it."""
+    if frame is None:
+        return nodes
+    points = np.broadcast_to(frame.center + np.arange(N_FRAME), (len(nodes), N_FRAME))
+    return np.column_stack([nodes, points])
+
+
+def _is_of(rows: np.ndarray, frame: BodyFrame | None) -> np.ndarray:
+    """Return which rows of X are points of the body of a frame."""
+    if frame is None:
+        return np.zeros(len(rows), bool)
+    return (rows >= frame.first) & (rows < frame.center)
 
 
 def choose_law(contact: Any) -> None:

@@ -24,12 +24,12 @@ import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from adjsim import checks
-from adjsim.forces.acted_rows import NODES, ActedRows, acted_on
+from adjsim.forces.acted_rows import NODES, ActedRows, Body, acted_on
 from adjsim.series import series_values
 from adjsim.values import Parameter, replace_values
 
@@ -80,6 +80,20 @@ _NO_TANGENT = (
 )
 
 
+class CarriedBound(NamedTuple):
+    """What a body feels that carries a shape, from all contacts with it.
+
+    `center` is the row of X of its centre, `pressed` and `rubbed` are arms at which the stiffness
+    [N/m] and the damping [N s/m] may act, (n, 3) [m]. None: at any of the body's vertices.
+    """
+
+    center: int
+    stiffness: float
+    damping: float
+    pressed: np.ndarray | None = None
+    rubbed: np.ndarray | None = None
+
+
 class Force:
     """A set of elements of one kind, with its parameters. Subclasses are frozen dataclasses.
 
@@ -102,7 +116,7 @@ class Force:
         (`adjsim/forces/acted_rows.py`). A subclass that may act on bodies makes it a field.
     rows : array, optional
         What `ELEMENTS` has, as rows of X; None before the force is part of a model.
-    framed : sequence of (str, int)
+    framed : sequence of Body
         Bodies on whose pose it acts, as set and number: the model has them offer frame points.
     touches : bool
         Whether there are states at which its force jumps or has a kink: see `margins`.
@@ -117,7 +131,7 @@ class Force:
     ELEMENTS: ClassVar[str] = ""
     acts_on: str | Sequence[str] = NODES
     rows: Any = None
-    framed: Sequence[tuple[str, int]] = ()
+    framed: Sequence[Body] = ()
     touches: ClassVar[bool] = False
     changes: ClassVar[bool] = False
 
@@ -159,7 +173,7 @@ class Force:
     @property
     def is_of_nodes(self) -> bool:
         """Whether it acts on nodes alone."""
-        return acted_on(self.acts_on) == (NODES,)
+        return acted_on(self.acts_on) == (NODES,) and not self.framed
 
     def with_mass(self, mass: np.ndarray) -> "Force":
         """Return the bound force of nodes of these masses, (n_nodes,) [kg]; self if it needs none.
@@ -229,9 +243,14 @@ class Force:
         """Upper bound of the damping felt by each element's nodes, (n_elements,) [N s/m]."""
         return np.zeros(len(self.nodes))
 
+    @property
+    def bounded_rows(self) -> np.ndarray:
+        """Rows of X that the bounds are of, (n_elements, k): by default all of `nodes`."""
+        return self.nodes
+
     def row_bounds(self, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the sums of both bounds at the first rows of X, (n_rows,) each."""
-        rows = self.nodes
+        rows = self.bounded_rows
         flat = rows.ravel()
         inside = flat < n_rows
         bounds = (self.stiffness_bound(), self.damping_bound())
@@ -246,6 +265,10 @@ class Force:
         its velocity and spin feel in its own axes, (n_elements, 6, 6). By default none.
         """
         yield from ()
+
+    def carried_bound(self) -> CarriedBound | None:
+        """Return what a body feels that carries what this is contact with; by default none does."""
+        return None
 
     def margins(self, steps: np.ndarray, x: np.ndarray, v: np.ndarray) -> Any:
         """Return the `ContactMargins` of a force that `touches`, in states of a rollout.

@@ -12,6 +12,8 @@ Source: the law as for the half-space; the distance is exact.
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from adjsim.engine.algebra.vec3 import sub
 from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.contact import CONTACT_PARAMETERS, MOTION_PARAMETERS, Contact
@@ -103,3 +105,7 @@ class SphereContact(Contact):
     SIZES: ClassVar[tuple[tuple[str, tuple[int, ...]], ...]] = (("sphere_radius", ()),)
     TRACKS: ClassVar[tuple[Track, ...]] = (CENTER, VELOCITY, ANGULAR_VELOCITY)
     GEOMETRY: ClassVar[Geometry] = Geometry(sphere_gap)
+
+    def extremes(self, pose: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the centre and the radius of the sphere."""
+        return pose[:, None, 0:3], float(self.sphere_radius)

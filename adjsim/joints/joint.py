@@ -15,13 +15,13 @@ Adjoint: `adjoint/joints/joint.py`. Tests: `tests/joints/test_joint.py`.
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from adjsim import checks
-from adjsim.forces.acted_rows import ActedRows
+from adjsim.forces.acted_rows import ActedRows, Body
 from adjsim.forces.element import ElementKind, Force
 from adjsim.joints import laws
 from adjsim.joints.elements import pair_kind, world_kind
@@ -57,24 +57,6 @@ FRAME_PARAMETERS = (
     Parameter("rotation_a", "θ_A", "rad", "(3,) or (n_joints, 3)"),
     Parameter("rotation_b", "θ_B", "rad", "(3,) or (n_joints, 3)"),
 )
-
-
-class Body(NamedTuple):
-    """A body by the name of its set and its number there."""
-
-    owner: str
-    number: int
-
-    @classmethod
-    def of(cls, name: Any) -> "Body":
-        """Return the body of a name: "arm", which is its first, or "links.3"."""
-        owner, _, number = name.partition(".") if isinstance(name, str) else ("", "", "")
-        if not owner or not (number.isdigit() or name == owner):
-            raise ValueError(
-                '`bodies` must name bodies, as "arm", the first of the set, or "links.3", or None '
-                f"for the world, got {name!r}."
-            )
-        return cls(owner, int(number or 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +131,7 @@ class Joint(Force):
     def bind(self, rows: ActedRows, name: str) -> Self:
         """Return the joints between rows of a model."""
         del name
-        centers = [[rows.frame_rows[body] for body in pair if body] for pair in self.ends]
+        centers = [[rows.frames[body].center for body in pair if body] for pair in self.ends]
         found = np.array(centers)[..., None] + np.arange(N_POINTS)
         bound = copy.copy(self)
         checks.freeze(bound, "rows", found.reshape(len(found), -1))
@@ -304,12 +286,12 @@ def _pairs(given: Any) -> tuple[tuple[Body | None, Body], ...]:
             '`bodies` must be pairs of bodies, as [("upper", "lower")], or (None, "upper") for '
             f"the world and a body, got {given!r}."
         )
-    found = tuple((None if a is None else Body.of(a), Body.of(b)) for a, b in pairs)
+    found = tuple(
+        (None if a is None else Body.of("bodies", a), Body.of("bodies", b)) for a, b in pairs
+    )
     for a, b in found:
         if a == b:
-            raise ValueError(
-                f"`bodies` must join two different bodies, got {b.owner}.{b.number} twice."
-            )
+            raise ValueError(f"`bodies` must join two different bodies, got {b} twice.")
     if len({a is None for a, _ in found}) > 1:
         raise ValueError(
             "`bodies` must have the world in all pairs or in none: give the joints to the world a "

@@ -2,10 +2,12 @@
 
 Each scene is one obstacle and loose nodes that were put beside it at a known depth and
 relative velocity: stick or slip, approaching or leaving, at each spot of the surface; two
-stay apart. They move by millimetres and are centimetres away from kinks of the shape.
+stay apart. They move by millimetres and are centimetres away from kinks of the shape. Each shape
+is also carried by a rigid body.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,6 +16,7 @@ import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
 from adjoint.verify.problem import System
+from adjoint.verify.systems.bodies import brick, poses
 from adjoint.verify.systems.solids import Scene, rollout_problem
 from adjsim.courses import Signal
 from adjsim.forces.box import BoxContact
@@ -23,6 +26,8 @@ from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.sphere import SphereContact
 from adjsim.forces.tracks import AXES
 from adjsim.model import Model, State
+from adjsim.rigid.bodies import RigidBodies
+from adjsim.rigid.pose import BodyState
 from adjsim.rotations import rotation_matrix
 
 
@@ -198,11 +203,41 @@ def capsule(n_steps: int, *, moves: bool) -> Scene:
     return _scene(rng, n_steps, CAPSULE_SPOTS, make, axes=TILTED)
 
 
+def carried(build: Callable[[int], Scene], n_steps: int) -> Scene:
+    """The obstacle of a scene on a body that moves and turns, touched by nodes and a stone.
+
+    The nodes move with the body as they did with the obstacle. Each scalar has one value.
+    """
+    scene, rng = build(n_steps), np.random.default_rng(15)
+    x, v, obstacle = np.array(scene.state.x), scene.state.v, scene.model.forces["obstacle"]
+    start = poses(rng, rng.standard_normal((1, 3)), speed=0.5, spin=2.0, turn=2.0)
+    R = Rotation.from_quat(start.pack()[0, 3:7])
+    stone = RigidBodies(R.apply(x[:2] - x[0]), mass=0.3, inertia=[0.1] * 3 + [0.01] * 3)
+    carrier = RigidBodies(brick(rng), mass=20.0, inertia=[5.0, 6.0, 4.0, 0.2, -0.1, 0.3])
+    spins = np.cross(start.angular_velocity[0], x) + v
+    placed, moving = start.position[0] + R.apply(x), start.velocity[0] + R.apply(spins)
+    first = BodyState(placed[:1], velocity=moving[:1], angular_velocity=[[0.3, -0.2, 0.4]])
+    means = {key: float(np.mean(getattr(obstacle, key))) for key in obstacle.scalars}
+    contact = replace(
+        obstacle, fixed_to="carrier", acts_on=("nodes", "stone"), contact_nodes=None, **means
+    )
+    model = Model(
+        scene.model.mass, {"obstacle": contact}, bodies={"stone": stone, "carrier": carrier}
+    )
+    state = State(placed, moving, {"stone": first, "carrier": start})
+    return Scene(model, state, DT, n_steps)
+
+
 SHAPES = {"sphere": sphere, "box": box, "capsule": capsule}
 BUILDS: dict[str, Callable[[int], Scene]] = {
     "contact/plane-moving": plane_moving,
     **{f"contact/{name}": partial(build, moves=False) for name, build in SHAPES.items()},
     **{f"contact/{name}-moving": partial(build, moves=True) for name, build in SHAPES.items()},
+    "contact/plane-carried": partial(carried, plane_moving),
+    **{
+        f"contact/{name}-carried": partial(carried, partial(build, moves=name == "box"))
+        for name, build in SHAPES.items()
+    },
 }
 SUMMARIES = {
     "contact/plane-moving": "Nodes on a plane that rises and tilts, with dissipation",
@@ -212,6 +247,10 @@ SUMMARIES = {
     "contact/box-moving": "The same on a given path, with dissipation",
     "contact/capsule": "Nodes at the side and the caps of a capsule, stick and slip",
     "contact/capsule-moving": "The same on a given path, with dissipation",
+    "contact/plane-carried": "Nodes and a stone on a plane that rises and tilts on a rigid body",
+    "contact/sphere-carried": "The same at a sphere on a rigid body",
+    "contact/box-carried": "The same at a box that moves on a rigid body",
+    "contact/capsule-carried": "The same at a capsule on a rigid body",
 }
 SYSTEMS = tuple(
     System(name, SUMMARIES[name], partial(rollout_problem, build), family="contacts")

@@ -48,6 +48,12 @@ def matvec(A, b):
 
 
 @device_fn
+def t_matvec(A, b):
+    """Return A^T b."""
+    return (dot(A[0], b), dot(A[1], b), dot(A[2], b))
+
+
+@device_fn
 def matmul(A, B):
     return (matvec(A, B[0]), matvec(A, B[1]), matvec(A, B[2]))
 
@@ -87,11 +93,7 @@ def matmul_t(A, B):
 @device_fn
 def t_matmul(A, B):
     """Return A^T B."""
-    return (
-        (dot(A[0], B[0]), dot(A[1], B[0]), dot(A[2], B[0])),
-        (dot(A[0], B[1]), dot(A[1], B[1]), dot(A[2], B[1])),
-        (dot(A[0], B[2]), dot(A[1], B[2]), dot(A[2], B[2])),
-    )
+    return (t_matvec(A, B[0]), t_matvec(A, B[1]), t_matvec(A, B[2]))
 
 
 @device_fn
