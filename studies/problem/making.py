@@ -105,7 +105,6 @@ def make_problem(
         raise StudyError(
             "`observations` must hold at least one film, table of points or states, got none."
         )
-    _check_device(file, device)
     declared_films = {
         name: one for name, one in file.observations.items() if isinstance(one, declared.Film)
     }
@@ -168,15 +167,6 @@ def make_problem(
         problem, kept, notes, refitted, harder, own_truth, file.is_twin, truth, hidden,
         refined if has_error else None,
     )  # fmt: skip
-
-
-def _check_device(file: declared.SceneFile, device: str) -> None:
-    """Raise if something in the scene does not run on a device."""
-    if file.contacts and device == "cuda":
-        raise StudyError(
-            f"`contacts.{next(iter(file.contacts))}` needs the device cpu, got cuda: contact "
-            "between bodies runs on the CPU alone. Leave out `--device cuda`."
-        )
 
 
 def _advice_on_points(
