@@ -292,14 +292,16 @@ def fill(part, p, begin, end, rows, numbers):
         numbers[m, 0], numbers[m, 1] = part.code, part.weights[q]
 
 
-def sides(rows: np.ndarray, numbers: np.ndarray, x: np.ndarray) -> np.ndarray:
+def sides(rows: np.ndarray, numbers: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return on which side of its face a vertex is, of one edge another: 1, -1, or 0 for no other.
 
-    0 is for those that lie beside each other, and for other pairs.
+    0 is for those that lie beside each other, and for other pairs. Also the vectors between their
+    closest points: the side of edges that are parallel is an accident of rounding, and changes
+    while these do not turn.
     """
-    found = np.zeros(len(rows), np.int8)
-    _sides_kernel()(rows, numbers, x, found)
-    return found
+    found, between = np.zeros(len(rows), np.int8), np.zeros((len(rows), 3))
+    _sides_kernel()(rows, numbers, x, found, between)
+    return found, between
 
 
 @cache
@@ -307,8 +309,8 @@ def _sides_kernel() -> Callable:
     return cpu_kernel(write_sides)
 
 
-def write_sides(rows, numbers, x, found):
-    """Write the side of each pair."""
+def write_sides(rows, numbers, x, found, between):
+    """Write the side of each pair, and the vector between its closest points."""
     for m in range(rows.shape[0]):
         if numbers[m, 0] != FACE and numbers[m, 0] != EDGES:
             continue
@@ -323,6 +325,7 @@ def write_sides(rows, numbers, x, found):
             normal, away = cross(sub(a, p), sub(c, b)), sub(p, b)
         if inside:
             found[m] = 1 if dot(normal, away) > 0.0 else -1
+            between[m, 0], between[m, 1], between[m, 2] = at.r
 
 
 @cache

@@ -230,8 +230,8 @@ class SurfaceContact(Force):
             return None
         close = found.gaps <= 2.0 * moved
         rows, numbers = found.rows[close], found.numbers[close]
-        first, then = sides(rows, numbers, before), sides(rows, numbers, after)
-        changed = first * then < 0
+        (first, r_first), (then, r_then) = (sides(rows, numbers, x) for x in (before, after))
+        changed = (first * then < 0) & ((r_first * r_then).sum(axis=1) < 0.0)
         if not changed.any():
             return None
         m = int(np.argmax(changed))

@@ -184,3 +184,20 @@ def test_bad_input_is_told(given, message):
 def test_triangles_of_other_rows_are_refused():
     with pytest.raises(ValueError, match=r"`touch\.triangles`"):
         Model(np.ones(2), {"touch": SurfaceContact(triangles=TRIANGLES, radius=0.1)})
+
+
+def test_edges_that_turn_from_parallel_have_not_gone_through_each_other():
+    """Their side is the sign of how they are turned, whichever of them is above."""
+
+    def at(height, turn):
+        below = np.array([[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, -1.0, -1.0]])
+        above = np.array([[-0.9, -turn, height], [0.9, turn, height], [0.0, -1.0, height + 1.0]])
+        return np.concatenate([below, above])
+
+    law = {"radius": 0.05, "other_radius": 0.05, "stiffness": 1.0, "dissipation": 0.0}
+    touch = SurfaceContact(triangles=[[0, 1, 2]], other_triangles=[[3, 4, 5]], **law)
+    force = Model(np.ones(6), {"touch": touch}).forces["touch"]
+    for reach in (0.05, 1.0):
+        found = force.find(at(0.02, 1e-9), reach)
+        assert force.passed(found, at(0.02, 1e-9), at(0.02, -1e-9)) is None
+        assert "edges cross" in force.passed(found, at(0.02, 0.3), at(-0.02, 0.3))
