@@ -58,7 +58,7 @@ class Touch:
     """The touch that is nearest to moving to another step."""
 
     force: str  # name of the contact
-    # Which node, or vertex of the force's `body`, and in which state
+    # Which node, vertex or joint, as the force counts them, and in which state
     node: int
     step: int
     time: float  # of that state [s]

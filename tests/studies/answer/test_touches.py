@@ -21,11 +21,12 @@ def shown():
     return made("bounce", *TOYS["bounce"], *short).problem
 
 
-def touching(shown, theta, step):
-    """Penetration of the points of the ball at a step, (n_points,)."""
+def touching(shown, theta, step, name=FLOOR):
+    """Penetration of the points of a contact at a step, by their numbers."""
     motion = shown.motion_at(theta)
     run = rollout(motion.system, motion.state, motion.dt, motion.n_steps, frames=[step])
-    return contact_margins(motion.system, run)[FLOOR].touch[0]
+    own = contact_margins(motion.system, run)[name]
+    return dict(zip(own.nodes.tolist(), own.touch[0], strict=True))
 
 
 def test_theta_may_move_as_far_as_the_nearest_touch_says(shown):
@@ -46,6 +47,23 @@ def test_theta_may_move_as_far_as_the_nearest_touch_says(shown):
     events = events_between(shown, theta)
     assert events(theta) == 0
     assert events(theta + 1.02 * way) > 0
+
+
+def test_of_two_bodies_too():
+    shown = made("two-balls", *TOYS["two-balls"]).problem
+    theta = shown.parameters.start
+    touch = kinks.nearest_touch(shown, theta)
+    assert touch.force == "touch"
+
+    def depth(there):
+        return touching(shown, there, touch.step, "touch")[touch.node]
+
+    slope = np.array([(depth(theta + e) - depth(theta - e)) / 2e-7 for e in 1e-7 * np.eye(2)])
+    assert abs(depth(theta)) == pytest.approx(touch.depth, rel=1e-6)
+    assert touch.distance == pytest.approx(touch.depth / np.linalg.norm(slope), rel=1e-3)
+    way = -np.sign(depth(theta)) * slope / np.linalg.norm(slope) * touch.distance
+    events = events_between(shown, theta)
+    assert [events(theta + part * way) > 0 for part in (0.0, 0.98, 1.02)] == [False, False, True]
 
 
 def test_the_certificate_names_it_and_a_long_theta_is_looked_at_in_fewer_directions(

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from studies.problem.steps import TimeSteps
 from studies.problem.worlds import Sample
 from studies.scans import trust
 from studies.scans.spec import BlackBox
 from studies.scans.trust import events, touch_set, touches_of
-from tests.studies.scans.toy import BEAM, CONTACT, CUBE, MASS, grid_of, written
+from tests.studies.scans.toy import BEAM, CONTACT, CUBE, MASS, PASSING, grid_of, run, written
 
 
 STEP = [TimeSteps(1.0, 1)]
@@ -82,6 +83,30 @@ def test_a_touch_that_moves_within_the_step_is_told(contact, monkeypatch):
     step = 2.0 * one.kink[0] / points[0][grid.scanned[0]]
     monkeypatch.setattr(trust, "STEP", {"float64": step})
     assert compared(grid)[1][0].crosses[0]
+
+
+def test_where_bodies_begin_to_miss_each_other_a_kink_is_marked(tmp_path):
+    path, axis = written(tmp_path, PASSING), "right.position[1]"
+    grid = grid_of(path, (), f"{axis}=0.15:0.15:1")
+    ((point,), (one,)) = compared(grid)
+    assert one.relative[0] < trust.AGREES["float64"]
+
+    def touches(y):
+        moved = point.copy()
+        moved[grid.scanned[0]] = y
+        return events(grid.first.problem, moved)["touches"]
+
+    # They pass each other; to first order they touch where the nearest kink is.
+    assert touches(0.15) == 0
+    assert one.kink[0] == pytest.approx(0.0093, rel=0.02)
+    assert touches(0.15 - 0.95 * one.kink[0]) == 0 < touches(0.15 - 1.05 * one.kink[0])
+    folder, _ = run(tmp_path / "scan", path, (), f"{axis}=0.14:0.15:2")
+    with xr.open_dataset(folder.file("scan.nc")) as data:
+        assert data.touches.values[0] > data.touches.values[1] == 0
+        assert data.touch_event.sel(along=axis).values.tolist() == [True, False]
+        assert data.contact_event.sel(along=axis).values.tolist() == [True, False]
+        assert data.kink.sel(axis=axis).values[0] < 1e-4
+        assert not data.crosses.any()
 
 
 def stubbed(monkeypatch, loss):

@@ -59,6 +59,30 @@ friction_stiffness = 50.0
 "body.mass" = { bounds = [0.1, 10.0] }
 """
 )
+PASSING = (
+    FILM.replace("0.04", "0.25").replace("dt = 1e-3", "dt = 5e-4\ngravity = [0.0, 0.0, 0.0]")
+    + """
+[bodies.left]
+kind = "rigid"
+mesh = "box"
+size = [0.1, 0.1, 0.1]
+position = [-0.1, 0.0, 0.0]
+velocity = [1.0, 0.0, 0.0]
+[bodies.right]
+kind = "rigid"
+mesh = "box"
+size = [0.1, 0.12, 0.1]
+rotation = [10.0, 20.0, 30.0]
+position = [0.1, 0.1, 0.0]
+[contacts.touch]
+between = ["left", "right"]
+radius = 0.005
+stiffness = 2e4
+damping = 20.0
+[free]
+"right.position[1]" = { bounds = [0.0, 0.2] }
+"""
+)
 PENDULUM = (
     FILM
     + """

@@ -10,7 +10,6 @@ from studies.problem.making import make_problem
 from studies.problem.refining import with_harder_contacts
 from studies.problem.steps import first_steps
 from studies.runs.errors import NotFiniteError, StudyError
-from studies.scans.spec import resolve
 from studies.scene.body_contacts import PER_STEP
 from studies.scene.building import APART, build
 from studies.scene.checking import check_scene
@@ -261,7 +260,3 @@ def test_what_has_no_contact_yet_is_told():
     file = instance_of(read_scene(find_scene("two-balls")), seed=0)
     with pytest.raises(StudyError, match=r"`contacts\.touch` needs the device cpu, got cuda"):
         make_problem(file, device="cuda")
-    given = {"scan": "two-balls", "over": ["left.E=1e4:1e5:2"]}
-    with pytest.raises(StudyError, match=r"`--no-trust` is needed for a scene with `contacts\.tou"):
-        resolve(given)
-    assert not resolve({**given, "trust": False}).trust
