@@ -1,9 +1,12 @@
 """Where nodes rest, and the derivatives of that place."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from adjoint.equilibrium import equilibrium_jvp, equilibrium_vjp
+from adjoint.verify.systems import equilibria as scenes
 from adjsim.equilibrium import TOLERANCE, EquilibriumError, equilibrium
 from adjsim.field import Field
 from adjsim.forces.external import ExternalForces
@@ -133,6 +136,81 @@ def test_what_is_not_held_or_buckles_is_an_error_that_says_so():
         equilibrium(upright, above)
     with pytest.raises(ValueError, match="rigid bodies"):
         equilibrium(Model(bodies={"b": RigidBodies(box(), mass=1.0)}), State())
+
+
+@pytest.fixture(scope="module")
+def stacked():
+    scene = scenes.blocks()
+    return scene, equilibrium(scene.model, scene.state)
+
+
+def test_a_block_rests_on_another_by_a_force_as_large_as_its_weight(stacked):
+    scene, found = stacked
+    model, upper = scene.model, slice(8, 16)
+    of = {
+        name: Field(replace(model, forces={name: force})).forces(found.state)[upper].sum(axis=0)
+        for name, force in model.forces.items()
+    }
+    weight = model.mass[upper].sum() * model.gravity
+    left = of["touch"] + of["cords"] + weight
+    np.testing.assert_allclose(left, 0.0, rtol=0, atol=1e-12 * np.abs(weight).max())
+    assert of["touch"][1] == pytest.approx(-weight[1], rel=1e-3)  # cords are nearly level
+
+
+def test_no_bit_of_an_equilibrium_depends_on_the_skin(stacked):
+    scene, found = stacked
+    touch, x = scene.model.forces["touch"], found.state.x
+    adj = np.random.default_rng(0).standard_normal(x.shape)
+    expected = equilibrium_vjp(found, adj)
+    for skin in (1e-3, 0.2):
+        forces = {**scene.model.forces, "touch": replace(touch, skin=skin)}
+        other = equilibrium(replace(scene.model, forces=forces), scene.state)
+        np.testing.assert_array_equal(other.state.x, x)
+        for path, value in equilibrium_vjp(other, adj).items():
+            np.testing.assert_array_equal(value, expected[path], err_msg=path)
+
+
+def test_the_gradient_of_stacked_blocks_is_that_of_differences(stacked, rng):
+    scene, found = stacked
+    at = {path: v for path, v in scene.parameters().items() if path not in scene.inert}
+    tangents = {
+        path: (np.abs(v).max() or 0.01) * rng.standard_normal(v.shape) for path, v in at.items()
+    }
+    tangents["state.x"] *= 0.01
+    tangents["solid.rest_positions"] *= 0.01
+    adj = rng.standard_normal(found.state.x.shape)
+    gradient = equilibrium_vjp(found, adj, list(at))
+    total = sum(np.vdot(gradient[path], tangents[path]) for path in at)
+    pushed = np.vdot(adj, equilibrium_jvp(found, tangents))
+    assert total == pytest.approx(pushed, rel=1e-12)
+
+    def slope(h):
+        ends = (scene.at({path: v + s * h * tangents[path] for path, v in at.items()})
+                for s in (1.0, -1.0))  # fmt: skip
+        ahead, behind = (equilibrium(one.model, one.state).state.x for one in ends)
+        return np.vdot(adj, ahead - behind) / (2.0 * h)
+
+    h = 1e-4
+    assert (4.0 * slope(h) - slope(2.0 * h)) / 3.0 == pytest.approx(total, rel=1e-9)
+
+
+def test_what_only_another_body_holds_or_starts_in_it_is_told(stacked):
+    scene, _ = stacked
+    free = {name: force for name, force in scene.model.forces.items() if name != "cords"}
+    with pytest.raises(EquilibriumError, match="Nothing but contact holds node 8 and 7 others"):
+        equilibrium(replace(scene.model, forces=free, gravity=(5.0, -9.8, 0.0)), scene.state)
+    x = scene.state.x.copy()
+    x[8:16, 1] -= 0.05
+    with pytest.raises(ValueError, match="must have the surfaces of `touch` apart"):
+        equilibrium(scene.model, State(x))
+
+
+def test_a_block_that_starts_above_another_comes_to_lie_on_it(stacked):
+    scene, found = stacked
+    x = scene.state.x.copy()
+    x[8:16, 1] += 0.15
+    high = equilibrium(scene.model, State(x))
+    np.testing.assert_allclose(high.state.x, found.state.x, rtol=0, atol=1e-11)
 
 
 def test_a_mass_that_starts_above_its_hold_swings_down():
