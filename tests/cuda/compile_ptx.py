@@ -51,7 +51,9 @@ def obstacle_twins():
 
 
 def joint_twins():
-    """Twins of joints of every class, of one to the world, and of pins."""
+    """Twins of joints of every class, of one to the world, of pins, and of a carried obstacle."""
+    from adjoint.forces.box import BOX_TWIN
+    from adjoint.forces.carried import carried_twin
     from adjoint.forces.registry import twin_of
     from adjoint.joints.pins import PIN_TWIN
     from adjsim.joints.driven import HingeJoint, SliderJoint
@@ -63,7 +65,7 @@ def joint_twins():
         kind(("a", "b"), stiffness=1.0, **axes) for kind in (WeldJoint, HingeJoint, SliderJoint)
     ]
     joints.append(HingeJoint((None, "b"), stiffness=1.0, **axes))
-    return PIN_TWIN, *(twin_of(joint).twin_kind(joint) for joint in joints)
+    return PIN_TWIN, carried_twin(BOX_TWIN), *(twin_of(joint).twin_kind(joint) for joint in joints)
 
 
 def named(kind, real, *ranks):

@@ -111,6 +111,12 @@ def stones(rng):
         )
         for name, part in bodies.items()
     }
+    law = {"stiffness": 50.0, "dissipation": 0.5, "friction_stiffness": 1.0}
+    friction = np.where(np.arange(12) % 2, 0.005, 5.0)
+    forces["nose"] = BoxContact(
+        (0.1, 0.05, 0.02), (0.3, 0.2, 0.1), (0.5, 0.5, 0.6), fixed_to="pair.1", friction=friction,
+        acts_on=("nodes", "stone"), velocity=(0.1, 0.2, 0.3), **law,
+    )  # fmt: skip
     return bodies, states, forces | joints(rng)
 
 

@@ -225,7 +225,7 @@ def carried(build: Callable[[int], Scene], n_steps: int) -> Scene:
         scene.model.mass, {"obstacle": contact}, bodies={"stone": stone, "carrier": carrier}
     )
     state = State(placed, moving, {"stone": first, "carrier": start})
-    return Scene(model, state, DT, n_steps)
+    return Scene(model, state, DT, n_steps, inert=("carrier.vertices",))
 
 
 SHAPES = {"sphere": sphere, "box": box, "capsule": capsule}
