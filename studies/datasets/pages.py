@@ -1,4 +1,4 @@
-"""The report of a data set: pictures, a film, and how what was drawn is spread."""
+"""The report of a data set: films, a table of scenes, and histograms of what was drawn."""
 
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,13 @@ from studies.reports.content import (
     Links,
     Media,
     Report,
+    Table,
     Verdict,
     charts,
     section,
 )
 from studies.reports.figures import BLUE, INK, make_axes, png
-from studies.reports.numbers import count
+from studies.reports.numbers import count, number
 from studies.reports.page import write_report as write_page
 from studies.reports.scene_run import provenance
 from studies.runs.errors import StudyError
@@ -30,7 +31,7 @@ from studies.runs.media import as_uint8, write_jpeg, write_video
 
 
 SHEET, FILM, SPREAD = "contact-sheet.jpg", "preview.mp4", "figures/spread.png"
-SHOWN, ACROSS = 28, 7  # scenes on the contact sheet, and side by side
+SHOWN, ACROSS = 28, 7  # scenes on the contact sheet and in the table, and side by side
 GAP = 2  # pixels between them
 UNSEEN = 1e-3  # of the picture: less is out of sight
 BINS = 20
@@ -49,7 +50,7 @@ def write_report(folder: RunFolder) -> tuple[Path, list[str]]:
     write_video(folder.file(FILM), _mosaic(videos), FPS, crf=18, pad=True)
     folder.write_bytes(SPREAD, _spread(spec, columns))
     facts = _summary(spec, columns, sum(one.bytes for one in entries))
-    report = _report(folder, spec, facts, len(videos))
+    report = _report(folder, spec, facts, _table(spec, columns, len(videos)))
     return write_page(folder, report), [f"{key}: {value}" for key, value in facts.items()]
 
 
@@ -104,9 +105,9 @@ def _spread(spec: Spec, columns: dict[str, np.ndarray]) -> bytes:
     fields = fields_of(spec)
     shown = {name: columns[name] for name in fields if columns[name].ndim == 1}
     shown |= {name: columns[name].ravel() for name in columns if name.startswith("coverage/")}
-    across = min(4, len(shown))
+    across = min(3, len(shown))
     down = -(-len(shown) // across)
-    figure, axes = make_axes(down, across, (2.4 * across, 2.1 * down))
+    figure, axes = make_axes(down, across, (2.3 * across, 2.1 * down))
     for ax in axes[len(shown) :]:
         ax.set_visible(False)
     for ax, (name, column) in zip(axes, shown.items(), strict=False):
@@ -115,28 +116,42 @@ def _spread(spec: Spec, columns: dict[str, np.ndarray]) -> bytes:
         label = name.partition("/")[2] if name in fields else name.replace("/", " of ")
         unit = "" if unit in ("-", "") else f" [{unit}]"
         ax.set_xlabel(label + unit, fontsize=9, color=INK)  # a title touches the ticks above
-        ax.tick_params(labelsize=7)
+        ax.tick_params(labelsize=8)
+        ax.locator_params(axis="x", nbins=4)
     figure.get_layout_engine().set(h_pad=0.08)
     return png(figure)
 
 
-def _report(folder: RunFolder, spec: Spec, facts: dict[str, str], shown: int) -> Report:
+def _table(spec: Spec, columns: dict[str, np.ndarray], shown: int) -> Table:
+    """Return what was drawn for the first scenes."""
+    fields = fields_of(spec)
+    names = [name for name in fields if columns[name].ndim == 1]
+    head = [f"{name.partition('/')[2]}\n{fields[name].unit}" for name in names]
+    rows = [(str(k), split(k), *(number(columns[name][k]) for name in names)) for k in range(shown)]
+    return Table(("scene", "set", *head), tuple(rows))
+
+
+def _report(folder: RunFolder, spec: Spec, facts: dict[str, str], table: Table) -> Report:
     manifest, result = folder.read_json(MANIFEST), folder.read_json(RESULT)
     failed = not facts["not simulated"].startswith("0 ")
-    made = f"{result['seconds']:.1f} s for {count(result['made'], 'scene')}, the last time"
+    made = f"{result['seconds']:.1f} s for {count(result['made'], 'scene')}"
     item = Item(FILM, "films of the first scenes", poster=SHEET, wide=True)
+    shown = len(table.rows)
     sections = [
-        section(f"The first {count(shown, 'scene')}", Media((item,), "Row by row.")),
-        section("What there is", Facts({**facts, "time": made})),
-        section("How it is spread", charts({"histograms": SPREAD})),
+        section(
+            f"The first {count(shown, 'scene')}", Media((item,), f"0 to {shown - 1}, by rows.")
+        ),
+        section("Contents", Facts({**facts, "time": made})),
+        section("What was drawn", table),
+        section("Distribution of all scenes", charts({"histograms": SPREAD})),
         section("To read it", Code(example(spec))),
         section("Files", Links({INDEX: "the shards with their checksums"})),
         provenance(folder, manifest),
     ]
     return Report(
-        title=f"Data set: {spec.file.title or spec.name}",
+        title=f"Data set {spec.name}",
         verdict=Verdict(
-            f"{facts['not simulated']} not simulated" if failed else "whole",
+            f"{facts['not simulated']} not simulated" if failed else "complete",
             "bad" if failed else "good",
             facts.get("first reason", ""),
         ),

@@ -234,6 +234,10 @@ def test_the_report_is_one_self_contained_file(tmp_path, adjsim):
     assert "data:video/mp4;base64," in text
     assert "floor.friction" in text
     assert not re.search(r'src="(?!data:)', text)
+    rows = re.findall(r"<tr>\s*<td>(\d)</td>\s*<td>(train|test)</td>\s*<td>([\d.]+)</td>", text)
+    assert [row[:2] for row in rows] == [("0", "train"), ("1", "train")]
+    with h5py.File(begun.file("shard-00000.h5")) as shard:
+        np.testing.assert_allclose(float(rows[0][2]), shard["parameters/body.mass"][0], rtol=1e-5)
     code, printed, _ = adjsim("report", begun.path)
     assert code == 0
     assert printed.splitlines()[-1] == str(begun.file("report.html"))
