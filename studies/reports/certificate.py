@@ -103,8 +103,8 @@ def _remarks(where: str, point: dict[str, Any]) -> list[str]:
     touch = point["nearest_touch"]
     if touch and touch["distance"] is not None:
         out.append(
-            f"The touch of point {touch['node']} of `{touch['force']}` at step {touch['step']} moves "
-            "to another step, where the loss jumps or has a kink, if theta moves by "
+            f"The touch of point {touch['node']} of `{touch['force']}` at step {touch['step']} "
+            "moves to another step, where the loss jumps or has a kink, if theta moves by "
             f"{touch['distance']:.1e}."
         )
     if verdict_of(point) is Verdict.BETWEEN_KINKS and (between := point["between_kinks"]):
