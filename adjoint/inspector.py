@@ -95,7 +95,8 @@ class Inspection:
         before the last frame: of anything earlier a gradient says next to nothing. An estimate.
         None: there is no such pause.
     touching, slipping : dict of str to array
-        By contact, (frames[-1],): how many points touch in every state, and how many of them slip.
+        By contact, (frames[-1],): how many points touch in every state, and how many of them slip;
+        of joints how many are beyond a limit, and beyond the width of dry friction.
     events : dict of str to array
         "floor: touch", "floor: leave", "floor: slip" and "floor: stick" of every contact,
         (frames[-1],): how many points do so from each state to the next.

@@ -67,7 +67,8 @@ class ChangingPairs:
     """The pairs of packed models that were found last, and the lists made of them.
 
     Parts of a sweep that stand `apart` have a list each, else all have one. A list serves until a
-    row has moved by a `share` of its allowance, at first.
+    row has moved by a `share` of its allowance, at first. The allowances are `wider` than those of
+    the forces by a factor.
     """
 
     def __init__(
@@ -78,9 +79,10 @@ class ChangingPairs:
         *,
         apart: bool,
         share: float = LEAST,
+        wider: float = 1.0,
     ) -> None:
         self.packed = packed
-        self.share = share
+        self.share, self.wider = share, wider
         self.sets = sets = changing_forces(models, packed)
         world_ends = packed.group_ends if apart else np.array([0, packed.n_worlds])
         set_ptr = np.searchsorted([own.world for own in sets], world_ends)
@@ -116,7 +118,7 @@ class ChangingPairs:
         """Find the pairs near positions of all rows."""
         self.x, self.moved_on = np.array(x), False
         if self.near is None:
-            self.reaches = [own.force.reach(self.x[own.rows]) for own in self.sets]
+            self.reaches = [self.reach(own) for own in self.sets]
         self.found = [
             own.force.find(self.x[own.rows], reach)
             for own, reach in zip(self.sets, self.reaches, strict=True)
@@ -161,6 +163,11 @@ class ChangingPairs:
             sum_slots=np.zeros(4 * len(gaps), np.int64),
         )
         make_lists_kernel()(self.near, self.x)
+
+    def reach(self, own: ChangingForce) -> float:
+        """Return the distance within which the pairs of a force are looked for [m]."""
+        rho = own.force.thickness
+        return rho + self.wider * (own.force.reach(self.x[own.rows]) - rho)
 
     def spread(self, params: np.ndarray, table: np.ndarray) -> np.ndarray:
         """Return parameters of all elements, or their tangents, as each pair reads them."""

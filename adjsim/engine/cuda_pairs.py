@@ -29,6 +29,7 @@ from adjsim.forces.element import ElementKind
 from adjsim.pairs.near import MOST
 
 
+WIDER = 2.0  # than on the CPU: pairs cost a GPU little, and searches on the host much
 SHARES = 64  # threads that look at the rows of one state
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from adjsim.engine.assembly import TILE
 from adjsim.engine.changing import ChangingPairs, has_changing
-from adjsim.engine.cuda_pairs import TeamPairs, serves_from, team_pairs
+from adjsim.engine.cuda_pairs import WIDER, TeamPairs, serves_from, team_pairs
 from adjsim.engine.cuda_teams import PROCESSORS, Sizes, fits_blocks, pieces_of
 from adjsim.engine.cuda_timeloop import advance_on_gpu
 from adjsim.engine.jit.backend import thread_count, using_threads
@@ -388,7 +388,9 @@ class CudaStepper(ModelStepper):
         self.most_steps = max(1, int(LAUNCH_SECONDS / self.step_seconds))
         self.pairs: TeamPairs | tuple[()] = ()
         if has_changing(self.models):
-            self.changing = ChangingPairs(self.models, packed, 1, apart=False, share=1.0 - MOST)
+            self.changing = ChangingPairs(
+                self.models, packed, 1, apart=False, share=1.0 - MOST, wider=WIDER
+            )
 
     def require_room(self, n_states: int, remedy: str) -> None:
         """Raise a MemoryError unless there is room for states, slots and a gradient."""

@@ -77,17 +77,17 @@ class RowMargins(NamedTuple):
 def surface_margins(force: Any, steps: np.ndarray, x: np.ndarray, v: np.ndarray) -> ContactMargins:
     """Return the margins of a `SurfaceContact`; `x` and `v` have all rows of X."""
     rows, rho = force.nodes[:, 0], force.thickness
-    x, v = x[:, rows], v[:, rows]
-    out = RowMargins(
-        *np.full((4, *x.shape[:2]), np.nan), shape=np.full((*x.shape[:2], N_SHAPE), np.nan)
-    )
-    law, first = force.pack_params()[0], 0
+    shape, first = (len(x), len(rows)), 0
+    out = RowMargins(*np.full((4, *shape), np.nan), shape=np.full((*shape, N_SHAPE), np.nan))
+    law = force.pack_params()[0]
     while first < len(x):
-        found = force.find(x[first], 3.0 * rho)
-        n, moved = _served(x[first : first + WINDOW], 0.499 * rho)
+        own = x[first : first + WINDOW].take(rows, axis=1)
+        found = force.find(own[0], 3.0 * rho)
+        n, moved = _served(own, 0.499 * rho)
         part, close = slice(first, first + n), found.gaps <= 2.0 * (rho + moved)
         pairs = _own_pairs(found.rows[close], found.numbers[close], len(rows))
-        margins_kernel()(x[part], v[part], law, pairs, RowMargins(*(one[part] for one in out)))
+        parts = RowMargins(*(one[part] for one in out))
+        margins_kernel()(own[:n], v[part].take(rows, axis=1), law, pairs, parts)
         first = part.stop
     return ContactMargins(steps, force.counted, *out)
 

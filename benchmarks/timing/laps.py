@@ -89,13 +89,14 @@ class Sizes:
 
 
 def loop_laps(
-    label: tuple[str, str], model: Any, state: Any, sizes: Sizes, *, n_steps: int, work: float
-) -> list[Lap]:
+    label: tuple[str, str], model: Any, state: Any, sizes: Sizes, *, n_steps: int, work: float,
+    dt: float = DT,
+) -> list[Lap]:  # fmt: skip
     """Return the laps forward, with reverse, and with the gradient of mass, of all threads."""
     laps = []
     for n in sizes.threads:
         stepper = make_stepper(
-            model, DT, n_steps, np.dtype(sizes.dtype), threads=n or None, device=device_of(n)
+            model, dt, n_steps, np.dtype(sizes.dtype), threads=n or None, device=device_of(n)
         )
         assert isinstance(stepper, ModelStepper)
         facts = {"steps": n_steps}
@@ -177,14 +178,13 @@ def contact_laps(sizes: Sizes) -> Iterator[Lap]:
     for make, size, case in scenes:
         alone, touching = (make(size, touches=touches) for touches in (False, True))
         n = len(alone.mesh.faces) if make is make_fold else alone.n_tets
-        steps = {"n_steps": sizes.touching, "work": float(sizes.touching)}
-        label = "contact", case.format(n)
-        laps = loop_laps(
-            (label[0], f"{label[1]}, no contact"), alone.model, alone.state, sizes, **steps
+        n_steps, label = sizes.touching, case.format(n)
+        how = {"n_steps": n_steps, "work": float(n_steps), "dt": alone.dt}
+        laps, others = (
+            loop_laps(("contact", what), body.model, body.state, sizes, **how)
+            for what, body in ((label, touching), (f"{label}, no contact", alone))
         )
-        for lap, other in zip(
-            loop_laps(label, touching.model, touching.state, sizes, **steps), laps, strict=True
-        ):
+        for lap, other in zip(laps, others, strict=True):
             if lap.kind != BOTH_MASS:
                 lap.beside = other
                 yield from (other, lap)

@@ -35,8 +35,9 @@ STRETCH, SINK, SPEED = 1.02, 0.01, 1.0  # initial stretch [-], depth in the floo
 DT = 1e-4  # [s], about a twentieth of the stable step
 CLOTH_MU, CLOTH_LAM, BENDING = 100.0, 150.0, 1e-4  # [N/m], [N/m], [N m]
 AREAL_DENSITY, WAVE = 0.2, 0.02  # [kg/m2], height of the waves [m]
-# Radius of surfaces in edges [-], radius of a fold in radii, speed at which a fold closes [m/s].
-THIN, FOLD, CLOSING = 0.15, 1.5, 0.5
+# Radius of surfaces in edges [-]; of a fold its radius in radii, its slope [-], so that edges of
+# both halves cross, and the speed at which it closes [m/s].
+THIN, FOLD, SLOPE, CLOSING = 0.15, 1.5, 0.2, 0.5
 TOUCH: dict[str, Any] = {
     "stiffness": 80.0,
     "dissipation": 0.3,
@@ -112,10 +113,12 @@ def make_fold(n_triangles: int, *, touches: bool) -> Body:
     n = max(2, round(math.sqrt(n_triangles / 2)))
     mesh = sheet((n, n))
     radius = THIN / n
-    r, s = FOLD * radius, mesh.points[:, 0] - 0.5
+    across = np.array([1.0, SLOPE]) / math.hypot(1.0, SLOPE)
+    r, s = FOLD * radius, (mesh.points[:, :2] - 0.5) @ across
     turn = np.clip(s / r, 0.0, np.pi)
     x, v = mesh.points.copy(), np.zeros_like(mesh.points)
-    x[:, 0] = np.where(s > 0.0, r * np.sin(turn) - np.maximum(s - np.pi * r, 0.0), s)
+    over = np.where(s > 0.0, r * np.sin(turn) - np.maximum(s - np.pi * r, 0.0) - s, 0.0)
+    x[:, :2] += over[:, None] * across
     x[:, 2] = r * (1.0 - np.cos(turn))
     v[s > np.pi * r, 2] = -CLOSING
     forces: dict[str, Any] = {
@@ -128,7 +131,7 @@ def make_fold(n_triangles: int, *, touches: bool) -> Body:
         forces["touch"] = SurfaceContact(
             triangles=mesh.faces, radius=radius, rest_positions=mesh.points, **TOUCH
         )
-    return Body(mesh, Model(None, forces), State(x, v))
+    return Body(mesh, Model(None, forces), State(x, v), DT * 32.0 / max(n, 32))
 
 
 def make_pile(n_tets: int, *, touches: bool) -> Body:

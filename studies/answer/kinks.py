@@ -7,7 +7,8 @@ there, or with contact damping a jump. To first order the nearest such theta is
     min over steps and contacts of |c| / |dc/dtheta|
 
 away, with central differences of c along every theta_i, or for a long theta along random
-directions, of which |dc/dtheta| is estimated. Obstacles of every shape count, moving ones too.
+directions, of which |dc/dtheta| is estimated. Obstacles of every shape count, moving ones too, and
+surfaces of bodies and limits of joints.
 
 Contact and friction make a loss smooth in pieces. A sweep along d stays in its piece while no
 margin of contact (`adjsim.contact_margins`: touch, damping, slip, shape) changes its sign between

@@ -62,7 +62,7 @@ class Trust:
     relative: np.ndarray
     shorter: np.ndarray  # bool: whether they agree with a shorter step though not with this one
     crosses: np.ndarray  # bool: whether a touch moves to another step within the two steps
-    kink: np.ndarray  # how far the nearest kink is, in the axis's unit; inf where nothing touches
+    kink: np.ndarray  # how far the nearest kink is, in the axis's unit; inf where nothing is near
 
 
 def _step_sizes(grid: Grid, natural: np.ndarray) -> np.ndarray:
