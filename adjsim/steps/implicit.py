@@ -218,6 +218,7 @@ class _Newton:
     def __init__(self, stepper: ImplicitStepper, k: int, x: np.ndarray, v: np.ndarray) -> None:
         self.s, self.k, self.x, self.v = stepper, k, x, v
         self.end, self.r = self.at(np.array(v))
+        self.A: Any = None
         self.factor: SuperLU | None = None
         self.rounding = 0.0  # of positions, in the residual [N s]
         self.goes_down = False
@@ -247,13 +248,11 @@ class _Newton:
             is_new = self.factor is None
             if is_new:
                 self.factorise()
-            part = 0.0 if self.goes_down else self.go(halves=is_new)
-            if is_new and part < LEAST_PART:
-                self.goes_down = True
-                part = self.go_down() or part
-            before, largest = largest, self.largest()
-            if is_new and part == 0.0:
+            if not self.goes_down:
+                self.goes_down = self.go(halves=is_new) < LEAST_PART and is_new
+            elif self.go_down() == 0.0:
                 break
+            before, largest = largest, self.largest()
             if self.goes_down or largest > SLOW * before:
                 self.factor = None
         if largest <= self.bound():
@@ -269,11 +268,13 @@ class _Newton:
         return float(np.abs(self.r).max(initial=0.0))
 
     def factorise(self) -> None:
-        """Make factors where the search is."""
+        """Make A where the search is and, unless it goes down the potential, factors."""
         s = self.s
-        A = s.matrix(self.k, self.end)
+        self.A = A = s.matrix(self.k, self.end)
         stiff = np.abs(A.diagonal() - np.repeat(s.mass[:, 0], 3)).max(initial=0.0) / s.dt
         self.rounding = ROUNDINGS * float(stiff) * float(np.abs(self.end.x).max(initial=0.0))
+        if self.goes_down:
+            return
         try:
             self.factor = s.factors(A)
         except (RuntimeError, ValueError):  # singular, or not finite
@@ -297,7 +298,7 @@ class _Newton:
     def go_down(self) -> float:
         """Go a part of a step down the potential, with masses added; return the part."""
         free = self.s.free
-        A = self.s.matrix(self.k, self.end)[free][:, free].tocsc()
+        A = self.A[free][:, free].tocsc()
         for _ in range(MOST_SHIFTS):
             factor = self.descent.factors(A)
             if factor is None:

@@ -77,10 +77,13 @@ def shortest_interval(times: np.ndarray) -> float:
 def first_steps(interval: float, given: float | None, longest: float = np.inf) -> TimeSteps:
     """Return steps between frames: given ones, at most `given` long, or some to begin with.
 
-    `longest` is how long a chosen one may be at most [s].
+    `longest` is how long a chosen one may be at most [s]; so is one from frame to frame, where
+    `given` is infinite.
     """
     if given is None:
         return TimeSteps(interval, LEAST, longest=longest)
+    if np.isinf(given):
+        given = longest
     return TimeSteps(interval, max(int(np.ceil(interval / given - 1e-9)), 1), is_given=True)
 
 

@@ -52,6 +52,7 @@ LOADS = 4.0  # k rho/(m g): a rigid body rests on one point a quarter of the thi
 NODE_LOADS = 60.0  # and a body of nodes on a tenth of its surface, if half of its mass is there
 BESIDE = 0.1  # of the smaller size: bodies whose heights differ by less lie beside each other
 PER_STEP = 0.125  # of the thickness: how far surfaces move in a step at the expected speed
+PER_LONG_STEP = 0.5  # and in an implicit one
 PRESSED = 0.25  # of the thickness, at the start
 
 
@@ -86,15 +87,21 @@ def make_body_contacts(
 
 
 def longest_step(
-    contacts: Mapping[str, Contact], bodies: Sequence[Touching], gravity: Vector
+    contacts: Mapping[str, Contact],
+    bodies: Sequence[Touching],
+    gravity: Vector,
+    part: float = PER_STEP,
 ) -> float:
-    """Return the step in which no surface passes another at the expected speed [s]."""
+    """Return the step in which surfaces move by a part of the thickness at the expected speed [s].
+
+    So that none passes another.
+    """
     by_name, limit = {body.name: body for body in bodies}, np.inf
     for contact in contacts.values():
         a, b = (by_name[other] for other in contact.between)
         before = a.before or a, b.before or b
         speed = max(contact.speed or 0.0, _speed_between(*before, gravity))
-        limit = min(limit, PER_STEP * 2.0 * _radius(contact, *before) / speed)
+        limit = min(limit, part * 2.0 * _radius(contact, *before) / speed)
     return float(limit)
 
 

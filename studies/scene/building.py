@@ -32,6 +32,8 @@ from studies.scene.bodies.smoke import make_smoke
 from studies.scene.bodies.soft import make_soft
 from studies.scene.bodies.springs import make_springs
 from studies.scene.body_contacts import (
+    PER_LONG_STEP,
+    PER_STEP,
     check_apart,
     longest_step,
     make_body_contacts,
@@ -170,6 +172,7 @@ def _moving(scene: Scene, free: frozenset[str], refined: bool) -> BuiltScene:
                 "policies."
             )
         system = Settled(system)
+    part = PER_LONG_STEP if scene.world.step == IMPLICIT else PER_STEP
     bodies = (*nodes, *rigid)
     notes = [note for part in bodies for note in part.notes]
     notes += notes_on_pairs(scene.contacts, touching)
@@ -185,7 +188,7 @@ def _moving(scene: Scene, free: frozenset[str], refined: bool) -> BuiltScene:
         nodes={part.name: part.rows for part in nodes},
         notes=notes + notes_on_start(scene.obstacles, touching),
         varying=varying,
-        longest_dt=longest_step(scene.contacts, touching, scene.world.gravity),
+        longest_dt=longest_step(scene.contacts, touching, scene.world.gravity, part),
         joints=joint_marks(scene.joints, nodes, rigid),
         links=_links(scene),
         step=ImplicitEuler() if scene.world.step == IMPLICIT else SEMI_IMPLICIT,

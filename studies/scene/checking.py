@@ -70,7 +70,8 @@ def _world_checks(scene: Scene) -> list[Check]:
         ]
         checks.append((_check_obstacle, key, obstacle))
     if scene.world.motion == declared.EQUILIBRIUM:
-        checks += [(_check_settles, name, body) for name, body in scene.bodies.items()]
+        pinned = {name for joint in scene.joints.values() for name in joint.between}
+        checks += [(_check_settles, name, body, pinned) for name, body in scene.bodies.items()]
     if scene.world.step == declared.IMPLICIT:
         checks.append((_check_moves, scene.world))
         checks += [(_check_steps, name, body) for name, body in scene.bodies.items()]
@@ -217,18 +218,18 @@ def _check_camera(key: str, camera: declared.Camera) -> None:
             )
 
 
-def _check_settles(name: str, body: Any) -> None:
+def _check_settles(name: str, body: Any, joined_ones: set[str]) -> None:
     """Raise on a body that has no equilibrium of nodes."""
     if not isinstance(body, declared.Soft | declared.Cloth | declared.Springs):
         raise StudyError(
             f"`bodies.{name}` must be soft, cloth or springs where `world.motion` is "
             f'"equilibrium", got {body.kind}. Take it out, or let it move.'
         )
-    if body.held is None:
+    if body.held is None and name not in joined_ones:
         raise StudyError(
             f"`bodies.{name}.held` is missing: where `world.motion` is "
-            '"equilibrium" something must hold every body. On an obstacle it could slide, since '
-            "friction does not act at rest."
+            '"equilibrium" something must hold every body, or a pin to another. On what it touches '
+            "it could slide, since friction does not act at rest."
         )
 
 

@@ -593,7 +593,8 @@ class World:
     """What acts on everything; `dt` [s] is chosen unless it is given, `duration` [s] likewise.
 
     With `motion = "equilibrium"` soft bodies, cloth and springs are seen where they rest. With
-    `step = "implicit"` a step is stable however long: one from frame to frame, unless `dt` is less.
+    `step = "implicit"` a step is stable however long: one from frame to frame, unless `dt` or a
+    contact between bodies asks for less.
     """
 
     gravity: Vector = (0.0, -9.81, 0.0)

@@ -11,14 +11,10 @@ from studies.scene.shared_checks import check_direction, check_held, check_law, 
 
 SURFACES = (declared.Soft, declared.Cloth, declared.Rigid)  # what may touch each other
 NODES = (declared.Soft, declared.Cloth, declared.Springs)  # what may be pinned
-STEPS = (
-    ("motion", declared.EQUILIBRIUM),
-    ("step", declared.IMPLICIT),
-)
 
 
 def check_contact(name: str, scene: Scene) -> None:
-    """Raise if a contact is between what cannot touch, or does not fit the steps."""
+    """Raise if a contact is between what cannot touch."""
     contact, key = scene.contacts[name], f"contacts.{name}"
     a, b = contact.between
     for one in (a, b):
@@ -43,12 +39,6 @@ def check_contact(name: str, scene: Scene) -> None:
                 f"which `contacts.{other}` keeps apart. Leave one of the two out."
             )
     check_law(key, contact)
-    for word, given in STEPS:
-        if getattr(scene.world, word) == given:
-            raise StudyError(
-                f'`{key}` must be left out where `world.{word}` is "{given}": contact between '
-                "bodies needs semi-implicit steps. Or take obstacles for what the bodies touch."
-            )
 
 
 def check_joint(name: str, scene: Scene) -> None:

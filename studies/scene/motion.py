@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -28,7 +28,7 @@ SETTLING = "finding where the bodies rest at the start values"
 # What to do in a scene where nothing rests.
 WAYS_OUT = {
     Cause.LOOSE: "Nothing holds a part of the bodies: give them `held`, or check where it selects.",
-    Cause.SLIDES: "Nothing but obstacles holds a part of the bodies, and friction does not act on "
+    Cause.SLIDES: "Nothing but contact holds a part of the bodies, and friction does not act on "
     "what is at rest: give them `held`, so that they cannot slide.",
     Cause.FAR: "Make the bodies stiffer (`E`, `stiffness`) or lighter (`density`), hold more of "
     "them (`held`), or declare them nearer to where they rest (`position`, `rotation`, `mesh`).",
@@ -106,13 +106,15 @@ class SettledRun:
         Raises
         ------
         NotFiniteError
-            If no equilibrium is found.
+            If no equilibrium is found, or bodies start in each other.
         """
         assert isinstance(motion.system, Settled)
         try:
             found = equilibrium(motion.system.model, motion.state)
         except EquilibriumError as error:
             raise NotFiniteError(f"{error.seen} {WAYS_OUT[error.cause]}") from error
+        except ValueError as error:
+            _pass_over_crossing(motion.system.model, error)
         return cls(found, _alike(motion.frames, motion.dt, found.state.x))
 
     def vjp(
@@ -224,10 +226,14 @@ class Motion:
         except RolloutError as error:
             raise NotFiniteError(error.message(DT)) from error
         except ValueError as error:
-            model = model_of(self.system)
-            if model is None or not any(force.changes for force in model.forces.values()):
-                raise
-            raise NotFiniteError(str(error)) from error  # values at which surfaces cross
+            _pass_over_crossing(model_of(self.system), error)
+
+
+def _pass_over_crossing(model: Model | None, error: ValueError) -> NoReturn:
+    """Raise what a search passes over where values let surfaces cross, else the error itself."""
+    if model is None or not any(force.changes for force in model.forces.values()):
+        raise error
+    raise NotFiniteError(str(error)) from error
 
 
 def trajectory_fields(run: Any) -> dict[str, np.ndarray]:

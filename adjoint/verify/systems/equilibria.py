@@ -12,6 +12,7 @@ from adjsim.equilibrium import equilibrium
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.forces.springs import Springs
+from adjsim.joints.pins import Pins
 from adjsim.meshes.grid import box_tets
 from adjsim.model import Model, State
 from adjsim.pairs.surface_contact import SurfaceContact
@@ -42,12 +43,16 @@ def pressed() -> Scene:
 
 
 def hanging() -> Scene:
-    """Three nodes in a row, the first held, on springs that their weights stretch."""
-    x = [[0.0, 0.0, 0.0], [0.1, -0.3, 0.0], [0.1, -0.6, 0.1]]
-    springs = Springs([[0, 1], [1, 2]], [50.0, 40.0], 0.25)
-    masses, pinned = [0.1, 0.2, 0.15], np.arange(3) == 0
-    model = Model(masses, {"net": springs}, (0.5, -9.8, 0.3), pinned)
-    return Scene(model, State(x), dt=1.0, n_steps=1, inert=("state.v", "net.damping"))
+    """Three nodes in a row, the first held, on springs; a fourth is pinned to the last."""
+    x = [[0.0, 0.0, 0.0], [0.1, -0.3, 0.0], [0.1, -0.6, 0.1], [0.1, -0.62, 0.1]]
+    forces = {
+        "net": Springs([[0, 1], [1, 2]], [50.0, 40.0], 0.25),
+        "pin": Pins([(2, 3)], stiffness=90.0, damping=1.0),
+    }
+    masses, pinned = [0.1, 0.2, 0.15, 0.05], np.arange(4) == 0
+    model = Model(masses, forces, (0.5, -9.8, 0.3), pinned)
+    inert = ("state.v", "net.damping", "pin.damping")
+    return Scene(model, State(x), dt=1.0, n_steps=1, inert=inert)
 
 
 def blocks() -> Scene:

@@ -16,6 +16,7 @@ from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.hinges import Hinges
 from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
 from adjsim.forces.springs import Springs
+from adjsim.joints.pins import Pins
 from adjsim.meshes.hinges import mesh_hinges
 from adjsim.meshes.sheets import sheet
 from adjsim.model import Model, State
@@ -69,12 +70,16 @@ def cloth(n_steps: int) -> Scene:
 
 
 def chain(n_steps: int) -> Scene:
-    """Damped springs in a row whose first node is carried along."""
+    """Damped springs in a row whose first node is carried along, and a node pinned to the last."""
     rng = np.random.default_rng(53)
     links = np.stack([np.arange(3), np.arange(1, 4)], axis=1)
     x = 0.3 * np.arange(4.0)[:, None] * [0.8, -0.6, 0.0] + 0.02 * rng.standard_normal((4, 3))
-    net = Springs(links, 200.0, 0.25, damping=3.0)
-    model = Model(rng.uniform(0.1, 0.2, 4), {"net": net}, pinned=np.arange(4) == 0)
+    x = np.concatenate([x, x[-1:] + 0.01])
+    forces = {
+        "net": Springs(links, 200.0, 0.25, damping=3.0),
+        "pin": Pins([(3, 4)], stiffness=90.0, damping=2.0),
+    }
+    model = Model(rng.uniform(0.1, 0.2, 5), forces, pinned=np.arange(5) == 0)
     return Scene(model, State(x, rng.standard_normal(x.shape)), 0.05, n_steps, step=STEP)
 
 

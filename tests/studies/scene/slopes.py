@@ -20,7 +20,7 @@ def check_slopes(scene, paths, dt, n_steps, tolerance=1e-6):
 
     def moved(values):
         system, state = system_at(built, values, dt, varies=True)
-        return rollout(system, state, dt, n_steps, frames=[n_steps])
+        return rollout(system, state, dt, n_steps, step=built.step, frames=[n_steps])
 
     here = moved({})
     adj = SimpleNamespace(
@@ -37,7 +37,7 @@ def check_slopes(scene, paths, dt, n_steps, tolerance=1e-6):
         return float(np.vdot(run.x, adj.x) + sum(parts))
 
     system, state = system_at(built, {}, dt, varies=True)
-    kept = record(system, state, dt, n_steps, frames=[n_steps])
+    kept = record(system, state, dt, n_steps, step=built.step, frames=[n_steps])
     x = adj.x if adj.x.size else None
     bodies = adj.bodies or None
     pulled = kept.vjp(x, bodies=bodies, wrt=reach.targets(own))

@@ -232,7 +232,6 @@ TWICE = {"touch": Contact(between=("a", "b")), "again": Contact(between=("b", "a
          r"`contacts\.t` must have `dissipation` or `damping`, got both"),
         ({"bodies": {"a": LEFT, "b": Springs(mesh="box", size=(0.1,) * 3)}},
          r"must name bodies that are soft, cloth or rigid, got `bodies\.b`, which is springs"),
-        ({"world": World(step="implicit")}, r"`contacts\.touch` must be left out where `world\.st"),
         ({"bodies": {"a": LEFT, "b": replace(CUBE, take="x")}}, "must name bodies of one take"),
     ],
 )  # fmt: skip

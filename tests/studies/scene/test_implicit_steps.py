@@ -1,5 +1,6 @@
 """Scene files with `world.step = "implicit"`."""
 
+import numpy as np
 import pytest
 
 from adjsim.steps.implicit import ImplicitEuler
@@ -8,9 +9,11 @@ from studies.problem.forward import simulate
 from studies.problem.making import make_problem
 from studies.runs.errors import StudyError
 from studies.runs.options import RunOptions
+from studies.scene.body_contacts import PER_LONG_STEP, PER_STEP
 from studies.scene.building import build
-from studies.scene.declared import Pendulum, Scene, World
+from studies.scene.declared import Contact, Held, Pendulum, Plane, Scene, Soft, World
 from studies.scene.reading import scene_from_dict
+from tests.studies.scene.slopes import check_slopes
 
 
 TABLES = {
@@ -53,6 +56,35 @@ def test_the_gradient_of_a_film_is_that_of_differences(file):
     assert loss > 0.0
     ahead, behind = (problem.loss_and_gradient(theta + s * h)[0] for s in (1.0, -1.0))
     assert gradient[0] == pytest.approx((ahead - behind) / (2.0 * h), rel=1e-5)
+
+
+def contact(world, **bodies):
+    ball = Soft(mesh="ball", size=(0.1,), cells=(2,), E=1e6, position=(0.01, 0.115, 0.02))
+    block = Soft(
+        mesh="box", size=(0.2, 0.1, 0.2), cells=(3, 2, 3), E=1e6,
+        held=Held(plane=Plane(point=(0.0, -0.045, 0.0), normal=(0.0, 1.0, 0.0))),
+    )  # fmt: skip
+    touch = Contact(between=("ball", "block"), radius=0.005, friction=0.4)
+    return Scene(bodies={"ball": ball, "block": block}, contacts={"touch": touch}, world=world)
+
+
+def test_bodies_that_touch_take_steps_no_longer_than_keeps_them_apart():
+    scene = contact(World(step="implicit"))
+    built = build(scene)
+    run = simulate(scene, np.linspace(0.0, 0.4, 5))
+    assert built.system.stable_dt() < 0.1 * run.dt < 0.1 * built.longest_dt * (1.0 + 1e-12)
+    assert built.longest_dt == pytest.approx(
+        PER_LONG_STEP / PER_STEP * build(contact(World())).longest_dt
+    )
+    lowest = [x[:, 1].min() for x in run.surfaces["ball"]]
+    assert min(lowest) > 0.05  # it lies on the block
+    asked = simulate(contact(World(step="implicit", dt=0.02)), np.linspace(0.0, 0.4, 5))
+    assert asked.dt == pytest.approx(0.02)
+
+
+def test_gradients_of_what_touches_in_implicit_steps_match_differences():
+    paths = ["touch.stiffness", "touch.dissipation", "touch.friction_stiffness", "touch.radius"]
+    check_slopes(contact(World(step="implicit")), [*paths, "ball.E", "block.E"], 2e-3, 60)
 
 
 def test_what_takes_no_implicit_steps_is_refused(file, tmp_path):

@@ -73,6 +73,39 @@ def test_gradient_and_jacobian_of_a_picture_of_it_are_exact(problem, rng):
     assert np.isfinite(residuals).all()
 
 
+def test_a_beam_rests_on_a_block(rng):
+    block = {
+        "kind": "soft", "mesh": "box", "size": [0.05, 0.05, 0.1], "cells": [2, 2, 3],
+        "position": [0.27, -0.08, 0.003], "E": 2e4, "nu": 0.3,
+        "held": {"plane": {"point": [0.0, -0.1, 0.0], "normal": [0.0, 1.0, 0.0]}},
+    }  # fmt: skip
+    bodies = {**TABLES["bodies"], "block": block}
+    contacts = {"touch": {"between": ["beam", "block"], "radius": 0.004, "stiffness": 200.0}}
+    free = {"beam.E": TABLES["free"]["beam.E"], "touch.stiffness": {"start": 100.0}}
+    tables = {**TABLES, "bodies": bodies, "contacts": contacts, "free": free}
+    problem = make_problem(scene_from_dict(tables, Path())).problem
+    drawn = start_surfaces(problem.built)["beam"]
+    assert -0.06 < drawn[:, 1].min() < -0.04  # without the block it hangs lower than -0.1
+    theta, h = problem.parameters.start, 1e-4
+    gradient = problem.loss_and_gradient(theta)[1]
+    d = rng.standard_normal(theta.size)
+    losses = [problem.loss_and_gradient(theta + s * h * d)[0] for s in (1.0, -1.0)]
+    assert gradient @ d == pytest.approx((losses[0] - losses[1]) / (2.0 * h), rel=1e-5)
+    assert np.abs(gradient).min() > 0.0
+
+
+def test_a_body_may_hang_on_a_pin():
+    hung = {**TABLES["bodies"]["beam"], "position": [0.44, 0.0, 0.0], "size": [0.24, 0.04, 0.04]}
+    del hung["held"]
+    pin = {"kind": "pin", "between": ["hung", "beam"],
+           "where": {"plane": {"point": [0.322, 0.0, 0.0], "normal": [1.0, 0.0, 0.0]}}}  # fmt: skip
+    bodies, free = {**TABLES["bodies"], "hung": hung}, {"beam.E": TABLES["free"]["beam.E"]}
+    tables = {**TABLES, "bodies": bodies, "joints": {"pin": pin}, "free": free}
+    built = build(scene_from_dict(tables, Path()))
+    run = Motion(built.system, built.state, 1.0, np.array([0])).run()
+    assert np.isfinite(run.x).all()
+
+
 def test_what_cannot_rest_is_refused_or_says_why():
     pendulum = Pendulum(length=(0.5,), angle=(10.0,))
     swing = Scene(bodies={"p": pendulum}, world=World(motion="equilibrium"))
