@@ -160,7 +160,6 @@ MESHES: dict[str, Callable[[], Mesh]] = {
     "torus.vtu": torus,
     "duck.vtu": duck,
     "sheet.ply": partial(sheet, (0.4, 0.4), (12, 12)),
-    "towel.ply": partial(sheet, (0.4, 0.4), (16, 16)),
     "strip.ply": partial(sheet, (0.3, 0.1), (18, 6)),
     "box.ply": partial(brick, (0.16, 0.06, 0.1), (2, 1, 1)),
     "cuboid.obj": partial(brick, (0.2, 0.12, 0.06), (2, 2, 1)),

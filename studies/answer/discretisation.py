@@ -1,4 +1,4 @@
-r"""By how much an answer would change on a finer mesh, at shorter steps and in harder contacts.
+r"""By how much an answer would change on a finer mesh, at shorter steps and in other contacts.
 
 With the residuals r (n,) and their Jacobian J (n, p) at the answer theta, and r' those of the same
 theta on the finer mesh, one Gauss-Newton step for the finer mesh is
@@ -23,7 +23,9 @@ is that of a jackknife over blocks of frames. Where s is 0 and not a half, the m
 count.
 
 So is a contact whose stiffness adjsim chose: in one that is 4 times as hard points sink half as
-deep. It moves pictures by less than a pixel or two, so these are compared.
+deep, and surfaces of bodies whose thickness was chosen are half as far apart. It moves pictures by
+less than a pixel or two, so these are compared. And so is a contact that loses 4 times as much,
+where it was adjsim that chose how much: a cloth that rattles on a ball slides more easily.
 
 The whole error is larger than this change: twice as large at first order. Linear tetrahedra are of
 second order, e = 4/3 d, but only on meshes that are finer than most. In a clamped beam of 8 x 2 x 2
@@ -51,7 +53,13 @@ from studies.problem.refining import element_counts, seen_in_space, with_shorter
 from studies.runs.errors import StudyError
 
 
-MESH, TIME_STEP, CONTACT = "mesh", "step", "contact"  # what is finer, or harder
+# What is finer, harder, or loses more
+MESH, TIME_STEP, CONTACT, LOSS = "mesh", "step", "contact", "loss"
+OTHER = {
+    MESH: "a mesh twice as fine",
+    CONTACT: "a contact 4 times as hard",
+    LOSS: "a contact that loses 4 times as much",
+}
 WHOLE = 2.0  # error by mesh or step over the change on one twice as fine, at first order
 CORRECTIONS = 5  # of a step, at most
 SHORT, LONG = 0.02, 1.0  # steps of theta: that need no correction, and that are not taken at once
@@ -65,9 +73,9 @@ Linear = tuple[np.ndarray, np.ndarray]  # residuals (n,) and their Jacobian (n, 
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """What an answer would change by on a finer mesh, at shorter steps or in harder contacts."""
+    """What an answer would change by on a finer mesh, at shorter steps or in other contacts."""
 
-    source: str  # `MESH`, `TIME_STEP` or `CONTACT`
+    source: str  # `MESH`, `TIME_STEP`, `CONTACT` or `LOSS`
     step: np.ndarray  # of theta, (p,)
     # Of mesh and contact: the share of the refinement that was observed, and its standard error;
     # NaN if unknown
@@ -84,10 +92,10 @@ class Change:
         if self.is_error:
             return None
         share, error = (round(100.0 * part) for part in (self.share[0], 2.0 * self.share[1]))
-        finer = "a contact 4 times as hard" if self.source == CONTACT else "a mesh twice as fine"
+        own = {LOSS: "loss in contact"}.get(self.source, self.source)
         return (
-            f"What was observed shows the scene's own {self.source}, so no error of the "
-            f"{self.source} is counted: of what {finer} would change, it has {share} ± {error} %."
+            f"What was observed shows the scene's own {own}, so no error of the {own} is counted: "
+            f"of what {OTHER[self.source]} would change, it has {share} ± {error} %."
         )
 
 
@@ -137,27 +145,28 @@ def changes_by(
 
 def change_by_contact(
     problem: SceneProblem,
-    harder: SceneProblem,
+    other: SceneProblem,
     theta: np.ndarray,
     *,
+    source: str = CONTACT,
     distance: np.ndarray | None = None,
 ) -> tuple[list[Change], list[str]]:
-    """Return what an answer would change by with `harder` contacts, and why that is unknown.
+    """Return what an answer would change by with the contacts of `other`, and why it is unknown.
 
     Nothing where nothing touches. `distance` is as in `changes_by`.
     """
     try:
-        harder = with_shorter_steps(harder, theta, problem.steps.count)
-        same_steps = with_shorter_steps(problem, theta, harder.steps.count)
-        difference = harder.residuals(theta) - same_steps.residuals(theta)
+        other = with_shorter_steps(other, theta, problem.steps.count)
+        same_steps = with_shorter_steps(problem, theta, other.steps.count)
+        difference = other.residuals(theta) - same_steps.residuals(theta)
         if not difference.any():
             return [], []
         linear = _linear(problem, theta, distance)
         step = _change(problem, theta, linear, linear[0] + difference)
     except NOT_FINITE as error:
         return [], [f"The error by the contact is not known. {error}"]
-    share = _share(problem, harder, theta, step=step, linear=linear)
-    change = Change(CONTACT, step, share)
+    share = _share(problem, other, theta, step=step, linear=linear)
+    change = Change(source, step, share)
     note = change.note()
     return [change], [] if note is None else [note]
 

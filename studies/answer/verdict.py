@@ -9,7 +9,7 @@ The kinds are tested in this order, and the first that applies is the verdict:
                                   never left its start, the loss about the answer does not rise as
                                   its gradient promises, or a simulated film is not matched
     does not explain the footage  the motion is wrong, or a camera or a size, whatever the values
-    not determined                the answer changes on a finer mesh or in harder contacts, or its
+    not determined                the answer changes on a finer mesh or in other contacts, or its
                                   interval with model error is too wide; other basins may lie along
                                   the same valley
     several answers               another basin explains it as well
@@ -58,7 +58,7 @@ SIMULATED = 1e-5
 UNEXPLAINED_PICTURES = 0.15
 # Relative half-width of an interval with model error beyond which a value is not an answer.
 WIDE = 0.2
-# Part of a value by which a mesh twice as fine, shorter steps or harder contacts may change it
+# Part of a value by which a mesh twice as fine, shorter steps or other contacts may change it
 COARSE = 0.05
 REFINEMENTS = {
     "mesh": (
@@ -71,6 +71,12 @@ REFINEMENTS = {
         "With contacts 4 times as hard",
         "and with still harder ones up to about twice as much. Their `stiffness` was chosen: give "
         "one that is known, make it free, or fit a part of the film before they matter.",
+    ),
+    "loss": (
+        "With contacts that lose 4 times as much",
+        "and with more up to about twice as much. Their `dissipation` was chosen for a fall from "
+        "the body's size: give the `speed` at which they touch, a `restitution` that is known, or "
+        "make the dissipation free.",
     ),
 }
 # Relative difference from which another basin is another answer.
@@ -445,7 +451,7 @@ def at_a_bound(found: Evidence) -> Verdict | None:
 
 
 def is_too_coarse(found: Evidence) -> Verdict | None:
-    """Return the verdict of an answer that a finer mesh or step or harder contacts change."""
+    """Return the verdict of an answer that a finer mesh or step or other contacts change."""
     value = found.parameters.natural(found.theta)
     scale = np.maximum(value_scale(found.parameters, found.theta), 1e-300)
     for source, step in found.refinements.items():

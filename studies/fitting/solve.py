@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from studies.answer import evidence
-from studies.answer.discretisation import WHOLE, change_by_contact, changes_by
+from studies.answer.discretisation import CONTACT, LOSS, WHOLE, change_by_contact, changes_by
 from studies.answer.held_back import Explained
 from studies.answer.law import errors_by_law
 from studies.answer.solution import Solution
@@ -294,15 +294,18 @@ def _shortened(
 def _refinements(
     made: PreparedProblem, problem: SceneProblem, tried: Tried, most: int
 ) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Return what finer mesh and step and harder contacts change of the answer, and notes."""
+    """Return what finer mesh and step and other contacts change of the answer, and notes."""
     if made.refined is None or tried.spread.reason:
         return {}, []
     theta, distance = tried.result.theta, tried.secant_distance(problem.parameters)
     changes, notes = changes_by(problem, theta, refined=made.refined, most=most, distance=distance)
-    harder = None if made.is_twin else made.harder(problem)
-    if harder is not None:
-        more, own = change_by_contact(problem, harder, theta, distance=distance)
-        changes, notes = changes + more, notes + own
+    for source, other in ((CONTACT, made.harder), (LOSS, made.lossier)):
+        contacts = None if made.is_twin else other(problem)
+        if contacts is not None:
+            more, own = change_by_contact(
+                problem, contacts, theta, source=source, distance=distance
+            )
+            changes, notes = changes + more, notes + own
     return {one.source: one.step for one in changes if one.is_error}, notes
 
 

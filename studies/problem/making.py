@@ -6,6 +6,7 @@ where the scene has it, and cameras go on being fitted with the answers.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from studies.problem.own import OwnResiduals, check_own, own_observer
 from studies.problem.parameters import Parameters
 from studies.problem.points import PointObserver, advice_on_markers
 from studies.problem.problem import SceneProblem, on_one_timeline
-from studies.problem.refining import refined_problem, with_harder_contacts
+from studies.problem.refining import refined_problem, with_harder_contacts, with_lossier_contacts
 from studies.problem.steps import TimeSteps, first_steps, shortest_interval
 from studies.problem.texels import TEXELS, felt_by, texel_units
 from studies.problem.truth import Truth
@@ -60,8 +61,10 @@ class PreparedProblem:
     # refitted(problem) is a problem whose backgrounds, cameras and looks are fitted to the
     # first frames again, with bodies where its start has them
     refitted: Callable[[SceneProblem], SceneProblem]
-    # harder(problem) is the problem with stiffer contacts; None where adjsim chose none
+    # harder(problem) is the problem with stiffer contacts, lossier(problem) that with contacts that
+    # lose more; None where adjsim chose none
     harder: Callable[[SceneProblem], SceneProblem | None]
+    lossier: Callable[[SceneProblem], SceneProblem | None]
     truth: Truth | None = None  # hidden values of what is free, where observations are simulated
     is_twin: bool = False  # whether all observations are simulated
     # values by path that differ from the scene's in what is simulated
@@ -157,15 +160,15 @@ def make_problem(
     def refined(problem: SceneProblem) -> SceneProblem:
         return refined_problem(problem, without_own(file, own))
 
-    def harder(problem: SceneProblem) -> SceneProblem | None:
-        return with_harder_contacts(problem, {**file.obstacles, **file.contacts})
-
+    contacts = {**file.obstacles, **file.contacts}
+    harder = partial(with_harder_contacts, contacts=contacts)
+    lossier = partial(with_lossier_contacts, contacts=contacts)
     has_error = not file.is_twin or any(path.endswith(OF_MESH) for path in file.truth)
     is_goal = file.purpose == "control" and not set(parameters.paths) <= set(file.truth)
     own_truth = None if is_goal else truth_of(parameters, truth, values)
     return PreparedProblem(
-        problem, kept, notes, refitted, harder, own_truth, file.is_twin, truth, hidden,
-        refined if has_error else None,
+        problem, kept, notes, refitted, harder, lossier, own_truth, file.is_twin, truth,
+        hidden, refined if has_error else None,
     )  # fmt: skip
 
 

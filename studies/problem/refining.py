@@ -26,6 +26,8 @@ from studies.scene.motion import model_of
 
 MOST_ELEMENTS = 60_000  # of the finer mesh
 TETS, TRIANGLES = 8, 4  # of one on a mesh twice as fine
+LOSSIER = 4.0  # times as much energy is lost in a slow touch
+CLOSER = 0.5  # times as thick are surfaces, of a contact whose thickness was chosen
 HARDER = 4.0  # times as stiff is a contact in which a point sinks half as deep
 
 
@@ -101,10 +103,10 @@ def with_harder_contacts(
 ) -> SceneProblem | None:
     """Return the problem with stiffer contacts; None where adjsim did not choose their stiffness.
 
-    A friction that was chosen with a stiffness grows with its root, as it was chosen.
+    A friction that was chosen with a stiffness grows with its root, as it was chosen, and surfaces
+    of bodies whose thickness was chosen are half as thick.
     """
     free = problem.parameters.scene_values(problem.parameters.start)
-    values = {path: one.value for path, one in problem.built.values.items()} | dict(problem.fixed)
     harder = {}
     for name, one in contacts.items():
         if one.stiffness is not None or one.contact_time is not None or f"{name}.stiffness" in free:
@@ -112,7 +114,32 @@ def with_harder_contacts(
         harder[f"{name}.stiffness"] = HARDER
         if one.friction_stiffness is None and f"{name}.friction_stiffness" not in free:
             harder[f"{name}.friction_stiffness"] = np.sqrt(HARDER)
-    fixed = {path: times * values[path] for path, times in harder.items() if path in values}
+        if (
+            isinstance(one, declared.Contact)
+            and one.radius is None
+            and f"{name}.radius" not in free
+        ):
+            harder[f"{name}.radius"] = CLOSER
+    return _times(problem, harder)
+
+
+def with_lossier_contacts(
+    problem: SceneProblem, contacts: Mapping[str, declared.Obstacle | declared.Contact]
+) -> SceneProblem | None:
+    """Return the problem with contacts that lose more; None where adjsim did not choose it."""
+    free = problem.parameters.scene_values(problem.parameters.start)
+    chosen = [
+        f"{name}.dissipation"
+        for name, one in contacts.items()
+        if (one.dissipation, one.damping, one.restitution) == (None, None, None)
+    ]
+    return _times(problem, {path: LOSSIER for path in chosen if path not in free})
+
+
+def _times(problem: SceneProblem, factors: Mapping[str, float]) -> SceneProblem | None:
+    """Return the problem with some of its values multiplied; None if it has none of them."""
+    values = {path: one.value for path, one in problem.built.values.items()} | dict(problem.fixed)
+    fixed = {path: times * values[path] for path, times in factors.items() if path in values}
     return replace(problem, fixed={**problem.fixed, **fixed}) if fixed else None
 
 

@@ -5,7 +5,7 @@ a table leaves out is chosen, with rho = 2 r the thickness of both surfaces toge
 arrival (given, or that of a fall from the larger body's size that begins with the difference of
 their velocities) and m what is behind a point: all of a rigid body, or the mean of a node.
 
-    r    a fifth of the mean edge, and at most a fiftieth of the size, of either body
+    r    a fifth of the mean edge, and at most 0.5 % of the size, of either body: they touch at rho
     k    of two rigid bodies mu (2 u/rho)^2, 1/mu = 1/m_A + 1/m_B: without loss one point that
          arrives at u sinks half of the thickness;
          else the largest of three. k_l of the softer body, what a layer of its elements holds with
@@ -47,7 +47,7 @@ from studies.scene.maps import Scaled, Value
 from studies.scene.obstacles import RESTITUTIONS, UNITS, Bounce
 
 
-OF_EDGE, OF_SIZE = 0.2, 0.02  # the chosen radius, of the mean edge and at most of the size
+OF_EDGE, OF_SIZE = 0.2, 0.005  # the chosen radius, of the mean edge and at most of the size
 LOADS = 4.0  # k rho/(m g): a rigid body rests on one point a quarter of the thickness deep
 NODE_LOADS = 60.0  # and a body of nodes on a tenth of its surface, if half of its mass is there
 BESIDE = 0.1  # of the smaller size: bodies whose heights differ by less lie beside each other

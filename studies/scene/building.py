@@ -71,7 +71,6 @@ from studies.scene.series import Varying
 Lit = DirectionalLight | SphericalHarmonics
 MOST_TILT = 45.0  # how far gravity may lean by default [deg]
 IN_WORDS = {"ball": "ball joint"}  # kinds of joints
-APART = "Bodies do not touch each other, only obstacles, unless a table [contacts.NAME] names them."
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +175,7 @@ def _moving(scene: Scene, free: frozenset[str], refined: bool) -> BuiltScene:
     bodies = (*nodes, *rigid)
     notes = [note for part in bodies for note in part.notes]
     notes += notes_on_pairs(scene.contacts, touching)
-    notes += [APART] if _some_pass(scene) else []
+    notes += _apart(scene)
     return BuiltScene(
         system,
         state,
@@ -207,13 +206,18 @@ def _links(scene: Scene) -> tuple[str, ...]:
     )
 
 
-def _some_pass(scene: Scene) -> bool:
-    """Whether two bodies of a take are neither joined nor in contact."""
+def _apart(scene: Scene) -> list[str]:
+    """Return a note that names two bodies of a take that are neither joined nor in contact."""
     ones = [*scene.contacts.values(), *scene.joints.values()]
     known = {frozenset(one.between) for one in ones}
     takes = {name: getattr(body, "take", "") for name, body in scene.bodies.items()}
-    pairs = itertools.combinations(takes, 2)
-    return any(takes[a] == takes[b] and frozenset((a, b)) not in known for a, b in pairs)
+    for a, b in itertools.combinations(takes, 2):
+        if takes[a] == takes[b] and frozenset((a, b)) not in known:
+            return [
+                "Bodies touch each other only where a table [contacts.NAME] names both of them; "
+                f"none names `{a}` and `{b}`."
+            ]
+    return []
 
 
 def _shapes(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from studies.answer.discretisation import (
+    LOSS,
     MESH,
     TIME_STEP,
     Change,
@@ -16,7 +17,7 @@ from studies.answer.discretisation import (
 from studies.optimizers.minimize import minimize
 from studies.problem import refining
 from studies.problem.making import make_problem
-from studies.problem.refining import refined_problem, with_harder_contacts
+from studies.problem.refining import refined_problem, with_harder_contacts, with_lossier_contacts
 from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.reading import scene_from_dict
@@ -205,9 +206,11 @@ def test_a_finer_mesh_that_shows_nothing_new_has_no_known_share():
     assert np.isnan(share).all()
 
 
-def block(times=1.0, **floor):
+HARDNESS = {"floor.stiffness": 1.0, "floor.friction_stiffness": 0.5}  # powers
+
+
+def block(times=1.0, powers=HARDNESS, **floor):
     """Return the scene of a soft block that falls on a corner, on a floor as many times as hard."""
-    chosen = {"floor.stiffness": 1.0, "floor.friction_stiffness": 0.5}  # powers of `times`
     tables = {
         "bodies": {
             "block": {
@@ -235,7 +238,7 @@ def block(times=1.0, **floor):
         "free": {"block.E": {}},
     }
     values = make_problem(scene_from_dict(tables)).problem.built.values
-    truth = {path: float(times**power * values[path].value) for path, power in chosen.items()}
+    truth = {path: float(times**power * values[path].value) for path, power in powers.items()}
     return scene_from_dict(tables | {"truth": truth})
 
 
@@ -280,6 +283,31 @@ def test_only_contacts_that_were_chosen_are_made_harder():
     free = replace(block(), free={path: declared.Free()})
     assert with_harder_contacts(make_problem(free).problem, free.obstacles) is None
     assert make_problem(beam()).harder(make_problem(beam()).problem) is None
+
+
+def test_only_a_loss_that_was_chosen_is_made_larger():
+    made = make_problem(block())
+    loss = made.problem.built.values["floor.dissipation"].value
+    assert made.lossier(made.problem).fixed == {"floor.dissipation": 4.0 * loss}
+    for given in ({"dissipation": 0.5}, {"restitution": 0.4}, {"damping": 2.0}):
+        other = make_problem(block(**given))
+        assert other.lossier(other.problem) is None
+    problem = make_problem(replace(block(), free={"floor.dissipation": declared.Free()})).problem
+    assert with_lossier_contacts(problem, block().obstacles) is None
+
+
+def test_the_change_by_a_loss_is_what_a_fit_with_a_larger_one_finds():
+    """The film is that of a floor that loses 4 times as much; E is fitted with both floors."""
+    made = make_problem(block(4.0, powers={"floor.dissipation": 1.0}))
+    problem, theta = fitted(made.problem)
+    lossier = made.lossier(made.problem)
+    _, there = fitted(lossier)
+    (change,), _ = change_by_contact(problem, lossier, theta, source=LOSS)
+    assert abs(there - theta)[0] > 1e-3
+    assert change.step == pytest.approx(there - theta, rel=0.3)
+    assert change.share[0] == pytest.approx(1.0, abs=0.1)
+    same = replace(change, share=(0.01, 0.01))
+    assert "shows the scene's own loss in contact" in (same.note() or "")
 
 
 def test_a_body_that_touches_nothing_has_no_error_by_contact():

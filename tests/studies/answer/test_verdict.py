@@ -146,6 +146,8 @@ def test_an_answer_that_changes_on_a_finer_mesh_is_not_determined(film):
     assert steps.reason.startswith("At a shorter time step bar.c would be 10 % smaller")
     contact = judge(replace(good, refinements={"contact": np.log([0.9, 1.0])}))
     assert contact.reason.startswith("With contacts 4 times as hard bar.k would be 10 % smaller")
+    loss = judge(replace(good, refinements={"loss": np.log([0.9, 1.0])}))
+    assert loss.reason.startswith("With contacts that lose 4 times as much bar.k would be 10 %")
 
 
 def test_a_direction_without_a_trace_is_not_determined(film):
