@@ -183,14 +183,15 @@ def _with_obstacles(
 ) -> np.ndarray:
     """Return a plain background with the obstacles that the scene does not draw, lightly.
 
-    A picture shows the real ones: a second floor would lie beside its own.
+    A picture shows the real ones: a second floor would lie beside its own. One that a body carries
+    does not stand still.
     """
     if float(np.ptp(plate, axis=(0, 1)).max()) > PLAIN:
         return plate
     meshes: dict[str, Mesh] = {}
     vertices: dict[str, np.ndarray] = {}
     for name, obstacle in file.obstacles.items():
-        if not obstacle.draw:
+        if not (obstacle.draw or obstacle.fixed_to):
             for key, (mesh, points) in _obstacle_meshes(one, name, obstacle).items():
                 meshes[key], vertices[key] = mesh, (points - one.center)[None]
     if not meshes:

@@ -21,7 +21,7 @@ from studies.problem.observers import Observer
 from studies.problem.parameters import Parameters
 from studies.problem.points import PointObserver, to_pixels
 from studies.problem.problem import SceneProblem, on_one_timeline
-from studies.scene.filming import Still
+from studies.scene.filming import Carried, Still
 
 
 LEAST_SEEN = 0.5  # part of the frames in which a body must be seen whole
@@ -64,7 +64,7 @@ def tracked_problem(problem: SceneProblem) -> SceneProblem | None:
 def _followed(problem: SceneProblem, one: FilmObserver, *, is_known: bool) -> PointObserver | None:
     """Return the middle of the only body of a film as a tracked point; None if it is not seen."""
     subjects = problem.built.subjects
-    bodies = [name for name in one.scene.objects if not isinstance(subjects[name], Still)]
+    bodies = [name for name in one.scene.objects if not isinstance(subjects[name], Still | Carried)]
     if len(bodies) != 1 or one.camera is None:
         return None
     (body,) = bodies

@@ -110,7 +110,7 @@ def start_surfaces(built: BuiltScene) -> dict[str, np.ndarray]:
     run = SimpleNamespace(**{k: np.asarray(v)[None] for k, v in fields.items() if v is not None})
     system: Any = built.system
     return {
-        name: _hull(system.bodies[one.name], built.state.bodies[one.name])
+        name: _hull(one.set_of(system), built.state.bodies[one.name])
         if isinstance(one, Hulls)
         else one.vertices(motion, run)[0]
         for name, one in built.subjects.items()

@@ -54,7 +54,7 @@ from studies.scene.declared import (
     Soft,
     Springs,
 )
-from studies.scene.filming import Hulls, Skin, Still, Subject
+from studies.scene.filming import Carried, Hulls, Skin, Still, Subject
 from studies.scene.gravity import DIRECTION, GRAVITY, Turned
 from studies.scene.joints import JointMaker, JointMark, joint_marks, with_pin_points
 from studies.scene.looks import drawn_mesh
@@ -195,14 +195,22 @@ def _moving(scene: Scene, free: frozenset[str], refined: bool) -> BuiltScene:
 
 
 def _links(scene: Scene) -> tuple[str, ...]:
-    """Return contacts between bodies, and joints, in words."""
+    """Return obstacles that bodies carry, contacts between bodies, and joints, in words."""
     found = [(name, "contact", one.between) for name, one in scene.contacts.items()]
     found += [
         (name, IN_WORDS.get(one.kind, one.kind), one.between) for name, one in scene.joints.items()
     ]
-    return tuple(
-        f"{name}: {kind} of {f'{a} with itself' if a == b else f'{a} and {b}'}"
-        for name, kind, (a, b) in found
+    carried = (
+        f"{name}: {one.kind} on {one.fixed_to}"
+        for name, one in scene.obstacles.items()
+        if one.fixed_to
+    )
+    return (
+        *carried,
+        *(
+            f"{name}: {kind} of {f'{a} with itself' if a == b else f'{a} and {b}'}"
+            for name, kind, (a, b) in found
+        ),
     )
 
 
@@ -210,6 +218,9 @@ def _apart(scene: Scene) -> list[str]:
     """Return a note that names two bodies of a take that are neither joined nor in contact."""
     ones = [*scene.contacts.values(), *scene.joints.values()]
     known = {frozenset(one.between) for one in ones}
+    for one in scene.obstacles.values():
+        if one.fixed_to:
+            known |= {frozenset((one.fixed_to, body)) for body in one.bodies or scene.bodies}
     takes = {name: getattr(body, "take", "") for name, body in scene.bodies.items()}
     for a, b in itertools.combinations(takes, 2):
         if takes[a] == takes[b] and frozenset((a, b)) not in known:
@@ -296,7 +307,11 @@ def _dressed(scene: Scene, built: BuiltScene) -> BuiltScene:
     for name, obstacle in scene.obstacles.items():
         if obstacle.draw:
             meshes[name], points = drawn_obstacle(name, obstacle)
-            subjects[name] = Still(points)
+            carrier = getattr(built.system, "bodies", {}).get(obstacle.fixed_to)
+            if carrier is None:
+                subjects[name] = Still(points)
+            else:
+                subjects[name] = Carried.by(obstacle.fixed_to, points - carrier.centers[0])
     if any(isinstance(light, Sky) for light in scene.lights.values()):
         for name, mesh in meshes.items():
             if mesh.vertex_colors is None and mesh.texture is None:
@@ -410,6 +425,7 @@ def _touching(
         found[part.name] = Touching(
             part.name, mesh.points, mass, part.size, speeds[part.name], is_rigid=True,
             faces=mesh.faces, n_rows=len(part.bodies.arms), velocity=velocities[part.name],
+            center=part.center,
         )  # fmt: skip
     return [found[name] for name in bodies]
 

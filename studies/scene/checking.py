@@ -68,7 +68,7 @@ def _world_checks(scene: Scene) -> list[Check]:
             (check_reference, f"{key}.bodies", "body", body, scene.bodies)
             for body in obstacle.bodies or ()
         ]
-        checks.append((_check_obstacle, key, obstacle))
+        checks.append((_check_obstacle, key, obstacle, scene))
     if scene.world.motion == declared.EQUILIBRIUM:
         pinned = {name for joint in scene.joints.values() for name in joint.between}
         checks += [(_check_settles, name, body, pinned) for name, body in scene.bodies.items()]
@@ -288,9 +288,18 @@ def _check_body(key: str, body: Any) -> None:
         _check_pendulum(key, body)
 
 
-def _check_obstacle(key: str, obstacle: Any) -> None:
-    """Raise if an obstacle loses energy in two ways, or a plane has no normal."""
+def _check_obstacle(key: str, obstacle: Any, scene: Scene) -> None:
+    """Raise if an obstacle loses energy in two ways, is on no body, or a plane has no normal."""
     check_law(key, obstacle)
+    if obstacle.fixed_to is not None:
+        rigid = [k for k, body in scene.bodies.items() if isinstance(body, declared.Rigid)]
+        check_reference(f"{key}.fixed_to", "rigid body", obstacle.fixed_to, rigid)
+        named = list(obstacle.bodies or ())
+        if obstacle.fixed_to in named or len(scene.bodies) < 2:
+            raise StudyError(
+                f"`{key}.bodies` must be other bodies than `{obstacle.fixed_to}`, which carries "
+                f"the obstacle, got {named or list(scene.bodies)}."
+            )
     if isinstance(obstacle, declared.PlaneObstacle):
         check_direction(f"{key}.normal", obstacle.normal)
 

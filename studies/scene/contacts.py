@@ -42,7 +42,7 @@ search changes material or mass.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -78,11 +78,24 @@ class Touching:
     faces: np.ndarray | None = None
     n_rows: int = 0  # of a rigid body: how many points forces may act on
     velocity: Any = (0.0, 0.0, 0.0)  # of all of it, (3,) [m/s]
+    center: Any = (0.0, 0.0, 0.0)  # of mass, of a rigid body in the declared pose, (3,) [m]
     is_solid: bool = True  # so that nothing can be in it
     # Of a body whose mesh was made twice as fine: itself before, and the matrix from numbers of
     # its points then to means at all points, (n, n_before)
     before: "Touching | None" = None
     means: Any = None
+
+    def against(self, carrier: "Touching") -> "Touching":
+        """Return it as a contact with a shape sees it that another body carries.
+
+        Both yield, so the mass is 1/(1/m + 1/M), and both arrive.
+        """
+        return replace(
+            self,
+            mass=1.0 / (1.0 / self.mass + 1.0 / carrier.mass),
+            speed=self.speed + carrier.speed,
+            before=self.before and self.before.against(carrier),
+        )
 
     @property
     def point_mass(self) -> float:

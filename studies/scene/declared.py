@@ -338,8 +338,13 @@ class _Law:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class _Obstacle(_Law):
-    """What all obstacles have. `bodies` are those that may touch it, all by default."""
+    """What all obstacles have. `bodies` are those that may touch it, all by default.
 
+    An obstacle is fixed in the world, or to a rigid body, which carries it from where both are
+    declared and feels the reaction.
+    """
+
+    fixed_to: Name | None = None
     bodies: tuple[Name, ...] | None = None
     draw: bool = False
     look: Look = field(default_factory=Look)

@@ -86,24 +86,42 @@ class Hulls:
 
     def vertices(self, motion: Motion, run: Any) -> np.ndarray:
         """Return x + R c."""
-        return vertices(self._set(motion), run.bodies[self.name])
+        return vertices(self.set_of(motion.system), run.bodies[self.name])
 
     def vertices_jvp(self, motion: Motion, run: Any, tan_run: Any, tangents: Arrays) -> np.ndarray:
         """Return the tangent of the same."""
         del tangents
-        bodies = self._set(motion)
+        bodies = self.set_of(motion.system)
         return vertices_jvp(bodies, run.bodies[self.name], tan_run.bodies[self.name])
 
     def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> ImageCotangents:
         """Return the cotangents of positions and rotations."""
-        adj = vertices_vjp(self._set(motion), run.bodies[self.name], adj_vertices)
+        adj = vertices_vjp(self.set_of(motion.system), run.bodies[self.name], adj_vertices)
         return ImageCotangents(
             {f"{self.name}.position": adj.position, f"{self.name}.orientation": adj.orientation}
         )
 
-    def _set(self, motion: Motion) -> RigidBodies:
-        assert isinstance(motion.system, Model)
-        return motion.system.bodies[self.name]
+    def set_of(self, system: Any) -> RigidBodies:
+        """Return the set of bodies whose hulls are drawn."""
+        assert isinstance(system, Model)
+        return system.bodies[self.name]
+
+
+@dataclass(frozen=True, eq=False)
+class Carried(Hulls):
+    """An object that a rigid body carries, as the hull of a body where that one is."""
+
+    hull: RigidBodies
+
+    @classmethod
+    def by(cls, body: str, points: np.ndarray) -> "Carried":
+        """Return an object that a body carries, points about its centre of mass, (n, 3) [m]."""
+        return cls(body, RigidBodies(points, mass=1.0, inertia=[1.0, 1.0, 1.0, 0.0, 0.0, 0.0]))
+
+    def set_of(self, system: Any) -> RigidBodies:
+        """Return the object as a body."""
+        del system
+        return self.hull
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ those of the first body. A dissipation that follows from a given restitution e i
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -89,12 +90,33 @@ def make_contacts(
     obstacles: Mapping[str, declared.Obstacle], bodies: Sequence[Touching], gravity: float
 ) -> Additions:
     """Return the contacts of all obstacles; `gravity` [m/s2] is its length."""
-    out = Additions()
+    out, by_name = Additions(), {body.name: body for body in bodies}
     for name, obstacle in obstacles.items():
-        touching = _chosen(name, obstacle, bodies)
-        laws = [(b, _law(obstacle, b.before or b, gravity)) for b in touching]
-        _add_contacts(out, name, obstacle, laws, gravity=gravity)
+        touching, own = _chosen(name, obstacle, bodies), obstacle
+        if obstacle.fixed_to:
+            carrier = by_name[obstacle.fixed_to]
+            touching = [body.against(carrier) for body in touching]
+            own = _about(obstacle, carrier.center)
+        laws = [(b, _law(own, b.before or b, gravity)) for b in touching]
+        _add_contacts(out, name, own, laws, gravity=gravity)
     return out
+
+
+def _about(obstacle: declared.Obstacle, center: np.ndarray) -> declared.Obstacle:
+    """Return an obstacle whose place is counted from the centre of mass of a body."""
+    match obstacle:
+        case declared.PlaneObstacle():
+            return replace(obstacle, point=_moved(obstacle.point, center))
+        case declared.CapsuleObstacle():
+            first, last = (_moved(end, center) for end in obstacle.ends)
+            return replace(obstacle, ends=(first, last))
+        case _:
+            return replace(obstacle, center=_moved(obstacle.center, center))
+
+
+def _moved(place: declared.Vector, center: np.ndarray) -> declared.Vector:
+    x, y, z = (np.asarray(place) - center).tolist()
+    return x, y, z
 
 
 def _speed(obstacle: declared.Obstacle, body: Touching, gravity: float) -> float:
@@ -156,7 +178,7 @@ def signed_distance(name: str, obstacle: declared.Obstacle, x: np.ndarray) -> np
 def _chosen(name: str, obstacle: declared.Obstacle, bodies: Sequence[Touching]) -> list[Touching]:
     """Return the bodies that may touch an obstacle."""
     if obstacle.bodies is None:
-        return list(bodies)
+        return [body for body in bodies if body.name != obstacle.fixed_to]
     by_name = {body.name: body for body in bodies}
     if not obstacle.bodies:
         raise StudyError(
@@ -198,6 +220,7 @@ def _add_contacts(
             friction=obstacle.friction,
             contact_nodes=nodes,
             acts_on=body.name if body.is_rigid else NODES,
+            fixed_to=obstacle.fixed_to,
         )
     e = obstacle.restitution
     if e is not None:

@@ -1,10 +1,10 @@
 """Several takes of one scene: the tables `takes.NAME`, spread over copies of the bodies.
 
 Every take has copies of all bodies, their contacts and joints, and pushes, which start, and are
-filmed, as its own tables say; obstacles, cameras, lights and the world are shared. Bodies of
-different takes do not touch each other. Bodies of the first take keep their names; in other takes
-the name of the take is appended: "cube", "cube_toss2". What is free outside of the takes is one
-number for all of them.
+filmed, as its own tables say; obstacles that no body carries, cameras, lights and the world are
+shared. Bodies of different takes do not touch each other. Bodies of the first take keep their
+names; in other takes the name of the take is appended: "cube", "cube_toss2". What is free outside
+of the takes is one number for all of them.
 """
 
 import copy
@@ -70,9 +70,18 @@ def spread_takes(values: Mapping[str, Any]) -> dict[str, Any]:
         truth |= {renamed.path(path): one for path, one in shared.items()}
         truth |= {renamed.path(path): one for path, one in _joined("truth", own).items()}
         ties |= renamed.free(_joined("free", own))
+    ends = ["" if take == first else f"_{take}" for take in takes]
     for name, obstacle in out.get("obstacles", {}).items():
-        if isinstance(obstacle.get("bodies"), list):
-            ends = ["" if take == first else f"_{take}" for take in takes]
+        if carrier := obstacle.get("fixed_to"):
+            own = obstacle.get("bodies") or [body for body in values["bodies"] if body != carrier]
+            copies = {
+                f"{name}{end}": {
+                    **obstacle, "fixed_to": f"{carrier}{end}", "bodies": [f"{b}{end}" for b in own]
+                }
+                for end in ends
+            }  # fmt: skip
+            out["obstacles"] = {**out["obstacles"], **copies}
+        elif isinstance(obstacle.get("bodies"), list):
             each = [f"{body}{end}" for end in ends for body in obstacle["bodies"]]
             out["obstacles"] = {**out["obstacles"], name: {**obstacle, "bodies": each}}
     out |= {key: one for key, one in spread.items() if one}
@@ -93,6 +102,8 @@ class _Renamed:
         self.values, self.own, self.end = values, own, end
         self.bodies = list(values.get("bodies", {}))
         self.copied = {name for key in COPIED for name in (*values.get(key, {}), *own.get(key, {}))}
+        carried = values.get("obstacles", {})
+        self.copied |= {name for name, one in carried.items() if one.get("fixed_to")}
 
     def copies(self, key: str, take: str) -> dict[str, Any]:
         """Return the bodies, contacts, joints or pushes of this take."""

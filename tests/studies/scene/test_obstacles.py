@@ -1,7 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from adjsim.rollout import rollout
 from adjsim.rotations import rotation_matrix
+from studies.problem.forward import simulate
 from studies.runs.errors import StudyError
 from studies.scene.building import build
 from studies.scene.declared import (
@@ -13,6 +17,7 @@ from studies.scene.declared import (
     Scene,
     Soft,
     SphereObstacle,
+    World,
 )
 from studies.scene.filming import Still
 from studies.scene.maps import all_targets
@@ -25,8 +30,12 @@ BODIES = {
 }
 
 
+def scene_of(**obstacles):
+    return Scene(bodies=BODIES, obstacles=obstacles)
+
+
 def built(**obstacles):
-    return build(Scene(bodies=BODIES, obstacles=obstacles))
+    return build(scene_of(**obstacles))
 
 
 def test_each_obstacle_and_body_has_a_contact():
@@ -185,5 +194,70 @@ def test_only_what_asks_for_it_is_drawn():
     ],
 )
 def test_what_is_no_obstacle_is_told(obstacle, message):
+    with pytest.raises(StudyError, match=message):
+        built(a=obstacle)
+
+
+HAND = SphereObstacle(center=(0.5, 1.5, 0.1), radius=0.2, fixed_to="cube", draw=True)
+
+
+def test_a_body_carries_an_obstacle_from_where_both_are_declared():
+    one = built(hand=HAND, tray=replace(OBSTACLES["plane"], fixed_to="cube"))
+    carrier = one.system.bodies["cube"]
+    contact = one.system.forces["hand_soft"]
+    assert set(one.system.forces) >= {"hand_soft", "tray_soft"}
+    assert "hand_cube" not in one.system.forces  # its own points do not touch it
+    assert (contact.fixed_to, carrier.framed) == ("cube", (0,))
+    np.testing.assert_allclose(contact.center, HAND.center - carrier.centers[0], atol=1e-15)
+    n, plane = contact_normal(one.system.forces["tray_soft"]), OBSTACLES["plane"]
+    height = n @ (np.array(plane.point) - carrier.centers[0])
+    assert one.system.forces["tray_soft"].height == pytest.approx(height)
+
+
+def contact_normal(contact):
+    return np.asarray(contact.normal) / np.linalg.norm(contact.normal)
+
+
+def test_an_obstacle_on_a_body_is_drawn_with_it():
+    scene = scene_of(hand=HAND)
+    cube = replace(scene.bodies["cube"], velocity=(1.0, 0.0, 0.0), spin=(0.0, 0.0, 90.0))
+    scene = replace(scene, bodies={**scene.bodies, "cube": cube}, world=World(gravity=(0, 0, 0)))
+    run = simulate(scene, np.array([0.0, 0.1]))
+    _, declared = drawn_obstacle("hand", HAND)
+    np.testing.assert_allclose(run.surfaces["hand"][0], declared, atol=1e-12)
+    middles = [run.surfaces[name].mean(axis=1) for name in ("hand", "cube")]
+    arms = middles[0] - middles[1]
+    turned = rotation_matrix(np.array([0.0, 0.0, np.pi / 20])) @ arms[0]
+    np.testing.assert_allclose(arms[1], turned, atol=1e-4)
+
+
+def test_the_chosen_stiffness_is_of_the_mass_that_yields():
+    cube = replace(BODIES["cube"], position=(0.0, 1.5, 0.0))
+    scene = Scene(bodies={**BODIES, "other": cube}, obstacles={"hand": HAND})
+    one = build(scene)
+    free = build(replace(scene, obstacles={"hand": replace(HAND, fixed_to=None)}))
+    k, of_fixed = (found.system.forces["hand_other"].stiffness for found in (one, free))
+    assert k == pytest.approx(0.5 * of_fixed)  # of two bodies of equal mass
+
+
+def test_a_body_that_carries_an_obstacle_feels_the_reaction():
+    scene = scene_of(hand=replace(HAND, center=(0.0, 1.2, 0.0), radius=0.17))
+    one = build(replace(scene, world=World(gravity=(0.0, 0.0, 0.0))))
+    run = rollout(one.system, one.state, 1e-5, 200, frames=[0, 200])
+    momentum = np.einsum("n,fni->fi", one.system.mass, run.v)
+    momentum += one.system.bodies["cube"].masses[0] * run.bodies["cube"].velocity[:, 0]
+    assert np.abs(run.bodies["cube"].velocity[-1]).max() > 1e-3
+    np.testing.assert_allclose(momentum[1], 0.0, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("obstacle", "message"),
+    [
+        (replace(HAND, fixed_to="cub"), r"`obstacles.a.fixed_to`: .* `cub`. Did you mean `cube`"),
+        (replace(HAND, fixed_to="soft"), r"`obstacles.a.fixed_to`: Unknown rigid body `soft`"),
+        (replace(HAND, bodies=("cube",)), "must be other bodies than `cube`, which carries the"),
+    ],
+)
+def test_what_carries_no_obstacle_is_told(obstacle, message):
     with pytest.raises(StudyError, match=message):
         built(a=obstacle)
