@@ -23,7 +23,7 @@ def sum_pair_params(team, pairs, adj_params):
         for k in range(pairs.sum_ptr[i], pairs.sum_ptr[i + 1]):
             slot = pairs.sum_slots[k]
             row = slot // ROW_OF_TILE
-            if row % ROWS_OF_TILE == 0:
+            if pairs.marks[k] != 0 and row % ROWS_OF_TILE == 0:
                 o = (row // ROWS_OF_TILE * N + column) * tile + slot % tile
                 total += flat[o]
                 flat[o] = lit(0, total)

@@ -24,7 +24,7 @@ from adjoint.forces.element import TwinKind
 from adjoint.rigid.pieces import pull_body, spread_pieces, sum_adjoint_pieces, undo_body
 from adjoint.rigid.points import add_body_frame
 from adjsim.engine.assembly import FORCE_LOOP, JVP_LOOP, REST_JVP_LOOP, Loop
-from adjsim.engine.cuda_pairs import ends_with, pair_kind, sum_pair_slots
+from adjsim.engine.cuda_pairs import ends_with, mark_pairs, pair_kind, sum_pair_slots
 from adjsim.engine.cuda_patches import SHARED_NUMBERS, make_forces_of_patches
 from adjsim.engine.cuda_teams import (
     FIRST_OWN,
@@ -186,6 +186,7 @@ def pair_phase(turn, team, args):
         PAIR_FORCES(
             threads, team.wait, step - 1, patches, elements, before, team.memory, pairs.slots
         )
+    mark_pairs(team, pairs)
     return False
 
 
@@ -395,6 +396,7 @@ def pair_tangent_phase(k, team, args):
         (team.start, team.stride), team.wait, step, args.patches, near_elements(pairs), both,
         team.memory, near_vector(pairs), work,
     )  # fmt: skip
+    mark_pairs(team, pairs)
     return False
 
 

@@ -1,9 +1,9 @@
 r"""Pairs that change, on a GPU: a thread takes a pair, and later a row of a surface.
 
 All pairs that a search has found (`adjsim/engine/changing.py`) are elements of the steps: a GPU
-makes no shorter lists. Their lanes write slots; after a barrier the slots of each row of a surface
-are added up, in the order of the pairs, into the sum that the nodes read. The bits are those
-of any other search.
+makes no shorter lists. Their lanes write slots, and mark those that are not 0; after a barrier the
+marked slots of each row of a surface are added up, in the order of the pairs, into the sum that the
+nodes read. The bits are those of any other search.
 
 A sweep forward ends after a step in which a row has moved too far for its pairs. To move as one
 does not count: a set has a guide, one of its rows, and rows are seen from there.
@@ -17,19 +17,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.algebra.vec3 import dot, sub
-from adjsim.engine.assembly import N_TILES, TILE
+from adjsim.engine.algebra.vec3 import add, dot, sub
+from adjsim.engine.assembly import N_TILES, NODES, TILE
 from adjsim.engine.changing import ChangingPairs
 from adjsim.engine.jit.backend import device_fn
 from adjsim.engine.jit.cuda_launch import launch
 from adjsim.engine.jit.device_arrays import on_device, to_host
 from adjsim.engine.jit.devices import Device, array_module
-from adjsim.engine.node_sum import node_sum
+from adjsim.engine.node_sum import slot_at, zero_of
 from adjsim.forces.element import ElementKind
 from adjsim.pairs.near import MOST
+from adjsim.pairs.pair_force import N_PARAMS, PAIR
 
 
-WIDER = 2.0  # than on the CPU: pairs cost a GPU little, and searches on the host much
+WIDER = 1.5  # than on the CPU: pairs cost a GPU little, and searches on the host much
+CORNERS = PAIR.n_nodes
 SHARES = 64  # threads that look at the rows of one state
 
 
@@ -52,7 +54,9 @@ class TeamPairs(NamedTuple):
     places: Any  # rows of the sums
     param_places: Any  # where the parameters of a row begin
     sum_ptr: Any
-    sum_slots: Any  # row i adds up sum_slots[sum_ptr[i]:sum_ptr[i + 1]]
+    sum_slots: Any  # row i adds up sum_slots[sum_ptr[i]:sum_ptr[i + 1]], of those with marks
+    marks: Any
+    entries: Any  # of each of `pair_nodes`, the place of its slot in `sum_slots` and `marks`
     found_at: Any  # positions when pairs were found
     guides: Any  # the row that stands for the motion of all of a set
     limits: Any  # square of how far a row may move, seen from its guide [m^2]
@@ -70,12 +74,16 @@ def team_pairs(changing: ChangingPairs) -> TeamPairs:
         away = near.found_at[first:last] - near.found_at[first:last].mean(axis=0)
         guides[first:last] = first + np.argmin(np.square(away).sum(axis=1))
     limits = np.repeat((1.0 - MOST) ** 2 * near.scales[:, 2], np.diff(n)).astype(dtype)
-    none = np.zeros(0, dtype)
+    none, n_sums = np.zeros(0, dtype), int(near.sum_ptr[-1])
+    sum_slots = near.sum_slots[:n_sums]
+    entries = np.full(len(near.pair_nodes), n_sums, np.uint32)
+    entries[sum_slots // (3 * TILE) * TILE + sum_slots % TILE] = np.arange(n_sums)
     found = TeamPairs(
         table, near.pair_nodes, near.pair_consts, near.pair_params, near.series[:0],
         array_module(Device.CUDA).zeros(near.slots.size, dtype), none, none, none, near.rows,
         near.places, np.concatenate([own.params for own in changing.sets]), near.sum_ptr,
-        near.sum_slots, near.found_at.astype(dtype), guides, limits, np.zeros(1, np.int64),
+        sum_slots, np.zeros(n_sums, np.uint32), entries, near.found_at.astype(dtype), guides,
+        limits, np.zeros(1, np.int64),
     )  # fmt: skip
     return on_device(found)
 
@@ -124,10 +132,53 @@ def moved(pairs, i, x):
 
 
 @device_fn
+def mark_pairs(team, pairs):
+    """Mark the slots that this thread's pairs have just written, if they are not 0."""
+    table, i = pairs.pair_table, team.start
+    for row in range(table.shape[0]):
+        n = table[row, N_TILES] * TILE
+        while i < n:  # as `make_chain` shares out lanes
+            tile, q = i // TILE, i % TILE
+            for a in range(CORNERS):
+                first = table[row, NODES] + (tile * CORNERS + a) * TILE
+                entry = pairs.entries[first + q]
+                if entry < pairs.marks.size:
+                    pairs.marks[entry] = is_some(pairs, first, q)
+            i += team.stride
+        i -= n
+
+
+@device_fn
+def is_some(pairs, first, q):
+    """Return 1 if a pair wrote a number that is not 0 for a corner; its nodes begin at `first`."""
+    slot, zero = 3 * first + q, zero_of(pairs.slots)
+    some = has_number(pairs.slots, slot, zero) or has_number(pairs.more_slots, slot, zero)
+    if pairs.v_slots.size > 0 and not some:  # a reverse sweep
+        some = has_number(pairs.v_slots, slot, zero)
+        start, is_first = first // CORNERS * N_PARAMS + q, first // TILE % CORNERS == 0
+        for column in range(N_PARAMS if is_first and not some else 0):
+            some = some or pairs.more_params[start + column * TILE] != zero
+    return 1 if some else 0
+
+
+@device_fn
+def has_number(slots, slot, zero):
+    """Whether one of the three numbers of a slot is not 0; there may be no slots."""
+    if slots.size == 0:
+        return False
+    return slots[slot] != zero or slots[slot + TILE] != zero or slots[slot + 2 * TILE] != zero
+
+
+@device_fn
 def sum_pair_slots(team, pairs, slots, sums):
     """Add up what the pairs wrote in `slots`, for this thread's rows of surfaces."""
+    zero = zero_of(slots)
     for i in range(team.start, pairs.rows.size, team.stride):
-        f, at = node_sum(np.uint64(i), pairs.sum_ptr, pairs.sum_slots, slots), pairs.places[i]
+        f = (zero, zero, zero)
+        for k in range(pairs.sum_ptr[i], pairs.sum_ptr[i + 1]):
+            if pairs.marks[k] != 0:
+                f = add(f, slot_at(slots, np.uint64(pairs.sum_slots[k])))
+        at = pairs.places[i]
         sums[at, 0], sums[at, 1], sums[at, 2] = f
 
 

@@ -25,7 +25,7 @@ from adjsim.engine.assembly import (
     places_of,
     row_counts,
 )
-from adjsim.engine.cuda_pairs import ends_with, pair_kind, sum_pair_slots, watch_pairs
+from adjsim.engine.cuda_pairs import ends_with, mark_pairs, pair_kind, sum_pair_slots, watch_pairs
 from adjsim.engine.cuda_patches import (
     SHARED_NUMBERS,
     make_forces_of_patches,
@@ -198,6 +198,7 @@ def pair_phase(k, team, args):
     threads, pairs, step = (team.start, team.stride), args.pairs, args.rows[0] + k
     elements, slots = near_elements(pairs), pairs.slots
     PAIR_FORCES(threads, team.wait, step, args.patches, elements, before, team.memory, slots)
+    mark_pairs(team, pairs)
     return False
 
 

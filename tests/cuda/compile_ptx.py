@@ -146,7 +146,7 @@ def pairs(real):
     """Type of the pairs that change."""
     from adjsim.engine.cuda_pairs import TeamPairs
 
-    ranks = ["i2", "u1", *["r1"] * 7, *["i1"] * 5, "r2", "i1", "r1", "i1"]
+    ranks = ["i2", "u1", *["r1"] * 7, *["i1"] * 5, "u1", "u1", "r2", "i1", "r1", "i1"]
     return named(TeamPairs, real, *ranks)
 
 
