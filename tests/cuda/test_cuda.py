@@ -16,7 +16,7 @@ from adjsim.engine.jit.devices import cuda_problem
 from tests.cuda import reduced_scenes
 from tests.cuda.pair_scenes import surfaces
 from tests.cuda.processes import launched_threads, run
-from tests.cuda.rounding import tolerances
+from tests.cuda.rounding import ROUNDED, tolerances
 from tests.cuda.scenes import everything, many_worlds
 
 
@@ -32,7 +32,7 @@ EVERY = dict.fromkeys(REALS, "")
 # One kernel of each kind, in float32 with all forces, of joints only forward.
 SOME = {
     "float64": "^advance on grid|^product_thread|^fragments_thread|^pixel_vjp_thread",
-    "float32": "with rest in blocks|^advance in blocks|^face_vjp_thread|^pair_jvp_thread",
+    "float32": "^reverse with rest in blocks|^advance in blocks|^face_vjp_thread|^pair_jvp_thread",
 }
 LINKED = {"float64": ("--link", "90"), "float32": ()}  # as long again
 TEAMS, RESTS = (" on grid", " in blocks"), (" with rest", "")
@@ -136,6 +136,16 @@ def test_a_kernel_with_a_users_own_force_is_not_kept_on_disk(own):
         else replace(SPRING_TWIN, kind=replace(SPRING_TWIN.kind, **part))
     )
     assert not are_hashed((VISCOUS_TWIN, users))
+
+
+@pytest.mark.nightly  # compiles all forces, their adjoints and tangents in float32
+@pytest.mark.parametrize("what", ROUNDED)
+def test_float32_on_the_cpu_is_off_by_its_roundings(what):
+    allowed = run("tests.cuda.rounding", what, NUMBA_DISABLE_JIT="1")
+    exact, rounded = (ROUNDED[what]("cpu", dtype) for dtype in (np.float64, np.float32))
+    larger = np.finfo(np.float32).eps / np.finfo(np.float64).eps
+    for name, value in exact.items():
+        assert np.abs(rounded[name] - value).max(initial=0.0) <= larger * allowed[name], name
 
 
 @pytest.mark.cuda

@@ -88,6 +88,7 @@ config.CACHE_DIR = str(CACHE_DIR)
 llvmlite.binding.set_option("", "--memory-check-merge-threshold=1000")
 if PRIVATE:
     PRIVATE.check_files()
+    PRIVATE.share_cache()
     PRIVATE.compare_options_by_what_is_set()
     PRIVATE.call_llvm_unrecorded()
 

@@ -21,7 +21,8 @@ Records. Numba records how long each pass and each call of LLVM takes, and write
 for it. That takes a tenth of a compilation, and is never read here.
 
 Files of the cache. Each gets a checksum behind its pickle, where Numba alone would ignore it; one
-that is damaged is dropped and compiled again.
+that is damaged is dropped and compiled again. A process that finds nothing waits for another one
+that compiles the same function.
 """
 
 import os
@@ -37,7 +38,7 @@ import numba
 from llvmlite.binding import ffi
 from llvmlite.ir import IRBuilder
 from numba import _dynfunc  # pyright: ignore[reportAttributeAccessIssue]
-from numba.core import caching, cgutils, config as numba_config, types
+from numba.core import caching, cgutils, config as numba_config, dispatcher, types
 from numba.core.callconv import CPUCallConv
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, _LowerResult
@@ -54,6 +55,7 @@ from adjsim.engine.jit.kernel_cache import warn_once
 
 LAST_TRIED = (0, 68)  # version of Numba
 config: Any = numba_config  # its members are set when it is loaded
+LONGEST_WAIT = 600.0  # for another process that compiles [s], which on a busy machine takes long
 LLVM_CALLBACKS: list[Any] = ffi.lib._lock._cblist
 
 
@@ -330,6 +332,55 @@ class CheckedFile(caching.IndexDataCacheFile):
         warn_once(
             "file", f"the kernel cache has damaged files, such as {path}: they are compiled again"
         )
+
+
+class SharedCache(caching.FunctionCache):
+    """Numba's cache of a function, which one process at a time compiles into.
+
+    The others wait, and find there what they need. Two that wrote at once would also give their
+    kernels one name.
+    """
+
+    _lock: Any = None
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the kernel if it is there, or once another process has compiled it."""
+        found = super().load_overload(sig, target_context)
+        if found is None:
+            self._keep_others_out()
+            found = super().load_overload(sig, target_context)
+        return found
+
+    def _keep_others_out(self) -> None:
+        """Wait for those that compile; where that is not possible, go on without."""
+        from filelock import FileLock, Timeout
+
+        with suppress(OSError, NotImplementedError, Timeout):
+            self._impl.locator.ensure_cache_path()
+            lock = FileLock(f"{self._cache_file._index_path}.lock", timeout=LONGEST_WAIT)
+            lock.acquire()
+            self._lock = lock
+
+    def let_others_go_on(self) -> None:
+        """Release what `load_overload` may have locked."""
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            lock.release()
+
+
+def share_cache() -> None:
+    """Have a process wait where another one compiles what it needs."""
+    usual = dispatcher.Dispatcher.compile
+
+    def compile_once(self: Any, sig: Any) -> Any:
+        try:
+            return usual(self, sig)
+        finally:
+            if isinstance(self._cache, SharedCache):
+                self._cache.let_others_go_on()
+
+    dispatcher.FunctionCache = SharedCache  # pyright: ignore[reportAttributeAccessIssue]
+    dispatcher.Dispatcher.compile = compile_once
 
 
 def _checksum(data: bytes) -> bytes:

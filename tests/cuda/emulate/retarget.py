@@ -101,6 +101,16 @@ def packed(name: str, kinds: list[str]) -> str:
     return "\n".join([*lines, f'  call void @"{short(name)}"({given})', "  ret void", "}", ""])
 
 
+def linked(modules: list[binding.ModuleRef]) -> binding.ModuleRef:
+    """Return modules as one, linked by pairs: each link takes as long as both are large."""
+    while len(modules) > 1:
+        pairs = list(zip(modules[::2], modules[1::2], strict=False))
+        for one, other in pairs:
+            one.link_in(other)
+        modules = modules[::2]
+    return modules[0]
+
+
 def machine() -> binding.TargetMachine:
     """Return this processor as a target."""
     binding.initialize_native_target()
@@ -125,11 +135,9 @@ def code_of(texts: list[str], entry: str) -> bytes:
     texts, shared = placed(texts)
     target = machine()
     layout = str(target.target_data)
-    whole, *others = (
-        binding.parse_assembly(for_this_processor(text, target.triple, layout)) for text in texts
+    whole = linked(
+        [binding.parse_assembly(for_this_processor(text, target.triple, layout)) for text in texts]
     )
-    for module in others:
-        whole.link_in(module)
     for function in whole.functions:
         if not function.is_declaration and function.name != short(entry):
             function.linkage = "internal"

@@ -10,10 +10,14 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
+from filelock import FileLock
 from numba.core import caching
+from numba.core.errors import TypingError
 
-from adjsim.engine.jit import kernel_cache
+from adjsim.engine.jit import backend, kernel_cache, numba_private
+from adjsim.engine.jit.backend import cpu_kernel
 from adjsim.engine.jit.numba_private import CheckedFile
 
 
@@ -231,6 +235,64 @@ def caching_file(path):
 def test_kernels_go_through_checked_files():
     assert caching.IndexDataCacheFile is CheckedFile
     assert pickle.loads(CheckedFile("", "k", "s")._dump([1])) == [1]
+
+
+def doubled(x):
+    for i in range(x.size):
+        x[i] *= 2.0
+
+
+@pytest.mark.skipif(backend.JIT_DISABLED, reason="asks the compiler")
+def test_a_kernel_that_another_process_compiles_is_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(backend.config, "CACHE_DIR", str(tmp_path))
+    first, second = (cpu_kernel(doubled) for _ in range(2))
+    first(np.ones(2))
+    index = Path(second._cache._cache_file._index_path)
+    hidden = index.rename(index.with_suffix(".hidden"))
+    with ThreadPoolExecutor(1) as pool:
+        with FileLock(f"{index}.lock"):
+            call = pool.submit(second, np.ones(2))
+            with pytest.raises(TimeoutError):
+                call.result(timeout=0.5)
+            hidden.rename(index)
+        call.result(timeout=60.0)
+    assert sum(second.stats.cache_hits.values()) == 1
+    assert not second.stats.cache_misses
+    with FileLock(f"{index}.lock", timeout=0):
+        pass  # nobody holds it any more
+
+
+def without_a_type(x):
+    x[0] = x.nothing
+
+
+@pytest.mark.skipif(backend.JIT_DISABLED, reason="asks the compiler")
+def test_a_kernel_that_cannot_be_compiled_keeps_nobody_waiting(tmp_path, monkeypatch):
+    monkeypatch.setattr(backend.config, "CACHE_DIR", str(tmp_path))
+    kernel = cpu_kernel(without_a_type)
+    with pytest.raises(TypingError):
+        kernel(np.ones(2))
+    with FileLock(f"{kernel._cache._cache_file._index_path}.lock", timeout=0):
+        pass
+
+
+@pytest.mark.skipif(backend.JIT_DISABLED, reason="asks the compiler")
+@pytest.mark.parametrize("why", ["it takes too long", "there are no locks"])
+def test_without_a_lock_kernels_are_compiled_all_the_same(tmp_path, monkeypatch, why):
+    monkeypatch.setattr(backend.config, "CACHE_DIR", str(tmp_path))
+    kernel, x = cpu_kernel(doubled), np.ones(2)
+    index = Path(kernel._cache._cache_file._index_path)
+    index.parent.mkdir(parents=True, exist_ok=True)
+    held = FileLock(f"{index}.lock")
+    if why == "it takes too long":
+        monkeypatch.setattr(numba_private, "LONGEST_WAIT", 0.1)
+        held.acquire()
+    else:
+        Path(held.lock_file).mkdir()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(kernel, x).result(timeout=60.0)
+    assert (x == 2.0).all()
+    assert index.exists()
 
 
 COMPILED = """

@@ -44,6 +44,7 @@ def test_a_scan_whose_worker_is_killed_has_the_same_bits(whole, tmp_path):
     same(folder, whole)
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("unpainted")
 def test_points_that_fail_are_marked_by_workers_as_here(tmp_path):
     over = ("beam.mu=1e5:1e14:3:log", "observations.film.simulate.frames=2:3:2")
