@@ -64,7 +64,7 @@ class Function(ABC):
     def record(self, values: Arrays) -> RecordedFunction:
         """Return the outputs and what their derivatives need."""
 
-    def check_value(self, path: str, shape: Sequence[int], dtype: str, hint: str = "") -> None:
+    def check_value(self, path: str, shape: Sequence[int], dtype: str) -> None:
         """Raise if a parameter is unknown, or its shape or precision is another.
 
         Raises
@@ -79,9 +79,11 @@ class Function(ABC):
                 f"was made, got {tuple(shape)}."
             )
         if dtype != self.dtype.name:
+            is_one = dtype in ("float32", "float64")
+            other = f", or make the {self.KIND} with `dtype={dtype!r}`" if is_one else ""
             raise ValueError(
                 f"`values[{path!r}]` must be {self.dtype}, the `dtype` of the {self.KIND}, got "
-                f"{dtype}. Convert it, or make the {self.KIND} with `dtype={dtype!r}`.{hint}"
+                f"{dtype}. Convert it{other}."
             )
 
 

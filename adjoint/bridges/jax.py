@@ -37,8 +37,6 @@ except ModuleNotFoundError as error:
         name=error.name,
     ) from error
 
-HINT = ' JAX has float64 after jax.config.update("jax_enable_x64", True).'
-
 
 def rollout(
     model: Any, state: Any, dt: float | str, n_steps: int, **settings: Any
@@ -140,7 +138,12 @@ class _Host:
             found = compute(*arrays)
             return {name: np.asarray(found[name], dtype) for name in names}
 
-        return lambda *given: jax.pure_callback(on_host, shapes, *given, vmap_method="sequential")
+        def call(*given: Mapping[str, Any]) -> Any:
+            for one in given:
+                _require_one_device(one)
+            return jax.pure_callback(on_host, shapes, *given, vmap_method="sequential")
+
+        return call
 
 
 def _differentiable(function: Function) -> Callable[[Mapping[str, Any]], dict[str, jax.Array]]:
@@ -163,12 +166,43 @@ def _differentiable(function: Function) -> Callable[[Mapping[str, Any]], dict[st
 
     def checked(values: Mapping[str, Any]) -> dict[str, jax.Array]:
         arrays = checks.mapping("values", values, "{'gravity': jax.numpy.zeros(3)}")
-        arrays = {path: jax.numpy.asarray(value) for path, value in arrays.items()}
+        arrays = {path: _array(path, value) for path, value in arrays.items()}
+        if function.dtype == np.float64 and not jax.config.jax_enable_x64:
+            raise ValueError(
+                f"`dtype` of the {function.KIND} must be float32 while JAX has no float64, got "
+                'float64. Call jax.config.update("jax_enable_x64", True) first, or make the '
+                f'{function.KIND} with `dtype="float32"`.'
+            )
         for path, value in arrays.items():
-            function.check_value(path, value.shape, value.dtype.name, HINT)
+            function.check_value(path, value.shape, value.dtype.name)
         return evaluate(arrays)
 
     return checked
+
+
+def _array(path: str, value: Any) -> jax.Array:
+    """Return a value as an array of JAX."""
+    try:
+        return jax.numpy.asarray(value)
+    except (TypeError, ValueError, RuntimeError):  # a tensor of PyTorch raises the last one
+        raise TypeError(
+            f"`values[{path!r}]` must be an array of JAX or NumPy, or a number, got "
+            f"{type(value).__name__}."
+        ) from None
+
+
+def _require_one_device(values: Mapping[str, Any]) -> None:
+    """Raise if arrays lie on several devices; where nothing is computed yet, JAX itself does."""
+    known = {name: x for name, x in values.items() if not isinstance(x, jax.core.Tracer)}
+    places = {
+        name: sorted(map(str, x.devices())) for name, x in known.items() if hasattr(x, "devices")
+    }
+    if len({device for each in places.values() for device in each}) > 1:
+        found = ", ".join(f"{name!r} on {' and '.join(each)}" for name, each in places.items())
+        raise ValueError(
+            f"`values` must lie on one device, got {found}. A rollout or a picture runs on the "
+            "host: pass each as `jax.device_put(x, jax.devices()[0])`."
+        )
 
 
 # Arguments: the values by `paths`, and what it is linear in by `given`: tangents of parameters,

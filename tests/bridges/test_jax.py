@@ -1,6 +1,9 @@
 """The bridge to JAX: values, both derivatives, compiled and mapped, and what is refused."""
 
+import os
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -112,13 +115,68 @@ def test_jacobians_forward_and_reverse_agree():
         ({"net.stifness": 40.0}, ValueError, "Did you mean `net.stiffness`?"),
         ({"net.stiffness": np.ones(2)}, ValueError, "must have shape (), which it had when the"),
         ({"net.stiffness": np.float32(40)}, ValueError, "must be float64, the `dtype` of the"),
-        ({"net.stiffness": np.float32(40)}, ValueError, '.update("jax_enable_x64", True)'),
+        ({"net.stiffness": 40}, ValueError, "got int64. Convert it."),
+        (
+            {"net.stiffness": None},
+            TypeError,
+            "must be an array of JAX or NumPy, or a number, got N",
+        ),
+        (
+            {"net.stiffness": "40"},
+            TypeError,
+            "must be an array of JAX or NumPy, or a number, got s",
+        ),
         ({"net.stiffness": -1.0}, Exception, "`stiffness` must not be negative, got -1"),
     ],
 )
 def test_an_array_that_does_not_fit_is_refused(values, error, message):
     with pytest.raises(error, match=re.escape(message)):
         rollout(*SPRINGS)(values)
+
+
+@pytest.mark.parametrize("values", [{}, {"net.stiffness": np.float64(40)}])
+def test_float64_without_jaxs_is_refused(values):
+    jax.config.update("jax_enable_x64", False)
+    with pytest.raises(ValueError, match="`dtype` of the rollout must be float32 while JAX has no"):
+        rollout(*SPRINGS)(values)
+
+
+DEVICES = """
+import jax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from adjoint.bridges.jax import rollout
+from tests.bridges.functions import SPRINGS
+
+jax.config.update("jax_enable_x64", True)
+first, second = jax.devices()
+function = rollout(*SPRINGS)
+k = jax.device_put(40.0, second)
+v = jax.device_put(jax.numpy.zeros((3, 3)), first)
+slope = jax.grad(lambda k: function({"net.stiffness": k})["x"].sum())(k)
+assert slope.devices() == {second}, slope.devices()
+spread = jax.device_put(v, NamedSharding(Mesh([first, second], "a"), PartitionSpec()))
+for call in (
+    lambda: function({"net.stiffness": k, "state.v": v}),
+    lambda: jax.grad(lambda v: function({"state.v": v})["x"].sum())(spread),
+):
+    try:
+        call()
+    except ValueError as error:
+        print(error)
+"""
+
+
+def test_arrays_on_several_devices_are_refused():
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    done = subprocess.run(
+        [sys.executable, "-c", DEVICES], env={**os.environ, **flags},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    first, second = done.stdout.splitlines()
+    start = "`values` must lie on one device, got"
+    assert re.match(rf"{start} 'net.stiffness' on \S+1, 'state.v' on \S+0\. A rollout", first)
+    assert re.match(rf"{start} 'state.v' on \S+0 and \S+1\. A rollout or a picture", second)
 
 
 @pytest.mark.parametrize("outer", ["jacfwd", "grad"])
