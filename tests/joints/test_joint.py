@@ -119,9 +119,9 @@ def test_the_stable_step_is_stable_and_not_much_too_short(kind, damping, world):
         ([], "`bodies` must be pairs of bodies"),
         ("blocks", "`bodies` must be pairs of bodies"),
         (("blocks.1", "blocks.1"), "two different bodies, got blocks.1 twice"),
-        (("blocks.x", "blocks.1"), "`bodies` must name bodies"),
+        (("blocks.x", "blocks.1"), "`bodies` must name a body"),
         ([(None, "blocks.0"), ("blocks.0", "blocks.1")], "a force of their own"),
-        ((None, None), "`bodies` must name bodies"),
+        ((None, None), "`bodies` must name a body"),
     ],
 )
 def test_bodies_that_make_no_joint_are_refused(bodies, message):

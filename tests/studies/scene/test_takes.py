@@ -145,11 +145,11 @@ def test_only_bodies_of_one_take_are_said_to_pass_through_each_other():
 
 def test_each_take_has_a_copy_of_an_obstacle_that_a_body_carries():
     bodies = {"cube": TABLES["bodies"]["cube"], "ball": TABLES["bodies"]["cube"]}
-    hand = {"center": [0.0, 0.2, 0.0], "radius": 0.1, "fixed_to": "cube"}
-    free = {"hand.friction": {"start": 0.4}}
-    scene = scene_from_dict(tables(bodies=bodies, obstacles={"hand": hand}, free=free))
-    assert list(scene.obstacles) == ["hand", "hand_fast"]
+    paddle = {"center": [0.0, 0.2, 0.0], "radius": 0.1, "fixed_to": "cube"}
+    free = {"paddle.friction": {"start": 0.4}}
+    scene = scene_from_dict(tables(bodies=bodies, obstacles={"paddle": paddle}, free=free))
+    assert list(scene.obstacles) == ["paddle", "paddle_fast"]
     found = {name: (one.fixed_to, one.bodies) for name, one in scene.obstacles.items()}
-    assert found["hand"] == ("cube", ("ball",))
-    assert found["hand_fast"] == ("cube_fast", ("ball_fast",))
-    assert scene.free["hand_fast.friction"].tied_to == "hand.friction"
+    assert found["paddle"] == ("cube", ("ball",))
+    assert found["paddle_fast"] == ("cube_fast", ("ball_fast",))
+    assert scene.free["paddle_fast.friction"].tied_to == "paddle.friction"
