@@ -296,16 +296,13 @@ def test_only_a_loss_that_was_chosen_is_made_larger():
     assert with_lossier_contacts(problem, block().obstacles) is None
 
 
-def test_the_change_by_a_loss_is_what_a_fit_with_a_larger_one_finds():
-    """The film is that of a floor that loses 4 times as much; E is fitted with both floors."""
+def test_a_film_of_a_contact_that_loses_more_shows_it():
+    """The film is that of a floor that loses 4 times as much, which E cannot make up for."""
     made = make_problem(block(4.0, powers={"floor.dissipation": 1.0}))
     problem, theta = fitted(made.problem)
-    lossier = made.lossier(made.problem)
-    _, there = fitted(lossier)
-    (change,), _ = change_by_contact(problem, lossier, theta, source=LOSS)
-    assert abs(there - theta)[0] > 1e-3
-    assert change.step == pytest.approx(there - theta, rel=0.3)
-    assert change.share[0] == pytest.approx(1.0, abs=0.1)
+    (change,), notes = change_by_contact(problem, made.lossier(problem), theta, source=LOSS)
+    assert not notes
+    assert change.share[0] == pytest.approx(1.0, abs=0.05)
     same = replace(change, share=(0.01, 0.01))
     assert "shows the scene's own loss in contact" in (same.note() or "")
 

@@ -162,8 +162,8 @@ def test_a_finer_mesh_shares_the_pressure():
 
 def test_what_is_chosen_and_what_starts_too_near_is_noted():
     assert build(balls()).notes == [
-        "`contacts.touch.radius` is not given: 0.00399 m is taken, so that surfaces touch where "
-        "they are 0.00798 m apart."
+        "`contacts.touch.radius` is not given: 0.000997 m is taken, so that surfaces touch where "
+        "they are 0.00199 m apart."
     ]
     near = replace(RIGHT, position=(0.092, 0.02, 0.0))
     (note,) = build(of_kinds(LEFT, near, radius=0.004)).notes
