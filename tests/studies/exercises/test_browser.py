@@ -98,7 +98,7 @@ def address(tmp_path):
 def test_a_browser_grades_within_a_minute_of_opening_the_page(address):
     def report():
         while tab.run("document.getElementById('exercise-check').disabled"):
-            assert time.monotonic() < start + 60, tab.run("document.body.innerText")
+            assert time.monotonic() < start + 300, tab.run("document.body.innerText")
             time.sleep(0.1)
         return tab.run("document.getElementById('exercise-report').textContent")
 
@@ -114,6 +114,7 @@ def test_a_browser_grades_within_a_minute_of_opening_the_page(address):
         tab.open(address)
         assert report().startswith("Python is ready.")
         assert "the gap is still there" in graded(texts()[0]["text"])
+        assert time.monotonic() < start + 60
         assert graded(WRONG) == check(1, WRONG)[1]
         assert "right, at 4 random points" in graded(RIGHT)
         assert tab.run("document.getElementById('exercise-choice').options[0].text")[0] == "\u2713"
