@@ -1,4 +1,4 @@
-"""The bundled beam, balls, pendula, links: the truth is found to rounding in every instance."""
+"""The bundled beam, balls, links, cradle, cloth and pendula: the truth is found to rounding."""
 
 from dataclasses import replace
 
@@ -24,6 +24,8 @@ TOYS = {
     "pendulum": (*SMALL, NARROW, "world.dt=0.02", "search.coarse=16"),
     "double-pendulum": (*SMALL, NARROW, "world.dt=5e-3", "search.coarse=16"),
     "links": (*SMALL, NARROW, "search.coarse=0"),
+    "cradle": (*SMALL, NARROW, "search.coarse=0"),
+    "draped-cloth": (*SMALL, NARROW, "bodies.cloth.cells=[8, 8]", "search.coarse=0"),
     "two-balls": (
         *SMALL,
         NARROW,
