@@ -58,8 +58,11 @@ def test_the_gradient_of_a_film_is_that_of_differences(file):
     assert gradient[0] == pytest.approx((ahead - behind) / (2.0 * h), rel=1e-5)
 
 
-def contact(world, **bodies):
-    ball = Soft(mesh="ball", size=(0.1,), cells=(2,), E=1e6, position=(0.01, 0.115, 0.02))
+def contact(world):
+    ball = Soft(
+        mesh="ball", size=(0.1,), cells=(2,), E=1e6, position=(0.01, 0.165, 0.02),
+        velocity=(0.2, -0.5, 0.0),
+    )  # fmt: skip
     block = Soft(
         mesh="box", size=(0.2, 0.1, 0.2), cells=(3, 2, 3), E=1e6,
         held=Held(plane=Plane(point=(0.0, -0.045, 0.0), normal=(0.0, 1.0, 0.0))),
@@ -83,8 +86,8 @@ def test_bodies_that_touch_take_steps_no_longer_than_keeps_them_apart():
 
 
 def test_gradients_of_what_touches_in_implicit_steps_match_differences():
-    paths = ["touch.stiffness", "touch.dissipation", "touch.friction_stiffness", "touch.radius"]
-    check_slopes(contact(World(step="implicit")), [*paths, "ball.E", "block.E"], 2e-3, 60)
+    paths = ["touch.stiffness", "touch.dissipation", "touch.friction", "touch.radius", "block.E"]
+    check_slopes(contact(World(step="implicit")), paths, 2e-3, 20)
 
 
 def test_what_takes_no_implicit_steps_is_refused(file, tmp_path):
