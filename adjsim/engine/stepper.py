@@ -125,6 +125,13 @@ class ModelStepper(Stepper[Any, Any]):
         Where worlds that diverge end the rollout, at least one of a group says it.
         """
 
+    @abstractmethod
+    def serves_from(self, x: Any, rows: np.ndarray) -> int:
+        """Return the first of several states, `x[rows]`, from which on the pairs serve.
+
+        They serve the last one.
+        """
+
     def advance(self, k0: int, rows: np.ndarray, fields: Fields) -> None:
         """Run from state k0, in compiled code from the first step to the last."""
 
@@ -416,6 +423,7 @@ class CudaStepper(ModelStepper):
 
     def serves_from(self, x: Any, rows: np.ndarray) -> int:
         """Return the first of several states, `x[rows]`, from which on the pairs serve."""
+        assert self.pairs
         return serves_from(self.pairs, x, rows)
 
     def with_tangents(self, pairs: TeamPairs | tuple[()], params: Any) -> TeamPairs | tuple[()]:
@@ -441,7 +449,7 @@ class CudaStepper(ModelStepper):
     @contextmanager
     def watched(self, n_turns: int) -> Iterator[TeamPairs | tuple[()]]:
         """Give a sweep the pairs that change; note how many turns it ran."""
-        if not self.pairs:
+        if not self.pairs or self.changing is None:
             yield ()
             return
         turns = self.xp.full(1, n_turns, np.int64)

@@ -308,7 +308,7 @@ def _dressed(scene: Scene, built: BuiltScene) -> BuiltScene:
         if obstacle.draw:
             meshes[name], points = drawn_obstacle(name, obstacle)
             carrier = getattr(built.system, "bodies", {}).get(obstacle.fixed_to)
-            if carrier is None:
+            if obstacle.fixed_to is None or carrier is None:
                 subjects[name] = Still(points)
             else:
                 subjects[name] = Carried.by(obstacle.fixed_to, points - carrier.centers[0])
