@@ -42,7 +42,11 @@ def made(name, *overrides, instance=0, **options):
     return make_problem(file, **options)
 
 
-@pytest.mark.parametrize(("name", "instance"), [*((name, 0) for name in TOYS), ("bounce", 3)])
+SLOW = pytest.param("draped-cloth", 0, marks=pytest.mark.nightly)
+FAST = [(name, 0) for name in TOYS if name != "draped-cloth"]
+
+
+@pytest.mark.parametrize(("name", "instance"), [*FAST, ("bounce", 3), SLOW])
 def test_the_truth_is_found_to_rounding(tmp_path, name, instance):
     one = made(name, *TOYS[name], instance=instance)
     how = read_scene(BUNDLED / f"{name}.toml", TOYS[name]).search
