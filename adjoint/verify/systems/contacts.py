@@ -209,7 +209,8 @@ def carried(build: Callable[[int], Scene], n_steps: int) -> Scene:
     The nodes move with the body as they did with the obstacle. Each scalar has one value.
     """
     scene, rng = build(n_steps), np.random.default_rng(15)
-    x, v, obstacle = np.array(scene.state.x), scene.state.v, scene.model.forces["obstacle"]
+    x, v = np.array(scene.state.x), scene.state.v
+    obstacle: Any = scene.model.forces["obstacle"]
     start = poses(rng, rng.standard_normal((1, 3)), speed=0.5, spin=2.0, turn=2.0)
     R = Rotation.from_quat(start.pack()[0, 3:7])
     stone = RigidBodies(R.apply(x[:2] - x[0]), mass=0.3, inertia=[0.1] * 3 + [0.01] * 3)
