@@ -125,12 +125,13 @@ class ModelStepper(Stepper[Any, Any]):
         Where worlds that diverge end the rollout, at least one of a group says it.
         """
 
-    @abstractmethod
     def serves_from(self, x: Any, rows: np.ndarray) -> int:
         """Return the first of several states, `x[rows]`, from which on the pairs serve.
 
         They serve the last one.
         """
+        assert self.changing is not None
+        return serves_from_kernel()(self.changing.near, x, rows)
 
     def advance(self, k0: int, rows: np.ndarray, fields: Fields) -> None:
         """Run from state k0, in compiled code from the first step to the last."""
@@ -359,11 +360,6 @@ class CpuStepper(ModelStepper):
         with using_threads(self.n_threads):
             self.n_run = run(Turns(n_turns, stops), *job) or n_turns
         return job.finite
-
-    def serves_from(self, x: np.ndarray, rows: np.ndarray) -> int:
-        """Return the first of several states, `x[rows]`, from which on the pairs serve."""
-        assert self.changing is not None
-        return serves_from_kernel()(self.changing.near, x, rows)
 
     def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
         """Run the loop."""

@@ -307,11 +307,11 @@ def _dressed(scene: Scene, built: BuiltScene) -> BuiltScene:
     for name, obstacle in scene.obstacles.items():
         if obstacle.draw:
             meshes[name], points = drawn_obstacle(name, obstacle)
-            carrier = getattr(built.system, "bodies", {}).get(obstacle.fixed_to)
-            if obstacle.fixed_to is None or carrier is None:
-                subjects[name] = Still(points)
-            else:
-                subjects[name] = Carried.by(obstacle.fixed_to, points - carrier.centers[0])
+            subjects[name] = Still(points)
+            moving = getattr(built.system, "bodies", {})
+            if obstacle.fixed_to and obstacle.fixed_to in moving:
+                (center,) = moving[obstacle.fixed_to].centers
+                subjects[name] = Carried.by(obstacle.fixed_to, points - center)
     if any(isinstance(light, Sky) for light in scene.lights.values()):
         for name, mesh in meshes.items():
             if mesh.vertex_colors is None and mesh.texture is None:
