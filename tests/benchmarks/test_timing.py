@@ -38,7 +38,7 @@ def test_a_run_times_every_part_and_writes_its_numbers(tmp_path):
     assert len(set(tets)) == len(tets) == 2 * 2 * 3
     assert {kind for _, kind in tets} == {FORWARD, BOTH, BOTH_MASS}
     compared = [lap for lap in laps if lap["ratio"]]
-    assert {lap["part"] for lap in compared} == {"worlds", "images", "memory"}
+    assert {lap["part"] for lap in compared} == {"contact", "worlds", "images", "memory"}
     assert all(lap["ratio"]["min"] > 0.0 for lap in compared)
     for part in PARTS:
         assert f"{part}: " in done.output
