@@ -95,7 +95,8 @@ def read_urdf(
     Robot
         `damping` and `friction` of the file become `viscous_friction` and `dry_friction`. A body's
         mesh is what its link has for collisions, or else what is drawn, or else one point. The
-        largest effort and speed are not read.
+        largest effort and speed are not read. Without `lower` and `upper`, and where a hinge may
+        turn by pi both ways, there are no limits.
 
     Raises
     ------
@@ -278,10 +279,10 @@ def _driven(joint: Element, q: float, held: Mapping[str, Any]) -> dict[str, Any]
     named = {"viscous_friction": "damping", "dry_friction": "friction"}
     found = {own: _numbers(dynamics, key) for own, key in named.items()}
     found = {own: value for own, value in found.items() if value}
-    lower, upper = _numbers(limit, "lower"), _numbers(limit, "upper")
-    if kind == "continuous" or (kind == "revolute" and min(-lower, upper) >= np.pi):
-        return found
+    lower, upper = _numbers(limit, "lower", -np.inf), _numbers(limit, "upper", np.inf)
     reach = np.inf if kind == "prismatic" else np.pi
+    if kind == "continuous" or min(-lower, upper) >= reach:
+        return found
     if not -reach <= lower <= q <= upper <= reach:
         raise ValueError(
             "<limit> must hold the start, and be between -pi and pi for a hinge, got "

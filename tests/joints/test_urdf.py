@@ -193,7 +193,10 @@ REFUSED = [
         (A, B, joint("j", "revolute", "a", "b", '<limit lower="0" upper="4"/>')),
         "`j`: <limit> .* between -pi and pi for a hinge, got 0 to 4",
     ),
-    ((A, B, joint("j", "revolute", "a", "b")), "`j`: `lower` must be below `upper`"),
+    (
+        (A, B, joint("j", "prismatic", "a", "b", '<limit lower="0" upper="0"/>')),
+        "joint `j`: `lower` must be below `upper`, got 0 and 0",
+    ),
     ((A, B, joint("j", "fixed", "a", "b", origin("0 0"))), "joint `j`: `xyz` must have 3 numbers"),
     ((A, B, joint("j", "continuous", "a", "b", ZERO)), "joint `j`: `axis` must have a length"),
     ((link("a", inertial(six=(0.0,) * 6)),), "link `a`: `inertia` must be positive definite"),
@@ -219,6 +222,6 @@ def test_missing_files_other_files_and_unknown_joints_are_refused(read, tmp_path
         read_urdf(tmp_path / "other.urdf")
 
 
-def test_a_hinge_that_turns_further_than_once_has_no_limits(read):
-    wide = joint("j", "revolute", "a", "b", '<limit lower="-6.28" upper="6.28"/>')
-    assert read(A, B, wide).forces["j"].limit_stiffness is None
+@pytest.mark.parametrize("limit", ["", '<limit effort="9"/>', '<limit lower="-6" upper="6"/>'])
+def test_hinges_that_turn_all_round_have_no_limits(read, limit):
+    assert read(A, B, joint("j", "revolute", "a", "b", limit)).forces["j"].limit_stiffness is None
