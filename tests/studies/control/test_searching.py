@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 
 from studies.control.searching import solve_control, watched_problem
+from studies.problem.making import make_problem
 from studies.runs.evaluations import read_log
 from studies.runs.folder import RunFolder
+from studies.scene.drawing import instance_of
+from studies.scene.files import BUNDLED
+from studies.scene.reading import read_scene
 from tests.studies.control.toys import TOYS, made
 
 
@@ -37,6 +41,15 @@ def test_a_few_steps_lead_to_the_goal_and_the_log_tells_how_near(tmp_path):
     assert list(log[0].values) == ["cover", "distance", "gain"]
     assert found.found.coarse is None
     assert found.spread.reason
+
+
+@pytest.mark.nightly
+def test_an_arm_pushes_its_block_to_the_goal(tmp_path):
+    file = instance_of(read_scene(BUNDLED / "control-arm.toml", ()), 0)
+    found = solve_control(make_problem(file), file, RunFolder(tmp_path), lambda _: None)
+    assert found.verdict.kind == "reached"
+    assert found.control["distance"] < 3e-3
+    assert found.control["gain"] > 0.05
 
 
 def test_a_search_that_is_stopped_goes_on_with_the_same_bits(tmp_path):

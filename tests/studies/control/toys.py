@@ -33,6 +33,13 @@ TOYS = {
         "cameras.front.target=[-4.0, 1.5, 0.0]",
         "search.levels=5",
     ),
+    "control-arm": (
+        SMALL,
+        SMALL.replace("target", "view"),
+        "world.duration=0.3",
+        "free.root.motor.start=3.0",
+        "search.levels=4",
+    ),
     "control-jellyfish": (
         SMALL,
         "bodies.jellyfish.bending_actuation.sines=3",
