@@ -184,8 +184,19 @@ def _given(names: Iterable[str], tensors: Sequence[Any]) -> dict[str, np.ndarray
     return {name: x.detach().numpy() for name, x in pairs if x is not None}
 
 
+BATCH = (
+    "`values` must be tensors, got a batch of them from `torch.func.vmap`, `hessian` or `jacrev`: "
+    "call the function once for each, in a loop."
+)
+
+
 class _Forward(torch.autograd.Function):
     """A function, with both derivatives."""
+
+    @staticmethod
+    def vmap(*_: Any) -> None:
+        """Refuse a batch of tensors."""
+        raise NotImplementedError(BATCH)
 
     @staticmethod
     def forward(call: _Call, *tensors: Tensor) -> tuple[Tensor, ...]:
@@ -223,6 +234,11 @@ class _Forward(torch.autograd.Function):
 
 class _Derivative(torch.autograd.Function):
     """A derivative as a function of cotangents or tangents, and of parameters behind them."""
+
+    @staticmethod
+    def vmap(*_: Any) -> None:
+        """Refuse a batch of tensors."""
+        raise NotImplementedError(BATCH)
 
     @staticmethod
     def forward(derivative: Callable[..., Any], n: int, *tensors: Tensor) -> tuple[Tensor, ...]:

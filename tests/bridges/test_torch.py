@@ -199,3 +199,9 @@ def test_a_gradient_may_be_part_of_a_graph_that_is_not_differentiated_again():
 def test_a_picture_is_one_tensor():
     case = CASES[-1]
     assert rasterize(*case.arguments)({}).shape == case.function().outputs[IMAGES]
+
+
+def test_a_batch_of_tensors_is_refused():
+    batch = torch.tensor([40.0, 50.0], dtype=torch.float64)
+    with pytest.raises(NotImplementedError, match=r"a batch of them from `torch\.func\.vmap`"):
+        torch.func.vmap(loss_of)(batch)

@@ -3,13 +3,16 @@
 No feature comes near the border of another, so that nothing has a kink.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from adjoint.verify.problem import System
+from adjoint.field import pull
+from adjoint.verify.problem import Problem, System, Values, changed
 from adjoint.verify.systems.solids import Scene, rollout_problem
+from adjsim.field import Field
 from adjsim.forces.springs import Springs
 from adjsim.model import Model, State
 from adjsim.pairs.surface import surface_of
@@ -67,7 +70,27 @@ def alone(n_steps: int) -> Scene:
     return scene(n_steps, one=True, dissipation=0.4)
 
 
+def field_problem() -> Problem:
+    """Return the forces of the two surfaces at one state, as a field has them."""
+    own = two(1)
+    point, field = own.parameters(), Field(own.model)
+    scale = float(np.std(field.forces(own.state)))
+
+    def forward(values: Values) -> np.ndarray:
+        there = own.at(changed(values, point))
+        return Field(there.model).forces(there.state).ravel() / scale
+
+    def jvp(tangents: Values) -> np.ndarray:
+        return field.push(own.state, tangents).ravel() / scale
+
+    def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
+        return pull(field, own.state, adj.reshape(own.state.x.shape) / scale, wrt)
+
+    return Problem(point, own.owners(), forward, jvp, vjp)
+
+
 SYSTEMS = (
+    System("surfaces/field", "The forces of these at one state", field_problem, family="solids"),
     System("surfaces/two", "A corner on a face, an edge on an edge",
            partial(rollout_problem, two), family="solids"),
     System("surfaces/damping", "The same with a damping that jumps at touch",

@@ -257,9 +257,3 @@ def test_a_pendulum_touches_nothing():
     )
     with pytest.raises(StudyError, match="which is pendulum"):
         build(swing)
-
-
-def test_what_has_no_contact_yet_is_told():
-    file = instance_of(read_scene(find_scene("two-balls")), seed=0)
-    with pytest.raises(StudyError, match=r"`contacts\.touch` needs the device cpu, got cuda"):
-        make_problem(file, device="cuda")
