@@ -73,12 +73,14 @@ def alone(n_steps: int) -> Scene:
 def field_problem() -> Problem:
     """Return the forces of the two surfaces at one state, as a field has them."""
     own = two(1)
-    point, field = own.parameters(), Field(own.model)
+    longer = {"net.rest_length": 1.02 * own.parameters()["net.rest_length"]}  # the net is loose
+    own = own.at({**own.parameters(), **longer})
+    point, field = own.parameters(), Field(own.model, with_weight=True)
     scale = float(np.std(field.forces(own.state)))
 
     def forward(values: Values) -> np.ndarray:
         there = own.at(changed(values, point))
-        return Field(there.model).forces(there.state).ravel() / scale
+        return Field(there.model, with_weight=True).forces(there.state).ravel() / scale
 
     def jvp(tangents: Values) -> np.ndarray:
         return field.push(own.state, tangents).ravel() / scale
