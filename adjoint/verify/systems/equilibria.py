@@ -83,7 +83,7 @@ def blocks() -> Scene:
     )
     forces = {
         "solid": NeoHookeanTets(tets, rest, mu=2e4 * rng.uniform(0.8, 1.2, len(tets)), lam=4e4),
-        "cords": Springs(np.stack([high, len(x) + np.arange(POSTS)], 1), 90.0, rest_positions=rest),
+        "cords": Springs(np.stack([high, len(x) + np.arange(POSTS)], 1), 60.0, rest_positions=rest),
         "touch": touch,
     }
     pinned = np.arange(len(rest)) >= len(x)
