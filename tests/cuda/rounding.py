@@ -3,8 +3,8 @@
 In float32 the CPU rounds every operation otherwise than in float64. So their difference, in eps of
 float32, is the number of roundings by which a result can be off, its conditioning included. A
 device contracts other products, and takes exponentials and sums otherwise: it may be off by a few
-times as many roundings of its own dtype. Where the errors of a sum happen to cancel in float32 there
-is a least number.
+times as many roundings of its own dtype. Where the errors of a sum happen to cancel in float32,
+there is a least number.
 
 As a module it prints these of float64 for toy scenes, by name: with NUMBA_DISABLE_JIT=1 in seconds,
 where to compile all forces in float32 takes a minute.
