@@ -169,7 +169,7 @@ def spread_phase(turn, team, args):
 
 
 def pair_phase(turn, team, args):
-    """Undo the pairs, and compute the forces of those of the next step, as `adjoint_phase` does."""
+    """Undo the pairs; compute their forces in the step that is undone next, if it reads them."""
     k, threads, pairs = step_of(turn, args), (team.start, team.stride), args.pairs
     elements, step, patches = near_elements(pairs), args.rows[0] + k, args.patches
     if turn > 0:

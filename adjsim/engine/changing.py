@@ -67,8 +67,7 @@ class ChangingPairs:
     """The pairs of packed models that were found last, and the lists made of them.
 
     Parts of a sweep that stand `apart` have a list each, else all have one. A list serves until a
-    row has moved by a `share` of its allowance, at first. The allowances are `wider` than those of
-    the forces by a factor.
+    row has moved by a `share` of its allowance, at first. `wider` scales the allowances.
     """
 
     def __init__(

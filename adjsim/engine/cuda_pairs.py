@@ -3,10 +3,10 @@ r"""Pairs that change, on a GPU: a thread takes a pair, and later a row of a sur
 All pairs that a search has found (`adjsim/engine/changing.py`) are elements of the steps: a GPU
 makes no shorter lists. Their lanes write slots, and mark those that are not 0; after a barrier the
 marked slots of each row of a surface are added up, in the order of the pairs, into the sum that the
-nodes read. The bits are those of any other search.
+nodes read. No bit depends on which search found the pairs.
 
-A sweep forward ends after a step in which a row has moved too far for its pairs. To move as one
-does not count: a set has a guide, one of its rows, and rows are seen from there.
+A sweep forward ends after a step in which a row has moved too far for its pairs. Motion that all of
+a set shares does not count: rows are seen from one of them, the guide.
 
 Adjoint: `adjoint/engine/cuda_pairs.py`. Tests: `tests/cuda`.
 """
@@ -38,7 +38,7 @@ SHARES = 64  # threads that look at the rows of one state
 class TeamPairs(NamedTuple):
     """The pairs of all surface contacts of some worlds, and the rows of their surfaces.
 
-    The first fields, up to `more_params`, are those of `NearPairs`.
+    The fields up to `more_params` are the same as in `NearPairs`.
     """
 
     pair_table: Any
@@ -109,7 +109,7 @@ def serves_from(pairs: TeamPairs, x: Any, rows: np.ndarray) -> int:
 
 @device_fn
 def far_thread(i, args):
-    """Note whether a share of the rows of a state has one that has moved too far."""
+    """Record whether any row in a share of the rows of a state has moved too far."""
     pairs, x, rows, far = args
     state, share = i // SHARES, i % SHARES
     for row in range(share, pairs.rows.size, SHARES):

@@ -349,9 +349,9 @@ def make_forces(chain: Callable) -> Callable:
 def chain_of(
     loop: Loop, elements: Sequence[tuple[ElementKind, Callable | None]], *, in_blocks: bool
 ) -> Callable:
-    """Return the function that does all elements of a block's world, or those of a patch.
+    """Return the function that does all elements of a block's world, or of a patch.
 
-    But those with pairs.
+    It leaves out elements with pairs.
     """
     make, lane = (make_chain, make_lane) if in_blocks else (make_patch_chain, make_patch_lanes)
     return make(tuple(lane(loop, k, None if k.pairs else element) for k, element in elements))

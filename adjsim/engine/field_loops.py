@@ -30,7 +30,7 @@ def forces_loop(calls, elements, nodes, parts, work, step, state, out):
 
 
 def forces_and_pairs_loop(calls, pairs, nodes, parts, work, step, state, out):
-    """Write the sums of the forces at all nodes, those of pairs too."""
+    """Write the sums of the forces at all nodes, including the forces of pairs."""
     own = Work(pairs.slots, work.scratch)
     for part in range(work.scratch.shape[0]):
         part_forces(part, calls.forces, pairs, parts, step, state, work)
@@ -50,7 +50,7 @@ def push_loop(calls, elements, nodes, tan, parts, work, step, state, tan_state, 
 
 
 def push_pairs_loop(calls, pairs, nodes, tan, parts, work, step, state, tan_state, out):
-    """Write the sums of the tangents of the forces at all nodes, those of pairs too."""
+    """Write the sums of the tangents of the forces at all nodes, including pairs."""
     own = TangentWork(pairs.slots, pairs.more_slots, work.scratch)
     for part in range(work.scratch.shape[0]):
         part_tangents(part, calls, pairs, tan, parts, step, state, tan_state, work)

@@ -352,7 +352,7 @@ def _slots(start: int, nodes: np.ndarray) -> np.ndarray:
 def _patch_slots(
     owners: Sequence[np.ndarray], have_pairs: Sequence[bool], table: np.ndarray
 ) -> list[np.ndarray]:
-    """Return the sums of the nodes of patches; those of elements with pairs lie behind them.
+    """Return where the sums of the nodes of patches lie; elements with pairs come after them.
 
     Where these begin is written to the table.
     """

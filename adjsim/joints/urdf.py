@@ -79,7 +79,7 @@ def read_urdf(
     Parameters
     ----------
     path : path-like
-        The file. Meshes are looked for beside it, those of a `package://` above it, too.
+        The file. Meshes are looked for beside it, and those with `package://` also above it.
     name : str
         Name of the set of bodies in the model.
     positions : mapping of str to float, optional

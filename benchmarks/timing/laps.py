@@ -72,7 +72,7 @@ class Sizes:
         Rollouts are long: a call to a GPU takes the host up to 2 ms, whatever its length.
         """
         tets, triangles = (*self.tets, 100_000, 1_000_000), (*self.triangles, 200_000)
-        long = replace(self, sample=0.3, steps=300, folds=(2048, 50_000), piles=(1000, 20_000))
+        long = replace(self, sample=0.3, steps=300, folds=(2048, 20_000), piles=(1000, 8_000))
         return replace(long, threads=(GPU, *self.threads), tets=tets, triangles=triangles)
 
     def sample_steps(self, n_elements: int) -> int:
