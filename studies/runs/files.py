@@ -31,8 +31,8 @@ def explained(path: Path) -> Iterator[None]:
         if error.errno not in NO_ROOM:
             raise StudyError(f"{path} cannot be written: {error.strerror or error}.") from error
         raise StudyError(
-            f"{path} cannot be written: {error.strerror}. Make room on that drive; what is "
-            "written there already is kept, and `--resume` goes on with it."
+            f"{path} cannot be written: {error.strerror}. Make room on that drive; a run "
+            "keeps what is written, and `--resume` goes on with it."
         ) from error
 
 
