@@ -1,4 +1,4 @@
-"""Steps of implicit Euler: a block on a moving belt, a cloth that is held, a chain, surfaces.
+"""Steps of implicit Euler: a block on a belt, a cloth that is held, a chain, surfaces, bodies.
 
 A few long steps, above the stable one of semi-implicit Euler.
 """
@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from adjoint.verify.problem import System
-from adjoint.verify.systems import surfaces
+from adjoint.verify.systems import bodies, joints, surfaces
 from adjoint.verify.systems.solids import DENSITY, Scene, beam, rollout_problem
 from adjsim.forces.external import ExternalForces
 from adjsim.forces.half_space import HalfSpaceContact
@@ -89,6 +89,16 @@ def touching(n_steps: int) -> Scene:
     return replace(scene, dt=2e-3, step=STEP)
 
 
+def crowd(n_steps: int) -> Scene:
+    """A brick with a drag that three obstacles touch, beside a sheet of cloth."""
+    return replace(bodies.crowd(n_steps), dt=2e-3, step=STEP)
+
+
+def linked(n_steps: int) -> Scene:
+    """Driven links in hinges, beyond their limits."""
+    return replace(joints.hinged(n_steps), dt=3e-3, step=STEP)
+
+
 SYSTEMS = tuple(
     System(
         f"implicit/{build.__name__}",
@@ -101,5 +111,7 @@ SYSTEMS = tuple(
         (cloth, "Implicit steps of a cloth with hinges and springs"),
         (chain, "Implicit steps of a chain that is carried along"),
         (touching, "Implicit steps of a corner on a face, an edge on an edge"),
+        (crowd, "Implicit steps of a brick between obstacles, beside a sheet"),
+        (linked, "Implicit steps of driven links in hinges"),
     )
 )
