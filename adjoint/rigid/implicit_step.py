@@ -82,7 +82,7 @@ def end_bodies_vjp(dt, p, p_end, adj_p_end, adj_p, adj_u):
 
 def balance_bodies_vjp(dt, nodes, bodies, f, p, p_end, adj_e, adj_f, adj_p_end, adj):
     """Pull cotangents of e_v and e_w back: to v and omega of `adj.p`, r' of `adj_p_end`, adj_f."""
-    g, n = read_3(nodes.gravity, 0, 0), nodes.w.size
+    g = read_3(nodes.gravity, 0, 0)
     for b in range(p.shape[0]):
         adj_start, adj_r_end, adj_load, adj_row, adj_g = body_balance_vjp(
             read_body(p, b), read_body(p_end, b), row_load(b, bodies, f),
@@ -93,7 +93,8 @@ def balance_bodies_vjp(dt, nodes, bodies, f, p, p_end, adj_e, adj_f, adj_p_end, 
         for k in range(4):
             adj_p_end[b, 3 + k] += adj_r_end[k]
         place(b, bodies, adj_load[0], adj_load[1], adj_f)
-        write_3(adj.gravity, n + b, 0, add(read_3(adj.gravity, n + b, 0), adj_g))
+        n = nodes.w.size + b
+        write_3(adj.gravity, n, 0, add(read_3(adj.gravity, n, 0), adj_g))
         for k in range(PARAMS_SIZE):
             adj.bodies[b, k] += adj_row[k]
         if adj.arms.shape[0] > 0:
