@@ -21,7 +21,7 @@ from studies.runs.pool import HERE, Pool
 from studies.runs.progress import PointProgress
 from studies.runs.starting import Recipe, recalled, start_or_resume, warn
 from studies.scans import spec
-from studies.scans.dataset import POINTS, make_dataset, write_dataset
+from studies.scans.dataset import POINTS, make_dataset, with_curvature, write_dataset
 from studies.scans.landscape import summary
 from studies.scans.report import write_report
 from studies.scans.survey import Index, Survey
@@ -56,7 +56,7 @@ class ScanJob:
         text = "".join(line_of(record) + "\n" for record in points)
         if path.read_text(encoding="utf-8") != text:
             folder.write_text(POINTS, text)
-        data = make_dataset(self.grid, points)
+        data = with_curvature(self.grid, make_dataset(self.grid, points))
         write_dataset(folder, data)
         found = summary(self.grid.scan, data)
         folder.write_json(RESULT, {**found, "evaluated": len(left), "seconds": seconds})
