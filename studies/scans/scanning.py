@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from studies.fitting.inspecting import growth_warnings
+from studies.runs.contents import PointRecord
 from studies.runs.errors import StudyError
 from studies.runs.files import append_record, line_of, read_records
 from studies.runs.folder import RESULT, SCAN, RunFolder
@@ -65,7 +66,7 @@ class ScanJob:
 
 def read_points(path: Path, order: Sequence[Index]) -> dict[Index, dict[str, Any]]:
     """Return the points written so far, by index; a line cut short by a kill is cut off."""
-    found = read_records(path, cut=True)
+    found = read_records(path, PointRecord, cut=True)
     by_index = {tuple(one["index"]): one for one in found}
     if len(by_index) < len(found) or not by_index.keys() <= set(order):
         raise StudyError(f"`{path}` holds the points of another grid. Scan into a new folder.")
