@@ -30,7 +30,7 @@ def pull(
     field : Field
     state : State
     adj_forces : array_like
-        (n_nodes, 3).
+        (n_rows, 3).
     wrt : iterable of str, optional
         Paths of the gradients wanted, by default all.
     step : int
@@ -42,7 +42,7 @@ def pull(
         Path to gradient, each of the shape of its parameter.
     """
     s = field.stepper
-    adj = checks.array("adj_forces", adj_forces, (field.model.n_nodes, 3))
+    adj = checks.array("adj_forces", adj_forces, (field.model.n_rows, 3))
     none = tuple(np.zeros((1, *part.shape[1:])) for part in s.allocate(1))
     paths = _wanted(field, state, wrt)
     sweep = ReverseSweep(s, state, np.array([1]), none, paths)
@@ -56,12 +56,14 @@ def pull_at(
     field: Field, sweep: ReverseSweep, row: States, adj_forces: np.ndarray, step: int
 ) -> None:
     """Add to the cotangents of a sweep what one of the forces without weight gives."""
-    s, (elements, nodes, _) = field.stepper, field.stepper.arrays
+    s, (elements, nodes, bodies) = field.stepper, field.stepper.arrays
     sweep.work.adj_f[:] = adj_forces
     loop, changing = pull_loop, field.changing_at(row)
     if changing is not None:
         loop, elements = pull_pairs_loop, changing.with_cotangents()
-    field_kernel(loop)(sweep.calls, elements, nodes, s.parts, sweep.work, step, row, sweep.adj)
+    field_kernel(loop)(
+        sweep.calls, elements, nodes, bodies, s.parts, sweep.work, step, row, sweep.adj
+    )
 
 
 def _wanted(field: Field, state: State, wrt: Iterable[str] | None) -> list[str]:
@@ -74,5 +76,6 @@ def _wanted(field: Field, state: State, wrt: Iterable[str] | None) -> list[str]:
 def _weight_vjp(model: Model, adj: PackedVector, adj_forces: np.ndarray) -> None:
     """Add the cotangents of 1/m and of gravity that a cotangent of m g gives."""
     m = model.mass
-    adj.gravity[: len(m)] += m[:, None] * adj_forces
-    adj.w[:] -= np.where(model.pinned, 0.0, np.square(m) * (adj_forces @ model.gravity))
+    adj_weight = adj_forces[: len(m)]
+    adj.gravity[: len(m)] += m[:, None] * adj_weight
+    adj.w[:] -= np.where(model.pinned, 0.0, np.square(m) * (adj_weight @ model.gravity))

@@ -28,6 +28,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import SuperLU
 
+from adjsim import checks
 from adjsim.descent import MOST_HALVES, OVERSHOOT, Descent, positive_factors
 from adjsim.field import Field
 from adjsim.model import Model, State
@@ -111,6 +112,11 @@ def equilibrium(
     EquilibriumError
         If nothing holds a body, if it buckles, or if the search does not converge.
     """
+    if checks.instance("model", model, Model).n_bodies:
+        raise ValueError(
+            "`model` must have nodes alone for an equilibrium, got the rigid bodies "
+            f"{', '.join(model.bodies)}. Model what they hold by pinned nodes, or roll out."
+        )
     field = Field(model, with_weight=True)
     model.check_state(state)
     field.check_start(np.array(state.x, float))

@@ -1,16 +1,18 @@
 r"""The force field of a model at any state, with its tangent.
 
-    f(x, v, theta)        the sum of all forces at each node, with its weight if asked [N]
+    f(x, v, theta)        the sum of all forces in each row, of nodes with their weight if asked [N]
     push:  J t            of tangents of the state and of parameters
 
-Nothing is rolled out: a stiffness, an equilibrium, a vibration or a product with a Hessian needs no
-time step. The bits of f are those that a rollout has. Of a series the row of a step is used. Pairs
-that change are found again where those found before no longer serve: no bit depends on it.
+Rows are the nodes, then the points of rigid bodies (`Model.rows`). Nothing is rolled out: a
+stiffness, an equilibrium, a vibration or a product with a Hessian needs no time step. The bits of f
+are those that a rollout has. Of a series the row of a step is used. Pairs that change are found
+again where those found before no longer serve: no bit depends on it.
 
 Adjoint: `adjoint/field.py`. Tests: `tests/test_field.py`.
 """
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -30,9 +32,10 @@ from adjsim.engine.jit.row_gathers import TILE
 from adjsim.engine.loop_arrays import States, Work
 from adjsim.engine.pair_blocks import pair_blocks
 from adjsim.engine.stepper import CpuStepper
-from adjsim.engine.tangent_packing import PackedVector, packed_tangents
+from adjsim.engine.tangent_packing import PackedVector, packed_tangents, tangent_fields
 from adjsim.engine.tangents import TangentCalls, TangentWork, tangent_calls
 from adjsim.model import Model, State
+from adjsim.rigid.pose import BodyState
 from adjsim.system import make_stepper
 
 
@@ -45,46 +48,36 @@ class PackedTangent(NamedTuple):
 
 
 class Field:
-    """The forces on the nodes of a model.
+    """The forces on the nodes of a model, and on the points of its rigid bodies.
 
     Parameters
     ----------
     model : Model
-        Of nodes; it may have no rigid bodies.
     with_weight : bool
-        Whether m g of each node is one of the forces. That of a pinned node counts as constant in
-        its mass: nothing feels it.
+        Whether m g of each node is one of the forces; bodies have none. That of a pinned node
+        counts as constant in its mass: nothing feels it.
     n_steps : int
         How many steps the series of the model must cover.
-
-    Raises
-    ------
-    ValueError
-        If the model has rigid bodies.
     """
 
     def __init__(self, model: Model, *, with_weight: bool = False, n_steps: int = 1) -> None:
         checks.instance("model", model, Model)
-        if model.n_bodies:
-            raise ValueError(
-                "`model` must have nodes alone for a `Field`, got the rigid bodies "
-                f"{', '.join(model.bodies)}. Model what they hold by pinned nodes, or roll out."
-            )
         stepper = make_stepper(model, 1.0, n_steps, np.dtype(np.float64), threads=1)
         assert isinstance(stepper, CpuStepper)
         self.model, self.stepper, self.with_weight = model, stepper, with_weight
-        self._still: PackedTangent | None = None  # of parameters that do not change
         self._groups: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
     def forces(self, state: State, step: int = 0) -> np.ndarray:
-        """Return the forces at a state, in a step of the series, (n_nodes, 3) [N]."""
+        """Return the forces at a state, in a step of the series, (n_rows, 3) [N]."""
         out = self.forces_at(self.row(state), step)
-        return out + self.model.mass[:, None] * self.model.gravity if self.with_weight else out
+        if self.with_weight:
+            out[: self.model.n_nodes] += self.model.mass[:, None] * self.model.gravity
+        return out
 
     def forces_at(self, row: States, step: int) -> np.ndarray:
         """Return the forces without weight at a state as the loops read it."""
         s, (elements, nodes, _) = self.stepper, self.stepper.arrays
-        out = np.empty((self.model.n_nodes, 3))
+        out = np.empty((self.model.n_rows, 3))
         loop, changing = forces_loop, self.changing_at(row)
         if changing is not None:
             loop, elements = forces_and_pairs_loop, changing.near
@@ -121,22 +114,22 @@ class Field:
             self.stepper.raise_crossing(found[0], 0, 0, found[1])
 
     def magnitude(self, state: State, step: int = 0) -> float:
-        """Return the largest sum over a node of the magnitudes of its elements' forces [N].
+        """Return the largest sum in a row of the magnitudes of its elements' forces [N].
 
         Rounding of `forces` is about 1e-16 of it.
         """
-        return self.magnitude_at(self.row(state), step)
+        return float(self.magnitudes_at(self.row(state), step).max(initial=0.0))
 
-    def magnitude_at(self, row: States, step: int) -> float:
-        """Return `magnitude` at a state as the loops read it."""
+    def magnitudes_at(self, row: States, step: int) -> np.ndarray:
+        """Return these sums in all rows, (n_rows,), at a state as the loops read it."""
         self.forces_at(row, step)
-        nodes = self.stepper.arrays[1]
-        owners = np.repeat(np.arange(len(nodes.ptr) - 1), np.diff(nodes.ptr.astype(np.int64)))
+        nodes, n = self.stepper.arrays[1], self.model.n_rows
+        owners = np.repeat(np.arange(n), np.diff(nodes.ptr.astype(np.int64)))
         sizes = np.abs(self._slots(nodes.slots_of)).sum(axis=1)
-        return float(np.bincount(owners, sizes).max(initial=0.0)) if len(owners) else 0.0
+        return np.bincount(owners, sizes, n) if len(owners) else np.zeros(n)
 
     def push(self, state: State, tangents: Mapping[str, Any], step: int = 0) -> np.ndarray:
-        """Return the tangent of the forces, (n_nodes, 3) [N].
+        """Return the tangent of the forces, (n_rows, 3) [N].
 
         Parameters
         ----------
@@ -152,9 +145,11 @@ class Field:
             for path, t in checks.mapping("tangents", tangents, "{'state.x': ...}").items()
         }
         tangent = self.tangent(state, given)
-        tan_state = (tangent.tan.x, tangent.tan.v)
+        tan_state = tangent_fields(self.stepper, state, tangent.tan)[:2]
         pushed = self.pushed(tangent, self.row(state), tan_state, step)
-        return pushed + self._weight_jvp(tangent.tan) if self.with_weight else pushed
+        if self.with_weight:
+            pushed[: self.model.n_nodes] += self._weight_jvp(tangent.tan)
+        return pushed
 
     def _weight_jvp(self, tan: PackedVector) -> np.ndarray:
         """Return the tangent of m g; a pinned node, of which 1/m is 0, has none by its mass."""
@@ -165,9 +160,9 @@ class Field:
         return tan_mass[:, None] * model.gravity + model.mass[:, None] * tan.gravity[0]
 
     def stiffness(self, state: State, step: int = 0) -> scipy.sparse.csc_array:
-        """Return K = -df/dx, sparse, (3 n_nodes, 3 n_nodes) [N/m].
+        """Return K = -df/dx, sparse, (3 n_rows, 3 n_rows) [N/m].
 
-        Nodes without a common neighbour are pushed together, so that a few products give all
+        Rows without a common neighbour are pushed together, so that a few products give all
         columns, whatever the forces are.
         """
         return self.matrix_at(self.row(state), -1.0, 0.0, step)
@@ -177,12 +172,12 @@ class Field:
     ) -> scipy.sparse.csc_array:
         """Return along_x df/dx + along_v df/dv, sparse, at a state as the loops read it."""
         lasting = self.lasting_matrix_at(row_state, along_x, along_v, step)
-        changing, s = self.changing_at(row_state), self.stepper
-        if changing is None or self._still is None:
+        changing, s, still = self.changing_at(row_state), self.stepper, self.still
+        if changing is None:
             return lasting
-        pairs = changing.with_tangents(self._still.tan.params)
+        pairs = changing.with_tangents(still.tan.params)
         nodes, blocks = pair_blocks(
-            self._still.calls, pairs, row_state, (along_x, along_v), step, s.scratch
+            still.calls, pairs, row_state, (along_x, along_v), step, s.scratch
         )
         place = 3 * nodes[:, :, None] + np.arange(3)
         at, to = np.broadcast_arrays(place[:, :, :, None, None], place[:, None, None])
@@ -194,9 +189,7 @@ class Field:
     ) -> scipy.sparse.csc_array:
         """Return the same without pairs that change."""
         color, row, column = self._groups or self._grouped()
-        n, elements = self.model.n_nodes, self.stepper.arrays.elements
-        if self._still is None:
-            self._still = self.tangent(State(row_state.x, row_state.v), {})
+        n, elements = self.model.n_rows, self.stepper.arrays.elements
         tan_x, tan_v = np.zeros((n, 3)), np.zeros((n, 3))
         order = np.argsort(color[column], kind="stable")
         row, column = row[order], column[order]
@@ -208,7 +201,7 @@ class Field:
                     tan[:] = 0.0
                     tan[color == c, axis] = along
                 pushed = self._pushed(
-                    push_loop, elements, self._still, row_state, (tan_x, tan_v), step
+                    push_loop, elements, self.still, row_state, (tan_x, tan_v), step
                 )
                 blocks[lo:hi, :, axis] = pushed[row[lo:hi]]
         at = (3 * row)[:, None, None] + np.arange(3)[:, None] + 0 * np.arange(3)
@@ -219,13 +212,19 @@ class Field:
     def row(self, state: State) -> States:
         """Return a state as the loops read it."""
         self.model.check_state(state)
-        x, v = (np.array(part, np.float64) for part in (state.x, state.v))
-        return States(x, v, np.zeros((0, self.stepper.allocate(1)[2].shape[-1])))
+        return States(*self.stepper.initial(state))
 
     def _slots(self, places: np.ndarray) -> np.ndarray:
         """Return the vectors in slots, (n, 3): the numbers of a vector are a tile apart."""
         flat = self.stepper.slots
         return np.stack([flat[places.astype(np.int64) + c * TILE] for c in range(3)], axis=1)
+
+    @cached_property
+    def still(self) -> PackedTangent:
+        """Tangents of parameters that do not change."""
+        model = self.model
+        bodies = {k: BodyState(np.zeros((part.n_bodies, 3))) for k, part in model.bodies.items()}
+        return self.tangent(State(np.zeros((model.n_nodes, 3)), bodies=bodies), {})
 
     def tangent(self, state: State, tangents: Mapping[str, np.ndarray]) -> PackedTangent:
         """Return tangents of parameters as the loops read them."""
@@ -259,7 +258,7 @@ class Field:
         tan_state: tuple[np.ndarray, np.ndarray],
         step: int,
     ) -> np.ndarray:
-        out = np.empty((self.model.n_nodes, 3))
+        out = np.empty((self.model.n_rows, 3))
         s, nodes = self.stepper, self.stepper.arrays.nodes
         field_kernel(loop)(
             tangent.calls, elements, nodes, tangent.tan, s.parts, tangent.work, step, row,
@@ -268,12 +267,12 @@ class Field:
         return out
 
     def _grouped(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return a group for each node, and the pairs of nodes of which one feels the other.
+        """Return a group for each row, and the pairs of rows of which one feels the other.
 
-        Nodes of a group share no neighbour: each takes the first group that its neighbours and
+        Rows of a group share no neighbour: each takes the first group that its neighbours and
         theirs leave free (Curtis, Powell and Reid, 1974).
         """
-        n = self.model.n_nodes
+        n = self.model.n_rows
         pairs = [np.stack([np.arange(n)] * 2)]
         for force in self.model.forces.values():
             nodes = force.nodes
@@ -282,7 +281,7 @@ class Field:
             pairs.append(np.stack([first.ravel(), second.ravel()]))
         row, column = np.concatenate(pairs, axis=1)
         near = scipy.sparse.coo_array((np.ones(len(row)), (row, column)), shape=(n, n)).tocsr()
-        both: Any = near @ near  # which nodes share a neighbour
+        both: Any = near @ near  # which rows share a neighbour
         color = np.full(n, -1)
         for i in range(n):
             used = color[both.indices[both.indptr[i] : both.indptr[i + 1]]]

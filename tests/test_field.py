@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from adjoint.field import pull
+from adjoint.verify.dot_test import dot_test
+from adjoint.verify.systems import joints
 from adjsim.field import Field
 from adjsim.forces.external import ExternalForces
 from adjsim.forces.springs import Springs
 from adjsim.model import Model, State
-from adjsim.rigid.bodies import RigidBodies
 from adjsim.rollout import rollout
 from tests.physics import sliding_box
-from tests.rigid.scenes import box
 
 
 @pytest.fixture
@@ -97,10 +97,20 @@ def test_the_matrix_of_a_step_has_the_products_of_push_as_columns(rng, case):
     )
 
 
-def test_rigid_bodies_and_wrong_shapes_are_refused(rng, case):
+def test_forces_act_on_the_points_of_bodies_too(rng):
+    scene = joints.loose(1)
+    field, state = Field(scene.model), scene.state
+    values = scene.parameters()
+    assert field.forces(state).shape == (scene.model.n_rows, 3)
+    dot = dot_test(
+        lambda tan: field.push(state, tan),
+        lambda adj: pull(field, state, adj, list(values)), values, tolerance=1e-12,
+    )  # fmt: skip
+    assert dot.passed, dot
+
+
+def test_wrong_shapes_and_names_are_refused(case):
     field, _, state = case
-    with pytest.raises(ValueError, match=r"`model` must have nodes alone .* the rigid bodies b"):
-        Field(Model(bodies={"b": RigidBodies(box(), mass=1.0)}))
     with pytest.raises(ValueError, match="`adj_forces`"):
         pull(field, state, np.zeros(3))
     with pytest.raises(ValueError, match=r"Unknown parameter `solid.nu`"):

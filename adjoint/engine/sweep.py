@@ -41,17 +41,16 @@ from adjsim.engine.tangent_packing import (
     needs_arms,
     needs_rest,
     packed_tangents,
+    tangent_fields,
 )
 from adjsim.engine.tangents import (
     TANGENT,
     TANGENT_PAIRS,
     TangentWork,
-    place_tangents_kernel,
     tangent_calls,
 )
 from adjsim.engine.timeloop import force_table
 from adjsim.model import Model, State, Trajectory
-from adjsim.rigid.bodies import pack_bodies
 from adjsim.rigid.pose import BodyTrajectory
 from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
 from adjsim.system import Fields
@@ -225,29 +224,12 @@ class ModelTangent(Tangent):
     def __init__(self, stepper: ModelStepper, state: Any, tangents: Any) -> None:
         self.stepper = s = stepper
         packed = packed_tangents(s, state, tangents)
-        self.initial = to_device(self.initial_rows(state, packed), s.device)
+        self.initial = to_device(tangent_fields(s, state, packed), s.device)
         self.tan = to_device(packed, s.device)
         slots, tan_slots = (s.xp.zeros(s.packed.slot_shape, s.dtype) for _ in range(2))
         self.work = TangentWork(slots, tan_slots, scratch_of(s))
         if isinstance(s, CpuStepper):
             self.calls = tangent_calls(s.packed, s.dtype, with_rest=packed.consts.size > 0)
-
-    def initial_rows(self, state: Any, tangents: PackedVector) -> Fields:
-        """Return the tangents of X, V and P at the start, on the host."""
-        s = self.stepper
-        tan_x, tan_v = (np.zeros((s.packed.n_rows, 3), s.dtype) for _ in range(2))
-        p = s.initial(state)[2]
-        for world, model in enumerate(s.models):
-            nodes, points, own = s.packed.slices(world)
-            own_nodes, own_points = s.packed.numbers(world)
-            tan_x[nodes], tan_v[nodes] = tangents.x[own_nodes], tangents.v[own_nodes]
-            if model.n_bodies:
-                place_tangents_kernel()(
-                    pack_bodies(model.bodies, 0, s.dtype),
-                    tangents.arms[own_points],
-                    p[own], States(tan_x[points], tan_v[points], tangents.p[own]),
-                )  # fmt: skip
-        return tan_x, tan_v, tangents.p
 
     def load(self, tan_fields: Fields, row: int) -> None:
         """Write the tangents of the initial state to a row."""

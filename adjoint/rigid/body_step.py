@@ -46,29 +46,37 @@ def body_frames_vjp(state, adj_R, adj_D):
 
 
 @device_fn
+def body_end_vjp(state, omega_new, dt, adj_new):
+    """Pull a cotangent of the new state back to x, r and the new velocities."""
+    _, r, _, _ = state
+    adj_x, adj_r_new, adj_v_new, adj_omega_new = adj_new
+    half = lit(0.5, dt) * dt
+    h = scale(half, omega_new)
+    turn = quat_exp(h)  # (2) replayed
+    # (4) r' = turned/|turned|
+    adj_turned = quat_unit_vjp(quat_mul(r, turn), adj_r_new)
+    # (3) turned = r (x) turn
+    adj_r, adj_turn = quat_mul_vjp(r, turn, adj_turned)
+    # (2) turn = exp(dt/2 omega')
+    adj_omega_new = axpy(half, quat_exp_vjp(h, adj_turn), adj_omega_new)
+    # (1) x' = x + dt v'
+    return adj_x, adj_r, axpy(dt, adj_x, adj_v_new), adj_omega_new
+
+
+@device_fn
 def body_step_vjp(state, load, params, dt, adj_state):
     """Pull a cotangent of the new state back to the state, load, parameters and gravity."""
     _, r, v, omega = state
     F, S = load
     w, inertia, inverse, kappa = params[0], params[1:7], params[7:13], params[13]
-    adj_x, adj_r_new, adj_v_new, adj_omega_new = adj_state
     R = quat_matrix(r)  # (2) replayed
     spun = sym_matvec(inertia, omega)  # (4) replayed
     net = sub(moment(R, S), cross(omega, spun))  # (5) replayed
     rate = axpy(-kappa, omega, sym_matvec(inverse, net))
     omega_new = axpy(dt, rate, omega)  # (6) replayed
-    half = lit(0.5, dt) * dt
-    h = scale(half, omega_new)
-    turn = quat_exp(h)  # (8) replayed
 
-    # (10) r' = turned/|turned|
-    adj_turned = quat_unit_vjp(quat_mul(r, turn), adj_r_new)
-    # (9) turned = r (x) turn
-    adj_r, adj_turn = quat_mul_vjp(r, turn, adj_turned)
-    # (8) turn = exp(dt/2 omega')
-    adj_omega_new = axpy(half, quat_exp_vjp(h, adj_turn), adj_omega_new)
-    # (7) x' = x + dt v'
-    adj_v = axpy(dt, adj_x, adj_v_new)
+    # the new state, by `body_end`
+    adj_x, adj_r, adj_v, adj_omega_new = body_end_vjp(state, omega_new, dt, adj_state)
     # (6) omega' = omega + dt rate
     adj_rate = scale(dt, adj_omega_new)
     # (5) rate = J (torque - omega x spun) - kappa omega

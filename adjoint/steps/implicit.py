@@ -8,6 +8,9 @@ r"""Adjoint and tangent of `adjsim/steps/implicit.py`: read the two files side b
     tangent:  A tan_v+ = M tan_v + dt (K tan_x + (df/dtheta) tan_theta + m tan_g)
                          + tan_m (dt g - (v+ - v)),   tan_x+ = tan_x + dt tan_v+
 
+Of bodies, e(u) = 0 (`adjsim/rigid/implicit_step.py`): A^T lam = adj_u, and -lam is pulled through e
+to all but u. A tangent first goes through e and the forces with u kept as it is.
+
 A pinned node has lam = 0, and adj_v = adj_v+ + dt adj_x+ + (dt D + dt^2 K)^T lam; its tan_v goes
 through D and K to the others. K and D are taken at the end of the step: that of the last step of a
 segment is not stored but solved for again, which has the same bits.
@@ -20,9 +23,12 @@ import numpy as np
 
 from adjoint.engine.sweep import ModelTwin, ReverseSweep
 from adjoint.field import pull_at
+from adjoint.rigid.implicit_step import balance_bodies_vjp, end_bodies_vjp
 from adjoint.system import Tangent, frames_of
 from adjsim.engine.loop_arrays import States
-from adjsim.steps.implicit import ImplicitStepper
+from adjsim.engine.tangent_packing import tangent_fields
+from adjsim.rigid.implicit_step import UNKNOWNS, body_kernel
+from adjsim.steps.implicit import ImplicitStepper, state_in
 from adjsim.system import Fields
 
 
@@ -42,36 +48,57 @@ class ImplicitSweep(ReverseSweep):
 
     def undo(self, start: int, rows: np.ndarray, fields: Fields) -> None:
         """Undo len(rows) steps, the last one first."""
-        s, adj, (x, v, p) = self.implicit, self.adj, fields
+        s, adj, states = self.implicit, self.adj, States(*fields)
         self.stepper.diverged = s.diverged
         if s.has_diverged:
             return
         frame_of = frames_of(self.steps, start, start + len(rows))
-        last, row = start + len(rows) - 1, int(rows[-1])
-        end = s.end(last, x[row], v[row])
+        last = start + len(rows) - 1
+        end = s.end(last, state_in(states, rows[-1]))
         for k, row in zip(range(last, start - 1, -1), rows[::-1].tolist(), strict=True):
             frame = int(frame_of[k - start])
             if frame >= 0:
-                adj.x[:] += self.frames.x[frame]
-                adj.v[:] += self.frames.v[frame]
-            self.undo_step(k, v[row], end)
-            end = States(np.array(x[row]), np.array(v[row]), p[row])
+                for part, own in zip((adj.x, adj.v, adj.p), self.frames, strict=True):
+                    part[:] += own[frame]
+            before = States(*(np.array(part[row]) for part in states))
+            self.undo_step(k, before, end)
+            end = before
 
-    def undo_step(self, k: int, v: np.ndarray, end: States) -> None:
-        """Undo step k, which began with velocities v."""
+    def undo_step(self, k: int, before: States, end: States) -> None:
+        """Undo step k, which began at a state."""
         s, adj = self.implicit, self.adj
         dt, m, n = s.dt, s.mass, s.model.n_nodes
-        adj_x_end, adj_v_end = adj.x.copy(), adj.v + dt * adj.x
-        lam = s.solved(s.matrix(k, end), adj_v_end, "T")
-        adj.x[:] = adj.v[:] = 0.0
-        pull_at(s.field, self, end, dt * lam, k)  # dt K^T lam, dt D^T lam, parameters
+        adj_x_end, adj_v_end, adj_p_end = adj.x.copy(), adj.v + dt * adj.x, adj.p.copy()
+        right = np.concatenate([adj_v_end.ravel(), self.undo_ends(before, end, adj_p_end)])
+        solved = s.solved(s.matrix(k, before, end), right, "T")
+        lam, of_bodies = solved[: 3 * n].reshape(-1, 3), solved[3 * n :].reshape(-1, UNKNOWNS)
+        adj.x[:] = adj.v[:] = adj.p[:] = 0.0
+        adj_f = np.zeros((s.packed.n_rows, 3))
+        adj_f[:n] = dt * lam
+        if s.model.n_bodies:
+            body_kernel(balance_bodies_vjp)(
+                dt, s.bodies.nodes, s.bodies.bodies, s.field.forces_at(end, k), before.p, end.p,
+                -of_bodies, adj_f, adj_p_end, adj,
+            )  # fmt: skip
+        adj_p_begin = adj.p.copy()
+        adj.p[:] = 0.0
+        pull_at(s.field, self, end, adj_f, k)  # dt K^T lam, dt D^T lam, parameters
         through_end = adj_v_end + adj.v + dt * adj.x  # of a velocity that is kept
         adj.x[:] += adj_x_end
         adj.v[:] = np.where(s.is_free[:, None], m * lam, through_end)
+        adj_p_end += adj.p
+        adj.p[:] = adj_p_begin
+        self.undo_ends(before, end, adj_p_end)
         adj.gravity[:n] += dt * m * lam
         # w = 1/m: adj_w = -m^2 adj_m
-        adj_m = np.sum(lam * (dt * s.model.gravity - (end.v - v)), axis=1)
+        adj_m = np.sum(lam * (dt * s.model.gravity - (end.v[:n] - before.v[:n])), axis=1)
         adj.w[:] -= np.square(m[:, 0]) * adj_m
+
+    def undo_ends(self, before: States, end: States, adj_p_end: np.ndarray) -> np.ndarray:
+        """Pull where bodies end back to x and r of `adj.p`; return what is left at u, flat."""
+        adj_u = np.empty((len(end.p), UNKNOWNS))
+        body_kernel(end_bodies_vjp)(self.implicit.dt, before.p, end.p, adj_p_end, self.adj.p, adj_u)
+        return adj_u.ravel()
 
     def by_force(self, row: int, fields: Fields) -> dict[str, Fields]:
         """Return nothing: a solve mixes what the forces add."""
@@ -86,36 +113,55 @@ class ImplicitTangent(Tangent):
         s = self.stepper = stepper
         self.tangent = s.field.tangent(state, tangents)
         tan = self.tangent.tan
+        self.initial = tangent_fields(s, state, tan)
         # w = 1/m: tan_m = -m^2 tan_w
         self.tan_m = -np.square(s.mass) * tan.w[:, None]
         self.tan_g = tan.gravity[0]
 
     def load(self, tan_fields: Fields, row: int) -> None:
-        """Write the tangents of positions and velocities to a row."""
-        tan_fields[0][row] = self.tangent.tan.x
-        tan_fields[1][row] = self.tangent.tan.v
+        """Write the tangents of the initial state to a row."""
+        for field, part in zip(tan_fields, self.initial, strict=True):
+            field[row] = part
 
     def advance(self, k0: int, rows: np.ndarray, fields: Fields, tan_fields: Fields) -> None:
         """Run from state k0."""
-        s, tan_x, tan_v = self.stepper, tan_fields[0], tan_fields[1]
+        s, states, tangents = self.stepper, States(*fields), States(*tan_fields)
 
         def then(k: int, before: int, after: int) -> None:
-            v, end = fields[1][before], States(fields[0][after], fields[1][after], fields[2][after])
-            tan_v[after] = self.pushed(k, v, end, tan_x[before], tan_v[before])
-            tan_x[after] = tan_x[before] + s.dt * tan_v[after]
+            ends = state_in(states, before), state_in(states, after)
+            found = self.pushed(k, *ends, state_in(tangents, before))
+            for part, value in zip(tangents, found, strict=True):
+                part[after] = value
 
-        s.check_finite(s.run_each(k0, rows, States(*fields), then), k0, rows, fields)
+        s.check_finite(s.run_each(k0, rows, states, then), k0, rows, fields)
 
-    def pushed(
-        self, k: int, v: np.ndarray, end: States, tan_x: np.ndarray, tan_v: np.ndarray
-    ) -> np.ndarray:
-        """Return the tangent of the velocities at the end of step k."""
-        s, dt = self.stepper, self.stepper.dt
-        kept = np.where(s.is_free[:, None], 0.0, tan_v)
-        tan_f = s.field.pushed(self.tangent, end, (tan_x + dt * kept, kept), k)
-        right = s.mass * tan_v + dt * (tan_f + s.mass * self.tan_g)
-        right += self.tan_m * (dt * s.model.gravity - (end.v - v))
-        return kept + s.solved(s.matrix(k, end), right, "N")
+    def pushed(self, k: int, before: States, end: States, tan: States) -> States:
+        """Return the tangent of the state at the end of step k."""
+        s, dt, n = self.stepper, self.stepper.dt, self.stepper.model.n_nodes
+        kept = np.zeros(len(s.inertia))  # of the unknowns
+        kept[: 3 * n] = np.where(s.is_free[:, None], 0.0, tan.v[:n]).ravel()
+        tan_end = self.moved(before, end, tan, kept)
+        tan_f = s.field.pushed(self.tangent, end, (tan_end.x, tan_end.v), k)
+        right = s.mass * tan.v[:n] + dt * (tan_f[:n] + s.mass * self.tan_g)
+        right += self.tan_m * (dt * s.model.gravity - (end.v[:n] - before.v[:n]))
+        of_bodies = np.zeros((0, UNKNOWNS))
+        if s.model.n_bodies:
+            forces = s.field.forces_at(end, k), tan_f
+            of_bodies = s.bodies.balance_jvp(
+                self.tangent.tan, forces, (before.p, end.p), (tan.p, tan_end.p)
+            )
+        right = np.concatenate([right.ravel(), -of_bodies.ravel()])
+        return self.moved(before, end, tan, kept + s.solved(s.matrix(k, before, end), right, "N"))
+
+    def moved(self, before: States, end: States, tan: States, tan_u: np.ndarray) -> States:
+        """Return the tangent of the state at the end, given that of its unknowns, flat."""
+        s, n = self.stepper, self.stepper.model.n_nodes
+        out = States(*map(np.empty_like, tan))
+        out.v[:n] = tan_u[: 3 * n].reshape(-1, 3)
+        out.x[:n] = tan.x[:n] + s.dt * out.v[:n]
+        of_bodies = tan_u[3 * n :].reshape(-1, UNKNOWNS)
+        s.bodies.end_jvp(self.tangent.tan.arms, (before.p, end.p), tan.p, of_bodies, out)
+        return out
 
 
 class ImplicitTwin(ModelTwin):

@@ -11,13 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjsim.engine.assembly import CONSTS, PARAMS, SERIES
+from adjsim.engine.loop_arrays import States
 from adjsim.engine.packing import PackedModels, flat_tiles, join_columns
 from adjsim.engine.stepper import ModelStepper
 from adjsim.forces.element import Force, check_tangents
 from adjsim.model import Model, State
-from adjsim.rigid.bodies import arms_jvp, pack_params_jvp
+from adjsim.rigid.bodies import arms_jvp, pack_bodies, pack_params_jvp
+from adjsim.rigid.points import place_tangents_kernel
 from adjsim.rigid.pose import pack_state_jvp
 from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
+from adjsim.system import Fields
 
 
 @dataclass(frozen=True)
@@ -180,3 +183,20 @@ def packed_tangents(stepper: ModelStepper, state: Any, tangents: Any) -> PackedV
         for model, start, part in zip(stepper.models, stepper.states(state), own, strict=True)
     ]
     return join_rows(rows, stepper.packed, stepper.dtype)
+
+
+def tangent_fields(stepper: ModelStepper, state: Any, tangents: PackedVector) -> Fields:
+    """Return tangents of X, V and P at the start, those of the points of bodies too."""
+    s = stepper
+    tan_x, tan_v = (np.zeros((s.packed.n_rows, 3), s.dtype) for _ in range(2))
+    p = s.initial(state)[2]
+    for world, model in enumerate(s.models):
+        nodes, points, own = s.packed.slices(world)
+        own_nodes, own_points = s.packed.numbers(world)
+        tan_x[nodes], tan_v[nodes] = tangents.x[own_nodes], tangents.v[own_nodes]
+        if model.n_bodies:
+            place_tangents_kernel()(
+                pack_bodies(model.bodies, 0, s.dtype), tangents.arms[own_points], p[own],
+                States(tan_x[points], tan_v[points], tangents.p[own]),
+            )  # fmt: skip
+    return tan_x, tan_v, tangents.p

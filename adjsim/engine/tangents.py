@@ -29,7 +29,7 @@ from adjsim.engine.timeloop import (
     watch_phase,
 )
 from adjsim.pairs.near import near_elements, near_tiles, near_vector, sum_pairs
-from adjsim.rigid.points import place_tangents, tangent_body
+from adjsim.rigid.points import tangent_body
 
 
 class TangentWork(NamedTuple):
@@ -65,18 +65,6 @@ def tangent_rows(
         tangent_body(
             b, dt, tan_gravity, nodes, bodies, tan, work, before, after, tan_before, tan_after
         )
-
-
-def place_all_tangents(bodies, tan_arms, p, tan_rows):
-    """Write the tangents of the points of every body, at the start."""
-    for b in range(p.shape[0]):
-        place_tangents(b, b, bodies, tan_arms, p, tan_rows)
-
-
-@cache
-def place_tangents_kernel() -> Callable:
-    """Return the compiled `place_all_tangents`."""
-    return cpu_kernel(place_all_tangents)
 
 
 def tangent_signature(dtype: np.dtype) -> Any:

@@ -22,6 +22,10 @@ from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.triangle_mesh import TriangleMesh
 
 
+MOST_TETS = 3e6
+SHORTEST = 1e-8  # edge of a surface over its diagonal: below it the mesher's arithmetic fails
+
+
 def tetrahedralise(
     surface: TriangleMesh, *, edge_length: float = 0.1, envelope: float = 2e-3
 ) -> TetMesh:
@@ -45,8 +49,8 @@ def tetrahedralise(
     Raises
     ------
     ValueError
-        If the surface is open, not manifold or facing inwards, a length is out of range,
-        or nothing was left inside.
+        If the surface is open, not manifold or facing inwards, a length is out of range or gives
+        too many tetrahedra, or nothing was left inside.
     ImportError
         If pytetwild is not installed.
     """
@@ -55,6 +59,7 @@ def tetrahedralise(
         raise ValueError(f"`edge_length` must be in (0, 1), got {edge_length}.")
     if not 0.0 < checks.number("envelope", envelope) <= 0.1:
         raise ValueError(f"`envelope` must be in (0, 0.1], got {envelope}.")
+    check_sizes(surface, edge_length)
     try:
         from pytetwild.pytetwild import tetrahedralize
     except ImportError as error:
@@ -80,3 +85,25 @@ def tetrahedralise(
         )
     # fTetWild orders the nodes of a tetrahedron the other way round.
     return TetMesh(*used_points(points, tets.astype(np.int64)[:, [0, 1, 3, 2]]))
+
+
+def check_sizes(surface: TriangleMesh, edge_length: float) -> None:
+    """Raise ValueError if a surface has too short edges, or would have too many tetrahedra."""
+    points, faces = surface.points, surface.faces
+    diagonal = float(np.linalg.norm(np.ptp(points, axis=0)))
+    corners = points[faces]
+    edges = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2)
+    face, _ = np.unravel_index(edges.argmin(), edges.shape)
+    if not edges.min() > SHORTEST * diagonal:
+        raise ValueError(
+            f"the surface has an edge of {edges.min():.1e} m at triangle {face}, but is "
+            f"{diagonal:.1e} m long; the mesher needs edges above {SHORTEST:.0e} of that. Merge "
+            "points that lie together, for example with `mesh.clean(tolerance=1e-6)` in PyVista."
+        )
+    count = 6.0 * np.sqrt(2.0) * abs(surface.volume) / (edge_length * diagonal) ** 3  # if regular
+    if count > MOST_TETS:
+        least = (count / MOST_TETS) ** (1.0 / 3.0) * edge_length
+        raise ValueError(
+            f"`edge_length` = {edge_length:g} gives about {count:.1e} tetrahedra, more than "
+            f"{MOST_TETS:.0e}. Use {least:.2g} or more."
+        )

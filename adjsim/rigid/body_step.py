@@ -91,9 +91,32 @@ def body_frames_jvp(state, tan_state):
 
 
 @device_fn
+def body_end(state, v_new, omega_new, dt):
+    """Return the state that a body is in after it moved with new velocities for a step."""
+    x, r, _, _ = state
+    x_new = axpy(dt, v_new, x)  # (1)
+    turn = quat_exp(scale(lit(0.5, dt) * dt, omega_new))  # (2)
+    return x_new, quat_unit(quat_mul(r, turn)), v_new, omega_new  # (3), (4)
+
+
+@device_fn
+def body_end_jvp(state, omega_new, dt, tan_state, tan_v_new, tan_omega_new):
+    """Push tangents through `body_end`."""
+    _, r, _, _ = state
+    tan_x, tan_r, _, _ = tan_state
+    half = lit(0.5, dt) * dt
+    tan_x_new = axpy(dt, tan_v_new, tan_x)  # (1)
+    h = scale(half, omega_new)  # (2)
+    turn, tan_turn = quat_exp(h), quat_exp_jvp(h, scale(half, tan_omega_new))
+    tan_turned = quat_mul_jvp(r, turn, tan_r, tan_turn)  # (3)
+    tan_r_new = quat_unit_jvp(quat_mul(r, turn), tan_turned)  # (4)
+    return tan_x_new, tan_r_new, tan_v_new, tan_omega_new
+
+
+@device_fn
 def body_step(state, load, params, gravity, dt):
     """Advance one body by one step; `load` = (F, S), `params` = (w, I, J, kappa), 14 numbers."""
-    x, r, v, omega = state
+    _, r, v, omega = state
     F, S = load
     w, inertia, inverse, kappa = params[0], params[1:7], params[7:13], params[13]
     v_new = axpy(dt, axpy(-kappa, v, axpy(w, F, gravity)), v)  # (1)
@@ -102,18 +125,14 @@ def body_step(state, load, params, gravity, dt):
     spun = sym_matvec(inertia, omega)  # (4) angular momentum, body frame
     net = sub(torque, cross(omega, spun))
     rate = axpy(-kappa, omega, sym_matvec(inverse, net))  # (5)
-    omega_new = axpy(dt, rate, omega)  # (6)
-    x_new = axpy(dt, v_new, x)  # (7)
-    turn = quat_exp(scale(lit(0.5, dt) * dt, omega_new))  # (8)
-    r_new = quat_unit(quat_mul(r, turn))  # (9), (10)
-    return x_new, r_new, v_new, omega_new
+    return body_end(state, v_new, axpy(dt, rate, omega), dt)  # (6)
 
 
 @device_fn
 def body_step_jvp(state, load, params, dt, tan_state, tan_load, tan_params, tan_gravity):
     """Push tangents through `body_step`."""
     _, r, v, omega = state
-    tan_x, tan_r, tan_v, tan_omega = tan_state
+    _, tan_r, tan_v, tan_omega = tan_state
     (F, S), (tan_F, tan_S) = load, tan_load
     w, inertia, inverse, kappa = params[0], params[1:7], params[7:13], params[13]
     tan_w, tan_inertia, tan_inverse = tan_params[0], tan_params[1:7], tan_params[7:13]
@@ -131,12 +150,5 @@ def body_step_jvp(state, load, params, dt, tan_state, tan_load, tan_params, tan_
     rate = axpy(-kappa, omega, sym_matvec(inverse, net))
     tan_rate = add(sym_matvec(tan_inverse, net), sym_matvec(inverse, tan_net))
     tan_rate = axpy(-kappa, tan_omega, axpy(-tan_kappa, omega, tan_rate))
-    omega_new = axpy(dt, rate, omega)  # (6)
-    tan_omega_new = axpy(dt, tan_rate, tan_omega)
-    tan_x_new = axpy(dt, tan_v_new, tan_x)  # (7)
-    half = lit(0.5, dt) * dt
-    h = scale(half, omega_new)  # (8)
-    turn, tan_turn = quat_exp(h), quat_exp_jvp(h, scale(half, tan_omega_new))
-    tan_turned = quat_mul_jvp(r, turn, tan_r, tan_turn)  # (9)
-    tan_r_new = quat_unit_jvp(quat_mul(r, turn), tan_turned)  # (10)
-    return tan_x_new, tan_r_new, tan_v_new, tan_omega_new
+    omega_new, tan_omega_new = axpy(dt, rate, omega), axpy(dt, tan_rate, tan_omega)  # (6)
+    return body_end_jvp(state, omega_new, dt, tan_state, tan_v_new, tan_omega_new)

@@ -12,11 +12,14 @@ GPU those of many points are the work of several (`adjsim/rigid/pieces.py`).
 Adjoint: `adjoint/rigid/points.py`. Tests: `tests/rigid/test_points.py`.
 """
 
+from collections.abc import Callable
+from functools import cache
+
 import numpy as np
 
 from adjsim.engine.algebra.mat3 import madd
 from adjsim.engine.algebra.vec3 import add, axpy
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit
 from adjsim.engine.loop_arrays import Bodies
 from adjsim.engine.node_sum import node_sum, zero_of
 from adjsim.rigid.body_step import body_frames, body_frames_jvp, body_step, body_step_jvp
@@ -115,3 +118,15 @@ def place_tangents(b, k, parts, tan_arms, p, tan_rows):
         R, D = body_frames(read_body(p, b))
         add_moved(k, parts, R, tan_arms, tan_x)
         add_moved(k, parts, D, tan_arms, tan_v)
+
+
+def place_all_tangents(bodies, tan_arms, p, tan_rows):
+    """Write the tangents of the points of every body, at the start."""
+    for b in range(p.shape[0]):
+        place_tangents(b, b, bodies, tan_arms, p, tan_rows)
+
+
+@cache
+def place_tangents_kernel() -> Callable:
+    """Return the compiled `place_all_tangents`."""
+    return cpu_kernel(place_all_tangents)

@@ -2,8 +2,9 @@ r"""Implicit (backward) Euler: stable at any step size, and each step solves a s
 
     M (v+ - v) = dt (f(x+, v+, theta_k) + M g),   x+ = x + dt v+                      (1)
 
-on the nodes that are not pinned; pinned ones keep their velocity. It is of first order, and takes
-energy out of what is faster than a step.
+on the nodes that are not pinned; pinned ones keep their velocity. Rigid bodies take such a step
+too: `adjsim/steps/body_balance.py` has theirs, and the part of (2) that is theirs. It is of first
+order, and takes energy out of what is faster than a step.
 
 Newton's method from v+ = v, with the sparse factors of
 
@@ -15,7 +16,8 @@ the residual grows or is not finite. Where no step helps, as where a cloth buckl
 until A is positive definite, and steps go on down the potential (`adjsim/descent.py`).
 
 It has converged when no component of the residual is above `tolerance` times what the elements and
-the weight do to the busiest node in dt, or above the rounding error of positions and velocities.
+the weight do to the busiest node or body in dt, or above the rounding error of positions and
+velocities. For the moments on bodies the same holds among themselves.
 A step starts from nothing but its own state: run again, it has the same bits. Pairs of surfaces
 that touch are found again wherever the search is. Surfaces that go through each other, at the end
 of a step or on a straight way to it, are an error.
@@ -42,6 +44,8 @@ from adjsim.engine.stepper import NEVER, ModelStepper
 from adjsim.field import Field
 from adjsim.forces.element import check_tangents
 from adjsim.model import Model
+from adjsim.rigid.implicit_step import UNKNOWNS
+from adjsim.steps.body_balance import VELOCITIES, BodyBalance
 from adjsim.system import Fields, OnDivergence, RolloutError, TimeStep
 from adjsim.worlds import Batch
 
@@ -55,14 +59,14 @@ ROUNDINGS = 16 * float(np.finfo(float).eps)  # of the largest position and veloc
 
 @dataclass(frozen=True)
 class ImplicitEuler(TimeStep):
-    """A step that is stable at any size, for models of nodes on the CPU, in float64.
+    """A step that is stable at any size, for models of nodes and bodies on the CPU, in float64.
 
     It pays for stiff bodies, whose semi-implicit steps would have to be many.
 
     Parameters
     ----------
     tolerance : float
-        The residual, of what acts at the busiest node.
+        The residual, of what acts at the busiest node or body.
     most_iterations : int
         Of Newton's method in a step, before it is an error.
     """
@@ -94,13 +98,8 @@ class ImplicitEuler(TimeStep):
             )
         if not isinstance(system, Model):
             raise TypeError(
-                f"`model` must be a Model of nodes where `step` is ImplicitEuler(), got "
+                f"`model` must be a Model where `step` is ImplicitEuler(), got "
                 f"{type(system).__name__}. Leave `step` out."
-            )
-        if system.n_bodies:
-            raise ValueError(
-                "`model` must have nodes alone where `step` is ImplicitEuler(), got the rigid "
-                f"bodies {', '.join(system.bodies)}. Leave `step` out, or take them out."
             )
         if device == Device.CUDA:
             raise ValueError(
@@ -131,10 +130,14 @@ class ImplicitStepper(ModelStepper):
         packed = self.field.stepper.packed
         super().__init__(model, packed, np.dtype(np.float64), dt, n_steps)
         self.model, self.step = model, step
+        self.bodies = BodyBalance(self.field.stepper, dt)
         self.is_free = ~model.pinned
-        self.free = np.flatnonzero(np.repeat(self.is_free, 3))
+        is_free = [np.repeat(self.is_free, 3), np.ones(UNKNOWNS * model.n_bodies, bool)]
+        self.free = np.flatnonzero(np.concatenate(is_free))
         self.mass = np.where(self.is_free, model.mass, 0.0)[:, None]
         self.weight = self.mass * model.gravity
+        # What resists a change of each unknown, (n,) [kg, kg m^2].
+        self.inertia = np.concatenate([np.repeat(self.mass, 3), self.bodies.inertia])
 
     def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
         """Run the steps."""
@@ -149,24 +152,26 @@ class ImplicitStepper(ModelStepper):
     ) -> np.ndarray:
         """Run the steps, and call `then` after each with its number and rows before and after."""
         for k, (before, after) in enumerate(itertools.pairwise(rows.tolist())):
-            end = self.sound_end(k0 + k, states.x[before], states.v[before])
+            end = self.sound_end(k0 + k, state_in(states, before))
             if end is None:
-                states.x[rows[k + 1 :]] = states.v[rows[k + 1 :]] = np.nan
+                for part in states:
+                    part[rows[k + 1 :]] = np.nan
                 return np.array([k])
-            states.x[after], states.v[after] = end.x, end.v
+            for part, value in zip(states, end, strict=True):
+                part[after] = value
             then(k0 + k, before, after)
         return np.array([len(rows) - 1])
 
-    def sound_end(self, k: int, x: np.ndarray, v: np.ndarray) -> States | None:
+    def sound_end(self, k: int, before: States) -> States | None:
         """Return the state at the end of step k; None: there is none, and that is to be marked."""
         marks = self.on_divergence is OnDivergence.MARK
         if k == 0:
-            if marks and self.field.crossing(x):
+            if marks and self.field.crossing(before.x):
                 return None
-            self.field.check_start(x)
+            self.field.check_start(before.x)
         try:
-            end = self.end(k, x, v)
-            if found := self.field.crossing(end.x, x):
+            end = self.end(k, before)
+            if found := self.field.crossing(end.x, before.x):
                 self.raise_crossing(found[0], 0, k + 1, found[1])
         except RolloutError:
             if marks:
@@ -174,7 +179,7 @@ class ImplicitStepper(ModelStepper):
             raise
         return end
 
-    def end(self, k: int, x: np.ndarray, v: np.ndarray) -> States:
+    def end(self, k: int, before: States) -> States:
         """Return the state at the end of step k (1).
 
         Raises
@@ -183,19 +188,36 @@ class ImplicitStepper(ModelStepper):
             If Newton's method does not converge.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            return _Newton(self, k, x, v).run()
+            return _Newton(self, k, before).run()
 
-    def matrix(self, k: int, end: States) -> scipy.sparse.csc_array:
-        """Return A (2) of all components at the end of step k; pinned nodes have no mass."""
-        mass = scipy.sparse.diags_array(np.repeat(self.mass[:, 0], 3), format="csc")
-        return (mass - self.field.matrix_at(end, self.dt * self.dt, self.dt, k)).tocsc()
+    def moved(self, before: States, u: np.ndarray) -> States:
+        """Return the state at the end of a step with these unknowns: velocities of nodes, bodies.
+
+        They are flat: v' of the nodes, then v' and omega' of the bodies.
+        """
+        x, n = before.x, self.model.n_nodes
+        end = States(np.empty_like(x), np.empty_like(x), np.empty_like(before.p))
+        end.v[:n] = u[: 3 * n].reshape(-1, 3)
+        end.x[:n] = x[:n] + self.dt * end.v[:n]
+        self.bodies.end(before.p, u[3 * n :].reshape(-1, UNKNOWNS), end)
+        return end
+
+    def matrix(self, k: int, before: States, end: States) -> scipy.sparse.csc_array:
+        """Return A (2) of all unknowns at the end of step k; pinned nodes have no mass."""
+        mass = scipy.sparse.diags_array(np.repeat(self.mass[:, 0], 3), format="csc").tocsc()
+        field, dt = self.field, self.dt
+        if not self.model.n_bodies:
+            return (mass - field.matrix_at(end, dt * dt, dt, k)).tocsc()
+        slopes = field.matrix_at(end, 1.0, 0.0, k), field.matrix_at(end, 0.0, 1.0, k)
+        f = field.forces_at(end, k)
+        return self.bodies.matrix(mass, slopes, f, before.p, end, field.still.tan)
 
     def solved(
         self, A: scipy.sparse.csc_array, right: np.ndarray, trans: Literal["N", "T"]
     ) -> np.ndarray:
-        """Return the solution of A or A^T at the free nodes, (n_nodes, 3), 0 at pinned ones."""
+        """Return the solution of A or A^T for what is free, flat, 0 at pinned nodes."""
         out = np.zeros_like(right)
-        out.ravel()[self.free] = self.factors(A).solve(right.ravel()[self.free], trans=trans)
+        out[self.free] = self.factors(A).solve(right[self.free], trans=trans)
         return out
 
     @property
@@ -212,32 +234,49 @@ class ImplicitStepper(ModelStepper):
         )  # fmt: skip
 
 
-class _Newton:
-    """Newton's method for the velocity at the end of step k."""
+def state_in(states: States, row: int) -> States:
+    """Return the state in a row."""
+    return States(*(part[row] for part in states))
 
-    def __init__(self, stepper: ImplicitStepper, k: int, x: np.ndarray, v: np.ndarray) -> None:
-        self.s, self.k, self.x, self.v = stepper, k, x, v
-        self.end, self.r = self.at(np.array(v))
+
+class _Newton:
+    """Newton's method for the velocities at the end of step k."""
+
+    def __init__(self, stepper: ImplicitStepper, k: int, before: States) -> None:
+        n = stepper.model.n_nodes
+        self.s, self.k, self.before = stepper, k, before
+        start = np.concatenate([before.v[:n].ravel(), before.p[:, VELOCITIES].ravel()])
+        self.u, self.end, self.r = self.at(start)
+        self.is_moment = np.zeros(len(start), bool)
+        self.is_moment[3 * n :].reshape(-1, UNKNOWNS)[:, 3:] = True
+        self.lever = 1.0  # what is allowed of moments, of what is of forces [m]
         self.A: Any = None
         self.factor: SuperLU | None = None
-        self.rounding = 0.0  # of positions, in the residual [N s]
+        self.rounding = np.zeros(2)  # of positions, in forces and moments of the residual
         self.goes_down = False
-        self.descent = Descent(np.repeat(stepper.mass, 3)[stepper.free])
+        self.descent = Descent(stepper.inertia[stepper.free])
 
-    def at(self, v_end: np.ndarray) -> tuple[States, np.ndarray]:
-        """Return the state with these velocities, and the residual of (1), (n_nodes, 3) [N s]."""
-        s = self.s
-        end = States(self.x + s.dt * v_end, v_end, np.zeros((0, s.packed.n_bodies)))
+    def at(self, u: np.ndarray) -> tuple[np.ndarray, States, np.ndarray]:
+        """Return u, the state at the end of a step with u, and the residual of (1), flat [N s]."""
+        s, before, n = self.s, self.before, self.s.model.n_nodes
+        end = s.moved(before, u)
         f = s.field.forces_at(end, self.k)
-        f[~s.is_free] = 0.0
-        return end, s.mass * (v_end - self.v) - s.dt * (f + s.weight)
+        f[:n][~s.is_free] = 0.0
+        r = s.mass * (end.v[:n] - before.v[:n]) - s.dt * (f[:n] + s.weight)
+        return u, end, np.concatenate([r.ravel(), s.bodies.balance(f, before.p, end.p).ravel()])
 
     def bound(self) -> float:
-        """Return what the residual may be."""
-        s = self.s
-        acts = s.field.magnitude_at(self.end, self.k) + float(np.abs(s.weight).max(initial=0.0))
-        impulse = float(np.abs(s.mass * self.end.v).max(initial=0.0))
-        return max(s.step.tolerance * s.dt * acts, self.rounding, ROUNDINGS * impulse)
+        """Return what the forces of the residual may be, and set the `lever` of the moments."""
+        s, n = self.s, self.s.model.n_nodes
+        acts = s.field.magnitudes_at(self.end, self.k)
+        on_nodes = float(acts[:n].max(initial=0.0)) + float(np.abs(s.weight).max(initial=0.0))
+        impulse = float(np.abs(s.mass * self.end.v[:n]).max(initial=0.0))
+        on_bodies, has = s.bodies.magnitudes(acts[n:], self.end.p)
+        allowed = s.step.tolerance * s.dt * np.maximum([on_nodes, 0.0], on_bodies)
+        rounded = np.maximum(self.rounding, ROUNDINGS * np.maximum([impulse, 0.0], has))
+        forces, moments = np.maximum(allowed, rounded).tolist()
+        self.lever = moments / forces if forces and moments else 1.0
+        return forces
 
     def run(self) -> States:
         """Step until it has converged."""
@@ -265,14 +304,17 @@ class _Newton:
 
     def largest(self) -> float:
         """Return the largest component of the residual; NaN where one is."""
-        return float(np.abs(self.r).max(initial=0.0))
+        forces, moments = self.r[~self.is_moment], self.r[self.is_moment]
+        return max(_largest(forces), _largest(moments) / self.lever)
 
     def factorise(self) -> None:
         """Make A where the search is and, unless it goes down the potential, factors."""
         s = self.s
-        self.A = A = s.matrix(self.k, self.end)
-        stiff = np.abs(A.diagonal() - np.repeat(s.mass[:, 0], 3)).max(initial=0.0) / s.dt
-        self.rounding = ROUNDINGS * float(stiff) * float(np.abs(self.end.x).max(initial=0.0))
+        self.A = A = s.matrix(self.k, self.before, self.end)
+        stiff = np.abs(A.diagonal() - s.inertia) / s.dt
+        force, moment = _largest(stiff[~self.is_moment]), _largest(stiff[self.is_moment])
+        size = _largest(self.end.x)
+        self.rounding = ROUNDINGS * size * np.array([force, np.sqrt(force * moment)])
         if self.goes_down:
             return
         try:
@@ -289,9 +331,9 @@ class _Newton:
             return 0.0
         way, size = self.way(self.factor), float(np.linalg.norm(self.r))
         for part in PARTS if halves else (1.0,):
-            end, r = self.at(self.end.v - part * way)
+            u, end, r = self.at(self.u - part * way)
             if float(np.linalg.norm(r)) < size:  # False where one is not finite
-                self.end, self.r = end, r
+                self.u, self.end, self.r = u, end, r
                 return part
         return 0.0
 
@@ -316,14 +358,19 @@ class _Newton:
         if not np.isfinite(slope) or slope <= 0.0:
             return 0.0
         for part in PARTS:
-            end, r = self.at(self.end.v - part * way)
+            u, end, r = self.at(self.u - part * way)
             if np.isfinite(r).all() and float(np.vdot(r, way)) >= -OVERSHOOT * slope:
-                self.end, self.r = end, r
+                self.u, self.end, self.r = u, end, r
                 return part
         return 0.0
 
     def way(self, factor: SuperLU) -> np.ndarray:
         """Return a step of Newton's, backwards."""
-        found, free = np.zeros_like(self.v), self.s.free
-        found.ravel()[free] = factor.solve(self.r.ravel()[free])
+        found, free = np.zeros_like(self.u), self.s.free
+        found[free] = factor.solve(self.r[free])
         return found
+
+
+def _largest(values: np.ndarray) -> float:
+    """Return the largest magnitude, NaN where one is, 0 of none."""
+    return float(np.abs(values).max(initial=0.0))

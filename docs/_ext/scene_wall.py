@@ -12,11 +12,11 @@ from PIL import Image, ImageDraw, ImageFont
 
 OUT = Path(__file__).resolve().parents[1] / "_static" / "scenes.jpg"
 SCENES = (
-    "beam", "sagging-beam", "ball-stiffness", "bounce",
-    "rigid-contact", "two-balls", "links", "pendulum",
-    "double-pendulum", "control-walker", "control-jellyfish", "light",
+    "beam", "sagging-beam", "ball-stiffness", "bounce", "rigid-contact",
+    "two-balls", "draped-cloth", "cradle", "links", "control-arm",
+    "pendulum", "double-pendulum", "control-walker", "control-jellyfish", "light",
 )  # fmt: skip
-COLUMNS, WIDTH, HEIGHT, GAP, NAME = 4, 220, 150, 10, 24  # pixels
+COLUMNS, WIDTH, HEIGHT, GAP, NAME = 5, 220, 150, 10, 24  # pixels
 
 
 def main(runs):

@@ -103,7 +103,7 @@ def certificate(
     """Return the certificate at the optimum `theta`, computed in float64.
 
     It has no points with `--no-certificate`. `say` gets a line for every sweep that cannot be
-    judged, for then others follow.
+    judged, for then others follow, and for the one that passes after them.
     """
     exact, points, verdict = problem.with_dtype("float64"), {}, str(Verdict.SKIPPED)
     if options.certificate:
@@ -262,10 +262,12 @@ def _sweeps(
     for number, (direction, eps0) in enumerate(tried, start=1 + done):
         sweeps.append(_sweep(problem, theta, direction, eps0))
         test = sweeps[-1][0]
+        # a reason goes on with steps, which are not the user's to set
+        outcome = "passed" if test.passed else test.reason.partition(": raise")[0]
+        if number > 1 or not test.passed:
+            say(f"Taylor sweep {number} {among}, steps of {test.eps[0]:.0e}: {outcome}")
         if test.passed:
             break
-        why = test.reason.partition(": raise")[0]  # the steps are not the user's to set
-        say(f"Taylor sweep {number} {among}, steps of {test.eps[0]:.0e}: {why}")
     return sweeps
 
 

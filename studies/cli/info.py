@@ -1,7 +1,7 @@
 """What `adjsim info` prints."""
 
 from adjsim.engine.jit.devices import cuda_problem
-from adjsim.extras import how_to_install
+from adjsim.extras import CLONE, how_to_install
 from studies.runs.manifest import machine, version, versions
 
 
@@ -15,16 +15,19 @@ EXTRAS = {
     ),
     "c3d": ("tracks from c3d files", how_to_install("tracks")),
     "opencv-python-headless": ("cameras from a chessboard", how_to_install("camera")),
-    "torch": ("learned baselines, rollouts in PyTorch", how_to_install("torch")),
+    "torch": ("rollouts in PyTorch", how_to_install("torch")),
     "jax": ("rollouts in JAX", how_to_install("jax")),
     "mitsuba": ("path-traced videos and pictures", how_to_install("photo")),
-    "deodr": (
-        "other packages beside ours, timed by `python -m benchmarks.timing peers`",
-        how_to_install("peers"),
-    ),
-    "pytest": ("the tests", how_to_install("test")),
-    "sphinx": ("the docs", how_to_install("docs")),
 }
+if CLONE.exists():  # a release has no benchmarks, tests or manual
+    EXTRAS |= {
+        "deodr": (
+            "other packages beside ours, timed by `python -m benchmarks.timing peers`",
+            how_to_install("peers"),
+        ),
+        "pytest": ("the tests", how_to_install("test")),
+        "sphinx": ("the docs", how_to_install("docs")),
+    }
 
 
 def info_text() -> str:

@@ -18,7 +18,6 @@ import numpy as np
 from studies.datasets.samples import EACH, FIELDS, Field, Sample, field_of, fields_of
 from studies.datasets.spec import PER_SHARD, Spec, simulated_films, split
 from studies.problem.observing import frame_times
-from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 from studies.scene.reading import to_toml
 
@@ -142,14 +141,16 @@ class Entry:
         return None if _checksum(path) == self.sha256 else "has another checksum"
 
 
+@dataclass
+class _Index:
+    shards: list[Entry]
+
+
 def read_index(folder: RunFolder) -> list[Entry]:
     """Return the shards that are written, in order."""
     if not folder.has(INDEX):
         return []
-    try:
-        return [Entry(**one) for one in folder.read_json(INDEX)["shards"]]
-    except (KeyError, TypeError) as error:
-        raise StudyError(f"{folder.file(INDEX)} is no index of shards: {error}.") from error
+    return [Entry(**one) for one in folder.read_json(INDEX, _Index)["shards"]]
 
 
 def write_index(folder: RunFolder, spec: Spec, entries: Sequence[Entry]) -> None:

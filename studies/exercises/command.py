@@ -14,6 +14,7 @@ from studies.exercises.catalogue import Exercise, exercises
 from studies.exercises.grading import grade
 from studies.exercises.student import run_student
 from studies.runs.errors import StudyError
+from studies.runs.files import replacing
 
 
 NAMED = re.compile(r"(.*?)[ _.-]*exercise_(\d+)_\w*.*\.py", re.IGNORECASE)
@@ -37,11 +38,10 @@ def write(number: int, path: Path | None) -> str:
     check = f"adjsim exercise {number} --check"
     if path != Path(exercise.file_name):
         check += f" {shlex.quote(str(path))}"
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(exercise.student_file(check))
-    except FileExistsError:
-        raise StudyError(f"{path} is there already. Grade it, {check}, or remove it.") from None
+    if path.exists():
+        raise StudyError(f"{path} is there already. Grade it, {check}, or remove it.")
+    with replacing(path) as part:
+        part.write_text(exercise.student_file(check), encoding="utf-8")
     return f"{path}: {exercise.title}. Fill the gap at its end, then: {check}"
 
 

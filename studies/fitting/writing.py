@@ -358,6 +358,8 @@ def write_seen(
     with suppress(*NOT_FINITE):
         begun = _parts(made.everything.with_steps_for(start), start)
     shown = []
+    films = [one for one in problem.observers if isinstance(one, FilmObserver | SmokeObserver)]
+    longest = max(films, key=lambda one: len(one.times), default=None)
     for one in problem.observers:
         if isinstance(one, FilmObserver | SmokeObserver):
             images = one.as_images(fitted[one.name]).astype(np.float32)
@@ -379,6 +381,8 @@ def write_seen(
                 )
             difference = images[..., :3] - target[..., :3]
             shown.append(_write_film(folder, one, page, difference, goal=file.purpose == "control"))
+            if one is longest:
+                _write_thumbnail(folder, page.answer[-1])
         elif isinstance(one, PointObserver) and len(one.times) > 1:
             predicted = fitted[one.name].reshape(*one.places.shape[:2], 4)
             folder.write_npz(
@@ -435,16 +439,19 @@ def _write_film(
             write_video(folder.file(f"{place}.mp4"), images, fps, crf=QUALITY, pad=True)
             item |= {"file": f"{place}.mp4", "poster": f"{place}.jpg"}
         items.append(item)
-    if not folder.has(THUMBNAIL):
-        height, width = page.answer.shape[1:3]
-        size = (THUMBNAIL_ROWS, max(round(THUMBNAIL_ROWS * width / height), 1))
-        write_jpeg(folder.file(THUMBNAIL), as_uint8(resized(page.answer[-1] / 255.0, size)))
     return {
         "title": f"{name.capitalize()} and answer: {one.name}",
         "name": one.name,
         "frames": f"frames-{one.name}.npz",
         "items": items,
     }
+
+
+def _write_thumbnail(folder: RunFolder, image: np.ndarray) -> None:
+    """Write a small copy of a picture, (height, width, 3) uint8."""
+    height, width = image.shape[:2]
+    size = (THUMBNAIL_ROWS, max(round(THUMBNAIL_ROWS * width / height), 1))
+    write_jpeg(folder.file(THUMBNAIL), as_uint8(resized(image / 255.0, size)))
 
 
 def facts_of(problem: SceneProblem) -> dict[str, Any]:

@@ -4,6 +4,7 @@ Priors are rows of the residuals too: r = (theta - mean)/(error sqrt(EVIDENCE)),
 observation were as much evidence as EVIDENCE independent numbers.
 """
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -147,18 +148,22 @@ class SceneLosses(ScenePredictor):
         more, slope = self.penalty(theta)
         return value + more, gradient + slope
 
-    def hessian(self, theta: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    def hessian(
+        self, theta: np.ndarray, scale: np.ndarray, among: Sequence[int] | None = None
+    ) -> np.ndarray:
         """Return the second derivatives of the loss in theta, (p, p), in units of `scale`, (p,).
 
-        That is S H S with S = diag(scale); it takes about 10 gradients a column, in float64.
+        That is S H S with S = diag(scale), or its rows and columns `among`; it takes about 10
+        gradients a column, in float64.
         """
         precise = replace(self, dtype="float64")
 
         def gradient(theta: np.ndarray) -> np.ndarray:
             return precise.loss_and_gradient(theta)[1]
 
-        columns = [np.asarray(hvp(gradient, theta, d, scale=scale)) for d in np.diag(scale)]
-        scaled = scale[:, None] * np.stack(columns, axis=1)
+        own = list(range(len(theta)) if among is None else among)
+        columns = [np.asarray(hvp(gradient, theta, d, scale=scale)) for d in np.diag(scale)[own]]
+        scaled = (scale[:, None] * np.stack(columns, axis=1))[own]
         return 0.5 * (scaled + scaled.T)
 
     def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:

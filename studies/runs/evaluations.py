@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from studies.runs.contents import EvaluationRecord
 from studies.runs.files import read_records
 
 
@@ -71,4 +72,5 @@ class Evaluation:
 
 def read_log(path: Path, *, cut: bool = False) -> list[Evaluation]:
     """Return the evaluations logged so far; `cut` as `read_records` takes it."""
-    return [Evaluation.from_record(record) for record in read_records(path, cut=cut)]
+    records = read_records(path, EvaluationRecord, cut=cut)
+    return [Evaluation.from_record(record) for record in records]

@@ -31,8 +31,8 @@ def explained(path: Path) -> Iterator[None]:
         if error.errno not in NO_ROOM:
             raise StudyError(f"{path} cannot be written: {error.strerror or error}.") from error
         raise StudyError(
-            f"{path} cannot be written: {error.strerror}. Make room on that drive; what is "
-            "written there already is kept, and `--resume` goes on with it."
+            f"{path} cannot be written: {error.strerror}. Make room on that drive; a run "
+            "keeps what is written, and `--resume` goes on with it."
         ) from error
 
 
@@ -53,10 +53,13 @@ def replacing(path: Path) -> Iterator[Path]:
             part.unlink()
 
 
-def read_records(path: Path, *, cut: bool = False) -> list[dict[str, Any]]:
+def read_records(
+    path: Path, kind: type | None = None, *, cut: bool = False
+) -> list[dict[str, Any]]:
     """Return the records of a log, without a last line that was cut short by a kill.
 
-    With `cut` that is cut off the file too, so that complete lines follow.
+    With `cut` that is cut off the file too, so that complete lines follow. `kind` is the dataclass
+    whose fields a record must have.
     """
     if not path.exists():
         return []
@@ -66,7 +69,7 @@ def read_records(path: Path, *, cut: bool = False) -> list[dict[str, Any]]:
         with explained(path):
             os.truncate(path, end)
     lines = data[:end].splitlines()
-    return [_record(path, number, line) for number, line in enumerate(lines, start=1)]
+    return [_record(path, number, line, kind) for number, line in enumerate(lines, start=1)]
 
 
 def append_record(path: Path, record: Mapping[str, Any]) -> None:
@@ -97,24 +100,33 @@ def append_line(path: Path, line: str) -> None:
             os.close(descriptor)
 
 
-def unsealed(data: bytes, key: str, digest: Callable[[Any], str]) -> dict[str, Any] | None:
-    """Return a JSON table without its checksum; None if it is damaged or was changed."""
+def unsealed(
+    data: bytes, key: str, digest: Callable[[Any], str], kind: type | None = None
+) -> dict[str, Any]:
+    """Return a JSON table without its checksum; raise ValueError with what is wrong with it."""
     try:
         table = json.loads(data)
-        return table if table.pop(key) == digest(table) else None
+        is_whole = table.pop(key) == digest(table)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return None
+        table, is_whole = {}, False
+    if not is_whole:
+        raise ValueError("its checksum is wrong")
+    if kind is not None:
+        from studies.runs.contents import require_contents  # it brings Pydantic
+
+        require_contents(data, kind)
+    return table
 
 
 def _crc32(record: Mapping[str, Any]) -> str:
     return f"{zlib.crc32(json.dumps(record, allow_nan=False).encode()):08x}"
 
 
-def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
-    record = unsealed(line, CHECK, _crc32)
-    if record is None:
+def _record(path: Path, number: int, line: bytes, kind: type | None) -> dict[str, Any]:
+    try:
+        return unsealed(line, CHECK, _crc32, kind)
+    except ValueError as error:
         raise StudyError(
-            f"Line {number} of {path} is damaged: something else has changed it. Delete the file, "
-            "and `--resume` computes its contents again."
-        )
-    return record
+            f"Line {number} of {path} is damaged: something else has changed it ({error}). Delete "
+            "the file, and `--resume` computes its contents again."
+        ) from error

@@ -183,13 +183,14 @@ class RunFolder:
         data.to_netcdf(made, engine="h5netcdf")
         self.write_bytes(name, made.getvalue())
 
-    def read_json(self, name: str) -> dict[str, Any]:
-        """Return the tables of a JSON file."""
+    def read_json(self, name: str, kind: type | None = None) -> dict[str, Any]:
+        """Return the tables of a JSON file, which must have the fields of the dataclass `kind`."""
         with self.reading(name) as path:
-            table = unsealed(path.read_bytes(), CHECK, _digest_of_table)
-        if table is None:
-            raise StudyError(self._damaged(name))
-        return table
+            data = path.read_bytes()
+        try:
+            return unsealed(data, CHECK, _digest_of_table, kind)
+        except ValueError as error:
+            raise StudyError(self._damaged(name, f" ({error})")) from error
 
     def read_study(self) -> str:
         """Return the resolved settings as TOML."""
@@ -221,11 +222,11 @@ class RunFolder:
         except DAMAGED as error:
             raise StudyError(self._damaged(name)) from error
 
-    def _damaged(self, name: str) -> str:
+    def _damaged(self, name: str, why: str = "") -> str:
         way_out = "Start again in another folder"
         if name != MANIFEST:
             way_out = AGAIN.format(self.how_to_go_on())
-        return f"{self.path / name} is damaged: something else has changed it. {way_out}."
+        return f"{self.path / name} is damaged: something else has changed it{why}. {way_out}."
 
     def _existing(self, name: str) -> Path:
         if not self.has(name):

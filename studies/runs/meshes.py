@@ -16,7 +16,7 @@ import numpy as np
 
 from adjsim.engine.jit.backend import CACHE_DIR
 from adjsim.meshes.tet_mesh import TetMesh
-from adjsim.meshes.tetrahedralise import tetrahedralise
+from adjsim.meshes.tetrahedralise import check_sizes, tetrahedralise
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from studies.runs.errors import StudyError
 from studies.runs.files import replacing
@@ -24,8 +24,6 @@ from studies.runs.folder import DAMAGED, MESHES, RunFolder
 
 
 KEPT: dict[str, TetMesh] = {}  # in this process, by `key_of`
-MOST_TETS = 3e6
-SHORTEST = 1e-8  # edge of a surface over its diagonal: below it the mesher's arithmetic fails
 REFUSED = 2  # exit code of the process
 
 
@@ -47,29 +45,6 @@ def filled(surface: TriangleMesh, edge_length: float) -> TetMesh:
         check_sizes(surface, edge_length)
         KEPT[key] = _cached(CACHE_DIR.parent / "meshes" / f"{key}.npz", surface, edge_length)
     return KEPT[key]
-
-
-def check_sizes(surface: TriangleMesh, edge_length: float) -> None:
-    """Raise if a surface has too short edges, or would have too many tetrahedra."""
-    points, faces = surface.points, surface.faces
-    diagonal = float(np.linalg.norm(np.ptp(points, axis=0)))
-    corners = points[faces]
-    edges = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2)
-    face, _ = np.unravel_index(edges.argmin(), edges.shape)
-    if not edges.min() > SHORTEST * diagonal:
-        raise StudyError(
-            f"the surface has an edge of {edges.min():.1e} m at triangle {face}, but is "
-            f"{diagonal:.1e} m long; the mesher needs edges above {SHORTEST:.0e} of that. Merge "
-            "points that lie together, for example with `mesh.clean(tolerance=1e-6)` in PyVista."
-        )
-    volume = np.sum(corners[:, 0] * np.cross(corners[:, 1], corners[:, 2])) / 6.0
-    count = 6.0 * np.sqrt(2.0) * abs(volume) / (edge_length * diagonal) ** 3  # if all are regular
-    if count > MOST_TETS:
-        least = (count / MOST_TETS) ** (1.0 / 3.0) * edge_length
-        raise StudyError(
-            f"`edge_length` = {edge_length:g} gives about {count:.1e} tetrahedra, more than "
-            f"{MOST_TETS:.0e}. Use {least:.2g} or more."
-        )
 
 
 def _cached(path: Path, surface: TriangleMesh, edge_length: float) -> TetMesh:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from studies.runs import manifest
+from studies.runs.contents import Manifest
 from studies.runs.errors import StudyError
 from studies.runs.folder import (
     ITERATIONS,
@@ -102,7 +103,7 @@ def recalled(out: Path | None, given: Mapping[str, Any], *, resume: bool) -> dic
         raise StudyError("`--resume` needs the run's folder: add `--out DIR`.")
     if is_nothing(out):
         return dict(given)
-    stored = RunFolder.open(out).read_json(MANIFEST).get("arguments", {})
+    stored = RunFolder.open(out).read_json(MANIFEST, Manifest).get("arguments", {})
     left_out = [key for key, value in given.items() if value is None or value in ([], ())]
     return {**given, **{key: stored.get(key) for key in left_out}}
 
@@ -136,7 +137,7 @@ def start_or_resume(
 def _resume(recipe: Recipe, out: Path, make: Callable[[], AnyJob]) -> tuple[RunFolder, AnyJob]:
     folder = RunFolder.reopen(out)
     try:
-        stored = folder.read_json(MANIFEST)
+        stored = folder.read_json(MANIFEST, Manifest)
         parts = require_same(folder, stored, recipe)
         keep_meshes(folder)
         job = make()

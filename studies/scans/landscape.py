@@ -178,6 +178,46 @@ def per_axis(axes: Sequence[Axis], field: xr.DataArray) -> np.ndarray:
     return np.stack(parts, axis=-1)
 
 
+def valley(scan: Scan, data: xr.Dataset) -> dict[str, Any] | None:
+    """Return the curvatures of the loss at the lowest point and their directions, least first.
+
+    Both count in lengths of the axes, of a logarithmic axis in that of its logarithm. None where
+    the curvature is not known.
+    """
+    whole = Slice({}, scan.axes, data)
+    lowest = whole.lowest()
+    if "curvature" not in data or lowest is None:
+        return None
+    keys, x = [axis.key for axis in scan.axes], np.array([*whole.at(lowest).values()])
+    ratios = np.array(
+        [np.log(axis.stop / axis.start) if axis.is_log else 0.0 for axis in scan.axes]
+    )
+    spans = np.array([axis.stop - axis.start for axis in scan.axes])
+    lengths = np.where(ratios, ratios * x, spans)
+    slopes = data.gradient.isel(dict(zip(keys, lowest, strict=True))).sel(parameter=keys).values
+    along = np.outer(lengths, lengths) * data.curvature.values + np.diag(ratios * lengths * slopes)
+    sizes, directions = np.linalg.eigh(along)
+    directions = directions * np.sign(
+        directions[np.abs(directions).argmax(axis=0), range(len(keys))]
+    )
+    return {"curvatures": sizes.tolist(), "directions": directions.T.tolist()}
+
+
+def curved(found: Mapping[str, Any], keys: Sequence[str]) -> str:
+    """Return in words how the loss curves at the lowest point."""
+    least, most = found["curvatures"][0], found["curvatures"][-1]
+    parts = zip(found["directions"][0], keys, strict=True)
+    way = ", ".join(f"{part:+.2f} {key}" for part, key in parts)
+    if len(keys) == 1:
+        return f"second derivative {least:.2e} per squared length of the axis"
+    if least <= 0.0:
+        return f"no minimum: second derivative {least:.2e} along ({way}) in lengths of the axes"
+    return (
+        f"second derivatives {least:.2e} along the valley, ({way}) in lengths of the axes, and "
+        f"{most:.2e} across"
+    )
+
+
 def cosines(axes: Sequence[Axis], data: xr.Dataset) -> np.ndarray:
     """Return the cosine between a black box's estimate and the gradient, at every point."""
     own = [axis for axis in axes if axis.key in data.axis.values]
@@ -191,9 +231,11 @@ def cosines(axes: Sequence[Axis], data: xr.Dataset) -> np.ndarray:
 def summary(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
     """Return what a scan found, as plain values and as sentences."""
     parts = [own.record() for own in slices(scan, data)]
-    units, trust = units_of(data), _trust(scan, data)
+    units, trust, found = units_of(data), _trust(scan, data), valley(scan, data)
     failed = int(np.sum(data.reason.values != ""))
     sentences = [_told(part, units) for part in parts]
+    if found is not None:
+        sentences.append(f"at the lowest point: {curved(found, [axis.key for axis in scan.axes])}")
     if failed:
         first = np.argwhere(data.reason.values != "")[0]
         where = named(Slice({}, scan.axes, data).at(tuple(first)), units)
@@ -211,6 +253,7 @@ def summary(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
         "failed": failed,
         "slices": parts,
         "trust": trust,
+        "valley": found,
         "told": sentences,
     }
 

@@ -174,6 +174,10 @@ def _landscape(
     cells = [_slice_cells(part, units) for part in result["slices"][:MOST_ROWS]]
     head = list(dict.fromkeys(name for one in cells for name in one))
     rows = [[one.get(name, "") for name in head] for one in cells]
+    if result.get("valley"):
+        cells[0]["curvature there"] = landscape.curved(
+            result["valley"], [axis.key for axis in scan.axes]
+        )
     listed = Facts(cells[0]) if len(cells) == 1 else table(head, rows)
     return section("Loss", _media(files), listed, Text(text + MINIMA))
 

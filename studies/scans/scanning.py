@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from studies.fitting.inspecting import growth_warnings
+from studies.runs.contents import PointRecord
 from studies.runs.errors import StudyError
 from studies.runs.files import append_record, line_of, read_records
 from studies.runs.folder import RESULT, SCAN, RunFolder
@@ -20,7 +21,7 @@ from studies.runs.pool import HERE, Pool
 from studies.runs.progress import PointProgress
 from studies.runs.starting import Recipe, recalled, start_or_resume, warn
 from studies.scans import spec
-from studies.scans.dataset import POINTS, make_dataset, write_dataset
+from studies.scans.dataset import POINTS, make_dataset, with_curvature, write_dataset
 from studies.scans.landscape import summary
 from studies.scans.report import write_report
 from studies.scans.survey import Index, Survey
@@ -55,7 +56,7 @@ class ScanJob:
         text = "".join(line_of(record) + "\n" for record in points)
         if path.read_text(encoding="utf-8") != text:
             folder.write_text(POINTS, text)
-        data = make_dataset(self.grid, points)
+        data = with_curvature(self.grid, make_dataset(self.grid, points))
         write_dataset(folder, data)
         found = summary(self.grid.scan, data)
         folder.write_json(RESULT, {**found, "evaluated": len(left), "seconds": seconds})
@@ -65,7 +66,7 @@ class ScanJob:
 
 def read_points(path: Path, order: Sequence[Index]) -> dict[Index, dict[str, Any]]:
     """Return the points written so far, by index; a line cut short by a kill is cut off."""
-    found = read_records(path, cut=True)
+    found = read_records(path, PointRecord, cut=True)
     by_index = {tuple(one["index"]): one for one in found}
     if len(by_index) < len(found) or not by_index.keys() <= set(order):
         raise StudyError(f"`{path}` holds the points of another grid. Scan into a new folder.")

@@ -8,6 +8,7 @@ share such settings are neighbours.
 """
 
 import tomllib
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
@@ -31,6 +32,7 @@ from studies.scene.tables import unknown
 
 
 SHOWN = 8  # labels that a message names
+SMALLER, ALIKE = 0.7, 0.05  # steps of second derivatives, and how far apart these may be
 MOST_KEPT = 16  # natural values whose gradient is kept, where none of the others is scanned
 
 
@@ -127,6 +129,32 @@ class Grid:
         for k in self.on_problem:
             values[terrain.labels.index(self.axes[k].key)] = self.axes[k].values[index[k]]
         return values
+
+    def curvature(self, index: Sequence[int]) -> np.ndarray | None:
+        """Return the second derivatives of the loss along the axes at a point, per unit of each.
+
+        None where they are not to be had: a scan over settings, or a loss so rough that steps of
+        two sizes give others.
+        """
+        if self.on_settings:
+            return None
+        theta, own = self.natural(self.first, index), self.scanned
+        scale = np.ones(len(theta))
+        for k, axis in zip(own, self.axes, strict=True):
+            sizes = abs(axis.stop - axis.start), abs(theta[k])
+            scale[k] = min((size for size in sizes if size > 0.0), default=1.0)
+        problem, found = self.first.problem.with_steps_for(theta), []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of few digits
+            for part in (1.0, SMALLER):
+                try:
+                    H = problem.hessian(theta, part * scale, own)
+                except ArithmeticError:
+                    return None
+                found.append(H / np.outer(part * scale[own], part * scale[own]))
+        scaled = np.outer(scale[own], scale[own]) * found
+        apart = np.abs(scaled[0] - scaled[1]).max()
+        return found[0] if apart <= ALIKE * np.abs(scaled).max() else None
 
     def terrain(self, changed: Mapping[str, Any]) -> Terrain:
         """Return the problem of the points with these settings."""

@@ -215,15 +215,21 @@ def _links(scene: Scene) -> tuple[str, ...]:
 
 
 def _apart(scene: Scene) -> list[str]:
-    """Return a note that names two bodies of a take that are neither joined nor in contact."""
-    ones = [*scene.contacts.values(), *scene.joints.values()]
-    known = {frozenset(one.between) for one in ones}
+    """Return a note that names two bodies of a take that neither joints nor contacts link.
+
+    Bodies are linked through others too: an arm need not touch with every part.
+    """
+    pairs = [one.between for one in (*scene.contacts.values(), *scene.joints.values())]
     for one in scene.obstacles.values():
         if one.fixed_to:
-            known |= {frozenset((one.fixed_to, body)) for body in one.bodies or scene.bodies}
+            pairs += [(one.fixed_to, body) for body in one.bodies or scene.bodies]
+    linked = {name: {name} for name in scene.bodies}
+    for a, b in pairs:
+        if a in linked and b in linked:  # one end of a joint may be the world
+            linked |= dict.fromkeys(linked[a] | linked[b], linked[a] | linked[b])
     takes = {name: getattr(body, "take", "") for name, body in scene.bodies.items()}
     for a, b in itertools.combinations(takes, 2):
-        if takes[a] == takes[b] and frozenset((a, b)) not in known:
+        if takes[a] == takes[b] and b not in linked[a]:
             return [
                 "Bodies touch each other only where a table [contacts.NAME] names both of them; "
                 f"none names `{a}` and `{b}`."

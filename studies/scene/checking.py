@@ -234,10 +234,10 @@ def _check_settles(name: str, body: Any, joined_ones: set[str]) -> None:
 
 
 def _check_steps(name: str, body: Any) -> None:
-    """Raise on a body that takes no implicit steps."""
-    if not isinstance(body, declared.Soft | declared.Cloth | declared.Springs):
+    """Raise on a system that takes no implicit steps."""
+    if not isinstance(body, declared.Soft | declared.Cloth | declared.Springs | declared.Rigid):
         raise StudyError(
-            f"`bodies.{name}` must be soft, cloth or springs where `world.step` is "
+            f"`bodies.{name}` must be soft, cloth, springs or rigid where `world.step` is "
             f'"implicit", got {body.kind}. Take it out, or leave `world.step` out.'
         )
 

@@ -39,6 +39,7 @@ def test_the_missing_extra_is_named_with_its_command(monkeypatch):
     ("kwargs", "match"),
     [
         ({"edge_length": 0.0}, r"`edge_length` must be in \(0, 1\), got 0.0"),
+        ({"edge_length": 1e-9}, "`edge_length` = 1e-09 gives about .* tetrahedra, more than 3e"),
         ({"envelope": 0.2}, r"`envelope` must be in \(0, 0.1\], got 0.2"),
     ],
 )

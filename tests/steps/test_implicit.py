@@ -20,14 +20,11 @@ from adjsim.meshes.grid import box_tets
 from adjsim.model import Model, State
 from adjsim.reduced.pendulum import PendulumState
 from adjsim.reduced.simple_pendulum import SimplePendulum
-from adjsim.rigid.bodies import RigidBodies
-from adjsim.rigid.pose import BodyState
 from adjsim.rollout import rollout
 from adjsim.steps.implicit import ImplicitEuler
 from adjsim.steps.semi_implicit import SemiImplicitEuler
 from adjsim.system import RolloutError
 from adjsim.worlds import Batch
-from tests.rigid.scenes import box
 
 
 G = 9.8
@@ -211,9 +208,6 @@ def test_what_it_cannot_do_is_refused():
     refused(ValueError, "got a Batch", Batch([model]), [state])
     pendulum = SimplePendulum(1.0)
     refused(TypeError, "got SimplePendulum", pendulum, PendulumState(0.1))
-    bodies = RigidBodies(box(), mass=1.0)
-    refused(ValueError, "the rigid bodies b", Model(bodies={"b": bodies}),
-            State(bodies={"b": BodyState([0.0, 0, 0])}))  # fmt: skip
     stiff = Model([1.0, 1.0], {"floor": Stiff(stiffness=1.0)})
     refused(TypeError, "`stiff` is a kind of force without a tangent", stiff)
     with pytest.raises(ValueError, match="`tolerance` must be positive"):

@@ -1,4 +1,4 @@
-"""Steps of implicit Euler: a block on a moving belt, a cloth that is held, a chain, surfaces.
+"""Steps of implicit Euler: a block on a belt, a cloth that is held, a chain, surfaces, bodies.
 
 A few long steps, above the stable one of semi-implicit Euler.
 """
@@ -10,6 +10,7 @@ import numpy as np
 
 from adjoint.verify.problem import System
 from adjoint.verify.systems import surfaces
+from adjoint.verify.systems.bodies import brick, poses
 from adjoint.verify.systems.solids import DENSITY, Scene, beam, rollout_problem
 from adjsim.forces.external import ExternalForces
 from adjsim.forces.half_space import HalfSpaceContact
@@ -20,6 +21,7 @@ from adjsim.joints.pins import Pins
 from adjsim.meshes.hinges import mesh_hinges
 from adjsim.meshes.sheets import sheet
 from adjsim.model import Model, State
+from adjsim.rigid.bodies import RigidBodies
 from adjsim.steps.implicit import ImplicitEuler
 
 
@@ -89,6 +91,18 @@ def touching(n_steps: int) -> Scene:
     return replace(scene, dt=2e-3, step=STEP)
 
 
+def tied(n_steps: int) -> Scene:
+    """A brick with a drag, tied to a node that is carried along and to one that hangs on it."""
+    rng = np.random.default_rng(54)
+    bricks = RigidBodies(brick(rng, 0.01), density=300.0, drag_rate=4.0)
+    start = poses(rng, np.zeros((1, 3)), speed=0.5, spin=5.0, turn=0.5)
+    pins = Pins([(0, 2), (1, 7)], [300.0, 200.0], [0.5, 0.4], acts_on=("nodes", "bricks"))
+    x = np.array([[-0.1, 0.2, 0.0], [0.1, -0.1, 0.05]])
+    model = Model([0.1, 0.2], {"pins": pins}, pinned=[True, False], bodies={"bricks": bricks})
+    state = State(x, rng.standard_normal((2, 3)), {"bricks": start})
+    return Scene(model, state, 1e-2, n_steps, step=STEP)
+
+
 SYSTEMS = tuple(
     System(
         f"implicit/{build.__name__}",
@@ -101,5 +115,6 @@ SYSTEMS = tuple(
         (cloth, "Implicit steps of a cloth with hinges and springs"),
         (chain, "Implicit steps of a chain that is carried along"),
         (touching, "Implicit steps of a corner on a face, an edge on an edge"),
+        (tied, "Implicit steps of a brick between two nodes"),
     )
 )

@@ -1,6 +1,7 @@
 """A certificate that cannot be made is told as such, and never costs the run its result."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -113,6 +114,22 @@ def test_a_rough_loss_costs_one_sweep_and_every_sweep_that_fails_is_told(monkeyp
     assert len(messages) == 1
     assert point["verdict"] == "not made"
     assert "`world.dt` too long for the stiffness reached," in point["reason"]
+
+
+def test_the_sweep_that_passes_after_others_is_told(monkeypatch):
+    outcomes = iter((False, True))
+
+    def sweep(*_):
+        reason = "more pixels jump than may be left out"
+        return SimpleNamespace(passed=next(outcomes), eps=np.array([1e-3]), reason=reason), 0
+
+    monkeypatch.setattr(certificates, "_sweep", sweep)
+    messages, theta = [], np.zeros(1)
+    certificates._sweeps(None, theta, [(theta, 1e-3)] * 9, "of at most 9", say=messages.append)
+    assert messages == [
+        "Taylor sweep 1 of at most 9, steps of 1e-03: more pixels jump than may be left out",
+        "Taylor sweep 2 of at most 9, steps of 1e-03: passed",
+    ]
 
 
 def test_a_sweep_draws_each_point_once_if_it_may_keep_its_images(monkeypatch):

@@ -1,6 +1,8 @@
 """Exercises: solutions are right, every classic mistake is named, bad files get one message."""
 
 import csv
+import errno
+import os
 import re
 import sys
 from pathlib import Path
@@ -344,6 +346,17 @@ def test_the_command_lists_writes_and_grades(adjsim, tmp_path):
     code, _, err = adjsim("1")
     assert code == 2
     assert "is there already" in err
+
+
+def test_a_full_disk_leaves_no_exercise_and_names_the_file(adjsim, tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    code, _, err = adjsim("1")
+    assert code == 2
+    assert "exercise_01_product.py cannot be written: No space left on device. Make room" in err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_class_is_graded_into_a_table(adjsim, tmp_path):

@@ -118,11 +118,11 @@ def test_a_damaged_mesh_in_the_cache_is_made_again(calls, tmp_path, capsys):
 def test_sizes_that_no_mesher_takes_are_refused():
     mesh = box_tets((1, 1, 1))
     faces = mesh.surface().faces
-    with pytest.raises(StudyError, match=r"`edge_length` = 1e-09 gives about .* tetrahedra.* Use"):
+    with pytest.raises(ValueError, match=r"`edge_length` = 1e-09 gives about .* tetrahedra.* Use"):
         filled(TriangleMesh(mesh.points, faces), 1e-9)
     points = mesh.points.copy()
     points[1] = points[0] + [0.0, 0.0, 1e-30]
-    with pytest.raises(StudyError, match=r"the surface has an edge of .* at triangle \d+, but is"):
+    with pytest.raises(ValueError, match=r"the surface has an edge of .* at triangle \d+, but is"):
         filled(TriangleMesh(points, faces), 0.1)
 
 

@@ -20,9 +20,11 @@ from studies.scene.declared import (
     Springs,
     World,
 )
+from studies.scene.files import find_scene
 from studies.scene.filming import Hulls, Skin
 from studies.scene.maps import add_up, all_targets
 from studies.scene.motion import Motion, pull_frames, trajectory_fields
+from studies.scene.reading import read_scene
 from tests.studies.scene.test_maps import dot, tangents_of
 
 
@@ -187,6 +189,12 @@ def test_what_is_zero_is_left_out_unless_it_is_free():
 def test_several_bodies_are_told_to_pass_through_each_other():
     assert any("names both of them; none names" in note for note in BUILT.notes)
     assert not build(Scene(bodies={"cube": BODIES["cube"]})).notes
+
+
+@pytest.mark.parametrize("name", ["control-arm", "cradle"])
+def test_bodies_that_others_link_need_no_note(name):
+    notes = build(read_scene(find_scene(name))).notes
+    assert not any("none names" in note for note in notes), notes
 
 
 def test_lights_are_those_of_the_scene_or_one_sun():

@@ -11,7 +11,17 @@ from studies.runs.errors import StudyError
 from studies.runs.options import RunOptions
 from studies.scene.body_contacts import PER_LONG_STEP, PER_STEP
 from studies.scene.building import build
-from studies.scene.declared import Contact, Held, Pendulum, Plane, Scene, Soft, World
+from studies.scene.declared import (
+    Contact,
+    Held,
+    HingeJoint,
+    Pendulum,
+    Plane,
+    Rigid,
+    Scene,
+    Soft,
+    World,
+)
 from studies.scene.reading import scene_from_dict
 from tests.studies.scene.slopes import check_slopes
 
@@ -90,9 +100,28 @@ def test_gradients_of_what_touches_in_implicit_steps_match_differences():
     check_slopes(contact(World(step="implicit")), paths, 2e-3, 20)
 
 
+def test_gradients_of_bars_in_joints_match_differences():
+    bars = {
+        name: Rigid(mesh="box", size=(0.3, 0.04, 0.06), position=at, density=700.0)
+        for name, at in (("upper", (0.15, 0.0, 0.0)), ("lower", (0.45, 0.0, 0.07)))
+    }
+    axis = (0.0, 0.0, 1.0)
+    joints = {
+        "root": HingeJoint(
+            between=("world", "upper"), anchor=(0.01, 0.0, 0.0), axis=axis, viscous_friction=0.02
+        ),
+        "elbow": HingeJoint(
+            between=("upper", "lower"), anchor=(0.3, 0.0, 0.035), axis=axis, dry_friction=0.05,
+            friction_width=5.0,
+        ),
+    }  # fmt: skip
+    scene = Scene(bodies=bars, joints=joints, world=World(step="implicit"))
+    check_slopes(scene, ["lower.density", "root.viscous_friction", "elbow.dry_friction"], 0.02, 10)
+
+
 def test_what_takes_no_implicit_steps_is_refused(file, tmp_path):
     bob = Scene(bodies={"p": Pendulum(length=(0.5,), angle=(10.0,))}, world=World(step="implicit"))
-    with pytest.raises(StudyError, match=r"`bodies.p` must be soft, cloth or springs where"):
+    with pytest.raises(StudyError, match=r"`bodies.p` must be soft, cloth, springs or rigid"):
         build(bob)
     rests = TABLES | {"world": {"step": "implicit", "motion": "equilibrium"}}
     with pytest.raises(StudyError, match=r"`world.step` must be left out where `world.motion`"):

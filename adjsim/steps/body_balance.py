@@ -1,0 +1,139 @@
+r"""The rigid bodies of a model in a step of implicit Euler.
+
+    e(u) = 0,  u = (v', omega') of every body          `adjsim/rigid/implicit_step.py`
+
+With f the forces in the rows of X, K = df/dx and D = df/dv, nodes and bodies together solve with
+
+    A = E - dt W^T (K X + D V)
+
+where X and V say how u moves positions and velocities of the rows, W how it moves the points of
+bodies that do not turn, so that W^T f are forces and moments, and E is what u changes at fixed f.
+
+Adjoint: `adjoint/steps/implicit.py`. Tests: `tests/steps/test_implicit_bodies.py`.
+"""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from adjsim.engine.loop_arrays import States
+from adjsim.engine.stepper import CpuStepper
+from adjsim.engine.tangent_packing import PackedVector
+from adjsim.rigid.implicit_step import (
+    UNKNOWNS,
+    balance_bodies,
+    balance_bodies_jvp,
+    body_kernel,
+    end_bodies,
+    end_bodies_jvp,
+)
+from adjsim.rigid.mass_properties import from_six
+from adjsim.rigid.points import place_tangents_kernel
+
+
+VELOCITIES = slice(7, 13)  # of a body's state: u
+Ends = tuple[np.ndarray, np.ndarray]  # of a step
+
+
+class BodyBalance:
+    """The bodies of a packed model, by rows of P."""
+
+    def __init__(self, stepper: CpuStepper, dt: float) -> None:
+        _, self.nodes, self.bodies = stepper.arrays
+        self.n_nodes, self.n_bodies, self.dt = stepper.packed.n_nodes, stepper.packed.n_bodies, dt
+        sizes = np.diff(self.bodies.point_ptr)
+        self.owner = np.repeat(np.arange(self.n_bodies), sizes)  # of each point
+        self.reach = np.linalg.norm(self.bodies.arms, axis=1)  # of each point
+        params = self.bodies.params
+        self.mass, self.moments = 1.0 / params[:, :1], from_six(params[:, 1:7])
+        self.weight = float(np.abs(self.mass * self.nodes.gravity).max(initial=0.0))
+        # What resists a change of each unknown.
+        diagonal = np.hstack([np.repeat(self.mass, 3, axis=1), params[:, 1:4]])
+        self.inertia = diagonal.ravel()
+
+    def end(self, p: np.ndarray, u: np.ndarray, end: States) -> None:
+        """Write the state at the end of a step from p, whose velocities are u, (n_bodies, 6)."""
+        end.p[:, VELOCITIES] = u
+        body_kernel(end_bodies)(self.dt, self.bodies, p, end)
+
+    def balance(self, f: np.ndarray, p: np.ndarray, p_end: np.ndarray) -> np.ndarray:
+        """Return e, (n_bodies, 6), of which the last three are moments."""
+        out = np.empty((self.n_bodies, UNKNOWNS))
+        body_kernel(balance_bodies)(self.dt, self.nodes.gravity, self.bodies, f, p, p_end, out)
+        return out
+
+    def magnitudes(self, acts: np.ndarray, p: np.ndarray) -> tuple[list[float], list[float]]:
+        """Return what acts on the busiest body, and the momentum of the one that has most.
+
+        Forces and moments, momentum and angular momentum; `acts` are magnitudes at the points.
+        """
+        if not self.n_bodies:
+            return [0.0, 0.0], [0.0, 0.0]
+        v, omega = p[:, 7:10], p[:, 10:]
+        spin = np.einsum("bij,bj->bi", self.moments, omega)
+        force = np.bincount(self.owner, acts, self.n_bodies).max() + self.weight
+        moment = np.bincount(self.owner, self.reach * acts, self.n_bodies)
+        moment = (moment + np.linalg.norm(np.cross(omega, spin), axis=1)).max()
+        has = np.abs(self.mass * v).max(), np.abs(spin).max()
+        return [float(force), float(moment)], [float(part) for part in has]
+
+    def end_jvp(
+        self, tan_arms: np.ndarray, ends: Ends, tan_p: np.ndarray, tan_u: np.ndarray,
+        tan_end: States,
+    ) -> None:  # fmt: skip
+        """Write the tangent of the state at the end; `ends` are the bodies' states p there."""
+        tan_end.p[:, VELOCITIES] = tan_u
+        body_kernel(end_bodies_jvp)(self.dt, self.bodies, tan_arms, *ends, tan_p, tan_end)
+
+    def balance_jvp(
+        self, tan: PackedVector, forces: Ends, ends: Ends, tan_ends: Ends
+    ) -> np.ndarray:
+        """Return the tangent of e; `forces` are f and its tangent."""
+        out = np.empty((self.n_bodies, UNKNOWNS))
+        body_kernel(balance_bodies_jvp)(
+            self.dt, self.nodes, self.bodies, tan, *forces, *ends, *tan_ends, out
+        )
+        return out
+
+    def matrix(
+        self,
+        mass: scipy.sparse.csc_array,
+        slopes: tuple[scipy.sparse.csc_array, scipy.sparse.csc_array],
+        f: np.ndarray,
+        p: np.ndarray,
+        end: States,
+        still: PackedVector,
+    ) -> scipy.sparse.csc_array:
+        """Return A: first the nodes, then the bodies.
+
+        `mass` is E of the nodes, `slopes` are K and D; `still` is a tangent, all 0.
+        """
+        tan, zero_f, zero_p = States(*map(np.zeros_like, end)), np.zeros_like(f), np.zeros_like(p)
+        points = slice(self.n_nodes, None)
+        W, X, V = (np.empty((len(self.owner), 3, UNKNOWNS)) for _ in range(3))
+        E = np.empty((self.n_bodies, UNKNOWNS, UNKNOWNS))
+        for j, unit in enumerate(np.eye(UNKNOWNS)):
+            tan.p[:], tan.p[:, VELOCITIES] = 0.0, unit
+            place_tangents_kernel()(self.bodies, still.arms, end.p, tan)
+            W[:, :, j] = tan.v[points]
+            self.end_jvp(still.arms, (p, end.p), zero_p, unit, tan)
+            X[:, :, j], V[:, :, j] = tan.x[points], tan.v[points]
+            E[:, :, j] = self.balance_jvp(still, (f, zero_f), (p, end.p), (zero_p, tan.p))
+        one = scipy.sparse.eye_array(3 * self.n_nodes, format="csc")
+        w, x, v = (
+            self._of_rows(part * one, own) for part, own in ((1.0, W), (self.dt, X), (1.0, V))
+        )
+        K, D = slopes
+        own = scipy.sparse.block_diag([mass, *E], format="csc")
+        return (own - self.dt * (w.T @ (K @ x + D @ v))).tocsc()
+
+    def _of_rows(self, of_nodes: Any, of_points: np.ndarray) -> Any:
+        """Return the matrix from u of nodes and bodies to the rows of X."""
+        row = np.arange(3 * len(self.owner)).reshape(-1, 3, 1) + np.zeros(UNKNOWNS, int)
+        column = UNKNOWNS * self.owner[:, None, None] + np.arange(UNKNOWNS) + 0 * row
+        shape = (3 * len(self.owner), UNKNOWNS * self.n_bodies)
+        flat = (of_points.ravel(), (row.ravel(), column.ravel()))
+        return scipy.sparse.block_diag(
+            [of_nodes, scipy.sparse.coo_array(flat, shape=shape)], format="csc"
+        )
