@@ -12,20 +12,31 @@ from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.meshes.grid import box_tets
 from adjsim.model import Model, State
+from adjsim.rollout import rollout
 from render.camera import Camera
 from render.scene import Mesh, Scene
 from render.soft_raster import SoftRasterizer
 
 
-def rollout_numbers():
-    """Return a block's positions on a floor, and their gradient."""
+def block():
+    """Return the model of a block on a floor, its state, the step and the number of steps."""
     mesh = box_tets(cells=(1, 1, 1), size=(0.2, 0.2, 0.2))
     forces = {
         "block": NeoHookeanTets(mesh.tets, mesh.points, 1e4, 2e4, density=1e3),
         "floor": HalfSpaceContact(height=0.05, stiffness=1e3),
     }
-    run = record(Model(forces=forces), State(1.1 * mesh.points), 1e-4, 5)
-    return {"x": run.trajectory.x, **run.vjp(np.ones_like(run.trajectory.x))}
+    return Model(forces=forces), State(1.1 * mesh.points), 1e-4, 5
+
+
+def rollout_numbers():
+    """Return the block's positions."""
+    return {"x": rollout(*block()).x}
+
+
+def gradient_numbers():
+    """Return the gradient of the block's positions."""
+    run = record(*block())
+    return run.vjp(np.ones_like(run.trajectory.x))
 
 
 def images_numbers():
@@ -38,6 +49,7 @@ def images_numbers():
 
 
 if __name__ == "__main__":
-    found = {"rollout": rollout_numbers, "images": images_numbers}[sys.argv[1]]()
+    RUNS = {"rollout": rollout_numbers, "gradient": gradient_numbers, "images": images_numbers}
+    found = RUNS[sys.argv[1]]()
     numbers = {name: np.ravel(value).tolist() for name, value in found.items()}
     json.dump({"private": PRIVATE is not None, "numbers": numbers}, sys.stdout)

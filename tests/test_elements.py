@@ -110,7 +110,13 @@ def test_indices_are_checked_where_numba_is_asked_to(monkeypatch):
         cpu_kernel(read_beyond, cached=False)(np.ones(2))
 
 
-@pytest.mark.parametrize("what", ["rollout", pytest.param("images", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "what",
+    [
+        "rollout",
+        *(pytest.param(name, marks=pytest.mark.nightly) for name in ("gradient", "images")),
+    ],
+)
 def test_plain_numba_gives_the_same_numbers_without_private_parts_of_it(what):
     own, plain = (run("tests.plain_numba", what, ADJSIM_PLAIN_NUMBA=mode) for mode in "01")
     assert own["private"]

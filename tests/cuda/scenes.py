@@ -212,14 +212,17 @@ def two_worlds(model, state, adj, options):
 def many_worlds(device, dtype=np.float64):
     """Frames, gradients and tangents of worlds that differ, by blocks and by the whole grid.
 
-    On the grid a patch is a tile: the nodes of a world are in several.
+    In blocks rest shapes are free. On the grid a patch is a tile: a world's nodes are in several.
     """
-    out = {f"blocks {name}": value for name, value in _many_worlds(device, dtype).items()}
+    rest = ("soft.rest_positions",)
+    blocks = _many_worlds(device, dtype, rest)
     with patch.object(cuda_teams, "MOST_ELEMENTS", 0), patch.object(patches, "ELEMENTS", TILE):
-        return out | {f"grid {name}": value for name, value in _many_worlds(device, dtype).items()}
+        grid = _many_worlds(device, dtype)
+    found = {"blocks": blocks, "grid": grid}
+    return {f"{team} {name}": value for team, out in found.items() for name, value in out.items()}
 
 
-def _many_worlds(device, dtype):
+def _many_worlds(device, dtype, rest=()):
     rng = np.random.default_rng(3)
     worlds = [small_world(rng, n) for n in (1, 0, 2, 3)]
     models, states = stack([model for model, _ in worlds]), [state for _, state in worlds]
@@ -228,13 +231,13 @@ def _many_worlds(device, dtype):
     adj = [rng.standard_normal(own.x.shape) for own in run.trajectory]
     turned = [own.bodies for own in run.trajectory]
     wrt = ("gravity", "state.x", "soft.mu", "net.damping", "floor.friction", "floor.stiffness")
-    wrt += ("ball.vertices", "ball.density", "ball.angular_velocity")
+    wrt += ("ball.vertices", "ball.density", "ball.angular_velocity", *rest)
     grads = run.vjp(adj, [0.1 * own for own in adj], bodies=turned, wrt=wrt)
     tangents = [
-        {"state.v": 0.1 * own[0], "gravity": np.ones(3), "ball.vertices": 0.01 * points}
-        for own, points in zip(
-            adj, (model.bodies["ball"].vertices for model, _ in worlds), strict=True
-        )
+        {"state.v": 0.1 * own[0], "gravity": np.ones(3)}
+        | {"ball.vertices": 0.01 * model.bodies["ball"].vertices}
+        | dict.fromkeys(rest if "soft" in model.forces else (), 0.01 * own[0])
+        for own, (model, _) in zip(adj, worlds, strict=True)
     ]
     _, tans = rollout_jvp(models, states, DT, N_STEPS, tangents, **options)
     out = {}

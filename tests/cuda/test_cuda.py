@@ -88,7 +88,7 @@ def test_kernels_compile_to_ptx_and_float32_stays_float32(which, capabilities):
 
 
 @pytest.mark.parametrize(
-    ("what", "count", "error"), [("physics", 31, 0.0), ("worlds", 101, 1e-13), ("reduced", 44, 0.0)]
+    ("what", "count", "error"), [("physics", 31, 0.0), ("worlds", 105, 1e-13), ("reduced", 44, 0.0)]
 )
 def test_the_simulator_gives_the_numbers_of_the_cpu(what, count, error):
     report = run("tests.cuda.simulate", what, NUMBA_ENABLE_CUDASIM="1", NUMBA_DISABLE_JIT="1")

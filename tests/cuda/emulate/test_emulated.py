@@ -12,17 +12,22 @@ from tests.cuda.render_scenes import ZERO
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="numba-cuda runs on Linux")
 EMULATED = {"LLVMLITE_ENABLE_IR_LAYER_TYPED_POINTERS": "0"}
 # Kernels of each family: outputs use all of the renderer's, the others some of them.
-TEAMS = ("on_grid_with_bodies", "in_blocks_with_bodies")
+GRID, BLOCKS = "on_grid_with_bodies", "in_blocks_with_bodies"
+ON_GRID = {f"{sweep}_{GRID}" for sweep in ("advance", "reverse", "tangent")}
+IN_BLOCKS = {f"{sweep}_{BLOCKS}" for sweep in ("advance", "reverse_with_rest", "tangent_with_rest")}
 KERNELS = {
-    "physics": {f"{s}_{TEAMS[1]}" for s in ("advance", "reverse_with_rest", "tangent_with_rest")},
-    "worlds": {f"{s}_{team}" for s in ("advance", "reverse", "tangent") for team in TEAMS},
-    "surfaces": {f"{s}_{TEAMS[0]}" for s in ("advance", "reverse", "tangent")} | {"far_thread"},
+    "worlds": ON_GRID | IN_BLOCKS,
+    "surfaces": ON_GRID | {"far_thread"},
     "outputs": launched_threads() - {"product_thread", "far_thread"},
+    "physics": IN_BLOCKS,
 }
-NIGHTLY = [pytest.param(what, marks=pytest.mark.nightly) for what in ("render", "batches", "study")]
+# Worlds have few forces and the kernels of all of them. The simulator runs all forces.
+NIGHTLY = ("physics", "render", "batches", "study")
+RUNS = ["worlds", "surfaces", "outputs", "reduced"]
+RUNS += [pytest.param(what, marks=pytest.mark.nightly) for what in NIGHTLY]
 
 
-@pytest.mark.parametrize("what", [*KERNELS, "reduced", *NIGHTLY])
+@pytest.mark.parametrize("what", RUNS)
 def test_the_emulated_device_gives_the_numbers_of_the_cpu(what):
     report = run("tests.cuda.emulate", what, "--json", **EMULATED)
     assert report["faults"] == []

@@ -115,7 +115,7 @@ def test_where_no_slope_can_be_read_only_a_rough_loss_is_no_failure(
 ):
     monkeypatch.setattr("studies.answer.certificate.EPS0", (1e-4,))
     monkeypatch.setattr("studies.answer.certificate.DIRECTIONS", 1)
-    problem = standing("world.duration=0.78125")
+    problem = standing("world.duration=0.46875")
     own, theta = type(problem), problem.parameters.start
     whole, pulled = own.loss_at, own.residuals_vjp
 

@@ -24,7 +24,13 @@ TOYS = {
     "pendulum": (*SMALL, NARROW, "world.dt=0.02", "search.coarse=16"),
     "double-pendulum": (*SMALL, NARROW, "world.dt=5e-3", "search.coarse=16"),
     "links": (*SMALL, NARROW, "search.coarse=0"),
-    "cradle": (*SMALL, NARROW, "search.coarse=0"),
+    "cradle": (
+        *SMALL,
+        NARROW,
+        "observations.film.simulate.duration=0.6",
+        "observations.film.simulate.frames=12",
+        "search.coarse=0",
+    ),
     "draped-cloth": (*SMALL, NARROW, "bodies.cloth.cells=[8, 8]", "search.coarse=0"),
     "two-balls": (
         *SMALL,

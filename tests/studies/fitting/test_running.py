@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from itertools import product
 
 import numpy as np
 import pytest
@@ -134,7 +135,7 @@ def test_the_options_reach_the_run(scene, plain, tmp_path):
     assert read(run) == read(plain[0])  # neither changes a number of this search
 
 
-@pytest.mark.parametrize("lines", [4, 27])
+@pytest.mark.parametrize("lines", [pytest.param(4, marks=pytest.mark.nightly), 27])
 def test_a_killed_run_goes_on_to_the_same_bits(scene, plain, tmp_path, lines):
     run = tmp_path / "run"
     command = ["run", str(scene), "--no-certificate", "--out", str(run)]
@@ -210,9 +211,16 @@ def test_the_report_of_a_damaged_run_is_one_message_or_as_before(plain, tmp_path
         assert (run / name).read_bytes() == (plain[0] / name).read_bytes()
 
 
-@pytest.mark.parametrize("damage", DAMAGE)
+FILES = ["coarse.npz", "iterations.jsonl", "manifest.json", "result.json", "study.toml"]
+SAMPLE = set(zip(FILES, DAMAGE, strict=True))  # every file and every damage once
+
+
 @pytest.mark.parametrize(
-    "name", ["coarse.npz", "iterations.jsonl", "manifest.json", "result.json", "study.toml"]
+    ("name", "damage"),
+    [
+        pytest.param(*each, marks=() if each in SAMPLE else pytest.mark.nightly)
+        for each in product(FILES, DAMAGE)
+    ],
 )
 def test_a_damaged_run_is_healed_or_refused(scene, plain, tmp_path, name, damage):
     run = shutil.copytree(plain[0], tmp_path / "run")
