@@ -214,7 +214,7 @@ def _recipe(problem: Problem, seed: int) -> Recipe:
     }
     dependent = {**_absolute(settings), "own": own} if own else _absolute(settings)
     if problem.scene.forces:
-        dependent["own_forces"] = sources(problem.scene.forces)
+        dependent["own_forces"] = sources(problem.scene)
     options = RunOptions(seed=seed)
     return Recipe("fit", "problem", SCENE, dependent, tomlkit.dumps(settings), options)
 

@@ -28,6 +28,7 @@ SECTIONS = {
     "_Driven": "Keys of hinges and sliders",
     **{f"{kind}Joint": f"{kind} joint" for kind in ("Ball", "Pin")},
     "OwnForce": "Own force",
+    "OwnObservation": "Own residuals",
     **{f"{kind}Obstacle": f"{kind} obstacle" for kind in ("Plane", "Sphere", "Box", "Capsule")},
 }
 # Tables that hold tables, those of two keys that stand in the table above them, and kinds of joints

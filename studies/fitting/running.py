@@ -42,8 +42,8 @@ def start_scene(
     if file.instances == 1:
         file = instance_of(file, options.seed)
     settings = plain(file)
-    if file.forces:
-        settings["own_forces"] = sources(file.forces)
+    if own := sources(file):
+        settings["own_code"] = own
     recipe = Recipe("run", str(path), SCENE, settings, to_toml(file), options, given)
     title = file.title or path.stem
 

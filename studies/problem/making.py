@@ -26,7 +26,7 @@ from studies.problem.observations.films import FilmData, advice_on_film, check_l
 from studies.problem.observations.points import advice_on_fall
 from studies.problem.observers import Observer
 from studies.problem.observing import blank_film, camera_of, frame_times, make_observers
-from studies.problem.own import OwnResiduals, check_own, own_observer
+from studies.problem.own import OwnResiduals, check_own, declared_own, own_observer
 from studies.problem.parameters import Parameters
 from studies.problem.points import PointObserver, advice_on_markers
 from studies.problem.problem import SceneProblem, on_one_timeline
@@ -103,7 +103,7 @@ def make_problem(
     the command line. Without `fits_first` backgrounds, cameras and looks are not fitted to the
     first frames: everything is only checked. `say` gets a line about what is done.
     """
-    own = own or {}
+    own = {**declared_own(file), **(own or {})}
     if not file.observations and not own:
         raise StudyError(
             "`observations` must hold at least one film, table of points or states, got none."
@@ -179,7 +179,9 @@ def _advice_on_points(
     notes: list[str] = []
     for one in observers:
         given = file.observations[one.name]
-        if isinstance(given, declared.Film) or not isinstance(one, PointObserver):
+        if not isinstance(given, declared.Points | declared.States):
+            continue
+        if not isinstance(one, PointObserver):
             continue
         key, body = f"observations.{one.name}", file.bodies[given.body]
         if isinstance(given, declared.Points):

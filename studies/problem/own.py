@@ -18,7 +18,7 @@ later ones are those of the last frame that is simulated, and their rows of r ar
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from studies.optimizers.problem import NOT_FINITE
 from studies.problem.observers import Back, Moved, Observer, RecordedPrediction, Values, surfaces
 from studies.problem.problem import SceneProblem
 from studies.runs.errors import NotFiniteError, StudyError
+from studies.scene.declared import OwnObservation, SceneFile
+from studies.scene.own_forces import imported
 from studies.scene.tables import unknown
 
 
@@ -248,6 +250,35 @@ def own_observer(name: str, one: OwnResiduals, start: Surfaces) -> OwnObserver:
     count = max(-(-r.shape[1] // 3), 1)
     every = np.arange(len(times))
     return OwnObserver(name, one.weight, times, one.start, every, one, count, every, r)
+
+
+def declared_own(file: SceneFile) -> dict[str, OwnResiduals]:
+    """Return the residuals of the user's own that a scene file names.
+
+    Raises
+    ------
+    StudyError
+        If a function is not to be had, or returns something else.
+    """
+    found = {}
+    for name, one in file.observations.items():
+        if not isinstance(one, OwnObservation):
+            continue
+        key = f"observations.{name}"
+        make = imported(f"{key}.type", one.type)
+        if not callable(make):
+            raise StudyError(f"`{key}.type` must be module:function, got {one.type!r}.")
+        try:
+            made = make(**one.values)
+        except TypeError as error:
+            raise StudyError(f"`{key}.values` must be arguments of {one.type}: {error}") from error
+        if not isinstance(made, OwnResiduals):
+            raise StudyError(
+                f"`{key}.type`: {one.type} must return a `studies.api.OwnResiduals`, got "
+                f"{type(made).__name__}."
+            )
+        found[name] = replace(made, weight=one.weight, start=one.start, validate=one.validate)
+    return found
 
 
 def check_own(problem: SceneProblem) -> None:

@@ -359,6 +359,8 @@ def _check_opencv(key: str, camera: declared.Camera) -> None:
 
 def _check_source(key: str, one: Any) -> None:
     """Raise if an observation is neither from a file nor simulated, or both."""
+    if isinstance(one, declared.OwnObservation):
+        return
     source = "video" if isinstance(one, declared.Film) else "file"
     if (getattr(one, source) is None) == (one.simulate is None):
         given = "both" if one.simulate else "neither"

@@ -11,7 +11,7 @@ chosen when the scene is built, from the mesh, the material or the footage.
 import math
 from dataclasses import field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo
 from pydantic.dataclasses import dataclass
@@ -516,7 +516,7 @@ class OwnForce:
     """A force of your own on a body: a subclass of `adjsim.forces.element.Force`.
 
     `type` is its import path, "module:Class", and `values` are its arguments. Its module must have
-    been imported, or be named in the environment variable ADJSIM_FORCES: a scene file runs no code
+    been imported, or be named in the environment variable ADJSIM_MODULES: a scene file runs no code
     otherwise. Nodes are counted from 0 in the body.
     """
 
@@ -732,7 +732,22 @@ class States(_Observation):
     error: Positive = 1e-3  # one standard deviation [m]
 
 
-Observation = Annotated[Film | Points | States, Field(discriminator="kind")]
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class OwnObservation(_Observation):
+    """Residuals of your own: what a function of yours returns, a `studies.api.OwnResiduals`.
+
+    `type` is its import path, "module:function", and `values` are its arguments. Its module must be
+    allowed as that of a force of your own.
+    """
+
+    kind: Literal["own"] = "own"
+    type: str
+    values: dict[str, Any] = field(default_factory=dict)
+
+    simulate: ClassVar[None] = None  # as other observations may be
+
+
+Observation = Annotated[Film | Points | States | OwnObservation, Field(discriminator="kind")]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

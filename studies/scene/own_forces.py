@@ -1,6 +1,6 @@
 """Forces of the user's own on bodies, found by the import path of their class.
 
-A scene file is data: what it names is imported only where the environment variable ADJSIM_FORCES
+A scene file is data: what it names is imported only where the environment variable ADJSIM_MODULES
 has the name of the module. Modules that this process has imported already need no permission.
 """
 
@@ -17,11 +17,11 @@ import numpy as np
 from adjsim.forces.element import Force
 from studies.runs.errors import StudyError
 from studies.scene.bodies.part import Additions, NodePart, linear, positive
-from studies.scene.declared import OwnForce
+from studies.scene.declared import OwnForce, OwnObservation, Scene
 from studies.scene.maps import Scaled
 
 
-ALLOWED = "ADJSIM_FORCES"  # names of modules, with commas
+ALLOWED = "ADJSIM_MODULES"  # names of modules, with commas
 
 
 def make_own_forces(forces: Mapping[str, OwnForce], nodes: Sequence[NodePart]) -> Additions:
@@ -70,6 +70,20 @@ def _whole(given: Any) -> np.ndarray:
 
 def force_class(key: str, path: str) -> Any:
     """Return the class of forces with an import path, "module:Class"."""
+    found = imported(key, path)
+    if not (isinstance(found, type) and issubclass(found, Force)):
+        raise StudyError(f"`{key}` must be module:Class with a subclass of Force, got {path!r}.")
+    return found
+
+
+def imported(key: str, path: str) -> Any:
+    """Return what an import path leads to, "module:name"; None where the module has no such name.
+
+    Raises
+    ------
+    StudyError
+        If the module is not allowed, or cannot be imported.
+    """
     module, _, name = path.partition(":")
     allowed = [one.strip() for one in os.environ.get(ALLOWED, "").split(",")]
     if not module or module not in (*sys.modules, *allowed):
@@ -79,25 +93,25 @@ def force_class(key: str, path: str) -> Any:
             "it first."
         )
     try:
-        found = getattr(import_module(module), name, None)
+        return getattr(import_module(module), name, None)
     except ImportError as error:
         raise StudyError(
             f"`{key}` is {path!r}, but its module cannot be imported ({error}). Add its folder to "
             "PYTHONPATH."
         ) from error
-    if not (isinstance(found, type) and issubclass(found, Force)):
-        raise StudyError(f"`{key}` must be module:Class with a subclass of Force, got {path!r}.")
-    return found
 
 
-def sources(forces: Mapping[str, OwnForce]) -> dict[str, str]:
-    """Return the source of the module of each force, which the numbers of a run depend on."""
-    kinds = {name: force_class(f"forces.{name}.type", one.type) for name, one in forces.items()}
-    return {name: _source(kind) for name, kind in kinds.items()}
+def sources(scene: Scene) -> dict[str, str]:
+    """Return the source of each module of the user's own, which the numbers of a run depend on."""
+    paths = {f"forces.{name}.type": one.type for name, one in scene.forces.items()}
+    for name, one in getattr(scene, "observations", {}).items():
+        if isinstance(one, OwnObservation):
+            paths[f"observations.{name}.type"] = one.type
+    return {key: _source(imported(key, path)) for key, path in paths.items()}
 
 
-def _source(kind: type) -> str:
+def _source(found: Any) -> str:
     try:
-        return inspect.getsource(sys.modules[kind.__module__])
-    except (OSError, TypeError):  # a notebook
+        return inspect.getsource(sys.modules[found.__module__])
+    except (AttributeError, OSError, TypeError):  # a notebook, or no function
         return ""

@@ -96,6 +96,7 @@ def _infer_kinds(values: dict[str, Any]) -> None:
         kind = "film" if "video" in table else {".csv": "points", ".npz": "states"}.get(suffix)
         if isinstance(simulate := table.get("simulate"), dict):
             kind = "film" if "height" in simulate else "points" if "at" in table else "states"
+        kind = "own" if "type" in table else kind
         if kind:
             table.setdefault("kind", kind)
     for table in _tables(values.get("lights")):

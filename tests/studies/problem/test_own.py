@@ -1,8 +1,13 @@
+import sys
+
 import numpy as np
 import pytest
 
 from studies.api import OwnResiduals, Problem, fit, simulate
+from studies.problem.making import make_problem
+from studies.runs.errors import StudyError
 from studies.scene.declared import Free, PlaneObstacle, Scene, Soft
+from studies.scene.reading import plain, scene_from_dict
 
 
 TIMES = np.arange(8) / 24.0
@@ -198,3 +203,61 @@ def test_kinks_of_residuals_are_no_mistake_of_their_vjp(target):
 
     own = OwnResiduals(TIMES, residuals, vjp)
     Problem(SCENE, {"height": own}, {"cube.E": Free(bounds=(2e3, 2e5))}).make()
+
+
+MODULE = """
+from studies.api import OwnResiduals
+from tests.studies.problem.test_own import TIMES, heights, heights_vjp
+
+def of_cube(target, scale=1.0):
+    return OwnResiduals(TIMES, lambda s: scale * (heights(s) - target),
+                        lambda s, adj_r: heights_vjp(s, scale * adj_r))
+
+def nothing():
+    return 1.0
+"""
+
+
+@pytest.fixture
+def declared(tmp_path, monkeypatch):
+    """Return a function that makes the problem of a scene file, with a module beside it."""
+    (tmp_path / "own_heights.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("ADJSIM_MODULES", "own_heights")
+
+    def make(**own):
+        tables = {
+            **plain(SCENE),
+            "observations": {"height": own},
+            "free": {"cube.E": {"bounds": [2e3, 2e5]}},
+        }
+        return make_problem(scene_from_dict(tables, tmp_path))
+
+    yield make
+    sys.modules.pop("own_heights", None)
+
+
+def test_a_scene_file_names_residuals_of_ones_own(declared, target):
+    values = {"target": target.tolist()}
+    problem = declared(type="own_heights:of_cube", values=values, weight=4.0).problem
+    (seen,) = problem.observers
+    assert (seen.name, seen.weight) == ("height", 4.0)
+    theta = problem.parameters.start
+    true = problem.parameters.theta(np.array([9e3]))
+    assert problem.loss_at(true) < 1e-4 * problem.loss_at(theta)  # steps of other sizes
+    twice = declared(type="own_heights:of_cube", values={**values, "scale": 2.0}, weight=1.0)
+    assert twice.problem.loss_at(theta) == pytest.approx(problem.loss_at(theta), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        ({"type": "own_height:of_cube"}, "runs no code that you have not allowed"),
+        ({"type": "own_heights:of_cubes"}, "`observations.height.type` must be module:function"),
+        ({"type": "own_heights:of_cube"}, "`observations.height.values` must be arguments of .*"),
+        ({"type": "own_heights:nothing"}, "must return a `studies.api.OwnResiduals`, got float"),
+    ],
+)
+def test_a_function_that_does_not_serve_is_refused(declared, own, message):
+    with pytest.raises(StudyError, match=message):
+        declared(**own)

@@ -85,7 +85,7 @@ def test_a_fit_finds_the_strength(allowed):
 @pytest.mark.parametrize(
     ("own", "message"),
     [
-        ({"type": "antigravity:F"}, "runs no code .* set the environment variable ADJSIM_FORCES"),
+        ({"type": "antigravity:F"}, "runs no code .* set the environment variable ADJSIM_MODULES"),
         ({"type": ":Force"}, "runs no code that you have not allowed"),
         ({"type": "nothing:Force"}, "module cannot be imported .* Add its folder to PYTHONPATH"),
         ({"type": "os:system"}, "must be module:Class with a subclass of Force"),
