@@ -72,7 +72,7 @@ def make_observers(
             found.append(making.points(name, one))
         elif isinstance(one, declared.States):
             found.append(making.states(name, one))
-        else:
+        elif not isinstance(one, declared.OwnObservation):  # which `declared_own` makes
             assert_never(one)
     return found
 
