@@ -13,7 +13,7 @@ import numpy as np
 from adjoint.engine.field_loops import pull_loop, pull_pairs_loop
 from adjoint.engine.sweep import ReverseSweep
 from adjsim import checks
-from adjsim.engine.field_loops import field_kernel
+from adjsim.engine.jit.backend import loop_kernel
 from adjsim.engine.loop_arrays import States
 from adjsim.engine.tangent_packing import PackedVector
 from adjsim.field import Field
@@ -61,7 +61,7 @@ def pull_at(
     loop, changing = pull_loop, field.changing_at(row)
     if changing is not None:
         loop, elements = pull_pairs_loop, changing.with_cotangents()
-    field_kernel(loop)(
+    loop_kernel(loop)(
         sweep.calls, elements, nodes, bodies, s.parts, sweep.work, step, row, sweep.adj
     )
 

@@ -22,12 +22,12 @@ import scipy.sparse
 from adjsim import checks
 from adjsim.engine.changing import ChangingPairs
 from adjsim.engine.field_loops import (
-    field_kernel,
     forces_and_pairs_loop,
     forces_loop,
     push_loop,
     push_pairs_loop,
 )
+from adjsim.engine.jit.backend import loop_kernel
 from adjsim.engine.jit.row_gathers import TILE
 from adjsim.engine.loop_arrays import States, Work
 from adjsim.engine.pair_blocks import pair_blocks
@@ -82,7 +82,7 @@ class Field:
         if changing is not None:
             loop, elements = forces_and_pairs_loop, changing.near
         work = Work(s.slots, s.scratch)
-        field_kernel(loop)(s.calls, elements, nodes, s.parts, work, step, row, out)
+        loop_kernel(loop)(s.calls, elements, nodes, s.parts, work, step, row, out)
         return out
 
     def changing_at(self, row: States) -> ChangingPairs | None:
@@ -260,7 +260,7 @@ class Field:
     ) -> np.ndarray:
         out = np.empty((self.model.n_rows, 3))
         s, nodes = self.stepper, self.stepper.arrays.nodes
-        field_kernel(loop)(
+        loop_kernel(loop)(
             tangent.calls, elements, nodes, tangent.tan, s.parts, tangent.work, step, row,
             States(*tan_state, row.p), out,
         )  # fmt: skip

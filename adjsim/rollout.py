@@ -169,7 +169,7 @@ def rollout(
     n_steps : int
         Number of steps, at least 1.
     step : TimeStep
-        `SemiImplicitEuler()`, or for stiff models of nodes `ImplicitEuler()`, which is stable at
+        `SemiImplicitEuler()`, or for stiff models `ImplicitEuler()`, which is stable at
         any `dt` and solves a system in every step.
     frames : sequence of int, optional
         Steps whose states are returned, increasing, 0 to n_steps. None: the last one.

@@ -41,7 +41,7 @@ from studies.runs.progress import EvaluationProgress
 from studies.runs.starting import Recipe, is_nothing, start_or_resume
 from studies.scene.declared import Free, Observation, Scene, SceneFile, Search
 from studies.scene.files import SCENE
-from studies.scene.own_forces import sources
+from studies.scene.own_code import sources
 from studies.scene.reading import plain
 
 
@@ -213,8 +213,8 @@ def _recipe(problem: Problem, seed: int) -> Recipe:
         for name, one in problem.own().items()
     }
     dependent = {**_absolute(settings), "own": own} if own else _absolute(settings)
-    if problem.scene.forces:
-        dependent["own_forces"] = sources(problem.scene)
+    if code := sources(problem.file()):
+        dependent["own_code"] = code
     options = RunOptions(seed=seed)
     return Recipe("fit", "problem", SCENE, dependent, tomlkit.dumps(settings), options)
 

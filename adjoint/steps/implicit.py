@@ -25,9 +25,10 @@ from adjoint.engine.sweep import ModelTwin, ReverseSweep
 from adjoint.field import pull_at
 from adjoint.rigid.implicit_step import balance_bodies_vjp, end_bodies_vjp
 from adjoint.system import Tangent, frames_of
+from adjsim.engine.jit.backend import loop_kernel
 from adjsim.engine.loop_arrays import States
 from adjsim.engine.tangent_packing import tangent_fields
-from adjsim.rigid.implicit_step import UNKNOWNS, body_kernel
+from adjsim.rigid.implicit_step import UNKNOWNS
 from adjsim.steps.implicit import ImplicitStepper, state_in
 from adjsim.system import Fields
 
@@ -76,7 +77,7 @@ class ImplicitSweep(ReverseSweep):
         adj_f = np.zeros((s.packed.n_rows, 3))
         adj_f[:n] = dt * lam
         if s.model.n_bodies:
-            body_kernel(balance_bodies_vjp)(
+            loop_kernel(balance_bodies_vjp)(
                 dt, s.bodies.nodes, s.bodies.bodies, s.field.forces_at(end, k), before.p, end.p,
                 -of_bodies, adj_f, adj_p_end, adj,
             )  # fmt: skip
@@ -97,7 +98,7 @@ class ImplicitSweep(ReverseSweep):
     def undo_ends(self, before: States, end: States, adj_p_end: np.ndarray) -> np.ndarray:
         """Pull where bodies end back to x and r of `adj.p`; return what is left at u, flat."""
         adj_u = np.empty((len(end.p), UNKNOWNS))
-        body_kernel(end_bodies_vjp)(self.implicit.dt, before.p, end.p, adj_p_end, self.adj.p, adj_u)
+        loop_kernel(end_bodies_vjp)(self.implicit.dt, before.p, end.p, adj_p_end, self.adj.p, adj_u)
         return adj_u.ravel()
 
     def by_force(self, row: int, fields: Fields) -> dict[str, Fields]:

@@ -9,12 +9,9 @@ They call the functions of the time loops, in the same order: the bits of a forc
 rollout has. Adjoint: `adjoint/engine/field_loops.py`. Tests: `tests/test_field.py`.
 """
 
-from collections.abc import Callable
-from functools import cache
-
 import numpy as np
 
-from adjsim.engine.jit.backend import cpu_kernel, device_fn
+from adjsim.engine.jit.backend import device_fn
 from adjsim.engine.loop_arrays import Work
 from adjsim.engine.node_sum import node_sum
 from adjsim.engine.tangents import TangentWork, part_tangents
@@ -79,9 +76,3 @@ def add_up(nodes, slots, out):
     for i in range(out.shape[0]):
         n = np.uint64(i)
         out[n, 0], out[n, 1], out[n, 2] = node_sum(n, nodes.ptr, nodes.slots_of, slots)
-
-
-@cache
-def field_kernel(loop: Callable) -> Callable:
-    """Return a compiled loop of this file."""
-    return cpu_kernel(loop)

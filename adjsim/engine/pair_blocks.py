@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from adjsim.engine.assembly import NODES, TILE
-from adjsim.engine.field_loops import field_kernel, push_pairs_apart_loop
+from adjsim.engine.field_loops import push_pairs_apart_loop
+from adjsim.engine.jit.backend import loop_kernel
 from adjsim.engine.loop_arrays import Elements, States
 from adjsim.pairs.near import NearPairs
 
@@ -43,7 +44,7 @@ def pair_blocks(
     for b in range(4):
         for j in range(3):
             tan_x[:, b, :, j], tan_v[:, b, :, j] = along
-            field_kernel(push_pairs_apart_loop)(calls, pairs, own, step, apart, tangents, scratch)
+            loop_kernel(push_pairs_apart_loop)(calls, pairs, own, step, apart, tangents, scratch)
             tan_x[:, b, :, j] = tan_v[:, b, :, j] = 0.0
             blocks[:, :, :, b, j] = pairs.more_slots.reshape(-1, 4, 3, TILE)[tile, :, :, lane]
     touch = blocks.any(axis=(1, 2, 3, 4))

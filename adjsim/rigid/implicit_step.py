@@ -14,12 +14,9 @@ The loops do this for all bodies; f, (n_rows, 3), are the forces in the rows of 
 Adjoint: `adjoint/rigid/implicit_step.py`. Tests: `tests/rigid/test_implicit_step.py`.
 """
 
-from collections.abc import Callable
-from functools import cache
-
 from adjsim.engine.algebra.mat3 import madd
 from adjsim.engine.algebra.vec3 import add, axpy, cross, scale, sub
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit
+from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.engine.loop_arrays import Bodies
 from adjsim.rigid.body_step import body_end, body_end_jvp, moment, sym_matvec
 from adjsim.rigid.points import place_points, place_tangents
@@ -88,7 +85,7 @@ def row_load(b, bodies, f):
 
 
 def end_bodies(dt, bodies, p, end):
-    """Write where bodies end whose velocities are in the last columns of `end.p`."""
+    """Write the states at the end, whose velocities are in `end.p` already, and their points."""
     for b in range(p.shape[0]):
         write_body(
             end.p, b, body_end(read_body(p, b), read_3(end.p, b, 7), read_3(end.p, b, 10), dt)
@@ -97,7 +94,7 @@ def end_bodies(dt, bodies, p, end):
 
 
 def end_bodies_jvp(dt, bodies, tan_arms, p, p_end, tan_p, tan_end):
-    """Write the tangents of the same; those of velocities are in the last columns."""
+    """Write the tangents of the states at the end; those of velocities are in `tan_end.p`."""
     for b in range(p.shape[0]):
         omega_end, tan_v, tan_omega = (
             read_3(p_end, b, 10), read_3(tan_end.p, b, 7), read_3(tan_end.p, b, 10),
@@ -120,7 +117,7 @@ def balance_bodies(dt, gravity, bodies, f, p, p_end, out):
 
 
 def balance_bodies_jvp(dt, nodes, bodies, tan, f, tan_f, p, p_end, tan_p, tan_p_end, out):
-    """Write the tangents of the same."""
+    """Write the tangents of e_v and e_w of all bodies."""
     g, tan_g = read_3(nodes.gravity, 0, 0), read_3(tan.gravity, 0, 0)
     for b in range(p.shape[0]):
         load, tan_load = row_load(b, bodies, f), row_load(b, bodies, tan_f)
@@ -134,9 +131,3 @@ def balance_bodies_jvp(dt, nodes, bodies, tan, f, tan_f, p, p_end, tan_p, tan_p_
         )  # fmt: skip
         write_3(out, b, 0, found[0])
         write_3(out, b, 3, found[1])
-
-
-@cache
-def body_kernel(loop: Callable) -> Callable:
-    """Return a compiled loop over bodies."""
-    return cpu_kernel(loop)

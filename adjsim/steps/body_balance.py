@@ -6,8 +6,9 @@ With f the forces in the rows of X, K = df/dx and D = df/dv, nodes and bodies to
 
     A = E - dt W^T (K X + D V)
 
-where X and V say how u moves positions and velocities of the rows, W how it moves the points of
-bodies that do not turn, so that W^T f are forces and moments, and E is what u changes at fixed f.
+where X and V say how u moves positions and velocities of the rows, W gives velocities of points
+from those of bodies at a fixed pose, so that W^T f are forces and moments, and E is what u changes
+in e at fixed f.
 
 Adjoint: `adjoint/steps/implicit.py`. Tests: `tests/steps/test_implicit_bodies.py`.
 """
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from adjsim.engine.jit.backend import loop_kernel
 from adjsim.engine.loop_arrays import States
 from adjsim.engine.stepper import CpuStepper
 from adjsim.engine.tangent_packing import PackedVector
@@ -24,7 +26,6 @@ from adjsim.rigid.implicit_step import (
     UNKNOWNS,
     balance_bodies,
     balance_bodies_jvp,
-    body_kernel,
     end_bodies,
     end_bodies_jvp,
 )
@@ -55,18 +56,18 @@ class BodyBalance:
     def end(self, p: np.ndarray, u: np.ndarray, end: States) -> None:
         """Write the state at the end of a step from p, whose velocities are u, (n_bodies, 6)."""
         end.p[:, VELOCITIES] = u
-        body_kernel(end_bodies)(self.dt, self.bodies, p, end)
+        loop_kernel(end_bodies)(self.dt, self.bodies, p, end)
 
     def balance(self, f: np.ndarray, p: np.ndarray, p_end: np.ndarray) -> np.ndarray:
         """Return e, (n_bodies, 6), of which the last three are moments."""
         out = np.empty((self.n_bodies, UNKNOWNS))
-        body_kernel(balance_bodies)(self.dt, self.nodes.gravity, self.bodies, f, p, p_end, out)
+        loop_kernel(balance_bodies)(self.dt, self.nodes.gravity, self.bodies, f, p, p_end, out)
         return out
 
     def magnitudes(self, acts: np.ndarray, p: np.ndarray) -> tuple[list[float], list[float]]:
-        """Return what acts on the busiest body, and the momentum of the one that has most.
+        """Return force and moment on the busiest body, and the largest momenta, linear and angular.
 
-        Forces and moments, momentum and angular momentum; `acts` are magnitudes at the points.
+        `acts` are the magnitudes of the forces at the points.
         """
         if not self.n_bodies:
             return [0.0, 0.0], [0.0, 0.0]
@@ -75,8 +76,8 @@ class BodyBalance:
         force = np.bincount(self.owner, acts, self.n_bodies).max() + self.weight
         moment = np.bincount(self.owner, self.reach * acts, self.n_bodies)
         moment = (moment + np.linalg.norm(np.cross(omega, spin), axis=1)).max()
-        has = np.abs(self.mass * v).max(), np.abs(spin).max()
-        return [float(force), float(moment)], [float(part) for part in has]
+        momenta = np.abs(self.mass * v).max(), np.abs(spin).max()
+        return [float(force), float(moment)], [float(part) for part in momenta]
 
     def end_jvp(
         self, tan_arms: np.ndarray, ends: Ends, tan_p: np.ndarray, tan_u: np.ndarray,
@@ -84,14 +85,14 @@ class BodyBalance:
     ) -> None:  # fmt: skip
         """Write the tangent of the state at the end; `ends` are the bodies' states p there."""
         tan_end.p[:, VELOCITIES] = tan_u
-        body_kernel(end_bodies_jvp)(self.dt, self.bodies, tan_arms, *ends, tan_p, tan_end)
+        loop_kernel(end_bodies_jvp)(self.dt, self.bodies, tan_arms, *ends, tan_p, tan_end)
 
     def balance_jvp(
         self, tan: PackedVector, forces: Ends, ends: Ends, tan_ends: Ends
     ) -> np.ndarray:
         """Return the tangent of e; `forces` are f and its tangent."""
         out = np.empty((self.n_bodies, UNKNOWNS))
-        body_kernel(balance_bodies_jvp)(
+        loop_kernel(balance_bodies_jvp)(
             self.dt, self.nodes, self.bodies, tan, *forces, *ends, *tan_ends, out
         )
         return out
@@ -130,10 +131,6 @@ class BodyBalance:
 
     def _of_rows(self, of_nodes: Any, of_points: np.ndarray) -> Any:
         """Return the matrix from u of nodes and bodies to the rows of X."""
-        row = np.arange(3 * len(self.owner)).reshape(-1, 3, 1) + np.zeros(UNKNOWNS, int)
-        column = UNKNOWNS * self.owner[:, None, None] + np.arange(UNKNOWNS) + 0 * row
-        shape = (3 * len(self.owner), UNKNOWNS * self.n_bodies)
-        flat = (of_points.ravel(), (row.ravel(), column.ravel()))
-        return scipy.sparse.block_diag(
-            [of_nodes, scipy.sparse.coo_array(flat, shape=shape)], format="csc"
-        )
+        ends = np.cumsum(np.bincount(self.owner, minlength=self.n_bodies))[:-1]
+        blocks = [own.reshape(-1, UNKNOWNS) for own in np.split(of_points, ends)]
+        return scipy.sparse.block_diag([of_nodes, *blocks], format="csc")

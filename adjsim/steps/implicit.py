@@ -17,7 +17,7 @@ until A is positive definite, and steps go on down the potential (`adjsim/descen
 
 It has converged when no component of the residual is above `tolerance` times what the elements and
 the weight do to the busiest node or body in dt, or above the rounding error of positions and
-velocities. For the moments on bodies the same holds among themselves.
+velocities. Moments are compared with the largest moment on a body.
 A step starts from nothing but its own state: run again, it has the same bits. Pairs of surfaces
 that touch are found again wherever the search is. Surfaces that go through each other, at the end
 of a step or on a straight way to it, are an error.
@@ -249,10 +249,11 @@ class _Newton:
         self.u, self.end, self.r = self.at(start)
         self.is_moment = np.zeros(len(start), bool)
         self.is_moment[3 * n :].reshape(-1, UNKNOWNS)[:, 3:] = True
-        self.lever = 1.0  # what is allowed of moments, of what is of forces [m]
+        self.rounding = np.zeros(2)  # of positions, in forces and moments of the residual
+        forces, moments = self.limits().tolist()
+        self.lever = moments / forces if forces and moments else 1.0  # [m]
         self.A: Any = None
         self.factor: SuperLU | None = None
-        self.rounding = np.zeros(2)  # of positions, in forces and moments of the residual
         self.goes_down = False
         self.descent = Descent(stepper.inertia[stepper.free])
 
@@ -265,24 +266,22 @@ class _Newton:
         r = s.mass * (end.v[:n] - before.v[:n]) - s.dt * (f[:n] + s.weight)
         return u, end, np.concatenate([r.ravel(), s.bodies.balance(f, before.p, end.p).ravel()])
 
-    def bound(self) -> float:
-        """Return what the forces of the residual may be, and set the `lever` of the moments."""
+    def limits(self) -> np.ndarray:
+        """Return what the forces and the moments of the residual may be, [N s] and [N m s]."""
         s, n = self.s, self.s.model.n_nodes
         acts = s.field.magnitudes_at(self.end, self.k)
         on_nodes = float(acts[:n].max(initial=0.0)) + float(np.abs(s.weight).max(initial=0.0))
         impulse = float(np.abs(s.mass * self.end.v[:n]).max(initial=0.0))
-        on_bodies, has = s.bodies.magnitudes(acts[n:], self.end.p)
+        on_bodies, momenta = s.bodies.magnitudes(acts[n:], self.end.p)
         allowed = s.step.tolerance * s.dt * np.maximum([on_nodes, 0.0], on_bodies)
-        rounded = np.maximum(self.rounding, ROUNDINGS * np.maximum([impulse, 0.0], has))
-        forces, moments = np.maximum(allowed, rounded).tolist()
-        self.lever = moments / forces if forces and moments else 1.0
-        return forces
+        rounded = ROUNDINGS * np.maximum([impulse, 0.0], momenta)
+        return np.maximum(allowed, np.maximum(self.rounding, rounded))
 
     def run(self) -> States:
         """Step until it has converged."""
         largest = self.largest()
         for _ in range(self.s.step.most_iterations):
-            if largest <= self.bound():
+            if (largest <= self.limits()).all():
                 return self.end
             is_new = self.factor is None
             if is_new:
@@ -292,20 +291,26 @@ class _Newton:
             elif self.go_down() == 0.0:
                 break
             before, largest = largest, self.largest()
-            if self.goes_down or largest > SLOW * before:
+            if self.goes_down or (largest > SLOW * before).any():
                 self.factor = None
-        if largest <= self.bound():
+        limits = self.limits()
+        if (largest <= limits).all():
             return self.end
+        worst = int(np.argmax(largest > limits))
         raise RolloutError(
             f"Step {self.k} (t = {self.k * self.s.dt:.6g} s) did not converge: the largest "
-            f"residual left is {largest:.3g} N s, of at most {self.bound():.3g}.",
+            f"residual left is {largest[worst]:.3g} {('N s', 'N m s')[worst]}, of at most "
+            f"{limits[worst]:.3g}.",
             "Try a smaller {dt}, loads that grow over several steps, or more damping.",
         )
 
-    def largest(self) -> float:
-        """Return the largest component of the residual; NaN where one is."""
-        forces, moments = self.r[~self.is_moment], self.r[self.is_moment]
-        return max(_largest(forces), _largest(moments) / self.lever)
+    def largest(self) -> np.ndarray:
+        """Return the largest force and moment of the residual; NaN where one is."""
+        return np.array([_largest(self.r[~self.is_moment]), _largest(self.r[self.is_moment])])
+
+    def size(self, r: np.ndarray) -> float:
+        """Return the norm of a residual, moments over a lever."""
+        return float(np.linalg.norm(np.where(self.is_moment, r / self.lever, r)))
 
     def factorise(self) -> None:
         """Make A where the search is and, unless it goes down the potential, factors."""
@@ -329,10 +334,10 @@ class _Newton:
         """
         if self.factor is None:
             return 0.0
-        way, size = self.way(self.factor), float(np.linalg.norm(self.r))
+        way, size = self.way(self.factor), self.size(self.r)
         for part in PARTS if halves else (1.0,):
             u, end, r = self.at(self.u - part * way)
-            if float(np.linalg.norm(r)) < size:  # False where one is not finite
+            if self.size(r) < size:  # False where one is not finite
                 self.u, self.end, self.r = u, end, r
                 return part
         return 0.0

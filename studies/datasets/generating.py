@@ -16,6 +16,7 @@ from studies.runs.folder import RESULT, SPEC, RunFolder
 from studies.runs.pool import HERE, Pool
 from studies.runs.progress import PointProgress
 from studies.runs.starting import Recipe, recalled, start_or_resume
+from studies.scene.own_code import sources
 from studies.scene.reading import to_toml
 
 
@@ -81,6 +82,8 @@ def start(
     spec = resolve(given)
     toml = to_toml(spec.file)
     values = {"scene": tomllib.loads(toml), "count": spec.count}
+    if code := sources(spec.file):
+        values["own_code"] = code
     recipe = Recipe("dataset", spec.name, "dataset", values, toml, spec.options, given)
 
     def make() -> DatasetJob:

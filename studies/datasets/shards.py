@@ -8,7 +8,7 @@ is. What differs in size from scene to scene is in a group of its own, `each/000
 import hashlib
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +150,9 @@ def read_index(folder: RunFolder) -> list[Entry]:
     """Return the shards that are written, in order."""
     if not folder.has(INDEX):
         return []
-    return [Entry(**one) for one in folder.read_json(INDEX, _Index)["shards"]]
+    names = [field.name for field in fields(Entry)]
+    rows = folder.read_json(INDEX, _Index)["shards"]
+    return [Entry(**{name: one[name] for name in names}) for one in rows]
 
 
 def write_index(folder: RunFolder, spec: Spec, entries: Sequence[Entry]) -> None:

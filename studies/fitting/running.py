@@ -17,7 +17,7 @@ from studies.runs.starting import Recipe, recalled, start_or_resume, warn
 from studies.scene.declared import SceneFile
 from studies.scene.drawing import instance_of
 from studies.scene.files import SCENE
-from studies.scene.own_forces import sources
+from studies.scene.own_code import sources
 from studies.scene.reading import plain, read_scene, to_toml
 
 
@@ -42,8 +42,8 @@ def start_scene(
     if file.instances == 1:
         file = instance_of(file, options.seed)
     settings = plain(file)
-    if own := sources(file):
-        settings["own_code"] = own
+    if code := sources(file):
+        settings["own_code"] = code
     recipe = Recipe("run", str(path), SCENE, settings, to_toml(file), options, given)
     title = file.title or path.stem
 

@@ -106,7 +106,8 @@ def make_problem(
     own = {**declared_own(file), **(own or {})}
     if not file.observations and not own:
         raise StudyError(
-            "`observations` must hold at least one film, table of points or states, got none."
+            "`observations` must hold at least one film, table of points, states, or residuals of "
+            "your own, got none."
         )
     declared_films = {
         name: one for name, one in file.observations.items() if isinstance(one, declared.Film)

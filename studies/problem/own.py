@@ -17,6 +17,7 @@ The functions always get all frames. Where a search looks at the first frames on
 later ones are those of the last frame that is simulated, and their rows of r are left out.
 """
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -27,7 +28,7 @@ from studies.problem.observers import Back, Moved, Observer, RecordedPrediction,
 from studies.problem.problem import SceneProblem
 from studies.runs.errors import NotFiniteError, StudyError
 from studies.scene.declared import OwnObservation, SceneFile
-from studies.scene.own_forces import imported
+from studies.scene.own_code import imported
 from studies.scene.tables import unknown
 
 
@@ -258,20 +259,21 @@ def declared_own(file: SceneFile) -> dict[str, OwnResiduals]:
     Raises
     ------
     StudyError
-        If a function is not to be had, or returns something else.
+        If a function cannot be imported, or returns something else.
     """
     found = {}
     for name, one in file.observations.items():
         if not isinstance(one, OwnObservation):
             continue
         key = f"observations.{name}"
-        make = imported(f"{key}.type", one.type)
+        make = imported(f"{key}.type", one.type, is_called=True)
         if not callable(make):
             raise StudyError(f"`{key}.type` must be module:function, got {one.type!r}.")
         try:
-            made = make(**one.values)
+            arguments = inspect.signature(make).bind(**one.values)
         except TypeError as error:
             raise StudyError(f"`{key}.values` must be arguments of {one.type}: {error}") from error
+        made = make(*arguments.args, **arguments.kwargs)
         if not isinstance(made, OwnResiduals):
             raise StudyError(
                 f"`{key}.type`: {one.type} must return a `studies.api.OwnResiduals`, got "

@@ -76,14 +76,16 @@ def with_simulated(
     truth: Mapping[str, np.ndarray],
 ) -> SceneProblem:
     """Return the problem whose simulated observations are those of `hidden` at the truth."""
-    rows = hidden.predictions({**problem.fixed, **truth})
+    predicted = hidden.predictions({**problem.fixed, **truth})
+    rows = {one.name: own for one, own in zip(hidden.observers, predicted, strict=True)}
     observers = []
-    for one, own in zip(problem.observers, rows, strict=True):
+    for one in problem.observers:
         declared_one = file.observations.get(one.name)
         simulate = None if declared_one is None else declared_one.simulate
         if simulate is None or not isinstance(one, PictureObserver | PointObserver):
             observers.append(one)
             continue
+        own = rows[one.name]
         if isinstance(one, FilmObserver):
             _require_visible(one, own)
         observers.append(one.showing(_recorded(own[:, :3], simulate)))

@@ -1,4 +1,4 @@
-"""What the JSON files of a run hold that commands go on with, so that they are checked when read.
+"""The fields of the JSON files that `--resume` reads, so that they are checked.
 
 A checksum shows a file that is damaged; this shows one that another program has written. Files may
 hold more.

@@ -184,11 +184,11 @@ def valley(scan: Scan, data: xr.Dataset) -> dict[str, Any] | None:
     Both count in lengths of the axes, of a logarithmic axis in that of its logarithm. None where
     the curvature is not known.
     """
-    whole = Slice({}, scan.axes, data)
-    lowest = whole.lowest()
+    every_point = Slice({}, scan.axes, data)
+    lowest = every_point.lowest()
     if "curvature" not in data or lowest is None:
         return None
-    keys, x = [axis.key for axis in scan.axes], np.array([*whole.at(lowest).values()])
+    keys, x = [axis.key for axis in scan.axes], np.array([*every_point.at(lowest).values()])
     ratios = np.array(
         [np.log(axis.stop / axis.start) if axis.is_log else 0.0 for axis in scan.axes]
     )
@@ -203,7 +203,7 @@ def valley(scan: Scan, data: xr.Dataset) -> dict[str, Any] | None:
     return {"curvatures": sizes.tolist(), "directions": directions.T.tolist()}
 
 
-def curved(found: Mapping[str, Any], keys: Sequence[str]) -> str:
+def curvature_text(found: Mapping[str, Any], keys: Sequence[str]) -> str:
     """Return in words how the loss curves at the lowest point."""
     least, most = found["curvatures"][0], found["curvatures"][-1]
     parts = zip(found["directions"][0], keys, strict=True)
@@ -235,7 +235,9 @@ def summary(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
     failed = int(np.sum(data.reason.values != ""))
     sentences = [_told(part, units) for part in parts]
     if found is not None:
-        sentences.append(f"at the lowest point: {curved(found, [axis.key for axis in scan.axes])}")
+        sentences.append(
+            f"at the lowest point: {curvature_text(found, [axis.key for axis in scan.axes])}"
+        )
     if failed:
         first = np.argwhere(data.reason.values != "")[0]
         where = named(Slice({}, scan.axes, data).at(tuple(first)), units)

@@ -172,12 +172,12 @@ def _landscape(
     if len(result["slices"]) > 1:
         text = "Curves are scaled from 0 at their lowest point to 1 at their highest. "
     cells = [_slice_cells(part, units) for part in result["slices"][:MOST_ROWS]]
-    head = list(dict.fromkeys(name for one in cells for name in one))
-    rows = [[one.get(name, "") for name in head] for one in cells]
     if result.get("valley"):
-        cells[0]["curvature there"] = landscape.curved(
+        cells[0]["curvature there"] = landscape.curvature_text(
             result["valley"], [axis.key for axis in scan.axes]
         )
+    head = list(dict.fromkeys(name for one in cells for name in one))
+    rows = [[one.get(name, "") for name in head] for one in cells]
     listed = Facts(cells[0]) if len(cells) == 1 else table(head, rows)
     return section("Loss", _media(files), listed, Text(text + MINIMA))
 

@@ -27,6 +27,8 @@ from studies.scans.report import write_report
 from studies.scans.survey import Index, Survey
 from studies.scans.terrain import Grid
 from studies.scene.files import SCENE
+from studies.scene.own_code import sources
+from studies.scene.reading import scene_from_dict
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +58,10 @@ class ScanJob:
         text = "".join(line_of(record) + "\n" for record in points)
         if path.read_text(encoding="utf-8") != text:
             folder.write_text(POINTS, text)
-        data = with_curvature(self.grid, make_dataset(self.grid, points))
+        data = make_dataset(self.grid, points)
+        if self.grid.scan.trust:
+            print("second derivatives at the lowest point")
+            data = with_curvature(self.grid, data)
         write_dataset(folder, data)
         found = summary(self.grid.scan, data)
         folder.write_json(RESULT, {**found, "evaluated": len(left), "seconds": seconds})
@@ -87,6 +92,8 @@ def start(
     scan = spec.resolve(given)
     settings = {"scene": tomllib.loads(scan.scene), **scan.to_json()}
     del settings["options"]
+    if code := sources(scene_from_dict(tomllib.loads(scan.scene))):
+        settings["own_code"] = code
     recipe = Recipe("scan", scan.name, SCENE, settings, scan.scene, scan.options, given)
 
     def make() -> ScanJob:

@@ -32,7 +32,7 @@ from studies.scene.tables import unknown
 
 
 SHOWN = 8  # labels that a message names
-SMALLER, ALIKE = 0.7, 0.05  # steps of second derivatives, and how far apart these may be
+SECOND_STEP, TOLERANCE = 0.7, 0.05  # of second derivatives: part of the first step, difference
 MOST_KEPT = 16  # natural values whose gradient is kept, where none of the others is scanned
 
 
@@ -133,8 +133,8 @@ class Grid:
     def curvature(self, index: Sequence[int]) -> np.ndarray | None:
         """Return the second derivatives of the loss along the axes at a point, per unit of each.
 
-        None where they are not to be had: a scan over settings, or a loss so rough that steps of
-        two sizes give others.
+        None where they cannot be computed: in a scan over settings, or of a loss so rough that
+        steps of two sizes give others.
         """
         if self.on_settings:
             return None
@@ -146,15 +146,15 @@ class Grid:
         problem, found = self.first.problem.with_steps_for(theta), []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of few digits
-            for part in (1.0, SMALLER):
+            for part in (1.0, SECOND_STEP):
                 try:
                     H = problem.hessian(theta, part * scale, own)
-                except ArithmeticError:
+                except (ValueError, ArithmeticError):  # a rollout beside the point diverges
                     return None
                 found.append(H / np.outer(part * scale[own], part * scale[own]))
         scaled = np.outer(scale[own], scale[own]) * found
         apart = np.abs(scaled[0] - scaled[1]).max()
-        return found[0] if apart <= ALIKE * np.abs(scaled).max() else None
+        return found[0] if apart <= TOLERANCE * np.abs(scaled).max() else None
 
     def terrain(self, changed: Mapping[str, Any]) -> Terrain:
         """Return the problem of the points with these settings."""

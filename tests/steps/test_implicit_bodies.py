@@ -48,6 +48,16 @@ def test_a_fall_and_a_spin_with_drag_have_their_closed_forms():
         np.testing.assert_allclose(found.angular_velocity[k, 0], [0, 0, omega], rtol=0, atol=1e-13)
 
 
+def test_a_body_that_only_tumbles_takes_steps():
+    """No force acts on it, so that nothing is allowed of the forces that are out of balance."""
+    bat = RigidBodies(box((0.02, 0.1, 0.3)), mass=0.3)
+    start = BodyState([0.0, 0, 0], angular_velocity=[0.1, 6.0, 0.1])
+    model = Model(gravity=(0.0, 0.0, 0.0), bodies={"bat": bat})
+    run = rollout(model, State(bodies={"bat": start}), 0.01, 100, step=STEP)
+    assert np.abs(run.bodies["bat"].velocity).max() == 0.0
+    assert np.linalg.norm(run.bodies["bat"].angular_velocity) > 3.0
+
+
 def test_a_step_solves_the_equations_as_another_solver_does(rng):
     """A tumbling body on a spring between a point of it and the origin, by SciPy's `root`."""
     dt, m, k, at = 0.04, 0.7, 30.0, np.array([0.2, -0.1, 0.05])

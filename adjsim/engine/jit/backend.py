@@ -155,6 +155,12 @@ def cpu_kernel(
     return numba.njit(list(signatures), **options)(fn)
 
 
+@cache
+def loop_kernel(loop: Callable) -> Callable:
+    """Return a loop compiled for the CPU, once."""
+    return cpu_kernel(loop)
+
+
 def specialise(template: Callable, name: str, **bindings: Any) -> Callable:
     """Return a copy of a module-level function with some of its globals bound anew.
 

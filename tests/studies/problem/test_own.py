@@ -6,7 +6,7 @@ import pytest
 from studies.api import OwnResiduals, Problem, fit, simulate
 from studies.problem.making import make_problem
 from studies.runs.errors import StudyError
-from studies.scene.declared import Free, PlaneObstacle, Scene, Soft
+from studies.scene.declared import Free, PlaneObstacle, Points, Scene, Simulated, Soft
 from studies.scene.reading import plain, scene_from_dict
 
 
@@ -253,6 +253,7 @@ def test_a_scene_file_names_residuals_of_ones_own(declared, target):
     ("own", "message"),
     [
         ({"type": "own_height:of_cube"}, "runs no code that you have not allowed"),
+        ({"type": "os:putenv", "values": {"name": "A", "value": "1"}}, "that you have not allowed"),
         ({"type": "own_heights:of_cubes"}, "`observations.height.type` must be module:function"),
         ({"type": "own_heights:of_cube"}, "`observations.height.values` must be arguments of .*"),
         ({"type": "own_heights:nothing"}, "must return a `studies.api.OwnResiduals`, got float"),
@@ -261,3 +262,13 @@ def test_a_scene_file_names_residuals_of_ones_own(declared, target):
 def test_a_function_that_does_not_serve_is_refused(declared, own, message):
     with pytest.raises(StudyError, match=message):
         declared(**own)
+
+
+def test_points_that_are_simulated_stand_beside_residuals_of_ones_own(target):
+    own = OwnResiduals(TIMES, lambda s: heights(s) - target, heights_vjp)
+    corner = Points(
+        body="cube", at={"a": (0.1, 0.23, 0.1)}, simulate=Simulated(frames=4, duration=0.2)
+    )
+    both = {"height": own, "corner": corner}
+    problem = Problem(SCENE, both, {"cube.E": Free(bounds=(2e3, 2e5))}).make().problem
+    assert {one.name for one in problem.observers} == set(both)

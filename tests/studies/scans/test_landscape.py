@@ -9,7 +9,7 @@ import xarray as xr
 from studies.runs import progress
 from studies.runs.progress import PointProgress
 from studies.scans import figures, report
-from studies.scans.landscape import Slice, cosines, curved, named, per_axis, valley
+from studies.scans.landscape import Slice, cosines, curvature_text, named, per_axis, valley
 from studies.scans.spec import parse_axes
 
 
@@ -171,9 +171,11 @@ def test_the_curvature_at_the_lowest_point_counts_in_lengths_of_the_axes():
     found = valley(SimpleNamespace(axes=axes), data)
     sizes, _ = np.linalg.eigh(4.0 * np.array([[2.0, 1.0], [1.0, 6.0]]))
     np.testing.assert_allclose(found["curvatures"], sizes, rtol=1e-12)
-    text = curved(found, keys)
+    text = curvature_text(found, keys)
     assert text.startswith(f"second derivatives {sizes[0]:.2e} along the valley, (")
     assert text.endswith(f"{sizes[1]:.2e} across")
     saddle = {"curvatures": [-1.0, 2.0], "directions": [[1.0, 0.0], [0.0, 1.0]]}
-    assert curved(saddle, keys).startswith("no minimum: second derivative -1.00e+00 along (+1.00 a")
+    assert curvature_text(saddle, keys).startswith(
+        "no minimum: second derivative -1.00e+00 along (+1.00 a"
+    )
     assert valley(SimpleNamespace(axes=axes), data.drop_vars("curvature")) is None

@@ -1,7 +1,8 @@
-"""Forces of the user's own on bodies, found by the import path of their class.
+"""Code of the user's own that a scene file names by its import path, and forces made by it.
 
 A scene file is data: what it names is imported only where the environment variable ADJSIM_MODULES
-has the name of the module. Modules that this process has imported already need no permission.
+has the name of the module. Of a module that this process has imported already, a class of forces
+needs no permission; a function does, since it is called before anything is known about it.
 """
 
 import dataclasses
@@ -76,8 +77,10 @@ def force_class(key: str, path: str) -> Any:
     return found
 
 
-def imported(key: str, path: str) -> Any:
+def imported(key: str, path: str, *, is_called: bool = False) -> Any:
     """Return what an import path leads to, "module:name"; None where the module has no such name.
+
+    What is called must be in a module that is allowed by its name, or in the script that runs.
 
     Raises
     ------
@@ -86,11 +89,11 @@ def imported(key: str, path: str) -> Any:
     """
     module, _, name = path.partition(":")
     allowed = [one.strip() for one in os.environ.get(ALLOWED, "").split(",")]
-    if not module or module not in (*sys.modules, *allowed):
+    known = ("__main__",) if is_called else tuple(sys.modules)
+    if not module or module not in (*known, *allowed):
         raise StudyError(
             f"`{key}` is {path!r}, but a scene file runs no code that you have not allowed. If you "
-            f"trust the module, set the environment variable {ALLOWED}={module}; in Python, import "
-            "it first."
+            f"trust the module, set the environment variable {ALLOWED}={module}."
         )
     try:
         return getattr(import_module(module), name, None)

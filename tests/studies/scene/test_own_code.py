@@ -21,7 +21,7 @@ from studies.scene.declared import (
     Soft,
     World,
 )  # fmt: skip
-from studies.scene.own_forces import ALLOWED
+from studies.scene.own_code import ALLOWED
 from studies.scene.reading import read_scene
 from studies.scene.takes import spread_takes
 
