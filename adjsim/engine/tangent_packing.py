@@ -186,7 +186,7 @@ def packed_tangents(stepper: ModelStepper, state: Any, tangents: Any) -> PackedV
 
 
 def tangent_fields(stepper: ModelStepper, state: Any, tangents: PackedVector) -> Fields:
-    """Return tangents of X, V and P at the start, those of the points of bodies too."""
+    """Return the tangents of X, V and P at the start, including the points of bodies."""
     s = stepper
     tan_x, tan_v = (np.zeros((s.packed.n_rows, 3), s.dtype) for _ in range(2))
     p = s.initial(state)[2]

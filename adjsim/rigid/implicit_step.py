@@ -85,7 +85,7 @@ def row_load(b, bodies, f):
 
 
 def end_bodies(dt, bodies, p, end):
-    """Write the states at the end, whose velocities are in `end.p` already, and their points."""
+    """Write the end states and the points of bodies; `end.p` holds the end velocities."""
     for b in range(p.shape[0]):
         write_body(
             end.p, b, body_end(read_body(p, b), read_3(end.p, b, 7), read_3(end.p, b, 10), dt)
@@ -94,7 +94,7 @@ def end_bodies(dt, bodies, p, end):
 
 
 def end_bodies_jvp(dt, bodies, tan_arms, p, p_end, tan_p, tan_end):
-    """Write the tangents of the states at the end; those of velocities are in `tan_end.p`."""
+    """Write the tangents of the end states; `tan_end.p` holds the tangents of the velocities."""
     for b in range(p.shape[0]):
         omega_end, tan_v, tan_omega = (
             read_3(p_end, b, 10), read_3(tan_end.p, b, 7), read_3(tan_end.p, b, 10),

@@ -6,9 +6,10 @@ With f the forces in the rows of X, K = df/dx and D = df/dv, nodes and bodies to
 
     A = E - dt W^T (K X + D V)
 
-where X and V say how u moves positions and velocities of the rows, W gives velocities of points
-from those of bodies at a fixed pose, so that W^T f are forces and moments, and E is what u changes
-in e at fixed f.
+    X, V    derivatives of the rows' positions and velocities by u
+    W       velocities of the rows per velocity of nodes and bodies, at a fixed pose; W^T f adds up
+            forces and moments
+    E       derivative of e by u at fixed f
 
 Adjoint: `adjoint/steps/implicit.py`. Tests: `tests/steps/test_implicit_bodies.py`.
 """

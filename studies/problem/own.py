@@ -267,8 +267,12 @@ def declared_own(file: SceneFile) -> dict[str, OwnResiduals]:
             continue
         key = f"observations.{name}"
         make = imported(f"{key}.type", one.type, is_called=True)
-        if not callable(make):
-            raise StudyError(f"`{key}.type` must be module:function, got {one.type!r}.")
+        # A function that the module only imports, such as `os.system`, is not what is allowed.
+        if not callable(make) or make.__module__ != one.type.partition(":")[0]:
+            raise StudyError(
+                f"`{key}.type` must be module:function, a function of that module, got "
+                f"{one.type!r}."
+            )
         try:
             arguments = inspect.signature(make).bind(**one.values)
         except TypeError as error:

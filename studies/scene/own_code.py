@@ -80,7 +80,7 @@ def force_class(key: str, path: str) -> Any:
 def imported(key: str, path: str, *, is_called: bool = False) -> Any:
     """Return what an import path leads to, "module:name"; None where the module has no such name.
 
-    What is called must be in a module that is allowed by its name, or in the script that runs.
+    What is called must be in a module that is allowed by its name.
 
     Raises
     ------
@@ -89,8 +89,7 @@ def imported(key: str, path: str, *, is_called: bool = False) -> Any:
     """
     module, _, name = path.partition(":")
     allowed = [one.strip() for one in os.environ.get(ALLOWED, "").split(",")]
-    known = ("__main__",) if is_called else tuple(sys.modules)
-    if not module or module not in (*known, *allowed):
+    if not module or module not in (allowed if is_called else [*sys.modules, *allowed]):
         raise StudyError(
             f"`{key}` is {path!r}, but a scene file runs no code that you have not allowed. If you "
             f"trust the module, set the environment variable {ALLOWED}={module}."
