@@ -341,7 +341,8 @@ def _dask_pool(address: str) -> Iterator[DaskPool]:
         ) from error
     with _quiet():
         try:
-            client = distributed.Client(address, timeout=CONNECT_SECONDS)
+            # By default, xarray would ask the scheduler for locks on what this process writes.
+            client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, TimeoutError) as error:
             raise StudyError(
                 f"No scheduler answers at {address} within {CONNECT_SECONDS:.0f} s. Start one with "
