@@ -122,8 +122,13 @@ class _Elsewhere(Pool, ABC):
                     while running or (left and not is_broken):
                         while left and not is_broken and len(running) < (1 + AHEAD) * self.width:
                             job = left.popleft()
-                            future = executor.submit(on_worker, environment(), function, job[0])
-                            running[future] = job
+                            try:
+                                future = executor.submit(on_worker, environment(), function, job[0])
+                            except died:  # between two results
+                                left.appendleft(job)
+                                is_broken = True
+                            else:
+                                running[future] = job
                         for future in self._ended(running):
                             item, deaths = running.pop(future)
                             try:
