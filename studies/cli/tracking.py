@@ -18,6 +18,8 @@ from studies.scene.declared import Film
 
 
 COUNTS = {"color": 3, "frames": 2, "region": 4}
+LARGEST = 1e9  # of these numbers
+FASTEST = 1e7  # frames per second, as of a film in a scene file
 
 
 def track_command(
@@ -30,6 +32,8 @@ def track_command(
     """
     color, frames, region = (_numbers(name, numbers[name]) for name in COUNTS)
     _check(color, background=background, tolerance=tolerance)
+    if fps is not None and not 0.0 < fps <= FASTEST:
+        raise StudyError(f"`--fps` must be above 0 and up to {FASTEST:g}, got {fps:g}.")
     _check_table(table, force=force)
     first, end = (int(frames[0]), int(frames[1])) if frames else (0, None)
     if end is not None and not 0 <= first < end:
@@ -154,8 +158,10 @@ def _numbers(name: str, text: str | None) -> tuple[float, ...] | None:
         found = tuple(float(one) for one in text.replace(",", " ").split())
     except ValueError:
         found = ()
-    if len(found) != COUNTS[name]:
-        raise StudyError(f"`--{name}` must be {COUNTS[name]} numbers in quotes, got {text!r}.")
+    if len(found) != COUNTS[name] or not all(abs(one) <= LARGEST for one in found):
+        raise StudyError(
+            f"`--{name}` must be {COUNTS[name]} numbers in quotes, got {text[:60]!r}."
+        )
     return found
 
 
