@@ -55,7 +55,7 @@ from adjsim.engine.cuda_teams import (
     team_kernel,
     world_at,
 )
-from adjsim.engine.jit.backend import device_fn, is_hashed
+from adjsim.engine.jit.backend import device_fn
 from adjsim.engine.jit.device_arrays import to_host
 from adjsim.engine.jit.devices import Device, array_module
 from adjsim.engine.loop_arrays import ModelArrays, States
@@ -395,7 +395,6 @@ def advance_on_gpu(
         Worlds(packed.starts),
         pairs,
     )
-    cached = all(is_hashed(kind.force) for kind in packed.kinds)
     kernel = advance_kernel(packed.kinds, in_blocks=bool(sizes), with_bodies=packed.n_bodies > 0)
-    run_teams(kernel, sizes, args, units, cached=cached, patch=SHARED_NUMBERS[0] * real)
+    run_teams(kernel, sizes, args, units, patch=SHARED_NUMBERS[0] * real)
     return to_host(finite)
