@@ -183,8 +183,11 @@ def _instructions(code: CodeType) -> tuple[bytes, str]:
 
 
 def settings(*, cuda: bool = False) -> list[str]:
-    """Return what is set in Numba, and in llvmlite: it may change while the process runs."""
-    found = [f"{k}={v}" for k, v in os.environ.items() if k.startswith("LLVMLITE_")]
+    """Return what is set in Numba, for the CPU or for CUDA: it may change while the process runs.
+
+    llvmlite can write other text, of which LLVM makes the same code.
+    """
+    found = [f"{k}={v}" for k, v in os.environ.items() if cuda and k.startswith("LLVMLITE_")]
     for name, value in vars(numba_config).items():
         if name.isupper() and name.startswith("CUDA_") == cuda and not name.startswith(NO_CODE):
             found.append(f"{name}={value!r}")

@@ -50,6 +50,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.serialize import dumps
 from numba.core.targetconfig import TargetConfig
 from numba.core.typed_passes import NativeLowering, NopythonRewrites
+from numba.core.typing.templates import Signature
 
 from adjsim.engine.jit.kernel_cache import warn_once
 from adjsim.engine.jit.kernel_keys import type_text
@@ -355,7 +356,8 @@ class SharedCache(caching.FunctionCache):
 
         Numba's own key knows no names of fields.
         """
-        texts = [type_text(kind) for kind in getattr(sig, "args", sig)]
+        kinds = (sig.return_type, *sig.args) if isinstance(sig, Signature) else sig
+        texts = [type_text(kind) for kind in kinds]
         if None in texts:
             self.disable()  # it is not kept
         return texts, codegen.magic_tuple()
