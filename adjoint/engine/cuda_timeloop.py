@@ -567,7 +567,7 @@ def twin_kernel(
         calls |= calls_of_pairs(sweep, next(law for law in laws if kind_of(law).pairs))
     name = f"{sweep}{'_with_rest' if with_rest else ''}"
     calls["TEAM_ARRAYS"] = ARRAYS[sweep][in_blocks]
-    return team_kernel(named(name, kinds, **how), phases, **how, **calls)
+    return team_kernel(named(name, **how), phases, **how, **calls)
 
 
 def calls_of_pairs(sweep: str, law: TwinKind | ElementKind) -> dict[str, Callable]:

@@ -6,7 +6,6 @@ slots are coalesced. A launch is many steps, of a block for each world or of the
 runs the same element functions, readers and `step_node`.
 """
 
-import hashlib
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -331,7 +330,7 @@ def advance_kernel(
         phases = ADVANCE_PAIRS
         calls["PAIR_FORCES"] = make_forces(chain_of_pairs(FORCE_LOOP, pairs, pairs.force))
         calls["ENDS_WITH"] = ends_with
-    return team_kernel(named("advance", kinds, **how), phases, **how, **calls)
+    return team_kernel(named("advance", **how), phases, **how, **calls)
 
 
 def make_forces(chain: Callable) -> Callable:
@@ -362,11 +361,10 @@ def chain_of_pairs(loop: Loop, pairs: ElementKind, element: Callable) -> Callabl
     return make_chain((make_lane(loop, pairs, element),))
 
 
-def named(name: str, kinds: Sequence[ElementKind], *, in_blocks: bool, with_bodies: bool) -> str:
-    """Return the name of a kernel with these kinds of force: compiled code is found by it."""
-    names, team = " ".join(kind.name for kind in kinds), "in_blocks" if in_blocks else "on_grid"
-    digest = hashlib.sha256(names.encode()).hexdigest()[:16]
-    return f"{name}_{team}{'_with_bodies' if with_bodies else ''}_{digest}"
+def named(name: str, *, in_blocks: bool, with_bodies: bool) -> str:
+    """Return the name of a kernel."""
+    team = "in_blocks" if in_blocks else "on_grid"
+    return f"{name}_{team}{'_with_bodies' if with_bodies else ''}"
 
 
 def advance_on_gpu(
