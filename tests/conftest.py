@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from adjsim.engine.jit import kernel_cache
+
 
 pytest.register_assert_rewrite("adjoint.verify.contract")
 
@@ -27,6 +29,13 @@ def pytest_collection_finish():
     """
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+
+
+@pytest.fixture(autouse=True)
+def every_kernel_has_a_key():
+    """All kernels can be kept on disk, but those of tests that put another list in its place."""
+    yield
+    assert not [text for text in kernel_cache._warned if "no hash" in text]
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ from adjsim.engine.cuda_timeloop import (
     step_bodies,
     watch_phase,
 )
-from adjsim.engine.jit.backend import device_fn, is_hashed
+from adjsim.engine.jit.backend import device_fn
 from adjsim.engine.jit.device_arrays import to_host
 from adjsim.engine.loop_arrays import ModelArrays, States
 from adjsim.engine.tangent_packing import PackedVector
@@ -567,7 +567,7 @@ def twin_kernel(
         calls |= calls_of_pairs(sweep, next(law for law in laws if kind_of(law).pairs))
     name = f"{sweep}{'_with_rest' if with_rest else ''}"
     calls["TEAM_ARRAYS"] = ARRAYS[sweep][in_blocks]
-    return team_kernel(named(name, kinds, **how), phases, **how, **calls)
+    return team_kernel(named(name, **how), phases, **how, **calls)
 
 
 def calls_of_pairs(sweep: str, law: TwinKind | ElementKind) -> dict[str, Callable]:
@@ -619,16 +619,6 @@ def kind_of(law: TwinKind | ElementKind) -> ElementKind:
     return law.kind if isinstance(law, TwinKind) else law
 
 
-def are_hashed(laws: tuple[TwinKind | ElementKind, ...]) -> bool:
-    """Whether the sources of all element functions are part of the key of the cache."""
-    functions: list[Callable | None] = []
-    for law in laws:
-        kind = kind_of(law)
-        functions += kind.force, kind.jvp, kind.jvp_consts
-        functions += (law.vjp, law.vjp_consts) if isinstance(law, TwinKind) else ()
-    return all(is_hashed(fn) for fn in functions if fn is not None)
-
-
 ARRAYS = {
     "reverse": (grid_arrays_of_reverse, block_arrays_of_reverse),
     "tangent": (grid_arrays_of_tangent, block_arrays_of_tangent),
@@ -652,9 +642,7 @@ def undo_on_gpu(twins: tuple[TwinKind, ...], sizes: Sizes | None, args: TeamReve
         ]  # fmt: skip
         units = [*sizes.of_model(real), *(tuple(real * n for n in unit) for unit in numbers)]
     moves = any(twin.kind.uses_velocity for twin in twins)
-    run_teams(
-        kernel, sizes, args, units, cached=are_hashed(twins), patch=SHARED_NUMBERS[moves] * real
-    )
+    run_teams(kernel, sizes, args, units, patch=SHARED_NUMBERS[moves] * real)
 
 
 def advance_tangent_on_gpu(
@@ -669,5 +657,5 @@ def advance_tangent_on_gpu(
     if sizes:
         slots, rows = ((sizes.slots + 1) * real,), (3 * sizes.rows * real,) * 2
         units = [*sizes.of_model(real), slots, slots, (*rows, *rows)]
-    run_teams(kernel, sizes, args, units, cached=are_hashed(kinds), patch=SHARED_NUMBERS[1] * real)
+    run_teams(kernel, sizes, args, units, patch=SHARED_NUMBERS[1] * real)
     return to_host(args.finite)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from adjsim.engine.jit.backend import device_fn, is_hashed, lit, specialise
+from adjsim.engine.jit.backend import device_fn, lit, specialise
 from adjsim.engine.jit.devices import Device
 from adjsim.reduced.pendulum_loop import (
     PendulumKind,
@@ -154,7 +154,7 @@ def reverse(index, args):
 def tangent_loop(twin: PendulumTwinKind, device: Device) -> Callable[[tuple], None]:
     """Return `tangent` of one kind on a device, a function of its arguments."""
     loop = specialise(tangent, f"tangent_{twin.kind.name}", JVP=twin.jvp, **bindings(twin.kind))
-    return runner(loop, device, cached=is_hashed(twin.jvp))
+    return runner(loop, device)
 
 
 @cache
@@ -171,4 +171,4 @@ def reverse_loop(twin: PendulumTwinKind, device: Device) -> Callable[[tuple], No
         TIMES=SCALE[kind.n_angles],
         **bindings(kind),
     )
-    return runner(loop, device, cached=is_hashed(twin.vjp))
+    return runner(loop, device)

@@ -29,7 +29,6 @@ import numpy as np
 from adjsim.engine.algebra.vec3 import add, neg
 from adjsim.engine.jit.backend import cpu_kernel, device_fn, specialise
 from adjsim.engine.jit.calls import make_call
-from adjsim.engine.jit.own_functions import own_key
 from adjsim.engine.jit.row_gathers import TILE, make_gather
 from adjsim.forces.element import ElementKind
 
@@ -420,15 +419,14 @@ def tile_kernel(loop: Loop, kind: ElementKind, element: Callable, dtype: np.dtyp
 
         return read
 
-    key = own_key(element, *row_counts(kind), kind.uses_velocity, kind.relative)
     compiled = specialise(
         element_tiles,
-        f"{loop.name}_tiles_{kind.name}_{dtype.name}{key and '_' + key}",
+        f"{loop.name}_tiles_{kind.name}_{dtype.name}",
         DO_ELEMENT=make_element(loop, kind, element, from_scratch),
         GATHER=make_gather_all(loop, kind),
         COUNTS=row_counts(kind),
     )
-    return cpu_kernel(compiled, [tile_signature(loop, dtype)], cached=key is not None)
+    return cpu_kernel(compiled, [tile_signature(loop, dtype)])
 
 
 def call_of(loop: Loop) -> Callable:

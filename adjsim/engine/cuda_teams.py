@@ -423,7 +423,6 @@ def run_teams(
     args: Any,
     units: Sequence[tuple[int, ...]],
     *,
-    cached: bool,
     patch: int,
 ) -> None:
     """Launch a kernel of one block for each world, or, without `sizes`, of the whole grid.
@@ -437,7 +436,7 @@ def run_teams(
         n_pairs = args.pairs.pair_nodes.size // 4 if args.pairs else 0
         patches, nodes = BLOCK * args.patches.table.shape[0], args.model.nodes.world_of.size
         width = max(patches, nodes, n_pairs)
-        launch_cooperative(kernel, width, args, cached=cached, shared=patch)
+        launch_cooperative(kernel, width, args, shared=patch)
     else:
         n_worlds = args.worlds.starts.shape[0] - 1
-        launch_blocks(kernel, n_worlds, sizes.threads, n_bytes, args, cached=cached)
+        launch_blocks(kernel, n_worlds, sizes.threads, n_bytes, args)

@@ -6,7 +6,6 @@ slots are coalesced. A launch is many steps, of a block for each world or of the
 runs the same element functions, readers and `step_node`.
 """
 
-import hashlib
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -55,7 +54,7 @@ from adjsim.engine.cuda_teams import (
     team_kernel,
     world_at,
 )
-from adjsim.engine.jit.backend import device_fn, is_hashed
+from adjsim.engine.jit.backend import device_fn
 from adjsim.engine.jit.device_arrays import to_host
 from adjsim.engine.jit.devices import Device, array_module
 from adjsim.engine.loop_arrays import ModelArrays, States
@@ -331,7 +330,7 @@ def advance_kernel(
         phases = ADVANCE_PAIRS
         calls["PAIR_FORCES"] = make_forces(chain_of_pairs(FORCE_LOOP, pairs, pairs.force))
         calls["ENDS_WITH"] = ends_with
-    return team_kernel(named("advance", kinds, **how), phases, **how, **calls)
+    return team_kernel(named("advance", **how), phases, **how, **calls)
 
 
 def make_forces(chain: Callable) -> Callable:
@@ -362,11 +361,10 @@ def chain_of_pairs(loop: Loop, pairs: ElementKind, element: Callable) -> Callabl
     return make_chain((make_lane(loop, pairs, element),))
 
 
-def named(name: str, kinds: Sequence[ElementKind], *, in_blocks: bool, with_bodies: bool) -> str:
-    """Return the name of a kernel with these kinds of force: compiled code is found by it."""
-    names, team = " ".join(kind.name for kind in kinds), "in_blocks" if in_blocks else "on_grid"
-    digest = hashlib.sha256(names.encode()).hexdigest()[:16]
-    return f"{name}_{team}{'_with_bodies' if with_bodies else ''}_{digest}"
+def named(name: str, *, in_blocks: bool, with_bodies: bool) -> str:
+    """Return the name of a kernel."""
+    team = "in_blocks" if in_blocks else "on_grid"
+    return f"{name}_{team}{'_with_bodies' if with_bodies else ''}"
 
 
 def advance_on_gpu(
@@ -395,7 +393,6 @@ def advance_on_gpu(
         Worlds(packed.starts),
         pairs,
     )
-    cached = all(is_hashed(kind.force) for kind in packed.kinds)
     kernel = advance_kernel(packed.kinds, in_blocks=bool(sizes), with_bodies=packed.n_bodies > 0)
-    run_teams(kernel, sizes, args, units, cached=cached, patch=SHARED_NUMBERS[0] * real)
+    run_teams(kernel, sizes, args, units, patch=SHARED_NUMBERS[0] * real)
     return to_host(finite)

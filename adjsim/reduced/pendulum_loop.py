@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, is_hashed, lit, specialise
+from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit, specialise
 from adjsim.engine.jit.cuda_launch import launch
 from adjsim.engine.jit.device_arrays import on_device
 from adjsim.engine.jit.devices import Device
@@ -135,15 +135,15 @@ def bindings(kind: PendulumKind) -> dict[str, Callable]:
 def advance_loop(kind: PendulumKind, device: Device) -> Callable[[tuple], None]:
     """Return `advance` of one kind on a device, a function of its arguments."""
     loop = specialise(advance, f"advance_{kind.name}", **bindings(kind))
-    return runner(loop, device, cached=is_hashed(kind.acceleration))
+    return runner(loop, device)
 
 
-def runner(loop: Callable, device: Device, *, cached: bool) -> Callable[[tuple], None]:
+def runner(loop: Callable, device: Device) -> Callable[[tuple], None]:
     """Return what runs a loop of (index, args) on a device, where the arrays of args live."""
     if device is Device.CUDA:
         body = device_fn(loop)
-        return lambda args: launch(body, 1, on_device(args), cached=cached)
-    kernel = cpu_kernel(loop, cached=cached)
+        return lambda args: launch(body, 1, on_device(args))
+    kernel = cpu_kernel(loop)
     return lambda args: kernel(0, args)
 
 

@@ -40,9 +40,37 @@ def gather_kernel(job: Job, faces: Faces, tiles: Tiles, grid: Grid) -> Callable:
             if dtype not in _kernels:
                 room = empty_fragments(TileSize(0, 0, grid.shift, dtype))
                 args = (0, grid, job.scene, faces, tiles, job.settings, room)
-                _signatures[dtype] = numba.void(*(numba.typeof(arg) for arg in args))
+                found = numba.void(*(numba.typeof(arg) for arg in args))
+                _signatures.update(in_each_precision(found))
                 _kernels[dtype] = cpu_kernel(gather_tile, [_signatures[dtype]])
     return _kernels[dtype]
+
+
+def in_each_precision(signature: Any) -> dict[np.dtype, Any]:
+    """Return a signature of arrays and tuples for both kinds of real numbers.
+
+    A call that knows both, whichever is needed first, is the same code in every process.
+    """
+    return {
+        dtype: _with_reals(signature.return_type, real)(
+            *(_with_reals(kind, real) for kind in signature.args)
+        )
+        for dtype, real in (
+            (np.dtype(each.name), each) for each in (numba.types.float64, numba.types.float32)
+        )
+    }
+
+
+def _with_reals(kind: Any, real: Any) -> Any:
+    match kind:
+        case numba.types.Float():
+            return real
+        case numba.types.Array():
+            return kind.copy(dtype=_with_reals(kind.dtype, real))
+        case numba.types.BaseTuple():
+            parts = tuple(_with_reals(part, real) for part in kind)
+            return numba.types.BaseTuple.from_types(parts, getattr(kind, "instance_class", None))
+    return kind
 
 
 def gather_table(job: Job, faces: Faces, tiles: Tiles, grid: Grid) -> Any:

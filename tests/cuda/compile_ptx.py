@@ -18,6 +18,7 @@ from types import SimpleNamespace
 import numpy as np
 from numba import typeof
 
+from adjsim.engine.jit.kernel_keys import kernel_key
 from tests.cuda.machine_code import linked
 
 
@@ -284,8 +285,11 @@ def targets(capabilities):
         nvvm.compile_ir = compile_ir
 
 
-def facts(name, real, capability, ptx):
-    """Return what came of a kernel. Lines are searched, not the text, which is 2 MB long."""
+def facts(name, real, capability, ptx, unknown):
+    """Return what came of a kernel, and what is `unknown` in its key.
+
+    Lines are searched, not the text, which is 2 MB long.
+    """
     lines = ptx.splitlines()
     doubles = [line for line in lines if ".f64" in line and not SINE_REDUCTION.search(line)]
     found = {word for line in lines if ".approx" in line for word in APPROXIMATE.findall(line)}
@@ -299,6 +303,7 @@ def facts(name, real, capability, ptx):
         "meets_in_blocks": any("bar.sync" in line or "barrier.sync" in line for line in lines),
         "approximate": sorted(found),
         "lines": len(lines),
+        "unknown": unknown,
     }
 
 
@@ -319,10 +324,11 @@ def main():
             if not re.search(asked.only, name):
                 continue
             texts.clear()
+            _, unknown = kernel_key(kernel, arguments)
             cuda.compile_ptx(kernel, arguments, cc=divmod(int(asked.capabilities[0]), 10))
             for c, ptx in texts.items():
                 link = linked(ptx, c) if c in asked.link else {}
-                report.append(facts(name, asked.real, c, ptx.decode()) | link)
+                report.append(facts(name, asked.real, c, ptx.decode(), unknown) | link)
     json.dump(report, sys.stdout)
 
 

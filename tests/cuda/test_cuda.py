@@ -8,11 +8,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from adjoint.engine.cuda_timeloop import are_hashed, twin_kernel
+from adjoint.engine.cuda_timeloop import twin_kernel
 from adjoint.forces.neo_hookean import VISCOUS_TWIN
 from adjoint.forces.springs import SPRING_TWIN
 from adjsim.engine.cuda_timeloop import advance_kernel
+from adjsim.engine.jit.backend import device_fn
 from adjsim.engine.jit.devices import cuda_problem
+from adjsim.engine.jit.kernel_keys import kernel_key
 from tests.cuda import reduced_scenes
 from tests.cuda.pair_scenes import surfaces
 from tests.cuda.processes import launched_threads, run
@@ -73,6 +75,7 @@ def test_kernels_compile_to_ptx_and_float32_stays_float32(which, capabilities):
             assert any(re.search(each, kernel) for kernel in own), each
     for row in report:
         assert row["names_target"], row
+        assert row["unknown"] == "", row  # it is kept on disk
         # One call for each barrier of the grid, and of pieces of bodies: no branch has a copy.
         on_grid, in_blocks = (f" {team}" in row["kernel"] for team in ("on grid", "in blocks"))
         with_bodies = "with rest" in row["kernel"] or row["kernel"].startswith("advance ")
@@ -126,16 +129,33 @@ def test_kernels_of_other_forces_have_other_names():
     assert len(names) == 4 * 5 * len(orders)
 
 
-@pytest.mark.parametrize("own", ["jvp", "vjp", "jvp_consts", "vjp_consts"])
-def test_a_kernel_with_a_users_own_force_is_not_kept_on_disk(own):
-    assert are_hashed((SPRING_TWIN, VISCOUS_TWIN))
-    part = {own: lambda *_: None}
-    users = (
-        replace(SPRING_TWIN, **part)
-        if own.startswith("vjp")
-        else replace(SPRING_TWIN, kind=replace(SPRING_TWIN.kind, **part))
+THING = object()
+
+
+@device_fn
+def users_function(*args):
+    return args[0]
+
+
+@device_fn
+def users_function_of_a_thing(*args):
+    return THING
+
+
+@pytest.mark.parametrize("part", ["vjp", "vjp_consts"])
+def test_a_kernel_with_a_users_own_force_has_a_key_of_its_own(part):
+    twins = (
+        VISCOUS_TWIN,
+        replace(VISCOUS_TWIN, **{part: users_function}),
+        replace(VISCOUS_TWIN, **{part: users_function_of_a_thing}),
     )
-    assert not are_hashed((VISCOUS_TWIN, users))
+    how = {"with_rest": True, "in_blocks": False, "with_bodies": False}
+    (usual, _), (users, _), (nothing, unknown) = (
+        kernel_key(twin_kernel("reverse", (SPRING_TWIN, twin), **how)) for twin in twins
+    )
+    assert len({usual, users, None}) == 3
+    assert nothing is None
+    assert "users_function_of_a_thing reads <object object at" in unknown
 
 
 @pytest.mark.nightly  # compiles all forces, their adjoints and tangents in float32

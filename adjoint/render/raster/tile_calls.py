@@ -21,6 +21,7 @@ from adjsim.engine.jit.backend import cpu_kernel
 from adjsim.engine.jit.calls import function_table, make_call
 from render.raster.frames import Frame
 from render.raster.packing import Job
+from render.raster.tile_calls import in_each_precision
 from render.raster.tile_scratch import TileSize
 
 
@@ -61,7 +62,8 @@ def unshade_table(job: Job, ready: Frame, slots: Any) -> Any:
             if dtype not in _signatures:
                 fragments, adj = empty_scratch(TileSize(0, 0, ready.grid.shift, dtype))
                 args = (0, job.scene, ready.faces, ready.tiles, fragments, adj, slots)
-                _signatures[dtype] = numba.void(*(numba.typeof(arg) for arg in args))
+                found = numba.void(*(numba.typeof(arg) for arg in args))
+                _signatures.update(in_each_precision(found))
             if is_needed and dtype not in _kernels:
                 _kernels[dtype] = cpu_kernel(shade_tile_vjp, [_signatures[dtype]])
     return function_table([_kernels[dtype] if is_needed else None])

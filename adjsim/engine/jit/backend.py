@@ -4,18 +4,17 @@ Element functions are written once and decorated with `device_fn`. On the CPU th
 inlined into loops compiled by `cpu_kernel`; on a GPU `numba.cuda` compiles the same
 Python source as device functions (`adjsim/engine/jit/cuda_launch.py`).
 
-Compiled code is cached on disk. Numba's cache does not notice a change in a function
-that was inlined from another file, so the folder of the cache is keyed by a hash of
-the sources of every package that holds kernels (`adjsim/engine/jit/kernel_cache.py`).
+Compiled code is cached on disk, in one folder (`adjsim/engine/jit/kernel_cache.py`). Numba's cache
+does not notice a change in a function that was inlined from another file, so the name of each
+kernel ends in a hash of all that it is made of (`adjsim/engine/jit/kernel_keys.py`).
 """
 
-import hashlib
 import os
 import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
-from functools import cache
+from contextlib import contextmanager, nullcontext, suppress
+from functools import cache, cached_property, partial, update_wrapper
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -26,8 +25,8 @@ from numba.core import config as numba_config
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from adjsim import checks
-from adjsim.engine.jit.kernel_cache import cache_base, private_folder, prune, warn_once
-from adjsim.engine.jit.own_functions import KERNEL_PACKAGES, own_key
+from adjsim.engine.jit.kernel_cache import cache_base, mark, private_folder, prune, warn_once
+from adjsim.engine.jit.kernel_keys import kernel_key, sources_hash
 
 
 config: Any = numba_config  # its members are set when it is loaded
@@ -69,26 +68,21 @@ def private_parts() -> Any:
 PRIVATE = private_parts()
 
 
-def sources_hash() -> str:
-    """Return 16 hex digits that change whenever a source with kernels changes."""
-    root = Path(__file__).resolve().parents[3]
-    digest = hashlib.sha256(f"{numba.__version__} {PRIVATE is None}".encode())
-    for package in KERNEL_PACKAGES:
-        for path in sorted((root / package).rglob("*.py")):
-            digest.update(str(path.relative_to(root)).encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-CACHE_DIR = private_folder(cache_base() / f"kernels-{sources_hash()}")
-prune(CACHE_DIR.parent, CACHE_DIR)
+CACHE_DIR = private_folder(cache_base() / "kernels")
+prune(CACHE_DIR)
 config.CACHE_DIR = str(CACHE_DIR)
+# Numba finds a kernel by its name, its line, and the path and content of its file. Here this is
+# an empty file, and the line the first: the name alone, which ends in the key, tells them apart.
+STAND_IN = CACHE_DIR / "kernel.py"
+with suppress(OSError):
+    STAND_IN.touch()
+    os.utime(STAND_IN, (0, 0))
 # A loop is vectorised once it is known that its arrays do not overlap. Beyond 100 addresses LLVM
 # gives up, and an element of a joint has 200.
 llvmlite.binding.set_option("", "--memory-check-merge-threshold=1000")
 if PRIVATE:
-    PRIVATE.check_files()
     PRIVATE.share_cache()
+    PRIVATE.name_code_apart()
     PRIVATE.compare_options_by_what_is_set()
     PRIVATE.call_llvm_unrecorded()
 
@@ -127,10 +121,43 @@ def shared_fn(fn: Callable) -> Callable:
     return fn if JIT_DISABLED else _element(fn, inlined=False)
 
 
-@cache
-def is_hashed(fn: Callable) -> bool:
-    """Whether the sources of a function, and of all that it calls, are in the key of the cache."""
-    return own_key(fn) == ""
+def compiler_of(fn: Callable, compiler: Callable, *beside: Any, cached: bool = True) -> Any:
+    """Return Numba's dispatcher of a kernel, whose machine code is kept on disk if it has a key.
+
+    `compiler` is `numba.njit` or `numba.cuda.jit` with its options; `beside` is hashed, too.
+    """
+    key, unknown = None, ""
+    if cached and STAND_IN.exists():
+        key, unknown = kernel_key(fn, *beside, "" if PRIVATE else sources_hash())
+    if unknown:
+        warn_once(unknown, f"{fn.__qualname__} is compiled in every run: {unknown}")
+    if key is None:
+        return compiler(fn, cache=False)
+    kernel: Any = specialise(fn, f"{fn.__qualname__}_{key}")
+    code = kernel.__code__
+    kernel.__code__ = code.replace(co_filename=str(STAND_IN), co_firstlineno=1)
+    dispatcher = compiler(kernel, cache=True)
+    kernel.__code__ = code  # for messages
+    mark(Path(dispatcher.stats.cache_path), key)
+    return dispatcher
+
+
+class Kernel:
+    """A loop that is compiled, or found on disk, once it is called: what it reads is there then."""
+
+    def __init__(self, fn: Callable, options: dict[str, Any], *, cached: bool) -> None:
+        self.py_func, self._options, self._cached = fn, options, cached
+        update_wrapper(self, fn)
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        """Numba's own object."""
+        compiler = partial(PRIVATE.njit if PRIVATE else numba.njit, **self._options)
+        return compiler_of(self.py_func, compiler, self._options, cached=self._cached)
+
+    def __call__(self, *args: Any) -> Any:
+        """Run the loop."""
+        return self.dispatcher(*args)
 
 
 def cpu_kernel(
@@ -144,15 +171,19 @@ def cpu_kernel(
 
     A loop with `numba.prange` may be compiled twice, serial and parallel. Loops that are called
     through a table (`adjsim/engine/jit/calls.py`) need their `signatures` given; none is called
-    from C. One with a function bound into it whose source is not hashed must not be `cached`,
-    unless its name has the function's `own_key`.
+    from C.
     """
-    options = {**CPU_OPTIONS, "cache": cached, "nogil": True, "parallel": parallel}
-    options["no_cfunc_wrapper"] = True
+    options = {**CPU_OPTIONS, "nogil": True, "parallel": parallel, "no_cfunc_wrapper": True}
     options["_nrt"] = parallel  # `prange` allocates its own bookkeeping
-    if signatures is None or JIT_DISABLED:
-        return numba.njit(**options)(fn)
-    return numba.njit(list(signatures), **options)(fn)
+    if JIT_DISABLED:
+        return fn
+    kernel = Kernel(fn, options, cached=cached)
+    if signatures is None:
+        return kernel
+    for signature in signatures:
+        kernel.dispatcher.compile(signature)
+    kernel.dispatcher.disable_compile()
+    return kernel.dispatcher
 
 
 @cache
@@ -162,13 +193,15 @@ def loop_kernel(loop: Callable) -> Callable:
 
 
 def specialise(template: Callable, name: str, **bindings: Any) -> Callable:
-    """Return a copy of a module-level function with some of its globals bound anew.
+    """Return a copy of a function with another name and some of its globals bound anew.
 
     A closure over a compiled function is never found again in Numba's cache, since the
-    pickled cell differs from process to process; a global is no part of the key.
+    pickled cell differs from process to process; a global is no part of Numba's key.
     """
     code = template.__code__.replace(co_name=name, co_qualname=name)
-    copy = types.FunctionType(code, {**template.__globals__, **bindings}, name)
+    names = {**template.__globals__, **bindings} if bindings else template.__globals__
+    defaults, cells = template.__defaults__, template.__closure__
+    copy = types.FunctionType(code, names, name, defaults, cells)
     copy.__qualname__ = name
     copy.__module__ = template.__module__
     copy.__doc__ = template.__doc__

@@ -16,9 +16,10 @@ from typing import Any
 from numba.core import types
 
 from adjsim.engine.jit import devices
-from adjsim.engine.jit.backend import specialise
+from adjsim.engine.jit.backend import compiler_of, specialise
 from adjsim.engine.jit.device_arrays import DeviceArray, kept_on_device
 from adjsim.engine.jit.devices import cuda_module
+from adjsim.engine.jit.kernel_keys import settings
 
 
 FREE_SHARED = 48 << 10  # bytes of shared memory that a kernel has without being allowed to
@@ -51,8 +52,8 @@ def kind_of(tree: Any) -> Any:
 class Launcher:
     """A kernel of `numba.cuda`, compiled for every combination of types that it is given."""
 
-    def __init__(self, kernel: Any) -> None:
-        self.kernel, self.by_types = kernel, {}
+    def __init__(self, body: Callable) -> None:
+        self.body, self.by_types = body, {}
 
     def compiled(self, args: tuple, n: int | None) -> tuple[Any, Any, list[int]]:
         """Return the kernel for these arguments, its handle, and all numbers that it is given."""
@@ -62,9 +63,14 @@ class Launcher:
         compiled = self.by_types.get(tuple(key))
         if compiled is None:
             kinds = (kind_of(args),) if n is None else (types.int64, kind_of(args))
-            found = self.kernel.compile(kinds)
+            found = self.kernel(kinds).compile(kinds)
             compiled = self.by_types[tuple(key)] = found, found._codelibrary.get_cufunc().kernel
         return *compiled, words
+
+    def kernel(self, kinds: tuple) -> Any:
+        """Return the kernel of `numba.cuda` for arguments of some types."""
+        beside = [import_module(name).__version__ for name in ("numba_cuda", "cuda.bindings")]
+        return compiler_of(self.body, cuda_module().jit, kinds, beside, settings(cuda=True))
 
     def blocks_at_once(self, args: tuple, threads: int, shared: int) -> int:
         """Return how many blocks of a cooperative kernel the device can hold."""
@@ -107,22 +113,17 @@ def cuda_core() -> tuple[Any, Any]:
 
 
 @cache
-def _cuda_kernel(body: Callable, cached: bool) -> Any:
-    """Return a kernel; a cached one is found on disk by its name and its types alone."""
-    kernel = cuda_module().jit(body, cache=cached)
-    return kernel if devices.in_cuda_simulator() else Launcher(kernel)
+def _cuda_kernel(body: Callable) -> Any:
+    return cuda_module().jit(body) if devices.in_cuda_simulator() else Launcher(body)
 
 
-def launch_cooperative(
-    body: Callable, width: int, args: tuple, *, cached: bool, shared: int = 0
-) -> None:
+def launch_cooperative(body: Callable, width: int, args: tuple, *, shared: int = 0) -> None:
     """Run a kernel whose grid synchronises, on about `width` threads.
 
     `args` is a tuple of arrays, nested at will, which the kernel takes as one argument
-    and walks with a stride; it writes to those of the device, and never to NumPy's. It must not be
-    `cached` where a function is bound into it whose source is not hashed.
+    and walks with a stride; it writes to those of the device, and never to NumPy's.
     """
-    kernel = _cuda_kernel(body, cached)
+    kernel = _cuda_kernel(body)
     if devices.in_cuda_simulator():
         kernel[1, SIMULATED, 0, shared](args)  # the simulator runs blocks one after the other
         return
@@ -139,14 +140,12 @@ def most_shared() -> int:
     )
 
 
-def launch_blocks(
-    body: Callable, blocks: int, threads: int, shared: int, args: tuple, *, cached: bool
-) -> None:
+def launch_blocks(body: Callable, blocks: int, threads: int, shared: int, args: tuple) -> None:
     """Run a kernel of so many blocks and threads with some shared memory [bytes].
 
-    `args` and `cached` as in `launch_cooperative`; blocks share nothing that is written.
+    `args` as in `launch_cooperative`; blocks share nothing that is written.
     """
-    kernel = _cuda_kernel(body, cached)
+    kernel = _cuda_kernel(body)
     if devices.in_cuda_simulator():
         kernel[blocks, SIMULATED, 0, shared](args)
         return
@@ -172,16 +171,15 @@ def index_kernel(body: Callable) -> Callable:
     return specialise(_each_index, name, BODY=body, CUDA=cuda_module())
 
 
-def launch(body: Callable, n: int, args: tuple, *, cached: bool = True) -> None:
+def launch(body: Callable, n: int, args: tuple) -> None:
     """Run the device function `body(i, args)` for each index i below n, a thread each.
 
     `args` is a tuple of arrays from `on_device`, nested at will. Launches run one after the
-    other, in order with CuPy's work; `to_host` waits for them. As for the CPU, a body with a
-    function bound into it whose source is not hashed must not be `cached`.
+    other, in order with CuPy's work; `to_host` waits for them.
     """
     if n == 0:
         return
-    kernel = _cuda_kernel(index_kernel(body), cached)
+    kernel = _cuda_kernel(index_kernel(body))
     if devices.in_cuda_simulator():
         kernel[-(-n // SIMULATED), SIMULATED](n, args)
     else:

@@ -8,7 +8,6 @@ Tests: `tests/engine/jit/test_kernel_cache.py`.
 
 import logging
 import os
-import shutil
 import stat
 import tempfile
 import time
@@ -19,6 +18,8 @@ from platformdirs import user_cache_path
 
 
 UNUSED_DAYS = 30
+USED = ".used"  # the end of the name of an empty file, which tells when a kernel was used
+KEY_DIGITS = 16  # with which the names of kernels end, and a "-" behind them in names of files
 LOGGER = logging.getLogger("adjsim")
 _warned: list[str] = []
 
@@ -76,25 +77,32 @@ def private_folder(path: Path) -> Path:
         return private_folder(_last_resort() / path.name)
 
 
-def prune(base: Path, used: Path) -> None:
-    """Mark the folder `used` as used now, and remove others that were not for a month.
+def mark(folder: Path, key: str) -> None:
+    """Note that the kernel with this key is used now.
 
-    Nothing here may fail or wait: another process may do the same, or read only.
+    Nothing here and in `prune` may fail or wait: another process may do the same, or read only.
     """
     with suppress(OSError):
-        os.utime(used)
-    limit = time.time() - UNUSED_DAYS * 86400.0
+        (folder / f"{key}{USED}").touch()
+
+
+def prune(base: Path) -> None:
+    """Remove the files of kernels that nobody used for a month; they are looked for once a day."""
+    looked, now = base / "pruned", time.time()
+
+    def is_older(path: Path, days: float) -> bool:
+        return path.lstat().st_mtime < now - days * 86400.0
+
     with suppress(OSError):
-        for folder in base.glob("kernels-*"):
+        if looked.exists() and not is_older(looked, 1.0):
+            return
+        looked.touch()
+        old = {path for path in base.glob("*/*") if is_older(path, UNUSED_DAYS)}
+        keys = {path.name.removesuffix(USED) for path in set(base.glob(f"*/*{USED}")) - old}
+        for path in old:
             with suppress(OSError):
-                if folder != used and _last_use(folder, limit) < limit:
-                    shutil.rmtree(folder, ignore_errors=True)
-
-
-def _last_use(folder: Path, limit: float) -> float:
-    """Return when a process that uses a folder was started, or compiled into it."""
-    last = folder.lstat().st_mtime
-    return last if last >= limit else max([last, *(p.lstat().st_mtime for p in folder.iterdir())])
+                if path.name.split("-")[0][-KEY_DIGITS:] not in keys:
+                    path.unlink()
 
 
 def warn_once(kind: str, text: str) -> None:

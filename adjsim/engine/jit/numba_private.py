@@ -20,25 +20,25 @@ Numba's: what is passed as numbers and addresses is faster to call.
 Records. Numba records how long each pass and each call of LLVM takes, and writes all types as text
 for it. That takes a tenth of a compilation, and is never read here.
 
-Files of the cache. Each gets a checksum behind its pickle, where Numba alone would ignore it; one
-that is damaged is dropped and compiled again. A process that finds nothing waits for another one
-that compiles the same function.
+Files of the cache. Each has a checksum behind its pickle; one that is damaged is dropped and
+compiled again. A process that finds nothing waits for another one that compiles the same function.
 """
 
 import os
-import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
-from pickle import dumps
+from pickle import loads
+from secrets import randbits
 from typing import Any, ClassVar, Literal, NoReturn
 
 import numba
 from llvmlite.binding import ffi
 from llvmlite.ir import IRBuilder
 from numba import _dynfunc  # pyright: ignore[reportAttributeAccessIssue]
-from numba.core import caching, cgutils, config as numba_config, dispatcher, types
+from numba.core import bytecode, caching, cgutils, config as numba_config, dispatcher, types
 from numba.core.callconv import CPUCallConv
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, _LowerResult
@@ -47,15 +47,19 @@ from numba.core.errors import UnsupportedError
 from numba.core.imputils import impl_ret_new_ref
 from numba.core.lowering import Lower
 from numba.core.registry import CPUDispatcher
+from numba.core.serialize import dumps
 from numba.core.targetconfig import TargetConfig
 from numba.core.typed_passes import NativeLowering, NopythonRewrites
+from numba.core.typing.templates import Signature
 
 from adjsim.engine.jit.kernel_cache import warn_once
+from adjsim.engine.jit.kernel_keys import type_text
 
 
 LAST_TRIED = (0, 68)  # version of Numba
 config: Any = numba_config  # its members are set when it is loaded
 LONGEST_WAIT = 600.0  # for another process that compiles [s], which on a busy machine takes long
+CHECKSUM = 32  # bytes
 LLVM_CALLBACKS: list[Any] = ffi.lib._lock._cblist
 
 
@@ -293,55 +297,70 @@ class Element(CPUDispatcher):
         return numba.njit(**options)(self.py_func)
 
 
-class CheckedFile(caching.IndexDataCacheFile):
-    """A file of Numba's cache that is read only if it is as it was written."""
+class CheckedFiles(caching.IndexDataCacheFile):
+    """The files of a kernel, one for each signature, read only if they are as they were written.
+
+    There is no index: the name of a file has a hash of the signature, and the checksum in it is of
+    the name, too. So a file that is in the place of another is not good.
+    """
 
     def save(self, key: Any, data: Any) -> None:
         """Keep a compiled kernel; where it cannot be written, go on without."""
+        path, code = self._path(key), dumps(data)
         try:
-            super().save(key, data)
+            with self._open_for_write(path) as file:
+                file.write(code + _checksum(path, code))
         except OSError as error:
             warn_once("disk", f"compiled kernels are not kept for the next run: {error}")
 
-    def _dump(self, obj: Any) -> bytes:
-        data = super()._dump(obj)
-        return data + _checksum(data)
-
-    def _load_index(self) -> dict[Any, Any]:
+    def load(self, key: Any) -> Any:
+        """Return a compiled kernel, or None."""
+        path = self._path(key)
         try:
-            data = Path(self._index_path).read_bytes()
-        except FileNotFoundError:
-            return {}
-        version = dumps(self._version, protocol=-1)
-        if data.startswith(version) and _is_good(data[len(version) :]):
-            return super()._load_index()
-        self._drop(self._index_path)
-        return {}
-
-    def _load_data(self, name: str) -> Any:
-        path = self._data_path(name)
-        if not _is_good(Path(path).read_bytes()):
-            self._drop(path)
-            raise OSError(f"{path} is damaged")  # Numba compiles what it cannot read
-        return super()._load_data(name)
-
-    def _drop(self, path: str) -> None:
-        """Remove a damaged file."""
+            data = Path(path).read_bytes()
+        except OSError:
+            return None
+        code, checksum = data[:-CHECKSUM], data[-CHECKSUM:]
+        if checksum == _checksum(path, code):
+            return loads(code)
         with suppress(OSError):
             os.unlink(path)
         warn_once(
             "file", f"the kernel cache has damaged files, such as {path}: they are compiled again"
         )
+        return None
+
+    def _path(self, key: Any) -> str:
+        number = int.from_bytes(sha256(repr(key).encode()).digest()[:8])
+        return self._data_path(self._data_name(number))
+
+
+def _checksum(path: str, code: bytes) -> bytes:
+    return sha256(os.path.basename(path).encode() + code).digest()
 
 
 class SharedCache(caching.FunctionCache):
     """Numba's cache of a function, which one process at a time compiles into.
 
-    The others wait, and find there what they need. Two that wrote at once would also give their
-    kernels one name.
+    The others wait, and find there what they need.
     """
 
     _lock: Any = None
+
+    def __init__(self, py_func: Callable) -> None:
+        super().__init__(py_func)
+        self._cache_file = CheckedFiles(self._cache_path, self._impl.filename_base, None)
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        """Return what a kernel of one function is known by: the types and the processor.
+
+        Numba's own key knows no names of fields.
+        """
+        kinds = (sig.return_type, *sig.args) if isinstance(sig, Signature) else sig
+        texts = [type_text(kind) for kind in kinds]
+        if None in texts:
+            self.disable()  # it is not kept
+        return texts, codegen.magic_tuple()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the kernel if it is there, or once another process has compiled it."""
@@ -368,6 +387,14 @@ class SharedCache(caching.FunctionCache):
             lock.release()
 
 
+def njit(fn: Callable, *, cache: bool, **options: Any) -> Any:
+    """Return Numba's dispatcher; one that is cached shares its cache."""
+    made: Any = numba.njit(fn, **options)
+    if cache:
+        made._cache = SharedCache(fn)
+    return made
+
+
 def share_cache() -> None:
     """Have a process wait where another one compiles what it needs."""
     usual = dispatcher.Dispatcher.compile
@@ -379,21 +406,15 @@ def share_cache() -> None:
             if isinstance(self._cache, SharedCache):
                 self._cache.let_others_go_on()
 
-    dispatcher.FunctionCache = SharedCache  # pyright: ignore[reportAttributeAccessIssue]
     dispatcher.Dispatcher.compile = compile_once
 
 
-def _checksum(data: bytes) -> bytes:
-    return zlib.crc32(data).to_bytes(4, "little")
+def name_code_apart() -> None:
+    """Give all compiled functions names that those of other processes do not have.
 
-
-def _is_good(data: bytes) -> bool:
-    return len(data) > 4 and data[-4:] == _checksum(data[:-4])
-
-
-def check_files() -> None:
-    """Let Numba check the files of its cache."""
-    caching.IndexDataCacheFile = CheckedFile
+    Numba counts. Of two that are loaded from the cache and have one name, one would run for both.
+    """
+    bytecode.FunctionIdentity._unique_ids = iter(lambda: randbits(48), None)
 
 
 def compare_options_by_what_is_set() -> None:

@@ -51,7 +51,6 @@ def rollouts():
     model = Model(forces={"block": NeoHookeanTets(mesh.tets, mesh.points, 1e4, 4e4, density=1e3)})
     state = State(1.02 * mesh.points)
     cpu = rollout(model, state, 1e-4, 3).x
-    backend.is_hashed = cuda_timeloop.is_hashed = lambda fn: False  # none is kept on disk
     for mistake, (name, right, wrong) in MISTAKES.items():
         usual = getattr(cuda_timeloop, name)
         put(name, with_mistake(name, right, wrong))
@@ -91,7 +90,7 @@ def launches():
     for body in (beyond, unwritten, onto_one):
         DEVICE.reset()
         first = cupy.empty(n) if body is unwritten else cupy.zeros(n)
-        launch(body, n, on_device((first, cupy.zeros(n))), cached=False)
+        launch(body, n, on_device((first, cupy.zeros(n))))
         yield body.__name__, {"faults": DEVICE.faults}
 
 
@@ -113,7 +112,7 @@ def barriers():
     DEVICE.reset()
     try:
         zeros = on_device((np.zeros(128),))
-        cuda_launch.launch_cooperative(kernel, 64, zeros, cached=False)
+        cuda_launch.launch_cooperative(kernel, 64, zeros)
         device_arrays.to_host(zeros)
     except Exception as error:
         yield "uneven", {"faults": DEVICE.faults, "error": str(error)}
@@ -156,7 +155,7 @@ def shared_memory():
         ("reversed", body, 0.0), ("reversed with grid", own, 0.0), ("unordered", body, 1.0),
         ("unordered with grid", own, 1.0), ("empty place", body, 2.0), ("beyond shared", body, 3.0),
     ):  # fmt: skip
-        kernel = cuda_launch.Launcher(cuda.jit(function, cache=False))
+        kernel = cuda_launch.Launcher(function)
         DEVICE.reset()
         given = np.arange(256.0)
         arrays = on_device((given, cupy.zeros(256), np.full(1, how)))
@@ -179,7 +178,7 @@ def blocks():
     """Two blocks whose threads read each other's numbers, within them and beyond."""
     cupy = devices.array_module(devices.Device.CUDA)
     body = specialise(neighbours, "neighbours", CUDA=devices.cuda_module())
-    kernel = cuda_launch.Launcher(devices.cuda_module().jit(body, cache=False))
+    kernel = cuda_launch.Launcher(body)
     for beyond_blocks in (0.0, 1.0):
         DEVICE.reset()
         arrays = on_device((cupy.empty(256), np.full(256, beyond_blocks), cupy.zeros(256)))

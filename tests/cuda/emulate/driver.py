@@ -329,8 +329,8 @@ def short_name(entry: str) -> str:
         size = int(found[0])
         parts.append(rest[found.end() : found.end() + size])
         rest = rest[found.end() + size :]
-    name = parts[-1].removesuffix("_of_each_index")
-    return re.sub(r"_[0-9a-f]{16}$", "", name)
+    name = re.sub(r"_[0-9a-f]{16}$", "", parts[-1])  # the key
+    return name.removesuffix("_of_each_index")
 
 
 @api

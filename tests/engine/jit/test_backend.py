@@ -1,7 +1,6 @@
 """Compilers, caches and threads behind one file."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -72,7 +71,7 @@ def test_what_is_shared_is_in_a_loop_once_and_called_and_what_it_calls_is_inline
     kernel = cpu_kernel(halve_each, cached=False)
     kernel(out, x)
     np.testing.assert_array_equal(out, 0.5 * x)
-    (code,) = kernel.inspect_llvm().values()
+    (code,) = kernel.dispatcher.inspect_llvm().values()
     lines = [line for line in code.splitlines() if line.startswith("define") or " call " in line]
     shared = [line for line in lines if "9halve_one" in line]
     assert sorted(line.startswith("define") for line in shared) == [False, True]
@@ -135,18 +134,6 @@ def test_a_device_function_is_contracted_on_the_cpu_only():
     assert "fastmath" not in half.targetoptions.copy()
 
 
-def hash_of(root):
-    """The hash of the sources as another copy of the package sees them."""
-    script = (
-        "import numba; from adjsim.engine.jit import backend; "
-        "print(backend.sources_hash(), backend.CACHE_DIR.name, numba.config.CACHE_DIR)"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", script], cwd=root, text=True, capture_output=True, check=True
-    )
-    return run.stdout.split()
-
-
 @pytest.mark.skipif(JIT_DISABLED, reason="asks the compiler")
 def test_a_prefetch_asks_for_a_line_and_changes_nothing():
     @numba.njit
@@ -159,20 +146,6 @@ def test_a_prefetch_asks_for_a_line_and_changes_nothing():
         fetch_all(rows)
         np.testing.assert_array_equal(rows, before)
     assert all("prefetch" in code for code in fetch_all.inspect_asm().values())
-
-
-def test_the_cache_folder_is_keyed_by_the_sources(tmp_path):
-    for package in backend.KERNEL_PACKAGES:
-        shutil.copytree(
-            ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__")
-        )
-    digest, folder, used = hash_of(tmp_path)
-    assert digest == backend.sources_hash()
-    assert folder == f"kernels-{digest}"
-    assert Path(used).name == folder
-    source = tmp_path / "adjsim" / "engine" / "algebra" / "vec3.py"
-    source.write_text(source.read_text() + "\n")
-    assert hash_of(tmp_path)[0] != digest
 
 
 def test_small_work_stays_on_one_thread():
@@ -243,7 +216,8 @@ rollout_jvp(model, state, 0.1, 1, {}, threads=1)
 sweeps = {"advance": ADVANCE, "reverse": REVERSE, "tangent": TANGENT}
 loops = [sweep_kernel(name, phases, threads=1, together=False) for name, phases in sweeps.items()]
 for kernel in loops:
-    print(sum(kernel.stats.cache_misses.values()), sum(kernel.stats.cache_hits.values()))
+    stats = kernel.dispatcher.stats
+    print(sum(stats.cache_misses.values()), sum(stats.cache_hits.values()))
 """
     for _ in range(2):
         run = subprocess.run(

@@ -3,7 +3,7 @@
 import errno
 import logging
 import os
-import pickle
+import shutil
 import subprocess
 import sys
 import time
@@ -13,12 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from filelock import FileLock
-from numba.core import caching
 from numba.core.errors import TypingError
 
 from adjsim.engine.jit import backend, kernel_cache, numba_private
 from adjsim.engine.jit.backend import cpu_kernel
-from adjsim.engine.jit.numba_private import CheckedFile
+from adjsim.engine.jit.numba_private import CheckedFiles
 
 
 ROOT = Path(kernel_cache.__file__).resolve().parents[3]
@@ -35,40 +34,58 @@ def test_the_cache_is_somewhere_one_can_write(tmp_path, monkeypatch):
     assert kernel_cache.cache_base().name.startswith("adjsim-")
 
 
-def make_folder(base, name, days):
-    """A folder of a cache, last used so many days ago."""
-    folder = base / name
-    (folder / "part").mkdir(parents=True)
-    (folder / "part" / "loop.nbi").write_text("compiled")
-    then = time.time() - days * 86400
-    for path in (folder / "part", folder):
-        os.utime(path, (then, then))
-    return folder
+DAY = 86400.0
 
 
-def test_only_folders_of_kernels_that_nobody_used_for_a_month_are_removed(tmp_path):
-    used = make_folder(tmp_path, "kernels-1", 90)
-    kept = [make_folder(tmp_path, "kernels-2", 29), make_folder(tmp_path, "meshes", 90)]
-    compiled_into = make_folder(tmp_path, "kernels-3", 90)
-    os.utime(compiled_into / "part")
-    old = make_folder(tmp_path, "kernels-4", 31)
-    kernel_cache.prune(tmp_path, used)
-    assert not old.exists()
-    assert all((folder / "part" / "loop.nbi").exists() for folder in [used, compiled_into, *kept])
-    # The one in use counts as used from now on.
-    kernel_cache.prune(tmp_path, tmp_path / "kernels-5")
-    assert used.exists()
+def make_files(base, key, *, used, written):
+    """The files of a kernel that was used and written so many days ago."""
+    folder = base / "part"
+    folder.mkdir(exist_ok=True)
+    names = [f"kernel.make.locals.loop_{key}-1.py311.{end}" for end in ("7.nbc", "nbi", "nbi.lock")]
+    for name in names:
+        (folder / name).write_text("compiled")
+        os.utime(folder / name, (time.time() - written * DAY,) * 2)
+    if used is not None:
+        kernel_cache.mark(folder, key)
+        os.utime(folder / f"{key}.used", (time.time() - used * DAY,) * 2)
+    return {folder / name for name in names}
+
+
+def test_only_files_of_kernels_that_nobody_used_for_a_month_are_removed(tmp_path):
+    old = make_files(tmp_path, "0" * 16, used=31, written=90)
+    old |= make_files(tmp_path, "1" * 16, used=None, written=31)
+    kept = make_files(tmp_path, "2" * 16, used=29, written=90)
+    kept |= make_files(tmp_path, "3" * 16, used=None, written=29)
+    (tmp_path / "kernel.py").touch()
+    os.utime(tmp_path / "kernel.py", (0, 0))
+    kernel_cache.prune(tmp_path)
+    left = {path for path in (tmp_path / "part").iterdir() if path.suffix != ".used"}
+    assert left == kept
+    assert (tmp_path / "kernel.py").exists()
+    assert not (tmp_path / "part" / f"{'0' * 16}.used").exists()
+
+
+def test_files_are_looked_at_once_a_day(tmp_path):
+    make_files(tmp_path, "0" * 16, used=None, written=90)
+    for days, left in ((0.9, 3), (1.1, 0)):
+        (tmp_path / "pruned").touch()
+        os.utime(tmp_path / "pruned", (time.time() - days * DAY,) * 2)
+        kernel_cache.prune(tmp_path)
+        assert len(list((tmp_path / "part").iterdir())) == left
 
 
 def test_processes_may_prune_at_the_same_time(tmp_path):
-    old = [make_folder(tmp_path, f"kernels-{k}", 40) for k in range(40)]
+    for k in range(40):
+        make_files(tmp_path, f"{k:016}", used=None, written=40)
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: kernel_cache.prune(tmp_path, tmp_path / "kernels-new"), range(16)))
-    assert not any(folder.exists() for folder in old)
+        list(pool.map(lambda _: kernel_cache.prune(tmp_path), range(16)))
+    (tmp_path / "pruned").unlink()
+    kernel_cache.prune(tmp_path)
+    assert not list((tmp_path / "part").iterdir())
 
 
 def test_a_cache_that_is_not_there_is_not_pruned(tmp_path):
-    kernel_cache.prune(tmp_path / "nothing", tmp_path / "nothing" / "kernels-1")
+    kernel_cache.prune(tmp_path / "nothing")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -149,9 +166,9 @@ def test_without_a_home_the_cache_is_in_the_folder_of_last_resort(tmp_path, monk
 
 @pytest.fixture
 def file(tmp_path, monkeypatch):
-    """A file of the cache with two entries."""
+    """The files of a kernel with two entries."""
     monkeypatch.setattr(kernel_cache, "_warned", [])
-    made = CheckedFile(str(tmp_path), "kernel", "stamp")
+    made = CheckedFiles(str(tmp_path), "kernel", None)
     for key in "ab":
         made.save(key, {"code": key * 1000})
     return made
@@ -170,28 +187,37 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-@pytest.mark.parametrize("suffix", ["nbi", "1.nbc"])
-def test_a_damaged_file_is_dropped_with_one_warning_and_written_again(
-    file, tmp_path, caplog, damage, suffix
-):
+def test_a_damaged_file_is_dropped_with_one_warning_and_written_again(file, caplog, damage):
     assert file.load("a") == {"code": "a" * 1000}
-    path = tmp_path / f"kernel.{suffix}"
+    path = Path(file._path("a"))
     path.write_bytes(DAMAGE[damage](path.read_bytes()))
     with caplog.at_level(logging.WARNING):
         assert file.load("a") is None
         assert file.load("a") is None
     assert len(caplog.records) == 1
     assert "has damaged files, such as" in caplog.text
-    for key in "ab":
-        file.save(key, {"code": key})
-    assert [file.load(key) for key in "ab"] == [{"code": "a"}, {"code": "b"}]
+    assert file.load("b") == {"code": "b" * 1000}
+    file.save("a", {"code": "a"})
+    assert file.load("a") == {"code": "a"}
+
+
+def test_a_file_in_the_place_of_another_is_not_read(file, tmp_path, caplog):
+    """Of the same kernel for other types, and of another kernel for the same."""
+    other = CheckedFiles(str(tmp_path), "other", None)
+    for path in (file._path("b"), other._path("a")):
+        shutil.copy(file._path("a"), path)
+    with caplog.at_level(logging.WARNING):
+        assert file.load("b") is other.load("a") is None
+    assert file.load("a") == {"code": "a" * 1000}
+    assert not Path(file._path("b")).exists()
+    assert "has damaged files, such as" in caplog.text
 
 
 def test_a_full_disk_costs_a_warning(file, tmp_path, monkeypatch, caplog):
-    def full(self, name, data):
+    def full(self, name):
         raise OSError(errno.ENOSPC, "No space left on device", name)
 
-    monkeypatch.setattr(CheckedFile, "_save_data", full)
+    monkeypatch.setattr(CheckedFiles, "_open_for_write", full)
     with caplog.at_level(logging.WARNING):
         file.save("c", 1)
         file.save("d", 1)
@@ -218,23 +244,9 @@ def test_without_space_for_a_folder_the_cache_is_in_the_folder_of_last_resort(
     assert "not kept where they were before" in caplog.text
 
 
-def test_a_file_that_numba_alone_wrote_is_written_again_and_one_of_ours_it_can_read(tmp_path):
-    plain = caching_file(tmp_path)
-    plain.save("a", 1)
-    ours = CheckedFile(str(tmp_path), "kernel", "stamp")
-    assert ours.load("a") is None
-    ours.save("a", 2)
-    assert ours.load("a") == plain.load("a") == 2
-
-
-def caching_file(path):
-    (base,) = CheckedFile.__bases__
-    return base(str(path), "kernel", "stamp")
-
-
-def test_kernels_go_through_checked_files():
-    assert caching.IndexDataCacheFile is CheckedFile
-    assert pickle.loads(CheckedFile("", "k", "s")._dump([1])) == [1]
+def lock_of(kernel):
+    """The file that a process locks to compile a kernel."""
+    return f"{kernel.dispatcher._cache._cache_file._index_path}.lock"
 
 
 def doubled(x):
@@ -247,18 +259,19 @@ def test_a_kernel_that_another_process_compiles_is_waited_for(tmp_path, monkeypa
     monkeypatch.setattr(backend.config, "CACHE_DIR", str(tmp_path))
     first, second = (cpu_kernel(doubled) for _ in range(2))
     first(np.ones(2))
-    index = Path(second._cache._cache_file._index_path)
-    hidden = index.rename(index.with_suffix(".hidden"))
+    (code,) = tmp_path.rglob("*.nbc")
+    hidden = code.rename(code.with_suffix(".hidden"))
     with ThreadPoolExecutor(1) as pool:
-        with FileLock(f"{index}.lock"):
+        with FileLock(lock_of(second)):
             call = pool.submit(second, np.ones(2))
             with pytest.raises(TimeoutError):
                 call.result(timeout=0.5)
-            hidden.rename(index)
+            hidden.rename(code)
         call.result(timeout=60.0)
-    assert sum(second.stats.cache_hits.values()) == 1
-    assert not second.stats.cache_misses
-    with FileLock(f"{index}.lock", timeout=0):
+    stats = second.dispatcher.stats
+    assert sum(stats.cache_hits.values()) == 1
+    assert not stats.cache_misses
+    with FileLock(lock_of(second), timeout=0):
         pass  # nobody holds it any more
 
 
@@ -272,7 +285,7 @@ def test_a_kernel_that_cannot_be_compiled_keeps_nobody_waiting(tmp_path, monkeyp
     kernel = cpu_kernel(without_a_type)
     with pytest.raises(TypingError):
         kernel(np.ones(2))
-    with FileLock(f"{kernel._cache._cache_file._index_path}.lock", timeout=0):
+    with FileLock(lock_of(kernel), timeout=0):
         pass
 
 
@@ -281,9 +294,8 @@ def test_a_kernel_that_cannot_be_compiled_keeps_nobody_waiting(tmp_path, monkeyp
 def test_without_a_lock_kernels_are_compiled_all_the_same(tmp_path, monkeypatch, why):
     monkeypatch.setattr(backend.config, "CACHE_DIR", str(tmp_path))
     kernel, x = cpu_kernel(doubled), np.ones(2)
-    index = Path(kernel._cache._cache_file._index_path)
-    index.parent.mkdir(parents=True, exist_ok=True)
-    held = FileLock(f"{index}.lock")
+    held = FileLock(lock_of(kernel))
+    Path(held.lock_file).parent.mkdir(parents=True, exist_ok=True)
     if why == "it takes too long":
         monkeypatch.setattr(numba_private, "LONGEST_WAIT", 0.1)
         held.acquire()
@@ -292,7 +304,7 @@ def test_without_a_lock_kernels_are_compiled_all_the_same(tmp_path, monkeypatch,
     with ThreadPoolExecutor(1) as pool:
         pool.submit(kernel, x).result(timeout=60.0)
     assert (x == 2.0).all()
-    assert index.exists()
+    assert list(tmp_path.rglob("*.nbc"))
 
 
 COMPILED = """
@@ -321,7 +333,7 @@ def test_a_command_with_a_damaged_cache_compiles_again(tmp_path, damage):
 
     first, quiet = run()
     assert quiet == []
-    for path in [*tmp_path.rglob("*.nbi"), *tmp_path.rglob("*.nbc")]:
+    for path in tmp_path.rglob("*.nbc"):
         path.write_bytes(DAMAGE[damage](path.read_bytes()))
     again, warned = run()
     assert again == first

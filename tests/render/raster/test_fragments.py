@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
 
+from adjoint.render.raster import tile_calls as adjoint_calls
+from adjoint.render.soft_raster import record_images
 from adjsim.engine.jit.calls import function_table
 from render.blending import DIBR, Hard, Over, Softmax
 from render.raster import tile_calls
@@ -120,6 +122,22 @@ def test_a_compilation_that_was_cut_short_leaves_nothing_behind(rng, monkeypatch
     rasterize(scene, camera(), soft(), vertices, (9, 9))
     assert list(tile_calls._kernels) == [dtype]
     assert len([one for one in tile_calls._signatures if one == dtype]) == 1
+
+
+def test_either_precision_tells_the_types_of_both(rng, monkeypatch):
+    """So loops over tiles have one key, whichever is drawn first."""
+    (scene, vertices), known = two_tetrahedra(rng), []
+    for dtype in (np.float64, np.float32):
+        for module in (tile_calls, adjoint_calls):
+            monkeypatch.setattr(module, "_kernels", {})
+        adjoint_calls._signatures.clear()
+        own = {name: x.astype(dtype) for name, x in vertices.items()}
+        drawn = record_images(scene, camera(), soft(), own, (9, 9))
+        drawn.vjp(np.ones_like(drawn.images))
+        known.append(dict(tile_calls._signatures) | {"vjp": dict(adjoint_calls._signatures)})
+    assert known[0] == known[1]
+    assert len(known[0]) == 3
+    assert known[0]["vjp"].keys() == {np.dtype(np.float64), np.dtype(np.float32)}
 
 
 def test_all_loops_over_tiles_of_one_type_call_one_function(rng):
