@@ -129,7 +129,7 @@ def changes_by(
     changes: list[Change] = []
     try:
         places = _in_space(problem)
-        linear = _linear(places, theta, distance)
+        linear = linear_at(places, theta, distance)
         shorter = with_shorter_steps(places, theta, count).residuals(theta)
         changes.append(Change(TIME_STEP, _change(places, theta, linear, shorter)))
         if finer is not None:
@@ -147,13 +147,13 @@ def change_by_contact(
     problem: SceneProblem,
     other: SceneProblem,
     theta: np.ndarray,
+    linear: Linear,
     *,
     source: str = CONTACT,
-    distance: np.ndarray | None = None,
 ) -> tuple[list[Change], list[str]]:
     """Return what an answer would change by with the contacts of `other`, and why it is unknown.
 
-    Nothing where nothing touches. `distance` is as in `changes_by`.
+    Nothing where nothing touches. `linear` are the residuals of `problem` and their Jacobian.
     """
     try:
         other = with_shorter_steps(other, theta, problem.steps.count)
@@ -161,7 +161,6 @@ def change_by_contact(
         difference = other.residuals(theta) - same_steps.residuals(theta)
         if not difference.any():
             return [], []
-        linear = _linear(problem, theta, distance)
         step = _change(problem, theta, linear, linear[0] + difference)
     except NOT_FINITE as error:
         return [], [f"The error by the contact is not known. {error}"]
@@ -171,7 +170,7 @@ def change_by_contact(
     return [change], [] if note is None else [note]
 
 
-def _linear(problem: SceneProblem, theta: np.ndarray, distance: np.ndarray | None) -> Linear:
+def linear_at(problem: SceneProblem, theta: np.ndarray, distance: np.ndarray | None) -> Linear:
     """Return residuals and Jacobian at theta, or secants over this distance."""
     if distance is None:
         return problem.residuals_and_jacobian(theta)

@@ -31,10 +31,9 @@ from studies.answer.evidence import (
     differences,
     how_much_worse,
     relative_half_widths,
-    theta_scale,
-    value_scale,
     worst_combination,
 )
+from studies.answer.scales import percent, theta_scale, value_scale
 from studies.optimizers.problem import Status
 from studies.problem.parameters import COLORS
 from studies.search.coarse import is_log
@@ -98,8 +97,8 @@ BENT = 3.0
 STRAYED = 3.0
 # A search that was cut short is not called unfinished where it leaves so many times too much.
 HOPELESS = 3.0
-LEAST_SHOWN = 1e-5  # a smaller part is not shown in percent
 ROUNDING = 1e-12  # part of the loss at the start: as far as a search can go
+MOSTLY = 0.5  # part of a half-width, from which on a declared number is named for it
 SHOWN = 3  # components of a combination that are named
 
 
@@ -372,15 +371,16 @@ def does_not_explain(found: Evidence) -> Verdict | None:
         text = (
             f"The fit moves {label} by {far:.2g} of its standard deviations from where the first "
             f"frame shows it (at most {BENT:g} are accepted), to make up for something else. Check "
-            "the camera, scale, frame rate, held nodes, start velocity and the kind of body."
+            "sizes, frame rate, masses, held nodes, start velocity and the kind of body, then the "
+            "camera."
         )
         checks.append((far, BENT, text, {"parameter": label, "deviations": far}))
     if found.strayed is not None:
         label, far = found.strayed
         text = (
             f"{label} ends {far:.2g} standard deviations from what the scene declares (at most "
-            f"{STRAYED:g} are accepted), to make up for something else. Check scale, sizes, frame "
-            "rate and the camera; if this is known less well, declare a larger error."
+            f"{STRAYED:g} are accepted), to make up for something else. Check sizes, frame rate, "
+            "masses and the kind of body, then the camera."
         )
         checks.append((far, STRAYED, text, {"parameter": label, "deviations": far}))
     if found.size_warning:
@@ -503,11 +503,13 @@ def not_determined(found: Evidence) -> Verdict | None:
     along = (
         f" The combination determined worst is {combination(weights)}." if len(chosen) > 1 else ""
     )
+    what_to_do = f"Fix a value that you know, or {_words(found).better}."
+    if advice := _advice(found, worst, MOSTLY):
+        along, what_to_do = "", advice
     return Verdict(
         Kind.NOT_DETERMINED,
         f"The 95 % interval of {label} with model error is ± {_width(found, worst, widths[worst])} "
-        f"(at most ± {_width(found, worst, WIDE)} is accepted).{along} Fix a value that you know, "
-        f"or {_words(found).better}.",
+        f"(at most ± {_width(found, worst, WIDE)} is accepted).{along} {what_to_do}",
         {
             "parameter": label,
             "relative_half_width": float(min(widths[worst], 1e6)),
@@ -570,6 +572,8 @@ def _found(found: Evidence) -> Verdict:
         parts.append("found without gradients, which are not the slope of the loss here")
     text = "; ".join(parts) or f"the loss is {found.loss:.2e}"
     quote = "Quote the interval with model error."
+    if found.has_intervals and (advice := _advice(found, worst, MOSTLY)):
+        quote = f"{quote} {advice}"
     if not found.has_intervals and found.unexplained_pictures is not None:
         quote = "There are no intervals: the pictures are all that is judged."
         if not found.predictions:
@@ -577,15 +581,15 @@ def _found(found: Evidence) -> Verdict:
     return Verdict(Kind.FOUND, f"{text[0].upper()}{text[1:]}. {quote}", numbers)
 
 
+def _advice(found: Evidence, i: int, least: float) -> str:
+    """Return how the interval of number i would narrow, if so much of it was declared."""
+    if found.budget is None or (label := found.parameters.labels[i]) not in found.budget.labels:
+        return ""
+    return found.budget.advice(found.budget.labels.index(label), least)
+
+
 def _words(found: Evidence) -> Words:
     return words_for(moves=found.unexplained_pictures is None)
-
-
-def percent(part: float) -> str:
-    """Return a part in percent, with two digits."""
-    if 0.0 < part < LEAST_SHOWN:
-        return f"less than {100.0 * LEAST_SHOWN:g} %"
-    return f"{100.0 * part:.0f} %" if part >= 0.1 else f"{100.0 * part:.2g} %"
 
 
 def _width(found: Evidence, i: int, relative: float) -> str:

@@ -10,7 +10,7 @@ has a standard uncertainty: it is declared by the key below, or chosen, and 0 me
     gravity_error     direction of gravity, to two sides        1 degree
     place_error       distance of an obstacle                   1 % of the largest body's size [m]
     tilt_error        direction of a plane, to two sides        2 degrees
-    fps_error         rate of a film, or of points in pixels    0.5 % if its file has times, else 2 %
+    fps_error         rate of a film, or of points in pixels    0.5 % if its file has times, or 2 %
 
 Pictures check a size as well as the camera is known: where the errors of a camera that is fitted
 are larger than their defaults, the uncertainty of a size that is chosen grows with them. Where all
@@ -22,7 +22,7 @@ that was observed is simulated nothing is chosen: all is exact that is not decla
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -77,6 +77,15 @@ def declared_numbers(
     return [number for number in scene.numbers() if number.error > 0.0]
 
 
+class _Error(NamedTuple):
+    """A standard uncertainty: its key, what the scene file says, and what is chosen otherwise."""
+
+    key: str
+    given: float | None
+    chosen: float
+    unit: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class _Declared:
     """A scene file, and what is known of it."""
@@ -94,69 +103,59 @@ class _Declared:
                     self._refuse_rates(name)
                     return
                 case declared.Pendulum():
-                    lengths = [f"{name}.length", f"{name}.center_of_mass"]
-                    moved = _times([path for path in lengths if path in self.built.values])
-                    what, key = f"the length of `{name}`", f"bodies.{name}.scale_error"
-                    yield from self._unless_free(lengths[0], what, key, body.scale_error, SCALE,
-                                                 moved)  # fmt: skip
+                    yield from self._of_pendulum(name, body)
                 case _:
                     yield from self._of_mesh(name, body)
             yield from self._of_mass(name, body)
         if GRAVITY not in self.free:
-            yield from self._components(
-                DIRECTION, "the direction of gravity", "world.gravity_error",
-                (self.file.world.gravity_error, GRAVITY_LEANS), "deg",
-            )  # fmt: skip
+            given = self.file.world.gravity_error
+            error = _Error("world.gravity_error", given, GRAVITY_LEANS, "deg")
+            yield from self._components(DIRECTION, "the direction of gravity", error)
         for name, obstacle in self.file.obstacles.items():
             if obstacle.fixed_to is None:
                 yield from self._of_obstacle(name, obstacle)
         for name, observation in self.file.observations.items():
             yield from self._of_observation(name, observation)
 
+    def _of_pendulum(self, name: str, body: declared.Pendulum) -> Iterator[DeclaredNumber]:
+        length, center = f"{name}.length", f"{name}.center_of_mass"
+        moved = _times([path for path in (length, center) if path in self.built.values])
+        error = _Error(f"bodies.{name}.scale_error", body.scale_error, SCALE)
+        yield from self._unless_free(length, f"the length of `{name}`", error, moved)
+
     def _of_mesh(self, name: str, body: Any) -> Iterator[DeclaredNumber]:
         def moved(problem: SceneProblem, amount: float) -> SceneProblem:
-            return self._rebuilt(problem, self.file, {name: 1.0 + amount})
+            return _rebuilt(problem, self.file, {name: 1.0 + amount})
 
-        yield from self._unless_free(
-            f"{name}.vertices", f"the size of `{name}`", f"bodies.{name}.scale_error",
-            body.scale_error, SCALE * self._looser_cameras(), moved,
-        )  # fmt: skip
-        size, key = self._size(name), f"bodies.{name}.position_error"
-        _check_length(key, body.position_error, size)
-        given = body.position_error, POSITION * size
-        yield from self._components(
-            f"{name}.position", f"where `{name}` starts", key, given, "m"
-        )
+        chosen, size = SCALE * self._looser_cameras(), self._size(name)
+        error = _Error(f"bodies.{name}.scale_error", body.scale_error, chosen)
+        yield from self._unless_free(f"{name}.vertices", f"the size of `{name}`", error, moved)
+        key = f"bodies.{name}.position_error"
+        error = _Error(key, _length(key, body.position_error, size), POSITION * size, "m")
+        yield from self._components(f"{name}.position", f"where `{name}` starts", error)
 
     def _of_mass(self, name: str, body: Any) -> Iterator[DeclaredNumber]:
         for what in MASSES:
             if (path := f"{name}.{what}") in self.built.values:
-                words, key = what.replace("_", " of a "), f"bodies.{name}.mass_error"
-                yield from self._unless_free(
-                    path, f"the {words} of `{name}`", key, body.mass_error, MASS, _times([path])
-                )
+                error = _Error(f"bodies.{name}.mass_error", body.mass_error, MASS)
+                words = f"the {what.replace('_', ' of a ')} of `{name}`"
+                yield from self._unless_free(path, words, error, _times([path]))
 
     def _of_obstacle(self, name: str, obstacle: declared.Obstacle) -> Iterator[DeclaredNumber]:
         surfaces = start_surfaces(self.built)
         names = [key for key in obstacle.bodies or self.file.bodies if key in surfaces]
-        size, key = max(map(self._size, names)), f"obstacles.{name}"
-        _check_length(f"{key}.place_error", obstacle.place_error, size)
         points = np.concatenate([surfaces[other] for other in names])
         near = points[np.argmin(signed_distance(name, obstacle, points))]
         foot, outward = nearest_point(name, obstacle, near)
-        yield from self._unless_free(
-            f"{name}.height", f"the distance of `{name}`", f"{key}.place_error",
-            obstacle.place_error, DISTANCE * size,
-            self._with_obstacle(name, lambda amount: shifted(obstacle, amount * outward)), "m",
-        )  # fmt: skip
+        size, key = max(map(self._size, names)), f"obstacles.{name}.place_error"
+        error = _Error(key, _length(key, obstacle.place_error, size), DISTANCE * size, "m")
+        moved = self._with_obstacle(name, lambda amount: shifted(obstacle, amount * outward))
+        yield from self._unless_free(f"{name}.height", f"the distance of `{name}`", error, moved)
         if isinstance(obstacle, declared.PlaneObstacle):
-            given = obstacle.tilt_error, TILT
+            error = _Error(f"obstacles.{name}.tilt_error", obstacle.tilt_error, TILT, "deg")
             for axis in np.linalg.svd(outward[None])[2][1:]:
-                turn = partial(tilted, obstacle, foot, axis)
-                moved = self._with_obstacle(name, turn)
-                yield self._number(
-                    f"the direction of `{name}`", f"{key}.tilt_error", given, moved, "deg"
-                )
+                moved = self._with_obstacle(name, partial(tilted, obstacle, foot, axis))
+                yield self._number(f"the direction of `{name}`", error, moved)
 
     def _of_observation(self, name: str, given: Any) -> Iterator[DeclaredNumber]:
         chosen = 0.0
@@ -167,60 +166,39 @@ class _Declared:
             chosen = STAMPED if given.fps is None else _of_typed(given.fps, film.own_fps)
         elif isinstance(given, declared.Points) and given.camera is not None:
             chosen = STAMPED
+        error = _Error(f"observations.{name}.fps_error", given.fps_error, chosen)
+        yield self._number(f"the frame rate of `{name}`", error, partial(_faster, name))
 
-        def moved(problem: SceneProblem, amount: float) -> SceneProblem:
-            observers = [
-                replace(one, times=one.times / (1.0 + amount)) if one.name == name else one
-                for one in problem.observers
-            ]
-            return replace(problem, observers=tuple(observers))
-
-        error, key = (given.fps_error, chosen), f"observations.{name}.fps_error"
-        yield self._number(f"the frame rate of `{name}`", key, error, moved)
-
-    def _number(
-        self, name: str, key: str, given: tuple[float | None, float], moved: Moved, unit: str = ""
-    ) -> DeclaredNumber:
+    def _number(self, name: str, error: _Error, moved: Moved) -> DeclaredNumber:
         """Return a number whose uncertainty is given, or else chosen."""
-        error, chosen = given
-        if error is None:
-            error = 0.0 if self.file.is_twin else chosen
-        return DeclaredNumber(name, key, error, unit, given[0] is None, moved)
+        chosen = 0.0 if self.file.is_twin else error.chosen
+        size = chosen if error.given is None else error.given
+        return DeclaredNumber(name, error.key, size, error.unit, error.given is None, moved)
 
     def _unless_free(
-        self, path: str, name: str, key: str, error: float | None, chosen: float, moved: Moved,
-        unit: str = "",
-    ) -> Iterator[DeclaredNumber]:  # fmt: skip
-        """Yield a number unless this path is free."""
-        if any(other == path or other.startswith(f"{path}[") for other in self.free):
-            _refuse(key, error, path)
-        else:
-            yield self._number(name, key, (error, chosen), moved, unit)
-
-    def _components(
-        self, path: str, name: str, key: str, given: tuple[float | None, float], unit: str
+        self, path: str, name: str, error: _Error, moved: Moved
     ) -> Iterator[DeclaredNumber]:
+        """Yield a number unless this path is free."""
+        if any(free == path or free.startswith(f"{path}[") for free in self.free):
+            _refuse(error, path)
+        else:
+            yield self._number(name, error, moved)
+
+    def _components(self, path: str, name: str, error: _Error) -> Iterator[DeclaredNumber]:
         """Yield the components of a vector that are not free."""
         if path in self.free:
-            _refuse(key, given[0], path)
+            _refuse(error, path)
         elif path in self.built.values:
             for i in range(self.built.values[path].value.size):
                 if f"{path}[{i}]" not in self.free:
-                    yield self._number(name, key, given, partial(_with_component, path, i), unit)
+                    yield self._number(name, error, partial(_with_component, path, i))
 
-    def _with_obstacle(
-        self, name: str, changed: Callable[[float], declared.Obstacle]
-    ) -> Moved:
+    def _with_obstacle(self, name: str, changed: Callable[[float], declared.Obstacle]) -> Moved:
         def moved(problem: SceneProblem, amount: float) -> SceneProblem:
             obstacles = {**self.file.obstacles, name: changed(amount)}
-            return self._rebuilt(problem, replace(self.file, obstacles=obstacles), {})
+            return _rebuilt(problem, replace(self.file, obstacles=obstacles), {})
 
         return moved
-
-    def _rebuilt(
-        self, problem: SceneProblem, file: declared.SceneFile, sizes: Mapping[str, float]
-    ) -> SceneProblem:
-        return replace(problem, built=build(file, at_rest=problem.is_still, sizes=sizes))
 
     def _size(self, name: str) -> float:
         return float(np.ptp(start_surfaces(self.built)[name], axis=0).max())
@@ -241,20 +219,37 @@ class _Declared:
         return max([1.0, *factors])
 
 
-def _refuse(key: str, error: float | None, path: str) -> None:
-    if error:
+def _refuse(error: _Error, path: str) -> None:
+    if error.given:
         raise StudyError(
-            f"`{key}` is the uncertainty of a declared number, but `{path}` is free. Leave it out; "
-            f'what is known of a free number is `free."{path}".prior`.'
+            f"`{error.key}` is the uncertainty of a declared number, but `{path}` is free. Leave "
+            f'it out; what is known of a free number is `free."{path}".prior`.'
         )
 
 
-def _check_length(key: str, error: float | None, size: float) -> None:
+def _length(key: str, error: float | None, size: float) -> float | None:
+    """Return an uncertainty of a place that is no larger than a body."""
     if (error or 0.0) > size:
         raise StudyError(
             f"`{key}` must be at most the size of the body, {size:.3g} m, got {error:g}. Give one "
             "standard deviation in metres."
         )
+    return error
+
+
+def _rebuilt(
+    problem: SceneProblem, file: declared.SceneFile, sizes: Mapping[str, float]
+) -> SceneProblem:
+    return replace(problem, built=build(file, at_rest=problem.is_still, sizes=sizes))
+
+
+def _faster(name: str, problem: SceneProblem, amount: float) -> SceneProblem:
+    """Return the problem with an observation whose rate of frames is larger."""
+    observers = [
+        replace(one, times=one.times / (1.0 + amount)) if one.name == name else one
+        for one in problem.observers
+    ]
+    return replace(problem, observers=tuple(observers))
 
 
 def _of_typed(fps: float, own: float | None) -> float:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from studies.problem.declared_errors import DeclaredNumber, declared_numbers
 from studies.problem.films import FilmObserver
 from studies.problem.first_frames import fit_first_frames
 from studies.problem.forward import start_surfaces
@@ -73,6 +74,7 @@ class PreparedProblem:
     # refined(problem) is a problem on a mesh twice as fine; None where what was observed is
     # simulated on the same mesh, which then has no error
     refined: Callable[[SceneProblem], SceneProblem] | None = None
+    declared: Sequence[DeclaredNumber] = ()  # numbers that are neither free nor exact
 
     @property
     def problem(self) -> SceneProblem:
@@ -170,6 +172,7 @@ def make_problem(
     return PreparedProblem(
         problem, kept, notes, refitted, harder, lossier, own_truth, file.is_twin, truth,
         hidden, refined if has_error else None,
+        declared_numbers(without_own(file, own), built, films, parameters),
     )  # fmt: skip
 
 

@@ -147,7 +147,7 @@ def _moving(
 ) -> BuiltScene:
     """Return bodies, obstacles and the world as one model."""
     gravity = float(np.linalg.norm(scene.world.gravity))
-    nodes, rigid = _parts(scene, free, gravity, refined, sizes)
+    nodes, rigid = _parts(scene, free, gravity, refined=refined, sizes=sizes)
     rigid = with_pin_points(scene.joints, nodes, rigid)
     rest, forces, touching = _shapes(scene, nodes, rigid)
     if refined:
@@ -283,6 +283,7 @@ def _parts(
     scene: Scene,
     free: frozenset[str],
     gravity: float,
+    *,
     refined: bool,
     sizes: Mapping[str, float] | None = None,
 ) -> tuple[list[NodePart], list[RigidPart]]:

@@ -64,6 +64,7 @@ def make_rigid(
     body: Rigid,
     gravity: float,
     free: frozenset[str],
+    *,
     resized: tuple[float, np.ndarray] = (1.0, np.zeros(3)),
 ) -> RigidPart:
     """Return a rigid body; `gravity` [m/s2] sets the default bounds of its speed.
