@@ -45,6 +45,7 @@ NAMES = {
     "contact": "the stiffness of contacts, which was chosen",
     "loss": "the dissipation of contacts, which was chosen",
     "law": "the law of the material",
+    "term": "a term that the scene lacks",
     "shading": "flat or smooth shading",
 }
 
@@ -107,7 +108,7 @@ class AnswerChange:
         H = jacobian.T @ jacobian
         tighter = H + np.eye(p) * ((factors[:, None] ** 2 - 1.0) * prior**2)[:, None, :]
         self.jacobian = jacobian
-        self.inverses = np.stack([_inverse(each) for each in tighter])
+        self.inverses = np.stack([inverse(each) for each in tighter])
 
     def by(self, slope: np.ndarray) -> np.ndarray:
         """Return the change of theta, (p,), for one of the residuals, (n,).
@@ -126,7 +127,7 @@ def _of_cameras(parameters: Parameters) -> np.ndarray:
     )
 
 
-def _inverse(H: np.ndarray) -> np.ndarray:
+def inverse(H: np.ndarray) -> np.ndarray:
     """Return the inverse of a symmetric matrix, scaled so that units do not matter."""
     scale = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
     return np.outer(scale, scale) * np.linalg.pinv(H * np.outer(scale, scale), hermitian=True)
@@ -264,7 +265,7 @@ def camera_share(parameters: Parameters, jacobian: np.ndarray) -> np.ndarray:
         return share
     H = jacobian.T @ jacobian
     rest = ~is_camera
-    with_cameras = np.diag(_inverse(H))[rest]
-    held = np.diag(_inverse(H[np.ix_(rest, rest)]))
+    with_cameras = np.diag(inverse(H))[rest]
+    held = np.diag(inverse(H[np.ix_(rest, rest)]))
     share[rest] = np.clip(1.0 - held / np.maximum(with_cameras, 1e-300), 0.0, 1.0)
     return share

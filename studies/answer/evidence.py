@@ -8,6 +8,7 @@ import numpy as np
 from studies.answer.budget import Budget
 from studies.answer.held_back import Explained
 from studies.answer.intervals import Intervals, largest_components
+from studies.answer.missing import MissingTerm
 from studies.answer.scales import theta_scale, value_scale
 from studies.answer.trial import Trial
 from studies.optimizers.problem import Status
@@ -77,6 +78,7 @@ class Evidence:
     # What theta would change by with a finer mesh or step, (p,), by what is finer
     refinements: Mapping[str, np.ndarray] = field(default_factory=dict)
     budget: Budget | None = None  # what the intervals are made of
+    missing: MissingTerm | None = None  # what explains most of what is left, if anything does
 
     @property
     def components(self) -> list[int]:

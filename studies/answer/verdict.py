@@ -33,6 +33,7 @@ from studies.answer.evidence import (
     relative_half_widths,
     worst_combination,
 )
+from studies.answer.missing import MissingTerm
 from studies.answer.scales import percent, theta_scale, value_scale
 from studies.optimizers.problem import Status
 from studies.problem.parameters import COLORS
@@ -126,6 +127,10 @@ OF_PICTURES = Words(
 def words_for(*, moves: bool) -> Words:
     """Return the words for observations that move, or for pictures of what does not."""
     return OF_MOTION if moves else OF_PICTURES
+
+
+# What is left, what is accepted, what to say, and the numbers behind it.
+Check = tuple[float | None, float, str, dict[str, Any]]
 
 
 class Kind(enum.StrEnum):
@@ -324,8 +329,9 @@ def does_not_explain(found: Evidence) -> Verdict | None:
     film, pictures = found.explained, found.unexplained_pictures
     part = WITHOUT_GRADIENTS if found.is_without_gradients else 1.0
     unexplained, predicted_most = part * UNEXPLAINED, part * PREDICTED
-    # What is left, what is accepted, what to say and the numbers behind it
-    checks: list[tuple[float | None, float, str, dict[str, Any]]] = []
+    checks: list[Check] = []
+    if found.missing is not None:
+        checks.append(_lacks_term(found, found.missing))
     if pictures is not None:
         text = (
             f"The fit leaves {percent(pictures)} of the variance in the pictures unexplained (at "
@@ -389,6 +395,27 @@ def does_not_explain(found: Evidence) -> Verdict | None:
         if left is not None and left > most:
             return Verdict(Kind.DOES_NOT_EXPLAIN, text, {**numbers, "threshold": most})
     return None
+
+
+def _lacks_term(found: Evidence, missing: MissingTerm) -> Check:
+    """Return how far a missing term changes the answers, in their half-widths without it."""
+    counted = np.abs(missing.change)
+    half = np.full_like(counted, np.inf)
+    if found.has_intervals and found.intervals is not None:
+        half = np.sqrt(np.maximum(np.square(found.intervals.half_width) - counted**2, 0.0))
+    chosen = found.components
+    worst = max(chosen, key=lambda i: counted[i] / max(half[i], 1e-300))
+    before = found.parameters.natural(found.theta)[worst]
+    after = found.parameters.natural(found.theta + missing.change)[worst]
+    value = ", ".join(f"{number:.3g}" for number in np.ravel(missing.value))
+    text = (
+        f"The scene lacks a term: with {missing.path} = {value} {missing.unit.strip('-')} the "
+        f"answer leaves {percent(missing.left_with)} of the motion unexplained instead of "
+        f"{percent(missing.left)}, and {found.parameters.labels[worst]} would be {after:.4g} "
+        f"instead of {before:.4g}. Add it to the scene file: {missing.line}."
+    )
+    far = float(counted[worst] / max(half[worst], 1e-300))
+    return far, 1.0, text, missing.to_dict()
 
 
 def several_answers(found: Evidence) -> Verdict | None:

@@ -25,6 +25,7 @@ from studies.answer.discretisation import (
 )
 from studies.answer.held_back import Explained
 from studies.answer.law import errors_by_law
+from studies.answer.missing import MissingTerm
 from studies.answer.solution import Solution
 from studies.fitting.judging import (
     Candidate,
@@ -37,6 +38,7 @@ from studies.fitting.judging import (
     unexplained_pictures,
 )
 from studies.fitting.local_search import LocalSearch, log_names
+from studies.fitting.missing_term import find_missing_term
 from studies.fitting.start_from_tracks import start_from_tracks
 from studies.fitting.trying import Judge, Tried, try_result
 from studies.optimizers.minimize import MOST_TANGENTS
@@ -94,10 +96,15 @@ def solve(
     errors = {source: WHOLE * step for source, step in steps.items()}
     by_law, more = _errors_by_law(made, problem, tried)
     tried = tried.with_errors(problem.parameters, errors | by_law)
-    tried, budget, unknown = _with_budget(made, problem, tried, linear)
+    missing = None
+    if linear is not None and made.terms and not tried.is_without_gradients:
+        missing = find_missing_term(
+            problem, tried.result.theta, linear, terms=made.terms, looks=joint.looks, local=local
+        )
+    tried, budget, unknown = _with_budget(made, problem, tried, linear, missing=missing)
     candidate = Candidate(
         problem, tried, at_start, joint.first_look, joint.looks, predicted, validation, rivals,
-        steps, budget,
+        steps, budget, missing,
     )  # fmt: skip
     verdict, each, explained = judge_answer(candidate, declared_start)
     verdict = replace(verdict, reason=f"{verdict.reason} {note}".strip())
@@ -315,11 +322,18 @@ def _linear(made: PreparedProblem, problem: SceneProblem, tried: Tried) -> Linea
 
 
 def _with_budget(
-    made: PreparedProblem, problem: SceneProblem, tried: Tried, linear: Linear | None
+    made: PreparedProblem,
+    problem: SceneProblem,
+    tried: Tried,
+    linear: Linear | None,
+    *,
+    missing: MissingTerm | None,
 ) -> tuple[Tried, Budget | None, list[str]]:
     """Return the answer whose intervals count what was declared, their budget, and notes."""
     if linear is None:
         return tried, None, []
+    if missing is not None:
+        tried = tried.with_errors(problem.parameters, {"term": missing.change})
     budget, own, notes = budget_at(
         problem,
         tried.result.theta,
