@@ -41,7 +41,7 @@ def pull(
     dict of str to numpy.ndarray
         Path to gradient, each of the shape of its parameter.
     """
-    s = field.stepper
+    s, step = field.stepper, field.check_step(step)
     adj = checks.array("adj_forces", adj_forces, (field.model.n_rows, 3))
     none = tuple(np.zeros((1, *part.shape[1:])) for part in s.allocate(1))
     paths = _wanted(field, state, wrt)

@@ -57,11 +57,17 @@ class Field:
         Whether m g of each node is one of the forces; bodies have none. That of a pinned node
         counts as constant in its mass: nothing feels it.
     n_steps : int
-        How many steps the series of the model must cover.
+        How many steps the series of the model cover, at least 1. A `step` is from 0 to n_steps - 1.
+
+    Raises
+    ------
+    ValueError
+        If `n_steps` or a `step` is no such number, or a series has neither one row nor `n_steps`.
     """
 
     def __init__(self, model: Model, *, with_weight: bool = False, n_steps: int = 1) -> None:
         checks.instance("model", model, Model)
+        checks.whole("n_steps", n_steps, 1)
         stepper = make_stepper(model, 1.0, n_steps, np.dtype(np.float64), threads=1)
         assert isinstance(stepper, CpuStepper)
         self.model, self.stepper, self.with_weight = model, stepper, with_weight
@@ -69,10 +75,20 @@ class Field:
 
     def forces(self, state: State, step: int = 0) -> np.ndarray:
         """Return the forces at a state, in a step of the series, (n_rows, 3) [N]."""
-        out = self.forces_at(self.row(state), step)
+        out = self.forces_at(self.row(state), self.check_step(step))
         if self.with_weight:
             out[: self.model.n_nodes] += self.model.mass[:, None] * self.model.gravity
         return out
+
+    def check_step(self, step: int) -> int:
+        """Return a step if the series of the model cover it: loops read where they are told."""
+        step, n_steps = checks.whole("step", step, 0), self.stepper.n_steps
+        if step >= n_steps:
+            raise ValueError(
+                f"`step` must be below `n_steps` = {n_steps} of the field, got {step}. Make the "
+                "field with more: `Field(model, n_steps=...)`."
+            )
+        return step
 
     def forces_at(self, row: States, step: int) -> np.ndarray:
         """Return the forces without weight at a state as the loops read it."""
@@ -118,7 +134,8 @@ class Field:
 
         Rounding of `forces` is about 1e-16 of it.
         """
-        return float(self.magnitudes_at(self.row(state), step).max(initial=0.0))
+        sums = self.magnitudes_at(self.row(state), self.check_step(step))
+        return float(sums.max(initial=0.0))
 
     def magnitudes_at(self, row: States, step: int) -> np.ndarray:
         """Return these sums in all rows, (n_rows,), at a state as the loops read it."""
@@ -139,6 +156,7 @@ class Field:
         step : int
             Of the series.
         """
+        step = self.check_step(step)
         known = {**self.model.parameters(), **self.model.state_parameters(state)}
         given = {
             checks.known_key("parameter", path, known): checks.array(path, t, known[path].shape)
@@ -165,7 +183,7 @@ class Field:
         Rows without a common neighbour are pushed together, so that a few products give all
         columns, whatever the forces are.
         """
-        return self.matrix_at(self.row(state), -1.0, 0.0, step)
+        return self.matrix_at(self.row(state), -1.0, 0.0, self.check_step(step))
 
     def matrix_at(
         self, row_state: States, along_x: float, along_v: float, step: int

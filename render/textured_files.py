@@ -24,6 +24,7 @@ import numpy as np
 from adjsim import checks
 from adjsim.meshes.cells import merged_points, used_points
 from adjsim.meshes.files import find_mesh, read_data
+from render.picture_files import open_picture
 from render.scene import Material, Mesh
 from render.textures import Texture, Wrap
 
@@ -100,7 +101,7 @@ def read_textured(
 
 
 def read_texture(path: str | os.PathLike, *, wrap: Wrap | str = Wrap.REPEAT) -> Texture:
-    """Read a picture, .png, .jpg or any other that Pillow reads, as a texture.
+    """Read a picture, PNG, JPEG, GIF, BMP, TIFF or WebP, as a texture.
 
     Parameters
     ----------
@@ -126,7 +127,7 @@ def read_texture(path: str | os.PathLike, *, wrap: Wrap | str = Wrap.REPEAT) -> 
         is_folder = f", but a folder {path}: name a picture in it" if path.is_dir() else f" {path}"
         raise FileNotFoundError(f"`texture`: there is no file{is_folder}.")
     try:
-        with Image.open(path) as picture:
+        with open_picture(path) as picture:
             if picture.width * picture.height > MOST_TEXELS:
                 raise ValueError(
                     f"it has {picture.width} x {picture.height} pixels, more than "

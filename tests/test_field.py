@@ -115,3 +115,27 @@ def test_wrong_shapes_and_names_are_refused(case):
         pull(field, state, np.zeros(3))
     with pytest.raises(ValueError, match=r"Unknown parameter `solid.nu`"):
         field.push(state, {"solid.nu": 1.0})
+
+
+@pytest.mark.parametrize("step", [3, 10**9, -1, 1.0, 2.7, np.nan, True, "1"])
+def test_a_step_outside_of_the_series_is_refused(step):
+    push = ExternalForces([0], np.ones((3, 1, 3)))
+    field = Field(Model(np.ones(1), {"push": push}), n_steps=3)
+    state = State(np.zeros((1, 3)))
+    for call in (
+        lambda: field.forces(state, step),
+        lambda: field.magnitude(state, step),
+        lambda: field.push(state, {}, step),
+        lambda: field.stiffness(state, step),
+        lambda: pull(field, state, np.ones((1, 3)), None, step),
+    ):
+        with pytest.raises(
+            ValueError, match=r"`step` must be (a whole number|below `n_steps` = 3)"
+        ):
+            call()
+
+
+@pytest.mark.parametrize("n_steps", [0, -3, 2.0, np.nan, "a", None])
+def test_a_number_of_steps_must_be_one(n_steps):
+    with pytest.raises(ValueError, match="`n_steps` must be a whole number of at least 1, got"):
+        Field(Model(np.ones(1)), n_steps=n_steps)

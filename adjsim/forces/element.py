@@ -138,10 +138,14 @@ class Force:
     def __post_init__(self) -> None:
         for parameter in self.PARAMETERS:
             name = parameter.name
-            if name in self.PACKED and getattr(self, name) is not None:
+            if name in self.PACKED and not self.is_left_out(name):
                 value = checks.array(name, getattr(self, name))
                 value = checks.non_negative(name, value) if parameter.positive else value
                 checks.freeze(self, name, value)
+
+    def is_left_out(self, name: str) -> bool:
+        """Whether a parameter is None, and may be: None is its default."""
+        return getattr(self, name) is None and getattr(type(self), name, 0.0) is None
 
     @property
     def kind(self) -> ElementKind:

@@ -308,7 +308,7 @@ class Hinges(RestShapedForce):
         checks.freeze(self, "rest_positions", rest)
         n_hinges = len(hinges)
         for name in ("stiffness", "damping"):
-            if getattr(self, name) is not None:
+            if not self.is_left_out(name):
                 value = checks.scalar_or_array(name, getattr(self, name), n_hinges, "n_hinges")
                 checks.freeze(self, name, checks.non_negative(name, value))
         angle = dihedral_angle(rest, hinges) if self.rest_angle is None else self.rest_angle

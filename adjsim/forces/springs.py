@@ -137,7 +137,7 @@ class Springs(Force):
             )
         checks.freeze(self, "edges", edges)
         for name in ("stiffness", "damping", "rest_length"):
-            if getattr(self, name) is not None:
+            if not self.is_left_out(name):
                 value = checks.scalar_or_array(name, getattr(self, name), n_springs, "n_springs")
                 checks.freeze(self, name, checks.non_negative(name, value))
 

@@ -99,7 +99,7 @@ class Joint(Force):
         object.__setattr__(self, "framed", tuple(body for pair in pairs for body in pair if body))
         for parameter in self.PARAMETERS:
             name = parameter.name
-            if name in self.PACKED and getattr(self, name) is not None:
+            if name in self.PACKED and not self.is_left_out(name):
                 value = checks.scalar_or_array(
                     name, getattr(self, name), len(pairs), "n_joints", self.PACKED[name]
                 )

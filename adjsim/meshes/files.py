@@ -42,10 +42,11 @@ SECOND_ORDER = {
 }  # fmt: skip
 EXAMPLES = "pyvista:"
 VTK = ("vtk", "VTK")
+PICKLES = (".pkl", ".pickle")  # PyVista before 0.49 loads them, and so runs what is in them
 
 
 def read_mesh(path: str | os.PathLike, *, scale: float = 1.0) -> TetMesh | TriangleMesh:
-    """Read a volume or surface mesh in any format PyVista reads.
+    """Read a volume or surface mesh in any format PyVista reads, but for pickles.
 
     Parameters
     ----------
@@ -156,6 +157,10 @@ def read_data(path: Path) -> Any:
     """Return what PyVista reads; whatever its readers say becomes one error."""
     import pyvista
 
+    if path.suffix.lower() in PICKLES:
+        raise ValueError(
+            f"`mesh`: {path} is a pickle, which can run a program. Save the mesh as .vtu or .ply."
+        )
     if path.suffix.lower() == ".obj":
         check_corners(path)
     if path.suffix.lower() == ".tet":

@@ -1,5 +1,6 @@
 """What `adjsim camera` does: a camera from pictures of a chessboard, by OpenCV."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from studies.runs import media
 from studies.runs.errors import StudyError
 
 
+SQUARES = (1e-6, 1e3)  # edges of squares that make a board [m]
+SMALLEST = 32  # side of a picture in which corners are looked for [pixels]
 FEW = 3  # pictures, below which principal point and distortion are not asked for
 GOOD = 1.0  # pixels that corners may be off, on average
 
@@ -32,8 +35,14 @@ def camera_table(
             f"{how_to_install('camera')}."
         ) from error
     columns, rows = _board(corners)
-    if not square > 0.0:
-        raise StudyError(f"`--square` must be a length above 0 [m], got {square:g}.")
+    if not SQUARES[0] <= square <= SQUARES[1]:
+        raise StudyError(
+            f"`--square` must be a length from {SQUARES[0]:g} to {SQUARES[1]:g} m, got {square:g}."
+        )
+    if not (name.isascii() and name.isidentifier()):
+        raise StudyError(
+            f"`--name` must be letters from A to Z, digits and _, not first a digit, got {name!r}."
+        )
     found = [_corners(cv2, path, (columns, rows)) for path in pictures]
     sizes = {size for _, size in found}
     if len(sizes) > 1:
@@ -50,10 +59,16 @@ def camera_table(
     if len(found) < FEW:
         flags |= cv2.CALIB_FIX_PRINCIPAL_POINT | cv2.CALIB_FIX_K1 | cv2.CALIB_FIX_K2
     points = [pixels for pixels, _ in found]
-    off, K, lens, turns, shifts = cv2.calibrateCamera(
-        [board] * len(found), points, (width, height), guess, np.zeros(5),
-        flags=flags | cv2.CALIB_USE_INTRINSIC_GUESS,
-    )  # fmt: skip
+    try:
+        off, K, lens, turns, shifts = cv2.calibrateCamera(
+            [board] * len(found), points, (width, height), guess, np.zeros(5),
+            flags=flags | cv2.CALIB_USE_INTRINSIC_GUESS,
+        )  # fmt: skip
+    except cv2.error as error:
+        raise StudyError(
+            "`PICTURE`: no camera fits the corners that were found. Take the pictures again, the "
+            "board flat and tilted in all directions."
+        ) from error
     R, t = cv2.Rodrigues(turns[0])[0], shifts[0].ravel()
     u, v = points[0][0]
     lines = [
@@ -84,18 +99,24 @@ def camera_table(
 def _board(corners: str) -> tuple[int, int]:
     """Return how many inner corners a board has, columns and rows."""
     parts = corners.lower().split("x")
-    if len(parts) != 2 or not all(part.strip().isdigit() and int(part) > 2 for part in parts):
+    counts = [int(part) for part in parts if re.fullmatch(r"\s*[0-9]{1,3}\s*", part)]
+    if len(parts) != 2 or len(counts) != 2 or min(counts) < 3:
         raise StudyError(
-            f"`--corners` must be the inner corners as COLUMNSxROWS, 3 or more each, such as 9x6, "
-            f"got {corners!r}."
+            f"`--corners` must be the inner corners as COLUMNSxROWS, from 3 to 999 each, such as "
+            f"9x6, got {corners[:40]!r}."
         )
-    return int(parts[0]), int(parts[1])
+    return counts[0], counts[1]
 
 
 def _corners(cv2: Any, path: Path, board: tuple[int, int]) -> tuple[np.ndarray, tuple[int, int]]:
     """Return the corners in a picture, (n, 2) [pixels], and its width and height."""
     shown = media.as_uint8(media.read_image(path, name="PICTURE"))[..., :3]
     grey = np.ascontiguousarray(np.rint(shown @ [0.299, 0.587, 0.114]).astype(np.uint8))
+    if min(grey.shape) < SMALLEST:
+        raise StudyError(
+            f"`PICTURE`: {path} must have {SMALLEST} pixels or more along each side, got "
+            f"{grey.shape[1]} x {grey.shape[0]} (width x height)."
+        )
     is_found, corners = cv2.findChessboardCorners(grey, board)
     if not is_found:
         raise StudyError(

@@ -18,6 +18,8 @@ from studies.scene.declared import Film
 
 
 COUNTS = {"color": 3, "frames": 2, "region": 4}
+LARGEST = 1e9  # of these numbers
+FASTEST = 1e7  # frames per second, as of a film in a scene file
 
 
 def track_command(
@@ -29,7 +31,7 @@ def track_command(
     `numbers` are the options of several numbers, as texts.
     """
     color, frames, region = (_numbers(name, numbers[name]) for name in COUNTS)
-    _check(color, background=background, tolerance=tolerance)
+    _check(color, background=background, tolerance=tolerance, fps=fps)
     _check_table(table, force=force)
     first, end = (int(frames[0]), int(frames[1])) if frames else (0, None)
     if end is not None and not 0 <= first < end:
@@ -121,7 +123,9 @@ def _in_words_of_the_command() -> Iterator[None]:
         raise StudyError(said.replace("Declare", "Give")) from error
 
 
-def _check(color: tuple[float, ...] | None, *, background: bool, tolerance: float) -> None:
+def _check(
+    color: tuple[float, ...] | None, *, background: bool, tolerance: float, fps: float | None
+) -> None:
     """Raise if options do not fit each other."""
     if (color is None) == (not background):
         raise StudyError("Give one of `--color 'R G B'` and `--background`.")
@@ -132,6 +136,8 @@ def _check(color: tuple[float, ...] | None, *, background: bool, tolerance: floa
         )
     if not 0.0 < tolerance <= 1.0:
         raise StudyError(f"`--tolerance` must be above 0 and up to 1, got {tolerance:g}.")
+    if fps is not None and not 0.0 < fps <= FASTEST:
+        raise StudyError(f"`--fps` must be above 0 and up to {FASTEST:g}, got {fps:g}.")
 
 
 def _check_table(table: Path, *, force: bool) -> None:
@@ -154,8 +160,8 @@ def _numbers(name: str, text: str | None) -> tuple[float, ...] | None:
         found = tuple(float(one) for one in text.replace(",", " ").split())
     except ValueError:
         found = ()
-    if len(found) != COUNTS[name]:
-        raise StudyError(f"`--{name}` must be {COUNTS[name]} numbers in quotes, got {text!r}.")
+    if len(found) != COUNTS[name] or not all(abs(one) <= LARGEST for one in found):
+        raise StudyError(f"`--{name}` must be {COUNTS[name]} numbers in quotes, got {text[:60]!r}.")
     return found
 
 

@@ -56,11 +56,27 @@ def run_student(
                 _show(printed)
         if not out.is_file():
             raise StudyError(f"{path.name} ended Python with exit code {done.returncode}.")
-        result = json.loads(out.read_text(encoding="utf-8"))
-    if isinstance(result, str):
-        raise StudyError(result)
-    returned = [[np.array(value) for value in one] for one in result["returned"]]
-    values = [{name: np.array(value) for name, value in one.items()} for one in result["values"]]
+        return _read_answers(exercise, out.read_bytes(), path.name)
+
+
+def _read_answers(exercise: Exercise, written: bytes, name: str) -> Answers:
+    """Return the answers that a process wrote, which a student's program may have replaced."""
+    try:
+        result = json.loads(written)
+        if isinstance(result, str):
+            raise StudyError(result)
+        returned = [[np.array(value, float) for value in one] for one in result["returned"]]
+        values = [
+            {name: np.array(value, float) for name, value in one.items()}
+            for one in result["values"]
+        ]
+    except StudyError:
+        raise
+    except Exception as error:  # of many kinds, where it is not what `main` writes
+        raise StudyError(f"{name} wrote over its answers: they cannot be read.") from error
+    shapes = [[np.shape(call.inputs[key]) for key in exercise.inputs] for call in exercise.calls]
+    if [[value.shape for value in one] for one in returned] != shapes or len(values) != len(shapes):
+        raise StudyError(f"{name} wrote over its answers: they are not those of the exercise.")
     return Answers(returned, values)
 
 

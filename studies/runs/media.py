@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from adjsim import checks
+from render.picture_files import open_picture
 from studies.runs.files import replacing
 
 
@@ -240,7 +241,7 @@ def _picture(path: Path, name: str, kind: str) -> Iterator[Any]:
 
     wrong = (OSError, SyntaxError, Image.DecompressionBombError, ValueError, struct.error)
     try:
-        image = Image.open(path)
+        image = open_picture(path)
     except wrong as error:
         raise ValueError(f"`{name}`: {path} cannot be read as {kind}: {error}.") from error
     with image:

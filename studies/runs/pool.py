@@ -122,8 +122,13 @@ class _Elsewhere(Pool, ABC):
                     while running or (left and not is_broken):
                         while left and not is_broken and len(running) < (1 + AHEAD) * self.width:
                             job = left.popleft()
-                            future = executor.submit(on_worker, environment(), function, job[0])
-                            running[future] = job
+                            try:
+                                future = executor.submit(on_worker, environment(), function, job[0])
+                            except died:  # between two results
+                                left.appendleft(job)
+                                is_broken = True
+                            else:
+                                running[future] = job
                         for future in self._ended(running):
                             item, deaths = running.pop(future)
                             try:
@@ -341,7 +346,8 @@ def _dask_pool(address: str) -> Iterator[DaskPool]:
         ) from error
     with _quiet():
         try:
-            client = distributed.Client(address, timeout=CONNECT_SECONDS)
+            # By default, xarray would ask the scheduler for locks on what this process writes.
+            client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, TimeoutError) as error:
             raise StudyError(
                 f"No scheduler answers at {address} within {CONNECT_SECONDS:.0f} s. Start one with "

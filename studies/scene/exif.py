@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from render.picture_files import open_picture
 from studies.scene.declared import Camera, Film, SceneFile
 
 
@@ -54,10 +55,8 @@ def _lens(picture: str) -> tuple[float, float] | None:
 
     The diagonals of picture and film correspond, whatever their aspect: EXIF 2.32, CIPA DC-008.
     """
-    from PIL import Image
-
     try:
-        with Image.open(picture) as image:
+        with open_picture(picture) as image:
             data, (width, height) = image.getexif(), image.size
             focal = float(data.get_ifd(EXIF).get(FOCAL_35, 0))
     except (OSError, SyntaxError, TypeError, ValueError, struct.error):

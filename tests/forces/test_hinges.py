@@ -269,6 +269,7 @@ FITS = {"hinges": ONE, "rest_positions": folded(0.0), "stiffness": 1.0}
             {"rest_positions": folded(0.0) * [[1], [1], [1], [0]]},
             r"`hinges` must lie between triangles with an area at rest, .* \[2, 3, 0\] at row 0",
         ),
+        ({"stiffness": None}, r"`stiffness` must be .* no number, got None"),
         ({"stiffness": -1.0}, r"`stiffness` must not be negative, got -1"),
         ({"damping": -1.0}, r"`damping` must not be negative, got -1"),
         ({"damping": [1.0, 1.0]}, r"`damping` must have shape \(\) or \(n_hinges,\) = \(1,\)"),

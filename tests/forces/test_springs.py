@@ -189,6 +189,7 @@ FITS = {"edges": [[0, 1], [1, 2]], "stiffness": 2.0, "rest_length": 1.0}
             {"rest_length": None, "rest_positions": np.zeros((2, 3))},
             r"`edges` must index the 2 points, 0 to 1, got \[1, 2\] at row 1",
         ),
+        ({"stiffness": None}, "`stiffness` must be an array .* no number, got None"),
         ({"rest_positions": np.zeros((3, 2))}, r"`rest_positions` must have shape \(n_nodes, 3\)"),
     ],
 )  # fmt: skip

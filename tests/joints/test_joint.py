@@ -139,6 +139,10 @@ def test_bodies_that_the_model_does_not_have_are_refused():
 def test_values_are_checked():
     with pytest.raises(ValueError, match="`stiffness`"):
         BallJoint(("a", "b"), stiffness=-1.0)
+    with pytest.raises(ValueError, match=r"`stiffness` must be an array .* no number, got None"):
+        BallJoint(("a", "b"), stiffness=None)
+    with pytest.raises(ValueError, match=r"`angular_stiffness` must be .* got None"):
+        HingeJoint(("a", "b"), stiffness=1.0, angular_stiffness=None)
     with pytest.raises(ValueError, match="`anchor_a`"):
         BallJoint(("a", "b"), stiffness=1.0, anchor_a=[1.0, 2.0])
     with pytest.raises(ValueError, match="`orientation_b` must not be a quaternion of length 0"):

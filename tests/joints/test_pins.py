@@ -66,3 +66,8 @@ def test_a_node_hangs_on_a_point_of_a_body():
 def test_a_pin_between_a_point_and_itself_is_refused():
     with pytest.raises(ValueError, match=r"`pin\.pairs` must join two different points"):
         Model([1.0, 1.0], {"pin": Pins([(0, 0)], 1.0)})
+
+
+def test_a_pin_without_stiffness_is_refused():
+    with pytest.raises(ValueError, match=r"`stiffness` must be an array .* no number, got None"):
+        Pins([(0, 1)], None)

@@ -1,4 +1,5 @@
 import importlib.util
+import pickle
 import sys
 
 import meshio
@@ -296,6 +297,16 @@ def test_a_cell_that_names_a_point_that_is_not_there_is_refused(tmp_path):
     )
     with pytest.raises(ValueError, match=r"it is damaged. A cell names point 6, .* are 3 points"):
         read_mesh(tmp_path / "a.vtk")
+
+
+@pytest.mark.parametrize("name", ["a.pkl", "a.pickle", "a.PKL"])
+def test_a_pickle_never_reaches_the_readers(tmp_path, monkeypatch, name):
+    reached = []
+    monkeypatch.setattr(pyvista, "read", reached.append)
+    (tmp_path / name).write_bytes(pickle.dumps("a mesh"))
+    with pytest.raises(ValueError, match=rf"`mesh`: .*{name} is a pickle.* Save the mesh as .vtu"):
+        read_mesh(tmp_path / name)
+    assert not reached
 
 
 def test_a_missing_file_is_named(tmp_path):

@@ -81,13 +81,18 @@ def read_c3d(path: Path, key: str) -> PointData:
             labels = [str(label).strip() for label in reader.point_labels]
             said = reader.get("POINT:UNITS")
             units = "" if said is None else str(said.string_value).strip(" \0").lower()
-            rate = float(reader.point_rate)
+            rate, n_frames = float(reader.point_rate), int(reader.frame_count)
     except Exception as error:  # of many kinds, where bytes are not what they should be
         raise StudyError(f"`{key}.file`: {path} cannot be read as a c3d file: {error}.") from error
     if not rate > 0.0:
         raise StudyError(f"`{key}.file`: {path} does not say its frames per second (POINT:RATE).")
     if not frames:
         raise StudyError(f"`{key}.file`: {path} has no frames.")
+    if len(frames) < n_frames:
+        raise StudyError(
+            f"`{key}.file`: {path} is cut: it has {len(frames)} of the {n_frames} frames that its "
+            "header counts. Copy or export it again."
+        )
     samples = np.array(frames, np.float64).reshape(len(frames), -1, 4)
     values = np.where(samples[..., 3:] < 0.0, np.nan, samples[..., :3])
     names = [label or str(k + 1) for k, label in enumerate(labels[: values.shape[1]])]
@@ -139,6 +144,8 @@ def read_tracker(text: str, path: Path, key: str) -> PointData:
             if not math.isfinite(time):
                 raise StudyError(f"{at} must have a time, got {texts[0]!r}.")
             add_row(rows, name, time, (x, y, math.nan if math.isnan(x + y) else 0.0), where=at)
+    if not rows:
+        raise StudyError(f"`{key}.file`: {path} has no points.")
     return table_of(rows, 3)
 
 

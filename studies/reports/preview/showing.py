@@ -15,6 +15,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 from scipy.ndimage import binary_dilation, binary_erosion
 
+from render.picture_files import open_picture
 from studies.problem.making import make_problem
 from studies.problem.observations.film_tracker import PINK
 from studies.problem.observations.outlines import faint_foreground, foreground
@@ -147,7 +148,7 @@ def _charts(
         predicted = shown.reshape(n, *one.places.shape[1:])
         figure = points({"times": times[:n], "observed": one.places[:n], "predicted": predicted})
         figure.suptitle(f"{key}: dots; the scene at its start values: lines", fontsize=10)
-        picture = Image.open(io.BytesIO(png(figure, dpi=110))).convert("RGB")
+        picture = open_picture(io.BytesIO(png(figure, dpi=110))).convert("RGB")
         charts.append(media.as_float(np.asarray(picture)))
         said += [failed] if failed and not shots else []
     return charts, said

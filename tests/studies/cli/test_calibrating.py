@@ -6,6 +6,7 @@ import tomllib
 import numpy as np
 import pytest
 
+from studies.cli import calibrating
 from studies.cli.calibrating import camera_table
 from studies.runs import media
 from studies.runs.errors import StudyError
@@ -52,13 +53,37 @@ def test_a_single_picture_warns(pictures):
     [
         ("9x6", SQUARE, "shows no chessboard with 9 x 6 inner corners"),
         ("7", SQUARE, "`--corners` must be the inner corners as COLUMNSxROWS"),
-        ("7x5", 0.0, "`--square` must be a length above 0"),
+        (f"{10**30}x5", SQUARE, "`--corners` must be the inner corners"),
+        ("²x6", SQUARE, "`--corners` must be the inner corners"),
+        ("7x5", 0.0, "`--square` must be a length from 1e-06 to 1000 m, got 0"),
+        ("7x5", np.inf, "`--square` must be a length from"),
+        ("7x5", np.nan, "`--square` must be a length from"),
     ],
 )
 def test_bad_boards_give_one_clear_message(pictures, corners, square, part):
     with pytest.raises(StudyError) as caught:
         camera_table(pictures, corners, square, "side")
     assert part in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a b", "", "é", "a]\n[bodies.x"])
+def test_a_name_that_is_no_key_is_refused(pictures, name):
+    with pytest.raises(StudyError, match="`--name` must be letters from A to Z, digits and _, not"):
+        camera_table(pictures[:1], "7x5", SQUARE, name)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (8, 8), (3, 300)])
+def test_a_picture_that_is_too_small_is_refused(tmp_path, size):
+    path = media.write_png(tmp_path / "a.png", np.ones((*size, 3)))
+    with pytest.raises(StudyError, match=r"a\.png must have 32 pixels or more along each"):
+        camera_table([path], "7x5", SQUARE, "side")
+
+
+def test_corners_that_fit_no_camera_are_one_message(pictures, monkeypatch):
+    at_one_place = np.zeros((35, 2), np.float32), (320, 240)
+    monkeypatch.setattr(calibrating, "_corners", lambda *_: at_one_place)
+    with pytest.raises(StudyError, match="no camera fits the corners"):
+        camera_table(pictures[:1], "7x5", SQUARE, "side")
 
 
 def test_the_extra_is_named_where_opencv_is_missing(pictures, monkeypatch):

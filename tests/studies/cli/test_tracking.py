@@ -108,7 +108,14 @@ def test_what_leaves_the_picture_is_noted(tmp_path, film):
         ({"color": RED, "frames": "0 3"}, "`--frames` must lie within the 1 frames of"),
         ({"color": RED, "frames": "2 3"}, "ends before frame 2"),
         ({"color": RED, "region": "9 0 3 3"}, "`--region` must be U0 V0 U1 V1"),
+        ({"color": RED, "region": "nan 0 5 5"}, "`--region` must be 4 numbers in quotes, got"),
+        ({"color": RED, "region": "0 0 inf inf"}, "`--region` must be 4 numbers in quotes, got"),
+        ({"color": RED, "frames": "nan nan"}, "`--frames` must be 2 numbers in quotes, got"),
+        ({"color": RED, "frames": "0 1e300"}, "`--frames` must be 2 numbers in quotes, got"),
         ({"color": RED, "fps": None}, "`--fps` is missing"),
+        ({"color": RED, "fps": 0.0}, "`--fps` must be above 0 and up to 1e+07, got 0"),
+        ({"color": RED, "fps": np.nan}, "`--fps` must be above 0 and up to 1e+07, got nan"),
+        ({"color": RED, "fps": 1e300}, "`--fps` must be above 0 and up to 1e+07, got 1e+300"),
     ],
 )
 def test_bad_options_give_one_clear_message(tmp_path, film, options, part):

@@ -20,6 +20,7 @@ from studies.runs.errors import StudyError
 
 EACH = pytest.mark.parametrize("exercise", exercises().values(), ids=lambda e: e.slug)
 SPRING = exercises()[9]
+ANSWERING = "import os, sys\nopen(sys.argv[3], 'w').write('{}')\nos._exit(0)"
 
 
 def graded(exercise, solution):
@@ -268,6 +269,13 @@ def test_changing_an_argument_in_place_is_named():
     [
         ("while True:\n    pass", "mine.py has not ended after 2 s"),
         ("import os\nos._exit(3)", "mine.py ended Python with exit code 3"),
+        (ANSWERING.format("[[[["), "mine.py wrote over its answers: they cannot be read"),
+        (ANSWERING.format("3"), "mine.py wrote over its answers: they cannot be read"),
+        (ANSWERING.format('{"returned": 5}'), "mine.py wrote over its answers: they cannot"),
+        (
+            ANSWERING.format('{"returned": [], "values": []}'),
+            "mine.py wrote over its answers: they are not those of the exercise",
+        ),
         ("1 +", "mine.py does not parse: line 1"),
         (
             "import numpy as np\na = [np.zeros(10**8) for _ in range(8)]",
@@ -366,6 +374,7 @@ def test_a_class_is_graded_into_a_table(adjsim, tmp_path):
         "ben/exercise_09_spring.py": SPRING.given + SPRING.mutated(SPRING.mistakes[0]),
         "cy/exercise_9_spring (1).py": "print('=1+1')\n1 +",
         "=dora_exercise_01_product.py": exercises()[1].given + exercises()[1].solution,
+        "eve/exercise_01_product.py": ANSWERING.format("3"),
         "notes.py": "raise ValueError",
     }
     for name, text in work.items():
@@ -385,8 +394,11 @@ def test_a_class_is_graded_into_a_table(adjsim, tmp_path):
         ["cy", "9", "does not run", "0", "",
          "exercise_9_spring (1).py does not parse: line 2: invalid syntax.",
          "cy/exercise_9_spring (1).py"],
+        ["eve", "1", "does not run", "0", "",
+         "exercise_01_product.py wrote over its answers: they cannot be read.",
+         "eve/exercise_01_product.py"],
     ]  # fmt: skip
-    assert adjsim("1", "--grade", "class")[1].count("\n") == 2
+    assert adjsim("1", "--grade", "class")[1].count("\n") == 3
     code, _, err = adjsim("--grade", "none")
     assert code == 2
     assert "none must have files exercise_NUMBER_NAME.py" in err

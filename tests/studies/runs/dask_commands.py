@@ -5,13 +5,14 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import pytest
 
 
-@pytest.fixture
-def dask():
-    """Starts schedulers and workers as commands do; none outlives its test."""
+@contextmanager
+def dask_commands():
+    """Give what starts schedulers and workers as commands do; all end with the block."""
     started = []
 
     def start(command, *args, **more):
@@ -24,9 +25,18 @@ def dask():
         started.append(process)
         return process
 
-    yield start
-    for process in started:
-        ended(process)
+    try:
+        yield start
+    finally:
+        for process in started:
+            ended(process)
+
+
+@pytest.fixture
+def dask():
+    """Starts schedulers and workers; none outlives its test."""
+    with dask_commands() as start:
+        yield start
 
 
 def ended(process):
@@ -41,7 +51,12 @@ def ended(process):
 @pytest.fixture
 def scheduler(tmp_path, dask):
     """A scheduler of its own: process and address."""
-    place = tmp_path / "address.json"
+    return start_scheduler(dask, tmp_path)
+
+
+def start_scheduler(dask, folder):
+    """Start a scheduler; return its process and address."""
+    place = folder / "address.json"
     process = dask("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", place)
     end = time.monotonic() + 60.0
     while not (place.exists() and place.read_text().rstrip().endswith("}")):  # made, then written

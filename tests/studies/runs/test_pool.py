@@ -109,11 +109,13 @@ def test_first_items_run_here_as_long_as_they_compile(two, monkeypatch):
     assert {k for k, pid in ran.items() if pid == os.getpid()} == {0, 1, 2}
 
 
-def test_a_killed_process_costs_a_retry_and_nothing_else(two):
+@pytest.mark.parametrize("wait", [0.0, 1.5], ids=["while items run", "before the next is given"])
+def test_a_killed_process_costs_a_retry_and_nothing_else(two, wait):
     found = {}
     for item, pid in two(slow_pid, range(10)):
         if len(found) == 2:
             os.kill(pid, signal.SIGKILL)
+            time.sleep(wait)  # until the executor knows
         assert item not in found
         found[item] = pid
     assert set(found) == set(range(10))

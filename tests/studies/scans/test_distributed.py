@@ -1,4 +1,4 @@
-"""Scans over processes: the same files to the bit."""
+"""Scans over processes of this machine, some of which are killed: the same files to the bit."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ from studies.scans.dataset import POINTS
 from studies.scans.survey import Survey
 from tests.studies.runs.items import Killing
 from tests.studies.scans.lasting import SOON
-from tests.studies.scans.toy import BEAM, CUBE, MASS, asked, grid_of, run, written
+from tests.studies.scans.toy import CUBE, MASS, asked, grid_of, run
 from tests.studies.undrawn import undrawn
 
 
@@ -42,18 +42,6 @@ def test_a_scan_whose_worker_is_killed_has_the_same_bits(whole, tmp_path):
     folder, job = scanning.start(asked("pushed-cube", CUBE, OVER), tmp_path / "scan", pool)
     job.run(folder)
     same(folder, whole)
-
-
-@pytest.mark.nightly
-@pytest.mark.usefixtures("unpainted")
-def test_points_that_fail_are_marked_by_workers_as_here(tmp_path):
-    over = ("beam.mu=1e5:1e14:3:log", "observations.film.simulate.frames=2:3:2")
-    path = written(tmp_path, BEAM)
-    here, _ = run(tmp_path / "here", path, (), *over)
-    pool = Killing(tmp_path / "killed")
-    there, job = scanning.start(asked(path, (), over), tmp_path / "there", pool)
-    assert "have no loss" in job.run(there)
-    same(here, there)
 
 
 def test_pieces_share_their_settings_and_are_many_enough_for_all_workers():

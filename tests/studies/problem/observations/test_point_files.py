@@ -89,6 +89,15 @@ def test_units_must_be_said(tmp_path):
     np.testing.assert_allclose(read(path, units="mm").values, 1e-3 * PLACES, rtol=1e-6)
 
 
+@pytest.mark.parametrize("kept", [0.9, 0.6])
+def test_a_c3d_file_that_is_cut_is_refused(tmp_path, kept):
+    path = written(tmp_path / "a.c3d", np.ones((200, 2, 3)))
+    data = path.read_bytes()
+    path.write_bytes(data[: int(kept * len(data))])
+    with pytest.raises(StudyError, match=r"a\.c3d is cut: it has \d+ of the 200 frames"):
+        read(path)
+
+
 def test_a_file_that_is_no_c3d(tmp_path):
     (tmp_path / "a.c3d").write_bytes(b"nothing of the kind")
     with pytest.raises(StudyError, match="cannot be read as a c3d file"):
@@ -126,6 +135,7 @@ def test_masses_of_tracker_may_share_their_time(tmp_path):
             TRACKER.replace("mass_B", ""),
             "line 1 of .* must name the 2 masses of line 2, got mass_A",
         ),
+        ("".join(TRACKER.splitlines(keepends=True)[:2]), "has no points"),
         (TRACKER.replace("\t5\t", "\tfive\t"), "line 4 of .* must have numbers, got 'five'"),
         (TRACKER.replace("t\tx\ty\n", "t\tx\tv\n"), "has no column y for 'mass_B'"),
     ],
