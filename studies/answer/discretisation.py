@@ -25,7 +25,8 @@ count.
 So is a contact whose stiffness adjsim chose: in one that is 4 times as hard points sink half as
 deep, and surfaces of bodies whose thickness was chosen are half as far apart. It moves pictures by
 less than a pixel or two, so these are compared. And so is a contact that loses 4 times as much,
-where it was adjsim that chose how much: a cloth that rattles on a ball slides more easily.
+where it was adjsim that chose how much: a cloth that rattles on a ball slides more easily. And so
+are bodies that are drawn flat in place of smooth, or the other way round.
 
 The whole error is larger than this change: twice as large at first order. Linear tetrahedra are of
 second order, e = 4/3 d, but only on meshes that are finer than most. In a clamped beam of 8 x 2 x 2
@@ -54,11 +55,12 @@ from studies.runs.errors import StudyError
 
 
 # What is finer, harder, or loses more
-MESH, TIME_STEP, CONTACT, LOSS = "mesh", "step", "contact", "loss"
+MESH, TIME_STEP, CONTACT, LOSS, SHADING = "mesh", "step", "contact", "loss", "shading"
 OTHER = {
     MESH: "a mesh twice as fine",
     CONTACT: "a contact 4 times as hard",
     LOSS: "a contact that loses 4 times as much",
+    SHADING: "flat in place of smooth shading, or the other way round,",
 }
 WHOLE = 2.0  # error by mesh or step over the change on one twice as fine, at first order
 CORRECTIONS = 5  # of a step, at most

@@ -78,6 +78,11 @@ REFINEMENTS = {
         "the body's size: give the `speed` at which they touch, a `restitution` that is known, or "
         "make the dissipation free.",
     ),
+    "shading": (
+        "Drawn flat in place of smooth, or the other way round,",
+        "so the edges of what is drawn lead the fit. Set `look.smooth` of the body as the film has "
+        "it, or compare silhouettes.",
+    ),
 }
 # Relative difference from which another basin is another answer.
 OTHER = 0.1

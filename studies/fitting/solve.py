@@ -17,6 +17,7 @@ from studies.answer.budget import Budget, budget_at
 from studies.answer.discretisation import (
     CONTACT,
     LOSS,
+    SHADING,
     WHOLE,
     Linear,
     change_by_contact,
@@ -47,6 +48,7 @@ from studies.problem.films import FilmObserver
 from studies.problem.first_frames import first_frames_differ
 from studies.problem.making import PreparedProblem
 from studies.problem.problem import SceneProblem, on_one_timeline
+from studies.problem.refining import with_other_shading
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
@@ -358,7 +360,11 @@ def _refinements(
         return {}, []
     theta, distance = tried.result.theta, tried.secant_distance(problem.parameters)
     changes, notes = changes_by(problem, theta, refined=made.refined, most=most, distance=distance)
-    for source, other in ((CONTACT, made.harder), (LOSS, made.lossier)):
+    for source, other in (
+        (CONTACT, made.harder),
+        (LOSS, made.lossier),
+        (SHADING, with_other_shading),
+    ):
         contacts = None if made.is_twin else other(problem)
         if contacts is not None:
             more, own = change_by_contact(problem, contacts, theta, linear, source=source)
