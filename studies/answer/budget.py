@@ -38,7 +38,7 @@ LEAST_SHARE = 0.1  # of a half-width: smaller parts are not named in a sentence
 # What the parts of an interval that are not of a declared number are called.
 NAMES = {
     "drift": "frames that were held back",
-    "floor": "what cameras and laws absorb",
+    "floor": "model error that leaves no trace",
     "trial": "the roughness of the loss",
     "mesh": "the mesh",
     "step": "the time step",

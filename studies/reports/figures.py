@@ -224,7 +224,7 @@ def budget(name: str, answer: Mapping[str, Any]) -> Any:
     rows = [row for row in answer["parts"] if row["half_width"] > LEAST_PART * answer["half_width"]]
     figure, (ax,) = make_axes(size=(7.2, 1.1 + 0.3 * len(rows)))
     labels = [
-        f"{row['name']}, ± {uncertainty(row['error'], row['unit'])}"
+        f"{row['name'].replace('`', '')}, ± {uncertainty(row['error'], row['unit'])}"
         if "key" in row
         else row["name"]
         for row in rows
