@@ -25,7 +25,8 @@ count.
 So is a contact whose stiffness adjsim chose: in one that is 4 times as hard points sink half as
 deep, and surfaces of bodies whose thickness was chosen are half as far apart. It moves pictures by
 less than a pixel or two, so these are compared. And so is a contact that loses 4 times as much,
-where it was adjsim that chose how much: a cloth that rattles on a ball slides more easily.
+where it was adjsim that chose how much: a cloth that rattles on a ball slides more easily. And so
+are bodies that are drawn flat in place of smooth, or the other way round.
 
 The whole error is larger than this change: twice as large at first order. Linear tetrahedra are of
 second order, e = 4/3 d, but only on meshes that are finer than most. In a clamped beam of 8 x 2 x 2
@@ -54,11 +55,12 @@ from studies.runs.errors import StudyError
 
 
 # What is finer, harder, or loses more
-MESH, TIME_STEP, CONTACT, LOSS = "mesh", "step", "contact", "loss"
+MESH, TIME_STEP, CONTACT, LOSS, SHADING = "mesh", "step", "contact", "loss", "shading"
 OTHER = {
     MESH: "a mesh twice as fine",
     CONTACT: "a contact 4 times as hard",
     LOSS: "a contact that loses 4 times as much",
+    SHADING: "flat in place of smooth shading, or the other way round,",
 }
 WHOLE = 2.0  # error by mesh or step over the change on one twice as fine, at first order
 CORRECTIONS = 5  # of a step, at most
@@ -129,7 +131,7 @@ def changes_by(
     changes: list[Change] = []
     try:
         places = _in_space(problem)
-        linear = _linear(places, theta, distance)
+        linear = linear_at(places, theta, distance)
         shorter = with_shorter_steps(places, theta, count).residuals(theta)
         changes.append(Change(TIME_STEP, _change(places, theta, linear, shorter)))
         if finer is not None:
@@ -147,13 +149,13 @@ def change_by_contact(
     problem: SceneProblem,
     other: SceneProblem,
     theta: np.ndarray,
+    linear: Linear,
     *,
     source: str = CONTACT,
-    distance: np.ndarray | None = None,
 ) -> tuple[list[Change], list[str]]:
     """Return what an answer would change by with the contacts of `other`, and why it is unknown.
 
-    Nothing where nothing touches. `distance` is as in `changes_by`.
+    Nothing where nothing touches. `linear` are the residuals of `problem` and their Jacobian.
     """
     try:
         other = with_shorter_steps(other, theta, problem.steps.count)
@@ -161,7 +163,6 @@ def change_by_contact(
         difference = other.residuals(theta) - same_steps.residuals(theta)
         if not difference.any():
             return [], []
-        linear = _linear(problem, theta, distance)
         step = _change(problem, theta, linear, linear[0] + difference)
     except NOT_FINITE as error:
         return [], [f"The error by the contact is not known. {error}"]
@@ -171,7 +172,7 @@ def change_by_contact(
     return [change], [] if note is None else [note]
 
 
-def _linear(problem: SceneProblem, theta: np.ndarray, distance: np.ndarray | None) -> Linear:
+def linear_at(problem: SceneProblem, theta: np.ndarray, distance: np.ndarray | None) -> Linear:
     """Return residuals and Jacobian at theta, or secants over this distance."""
     if distance is None:
         return problem.residuals_and_jacobian(theta)

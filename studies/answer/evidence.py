@@ -5,8 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from studies.answer.budget import Budget
 from studies.answer.held_back import Explained
 from studies.answer.intervals import Intervals, largest_components
+from studies.answer.missing import MissingTerm
+from studies.answer.scales import theta_scale, value_scale
 from studies.answer.trial import Trial
 from studies.optimizers.problem import Status
 from studies.problem.parameters import Parameters
@@ -16,7 +19,6 @@ from studies.search.coarse import is_log
 BLOCKS = 8  # of frames, for the standard error of a difference of losses
 # Part of the motion that is left anyway: below it, a factor between two basins says nothing.
 LEAST_UNEXPLAINED = 1e-3
-LEAST_SCALE = 0.02  # part of its bounds that a value near zero is held against
 NAMED = 3  # components named of a combination
 
 
@@ -75,6 +77,8 @@ class Evidence:
     truth: np.ndarray | None = None  # natural values that a synthetic film was made with, (p,)
     # What theta would change by with a finer mesh or step, (p,), by what is finer
     refinements: Mapping[str, np.ndarray] = field(default_factory=dict)
+    budget: Budget | None = None  # what the intervals are made of
+    missing: MissingTerm | None = None  # what explains most of what is left, if anything does
 
     @property
     def components(self) -> list[int]:
@@ -98,7 +102,7 @@ def relative_half_widths(found: Evidence) -> np.ndarray:
     """Return the half-width of the interval with model error of every value, relative, `(p,)`.
 
     Relative to the value where it is positive, otherwise to the length of the vector that it is a
-    component of, or to `LEAST_SCALE` of its bounds if that is more.
+    component of, or to a part of its bounds if that is more.
     """
     assert found.intervals is not None
     low, high = found.intervals.model
@@ -152,19 +156,3 @@ def _standard_error(values: np.ndarray) -> float:
     """Return the standard error of the mean of correlated values, by blocks."""
     means = [part.mean() for part in np.array_split(values, min(BLOCKS, len(values)))]
     return float(np.std(means, ddof=1) / np.sqrt(len(means))) if len(means) > 1 else 0.0
-
-
-def value_scale(parameters: Parameters, theta: np.ndarray) -> np.ndarray:
-    """Return what a natural value is compared with, `(p,)`."""
-    lengths = [np.linalg.norm(np.ravel(own)) for own in parameters.values(theta).values()]
-    positive = is_log(parameters)
-    scale = np.where(positive, np.abs(parameters.natural(theta)), parameters.each(lengths))
-    width = parameters.each([np.ptp(one.bounds) for one in parameters.free])
-    return np.maximum(scale, np.where(np.isfinite(width) & ~positive, LEAST_SCALE * width, 0.0))
-
-
-def theta_scale(parameters: Parameters, theta: np.ndarray) -> np.ndarray:
-    """Return the scale of theta, `(p,)`: 1 for a logarithm, otherwise that of the value."""
-    rate = np.abs(np.diag(parameters.natural_jacobian(theta)))
-    in_theta = value_scale(parameters, theta) / np.maximum(rate, 1e-300)
-    return np.where(is_log(parameters), 1.0, in_theta)

@@ -18,7 +18,7 @@ import numpy as np
 
 from adjsim.forces.hinges import Hinges, dihedral_angle, rest_shape
 from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
-from studies.answer.evidence import theta_scale
+from studies.answer.scales import theta_scale
 from studies.problem.problem import SceneProblem
 from studies.scene.motion import model_of
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from studies.answer.budget import Budget
 from studies.answer.held_back import Explained
 from studies.answer.intervals import Uncertainty
 from studies.answer.verdict import Verdict
@@ -32,4 +33,5 @@ class Solution:
     logs: tuple[str, ...] = ()  # of the local searches after `found`, one after the other
     notes: list[str] = field(default_factory=list)  # what else is to be said, in sentences
     verdicts: dict[str, str] = field(default_factory=dict)  # kinds, of every number alone, by label
+    budget: Budget | None = None  # what the intervals are made of; None without any
     control: dict[str, float] | None = None  # how near a control ends to its goal

@@ -31,10 +31,10 @@ from studies.answer.evidence import (
     differences,
     how_much_worse,
     relative_half_widths,
-    theta_scale,
-    value_scale,
     worst_combination,
 )
+from studies.answer.missing import MissingTerm
+from studies.answer.scales import percent, theta_scale, value_scale
 from studies.optimizers.problem import Status
 from studies.problem.parameters import COLORS
 from studies.search.coarse import is_log
@@ -78,6 +78,11 @@ REFINEMENTS = {
         "the body's size: give the `speed` at which they touch, a `restitution` that is known, or "
         "make the dissipation free.",
     ),
+    "shading": (
+        "Drawn flat in place of smooth, or the other way round,",
+        "so the edges of what is drawn lead the fit. Set `look.smooth` of the body as the film has "
+        "it, or compare silhouettes.",
+    ),
 }
 # Relative difference from which another basin is another answer.
 OTHER = 0.1
@@ -98,8 +103,8 @@ BENT = 3.0
 STRAYED = 3.0
 # A search that was cut short is not called unfinished where it leaves so many times too much.
 HOPELESS = 3.0
-LEAST_SHOWN = 1e-5  # a smaller part is not shown in percent
 ROUNDING = 1e-12  # part of the loss at the start: as far as a search can go
+MOSTLY = 0.5  # part of a half-width, from which on a declared number is named for it
 SHOWN = 3  # components of a combination that are named
 
 
@@ -127,6 +132,10 @@ OF_PICTURES = Words(
 def words_for(*, moves: bool) -> Words:
     """Return the words for observations that move, or for pictures of what does not."""
     return OF_MOTION if moves else OF_PICTURES
+
+
+# What is left, what is accepted, what to say, and the numbers behind it.
+Check = tuple[float | None, float, str, dict[str, Any]]
 
 
 class Kind(enum.StrEnum):
@@ -325,8 +334,9 @@ def does_not_explain(found: Evidence) -> Verdict | None:
     film, pictures = found.explained, found.unexplained_pictures
     part = WITHOUT_GRADIENTS if found.is_without_gradients else 1.0
     unexplained, predicted_most = part * UNEXPLAINED, part * PREDICTED
-    # What is left, what is accepted, what to say and the numbers behind it
-    checks: list[tuple[float | None, float, str, dict[str, Any]]] = []
+    checks: list[Check] = []
+    if found.missing is not None:
+        checks.append(_lacks_term(found, found.missing))
     if pictures is not None:
         text = (
             f"The fit leaves {percent(pictures)} of the variance in the pictures unexplained (at "
@@ -372,15 +382,16 @@ def does_not_explain(found: Evidence) -> Verdict | None:
         text = (
             f"The fit moves {label} by {far:.2g} of its standard deviations from where the first "
             f"frame shows it (at most {BENT:g} are accepted), to make up for something else. Check "
-            "the camera, scale, frame rate, held nodes, start velocity and the kind of body."
+            "sizes, frame rate, masses, held nodes, start velocity and the kind of body, then the "
+            "camera."
         )
         checks.append((far, BENT, text, {"parameter": label, "deviations": far}))
     if found.strayed is not None:
         label, far = found.strayed
         text = (
             f"{label} ends {far:.2g} standard deviations from what the scene declares (at most "
-            f"{STRAYED:g} are accepted), to make up for something else. Check scale, sizes, frame "
-            "rate and the camera; if this is known less well, declare a larger error."
+            f"{STRAYED:g} are accepted), to make up for something else. Check sizes, frame rate, "
+            "masses and the kind of body, then the camera."
         )
         checks.append((far, STRAYED, text, {"parameter": label, "deviations": far}))
     if found.size_warning:
@@ -389,6 +400,27 @@ def does_not_explain(found: Evidence) -> Verdict | None:
         if left is not None and left > most:
             return Verdict(Kind.DOES_NOT_EXPLAIN, text, {**numbers, "threshold": most})
     return None
+
+
+def _lacks_term(found: Evidence, missing: MissingTerm) -> Check:
+    """Return how far a missing term changes the answers, in their half-widths without it."""
+    counted = np.abs(missing.change)
+    half = np.full_like(counted, np.inf)
+    if found.has_intervals and found.intervals is not None:
+        half = np.sqrt(np.maximum(np.square(found.intervals.half_width) - counted**2, 0.0))
+    chosen = found.components
+    worst = max(chosen, key=lambda i: counted[i] / max(half[i], 1e-300))
+    before = found.parameters.natural(found.theta)[worst]
+    after = found.parameters.natural(found.theta + missing.change)[worst]
+    value = ", ".join(f"{number:.3g}" for number in np.ravel(missing.value))
+    text = (
+        f"The scene lacks a term: with {missing.path} = {value} {missing.unit.strip('-')} the "
+        f"answer leaves {percent(missing.left_with)} of the motion unexplained instead of "
+        f"{percent(missing.left)}, and {found.parameters.labels[worst]} would be {after:.4g} "
+        f"instead of {before:.4g}. Add it to the scene file: {missing.line}."
+    )
+    far = float(counted[worst] / max(half[worst], 1e-300))
+    return far, 1.0, text, missing.to_dict()
 
 
 def several_answers(found: Evidence) -> Verdict | None:
@@ -503,11 +535,13 @@ def not_determined(found: Evidence) -> Verdict | None:
     along = (
         f" The combination determined worst is {combination(weights)}." if len(chosen) > 1 else ""
     )
+    what_to_do = f"Fix a value that you know, or {_words(found).better}."
+    if advice := _advice(found, worst, MOSTLY):
+        along, what_to_do = "", advice
     return Verdict(
         Kind.NOT_DETERMINED,
         f"The 95 % interval of {label} with model error is ± {_width(found, worst, widths[worst])} "
-        f"(at most ± {_width(found, worst, WIDE)} is accepted).{along} Fix a value that you know, "
-        f"or {_words(found).better}.",
+        f"(at most ± {_width(found, worst, WIDE)} is accepted).{along} {what_to_do}",
         {
             "parameter": label,
             "relative_half_width": float(min(widths[worst], 1e6)),
@@ -570,6 +604,8 @@ def _found(found: Evidence) -> Verdict:
         parts.append("found without gradients, which are not the slope of the loss here")
     text = "; ".join(parts) or f"the loss is {found.loss:.2e}"
     quote = "Quote the interval with model error."
+    if found.has_intervals and (advice := _advice(found, worst, MOSTLY)):
+        quote = f"{quote} {advice}"
     if not found.has_intervals and found.unexplained_pictures is not None:
         quote = "There are no intervals: the pictures are all that is judged."
         if not found.predictions:
@@ -577,15 +613,15 @@ def _found(found: Evidence) -> Verdict:
     return Verdict(Kind.FOUND, f"{text[0].upper()}{text[1:]}. {quote}", numbers)
 
 
+def _advice(found: Evidence, i: int, least: float) -> str:
+    """Return how the interval of number i would narrow, if so much of it was declared."""
+    if found.budget is None or (label := found.parameters.labels[i]) not in found.budget.labels:
+        return ""
+    return found.budget.advice(found.budget.labels.index(label), least)
+
+
 def _words(found: Evidence) -> Words:
     return words_for(moves=found.unexplained_pictures is None)
-
-
-def percent(part: float) -> str:
-    """Return a part in percent, with two digits."""
-    if 0.0 < part < LEAST_SHOWN:
-        return f"less than {100.0 * LEAST_SHOWN:g} %"
-    return f"{100.0 * part:.0f} %" if part >= 0.1 else f"{100.0 * part:.2g} %"
 
 
 def _width(found: Evidence, i: int, relative: float) -> str:

@@ -2,7 +2,8 @@
 
 At the start values the residuals and their Jacobian are evaluated once. Intervals are those of
 `studies.answer.intervals`, as if the start were the answer and the residuals nothing but noise of
-the expected size: an answer can be worse, but hardly better. The rank counts directions of what is
+the expected size, and with what is declared (`studies/answer/budget.py`): an answer can be worse,
+but hardly better. The rank counts directions of what is
 asked for that are determined to ± 20 %, the most that a verdict accepts.
 """
 
@@ -15,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from studies.answer.evidence import NAMED, theta_scale
+from studies.answer.budget import Budget, budget_at
+from studies.answer.evidence import NAMED
 from studies.answer.intervals import (
     FOOTAGE_FLOOR,
     Intervals,
@@ -23,6 +25,7 @@ from studies.answer.intervals import (
     largest_components,
     no_intervals,
 )
+from studies.answer.scales import theta_scale
 from studies.answer.verdict import WIDE, combination, words_for
 from studies.fitting.fit import make_fit, what_moves
 from studies.fitting.inspecting import growth_at
@@ -32,6 +35,7 @@ from studies.fitting.writing import steps_of
 from studies.optimizers.minimize import MOST_TANGENTS, method_for
 from studies.optimizers.problem import NOT_FINITE, Method
 from studies.problem.clusters import clusters_of_rows
+from studies.problem.declared_errors import DeclaredNumber
 from studies.problem.losses import EVIDENCE
 from studies.problem.problem import SceneProblem
 from studies.problem.refining import element_counts
@@ -101,6 +105,7 @@ def check_scene_file(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any
         "numbers": {},
         "rank": None,
         "worst_direction": {},
+        "budget": {},
         "seconds_per_evaluation": None,
         "advice": list(made.notes),
     }
@@ -111,13 +116,17 @@ def check_scene_file(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any
         found["growth"] = {"times": growth.times, "seconds": growth.seconds}
         found["advice"] += growth.warnings(advice)
     try:
-        own = expected_intervals(problem, start, 0.0 if made.is_twin else FOOTAGE_FLOOR)
+        floor = 0.0 if made.is_twin else FOOTAGE_FLOOR
+        own, budget = expected_intervals(problem, start, floor, made.declared)
         if own.reason:
             found["advice"].append(f"No intervals: {own.reason}.")
         else:
             known = determined(problem, start, own)
             found["numbers"], found["rank"] = known.numbers, known.rank
             found["worst_direction"] = known.worst
+            found["budget"] = {} if budget is None else budget.to_dict()
+            found["advice"] += [each["advice"] for each in found["budget"].values()
+                                if each["advice"]]  # fmt: skip
             found["advice"] += known.advice(moves=problem.rolls_out)
         found["seconds_per_evaluation"] = _seconds(problem, start, method_for(file.search, n))
     except NOT_FINITE as error:
@@ -125,18 +134,24 @@ def check_scene_file(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any
     return found
 
 
-def expected_intervals(problem: SceneProblem, theta: np.ndarray, floor: float) -> Intervals:
-    """Return intervals where residuals are noise, with the relative standard deviation `floor`.
+def expected_intervals(
+    problem: SceneProblem,
+    theta: np.ndarray,
+    floor: float,
+    declared: Sequence[DeclaredNumber] = (),
+) -> tuple[Intervals, Budget | None]:
+    """Return intervals where residuals are noise, and their budget with what is declared.
 
-    A prior with an error of `LOOSE` keeps those finite that nothing determines.
+    `floor` is a relative standard deviation. A prior with an error of `LOOSE` keeps those finite
+    that nothing determines.
     """
     p = len(theta)
     if p > MOST_TANGENTS:
-        return no_intervals(p, f"more than {MOST_TANGENTS} numbers are free")
+        return no_intervals(p, f"more than {MOST_TANGENTS} numbers are free"), None
     J = problem.residuals_and_jacobian(theta)[1]
     loose = LOOSE * _scale(problem, theta) * np.sqrt(EVIDENCE)
     J[-p:] = np.diag(np.hypot(np.diag(J[-p:]), 1.0 / loose))
-    return intervals(
+    own = intervals(
         problem.parameters,
         theta,
         np.zeros(len(J)),
@@ -146,6 +161,10 @@ def expected_intervals(problem: SceneProblem, theta: np.ndarray, floor: float) -
         pixel_covariance=expected_covariance(problem, J),
         floor=floor,
     )
+    if own.reason:
+        return own, None
+    budget, own, _ = budget_at(problem, theta, own, J, numbers=declared)
+    return own, budget
 
 
 def determined(problem: SceneProblem, theta: np.ndarray, own: Intervals) -> Determined:

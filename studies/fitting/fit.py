@@ -132,6 +132,7 @@ class SceneFit:
             "nuisances": [row for row in rows if not row["is_answer"]],
             "theta_labels": list(parameters.theta_labels),
             "uncertainty": solved.spread.to_dict(parameters.theta_labels),
+            "budget": {} if solved.budget is None else solved.budget.to_dict(),
             "logs": logs(solved, logs_in),
             "basins": basins_json(solved.searched.parameters, solved.found),
             "validation": solved.validation,

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from studies.answer.budget import Budget
 from studies.answer.evidence import Basin, Evidence
 from studies.answer.held_back import Explained, explained
+from studies.answer.missing import MissingTerm
 from studies.answer.verdict import Verdict, judge, judge_each
 from studies.fitting.trying import Tried
 from studies.optimizers.problem import NOT_FINITE
@@ -43,6 +45,8 @@ class Candidate:
     validation: Mapping[str, float | None]  # as in `Solution`
     rivals: Sequence[Basin]  # what other basins leave
     refinements: Mapping[str, np.ndarray]  # as in `Evidence`
+    budget: Budget | None = None
+    missing: MissingTerm | None = None
 
 
 def judge_answer(
@@ -86,6 +90,8 @@ def judge_answer(
         unexplained_by_truth=_unexplained_by_truth(one, made),
         truth=None if made.truth is None else made.truth.flat(parameters.paths),
         refinements=one.refinements,
+        budget=one.budget,
+        missing=one.missing,
     )
     return (
         judge(evidence),

@@ -15,8 +15,8 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import stdtrit
 
-from studies.answer.evidence import theta_scale
 from studies.answer.intervals import LEVEL, natural_interval
+from studies.answer.scales import theta_scale
 from studies.answer.solution import Solution
 from studies.fitting.spread import pixel_covariance
 from studies.runs.errors import StudyError

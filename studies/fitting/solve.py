@@ -13,9 +13,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from studies.answer import evidence
-from studies.answer.discretisation import CONTACT, LOSS, WHOLE, change_by_contact, changes_by
+from studies.answer.budget import Budget, budget_at
+from studies.answer.discretisation import (
+    CONTACT,
+    LOSS,
+    SHADING,
+    WHOLE,
+    Linear,
+    change_by_contact,
+    changes_by,
+    linear_at,
+)
 from studies.answer.held_back import Explained
 from studies.answer.law import errors_by_law
+from studies.answer.missing import MissingTerm
 from studies.answer.solution import Solution
 from studies.fitting.judging import (
     Candidate,
@@ -28,14 +39,16 @@ from studies.fitting.judging import (
     unexplained_pictures,
 )
 from studies.fitting.local_search import LocalSearch, log_names
+from studies.fitting.missing_term import find_missing_term
 from studies.fitting.start_from_tracks import start_from_tracks
 from studies.fitting.trying import Judge, Tried, try_result
 from studies.optimizers.minimize import MOST_TANGENTS
-from studies.optimizers.problem import Result, Status
+from studies.optimizers.problem import NOT_FINITE, Result, Status
 from studies.problem.films import FilmObserver
 from studies.problem.first_frames import first_frames_differ
 from studies.problem.making import PreparedProblem
 from studies.problem.problem import SceneProblem, on_one_timeline
+from studies.problem.refining import with_other_shading
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
@@ -80,13 +93,20 @@ def solve(
     rivals = _rivals(problem, found, tried.result.theta, local)
     progress.say("judging the answer")
     spent += local.spent + tried.evaluations
-    steps, notes = _refinements(made, problem, tried, spent)
+    linear = _linear(made, problem, tried)
+    steps, notes = _refinements(made, problem, tried, linear, most=spent)
     errors = {source: WHOLE * step for source, step in steps.items()}
     by_law, more = _errors_by_law(made, problem, tried)
     tried = tried.with_errors(problem.parameters, errors | by_law)
+    missing = None
+    if linear is not None and made.terms and not tried.is_without_gradients:
+        missing = find_missing_term(
+            problem, tried.result.theta, linear, terms=made.terms, looks=joint.looks, local=local
+        )
+    tried, budget, unknown = _with_budget(made, problem, tried, linear, missing=missing)
     candidate = Candidate(
         problem, tried, at_start, joint.first_look, joint.looks, predicted, validation, rivals,
-        steps,
+        steps, budget, missing,
     )  # fmt: skip
     verdict, each, explained = judge_answer(candidate, declared_start)
     verdict = replace(verdict, reason=f"{verdict.reason} {note}".strip())
@@ -102,7 +122,8 @@ def solve(
         validation,
         tuple(name for log in joint.logs for name in log_names(log) if folder.has(name)),
         verdicts=each,
-        notes=notes + more,
+        notes=notes + more + unknown,
+        budget=budget,
     )
 
 
@@ -291,20 +312,62 @@ def _shortened(
     return _Joint(whole, whole, n_fitted, joint.first_look, result, result.theta, (first, final))
 
 
+def _linear(made: PreparedProblem, problem: SceneProblem, tried: Tried) -> Linear | None:
+    """Return residuals and Jacobian at an answer, if its budget needs them and can have them."""
+    if tried.spread.reason or not (made.declared or made.refined):
+        return None
+    try:
+        distance = tried.secant_distance(problem.parameters)
+        return linear_at(problem, tried.result.theta, distance)
+    except NOT_FINITE:
+        return None
+
+
+def _with_budget(
+    made: PreparedProblem,
+    problem: SceneProblem,
+    tried: Tried,
+    linear: Linear | None,
+    *,
+    missing: MissingTerm | None,
+) -> tuple[Tried, Budget | None, list[str]]:
+    """Return the answer whose intervals count what was declared, their budget, and notes."""
+    if linear is None:
+        return tried, None, []
+    if missing is not None:
+        tried = tried.with_errors(problem.parameters, {"term": missing.change})
+    budget, own, notes = budget_at(
+        problem,
+        tried.result.theta,
+        tried.spread.intervals,
+        linear[1],
+        numbers=made.declared,
+        is_rough=tried.is_without_gradients,
+    )
+    return replace(tried, spread=replace(tried.spread, intervals=own)), budget, notes
+
+
 def _refinements(
-    made: PreparedProblem, problem: SceneProblem, tried: Tried, most: int
+    made: PreparedProblem,
+    problem: SceneProblem,
+    tried: Tried,
+    linear: Linear | None,
+    *,
+    most: int,
 ) -> tuple[dict[str, np.ndarray], list[str]]:
     """Return what finer mesh and step and other contacts change of the answer, and notes."""
-    if made.refined is None or tried.spread.reason:
+    if made.refined is None or linear is None:
         return {}, []
     theta, distance = tried.result.theta, tried.secant_distance(problem.parameters)
     changes, notes = changes_by(problem, theta, refined=made.refined, most=most, distance=distance)
-    for source, other in ((CONTACT, made.harder), (LOSS, made.lossier)):
+    for source, other in (
+        (CONTACT, made.harder),
+        (LOSS, made.lossier),
+        (SHADING, with_other_shading),
+    ):
         contacts = None if made.is_twin else other(problem)
         if contacts is not None:
-            more, own = change_by_contact(
-                problem, contacts, theta, source=source, distance=distance
-            )
+            more, own = change_by_contact(problem, contacts, theta, linear, source=source)
             changes, notes = changes + more, notes + own
     return {one.source: one.step for one in changes if one.is_error}, notes
 

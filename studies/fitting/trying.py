@@ -11,8 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from studies.answer.evidence import theta_scale
 from studies.answer.intervals import FOOTAGE_FLOOR, Uncertainty, no_spread, widened
+from studies.answer.scales import theta_scale
 from studies.answer.trial import LEAST_SIZE, SIZES, Trial, try_answer
 from studies.fitting.spread import pixel_noise, spread_of
 from studies.optimizers.minimize import MOST_TANGENTS, method_for

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from studies.problem.declared_errors import DeclaredNumber, declared_numbers
 from studies.problem.films import FilmObserver
 from studies.problem.first_frames import fit_first_frames
 from studies.problem.forward import start_surfaces
@@ -32,6 +33,7 @@ from studies.problem.points import PointObserver, advice_on_markers
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.problem.refining import refined_problem, with_harder_contacts, with_lossier_contacts
 from studies.problem.steps import TimeSteps, first_steps, shortest_interval
+from studies.problem.terms import Term, terms_of
 from studies.problem.texels import TEXELS, felt_by, texel_units
 from studies.problem.truth import Truth
 from studies.problem.twin import hidden_scene, true_values, truth_of, with_simulated
@@ -73,6 +75,8 @@ class PreparedProblem:
     # refined(problem) is a problem on a mesh twice as fine; None where what was observed is
     # simulated on the same mesh, which then has no error
     refined: Callable[[SceneProblem], SceneProblem] | None = None
+    declared: Sequence[DeclaredNumber] = ()  # numbers that are neither free nor exact
+    terms: Sequence[Term] = ()  # numbers that the scene may lack
 
     @property
     def problem(self) -> SceneProblem:
@@ -170,6 +174,8 @@ def make_problem(
     return PreparedProblem(
         problem, kept, notes, refitted, harder, lossier, own_truth, file.is_twin, truth,
         hidden, refined if has_error else None,
+        declared_numbers(without_own(file, own), built, films, parameters),
+        [] if file.is_twin or is_goal else terms_of(without_own(file, own), parameters),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The same problem on a mesh twice as fine, at shorter steps, and with harder contacts.
+"""The same problem on a finer mesh, at shorter steps, in other contacts and in other shading.
 
 Soft bodies and cloth are cut finer (`studies.scene.building.build`); observers see the nodes that
 were there before, so that predictions have the same rows.
@@ -134,6 +134,25 @@ def with_lossier_contacts(
         if (one.dissipation, one.damping, one.restitution) == (None, None, None)
     ]
     return _times(problem, {path: LOSSIER for path in chosen if path not in free})
+
+
+def with_other_shading(problem: SceneProblem) -> SceneProblem | None:
+    """Return the problem whose films are drawn flat in place of smooth, or smooth in place of flat.
+
+    None where no film is compared in colour.
+    """
+    observers: list[Observer] = []
+    for one in problem.observers:
+        if isinstance(one, FilmObserver):
+            objects = {
+                name: replace(mesh, smooth_normals=not mesh.smooth_normals)
+                for name, mesh in one.scene.objects.items()
+            }
+            observers.append(replace(one, scene=replace(one.scene, objects=objects)))
+        else:
+            observers.append(one)
+    has_films = any(isinstance(one, FilmObserver) for one in observers)
+    return replace(problem, observers=tuple(observers)) if has_films else None
 
 
 def _times(problem: SceneProblem, factors: Mapping[str, float]) -> SceneProblem | None:

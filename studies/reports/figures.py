@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from studies.answer.scales import uncertainty
 from studies.runs import folder as run_folder
 from studies.runs.evaluations import Evaluation
 from studies.runs.folder import RunFolder
@@ -26,6 +27,7 @@ INSTANTS = 5  # of a film that stand side by side
 TALLEST = 40.0  # figure of pictures [inches]
 GAP = 0.03  # between pictures, of their width
 NEAR_ROUNDING = 1e6  # of a spectrum: else its line would leave most of the figure empty
+LEAST_PART = 0.01  # of a half-width: smaller parts of a budget are not drawn
 LEAST_LOSS = 1e-36  # what is less is 0 up to rounding, and is drawn here
 
 
@@ -214,6 +216,28 @@ def spectrum(values: np.ndarray) -> Any:
         ax.vlines(along, foot, shown, color=BLUE, lw=1.4)
         ax.set(xticks=along, xlim=(0.5, len(values) + 0.5), ylim=(foot, top))
     ax.set(xlabel="direction, best determined first", ylabel="singular value of the Jacobian")
+    return figure
+
+
+def budget(name: str, answer: Mapping[str, Any]) -> Any:
+    """Draw the parts of the interval of an answer as bars, those of declared numbers in colour."""
+    rows = [row for row in answer["parts"] if row["half_width"] > LEAST_PART * answer["half_width"]]
+    figure, (ax,) = make_axes(size=(7.2, 1.1 + 0.3 * len(rows)))
+    labels = [
+        f"{row['name'].replace('`', '')}, ± {uncertainty(row['error'], row['unit'])}"
+        if "key" in row
+        else row["name"]
+        for row in rows
+    ]
+    widths = [100.0 * row["half_width"] for row in rows]
+    colors = [ORANGE if "key" in row else BLUE for row in rows]
+    bars = ax.barh(labels, widths, color=colors, height=0.62)
+    ax.bar_label(bars, [f"{width:.2g} %" for width in widths], padding=3, fontsize=9, color=INK)
+    ax.invert_yaxis()
+    ax.margins(x=0.12)
+    ax.grid(visible=False, axis="y")
+    total = f"± {100.0 * answer['half_width']:.2g} %"
+    ax.set_xlabel(f"half-width of the 95 % interval of {name}: all together {total}")
     return figure
 
 

@@ -44,6 +44,10 @@ FILMS, THUMBNAIL = "films.json", "films/thumbnail.jpg"  # written by `studies/fi
 SHOWN_PARAMETERS = 6
 MOST_FILMS = 3  # that are not folded
 INTERVAL = "95 % interval\nwith model error"
+BUDGET = (
+    "What the intervals are made of: squares add up. Orange is what the scene declares, with its "
+    "standard uncertainty; blue is what the film and the model leave open."
+)
 LISTED = 12  # weights of a direction
 FILES = {
     "result.json": "the result as numbers",
@@ -134,10 +138,22 @@ def _answer(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Se
         "The answer",
         parameters_table(result["parameters"]),
         *(Text(text) for text in result["findings"]),
+        *_budget(files, result.get("budget", {})),
         _cameras(result.get("cameras", [])),
         details("Fitted beside it: start times, lights and looks", parameters_table(others)),
         details("What the intervals rest on", *map(Text, notes), charts(spectrum)),
     )
+
+
+def _budget(files: FigureFiles, budget: Mapping[str, Any]) -> list[Block | None]:
+    """Return what the intervals of the answers are made of, in bars and sentences."""
+    drawn = {
+        f"error budget of {label}": files.save(f"budget_{k + 1}", figures.budget(label, answer))
+        for k, (label, answer) in enumerate(list(budget.items())[:SHOWN_PARAMETERS])
+    }
+    items = tuple(Item(file, alt, wide=True) for alt, file in drawn.items())
+    advice = [Text(answer["advice"]) for answer in budget.values() if answer["advice"]]
+    return [*advice, Media(items, BUDGET) if items else None]
 
 
 def parameters_table(rows: Sequence[Mapping[str, Any]]) -> Block | None:

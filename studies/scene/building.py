@@ -7,7 +7,7 @@ of the bodies. Forces have the names of their bodies: "flag", its hinges "flag_b
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
@@ -62,7 +62,12 @@ from studies.scene.maps import ParameterMap, Scaled, Value, all_targets, values_
 from studies.scene.mesh_source import read_source, surface_of
 from studies.scene.motion import AtRest, Settled
 from studies.scene.motions import NodeMotion, RestingPose
-from studies.scene.obstacles import drawn_obstacle, make_contacts, notes_on_start
+from studies.scene.obstacles import (
+    drawn_obstacle,
+    make_contacts,
+    notes_on_start,
+    signed_distance,
+)
 from studies.scene.own_code import make_own_forces
 from studies.scene.pushes import make_pushes
 from studies.scene.series import Varying
@@ -70,6 +75,7 @@ from studies.scene.series import Varying
 
 Lit = DirectionalLight | SphericalHarmonics
 MOST_TILT = 45.0  # how far gravity may lean by default [deg]
+TOUCHES = 0.02  # of a body's size: what is nearer to an obstacle at the start touches it
 IN_WORDS = {"ball": "ball joint"}  # kinds of joints
 
 
@@ -110,26 +116,38 @@ class BuiltScene:
         return all_targets(self.maps, values_of(self.values))
 
 
-def build(scene: Scene, *, at_rest: bool = False, refined: bool = False) -> BuiltScene:
+def build(
+    scene: Scene,
+    *,
+    at_rest: bool = False,
+    refined: bool = False,
+    sizes: Mapping[str, float] | None = None,
+    more: Iterable[str] = (),
+) -> BuiltScene:
     """Return a scene ready to run and to draw.
 
     With `at_rest` nothing moves: bodies with a mesh are no more than that. With `refined` soft
-    bodies and cloth have meshes twice as fine, and are drawn as before. Of a `SceneFile`, the
-    paths under `free` add parameters that are left out of a model where they are 0: viscosity,
-    bending damping, lift, drag, drag per mass and actuation.
+    bodies and cloth have meshes twice as fine, and are drawn as before. `sizes` are factors by
+    which bodies are larger than declared, by name (`_fixed_point`). Of a `SceneFile`, the
+    paths under `free`, and those of `more`, add parameters that are left out of a model where they
+    are 0: viscosity, bending damping, lift, drag, drag per mass and actuation.
     """
-    free = frozenset(getattr(scene, "free", {}))
+    free = frozenset((*getattr(scene, "free", {}), *more))
     check_world(scene)
     for name, body in scene.bodies.items():
         if isinstance(body, Pendulum | Smoke):
             return _alone(scene, name, body)
-    return _dressed(scene, _at_rest(scene) if at_rest else _moving(scene, free, refined))
+    sizes = sizes or {}
+    built = _at_rest(scene, sizes) if at_rest else _moving(scene, free, refined, sizes)
+    return _dressed(scene, built)
 
 
-def _moving(scene: Scene, free: frozenset[str], refined: bool) -> BuiltScene:
+def _moving(
+    scene: Scene, free: frozenset[str], refined: bool, sizes: Mapping[str, float]
+) -> BuiltScene:
     """Return bodies, obstacles and the world as one model."""
     gravity = float(np.linalg.norm(scene.world.gravity))
-    nodes, rigid = _parts(scene, free, gravity, refined)
+    nodes, rigid = _parts(scene, free, gravity, refined=refined, sizes=sizes)
     rigid = with_pin_points(scene.joints, nodes, rigid)
     rest, forces, touching = _shapes(scene, nodes, rigid)
     if refined:
@@ -262,7 +280,12 @@ def _with_before(
 
 
 def _parts(
-    scene: Scene, free: frozenset[str], gravity: float, refined: bool
+    scene: Scene,
+    free: frozenset[str],
+    gravity: float,
+    *,
+    refined: bool,
+    sizes: Mapping[str, float] | None = None,
 ) -> tuple[list[NodePart], list[RigidPart]]:
     """Return the bodies made of nodes, with their places in the model, and the rigid ones."""
     nodes: list[NodePart] = []
@@ -278,11 +301,42 @@ def _parts(
             case Rigid():
                 rigid.append(make_rigid(name, body, gravity, free))
     nodes = [part.with_drag(scene.bodies[part.name], free) for part in nodes]
+    for name, factor in (sizes or {}).items():
+        nodes = [
+            part.resized(factor, _fixed_point(scene, name, part.points[part.held], part.points))
+            if part.name == name
+            else part
+            for part in nodes
+        ]
+        rigid = [
+            make_rigid(name, scene.bodies[name], gravity, free, resized=(
+                factor, _fixed_point(scene, name, (), part.bodies.meshes[0].points)
+            ))
+            if part.name == name
+            else part
+            for part in rigid
+        ]  # fmt: skip
     ends = np.cumsum([0, *(len(part.points) for part in nodes)]).tolist()
     return [replace(part, first=end) for part, end in zip(nodes, ends, strict=False)], rigid
 
 
-def _at_rest(scene: Scene) -> BuiltScene:
+def _fixed_point(scene: Scene, name: str, held: Any, points: np.ndarray) -> np.ndarray:
+    """Return the point of a body that stays where it is declared if it is larger, (3,) [m].
+
+    That is the middle of what is held, or of what touches an obstacle, or of the body.
+    """
+    if len(held):
+        return np.mean(held, axis=0)
+    near = TOUCHES * float(np.ptp(points, axis=0).max())
+    for key, obstacle in scene.obstacles.items():
+        if obstacle.fixed_to is None and name in (obstacle.bodies or scene.bodies):
+            touches = signed_distance(key, obstacle, points) < near
+            if touches.any():
+                return points[touches].mean(axis=0)
+    return points.mean(axis=0)
+
+
+def _at_rest(scene: Scene, sizes: Mapping[str, float]) -> BuiltScene:
     """Return bodies with a mesh as they are seen where nothing moves: as their surfaces."""
     meshes, subjects, maps = {}, {}, []
     values: dict[str, Value] = {}
@@ -291,6 +345,9 @@ def _at_rest(scene: Scene) -> BuiltScene:
         key, path = f"bodies.{name}", f"{name}.vertices"
         source = read_source(key, own)
         surface = surface_of(key, source)
+        if name in sizes:
+            fixed = _fixed_point(scene, name, (), surface.points)
+            surface = replace(surface, points=fixed + sizes[name] * (surface.points - fixed))
         low, high = surface.points.min(axis=0), surface.points.max(axis=0)
         size = float((high - low).max())
         moved = motion_values(name, own, size, 0.0)

@@ -28,6 +28,10 @@ Color = tuple[
 ]
 Positive = Annotated[float, Field(gt=0.0)]
 NotNegative = Annotated[float, Field(ge=0.0)]
+# A standard uncertainty of a declared number, as a part of it; 0 is exact, None is chosen
+# (`studies/problem/declared_errors.py`).
+PartError = Annotated[float, Field(ge=0.0, lt=1.0)] | None
+Tilt = Annotated[float, Field(ge=0.0, le=45.0)] | None  # the same of a direction [deg]
 # Of what is counted, and of a side of a picture: no encoder takes a longer one.
 Count = Annotated[int, Field(ge=1, le=100_000)]
 Pixels = Annotated[int, Field(ge=1, le=16_384)]
@@ -171,7 +175,11 @@ class Look:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class _Body:
-    """What all bodies with a mesh have."""
+    """What all bodies with a mesh have.
+
+    `scale_error`, `mass_error` (of density or mass) and `position_error` are standard uncertainties
+    of what is declared, for the error budget of an answer.
+    """
 
     # A file (any format that PyVista or meshio reads, or .tet), "pyvista:NAME", or a generator:
     # "shape:NAME", "box", "ball", "sheet", "gear", "chain".
@@ -191,6 +199,9 @@ class _Body:
     drag_rate: NotNegative = 0.0
     held: Held | None = None
     take: Name = ""  # whose copy it is, where a file has takes: it meets no body of other takes
+    scale_error: PartError = None
+    mass_error: PartError = None
+    position_error: NotNegative | None = None  # [m]
     look: Look = field(default_factory=Look)
 
 
@@ -276,6 +287,7 @@ class Pendulum:
     point mass at the end of its length unless it has a `center_of_mass`, at this distance from its
     own joint, and an `inertia` about it. `friction` is dry, of the pivot and of the joint between
     the links; slower than `friction_width` it is viscous. A radius of 0 draws no rod or bob.
+    `scale_error` (of lengths) and `mass_error` are standard uncertainties of what is declared.
     """
 
     kind: Literal["pendulum"] = "pendulum"
@@ -294,6 +306,8 @@ class Pendulum:
     rod_radius: Radii = 0.02
     bob_color: Colors | None = None  # None: the look's
     rod_color: Colors | None = None
+    scale_error: PartError = None
+    mass_error: PartError = None
     look: Look = field(default_factory=Look)
 
 
@@ -341,10 +355,12 @@ class _Obstacle(_Law):
     """What all obstacles have. `bodies` are those that may touch it, all by default.
 
     An obstacle is fixed in the world, or to a rigid body, which carries it from where both are
-    declared and feels the reaction.
+    declared and feels the reaction. `place_error` is the standard uncertainty of its distance from
+    the bodies.
     """
 
     fixed_to: Name | None = None
+    place_error: NotNegative | None = None  # [m]
     bodies: tuple[Name, ...] | None = None
     draw: bool = False
     look: Look = field(default_factory=Look)
@@ -352,11 +368,12 @@ class _Obstacle(_Law):
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class PlaneObstacle(_Obstacle):
-    """The half-space behind a plane."""
+    """The half-space behind a plane; `tilt_error` is the standard uncertainty of its direction."""
 
     kind: Literal["plane"] = "plane"
     point: Vector = (0.0, 0.0, 0.0)
     normal: Vector = (0.0, 1.0, 0.0)
+    tilt_error: Tilt = None
     extent: Positive = 10.0  # edge of the square that is drawn [m]
 
 
@@ -599,10 +616,12 @@ class World:
 
     With `motion = "equilibrium"` soft bodies, cloth and springs are seen where they rest. With
     `step = "implicit"` a step is stable however long: one from frame to frame, unless `dt` or a
-    contact between bodies asks for less.
+    contact between bodies asks for less. `gravity_error` is the standard uncertainty of gravity's
+    direction.
     """
 
     gravity: Vector = (0.0, -9.81, 0.0)
+    gravity_error: Tilt = None
     wind: Vector = (0.0, 0.0, 0.0)
     dt: Positive | None = None
     duration: Positive | None = None
@@ -621,11 +640,12 @@ class _Observation:
 
     `start` is the scene's time of the first frame or of time 0 in a table [s]; it may be free as
     "observations.NAME.start". With `validate` it is predicted before it is fitted, to judge the
-    answer.
+    answer. `fps_error` is the standard uncertainty of the rate of its times, as a part of it.
     """
 
     weight: Positive = 1.0
     start: float = 0.0
+    fps_error: PartError = None
     validate: bool = False
 
 

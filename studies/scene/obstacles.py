@@ -175,6 +175,31 @@ def signed_distance(name: str, obstacle: declared.Obstacle, x: np.ndarray) -> np
     return np.linalg.norm(own, axis=1) - obstacle.radius
 
 
+def nearest_point(
+    name: str, obstacle: declared.Obstacle, x: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the point of an obstacle's surface nearest to x, (3,) [m], and the normal there."""
+    step = 1e-6 * max(1.0, float(np.abs(x).max()))
+    beside = x + step * np.concatenate([np.eye(3), -np.eye(3)])
+    ahead, behind = signed_distance(name, obstacle, beside).reshape(2, 3)
+    outward = (ahead - behind) / np.linalg.norm(ahead - behind)
+    return x - signed_distance(name, obstacle, x[None])[0] * outward, outward
+
+
+def shifted(obstacle: declared.Obstacle, shift: np.ndarray) -> declared.Obstacle:
+    """Return an obstacle that is moved, (3,) [m]."""
+    return _about(obstacle, -shift)
+
+
+def tilted(
+    plane: declared.PlaneObstacle, fixed: np.ndarray, axis: np.ndarray, angle: float
+) -> declared.PlaneObstacle:
+    """Return a plane that is turned about an axis [-] through a fixed point of it [m], in [deg]."""
+    turn = rotation_matrix(np.radians(angle) * axis)
+    x, y, z = (turn @ np.asarray(plane.normal)).tolist()
+    return replace(plane, normal=(x, y, z), point=_moved(fixed.tolist(), np.zeros(3)))
+
+
 def _chosen(name: str, obstacle: declared.Obstacle, bodies: Sequence[Touching]) -> list[Touching]:
     """Return the bodies that may touch an obstacle."""
     if obstacle.bodies is None:

@@ -112,7 +112,7 @@ def make_cloth(name: str, body: Cloth, free: frozenset[str], *, refined: bool = 
         [*_material_maps(name, h, values, averages), *muscles.maps],
         partial(Weighed, name, lumping), forces, drawn, grid.skin,
         node_velocities(name, body, grid.source, sheet.points, numbered=numbered),
-        varying=muscles.varying, finer=grid.finer,
+        varying=muscles.varying, finer=grid.finer, dimension=2,
     )  # fmt: skip
 
 

@@ -15,7 +15,14 @@ from adjsim.values import values_under
 from render.scene import Mesh
 from studies.runs.errors import StudyError
 from studies.scene.declared import Held
-from studies.scene.maps import ParameterMap, Scaled, Value, all_targets, values_of
+from studies.scene.maps import (
+    Multiplied,
+    ParameterMap,
+    Scaled,
+    Value,
+    all_targets,
+    values_of,
+)
 from studies.scene.mesh_source import FIELD, Source, turned
 from studies.scene.series import Series, Sines, Varying, in_steps
 
@@ -50,6 +57,7 @@ class NodePart:
     notes: tuple[str, ...] = ()
     finer: Subdivision[Any] | None = None  # how its mesh was made twice as fine
     first: int = 0  # number of its first node in the model
+    dimension: int = 0  # its mass goes with this power of its size
 
     @property
     def rows(self) -> slice:
@@ -71,6 +79,16 @@ class NodePart:
         values = drag_values(self.name, body, free)
         maps = [Scaled(path, {f"{self.name}_drag.rate": 1.0}) for path in values]
         return replace(self, values=self.values | values, material=[*self.material, *maps])
+
+    def resized(self, factor: float, fixed: np.ndarray) -> "NodePart":
+        """Return the part as large as `factor` says, about the point `fixed`, (3,) [m]."""
+        weight, mass_map = factor**self.dimension, self.mass_map
+        return replace(
+            self,
+            points=fixed + factor * (self.points - fixed),
+            mass=weight * self.mass,
+            mass_map=lambda rows, n: Multiplied(mass_map(rows, n), weight),
+        )
 
     @property
     def center(self) -> np.ndarray:

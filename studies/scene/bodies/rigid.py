@@ -4,7 +4,7 @@ What is not uniform has an inertia and a centre of mass of its own beside the ma
 may be open then.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,10 +59,18 @@ class RigidPart:
         return BodyState(self.center)
 
 
-def make_rigid(name: str, body: Rigid, gravity: float, free: frozenset[str]) -> RigidPart:
+def make_rigid(
+    name: str,
+    body: Rigid,
+    gravity: float,
+    free: frozenset[str],
+    *,
+    resized: tuple[float, np.ndarray] = (1.0, np.zeros(3)),
+) -> RigidPart:
     """Return a rigid body; `gravity` [m/s2] sets the default bounds of its speed.
 
-    `free` are the scene's free paths.
+    `free` are the scene's free paths. `resized` is a factor of its size and the point that stays
+    where it is, (3,) [m].
     """
     key = f"bodies.{name}"
     given = [which for which in KINDS if getattr(body, which) is not None]
@@ -71,7 +79,9 @@ def make_rigid(name: str, body: Rigid, gravity: float, free: frozenset[str]) -> 
     which = given[0] if given else "density"
     _check_own_inertia(key, body)
     source = read_source(key, body)
+    factor, fixed = resized
     surface = surface_of(key, source)
+    surface = replace(surface, points=fixed + factor * (surface.points - fixed))
     if body.center_of_mass is None:  # else nothing is taken from the mesh
         _require_closed(f"{key}.mesh", surface)
     number = getattr(body, which) if given else DENSITY
@@ -96,7 +106,8 @@ def make_rigid(name: str, body: Rigid, gravity: float, free: frozenset[str]) -> 
         values[turned.path] = positive(moments, "kg m2", INERTIA_WIDE)
         maps.append(turned)
     if body.center_of_mass is not None:
-        weight["center"] = in_world(body, np.array(body.center_of_mass))
+        center = in_world(body, np.array(body.center_of_mass))
+        weight["center"] = fixed + factor * (center - fixed)
     for drag, one in drag_values(name, body, free).items():
         values[drag], weight["drag_rate"] = one, one.value
         maps.append(Scaled(drag, {drag: 1.0}))

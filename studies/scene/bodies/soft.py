@@ -84,7 +84,7 @@ def make_soft(name: str, body: Soft, free: frozenset[str], *, refined: bool = Fa
         name, volume.points, grid.held, mass_of(name, own, lumping), hull.nodes, hull.faces, values,
         material, partial(Weighed, name, lumping), forces, drawn, grid.skin,
         node_velocities(name, body, grid.source, volume.points, numbered=not is_filled),
-        varying=muscles.varying, notes=tuple(notes), finer=grid.finer,
+        varying=muscles.varying, notes=tuple(notes), finer=grid.finer, dimension=3,
     )  # fmt: skip
 
 

@@ -112,7 +112,7 @@ def test_what_nothing_shows_is_known_as_well_as_its_prior(tracks):
 def test_what_starts_at_zero_is_measured_in_its_unit(tracks):
     problem, _ = tracks
     theta = np.zeros(problem.parameters.size)
-    found = determined(problem, theta, expected_intervals(problem, theta, 0.0))
+    found = determined(problem, theta, expected_intervals(problem, theta, 0.0)[0])
     assert found.rank == 3
     for one in found.numbers.values():
         assert one["start"] == 0.0
@@ -123,7 +123,7 @@ def test_what_starts_at_zero_is_measured_in_its_unit(tracks):
 def test_many_numbers_have_no_intervals(tracks, monkeypatch):
     problem, _ = tracks
     monkeypatch.setattr(checking, "MOST_TANGENTS", 2)
-    reason = expected_intervals(problem, problem.parameters.start, 0.0).reason
+    reason = expected_intervals(problem, problem.parameters.start, 0.0)[0].reason
     assert reason == "more than 2 numbers are free"
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from studies.answer.evidence import theta_scale
+from studies.answer.scales import theta_scale
 from studies.answer.intervals import no_spread
 from studies.fitting.laplace import laplace_intervals
 from studies.fitting.solve import solve

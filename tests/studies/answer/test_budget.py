@@ -1,0 +1,184 @@
+"""The error budget of an answer: closed forms, and cameras that take errors upon themselves."""
+
+import numpy as np
+import pytest
+
+from studies.answer.budget import NAMES, AnswerChange, budget_at, declared_parts
+from studies.answer.intervals import intervals
+from studies.problem.clusters import clusters_of_rows
+from studies.problem.making import make_problem
+from studies.problem.parameters import Parameters, nuisance
+from studies.runs.errors import StudyError
+from studies.scene.reading import scene_from_dict
+from tests.studies.problem.free import positive_block
+
+
+def tracked(bodies, free, *, error=0.01, **more):
+    """Return the prepared problem of simulated points in space, at its truth."""
+    (name, body), *_ = bodies.items()
+    at = body.pop("at")
+    marks = {"body": name, "at": at, "error": 1e-3, "simulate": {"frames": 8, "duration": 0.4}}
+    marks |= more.pop("marks", {})
+    tables = {"bodies": bodies, "observations": {"marks": marks}, "free": free, **more}
+    return make_problem(scene_from_dict(tables))
+
+
+def changes(made):
+    """Return by key how theta changes by one standard uncertainty, (p,)."""
+    problem = made.everything
+    theta = problem.parameters.start
+    J = problem.residuals_and_jacobian(theta)[1]
+    parts, notes = declared_parts(problem, theta, made.declared, J)
+    assert notes == []
+    return {part.key: np.sqrt(np.diag(part.covariance)) for part in parts}
+
+
+def cube(**more):
+    given = {"kind": "rigid", "mesh": "box", "size": [0.2, 0.2, 0.2], "velocity": [1.0, 2.0, 0.5]}
+    return {"cube": given | {"at": {"a": [0.1, 0.0, 0.0], "b": [0.0, 0.1, 0.0]}} | more}
+
+
+def test_a_rate_of_frames_changes_a_free_flight_as_its_closed_form_says():
+    # x = v t, so v goes with the rate; y = v t - g t^2/2 has gravity's part beside it
+    made = tracked(
+        cube(), {"cube.velocity": {}}, marks={"fps_error": 0.02}, world={"gravity": [0, 0, 0]}
+    )
+    found = changes(made)
+    assert set(found) == {"observations.marks.fps_error"}
+    problem = made.everything
+    rate = np.diag(problem.parameters.natural_jacobian(problem.parameters.start))
+    moved = rate * found["observations.marks.fps_error"]
+    np.testing.assert_allclose(moved, 0.02 * np.array([1.0, 2.0, 0.5]), rtol=1e-6)
+
+
+def test_a_place_of_the_start_turns_into_velocity_by_least_squares():
+    made = tracked(cube(position_error=0.01), {"cube.velocity": {}})
+    problem = made.everything
+    times = problem.observers[0].times
+    expected = 0.01 * times.sum() / np.square(times).sum()  # of the fit of v t to a constant
+    rate = np.diag(problem.parameters.natural_jacobian(problem.parameters.start))
+    moved = rate * changes(made)["bodies.cube.position_error"]
+    np.testing.assert_allclose(moved, expected, rtol=1e-6)
+
+
+def test_friction_follows_the_lean_of_gravity_and_of_the_floor():
+    # a point mass that slides slows down by g (friction cos + sin), radian for radian; a box, whose
+    # weight shifts to its front and which sinks in at first, by a little more
+    body = cube(position=[0.0, 0.1, 0.0], velocity=[1.0, 0.0, 0.0])
+    floor = {"kind": "plane", "friction": 0.3, "tilt_error": 1.0, "friction_stiffness": 3e3}
+    made = tracked(
+        body, {"floor.friction": {}}, obstacles={"floor": floor}, world={"gravity_error": 1.0}
+    )
+    found = changes(made)
+    for key in ("world.gravity_error", "obstacles.floor.tilt_error"):
+        assert 0.3 * found[key][0] == pytest.approx(np.radians(1.0), rel=0.2)
+
+
+def test_stiffness_follows_density_in_proportion():
+    beam = {"kind": "soft", "mesh": "box", "size": [0.3, 0.05, 0.05], "cells": [6, 1, 1],
+            "E": 1e5, "nu": 0.3, "mass_error": 0.03, "scale_error": 0.01,
+            "held": {"plane": {"point": [-0.149, 0, 0], "normal": [1, 0, 0]}}}  # fmt: skip
+    made = tracked({"beam": beam | {"at": {"tip": [0.15, 0.0, 0.0]}}}, {"beam.E": {}})
+    found = changes(made)
+    assert found["bodies.beam.mass_error"][0] == pytest.approx(0.03, rel=1e-5)
+    # a beam of twice the size under the same gravity bends twice as far for its size, but the tip
+    # is tracked in metres
+    assert found["bodies.beam.scale_error"][0] > 0.0
+
+
+def test_gravity_of_a_pendulum_follows_its_length():
+    rod = {"kind": "pendulum", "length": [0.5], "angle": [20.0], "scale_error": 0.01}
+    tables = {
+        "bodies": {"rod": rod},
+        "cameras": {"front": {"eye": [0, -0.3, 2.0], "target": [0, -0.3, 0], "fov_y": 40.0}},
+        "observations": {"film": {"simulate": {"height": 48, "width": 64, "frames": 12,
+                                               "duration": 1.5}, "fps_error": 0.005}},
+        "free": {"world.gravity": {}, "rod.angle": {}},
+    }  # fmt: skip
+    found = changes(make_problem(scene_from_dict(tables)))
+    # T^2 = 4 pi^2 l/g: by the rate twice, and by the length, which is also seen
+    assert found["observations.film.fps_error"][0] == pytest.approx(
+        0.01, rel=5e-3
+    )  # steps of finite size
+    assert 0.0 < found["bodies.rod.scale_error"][0] < 0.02
+
+
+def test_what_is_simulated_is_exact_and_what_is_declared_exact_is_not_counted():
+    assert tracked(cube(), {"cube.velocity": {}}).declared == []
+    assert tracked(cube(position_error=0.0), {"cube.velocity": {}}).declared == []
+
+
+@pytest.mark.parametrize(
+    ("bodies", "more", "message"),
+    [
+        (cube(mass=1.0, mass_error=0.1), {}, "`bodies.cube.mass_error` is the uncertainty of a"),
+        (cube(mass=1.0, position_error=0.3), {}, "`bodies.cube.position_error` must be at most"),
+        (cube(mass=1.0, scale_error=-0.1), {}, "scale_error"),
+        (cube(mass=1.0, scale_error=1.5), {}, "scale_error"),
+        (cube(mass=1.0), {"world": {"gravity_error": 50.0}}, "gravity_error"),
+        (cube(mass=1.0), {"marks": {"fps_error": 1.0}}, "fps_error"),
+    ],
+)
+def test_bad_uncertainties_are_one_message(bodies, more, message):
+    push = {"wind": {"body": "cube", "force": [1.0, 0.0, 0.0]}}
+    with pytest.raises(StudyError, match=message):
+        tracked(bodies, {"cube.mass": {}}, pushes=push, **more)
+
+
+def test_smoke_has_no_derivative_by_the_rate_of_its_film(tmp_path):
+    from PIL import Image
+
+    picture = tmp_path / "cloud.png"
+    Image.fromarray(np.full((8, 8), 128, np.uint8)).save(picture)
+    film = {"simulate": {"height": 8, "width": 8, "frames": 3, "duration": 0.1}, "fps_error": 0.01}
+    tables = {
+        "bodies": {"cloud": {"kind": "smoke", "density": str(picture), "waves": 1}},
+        "observations": {"film": film},
+        "free": {"cloud.wind": {}},
+    }
+    with pytest.raises(StudyError, match="smoke, which moves from frame to frame"):
+        make_problem(scene_from_dict(tables))
+
+
+def with_cameras(error):
+    """Return one answer and two numbers of a camera whose prior has this error."""
+    free = [
+        positive_block("k", 5.0, {}),
+        nuisance("cameras.front.rotation", np.zeros(2), error, "rad"),
+    ]
+    return Parameters(free)
+
+
+def test_a_camera_that_is_known_less_well_never_makes_an_interval_narrower(rng):
+    errors = np.geomspace(1e-3, 30.0, 12)
+    for _ in range(20):
+        data, slope = rng.standard_normal((40, 3)), rng.standard_normal(43)
+        slope[40:] = 0.0  # of priors
+        widths = []
+        for error in errors:
+            # theta of a nuisance counts in its error, and its prior is 1 there
+            J = np.concatenate([data * [1.0, error, error], np.diag([0.0, 1.0, 1.0])])
+            widths.append(abs(AnswerChange(with_cameras(error), J).by(slope)[0]))
+        widths = np.array(widths)
+        assert (np.diff(widths) >= -1e-3 * widths[:-1]).all()
+        assert widths[0] > 0.0
+
+
+def test_the_parts_of_a_budget_add_up_to_the_interval():
+    made = tracked(cube(position_error=0.01), {"cube.velocity": {}}, marks={"fps_error": 0.02})
+    problem = made.everything
+    theta = problem.parameters.start
+    r, J = problem.residuals_and_jacobian(theta)
+    own = intervals(
+        problem.parameters, theta, r + 1e-3, J, frames=clusters_of_rows(problem), floor=0.01
+    )
+    budget, counted, _ = budget_at(problem, theta, own, J, numbers=made.declared)
+    squares = sum(np.square(part) for part in budget.parts.values())
+    np.testing.assert_allclose(squares, np.square(budget.half_width), rtol=1e-9)
+    assert (counted.half_width > own.half_width).all()
+    shown = budget.to_dict()["cube.velocity[0]"]
+    names = [row["name"] for row in shown["parts"]]
+    assert {"the frame rate of `marks`", "where `cube` starts", NAMES["floor"]} <= set(names)
+    widths = [row["half_width"] for row in shown["parts"]]
+    assert widths == sorted(widths, reverse=True)
+    assert "Known to 5 mm" in shown["advice"] or "Known to 0.005 m" in shown["advice"]

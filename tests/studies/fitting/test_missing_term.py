@@ -1,0 +1,71 @@
+"""A scene that lacks a force: its trace is named, and an answer that it makes wrong is not found."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from studies.answer.verdict import Kind
+from studies.fitting.solve import solve
+from studies.problem.making import make_problem
+from studies.runs.folder import RunFolder
+from studies.runs.progress import EvaluationProgress
+from studies.scene.reading import scene_from_dict
+
+
+AT = {"a": [0.05, 0.0, 0.0], "b": [-0.05, 0.02, 0.0], "c": [0.0, -0.05, 0.03]}
+CUBE = {"kind": "rigid", "mesh": "box", "size": [0.1, 0.1, 0.1], "mass": 0.1,
+        "velocity": [2.0, 3.0, -0.5], "spin": [1.0, 0.5, 0.0],
+        "scale_error": 0.0, "position_error": 0.0}  # fmt: skip
+FREE = {"cube.velocity": {"start": [1.8, 2.8, -0.4]}, "cube.spin": {"start": [0.9, 0.6, 0.1]}}
+
+
+def scene(drag, observed):
+    bodies = {"cube": CUBE | {"drag_rate": drag}}
+    world = {"gravity_error": 0.0}
+    return {"bodies": bodies, "observations": {"marks": observed}, "free": FREE, "world": world}
+
+
+def write_tracks(path, drag, rng):
+    """Write where three points of a cube are that is thrown through air, with 0.2 mm of noise."""
+    simulate = {"frames": 25, "duration": 0.5}
+    observed = {"body": "cube", "at": AT, "simulate": simulate}
+    made = make_problem(scene_from_dict(scene(drag, observed) | {"free": {"cube.velocity": {}}}))
+    (observer,) = made.everything.observers
+    rows = observer.targets().reshape(len(observer.times), len(AT), 3)
+    rows = rows + 2e-4 * rng.standard_normal(rows.shape)
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["time", "point", "x", "y", "z"])
+        for time, points in zip(observer.times, rows, strict=True):
+            for name, place in zip(AT, points, strict=True):
+                writer.writerow([time, name, *place])
+
+
+def solved(folder, drag):
+    observed = {"file": str(folder / "marks.csv"), "body": "cube", "at": AT, "error": 1e-3}
+    file = scene_from_dict(scene(drag, observed) | {"search": {"coarse": 0}})
+    with EvaluationProgress(file.search.max_evaluations) as progress:
+        return solve(make_problem(file), file.search, RunFolder(folder / f"run-{drag}"), progress)
+
+
+@pytest.fixture
+def tracks(tmp_path, rng):
+    write_tracks(tmp_path / "marks.csv", 0.8, rng)
+    return tmp_path
+
+
+def test_drag_that_the_scene_lacks_is_named_and_the_answer_is_not_found(tracks):
+    found = solved(tracks, 0.0)
+    assert found.verdict.kind is Kind.DOES_NOT_EXPLAIN
+    assert "The scene lacks a term: with cube.drag_rate" in found.verdict.reason
+    assert found.verdict.numbers["path"] == "cube.drag_rate"
+    assert found.verdict.numbers["value"] == pytest.approx(0.8, rel=0.1)
+    assert '[free] "cube.drag_rate" = { start = ' in found.verdict.reason
+
+
+def test_a_scene_that_lacks_nothing_is_found(tracks):
+    found = solved(tracks, 0.8)
+    assert found.verdict.kind is Kind.FOUND
+    value = found.problem.parameters.values(found.result.theta)
+    np.testing.assert_allclose(value["cube.velocity"], CUBE["velocity"], atol=0.01)
