@@ -12,7 +12,7 @@ from studies.answer.held_back import Explained, explained
 from studies.answer.verdict import Verdict, judge, judge_each
 from studies.fitting.trying import Tried
 from studies.optimizers.problem import NOT_FINITE
-from studies.problem.first_frames import first_frames_differ
+from studies.problem.first_frames import first_frames_differ, moves_first_frame
 from studies.problem.frame_squares import (
     counted_rows,
     look_squares,
@@ -155,7 +155,12 @@ def _if_finite(compute: Callable[[], Any]) -> Any:
 
 
 def _bent(problem: SceneProblem, first: np.ndarray, theta: np.ndarray) -> tuple[str, float] | None:
-    """Return the nuisance that moved furthest since the first frame, in deviations of its prior."""
+    """Return the nuisance that moved furthest since the first frame, in deviations of its prior.
+
+    None where a free number moves the first frame, which then does not show the camera.
+    """
+    if moves_first_frame(problem):
+        return None
     parameters = problem.parameters
     is_seen = [
         not (one.is_answer or one.is_start_time) and sees(problem, one.path)
