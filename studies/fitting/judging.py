@@ -14,6 +14,7 @@ from studies.fitting.trying import Tried
 from studies.optimizers.problem import NOT_FINITE
 from studies.problem.first_frames import first_frames_differ, moves_first_frame
 from studies.problem.frame_squares import (
+    agreed_rows,
     counted_rows,
     look_squares,
     residual_squares,
@@ -117,7 +118,9 @@ def explained_motion(
 
     The first is None where the rollout blows up, the second also where nothing moves. What the
     looks leave is that of the best of the thetas in `looks`. Of films, shadows and light beside the
-    bodies do not count for the second.
+    bodies do not count for the second. Where a free number moves the first frame, a body that is
+    elsewhere in it is no matter of looks: they leave only what is left where the two agree on where
+    the body is.
     """
     own = problem.with_steps_for(theta)
     images = _if_finite(lambda: own.images(theta))
@@ -125,10 +128,15 @@ def explained_motion(
     if images is None or left is None:
         return None, None
     counted = counted_rows(own, images)
-    every = [
-        _if_finite(lambda at=at: look_squares(problem.with_steps_for(at), at, counted))
-        for at in looks
-    ]
+    is_loose = moves_first_frame(problem)
+
+    def by_looks(at: np.ndarray) -> np.ndarray:
+        stepped = problem.with_steps_for(at)
+        shown = stepped.images(at)
+        mask = counted & agreed_rows(stepped, shown) if is_loose else counted
+        return look_squares(stepped, at, mask)
+
+    every = [_if_finite(lambda at=at: by_looks(at)) for at in looks]
     found = [one for one in every if one is not None]
     appearance = np.min(found, axis=0) if found else None
     part, still = squares_of(own, images, counted), still_squares(own, counted)

@@ -30,6 +30,15 @@ def counted_rows(problem: SceneProblem, images: np.ndarray) -> np.ndarray:
     return np.concatenate(masks)
 
 
+def agreed_rows(problem: SceneProblem, images: np.ndarray) -> np.ndarray:
+    """Return in which rows prediction and film agree on whether a body is there, (n_rows,) bool."""
+    masks = [
+        one.agreed(rows) if isinstance(one, FilmObserver) else np.ones(len(rows), bool)
+        for one, rows in problem.by_observer(images)
+    ]
+    return np.concatenate(masks)
+
+
 def look_squares(problem: SceneProblem, theta: np.ndarray, counted: np.ndarray) -> np.ndarray:
     """Return what the looks leave by instant: of the first frame of what is observed then.
 

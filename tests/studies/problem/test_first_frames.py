@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from studies.fitting.judging import explained_motion
 from studies.problem.first_frames import moves_first_frame
 from studies.problem.making import make_problem
 from studies.runs import media
@@ -77,3 +78,19 @@ def test_where_a_body_rests_moves_the_first_picture(tmp_path):
     assert moves_first_frame(made.everything)
     fitted = made.refitted(made.everything)
     assert not any(path.startswith("cameras.") for path in fitted.fixed)
+
+
+def test_a_body_that_is_nowhere_leaves_the_motion_unexplained(folder):
+    problem = problem_of(folder, "velocity", "position")
+    parameters = problem.parameters
+
+    def left(**moved):
+        values = {path: value.copy() for path, value in parameters.values(parameters.start).items()}
+        for path, value in moved.items():
+            values[f"brick.{path}"] = np.asarray(value)
+        theta = parameters.theta(np.concatenate([np.ravel(own) for own in values.values()]))
+        return explained_motion(problem, theta, looks=[theta])[1].unexplained
+
+    assert left() < 0.02
+    away = {"position": [3.0, 0.0, 0.0], "velocity": [0.0, 0.0, 0.0]}
+    assert left(**away) > 0.4  # about half of what differs from the first frame in every frame
