@@ -68,7 +68,7 @@ def judge_answer(
         intervals=spread.intervals,
         answers=problem.answers,
         explained=motion,
-        unexplained_pictures=unexplained_pictures(problem, left) if motion is None else None,
+        unexplained_pictures=unexplained_pictures(problem, theta) if motion is None else None,
         residual_squares=left,
         still_squares=still_squares(problem),
         basins=one.rivals,
@@ -143,10 +143,18 @@ def explained_motion(
     return left, explained(part, still, n_fitted=n_fitted, appearance=appearance)
 
 
-def unexplained_pictures(problem: SceneProblem, left: np.ndarray | None) -> float | None:
-    """Return the part of the variance of pictures that is left; None without pictures."""
-    variation = float(variation_squares(problem).sum())
-    return None if left is None or variation == 0.0 else float(left.sum()) / variation
+def unexplained_pictures(problem: SceneProblem, theta: np.ndarray) -> float | None:
+    """Return the part of the variance of pictures that is left; None without pictures.
+
+    As of films, shadows and light beside the bodies do not count.
+    """
+    own = problem.with_steps_for(theta)
+    images = _if_finite(lambda: own.images(theta))
+    if images is None:
+        return None
+    counted = counted_rows(own, images)
+    variation = float(variation_squares(own, counted).sum())
+    return float(squares_of(own, images, counted).sum()) / variation if variation else None
 
 
 def squares_left(problem: SceneProblem, theta: np.ndarray) -> np.ndarray | None:

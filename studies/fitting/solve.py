@@ -364,8 +364,8 @@ def _validated(
     out: dict[str, float | None] = {}
     for one in [one for one in everything.observers if one.name in kept]:
         alone = on_one_timeline(everything, [one]).with_steps_for(theta)
-        left, part = explained_motion(alone, theta, looks=[theta])
-        out[one.name] = unexplained_pictures(alone, left) if part is None else part.unexplained
+        part = explained_motion(alone, theta, looks=[theta])[1]
+        out[one.name] = unexplained_pictures(alone, theta) if part is None else part.unexplained
     return out
 
 
