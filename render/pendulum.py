@@ -6,9 +6,10 @@ r"""Rods and bobs: the vertices of a chain of links that turn in the plane of th
 
 Every vertex has its link k, a part a of the link's length, and offsets h, b, c along it,
 across it and towards the viewer. A rod reaches from the bob above it to its own bob, whose
-surfaces only touch; without a bob of its own it is a bar with closed ends. Every link hangs in
-front of the one before it by `gap`: what hides what does not change while they turn. Angles are
-taken from the vertical down.
+surfaces only touch; without a bob of its own it is a bar with closed ends. The links hang in one
+plane, or each in front of the one before it by `gap`. In one plane the thicker part hides the
+thinner one, and of bars that are equally thick the first hides the others (`docs/outputs.md`).
+Angles are taken from the vertical down.
 
 Adjoint: `adjoint/render/pendulum.py`. Tests: `tests/render/test_pendulum.py`.
 """
@@ -34,7 +35,7 @@ class RodsAndBobs:
     pivot : array_like
         Where the first rod hangs, (3,) [m].
     gap : float, optional
-        Distance in depth from one link to the next [m]. None: so that none touches another.
+        Distance from one link to the next, towards the viewer [m].
     sides : int
         Sides of a rod; a bob has twice as many meridians, at least 3.
 
@@ -59,7 +60,7 @@ class RodsAndBobs:
     bob_radius: Any
     rod_radius: Any
     pivot: Any = (0.0, 0.0, 0.0)
-    gap: Any = None
+    gap: Any = 0.0
     sides: int = 6
     faces: np.ndarray = field(init=False, repr=False)
     link: np.ndarray = field(init=False, repr=False)
@@ -86,8 +87,7 @@ class RodsAndBobs:
         if self.sides < 3:
             raise ValueError(f"`sides` must be at least 3, got {self.sides}.")
         checks.freeze(self, "pivot", checks.array("pivot", self.pivot, (3,)))
-        gap = 2.5 * float(max(radii.max(), rods.max())) if self.gap is None else self.gap
-        object.__setattr__(self, "gap", float(checks.array("gap", gap, ())))
+        object.__setattr__(self, "gap", float(checks.array("gap", self.gap, ())))
         parts = []
         for k, (radius, thin) in enumerate(zip(radii, rods, strict=True)):
             if thin > 0.0:

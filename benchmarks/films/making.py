@@ -257,10 +257,7 @@ def rigid(film: Film, body: Body) -> Surface:
 
 
 def pendulum(film: Film, body: Body) -> Surface:
-    """Return vertices and faces of the rods and bobs of a pendulum in the plane z = 0.
-
-    The second link hangs in front of the first one, by 2.5 radii of a bob.
-    """
+    """Return vertices and faces of the rods and bobs of a pendulum in the plane z = 0."""
     length = np.array(body["length"])
     n = len(length)
     angles = solver_rigid.pendulum(
@@ -272,12 +269,11 @@ def pendulum(film: Film, body: Body) -> Surface:
     )
     parts, links = [], []
     for k in range(n):
-        depth = 2.5 * body["bob_radius"] * k
         rod = pyvista.Cylinder(
-            center=(0, -length[k] / 2, depth), direction=(0, 1, 0), radius=body["rod_radius"],
+            center=(0, -length[k] / 2, 0), direction=(0, 1, 0), radius=body["rod_radius"],
             height=length[k], resolution=12,
         )  # fmt: skip
-        bob = pyvista.Sphere(radius=body["bob_radius"], center=(0, -length[k], depth))
+        bob = pyvista.Sphere(radius=body["bob_radius"], center=(0, -length[k], 0))
         parts += [rod.triangulate(), bob]
         links += [k] * (parts[-2].n_points + parts[-1].n_points)
     merged = pyvista.merge(parts, merge_points=False).extract_surface(algorithm=None)

@@ -14,8 +14,9 @@ from studies.answer.missing import MissingTerm
 from studies.answer.verdict import Verdict, judge, judge_each
 from studies.fitting.trying import Tried
 from studies.optimizers.problem import NOT_FINITE
-from studies.problem.first_frames import first_frames_differ
+from studies.problem.first_frames import first_frames_differ, moves_first_frame
 from studies.problem.frame_squares import (
+    agreed_rows,
     counted_rows,
     look_squares,
     residual_squares,
@@ -71,7 +72,7 @@ def judge_answer(
         intervals=spread.intervals,
         answers=problem.answers,
         explained=motion,
-        unexplained_pictures=unexplained_pictures(problem, left) if motion is None else None,
+        unexplained_pictures=unexplained_pictures(problem, theta) if motion is None else None,
         residual_squares=left,
         still_squares=still_squares(problem),
         basins=one.rivals,
@@ -123,7 +124,9 @@ def explained_motion(
 
     The first is None where the rollout blows up, the second also where nothing moves. What the
     looks leave is that of the best of the thetas in `looks`. Of films, shadows and light beside the
-    bodies do not count for the second.
+    bodies do not count for the second. Where a free number moves the first frame, a body that is
+    elsewhere in it is no matter of looks: they leave only what is left where the two agree on where
+    the body is.
     """
     own = problem.with_steps_for(theta)
     images = _if_finite(lambda: own.images(theta))
@@ -131,20 +134,33 @@ def explained_motion(
     if images is None or left is None:
         return None, None
     counted = counted_rows(own, images)
-    every = [
-        _if_finite(lambda at=at: look_squares(problem.with_steps_for(at), at, counted))
-        for at in looks
-    ]
+    is_loose = moves_first_frame(problem)
+
+    def by_looks(at: np.ndarray) -> np.ndarray:
+        stepped = problem.with_steps_for(at)
+        shown = stepped.images(at)
+        mask = counted & agreed_rows(stepped, shown) if is_loose else counted
+        return look_squares(stepped, at, mask)
+
+    every = [_if_finite(lambda at=at: by_looks(at)) for at in looks]
     found = [one for one in every if one is not None]
     appearance = np.min(found, axis=0) if found else None
     part, still = squares_of(own, images, counted), still_squares(own, counted)
     return left, explained(part, still, n_fitted=n_fitted, appearance=appearance)
 
 
-def unexplained_pictures(problem: SceneProblem, left: np.ndarray | None) -> float | None:
-    """Return the part of the variance of pictures that is left; None without pictures."""
-    variation = float(variation_squares(problem).sum())
-    return None if left is None or variation == 0.0 else float(left.sum()) / variation
+def unexplained_pictures(problem: SceneProblem, theta: np.ndarray) -> float | None:
+    """Return the part of the variance of pictures that is left; None without pictures.
+
+    As of films, shadows and light beside the bodies do not count.
+    """
+    own = problem.with_steps_for(theta)
+    images = _if_finite(lambda: own.images(theta))
+    if images is None:
+        return None
+    counted = counted_rows(own, images)
+    variation = float(variation_squares(own, counted).sum())
+    return float(squares_of(own, images, counted).sum()) / variation if variation else None
 
 
 def squares_left(problem: SceneProblem, theta: np.ndarray) -> np.ndarray | None:
@@ -161,7 +177,12 @@ def _if_finite(compute: Callable[[], Any]) -> Any:
 
 
 def _bent(problem: SceneProblem, first: np.ndarray, theta: np.ndarray) -> tuple[str, float] | None:
-    """Return the nuisance that moved furthest since the first frame, in deviations of its prior."""
+    """Return the nuisance that moved furthest since the first frame, in deviations of its prior.
+
+    None where a free number moves the first frame, which then does not show the camera.
+    """
+    if moves_first_frame(problem):
+        return None
     parameters = problem.parameters
     is_seen = [
         not (one.is_answer or one.is_start_time) and sees(problem, one.path)

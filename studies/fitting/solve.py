@@ -25,9 +25,11 @@ from studies.answer.discretisation import (
     linear_at,
 )
 from studies.answer.held_back import Explained
+from studies.answer.intervals import FOOTAGE_FLOOR
 from studies.answer.law import errors_by_law
 from studies.answer.missing import MissingTerm
 from studies.answer.solution import Solution
+from studies.answer.verdict import WORSE
 from studies.fitting.judging import (
     Candidate,
     explained_motion,
@@ -46,6 +48,7 @@ from studies.optimizers.minimize import MOST_TANGENTS
 from studies.optimizers.problem import NOT_FINITE, Result, Status
 from studies.problem.films import FilmObserver
 from studies.problem.first_frames import first_frames_differ
+from studies.problem.frame_squares import still_squares
 from studies.problem.making import PreparedProblem
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.problem.refining import with_other_shading
@@ -59,6 +62,7 @@ from studies.search.robust import HOPELESS, robust_search
 MIRRORED = "iterations-mirrored.jsonl"
 JOINT, FINAL = "iterations-joint.jsonl", "iterations-all.jsonl"
 RIVAL_STEPS = 6  # of Gauss-Newton: how far another basin is fitted with cameras of its own
+PARTS = 50  # of a loss, of which one is the largest that makes another answer
 LEAST_FITTED = 3  # frames that must be left when some are held back
 VECTORS, AXIAL = ("velocity",), ("spin", "rotation")  # the last parts of their paths
 SMALL = 1e-3  # of a vector: a smaller change is none
@@ -84,13 +88,14 @@ def solve(
         how = replace(how, stages=(1.0,))
     found = robust_search(searched, how, folder, progress, seed=(seed,), axes=tracked.axes)
     found = _with_others(searched, found, tracked.others)
-    spent, local = tracked.evaluations + found.evaluations, LocalSearch(how, folder, progress)
+    spent = tracked.evaluations + found.evaluations
+    local = LocalSearch(how, folder, progress, floor=0.0 if made.is_twin else FOOTAGE_FLOOR)
     found = _with_mirrored(searched, found, local)
     joint = _fit_jointly(made, found, n_fitted, local)
     validation = _validated(joint.everything, made.kept, joint.theta)
     joint, problem, tried, note = _with_slope(made, joint, local, at_start, parts=parts)
     predicted = _predicted(joint)
-    rivals = _rivals(problem, found, tried.result.theta, local)
+    rivals = _rivals(problem, found, tried.result, local)
     progress.say("judging the answer")
     spent += local.spent + tried.evaluations
     linear = _linear(made, problem, tried)
@@ -393,10 +398,18 @@ def _beside(problem: SceneProblem) -> str:
 
 
 def _rivals(
-    problem: SceneProblem, found: SearchResult, theta: np.ndarray, local: LocalSearch
+    problem: SceneProblem, found: SearchResult, answer: Result, local: LocalSearch
 ) -> list[evidence.Basin]:
-    """Return the other basins; those that saw all frames get cameras of their own."""
-    out = []
+    """Return the other basins; those that saw all frames get cameras of their own.
+
+    One that will stay clearly worse than the answer is given up, as it is no other answer.
+    """
+    out, theta = [], answer.theta
+    squares, still = squares_left(problem, theta), still_squares(problem)
+    judged = evidence.Evidence(
+        problem.parameters, theta, answer.status, answer.loss,
+        residual_squares=squares, still_squares=still,
+    )  # fmt: skip
     steps = min(problem.parameters.size, MOST_TANGENTS) + 1  # rollouts of a step
     most = min(local.how.max_evaluations, RIVAL_STEPS * steps)
     short = replace(local.how, max_evaluations=most)
@@ -408,7 +421,8 @@ def _rivals(
         if basin.is_searched and basin.loss <= HOPELESS * found.best.loss:
             log = f"iterations-rival-{basin.number + 1}.jsonl"
             stage = f"another basin, {_beside(problem)}"
-            result = local.run(problem, there, how=short, log=log, stage=stage)
+            needed = _needed(judged, problem, there)
+            result = local.run(problem, there, how=short, log=log, stage=stage, needed=needed)
             there, loss = result.theta, result.loss
         left = squares_left(problem, there)
         if left is not None and np.isfinite(loss):
@@ -420,6 +434,18 @@ def _rivals(
     return out
 
 
+def _needed(judged: evidence.Evidence, problem: SceneProblem, theta: np.ndarray) -> float:
+    """Return the loss below which a basin may be as good an answer; inf where it is already."""
+    loss, squares = loss_where_finite(problem, theta), squares_left(problem, theta)
+    if squares is None or not np.isfinite(loss):
+        return np.inf
+    for part in np.linspace(1.0, 0.0, PARTS, endpoint=False):
+        basin = evidence.Basin(theta, part * loss, part * squares)
+        if evidence.how_much_worse(judged, basin) <= WORSE:
+            return np.inf if part == 1.0 else part * loss
+    return loss / PARTS
+
+
 def _validated(
     everything: SceneProblem, kept: frozenset[str], theta: np.ndarray
 ) -> dict[str, float | None]:
@@ -427,8 +453,8 @@ def _validated(
     out: dict[str, float | None] = {}
     for one in [one for one in everything.observers if one.name in kept]:
         alone = on_one_timeline(everything, [one]).with_steps_for(theta)
-        left, part = explained_motion(alone, theta, looks=[theta])
-        out[one.name] = unexplained_pictures(alone, left) if part is None else part.unexplained
+        part = explained_motion(alone, theta, looks=[theta])[1]
+        out[one.name] = unexplained_pictures(alone, theta) if part is None else part.unexplained
     return out
 
 

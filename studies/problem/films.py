@@ -19,7 +19,7 @@ from render.posed_camera import PosedCamera
 from render.scene import Mesh, Scene
 from render.smoke import smoke_images
 from render.soft_raster import SoftRasterizer, rasterize
-from studies.problem.observations.outlines import GREYISH
+from studies.problem.observations.outlines import GREYISH, bodies_in
 from studies.problem.observers import (
     DENSITY,
     SEEN,
@@ -194,6 +194,13 @@ class FilmObserver(PictureObserver):
         far = ~np.array([binary_dilation(one | drawn[0], iterations=margin) for one in drawn], bool)
         begun = multiples[0] & changed[0]
         return np.logical_not(far & multiples & (changed | begun)).ravel()
+
+    def agreed(self, rows: np.ndarray) -> np.ndarray:
+        """Return where prediction and film agree on whether a body is there, `(n_frames H W,)`."""
+        plate = np.broadcast_to(self.rasterizer.background, self.frames.shape[1:])
+        pairs = zip(self.as_images(rows), self.frames, strict=True)
+        masks = [bodies_in(a[..., :3], plate) == bodies_in(b, plate) for a, b in pairs]
+        return np.concatenate(masks).ravel()
 
     def softened(self, factor: float) -> Self:
         """Return the film drawn with edges softer by a factor."""

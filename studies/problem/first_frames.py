@@ -21,6 +21,7 @@ from studies.scene import declared
 MARGIN = 0.03  # of the height: how far a body may be from where an unfitted camera sees it
 BORDER = 0.04  # of the shorter side: where no body is
 ELSEWHERE = 0.02  # of the size of the bodies
+MOVED = 0.05  # of the bounds, or of theta: a change that shows what moves
 FIRST = declared.Search(method="gauss-newton", max_evaluations=400, tolerance=1e-4)
 
 
@@ -40,7 +41,8 @@ def fit_first_frames(
     question are left to the search. Where shapes or cameras far off are asked for, the bodies may
     be anywhere at first: the background is that of the border. It is found once more with `again`,
     after the search. The same holds for equilibria, where the resting place is unknown until the
-    search ends: cameras and looks are fitted after it too. `say` gets a line about what is fitted.
+    search ends: looks are fitted after it too. Cameras stay as declared where a free number moves
+    bodies in the first frame. `say` gets a line about what is fitted.
     """
     if not any(isinstance(one, FilmObserver) for one in problem.observers):
         return problem
@@ -58,7 +60,7 @@ def fit_first_frames(
             return problem
         nuisances = Parameters(free, wholes=problem.parameters.wholes)
         nuisances = nuisances.held_at_values(problem.fixed)
-        first = replace(_first_of_films(problem), parameters=nuisances)
+        first = replace(first_of_films(problem), parameters=nuisances)
         found = minimize(first, nuisances.start, FIRST, stall=Stall(1e-3, 3))
         values = nuisances.scene_values(found.theta)
         problem = replace(
@@ -71,11 +73,14 @@ def fit_first_frames(
 
 def _fitted_cameras(problem: SceneProblem) -> tuple[FreeParameter, ...]:
     """Return the free cameras, lights and looks that are fitted to the first frames."""
+    is_loose = moves_first_frame(problem)
     has_shape = any(one.is_shape for one in problem.parameters.free)
     return tuple(
         one
         for one in problem.parameters.free
-        if one.is_view and not (problem.is_still and (one.is_answer or has_shape))
+        if one.is_view
+        and not (problem.is_still and (one.is_answer or has_shape))
+        and not (is_loose and one.path.startswith("cameras."))
     )
 
 
@@ -98,7 +103,31 @@ def first_frames_differ(problem: SceneProblem, theta: np.ndarray, other: np.ndar
     free = problem.parameters.free
     if problem.is_still and any(one.is_answer and one.path.startswith("cameras.") for one in free):
         return True
-    first = _first_of_films(problem)
+    return _bodies_differ(problem, theta, other)
+
+
+def moves_first_frame(problem: SceneProblem) -> bool:
+    """Return whether a free number moves bodies in the first frame of a film.
+
+    Then the frame does not show the camera: a body that is seen elsewhere is moved by either.
+    """
+    has_films = any(isinstance(one, FilmObserver) for one in problem.observers)
+    if not has_films or all(one.is_view for one in problem.parameters.free):
+        return False
+    return problem.settles or _bodies_differ(problem, problem.parameters.start, _nudged(problem))
+
+
+def _nudged(problem: SceneProblem) -> np.ndarray:
+    """Return the start in theta with everything that is free moved a little."""
+    low, high = problem.bounds
+    width = np.where(np.isfinite(high - low), high - low, 1.0)
+    start = problem.parameters.start
+    return start + np.where(start + MOVED * width < high, MOVED, -MOVED) * width
+
+
+def _bodies_differ(problem: SceneProblem, theta: np.ndarray, other: np.ndarray) -> bool:
+    """Return whether bodies are elsewhere in the first frames of films for another theta."""
+    first = first_of_films(problem)
     places = []
     for at in (theta, other):
         moved, samplings, _ = first.with_steps_for(at).run_at(at)
@@ -112,7 +141,7 @@ def first_frames_differ(problem: SceneProblem, theta: np.ndarray, other: np.ndar
     return max(float(np.abs(a - b).max()) for a, b in pairs) > ELSEWHERE * size
 
 
-def _first_of_films(problem: SceneProblem) -> SceneProblem:
+def first_of_films(problem: SceneProblem) -> SceneProblem:
     """Return the problem of the first frame of every film."""
     firsts = [
         one.between(np.arange(len(one.times)) == 0)
@@ -129,7 +158,7 @@ def _with_backgrounds(
     margin: float | None,
 ) -> SceneProblem:
     """Return the problem with backgrounds found outside the bodies, or at borders."""
-    first = _first_of_films(problem)
+    first = first_of_films(problem)
     moved, samplings, values = first.run_at(problem.parameters.start)
     by_name = {one.name: one for one in problem.observers}
     new: dict[str, FilmObserver] = {}

@@ -30,6 +30,15 @@ def counted_rows(problem: SceneProblem, images: np.ndarray) -> np.ndarray:
     return np.concatenate(masks)
 
 
+def agreed_rows(problem: SceneProblem, images: np.ndarray) -> np.ndarray:
+    """Return in which rows prediction and film agree on whether a body is there, (n_rows,) bool."""
+    masks = [
+        one.agreed(rows) if isinstance(one, FilmObserver) else np.ones(len(rows), bool)
+        for one, rows in problem.by_observer(images)
+    ]
+    return np.concatenate(masks)
+
+
 def look_squares(problem: SceneProblem, theta: np.ndarray, counted: np.ndarray) -> np.ndarray:
     """Return what the looks leave by instant: of the first frame of what is observed then.
 
@@ -52,14 +61,14 @@ def still_squares(problem: SceneProblem, counted: np.ndarray | None = None) -> n
     return _squares(problem, problem.targets, lambda one: one.still(), counted)
 
 
-def variation_squares(problem: SceneProblem) -> np.ndarray:
+def variation_squares(problem: SceneProblem, counted: np.ndarray | None = None) -> np.ndarray:
     """Return those of mean colour or place - observation: what pictures show at all."""
 
     def mean(one: Observer) -> np.ndarray:
         rows = one.targets()
         return np.broadcast_to(rows.mean(axis=0), rows.shape)
 
-    return _squares(problem, problem.targets, mean)
+    return _squares(problem, problem.targets, mean, counted)
 
 
 def _squares(

@@ -304,6 +304,7 @@ class Pendulum:
     pivot: Vector = (0.0, 0.0, 0.0)
     bob_radius: Radii = 0.1
     rod_radius: Radii = 0.02
+    link_gap: float = 0.0  # of the second link in front of the first [m]
     bob_color: Colors | None = None  # None: the look's
     rod_color: Colors | None = None
     scale_error: PartError = None

@@ -15,6 +15,7 @@ LEAST = 0.002  # part of a picture that is too small to be a body
 ROUNDS = 4
 NOISE, MORE = 0.99, 1.5  # quantile of the ring's deviations, and times so much no noise reaches
 GREYISH = 0.12  # how far the shares of red, green and blue that a shadow leaves may be apart
+AREAS, SOFT_EDGE = 0.15, 0.5  # how far areas of one thing may differ: a part, and an edge [pixels]
 BODY = 0.3  # part of what differs from the background that is a body, where the rest is shadow
 
 
@@ -41,6 +42,32 @@ def outline(mask: np.ndarray) -> Outline | None:
         (float(np.ptp(columns) + 1), float(np.ptp(rows) + 1)),
         any(edges) or bool(columns.max() == width - 1),
     )
+
+
+def are_alike(area: float, other: float) -> bool:
+    """Return whether two areas [pixels] are those of one thing."""
+    smaller, larger = sorted((area, other))
+    edge = SOFT_EDGE * 2.0 * float(np.sqrt(np.pi * smaller))
+    return larger <= (1.0 + AREAS) * smaller + edge
+
+
+def drawn_as_filmed(
+    drawing: np.ndarray, background: np.ndarray, seen: Outline
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return where the bodies of a drawing are, (H, W), and how far off a film has them, (2,).
+
+    The drawing (H, W, 4) has the background behind it. Its bodies are found as those of a film:
+    what surely differs from the background. They are all that is drawn where that is nearer to the
+    area in the film, `seen`, as when colours are not fitted yet. The distance (columns, rows) is
+    None where the areas are not alike: then the two middles are those of different things.
+    """
+    masks = (bodies_in(drawing[..., :3], background), drawing[..., 3] > 0.5)
+    ratios = [abs(np.log(max(np.count_nonzero(mask), 0.5) / seen.area)) for mask in masks]
+    mask = masks[int(np.argmin(ratios))]
+    drawn = outline(mask)
+    if drawn is None or not are_alike(drawn.area, seen.area):
+        return mask, None
+    return mask, np.subtract(seen.middle, drawn.middle)
 
 
 def overlap(a: np.ndarray, b: np.ndarray) -> float:

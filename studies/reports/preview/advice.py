@@ -8,7 +8,13 @@ import numpy as np
 from scipy.ndimage import uniform_filter
 
 from studies.problem.observations.films import DIFFERENT
-from studies.problem.observations.outlines import Outline, outline, overlap, size_ratio
+from studies.problem.observations.outlines import (
+    Outline,
+    drawn_as_filmed,
+    outline,
+    overlap,
+    size_ratio,
+)
 from studies.reports.preview.shots import Shot
 from studies.scene.building import BuiltScene
 from studies.scene.declared import EQUILIBRIUM, Pendulum, Rigid, SceneFile, Smoke, Soft
@@ -65,24 +71,26 @@ def _advice_on_start(
     file: SceneFile, built: BuiltScene, shot: Shot, seen: np.ndarray | None
 ) -> list[str]:
     """Return what looks wrong about the first frame; `seen` (H, W) is where the bodies are."""
-    drawn = outline(shot.drawn[0])
+    whole = outline(shot.drawn[0])
     where = f"first frame of `{shot.key}`"
-    if drawn is None or drawn.area < COVERED:
+    if whole is None or whole.area < COVERED:
         return [f"The scene is not in the {where}. {_whereabouts(shot)}"]
     if seen is None:
         return _advice_on_held(file, built, shot, np.zeros(2))
     found = outline(seen)
     if found is None:
         return [f"Nothing differs from the background in the {where}."]
-    off = np.subtract(found.middle, drawn.middle)
+    mask, apart = drawn_as_filmed(shot.images[0], shot.plate, found)
+    drawn = outline(mask) or whole
+    off = np.subtract(found.middle, drawn.middle) if apart is None else apart
     advice = _advice_on_held(file, built, shot, off)
     ratio = size_ratio(drawn, found)
     if ratio is not None and not 1.0 / LARGER < ratio < LARGER:
         return [_advice_on_size(file, ratio, where), *advice]
-    if np.abs(off).max() > SHIFTED * shot.size[0]:
+    if apart is not None and np.abs(off).max() > SHIFTED * shot.size[0]:
         return [_advice_on_place(file, shot, off, where), *advice]
     across, down = np.rint(off).astype(int)
-    same = overlap(np.roll(shot.drawn[0], (down, across), axis=(0, 1)), seen)
+    same = overlap(np.roll(mask, (down, across), axis=(0, 1)), seen)
     if same < LIKE:
         advice.append(
             f"The outlines in the {where} overlap only by {100 * same:.0f} %, moved on top of each "

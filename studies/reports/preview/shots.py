@@ -44,6 +44,7 @@ class Shot:
     times: np.ndarray  # of these in the scene [s], (n,)
     images: np.ndarray  # the scene, (n, H, W, 4); fewer than `indices` where the rollout fails
     places: dict[str, np.ndarray]  # vertices by name, (n, n_vertices, 3) [m]
+    plate: np.ndarray  # what is behind the bodies, (H, W, 3) or (3,)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -127,7 +128,7 @@ def shoot(
             covered |= filmed[0]
         plate = plate_of(data, binary_dilation(covered, iterations=around))
     images[..., :3] += (1.0 - images[..., 3:]) * plate
-    return Shot(key, camera, data, indices, times, images, places), said
+    return Shot(key, camera, data, indices, times, images, places, plate), said
 
 
 def places_at(

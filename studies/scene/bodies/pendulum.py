@@ -90,7 +90,7 @@ def drawn_pendulum(name: str, body: Pendulum) -> tuple[Mesh, HangingRods]:
         )
     n_links, look = len(body.length), body.look
     radii = np.broadcast_to(body.bob_radius, n_links)
-    shape = tried(key, lambda: RodsAndBobs(radii, body.rod_radius, body.pivot))
+    shape = tried(key, lambda: RodsAndBobs(radii, body.rod_radius, body.pivot, body.link_gap))
     colors = None
     if body.rod_color is not None or body.bob_color is not None:
         rods, bobs = (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from studies.answer.verdict import UNEXPLAINED
-from studies.fitting.judging import explained_motion
+from studies.fitting.judging import explained_motion, unexplained_pictures
 from studies.problem.frame_squares import (
     counted_rows,
     look_squares,
@@ -12,6 +12,7 @@ from studies.problem.frame_squares import (
     still_squares,
 )
 from studies.problem.making import make_problem
+from studies.problem.problem import on_one_timeline
 from studies.runs import media
 from studies.scene.reading import scene_from_dict
 
@@ -161,3 +162,15 @@ def test_a_body_that_is_drawn_far_too_small_gains_nothing(problem, name):
 def test_every_pixel_counts_where_the_body_itself_looks_like_a_shadow(problem, name):
     grey = problem(name, GREY)
     assert counted_rows(grey, grey.images(grey.parameters.start)).all()
+
+
+def test_a_shadow_beside_a_body_counts_as_little_in_a_picture_as_in_a_film(problem):
+    def left(name, position):
+        film = problem(name)
+        (one,) = film.observers
+        picture = one.between(np.arange(FRAMES) == 5)
+        still = on_one_timeline(film, [picture])
+        return unexplained_pictures(still, film.parameters.theta(np.asarray(position)))
+
+    assert left("shadow", RIGHT) < 0.01 + left("plain", RIGHT)
+    assert left("shadow", WRONG["still"]) > 0.5

@@ -3,6 +3,8 @@ import pytest
 
 from studies.problem.observations.films import FilmData
 from studies.problem.observations.outlines import (
+    are_alike,
+    drawn_as_filmed,
     foreground,
     outline,
     overlap,
@@ -50,6 +52,45 @@ def test_an_outline():
     assert touching is not None
     assert touching.touches_edge
     assert outline(np.zeros((H, W), bool)) is None
+
+
+def test_areas_are_alike_within_a_part_and_an_edge():
+    assert are_alike(1000.0, 1150.0)
+    assert not are_alike(1300.0, 1000.0)
+    assert are_alike(71.0, 82.0)  # a small disc with a softer edge
+
+
+def drawing(parts, alpha):
+    """Return a drawing before a wall, of masks in their colours."""
+    image = np.full((H, W, 3), 0.7)
+    for mask, color in parts:
+        image = painted(image, mask, color)
+    return np.dstack([image, alpha.astype(float)])
+
+
+def test_a_drawing_is_found_as_a_film_is_which_hides_what_is_like_the_wall():
+    wall, rod, bob = np.full((H, W, 3), 0.7), box(10, 10, 2, 30), box(8, 40, 8, 8)
+    image = drawing([(rod, (0.65, 0.65, 0.65)), (bob, RED)], rod | bob)
+    seen = outline(box(9, 42, 8, 8))
+    assert seen is not None
+    mask, off = drawn_as_filmed(image, wall, seen)
+    assert (mask == bob).all()
+    assert off is not None
+    assert off.tolist() == [2.0, 1.0]
+    pale = drawing([(bob, (0.75, 0.7, 0.7))], bob)  # its colour is still that of the wall
+    mask, off = drawn_as_filmed(pale, wall, seen)
+    assert (mask == bob).all()
+    assert off is not None
+    assert off.tolist() == [2.0, 1.0]
+
+
+def test_the_middles_of_different_areas_are_not_compared():
+    wall, body = np.full((H, W, 3), 0.7), box(8, 20, 12, 12)
+    half = outline(box(8, 20, 12, 6))
+    assert half is not None
+    mask, off = drawn_as_filmed(drawing([(body, RED)], body), wall, half)
+    assert (mask == body).all()
+    assert off is None
 
 
 def test_overlap():

@@ -82,6 +82,30 @@ def filmed(tmp_path_factory):
     return film
 
 
+SWING = """
+[bodies.swing]
+kind = "pendulum"
+length = [0.6]
+angle = [50.0]
+bob_radius = 0.06
+rod_radius = 0.012
+rod_color = [0.55, 0.64, 0.73]
+bob_color = [0.8, 0.2, 0.1]
+[cameras.front]
+eye = [0.1, -0.2, 1.8]
+target = [0.0, -0.3, 0.0]
+fov_y = 40
+"""
+
+
+def test_a_rod_that_a_film_hardly_shows_moves_no_middle(tmp_path, filmed):
+    """The bob alone differs from the wall, as it is drawn too: 8 pixels off the middle of both."""
+    right = filmed(SWING)
+    assert preview(right, tmp_path / "a.png") == []
+    said = preview(right, tmp_path / "a.png", ["bodies.swing.angle=[20]"])
+    assert any("pixels too far left" in warning for warning in said)
+
+
 @pytest.fixture(scope="module")
 def brick(filmed):
     return filmed(SCENE)

@@ -48,6 +48,15 @@ def test_bounds_of_its_gravity_must_hold_the_downward_acceleration(tmp_path, wor
         scene_from_dict(tables, tmp_path)
 
 
+def test_the_second_link_is_drawn_as_far_in_front_as_the_file_says():
+    for gap in (0.0, 0.3):
+        one = built(length=(1.0, 0.5), angle=(90.0, 0.0), link_gap=gap)
+        shape = one.subjects["a"].shape
+        vertices = shape.vertices([[1.0, 0.0]], [1.0, 0.5])[0]
+        z = vertices[(shape.link == 1) & shape.is_bob, 2]
+        np.testing.assert_allclose(0.5 * (z.min() + z.max()), gap, atol=1e-12)
+
+
 def test_rods_and_bobs_hang_where_the_angles_are():
     one = built(length=(1.0, 0.5), angle=(90.0, 0.0), pivot=(0, 2, 0), bob_radius=0.05)
     motion = Motion(one.system, one.state, 1e-3, np.array([0, 1]))
