@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import pyvista
 from PIL import Image
 
 from render.annealing import softness
@@ -278,3 +279,35 @@ def test_forces_that_vary_are_those_of_the_simulation():
     expected = simulate(scene, times).surfaces["die"]
     np.testing.assert_allclose(found["die"], expected, atol=1e-12)
     assert np.ptp(expected[:, 0, 0]) > 0.05
+
+
+def test_a_box_of_six_colours_is_drawn_in_six_colours(tmp_path):
+    colors = [[255, 0, 0], [0, 255, 0], [0, 0, 255], [255, 255, 0], [0, 255, 255], [90, 90, 90]]
+    box = pyvista.Cube(clean=False).triangulate()
+    box.point_data["RGB"] = np.repeat(np.array(colors, np.uint8), 4, axis=0)
+    box.save(tmp_path / "box.ply", texture="RGB")
+    text = """
+[bodies.box]
+kind = "rigid"
+mesh = "box.ply"
+mass = 1.0
+position = [0, 0, 0]
+look = { vertex_colors = "RGB", smooth = false, ambient = 1.0, diffuse = 0.0 }
+"""
+    for k, eye in enumerate([[2.0, 1.5, 2.5], [-2.0, -1.5, -2.5], [2.5, -2.0, 1.5]]):
+        text += f"[cameras.c{k}]\neye = {eye}\ntarget = [0, 0, 0]\nfov_y = 40\n"
+    (tmp_path / "scene.toml").write_text(text, encoding="utf-8")
+    file = read_scene(tmp_path / "scene.toml")
+    built, drawn = build(file), set()
+    assert built.meshes["box"].faces.max() == 7
+    for name in file.cameras:
+        shot, _ = shoot(file, built, f"cameras.{name}", name=name, film=None)
+        image = np.rint(255.0 * shot.images[0, ..., :3][shot.images[0, ..., 3] == 1.0])
+        kinds, counts = np.unique(image, axis=0, return_counts=True)
+        assert (counts > 1000).sum() == 3  # sides
+        drawn |= {tuple(kind) for kind, count in zip(kinds, counts, strict=True) if count > 1000}
+    assert sorted(drawn) == sorted(map(tuple, colors))
+    preview(file, tmp_path / "a.png")
+    picture = np.asarray(Image.open(tmp_path / "a.png").convert("RGB")).reshape(-1, 3)
+    for color in colors:
+        assert (np.abs(picture - np.array(color)).max(axis=-1) <= 2).sum() > 1000
