@@ -41,6 +41,7 @@ from studies.scene.building import BuiltScene, build
 from studies.scene.exif import notes_on_fields_of_view
 from studies.scene.maps import Value
 from studies.scene.motion import SETTLING, Settled
+from studies.scene.seams import notes_on_seams
 
 
 OF_MESH = (".mesh", ".cells", ".edge_length")  # ends of keys of a body that change its mesh
@@ -118,6 +119,7 @@ def make_problem(
     if isinstance(built.system, Settled):
         say(SETTLING)
     notes = built.notes + notes_on_fields_of_view(file)
+    notes += notes_on_seams(file, built, declared_films)
     for name in real:
         notes += advice_on_film(films[name], f"observations.{name}")
     check_lengths({f"observations.{name}": (one, films[name]) for name, one in real.items()})

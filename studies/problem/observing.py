@@ -34,6 +34,7 @@ from studies.scene import declared
 from studies.scene.building import BuiltScene, Lit
 from studies.scene.cameras import make_camera, require_outside
 from studies.scene.motion import Settled, model_of
+from studies.scene.seams import with_seams
 
 
 VISIBLE = 4.0  # pixels that the bodies must cover in the first frame
@@ -129,7 +130,7 @@ class _Observing:
         known: dict[str, Any] = {"blend": Hard()}
         if one.softness:
             sigma = softness(one.softness, data.frames.shape[1])
-            known = {"sigma": sigma, "seamless": not one.seams}
+            known = {"sigma": sigma, "seamless": not with_seams(self.file, self.built, one)}
         if one.simulate is not None and data.backdrop is not None:  # else it is found in the film
             known["background"] = data.backdrop if is_rgb else np.zeros_like(data.backdrop)
         observer = FilmObserver(

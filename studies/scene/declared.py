@@ -669,7 +669,8 @@ class Film(_Observation):
     end (the first one that is left out) and, where not every frame is read, the step; `masks` are
     pictures that are white where the bodies are. Blocks of `downsample` pixels a side become one,
     `softness` is the width of soft edges [pixels], and with `seams` every face has them, not only
-    outlines. `bodies` are those that are in the film.
+    outlines; None chooses it where a body may turn and its colours jump between faces. `bodies` are
+    those that are in the film.
     """
 
     kind: Literal["film"] = "film"
@@ -683,7 +684,7 @@ class Film(_Observation):
     frames: tuple[int, int] | tuple[int, int, int] | None = None
     downsample: Pixels | None = None
     softness: Annotated[float, Field(ge=0.0, le=1e3)] = 0.4
-    seams: bool = False
+    seams: bool | None = None
     background: Background = field(default_factory=Background)
 
 

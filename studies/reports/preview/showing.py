@@ -35,6 +35,7 @@ from studies.scene.exif import notes_on_fields_of_view
 from studies.scene.joints import JointMark
 from studies.scene.motion import SETTLING, Settled
 from studies.scene.reading import read_scene
+from studies.scene.seams import notes_on_seams
 
 
 ROW = 360  # pixels of a row of the picture
@@ -74,7 +75,9 @@ def preview(
         warnings.append(str(error))
     strips = [_strip(shot, built.joints) for shot in shots]
     media.write_png(out, _stacked([*strips, *charts], axis=0))
-    notes = built.notes + notes_on_fields_of_view(file)
+    moving = {shot.key.removeprefix("observations.") for shot in shots if len(shot.indices) > 1}
+    films = {k: v for k, v in file.observations.items() if isinstance(v, Film) and k in moving}
+    notes = built.notes + notes_on_fields_of_view(file) + notes_on_seams(file, built, films)
     return [*notes, *warnings, *_refused(file, warnings)]
 
 
