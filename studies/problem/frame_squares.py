@@ -54,12 +54,7 @@ def still_squares(problem: SceneProblem, counted: np.ndarray | None = None) -> n
 
 def variation_squares(problem: SceneProblem) -> np.ndarray:
     """Return those of mean colour or place - observation: what pictures show at all."""
-
-    def mean(one: Observer) -> np.ndarray:
-        rows = one.targets()
-        return np.broadcast_to(rows.mean(axis=0), rows.shape)
-
-    return _squares(problem, problem.targets, mean)
+    return _squares(problem, problem.targets, lambda one: one.mean())
 
 
 def _squares(

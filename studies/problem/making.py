@@ -22,10 +22,16 @@ from studies.problem.free import (
     shape_losses,
     views,
 )
-from studies.problem.observations.films import FilmData, advice_on_film, check_lengths, read_film
+from studies.problem.observations.films import (
+    FilmData,
+    advice_on_film,
+    blank_film,
+    check_lengths,
+    read_film,
+)
 from studies.problem.observations.points import advice_on_fall
 from studies.problem.observers import Observer
-from studies.problem.observing import blank_film, camera_of, frame_times, make_observers
+from studies.problem.observing import camera_of, frame_times, make_observers
 from studies.problem.own import OwnResiduals, check_own, declared_own, own_observer
 from studies.problem.parameters import Parameters
 from studies.problem.points import PointObserver, advice_on_markers

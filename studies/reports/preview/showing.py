@@ -168,6 +168,7 @@ def _strip(shot: Shot, joints: Mapping[str, JointMark]) -> np.ndarray:
         panels = {"scene": media.as_float(scene)}
         if shot.data is not None:
             footage = _enlarged(shot.data.frames[shot.indices[k]])
+            footage = media.hatched(footage, shot.data.ignored)
             over = _outlined(footage, drawn[..., 3])
             panels = {"film": footage, **panels, "outline of the scene over the film": over}
         label = f"{shot.key}, {shot.times[k]:.3g} s"
