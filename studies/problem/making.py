@@ -133,7 +133,7 @@ def make_problem(
     observers = [
         replace(one, device=device) if isinstance(one, FilmObserver) else one for one in observers
     ]
-    notes += _advice_on_points(file, built, observers)
+    notes += advice_on_points(file, built, observers)
     observers += [own_observer(name, one, start_surfaces(built)) for name, one in own.items()]
     kept = frozenset(k for k, one in {**file.observations, **own}.items() if one.validate)
     if len(kept) == len(observers):
@@ -181,7 +181,7 @@ def make_problem(
     )  # fmt: skip
 
 
-def _advice_on_points(
+def advice_on_points(
     file: declared.SceneFile, built: BuiltScene, observers: Sequence[Observer]
 ) -> list[str]:
     """Return what is doubtful about tracked points: far off a body, or falling another way."""

@@ -15,7 +15,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 from scipy.ndimage import binary_dilation, binary_erosion
 
-from studies.problem.making import make_problem
+from studies.problem.making import advice_on_points, make_problem
 from studies.problem.observations.film_tracker import PINK
 from studies.problem.observations.outlines import faint_foreground, foreground
 from studies.problem.observers import NODES
@@ -140,8 +140,9 @@ def _charts(
     known = replace(
         file, observations={name: file.observations[name] for name in (*films, *_tracks(file))}
     )
-    charts, said = [], []
-    for one in make_observers(known, built, films, (Points, States)):
+    observers = make_observers(known, built, films, (Points, States))
+    charts, said = [], advice_on_points(known, built, observers)
+    for one in observers:
         assert isinstance(one, PointObserver)
         times = one.instants({})
         moved, failed = places_at(built, file.world.longest_step, times)

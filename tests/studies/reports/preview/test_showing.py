@@ -265,6 +265,34 @@ def test_tracks_alone_are_drawn_over_time(tmp_path, tracked):
         assert (np.abs(picture - rgb).max(axis=-1) < 10).sum() > 50
 
 
+SWINGS = """
+[bodies.apple]
+kind = "pendulum"
+length = [1.0]
+angle = [20]
+bob_radius = 0.04
+rod_radius = 0.004
+[observations.marks]
+file = "p.csv"
+body = "apple"
+at = { tip = [0.55, -0.8, 0.0] }
+[free]
+"apple.length" = {}
+"""
+
+
+def test_a_point_far_off_the_bob_of_a_pendulum_is_noticed(tmp_path):
+    rows = [f"{t},tip,{0.5 * np.cos(3 * t)},-0.8,0.0\n" for t in (0.0, 0.1, 0.2)]
+    (tmp_path / "p.csv").write_text("time,point,x,y,z\n" + "".join(rows), encoding="utf-8")
+    path = tmp_path / "tracks.toml"
+    path.write_text(SWINGS, encoding="utf-8")
+    (warning,) = preview(path, tmp_path / "a.png")
+    assert "`observations.marks`: a point is 0.2" in warning
+    assert "`pivot`, `angle` and `length`" in warning
+    on_bob = "observations.marks.at.tip=[0.342, -0.94, 0.0]"
+    assert preview(path, tmp_path / "a.png", [on_bob]) == []
+
+
 def test_a_track_off_its_body_is_refused(tmp_path, tracked):
     with pytest.raises(StudyError, match="must have points on its body"):
         preview(tracked, tmp_path / "a.png", ["bodies.brick.position=[9, 0, 0]"])
