@@ -216,11 +216,11 @@ def _check_faces(name: str, mesh: Mesh, n_vertices: int) -> None:
             f"`uv` of {name!r} must have shape ({n_vertices}, 2), one row for each vertex, got "
             f"{mesh.uv.shape}. If corners have their own, pass `uv_faces`."
         )
-    has_rows = mesh.vertex_colors is not None and mesh.color_faces is None
-    if has_rows and len(mesh.vertex_colors) != n_vertices:
+    colors = mesh.vertex_colors if mesh.color_faces is None else None
+    if colors is not None and len(colors) != n_vertices:
         raise ValueError(
             f"`vertex_colors` of {name!r} must have shape ({n_vertices}, 3), one row for each "
-            f"vertex, got {mesh.vertex_colors.shape}. If corners have their own, pass "
+            f"vertex, got {colors.shape}. If corners have their own, pass "
             "`color_faces`."
         )
 
