@@ -91,8 +91,12 @@ class Mesh:
     face_colors : array_like, optional
         One colour per face, (n_faces, 3) RGB [-].
     vertex_colors : array_like, optional
-        One colour per vertex, (n_vertices, 3) RGB [-], interpolated in perspective. With
-        neither, and no texture, the mesh is white.
+        One colour per vertex, or with `color_faces` those of corners, (n_vertices, 3) or
+        (n_colors, 3) RGB [-], interpolated in perspective. With neither, and no texture, the
+        mesh is white.
+    color_faces : array_like, optional
+        Rows of `vertex_colors` at the corners of each face, (n_faces, 3) integers, for colours
+        that jump at an edge; by default `faces`.
     material : Material
     smooth_normals : bool
         Shade every pixel with the interpolated normals of the vertices, each a mean of
@@ -109,12 +113,14 @@ class Mesh:
     ------
     ValueError
         If more than one of colours and texture are given, texture or `uv` without the other,
-        a shape does not fit, or an index is negative or too large.
+        `color_faces` without `vertex_colors`, a shape does not fit, or an index is negative or
+        too large.
     """
 
     faces: Any
     face_colors: Any = None
     vertex_colors: Any = None
+    color_faces: Any = None
     material: Material = field(default_factory=Material)
     smooth_normals: bool = False
     texture: Texture | None = None
@@ -148,6 +154,10 @@ class Mesh:
         if self.vertex_colors is not None:
             colors = checks.colors("vertex_colors", self.vertex_colors, ("n_vertices", 3))
             _freeze(self, "vertex_colors", colors)
+        if self.color_faces is not None:
+            if self.vertex_colors is None:
+                raise ValueError("`color_faces` needs `vertex_colors`. Give them, or leave it out.")
+            self._check_rows("color_faces", "vertex_colors")
         checks.instance("material", self.material, Material)
         object.__setattr__(
             self, "smooth_normals", checks.flag("smooth_normals", self.smooth_normals)
@@ -173,9 +183,20 @@ class Mesh:
         uv = checks.array("uv", self.uv, ("n_uv", 2), hint=hint)
         _freeze(self, "uv", uv)
         if self.uv_faces is not None:
-            shape = (len(self.faces), 3)
-            _freeze(self, "uv_faces", checks.integers("uv_faces", self.uv_faces, shape))
-            _check_uv_faces(self.uv_faces, len(uv))
+            self._check_rows("uv_faces", "uv")
+
+    def _check_rows(self, name: str, of: str) -> None:
+        """Raise unless a field holds rows of another one for the corners of each face."""
+        rows = checks.integers(name, getattr(self, name), (len(self.faces), 3))
+        _freeze(self, name, rows)
+        n = len(getattr(self, of))
+        outside = (rows < 0) | (rows >= n)
+        if outside.any():
+            face = int(np.argwhere(outside)[0, 0])
+            raise ValueError(
+                f"`{name}` must index the {n} rows of `{of}`, got {rows[face].tolist()} in "
+                f"face {face}."
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,16 +254,6 @@ class SphericalHarmonics:
         hint = "One row of RGB for each harmonic up to order 2."
         given = checks.array("coefficients", self.coefficients, shape, hint=hint)
         _freeze(self, "coefficients", given)
-
-
-def _check_uv_faces(uv_faces: np.ndarray, n_uv: int) -> None:
-    outside = (uv_faces < 0) | (uv_faces >= n_uv)
-    if outside.any():
-        face = int(np.argwhere(outside)[0, 0])
-        raise ValueError(
-            f"`uv_faces` must index the {n_uv} rows of `uv`, got {uv_faces[face].tolist()} in "
-            f"face {face}."
-        )
 
 
 Light = DirectionalLight | SphericalHarmonics

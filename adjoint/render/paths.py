@@ -63,7 +63,7 @@ def views(scene: Scene, job: Job, packed: Packed) -> dict[str, np.ndarray]:
     Writing to a part writes to the arrays. A material's coefficient keeps its three channels.
     """
     part = packed.scene
-    out = {}
+    out, n_colors = {}, 0
     for i, (name, mesh) in enumerate(scene.objects.items()):
         nodes = slice(int(job.offsets[i]), int(job.offsets[i + 1]))
         faces = slice(int(job.face_offsets[i]), int(job.face_offsets[i + 1]))
@@ -71,7 +71,8 @@ def views(scene: Scene, job: Job, packed: Packed) -> dict[str, np.ndarray]:
         if mesh.face_colors is not None:
             out[f"{name}.face_colors"] = part.face_colors[faces]
         if mesh.vertex_colors is not None:
-            out[f"{name}.vertex_colors"] = part.vertex_colors[nodes]
+            first_color, n_colors = n_colors, n_colors + len(mesh.vertex_colors)
+            out[f"{name}.vertex_colors"] = part.vertex_colors[first_color:n_colors]
         if mesh.texture is not None:
             first, height, width, _, first_uv = (int(n) for n in job.scene.images[i])
             texels = part.texels[first : first + height * width]

@@ -5,8 +5,8 @@ between their corners, cells that are no tetrahedra are cut into tetrahedra by V
 lower-dimensional cells (boundary triangles of a Gmsh file) are left out, as are points that
 no cell uses. A file with faces only becomes a `TriangleMesh`: polygons are cut into
 triangles, and points at the same position become one (an .stl file lists each corner of each
-triangle). Meshes whose cells are all inverted, the order of nodes in some formats, are turned
-over.
+triangle); what their arrays say at each corner is kept. Meshes whose cells are all inverted, the
+order of nodes in some formats, are turned over.
 
 Tests: `tests/meshes/test_files.py`.
 """
@@ -18,7 +18,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -83,12 +83,17 @@ class MeshData:
     cells : dict
         Rows for the tetrahedra or triangles of the mesh, (n_cells,) or (n_cells, k).
     points : dict
-        Rows for the points of the mesh, (n_points,) or (n_points, k).
+        Rows for the points of the mesh, (n_points,) or (n_points, k). Where points of the file that
+        differ become one, it has the row of one of them.
+    corners : dict
+        The arrays of points at the corners of the triangles, (n_faces, 3) or (n_faces, 3, k), where
+        the corners at a point differ, as colours do at a hard edge.
     """
 
     mesh: TetMesh | TriangleMesh
     cells: dict[str, np.ndarray]
     points: dict[str, np.ndarray]
+    corners: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 def read_mesh_data(path: str | os.PathLike, *, scale: float = 1.0) -> MeshData:
@@ -283,8 +288,14 @@ def _triangle_mesh(data: Any, scale: float) -> MeshData:
     mesh = TriangleMesh(points, faces)
     of_faces = surface.celltypes == TRIANGLE
     cells = {name: rows[of_faces][is_face] for name, rows in _arrays(surface.cell_data).items()}
-    rows = _rows(_arrays(surface.point_data), given[is_face], faces, len(points))
-    return MeshData(mesh if mesh.volume > 0.0 else _outward_if_closed(mesh), cells, rows)
+    arrays, before = _arrays(surface.point_data), given[is_face]
+    rows = _rows(arrays, before, faces, len(points))
+    if mesh.volume <= 0.0:
+        mesh, is_turned = _outward_if_closed(mesh)
+        before = before[:, ::-1] if is_turned else before
+    corners = {name: array[before] for name, array in arrays.items()}
+    jumps = {n: at for n, at in corners.items() if not np.array_equal(at, rows[n][mesh.faces])}
+    return MeshData(mesh, cells, rows, jumps)
 
 
 def _arrays(data: Any) -> dict[str, np.ndarray]:
@@ -302,11 +313,11 @@ def _rows(
     return {name: array[source] for name, array in arrays.items()}
 
 
-def _outward_if_closed(mesh: TriangleMesh) -> TriangleMesh:
-    """Turn a closed mesh that faces inwards; leave any other as it is."""
+def _outward_if_closed(mesh: TriangleMesh) -> tuple[TriangleMesh, bool]:
+    """Turn a closed mesh that faces inwards, leave any other as it is; return whether turned."""
     turned = TriangleMesh(mesh.points, mesh.faces[:, ::-1])
     try:
         turned.require_closed()
     except ValueError:
-        return mesh
-    return turned
+        return mesh, False
+    return turned, True

@@ -51,7 +51,8 @@ class PackedScene(NamedTuple):
     by_pixel: np.ndarray  # (n_faces,) whether it is shaded pixel by pixel; all rounded ones are
     owner: np.ndarray  # (n_faces,) int64, number of the object
     face_colors: np.ndarray  # (n_faces, 3)
-    vertex_colors: np.ndarray  # (n_vertices, 3)
+    vertex_colors: np.ndarray  # (n_colors, 3)
+    color_faces: np.ndarray  # (n_faces, 3) int64, rows of vertex_colors, or -1 where none
     uv: np.ndarray  # (n_uv, 2)
     uv_faces: np.ndarray  # (n_faces, 3) int64, rows of uv, or -1 where there is no texture
     texels: np.ndarray  # (n_texels, 3) of all textures
@@ -129,7 +130,7 @@ def shade_body(f, scene, x, shaded):
     for c in range(3):
         if scene.smooth[f]:
             for k in range(3):
-                shaded[f, 3 * k + c] = s[c] * scene.vertex_colors[scene.faces[f, k], c]
+                shaded[f, 3 * k + c] = s[c] * scene.vertex_colors[scene.color_faces[f, k], c]
         else:
             shaded[f, c] = s[c] * scene.face_colors[f, c]
 

@@ -216,10 +216,12 @@ def _check_faces(name: str, mesh: Mesh, n_vertices: int) -> None:
             f"`uv` of {name!r} must have shape ({n_vertices}, 2), one row for each vertex, got "
             f"{mesh.uv.shape}. If corners have their own, pass `uv_faces`."
         )
-    if mesh.vertex_colors is not None and len(mesh.vertex_colors) != n_vertices:
+    colors = mesh.vertex_colors if mesh.color_faces is None else None
+    if colors is not None and len(colors) != n_vertices:
         raise ValueError(
             f"`vertex_colors` of {name!r} must have shape ({n_vertices}, 3), one row for each "
-            f"vertex, got {mesh.vertex_colors.shape}."
+            f"vertex, got {colors.shape}. If corners have their own, pass "
+            "`color_faces`."
         )
 
 
@@ -246,11 +248,12 @@ def _pack_scene(
     scene: Scene, offsets: np.ndarray, face_offsets: np.ndarray, dtype: np.dtype
 ) -> PackedScene:
     meshes = list(scene.objects.values())
-    n_faces, n_vertices = int(face_offsets[-1]), int(offsets[-1])
+    n_faces = int(face_offsets[-1])
     faces = np.empty((n_faces, 3), np.int64)
     owner = np.empty(n_faces, np.int64)
     smooth, rounded, by_pixel = (np.empty(n_faces, np.bool_) for _ in range(3))
-    face_colors, vertex_colors = np.ones((n_faces, 3), dtype), np.zeros((n_vertices, 3), dtype)
+    face_colors, color_faces = np.ones((n_faces, 3), dtype), np.full((n_faces, 3), -1, np.int64)
+    vertex_colors, n_colors = [np.empty((0, 3), dtype)], 0
     ambient, diffuse, specular = (np.zeros((len(meshes), 3), dtype) for _ in range(3))
     shininess = np.zeros((len(meshes), 1), dtype)
     for i, mesh in enumerate(meshes):
@@ -262,7 +265,10 @@ def _pack_scene(
         if mesh.face_colors is not None:
             face_colors[part] = mesh.face_colors
         if mesh.vertex_colors is not None:
-            vertex_colors[offsets[i] : offsets[i + 1]] = mesh.vertex_colors
+            corners = mesh.faces if mesh.color_faces is None else mesh.color_faces
+            color_faces[part] = n_colors + corners
+            vertex_colors.append(mesh.vertex_colors.astype(dtype))
+            n_colors += len(mesh.vertex_colors)
         ambient[i], diffuse[i] = mesh.material.ambient, mesh.material.diffuse
         if is_glossy:
             specular[i], shininess[i] = mesh.material.specular, mesh.material.shininess
@@ -276,7 +282,8 @@ def _pack_scene(
         by_pixel,
         owner,
         face_colors,
-        vertex_colors,
+        np.concatenate(vertex_colors),
+        color_faces,
         *_pack_textures(meshes, n_faces, face_offsets, dtype),
         ambient,
         diffuse,

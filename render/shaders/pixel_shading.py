@@ -24,7 +24,7 @@ from render.textures import is_textured, texture_color
 
 @device_fn
 def corner_rows(f, faces, array):
-    """Rows of an array of vertices at the corners of face f."""
+    """Rows of an array at the corners of face f."""
     return load3(array, faces[f, 0]), load3(array, faces[f, 1]), load3(array, faces[f, 2])
 
 
@@ -42,7 +42,7 @@ def corner_normals(f, shaded):
 def corner_albedo(f, scene):
     """Colours C of the corners of face f, before any light."""
     if scene.smooth[f]:
-        return corner_rows(f, scene.faces, scene.vertex_colors)
+        return corner_rows(f, scene.color_faces, scene.vertex_colors)
     C = load3(scene.face_colors, f)
     return C, C, C
 

@@ -72,6 +72,8 @@ class Evidence:
     predictions: Mapping[str, float] = field(default_factory=dict)
     start: np.ndarray | None = None  # where the search began, (p,)
     trial: Trial | None = None  # what the losses about the answer say
+    # A film drawn without `seams` of a motion in which nothing touches, if the trial failed
+    film_without_seams: str = ""
     is_without_gradients: bool = False  # whether it was found by differences of the loss
     loss_at_start: float = 0.0  # a loss that fell to rounding of it ends a search; 0 if unknown
     truth: np.ndarray | None = None  # natural values that a synthetic film was made with, (p,)

@@ -303,11 +303,18 @@ def fails_the_trial(found: Evidence) -> Verdict | None:
         else "The loss about the answer rises so little that the interval would have to be "
         f"{trial.worst:.2g} times as wide"
     )
+    jumps = (
+        "contacts lose energy by `damping`, whose force jumps at touch (give them a `dissipation`)"
+    )
+    if found.film_without_seams:  # of a motion without touch
+        jumps = (
+            "colours jump at edges inside the outline of a body, which have no slope (set "
+            f"`observations.{found.film_without_seams}.seams` = true)"
+        )
     return Verdict(
         Kind.NOT_FINISHED,
-        f"{what}: the gradient is not the slope of the loss here. So it is where contacts lose "
-        "energy by `damping`, whose force jumps at touch (give them a `dissipation`), and where a "
-        "motion is chaotic (fit a shorter film).",
+        f"{what}: the gradient is not the slope of the loss here. So it is where {jumps}, and "
+        "where a motion is chaotic (fit a shorter film).",
         trial.to_dict(),
     )
 

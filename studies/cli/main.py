@@ -458,8 +458,22 @@ def track(  # noqa: PLR0913 -- the options of a command
         typer.Option("--background", help="Track what differs from what most frames show."),
     ] = False,
     tolerance: Annotated[
-        float, typer.Option(help="Difference in colour that counts, where white is 1.")
+        float,
+        typer.Option(
+            help="Difference in red, green or blue up to which a pixel is like the colour, where "
+            "white is 1. Raise it until the whole of it is marked in the picture, lower it where "
+            "something else is."
+        ),
     ] = 0.15,
+    hue: Annotated[
+        bool | None,
+        typer.Option(
+            "--hue/--no-hue",
+            help="Whether the colour counts in any light, as on the shaded side of a body. By "
+            "default it does, unless it is a grey within the tolerance.",
+            show_default=False,
+        ),
+    ] = None,
     frames: Annotated[
         str | None, typer.Option(metavar="'FIRST END'", help="Frames; END is left out.")
     ] = None,
@@ -478,7 +492,8 @@ def track(  # noqa: PLR0913 -- the options of a command
 ) -> None:
     """Track a plain colour or what moves; write its centroid as a table of points in pixels.
 
-    A picture beside the table, *.png, marks what is tracked in the first frame.
+    A picture beside the table, *.png, marks what is tracked in the first frame: pink, and blue
+    where it has the hue of the colour in another light.
     """
     from studies.cli.tracking import track_command
 
@@ -486,7 +501,7 @@ def track(  # noqa: PLR0913 -- the options of a command
     numbers = {"color": color, "frames": frames, "region": region}
     for line in track_command(
         film, table, numbers, background=background, tolerance=tolerance, fps=fps, point=point,
-        force=force,
+        force=force, hue=hue,
     ):  # fmt: skip
         print(line)
 

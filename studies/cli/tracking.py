@@ -3,12 +3,20 @@
 import csv
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from studies.problem.observations.film_tracker import LEAST, Spot, Tracked, marked, usual
+from studies.problem.observations.film_tracker import (
+    LEAST,
+    Spot,
+    Tracked,
+    has_hue,
+    marked,
+    usual,
+)
 from studies.problem.observations.films import film_frames
 from studies.runs import media
 from studies.runs.errors import StudyError
@@ -17,21 +25,25 @@ from studies.runs.progress import FrameProgress
 from studies.scene.declared import Film
 
 
+ALIKE = 0.1  # part of what has a hue that is as bright as the colour, below which it is doubtful
+WIDER, WIDEST = 1.5, 10.0  # times the pixels at twice the tolerance: more of a body, and all else
 COUNTS = {"color": 3, "frames": 2, "region": 4}
 LARGEST = 1e9  # of these numbers
 FASTEST = 1e7  # frames per second, as of a film in a scene file
 
 
-def track_command(
+def track_command(  # noqa: PLR0913 -- the options of a command
     film: Path, table: Path, numbers: Mapping[str, str | None], *,
     background: bool, tolerance: float, fps: float | None, point: str, force: bool = False,
+    hue: bool | None = None,
 ) -> list[str]:  # fmt: skip
     """Write the table of what is tracked and its picture; return what to say.
 
-    `numbers` are the options of several numbers, as texts.
+    `numbers` are the options of several numbers, as texts. `hue` says whether brightness does not
+    count; None chooses that where the colour is no grey within the tolerance.
     """
     color, frames, region = (_numbers(name, numbers[name]) for name in COUNTS)
-    _check(color, background=background, tolerance=tolerance, fps=fps)
+    _check(color, background=background, tolerance=tolerance, fps=fps, hue=hue)
     _check_table(table, force=force)
     first, end = (int(frames[0]), int(frames[1])) if frames else (0, None)
     if end is not None and not 0 <= first < end:
@@ -43,10 +55,11 @@ def track_command(
         if background:
             plate = usual(_opened(one)[0], lambda n: progress(n, "background: frame"))
         wanted = None if color is None else np.array(color)
-        tracked = Tracked(wanted, plate, tolerance, limits)
+        by_hue = wanted is not None and (has_hue(wanted, tolerance) if hue is None else hue)
+        tracked = Tracked(wanted, plate, tolerance, limits, by_hue)
         pictures, times_of = _opened(one)
         found: list[Spot] = []
-        lost, picture = None, table.with_suffix(".png")
+        lost, picture, advice = None, table.with_suffix(".png"), []
         try:
             for n, frame in enumerate(pictures):
                 here = tracked.find(frame)
@@ -54,7 +67,9 @@ def track_command(
                     lost = n
                     break
                 if not found:
-                    media.write_png(picture, marked(frame, here))
+                    like = replace(tracked, by_hue=False).weights(frame) > 0.0
+                    media.write_png(picture, marked(frame, here, like if by_hue else None))
+                    advice = _advice_on_tolerance(tracked, frame, here, like)
                 found.append(here)
                 progress(n + 1, "frame")
         finally:
@@ -75,11 +90,39 @@ def track_command(
             f"{end}. They are in {table}."
         )
     cut = [first + k for k, here in enumerate(found) if here.is_cut]
-    notes = [] if not cut else [
+    notes = advice if not cut else [
+        *advice,
         f"In {len(cut)} frames, first in {cut[0]}, what is tracked touches the edge of the "
         "picture, so its middle is that of a part. Leave them out by `--frames` or in the table."
     ]  # fmt: skip
     return [*notes, str(table.resolve()), str(picture.resolve())]
+
+
+def _advice_on_tolerance(
+    tracked: Tracked, frame: np.ndarray, found: Spot, like: np.ndarray
+) -> list[str]:
+    """Return what to do where a colour marks a part of something, or by its hue much more.
+
+    `like` (H, W) is where the first frame is like the colour itself.
+    """
+    if tracked.color is None:
+        return []
+    area, tolerance = int(found.pixels.sum()), tracked.tolerance
+    if tracked.by_hue:
+        part = (found.pixels & like).sum() / area
+        return [] if part > ALIKE else [
+            f"Only {100 * part:.0f} % of what has this hue is as bright as the colour (pink in the "
+            "picture, the rest blue). If the rest is not what you track, give `--no-hue`; else "
+            "take the colour from its middle."
+        ]  # fmt: skip
+    wider = replace(tracked, tolerance=min(2.0 * tolerance, 1.0)).find(frame)
+    if wider is None or not WIDER < wider.pixels.sum() / area < WIDEST:
+        return []
+    return [
+        f"With `--tolerance` {min(2.0 * tolerance, 1.0):g}, {wider.pixels.sum() / area:.1f} times "
+        "as many pixels hang together: what is marked may be the lit part only. Raise it until all "
+        "of it is pink in the picture."
+    ]
 
 
 def _limits(region: tuple[float, ...]) -> tuple[int, ...]:
@@ -124,7 +167,12 @@ def _in_words_of_the_command() -> Iterator[None]:
 
 
 def _check(
-    color: tuple[float, ...] | None, *, background: bool, tolerance: float, fps: float | None
+    color: tuple[float, ...] | None,
+    *,
+    background: bool,
+    tolerance: float,
+    fps: float | None,
+    hue: bool | None,
 ) -> None:
     """Raise if options do not fit each other."""
     if (color is None) == (not background):
@@ -134,6 +182,8 @@ def _check(
             "`--color` must be three numbers from 0 to 1, got "
             f"{' '.join(f'{one:g}' for one in color)}. Divide levels up to 255 by 255."
         )
+    if hue and (color is None or not np.ptp(color)):
+        raise StudyError("`--hue` needs a `--color` that is no grey: greys have no hue.")
     if not 0.0 < tolerance <= 1.0:
         raise StudyError(f"`--tolerance` must be above 0 and up to 1, got {tolerance:g}.")
     if fps is not None and not 0.0 < fps <= FASTEST:

@@ -28,7 +28,7 @@ from studies.problem.parameters import Parameters
 from studies.problem.truth import Truth
 from studies.reports import scene_run
 from studies.reports.coarse import FILE as COARSE, coarse_json
-from studies.reports.numbers import interval, truth_error
+from studies.reports.numbers import estimate, interval, truth_error
 from studies.reports.preview.showing import inspect
 from studies.reports.scene_run import LOOKS
 from studies.runs import folder as run_folder
@@ -214,6 +214,7 @@ def parameter_rows(
                 "verdict": None if is_long else solved.verdicts.get(labels[i]),
                 "interval": None if is_long else _ends(spread.intervals.model, i),
                 "pixel_interval": None if is_long else _ends(spread.interval, i),
+                "bounds": [*map(float, one.bounds)] if np.isfinite(one.bounds).all() else None,
             }
             if is_long:  # the mean of some does not move: weights of sines with even phases
                 row["start_rms"] = float(np.sqrt(np.mean(first[own] ** 2)))
@@ -340,7 +341,7 @@ def summary(result: dict[str, Any], certified: dict[str, Any]) -> list[str]:
 def _parameter_line(row: dict[str, Any]) -> str:
     """Return what was identified of a parameter, in one line."""
     unit = f" {row['unit']}" if row["unit"].strip("-") else ""
-    line = f"  {row['name']} = {row['estimate']:.8g}{unit}"
+    line = f"  {row['name']} = {estimate(row)}{unit}"
     if row["count"] > 1:
         line = f"  {row['name']}: {row['count']} values, mean {row['estimate']:.6g}{unit}, "
         line += f"root mean square {row['estimate_rms']:.4g}{unit}"

@@ -10,10 +10,12 @@ import numpy as np
 from studies.answer.budget import Budget
 from studies.answer.evidence import Basin, Evidence
 from studies.answer.held_back import Explained, explained
+from studies.answer.kinks import margins_by_window
 from studies.answer.missing import MissingTerm
 from studies.answer.verdict import Verdict, judge, judge_each
 from studies.fitting.trying import Tried
 from studies.optimizers.problem import NOT_FINITE
+from studies.problem.films import FilmObserver
 from studies.problem.first_frames import first_frames_differ, moves_first_frame
 from studies.problem.frame_squares import (
     agreed_rows,
@@ -84,6 +86,7 @@ def judge_answer(
         loss_at_start=one.loss_at_start,
         start=parameters.held_at(made.everything.parameters.start).start,
         trial=one.tried.trial,
+        film_without_seams=_film_without_seams(one),
         is_without_gradients=one.tried.is_without_gradients,
         predictions={k: part for k, part in one.validation.items() if part is not None},
         strayed=_strayed(parameters, theta),
@@ -204,6 +207,21 @@ def _strayed(parameters: Parameters, theta: np.ndarray) -> tuple[str, float] | N
     far = np.where(parameters.each(counts), far, 0.0)
     worst = int(np.argmax(far))
     return (parameters.labels[worst], float(far[worst])) if far[worst] > 0.0 else None
+
+
+def _film_without_seams(one: Candidate) -> str:
+    """Return a film without soft edges inside outlines, if a trial failed and nothing touches."""
+    trial, problem, theta = one.tried.trial, one.problem, one.tried.result.theta
+    films = [
+        seen.name
+        for seen in problem.observers
+        if isinstance(seen, FilmObserver) and seen.rasterizer.seamless
+    ]
+    if trial is None or not trial.is_rough or not films:
+        return ""
+    windows = margins_by_window(problem.with_steps_for(theta).motion_at(theta))
+    touches = any((own.touch > 0.0).any() for window in windows for own in window.values())
+    return "" if touches else films[0]
 
 
 def _size_warning(made: PreparedProblem, theta: np.ndarray) -> str:

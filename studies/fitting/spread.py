@@ -67,9 +67,11 @@ def pixel_covariance(
     variances: list[float] = []
     rows, parts = problem.by_observer(problem.images(theta)), problem.by_residuals(r[:-p])
     for (one, own_rows), (_, own_r) in zip(rows, parts, strict=True):
-        is_picture = isinstance(one, PictureObserver)
-        off = (own_rows[:, :3] - one.targets()).ravel() if is_picture else own_r
-        variances.append(float(off @ off) / max(off.size - p, 1))
+        off, part = own_r, 1.0
+        if isinstance(one, PictureObserver):
+            difference = one.as_images(own_rows[:, :3] - one.targets())
+            off, part = one.where_compared(difference).ravel(), one.part_compared
+        variances.append(float(off @ off) / max(part * off.size - p, 1.0))
     return _covariance(problem, J, variances, np.zeros((p, p)))
 
 

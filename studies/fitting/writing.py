@@ -34,6 +34,7 @@ from studies.runs.media import (
     SHARP,
     as_float,
     as_uint8,
+    hatched,
     magnified,
     resized,
     write_jpeg,
@@ -104,6 +105,8 @@ def page_film(
         footage = _images(made.hidden, shown, file, plate, values=truth, instants=instants)
     if footage is None:
         footage = as_uint8(one.frames[chosen])
+    if one.ignored is not None:
+        footage = as_uint8(hatched(as_float(footage), one.ignored))
     return PageFilm(footage, answer, spec.video is None, bool(joints))
 
 
@@ -364,7 +367,9 @@ def write_seen(
         if isinstance(one, FilmObserver | SmokeObserver):
             images = one.as_images(fitted[one.name]).astype(np.float32)
             before = one.as_images(begun[one.name]) if begun else np.zeros_like(images)
-            target = one.frames.astype(np.float32)
+            target = hatched(one.frames, one.ignored).astype(np.float32)
+            for pictures in (images, before):
+                pictures[..., :3] = hatched(pictures[..., :3], one.ignored)
             folder.write_npz(
                 f"frames-{one.name}.npz",
                 times=one.times,
@@ -420,8 +425,9 @@ def _write_film(
     height, width = one.size
     is_picture = len(one.times) == 1
     name = "goal" if goal else "picture" if is_picture else "film"
+    ignored = "" if one.ignored is None else ", hatched where it is not compared"
     captions = {
-        "film": f"the {name}" + (", drawn again from the truth" if page.is_simulated else ""),
+        "film": f"the {name}{', drawn again from the truth' * page.is_simulated}{ignored}",
         "answer": (f"the answer, drawn over the {name}" if is_silhouette else "the answer")
         + (", with its joints" if page.has_joints else ""),
         "difference": f"answer - {name} as compared, {height} x {width} pixels, around mid grey"

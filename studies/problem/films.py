@@ -50,6 +50,8 @@ class PictureObserver(Observer):
     first: np.ndarray  # first frame of the whole film, (H, W, 3)
     # weight of one of them relative to the next finer one
     growth: float = field(default=1.0, kw_only=True)
+    # what is not compared, (H, W) of truth values
+    ignored: np.ndarray | None = field(default=None, kw_only=True)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -79,28 +81,50 @@ class PictureObserver(Observer):
         return Mse() if self.levels == 1 else PyramidMse(self.levels, self.growth)
 
     @property
+    def part_compared(self) -> float:
+        """The part of the pixels that is compared."""
+        return 1.0 if self.ignored is None else 1.0 - float(self.ignored.mean())
+
+    def where_compared(self, images: Any, other: Any = 0.0) -> Any:
+        """Return images (n_frames, H, W, k), with those of others where they are not compared."""
+        if self.ignored is None:
+            return images
+        ignored = beside(self.ignored, images)[..., None]
+        other = beside(other, images) if np.ndim(other) else other
+        return module_of(images).where(ignored, other, images).astype(images.dtype, copy=False)
+
+    @property
     def _scale(self) -> float:
-        return float(np.sqrt(self.weight)) / SEEN
+        return float(np.sqrt(self.weight / self.part_compared)) / SEEN
 
     def residuals(self, rows: np.ndarray) -> np.ndarray:
         """Return r of the pyramid, frame after frame."""
-        return self._scale * residuals(self.loss, self.as_images(rows), self.frames)
+        images = self.where_compared(self.as_images(rows)[..., :3], self.frames)
+        return self._scale * residuals(self.loss, images, self.frames)
 
     def residuals_jvp(self, tan_rows: np.ndarray) -> np.ndarray:
         """Return the tangent of r."""
-        tangent = self.as_images(tan_rows)
+        tangent = self.where_compared(self.as_images(tan_rows))
         return self._scale * residuals_jvp(self.loss, tangent, self.frames, tangent)
 
     def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
         """Return the cotangent of the pixels."""
         shape = (*self.frames.shape[:-1], 4)
         blank = module_of(adj_r).zeros(shape, self.frames.dtype)
-        return residuals_vjp(self.loss, blank, self.frames, self._scale * adj_r).reshape(-1, 4)
+        adj = residuals_vjp(self.loss, blank, self.frames, self._scale * adj_r)
+        return self.where_compared(adj).reshape(-1, 4)
 
     def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Return weight times the mean square of the difference in RGB by frame, over SEEN^2."""
-        off = self.as_images(rows[:, :3] - other[:, :3])
-        return self.weight / SEEN**2 * np.square(off, dtype=np.float64).mean(axis=(1, 2, 3))
+        off = self.where_compared(self.as_images(rows[:, :3] - other[:, :3]))
+        mean = np.square(off, dtype=np.float64).mean(axis=(1, 2, 3)) / self.part_compared
+        return self.weight / SEEN**2 * mean
+
+    def mean(self) -> np.ndarray:
+        """Return the mean of the colours that are compared, at every pixel."""
+        rows = self.targets()
+        compared = rows if self.ignored is None else self.frames[:, ~self.ignored].reshape(-1, 3)
+        return np.broadcast_to(compared.mean(axis=0), rows.shape)
 
 
 class Scenery(NamedTuple):
@@ -179,7 +203,7 @@ class FilmObserver(PictureObserver):
         elsewhere than predicted has other colours, and counts. All pixels count where nothing is
         drawn at first, or where half of the body itself looks like a shadow.
         """
-        images = self.as_images(rows)
+        images = self.where_compared(self.as_images(rows))
         first = images[0, ..., 3] > 0.5
         every = np.ones(len(rows), bool)
         if not first.any():

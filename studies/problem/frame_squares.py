@@ -63,12 +63,7 @@ def still_squares(problem: SceneProblem, counted: np.ndarray | None = None) -> n
 
 def variation_squares(problem: SceneProblem, counted: np.ndarray | None = None) -> np.ndarray:
     """Return those of mean colour or place - observation: what pictures show at all."""
-
-    def mean(one: Observer) -> np.ndarray:
-        rows = one.targets()
-        return np.broadcast_to(rows.mean(axis=0), rows.shape)
-
-    return _squares(problem, problem.targets, mean, counted)
+    return _squares(problem, problem.targets, lambda one: one.mean(), counted)
 
 
 def _squares(

@@ -23,10 +23,16 @@ from studies.problem.free import (
     shape_losses,
     views,
 )
-from studies.problem.observations.films import FilmData, advice_on_film, check_lengths, read_film
+from studies.problem.observations.films import (
+    FilmData,
+    advice_on_film,
+    blank_film,
+    check_lengths,
+    read_film,
+)
 from studies.problem.observations.points import advice_on_fall
 from studies.problem.observers import Observer
-from studies.problem.observing import blank_film, camera_of, frame_times, make_observers
+from studies.problem.observing import camera_of, frame_times, make_observers
 from studies.problem.own import OwnResiduals, check_own, declared_own, own_observer
 from studies.problem.parameters import Parameters
 from studies.problem.points import PointObserver, advice_on_markers
@@ -43,6 +49,7 @@ from studies.scene.building import BuiltScene, build
 from studies.scene.exif import notes_on_fields_of_view
 from studies.scene.maps import Value
 from studies.scene.motion import SETTLING, Settled
+from studies.scene.seams import notes_on_seams
 
 
 OF_MESH = (".mesh", ".cells", ".edge_length")  # ends of keys of a body that change its mesh
@@ -122,6 +129,7 @@ def make_problem(
     if isinstance(built.system, Settled):
         say(SETTLING)
     notes = built.notes + notes_on_fields_of_view(file)
+    notes += notes_on_seams(file, built, declared_films)
     for name in real:
         notes += advice_on_film(films[name], f"observations.{name}")
     check_lengths({f"observations.{name}": (one, films[name]) for name, one in real.items()})
@@ -129,7 +137,7 @@ def make_problem(
     observers = [
         replace(one, device=device) if isinstance(one, FilmObserver) else one for one in observers
     ]
-    notes += _advice_on_points(file, built, observers)
+    notes += advice_on_points(file, built, observers)
     observers += [own_observer(name, one, start_surfaces(built)) for name, one in own.items()]
     kept = frozenset(k for k, one in {**file.observations, **own}.items() if one.validate)
     if len(kept) == len(observers):
@@ -179,7 +187,7 @@ def make_problem(
     )  # fmt: skip
 
 
-def _advice_on_points(
+def advice_on_points(
     file: declared.SceneFile, built: BuiltScene, observers: Sequence[Observer]
 ) -> list[str]:
     """Return what is doubtful about tracked points: far off a body, or falling another way."""

@@ -180,6 +180,11 @@ class Observer(ABC):
         del factor
         return self
 
+    def mean(self) -> np.ndarray:
+        """Return the mean of what was observed, at every row."""
+        rows = self.targets()
+        return np.broadcast_to(rows.mean(axis=0), rows.shape)
+
     def still(self) -> np.ndarray:
         """Return the rows of the first frame, at every frame."""
         per_frame = self.rows_per_frame()

@@ -18,7 +18,7 @@ from render.scene import Material, Mesh, Scene, SphericalHarmonics
 from render.soft_raster import SoftRasterizer
 from studies.problem.films import FilmObserver, SmokeObserver
 from studies.problem.forward import start_surfaces
-from studies.problem.observations.films import FilmData, declared_backdrop
+from studies.problem.observations.films import FilmData
 from studies.problem.observations.point_files import PointData
 from studies.problem.observations.points import read_points, read_states
 from studies.problem.observers import Observer
@@ -34,6 +34,7 @@ from studies.scene import declared
 from studies.scene.building import BuiltScene, Lit
 from studies.scene.cameras import make_camera, require_outside
 from studies.scene.motion import Settled, model_of
+from studies.scene.seams import with_seams
 
 
 VISIBLE = 4.0  # pixels that the bodies must cover in the first frame
@@ -129,7 +130,7 @@ class _Observing:
         known: dict[str, Any] = {"blend": Hard()}
         if one.softness:
             sigma = softness(one.softness, data.frames.shape[1])
-            known = {"sigma": sigma, "seamless": not one.seams}
+            known = {"sigma": sigma, "seamless": not with_seams(self.file, self.built, one)}
         if one.simulate is not None and data.backdrop is not None:  # else it is found in the film
             known["background"] = data.backdrop if is_rgb else np.zeros_like(data.backdrop)
         observer = FilmObserver(
@@ -166,6 +167,7 @@ class _Observing:
             "frames": data.frames,
             "levels": search.levels if search.loss == "pyramid" else 1,
             "first": data.frames[0],
+            "ignored": data.ignored,
         }
 
     def points(self, name: str, one: declared.Points) -> PointObserver:
@@ -408,14 +410,6 @@ def frame_times(one: Observed, world: declared.World, key: str) -> np.ndarray:
         )
     n = one.simulate.frames
     return np.arange(1, n + 1) * (duration / n)
-
-
-def blank_film(film: declared.Film, times: np.ndarray, key: str) -> FilmData:
-    """Return a film of the right size whose frames are still black, over its background."""
-    assert film.simulate is not None
-    size = film.simulate.height, film.simulate.width
-    frames = np.zeros((len(times), *size, 3))
-    return FilmData(frames, None, times, None, 1, size, declared_backdrop(film, size, key))
 
 
 def blank_points(points: declared.Points, times: np.ndarray, key: str) -> PointData:

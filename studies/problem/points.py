@@ -75,7 +75,8 @@ def advice_on_markers(
     return [
         f"`{key}`: a point is {far.max():.3g} m off the surface of its body, more than half of the "
         f"body's shortest side, {side:.3g} m. What is nearest carries it along, as if it were "
-        "fixed there by a stiff rod. Check the pose of the body and of the points."
+        "fixed there by a stiff rod. Check `at`, and where the body is at the start: a pendulum by "
+        "its `pivot`, `angle` and `length`."
     ]
 
 

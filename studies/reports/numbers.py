@@ -34,12 +34,18 @@ def _trimmed(text: str) -> str:
 
 
 def estimate(row: dict[str, Any]) -> str:
-    """Return the answer of a row of the result."""
-    return number(row["estimate"], _half_width(row, "interval"))
+    """Return the answer of a row of the result, with three significant digits or more."""
+    value, half = row["estimate"], _half_width(row, "interval")
+    if half and value and math.isfinite(value):
+        half = min(half, 10.0 ** (math.floor(math.log10(abs(value))) - 1))
+    return number(value, half)
 
 
 def interval(row: dict[str, Any], key: str = "interval") -> str:
-    """Return an interval of a row; `key` is "interval" or "pixel_interval"."""
+    """Return an interval of a row, "none" if it is wider than the bounds.
+
+    `key` is "interval" or "pixel_interval".
+    """
     half = _half_width(row, key)
     if half is None:
         return "none"
@@ -73,7 +79,8 @@ def _half_width(row: dict[str, Any], key: str) -> float | None:
     if not row.get(key):
         return None
     low, high = row[key]
-    return (high - low) / 2.0
+    least, most = row.get("bounds") or (-math.inf, math.inf)
+    return (high - low) / 2.0 if high - low <= most - least else None
 
 
 def count(number_of: int, what: str) -> str:

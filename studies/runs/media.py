@@ -25,6 +25,7 @@ from studies.runs.files import replacing
 MOST_PIXELS = 64_000_000  # of a picture: a film in 8K has half of them
 MOST_GIF = 250_000_000  # pixels of a gif, whose frames pack to next to nothing
 LONGEST = 16_384  # side of a picture: no encoder takes more
+STRIPE = 3  # pixels: width of the stripes of what is not compared
 SHARP = 4096  # side of small images that are shown with every pixel repeated
 KINDS = "Give an mp4, or what else FFmpeg reads, a gif, or a folder of PNG frames."
 
@@ -113,6 +114,22 @@ def resized(image: np.ndarray, size: tuple[int, int], *, by: str = "BICUBIC") ->
         for channel in np.moveaxis(image, -1, 0)
     ]
     return np.stack([np.asarray(one) for one in channels], axis=-1)
+
+
+def hatched(images: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+    """Return images (..., H, W, 3) from 0 to 1 with grey stripes where a mask of any size is true.
+
+    None stands for a mask that is nowhere true.
+    """
+    if mask is None:
+        return images
+    height, width = images.shape[-3:-1]
+    rows, columns = (
+        np.arange(n) * m // n for n, m in zip((height, width), mask.shape, strict=True)
+    )
+    stripes = np.add.outer(np.arange(height), np.arange(width)) // STRIPE % 2
+    where = mask[np.ix_(rows, columns)][..., None]
+    return np.where(where, 0.45 + 0.25 * stripes[..., None], images)
 
 
 def as_float(image: np.ndarray) -> np.ndarray:

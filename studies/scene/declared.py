@@ -13,7 +13,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationInfo
 from pydantic.dataclasses import dataclass
 
 from studies.runs.errors import StudyError
@@ -73,6 +73,22 @@ FieldName = Annotated[str, Field(pattern=r"^field:.+"), '"field:NAME"']  # an ar
 File = Annotated[str, AfterValidator(_in_folder), "path of a file"]
 # With columns `time` [s], and one for each value.
 Series = Annotated[str, AfterValidator(_in_folder), "path of a CSV file"]
+
+
+def _as_rows(value: Any) -> Any:
+    """Return a list, or a list of lists, as rows; anything else as it is."""
+    if not isinstance(value, list | tuple):
+        return value
+    rows = value if all(isinstance(row, list | tuple) for row in value) else [value]
+    return tuple(tuple(row) for row in rows)
+
+
+# First column and row, and last ones [pixels], from 0 at the upper left.
+Rectangle = tuple[int, int, int, int]
+Ignored = Annotated[
+    Annotated[tuple[Rectangle, ...], BeforeValidator(_as_rows)] | File,
+    "a rectangle [x0, y0, x1, y1], a list of them, or a picture",
+]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -689,8 +705,10 @@ class Film(_Observation):
     Frames have the times of their stamps, or else `fps` a second. `frames` are the first frame, the
     end (the first one that is left out) and, where not every frame is read, the step; `masks` are
     pictures that are white where the bodies are. Blocks of `downsample` pixels a side become one,
+    What `ignore` covers is not compared: rectangles, or a picture that is black elsewhere.
     `softness` is the width of soft edges [pixels], and with `seams` every face has them, not only
-    outlines. `bodies` are those that are in the film.
+    outlines; None chooses it where a body may turn and its colours jump between faces. `bodies` are
+    those that are in the film.
     """
 
     kind: Literal["film"] = "film"
@@ -700,11 +718,12 @@ class Film(_Observation):
     bodies: tuple[Name, ...] | None = None  # None: all
     compare: Literal["rgb", "silhouette"] = "rgb"
     masks: File | None = None
+    ignore: Ignored | None = None
     fps: Annotated[float, Field(gt=0.0, le=1e7)] | None = None
     frames: tuple[int, int] | tuple[int, int, int] | None = None
     downsample: Pixels | None = None
     softness: Annotated[float, Field(ge=0.0, le=1e3)] = 0.4
-    seams: bool = False
+    seams: bool | None = None
     background: Background = field(default_factory=Background)
 
 

@@ -45,7 +45,14 @@ def drawn_mesh(key: str, look: Look, surface: TriangleMesh, source: Source) -> M
         uv, uv_faces = _texture_coordinates(key, look, surface, source)
         more |= {"texture": _texture(key, look), "uv": uv, "uv_faces": uv_faces}
     elif look.vertex_colors is not None:
-        more["vertex_colors"] = _vertex_colors(key, look.vertex_colors, source, surface.points)
+        name = look.vertex_colors
+        more["vertex_colors"] = _vertex_colors(key, name, source, surface.points)
+        if name in source.corners:
+            colors = _as_colors(key, name, source.corners[name].reshape(3 * len(surface.faces), -1))
+            at = np.column_stack([surface.faces.ravel(), colors])  # alike at a point is one row
+            rows, of_corners = np.unique(at, axis=0, return_inverse=True)
+            more["vertex_colors"] = rows[:, 1:]
+            more["color_faces"] = of_corners.reshape(surface.faces.shape)
     return Mesh(surface.faces, **more)
 
 
@@ -93,7 +100,12 @@ def _vertex_colors(key: str, name: str, source: Source, points: np.ndarray) -> n
             f"`{key}.vertex_colors` must name an array of the mesh's points, got {name!r}."
             f"{checks.known_names(name, source.points)}"
         )
-    given = source.points[name]
+    mesh, colors = source.mesh, _as_colors(key, name, source.points[name])
+    return colors[mesh.surface().nodes] if isinstance(mesh, TetMesh) else colors
+
+
+def _as_colors(key: str, name: str, given: np.ndarray) -> np.ndarray:
+    """Return rows of an array of the mesh file as colours, (n, 3) from 0 to 1."""
     if given.ndim != 2 or given.shape[1] not in (3, 4):
         raise StudyError(
             f"`{key}.vertex_colors`: {name!r} must have three or four numbers for each point, got "
@@ -102,8 +114,7 @@ def _vertex_colors(key: str, name: str, source: Source, points: np.ndarray) -> n
     colors = given[:, :3] / (255.0 if given.dtype == np.uint8 else 1.0)
     if not (np.isfinite(colors).all() and colors.min() >= 0.0 and colors.max() <= 1.0):
         raise StudyError(f"`{key}.vertex_colors`: {name!r} must be from 0 to 1, or bytes.")
-    mesh = source.mesh
-    return colors[mesh.surface().nodes] if isinstance(mesh, TetMesh) else colors
+    return colors
 
 
 def _texture_coordinates(

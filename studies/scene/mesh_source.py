@@ -49,6 +49,7 @@ class Source:
     # Arrays of the file by name, with rows for cells and points of the mesh.
     cells: dict[str, np.ndarray] = field(default_factory=dict)
     points: dict[str, np.ndarray] = field(default_factory=dict)
+    corners: dict[str, np.ndarray] = field(default_factory=dict)  # where those at a point differ
 
     def field(self, key: str, name: str) -> np.ndarray:
         """Return a field of the file with one number for each cell, (n_cells,).
@@ -120,7 +121,7 @@ def read_source(key: str, body: Any) -> Source:
                 )
         tried(f"{key}.mesh", lambda: _require_honest(find_mesh(name)))
         data = tried(f"{key}.mesh", lambda: read_mesh_data(name))
-        source = Source(data.mesh, name, data.cells, data.points)
+        source = Source(data.mesh, name, data.cells, data.points, data.corners)
     mesh = _moved(source.mesh, body)
     with np.errstate(over="ignore"):
         longest = float(np.ptp(np.asarray(mesh.points), axis=0).max())

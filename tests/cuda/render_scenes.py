@@ -12,7 +12,7 @@ from render.lenses import Orthographic
 from render.posed_camera import PosedCamera
 from render.raster import cuda_bins
 from render.scene import Mesh, Scene, SphericalHarmonics
-from tests.render.scenes import camera, glossy, soft, tetrahedron, textured, two_tetrahedra
+from tests.render.scenes import camera, glossy, jumping, soft, tetrahedron, textured, two_tetrahedra
 
 
 SIZE = (5, 6)
@@ -41,7 +41,8 @@ ZERO |= {f"{blend} vjp camera{k}.near" for blend in UNKNOWN for k in ("", ".0", 
 def toy(blend, dtype=np.float64, size=SIZE):
     """Two frames of two objects, face and vertex colours, and a third that leaves the view.
 
-    In "over" one has a texture and a highlight, in "softmax" all have highlights, and in
+    In "over" one has a texture and a highlight, in "softmax" all have highlights,
+    and one colours that jump at edges, and in
     "culled" one has a texture and smooth normals, in a sky. In "seamless" the third has two
     sides, whose normals cancel.
     """
@@ -63,7 +64,7 @@ def toy(blend, dtype=np.float64, size=SIZE):
     if blend == "over":
         scene = Scene({**scene.objects, "right": covered.objects["right"]}, scene.lights)
     if blend == "softmax":
-        scene = glossy(scene)
+        scene = jumping(glossy(scene))
     if blend == "culled":
         scene = Scene({**scene.objects, "left": covered.objects["left"]}, scene.lights)
         sky = SphericalHarmonics(rng.uniform(-0.3, 0.5, (9, 3)))

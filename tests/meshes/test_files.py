@@ -345,3 +345,21 @@ def test_arrays_of_a_surface_follow_points_that_become_one(tmp_path):
     assert len(read.mesh.points) == 4
     np.testing.assert_array_equal(read.points["x"], read.mesh.points[:, 0])
     np.testing.assert_array_equal(read.cells["number"], [7, 8])
+
+
+@pytest.mark.parametrize("inwards", [False, True])
+def test_what_points_at_one_place_say_is_kept_by_corner(tmp_path, inwards):
+    box = pyvista.Cube(clean=False).triangulate()
+    points, faces = np.asarray(box.points, float), box.regular_faces[:, :: -1 if inwards else 1]
+    data = pyvista.PolyData.from_regular_faces(points, faces)
+    data.point_data["moved"] = points + 0.01 * np.arange(24)[:, None]  # four of each side
+    data.point_data["place"] = points
+    data.save(tmp_path / "box.vtp")
+    read = read_mesh_data(tmp_path / "box.vtp")
+    assert len(points) == 24
+    assert len(read.mesh.points) == 8
+    assert read.mesh.volume == pytest.approx(1.0)
+    off = np.rint(100.0 * (read.corners["moved"] - read.mesh.points[read.mesh.faces]))
+    assert np.unique(off).tolist() == list(range(24))
+    assert (off // 4 == off[:, :1, :1] // 4).all()  # a face has corners of one side
+    assert list(read.corners) == ["moved"]  # as `place` does not jump

@@ -127,7 +127,8 @@ def gather_faces(objects, lights, camera, raster, dtype):
         elif mesh.get("face_colors") is not None:
             albedo = np.repeat(np.asarray(mesh["face_colors"], dtype)[:, None, :], 3, axis=1)
         else:
-            albedo = np.asarray(mesh["vertex_colors"], dtype)[index]
+            rows = index if mesh.get("color_faces") is None else np.asarray(mesh["color_faces"])
+            albedo = np.asarray(mesh["vertex_colors"], dtype)[rows]
         drawn = is_drawn(screen[index], depth[index], camera, raster)
         corners.append(screen[index][drawn])
         depths.append(depth[index][drawn])

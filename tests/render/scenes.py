@@ -89,6 +89,17 @@ def textured(scene):
     return Scene(objects, scene.lights)
 
 
+def jumping(scene):
+    """The same, with colours at the corners of the second object that jump at its edges."""
+    objects, rng = dict(scene.objects), np.random.default_rng(37)
+    (name, mesh) = list(objects.items())[1]
+    n = 3 * len(mesh.faces)
+    rows = rng.permutation(n).reshape(-1, 3)
+    rows[0, 0] = rows[1, 0]  # a row that two corners have
+    objects[name] = replace(mesh, vertex_colors=rng.random((n, 3)), color_faces=rows)
+    return Scene(objects, scene.lights)
+
+
 def camera(**changes):
     """A camera that sees the unit ball, a little off every axis."""
     numbers = {"eye": (0.3, 0.4, 3.5), "target": (0.02, 0.03, 0.0), "up": (0.1, 1.0, 0.05)}
@@ -136,6 +147,7 @@ def plain(scene, view, rasterizer, vertices):
             "faces": mesh.faces,
             "face_colors": mesh.face_colors,
             "vertex_colors": mesh.vertex_colors,
+            "color_faces": mesh.color_faces,
             "ambient": mesh.material.ambient,
             **({} if mesh.texture is None else vars(mesh.texture)),
             "uv": mesh.uv,

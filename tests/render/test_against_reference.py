@@ -16,6 +16,7 @@ from tests.render.scenes import (
     camera,
     fitted,
     glossy,
+    jumping,
     plain,
     reference,
     rounded,
@@ -98,6 +99,14 @@ def test_textures_look_as_in_the_reference(rng, blend, lens):
     expected = reference(textured(scene), view, raster, vertices, (24, 30))
     assert np.ptp(expected[..., :3]) > 0.5
     np.testing.assert_allclose(image, expected, rtol=0, atol=1e-12)
+
+
+def test_colours_of_corners_look_as_in_the_reference(rng):
+    scene, vertices = two_tetrahedra(rng)
+    for look in (jumping(scene), jumping(glossy(scene))):
+        image = rasterize(look, camera(), soft(), vertices, (24, 30))
+        expected = reference(look, camera(), soft(), vertices, (24, 30))
+        np.testing.assert_allclose(image, expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("blend", BLENDS)

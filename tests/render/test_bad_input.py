@@ -56,7 +56,7 @@ def replace(name, value):
         ),
         (
             replace("right", np.zeros((5, 3))),
-            r"`vertex_colors` of 'right' must have shape \(5, 3\).* got \(4, 3\)",
+            r"`vertex_colors` of 'right' must have shape \(5, 3\).* got \(4, 3\).*`color_faces`",
         ),
         (
             replace("rihgt", np.zeros((4, 3))),

@@ -108,6 +108,11 @@ def test_a_scene_keeps_its_own_copies_and_cannot_be_written_to():
             lambda: Mesh(FACES, texture=TEXTURE, uv=UV, uv_faces=[[0, 1]]),
             r"`uv_faces` must have shape \(1, 3\), got \(1, 2\)",
         ),
+        (lambda: Mesh(FACES, color_faces=FACES), r"`color_faces` needs `vertex_colors`"),
+        (
+            lambda: Mesh(FACES, vertex_colors=np.ones((3, 3)), color_faces=[[0, 3, 1]]),
+            r"`color_faces` must index the 3 rows of `vertex_colors`, got \[0, 3, 1\] in face 0",
+        ),
         (lambda: Scene({"camera": Mesh(FACES)}), r"`objects` must not use the name 'camera'"),
         (lambda: Scene({"a.b": Mesh(FACES)}), r"`objects` must not use the name 'a.b'"),
         (

@@ -15,6 +15,7 @@ from render.soft_raster import SoftRasterizer, rasterize
 from tests.render.scenes import (
     camera,
     glossy,
+    jumping,
     moved,
     rounded,
     soft,
@@ -45,6 +46,10 @@ def as_it_is(scene):
     return scene
 
 
+def jumping_glossy(scene):
+    return jumping(glossy(scene))
+
+
 CASES = [(as_it_is, blend, path) for blend in BLENDS for path in PATHS]
 CASES += [(as_it_is, Softmax(), path) for path in SOFTMAX_PATHS]
 CASES = [case for case in CASES if not (case[1] in BLENDS[2:] and case[2] == "rasterizer.sigma")]
@@ -57,6 +62,9 @@ TEXTURED_PATHS = [
 ]
 CASES += [(textured, Over(), path) for path in TEXTURED_PATHS]
 CASES += [(textured, Softmax(), path) for path in TEXTURED_PATHS[:6]]
+JUMPING_PATHS = ("right.vertex_colors", "right.vertices", "left.face_colors", "right.diffuse")
+CASES += [(jumping, blend, path) for blend in BLENDS[:2] for path in JUMPING_PATHS]
+CASES += [(jumping_glossy, Over(), path) for path in JUMPING_PATHS[:2]]
 SMALL = {f"rasterizer.{key}" for key in ("sigma", "kappa", "gamma", "epsilon")}
 UNIT = {"rasterizer.sigma": 1e-3, "rasterizer.gamma": 1e-1, "rasterizer.kappa": 1e-3}
 

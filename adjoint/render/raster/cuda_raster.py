@@ -25,6 +25,7 @@ from adjoint.render.raster.cuda_sums import add_texel_records, sum_tables
 from adjoint.render.raster.face_setup import (
     PIXEL_SLOT,
     SLOT,
+    add_colors,
     face_normal_vjp,
     face_vjp_body,
     is_used,
@@ -69,6 +70,7 @@ from render.raster.layers import COLOR, DEPTH, NORMALS, Layers
 from render.raster.packing import Job
 
 
+CORNER_SLOTS = 27  # numbers of a face: nine at each corner
 PIXEL_PARTS = 7  # of gamma, epsilon, near, far and what lies behind
 OF_MATERIALS = ("ambient", "diffuse", "specular", "shininess")
 
@@ -96,7 +98,6 @@ class VertexParts(NamedTuple):
     """What the vertices of all images add."""
 
     x: Any  # (n_images, n_vertices, 3)
-    colors: Any  # (n_images, n_vertices, 3)
     view: Any  # (n_images, n_vertices, 18)
 
 
@@ -243,9 +244,7 @@ def vertex_vjp_thread(k, args):
     n, i = k // x.shape[1], k % x.shape[1]
     if is_used(i, box[n], corners):
         (eye, frame), adj_view = unpack_view(view[n]), adj.view[n, i]
-        vertex_vjp_body(
-            i, x[n], eye, frame, box[n], corners, faces.slots[n], adj.x[n], adj.colors[n], adj_view
-        )
+        vertex_vjp_body(i, x[n], eye, frame, box[n], corners, faces.slots[n], adj.x[n], adj_view)
         if faces.sums.shape[2] > SLOT:
             towards_vjp_body(
                 i, scene.by_pixel, view[n], box[n], corners, faces.sums[n], adj.x[n], adj_view
@@ -309,12 +308,8 @@ def split_block(block: Any, shapes: Mapping[str, tuple]) -> dict[str, Any]:
 
 def result_shapes(job: Job, group: Group) -> dict[str, tuple]:
     """Return the shapes of all that a group gives."""
-    n, scene, n_faces, n_vertices = (
-        len(group.numbers),
-        job.scene,
-        len(job.scene.faces),
-        job.x.shape[1],
-    )
+    n, scene = len(group.numbers), job.scene
+    n_faces, n_vertices = len(scene.faces), job.x.shape[1]
     n_pixels = len(job.grid.pixel_x) * len(job.grid.pixel_y)
     width = PIXEL_SLOT if scene.by_pixel.any() else SLOT
     return {
@@ -324,7 +319,7 @@ def result_shapes(job: Job, group: Group) -> dict[str, tuple]:
         "behind": (1, n_pixels * PIXEL_PARTS if len(job.background_shape) == 3 else 0),
         "faces": (n * len(scene.ambient), 1 + table_width(job)),
         "face_colors": (1, 3 * n_faces),
-        "vertex_colors": (1, 3 * n_vertices),
+        "slots": (1, CORNER_SLOTS * n_faces if len(scene.vertex_colors) else 0),
         "uv": (1, width * n_faces if len(scene.uv) else 0),
         "texels": scene.texels.shape,
     }
@@ -409,7 +404,7 @@ def undo_faces(gpu: GroupOnGpu, of_pairs: PairParts) -> FaceParts:
     table, shades = shade_table(xp, n * n_faces, job)
     parts = FaceParts(
         xp.empty((n, n_faces, of_pairs.slots.shape[1]), dtype),
-        xp.empty((n, n_faces, 3, 9), dtype),
+        xp.zeros((n, n_faces, 3, 9), dtype),
         xp.zeros((n, n_faces, 3), dtype),
         table,
         shades,
@@ -428,8 +423,7 @@ def undo_vertices(gpu: GroupOnGpu, of_faces: FaceParts, adj_x: Any) -> VertexPar
     """From what the faces add to what the vertices add."""
     xp, job, _, group, _ = gpu
     n, n_vertices, dtype = len(group.numbers), job.x.shape[1], job.x.dtype
-    colors = xp.zeros((n, n_vertices, 3), dtype)
-    parts = VertexParts(adj_x, colors, xp.zeros((n, n_vertices, VIEW_SIZE), dtype))
+    parts = VertexParts(adj_x, xp.zeros((n, n_vertices, VIEW_SIZE), dtype))
     there, faces, shared = on_device(parts), on_device(of_faces), group.shared
     x, box, corners = group.images.x, group.faces.box, shared.corners
     args = (group.images.view, x, shared.scene, box, corners, faces, there)
@@ -456,10 +450,11 @@ def sum_parts(
         (of_faces.table, [*of_objects, n * n_faces], sums["faces"]),
         (of_vertices.view.reshape(n * n_vertices, VIEW_SIZE), ends_of(n, n_vertices), sums["view"]),
         (of_faces.colors.reshape(n, 3 * n_faces), every, sums["face_colors"]),
-        (of_vertices.colors.reshape(n, 3 * n_vertices), every, sums["vertex_colors"]),
     ]
     if sums["behind"].size:
         tables.append((of_pixels.reshape(n, n_pixels * PIXEL_PARTS), every, sums["behind"]))
+    if sums["slots"].size:
+        tables.append((of_faces.slots.reshape(n, sums["slots"].size), every, sums["slots"]))
     if sums["uv"].size:
         tables.append((of_faces.sums.reshape(n, sums["uv"].size), every, sums["uv"]))
     sum_tables(xp, tables)
@@ -488,9 +483,12 @@ def unpack_results(job: Job, found: Mapping[str, np.ndarray]) -> paths.Packed:
     adj_uv = np.zeros_like(scene.uv)
     if len(adj_uv):
         add_uv(scene.uv_faces, found["uv"].reshape(len(scene.faces), -1), adj_uv)
+    adj_colors = np.zeros_like(scene.vertex_colors)
+    if len(adj_colors):
+        add_colors(scene.color_faces, found["slots"].reshape(-1, 3, 9), adj_colors)
     adj_scene = scene._replace(
         face_colors=found["face_colors"].reshape(-1, 3),
-        vertex_colors=found["vertex_colors"].reshape(-1, 3),
+        vertex_colors=adj_colors,
         texels=found["texels"],
         uv=adj_uv,
         background=background,

@@ -1,8 +1,9 @@
 r"""Tangent and adjoint of `render/raster/face_setup.py`: read the two files side by side.
 
 A face writes the adjoints of its three corners into its own slots, on the screen, in the
-world (through its normal) and in colour; each vertex then sums its slots in the order of
-the faces. What many faces share (material, lights, view) is summed in one fixed order.
+world (through its normal) and in colour; each vertex, and each row of colours, then sums its
+slots in the order of the faces. What many faces share (material, lights, view) is summed in one
+fixed order.
 
 Frozen: which faces are drawn, near, far, culling and the boxes of pixels. A vertex of no
 drawn face has the adjoint 0, wherever it is.
@@ -124,7 +125,7 @@ def shade_jvp_body(f, scene, tan_scene, x, tan_x, tangents):
     for c in range(3):
         if scene.smooth[f]:
             for a in range(3):
-                v = scene.faces[f, a]
+                v = scene.color_faces[f, a]
                 tangents.shaded[f, 3 * a + c] = (
                     tan_s[c] * scene.vertex_colors[v, c] + s[c] * tan_scene.vertex_colors[v, c]
                 )
@@ -146,7 +147,7 @@ def color_vjp(f, s, scene, adj_shaded, adj_face_colors, slots):
     for a in range(3):
         at = 9 + 3 * a
         adj = (adj_shaded[f, at], adj_shaded[f, at + 1], adj_shaded[f, at + 2])
-        C = load3(scene.vertex_colors, scene.faces[f, a])
+        C = load3(scene.vertex_colors, scene.color_faces[f, a])
         for c in range(3):
             slots[f, a, 6 + c] = s[c] * adj[c]
         adj_s = add(adj_s, (C[0] * adj[0], C[1] * adj[1], C[2] * adj[2]))
@@ -226,16 +227,15 @@ def slot3(f, a, at, slots):
 
 @device_fn
 def vertex_sums(i, box, vertex_corners, slots):
-    """Place, what comes through normals, and colour, summed over the corners at vertex i."""
+    """Place, and what comes through normals, summed over the corners at vertex i."""
     zero = lit(0.0, slots[0, 0, 0])
-    place = through = color = (zero, zero, zero)
+    place = through = (zero, zero, zero)
     for c in range(vertex_corners.start[i], vertex_corners.start[i + 1]):
         f, a = vertex_corners.corners[c] // 3, vertex_corners.corners[c] % 3
         if box[f, 0] < box[f, 1]:
             place = add(place, slot3(f, a, 0, slots))
             through = add(through, slot3(f, a, 3, slots))
-            color = add(color, slot3(f, a, 6, slots))
-    return place, through, color
+    return place, through
 
 
 @device_fn
@@ -289,14 +289,13 @@ def vertex_jvp_body(i, x, tan_x, eye, tan_eye, frame, tan_frame, tan_screen):
 
 
 @device_fn
-def vertex_vjp_body(i, x, eye, frame, box, vertex_corners, slots, adj_x, adj_colors, adj_view):
-    """Vertex i of a drawn face: add to adj_x, adj_colors and the adjoint of the view."""
-    place, through, color = vertex_sums(i, box, vertex_corners, slots)
+def vertex_vjp_body(i, x, eye, frame, box, vertex_corners, slots, adj_x, adj_view):
+    """Vertex i of a drawn face: add to adj_x and the adjoint of the view."""
+    place, through = vertex_sums(i, box, vertex_corners, slots)
     adj_point, adj_right, adj_true_up, adj_forward, adj_lens = project_vjp(
         load3(x, i), eye, frame, place[0], place[1], place[2]
     )
     add_row(adj_x, i, add(adj_point, through))
-    add_row(adj_colors, i, color)
     for c in range(3):
         adj_view[c] -= adj_point[c]
         adj_view[3 + c] += adj_right[c]
@@ -334,10 +333,7 @@ def _setup_faces_vjp(
             )
     for i in range(x.shape[0]):
         if is_used(i, faces.box, vertex_corners):
-            vertex_vjp_body(
-                i, x, eye, frame, faces.box, vertex_corners, slots,
-                adj_x, adj_scene.vertex_colors, adj_view,
-            )  # fmt: skip
+            vertex_vjp_body(i, x, eye, frame, faces.box, vertex_corners, slots, adj_x, adj_view)
 
 
 def _undo_corners(view, scene, x, faces, vertex_corners, adj_faces, adj_normals, adj_x, adj_view):
@@ -353,6 +349,15 @@ def _undo_corners(view, scene, x, faces, vertex_corners, adj_faces, adj_normals,
         points_vjp_body(i, x, scene.faces, vertex_corners, adj_normals, adj_x)
 
 
+def _add_colors(color_faces, slots, adj_colors):
+    """Add what the slots of faces hold to the adjoints of colours (n_colors, 3), in their order."""
+    for f in range(color_faces.shape[0]):
+        if color_faces[f, 0] >= 0:
+            for a in range(3):
+                add_row(adj_colors, color_faces[f, a], slot3(f, a, 6, slots))
+
+
+add_colors = cpu_kernel(_add_colors)
 undo_corners = cpu_kernel(_undo_corners)
 setup_faces_jvp = cpu_kernel(_setup_faces_jvp)
 setup_faces_vjp = cpu_kernel(_setup_faces_vjp)

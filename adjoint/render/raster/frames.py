@@ -19,7 +19,13 @@ import numpy as np
 
 from adjoint.render import paths
 from adjoint.render.blending import blend_vjp_body
-from adjoint.render.raster.face_setup import PIXEL_SLOT, SLOT, setup_faces_vjp, undo_corners
+from adjoint.render.raster.face_setup import (
+    PIXEL_SLOT,
+    SLOT,
+    add_colors,
+    setup_faces_vjp,
+    undo_corners,
+)
 from adjoint.render.raster.fragment_cache import KEPT_BYTES, KeptFrame, recall_tile, tile_room
 from adjoint.render.raster.fragments import sum_pairs, sum_pixel_pairs
 from adjoint.render.raster.layers import (
@@ -244,10 +250,12 @@ def undo_frame(
     by_pixel = len(ready.faces.towards) > 0
     if by_pixel:
         sum_pixel_pairs(ready.tiles.faces, job.scene.by_pixel, slots.pairs, adj_faces)
+    slots_of_faces = np.zeros((n_faces, 3, 9), dtype)  # 0 where a face is not drawn
     setup_faces_vjp(
-        job.view, job.scene, job.x[frame], ready.faces, job.corners, adj_faces,
-        np.empty((n_faces, 3, 9), dtype), adj.x, adj.scene, adj.view,
+        job.view, job.scene, job.x[frame], ready.faces, job.corners, adj_faces, slots_of_faces,
+        adj.x, adj.scene, adj.view,
     )  # fmt: skip
+    add_colors(job.scene.color_faces, slots_of_faces, adj.scene.vertex_colors)
     if by_pixel:
         undo_corners(
             job.view, job.scene, job.x[frame], ready.faces, job.corners, adj_faces,

@@ -68,7 +68,7 @@ def own_parts(k, parts):
 def corner_albedo_jvp(f, scene, tan_scene):
     """Tangents of the colours of the corners of face f."""
     if scene.smooth[f]:
-        return corner_rows(f, scene.faces, tan_scene.vertex_colors)
+        return corner_rows(f, scene.color_faces, tan_scene.vertex_colors)
     tan_C = load3(tan_scene.face_colors, f)
     return tan_C, tan_C, tan_C
 

@@ -2,6 +2,10 @@
 
 Of all pixels like the colour, or unlike the background, those that hang together and weigh most are
 tracked. Their place is the mean of their columns and rows, weighted by how sure they are.
+
+By hue, pixels are like the colour in any light, as on the shaded side of a body: they are compared
+as bright as it is. On a shaded ball before grey, the middle by hue is right to 0.3 pixels, and by
+the colour itself off by two thirds of the radius. Greys have no hue.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,7 +20,8 @@ from studies.runs import media
 
 LEAST = 4.0  # pixels that something tracked must cover
 MOST_KEPT = 32  # frames of which the background is the median
-PINK = np.array([1.0, 0.1, 0.6])
+PINK, BLUE = np.array([1.0, 0.1, 0.6]), np.array([0.1, 0.4, 1.0])
+DARKEST, BRIGHTEST = 0.2, 4.0  # part of the light of the colour in which its hue is found
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +47,11 @@ class Tracked:
     background: np.ndarray | None
     tolerance: float
     region: tuple[int, ...] | None = None  # first column and row, and last ones
+    by_hue: bool = False  # whether brightness does not count
 
     def find(self, frame: np.ndarray) -> Spot | None:
         """Return where it is in a frame (H, W, 3); None where it is not."""
-        weights = self._weights(frame)
+        weights = self.weights(frame)
         if self.region is not None:
             u0, v0, u1, v1 = self.region
             inside = np.zeros(weights.shape, bool)
@@ -59,14 +65,22 @@ class Tracked:
         share = weights[rows, columns] / masses.max()
         return Spot(float(share @ columns), float(share @ rows), pieces == masses.argmax())
 
-    def _weights(self, frame: np.ndarray) -> np.ndarray:
+    def weights(self, frame: np.ndarray) -> np.ndarray:
         """Return from 0 to 1 how surely each pixel belongs to it, (H, W)."""
         if self.color is not None:
+            if self.by_hue:
+                part = frame @ self.color / (self.color @ self.color)
+                frame = frame / np.clip(part, DARKEST, BRIGHTEST)[..., None]
             off = np.abs(frame - self.color).max(axis=-1)
             return np.clip(2.0 - 2.0 * off / self.tolerance, 0.0, 1.0)
         off = np.abs(frame - self.background).max(axis=-1)
         least = min(STILL, 0.5 * self.tolerance)
         return np.clip((off - least) / (self.tolerance - least), 0.0, 1.0)
+
+
+def has_hue(color: np.ndarray, tolerance: float) -> bool:
+    """Whether all greys differ from a colour by more than the tolerance."""
+    return 0.5 * float(np.ptp(color)) > tolerance
 
 
 def usual(frames: Iterable[np.ndarray], say: Callable[[int], None]) -> np.ndarray:
@@ -82,8 +96,12 @@ def usual(frames: Iterable[np.ndarray], say: Callable[[int], None]) -> np.ndarra
     return np.median(kept, axis=0) / 255.0
 
 
-def marked(frame: np.ndarray, found: Spot) -> np.ndarray:
-    """Return a frame with what was found in pink, and a cross through its middle."""
-    shown = np.where(found.pixels[..., None], 0.4 * frame + 0.6 * PINK, frame)
+def marked(frame: np.ndarray, found: Spot, like: np.ndarray | None = None) -> np.ndarray:
+    """Return a frame with what was found in pink, and a cross through its middle.
+
+    What of it is not like the colour itself, (H, W), is blue.
+    """
+    tint = PINK if like is None else np.where(like[..., None], PINK, BLUE)
+    shown = np.where(found.pixels[..., None], 0.4 * frame + 0.6 * tint, frame)
     shown[round(found.v), :] = shown[:, round(found.u)] = PINK
     return shown

@@ -57,6 +57,8 @@ class FilmData:
     # alpha; None where it is to be found in the film
     backdrop: np.ndarray | None
     own_fps: float | None = None  # frames per second, on average, that the file says
+    # (H, W) of truth values: what is not compared, where all frames have the colours around
+    ignored: np.ndarray | None = None
 
     @property
     def size(self) -> tuple[int, int]:
@@ -83,7 +85,19 @@ def read_film(film: Film, camera: Camera | None, key: str = "film") -> FilmData:
     if film.masks is not None:
         masks = frames.read_masks(film.masks, n_frames)
     assert frames.size is not None
-    return FilmData(kept, masks, times, fps, frames.factor, frames.size, backdrop, clip.fps)
+    data = FilmData(kept, masks, times, fps, frames.factor, frames.size, backdrop, clip.fps)
+    ignored = frames.ignored()
+    return data if ignored is None else _ignoring(data, ignored)
+
+
+def _ignoring(data: FilmData, ignored: np.ndarray) -> FilmData:
+    """Return a film in which nothing is seen where `ignored` (H, W) is true."""
+    behind = data.backdrop
+    if behind is None:
+        behind = _filled(np.median(data.frames, axis=0), ignored)
+    frames = np.where(ignored[..., None], behind, data.frames)
+    masks = None if data.masks is None else np.where(ignored, 0.0, data.masks)
+    return replace(data, frames=frames, masks=masks, ignored=ignored)
 
 
 def _chosen(film: Film) -> range:
@@ -136,13 +150,14 @@ def _without_rate(film: Film, key: str) -> StudyError:
     return StudyError(f"`{key}.fps` is missing: {film.video} does not say its frames per second.")
 
 
-def declared_backdrop(film: Film, size: tuple[int, int], key: str) -> np.ndarray:
-    """Return what is declared to be behind the bodies in a film of this size, by default black."""
+def blank_film(film: Film, times: np.ndarray, key: str) -> FilmData:
+    """Return a simulated film whose frames are still black, over its background, or else black."""
+    assert film.simulate is not None
     frames = _Frames(film, None, key)
-    frames.size = size
-    found = frames.backdrop(has_alpha=True)
-    assert found is not None
-    return found
+    frames.size = size = film.simulate.height, film.simulate.width
+    backdrop = frames.backdrop(has_alpha=True)
+    blank = np.zeros((len(times), *size, 3))
+    return FilmData(blank, None, times, None, 1, size, backdrop, ignored=frames.ignored())
 
 
 def film_pictures(
@@ -223,7 +238,7 @@ def plate_of(data: FilmData, covered: np.ndarray) -> np.ndarray:
     choices = [counts >= SURE * len(frames), lasting[:, None], begun[:, None], counts > 0]
     plate = usual.copy()
     plate[rows, columns] = np.select(choices, [mean, often, frames[0], mean], filled)
-    return plate
+    return plate if data.ignored is None else np.where(data.ignored[..., None], usual, plate)
 
 
 def _is_like(colors: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -318,6 +333,37 @@ class _Frames:
             return None
         color = background.color or (0.0, 0.0, 0.0)
         return np.broadcast_to(np.array(color, float), (height, width, 3)).copy()
+
+    def ignored(self) -> np.ndarray | None:
+        """Return what is not compared, (H, W) of truth values; None where all is."""
+        given, key = self.film.ignore, f"{self.key}.ignore"
+        if given is None:
+            return None
+        assert self.size is not None
+        height, width = self.size
+        mask = np.zeros((height, width))
+        if isinstance(given, str):
+            pictures = _opened(given, key, is_picture=True).frames
+            mask = media.as_float(next(iter(_decoded(pictures, key))))[..., :3].max(axis=-1)
+            if mask.shape != self.size:
+                raise StudyError(
+                    f"`{key}` must be as large as the film, {_text(self.size)} (height x width), "
+                    f"got {_text(mask.shape)}."
+                )
+        for x0, y0, x1, y1 in () if isinstance(given, str) else given:
+            if not (0 <= x0 <= x1 < width and 0 <= y0 <= y1 < height):
+                raise StudyError(
+                    f"`{key}` must have rectangles [x0, y0, x1, y1] from the first to the last "
+                    f"column and row, within 0 to {width - 1} and 0 to {height - 1}, got "
+                    f"{[x0, y0, x1, y1]}."
+                )
+            mask[y0 : y1 + 1, x0 : x1 + 1] = 1.0
+        found = self.compared(mask[..., None])[..., 0] > 0.0
+        if not found.any():
+            raise StudyError(f"`{key}` covers no pixel of the film. Leave it out.")
+        if found.all():
+            raise StudyError(f"`{key}` covers the whole film: nothing is left to compare.")
+        return found
 
     def compared(self, picture: np.ndarray) -> np.ndarray:
         """Return a picture of the file's size without distortion, in blocks of pixels."""

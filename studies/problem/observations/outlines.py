@@ -101,7 +101,8 @@ def foreground(data: FilmData) -> np.ndarray | None:
     background = _background(data)
     if background is None:
         return None
-    return np.stack([bodies_in(frame, background) for frame in data.frames])
+    found = np.stack([bodies_in(frame, background) for frame in data.frames])
+    return found if data.ignored is None else found & ~data.ignored
 
 
 def bodies_in(frame: np.ndarray, background: np.ndarray) -> np.ndarray:
@@ -122,7 +123,8 @@ def faint_foreground(data: FilmData) -> np.ndarray | None:
     off = np.abs(frame - background).max(axis=-1)[_ring(frame, max(int(RING * len(frame)), 2))]
     noise = np.quantile(off[off < DIFFERENT], NOISE) if (off < DIFFERENT).any() else DIFFERENT
     mask = _far(frame, background, float(np.clip(MORE * noise, STILL, DIFFERENT)))
-    return _without_specks(_without_shadow(mask, frame, background))
+    found = _without_specks(_without_shadow(mask, frame, background))
+    return found if data.ignored is None else found & ~data.ignored
 
 
 def _background(data: FilmData) -> np.ndarray | None:

@@ -16,7 +16,7 @@ from PIL import Image, ImageDraw
 from scipy.ndimage import binary_dilation, binary_erosion
 
 from render.picture_files import open_picture
-from studies.problem.making import make_problem
+from studies.problem.making import advice_on_points, make_problem
 from studies.problem.observations.film_tracker import PINK
 from studies.problem.observations.outlines import faint_foreground, foreground
 from studies.problem.observers import NODES
@@ -36,6 +36,7 @@ from studies.scene.exif import notes_on_fields_of_view
 from studies.scene.joints import JointMark
 from studies.scene.motion import SETTLING, Settled
 from studies.scene.reading import read_scene
+from studies.scene.seams import notes_on_seams
 
 
 ROW = 360  # pixels of a row of the picture
@@ -75,7 +76,9 @@ def preview(
         warnings.append(str(error))
     strips = [_strip(shot, built.joints) for shot in shots]
     media.write_png(out, _stacked([*strips, *charts], axis=0))
-    notes = built.notes + notes_on_fields_of_view(file)
+    moving = {shot.key.removeprefix("observations.") for shot in shots if len(shot.indices) > 1}
+    films = {k: v for k, v in file.observations.items() if isinstance(v, Film) and k in moving}
+    notes = built.notes + notes_on_fields_of_view(file) + notes_on_seams(file, built, films)
     return [*notes, *warnings, *_refused(file, warnings)]
 
 
@@ -138,8 +141,9 @@ def _charts(
     known = replace(
         file, observations={name: file.observations[name] for name in (*films, *_tracks(file))}
     )
-    charts, said = [], []
-    for one in make_observers(known, built, films, (Points, States)):
+    observers = make_observers(known, built, films, (Points, States))
+    charts, said = [], advice_on_points(known, built, observers)
+    for one in observers:
         assert isinstance(one, PointObserver)
         times = one.instants({})
         moved, failed = places_at(built, file.world.longest_step, times)
@@ -166,6 +170,7 @@ def _strip(shot: Shot, joints: Mapping[str, JointMark]) -> np.ndarray:
         panels = {"scene": media.as_float(scene)}
         if shot.data is not None:
             footage = _enlarged(shot.data.frames[shot.indices[k]])
+            footage = media.hatched(footage, shot.data.ignored)
             over = _outlined(footage, drawn[..., 3])
             panels = {"film": footage, **panels, "outline of the scene over the film": over}
         label = f"{shot.key}, {shot.times[k]:.3g} s"

@@ -35,6 +35,7 @@ def scene(colors, ambient, diffuse, specular, shininess, directions, lights, sky
         by_pixel=np.array([True]),
         owner=np.array([0]),
         vertex_colors=np.array(colors),
+        color_faces=np.array([[0, 1, 2]]),
         face_colors=np.zeros((1, 3)),
         ambient=np.array([ambient]),
         diffuse=np.array([diffuse]),

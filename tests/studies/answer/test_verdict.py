@@ -321,6 +321,9 @@ def test_an_answer_about_which_the_loss_hardly_rises_is_not_finished(film):
     verdict = judge(replace(good, trial=tried(lower=TRUTH, gain=0.3)))
     assert verdict.kind is Kind.NOT_FINISHED
     assert "30 % lower" in verdict.reason
+    found = replace(good, trial=tried(lower=TRUTH, gain=0.3), film_without_seams="front")
+    assert "`observations.front.seams` = true" in judge(found).reason
+    assert "damping" not in judge(found).reason
 
 
 def test_an_answer_found_without_gradients_says_so(film):

@@ -116,6 +116,8 @@ def test_what_leaves_the_picture_is_noted(tmp_path, film):
         ({"color": RED, "fps": 0.0}, "`--fps` must be above 0 and up to 1e+07, got 0"),
         ({"color": RED, "fps": np.nan}, "`--fps` must be above 0 and up to 1e+07, got nan"),
         ({"color": RED, "fps": 1e300}, "`--fps` must be above 0 and up to 1e+07, got 1e+300"),
+        ({"color": "0.5 0.5 0.5", "hue": True}, "`--hue` needs a `--color` that is no grey"),
+        ({"background": True, "hue": True}, "`--hue` needs a `--color`"),
     ],
 )
 def test_bad_options_give_one_clear_message(tmp_path, film, options, part):
@@ -137,3 +139,59 @@ def test_a_table_is_replaced_only_by_force(tmp_path, film):
     assert table.read_text() == "mine"
     track(path, table, color=RED, force=True)
     assert len(rows_of(table)) == 2
+
+
+SHADED = [(30.0 + 3.3 * k, 28.0 + 1.7 * k) for k in range(4)]
+
+
+def shaded(middle, color, behind, radius=14.0):
+    """Return a picture of a ball that is lit from the upper left, a quarter of it all around."""
+    rows, columns = np.mgrid[:60, :80]
+    x, y = (columns - middle[0]) / radius, (rows - middle[1]) / radius
+    z = np.sqrt(np.clip(1.0 - x * x - y * y, 0.0, 1.0))
+    lit = np.clip((-0.6 * x - 0.6 * y + 0.5 * z) / np.sqrt(0.97), 0.0, 1.0)
+    cover = np.clip((1.0 - np.hypot(x, y)) * radius + 0.5, 0.0, 1.0)[..., None]
+    ball = (0.25 + 0.75 * lit)[..., None] * np.array(color)
+    noise = 0.01 * np.random.default_rng(0).standard_normal((60, 80, 3))
+    return np.clip(cover * ball + (1.0 - cover) * np.array(behind) + noise, 0.0, 1.0)
+
+
+def farthest(table):
+    """Return how far a table is from the middles of the shaded ball at most [pixels]."""
+    return np.linalg.norm(np.array(rows_of(table))[:, 1:] - SHADED, axis=1).max()
+
+
+@pytest.mark.parametrize(
+    ("color", "behind"), [((0.75, 0.15, 0.12), (0.5,) * 3), ((0.85, 0.45, 0.1), (0.55, 0.42, 0.3))]
+)
+def test_the_shaded_side_of_a_ball_belongs_to_it(tmp_path, film, color, behind):
+    path = film([shaded(middle, color, behind) for middle in SHADED])
+    text = " ".join(map(str, color))
+    assert len(track(path, tmp_path / "t.csv", color=text)) == 2  # no advice
+    assert farthest(tmp_path / "t.csv") < 0.4
+    picture = media.read_image(tmp_path / "t.png")[..., :3]
+    is_pink, is_blue = (
+        (picture[..., c] > picture.max(axis=-1) - 1e-9) & (np.ptp(picture, axis=-1) > 0.3)
+        for c in (0, 2)
+    )
+    assert is_pink.sum() > 60
+    assert is_blue.sum() > 300
+    said = track(path, tmp_path / "u.csv", color=text, hue=False)
+    assert farthest(tmp_path / "u.csv") > 5.0
+    assert "With `--tolerance` 0.3, " in said[0]
+    assert "the lit part only" in said[0]
+
+
+def test_a_white_ball_is_told_by_its_brightness(tmp_path, film):
+    path = film([shaded(middle, (0.9,) * 3, (0.1, 0.2, 0.3)) for middle in SHADED])
+    said = track(path, tmp_path / "t.csv", color="0.9 0.9 0.9")
+    assert "the lit part only. Raise it" in said[0]
+    assert len(track(path, tmp_path / "u.csv", color="0.9 0.9 0.9", tolerance=0.5)) == 2
+
+
+def test_a_background_of_the_same_hue_is_noted(tmp_path, film):
+    brown = 0.55 * np.array([0.85, 0.45, 0.1])
+    path = film([shaded(middle, (0.85, 0.45, 0.1), brown) for middle in SHADED])
+    said = track(path, tmp_path / "t.csv", color="0.85 0.45 0.1")
+    assert "is as bright as the colour" in said[0]
+    assert "`--no-hue`" in said[0]

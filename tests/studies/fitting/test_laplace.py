@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from studies.answer.scales import theta_scale
 from studies.answer.intervals import no_spread
+from studies.answer.scales import theta_scale
 from studies.fitting.laplace import laplace_intervals
 from studies.fitting.solve import solve
 from studies.problem.making import make_problem

@@ -41,7 +41,8 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def many(folder):
-    film = {"film": {"video": "film", "fps": scenes.FPS, "downsample": 1, "start": 0.013}}
+    (own,) = scenes.tables()["observations"].values()
+    film = {"film": {**own, "start": 0.013}}
     # without damping a touch is a kink, not a jump: differences still show every slope
     floor = {"floor": {"kind": "plane", "friction": 0.3, "damping": 0.0}}
     return scenes.problem_of(folder, free=MANY_FREE, observations=film, obstacles=floor)
@@ -177,7 +178,8 @@ def test_a_film_is_compared_at_its_time_stamps(tmp_path):
     kept = [0, 1, 2, 5, 6]
     write_stamped(tmp_path / "film.mkv", images[kept], [0, 50, 100, 250, 301], Fraction(1, 1000))
     free = {"cube.E": {"start": 2e4, "bounds": [1e3, 1e6]}}
-    film = {"video": "film.mkv", "downsample": 1, "background": {"color": [0.2, 0.3, 0.4]}}
+    film = {"video": "film.mkv", "downsample": 1, "seams": False}
+    film["background"] = {"color": [0.2, 0.3, 0.4]}
     by_stamps, by_rate = (
         scenes.problem_of(tmp_path, free=free, observations={"film": {**film, **more}})
         for more in ({}, {"fps": scenes.FPS})

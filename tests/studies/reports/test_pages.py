@@ -254,6 +254,15 @@ def test_a_value_that_is_small_against_its_interval_has_no_percent():
     assert interval({"estimate": 0.0, "interval": [-0.04, 0.04]}) == "-0.040 to 0.040"
 
 
+def test_a_value_keeps_three_digits_beside_a_wide_interval_and_none_beyond_its_bounds():
+    row = {"estimate": -0.36718, "interval": [-0.8, 0.1]}
+    assert estimate(row) == "-0.367"
+    row = {"estimate": 1234.56, "interval": [800.0, 1700.0], "bounds": [0.0, 5000.0]}
+    assert (estimate(row), interval(row)) == ("1\u202f230", "800 to 1\u202f700\n± 38 %")
+    wide = {"estimate": -0.36718, "interval": [-3.5e5, 3.5e5], "bounds": [-5.0, 5.0]}
+    assert (estimate(wide), interval(wide)) == ("-0.36718", "none")
+
+
 def test_a_template_that_lacks_a_value_fails():
     with pytest.raises(Exception, match="undefined"):
         render("index", title="Runs")

@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
+import pyvista
 from PIL import Image
 
 from adjsim.meshes.files import poly_data, unstructured_grid
 from adjsim.meshes.grid import box_tets
 from adjsim.meshes.shapes import shape
 from studies.runs.errors import StudyError
-from studies.scene.declared import Cloth, Look, Soft
+from studies.scene.declared import Cloth, Look, Rigid, Soft
 from studies.scene.looks import drawn_mesh
 from studies.scene.mesh_source import read_source, surface_of
 
@@ -99,3 +100,17 @@ def test_colours_that_are_none_are_told(tmp_path):
         drawn(source, vertex_colors="dark")
     with pytest.raises(StudyError, match="got both"):
         drawn(source, vertex_colors="one", texture=picture(tmp_path))
+
+
+def test_points_at_one_place_keep_their_colours_at_the_corners(tmp_path):
+    box = pyvista.Cube(clean=False).triangulate()
+    colors = np.repeat(np.arange(18).reshape(6, 3) / 20.0, 4, axis=0)
+    box.point_data["RGB"] = colors
+    box.save(tmp_path / "box.vtp")
+    source = read_source("bodies.a", Rigid(mesh=str(tmp_path / "box.vtp"), mass=1.0))
+    mesh = drawn(source, vertex_colors="RGB")
+    assert mesh.faces.max() == 7
+    assert mesh.vertex_colors.shape == (24, 3)
+    of_faces = mesh.vertex_colors[mesh.color_faces]
+    assert (of_faces == of_faces[:, :1]).all()
+    assert {tuple(color) for color in of_faces[:, 0]} == {tuple(color) for color in colors}

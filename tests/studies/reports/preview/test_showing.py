@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import pyvista
 from PIL import Image
 
 from render.annealing import softness
@@ -288,6 +289,34 @@ def test_tracks_alone_are_drawn_over_time(tmp_path, tracked):
         assert (np.abs(picture - rgb).max(axis=-1) < 10).sum() > 50
 
 
+SWINGS = """
+[bodies.apple]
+kind = "pendulum"
+length = [1.0]
+angle = [20]
+bob_radius = 0.04
+rod_radius = 0.004
+[observations.marks]
+file = "p.csv"
+body = "apple"
+at = { tip = [0.55, -0.8, 0.0] }
+[free]
+"apple.length" = {}
+"""
+
+
+def test_a_point_far_off_the_bob_of_a_pendulum_is_noticed(tmp_path):
+    rows = [f"{t},tip,{0.5 * np.cos(3 * t)},-0.8,0.0\n" for t in (0.0, 0.1, 0.2)]
+    (tmp_path / "p.csv").write_text("time,point,x,y,z\n" + "".join(rows), encoding="utf-8")
+    path = tmp_path / "tracks.toml"
+    path.write_text(SWINGS, encoding="utf-8")
+    (warning,) = preview(path, tmp_path / "a.png")
+    assert "`observations.marks`: a point is 0.2" in warning
+    assert "`pivot`, `angle` and `length`" in warning
+    on_bob = "observations.marks.at.tip=[0.342, -0.94, 0.0]"
+    assert preview(path, tmp_path / "a.png", [on_bob]) == []
+
+
 def test_a_track_off_its_body_is_refused(tmp_path, tracked):
     with pytest.raises(StudyError, match="must have points on its body"):
         preview(tracked, tmp_path / "a.png", ["bodies.brick.position=[9, 0, 0]"])
@@ -302,3 +331,35 @@ def test_forces_that_vary_are_those_of_the_simulation():
     expected = simulate(scene, times).surfaces["die"]
     np.testing.assert_allclose(found["die"], expected, atol=1e-12)
     assert np.ptp(expected[:, 0, 0]) > 0.05
+
+
+def test_a_box_of_six_colours_is_drawn_in_six_colours(tmp_path):
+    colors = [[255, 0, 0], [0, 255, 0], [0, 0, 255], [255, 255, 0], [0, 255, 255], [90, 90, 90]]
+    box = pyvista.Cube(clean=False).triangulate()
+    box.point_data["RGB"] = np.repeat(np.array(colors, np.uint8), 4, axis=0)
+    box.save(tmp_path / "box.ply", texture="RGB")
+    text = """
+[bodies.box]
+kind = "rigid"
+mesh = "box.ply"
+mass = 1.0
+position = [0, 0, 0]
+look = { vertex_colors = "RGB", smooth = false, ambient = 1.0, diffuse = 0.0 }
+"""
+    for k, eye in enumerate([[2.0, 1.5, 2.5], [-2.0, -1.5, -2.5], [2.5, -2.0, 1.5]]):
+        text += f"[cameras.c{k}]\neye = {eye}\ntarget = [0, 0, 0]\nfov_y = 40\n"
+    (tmp_path / "scene.toml").write_text(text, encoding="utf-8")
+    file = read_scene(tmp_path / "scene.toml")
+    built, drawn = build(file), set()
+    assert built.meshes["box"].faces.max() == 7
+    for name in file.cameras:
+        shot, _ = shoot(file, built, f"cameras.{name}", name=name, film=None)
+        image = np.rint(255.0 * shot.images[0, ..., :3][shot.images[0, ..., 3] == 1.0])
+        kinds, counts = np.unique(image, axis=0, return_counts=True)
+        assert (counts > 1000).sum() == 3  # sides
+        drawn |= {tuple(kind) for kind, count in zip(kinds, counts, strict=True) if count > 1000}
+    assert sorted(drawn) == sorted(map(tuple, colors))
+    preview(file, tmp_path / "a.png")
+    picture = np.asarray(Image.open(tmp_path / "a.png").convert("RGB")).reshape(-1, 3)
+    for color in colors:
+        assert (np.abs(picture - np.array(color)).max(axis=-1) <= 2).sum() > 1000
