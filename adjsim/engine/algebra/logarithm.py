@@ -6,7 +6,6 @@ A call of the library's would keep the compiler from doing sixteen elements side
 
 J - 1 = (w - 1)(w + 1)(w^2 + 1)(w^4 + 1), so that u has all its digits near J = 1 too. The first
 term left out is below rounding for 1/32 < J < 32, and 1e-8 of the result for 1/4000 < J < 4000.
-It is NaN for J < 0, and finite at 0.
 
 Tests: `tests/engine/algebra/test_logarithm.py`.
 """
@@ -18,9 +17,9 @@ from adjsim.engine.jit.backend import device_fn, lit
 
 @device_fn
 def natural_log(J):
-    """Return log J."""
-    one = lit(1, J)
-    w4 = math.sqrt(J)
+    """Return log J; NaN for J <= 0."""
+    zero, one = lit(0, J), lit(1, J)
+    w4 = math.sqrt(J if J > zero else lit(math.nan, J))
     w2 = math.sqrt(w4)
     w = math.sqrt(w2)
     u = (J - one) / ((w4 + one) * (w2 + one) * (w + one) * (w + one))

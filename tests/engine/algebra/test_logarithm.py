@@ -20,9 +20,10 @@ def test_it_is_the_logarithm(rng, most, tolerance):
         assert natural_log(J) == pytest.approx(math.log(J), rel=tolerance, abs=0.0)
 
 
-def test_it_is_zero_at_one_and_no_number_below_zero():
+def test_it_is_zero_at_one_and_no_number_at_zero_and_below():
     assert natural_log(1.0) == 0.0
     assert math.isnan(natural_log(-0.5))
+    assert math.isnan(natural_log(0.0))
 
 
 def test_it_keeps_the_precision_of_its_numbers():
