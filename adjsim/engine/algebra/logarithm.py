@@ -19,7 +19,7 @@ from adjsim.engine.jit.backend import device_fn, lit
 def natural_log(J):
     """Return log J; NaN for J <= 0."""
     zero, one = lit(0, J), lit(1, J)
-    w4 = math.sqrt(J if J > zero else lit(math.nan, J))
+    w4 = math.sqrt(J if zero < J else lit(math.nan, J))
     w2 = math.sqrt(w4)
     w = math.sqrt(w2)
     u = (J - one) / ((w4 + one) * (w2 + one) * (w + one) * (w + one))
