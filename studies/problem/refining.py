@@ -101,12 +101,12 @@ def with_shorter_steps(problem: SceneProblem, theta: np.ndarray, count: int) -> 
 
 
 def with_other_law(problem: SceneProblem, scene: declared.Scene) -> SceneProblem | None:
-    """Return the problem of a scene with the other law of solids; None where no body is soft.
+    """Return the problem of a scene with the other law of solids; None where no soft body moves.
 
     Both have the same constants at small strains.
     """
     soft = {name: one for name, one in scene.bodies.items() if isinstance(one, declared.Soft)}
-    if not soft:
+    if not soft or problem.is_still:
         return None
     other = {name: replace(one, law=OTHER_LAW[one.law]) for name, one in soft.items()}
     return replace(problem, built=build(replace(scene, bodies={**scene.bodies, **other})))
