@@ -16,11 +16,14 @@ from studies.answer import evidence
 from studies.answer.budget import Budget, budget_at
 from studies.answer.discretisation import (
     CONTACT,
+    LAW,
     LOSS,
     SHADING,
     WHOLE,
+    Change,
     Linear,
     change_by_contact,
+    change_by_law,
     changes_by,
     linear_at,
 )
@@ -102,7 +105,9 @@ def solve(
     steps, notes = _refinements(made, problem, tried, linear, most=spent)
     errors = {source: WHOLE * step for source, step in steps.items()}
     by_law, more = _errors_by_law(made, problem, tried)
-    tried = tried.with_errors(problem.parameters, errors | by_law)
+    if by_law.any():
+        errors[LAW] = errors.get(LAW, 0.0) + by_law
+    tried = tried.with_errors(problem.parameters, errors)
     missing = None
     if linear is not None and made.terms and not tried.is_without_gradients:
         missing = find_missing_term(
@@ -319,7 +324,7 @@ def _shortened(
 
 def _linear(made: PreparedProblem, problem: SceneProblem, tried: Tried) -> Linear | None:
     """Return residuals and Jacobian at an answer, if its budget needs them and can have them."""
-    if tried.spread.reason or not (made.declared or made.refined):
+    if tried.spread.reason or not (made.declared or made.refined or made.other_law):
         return None
     try:
         distance = tried.secant_distance(problem.parameters)
@@ -360,11 +365,16 @@ def _refinements(
     *,
     most: int,
 ) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Return what finer mesh and step and other contacts change of the answer, and notes."""
-    if made.refined is None or linear is None:
+    """Return what finer mesh and step, other contacts and laws change of the answer, and notes."""
+    if linear is None:
         return {}, []
     theta, distance = tried.result.theta, tried.secant_distance(problem.parameters)
-    changes, notes = changes_by(problem, theta, refined=made.refined, most=most, distance=distance)
+    changes: list[Change] = []
+    notes: list[str] = []
+    if made.refined is not None:
+        changes, notes = changes_by(
+            problem, theta, refined=made.refined, most=most, distance=distance
+        )
     for source, other in (
         (CONTACT, made.harder),
         (LOSS, made.lossier),
@@ -374,17 +384,20 @@ def _refinements(
         if contacts is not None:
             more, own = change_by_contact(problem, contacts, theta, linear, source=source)
             changes, notes = changes + more, notes + own
+    law = None if made.other_law is None else made.other_law(problem)
+    if law is not None:
+        more, own = change_by_law(problem, law, theta, linear)
+        changes, notes = changes + more, notes + own
     return {one.source: one.step for one in changes if one.is_error}, notes
 
 
 def _errors_by_law(
     made: PreparedProblem, problem: SceneProblem, tried: Tried
-) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Return the errors of theta by the law of cloth, by their source, and notes."""
+) -> tuple[np.ndarray, list[str]]:
+    """Return the errors of theta by the law of cloth, (p,), and notes."""
     if made.is_twin or tried.spread.reason or problem.is_still:
-        return {}, []
-    error, notes = errors_by_law(problem, tried.result.theta)
-    return ({"law": error} if error.any() else {}), notes
+        return np.zeros_like(tried.result.theta), []
+    return errors_by_law(problem, tried.result.theta)
 
 
 def _beside(problem: SceneProblem) -> str:

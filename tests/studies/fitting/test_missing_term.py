@@ -1,4 +1,4 @@
-"""A scene that lacks a force: its trace is named, and an answer that it makes wrong is not found."""
+"""A scene that lacks a force: its trace is named, and the wrong answer is not found."""
 
 import csv
 
