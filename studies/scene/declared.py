@@ -379,9 +379,9 @@ class _Obstacle(_Law):
     """
 
     fixed_to: Name | None = None
-    place_error: NotNegative | None = None  # [m]
     bodies: tuple[Name, ...] | None = None
     draw: bool = False
+    place_error: NotNegative | None = None  # [m]
     look: Look = field(default_factory=Look)
 
 
@@ -664,8 +664,8 @@ class _Observation:
 
     weight: Positive = 1.0
     start: float = 0.0
-    fps_error: PartError = None
     validate: bool = False
+    fps_error: PartError = None
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
