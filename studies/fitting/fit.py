@@ -300,7 +300,7 @@ def write_parameters(
             history.append(one)
     searched, parameters = solved.searched.parameters, solved.problem.parameters
     theta = solved.result.theta
-    first = list(parameters.first_answers)
+    first = list(solved.problem.staged)
     thetas = [one.theta if len(one.theta) == searched.size else one.theta[first] for one in history]
     folder.write_npz(
         run_folder.PARAMETERS,

@@ -41,7 +41,7 @@ class LocalSearch:
         `how` are other settings than those of the other searches. It is given up where its loss
         stays above `hopeless`.
         """
-        how = self.how if how is None else how
+        how, theta = how or self.how, problem.parameters.with_short_turns(theta)
         spent, result = 0, Result(theta, np.inf, Status.NOT_FINITE, 0)
         stall = FIRST_ORDER_STALL if how.method in FIRST_ORDER else STALL
         names = log_names(log)
