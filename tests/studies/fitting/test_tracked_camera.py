@@ -1,8 +1,8 @@
 """Tracked points seen by a camera that is known by a guess only: it is searched with the answers.
 
-The track stands in for that of an apple on a string, filmed by a phone (`benchmarks/real/apple.py`),
+The track stands in for that of an apple on a string in a phone's film (`benchmarks/real/apple.py`),
 whose file is not part of the project: the same length, camera, roll, duration and noise, with every
-fourth frame, by an integrator of its own.
+fourth frame, by another integrator.
 """
 
 import csv
