@@ -49,6 +49,7 @@ AGAIN = {
     "small": (("-m benchmarks.films small rate-3 --out FOLDER --data FOLDER",), 0.02),
     "scenes": (("-m benchmarks.scenes identify --data FOLDER",), 0.02),
 }
+COMMIT = manifest.git_commit()  # of the sources that are loaded, not of those there at the end
 Table = Sequence[Sequence[str]]
 
 
@@ -61,7 +62,7 @@ def record(folder: Path, name: str, values: Mapping[str, Any], command: str) -> 
     before = json.loads(path.read_text())["values"] if path.exists() else {}
     written = {
         "command": command,
-        "commit": manifest.git_commit(),
+        "commit": COMMIT,
         "date": datetime.now(UTC).date().isoformat(),
         "machine": manifest.machine(),
         "values": {**before, **values},
