@@ -47,7 +47,11 @@ def main(
     for row in table:
         typer.echo("| " + " | ".join(row) + " |")
     if data is not None:
-        record(data, "scenes", {"table": table}, "python -m benchmarks.scenes")
+        values: dict[str, Any] = {"table": table}
+        for row in table[1:]:
+            if row[0] == "identify":
+                values |= {"identify-evaluations": row[-1], "identify-interval": f"± {row[3]}"}
+        record(data, "scenes", values, "python -m benchmarks.scenes")
 
 
 if __name__ == "__main__":

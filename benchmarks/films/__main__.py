@@ -58,7 +58,7 @@ def small(
     unknown = [name for name in cases or () if name not in CASES]
     if unknown:
         raise typer.BadParameter(f"there is no case {unknown[0]!r}, only {', '.join(CASES)}")
-    rows = [HEADER]
+    rows: list[tuple[str, ...]] = [HEADER]
     for name in cases or CASES:
         folder = make_case(name, out)
         tables.run(folder, "scene.toml", "--no-certificate", *options.split())
@@ -99,7 +99,8 @@ def table(
     typer.echo(text)
     if data is not None:
         cells = [tables.HEADER[:-1], *(row.cells()[:-1] for row in rows)]  # seconds vary
-        record(data, "films", {"table": cells}, "python -m benchmarks.films table runs/films")
+        values = {"table": cells, **tables.summary(rows)}
+        record(data, "films", values, "python -m benchmarks.films table runs/films")
 
 
 def _make(films: Sequence[Film], only: str, out: Path) -> None:

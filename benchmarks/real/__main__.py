@@ -18,7 +18,9 @@ def report(
     folder: Annotated[Path, typer.Argument(help="Where the measurements are.")],
     parts: Annotated[list[str] | None, typer.Argument(help=f"{', '.join(PARTS)}.")] = None,
     picture: Annotated[Path | None, typer.Option(help="Draw the fits into this PNG.")] = None,
-    data: Annotated[Path | None, typer.Option(help="Write real.json into this folder.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Write real-PART.json into this folder.")
+    ] = None,
 ) -> None:
     """Print what is found in real measurements, beside what others found."""
     unknown = [name for name in parts or () if name not in PARTS]
@@ -38,10 +40,13 @@ def report(
         for line in part.table(folder / part.FILE, axes):
             typer.echo(line)
             if line.startswith("|") and not line.startswith(("| ---", "|---")):
-                cells = [cell.strip() for cell in line.strip("| ").split("|")]
+                cells = [cell.strip() for cell in line[1:-1].split("|")]
                 tables.setdefault(name, []).append(cells)
-    if data is not None:
-        record(data, "real", tables, "python -m benchmarks.real FOLDER")
+        if data is not None:
+            command = f"python -m benchmarks.real FOLDER {name}"
+            i, j = part.ANSWER
+            values = {"table": tables[name], "answer": tables[name][i][j]}
+            record(data, f"real-{name}", values, command)
     if picture is not None:
         figure.savefig(picture, dpi=110)
 

@@ -18,6 +18,7 @@ FILE = "redapple.mov"
 SOURCE = "A film of github.com/christianausb/controlAlgorithms (MIT), 21.7 s at 60000/1001 Hz."
 LENGTH = 1.056  # from the period, for g = 9.81 [m]
 RED = "0.46 0.16 0.18"
+ANSWER = (1, 2)  # where it stands in the table: row and column
 SCENE = """
 [bodies.string]
 kind = "pendulum"

@@ -21,6 +21,7 @@ SOURCE = (
 )
 LENGTH = 0.531  # [m]
 BALL = "0.6 0.7 0.1"
+ANSWER = (1, 2)  # where it stands in the table: row and column
 SCENE = """
 [bodies.rope]
 kind = "pendulum"

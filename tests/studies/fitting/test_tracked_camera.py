@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+from adjsim.rotations import rotation_matrix
 from studies.api import Problem, fit
+from studies.problem.making import make_problem
 from studies.scene.reading import scene_from_dict
 
 
@@ -87,3 +89,18 @@ def test_a_length_is_found_with_a_camera_that_is_guessed(tmp_path, rng, start):
     assert high / low < 1.1
     turn = np.linalg.norm(answer.values["cameras.phone.rotation"])
     assert turn < np.radians(10.0)
+
+
+def test_a_camera_that_went_round_is_turned_in_the_same_way_by_less(tmp_path, rng):
+    write_track(tmp_path / "apple.csv", rng)
+    parameters = make_problem(scene_from_dict(scene(1.6), tmp_path)).problem.parameters
+    values = parameters.values(parameters.start)
+    long = values["cameras.phone.rotation"] + np.array([0.3, -6.2, 0.1])
+    far = {**values, "cameras.phone.rotation": long}
+    theta = parameters.theta(np.concatenate([np.ravel(one) for one in far.values()]))
+    short = parameters.values(parameters.with_short_turns(theta))
+    assert np.linalg.norm(short["cameras.phone.rotation"]) < 0.3
+    turns = [rotation_matrix(one) for one in (short.pop("cameras.phone.rotation"), long)]
+    np.testing.assert_allclose(turns[0], turns[1], atol=1e-12)
+    assert all(np.allclose(one, values[path]) for path, one in short.items())
+    np.testing.assert_array_equal(parameters.with_short_turns(parameters.start), parameters.start)
