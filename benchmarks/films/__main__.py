@@ -9,13 +9,18 @@ import typer
 from benchmarks.films import table as tables
 from benchmarks.films.films import FILMS, Film, variations
 from benchmarks.films.making import make as make_film
+from benchmarks.films.small import CASES, HEADER, make_case
 from benchmarks.films.wrong import make_wrong
+from benchmarks.publish import in_markdown, record
 
 
 app = typer.Typer(
     add_completion=False, help="Make test films, and compare what is fitted to them with the truth."
 )
 Only = Annotated[str, typer.Option(help="Names of films, with commas between them; default: all.")]
+Data = Annotated[
+    Path | None, typer.Option(help="Write what is measured into a data file in this folder.")
+]
 Out = Annotated[Path, typer.Option(help="Every film gets a folder of its own in this one.")]
 
 
@@ -42,6 +47,33 @@ def wrong(
 
 
 @app.command()
+def small(
+    cases: Annotated[list[str] | None, typer.Argument(help=f"{', '.join(CASES)}.")] = None,
+    *,
+    out: Out = Path("runs/small"),
+    data: Data = None,
+    options: Annotated[str, typer.Option(help="More words for `adjsim run`.")] = "",
+) -> None:
+    """Make films with a small thing wrong, fit them, and compare with the truth; by default all."""
+    unknown = [name for name in cases or () if name not in CASES]
+    if unknown:
+        raise typer.BadParameter(f"there is no case {unknown[0]!r}, only {', '.join(CASES)}")
+    rows: list[tuple[str, ...]] = [HEADER]
+    for name in cases or CASES:
+        folder = make_case(name, out)
+        tables.run(folder, "scene.toml", "--no-certificate", *options.split())
+        for row in tables.rows_of(folder, "scene.toml"):
+            _, path, _, truth, _, answer, error, verdict, _, covers, _ = row.cells()
+            wrong = CASES[name].wrong
+            rows.append((name, wrong, path, answer, truth, error, covers, verdict))
+        typer.echo(f"{name}: {rows[-1][-1]}", err=True)
+    typer.echo(in_markdown(rows))
+    if data is not None:
+        every = "" if not cases else " " + " ".join(cases)
+        record(data, "small", {"table": rows}, f"python -m benchmarks.films small{every}")
+
+
+@app.command()
 def table(
     folder: Annotated[Path, typer.Argument(help="Where `make` or `vary` put the films.")],
     *,
@@ -49,6 +81,7 @@ def table(
     scene: Annotated[
         str, typer.Option(help="scene.toml; or positions.toml, the fit to exact positions.")
     ] = "scene.toml",
+    data: Data = None,
     options: Annotated[str, typer.Option(help="More words for `adjsim run`.")] = "",
 ) -> None:
     """Fit the films that have no result with `adjsim run`, and compare with the truth."""
@@ -64,6 +97,10 @@ def table(
     text = tables.table(rows)
     (folder / f"table-{Path(scene).stem}.md").write_text(text + "\n")
     typer.echo(text)
+    if data is not None:
+        cells = [tables.HEADER[:-1], *(row.cells()[:-1] for row in rows)]  # seconds vary
+        values = {"table": cells, **tables.summary(rows)}
+        record(data, "films", values, "python -m benchmarks.films table runs/films")
 
 
 def _make(films: Sequence[Film], only: str, out: Path) -> None:

@@ -30,6 +30,7 @@ class Shot:
     shadow: bool = False  # whether the body throws a shadow on it
     noise: float = 0.0  # standard deviation of the sensor's noise, of 255
     crf: int = 23  # quality of H.264: 18 is very good, 23 usual, 30 poor
+    shutter: float = 0.0  # part of a frame's time in which it is exposed, from its time on
 
     @property
     def times(self) -> np.ndarray:
@@ -70,6 +71,11 @@ def draw(
     plotter.close()
     noise = np.random.default_rng(seed).normal(0.0, 1.0, (n_frames, SIZE[1], SIZE[0], 3))
     return np.clip(np.rint(np.array(frames) + shot.noise * noise), 0, 255).astype(np.uint8)
+
+
+def exposed(pictures: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the film of a shutter that is open from the first of these films to the last."""
+    return np.rint(np.mean(pictures, axis=0)).astype(np.uint8)
 
 
 def add_floor(plotter: Any, shot: Shot) -> None:

@@ -4,6 +4,7 @@ import copy
 import json
 import time
 import zlib
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,13 +38,15 @@ def make(film: Film, folder: Path) -> float:
     folder.mkdir(parents=True, exist_ok=True)
     eye, bodies = film.scene["cameras"]["front"], film.scene["bodies"]
     seed = zlib.crc32(film.name.encode())
-    surfaces = simulate(film)
+    moments = exposures(film)
+    surfaces = moments[0]
     common = {"texture": film.texture, "sharp": film.sharp}
     looks = [{"color": film.seen(name)[0], **common} for name in film.drawn]
-    shown = [surfaces[name] if name in bodies else sphere(film, name) for name in film.drawn]
-    drawing.write(
-        folder / "film.mp4", drawing.draw(shown, looks, eye, film.shot, seed=seed), film.shot
-    )
+    pictures = []
+    for moment in moments:
+        shown = [moment[name] if name in bodies else sphere(film, name) for name in film.drawn]
+        pictures.append(drawing.draw(shown, looks, eye, film.shot, seed=seed))
+    drawing.write(folder / "film.mp4", drawing.exposed(pictures), film.shot)
     if film.plate == "picture":
         plate = drawing.draw((), (), eye, film.shot, seed=seed + 1)[0]
         Image.fromarray(plate).save(folder / "plate.png")
@@ -133,6 +136,20 @@ def misjudged(camera: dict[str, Any], rng: np.random.Generator) -> dict[str, Any
     }
 
 
+def exposures(film: Film) -> list[dict[str, Surface]]:
+    """Return the vertices and faces of each body at the moments that a frame is exposed to."""
+    shot = film.shot
+    if not shot.shutter:
+        return [simulate(film)]
+    between = round(2.0 / shot.shutter)  # the shutter opens, is half through, and closes
+    finer = replace(shot, fps=between * shot.fps, n_frames=between * (shot.n_frames - 1) + 3)
+    found = simulate(replace(film, shot=finer))
+    return [
+        {name: (x[k::between][: shot.n_frames], faces) for name, (x, faces) in found.items()}
+        for k in range(3)
+    ]
+
+
 def simulate(film: Film) -> dict[str, Surface]:
     """Return the vertices of every frame and the faces of each body.
 
@@ -150,7 +167,8 @@ def simulate(film: Film) -> dict[str, Surface]:
 
 def soft(film: Film, body: Body) -> Surface:
     """Return vertices and faces of a soft body or a sheet."""
-    solid, cells, x, v = solid_of(body, film.solver)
+    of_solid = {key: one for key, one in film.solver.items() if key != "restitution"}
+    solid, cells, x, v = solid_of(body, of_solid)
     frames = solver_soft.simulate(
         solid, x, v, film.shot.times, gravity=gravity(film), touch=obstacle(film, body)
     )
@@ -193,7 +211,8 @@ def obstacle(film: Film, body: Body) -> solver_soft.Touch | None:
     for one in film.scene.get("obstacles", {}).values():
         if one["kind"] == "plane":
             height, friction = floor(film)
-            return partial(touching.hit_floor, height=height, friction=friction)
+            bounce = film.solver.get("restitution", 0.0)
+            return partial(touching.hit_floor, height=height, friction=friction, restitution=bounce)
         radius = one["radius"] + body.get("thickness", 0.0) / 2
         center = np.array(one["center"])
         return partial(touching.hit_sphere, center=center, radius=radius, friction=one["friction"])
@@ -247,7 +266,8 @@ def rigid(film: Film, body: Body) -> Surface:
     height, friction = floor(film)
     times = film.shot.times
     if height is None:
-        way, turns = solver_rigid.throw(inertia, start, times, gravity(film))
+        drag = film.solver.get("drag", 0.0)
+        way, turns = solver_rigid.throw(inertia, start, times, gravity(film), drag=drag)
         turned = [turn.apply(x - centre) for turn in turns]
         return centre + way[:, None] + np.array(turned), faces
     inertia /= volume

@@ -30,11 +30,17 @@ def mass_properties(points: np.ndarray, faces: np.ndarray) -> tuple[float, Any, 
 
 
 def throw(
-    inertia: np.ndarray, start: dict[str, np.ndarray], times: np.ndarray, gravity: np.ndarray
+    inertia: np.ndarray,
+    start: dict[str, np.ndarray],
+    times: np.ndarray,
+    gravity: np.ndarray,
+    *,
+    drag: float = 0.0,
 ) -> tuple[np.ndarray, Rotation]:
     """Return the way of the centre of mass from its start, (n_times, 3), and the rotations.
 
-    `start` has velocity [m/s] and spin [rad/s] in the world's axes, which are the body's at 0.
+    `start` has velocity [m/s] and spin [rad/s] in the world's axes, which are the body's at 0. The
+    `drag` slows the centre of mass by that part of its velocity a second [1/s].
     """
 
     def rate(_: float, y: np.ndarray) -> np.ndarray:
@@ -47,7 +53,11 @@ def throw(
     first = np.concatenate([[0.0, 0.0, 0.0, 1.0], start["spin"]])
     y = solve_ivp(rate, times[[0, -1]], first, t_eval=times, rtol=1e-10, atol=1e-10).y.T
     t = times[:, None]
-    return t * start["velocity"] + t**2 / 2 * gravity, Rotation.from_quat(y[:, :4])
+    turns = Rotation.from_quat(y[:, :4])
+    if not drag:
+        return t * start["velocity"] + t**2 / 2 * gravity, turns
+    slowed = -np.expm1(-drag * t) / drag  # of dv/dt = g - drag v
+    return slowed * start["velocity"] + (t - slowed) / drag * gravity, turns
 
 
 def quaternion_product(p: np.ndarray, q: np.ndarray) -> np.ndarray:

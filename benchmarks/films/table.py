@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.publish import in_markdown
+
 
 ADJSIM = Path(sys.executable).with_name("adjsim")
 HEADER = (
@@ -114,6 +116,20 @@ def _loaded(path: Path) -> Any:
 
 def table(rows: Sequence[Row]) -> str:
     """Return a table in Markdown, and below it what was found, wrong and covered."""
+    counts = summary(rows)
+    return "\n".join(
+        [
+            in_markdown([HEADER, *(row.cells() for row in rows)]),
+            "",
+            f"{counts['found']} films are *found* within 5 %, or 12 % where the law differs.",
+            f"*found* and more than 20 % off: {counts['wrong']}.",
+            f"Intervals with model error that hold the truth: {counts['covered']}.",
+        ]
+    )
+
+
+def summary(rows: Sequence[Row]) -> dict[str, str]:
+    """Return what was found, wrong and covered."""
     films = dict.fromkeys(row.film for row in rows)
     missed = {
         row.film
@@ -122,15 +138,8 @@ def table(rows: Sequence[Row]) -> str:
     }
     wrong = sorted({row.film for row in rows if row.verdict == "found" and row.error > 0.2})
     covers = [inside for row in rows for inside in row.covers]
-    return "\n".join(
-        [
-            "| " + " | ".join(HEADER) + " |",
-            "|" + " --- |" * len(HEADER),
-            *("| " + " | ".join(row.cells()) + " |" for row in rows),
-            "",
-            f"{len(films) - len(missed)} of {len(films)} films are *found* within 5 %, "
-            "or within 12 % where the law differs.",
-            f"*found* and more than 20 % off: {', '.join(wrong) or 'none'}.",
-            f"Intervals with model error that hold the truth: {sum(covers)} of {len(covers)}.",
-        ]
-    )
+    return {
+        "found": f"{len(films) - len(missed)} of {len(films)}",
+        "wrong": ", ".join(wrong) or "none",
+        "covered": f"{sum(covers)} of {len(covers)}",
+    }

@@ -13,11 +13,19 @@ import numpy as np
 SWEEPS = 8
 
 
-def hit_floor(x: np.ndarray, v: np.ndarray, dt: float, *, height: float, friction: float) -> None:
-    """Let no node end below the floor."""
+def hit_floor(
+    x: np.ndarray,
+    v: np.ndarray,
+    dt: float,
+    *,
+    height: float,
+    friction: float,
+    restitution: float = 0.0,
+) -> None:
+    """Let no node end below the floor, and nodes leave it with this part of their speed."""
     below = np.flatnonzero(x[:, 1] + dt * v[:, 1] < height)
     normals = np.broadcast_to([0.0, 1.0, 0.0], (len(below), 3))
-    needed = (height - x[below, 1]) / dt
+    needed = np.maximum((height - x[below, 1]) / dt, -restitution * v[below, 1])
     _stop(v, below, (normals, needed), friction)
 
 

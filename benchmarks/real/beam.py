@@ -26,6 +26,7 @@ OTHERS = "264 and 294 kPa (authors), 267 to 296 kPa (beam theory)"
 CELLS = ((3, 3, 10), (4, 4, 14))
 SIZE, DENSITY = (0.03, 0.03, 0.1), 1070.0  # [m], [kg/m3]
 WEIGHT = 0.052  # [kg]
+ANSWER = (2, 4)  # where it stands in the table: row and column
 SCENE = """
 [bodies.beam]
 kind = "soft"

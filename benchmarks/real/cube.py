@@ -34,6 +34,7 @@ FITTED, DRAWN = 6, 4  # the first tosses, and the first of the others
 START, CHOSEN = 0.4, 0.15  # where a search starts: friction, and the restitution that is chosen
 SPEED = 1.43  # for which a restitution is given, that of a fall from the width [m/s]
 ERROR = 5e-3  # of a corner [m]
+ANSWER = (2, 1)  # where it stands in the table: row and column
 HEADER = (
     "numbers", "friction", "restitution", "verdict", "tosses", "position", "rotation", "median",
 )  # fmt: skip

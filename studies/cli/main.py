@@ -128,11 +128,20 @@ def run(  # noqa: PLR0913 -- the options of a command
         bool,
         typer.Option("--no-certificate", help="Skip the check of the gradient at the end."),
     ] = False,
+    blind: Annotated[
+        bool,
+        typer.Option(
+            "--blind",
+            help="Take what is simulated for footage: only the report knows the truth, after the "
+            "verdict.",
+        ),
+    ] = False,
     scheduler: Scheduler = None,
     resume: Resume = False,
 ) -> None:
     """Run a scene: search, judge, certify, report."""
     options = {"seed": seed, "dtype": dtype, "device": device, "checkpoint": checkpoint}
+    options["blind"] = blind or None  # None: as before
     options["certificate"] = False if no_certificate else None  # None: as before, or by default
     with _pool("run", scene, scheduler, device) as (pool, carry_out):
         from studies.fitting.running import start_scene

@@ -45,6 +45,7 @@ from studies.search.coarse import SearchResult, read_search
 
 
 LARGEST_LIST = 12  # components of one parameter listed one by one; more are summed up
+BLIND = "Blind: neither the search nor the verdict knew the truth, or that the film is simulated."
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +67,8 @@ class SceneFit:
         if self.file.purpose == "control":
             solved = solve_control(self.made, self.file, folder, progress, seed=self.options.seed)
         else:
-            solved = solve(self.made, self.file.search, folder, progress, seed=self.options.seed)
+            made = self.made.without_truth() if self.file.blind else self.made
+            solved = solve(made, self.file.search, folder, progress, seed=self.options.seed)
         if solved.result.status is Status.NOT_FINITE:
             raise FailedSearchError(solved.result.message)
         return solved
@@ -136,7 +138,7 @@ class SceneFit:
             "logs": logs(solved, logs_in),
             "basins": basins_json(solved.searched.parameters, solved.found),
             "validation": solved.validation,
-            "findings": findings(solved),
+            "findings": findings(solved) + [BLIND] * self.file.blind,
             "cameras": writing.cameras_json(problem, self.file, theta),
         }
 
@@ -302,7 +304,7 @@ def write_parameters(
             history.append(one)
     searched, parameters = solved.searched.parameters, solved.problem.parameters
     theta = solved.result.theta
-    first = list(parameters.first_answers)
+    first = list(solved.problem.staged)
     thetas = [one.theta if len(one.theta) == searched.size else one.theta[first] for one in history]
     folder.write_npz(
         run_folder.PARAMETERS,

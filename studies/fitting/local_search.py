@@ -51,7 +51,7 @@ class LocalSearch:
         stays above `hopeless`, or will not come as low as `needed`.
         """
         looks = LOOKS if how is None else LOOKS[-1:]
-        how = self.how if how is None else how
+        how, theta = how or self.how, problem.parameters.with_short_turns(theta)
         spent, result = 0, Result(theta, np.inf, Status.NOT_FINITE, 0)
         stall = FIRST_ORDER_STALL if how.method in FIRST_ORDER else STALL
         names = log_names(log)

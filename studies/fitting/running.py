@@ -38,7 +38,8 @@ def start_scene(
     """
     given = recalled(out, {**given, "overrides": list(overrides)}, resume=resume)
     options = make_options(given)
-    file = read_scene(path, given["overrides"] or [])
+    overrides = [*(given["overrides"] or ()), *["blind=true"] * bool(given.get("blind"))]
+    file = read_scene(path, overrides)
     if file.instances == 1:
         file = instance_of(file, options.seed)
     settings = plain(file)

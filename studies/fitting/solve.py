@@ -85,7 +85,7 @@ def solve(
     tracked = start_from_tracks(made, how, folder, progress, seed=seed, n_fitted=n_fitted)
     made = tracked.made
     start = made.problem.parameters  # answers first, all else stays where it begins
-    searched = made.problem.first_frames(n_fitted).at(start.start, keep=start.first_answers)
+    searched = made.problem.first_frames(n_fitted).at(start.start, keep=made.problem.staged)
     parts = how.stages[:-1] if searched.rolls_out and not made.kept else ()
     if tracked.axes == ():
         how = replace(how, stages=(1.0,))
@@ -200,7 +200,7 @@ def _fit_jointly(
 ) -> _Joint:
     """Fit cameras and looks together with the answers, from the best basin."""
     parameters = made.problem.parameters
-    first = list(parameters.first_answers)
+    first = list(made.problem.staged)
     start = parameters.start.copy()
     start[first] = found.best.theta
     everything = _with_looks_for(made, start, local.progress)
@@ -403,7 +403,7 @@ def _errors_by_law(
 def _beside(problem: SceneProblem) -> str:
     """Return what is fitted beside the answers of the motion, in words."""
     parameters = problem.parameters
-    first = parameters.held_at(parameters.start, keep=parameters.first_answers)
+    first = parameters.held_at(parameters.start, keep=problem.staged)
     paths = set(parameters.paths) - set(first.paths)
     if any(path.startswith("cameras.") for path in paths):
         return "with cameras"
@@ -430,7 +430,7 @@ def _rivals(
         if np.array_equal(basin.theta, found.best.theta):
             continue
         there, loss = theta.copy(), basin.loss
-        there[list(problem.parameters.first_answers)] = basin.theta
+        there[list(problem.staged)] = basin.theta
         if basin.is_searched and basin.loss <= HOPELESS * found.best.loss:
             log = f"iterations-rival-{basin.number + 1}.jsonl"
             stage = f"another basin, {_beside(problem)}"

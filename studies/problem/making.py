@@ -99,6 +99,10 @@ class PreparedProblem:
         """The problem of the observations that are fitted from the first."""
         return self.searched(self.everything)
 
+    def without_truth(self) -> "PreparedProblem":
+        """Return the problem as it would be of footage, whose truth nobody knows."""
+        return replace(self, truth=None, true_values=None, hidden=None)
+
     def searched(self, everything: SceneProblem) -> SceneProblem:
         """Return the problem of the observations that are not kept for a prediction."""
         if not self.kept:

@@ -1,6 +1,7 @@
 """What is free in a scene: paths with start, bounds, transform and prior, as one vector theta."""
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -217,6 +218,20 @@ class Parameters:
             (one, np.asarray(theta[part], np.float64).reshape(one.start.shape))
             for one, part in zip(self.free, self._slices, strict=True)
         ]
+
+    def with_short_turns(self, theta: np.ndarray) -> np.ndarray:
+        """Return theta whose cameras are turned in the same way, by half a turn at most.
+
+        A long step may take a rotation vector a whole turn too far, where its prior counts it.
+        """
+        theta = theta.copy()
+        for one, part in zip(self.free, self._slices, strict=True):
+            if one.path.startswith("cameras.") and one.path.endswith(".rotation"):
+                turn = np.asarray(one.transform.natural(theta[part]))
+                if (angle := float(np.linalg.norm(turn))) > np.pi:
+                    short = turn * (math.remainder(angle, 2.0 * np.pi) / angle)
+                    theta[part] = one.transform.theta(short)
+        return theta
 
     @property
     def answers(self) -> tuple[int, ...]:

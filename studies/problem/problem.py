@@ -6,6 +6,7 @@ from typing import Self
 
 import numpy as np
 
+from studies.problem.films import PictureObserver
 from studies.problem.losses import SceneLosses
 from studies.problem.many_points import samples
 from studies.problem.observers import Observer
@@ -28,6 +29,18 @@ class SceneProblem(SceneLosses):
     def answers(self) -> tuple[int, ...]:
         """Components of theta that are asked for; the others are nuisances, such as a camera."""
         return self.parameters.answers
+
+    @property
+    def staged(self) -> tuple[int, ...]:
+        """Components of theta that are searched in stages, the others held.
+
+        First frames of films show cameras and looks before the search. Where tracked points alone
+        are observed, cameras are searched with the answers: in a wrong one no answer explains them.
+        """
+        has_first_frame = any(isinstance(one, PictureObserver) for one in self.observers)
+        return (
+            self.parameters.first_answers if has_first_frame else tuple(range(self.parameters.size))
+        )
 
     def with_dtype(self, dtype: str) -> Self:
         """Return the same problem computed in another precision."""

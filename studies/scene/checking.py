@@ -133,6 +133,13 @@ def _check_simulated(scene: SceneFile) -> None:
         raise StudyError(
             "`truth` needs an observation that is simulated: give one a table `simulate`."
         )
+    if scene.blind and not dataclasses.replace(scene, blind=False).is_twin:
+        raise StudyError(
+            "`blind` must be false where an observation is footage, whose truth nobody knows; "
+            "leave out `--blind`, or give every observation a table `simulate`."
+        )
+    if scene.blind and scene.purpose == "control":
+        raise StudyError('`blind` must be false where `purpose` is "control": a goal is given.')
 
 
 def check_names(scene: Scene) -> None:

@@ -904,7 +904,8 @@ class SceneFile(Scene):
     bodies where the observations, a target, have them. `truth` are values by path with which
     observations are simulated, where they differ from the scene's; "bodies.NAME.KEY" is a key of a
     body's table. `instances` random ones are run; `published` are relative errors of others by
-    path; `draw` names a bundled module whose `draw(file, rng, instance)` fills in the rest.
+    path; `draw` names a bundled module whose `draw(file, rng, instance)` fills in the rest. A
+    `blind` search and verdict take what is simulated for footage, and do not know the truth.
     """
 
     title: str = ""
@@ -912,6 +913,7 @@ class SceneFile(Scene):
     goal: Goal = field(default_factory=Goal)
     truth: dict[str, Numbers | str] = field(default_factory=dict)
     instances: Count = 1
+    blind: bool = False
     published: dict[str, Positive] = field(default_factory=dict)
     draw: str | None = None
     observations: dict[Name, Observation] = field(default_factory=dict)
@@ -920,9 +922,9 @@ class SceneFile(Scene):
 
     @property
     def is_twin(self) -> bool:
-        """Whether all that was observed is simulated: a twin experiment."""
+        """Whether all that was observed is simulated, and known to be: a twin experiment."""
         every = self.observations.values()
-        return bool(every) and all(one.simulate is not None for one in every)
+        return bool(every) and all(one.simulate for one in every) and not self.blind
 
     def is_fitted(self, one: Camera | Look) -> bool:
         """Return whether a camera or a look is fitted: by default unless this is a twin.

@@ -201,7 +201,7 @@ class LocalSearches:
         log = self.log_name(basin, number, "-start")
         thetas = (basin.theta, basin.starts[0])
         losses = self._losses(problem, thetas, log)
-        theta = thetas[int(np.argmin(losses))]
+        theta = problem.parameters.with_short_turns(thetas[int(np.argmin(losses))])
         return replace(basin, theta=theta, evaluations=basin.evaluations + len(losses))
 
     def evaluated(self, problem: SceneProblem, basin: Basin) -> Basin:

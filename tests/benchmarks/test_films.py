@@ -1,5 +1,6 @@
 """The solvers of the test films against closed forms, their drawing, and the table."""
 
+import copy
 import json
 import tomllib
 from dataclasses import replace
@@ -11,6 +12,7 @@ import tomlkit
 
 from benchmarks.films import (
     drawing,
+    making,
     meshes,
     solver_cloth,
     solver_rigid,
@@ -20,6 +22,7 @@ from benchmarks.films import (
 )
 from benchmarks.films.films import FILMS, variations
 from benchmarks.films.making import make, misjudged, scene_file
+from benchmarks.films.small import CASES, make_case
 from benchmarks.films.table import rows_of, table
 from studies.runs.media import write_video
 from studies.scene.reading import read_scene
@@ -372,3 +375,54 @@ def test_wrong_films_declare_one_thing_wrongly(tmp_path):
         (scale != 0.5) + (rate != 25.0) + (view != 40.0) == 1
         for scale, rate, view in zip(scales, rates, views, strict=True)
     )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_in_a_small_case_the_film_or_the_scene_file_differs(name):
+    case = CASES[name]
+    film = next(film for film in FILMS if film.name == case.film)
+    filmed = case.filmed(film)
+    scene = scene_file(filmed, 0)
+    declared = copy.deepcopy(scene)
+    case.scene(declared)
+    assert (declared != scene) != (filmed is not film)
+
+
+def test_a_small_case_has_a_scene_file_that_lacks_what_is_filmed(tmp_path):
+    folder = make_case("no-damping", tmp_path)
+    scene = read_scene(folder / "scene.toml")
+    assert scene.bodies["pendulum"].damping is None
+    assert [*scene.free] == ["pendulum.length"]
+    truth = json.loads((folder / "truth.json").read_text())
+    assert truth["parameters"] == {"pendulum.length": [0.5]}
+    assert truth["wrong"] == "no damping"
+
+
+def test_drag_slows_a_thrown_body():
+    start = {"velocity": np.array([1.0, 2.0, 0.0]), "spin": np.zeros(3)}
+    times = np.linspace(0.0, 1.0, 20001)
+    way, _ = solver_rigid.throw(np.eye(3), start, times, G, drag=0.7)
+    v = np.gradient(way, times, axis=0)
+    rate = np.gradient(v, times, axis=0)
+    assert rate[9:-9] == pytest.approx((G - 0.7 * v)[9:-9], abs=1e-3)
+
+
+def test_nodes_leave_a_floor_with_part_of_their_speed():
+    x, v = np.array([[0.0, 1e-4, 0.0]]), np.array([[0.0, -2.0, 0.0]])
+    touching.hit_floor(x, v, 1e-3, height=0.0, friction=0.0, restitution=0.5)
+    assert v == pytest.approx(np.array([[0.0, 1.0, 0.0]]))
+
+
+def test_a_shutter_is_open_from_the_time_of_a_frame_on():
+    film = next(film for film in FILMS if film.name == "pendulum")
+    shot = replace(film.shot, n_frames=3)
+    (sharp,) = making.exposures(replace(film, shot=shot))
+    moments = making.exposures(replace(film, shot=replace(shot, shutter=0.5)))
+    frames = [moment["pendulum"][0] for moment in moments]
+    assert frames[0] == pytest.approx(sharp["pendulum"][0], abs=1e-6)
+    finer = replace(shot, fps=4 * shot.fps, n_frames=11)
+    every = making.simulate(replace(film, shot=finer))["pendulum"][0]
+    assert frames[1] == pytest.approx(every[1::4], abs=1e-6)
+    assert frames[2] == pytest.approx(every[2::4], abs=1e-6)
+    film = drawing.exposed([np.full((1, 2, 2, 3), n, np.uint8) for n in (0, 100, 200)])
+    assert (film == 100).all()

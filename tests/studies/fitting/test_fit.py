@@ -47,7 +47,7 @@ def test_a_basin_that_overflows_over_all_frames_is_dropped_with_a_word(monkeypat
         return np.array([0.1, np.inf if theta[0] > 1.5 else 0.2])
 
     monkeypatch.setattr("studies.fitting.judging.residual_squares", squares)
-    whole = SimpleNamespace(parameters=SimpleNamespace(size=1, first_answers=(0,)))
+    whole = SimpleNamespace(parameters=SimpleNamespace(size=1), staged=(0,))
     whole.with_steps_for = lambda theta: whole
     basins = [
         SimpleNamespace(number=k, theta=np.array([float(k)]), loss=loss, is_searched=False)
