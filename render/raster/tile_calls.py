@@ -51,13 +51,10 @@ def in_each_precision(signature: Any) -> dict[np.dtype, Any]:
 
     A call that knows both, whichever is needed first, is the same code in every process.
     """
+    reals = {dtype: numba.from_dtype(dtype) for dtype in map(np.dtype, (np.float64, np.float32))}
     return {
-        dtype: _with_reals(signature.return_type, real)(
-            *(_with_reals(kind, real) for kind in signature.args)
-        )
-        for dtype, real in (
-            (np.dtype(each.name), each) for each in (numba.types.float64, numba.types.float32)
-        )
+        dtype: numba.void(*(_with_reals(kind, real) for kind in signature.args))
+        for dtype, real in reals.items()
     }
 
 
@@ -68,7 +65,7 @@ def _with_reals(kind: Any, real: Any) -> Any:
         case numba.types.Array():
             return kind.copy(dtype=_with_reals(kind.dtype, real))
         case numba.types.BaseTuple():
-            parts = tuple(_with_reals(part, real) for part in kind)
+            parts = tuple(_with_reals(part, real) for part in tuple[Any](kind))
             return numba.types.BaseTuple.from_types(parts, getattr(kind, "instance_class", None))
     return kind
 

@@ -58,8 +58,8 @@ def type_text(kind: Any) -> str | None:
     """Return what Numba's type is, with the names of the fields of tuples; None: not known."""
     match kind:
         case types.BaseTuple():
-            parts = [type_text(part) for part in kind]
-            named = layout(kind.instance_class) if hasattr(kind, "instance_class") else ""
+            parts = [type_text(part) for part in tuple[Any](kind)]
+            named = layout(kind.instance_class) if isinstance(kind, types.BaseNamedTuple) else ""
             return None if None in parts else f"({named}: {', '.join(map(str, parts))})"
         case types.Number() | types.Boolean() | types.Array() | types.NoneType() | types.Omitted():
             return f"{type(kind).__name__} {kind}"
