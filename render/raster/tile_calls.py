@@ -22,6 +22,7 @@ from render.raster.packing import Job
 from render.raster.tile_scratch import TileSize, empty_fragments
 
 
+types: Any = numba.types
 GATHER = 0  # in the table
 _signatures: dict[np.dtype, Any] = {}  # a loop is compiled when its table is there
 call_gather = make_call(_signatures.values())
@@ -60,13 +61,13 @@ def in_each_precision(signature: Any) -> dict[np.dtype, Any]:
 
 def _with_reals(kind: Any, real: Any) -> Any:
     match kind:
-        case numba.types.Float():
+        case types.Float():
             return real
-        case numba.types.Array():
+        case types.Array():
             return kind.copy(dtype=_with_reals(kind.dtype, real))
-        case numba.types.BaseTuple():
-            parts = tuple(_with_reals(part, real) for part in tuple[Any](kind))
-            return numba.types.BaseTuple.from_types(parts, getattr(kind, "instance_class", None))
+        case types.BaseTuple():
+            parts = tuple(_with_reals(part, real) for part in kind)
+            return types.BaseTuple.from_types(parts, getattr(kind, "instance_class", None))
     return kind
 
 
