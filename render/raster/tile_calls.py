@@ -22,6 +22,7 @@ from render.raster.packing import Job
 from render.raster.tile_scratch import TileSize, empty_fragments
 
 
+types: Any = numba.types
 GATHER = 0  # in the table
 _signatures: dict[np.dtype, Any] = {}  # a loop is compiled when its table is there
 call_gather = make_call(_signatures.values())
@@ -51,25 +52,22 @@ def in_each_precision(signature: Any) -> dict[np.dtype, Any]:
 
     A call that knows both, whichever is needed first, is the same code in every process.
     """
+    reals = {dtype: numba.from_dtype(dtype) for dtype in map(np.dtype, (np.float64, np.float32))}
     return {
-        dtype: _with_reals(signature.return_type, real)(
-            *(_with_reals(kind, real) for kind in signature.args)
-        )
-        for dtype, real in (
-            (np.dtype(each.name), each) for each in (numba.types.float64, numba.types.float32)
-        )
+        dtype: numba.void(*(_with_reals(kind, real) for kind in signature.args))
+        for dtype, real in reals.items()
     }
 
 
 def _with_reals(kind: Any, real: Any) -> Any:
     match kind:
-        case numba.types.Float():
+        case types.Float():
             return real
-        case numba.types.Array():
+        case types.Array():
             return kind.copy(dtype=_with_reals(kind.dtype, real))
-        case numba.types.BaseTuple():
+        case types.BaseTuple():
             parts = tuple(_with_reals(part, real) for part in kind)
-            return numba.types.BaseTuple.from_types(parts, getattr(kind, "instance_class", None))
+            return types.BaseTuple.from_types(parts, getattr(kind, "instance_class", None))
     return kind
 
 

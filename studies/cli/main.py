@@ -173,7 +173,7 @@ def _pool(
     compiled = any(backend.CACHE_DIR.rglob("*.nbc"))  # folders are there once a module is loaded
     if not backend.JIT_DISABLED and not compiled:
         print(
-            "The kernels of this version are compiled on first use, in about a minute, and kept in "
+            "Kernels are compiled on first use, in about a minute, and kept in "
             f"{backend.CACHE_DIR}.",
             file=sys.stderr,
             flush=True,

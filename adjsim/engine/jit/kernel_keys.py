@@ -24,12 +24,13 @@ from typing import Any
 import llvmlite
 import numba
 import numpy as np
-from numba.core import config as numba_config, types
+from numba.core import config as numba_config, types as numba_types
 from numba.core.typing.templates import Signature
 
 from adjsim.engine.jit.kernel_cache import KEY_DIGITS
 
 
+types: Any = numba_types
 TRUSTED = ("builtins", "math", "numpy", "numba", "llvmlite")  # what they do follows from versions
 PLAIN = (type(None), type(...), bool, int, float, complex, str, bytes)
 VALUES = type({}.values())
@@ -37,7 +38,8 @@ VALUES = type({}.values())
 NO_CODE = ("_", "CACHE_", "COLOR_", "DEBUG_CACHE", "NUMBA_", "THREADING_")
 # The files that change what Numba does, as they were when they were loaded.
 FILES = [f"adjsim.engine.jit.{name}" for name in ("backend", "devices", "numba_private")]
-CODES = [importlib.util.find_spec(name).loader.get_code(name) for name in FILES]  # pyright: ignore
+_specs: list[Any] = [importlib.util.find_spec(name) for name in FILES]
+CODES = [spec.loader.get_code(spec.name) for spec in _specs]
 STORE_NAME = dis.opmap["STORE_NAME"]
 # The hash that each function had first, when Numba compiled it: a global may change later.
 _first: dict[Any, str] = {}
@@ -59,7 +61,7 @@ def type_text(kind: Any) -> str | None:
     match kind:
         case types.BaseTuple():
             parts = [type_text(part) for part in kind]
-            named = layout(kind.instance_class) if hasattr(kind, "instance_class") else ""
+            named = layout(kind.instance_class) if isinstance(kind, types.BaseNamedTuple) else ""
             return None if None in parts else f"({named}: {', '.join(map(str, parts))})"
         case types.Number() | types.Boolean() | types.Array() | types.NoneType() | types.Omitted():
             return f"{type(kind).__name__} {kind}"

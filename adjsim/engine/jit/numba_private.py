@@ -414,7 +414,8 @@ def name_code_apart() -> None:
 
     Numba counts. Of two that are loaded from the cache and have one name, one would run for both.
     """
-    bytecode.FunctionIdentity._unique_ids = iter(lambda: randbits(48), None)
+    identity: Any = bytecode.FunctionIdentity
+    identity._unique_ids = iter(lambda: randbits(48), None)
 
 
 def compare_options_by_what_is_set() -> None:
