@@ -35,11 +35,12 @@ class LocalSearch:
         stage: str,
         how: declared.Search | None = None,
         hopeless: float = np.inf,
+        needed: float = np.inf,
     ) -> Result:
         """Return the end of a local search, repeated while its end needs other time steps.
 
         `how` are other settings than those of the other searches. It is given up where its loss
-        stays above `hopeless`.
+        stays above `hopeless`, or will not come as low as `needed`.
         """
         how = self.how if how is None else how
         spent, result = 0, Result(theta, np.inf, Status.NOT_FINITE, 0)
@@ -56,7 +57,7 @@ class LocalSearch:
                 log=self.folder.file(name),
                 callback=watch,
                 stage=stage,
-                stall=replace(stall, hopeless=hopeless),
+                stall=replace(stall, hopeless=hopeless, needed=needed),
             )
             spent += result.evaluations
             theta = result.theta

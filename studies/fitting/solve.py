@@ -18,6 +18,7 @@ from studies.answer.held_back import Explained
 from studies.answer.law import errors_by_law
 from studies.answer.solution import Solution
 from studies.fitting.judging import (
+from studies.answer.verdict import WORSE
     Candidate,
     explained_motion,
     judge_answer,
@@ -35,6 +36,7 @@ from studies.optimizers.problem import Result, Status
 from studies.problem.films import FilmObserver
 from studies.problem.first_frames import first_frames_differ
 from studies.problem.making import PreparedProblem
+from studies.problem.frame_squares import still_squares
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
@@ -47,6 +49,7 @@ MIRRORED = "iterations-mirrored.jsonl"
 JOINT, FINAL = "iterations-joint.jsonl", "iterations-all.jsonl"
 RIVAL_STEPS = 6  # of Gauss-Newton: how far another basin is fitted with cameras of its own
 LEAST_FITTED = 3  # frames that must be left when some are held back
+PARTS = 50  # of a loss, of which one is the largest that makes another answer
 VECTORS, AXIAL = ("velocity",), ("spin", "rotation")  # the last parts of their paths
 SMALL = 1e-3  # of a vector: a smaller change is none
 
@@ -77,7 +80,7 @@ def solve(
     validation = _validated(joint.everything, made.kept, joint.theta)
     joint, problem, tried, note = _with_slope(made, joint, local, at_start, parts=parts)
     predicted = _predicted(joint)
-    rivals = _rivals(problem, found, tried.result.theta, local)
+    rivals = _rivals(problem, found, tried.result, local)
     progress.say("judging the answer")
     spent += local.spent + tried.evaluations
     steps, notes = _refinements(made, problem, tried, spent)
@@ -330,9 +333,12 @@ def _beside(problem: SceneProblem) -> str:
 
 
 def _rivals(
-    problem: SceneProblem, found: SearchResult, theta: np.ndarray, local: LocalSearch
+    problem: SceneProblem, found: SearchResult, answer: Result, local: LocalSearch
 ) -> list[evidence.Basin]:
-    """Return the other basins; those that saw all frames get cameras of their own."""
+    """Return the other basins; those that saw all frames get cameras of their own.
+
+    One that will stay clearly worse than the answer is given up, as it is no other answer.
+    """
     out = []
     steps = min(problem.parameters.size, MOST_TANGENTS) + 1  # rollouts of a step
     most = min(local.how.max_evaluations, RIVAL_STEPS * steps)
@@ -340,12 +346,13 @@ def _rivals(
     for basin in found.basins:
         if np.array_equal(basin.theta, found.best.theta):
             continue
-        there, loss = theta.copy(), basin.loss
+        there, loss = answer.theta.copy(), basin.loss
         there[list(problem.parameters.first_answers)] = basin.theta
         if basin.is_searched and basin.loss <= HOPELESS * found.best.loss:
             log = f"iterations-rival-{basin.number + 1}.jsonl"
             stage = f"another basin, {_beside(problem)}"
-            result = local.run(problem, there, how=short, log=log, stage=stage)
+            needed = _needed(problem, answer, there)
+            result = local.run(problem, there, how=short, log=log, stage=stage, needed=needed)
             there, loss = result.theta, result.loss
         left = squares_left(problem, there)
         if left is not None and np.isfinite(loss):
@@ -359,6 +366,26 @@ def _rivals(
 
 def _validated(
     everything: SceneProblem, kept: frozenset[str], theta: np.ndarray
+def _needed(problem: SceneProblem, answer: Result, theta: np.ndarray) -> float:
+    """Return the loss below which a basin may be as good an answer; inf where it is already."""
+    loss, squares = loss_where_finite(problem, theta), squares_left(problem, theta)
+    if squares is None or not np.isfinite(loss):
+        return np.inf
+    judged = evidence.Evidence(
+        problem.parameters,
+        answer.theta,
+        answer.status,
+        answer.loss,
+        residual_squares=squares_left(problem, answer.theta),
+        still_squares=still_squares(problem),
+    )
+    for part in np.linspace(1.0, 0.0, PARTS, endpoint=False):
+        basin = evidence.Basin(theta, part * loss, part * squares)
+        if evidence.how_much_worse(judged, basin) <= WORSE:
+            return np.inf if part == 1.0 else part * loss
+    return loss / PARTS
+
+
 ) -> dict[str, float | None]:
     """Return how well theta predicts the observations that are kept from the search."""
     out: dict[str, float | None] = {}

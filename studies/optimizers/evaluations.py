@@ -55,8 +55,21 @@ def reduce_residuals(
     return norm * norm, 2.0 * norm * along, reduced
 
 
+def promised_fall(loss: float, jacobian: np.ndarray) -> float:
+    """Return by how much a free Gauss-Newton step lowers the linearised loss."""
+    residual = np.zeros(len(jacobian))
+    residual[0] = np.sqrt(loss)
+    orthonormal, _, _ = np.linalg.svd(jacobian, full_matrices=False)
+    along = orthonormal.T @ residual
+    return float(along @ along)
+
+
 def has_settled(history: list[Evaluation], stall: Stall) -> bool:
     """Return whether the best loss hardly fell over the last trials, or stays hopeless."""
+    if np.isfinite(stall.needed) and history and (jacobian := history[-1].jacobian) is not None:
+        loss = history[-1].loss
+        if loss - stall.steps * promised_fall(loss, jacobian) > stall.needed:
+            return True
     trials = [e for e in history if e.kind not in ("jacobian", "beside")]
     first: dict[bytes, float] = {}
     for one in trials:  # a gradient may follow a trial where it ended

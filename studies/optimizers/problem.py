@@ -103,6 +103,9 @@ class Stall:
     # It is given up where the best loss is above this after `tries` trials
     hopeless: float = np.inf
     tries: int = 4
+    # It is given up where so many steps that fall as the last Jacobian promises end above `needed`
+    needed: float = np.inf
+    steps: int = 6
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
-from studies.optimizers.evaluations import Evaluator
+from studies.optimizers.evaluations import Evaluator, promised_fall
 from studies.optimizers.problem import SearchEnd, Status
 from studies.runs.evaluations import Evaluation
 
@@ -27,15 +27,6 @@ LITTLE_FALL, TRIALS = 1e-5, 3
 # takes as long as three tangents.
 KEPT, LEAST_KEPT = 0.5, 7
 CURVED = 0.1  # least curvature along a step, over the one that it had before
-
-
-def promised_fall(loss: float, jacobian: np.ndarray) -> float:
-    """Return by how much a free Gauss-Newton step lowers the linearised loss."""
-    residual = np.zeros(len(jacobian))
-    residual[0] = np.sqrt(loss)
-    orthonormal, _, _ = np.linalg.svd(jacobian, full_matrices=False)
-    along = orthonormal.T @ residual
-    return float(along @ along)
 
 
 def is_rough(history: list[Evaluation]) -> bool:

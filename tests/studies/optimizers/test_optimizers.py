@@ -399,6 +399,16 @@ def test_a_blown_up_trial_is_no_sign_of_a_settled_loss():
     assert not has_settled(history, Stall(1e-4, 2, hopeless=0.9 * best, tries=few + 1))
 
 
+def test_a_search_that_its_steps_do_not_bring_low_enough_is_given_up():
+    how = {"problem": Decay(noise=0.02), "tolerance": 1e-12}
+    end = solve(Method.GAUSS_NEWTON, **how)
+    within = solve(Method.GAUSS_NEWTON, **how, stall=Stall(0.0, needed=1.1 * end.loss))
+    assert (within.theta == end.theta).all()
+    given_up = solve(Method.GAUSS_NEWTON, **how, stall=Stall(0.0, needed=0.01 * end.loss))
+    assert given_up.status is Status.SETTLED
+    assert given_up.evaluations < end.evaluations
+
+
 @pytest.mark.parametrize("method", list(Method))
 def test_a_loss_that_falls_geometrically_has_not_settled(method):
     trials = 8 if method in (Method.LBFGSB, Method.GAUSS_NEWTON) else 30
