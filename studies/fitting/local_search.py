@@ -1,11 +1,16 @@
-"""Local searches from points that another search found, with time steps that suit their ends."""
+"""Local searches from points that another search found, with time steps that suit their ends.
+
+Along a valley a search may spend all its evaluations on a loss that still falls, though theta
+hardly moves. It ends where half of the evaluations moved theta by little of its intervals.
+"""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from studies.optimizers.minimize import minimize
-from studies.optimizers.problem import Result, Stall, Status
+from studies.fitting.spread import spread_of
+from studies.optimizers.minimize import method_for, minimize
+from studies.optimizers.problem import NOT_FINITE, Method, Result, Stall, Status
 from studies.problem.problem import SceneProblem
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
@@ -14,6 +19,8 @@ from studies.search.robust import FIRST_ORDER, FIRST_ORDER_STALL, StepWatch
 
 
 ATTEMPTS = 3  # with new time steps
+LOOKS = (0.25, 0.5, 1.0)  # parts of the evaluations after which theta is looked at
+LITTLE = 0.1  # of the half-width of an interval
 STALL = Stall(1e-3, 3)  # steps of Gauss-Newton are long: three without a gain are enough
 
 
@@ -24,6 +31,7 @@ class LocalSearch:
     how: declared.Search
     folder: RunFolder
     progress: EvaluationProgress
+    floor: float = 0.0  # relative standard deviation of what is asked for, at least
     spent: int = 0  # rollouts of all searches so far
 
     def run(
@@ -42,6 +50,7 @@ class LocalSearch:
         `how` are other settings than those of the other searches. It is given up where its loss
         stays above `hopeless`, or will not come as low as `needed`.
         """
+        looks = LOOKS if how is None else LOOKS[-1:]
         how = self.how if how is None else how
         spent, result = 0, Result(theta, np.inf, Status.NOT_FINITE, 0)
         stall = FIRST_ORDER_STALL if how.method in FIRST_ORDER else STALL
@@ -50,21 +59,42 @@ class LocalSearch:
             stepped = problem.with_steps_for(theta)
             self.progress.begin(stage)
             watch = StepWatch(stepped, self.progress, ends=name != names[-1])
-            result = minimize(
-                stepped,
-                theta,
-                how,
-                log=self.folder.file(name),
-                callback=watch,
-                stage=stage,
-                stall=replace(stall, hopeless=hopeless, needed=needed),
-            )
+            before = None
+            for part in looks:
+                result = minimize(
+                    stepped,
+                    theta,
+                    replace(how, max_evaluations=max(int(part * how.max_evaluations), 1)),
+                    log=self.folder.file(name),  # it answers what was evaluated before
+                    callback=watch,
+                    stage=stage,
+                    stall=replace(stall, hopeless=hopeless, needed=needed),
+                )
+                if result.status is not Status.MAX_EVALUATIONS:
+                    break
+                if before is not None and self._slides(stepped, before, result.theta):
+                    result = replace(result, status=Status.SETTLED)
+                    break
+                before = result.theta
             spent += result.evaluations
             theta = result.theta
             if not (watch.are_short or stepped.steps_are_long(theta)):
                 break
         self.spent += spent
         return replace(result, evaluations=spent)
+
+    def _slides(self, problem: SceneProblem, before: np.ndarray, theta: np.ndarray) -> bool:
+        """Return whether theta moved, and will move next, by little of its intervals."""
+        if method_for(self.how, len(theta)) is not Method.GAUSS_NEWTON:
+            return False
+        self.spent += len(theta)
+        try:
+            r, J = problem.residuals_and_jacobian(theta)
+            own = spread_of(problem, theta, r, J, stages=(), floor=self.floor).intervals
+        except NOT_FINITE:
+            return False
+        apart = np.maximum(np.abs(theta - before), np.abs(own.remaining))
+        return not own.reason and bool((apart <= LITTLE * own.half_width).all())
 
 
 def log_names(log: str) -> list[str]:

@@ -15,10 +15,11 @@ import numpy as np
 from studies.answer import evidence
 from studies.answer.discretisation import CONTACT, LOSS, WHOLE, change_by_contact, changes_by
 from studies.answer.held_back import Explained
+from studies.answer.intervals import FOOTAGE_FLOOR
 from studies.answer.law import errors_by_law
 from studies.answer.solution import Solution
-from studies.fitting.judging import (
 from studies.answer.verdict import WORSE
+from studies.fitting.judging import (
     Candidate,
     explained_motion,
     judge_answer,
@@ -35,8 +36,8 @@ from studies.optimizers.minimize import MOST_TANGENTS
 from studies.optimizers.problem import Result, Status
 from studies.problem.films import FilmObserver
 from studies.problem.first_frames import first_frames_differ
-from studies.problem.making import PreparedProblem
 from studies.problem.frame_squares import still_squares
+from studies.problem.making import PreparedProblem
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
@@ -48,8 +49,8 @@ from studies.search.robust import HOPELESS, robust_search
 MIRRORED = "iterations-mirrored.jsonl"
 JOINT, FINAL = "iterations-joint.jsonl", "iterations-all.jsonl"
 RIVAL_STEPS = 6  # of Gauss-Newton: how far another basin is fitted with cameras of its own
-LEAST_FITTED = 3  # frames that must be left when some are held back
 PARTS = 50  # of a loss, of which one is the largest that makes another answer
+LEAST_FITTED = 3  # frames that must be left when some are held back
 VECTORS, AXIAL = ("velocity",), ("spin", "rotation")  # the last parts of their paths
 SMALL = 1e-3  # of a vector: a smaller change is none
 
@@ -74,7 +75,8 @@ def solve(
         how = replace(how, stages=(1.0,))
     found = robust_search(searched, how, folder, progress, seed=(seed,), axes=tracked.axes)
     found = _with_others(searched, found, tracked.others)
-    spent, local = tracked.evaluations + found.evaluations, LocalSearch(how, folder, progress)
+    spent = tracked.evaluations + found.evaluations
+    local = LocalSearch(how, folder, progress, floor=0.0 if made.is_twin else FOOTAGE_FLOOR)
     found = _with_mirrored(searched, found, local)
     joint = _fit_jointly(made, found, n_fitted, local)
     validation = _validated(joint.everything, made.kept, joint.theta)
@@ -364,8 +366,6 @@ def _rivals(
     return out
 
 
-def _validated(
-    everything: SceneProblem, kept: frozenset[str], theta: np.ndarray
 def _needed(problem: SceneProblem, answer: Result, theta: np.ndarray) -> float:
     """Return the loss below which a basin may be as good an answer; inf where it is already."""
     loss, squares = loss_where_finite(problem, theta), squares_left(problem, theta)
@@ -386,6 +386,8 @@ def _needed(problem: SceneProblem, answer: Result, theta: np.ndarray) -> float:
     return loss / PARTS
 
 
+def _validated(
+    everything: SceneProblem, kept: frozenset[str], theta: np.ndarray
 ) -> dict[str, float | None]:
     """Return how well theta predicts the observations that are kept from the search."""
     out: dict[str, float | None] = {}
