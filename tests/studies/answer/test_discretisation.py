@@ -14,6 +14,7 @@ from studies.answer.discretisation import (
     change_by_contact,
     change_by_law,
     changes_by,
+    linear_at,
 )
 from studies.optimizers.minimize import minimize
 from studies.problem import refining
@@ -249,20 +250,24 @@ def test_the_change_by_a_contact_is_what_a_fit_with_a_harder_one_finds():
     problem, theta = fitted(made.problem)
     harder = made.harder(made.problem)
     _, there = fitted(harder)
-    (change,), notes = change_by_contact(problem, harder, theta)
+    (change,), notes = change_by_contact(problem, harder, theta, linear_at(problem, theta, None))
     assert not notes
     assert abs(there - theta)[0] > 0.1
     assert change.step == pytest.approx(there - theta, rel=0.2)
     assert change.share[0] == pytest.approx(1.0, abs=0.05)
     assert change.is_error
-    (secants,), _ = change_by_contact(problem, harder, theta, distance=np.full(1, 0.01))
+    (secants,), _ = change_by_contact(
+        problem, harder, theta, linear_at(problem, theta, np.full(1, 0.01))
+    )
     assert secants.step == pytest.approx(change.step, rel=0.05)
 
 
 def test_a_film_of_the_contact_that_was_chosen_has_no_error_by_it():
     made = make_problem(block())
     problem, theta = fitted(made.problem)
-    (change,), notes = change_by_contact(problem, made.harder(problem), theta)
+    (change,), notes = change_by_contact(
+        problem, made.harder(problem), theta, linear_at(problem, theta, None)
+    )
     assert not change.is_error
     assert notes == [change.note()]
     assert "shows the scene's own contact" in notes[0]
@@ -301,7 +306,9 @@ def test_a_film_of_a_contact_that_loses_more_shows_it():
     """The film is that of a floor that loses 4 times as much, which E cannot make up for."""
     made = make_problem(block(4.0, powers={"floor.dissipation": 1.0}))
     problem, theta = fitted(made.problem)
-    (change,), notes = change_by_contact(problem, made.lossier(problem), theta, source=LOSS)
+    (change,), notes = change_by_contact(
+        problem, made.lossier(problem), theta, linear_at(problem, theta, None), source=LOSS
+    )
     assert not notes
     assert change.share[0] == pytest.approx(1.0, abs=0.05)
     same = replace(change, share=(0.01, 0.01))
@@ -313,7 +320,8 @@ def test_a_body_that_touches_nothing_has_no_error_by_contact():
     far = replace(file.bodies["block"], position=[0.0, 5.0, 0.0])
     problem = make_problem(replace(file, bodies={"block": far})).problem
     harder = with_harder_contacts(problem, file.obstacles)
-    assert change_by_contact(problem, harder, problem.parameters.start) == ([], [])
+    start = problem.parameters.start
+    assert change_by_contact(problem, harder, start, linear_at(problem, start, None)) == ([], [])
 
 
 def jelly(law, observed, **free):
@@ -346,7 +354,9 @@ def test_the_change_by_a_law_is_what_a_fit_with_the_other_one_finds(law, observe
     assert made.other_law is not None
     problem, theta = fitted(made.problem)
     missing = np.log([4e3, 6e3]) - theta
-    (change,), notes = change_by_law(problem, made.other_law(problem), theta)
+    (change,), notes = change_by_law(
+        problem, made.other_law(problem), theta, linear_at(problem, theta, None)
+    )
     assert abs(missing[1]) > 0.3  # the laws differ in how they resist a change of volume
     assert np.abs([missing[0], change.step[0]]).max() < 0.05
     assert change.step == pytest.approx(missing, abs=0.05)
@@ -359,7 +369,9 @@ def test_the_change_by_a_law_is_what_a_fit_with_the_other_one_finds(law, observe
 def test_what_has_the_scenes_own_law_shows_it():
     made = make_problem(jelly("stable", "stable"))
     problem, theta = fitted(made.problem)
-    (change,), notes = change_by_law(problem, made.other_law(problem), theta)
+    (change,), notes = change_by_law(
+        problem, made.other_law(problem), theta, linear_at(problem, theta, None)
+    )
     assert not change.is_error
     assert "shows the scene's own law" in notes[0]
 
