@@ -51,26 +51,16 @@ class LocalSearch:
         stays above `hopeless`, or will not come as low as `needed`.
         """
         looks = LOOKS if how is None else LOOKS[-1:]
-<<<<<<< HEAD
         how, theta = how or self.how, problem.parameters.with_short_turns(theta)
-=======
-        how = self.how if how is None else how
->>>>>>> hanging
         spent, result = 0, Result(theta, np.inf, Status.NOT_FINITE, 0)
         stall = FIRST_ORDER_STALL if how.method in FIRST_ORDER else STALL
         names = log_names(log)
         for name in names:
             stepped = problem.with_steps_for(theta)
             self.progress.begin(stage)
-<<<<<<< HEAD
-            before = None
-            for part in looks:
-                watch = StepWatch(stepped, self.progress, ends=name != names[-1])
-=======
             watch = StepWatch(stepped, self.progress, ends=name != names[-1])
             before = None
             for part in looks:
->>>>>>> hanging
                 result = minimize(
                     stepped,
                     theta,

@@ -417,37 +417,19 @@ def _rivals(
 
     One that will stay clearly worse than the answer is given up, as it is no other answer.
     """
-<<<<<<< HEAD
-    out, theta = [], answer.theta
-    squares, still = squares_left(problem, theta), still_squares(problem)
-    judged = evidence.Evidence(
-        problem.parameters, theta, answer.status, answer.loss,
-        residual_squares=squares, still_squares=still,
-    )  # fmt: skip
-=======
     out = []
->>>>>>> hanging
     steps = min(problem.parameters.size, MOST_TANGENTS) + 1  # rollouts of a step
     most = min(local.how.max_evaluations, RIVAL_STEPS * steps)
     short = replace(local.how, max_evaluations=most)
     for basin in found.basins:
         if np.array_equal(basin.theta, found.best.theta):
             continue
-<<<<<<< HEAD
-        there, loss = theta.copy(), basin.loss
-        there[list(problem.staged)] = basin.theta
-        if basin.is_searched and basin.loss <= HOPELESS * found.best.loss:
-            log = f"iterations-rival-{basin.number + 1}.jsonl"
-            stage = f"another basin, {_beside(problem)}"
-            needed = _needed(judged, problem, there)
-=======
         there, loss = answer.theta.copy(), basin.loss
         there[list(problem.parameters.first_answers)] = basin.theta
         if basin.is_searched and basin.loss <= HOPELESS * found.best.loss:
             log = f"iterations-rival-{basin.number + 1}.jsonl"
             stage = f"another basin, {_beside(problem)}"
             needed = _needed(problem, answer, there)
->>>>>>> hanging
             result = local.run(problem, there, how=short, log=log, stage=stage, needed=needed)
             there, loss = result.theta, result.loss
         left = squares_left(problem, there)
@@ -460,17 +442,11 @@ def _rivals(
     return out
 
 
-<<<<<<< HEAD
-def _needed(judged: evidence.Evidence, problem: SceneProblem, theta: np.ndarray) -> float:
-=======
 def _needed(problem: SceneProblem, answer: Result, theta: np.ndarray) -> float:
->>>>>>> hanging
     """Return the loss below which a basin may be as good an answer; inf where it is already."""
     loss, squares = loss_where_finite(problem, theta), squares_left(problem, theta)
     if squares is None or not np.isfinite(loss):
         return np.inf
-<<<<<<< HEAD
-=======
     judged = evidence.Evidence(
         problem.parameters,
         answer.theta,
@@ -479,7 +455,6 @@ def _needed(problem: SceneProblem, answer: Result, theta: np.ndarray) -> float:
         residual_squares=squares_left(problem, answer.theta),
         still_squares=still_squares(problem),
     )
->>>>>>> hanging
     for part in np.linspace(1.0, 0.0, PARTS, endpoint=False):
         basin = evidence.Basin(theta, part * loss, part * squares)
         if evidence.how_much_worse(judged, basin) <= WORSE:
