@@ -1,9 +1,3 @@
-<<<<<<< HEAD
-"""A search that goes on though theta hardly moves ends by the intervals."""
-
-from studies.fitting.local_search import LocalSearch
-from studies.optimizers.problem import Status
-=======
 """When local searches end: where theta hardly moves, and where a rival cannot win."""
 
 import numpy as np
@@ -12,7 +6,6 @@ from studies.fitting.judging import loss_where_finite
 from studies.fitting.local_search import LocalSearch
 from studies.fitting.solve import _needed
 from studies.optimizers.problem import Result, Status
->>>>>>> hanging
 from studies.problem.making import make_problem
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
@@ -36,8 +29,6 @@ def test_a_search_ends_where_it_moves_by_little_of_the_intervals(tmp_path):
     assert (end(0.015).theta == end(0.0).theta).all()
     far = Search(tolerance=1e-15, max_evaluations=4)
     assert end(0.015, far).status is Status.MAX_EVALUATIONS  # its steps are long still
-<<<<<<< HEAD
-=======
 
 
 def test_a_rival_must_come_near_the_loss_of_the_answer():
@@ -47,4 +38,3 @@ def test_a_rival_must_come_near_the_loss_of_the_answer():
     answer = Result(theta, losses[0], Status.CONVERGED, 1)
     assert _needed(problem, answer, theta) == np.inf  # it may win as it is
     assert losses[0] < _needed(problem, answer, other) < 0.5 * losses[1]
->>>>>>> hanging
