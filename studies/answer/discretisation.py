@@ -97,21 +97,20 @@ class Change:
 
     def note(self) -> str | None:
         """Return why it does not count, or that the other law was observed; None if neither."""
-        share, error = (
-            round(100.0 * part) if np.isfinite(part) else 0
-            for part in (self.share[0], 2.0 * self.share[1])
+        share, error = self.share[0], 2.0 * self.share[1]
+        shows_other = self.source == LAW and abs(share - 1.0) + error < LEAST_SHARE
+        if self.is_error and not shows_other:
+            return None
+        amount = (
+            f"of what {OTHER[self.source]} would change, it has {round(100.0 * share)} ± "
+            f"{round(100.0 * error)} %"
         )
         if self.is_error:
-            if self.source != LAW or not self.share[0] - 2.0 * self.share[1] > LEAST_SHARE:
-                return None
-            return (
-                f"What was observed shows {OTHER[LAW]}: of what it would change, it has {share} ± "
-                f"{error} %. Try it: `law` of a soft body."
-            )
+            return f"What was observed shows another `law` of soft bodies. Try it: {amount}."
         own = {LOSS: "loss in contact"}.get(self.source, self.source)
         return (
             f"What was observed shows the scene's own {own}, so no error of the {own} is counted: "
-            f"of what {OTHER[self.source]} would change, it has {share} ± {error} %."
+            f"{amount}."
         )
 
 
