@@ -9,6 +9,8 @@ The rule behind most lines: for D = A B, adj_A = adj_D B^T and adj_B = A^T adj_D
 symmetric; the cotangent of an entry off its diagonal counts both.
 """
 
+from typing import TypeVar
+
 import numpy as np
 
 from adjoint.engine.algebra.mat3 import cofactor_vjp
@@ -35,6 +37,7 @@ from adjsim.forces.neo_hookean import (
     ELASTIC,
     VISCOUS,
     NeoHookeanTets,
+    SolidTets,
     elastic_parts,
     nodal_forces,
     rest_shape,
@@ -180,23 +183,16 @@ def viscous_neo_hookean_vjp_consts(x, v, consts, params, series, adj_f):
     return const_row(madd(A, adj_M), adj_r)
 
 
+S = TypeVar("S", bound=SolidTets)
 MATRIX = [0, 1, 2, 1, 3, 4, 2, 4, 5]  # of an upper triangle, row by row
 ELASTIC_TWIN = TwinKind(ELASTIC, neo_hookean_vjp, neo_hookean_vjp_consts)
 VISCOUS_TWIN = TwinKind(VISCOUS, viscous_neo_hookean_vjp, viscous_neo_hookean_vjp_consts)
 
 
-class NeoHookeanTetsTwin(NeoHookeanTwin[NeoHookeanTets]):
-    """The twin of `NeoHookeanTets`.
+class SolidTetsTwin(NeoHookeanTwin[S]):
+    """The twin of solid tetrahedra of any law. Packing: M = B B^T and 1/(6 V)."""
 
-    Packing: mu V, lam/6, alpha0 = 1 + 3 mu/(4 lam), eta V; M = B B^T and 1/(6 V).
-    """
-
-    ELASTIC = ELASTIC_TWIN
-    VISCOUS = VISCOUS_TWIN
-
-    def rest_vjp(
-        self, force: NeoHookeanTets, adj_consts: np.ndarray, adj_params: np.ndarray
-    ) -> np.ndarray:
+    def rest_vjp(self, force: S, adj_consts: np.ndarray, adj_params: np.ndarray) -> np.ndarray:
         """Pull cotangents of M, 1/(6 V), mu V and eta V back to the rest positions."""
         B, V = rest_shape(force.rest_positions, force.tets)
         adj_V = self.adj_measure(force, adj_params) - adj_consts[:, 6] / (6.0 * V * V)
@@ -204,10 +200,17 @@ class NeoHookeanTetsTwin(NeoHookeanTwin[NeoHookeanTets]):
         both = adj_consts[:, MATRIX].reshape(-1, 3, 3) * (1.0 + np.eye(3))
         return rest_shape_vjp(force.rest_positions, force.tets, both @ B, adj_V)
 
-    def measure_vjp(self, force: NeoHookeanTets, adj_measure: np.ndarray) -> np.ndarray:
+    def measure_vjp(self, force: S, adj_measure: np.ndarray) -> np.ndarray:
         """Pull a cotangent of the volumes back to the rest positions."""
         zero = np.zeros((len(adj_measure), 3, 3))
         return rest_shape_vjp(force.rest_positions, force.tets, zero, adj_measure)
+
+
+class NeoHookeanTetsTwin(SolidTetsTwin[NeoHookeanTets]):
+    """The twin of `NeoHookeanTets`. Packing: mu V, lam/6, alpha0 = 1 + 3 mu/(4 lam), eta V."""
+
+    ELASTIC = ELASTIC_TWIN
+    VISCOUS = VISCOUS_TWIN
 
 
 def rest_shape_vjp(

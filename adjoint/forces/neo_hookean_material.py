@@ -17,7 +17,7 @@ N = TypeVar("N", bound=NeoHookean)
 
 
 class NeoHookeanTwin(LumpedForceTwin[N]):
-    """The twin of elements of a stable neo-Hookean material."""
+    """The twin of elements of a neo-Hookean material."""
 
     ELASTIC: TwinKind
     VISCOUS: TwinKind
@@ -26,14 +26,19 @@ class NeoHookeanTwin(LumpedForceTwin[N]):
         """Return the elastic twin, or the viscous one."""
         return self.ELASTIC if force.viscosity is None else self.VISCOUS
 
+    def third_row_vjp(self, force: N, adj: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Pull a cotangent of the third row back to mu and lam of each element."""
+        adj_ratio = force.ALPHA * adj / force.lam
+        return adj_ratio, -(force.mu / force.lam * adj_ratio)
+
     def pack_vjp(
         self, force: N, adj_params: np.ndarray, adj_series: np.ndarray
     ) -> dict[str, np.ndarray]:
         """Pull row cotangents back to mu, lam, viscosity and actuation."""
         measure = force.rest_measure()
-        adj_ratio = force.ALPHA * adj_params[:, 2] / force.lam
-        adj_mu = measure * adj_params[:, 0] + adj_ratio
-        adj_lam = adj_params[:, 1] / force.LAM_PARTS - force.mu / force.lam * adj_ratio
+        of_mu, of_lam = self.third_row_vjp(force, adj_params[:, 2])
+        adj_mu = measure * adj_params[:, 0] + of_mu
+        adj_lam = adj_params[:, 1] / force.LAM_PARTS + of_lam
         adj = {
             "mu": unbroadcast(adj_mu, force.mu.shape),
             "lam": unbroadcast(adj_lam, force.lam.shape),

@@ -8,6 +8,7 @@ from adjoint.forces import (
     hinges as hinges_adjoint,
     lift_drag as lift_drag_adjoint,
     linear_drag as linear_drag_adjoint,
+    log_neo_hookean as log_neo_hookean_adjoint,
     neo_hookean as neo_hookean_adjoint,
     neo_hookean_triangles as triangles_adjoint,
     sphere as sphere_adjoint,
@@ -27,6 +28,7 @@ from adjsim.forces import (
     hinges,
     lift_drag,
     linear_drag,
+    log_neo_hookean,
     neo_hookean,
     neo_hookean_triangles,
     sphere,
@@ -47,6 +49,7 @@ FORCE_TWINS: dict[type[Force], ForceTwin] = {
         linear_drag_adjoint.LINEAR_DRAG_TWIN
     ),
     hinges.Hinges: hinges_adjoint.HingesTwin(),
+    log_neo_hookean.LogNeoHookeanTets: log_neo_hookean_adjoint.LogNeoHookeanTetsTwin(),
     neo_hookean.NeoHookeanTets: neo_hookean_adjoint.NeoHookeanTetsTwin(),
     neo_hookean_triangles.NeoHookeanTriangles: triangles_adjoint.NeoHookeanTrianglesTwin(),
     sphere.SphereContact: ContactTwin(sphere_adjoint.SPHERE_TWIN),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from adjsim.forces.hinges import Hinges as Hinges
     from adjsim.forces.lift_drag import LiftDrag as LiftDrag
     from adjsim.forces.linear_drag import LinearDrag as LinearDrag
+    from adjsim.forces.log_neo_hookean import LogNeoHookeanTets as LogNeoHookeanTets
     from adjsim.forces.neo_hookean import (
         NeoHookeanTets as NeoHookeanTets,
         lame as lame,
@@ -43,6 +44,7 @@ __getattr__, __dir__ = lazy_names(
         "hinges": ("Hinges",),
         "lift_drag": ("LiftDrag",),
         "linear_drag": ("LinearDrag",),
+        "log_neo_hookean": ("LogNeoHookeanTets",),
         "neo_hookean": (
             "NeoHookeanTets",
             "lame",

@@ -247,35 +247,11 @@ VISCOUS = ElementKind(
 
 
 @dataclass(frozen=True, eq=False)
-class NeoHookeanTets(NeoHookean):
-    """Solid tetrahedra of a stable neo-Hookean material.
+class SolidTets(NeoHookean):
+    """Solid tetrahedra of a neo-Hookean material: what all its volume laws share.
 
-    `mu` and `lam` are the model's own parameters, not the small-strain Lame constants;
-    `lame` converts. Rest is stable only for lam > mu/8.
-
-    Parameters
-    ----------
-    tets : array
-        Nodes of each tetrahedron, (n_tets, 4) integer, positively oriented.
-    rest_positions : array
-        Rest positions X of all nodes, (n_nodes, 3) [m]; B, V and masses are functions of them.
-    mu, lam : float or array
-        Moduli, () or (n_tets,) [Pa]; mu > 0, lam > mu/8.
-    viscosity : float or array, optional
-        Kelvin-Voigt viscosity eta >= 0, () or (n_tets,) [Pa s]. None: none, and no
-        parameter of that name (saves reading velocities).
-    actuation : float, array, Signal or Policy
-        Actuation a [-], () or (n_tets,); (n_steps, n_tets) with row k acting in step k; or a
-        `Signal` over control points, a `Policy` over time.
-    density : float or array, optional
-        rho, () or (n_tets,) [kg/m3], positive: each tetrahedron gives rho V/4 to each of its
-        nodes. None: masses are given to the model, and there is no parameter of that name.
-
-    Warns
-    -----
-    UserWarning
-        By a rollout in float32, if a tetrahedron is so thin that rounding may be more than 1e-3
-        of its force: from about 100 times as long as thick.
+    A law has its `ELASTIC` and `VISCOUS` kinds, and says what their third row holds. Rest is stable
+    for lam > LEAST_LAM mu.
     """
 
     tets: Any
@@ -288,13 +264,10 @@ class NeoHookeanTets(NeoHookean):
 
     ROUNDING: ClassVar[float] = 0.2
     METRIC_DIAGONAL: ClassVar[tuple[int, ...]] = (0, 3, 5)
-    ELASTIC: ClassVar[ElementKind] = ELASTIC
-    VISCOUS: ClassVar[ElementKind] = VISCOUS
-    ALPHA: ClassVar[float] = 0.75
     LAM_PARTS: ClassVar[float] = 6.0
+    LEAST_LAM: ClassVar[float]
+    LEAST_LAM_TEXT: ClassVar[str]
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("mu", "μ", "Pa", "() or (n_tets,)", positive=True),
-        Parameter("lam", "λ", "Pa", "() or (n_tets,)", positive=True),
         Parameter("viscosity", "η", "Pa s", "() or (n_tets,)", positive=True),
         Parameter("actuation", "a", "-", "(), (n_tets,) or (n_steps, n_tets)"),
         Parameter("rest_positions", "X", "m", "(n_nodes, 3)"),
@@ -308,12 +281,12 @@ class NeoHookeanTets(NeoHookean):
         n_tets = len(tets)
         mu = checks.positive("mu", checks.scalar_or_array("mu", self.mu, n_tets, "n_tets"))
         lam = checks.scalar_or_array("lam", self.lam, n_tets, "n_tets")
-        stable = np.broadcast_to(lam > mu / 8, (n_tets,))
+        stable = np.broadcast_to(lam > self.LEAST_LAM * mu, (n_tets,))
         if not stable.all():
             e = int(np.argmin(stable))
             raise ValueError(
-                f"`lam` must be greater than mu/8 for a stable rest shape, got lam = "
-                f"{broadcast(lam, n_tets)[e]:g} with mu = {broadcast(mu, n_tets)[e]:g} in "
+                f"`lam` must be greater than {self.LEAST_LAM_TEXT} for a stable rest shape, got "
+                f"lam = {broadcast(lam, n_tets)[e]:g} with mu = {broadcast(mu, n_tets)[e]:g} in "
                 f"tetrahedron {e}. Raise `lam`, or convert Young's modulus and Poisson's ratio "
                 "with `lame`."
             )
@@ -356,6 +329,50 @@ class NeoHookeanTets(NeoHookean):
         return rest_shape_jvp(self.rest_positions, self.tets, tan_rest)[1]
 
 
+@dataclass(frozen=True, eq=False)
+class NeoHookeanTets(SolidTets):
+    """Solid tetrahedra of a stable neo-Hookean material.
+
+    `mu` and `lam` are the model's own parameters, not the small-strain Lame constants;
+    `lame` converts. Rest is stable only for lam > mu/8.
+
+    Parameters
+    ----------
+    tets : array
+        Nodes of each tetrahedron, (n_tets, 4) integer, positively oriented.
+    rest_positions : array
+        Rest positions X of all nodes, (n_nodes, 3) [m]; B, V and masses are functions of them.
+    mu, lam : float or array
+        Moduli, () or (n_tets,) [Pa]; mu > 0, lam > mu/8.
+    viscosity : float or array, optional
+        Kelvin-Voigt viscosity eta >= 0, () or (n_tets,) [Pa s]. None: none, and no
+        parameter of that name (saves reading velocities).
+    actuation : float, array, Signal or Policy
+        Actuation a [-], () or (n_tets,); (n_steps, n_tets) with row k acting in step k; or a
+        `Signal` over control points, a `Policy` over time.
+    density : float or array, optional
+        rho, () or (n_tets,) [kg/m3], positive: each tetrahedron gives rho V/4 to each of its
+        nodes. None: masses are given to the model, and there is no parameter of that name.
+
+    Warns
+    -----
+    UserWarning
+        By a rollout in float32, if a tetrahedron is so thin that rounding may be more than 1e-3
+        of its force: from about 100 times as long as thick.
+    """
+
+    ELASTIC: ClassVar[ElementKind] = ELASTIC
+    VISCOUS: ClassVar[ElementKind] = VISCOUS
+    ALPHA: ClassVar[float] = 0.75
+    LEAST_LAM: ClassVar[float] = 0.125
+    LEAST_LAM_TEXT: ClassVar[str] = "mu/8"
+    PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("mu", "μ", "Pa", "() or (n_tets,)", positive=True),
+        Parameter("lam", "λ", "Pa", "() or (n_tets,)", positive=True),
+        *SolidTets.PARAMETERS,
+    )
+
+
 def rest_shape(rest_positions: np.ndarray, tets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return B = Dm^-1, (n_tets, 3, 3) [1/m], and the volumes, (n_tets,) [m^3]."""
     corners = rest_positions[tets]
@@ -396,6 +413,12 @@ def lame(youngs_modulus: float, poisson_ratio: float) -> tuple[float, float]:
     ValueError
         If an argument is out of range. In range, lam > mu/8 always holds.
     """
+    mu, lam = small_strain_lame(youngs_modulus, poisson_ratio)
+    return 4.0 / 3.0 * mu, lam + 5.0 / 6.0 * mu
+
+
+def small_strain_lame(youngs_modulus: float, poisson_ratio: float) -> tuple[float, float]:
+    """Return Lame's constants (mu, lam) [Pa]; raise a ValueError if an argument is out of range."""
     youngs_modulus = checks.number("youngs_modulus", youngs_modulus)
     poisson_ratio = checks.number("poisson_ratio", poisson_ratio)
     checks.positive("youngs_modulus", youngs_modulus)
@@ -404,6 +427,6 @@ def lame(youngs_modulus: float, poisson_ratio: float) -> tuple[float, float]:
             f"`poisson_ratio` must be in (-1, 0.5), got {poisson_ratio:g}: "
             "lam is infinite at 0.5; take 0.49 for a nearly incompressible solid."
         )
-    mu_small = youngs_modulus / (2.0 * (1.0 + poisson_ratio))
-    lam_small = 2.0 * mu_small * poisson_ratio / (1.0 - 2.0 * poisson_ratio)
-    return 4.0 / 3.0 * mu_small, lam_small + 5.0 / 6.0 * mu_small
+    mu = youngs_modulus / (2.0 * (1.0 + poisson_ratio))
+    lam = 2.0 * mu * poisson_ratio / (1.0 - 2.0 * poisson_ratio)
+    return mu, lam

@@ -1,10 +1,11 @@
-"""What tetrahedra and triangles of a stable neo-Hookean material share: moduli, and their packing.
+"""What tetrahedra and triangles of a neo-Hookean material share: moduli, and their packing.
 
 An element of measure V (volume or area) at rest packs
 
-    mu V,  lam/LAM_PARTS,  alpha = 1 + ALPHA mu/lam,  and eta V where there is viscosity
+    mu V,  lam/LAM_PARTS,  a third row of mu and lam,  and eta V where there is viscosity
 
-Its element functions, `neo_hookean.py` and `neo_hookean_triangles.py`, say why.
+The third row of a stable material is alpha = 1 + ALPHA mu/lam. Its element functions,
+`neo_hookean.py` and `neo_hookean_triangles.py`, say why.
 
 Adjoint: `adjoint/forces/neo_hookean_material.py`. Tests: `tests/forces/test_neo_hookean.py`.
 """
@@ -22,7 +23,7 @@ from adjsim.values import broadcast
 
 
 class NeoHookean(LumpedForce):
-    """Elements of a stable neo-Hookean material."""
+    """Elements of a neo-Hookean material, stable unless the third row is another."""
 
     mu: Any
     lam: Any
@@ -50,10 +51,18 @@ class NeoHookean(LumpedForce):
         """Elastic, or viscous where a viscosity was given."""
         return self.ELASTIC if self.viscosity is None else self.VISCOUS
 
+    def third_row(self) -> np.ndarray:
+        """Alpha at a = 0."""
+        return 1.0 + self.ALPHA * self.mu / self.lam
+
+    def third_row_jvp(self, tan_mu: np.ndarray, tan_lam: np.ndarray) -> np.ndarray:
+        """Push tangents of mu and lam to the third row."""
+        return self.ALPHA * (tan_mu - self.mu / self.lam * tan_lam) / self.lam
+
     def pack_params(self) -> np.ndarray:
-        """Pack mu V, lam/LAM_PARTS, alpha at a = 0, and eta V where there is viscosity."""
+        """Pack mu V, lam/LAM_PARTS, the third row, and eta V where there is viscosity."""
         measure = self.rest_measure()
-        parts = (self.lam / self.LAM_PARTS, 1.0 + self.ALPHA * self.mu / self.lam)
+        parts = (self.lam / self.LAM_PARTS, self.third_row())
         rows = [self.mu * measure, *(broadcast(row, len(measure)) for row in parts)]
         if self.viscosity is not None:
             rows.append(self.viscosity * measure)
@@ -78,8 +87,7 @@ class NeoHookean(LumpedForce):
         """Push tangents of mu, lam, viscosity and actuation to rows."""
         measure, none = self.rest_measure(), np.zeros(())
         tan_mu, tan_lam = tangents.get("mu", none), tangents.get("lam", none)
-        tan_alpha = self.ALPHA * (tan_mu - self.mu / self.lam * tan_lam) / self.lam
-        parts = (tan_lam / self.LAM_PARTS, tan_alpha)
+        parts = (tan_lam / self.LAM_PARTS, self.third_row_jvp(tan_mu, tan_lam))
         rows = [tan_mu * measure, *(broadcast(row, len(measure)) for row in parts)]
         if self.viscosity is not None:
             rows.append(tangents.get("viscosity", none) * measure)

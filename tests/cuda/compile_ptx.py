@@ -183,6 +183,10 @@ def physics_kernels():
     from adjoint.forces.hinges import DAMPED_TWIN, ELASTIC_TWIN as HINGE_TWIN
     from adjoint.forces.lift_drag import LIFT_DRAG_TWIN
     from adjoint.forces.linear_drag import LINEAR_DRAG_TWIN
+    from adjoint.forces.log_neo_hookean import (
+        ELASTIC_TWIN as LOG_TWIN,
+        VISCOUS_TWIN as VISCOUS_LOG_TWIN,
+    )
     from adjoint.forces.neo_hookean import ELASTIC_TWIN, VISCOUS_TWIN
     from adjoint.forces.neo_hookean_triangles import (
         ELASTIC_TWIN as TRIANGLE_TWIN,
@@ -192,6 +196,7 @@ def physics_kernels():
     from adjsim.engine.cuda_timeloop import advance_kernel
 
     twins = (ELASTIC_TWIN, VISCOUS_TWIN, SPRING_TWIN, *obstacle_twins())
+    twins += (LOG_TWIN, VISCOUS_LOG_TWIN)
     twins += (TRIANGLE_TWIN, VISCOUS_TRIANGLE_TWIN, LIFT_DRAG_TWIN)
     twins += (HINGE_TWIN, DAMPED_TWIN, EXTERNAL_TWIN, LINEAR_DRAG_TWIN)
     # A kernel with rest shapes has the lines of every force that one without them has. The latter

@@ -16,6 +16,7 @@ from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.hinges import Hinges
 from adjsim.forces.lift_drag import LiftDrag
 from adjsim.forces.linear_drag import LinearDrag
+from adjsim.forces.log_neo_hookean import LogNeoHookeanTets
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
 from adjsim.forces.sphere import SphereContact
@@ -56,6 +57,8 @@ def toy():
     forces = {
         "body": body,
         "core": NeoHookeanTets(mesh.tets[:2], mesh.points, 2e4, 3e4),
+        "gel": LogNeoHookeanTets(mesh.tets[2:], mesh.points, 2e4, 1e4, 2.0, signal, 500.0),
+        "gum": LogNeoHookeanTets(mesh.tets[:3], mesh.points, 1e4, 3e4),
         "net": Springs(mesh.tets[:, :2], 1e3, damping=3.0, rest_positions=mesh.points),
         "skin": NeoHookeanTriangles(faces, mesh.points, 30.0, 50.0, 0.01, density=0.5),
         "patch": NeoHookeanTriangles(faces[:3], mesh.points, 20.0, 40.0, actuation=signal),
@@ -153,6 +156,7 @@ def everything(device, dtype=np.float64):
     out = {f"vjp {path}": g for path, g in run.vjp(adj, 0.1 * adj, bodies=turned).items()}
     tangents = {"body.mu": 1e3, "net.damping": 1.0, "state.x": 0.01 * adj[0], "body.density": 100.0}
     tangents["core.rest_positions"] = 0.01 * adj[1]
+    tangents |= {"gel.mu": 1e3, "gum.lam": 1e3}
     tangents |= {"skin.lam": 5.0, "patch.mu": 2.0, "air.drag": 0.1}
     tangents |= {"bend.actuation": 0.1, "damped.stiffness": 0.1, "push.force": np.ones(3)}
     tangents |= {"ball.sphere_radius": 0.1, "crate.center": [0.1] * 3, "rod.half_length": 0.1}

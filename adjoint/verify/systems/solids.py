@@ -16,7 +16,8 @@ from adjoint.verify.problem import Problem, System, Values, changed, no_margins
 from adjsim.contact_margins import ContactMargins, contact_margins, nearest_touch
 from adjsim.courses import Policy
 from adjsim.forces.half_space import HalfSpaceContact
-from adjsim.forces.neo_hookean import NeoHookeanTets
+from adjsim.forces.log_neo_hookean import LogNeoHookeanTets
+from adjsim.forces.neo_hookean import NeoHookeanTets, SolidTets
 from adjsim.meshes.grid import box_tets
 from adjsim.model import Model, State, Trajectory
 from adjsim.rollout import rollout
@@ -150,18 +151,20 @@ def kink_margins(scene: Scene) -> np.ndarray:
     return np.concatenate([margins.all() for margins in scene_margins(scene).values()])
 
 
-def beam(rng: np.random.Generator, **parameters: object) -> tuple[NeoHookeanTets, np.ndarray]:
+def beam(
+    rng: np.random.Generator, law: type[SolidTets] = NeoHookeanTets, **parameters: object
+) -> tuple[SolidTets, np.ndarray]:
     """Return tetrahedra of a small box and their positions, slightly out of rest."""
     mesh = box_tets(CELLS, SIZE)
-    tets = NeoHookeanTets(mesh.tets, mesh.points, **parameters)  # pyright: ignore[reportArgumentType]
+    tets = law(mesh.tets, mesh.points, **parameters)  # pyright: ignore[reportArgumentType]
     return tets, mesh.points + 0.004 * rng.standard_normal(mesh.points.shape)
 
 
-def elastic(n_steps: int) -> Scene:
+def elastic(n_steps: int, law: type[SolidTets] = NeoHookeanTets) -> Scene:
     """Moduli per tetrahedron, two pinned nodes, everything moving."""
     rng = np.random.default_rng(1)
     mu, lam = 2e4 * rng.uniform(0.8, 1.2, 10), 5e4 * rng.uniform(0.8, 1.2, 10)
-    tets, x = beam(rng, mu=mu, lam=lam, actuation=0.02)
+    tets, x = beam(rng, law, mu=mu, lam=lam, actuation=0.02)
     pinned = np.isin(np.arange(len(x)), (0, 1))
     model = Model(tets.lumped_mass(DENSITY), {"solid": tets}, pinned=pinned)
     return Scene(model, State(x, rng.standard_normal(x.shape)), 5e-4, n_steps)
@@ -175,6 +178,19 @@ def viscous(n_steps: int) -> Scene:
     eta = 20.0 * rng.uniform(0.5, 1.5, 10)
     tets, x = beam(rng, mu=2e4, lam=5e4, viscosity=eta, actuation=series)
     model = Model(tets.lumped_mass(DENSITY), {"solid": tets})
+    return Scene(model, State(x, rng.standard_normal(x.shape)), 5e-4, n_steps)
+
+
+def logarithmic(n_steps: int) -> Scene:
+    """A logarithmic volume law with viscosity, density and actuations, one lam below zero."""
+    rng = np.random.default_rng(13)
+    lam = np.where(np.arange(10) == 3, -5e3, 5e4)
+    series = 0.1 * rng.standard_normal((n_steps, 10))
+    eta, rho = np.array([[20.0], [DENSITY]]) * rng.uniform(0.5, 1.5, (2, 10))
+    tets, x = beam(
+        rng, LogNeoHookeanTets, mu=2e4, lam=lam, viscosity=eta, actuation=series, density=rho
+    )
+    model = Model(None, {"solid": tets})
     return Scene(model, State(x, rng.standard_normal(x.shape)), 5e-4, n_steps)
 
 
@@ -227,6 +243,12 @@ def system(name: str, summary: str, build: Callable[[int], Scene]) -> System:
 SYSTEMS = (
     system("tets/elastic", "Stable neo-Hookean tetrahedra, two nodes pinned", elastic),
     system("tets/viscous", "Viscous tetrahedra driven by a series of actuations", viscous),
+    system(
+        "tets/log",
+        "Tetrahedra with a logarithmic volume law",
+        partial(elastic, law=LogNeoHookeanTets),
+    ),
+    system("tets/log_viscous", "The same, viscous and driven by actuations", logarithmic),
     system("tets/driven", "Tetrahedra driven by a policy, differentiated in its weights", driven),
     system("contact/stick", "A box pressed on a plane, friction in stick", stick),
     system("contact/slip", "A box sliding on a plane, friction in slip", slip),

@@ -1,0 +1,268 @@
+r"""Neo-Hookean tetrahedra with a logarithmic volume law, the one of textbooks.
+
+    psi = mu/2 (I_C - 3) - mu log J + lam/2 (log J)^2 - (lam + 5/6 mu) a log J,   J > 0
+    P = mu F + (lam log J - mu - (lam + 5/6 mu) a) F^-T  [+ eta F (dF^T F + F^T dF)]
+    [f1 f2 f3] = -V P B^T,  f0 = -(f1 + f2 + f3)
+
+mu and lam are Lame's own constants. F, B, V, I_C, J and the viscous stress are those of
+`adjsim/forces/neo_hookean.py`, and so are the elements: only the stress differs. The actuation a
+is 0 at rest and swells for a > 0. Its pressure (ours) is that of the stable law with the same
+small-strain constants, whose lam is lam + 5/6 mu here: both laws agree there with the same a.
+
+With the edges E, their cofactors C = cof E, and W = E M as there, F^-T B^T = C/det E, so that
+
+    V P B^T = s W + q C,   s = mu V,   q = (lam/6 (log J - a) - mu/6 (1 + 5/6 a))/J
+
+and with viscosity s is the matrix T = s I + eta V dg M in W T. The force is the larger the flatter
+an element, without bound: it cannot invert. Where a step inverts it all the same (J <= 0), its
+forces are not finite, so that the rollout stops and names it.
+
+Rows hold M [1/m2] and 1/(6 V) [1/m3] as constants; mu V [N m], lam/6 and mu/6 [Pa], and eta V
+[N m s].
+
+Adjoint: `adjoint/forces/log_neo_hookean.py`. Tests: `tests/forces/test_log_neo_hookean.py`.
+Source: Bonet & Wood, Nonlinear Continuum Mechanics for Finite Element Analysis, 2nd ed., 2008,
+sec. 6.4.3.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from adjsim.engine.algebra.logarithm import natural_log
+from adjsim.engine.algebra.mat3 import (
+    cofactor,
+    cofactor_jvp,
+    frobenius,
+    matmul,
+    matmul_add,
+    maxpy,
+    mscale,
+    symmetric,
+)
+from adjsim.engine.algebra.vec3 import dot
+from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.forces.element import ElementKind
+from adjsim.forces.neo_hookean import (
+    SolidTets,
+    nodal_forces,
+    rest_constants,
+    small_strain_lame,
+    stress_matrix,
+    stress_matrix_jvp,
+)
+from adjsim.meshes.tet_mesh import signed_volumes
+from adjsim.values import Parameter
+
+
+SWELL = 5.0 / 6.0  # part of mu in the pressure of an actuation
+
+
+@device_fn
+def volume_stress(J, params, series):
+    """Return q [Pa] of a volume ratio."""
+    r, swollen = lit(1, J) / J, lit(1, J) + lit(SWELL, J) * series[0]
+    g = params[1] * (natural_log(J) - series[0]) - params[2] * swollen  # (4)
+    return r * g  # (5)
+
+
+@device_fn
+def volume_stress_jvp(J, params, series, tan_J, tan_params, tan_series):
+    """Push tangents through `volume_stress`: tan_q."""
+    r, swell = lit(1, J) / J, lit(SWELL, J)
+    stretch, swollen = natural_log(J) - series[0], lit(1, J) + swell * series[0]
+    g = params[1] * stretch - params[2] * swollen  # (4)
+    tan_g = tan_params[1] * stretch - tan_params[2] * swollen
+    tan_g += params[1] * (r * tan_J - tan_series[0]) - params[2] * swell * tan_series[0]
+    return r * (tan_g - g * r * tan_J)  # (5)
+
+
+@device_fn
+def elastic_parts(E, consts, params, series):
+    """Return W [1/m], cof E [m2] and q [Pa]: V P B^T is mu V W + q cof E [N]."""
+    W = matmul(E, symmetric(consts))  # (1)
+    C = cofactor(E)  # (2)
+    J = consts[6] * dot(E[0], C[0])  # (3)
+    return W, C, volume_stress(J, params, series)
+
+
+@device_fn
+def elastic_parts_jvp(E, consts, params, series, tan_E, tan_params, tan_series):
+    """Push tangents through `elastic_parts`: those of W, cof E and q."""
+    tan_W = matmul(tan_E, symmetric(consts))  # (1)
+    C, tan_C = cofactor(E), cofactor_jvp(E, tan_E)  # (2)
+    J, tan_J = consts[6] * dot(E[0], C[0]), consts[6] * frobenius(C, tan_E)  # (3)
+    return tan_W, tan_C, volume_stress_jvp(J, params, series, tan_J, tan_params, tan_series)
+
+
+@device_fn
+def metric_jvp(E, consts, params, series, tan_consts):
+    """Push a tangent of M and 1/(6 V) through `elastic_parts`: tan_W and tan_q."""
+    zero = lit(0, consts[0])
+    det = dot(E[0], cofactor(E)[0])
+    tan_W = matmul(E, symmetric(tan_consts))  # (1)
+    J, tan_J = consts[6] * det, tan_consts[6] * det  # (3)
+    return tan_W, volume_stress_jvp(J, params, series, tan_J, (zero, zero, zero), (zero,))
+
+
+@device_fn
+def log_neo_hookean_force(x, v, consts, params, series):
+    """Return the elastic forces [N] on nodes 1, 2, 3; `x` holds the edges, `v` is ()."""
+    W, C, q = elastic_parts(x, consts, params, series)
+    return nodal_forces(maxpy(q, C, mscale(params[0], W)))  # (6)
+
+
+@device_fn
+def log_neo_hookean_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
+    """Push tangents through `log_neo_hookean_force`."""
+    W, C, q = elastic_parts(x, consts, params, series)
+    tan_W, tan_C, tan_q = elastic_parts_jvp(
+        x, consts, params, series, tan_x, tan_params, tan_series
+    )
+    tan_H = maxpy(tan_params[0], W, mscale(params[0], tan_W))  # (6)
+    tan_H = maxpy(tan_q, C, maxpy(q, tan_C, tan_H))
+    return nodal_forces(tan_H)
+
+
+@device_fn
+def log_neo_hookean_jvp_consts(x, v, consts, params, series, tan_consts):
+    """Push a tangent of M and 1/(6 V) through `log_neo_hookean_force`."""
+    tan_W, tan_q = metric_jvp(x, consts, params, series, tan_consts)
+    return nodal_forces(maxpy(tan_q, cofactor(x), mscale(params[0], tan_W)))  # (6)
+
+
+@device_fn
+def viscous_log_neo_hookean_force(x, v, consts, params, series):
+    """Return the elastic and viscous forces [N] on nodes 1, 2, 3 of edges x and rates v."""
+    W, C, q = elastic_parts(x, consts, params, series)
+    T = stress_matrix(x, v, consts, params[3], params[0])
+    return nodal_forces(matmul_add(W, T, mscale(q, C)))  # (6)
+
+
+@device_fn
+def viscous_log_neo_hookean_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
+    """Push tangents through `viscous_log_neo_hookean_force`."""
+    W, C, q = elastic_parts(x, consts, params, series)
+    tan_W, tan_C, tan_q = elastic_parts_jvp(
+        x, consts, params, series, tan_x, tan_params, tan_series
+    )
+    T = stress_matrix(x, v, consts, params[3], params[0])
+    tan_T = stress_matrix_jvp(x, v, consts, params[3], tan_x, tan_v, tan_params[3], tan_params[0])
+    tan_H = matmul_add(tan_W, T, matmul(W, tan_T))  # (6)
+    tan_H = maxpy(tan_q, C, maxpy(q, tan_C, tan_H))
+    return nodal_forces(tan_H)
+
+
+@device_fn
+def viscous_log_neo_hookean_jvp_consts(x, v, consts, params, series, tan_consts):
+    """Push a tangent of M and 1/(6 V) through `viscous_log_neo_hookean_force`."""
+    W, C, _ = elastic_parts(x, consts, params, series)
+    tan_W, tan_q = metric_jvp(x, consts, params, series, tan_consts)
+    T = stress_matrix(x, v, consts, params[3], params[0])
+    tan_T = stress_matrix(x, v, tan_consts, params[3], lit(0, params[3]))  # linear in M
+    return nodal_forces(maxpy(tan_q, C, matmul_add(tan_W, T, matmul(W, tan_T))))  # (6)
+
+
+@device_fn
+def log_neo_hookean_energy(x, consts, params, series):
+    """Return the elastic energy V psi [J] of one tetrahedron."""
+    mu_v, sixth_lam, sixth_mu = params[0], params[1], params[2]
+    I_C = frobenius(x, matmul(x, symmetric(consts)))
+    L = natural_log(consts[6] * dot(x[0], cofactor(x)[0]))
+    half, push = lit(0.5, I_C), sixth_lam + lit(SWELL, I_C) * sixth_mu
+    volume = half * sixth_lam * L * L - (sixth_mu + push * series[0]) * L
+    return half * mu_v * (I_C - lit(3, I_C)) + volume / consts[6]  # lam V = sixth_lam 6 V
+
+
+ELASTIC = ElementKind(
+    "log_neo_hookean",
+    log_neo_hookean_force,
+    4,
+    7,
+    3,
+    1,
+    uses_velocity=False,
+    relative=True,
+    rest=rest_constants,
+    jvp=log_neo_hookean_jvp,
+    jvp_consts=log_neo_hookean_jvp_consts,
+)
+VISCOUS = ElementKind(
+    "viscous_log_neo_hookean",
+    viscous_log_neo_hookean_force,
+    4,
+    7,
+    4,
+    1,
+    uses_velocity=True,
+    relative=True,
+    rest=rest_constants,
+    jvp=viscous_log_neo_hookean_jvp,
+    jvp_consts=viscous_log_neo_hookean_jvp_consts,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LogNeoHookeanTets(SolidTets):
+    """Solid tetrahedra of a neo-Hookean material with a logarithmic volume law.
+
+    `mu` and `lam` are Lame's constants. No element may invert: the rollout stops with an error
+    that names it. Rest is stable only for lam > -2/3 mu, a positive bulk modulus.
+
+    The fields are those of `NeoHookeanTets`.
+    """
+
+    ELASTIC: ClassVar[ElementKind] = ELASTIC
+    VISCOUS: ClassVar[ElementKind] = VISCOUS
+    PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("mu", "μ", "Pa", "() or (n_tets,)", positive=True),
+        Parameter("lam", "λ", "Pa", "() or (n_tets,)"),
+        *SolidTets.PARAMETERS,
+    )
+    LEAST_LAM: ClassVar[float] = -2.0 / 3.0
+    LEAST_LAM_TEXT: ClassVar[str] = "-2/3 mu"
+
+    def third_row(self) -> np.ndarray:
+        """mu/6 [Pa]."""
+        return self.mu / 6.0
+
+    def third_row_jvp(self, tan_mu: np.ndarray, tan_lam: np.ndarray) -> np.ndarray:
+        """Push a tangent to mu/6."""
+        del tan_lam
+        return tan_mu / 6.0
+
+    def stiffness_bound(self) -> np.ndarray:
+        """Return (lam + 7/2 mu) times `squared_gradients`: that of the stable law's constants."""
+        return (self.lam + 3.5 * self.mu) * self.squared_gradients()
+
+    def collapsed(self, x: np.ndarray, name: str) -> str | None:
+        """Name the first tetrahedron that is flat or inverted."""
+        J = signed_volumes(x, self.tets) / self.rest_measure()
+        if not (J <= 0.0).any():
+            return None
+        e = int(np.argmax(J <= 0.0))
+        return (
+            f"tetrahedron {e} of `{name}`, nodes {self.tets[e].tolist()}, has turned inside out "
+            f"(J = {J[e]:.3g}), and its law, with log J, has no force there"
+        )
+
+
+def lame(youngs_modulus: float, poisson_ratio: float) -> tuple[float, float]:
+    """Return Lame's constants (mu, lam) [Pa], which those of `LogNeoHookeanTets` are.
+
+    mu = E/(2 (1 + nu)), lam = E nu/((1 + nu)(1 - 2 nu)).
+
+    Parameters
+    ----------
+    youngs_modulus : float
+        E [Pa], positive.
+    poisson_ratio : float
+        nu in (-1, 0.5) [-].
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    """
+    return small_strain_lame(youngs_modulus, poisson_ratio)
