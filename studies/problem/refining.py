@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse
 
-from adjsim.forces.neo_hookean import NeoHookeanTets
+from adjsim.forces.neo_hookean import SolidTets
 from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
 from studies.problem.films import FilmObserver
 from studies.problem.forward import start_surfaces
@@ -83,7 +83,7 @@ def element_counts(built: BuiltScene) -> list[tuple[int, int]]:
     """Return how many elements each soft body or cloth has, and what one becomes."""
     model = model_of(built.system)
     forces = model.forces.values() if model else ()
-    tets = [(len(one.tets), TETS) for one in forces if isinstance(one, NeoHookeanTets)]
+    tets = [(len(one.tets), TETS) for one in forces if isinstance(one, SolidTets)]
     return tets + [
         (len(one.triangles), TRIANGLES) for one in forces if isinstance(one, NeoHookeanTriangles)
     ]

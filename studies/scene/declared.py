@@ -199,11 +199,13 @@ class Soft(_Body):
     """A soft solid: E and nu, or mu and lam, in the small-strain sense [Pa].
 
     A closed surface is filled with tetrahedra of `edge_length` times the bounding box's diagonal.
+    `law` is the stable neo-Hookean law, or the textbook's, with log J, which no element may invert.
     `actuation` is a number, a series or a policy: a > 0 swells. What `density` gives to each node
     is multiplied by `mass_factors`, 1 by default; "even" gives every node the same mass.
     """
 
     kind: Literal["soft"] = "soft"
+    law: Literal["stable", "log"] = "stable"
     edge_length: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.08
     E: Positive | FieldName | None = None
     nu: Annotated[float, Field(gt=-1.0, lt=0.5)] | None = None

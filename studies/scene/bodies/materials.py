@@ -2,20 +2,39 @@ r"""Small-strain constants of solids and sheets as the moduli of their energies.
 
     mu_L = E/(2 (1 + nu))                       lam_L = E nu/((1 + nu)(1 - 2 nu)), a solid
                                                 lam_L = E nu/(1 - nu^2), plane stress
-    tetrahedra   mu = 4/3 mu_L,  lam = lam_L + 5/6 mu_L
+    tetrahedra   mu = 4/3 mu_L,  lam = lam_L + 5/6 mu_L      of the stable law
+                 mu = mu_L,      lam = lam_L                 of the logarithmic one
     triangles    mu = 3/2 mu_L,  lam = lam_L + 2/3 mu_L,  with E times the thickness
 
 Each is E times a function g of nu; the functions here return g and dg/dnu.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
+from adjsim.forces.log_neo_hookean import LogNeoHookeanTets
+from adjsim.forces.neo_hookean import NeoHookeanTets, SolidTets
 from studies.runs.errors import StudyError
 from studies.scene.maps import Curve
+
+
+@dataclass(frozen=True)
+class SolidLaw:
+    """A law of solids: its force, and what mu_L counts in the force's own mu and lam."""
+
+    tets: type[SolidTets]
+    in_mu: float
+    in_lam: float
+
+
+SOLID_LAWS = {
+    "stable": SolidLaw(NeoHookeanTets, 4.0 / 3.0, 5.0 / 6.0),
+    "log": SolidLaw(LogNeoHookeanTets, 1.0, 0.0),
+}
 
 
 def shear(nu: Any) -> tuple[Any, Any]:
@@ -54,11 +73,11 @@ def combined(*terms: tuple[float, Curve]) -> Curve:
     return curve
 
 
-def solid_curves(name: str) -> dict[str, Curve]:
-    """Return mu/E and lam/E of `NeoHookeanTets`, by target."""
+def solid_curves(name: str, law: SolidLaw) -> dict[str, Curve]:
+    """Return mu/E and lam/E of a solid, by target."""
     return {
-        f"{name}.mu": combined((4.0 / 3.0, shear)),
-        f"{name}.lam": combined((1.0, solid_first), (5.0 / 6.0, shear)),
+        f"{name}.mu": combined((law.in_mu, shear)),
+        f"{name}.lam": combined((1.0, solid_first), (law.in_lam, shear)),
     }
 
 

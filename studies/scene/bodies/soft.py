@@ -1,8 +1,7 @@
-r"""Soft bodies: tetrahedra of stable neo-Hookean material.
+r"""Soft bodies: tetrahedra of neo-Hookean material, with one of two laws of volume.
 
-E and nu, or mu and lam, are small-strain constants (`studies/scene/bodies/materials.py`); the
-energy's rest is stable for lam > mu/8, which every E > 0 and -1 < nu < 1/2 satisfies, and Lame
-constants with lam_L > -2/3 mu_L do.
+E and nu, or mu and lam, are small-strain constants (`studies/scene/bodies/materials.py`). Rest is
+stable with every E > 0 and -1 < nu < 1/2, and with Lame constants that have lam_L > -2/3 mu_L.
 """
 
 from functools import partial
@@ -11,10 +10,16 @@ from typing import Any
 import numpy as np
 
 from adjsim.forces.element import Force
-from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.values import values_under
 from studies.runs.errors import StudyError
-from studies.scene.bodies.materials import lumping_of, mass_of, require_pair, solid_curves
+from studies.scene.bodies.materials import (
+    SOLID_LAWS,
+    SolidLaw,
+    lumping_of,
+    mass_of,
+    require_pair,
+    solid_curves,
+)
 from studies.scene.bodies.muscles import make_muscles
 from studies.scene.bodies.part import (
     Grid,
@@ -73,11 +78,12 @@ def make_soft(name: str, body: Soft, free: frozenset[str], *, refined: bool = Fa
     lumping = lumping_of(volume.tets, volume.volumes, volume.n_points)
     values |= mass_factors(name, grid.mass_factors, lumping)
     own = values_of(values)
-    material = [*_material_maps(name, values), *muscles.maps]
-    _check_stable(key, all_targets(material, own), name)
+    law = SOLID_LAWS[body.law]
+    material = [*_material_maps(name, values, law), *muscles.maps]
+    _check_stable(key, all_targets(material, own), name, law)
 
     def forces(rest: np.ndarray, first: int, targets: dict[str, Any]) -> dict[str, Force]:
-        return {name: NeoHookeanTets(first + volume.tets, rest, **values_under(name, targets))}
+        return {name: law.tets(first + volume.tets, rest, **values_under(name, targets))}
 
     hull = volume.surface()
     return NodePart(
@@ -114,22 +120,22 @@ def _material(name: str, body: Soft, source: Source, *, is_filled: bool) -> dict
     return values
 
 
-def _material_maps(name: str, values: dict[str, Value]) -> list[ParameterMap]:
+def _material_maps(name: str, values: dict[str, Value], law: SolidLaw) -> list[ParameterMap]:
     """Return the maps to the energy's parameters."""
     maps: list[ParameterMap] = []
     if f"{name}.E" in values:
-        maps.append(Moduli(name, solid_curves(name), {}))
+        maps.append(Moduli(name, solid_curves(name, law), {}))
     else:
         mu, lam = f"{name}.mu", f"{name}.lam"
-        maps += [Scaled(mu, {mu: 4.0 / 3.0, lam: 5.0 / 6.0}), Scaled(lam, {lam: 1.0})]
+        maps += [Scaled(mu, {mu: law.in_mu, lam: law.in_lam}), Scaled(lam, {lam: 1.0})]
     if (path := f"{name}.viscosity") in values:
         maps.append(Scaled(path, {path: 1.0}))
     return maps
 
 
-def _check_stable(key: str, targets: dict[str, np.ndarray], name: str) -> None:
+def _check_stable(key: str, targets: dict[str, np.ndarray], name: str, law: SolidLaw) -> None:
     mu, lam = targets[f"{name}.mu"], targets[f"{name}.lam"]
-    stable = lam > mu / 8.0
+    stable = lam > law.tets.LEAST_LAM * mu
     if not np.all(stable):
         raise StudyError(
             f"`{key}.lam` must be above -2/3 of `{key}.mu` (a positive bulk modulus), as "

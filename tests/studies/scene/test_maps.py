@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from studies.scene.bodies.materials import sheet_curves, solid_curves
+from studies.scene.bodies.materials import SOLID_LAWS, sheet_curves, solid_curves
 from studies.scene.joints import Anchored
 from studies.scene.maps import Moduli, Placed, Scaled, Weighed, add_up, sum_to
 
@@ -15,7 +15,9 @@ def matrix(*shape):
 
 
 def moduli(E, averages=()):
-    return Moduli("m", {**solid_curves("a"), **sheet_curves("b", 0.1)}, dict(averages)), {
+    return Moduli(
+        "m", {**solid_curves("a", SOLID_LAWS["stable"]), **sheet_curves("b", 0.1)}, dict(averages)
+    ), {
         "m.E": np.asarray(E, float),
         "m.nu": np.array(0.3),
     }

@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 
-from adjsim.forces import neo_hookean, neo_hookean_triangles
+from adjsim.forces import log_neo_hookean, neo_hookean, neo_hookean_triangles
 from adjsim.meshes.grid import box_tets
 from studies.runs.errors import StudyError
 from studies.scene.bodies.materials import (
+    SOLID_LAWS,
     lumping_of,
     plate,
     require_pair,
@@ -21,7 +22,8 @@ from studies.scene.declared import Soft
 def test_moduli_are_those_that_the_forces_convert(nu):
     E, h = 2.5e5, 1e-3
     for (mu, lam), curves, scale in (
-        (neo_hookean.lame(E, nu), solid_curves("a"), E),
+        (neo_hookean.lame(E, nu), solid_curves("a", SOLID_LAWS["stable"]), E),
+        (log_neo_hookean.lame(E, nu), solid_curves("a", SOLID_LAWS["log"]), E),
         (neo_hookean_triangles.lame(E * h, nu), sheet_curves("a", h), E),
     ):
         assert scale * curves["a.mu"](nu)[0] == pytest.approx(mu, rel=1e-14)

@@ -1,13 +1,17 @@
 import numpy as np
 import pytest
 
+from adjsim.forces.log_neo_hookean import LogNeoHookeanTets
+from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.meshes.files import unstructured_grid
 from adjsim.meshes.grid import box_tets
 from adjsim.rollout import rollout
+from studies.problem.making import make_problem
 from studies.runs.errors import StudyError
 from studies.scene.building import build
 from studies.scene.declared import Held, Plane, Rigid, Scene, Soft, World
 from studies.scene.maps import all_targets
+from studies.scene.reading import scene_from_dict
 
 
 BAR = {"mesh": "box", "size": (0.4, 0.1, 0.1), "cells": (4, 1, 1)}
@@ -17,9 +21,10 @@ def built(world=None, **given):
     return build(Scene(bodies={"a": Soft(**given)}, world=world or World()))
 
 
-def test_a_bar_that_is_pulled_answers_with_E_and_nu():
+@pytest.mark.parametrize("law", ["stable", "log"])
+def test_a_bar_that_is_pulled_answers_with_E_and_nu(law):
     E, nu, strain = 1e5, 0.3, 1e-4
-    one = built(**BAR, E=E, nu=nu)
+    one = built(**BAR, E=E, nu=nu, law=law)
     stretched = one.state.x * (1.0 + strain * np.array([1.0, -nu, -nu]))
     model, state = one.system.with_values(one.state, {"state.x": stretched, "gravity": np.zeros(3)})
     dt = 1e-9
@@ -30,10 +35,14 @@ def test_a_bar_that_is_pulled_answers_with_E_and_nu():
     assert np.abs(force[:, 1:]).max() < 2e-3 * abs(force[right].sum(axis=0)[0])
 
 
-def test_lame_constants_are_small_strain_ones_too():
+@pytest.mark.parametrize("law", ["stable", "log"])
+def test_lame_constants_are_small_strain_ones_too(law):
     E, nu = 1e5, 0.3
     mu, lam = E / (2 * (1 + nu)), E * nu / ((1 + nu) * (1 - 2 * nu))
-    first, second = built(**BAR, E=E, nu=nu).system, built(**BAR, mu=mu, lam=lam).system
+    first, second = (
+        built(**BAR, law=law, **given).system
+        for given in ({"E": E, "nu": nu}, {"mu": mu, "lam": lam})
+    )
     for key in ("mu", "lam"):
         assert getattr(second.forces["a"], key) == pytest.approx(getattr(first.forces["a"], key))
 
@@ -101,10 +110,46 @@ def test_a_series_of_actuation_is_kept_with_its_times(tmp_path):
     assert built(**BAR, E=1e5, nu=0.3, actuation=0.1).system.forces["a"].actuation == 0.1
 
 
-def test_a_rest_that_is_not_stable_is_told():
+@pytest.mark.parametrize("law", ["stable", "log"])
+def test_a_rest_that_is_not_stable_is_told(law):
     with pytest.raises(StudyError, match=r"`bodies.a.lam` must be above -2/3"):
-        built(**BAR, mu=1e4, lam=-0.7e4)
-    assert built(**BAR, mu=1e4, lam=-0.6e4).values["a.lam"].transform == "linear"
+        built(**BAR, mu=1e4, lam=-0.7e4, law=law)
+    assert built(**BAR, mu=1e4, lam=-0.6e4, law=law).values["a.lam"].transform == "linear"
+
+
+def test_a_law_is_chosen_by_name():
+    assert type(built(**BAR, E=1e5, nu=0.3).system.forces["a"]) is NeoHookeanTets
+    assert type(built(**BAR, E=1e5, nu=0.3, law="log").system.forces["a"]) is LogNeoHookeanTets
+
+
+BODY = {"mesh": "box", "size": [0.2, 0.1, 0.1], "cells": [4, 2, 2], "mu": 4e3, "lam": 8e3}
+HELD = {"box": {"lower": [-1.0, -1.0, -1.0], "upper": [-0.09, 1.0, 1.0]}}
+
+
+@pytest.mark.parametrize(
+    "world", [{}, {"step": "implicit", "dt": 0.01}, {"motion": "equilibrium"}],
+    ids=["explicit", "implicit", "equilibrium"],
+)  # fmt: skip
+def test_both_constants_of_the_log_law_are_found(world):
+    states = {"kind": "states", "body": "a", "error": 1e-5}
+    still = world.get("motion") == "equilibrium"
+    states["simulate"] = {"frames": 1} if still else {"frames": 8, "duration": 0.2}
+    problem = make_problem(
+        scene_from_dict(
+            {
+                "bodies": {"a": {"kind": "soft", "law": "log", "held": HELD, **BODY}},
+                "world": world,
+                "observations": {"x": states},
+                "truth": {"a.mu": 5e3, "a.lam": 6e3},
+                "free": {"a.mu": {}, "a.lam": {}},
+            }
+        )
+    ).problem
+    theta = problem.parameters.start
+    for _ in range(6):
+        r, J = problem.residuals_and_jacobian(theta)
+        theta = theta - np.linalg.lstsq(J, r, rcond=None)[0]
+    np.testing.assert_allclose(problem.parameters.natural(theta), [5e3, 6e3], rtol=1e-4)
 
 
 def test_nodes_start_with_the_velocities_of_the_mesh_file(tmp_path):
