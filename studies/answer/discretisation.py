@@ -1,4 +1,4 @@
-r"""By how much an answer would change on a finer mesh, at shorter steps and in other contacts.
+r"""By how much an answer would change on a finer mesh, at shorter steps, in other contacts or laws.
 
 With the residuals r (n,) and their Jacobian J (n, p) at the answer theta, and r' those of the same
 theta on the finer mesh, one Gauss-Newton step for the finer mesh is
@@ -27,6 +27,11 @@ deep, and surfaces of bodies whose thickness was chosen are half as far apart. I
 less than a pixel or two, so these are compared. And so is a contact that loses 4 times as much,
 where it was adjsim that chose how much: a cloth that rattles on a ball slides more easily.
 
+And so is the law of a solid, with which the answer is fitted again, in a few steps from J, which
+Broyden's rule brings up to date. The stable neo-Hookean law and that of textbooks agree at small
+strains; at larger ones they lead to the same mu and to a lam that differs by half. What strains so
+much may also show which of both it has.
+
 The whole error is larger than this change: twice as large at first order. Linear tetrahedra are of
 second order, e = 4/3 d, but only on meshes that are finer than most. In a clamped beam of 8 x 2 x 2
 cells that is fitted to one of 32 x 8 x 8, log E is off by 1.5 d; of 4 x 1 x 1 cells, fitted to one
@@ -54,13 +59,14 @@ from studies.runs.errors import StudyError
 
 
 # What is finer, harder, or loses more
-MESH, TIME_STEP, CONTACT, LOSS = "mesh", "step", "contact", "loss"
+MESH, TIME_STEP, CONTACT, LOSS, LAW = "mesh", "step", "contact", "loss", "law"
 OTHER = {
     MESH: "a mesh twice as fine",
     CONTACT: "a contact 4 times as hard",
     LOSS: "a contact that loses 4 times as much",
+    LAW: "the other law of solids",
 }
-WHOLE = 2.0  # error by mesh or step over the change on one twice as fine, at first order
+WHOLE = 2.0  # error over the change: on a mesh twice as fine at first order, with one other law
 CORRECTIONS = 5  # of a step, at most
 SHORT, LONG = 0.02, 1.0  # steps of theta: that need no correction, and that are not taken at once
 LEAST_FRAMES = 1.0 / 3.0  # part of the film that must be simulated for a change to be known
@@ -73,11 +79,11 @@ Linear = tuple[np.ndarray, np.ndarray]  # residuals (n,) and their Jacobian (n, 
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """What an answer would change by on a finer mesh, at shorter steps or in other contacts."""
+    """What an answer would change by: on a finer mesh, at shorter steps, with other physics."""
 
-    source: str  # `MESH`, `TIME_STEP`, `CONTACT` or `LOSS`
+    source: str  # `MESH`, `TIME_STEP`, `CONTACT`, `LOSS` or `LAW`
     step: np.ndarray  # of theta, (p,)
-    # Of mesh and contact: the share of the refinement that was observed, and its standard error;
+    # Of all but the step: the share of the refinement that was observed, and its standard error;
     # NaN if unknown
     share: tuple[float, float] = (np.nan, np.nan)
 
@@ -88,14 +94,21 @@ class Change:
         return not abs(share) + 2.0 * error < LEAST_SHARE
 
     def note(self) -> str | None:
-        """Return why it does not count, in a sentence; None if it does."""
-        if self.is_error:
+        """Return why it does not count, or that the other law was observed; None if neither."""
+        share, error = self.share[0], 2.0 * self.share[1]
+        shows_other = self.source == LAW and abs(share - 1.0) + error < LEAST_SHARE
+        if self.is_error and not shows_other:
             return None
-        share, error = (round(100.0 * part) for part in (self.share[0], 2.0 * self.share[1]))
+        amount = (
+            f"of what {OTHER[self.source]} would change, it has {round(100.0 * share)} ± "
+            f"{round(100.0 * error)} %"
+        )
+        if self.is_error:
+            return f"What was observed shows another `law` of soft bodies. Try it: {amount}."
         own = {LOSS: "loss in contact"}.get(self.source, self.source)
         return (
             f"What was observed shows the scene's own {own}, so no error of the {own} is counted: "
-            f"of what {OTHER[self.source]} would change, it has {share} ± {error} %."
+            f"{amount}."
         )
 
 
@@ -167,6 +180,28 @@ def change_by_contact(
         return [], [f"The error by the contact is not known. {error}"]
     share = _share(problem, other, theta, step=step, linear=linear)
     change = Change(source, step, share)
+    note = change.note()
+    return [change], [] if note is None else [note]
+
+
+def change_by_law(
+    problem: SceneProblem,
+    other: SceneProblem,
+    theta: np.ndarray,
+    *,
+    distance: np.ndarray | None = None,
+) -> tuple[list[Change], list[str]]:
+    """Return what an answer would change by with the law of `other`, and notes.
+
+    `distance` is as in `changes_by`.
+    """
+    try:
+        other = with_shorter_steps(other, theta, problem.steps.count)
+        linear = _linear(problem, theta, distance)
+        step = _change_of_fit(other, theta, linear[1])
+    except NOT_FINITE as error:
+        return [], [f"The error by the law is not known. {error}"]
+    change = Change(LAW, step, _share(problem, other, theta, step=step, linear=linear))
     note = change.note()
     return [change], [] if note is None else [note]
 
@@ -268,3 +303,28 @@ def _change(
         J = J + np.outer(r - before - J @ step, step) / float(step @ step)
     assert best is not None
     return -best
+
+
+def _change_of_fit(other: SceneProblem, theta: np.ndarray, J: np.ndarray) -> np.ndarray:
+    """Return by how much theta changes, (p,), where another model is fitted.
+
+    J (n, p) is the Jacobian of the model that theta was fitted with.
+    """
+    r, shift = other.residuals(theta), np.zeros_like(theta)
+    for _ in range(1 + CORRECTIONS):
+        step = -np.linalg.lstsq(J, r, rcond=None)[0]
+        step *= LONG / max(float(np.abs(step).max()), LONG)
+        at = np.clip(theta + shift + step, *other.bounds)
+        step = at - theta - shift
+        if not step.any():
+            break
+        try:
+            there = other.with_steps_for(at).residuals(at)
+        except NOT_FINITE:
+            break
+        J = J + np.outer(there - r - J @ step, step) / float(step @ step)
+        if float(there @ there) < float(r @ r):
+            r, shift = there, at - theta
+        if np.abs(step).max() <= SHORT:
+            break
+    return shift

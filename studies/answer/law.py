@@ -11,7 +11,7 @@ times a number. Where the bending goes with E too, its energy counts below the l
 that hangs from two corners, simulated with the one law and fitted with the other, the number is 2.9
 at m = 7.1 % and 2.5 at 0.8 %. In bending m is near 0, as the signs of e differ.
 
-Solids that strain so much are rubber, gel or foam, whose laws differ less; woven cloth is neither.
+Solids have two laws, and are compared by the motion itself (`studies/answer/discretisation.py`).
 """
 
 import numpy as np

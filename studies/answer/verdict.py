@@ -58,7 +58,7 @@ SIMULATED = 1e-5
 UNEXPLAINED_PICTURES = 0.15
 # Relative half-width of an interval with model error beyond which a value is not an answer.
 WIDE = 0.2
-# Part of a value by which a mesh twice as fine, shorter steps or other contacts may change it
+# Part of a value by which a mesh twice as fine, shorter steps, other contacts or laws may change it
 COARSE = 0.05
 REFINEMENTS = {
     "mesh": (
@@ -77,6 +77,11 @@ REFINEMENTS = {
         "and with more up to about twice as much. Their `dissipation` was chosen for a fall from "
         "the body's size: give the `speed` at which they touch, a `restitution` that is known, or "
         "make the dissipation free.",
+    ),
+    "law": (
+        "With the other law of solids, the same at small strains,",
+        "and with still others up to about twice as much. Set `law` of the body to the one that "
+        "its material has, or observe smaller strains.",
     ),
 }
 # Relative difference from which another basin is another answer.
@@ -451,7 +456,7 @@ def at_a_bound(found: Evidence) -> Verdict | None:
 
 
 def is_too_coarse(found: Evidence) -> Verdict | None:
-    """Return the verdict of an answer that a finer mesh or step or other contacts change."""
+    """Return the verdict of an answer that a finer mesh or step, other contacts or laws change."""
     value = found.parameters.natural(found.theta)
     scale = np.maximum(value_scale(found.parameters, found.theta), 1e-300)
     for source, step in found.refinements.items():

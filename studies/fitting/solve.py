@@ -13,7 +13,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from studies.answer import evidence
-from studies.answer.discretisation import CONTACT, LOSS, WHOLE, change_by_contact, changes_by
+from studies.answer.discretisation import (
+    CONTACT,
+    LAW,
+    LOSS,
+    WHOLE,
+    Change,
+    change_by_contact,
+    change_by_law,
+    changes_by,
+)
 from studies.answer.held_back import Explained
 from studies.answer.law import errors_by_law
 from studies.answer.solution import Solution
@@ -83,7 +92,9 @@ def solve(
     steps, notes = _refinements(made, problem, tried, spent)
     errors = {source: WHOLE * step for source, step in steps.items()}
     by_law, more = _errors_by_law(made, problem, tried)
-    tried = tried.with_errors(problem.parameters, errors | by_law)
+    if by_law.any():
+        errors[LAW] = errors.get(LAW, 0.0) + by_law
+    tried = tried.with_errors(problem.parameters, errors)
     candidate = Candidate(
         problem, tried, at_start, joint.first_look, joint.looks, predicted, validation, rivals,
         steps,
@@ -294,11 +305,16 @@ def _shortened(
 def _refinements(
     made: PreparedProblem, problem: SceneProblem, tried: Tried, most: int
 ) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Return what finer mesh and step and other contacts change of the answer, and notes."""
-    if made.refined is None or tried.spread.reason:
+    """Return what finer mesh and step, other contacts and laws change of the answer, and notes."""
+    if tried.spread.reason:
         return {}, []
     theta, distance = tried.result.theta, tried.secant_distance(problem.parameters)
-    changes, notes = changes_by(problem, theta, refined=made.refined, most=most, distance=distance)
+    changes: list[Change] = []
+    notes: list[str] = []
+    if made.refined is not None:
+        changes, notes = changes_by(
+            problem, theta, refined=made.refined, most=most, distance=distance
+        )
     for source, other in ((CONTACT, made.harder), (LOSS, made.lossier)):
         contacts = None if made.is_twin else other(problem)
         if contacts is not None:
@@ -306,17 +322,20 @@ def _refinements(
                 problem, contacts, theta, source=source, distance=distance
             )
             changes, notes = changes + more, notes + own
+    law = None if made.other_law is None else made.other_law(problem)
+    if law is not None:
+        more, own = change_by_law(problem, law, theta, distance=distance)
+        changes, notes = changes + more, notes + own
     return {one.source: one.step for one in changes if one.is_error}, notes
 
 
 def _errors_by_law(
     made: PreparedProblem, problem: SceneProblem, tried: Tried
-) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Return the errors of theta by the law of cloth, by their source, and notes."""
+) -> tuple[np.ndarray, list[str]]:
+    """Return the errors of theta by the law of cloth, (p,), and notes."""
     if made.is_twin or tried.spread.reason or problem.is_still:
-        return {}, []
-    error, notes = errors_by_law(problem, tried.result.theta)
-    return ({"law": error} if error.any() else {}), notes
+        return np.zeros_like(tried.result.theta), []
+    return errors_by_law(problem, tried.result.theta)
 
 
 def _beside(problem: SceneProblem) -> str:

@@ -30,7 +30,12 @@ from studies.problem.own import OwnResiduals, check_own, declared_own, own_obser
 from studies.problem.parameters import Parameters
 from studies.problem.points import PointObserver, advice_on_markers
 from studies.problem.problem import SceneProblem, on_one_timeline
-from studies.problem.refining import refined_problem, with_harder_contacts, with_lossier_contacts
+from studies.problem.refining import (
+    refined_problem,
+    with_harder_contacts,
+    with_lossier_contacts,
+    with_other_law,
+)
 from studies.problem.steps import TimeSteps, first_steps, shortest_interval
 from studies.problem.texels import TEXELS, felt_by, texel_units
 from studies.problem.truth import Truth
@@ -43,6 +48,7 @@ from studies.scene.maps import Value
 from studies.scene.motion import SETTLING, Settled
 
 
+OF_LAW = ".law"
 OF_MESH = (".mesh", ".cells", ".edge_length")  # ends of keys of a body that change its mesh
 INTERVAL = 1.0 / 30.0  # between instants where there is no film [s]
 
@@ -73,6 +79,9 @@ class PreparedProblem:
     # refined(problem) is a problem on a mesh twice as fine; None where what was observed is
     # simulated on the same mesh, which then has no error
     refined: Callable[[SceneProblem], SceneProblem] | None = None
+    # other_law(problem) is a problem with the other law of solids, None where there are none; None
+    # where what was observed is simulated with the same law
+    other_law: Callable[[SceneProblem], SceneProblem | None] | None = None
 
     @property
     def problem(self) -> SceneProblem:
@@ -161,15 +170,19 @@ def make_problem(
     def refined(problem: SceneProblem) -> SceneProblem:
         return refined_problem(problem, without_own(file, own))
 
+    def other_law(problem: SceneProblem) -> SceneProblem | None:
+        return with_other_law(problem, without_own(file, own))
+
     contacts = {**file.obstacles, **file.contacts}
     harder = partial(with_harder_contacts, contacts=contacts)
     lossier = partial(with_lossier_contacts, contacts=contacts)
     has_error = not file.is_twin or any(path.endswith(OF_MESH) for path in file.truth)
+    has_law_error = not file.is_twin or any(path.endswith(OF_LAW) for path in file.truth)
     is_goal = file.purpose == "control" and not set(parameters.paths) <= set(file.truth)
     own_truth = None if is_goal else truth_of(parameters, truth, values)
     return PreparedProblem(
         problem, kept, notes, refitted, harder, lossier, own_truth, file.is_twin, truth,
-        hidden, refined if has_error else None,
+        hidden, refined if has_error else None, other_law if has_law_error else None,
     )  # fmt: skip
 
 

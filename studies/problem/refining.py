@@ -1,4 +1,4 @@
-"""The same problem on a mesh twice as fine, at shorter steps, and with harder contacts.
+"""The same problem on a mesh twice as fine, at shorter steps, with harder contacts, another law.
 
 Soft bodies and cloth are cut finer (`studies.scene.building.build`); observers see the nodes that
 were there before, so that predictions have the same rows.
@@ -6,6 +6,7 @@ were there before, so that predictions have the same rows.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import scipy.sparse
@@ -28,6 +29,7 @@ MOST_ELEMENTS = 60_000  # of the finer mesh
 TETS, TRIANGLES = 8, 4  # of one on a mesh twice as fine
 LOSSIER = 4.0  # times as much energy is lost in a slow touch
 CLOSER = 0.5  # times as thick are surfaces, of a contact whose thickness was chosen
+OTHER_LAW: dict[str, Literal["stable", "log"]] = {"stable": "log", "log": "stable"}  # of solids
 HARDER = 4.0  # times as stiff is a contact in which a point sinks half as deep
 
 
@@ -96,6 +98,18 @@ def with_shorter_steps(problem: SceneProblem, theta: np.ndarray, count: int) -> 
         count = max(count, free.steps.count)
     steps = replace(problem.steps, count=count)
     return replace(problem, steps=steps)
+
+
+def with_other_law(problem: SceneProblem, scene: declared.Scene) -> SceneProblem | None:
+    """Return the problem of a scene with the other law of solids; None where no soft body moves.
+
+    Both have the same constants at small strains.
+    """
+    soft = {name: one for name, one in scene.bodies.items() if isinstance(one, declared.Soft)}
+    if not soft or problem.is_still:
+        return None
+    other = {name: replace(one, law=OTHER_LAW[one.law]) for name, one in soft.items()}
+    return replace(problem, built=build(replace(scene, bodies={**scene.bodies, **other})))
 
 
 def with_harder_contacts(

@@ -12,6 +12,7 @@ from studies.answer.discretisation import (
     Change,
     _share,
     change_by_contact,
+    change_by_law,
     changes_by,
 )
 from studies.optimizers.minimize import minimize
@@ -313,3 +314,59 @@ def test_a_body_that_touches_nothing_has_no_error_by_contact():
     problem = make_problem(replace(file, bodies={"block": far})).problem
     harder = with_harder_contacts(problem, file.obstacles)
     assert change_by_contact(problem, harder, problem.parameters.start) == ([], [])
+
+
+def jelly(law, observed, **free):
+    """Return a soft block that is thrown on a floor, all nodes of which are observed."""
+    return scene_from_dict(
+        {
+            "bodies": {
+                "jelly": {
+                    "kind": "soft", "law": law, "mesh": "box", "size": [0.1, 0.1, 0.1],
+                    "cells": [2, 2, 2], "mu": 4e3, "lam": 6e3, "position": [0.0, 0.06, 0.0],
+                    "velocity": [0.0, -1.0, 0.0], "viscosity": 5.0,
+                }
+            },
+            "obstacles": {"floor": {"kind": "plane", "stiffness": 500.0}},
+            "observations": {
+                "x": {
+                    "kind": "states", "body": "jelly", "error": 1e-3,
+                    "simulate": {"frames": 12, "duration": 0.12},
+                }
+            },
+            "truth": {"bodies.jelly.law": observed},
+            "free": {"jelly.mu": {}, "jelly.lam": {}},
+        }
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("law", "observed"), [("stable", "log"), ("log", "stable")])
+def test_the_change_by_a_law_is_what_a_fit_with_the_other_one_finds(law, observed):
+    made = make_problem(jelly(law, observed))
+    assert made.other_law is not None
+    problem, theta = fitted(made.problem)
+    missing = np.log([4e3, 6e3]) - theta
+    (change,), notes = change_by_law(problem, made.other_law(problem), theta)
+    assert abs(missing[1]) > 0.3  # the laws differ in how they resist a change of volume
+    assert np.abs([missing[0], change.step[0]]).max() < 0.05
+    assert change.step == pytest.approx(missing, abs=0.05)
+    assert change.share[0] == pytest.approx(1.0, abs=0.05)
+    assert change.is_error
+    assert notes == [change.note()]
+    assert "shows another `law` of soft bodies" in notes[0]
+    assert replace(change, share=(3.1, 0.7)).note() is None  # shows neither
+    assert replace(change, share=(np.nan, np.nan)).note() is None
+
+
+def test_what_has_the_scenes_own_law_shows_it():
+    made = make_problem(jelly("stable", "stable"))
+    problem, theta = fitted(made.problem)
+    (change,), notes = change_by_law(problem, made.other_law(problem), theta)
+    assert not change.is_error
+    assert "shows the scene's own law" in notes[0]
+
+
+def test_a_simulated_film_of_the_same_law_and_a_scene_without_solids_have_no_other_law():
+    assert make_problem(beam()).other_law is None
+    file = replace(beam(truth={"bodies.beam.law": "log"}), bodies={}, observations={}, truth={})
+    assert refining.with_other_law(make_problem(beam()).problem, file) is None

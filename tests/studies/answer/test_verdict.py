@@ -148,6 +148,11 @@ def test_an_answer_that_changes_on_a_finer_mesh_is_not_determined(film):
     assert contact.reason.startswith("With contacts 4 times as hard bar.k would be 10 % smaller")
     loss = judge(replace(good, refinements={"loss": np.log([0.9, 1.0])}))
     assert loss.reason.startswith("With contacts that lose 4 times as much bar.k would be 10 %")
+    with_law = replace(good, refinements={"law": np.log([1.02, 0.6])})
+    assert judge(with_law).reason.startswith(
+        "With the other law of solids, the same at small strains, bar.c would be 40 % smaller"
+    )
+    assert judge_each(with_law) == {"bar.k": "found", "bar.c": "not determined"}
 
 
 def test_a_direction_without_a_trace_is_not_determined(film):
