@@ -17,6 +17,7 @@ BEAM = (
     "observations.film.simulate.frames=2",
     "observations.film.simulate.height=6",
     "observations.film.simulate.width=8",
+    "observations.film.ignore=[0, 0, 2, 1]",
     "search.levels=1",
 )
 
