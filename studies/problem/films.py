@@ -91,7 +91,7 @@ class PictureObserver(Observer):
             return images
         ignored = beside(self.ignored, images)[..., None]
         other = beside(other, images) if np.ndim(other) else other
-        return module_of(images).where(ignored, other, images).astype(images.dtype, copy=False)
+        return (~ignored * images + ignored * other).astype(images.dtype)
 
     @property
     def _scale(self) -> float:
