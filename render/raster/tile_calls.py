@@ -41,8 +41,8 @@ def gather_kernel(job: Job, faces: Faces, tiles: Tiles, grid: Grid) -> Callable:
             if dtype not in _kernels:
                 room = empty_fragments(TileSize(0, 0, grid.shift, dtype))
                 args = (0, grid, job.scene, faces, tiles, job.settings, room)
-                found = numba.void(*(numba.typeof(arg) for arg in args))
-                _signatures.update(in_each_precision(found))
+                signature = numba.void(*(numba.typeof(arg) for arg in args))
+                _signatures.update(in_each_precision(signature))
                 _kernels[dtype] = cpu_kernel(gather_tile, [_signatures[dtype]])
     return _kernels[dtype]
 
@@ -66,8 +66,8 @@ def _with_reals(kind: Any, real: Any) -> Any:
         case types.Array():
             return kind.copy(dtype=_with_reals(kind.dtype, real))
         case types.BaseTuple():
-            parts = tuple(_with_reals(part, real) for part in kind)
-            return types.BaseTuple.from_types(parts, getattr(kind, "instance_class", None))
+            inner = tuple(_with_reals(each, real) for each in kind)
+            return types.BaseTuple.from_types(inner, getattr(kind, "instance_class", None))
     return kind
 
 

@@ -62,8 +62,8 @@ def unshade_table(job: Job, ready: Frame, slots: Any) -> Any:
             if dtype not in _signatures:
                 fragments, adj = empty_scratch(TileSize(0, 0, ready.grid.shift, dtype))
                 args = (0, job.scene, ready.faces, ready.tiles, fragments, adj, slots)
-                found = numba.void(*(numba.typeof(arg) for arg in args))
-                _signatures.update(in_each_precision(found))
+                signature = numba.void(*(numba.typeof(arg) for arg in args))
+                _signatures.update(in_each_precision(signature))
             if is_needed and dtype not in _kernels:
                 _kernels[dtype] = cpu_kernel(shade_tile_vjp, [_signatures[dtype]])
     return function_table([_kernels[dtype] if is_needed else None])

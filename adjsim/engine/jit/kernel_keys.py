@@ -60,9 +60,9 @@ def type_text(kind: Any) -> str | None:
     """Return what Numba's type is, with the names of the fields of tuples; None: not known."""
     match kind:
         case types.BaseTuple():
-            parts = [type_text(part) for part in kind]
+            inner = [type_text(each) for each in kind]
             named = layout(kind.instance_class) if isinstance(kind, types.BaseNamedTuple) else ""
-            return None if None in parts else f"({named}: {', '.join(map(str, parts))})"
+            return None if None in inner else f"({named}: {', '.join(map(str, inner))})"
         case types.Number() | types.Boolean() | types.Array() | types.NoneType() | types.Omitted():
             return f"{type(kind).__name__} {kind}"
     return None  # the names of others may have an address
@@ -189,11 +189,11 @@ def settings(*, cuda: bool = False) -> list[str]:
 
     llvmlite can write other text, of which LLVM makes the same code.
     """
-    found = [f"{k}={v}" for k, v in os.environ.items() if cuda and k.startswith("LLVMLITE_")]
+    texts = [f"{k}={v}" for k, v in os.environ.items() if cuda and k.startswith("LLVMLITE_")]
     for name, value in vars(numba_config).items():
         if name.isupper() and name.startswith("CUDA_") == cuda and not name.startswith(NO_CODE):
-            found.append(f"{name}={value!r}")
-    return sorted(found)
+            texts.append(f"{name}={value!r}")
+    return sorted(texts)
 
 
 @cache

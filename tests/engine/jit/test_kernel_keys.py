@@ -220,22 +220,22 @@ def call_pair(x): x[0] = PAIR[1] * x[0]
 def call_any(x): x[0] = ANY(x[0])
 def call_fields(x): x.a[0] = 5.0 * x.b[0]
 def entry(x): x[0] = tabled(x[0])
-one = numba.void(numba.float64[::1])
-call = make_call([one])
+signature = numba.void(numba.float64[::1])
+call = make_call([signature])
 def call_table(table, x): call(table, 0, (x,))
 loops = [call_direct, call_deep, call_closed, call_global, call_pair]
 loops.append(specialise(call_any, "call_bound", ANY=bound))
 loops = {loop.__name__: cpu_kernel(loop) for loop in (*loops, call_fields, call_table)}
-entry = cpu_kernel(entry, [one])
-found = {}
+entry = cpu_kernel(entry, [signature])
+report = {}
 for name, loop in loops.items():
     x = np.array([7.0, 11.0])
     pair = {"a": x[:1], "b": x[1:]}
     table = function_table([entry])
     loop(*{"call_fields": (Fields(**pair),), "call_table": (table, x)}.get(name, (x,)))
-    found[name] = x[0], len(loop.dispatcher.stats.cache_misses)
-found["entry"] = 0.0, len(entry.stats.cache_misses)
-json.dump(found, sys.stdout)
+    report[name] = x[0], len(loop.dispatcher.stats.cache_misses)
+report["entry"] = 0.0, len(entry.stats.cache_misses)
+json.dump(report, sys.stdout)
 """
 NUMBERS = {
     "call_direct": 8.0, "call_deep": 11.0, "call_closed": 21.0, "call_global": 14.0,
@@ -263,8 +263,8 @@ class Toy:
             check=True,
         )
         assert done.stderr == ""
-        found = json.loads(done.stdout).items()
-        return {k: x for k, (x, _) in found}, {k for k, (_, compiled) in found if compiled}
+        report = json.loads(done.stdout).items()
+        return {k: x for k, (x, _) in report}, {k for k, (_, compiled) in report if compiled}
 
 
 @pytest.fixture(scope="module")
@@ -344,9 +344,9 @@ x = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
 model = Model(np.ones(2), {"it": Springs([(0, 1)], 1.5 * np.ones(1), 2.0, 0.1)})
 run = record(model, State(x), 0.01, 3, threads=1)
 run.vjp(np.ones_like(run.trajectory.x))
-made = [one for one in gc.get_objects() if isinstance(one, CPUDispatcher)]
-made = [one for one in made if one.stats.cache_path and one.stats.cache_misses]
-print(run.trajectory.x[-1, 0, 0], *sorted(one.py_func.__name__[:-17] for one in made))
+made = [each for each in gc.get_objects() if isinstance(each, CPUDispatcher)]
+made = [each for each in made if each.stats.cache_path and each.stats.cache_misses]
+print(run.trajectory.x[-1, 0, 0], *sorted(each.py_func.__name__[:-17] for each in made))
 """
 
 
