@@ -40,7 +40,7 @@ NO_CODE = ("_", "CACHE_", "COLOR_", "DEBUG_CACHE", "NUMBA_", "THREADING_")
 FILES = [f"adjsim.engine.jit.{name}" for name in ("backend", "devices", "numba_private")]
 _specs: list[Any] = [importlib.util.find_spec(name) for name in FILES]
 CODES = [spec.loader.get_code(spec.name) for spec in _specs]
-STORE_NAME = dis.opmap["STORE_NAME"]
+STORE_NAME, LOAD_GLOBAL = dis.opmap["STORE_NAME"], dis.opmap["LOAD_GLOBAL"]
 # The hash that each function had first, when Numba compiled it: a global may change later.
 _first: dict[Any, str] = {}
 
@@ -96,7 +96,8 @@ class _Reader:
         code, name = plain.__code__, f"{plain.__module__}.{plain.__qualname__}"
         names = sorted({name for each in _codes(code) for name in each.co_names})
         cells = [cell.cell_contents for cell in plain.__closure__ or ()]
-        read = {k: plain.__globals__[k] for k in names if k in plain.__globals__}
+        loaded = sorted({name for each in _codes(code) for name in _globals_of(each)})
+        read = {k: plain.__globals__[k] for k in loaded if k in plain.__globals__}
         how = [getattr(function, k, None) for k in ("targetoptions", "locals", "_prefer_literal")]
         values = [how, plain.__defaults__, plain.__kwdefaults__, cells, read]
         return f"{type(function)} {name} {_code_text(code)} {self.value(values, names, name)}"
@@ -153,6 +154,16 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
     for const in code.co_consts:
         if isinstance(const, CodeType):
             yield from _codes(const)
+
+
+def _globals_of(code: CodeType) -> Iterator[str]:
+    """Yield the names that are read as globals; others in `co_names` are those of attributes."""
+    done, high = code.co_code, 0
+    for at in range(0, len(done), 2):
+        number = high | done[at + 1]
+        high = number << 8 if done[at] == dis.EXTENDED_ARG else 0
+        if done[at] == LOAD_GLOBAL:
+            yield code.co_names[number >> 1]
 
 
 @cache

@@ -423,3 +423,11 @@ def test_a_second_process_compiles_nothing_and_a_changed_helper_is_noticed(tmp_p
     assert again == back == (0, first[1])
     assert changed[0] > 0
     assert changed[1] != first[1]
+
+
+def test_a_global_that_shares_its_name_with_an_attribute_is_no_part_of_a_kernel():
+    names = {"order": object()}
+    exec("def first(grid):\n    return grid.order[0]\n", names)
+    assert kernel_key(names["first"])[0] is not None
+    exec("def first(grid):\n    return order\n", names)
+    assert "which has no hash" in kernel_key(names["first"])[1]
