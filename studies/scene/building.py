@@ -66,6 +66,7 @@ from studies.scene.obstacles import drawn_obstacle, make_contacts, notes_on_star
 from studies.scene.own_code import make_own_forces
 from studies.scene.pushes import make_pushes
 from studies.scene.series import Varying
+from studies.scene.struck import struck_mass
 
 
 Lit = DirectionalLight | SphericalHarmonics
@@ -428,8 +429,10 @@ def _touching(
         )  # fmt: skip
     for part in rigid:
         mesh, mass = part.bodies.meshes[0], part.bodies.masses[0]
+        struck = struck_mass(part.name, part.bodies, scene.joints) if part.ball is None else mass
         found[part.name] = Touching(
             part.name, mesh.points, mass, part.size, speeds[part.name], is_rigid=True,
+            struck=float(struck), ball=part.ball,
             faces=mesh.faces, n_rows=len(part.bodies.arms), velocity=velocities[part.name],
             center=part.center,
         )  # fmt: skip
