@@ -79,7 +79,7 @@ def test_nothing_acts_and_nothing_is_pulled_back(away):
     point = (x, v, (code, weight), params, series)
     ones = vectors(np.ones((3, 3)))
     assert not np.any(flat(pair_force(*point)))
-    assert not np.any(flat(pair_jvp(*point, ones, ones, (1.0,) * 7, ())))
+    assert not np.any(flat(pair_jvp(*point, ones, ones, (1.0,) * 9, ())))
     assert not np.any(flat(pair_vjp(*point, ones)[:3]))
 
 
@@ -117,7 +117,7 @@ def test_full_jacobian_matches_central_differences(name, law):
         return flat(pair_jvp(x, v, consts, params, series, *shaped(unit, primals), ()))
 
     f_0 = f(base)
-    directions = [*np.eye(len(base)), np.append(f_0 / np.linalg.norm(f_0), np.zeros(16))]
+    directions = [*np.eye(len(base)), np.append(f_0 / np.linalg.norm(f_0), np.zeros(18))]
     for k, d in enumerate(directions):
         if k in FRICTION and base[k] == 0.0:  # the cone's tip: no derivative by definition
             continue

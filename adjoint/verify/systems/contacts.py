@@ -244,7 +244,7 @@ def balls(build: Callable[[int], Scene], n_steps: int) -> Scene:
     )
     inertia = 1e-3 * rng.uniform(0.8, 1.2, (n, 6)) * [1.0, 1.0, 1.0, 0.1, 0.1, 0.1]
     bodies = RigidBodies([np.zeros((1, 3))] * n, mass=scene.model.mass, inertia=inertia)
-    turns = rng.standard_normal((n, 3))
+    turns = rng.standard_normal((n, 4))
     state = BodyState(x, turns, v, 0.3 * rng.standard_normal((n, 3)))
     model = Model(forces={"obstacle": contact}, bodies={"balls": bodies})
     return Scene(model, State(bodies={"balls": state}), DT, n_steps, inert=("balls.vertices",))

@@ -67,7 +67,7 @@ def damped(n_steps: int) -> Scene:
 
 def cubic(n_steps: int) -> Scene:
     """Return two surfaces with the law whose restitution is the same at every speed."""
-    return scene(n_steps, stiffness=None, cubic_stiffness=1.2e6, cubic_dissipation=5e-4)
+    return scene(n_steps, stiffness=None, cubic_stiffness=1.2e6, cubic_dissipation=5e-5)
 
 
 def alone(n_steps: int) -> Scene:
