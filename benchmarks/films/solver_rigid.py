@@ -14,6 +14,7 @@ from scipy.spatial.transform import Rotation
 
 
 SWEEPS = 40
+STEP = 5e-4  # of Moreau's time stepping at most [s]
 
 
 def mass_properties(points: np.ndarray, faces: np.ndarray) -> tuple[float, Any, Any]:
@@ -66,7 +67,6 @@ def slide(
     floor: float,
     friction: float,
     restitution: float = 0.0,
-    step: float = 5e-4,
 ) -> np.ndarray:
     """Return the positions of the points of a body that meets a floor, (n_times, n, 3).
 
@@ -75,7 +75,7 @@ def slide(
     """
     x, v, w = (start[name].astype(float) for name in ("centre", "velocity", "spin"))
     body, turn = points - x, Rotation.identity()
-    substeps = int(np.ceil((times[1] - times[0]) / step))
+    substeps = int(np.ceil((times[1] - times[0]) / STEP))
     dt = (times[1] - times[0]) / substeps
     frames = [points]
     for _ in times[1:]:

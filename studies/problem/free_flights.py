@@ -5,11 +5,11 @@ it is at a time t is a spline,
 
     x(t) = x_0 + v_0 t + g t^2/2 + sum_k dv_k max(0, t - t_k)
 
-that is linear in v_0 and in all dv_k. Touches are added one by one, each at the time that explains
-most of what is left, until the places are followed, and all numbers are then fitted together. A
-touch near an obstacle with the normal n, there from the velocity v- to v+, has the restitution
--(n.v+)/(n.v-) and, if it slides, the friction |dv_t|/(n.dv). They and v_0 are start values of a
-search: no simulation was needed for them.
+The film is followed frame by frame. Where the spline leaves the places, a touch is added at the
+time that explains the next ones best, and all numbers are fitted together again. A touch near an
+obstacle with the normal n, there from the velocity v- to v+, has the restitution -(n.v+)/(n.v-)
+and, if it slides, the friction |dv_t|/(n.dv). They and v_0 are start values of a search: no
+simulation was needed for them. Of a body that is no ball they are rough.
 """
 
 from collections.abc import Sequence
@@ -27,10 +27,10 @@ from studies.problem.problem import SceneProblem
 
 
 MOST = 6  # touches that are looked for
-FOLLOWED = 1.0  # times the error of a middle: places that are followed
-BETTER = 0.8  # of what was left: a touch that explains less is none
-PER_FRAME = 2  # times at which a touch may be
-WIDE = 30.0  # standard deviation of velocities and their changes [m/s], so that depth has a bound
+FIRST, LATEST = 4, 3  # places that a flight begins with, and that show whether it goes on
+FOLLOWED = 2.0  # times the error of a middle, of the latest places: a touch came before
+AHEAD = 3  # places after a touch that tell when it was
+PER_FRAME = 8  # times between two frames at which a touch may be
 NEAR = 0.5  # of the size: how far the body may be from an obstacle that it touches
 STEP = 1e-4  # of the size, of the differences that give a normal
 LARGE = 0.5  # of the largest blow: smaller ones say little of friction
@@ -41,16 +41,21 @@ class Flights:
 
     def __init__(self, track: PointObserver, start: np.ndarray, gravity: np.ndarray) -> None:
         places = track.places[:, 0]
-        seen_at = np.isfinite(places[:, 0])
-        self.places, self.times = places[seen_at], (track.start + track.times)[seen_at]
+        is_tracked = np.isfinite(places[:, 0])
+        self.places, self.times = places[is_tracked], (track.start + track.times)[is_tracked]
         self.track, self.start, self.gravity = track, start, gravity
+        # Standard deviation of velocities and their changes, so that depth has a bound [m/s].
+        self.wide = 0.5 * float(np.linalg.norm(gravity)) * float(self.times[-1]) or 5.0
         self.touches, self.velocities = np.zeros(0), np.zeros((1, 3))
-        self._fit()
-        while len(self.touches) < MOST and self.left > FOLLOWED:
-            before = self.touches, self.velocities, self.left
-            self._add_touch()
-            if self.left > BETTER * before[2]:
-                self.touches, self.velocities, self.left = before
+        count = FIRST
+        while count <= len(self.times):
+            self._fit(count)
+            if self._latest(count) <= FOLLOWED:
+                count += 1
+            elif len(self.touches) < MOST:
+                self._add_touch(count)
+                count = min(count + AHEAD, len(self.times)) + 1
+            else:
                 break
 
     def at(self, t: np.ndarray) -> np.ndarray:
@@ -69,41 +74,54 @@ class Flights:
         ramps = np.maximum(0.0, t[:, None] - np.concatenate([[0.0], touches]))
         return self.start + ramps @ velocities + 0.5 * t[:, None] ** 2 * self.gravity
 
-    def _residuals(self, numbers: np.ndarray) -> np.ndarray:
-        """Return what is left of the places, over their error; `numbers` are t_k, v_0 and dv_k."""
+    def _latest(self, count: int) -> float:
+        """Return how far the latest of the first places are off, over their error."""
+        r = self._residuals(self._numbers(), count)[: 2 * count].reshape(-1, 2)[-LATEST:]
+        return float(np.sqrt(np.square(r).mean()))
+
+    def _numbers(self) -> np.ndarray:
+        return np.concatenate([self.touches, self.velocities.ravel()])
+
+    def _residuals(self, numbers: np.ndarray, count: int) -> np.ndarray:
+        """Return what is left of the first places, over their error, and of the velocities.
+
+        `numbers` are t_k, v_0 and dv_k.
+        """
         n = len(self.touches)
         velocities = numbers[n:].reshape(-1, 3)
-        x = self._places(self.times, numbers[:n], velocities)
-        off = to_pixels(self.track.camera, x, self.track.size) - self.places
-        return np.concatenate([off.ravel() / self.track.error, velocities.ravel() / WIDE])
+        x = self._places(self.times[:count], numbers[:n], velocities)
+        off = to_pixels(self.track.camera, x, self.track.size) - self.places[:count]
+        return np.concatenate([off.ravel() / self.track.error, velocities.ravel() / self.wide])
 
-    def _fit(self) -> None:
-        """Fit all numbers together from where they are."""
-        start = np.concatenate([self.touches, self.velocities.ravel()])
-        scale = np.concatenate([np.full(len(self.touches), 0.1), np.ones(self.velocities.size)])
-        done = least_squares(self._residuals, start, x_scale=scale, method="lm", max_nfev=2000)
+    def _fit(self, count: int) -> None:
+        """Fit all numbers together to the first places, from where they are."""
+        done = least_squares(self._residuals, self._numbers(), method="lm", args=(count,))
         self.touches = done.x[: len(self.touches)]
         self.velocities = done.x[len(self.touches) :].reshape(-1, 3)
-        self.left = float(np.sqrt(np.mean(np.square(done.fun[: self.places.size]))))
 
-    def _add_touch(self) -> None:
-        """Add the touch that explains most, and fit all numbers."""
-        times = np.linspace(self.times[0], self.times[-1], PER_FRAME * len(self.times) + 1)[1:-1]
-        touches, velocities = self.touches, self.velocities
-        self.velocities = np.concatenate([velocities, np.zeros((1, 3))])
-        least = np.inf
+    def _add_touch(self, count: int) -> None:
+        """Add the touch before the latest of the first places that explains most of what follows.
+
+        Only the change of velocity of this touch is moved to find its time.
+        """
+        last = min(count + AHEAD, len(self.times))
+        first = self.times[max(count - LATEST - 2, 0)]
+        times = np.linspace(first, self.times[count - 1], PER_FRAME * (LATEST + 1) + 1)[1:]
+        touches, self.velocities = self.touches, np.concatenate([self.velocities, np.zeros((1, 3))])
+        tried = []
         for time in times:
             self.touches = np.append(touches, time)
-            numbers = np.concatenate([self.touches, self.velocities.ravel()])
-            r, J = self._residuals(numbers), []
-            for k in range(len(self.touches), len(numbers)):
-                J.append((self._residuals(numbers + 1e-4 * (np.arange(len(numbers)) == k)) - r))
-            step = np.linalg.lstsq(np.array(J).T / 1e-4, -r, rcond=None)[0]
-            after = float(np.linalg.norm(r + np.array(J).T @ step / 1e-4))
-            if after < least:
-                least, best = after, (self.touches, self.velocities + step.reshape(-1, 3))
-        self.touches, self.velocities = best
-        self._fit()
+            start = self._numbers()
+
+            def left(change: np.ndarray, start: np.ndarray = start) -> np.ndarray:
+                return self._residuals(np.append(start[:-3], change), last)
+
+            done = least_squares(left, np.zeros(3), method="lm")
+            tried.append((done.cost, time, done.x))
+        _, time, change = min(tried, key=lambda each: each[0])
+        self.touches = np.append(touches, time)
+        self.velocities[-1] = change
+        self._fit(last)
 
 
 def start_of_flights(tracks: SceneProblem) -> np.ndarray | None:
@@ -133,7 +151,7 @@ def start_of_flights(tracks: SceneProblem) -> np.ndarray | None:
             if n is not None and before @ n < 0.0
         ]
         if touches:
-            found |= _of_touches(key.removesuffix(f"_{name}"), touches)
+            found |= of_touches(key.removesuffix(f"_{name}"), touches)
     natural = [
         np.ravel(np.clip(found.get(free.path, value), *free.bounds))
         for free, value in parameters.parts(parameters.natural(parameters.start))
@@ -152,7 +170,9 @@ def _normals(
     for place in places:
         depths = []
         for step in STEP * size * np.concatenate([np.zeros((1, 3)), np.eye(3)]):
-            there = replace(state, bodies={**state.bodies, name: replace(body, position=place + step)})
+            there = replace(
+                state, bodies={**state.bodies, name: replace(body, position=place + step)}
+            )
             margins = contact_margins(model, rollout(model, there, 1e-9, 1, frames=[0]))
             depths.append(float(margins[contact].touch.max()))
         n = depths[0] - np.array(depths[1:])
@@ -160,7 +180,7 @@ def _normals(
     return out
 
 
-def _of_touches(
+def of_touches(
     name: str, touches: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
 ) -> dict[str, np.ndarray]:
     """Return restitution and friction of an obstacle from normals and velocities."""

@@ -62,7 +62,7 @@ from studies.scene.maps import ParameterMap, Scaled, Value, all_targets, values_
 from studies.scene.mesh_source import read_source, surface_of
 from studies.scene.motion import AtRest, Settled
 from studies.scene.motions import NodeMotion, RestingPose
-from studies.scene.obstacles import drawn_obstacle, make_contacts, notes_on_start
+from studies.scene.obstacles import blows_on, drawn_obstacle, make_contacts, notes_on_start
 from studies.scene.own_code import make_own_forces
 from studies.scene.pushes import make_pushes
 from studies.scene.series import Varying
@@ -140,7 +140,8 @@ def _moving(scene: Scene, free: frozenset[str], refined: bool) -> BuiltScene:
     held = np.concatenate([np.zeros(0, bool), *(part.held for part in nodes)])
     contacts = make_contacts(scene.obstacles, touching, gravity)
     between = make_body_contacts(scene.contacts, touching, rest, scene.world.gravity)
-    joints = JointMaker(nodes, rigid, gravity, free).make(scene.joints)
+    blows = blows_on(scene.obstacles, touching, gravity)
+    joints = JointMaker(nodes, rigid, gravity, free, blows).make(scene.joints)
     pushes, own = make_pushes(scene.pushes, nodes, rigid), make_own_forces(scene.forces, nodes)
     values, maps = _of_world(scene, forces)
     for part in nodes:

@@ -170,6 +170,21 @@ def _law(obstacle: declared.Obstacle, body: Touching, gravity: float) -> dict[st
     return law
 
 
+def blows_on(
+    obstacles: Mapping[str, declared.Obstacle], bodies: Sequence[Touching], gravity: float
+) -> dict[str, float]:
+    """Return m u^2/c^2 of rigid bodies that may strike an obstacle with a restitution [N/m]."""
+    blows: dict[str, float] = {}
+    for name, obstacle in obstacles.items():
+        for body in _chosen(name, obstacle, bodies):
+            if obstacle.restitution is not None and body.is_rigid:
+                speed = _speed(obstacle, body, gravity)
+                depth = float(bounced(body, obstacle.depth, speed)["depth"])
+                blow = float(body.mass) * (speed / depth) ** 2
+                blows[body.name] = max(blows.get(body.name, 0.0), blow)
+    return blows
+
+
 def notes_on_start(
     obstacles: Mapping[str, declared.Obstacle], bodies: Sequence[Touching]
 ) -> list[str]:

@@ -197,14 +197,7 @@ def test_a_bar_on_a_hinge_leaves_a_wall_with_the_restitution():
         spin=(0, 0, 2),
         velocity=(0.4, 0, 0),
     )
-    hinge = HingeJoint(between=("world", "bar"), anchor=(0, 0, 0), axis=(0, 0, 1), stiffness=3e6)
-    wall = PlaneObstacle(point=(0.03, 0, 0), normal=(-1, 0, 0), restitution=0.5, friction=0.0)
-    scene = Scene(
-        bodies={"bar": bar},
-        obstacles={"wall": wall},
-        joints={"pin": hinge},
-        world=World(gravity=(0, 0, 0)),
-    )
+    hinge = HingeJoint(between=("world", "bar"), anchor=(0, 0, 0), axis=(0, 0, 1))
     built = build(scene)
     dt = 0.25 * built.system.stable_dt()
     spin = rollout(built.system, built.state, dt, int(0.04 / dt)).bodies["bar"].angular_velocity
