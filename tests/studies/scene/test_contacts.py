@@ -198,6 +198,13 @@ def test_a_bar_on_a_hinge_leaves_a_wall_with_the_restitution():
         velocity=(0.4, 0, 0),
     )
     hinge = HingeJoint(between=("world", "bar"), anchor=(0, 0, 0), axis=(0, 0, 1))
+    wall = PlaneObstacle(point=(0.03, 0, 0), normal=(-1, 0, 0), restitution=0.5, friction=0.0)
+    scene = Scene(
+        bodies={"bar": bar},
+        obstacles={"wall": wall},
+        joints={"pin": hinge},
+        world=World(gravity=(0, 0, 0)),
+    )
     built = build(scene)
     dt = 0.25 * built.system.stable_dt()
     spin = rollout(built.system, built.state, dt, int(0.04 / dt)).bodies["bar"].angular_velocity
