@@ -43,6 +43,7 @@ class Flights:
         places = track.places[:, 0]
         is_tracked = np.isfinite(places[:, 0])
         self.places, self.times = places[is_tracked], (track.start + track.times)[is_tracked]
+        self.camera: Any = track.camera
         self.track, self.start, self.gravity = track, start, gravity
         # Standard deviation of velocities and their changes, so that depth has a bound [m/s].
         self.wide = 0.5 * float(np.linalg.norm(gravity)) * float(self.times[-1]) or 5.0
@@ -90,7 +91,7 @@ class Flights:
         n = len(self.touches)
         velocities = numbers[n:].reshape(-1, 3)
         x = self._places(self.times[:count], numbers[:n], velocities)
-        off = to_pixels(self.track.camera, x, self.track.size) - self.places[:count]
+        off = to_pixels(self.camera, x, self.track.size) - self.places[:count]
         return np.concatenate([off.ravel() / self.track.error, velocities.ravel() / self.wide])
 
     def _fit(self, count: int) -> None:
@@ -163,7 +164,8 @@ def _normals(
     tracks: SceneProblem, name: str, contact: str, places: Sequence[np.ndarray]
 ) -> list[np.ndarray | None]:
     """Return the normal of an obstacle where it is near a body at a place, else None."""
-    model, state = tracks.built.system, tracks.built.state
+    model: Any = tracks.built.system
+    state = tracks.built.state
     body = state.bodies[name]
     size = float(np.ptp(model.bodies[name].arms[model.bodies[name].hull], axis=0).max())
     out = []
