@@ -40,7 +40,12 @@ def changed(name, parameter, factor):
 def test_the_scene_has_every_force():
     kinds = {kind for kind in FORCE_TWINS if not kind.changes}  # as a GPU has no pairs that change
     assert {type(force) for force in MODEL.forces.values()} == kinds
-    either = {"dissipation": "damping"}  # a contact has one of the two
+    # a contact has one law
+    either = {
+        "dissipation": "damping",
+        "cubic_stiffness": "stiffness",
+        "cubic_dissipation": "damping",
+    }
     assert {(type(MODEL.forces[name]), either.get(p.name, p.name)) for name, p in PARAMETERS} == {
         (kind, either.get(p.name, p.name)) for kind in kinds for p in kind.PARAMETERS
     }

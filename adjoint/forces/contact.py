@@ -15,12 +15,14 @@ from adjsim.series import series_rows
 class ContactTwin(ForceTwin[Contact]):
     """The twin of a class of contacts, from the twin of its shape."""
 
-    def __init__(self, shape: TwinKind) -> None:
+    def __init__(self, shape: TwinKind, ball: TwinKind) -> None:
         super().__init__()
-        self._shape = shape
+        self._shape, self._ball = shape, ball
 
     def twin_kind(self, force: Contact) -> TwinKind:
-        """Return the twin of an obstacle in the world, or of one that a body carries."""
+        """Return the twin of an obstacle in the world, of one that a body carries, or of balls."""
+        if force.balls:
+            return self._ball
         return self._shape if force.fixed_to is None else carried_twin(self._shape)
 
     def pack_vjp(

@@ -2,7 +2,8 @@ r"""Adjoint of `adjsim/forces/contact_law.py`, which has the tangent: read them 
 
 Whether a node touches, approaches or sticks is frozen: the branches repeat the forward's
 conditions. The jump of the damping force at touch has no derivative; slope 0 is taken at
-u_n = 0 and at d u_n = 1, and k_f |u_t| = mu p counts as stick, whose derivative is -k_f (u_t)'.
+u_n = 0, at d u_n = 1 and at gamma u_n = c^2, and k_f |u_t| = mu p counts as stick, whose
+derivative is -k_f (u_t)'.
 Where both are 0, the derivative with respect to every argument of the friction is 0.
 """
 
@@ -18,28 +19,29 @@ from adjsim.forces.element import ElementKind
 @device_fn
 def contact_law_vjp(n, c, u, law, adj_f):
     """Pull adj_f back through `contact_law`: adj_n, adj_c, adj_u, and those of the scalars."""
-    k_e, k_d, d, k_f, mu = law
+    k_e, k_d, d, k, gamma, k_f, mu = law
     zero = lit(0, c)
     u_n = dot(n, u)  # (1) replayed
     u_t = axpy(-u_n, n, u)  # (2) replayed
     g = max(zero, lit(1, c) - d * u_n)  # (3) replayed
+    h = max(zero, c * c - gamma * u_n)  # (4) replayed
     approach = max(zero, -u_n)
-    p = k_e * c * g + k_d * approach  # (4) replayed
-    s = norm(u_t)  # (5) replayed
-    cone = mu * p  # (6) replayed
+    p = k_e * c * g + k_d * approach + k * c * h  # (5) replayed
+    s = norm(u_t)  # (6) replayed
+    cone = mu * p  # (7) replayed
     slips = k_f * s > cone
     sticks = not slips and cone > zero
     q = zero
     if sticks or slips:
-        q = k_f if sticks else cone / s  # (7) replayed
+        q = k_f if sticks else cone / s  # (8) replayed
 
-    # (8) f = p n - q u_t
+    # (9) f = p n - q u_t
     adj_p = dot(n, adj_f)
     adj_n = scale(p, adj_f)
     adj_q = -dot(u_t, adj_f)
     adj_u_t = scale(-q, adj_f)
 
-    # (7) q = k_f in stick, cone / s in slip; (5) s = |u_t|, needed in slip only
+    # (8) q = k_f in stick, cone / s in slip; (6) s = |u_t|, needed in slip only
     adj_k_f, adj_cone = zero, zero
     if sticks:
         adj_k_f = adj_q
@@ -48,16 +50,25 @@ def contact_law_vjp(n, c, u, law, adj_f):
         adj_s = -q / s * adj_q
         adj_u_t = axpy(adj_s / s, u_t, adj_u_t)
 
-    # (6) cone = mu p
+    # (7) cone = mu p
     adj_mu = p * adj_cone
     adj_p += mu * adj_cone
 
-    # (4) p = k_e c g + k_d max(0, -u_n)
+    # (5) p = k_e c g + k_d max(0, -u_n) + k c h
     adj_k_e = c * g * adj_p
-    adj_c = k_e * g * adj_p
+    adj_c = k_e * g * adj_p + k * h * adj_p
+    adj_k = c * h * adj_p
+    adj_h = k * c * adj_p
     adj_g = k_e * c * adj_p
     adj_k_d = approach * adj_p
     adj_u_n = -k_d * adj_p if u_n < zero else zero
+
+    # (4) h = max(0, c^2 - gamma u_n)
+    adj_gamma = zero
+    if h > zero:
+        adj_c += lit(2, c) * c * adj_h
+        adj_gamma = -u_n * adj_h
+        adj_u_n -= gamma * adj_h
 
     # (3) g = max(0, 1 - d u_n)
     adj_d = zero
@@ -73,7 +84,7 @@ def contact_law_vjp(n, c, u, law, adj_f):
     # (1) u_n = n.u
     adj_n = axpy(adj_u_n, u, adj_n)
     adj_u = axpy(adj_u_n, n, adj_u)
-    return adj_n, adj_c, adj_u, (adj_k_e, adj_k_d, adj_d, adj_k_f, adj_mu)
+    return adj_n, adj_c, adj_u, (adj_k_e, adj_k_d, adj_d, adj_k, adj_gamma, adj_k_f, adj_mu)
 
 
 @cache

@@ -1,10 +1,11 @@
 r"""Adjoint of `adjsim/forces/half_space.py`, which has the tangent: read them side by side."""
 
+from adjoint.forces.ball import ball_twin
 from adjoint.forces.contact_law import make_contact_vjp
 from adjoint.forces.element import TwinKind
 from adjsim.engine.algebra.vec3 import axpy, neg, scale
 from adjsim.engine.jit.backend import device_fn
-from adjsim.forces.half_space import HALF_SPACE, half_space_gap
+from adjsim.forces.half_space import HALF_SPACE, HALF_SPACE_BALL, half_space_gap
 
 
 @device_fn
@@ -23,3 +24,4 @@ def half_space_gap_vjp(x, v, params, series, adj_n, adj_c, adj_u):
 HALF_SPACE_TWIN = TwinKind(
     HALF_SPACE, make_contact_vjp(half_space_gap, half_space_gap_vjp, HALF_SPACE)
 )
+HALF_SPACE_BALL_TWIN = ball_twin(HALF_SPACE_BALL, half_space_gap, half_space_gap_vjp)

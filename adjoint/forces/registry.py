@@ -41,9 +41,13 @@ from adjsim.pairs import surface_contact
 
 FORCE_TWINS: dict[type[Force], ForceTwin] = {
     external.ExternalForces: external_adjoint.ExternalForcesTwin(external_adjoint.EXTERNAL_TWIN),
-    box.BoxContact: ContactTwin(box_adjoint.BOX_TWIN),
-    capsule.CapsuleContact: ContactTwin(capsule_adjoint.CAPSULE_TWIN),
-    half_space.HalfSpaceContact: ContactTwin(half_space_adjoint.HALF_SPACE_TWIN),
+    box.BoxContact: ContactTwin(box_adjoint.BOX_TWIN, box_adjoint.BOX_BALL_TWIN),
+    capsule.CapsuleContact: ContactTwin(
+        capsule_adjoint.CAPSULE_TWIN, capsule_adjoint.CAPSULE_BALL_TWIN
+    ),
+    half_space.HalfSpaceContact: ContactTwin(
+        half_space_adjoint.HALF_SPACE_TWIN, half_space_adjoint.HALF_SPACE_BALL_TWIN
+    ),
     lift_drag.LiftDrag: lift_drag_adjoint.LiftDragTwin(lift_drag_adjoint.LIFT_DRAG_TWIN),
     linear_drag.LinearDrag: linear_drag_adjoint.LinearDragTwin(
         linear_drag_adjoint.LINEAR_DRAG_TWIN
@@ -52,7 +56,7 @@ FORCE_TWINS: dict[type[Force], ForceTwin] = {
     log_neo_hookean.LogNeoHookeanTets: log_neo_hookean_adjoint.LogNeoHookeanTetsTwin(),
     neo_hookean.NeoHookeanTets: neo_hookean_adjoint.NeoHookeanTetsTwin(),
     neo_hookean_triangles.NeoHookeanTriangles: triangles_adjoint.NeoHookeanTrianglesTwin(),
-    sphere.SphereContact: ContactTwin(sphere_adjoint.SPHERE_TWIN),
+    sphere.SphereContact: ContactTwin(sphere_adjoint.SPHERE_TWIN, sphere_adjoint.SPHERE_BALL_TWIN),
     springs.Springs: ForceTwin(springs_adjoint.SPRING_TWIN),
     surface_contact.SurfaceContact: surface_contact_adjoint.SurfaceContactTwin(),
     pins.Pins: ForceTwin(pins_adjoint.PIN_TWIN),

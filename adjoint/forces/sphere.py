@@ -1,12 +1,13 @@
 r"""Adjoint of `adjsim/forces/sphere.py`, which has the tangent: read them side by side."""
 
+from adjoint.forces.ball import ball_twin
 from adjoint.forces.contact_law import make_contact_vjp
 from adjoint.forces.element import TwinKind
 from adjoint.forces.gap import direction_vjp, relative_velocity_vjp
 from adjsim.engine.algebra.vec3 import add, neg, sub
 from adjsim.engine.jit.backend import device_fn
 from adjsim.forces.gap import direction
-from adjsim.forces.sphere import SPHERE, sphere_gap
+from adjsim.forces.sphere import SPHERE, SPHERE_BALL, sphere_gap
 
 
 @device_fn
@@ -31,3 +32,4 @@ def sphere_gap_vjp(x, v, params, series, adj_n, adj_c, adj_u):
 
 
 SPHERE_TWIN = TwinKind(SPHERE, make_contact_vjp(sphere_gap, sphere_gap_vjp, SPHERE))
+SPHERE_BALL_TWIN = ball_twin(SPHERE_BALL, sphere_gap, sphere_gap_vjp)

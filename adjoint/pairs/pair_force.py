@@ -1,6 +1,6 @@
 r"""Adjoint of `adjsim/pairs/pair_force.py`, which has the tangent: read them side by side."""
 
-from adjoint.forces.contact_law import contact_law_vjp
+from adjoint.forces.contact_law import contact_law_vjp, make_zeros
 from adjoint.forces.element import TwinKind
 from adjoint.forces.gap import direction_vjp
 from adjoint.pairs.closest import closest_vjp
@@ -9,7 +9,10 @@ from adjsim.engine.algebra.vec3 import add, dot, scale
 from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.contact_law import N_LAW, contact_law
 from adjsim.pairs.closest import EDGES, combine
-from adjsim.pairs.pair_force import PAIR, touch
+from adjsim.pairs.pair_force import CUBIC, N_PARAMS, PAIR, elastic_energy, touch
+
+
+no_params = make_zeros(N_PARAMS)
 
 
 @device_fn
@@ -17,7 +20,7 @@ def no_pair(zero):
     """Return the cotangents of a pair that does not touch."""
     none = (zero, zero, zero)
     vectors = (none, none, none)
-    return vectors, vectors, (zero, zero, zero, zero, zero, zero, zero), ()
+    return vectors, vectors, no_params(zero), ()
 
 
 @device_fn
@@ -31,8 +34,7 @@ def pair_vjp(x, v, consts, params, series, adj_f):
     u = combine(w, v)  # (5) replayed
     law = params[0:N_LAW]
     F = contact_law(n, c, u, law)  # (6) replayed
-    half = lit(0.5, c)
-    energy = half * params[0] * c * c  # (7) replayed
+    energy = elastic_energy(c, params)  # (7) replayed
 
     # (8) f_k = omega w_k F - energy grad_k omega
     together = combine(w, adj_f)
@@ -47,9 +49,10 @@ def pair_vjp(x, v, consts, params, series, adj_f):
     # (6) F = law(n, c, u)
     adj_n, adj_c, adj_u, adj_law = contact_law_vjp(n, c, u, law, adj_F)
 
-    # (7) energy = k_e c^2/2
-    adj_k_e = adj_law[0] + half * c * c * adj_energy
-    adj_c += params[0] * c * adj_energy
+    # (7) energy = k_e c^2/2 + k c^4/4
+    adj_k_e = adj_law[0] + lit(0.5, c) * c * c * adj_energy
+    adj_k = adj_law[CUBIC] + lit(0.25, c) * c * c * c * c * adj_energy
+    adj_c += (params[0] + params[CUBIC] * c * c) * c * adj_energy
 
     # (5) u = sum w_k v_k
     adj_v = (scale(w[0], adj_u), scale(w[1], adj_u), scale(w[2], adj_u))
@@ -65,7 +68,8 @@ def pair_vjp(x, v, consts, params, series, adj_f):
     if consts[0] == lit(EDGES, zero):
         more = window_gradient_vjp(at, gradient, adj_omega, adj_gradient)
         adj_x = (add(adj_x[0], more[0]), add(adj_x[1], more[1]), add(adj_x[2], more[2]))
-    adj_params = (adj_k_e, adj_law[1], adj_law[2], adj_law[3], adj_law[4], adj_c, adj_c)
+    k_d, d, gamma, k_f, mu = adj_law[1], adj_law[2], adj_law[4], adj_law[5], adj_law[6]
+    adj_params = (adj_k_e, k_d, d, adj_k, gamma, k_f, mu, adj_c, adj_c)
     return adj_x, adj_v, adj_params, ()
 
 

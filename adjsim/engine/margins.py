@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from adjsim.engine.algebra.vec3 import axpy, dot, norm
+from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, norm, scale
 from adjsim.engine.assembly import TILE, make_read_rows, write_0
 from adjsim.engine.jit.backend import cpu_kernel, device_fn, specialise
 from adjsim.engine.tiles import to_tiles
-from adjsim.forces.contact_law import N_LAW
+from adjsim.forces.contact_law import N_LAW, RADIUS
 from adjsim.forces.gap import Geometry
 
 
@@ -40,7 +40,8 @@ class ContactMargins:
         u_n, the speed at which a node leaves, (n_frames, n_contacts) [m/s].
     damping : array
         How much faster a node leaves than where damping ends (u_n = 0), or where a dissipation
-        d ends the pressure (u_n = 1/d), (n_frames, n_contacts) [m/s].
+        d or a cubic one gamma ends the pressure (u_n = 1/d or c^2/gamma), (n_frames, n_contacts)
+        [m/s].
     slip : array
         k_f |u_t| - mu p, (n_frames, n_contacts) [N]; a node slips where it is positive. Of dry
         friction by how much the speed is beyond its width.
@@ -90,16 +91,19 @@ def obstacle_margins(force: Any, steps: np.ndarray, x: np.ndarray, v: np.ndarray
     series = force.pack_series(n_steps)
     rows = to_tiles(series, np.dtype(np.float64)).reshape(len(series), -1)
     nodes, n_frames, geometry = force.nodes[:, 0], len(steps), force.GEOMETRY
+    spin = np.zeros((n_frames, len(nodes), 3))
+    if force.balls:
+        spin = spins_of(x[:n_frames, force.nodes], v[:n_frames, force.nodes])
     if force.fixed_to is not None:
         x, v = seen_from_body(x[:, force.nodes], v[:, force.nodes])
         nodes = np.arange(len(nodes))
     touch, leaving, damping, slip = np.empty((4, n_frames, len(nodes)))
     shape = np.empty((n_frames, len(nodes), geometry.n_kinks))
     margins_kernel(geometry, force.kind.n_params, force.kind.n_series)(
-        x[:n_frames], v[:n_frames], steps * (len(rows) > 1), nodes,
+        x[:n_frames], v[:n_frames], spin, steps * (len(rows) > 1), nodes,
         to_tiles(force.pack_params(), rows.dtype), rows, touch, leaving, damping, slip, shape,
     )  # fmt: skip
-    counted = np.asarray(force.contact_nodes)
+    counted = np.arange(len(nodes)) if force.balls else np.asarray(force.contact_nodes)
     return ContactMargins(steps, counted, touch, leaving, damping, slip, shape)
 
 
@@ -114,12 +118,18 @@ def seen_from_body(x: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return y, np.einsum("fnij,fnj->fni", E, s)
 
 
+def spins_of(x: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return the angular velocities of bodies from their frame points (n_frames, n, 4, 3)."""
+    E, D = (at[:, :, 1:] - at[:, :, :1] for at in (x, v))
+    return 0.5 * np.cross(E, D).sum(axis=2)
+
+
 # The globals in capitals that the loop reads are bound by `specialise`, once per shape.
 GAP = KINKS = READ_P = READ_S = WRITE_K = write_0
 NP = NS = 0
 
 
-def margins_loop(x, v, rows, nodes, params, series, touch, leaving, damping, slip, shape):
+def margins_loop(x, v, spin, rows, nodes, params, series, touch, leaving, damping, slip, shape):
     """Write the margins of every frame and contact."""
     for f in range(rows.size):
         for e in range(nodes.size):
@@ -128,6 +138,8 @@ def margins_loop(x, v, rows, nodes, params, series, touch, leaving, damping, sli
             own = READ_P(params, np.uint64(tile * NP + lane))
             pose = READ_S(series[rows[f]], np.uint64(tile * NS + lane))
             n, c, u = GAP(at, by, own, pose)
+            w = (spin[f, e, 0], spin[f, e, 1], spin[f, e, 2])
+            u = add(u, cross(w, scale(-own[RADIUS], n)))  # where a ball touches
             touch[f, e] = c
             leaving[f, e], damping[f, e], slip[f, e] = law_margins(n, c, u, own[0:N_LAW])
             WRITE_K(shape[f, e], 0, KINKS(at, own, pose))
@@ -136,10 +148,13 @@ def margins_loop(x, v, rows, nodes, params, series, touch, leaving, damping, sli
 @device_fn
 def law_margins(n, c, u, law):
     """Return the speed at which a point leaves, and the margins of damping and of slip."""
-    k_e, k_d, d, k_f, mu = law
+    k_e, k_d, d, k, gamma, k_f, mu = law
     u_n = dot(n, u)
     damping = u_n - 1.0 / d if d > 0.0 else (u_n if k_d > 0.0 else np.nan)
-    cone = mu * (k_e * c * max(0.0, 1.0 - d * u_n) + k_d * max(0.0, -u_n))
+    if gamma > 0.0:
+        damping = u_n - c * c / gamma
+    cubic = k * c * max(0.0, c * c - gamma * u_n)
+    cone = mu * (k_e * c * max(0.0, 1.0 - d * u_n) + k_d * max(0.0, -u_n) + cubic)
     return u_n, damping, k_f * norm(axpy(-u_n, n, u)) - cone
 
 

@@ -25,6 +25,7 @@ import numpy as np
 from adjsim.engine.algebra.mat3 import matvec
 from adjsim.engine.algebra.vec3 import add, dot, sub
 from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.forces.ball import ball_kind
 from adjsim.forces.contact import (
     CONTACT_PARAMETERS,
     MOTION_PARAMETERS,
@@ -163,11 +164,12 @@ BOX = ElementKind(
     make_contact_force(box_gap),
     1,
     0,
-    9,
+    11,
     18,
     uses_velocity=True,
     jvp=make_contact_jvp(box_gap, box_gap_jvp),
 )
+BOX_BALL = ball_kind(BOX, box_gap, box_gap_jvp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +195,7 @@ class BoxContact(Contact):
         Nominal quaternion (x, y, z, w), (4,), of any length but 0: where theta = 0 has the
         box's own axes. None: along those of the world. In a box that spins it is fixed, and
         theta a series or a `Signal`.
-    stiffness, damping, dissipation, friction_stiffness, friction, radius, contact_nodes
+    stiffness, dissipation, friction, radius, contact_nodes and others
         As in `Contact`, by keyword.
     """
 
@@ -205,6 +207,7 @@ class BoxContact(Contact):
     orientation: Any = field(default=None, kw_only=True)  # pyright: ignore[reportIncompatibleVariableOverride]
 
     KIND: ClassVar[ElementKind] = BOX
+    BALL: ClassVar[ElementKind] = BOX_BALL
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         *POSE_PARAMETERS,
         Parameter("half_extents", "b", "m", "(3,)", positive=True),

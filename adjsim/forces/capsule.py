@@ -24,6 +24,7 @@ from scipy.spatial.transform import Rotation
 from adjsim import checks
 from adjsim.engine.algebra.vec3 import axpy, dot, sub
 from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.forces.ball import ball_kind
 from adjsim.forces.contact import (
     CONTACT_PARAMETERS,
     MOTION_PARAMETERS,
@@ -95,11 +96,12 @@ CAPSULE = ElementKind(
     make_contact_force(capsule_gap),
     1,
     0,
-    8,
+    10,
     12,
     uses_velocity=True,
     jvp=make_contact_jvp(capsule_gap, capsule_gap_jvp),
 )
+CAPSULE_BALL = ball_kind(CAPSULE, capsule_gap, capsule_gap_jvp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +130,7 @@ class CapsuleContact(Contact):
         Nominal quaternion (x, y, z, w), (4,), of any length but 0: where theta = 0 has the
         capsule's own axes. None: along those of the world. In a capsule that spins it is
         fixed, and theta a series or a `Signal`.
-    stiffness, damping, dissipation, friction_stiffness, friction, radius, contact_nodes
+    stiffness, dissipation, friction, radius, contact_nodes and others
         As in `Contact`, by keyword.
     """
 
@@ -141,6 +143,7 @@ class CapsuleContact(Contact):
     orientation: Any = field(default=None, kw_only=True)  # pyright: ignore[reportIncompatibleVariableOverride]
 
     KIND: ClassVar[ElementKind] = CAPSULE
+    BALL: ClassVar[ElementKind] = CAPSULE_BALL
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         *POSE_PARAMETERS,
         Parameter("half_length", "L", "m", "()", positive=True),

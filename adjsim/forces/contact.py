@@ -1,7 +1,7 @@
 """What every obstacle shares: contact scalars, sizes, tracks, and which nodes may touch it."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -11,16 +11,18 @@ from scipy.spatial.transform import Rotation
 from adjsim import checks
 from adjsim.engine.margins import ContactMargins, obstacle_margins
 from adjsim.forces.acted_rows import NODES, ActedRows, Body, BodyFrame
+from adjsim.forces.ball import N_FRAME as N_BALL
 from adjsim.forces.carried import N_FRAME, carried_kind
+from adjsim.forces.contact_law import LAW
 from adjsim.forces.element import CarriedBound, ElementKind, Force
 from adjsim.forces.gap import Geometry
+from adjsim.forces.pressure_laws import CUBIC, PressureLaw, choose_law
 from adjsim.forces.tracks import AXES, ROW_TANGENTS, Track, stack_rows
 from adjsim.rotations import unit_quaternions
 from adjsim.series import freeze_series, series_rows, series_rows_jvp, steps_of
 from adjsim.values import Parameter, broadcast
 
 
-LAW = ("stiffness", "damping", "dissipation", "friction_stiffness", "friction")
 SCALARS = (*LAW, "radius")  # the first rows of `params`, in this order
 POSE_PARAMETERS = (
     Parameter("center", "x_c", "m", "(3,) or (n_steps, 3)"),
@@ -35,6 +37,8 @@ CONTACT_PARAMETERS = (
     Parameter("stiffness", "k_e", "N/m", "() or (n_contacts,)", positive=True),
     Parameter("damping", "k_d", "N s/m", "() or (n_contacts,)", positive=True),
     Parameter("dissipation", "d", "s/m", "() or (n_contacts,)", positive=True),
+    Parameter("cubic_stiffness", "k", "N/m3", "() or (n_contacts,)", positive=True),
+    Parameter("cubic_dissipation", "γ", "m s", "() or (n_contacts,)", positive=True),
     Parameter("friction_stiffness", "k_f", "N s/m", "() or (n_contacts,)", positive=True),
     Parameter("friction", "μ", "-", "() or (n_contacts,)", positive=True),
 )
@@ -53,16 +57,23 @@ class Contact(Force):
 
     Parameters
     ----------
-    stiffness, friction_stiffness : float or array
-        k_e [N/m] and k_f [N s/m], () or (n_contacts,), not negative.
+    stiffness : float or array, optional
+        k_e [N/m], () or (n_contacts,), not negative. None: 1e4, or none by the cubic law.
     dissipation : float or array, optional
         d [s/m], () or (n_contacts,), not negative. Nothing jumps at touch.
     damping : float or array, optional
         k_d [N s/m], () or (n_contacts,), not negative, in place of a dissipation. The force
         jumps at touch. With neither of the two it is 0. What is None is no parameter.
+    cubic_stiffness, cubic_dissipation : float or array, optional
+        k [N/m^3] and gamma [m s], () or (n_contacts,), not negative, in place of the three above
+        (`adjsim/forces/pressure_laws.py`): a point keeps the same part of its speed at every
+        speed. `bouncing` gives them and `deepest`.
+    friction_stiffness : float or array
+        k_f [N s/m], () or (n_contacts,), not negative.
     deepest : float or array
-        How deep contacts are expected to be, () or (n_contacts,), not negative [m]: a dissipation
-        damps as k_e d times the depth, which the stable step must allow for. No parameter.
+        How deep contacts are expected to be, () or (n_contacts,), not negative [m], on which how
+        stiff they are depends, and so the stable step: a dissipation damps as k_e d times the
+        depth, and a cubic stiffness must have it. No parameter.
     friction : float or array
         Coefficient mu, () or (n_contacts,), not negative [-]. It is the cone, k_f the slope
         up to it: a positive mu needs a positive k_f.
@@ -77,11 +88,16 @@ class Contact(Force):
         A rigid body that carries the obstacle and feels the reaction: "arm" is the first body of a
         set, "links.3" its body 3. Pose and velocity are then about its centre of mass, in its own
         axes, and its own points do not touch. None: the obstacle is fixed in the world.
+    balls : sequence of str
+        Rigid bodies, named as in `fixed_to`, that touch as balls with the `radius` about their
+        centre of mass, in place of `contact_nodes` and `acts_on`; n_contacts is their number.
     """
 
-    stiffness: Any = 1e4
+    stiffness: Any = None
     damping: Any = None
     dissipation: Any = None
+    cubic_stiffness: Any = None
+    cubic_dissipation: Any = None
     friction_stiffness: Any = 0.0
     friction: Any = 0.0
     radius: Any = 0.0
@@ -89,27 +105,34 @@ class Contact(Force):
     contact_nodes: Any = None
     acts_on: str | Sequence[str] = NODES
     fixed_to: str | None = None
+    balls: Sequence[str] = ()
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = CONTACT_PARAMETERS
     SIZES: ClassVar[tuple[tuple[str, tuple[int, ...]], ...]] = ()  # name and shape, constant
     TRACKS: ClassVar[tuple[Track, ...]]
     GEOMETRY: ClassVar[Geometry]
+    BALL: ClassVar[ElementKind]  # the kind of contact of balls
     ELEMENTS = "contact_nodes"
 
     touches: ClassVar[bool] = True
     frame: ClassVar[BodyFrame | None] = None  # of the body that carries it, in a model
+    law: ClassVar[PressureLaw]
     orientation: ClassVar[Any] = None  # of shapes that can be turned, a field of their own
 
     def __post_init__(self) -> None:
         if self.orientation is not None:
             nominal = checks.array("orientation", self.orientation, (4,))
             checks.freeze(self, "orientation", unit_quaternions("orientation", nominal[None])[0])
-        if self.fixed_to is not None:
-            object.__setattr__(self, "framed", (Body.of("fixed_to", self.fixed_to),))
+        object.__setattr__(self, "framed", self._frames())
+        if self.balls and self.framed:
+            object.__setattr__(self, "acts_on", tuple({b.owner: 0 for b in self.framed}))
         choose_law(self)
         for name in (*self.scalars, "deepest"):
             value = checks.array(name, getattr(self, name))
             checks.freeze(self, name, checks.non_negative(name, value))
+        if self.law == CUBIC:
+            hint = "How stiff a cubic contact is depends on it; `bouncing` gives it."
+            checks.positive("deepest", self.deepest, hint=hint)
         check_friction(self)
         if self.contact_nodes is not None:
             nodes = checks.integers("contact_nodes", self.contact_nodes, ("n_contacts",))
@@ -133,21 +156,35 @@ class Contact(Force):
                 f"An obstacle's series must have one row per step, all as many: {found}."
             )
 
+    def _frames(self) -> tuple[Body, ...]:
+        """Return the bodies on whose pose it acts: the one that carries it, or the balls."""
+        if not self.balls:
+            return () if self.fixed_to is None else (Body.of("fixed_to", self.fixed_to),)
+        if self.fixed_to is not None or self.contact_nodes is not None:
+            other = "contact_nodes" if self.fixed_to is None else "fixed_to"
+            raise ValueError(
+                f"`balls` must not be given with `{other}`, got {self.balls} and "
+                f"{getattr(self, other)}. Use a contact of its own for either."
+            )
+        checks.positive("radius", checks.array("radius", self.radius))
+        return tuple(Body.of("balls", ball) for ball in self.balls)
+
     @property
     def kind(self) -> ElementKind:
-        """The kind of element these are: of a node, or of a node and the body's frame points."""
+        """The kind of element these are: of nodes or balls, or of nodes and a body's frame."""
+        if self.balls:
+            return self.BALL
         return self.KIND if self.fixed_to is None else carried_kind(self.KIND)
 
     @property
     def bounded_rows(self) -> np.ndarray:
-        """The nodes alone: what the body feels is in `carried_bound`."""
-        return self.nodes[:, :1]
+        """The nodes alone: bodies have `carried_bound` or, of balls, `frame_bounds`."""
+        return self.nodes[:, : 0 if self.balls else 1]
 
     @property
     def scalars(self) -> tuple[str, ...]:
-        """Names of the scalars that this contact has: all but damping or dissipation."""
-        absent = "damping" if self.dissipation is not None else "dissipation"
-        return tuple(name for name in SCALARS if name != absent)
+        """Names of the scalars that this contact has: those of its law, of friction, the radius."""
+        return (*self.law.scalars, "friction_stiffness", "friction", "radius")
 
     @property
     def axes(self) -> np.ndarray:
@@ -162,6 +199,8 @@ class Contact(Force):
 
     def bind(self, rows: ActedRows, name: str) -> Self:
         """Return the contact with its nodes filled in and its arrays checked against them."""
+        if self.balls:
+            return self._bound_to_balls(rows, name)
         n, frame = len(rows.indices), rows.frames[self.framed[0]] if self.framed else None
         fitted = self.rows is not None and self.contact_nodes.max(initial=-1) < n
         fitted = fitted and frame == self.frame
@@ -187,8 +226,20 @@ class Contact(Force):
         object.__setattr__(bound, "frame", frame)
         return bound
 
+    def _bound_to_balls(self, rows: ActedRows, name: str) -> Self:
+        """Return the contact with the frame points of its balls filled in."""
+        centers = np.array([rows.frames[body].center for body in self.framed], np.int64)
+        points = centers[:, None] + np.arange(N_BALL)
+        if self.rows is not None and np.array_equal(np.asarray(self.rows), points):
+            return self
+        for key in (*self.scalars, "deepest"):
+            checks.scalar_or_array(f"{name}.{key}", getattr(self, key), len(points), "n_contacts")
+        bound = copy.copy(self)
+        checks.freeze(bound, "rows", points)
+        return bound
+
     def pack_params(self) -> np.ndarray:
-        """k_e, k_d, d, k_f, mu, r, and the sizes, (n_contacts, kind.n_params)."""
+        """The numbers of `LAW`, r, and the sizes, (n_contacts, kind.n_params)."""
         present = self.parameters()
         values = [present.get(name, np.zeros(())) for name in SCALARS]
         for name, _ in self.SIZES:
@@ -233,20 +284,41 @@ class Contact(Force):
         rubbed = (arms[:, None] + around).reshape(-1, 3)
         return CarriedBound(self.frame.center, k, c, arms, rubbed)
 
+    def frame_bounds(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield bounds of what balls feel.
+
+        Pressure acts on the centre. Friction acts on u_t = v_t - r (omega x n), of which
+        |u_t|^2 <= (1 + s) |v|^2 + (1 + 1/s) r^2 |omega|^2 with any s; s = 2.5, which is m r^2/I of
+        a solid ball, bounds that best.
+        """
+        if not self.balls:
+            return
+        k, c, rubbed = self.stiffness_bound(), self._damping(), self._rubbing()
+        straight, turning = np.diag([1.0] * 3 + [0.0] * 3), np.diag([0.0] * 3 + [1.0] * 3)
+        spun = 1.4 * np.square(broadcast(self.radius, len(k))) * rubbed
+        damping = np.maximum(c, 3.5 * rubbed)[:, None, None] * straight
+        yield (
+            self.nodes[:, 0],
+            k[:, None, None] * straight,
+            damping + spun[:, None, None] * turning,
+        )
+
     def stiffness_bound(self) -> np.ndarray:
-        """k_e of each contact; twice, if a body carries the obstacle.
+        """The stiffness at the deepest of each contact; twice, if a body carries the obstacle.
 
         |J_B q_B - v|^2 <= 2 |J_B q_B|^2 + 2 |v|^2 bounds body and node apart.
         """
-        return self._bound(self.stiffness)
+        return self._bound(self.law.slope(self, self.deepest))
 
     def damping_bound(self) -> np.ndarray:
-        """The larger of k_d, or k_e d at the deepest, and, where there is friction, k_f of each."""
-        friction_stiffness = np.where(self.friction > 0.0, self.friction_stiffness, 0.0)
-        damping = self.damping
-        if self.dissipation is not None:
-            damping = self.stiffness * self.dissipation * self.deepest
-        return self._bound(np.maximum(damping, friction_stiffness))
+        """The larger of damping at the deepest and, where there is friction, k_f of each."""
+        return np.maximum(self._damping(), self._rubbing())
+
+    def _damping(self) -> np.ndarray:
+        return self._bound(self.law.damping(self, self.deepest))
+
+    def _rubbing(self) -> np.ndarray:
+        return self._bound(np.where(self.friction > 0.0, self.friction_stiffness, 0.0))
 
     def _bound(self, value: Any) -> np.ndarray:
         """Return the bound of each contact, twice between a node and a body that can yield."""
@@ -284,18 +356,6 @@ def _is_of(rows: np.ndarray, frame: BodyFrame | None) -> np.ndarray:
     if frame is None:
         return np.zeros(len(rows), bool)
     return (rows >= frame.first) & (rows < frame.center)
-
-
-def choose_law(contact: Any) -> None:
-    """Raise if both laws of losing energy are given; without any, the damping is 0."""
-    if contact.dissipation is None:
-        object.__setattr__(contact, "damping", 0.0 if contact.damping is None else contact.damping)
-    elif contact.damping is not None:
-        raise ValueError(
-            "`damping` and `dissipation` must not both be given: a contact loses energy by one "
-            f"of them. Got damping = {contact.damping} and dissipation = {contact.dissipation}. "
-            "Leave out `damping`, whose force jumps at touch."
-        )
 
 
 def check_friction(contact: Any) -> None:

@@ -3,13 +3,17 @@ r"""The law of every contact: a pressure by penalty, and friction in its cone.
 Given the normal n out of the obstacle, the penetration c and the velocity u of the node
 relative to the obstacle,
 
-    u_n = n.u,  u_t = u - u_n n,  p = k_e c max(0, 1 - d u_n) + k_d max(0, -u_n)
+    u_n = n.u,  u_t = u - u_n n
+    p = k_e c max(0, 1 - d u_n) + k_d max(0, -u_n) + k c max(0, c^2 - gamma u_n)
     f = p n - min(mu p, k_f |u_t|) u_t/|u_t|        where c > 0, else 0
 
-A contact loses energy by its dissipation d or by its damping k_d; the other one is 0.
+A contact has one of three laws of its pressure (`adjsim/forces/pressure_laws.py`), and the numbers
+of the others are 0.
 
 - d (Hunt and Crossley 1975): the pressure begins at 0 at touch, so nothing jumps, and the exact
   gradient of the discrete program is the slope of the loss up to O(dt).
+- k and gamma (ours): nothing jumps either, and a point keeps the same part of its speed at every
+  speed.
 - k_d (gradSim): the force jumps by k_d |u_n| at touch. No gradient sees the jump: for whatever
   moves a touch, the exact gradient of the discrete program is not the slope of the loss.
 
@@ -17,8 +21,9 @@ How n, c and u follow from the node's position and velocity is the shape's busin
 function; `make_contact_force` joins the two.
 
 Kinks: the force jumps by k_d |u_n| at touch (c = 0 counts as apart), and its slope by k_e. The
-slope jumps too where the damping ends, at u_n = 0, where the pressure ends, at d u_n = 1 (slope 0
-taken at both), and between stick and slip (k_f |u_t| = mu p counts as stick).
+slope jumps too where the damping ends, at u_n = 0, where the pressure ends, at d u_n = 1 or at
+gamma u_n = c^2 (slope 0 taken at all three), and between stick and slip (k_f |u_t| = mu p counts
+as stick).
 In stick the friction is -k_f u_t: nothing is divided by |u_t|. Where both mu p and k_f |u_t|
 are 0 there is no friction to stick by, and its derivative with respect to every argument is
 0: neither mu nor k_f acts alone. Whether a node touches, approaches or sticks is frozen in
@@ -35,36 +40,41 @@ from adjsim.engine.algebra.vec3 import axpy, dot, norm, scale, sub
 from adjsim.engine.jit.backend import device_fn, lit
 
 
-# Rows of every contact's parameters: k_e, k_d, d, k_f, mu, then r, then the shape's sizes.
-N_LAW = 5
-RADIUS = 5
-SIZE = 6  # the first of the sizes
+# Rows of every contact's parameters: the law's, then r, then the shape's sizes.
+LAW = (
+    "stiffness", "damping", "dissipation", "cubic_stiffness", "cubic_dissipation",
+    "friction_stiffness", "friction",
+)  # fmt: skip
+N_LAW = len(LAW)
+RADIUS = N_LAW
+SIZE = N_LAW + 1  # the first of the sizes
 
 
 @device_fn
 def contact_law(n, c, u, law):
-    """Return the contact force [N] on a node that is c > 0 deep; law = (k_e, k_d, d, k_f, mu)."""
-    k_e, k_d, d, k_f, mu = law
+    """Return the contact force [N] on a node that is c > 0 deep; `law` are the numbers of `LAW`."""
+    k_e, k_d, d, k, gamma, k_f, mu = law
     zero = lit(0, c)
     u_n = dot(n, u)  # (1)
     u_t = axpy(-u_n, n, u)  # (2)
     g = max(zero, lit(1, c) - d * u_n)  # (3) what dissipation makes of the pressure [-]
-    p = k_e * c * g + k_d * max(zero, -u_n)  # (4) pressure force [N]
-    s = norm(u_t)  # (5) slip speed [m/s]
-    cone = mu * p  # (6) largest friction [N]
+    h = max(zero, c * c - gamma * u_n)  # (4) of the cubic law [m^2]
+    p = k_e * c * g + k_d * max(zero, -u_n) + k * c * h  # (5) pressure force [N]
+    s = norm(u_t)  # (6) slip speed [m/s]
+    cone = mu * p  # (7) largest friction [N]
     q = zero
-    if k_f * s > cone:  # (7) friction per slip speed [N s/m]: slip
+    if k_f * s > cone:  # (8) friction per slip speed [N s/m]: slip
         q = cone / s
-    elif cone > zero:  # (7) stick
+    elif cone > zero:  # (8) stick
         q = k_f
-    return axpy(-q, u_t, scale(p, n))  # (8)
+    return axpy(-q, u_t, scale(p, n))  # (9)
 
 
 @device_fn
 def contact_law_jvp(n, c, u, law, tan_n, tan_c, tan_u, tan_law):
     """Push tangents through `contact_law`."""
-    k_e, k_d, d, k_f, mu = law
-    tan_k_e, tan_k_d, tan_d, tan_k_f, tan_mu = tan_law
+    k_e, k_d, d, k, gamma, k_f, mu = law
+    tan_k_e, tan_k_d, tan_d, tan_k, tan_gamma, tan_k_f, tan_mu = tan_law
     zero = lit(0, c)
     u_n = dot(n, u)  # (1)
     tan_u_n = dot(tan_n, u) + dot(n, tan_u)
@@ -74,23 +84,28 @@ def contact_law_jvp(n, c, u, law, tan_n, tan_c, tan_u, tan_law):
     tan_g = zero
     if g > zero:
         tan_g = -(tan_d * u_n + d * tan_u_n)
+    h = max(zero, c * c - gamma * u_n)  # (4)
+    tan_h = zero
+    if h > zero:
+        tan_h = lit(2, c) * c * tan_c - (tan_gamma * u_n + gamma * tan_u_n)
     approach = max(zero, -u_n)
-    p = k_e * c * g + k_d * approach  # (4)
+    p = k_e * c * g + k_d * approach + k * c * h  # (5)
     tan_p = (tan_k_e * c + k_e * tan_c) * g + k_e * c * tan_g + tan_k_d * approach
+    tan_p += (tan_k * c + k * tan_c) * h + k * c * tan_h
     if u_n < zero:
         tan_p -= k_d * tan_u_n
-    s = norm(u_t)  # (5)
-    cone = mu * p  # (6)
+    s = norm(u_t)  # (6)
+    cone = mu * p  # (7)
     tan_cone = tan_mu * p + mu * tan_p
     q, tan_q = zero, zero
-    if k_f * s > cone:  # (7) slip
+    if k_f * s > cone:  # (8) slip
         q = cone / s
         tan_s = dot(u_t, tan_u_t) / s
         tan_q = (tan_cone - q * tan_s) / s
-    elif cone > zero:  # (7) stick
+    elif cone > zero:  # (8) stick
         q, tan_q = k_f, tan_k_f
     tan_pressure = axpy(tan_p, n, scale(p, tan_n))
-    return sub(tan_pressure, axpy(tan_q, u_t, scale(q, tan_u_t)))  # (8)
+    return sub(tan_pressure, axpy(tan_q, u_t, scale(q, tan_u_t)))  # (9)
 
 
 def make_contact_force(gap: Callable) -> Callable:

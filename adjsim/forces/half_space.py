@@ -16,6 +16,7 @@ import numpy as np
 
 from adjsim.engine.algebra.vec3 import dot, sub
 from adjsim.engine.jit.backend import device_fn
+from adjsim.forces.ball import ball_kind
 from adjsim.forces.contact import CONTACT_PARAMETERS, Contact
 from adjsim.forces.contact_law import RADIUS, make_contact_force, make_contact_jvp
 from adjsim.forces.element import ElementKind
@@ -49,11 +50,12 @@ HALF_SPACE = ElementKind(
     make_contact_force(half_space_gap),
     1,
     0,
-    6,
+    8,
     7,
     uses_velocity=True,
     jvp=make_contact_jvp(half_space_gap, half_space_gap_jvp),
 )
+HALF_SPACE_BALL = ball_kind(HALF_SPACE, half_space_gap, half_space_gap_jvp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +72,7 @@ class HalfSpaceContact(Contact):
         h in n.p >= h, () or (n_steps,) [m].
     velocity : array or Signal
         V, (3,) or (n_steps, 3) [m/s].
-    stiffness, damping, dissipation, friction_stiffness, friction, radius, contact_nodes
+    stiffness, dissipation, friction, radius, contact_nodes and others
         As in `Contact`, by keyword.
     """
 
@@ -79,6 +81,7 @@ class HalfSpaceContact(Contact):
     velocity: Any = (0.0, 0.0, 0.0)
 
     KIND: ClassVar[ElementKind] = HALF_SPACE
+    BALL: ClassVar[ElementKind] = HALF_SPACE_BALL
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         Parameter("normal", "n", "-", "(3,) or (n_steps, 3)"),
         Parameter("height", "h", "m", "() or (n_steps,)"),

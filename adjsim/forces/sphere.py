@@ -16,6 +16,7 @@ import numpy as np
 
 from adjsim.engine.algebra.vec3 import sub
 from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.forces.ball import ball_kind
 from adjsim.forces.contact import CONTACT_PARAMETERS, MOTION_PARAMETERS, Contact
 from adjsim.forces.contact_law import RADIUS, SIZE, make_contact_force, make_contact_jvp
 from adjsim.forces.element import ElementKind
@@ -62,11 +63,12 @@ SPHERE = ElementKind(
     make_contact_force(sphere_gap),
     1,
     0,
-    7,
+    9,
     9,
     uses_velocity=True,
     jvp=make_contact_jvp(sphere_gap, sphere_gap_jvp),
 )
+SPHERE_BALL = ball_kind(SPHERE, sphere_gap, sphere_gap_jvp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +88,7 @@ class SphereContact(Contact):
         V of the centre, (3,) or (n_steps, 3) [m/s].
     angular_velocity : array or Signal
         Omega in world axes, (3,) or (n_steps, 3) [rad/s]; it acts through friction.
-    stiffness, damping, dissipation, friction_stiffness, friction, radius, contact_nodes
+    stiffness, dissipation, friction, radius, contact_nodes and others
         As in `Contact`, by keyword.
     """
 
@@ -96,6 +98,7 @@ class SphereContact(Contact):
     angular_velocity: Any = (0.0, 0.0, 0.0)
 
     KIND: ClassVar[ElementKind] = SPHERE
+    BALL: ClassVar[ElementKind] = SPHERE_BALL
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         Parameter("center", "x_c", "m", "(3,) or (n_steps, 3)"),
         Parameter("sphere_radius", "R", "m", "()", positive=True),

@@ -2,7 +2,7 @@ r"""The force of one pair of features of two surfaces that touch.
 
     r = p - q, u = sum w_k v_k     between the closest points (`adjsim/pairs/closest.py`)
     n = r/|r|,   c = max(0, r_A + r_B - |r|)
-    U = omega k_e c^2/2,   f_k = omega w_k F(n, c, u) - k_e c^2/2 grad_k omega
+    e = k_e c^2/2 + k c^4/4,   U = omega e,   f_k = omega w_k F(n, c, u) - e grad_k omega
 
 F is the law of contact with an obstacle (`adjsim/forces/contact_law.py`): without damping and
 friction f = -grad U, since |r| does not change with w to first order. For a vertex and a feature
@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from adjsim.engine.algebra.vec3 import axpy, scale
 from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.forces.contact_law import N_LAW, contact_law, contact_law_jvp
+from adjsim.forces.contact_law import LAW, N_LAW, contact_law, contact_law_jvp
 from adjsim.forces.element import ElementKind
 from adjsim.forces.gap import direction, direction_jvp
 from adjsim.pairs.closest import EDGES, closest, closest_jvp, combine
@@ -27,6 +27,7 @@ from adjsim.pairs.window import window_gradient, window_gradient_jvp
 
 
 CODE, WEIGHT = range(2)  # rows of consts; a pair of weight 0 is none
+CUBIC = LAW.index("cubic_stiffness")
 RADII = slice(N_LAW, N_LAW + 2)
 N_PARAMS = N_LAW + 2
 
@@ -56,6 +57,12 @@ def touch(x, consts, params):
 
 
 @device_fn
+def elastic_energy(c, params):
+    """Return the elastic energy [J] of a depth c."""
+    return (lit(0.5, c) * params[0] + lit(0.25, c) * params[CUBIC] * c * c) * c * c
+
+
+@device_fn
 def pair_force(x, v, consts, params, series):
     """Return the forces [N] on nodes 1 to 3; `x` and `v` are relative to node 0."""
     at, n, s, c, omega, gradient = touch(x, consts, params)  # (1) to (4)
@@ -65,7 +72,7 @@ def pair_force(x, v, consts, params, series):
         return (none, none, none)
     u = combine(at.weights, v)  # (5)
     F = contact_law(n, c, u, params[0:N_LAW])  # (6)
-    energy = lit(0.5, c) * params[0] * c * c  # (7)
+    energy = elastic_energy(c, params)  # (7)
     w = at.weights
     return (  # (8)
         axpy(omega * w[0], F, scale(-energy, gradient[0])),
@@ -96,9 +103,8 @@ def pair_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series)
     law, tan_law = params[0:N_LAW], tan_params[0:N_LAW]
     F = contact_law(n, c, u, law)  # (6)
     tan_F = contact_law_jvp(n, c, u, law, tan_n, tan_c, tan_u, tan_law)
-    half = lit(0.5, c)
-    energy = half * params[0] * c * c  # (7)
-    tan_energy = half * tan_params[0] * c * c + params[0] * c * tan_c
+    energy = elastic_energy(c, params)  # (7)
+    tan_energy = elastic_energy(c, tan_params) + (params[0] + params[CUBIC] * c * c) * c * tan_c
     forward = scale(tan_omega, F)
     moved = axpy(omega, tan_F, forward)  # (omega F)' of a unit weight
     by_w = scale(omega, F)
@@ -131,7 +137,7 @@ def weighted(energy, tan_energy, gradient, tan_gradient):
 def pair_energy(x, consts, params, series):
     """Return the elastic energy U [J] of one pair."""
     _, _, _, c, omega, _ = touch(x, consts, params)
-    return omega * lit(0.5, c) * params[0] * c * c
+    return omega * elastic_energy(c, params)
 
 
 PAIR = ElementKind(

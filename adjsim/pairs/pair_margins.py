@@ -7,7 +7,7 @@ edges stand for themselves. With c, u_n and the law of contact as in `adjsim/pai
 the force is not smooth where
 
     a pair touches       c = 0: a damping k_d jumps, with a dissipation only the slope does
-    damping ends         u_n = 0, or u_n = 1/d with a dissipation
+    damping ends         u_n = 0, or u_n = 1/d with a dissipation, c^2/gamma by the cubic law
     it sticks or slips   k_f |u_t| = mu p
     its place changes    the normal is continuous, but turns at another rate: from a face to an
                          edge, or from there to a corner, unless both faces lie in one plane
@@ -139,7 +139,9 @@ def row_margins(x, v, params, pairs, f, i, out):
         normal, s = direction(at.r)
         if c > 0.0 and s > 0.0:
             u = combine(at.weights, w)
-            law = params[0], params[1], params[2], params[3], params[4]
+            law = (
+                params[0], params[1], params[2], params[3], params[4], params[5], params[6],
+            )  # fmt: skip
             n = put_in(pairs, m, i, n, at, c, law_margins(normal, rho - s, u, law))
         elif -c < min(least, rho):
             least, speed = -c, dot(normal, combine(at.weights, w))

@@ -21,8 +21,10 @@ import numpy as np
 from adjsim import checks
 from adjsim.engine.margins import ContactMargins
 from adjsim.forces.acted_rows import NODES, ActedRows
-from adjsim.forces.contact import check_friction, choose_law
+from adjsim.forces.contact import check_friction
+from adjsim.forces.contact_law import LAW
 from adjsim.forces.element import Force
+from adjsim.forces.pressure_laws import PressureLaw, choose_law
 from adjsim.pairs.closest import EDGE, EDGES, FACE, VERTEX
 from adjsim.pairs.pair_force import SURFACE_ROW
 from adjsim.pairs.pair_margins import surface_margins
@@ -33,10 +35,7 @@ from adjsim.values import Parameter
 
 OF_EDGES = 0.6  # of a mean edge: within that there are few pairs but those of two layers
 AT_ONCE = 2.0  # how many edges of the other surface hold a node, beside its vertices
-SCALARS = (
-    "stiffness", "damping", "dissipation", "friction_stiffness", "friction", "radius",
-    "other_radius",
-)  # fmt: skip
+SCALARS = (*LAW, "radius", "other_radius")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -56,12 +55,16 @@ class SurfaceContact(Force):
         Those of the other surface. None: contact of the one surface with itself.
     radius, other_radius : float
         Half of the thickness of each surface, positive [m]. `other_radius` only with an other one.
-    stiffness, friction_stiffness : float
-        k_e [N/m] and k_f [N s/m], not negative.
+    stiffness : float, optional
+        k_e [N/m], not negative. None: 1e4, or none by the cubic law.
+    friction_stiffness : float
+        k_f [N s/m], not negative.
     dissipation : float, optional
         d [s/m], not negative. Nothing jumps at touch.
     damping : float, optional
         k_d [N s/m], not negative, in place of a dissipation. The force jumps at touch.
+    cubic_stiffness, cubic_dissipation : float, optional
+        k [N/m^3] and gamma [m s], not negative, in place of the three above.
     friction : float
         Coefficient mu, not negative [-]; a positive one needs a positive `friction_stiffness`.
     rest_positions : array, optional
@@ -85,9 +88,11 @@ class SurfaceContact(Force):
     other_triangles: Any = None
     radius: Any
     other_radius: Any = None
-    stiffness: Any = 1e4
+    stiffness: Any = None
     damping: Any = None
     dissipation: Any = None
+    cubic_stiffness: Any = None
+    cubic_dissipation: Any = None
     friction_stiffness: Any = 0.0
     friction: Any = 0.0
     rest_positions: Any = None
@@ -100,6 +105,8 @@ class SurfaceContact(Force):
         Parameter("stiffness", "k_e", "N/m", "()", positive=True),
         Parameter("damping", "k_d", "N s/m", "()", positive=True),
         Parameter("dissipation", "d", "s/m", "()", positive=True),
+        Parameter("cubic_stiffness", "k", "N/m3", "()", positive=True),
+        Parameter("cubic_dissipation", "γ", "m s", "()", positive=True),
         Parameter("friction_stiffness", "k_f", "N s/m", "()", positive=True),
         Parameter("friction", "μ", "-", "()", positive=True),
     )
@@ -108,6 +115,7 @@ class SurfaceContact(Force):
     ELEMENTS = "triangles"
     touches: ClassVar[bool] = True
     changes: ClassVar[bool] = True
+    law: ClassVar[PressureLaw]
 
     # Of a bound contact: its rows as `acts_on` counts them, its surfaces, as numbers of its `rows`,
     # and positions of these at rest.
@@ -262,9 +270,8 @@ class SurfaceContact(Force):
     def row_bounds(self, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
         """Return bounds of stiffness and damping at rows of X: as if all of a side touched."""
         k, c = np.zeros((2, n_rows))
-        damping = 0.0 if self.damping is None else float(self.damping)
-        if self.dissipation is not None:
-            damping = float(self.stiffness * self.dissipation) * 0.5 * self.thickness
+        depth = 0.5 * self.thickness
+        stiffness, damping = self.law.slope(self, depth), float(self.law.damping(self, depth))
         if self.friction > 0.0:
             damping = max(damping, float(self.friction_stiffness))
         for own, other in zip(self.surfaces, self.surfaces[::-1], strict=True):
@@ -272,7 +279,7 @@ class SurfaceContact(Force):
             most = 2.0 * (1.0 + share + AT_ONCE)
             rows = self.rows[own.vertices]
             rows = rows[rows < n_rows]
-            k[rows] += most * float(self.stiffness)
+            k[rows] += most * float(stiffness)
             c[rows] += most * damping
         return k, c
 

@@ -16,7 +16,7 @@ from PIL import Image
 from scipy.spatial import KDTree
 from scipy.spatial.transform import Rotation
 
-from benchmarks.films import drawing, meshes, solver_rigid, solver_soft, touching
+from benchmarks.films import drawing, meshes, solver_bounces, solver_rigid, solver_soft, touching
 from benchmarks.films.films import Film
 from benchmarks.films.meshes import MESHES, skin
 from benchmarks.films.solver_cloth import Sheet
@@ -157,7 +157,7 @@ def simulate(film: Film) -> dict[str, Surface]:
     """
     bodies = film.scene["bodies"]
     if "joints" in film.scene:
-        return linkage(film)
+        return linkage(film) if len(bodies) > 1 else barred(film)
     if len(bodies) > 1:
         return soft_pair(film)
     ((name, body),) = bodies.items()
@@ -271,9 +271,39 @@ def rigid(film: Film, body: Body) -> Surface:
         turned = [turn.apply(x - centre) for turn in turns]
         return centre + way[:, None] + np.array(turned), faces
     inertia /= volume
-    return solver_rigid.slide(
-        x, inertia, start, times, gravity=gravity(film), floor=height, friction=friction
-    ), faces
+    touch = {"gravity": gravity(film), "floor": height, "friction": friction}
+    touch["restitution"] = film.scene["obstacles"]["floor"].get("restitution", 0.0)
+    if body.get("touches") == "ball":
+        radius = float(np.linalg.norm(x - centre, axis=1).max())
+        way = solver_bounces.ball(radius, start, times, **touch)
+        return way[:, None] + (x - centre), faces
+    return solver_rigid.slide(x, inertia, start, times, **touch), faces
+
+
+def barred(film: Film) -> dict[str, Surface]:
+    """Return vertices and faces of a bar on a hinge about z, from rest, before a wall of x = const.
+
+    It meets the wall with the corner that comes first.
+    """
+    ((name, body),), (hinge,) = film.scene["bodies"].items(), film.scene["joints"].values()
+    (wall,) = film.scene["obstacles"].values()
+    points, faces = MESHES[body["mesh"]]()
+    x, _ = placed(points, body)
+    volume, centre, inertia = solver_rigid.mass_properties(x, faces)
+    arms, mass = x - hinge["anchor"], body["density"] * volume
+    arm = centre - hinge["anchor"]
+    about = body["density"] * inertia[2, 2] + mass * arm[:2] @ arm[:2]
+    reach, place = np.hypot(*arms[:, :2].T), wall["point"][0] - hinge["anchor"][0]
+    way = np.linspace(0.0, -np.pi, 100_001)  # it falls clockwise
+    corner = np.arctan2(arms[:, 1], arms[:, 0])[reach > np.abs(place)]
+    least = (reach[reach > np.abs(place)] * np.cos(corner + way[:, None])).min(axis=1)
+    angles = solver_bounces.bar(
+        arm[:2], mass, about, film.shot.times, wall=float(way[np.argmax(least < place)]),
+        restitution=wall["restitution"], viscous=hinge["viscous_friction"],
+        gravity=-gravity(film)[1],
+    )  # fmt: skip
+    turns = Rotation.from_euler("z", angles[:, None])
+    return {name: (hinge["anchor"] + np.array([turn.apply(arms) for turn in turns]), faces)}
 
 
 def pendulum(film: Film, body: Body) -> Surface:

@@ -57,6 +57,12 @@ def sheet(size: tuple[float, float], cells: tuple[int, int]) -> Mesh:
     return np.insert(points, 1, 0.0, axis=1), np.concatenate([first, second])
 
 
+def globe() -> Mesh:
+    """Return the surface of a ball of 6 cm radius."""
+    surface = pyvista.Icosphere(radius=0.06, nsub=3)
+    return np.asarray(surface.points, float), surface.regular_faces
+
+
 def tidy(points: np.ndarray, tets: np.ndarray) -> Mesh:
     """Return the mesh without unused points, every volume positive."""
     used, tets = np.unique(tets, return_inverse=True)
@@ -165,6 +171,7 @@ MESHES: dict[str, Callable[[], Mesh]] = {
     "cuboid.obj": partial(brick, (0.2, 0.12, 0.06), (2, 2, 1)),
     "link.ply": partial(brick, (0.3, 0.04, 0.06), (3, 1, 1)),
     "nut.ply": nut,
+    "globe.ply": globe,
 }
 
 

@@ -1,7 +1,7 @@
 """Rigid bodies: exact flight, hard contact of corners with a floor; pendula; two links on hinges.
 
 In flight Euler's equations and the quaternion are integrated by SciPy to 1e-10. On a floor,
-Moreau's time stepping with small steps: impulses at the corners, without restitution and with
+Moreau's time stepping with small steps: impulses at the corners, with Newton's restitution and
 Coulomb's friction, by sweeps of Gauss and Seidel over the corners.
 """
 
@@ -14,6 +14,7 @@ from scipy.spatial.transform import Rotation
 
 
 SWEEPS = 40
+STEP = 5e-4  # of Moreau's time stepping at most [s]
 
 
 def mass_properties(points: np.ndarray, faces: np.ndarray) -> tuple[float, Any, Any]:
@@ -75,7 +76,7 @@ def slide(
     gravity: np.ndarray,
     floor: float,
     friction: float,
-    step: float = 5e-4,
+    restitution: float = 0.0,
 ) -> np.ndarray:
     """Return the positions of the points of a body that meets a floor, (n_times, n, 3).
 
@@ -84,7 +85,7 @@ def slide(
     """
     x, v, w = (start[name].astype(float) for name in ("centre", "velocity", "spin"))
     body, turn = points - x, Rotation.identity()
-    substeps = int(np.ceil((times[1] - times[0]) / step))
+    substeps = int(np.ceil((times[1] - times[0]) / STEP))
     dt = (times[1] - times[0]) / substeps
     frames = [points]
     for _ in times[1:]:
@@ -97,6 +98,8 @@ def slide(
             near = x[1] + arms[:, 1] < floor + 1e-2
             if near.any():
                 gaps = (floor - x[1] - arms[near, 1]) / dt
+                fast = v[1] + np.cross(w, arms[near])[:, 1]
+                gaps = np.where(fast < gaps, np.maximum(gaps, -restitution * fast), gaps)
                 contact = (np.linalg.inv(world), friction)
                 v, w = bounce(np.stack([v, w]), arms[near], gaps, contact)
             x, turn = x + dt * v, Rotation.from_rotvec(dt * w) * turn

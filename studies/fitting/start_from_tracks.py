@@ -1,10 +1,11 @@
 """A start for the search from where the bodies are in the film, before any picture is fitted.
 
 The places of the bodies (`problem/body_tracks.py`) are fitted first, from a coarse set and in
-growing parts of the film, which takes simulations but no pictures. The search begins at the result
-if it explains the tracks. Otherwise it begins there only if the film's loss is lower than at the
-declared start. The loss alone would mislead: at a wrong start the fit of looks may have given a
-body the colours of what is behind it.
+growing parts of the film, which takes simulations but no pictures. Of a rigid body that touches
+obstacles the fit begins at what its free flights say (`problem/free_flights.py`). The search begins
+at the result if it explains the tracks. Otherwise it begins there only if the film's loss is lower
+than at the declared start. The loss alone would mislead: at a wrong start the fit of looks may have
+given a body the colours of what is behind it.
 """
 
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from studies.fitting.judging import loss_where_finite
 from studies.optimizers.problem import NOT_FINITE
 from studies.problem.body_tracks import relative_errors, tracked_problem
 from studies.problem.first_frames import first_frames_differ
+from studies.problem.free_flights import start_of_flights
 from studies.problem.making import PreparedProblem
 from studies.problem.problem import SceneProblem
 from studies.runs.errors import StudyError
@@ -62,6 +64,10 @@ def start_from_tracks(
     if tracks is None:
         return TrackedStart(made)
     progress.say("following the bodies through the film")
+    flown = start_of_flights(tracks)
+    if flown is not None:
+        progress.say("the fit to their places begins where free flights between touches say")
+        tracks = tracks.at(flown)
     short = replace(how, max_evaluations=min(how.max_evaluations, MOST))
     within = RunFolder(folder.path / FOLDER)
     found = robust_search(tracks, short, within, progress, seed=(seed,), is_rough=True)

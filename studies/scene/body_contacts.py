@@ -17,6 +17,9 @@ their velocities) and m what is behind a point: all of a rigid body, or the mean
          more than sqrt(mu/k)/rho, which shortens the stable step by less than a half
     k_f  as of obstacles, of k and mu
 
+A `restitution` is that of Hunt and Crossley's law at the speed u: how many pairs touch at the same
+time does not change it, as it would that of the cubic law of obstacles.
+
 Surfaces that start in each other are an error.
 """
 
@@ -43,8 +46,8 @@ from studies.scene.contacts import (
     loss_of,
 )
 from studies.scene.declared import Contact, Vector
-from studies.scene.maps import Scaled, Value
-from studies.scene.obstacles import RESTITUTIONS, UNITS, Bounce
+from studies.scene.maps import Arrays, ParameterMap, Scaled, Value
+from studies.scene.obstacles import RESTITUTIONS, UNITS
 
 
 OF_EDGE, OF_SIZE = 0.2, 0.005  # the chosen radius, of the mean edge and at most of the size
@@ -54,6 +57,38 @@ BESIDE = 0.1  # of the smaller size: bodies whose heights differ by less lie bes
 PER_STEP = 0.125  # of the thickness: how far surfaces move in a step at the expected speed
 PER_LONG_STEP = 0.5  # and in an implicit one
 PRESSED = 0.25  # of the thickness, at the start
+
+
+class Bounce(ParameterMap):
+    """Dissipations D(e) times constant factors by target, from a restitution e.
+
+    Outside of `RESTITUTIONS` it is that of the nearest there.
+    """
+
+    def __init__(self, source: str, factors: Mapping[str, Any]) -> None:
+        self.sources, self.targets = (source,), tuple(factors)
+        self.source, self.scaled = source, Scaled(source, factors)
+
+    def values(self, sources: Arrays) -> dict[str, np.ndarray]:
+        """Return D(e) times the factors."""
+        return self.scaled.values({self.source: self._loss(sources)[0]})
+
+    def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
+        """Return D'(e) tan_e times the factors."""
+        slope = self._loss(sources)[1]
+        return self.scaled.values({self.source: slope * tangents.get(self.source, 0.0)})
+
+    def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
+        """Return D'(e) times the sum of the cotangents times the factors."""
+        adj = self.scaled.vjp(sources, adjoints)[self.source]
+        return {self.source: self._loss(sources)[1] * adj}
+
+    def _loss(self, sources: Arrays) -> tuple[np.ndarray, np.ndarray]:
+        """Return D and dD/de, which is 0 outside of the range."""
+        e = float(sources[self.source])
+        inside = float(np.clip(e, *RESTITUTIONS))
+        D, slope = loss_of(inside)
+        return np.asarray(D), np.asarray(slope if inside == e else 0.0)
 
 
 def make_body_contacts(

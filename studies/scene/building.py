@@ -63,6 +63,7 @@ from studies.scene.mesh_source import read_source, surface_of
 from studies.scene.motion import AtRest, Settled
 from studies.scene.motions import NodeMotion, RestingPose
 from studies.scene.obstacles import (
+    blows_on,
     drawn_obstacle,
     make_contacts,
     notes_on_start,
@@ -71,6 +72,7 @@ from studies.scene.obstacles import (
 from studies.scene.own_code import make_own_forces
 from studies.scene.pushes import make_pushes
 from studies.scene.series import Varying
+from studies.scene.struck import struck_mass
 
 
 Lit = DirectionalLight | SphericalHarmonics
@@ -157,7 +159,8 @@ def _moving(
     held = np.concatenate([np.zeros(0, bool), *(part.held for part in nodes)])
     contacts = make_contacts(scene.obstacles, touching, gravity)
     between = make_body_contacts(scene.contacts, touching, rest, scene.world.gravity)
-    joints = JointMaker(nodes, rigid, gravity, free).make(scene.joints)
+    blows = blows_on(scene.obstacles, touching, gravity)
+    joints = JointMaker(nodes, rigid, gravity, free, blows).make(scene.joints)
     pushes, own = make_pushes(scene.pushes, nodes, rigid), make_own_forces(scene.forces, nodes)
     values, maps = _of_world(scene, forces)
     for part in nodes:
@@ -485,8 +488,10 @@ def _touching(
         )  # fmt: skip
     for part in rigid:
         mesh, mass = part.bodies.meshes[0], part.bodies.masses[0]
+        struck = struck_mass(part.name, part.bodies, scene.joints) if part.ball is None else mass
         found[part.name] = Touching(
             part.name, mesh.points, mass, part.size, speeds[part.name], is_rigid=True,
+            struck=float(struck), ball=part.ball,
             faces=mesh.faces, n_rows=len(part.bodies.arms), velocity=velocities[part.name],
             center=part.center,
         )  # fmt: skip

@@ -9,7 +9,13 @@ from studies.runs.errors import StudyError, error_of
 from studies.scene import declared
 from studies.scene.declared import Scene, SceneFile
 from studies.scene.joining import check_contact, check_joined, check_joint
-from studies.scene.shared_checks import check_direction, check_held, check_law, check_reference
+from studies.scene.shared_checks import (
+    check_bounce,
+    check_direction,
+    check_held,
+    check_law,
+    check_reference,
+)
 from studies.scene.tables import joined
 
 
@@ -298,6 +304,7 @@ def _check_body(key: str, body: Any) -> None:
 def _check_obstacle(key: str, obstacle: Any, scene: Scene) -> None:
     """Raise if an obstacle loses energy in two ways, is on no body, or a plane has no normal."""
     check_law(key, obstacle)
+    check_bounce(key, obstacle)
     if obstacle.fixed_to is not None:
         rigid = [k for k, body in scene.bodies.items() if isinstance(body, declared.Rigid)]
         check_reference(f"{key}.fixed_to", "rigid body", obstacle.fixed_to, rigid)
@@ -427,11 +434,9 @@ def _check_free(path: str, free: declared.Free, scene: SceneFile) -> None:
     key = joined("free", path)
     check_path(key, path, scene)
     owner, _, name = path.rpartition(".")
-    tables = {"obstacles": scene.obstacles, "contacts": scene.contacts}
-    table = next((one for one, named in tables.items() if owner in named), "")
-    if name == "restitution" and table and not tables[table][owner].speed:
+    if name == "restitution" and owner in scene.contacts and not scene.contacts[owner].speed:
         raise StudyError(
-            f"`{key}` needs `{table}.{owner}.speed`, the speed of arrival [m/s] for which it is "
+            f"`{key}` needs `contacts.{owner}.speed`, the speed of arrival [m/s] for which it is "
             "asked: faster touches keep a smaller part. After a fall of h it is sqrt(2 g h)."
         )
     _check_bounds(key, free, _start_in_scene(path, scene) if free.start is None else free.start)

@@ -7,9 +7,13 @@ sinks sqrt(2 phi(D))/D u/omega deep, D = d u, leaves at the speed e u, and is aw
     T = tau(D)/omega,    tau(D): when y'' = -y (1 + D y'), y(0) = 0, y'(0) = 1 is 0 again
 
 with the approach v = -u_n. So the restitution e depends on D alone, and is nearer to 1 at lower
-speeds. A restitution and a contact time that are given, and those that are chosen, hold at the
-`speed` of the obstacle, by default that of a fall from the body's own size L that begins with its
-declared velocity v: u^2 = 2 g L + |v|^2.
+speeds. A contact time that is given, and what is chosen, hold at the `speed` of the obstacle, by
+default that of a fall from the body's own size L that begins with its declared velocity v:
+u^2 = 2 g L + |v|^2.
+
+An obstacle with a `restitution` has the cubic law instead (`adjsim/forces/pressure_laws.py`), of
+the same restitution at every speed. The depth at the `speed` is the `depth`, by default 0.01 L. Its
+k_f is that of a stiffness m u^2/depth^2, which takes up as much energy there.
 
 Rigid bodies touch with few points, so one point may carry all of the body: m is its mass, and
 
@@ -58,7 +62,9 @@ FRICTION_RATE, NODE_FRICTION_RATE = 3.0, 1.2  # k_f over sqrt(k m)
 NODE_RATE2 = 5e3  # [g/L]
 NODE_PART = 0.25  # of what the elements of a node hold it with
 GRAVITY = 9.81  # where a scene has none
-SHARED = {"stiffness", "damping", "friction_stiffness"}  # what points hold together
+# What points hold together.
+SHARED = {"stiffness", "damping", "friction_stiffness", "cubic_stiffness"}
+BOUNCE_DEPTH = 0.01  # of a body's size, of a contact with a restitution
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +80,8 @@ class Touching:
     # Rows of the model, or numbers of the body's vertices, that may touch; None: all.
     nodes: np.ndarray | None = None
     held_with: Any = 0.0  # stiffness of the elements at each node, (n,) [N/m]; 0 of rigid bodies
+    struck: float | None = None  # mass that a point of a rigid body carries, on average [kg]
+    ball: float | None = None  # radius of a rigid body that touches as a ball [m]
     # Triangles of its surface, of the same numbers as `nodes`, (n_faces, 3); None of springs
     faces: np.ndarray | None = None
     n_rows: int = 0  # of a rigid body: how many points forces may act on
@@ -93,6 +101,8 @@ class Touching:
         return replace(
             self,
             mass=1.0 / (1.0 / self.mass + 1.0 / carrier.mass),
+            struck=self.struck and 1.0 / (1.0 / self.struck + 1.0 / carrier.mass),
+            ball=None,
             speed=self.speed + carrier.speed,
             before=self.before and self.before.against(carrier),
         )
@@ -117,6 +127,19 @@ class Touching:
             total = means.sum() if key in SHARED else 0.0
             out[key] = means * (np.broadcast_to(number, n).sum() / total) if total else means
         return out
+
+
+def bounced(body: Touching, depth: float | None, speed: float) -> dict[str, np.ndarray]:
+    """Return K and G for each point: k = K e/c^4 and gamma = G zeta c^2/sqrt(e); and the depth c.
+
+    e is the restitution and zeta its damping ratio.
+    """
+    mass = np.asarray(body.mass if body.struck is None else body.struck)
+    return {
+        "cubic_stiffness": 2.0 * mass * speed**2,
+        "cubic_dissipation": np.full(np.shape(mass), 2.0 / speed),
+        "depth": np.asarray(depth or BOUNCE_DEPTH * body.size),
+    }
 
 
 def fall_speed(body: Touching, gravity: float, heights: float = 1.0) -> float:

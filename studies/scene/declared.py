@@ -284,6 +284,9 @@ class Rigid(_Body):
     vertex_mass: Positive | None = None
     inertia: Vector | tuple[Vector, Vector, Vector] | None = None
     center_of_mass: Vector | None = None  # from the mesh's origin, along its axes [m]
+    # What touches obstacles: the points of the mesh, or a ball about its centre of mass. None: a
+    # ball where the mesh is a generated sphere.
+    touches: Literal["ball", "points"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -353,10 +356,11 @@ class _Law:
     """How a contact pushes, loses energy and rubs; a None is chosen from the bodies.
 
     A contact loses energy by its `dissipation`, without jumps, or by its `damping`, which is not
-    chosen: its force jumps at touch. `restitution` and `contact_time` may be given in place of
-    `dissipation` and `stiffness`: those of one point that arrives with all the mass of a rigid
-    body, or of each node alone. They, and what is chosen, hold for arrival at `speed`, by default
-    that of a fall from the body's own size that begins with its velocity.
+    chosen: its force jumps at touch. A `restitution` may be given in place of them, and a
+    `contact_time` in place of `stiffness`: that of one point that arrives with all the mass of a
+    rigid body, or of each node alone. It, and what is chosen, holds for arrival at `speed`, by
+    default that of a fall from the body's own size that begins with its velocity; a restitution of
+    an obstacle is the same at every speed.
     """
 
     restitution: Restitution | None = None  # part of the speed that is left [-]
@@ -374,9 +378,11 @@ class _Obstacle(_Law):
     """What all obstacles have. `bodies` are those that may touch it, all by default.
 
     An obstacle is fixed in the world, or to a rigid body, which carries it from where both are
-    declared and feels the reaction. `place_error` is the standard uncertainty of its distance from
-    the bodies.
+    declared and feels the reaction. With a `restitution` bodies sink `depth` at `speed`.
+    `place_error` is the standard uncertainty of its distance from the bodies.
     """
+
+    depth: Positive | None = None  # at the deepest [m]
 
     fixed_to: Name | None = None
     bodies: tuple[Name, ...] | None = None

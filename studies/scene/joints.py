@@ -12,6 +12,10 @@ are joined to each other, L the size of the smaller body and a = g + v^2/L,
     c   = 0.2 sqrt(k m),  c_t = 0.2 sqrt(k_t I)    what rings dies out; m, I of the lighter body
     k_l = k_t of a hinge, k of a slider
 
+Where one of the bodies may strike an obstacle that has a restitution, k is at least 10 m u^2/c^2,
+ten times what the whole body feels there (`studies/scene/contacts.py`), so that the joint takes up
+little of a blow.
+
 A pin holds each of its nodes with what the elements there hold it with, or more where all pins
 would give way by more than L/3600 under the weight of its body.
 """
@@ -43,6 +47,7 @@ from studies.scene.series import Series, read_series
 
 SINKS = 3600.0  # L over what a joint gives way by under what hangs on it
 LEVER = 0.25  # of the size: where a joint holds turns
+STRUCK = 10.0  # times what a body feels that strikes an obstacle
 LOSS = 0.2  # c over sqrt(k m)
 APART = 0.01  # of the size: how far pinned nodes may be from each other
 WIDTHS = {"hinge": 0.5, "slider": 0.01}  # of dry friction by default [deg/s], [m/s]
@@ -93,6 +98,7 @@ class JointMaker:
     rigid: Sequence[RigidPart]
     gravity: float
     free: frozenset[str]
+    blows: Mapping[str, float] = field(default_factory=dict)  # stiffness by body [N/m]
     out: Additions = field(default_factory=Additions)
 
     def make(self, joints: Mapping[str, declared.Joint]) -> Additions:
@@ -110,7 +116,10 @@ class JointMaker:
         pair = _ends(joint.between)
         parts = {part.name: part for part in self.rigid if part.name in pair}
         states = {body: BodyState(part.center) for body, part in parts.items()}
-        holds = _holds(joint, list(parts.values()), loads[pair[1]], self.gravity or GRAVITY)
+        least = STRUCK * max(self.blows.get(body, 0.0) for body in parts)
+        holds = _holds(
+            joint, list(parts.values()), loads[pair[1]], self.gravity or GRAVITY, least=least
+        )
         values = {key: positive(number, _unit(joint, key)) for key, number in holds.items()}
         motor: dict[str, Any] = {}
         if isinstance(joint, declared.HingeJoint | declared.SliderJoint):
@@ -202,13 +211,15 @@ def loads_of(joints: Mapping[str, declared.Joint], rigid: Sequence[RigidPart]) -
     return {name: sum(masses[one] for one in group) for name, group in groups.items()}
 
 
-def _holds(joint: Any, parts: Sequence[RigidPart], load: float, gravity: float) -> dict[str, float]:
-    """Return what holds a joint together, given or chosen, by name."""
+def _holds(
+    joint: Any, parts: Sequence[RigidPart], load: float, gravity: float, *, least: float
+) -> dict[str, float]:
+    """Return what holds a joint together, given or chosen, by name; a stiffness at `least`."""
     size = min(part.size for part in parts)
     velocities = [part.values[f"{part.name}.velocity"].value for part in parts]
     speed = max(float(np.linalg.norm(one)) for one in velocities)
     mass = min(float(part.bodies.masses[0]) for part in parts)
-    k = joint.stiffness or SINKS * load * (gravity + speed**2 / size) / size
+    k = joint.stiffness or max(SINKS * load * (gravity + speed**2 / size) / size, least)
     c = LOSS * np.sqrt(k * mass) if joint.damping is None else joint.damping
     held = {"stiffness": k, "damping": float(c)}
     if isinstance(joint, declared.BallJoint):

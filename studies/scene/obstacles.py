@@ -3,8 +3,8 @@
 The force of "floor" and "duck" is called "floor_duck". The scene's value "floor.friction" goes to
 all forces of the floor; so does "floor.stiffness", in proportion to the numbers that were chosen
 for each point (`studies/scene/contacts.py`) where the scene gives none: the value is the mean of
-those of the first body. A dissipation that follows from a given restitution e is its value
-"floor.restitution" in place of "floor.dissipation".
+those of the first body. An obstacle with a restitution has the values "floor.restitution" and
+"floor.depth" in place of "floor.stiffness" and "floor.dissipation".
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,6 +17,7 @@ from adjsim.forces.acted_rows import NODES
 from adjsim.forces.box import BoxContact
 from adjsim.forces.capsule import CapsuleContact
 from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.forces.pressure_laws import damping_ratio
 from adjsim.forces.sphere import SphereContact
 from adjsim.meshes.ball import ball_tets
 from adjsim.meshes.grid import box_tets
@@ -30,13 +31,13 @@ from studies.scene import declared
 from studies.scene.bodies.part import Additions, linear, positive
 from studies.scene.contacts import (
     Touching,
+    bounced,
     chosen_dissipation,
     chosen_friction_stiffness,
     chosen_stiffness,
     contact_duration,
     expected_depth,
     fall_speed,
-    loss_of,
 )
 from studies.scene.looks import drawn_mesh
 from studies.scene.maps import Arrays, ParameterMap, Scaled, Value
@@ -51,39 +52,64 @@ UNITS = {
 }
 TOO_DEEP = 0.02  # of a body's size, at the start
 RESTITUTIONS = (0.01, 0.99)  # between which a free one is searched
+DEPTHS = 1.5  # times and part of a depth, within which it is searched: the step serves these
 DRAWN_CELLS = 24  # along the edge of a plane: faces with a corner behind the camera are left out
 
 
-class Bounce(ParameterMap):
-    """Dissipations D(e) times constant factors by target, from a restitution e.
+class Bounces(ParameterMap):
+    r"""Numbers of cubic contacts, by target, from a restitution e and a depth c.
 
-    Outside of `RESTITUTIONS` it is that of the nearest there.
+        k = K e/c^4,   gamma = G zeta(e) c^2/sqrt(e)
+
+    `stiffness` has K and `dissipation` G by target. Outside of `RESTITUTIONS` they are those of the
+    nearest e there.
     """
 
-    def __init__(self, source: str, factors: Mapping[str, Any]) -> None:
-        self.sources, self.targets = (source,), tuple(factors)
-        self.source, self.scaled = source, Scaled(source, factors)
+    def __init__(
+        self, name: str, stiffness: Mapping[str, Any], dissipation: Mapping[str, Any]
+    ) -> None:
+        self.restitution, self.depth = f"{name}.restitution", f"{name}.depth"
+        self.sources = (self.restitution, self.depth)
+        self.targets = (*stiffness, *dissipation)
+        self.factors = {**stiffness, **dissipation}
+        self.stiff = frozenset(stiffness)
 
     def values(self, sources: Arrays) -> dict[str, np.ndarray]:
-        """Return D(e) times the factors."""
-        return self.scaled.values({self.source: self._loss(sources)[0]})
+        """Return k and gamma."""
+        (k, _, _), (gamma, _, _) = self._powers(sources)
+        return {
+            path: (k if path in self.stiff else gamma) * factor
+            for path, factor in self.factors.items()
+        }
 
     def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
-        """Return D'(e) tan_e times the factors."""
-        slope = self._loss(sources)[1]
-        return self.scaled.values({self.source: slope * tangents.get(self.source, 0.0)})
+        """Return the tangents of k and gamma."""
+        e, c = (np.asarray(tangents.get(source, 0.0)) for source in self.sources)
+        rates = [by_e * e + by_c * c for _, by_e, by_c in self._powers(sources)]
+        return {
+            path: rates[path not in self.stiff] * factor for path, factor in self.factors.items()
+        }
 
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
-        """Return D'(e) times the sum of the cotangents times the factors."""
-        adj = self.scaled.vjp(sources, adjoints)[self.source]
-        return {self.source: self._loss(sources)[1] * adj}
+        """Return the cotangents of e and c."""
+        adj = np.zeros(2)
+        powers = self._powers(sources)
+        for path, factor in self.factors.items():
+            _, *slopes = powers[path not in self.stiff]
+            adj += np.sum(adjoints.get(path, 0.0) * factor) * np.array(slopes)
+        return dict(zip(self.sources, map(np.asarray, adj), strict=True))
 
-    def _loss(self, sources: Arrays) -> tuple[np.ndarray, np.ndarray]:
-        """Return D and dD/de, which is 0 outside of the range."""
-        e = float(sources[self.source])
+    def _powers(self, sources: Arrays) -> list[tuple[float, float, float]]:
+        """Return what multiplies K and G, and its slopes by e and c."""
+        e, c = (float(sources[source]) for source in self.sources)
         inside = float(np.clip(e, *RESTITUTIONS))
-        D, slope = loss_of(inside)
-        return np.asarray(D), np.asarray(slope if inside == e else 0.0)
+        moves = inside == e
+        zeta, slope = damping_ratio(inside)
+        k, gamma = inside / c**4, zeta * c * c / np.sqrt(inside)
+        return [
+            (k, moves * k / inside, -4.0 * k / c),
+            (gamma, moves * gamma * (slope / zeta - 0.5 / inside), 2.0 * gamma / c),
+        ]
 
 
 def make_contacts(
@@ -130,8 +156,11 @@ def _law(obstacle: declared.Obstacle, body: Touching, gravity: float) -> dict[st
     law = {key: np.array(number, float) for key, number in own.items() if number is not None}
     speed = _speed(obstacle, body, gravity)
     if obstacle.restitution is not None:
-        law["dissipation"] = np.full(np.shape(body.mass), loss_of(obstacle.restitution)[0] / speed)
-    elif "damping" not in law:
+        law |= bounced(body, obstacle.depth, speed)
+        k = law["cubic_stiffness"] / (2.0 * law["depth"] ** 2)  # m u^2/c^2
+        law.setdefault("friction_stiffness", chosen_friction_stiffness(body, k))
+        return law
+    if "damping" not in law:
         law.setdefault("dissipation", chosen_dissipation(body, speed))
     if obstacle.contact_time is not None:
         rate = contact_duration(float(np.max(law["dissipation"])) * speed) / obstacle.contact_time
@@ -139,6 +168,21 @@ def _law(obstacle: declared.Obstacle, body: Touching, gravity: float) -> dict[st
     k = law.setdefault("stiffness", chosen_stiffness(body, gravity, speed))
     law.setdefault("friction_stiffness", chosen_friction_stiffness(body, k))
     return law
+
+
+def blows_on(
+    obstacles: Mapping[str, declared.Obstacle], bodies: Sequence[Touching], gravity: float
+) -> dict[str, float]:
+    """Return m u^2/c^2 of rigid bodies that may strike an obstacle with a restitution [N/m]."""
+    blows: dict[str, float] = {}
+    for name, obstacle in obstacles.items():
+        for body in _chosen(name, obstacle, bodies):
+            if obstacle.restitution is not None and body.is_rigid:
+                speed = _speed(obstacle, body, gravity)
+                depth = float(bounced(body, obstacle.depth, speed)["depth"])
+                blow = float(body.mass) * (speed / depth) ** 2
+                blows[body.name] = max(blows.get(body.name, 0.0), blow)
+    return blows
 
 
 def notes_on_start(
@@ -224,35 +268,40 @@ def _add_contacts(
     kind, pose = _geometry(name, obstacle)
     numbers: dict[str, dict[str, np.ndarray]] = {key: {} for key in laws[0][1]}
     pairs = [f"{name}_{body.name}" for body, _ in laws]
+    e, depths = obstacle.restitution, {}
     for pair, (body, law) in zip(pairs, laws, strict=True):
         nodes = _convex(body) if isinstance(obstacle, declared.PlaneObstacle) else body.nodes
-        own = body.shared_out(law)
+        own = body.shared_out({key: law[key] for key in law if key != "depth"})
         for key, number in own.items():
             numbers[key][f"{pair}.{key}"] = number
-        depth = 0.0
-        if "dissipation" in own:
+        depth: Any = 0.0
+        speed = _speed(obstacle, body, gravity)
+        if e is not None:
+            depths[pair] = depth = float(law["depth"])
+            own["cubic_stiffness"] = own["cubic_stiffness"] * e / depth**4
+            loss = damping_ratio(e)[0] * depth**2 / np.sqrt(e)
+            own["cubic_dissipation"] = own["cubic_dissipation"] * loss
+            depth *= np.sqrt(max(1.0, fall_speed(body, gravity, 4.0) / speed))
+        elif "dissipation" in own:
             depth = expected_depth(
                 body,
                 own["stiffness"],
                 own["dissipation"],
                 gravity=gravity,
-                speed=_speed(obstacle, body, gravity),
+                speed=speed,
             )
+        touching: dict[str, Any] = {
+            "contact_nodes": nodes,
+            "acts_on": body.name if body.is_rigid else NODES,
+            "fixed_to": obstacle.fixed_to,
+        }
+        if body.ball is not None:
+            touching = {"balls": (body.name,), "radius": body.ball}
         out.forces[pair] = kind(
-            **pose,
-            **own,
-            deepest=depth,
-            friction=obstacle.friction,
-            contact_nodes=nodes,
-            acts_on=body.name if body.is_rigid else NODES,
-            fixed_to=obstacle.fixed_to,
+            **pose, **own, **touching, deepest=depth, friction=obstacle.friction
         )
-    e = obstacle.restitution
     if e is not None:
-        D, _ = loss_of(e)
-        factors = {path: number / D for path, number in numbers.pop("dissipation").items()}
-        out.values[f"{name}.restitution"] = Value(np.array(e), "-", "linear", RESTITUTIONS)
-        out.maps.append(Bounce(f"{name}.restitution", factors))
+        _add_bounces(out, name, e, numbers, depths=depths)
     for key, each in numbers.items():
         value = float(np.mean(laws[0][1][key]))
         out.values[f"{name}.{key}"] = positive(value, UNITS[key])
@@ -266,6 +315,29 @@ def _add_contacts(
         reach = max(body.size for body, _ in laws)
         out.values[f"{name}.height"] = linear(pose["height"], "m", reach)
         out.maps.append(Scaled(f"{name}.height", {f"{pair}.height": 1.0 for pair in pairs}))
+
+
+def _add_bounces(
+    out: Additions,
+    name: str,
+    restitution: float,
+    numbers: dict[str, dict[str, np.ndarray]],
+    *,
+    depths: Mapping[str, float],
+) -> None:
+    """Add the values of an obstacle with a restitution, and take its law out of the numbers.
+
+    `depths` are those of its contacts; the value is that of the first.
+    """
+    first = next(iter(depths.values()))
+    k, gamma = (numbers.pop(key) for key in ("cubic_stiffness", "cubic_dissipation"))
+    del numbers["depth"]
+    ratios = {path: depths[path.rpartition(".")[0]] / first for path in (*k, *gamma)}
+    out.values[f"{name}.restitution"] = Value(np.array(restitution), "-", "linear", RESTITUTIONS)
+    out.values[f"{name}.depth"] = positive(first, "m", DEPTHS)
+    stiffness = {path: number / ratios[path] ** 4 for path, number in k.items()}
+    dissipation = {path: number * ratios[path] ** 2 for path, number in gamma.items()}
+    out.maps.append(Bounces(name, stiffness, dissipation))
 
 
 def _convex(body: Touching) -> np.ndarray | None:

@@ -50,3 +50,18 @@ def check_law(key: str, contact: declared.Obstacle | declared.Contact) -> None:
         if None not in (number for _, number in given):
             both = " and ".join(f"{number:g} {units[name]}".strip() for name, number in given)
             raise StudyError(f"`{key}` must have `{one}` or `{other}`, got both: {both}. {advice}")
+
+
+def check_bounce(key: str, obstacle: declared.Obstacle) -> None:
+    """Raise if an obstacle with a restitution has a stiffness too, or one without has a depth."""
+    for other in ("stiffness", "contact_time"):
+        if obstacle.restitution is not None and getattr(obstacle, other) is not None:
+            raise StudyError(
+                f"`{key}` must not have `{other}` beside `restitution`, got "
+                f"{getattr(obstacle, other):g}. Give the `depth` that bodies sink to."
+            )
+    if obstacle.depth is not None and obstacle.restitution is None:
+        raise StudyError(
+            f"`{key}.depth` must come with `restitution`, got {obstacle.depth:g} m alone. Give a "
+            "`stiffness` in place of it."
+        )

@@ -54,6 +54,8 @@ def toy():
     rough["friction"] = np.where(np.isin(np.arange(n), (0, 3, 5)), 5.0, 0.005)
     smooth = {name: value for name, value in rough.items() if name != "damping"}
     smooth["dissipation"] = 0.5  # [s/m]
+    cubic = {name: value for name, value in rough.items() if name != "damping"}
+    cubic |= {"cubic_stiffness": 1e7, "cubic_dissipation": 1e-4, "deepest": 0.02}
     forces = {
         "body": body,
         "core": NeoHookeanTets(mesh.tets[:2], mesh.points, 2e4, 3e4),
@@ -76,7 +78,7 @@ def toy():
             friction=np.where(np.arange(n) % 2, 0.02, 5.0),
         ),
         "ball": SphereContact(path, 0.06, angular_velocity=spin, **rough),
-        "crate": BoxContact([0.115, 0, 0.06], 0.1 * path, [0.02, 0.04, 0.06], path, **rough),
+        "crate": BoxContact([0.115, 0, 0.06], 0.1 * path, [0.02, 0.04, 0.06], path, **cubic),
         "rod": CapsuleContact([0.0, 0.11, 0.06], [1.5, 0.1, 0.2], 0.05, 0.03, **smooth),
     }
     x = mesh.points * 1.05
@@ -119,6 +121,11 @@ def stones(rng):
     forces["nose"] = BoxContact(
         (0.1, 0.05, 0.02), (0.3, 0.2, 0.1), (0.5, 0.5, 0.6), fixed_to="pair.1", friction=friction,
         acts_on=("nodes", "stone"), velocity=(0.1, 0.2, 0.3), **law,
+    )  # fmt: skip
+    law = {"cubic_stiffness": 1e5, "cubic_dissipation": 1e-3, "deepest": 0.02}
+    forces["rolling"] = HalfSpaceContact(
+        height=0.4, radius=[0.2, 0.35], friction=0.3, friction_stiffness=1.0,
+        balls=("pair.1", "stone"), **law,
     )  # fmt: skip
     return bodies, states, forces | joints(rng)
 

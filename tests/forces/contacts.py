@@ -11,7 +11,7 @@ from adjsim.contact_margins import contact_margins
 from adjsim.forces.acted_rows import ActedRows
 from adjsim.forces.box import BoxContact
 from adjsim.forces.capsule import CapsuleContact
-from adjsim.forces.contact import LAW as LAW_NAMES
+from adjsim.forces.contact_law import LAW as LAW_NAMES
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.sphere import SphereContact
 from adjsim.model import Model, State, Trajectory
@@ -91,6 +91,11 @@ def reference_force(contact, values):
 N_NODES, N_TRIES = 24, 200
 LAW = {"stiffness": 300.0, "damping": 6.0, "friction_stiffness": 20.0, "friction": 0.5}
 DISSIPATIVE = {"stiffness": 300.0, "dissipation": 0.4, "friction_stiffness": 20.0, "friction": 0.5}
+
+CUBIC = {
+    "cubic_stiffness": 3e4, "cubic_dissipation": 2e-3, "friction_stiffness": 20.0, "friction": 0.5,
+    "deepest": 0.2,
+}  # fmt: skip
 
 
 def law_of_each(rng, law=LAW):

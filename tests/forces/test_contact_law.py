@@ -9,11 +9,12 @@ from adjsim.forces.contact_law import contact_law, contact_law_jvp
 
 
 UP = (0.0, 1.0, 0.0)
-LAW = (100.0, 5.0, 0.0, 4.0, 0.5)  # k_e, k_d, d, k_f, mu
-DISSIPATIVE = (100.0, 0.0, 0.4, 4.0, 0.5)
-N_ARGS = 3 + 1 + 3 + 5
+LAW = (100.0, 5.0, 0.0, 0.0, 0.0, 4.0, 0.5)  # k_e, k_d, d, k, gamma, k_f, mu
+DISSIPATIVE = (100.0, 0.0, 0.4, 0.0, 0.0, 4.0, 0.5)
+CUBIC = (0.0, 0.0, 0.0, 1e4, 4e-3, 4.0, 0.5)
+N_ARGS = 3 + 1 + 3 + 7
 N, C, U, K_E = slice(0, 3), 3, slice(4, 7), 7  # columns of Jacobians
-D, K_F, MU = 9, 10, 11
+D, CUBIC_K, GAMMA, K_F, MU = 9, 10, 11, 12, 13
 
 
 def force(u, c=0.1, law=LAW, n=UP):
@@ -21,7 +22,7 @@ def force(u, c=0.1, law=LAW, n=UP):
 
 
 def tangent_columns(u, c=0.1, law=LAW, n=UP):
-    """The Jacobian (3, 12) with respect to n, c, u and the scalars, from the tangent."""
+    """The Jacobian (3, 14) with respect to n, c, u and the scalars, from the tangent."""
     columns = [
         contact_law_jvp(n, c, tuple(u), law, tuple(t[N]), t[C], tuple(t[U]), tuple(t[K_E:]))
         for t in np.eye(N_ARGS)
@@ -58,6 +59,15 @@ def test_with_dissipation_the_force_begins_at_zero():
     assert np.abs(force(u, 1e-9)).max() > 9.0
 
 
+def test_the_cubic_law_worked_out_by_hand():
+    # c = 0.1, u_n = -2: p = 1000 (0.01 + 0.008) = 18, and slip is bounded by 9.
+    np.testing.assert_allclose(force((3, -2, 4), law=CUBIC), [-5.4, 18, -7.2], rtol=10 * EPS)
+    # u_n = 2: p = 10 - 8 = 2. At u_n = 3 nothing pulls: p = 0. It begins at 0.
+    np.testing.assert_allclose(force((3, 2, 4), law=CUBIC), [-0.6, 2, -0.8], rtol=20 * EPS)
+    np.testing.assert_array_equal(force((3, 3, 4), law=CUBIC), 0.0)
+    assert np.abs(force((3.0, -2.0, 4.0), 1e-9, CUBIC)).max() <= 1e-9 * 80.0 * 1.2
+
+
 def test_the_force_turns_with_the_normal_and_the_velocity(rng):
     Q = np.linalg.qr(rng.standard_normal((3, 3)))[0]
     n, u = np.array(UP), np.array([3.0, -2.0, 4.0])
@@ -73,7 +83,7 @@ REGIMES = {
 }
 
 
-@pytest.mark.parametrize("law", [LAW, DISSIPATIVE], ids=["damping", "dissipation"])
+@pytest.mark.parametrize("law", [LAW, DISSIPATIVE, CUBIC], ids=["damping", "dissipation", "cubic"])
 @pytest.mark.parametrize("u", REGIMES.values(), ids=REGIMES)
 def test_the_jacobian_in_every_regime_matches_differences(u, law):
     point = np.array([*UP, 0.1, *u, *law])
@@ -87,7 +97,8 @@ def test_the_jacobian_in_every_regime_matches_differences(u, law):
     ).T
     J = tangent_columns(u, law=law)
     assert np.abs(J).max() > 1.0
-    assert J[:, D].any()
+    for column in (GAMMA, CUBIC_K) if law is CUBIC else (D,):
+        assert J[:, column].any()
     # h^2 of truncation and eps |f|/h of rounding.
     np.testing.assert_allclose(differences, J, rtol=0, atol=1e-9 * np.abs(J).max())
     np.testing.assert_allclose(adjoint_rows(u, law=law), J, rtol=0, atol=20 * EPS * np.abs(J).max())
@@ -117,6 +128,16 @@ def test_kink_at_the_end_of_the_pressure_takes_the_slope_of_no_pressure():
         assert not jacobian[:, [*range(3, 7), D]].any()
 
 
+def test_kink_at_the_end_of_the_cubic_pressure_takes_the_slope_of_no_pressure():
+    law, c, apart, h = (*CUBIC[:4], 2.0**-8, *CUBIC[5:]), 0.125, (0.0, 4.0, 0.0), 1e-6
+    faster = (force((0, 4.0 + h, 0), c, law) - force(apart, c, law)) / h  # gamma u_n = c^2
+    slower = (force((0, 4.0 - h, 0), c, law) - force(apart, c, law)) / -h
+    assert faster[1] == 0.0
+    assert slower[1] == pytest.approx(-1e4 * c * 2.0**-8, rel=1e-6)
+    for jacobian in (tangent_columns(apart, c, law), adjoint_rows(apart, c, law)):
+        assert not jacobian[:, [*range(3, 7), CUBIC_K, GAMMA]].any()
+
+
 def test_between_stick_and_slip_the_slope_is_that_of_stick():
     # p = 16, mu p = 8 and k_f |u_t| = 4 x 2 are equal to the bit.
     c, u, h = 0.16, (2.0, 0.0, 0.0), 1e-6
@@ -141,7 +162,7 @@ def test_without_slip_speed_friction_is_stick_and_nothing_is_divided_by_zero():
 def test_without_friction_the_friction_stiffness_does_nothing(u):
     # f = -min(0, k_f |u_t|) u_t/|u_t| is zero for every u_t, and so is its derivative,
     # also for a node that falls straight down.
-    smooth = (*LAW[:4], 0.0)
+    smooth = (*LAW[:6], 0.0)
     np.testing.assert_array_equal(force(u, law=smooth)[[0, 2]], 0.0)
     for jacobian in (tangent_columns(u, law=smooth), adjoint_rows(u, law=smooth)):
         np.testing.assert_array_equal(jacobian[0, U], 0.0)
@@ -150,8 +171,8 @@ def test_without_friction_the_friction_stiffness_does_nothing(u):
 
 def test_neither_friction_nor_its_stiffness_acts_alone():
     # min(mu p, k_f |u_t|) with one of them 0 is 0 for every value of the other.
-    u, bare = (0.7, -1.0, 0.4), (*LAW[:3], 0.0, 0.0)
-    for k, column in ((3, K_F), (4, MU)):
+    u, bare = (0.7, -1.0, 0.4), (*LAW[:5], 0.0, 0.0)
+    for k, column in ((5, K_F), (6, MU)):
         alone = np.array(bare)
         alone[k] = 2.0
         np.testing.assert_array_equal(force(u, law=alone), force(u, law=bare))

@@ -143,9 +143,8 @@ def test_what_does_not_fit_the_model_is_named(given, message):
 
 
 def test_a_contact_has_damping_or_dissipation_not_both():
-    with pytest.raises(ValueError, match="must not both be given") as error:
+    with pytest.raises(ValueError, match=r"must not both be given.*Leave out the `damping`"):
         HalfSpaceContact(damping=1.0, dissipation=0.1)
-    assert "Leave out `damping`" in str(error.value)
     with pytest.raises(ValueError, match=r"`dissipation`.*-0\.1"):
         HalfSpaceContact(dissipation=-0.1)
     assert "damping" not in HalfSpaceContact(dissipation=0.1).parameters()

@@ -12,12 +12,15 @@ from tests.pairs.features import CASES, TURN, A, B, C, central, over, pair
 
 
 WEIGHTS = {VERTEX: 2.0, EDGE: -1.0, FACE: 1.0, EDGES: 1.0}
-ELASTIC = (50.0, 0.0, 0.0, 0.0, 0.0, 0.35, 0.25)
-STICK = (50.0, 0.0, 0.3, 0.4, 0.6, 0.35, 0.25)
-SLIP = (50.0, 0.0, 0.3, 40.0, 0.3, 0.35, 0.25)
-DAMPED = (50.0, 0.7, 0.0, 40.0, 0.3, 0.35, 0.25)
-FRICTION = (21, 22)  # k_f and mu among positions, velocities and parameters
-LAWS = {"elastic": ELASTIC, "stick": STICK, "slip": SLIP, "damped": DAMPED}
+ELASTIC = (50.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.35, 0.25)
+STICK = (50.0, 0.0, 0.3, 0.0, 0.0, 0.4, 0.6, 0.35, 0.25)
+SLIP = (50.0, 0.0, 0.3, 0.0, 0.0, 40.0, 0.3, 0.35, 0.25)
+DAMPED = (50.0, 0.7, 0.0, 0.0, 0.0, 40.0, 0.3, 0.35, 0.25)
+FRICTION = (23, 24)  # k_f and mu among positions, velocities and parameters
+CUBIC = (0.0, 0.0, 0.0, 4e3, 0.01, 0.4, 0.6, 0.35, 0.25)
+LAWS = {
+    "elastic": ELASTIC, "stick": STICK, "slip": SLIP, "damped": DAMPED, "cubic": CUBIC,
+}  # fmt: skip
 V = np.array([(0.2, 0.1, -0.4), (-0.1, 0.3, 0.2), (0.15, -0.2, 0.1), (-0.3, 0.1, 0.3)])
 every_case = pytest.mark.parametrize("name", CASES)
 every_law = pytest.mark.parametrize("law", LAWS)
@@ -36,7 +39,7 @@ def forces(code, corners, params, v=V):
 
 def test_a_vertex_over_a_face_is_pushed_as_worked_by_hand():
     corners = over((0.2, 0.3, 0), A, (1, 0, 0), (0, 1, 0))  # 0.3 above, 0.1 deep
-    params = (50.0, 0.0, 0.0, 0.0, 0.0, 0.25, 0.15)
+    params = (50.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.25, 0.15)
     expected = 5.0 * np.array([1.0, -0.5, -0.2, -0.3])
     f = forces(FACE, corners, params, np.zeros((4, 3)))
     np.testing.assert_allclose(f, np.outer(expected, [0, 0, 1]), rtol=0, atol=100 * EPS)
@@ -47,7 +50,7 @@ def test_a_vertex_over_a_face_is_pushed_as_worked_by_hand():
 
 def test_edges_that_cross_in_their_middle_are_pushed_as_worked_by_hand():
     corners = np.array([(-1.0, 0, 0.3), (1, 0, 0.3), (0, -1, 0), (0, 1, 0)])
-    params = (50.0, 0.0, 0.0, 0.0, 0.0, 0.25, 0.15)
+    params = (50.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.25, 0.15)
     f = forces(EDGES, corners, params, np.zeros((4, 3)))
     np.testing.assert_allclose(
         f, np.outer([2.5, 2.5, -2.5, -2.5], [0, 0, 1]), rtol=0, atol=100 * EPS
@@ -57,8 +60,8 @@ def test_edges_that_cross_in_their_middle_are_pushed_as_worked_by_hand():
 def test_friction_acts_against_the_sliding_between_the_closest_points():
     corners = over((0.2, 0.3, 0), A, (1, 0, 0), (0, 1, 0))
     v = np.array([(2.0, 0, 0), (1.0, 0, 0), (1.0, 0, 0), (1.0, 0, 0)])
-    stick = forces(FACE, corners, (50.0, 0.0, 0.0, 0.4, 0.6, 0.25, 0.15), v)
-    slip = forces(FACE, corners, (50.0, 0.0, 0.0, 40.0, 0.6, 0.25, 0.15), v)
+    stick = forces(FACE, corners, (50.0, 0.0, 0.0, 0.0, 0.0, 0.4, 0.6, 0.25, 0.15), v)
+    slip = forces(FACE, corners, (50.0, 0.0, 0.0, 0.0, 0.0, 40.0, 0.6, 0.25, 0.15), v)
     np.testing.assert_allclose(stick[0], [-0.4, 0, 5.0], rtol=0, atol=100 * EPS)
     np.testing.assert_allclose(slip[0], [-3.0, 0, 5.0], rtol=0, atol=100 * EPS)
 
@@ -68,7 +71,7 @@ def test_nothing_acts_and_nothing_is_pulled_back(away):
     corners = over((0.2, 0.3, 0), A, (1, 0, 0), (0, 1, 0))
     x, v, (code, weight), params, series = element(FACE, corners, STICK)
     if away == "beyond the radii":
-        params = (*params[:5], 0.2, 0.09)
+        params = (*params[:7], 0.2, 0.09)
     elif away == "no weight":
         weight = 0.0
     else:
@@ -76,7 +79,7 @@ def test_nothing_acts_and_nothing_is_pulled_back(away):
     point = (x, v, (code, weight), params, series)
     ones = vectors(np.ones((3, 3)))
     assert not np.any(flat(pair_force(*point)))
-    assert not np.any(flat(pair_jvp(*point, ones, ones, (1.0,) * 7, ())))
+    assert not np.any(flat(pair_jvp(*point, ones, ones, (1.0,) * 9, ())))
     assert not np.any(flat(pair_vjp(*point, ones)[:3]))
 
 
@@ -114,7 +117,7 @@ def test_full_jacobian_matches_central_differences(name, law):
         return flat(pair_jvp(x, v, consts, params, series, *shaped(unit, primals), ()))
 
     f_0 = f(base)
-    directions = [*np.eye(len(base)), np.append(f_0 / np.linalg.norm(f_0), np.zeros(16))]
+    directions = [*np.eye(len(base)), np.append(f_0 / np.linalg.norm(f_0), np.zeros(18))]
     for k, d in enumerate(directions):
         if k in FRICTION and base[k] == 0.0:  # the cone's tip: no derivative by definition
             continue
@@ -135,7 +138,7 @@ def test_tangent_and_adjoint_are_transposes(rng, name, law):
     f = np.array(pair_force(*point))
     for k in range(8):
         tan_x, tan_v, adj = rng.standard_normal((3, 3, 3))
-        tan_params = rng.standard_normal(7)
+        tan_params = rng.standard_normal(9)
         if k == 0:  # along the force
             tan_x = adj = f / np.linalg.norm(f)
         t = np.array(pair_jvp(*point, vectors(tan_x), vectors(tan_v), numbers(tan_params), ()))
@@ -163,7 +166,7 @@ def test_forces_sum_to_zero_and_turn_with_the_pair(name, law):
 @every_case
 def test_without_friction_torques_sum_to_zero(name):
     code, corners, near = pair(name)
-    for params in (ELASTIC, (50.0, 0.0, 0.3, 0.0, 0.0, 0.35, 0.25)):
+    for params in (ELASTIC, (50.0, 0.0, 0.3, 0.0, 0.0, 0.0, 0.0, 0.35, 0.25)):
         f = forces(code, corners, params)
         torque = np.cross(corners, f).sum(axis=0)
         assert np.abs(torque).max() <= 500 * EPS * np.abs(f).max() / near**2
@@ -183,7 +186,7 @@ def patch():
 
 def push_of(surface, points, vertex):
     """The force of a surface of radius 0.2 on a vertex of radius 0.1, k_e = 50."""
-    params = (50.0, 0.0, 0.0, 0.0, 0.0, 0.1, 0.2)
+    params = (50.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.1, 0.2)
     parts = (
         (FACE, surface.faces, np.ones(len(surface.faces))),
         (EDGE, surface.edges, surface.edge_weights),

@@ -62,6 +62,16 @@ def test_a_vertex_apart_is_as_far_from_touching_as_the_surface_is_beyond_the_rad
         ({}, -0.2 - 1.0 / 0.5, 100.0 * 0.03 * (1.0 + 0.5 * 0.2)),
         ({"dissipation": None, "damping": 3.0}, -0.2, 100.0 * 0.03 + 3.0 * 0.2),
         ({"dissipation": None}, np.nan, 100.0 * 0.03),
+        (
+            {
+                "stiffness": None,
+                "dissipation": None,
+                "cubic_stiffness": 1e6,
+                "cubic_dissipation": 3e-3,
+            },
+            -0.2 - 0.03**2 / 3e-3,
+            1e6 * 0.03 * (0.03**2 + 3e-3 * 0.2),
+        ),
     ],
 )
 def test_a_vertex_that_nearly_slips_is_as_far_as_the_law_says(law, damping, pressure):
@@ -72,7 +82,8 @@ def test_a_vertex_that_nearly_slips_is_as_far_as_the_law_says(law, damping, pres
     np.testing.assert_allclose(found.shape[0, 4, :2], [0.03, slip])
     np.testing.assert_allclose(abs(found.shape[0, 4, 2]), 0.3 / np.sqrt(2.0))  # to the diagonal
     held = over([0.6, 0.3, 0.07], u=(0.03, 0.04, 0.0), **law)
-    assert held.slip[0, 4] == pytest.approx(4.0 * 0.05 - 0.5 * 3.0)
+    at_rest = 1e6 * 0.03**3 if "cubic_stiffness" in law else 3.0
+    assert held.slip[0, 4] == pytest.approx(4.0 * 0.05 - 0.5 * at_rest)
     assert np.isfinite(found.all()).sum() + np.isnan(damping) == 6
 
 

@@ -1,7 +1,7 @@
 r"""Contact with the half-space {p : n.p >= h} in plain NumPy.
 
     c = max(0, h + r - n.x),   u = v - V,   u_n = n.u,   u_t = u - u_n n,   n = m/|m|
-    p = k_e c max(0, 1 - d u_n) + k_d max(0, -u_n)   where c > 0, else 0
+    p = k_e c max(0, 1 - d u_n) + k_d max(0, -u_n) + k c max(0, c^2 - gamma u_n)   where c > 0
     f = p n - min(mu p, k_f |u_t|) u_t/|u_t|
 
 Branches look at real parts only, so every argument may carry a complex step.
@@ -31,12 +31,13 @@ def forces(x, v, normal, height, *, velocity=(0.0, 0.0, 0.0), radius=0.0, nodes=
 
 
 def contact_force(
-    n, c, u, *, stiffness, damping=0.0, dissipation=0.0, friction_stiffness=0.0, friction=0.0
-):
+    n, c, u, *, stiffness=0.0, damping=0.0, dissipation=0.0, cubic_stiffness=0.0,
+    cubic_dissipation=0.0, friction_stiffness=0.0, friction=0.0,
+):  # fmt: skip
     """Force (3,) [N] at depth c [m] on a node with relative velocity u [m/s].
 
     `stiffness` [N/m], `damping` and `friction_stiffness` [N s/m], `dissipation` [s/m],
-    `friction` [-]: scalars.
+    `cubic_stiffness` [N/m^3], `cubic_dissipation` [m s], `friction` [-]: scalars.
     """
     if c.real <= 0:  # c = 0 counts as apart
         return 0 * n
@@ -45,6 +46,8 @@ def contact_force(
     opened = 1 - dissipation * u_n
     p = stiffness * c * (opened if np.real(opened) > 0 else 0)
     p = p + (damping * -u_n if u_n.real < 0 else 0)
+    opened = c * c - cubic_dissipation * u_n
+    p = p + cubic_stiffness * c * (opened if np.real(opened) > 0 else 0)
     return p * n + friction_force(u_t, friction * p, friction_stiffness)
 
 

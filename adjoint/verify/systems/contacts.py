@@ -3,7 +3,7 @@
 Each scene is one obstacle and loose nodes that were put beside it at a known depth and
 relative velocity: stick or slip, approaching or leaving, at each spot of the surface; two
 stay apart. They move by millimetres and are centimetres away from kinks of the shape. Each shape
-is also carried by a rigid body.
+is also carried by a rigid body, and touched by balls in place of the nodes.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,6 +35,9 @@ DT = 1e-4  # [s]
 RADIUS = 0.05  # of the nodes [m]
 DAMPED = {"stiffness": 600.0, "damping": 4.0, "friction_stiffness": 20.0, "friction": 0.4}
 DISSIPATIVE = {"stiffness": 600.0, "dissipation": 0.4, "friction_stiffness": 20.0, "friction": 0.4}
+CUBIC = {
+    "cubic_stiffness": 6e5, "cubic_dissipation": 4e-4, "friction_stiffness": 20.0, "friction": 0.4
+}  # fmt: skip
 # Relative velocity along the normal and across it [m/s].
 REGIMES = ((-0.6, 0.03), (-0.6, 1.5), (0.6, 0.03), (0.6, 1.5))
 CENTER, TURN = np.array([0.3, -0.2, 0.4]), np.array([0.5, -0.3, 0.7])
@@ -229,6 +232,24 @@ def carried(build: Callable[[int], Scene], n_steps: int) -> Scene:
     return Scene(model, state, DT, n_steps, inert=("carrier.vertices",))
 
 
+def balls(build: Callable[[int], Scene], n_steps: int) -> Scene:
+    """The obstacle of a scene, touched by rolling balls with its radius, by the cubic law."""
+    scene, rng = build(n_steps), np.random.default_rng(16)
+    x, v = np.array(scene.state.x), np.array(scene.state.v)
+    n = len(x)
+    obstacle: Any = scene.model.forces["obstacle"]
+    law = {**dict.fromkeys(obstacle.law.scalars), **_each({**CUBIC, "radius": RADIUS}, rng, n)}
+    contact = replace(
+        obstacle, **law, deepest=RADIUS, contact_nodes=None, balls=[f"balls.{b}" for b in range(n)]
+    )
+    inertia = 1e-3 * rng.uniform(0.8, 1.2, (n, 6)) * [1.0, 1.0, 1.0, 0.1, 0.1, 0.1]
+    bodies = RigidBodies([np.zeros((1, 3))] * n, mass=scene.model.mass, inertia=inertia)
+    turns = rng.standard_normal((n, 4))
+    state = BodyState(x, turns, v, 0.3 * rng.standard_normal((n, 3)))
+    model = Model(forces={"obstacle": contact}, bodies={"balls": bodies})
+    return Scene(model, State(bodies={"balls": state}), DT, n_steps, inert=("balls.vertices",))
+
+
 SHAPES = {"sphere": sphere, "box": box, "capsule": capsule}
 BUILDS: dict[str, Callable[[int], Scene]] = {
     "contact/plane-moving": plane_moving,
@@ -237,6 +258,11 @@ BUILDS: dict[str, Callable[[int], Scene]] = {
     "contact/plane-carried": partial(carried, plane_moving),
     **{
         f"contact/{name}-carried": partial(carried, partial(build, moves=name == "box"))
+        for name, build in SHAPES.items()
+    },
+    "contact/plane-balls": partial(balls, plane_moving),
+    **{
+        f"contact/{name}-balls": partial(balls, partial(build, moves=True))
         for name, build in SHAPES.items()
     },
 }
@@ -252,6 +278,10 @@ SUMMARIES = {
     "contact/sphere-carried": "The same at a sphere on a rigid body",
     "contact/box-carried": "The same at a box that moves on a rigid body",
     "contact/capsule-carried": "The same at a capsule on a rigid body",
+    "contact/plane-balls": "Rigid balls on a plane that rises and tilts, by the cubic law",
+    "contact/sphere-balls": "The same at a sphere on a given path",
+    "contact/box-balls": "The same at a box",
+    "contact/capsule-balls": "The same at a capsule",
 }
 SYSTEMS = tuple(
     System(name, SUMMARIES[name], partial(rollout_problem, build), family="contacts")

@@ -65,6 +65,11 @@ def damped(n_steps: int) -> Scene:
     return scene(n_steps, damping=0.02)
 
 
+def cubic(n_steps: int) -> Scene:
+    """Return two surfaces with the law whose restitution is the same at every speed."""
+    return scene(n_steps, stiffness=None, cubic_stiffness=1.2e6, cubic_dissipation=5e-5)
+
+
 def alone(n_steps: int) -> Scene:
     """Return one surface that touches itself."""
     return scene(n_steps, one=True, dissipation=0.4)
@@ -97,6 +102,8 @@ SYSTEMS = (
            partial(rollout_problem, two), family="solids"),
     System("surfaces/damping", "The same with a damping that jumps at touch",
            partial(rollout_problem, damped), family="solids"),
+    System("surfaces/cubic", "The same with the cubic law",
+           partial(rollout_problem, cubic), family="solids"),
     System("surfaces/one", "The same as one surface that touches itself",
            partial(rollout_problem, alone), family="solids"),
 )  # fmt: skip

@@ -26,6 +26,8 @@ from studies.scene.motions import BodyMotion
 
 DENSITY = 1000.0  # where nothing says how heavy a body is
 KINDS = {"density": "kg/m3", "mass": "kg", "vertex_mass": "kg"}  # what says it, and in which unit
+SPHERES = ("ball", "shape:sphere")  # generated meshes whose points lie on a sphere
+ROUND = 0.05  # of the radius, by which points of a ball may lie off it
 CENTRE = "centre"  # name of the point at the centre of mass
 INERTIA_WIDE = 3.0  # times and part of its moments, within which they are searched by default
 SYMMETRIC = 1e-6  # part of the largest entry by which rows that were rounded may differ
@@ -42,6 +44,7 @@ class RigidPart:
     maps: list[ParameterMap]
     mesh: Mesh  # what is drawn
     notes: tuple[str, ...]
+    ball: float | None = None  # radius [m], where it touches as a ball
 
     @property
     def center(self) -> np.ndarray:
@@ -116,7 +119,24 @@ def make_rigid(
     start = BodyMotion(name, np.array(bodies.centers[0]), np.asarray(body.position))
     maps += [Scaled(path, factors), start]
     mesh = drawn_mesh(f"{key}.look", body.look, surface, source)
-    return RigidPart(name, bodies, values, maps, mesh, () if given else (note,))
+    ball = _ball_radius(key, body, bodies)
+    return RigidPart(name, bodies, values, maps, mesh, () if given else (note,), ball)
+
+
+def _ball_radius(key: str, body: Rigid, bodies: RigidBodies) -> float | None:
+    """Return the radius of a body that touches as a ball; None if its points do."""
+    if body.touches == "points" or (body.touches is None and body.mesh not in SPHERES):
+        return None
+    distances = np.linalg.norm(bodies.arms[bodies.hull], axis=1)
+    near, far = float(distances.min()), float(distances.max())
+    if far - near <= ROUND * far:
+        return far
+    if body.touches is None:
+        return None
+    raise StudyError(
+        f'`{key}.touches` must be "points" for a body that is no ball: its points are {near:.4g} '
+        f"to {far:.4g} m from its centre of mass."
+    )
 
 
 def _check_own_inertia(key: str, body: Rigid) -> None:

@@ -295,11 +295,22 @@ def test_only_a_loss_that_was_chosen_is_made_larger():
     made = make_problem(block())
     loss = made.problem.built.values["floor.dissipation"].value
     assert made.lossier(made.problem).fixed == {"floor.dissipation": 4.0 * loss}
-    for given in ({"dissipation": 0.5}, {"restitution": 0.4}, {"damping": 2.0}):
+    bouncing = {"restitution": 0.4, "powers": {}}
+    for given in ({"dissipation": 0.5}, bouncing, {"damping": 2.0}):
         other = make_problem(block(**given))
         assert other.lossier(other.problem) is None
     problem = make_problem(replace(block(), free={"floor.dissipation": declared.Free()})).problem
     assert with_lossier_contacts(problem, block().obstacles) is None
+
+
+def test_only_a_depth_that_was_chosen_is_halved():
+    made = make_problem(block(restitution=0.4, powers={}))
+    values = made.problem.built.values
+    rubbed = 2.0 * values["floor.friction_stiffness"].value
+    half = {"floor.depth": 0.5 * values["floor.depth"].value, "floor.friction_stiffness": rubbed}
+    assert made.harder(made.problem).fixed == half
+    given = make_problem(block(restitution=0.4, depth=1e-3, powers={}))
+    assert given.harder(given.problem) is None
 
 
 def test_a_film_of_a_contact_that_loses_more_shows_it():

@@ -46,7 +46,7 @@ def test_each_obstacle_and_body_has_a_contact():
     assert set(only.system.forces) == {"soft", "floor_cube"}
     contact = forces.forces["floor_soft"]
     assert len(contact.contact_nodes) == 26  # those on the surface
-    assert forces.forces["floor_cube"].acts_on == "cube"
+    assert forces.forces["floor_cube"].balls == ("cube",)  # a generated sphere
 
 
 def test_values_go_to_all_contacts_in_their_proportion():
