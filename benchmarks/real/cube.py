@@ -32,7 +32,6 @@ FRICTION, RESTITUTION = 0.18, 0.125  # those of the authors
 OTHERS = {"Drake": 0.097, "MuJoCo": 0.233, "Bullet": 0.385}  # friction tuned on the same tosses
 FITTED, DRAWN = 6, 4  # the first tosses, and the first of the others
 START, CHOSEN = 0.4, 0.15  # where a search starts: friction, and the restitution that is chosen
-SPEED = 1.43  # for which a restitution is given, that of a fall from the width [m/s]
 ERROR = 5e-3  # of a corner [m]
 ANSWER = (2, 1)  # where it stands in the table: row and column
 HEADER = (
@@ -62,7 +61,7 @@ def table(file: Path, axes: Any = None, *, fitted: int = FITTED) -> Iterator[str
     given = [f"{FRICTION:g}, given", "chosen", ""]
     yield _row("chosen, no fit", given, tosses, prediction_errors(tosses, floor))
     for keys in (("friction",), FLOOR):
-        more = {"restitution": CHOSEN, "speed": SPEED} if "restitution" in keys else {}
+        more = {"restitution": CHOSEN} if "restitution" in keys else {}
         start = PlaneObstacle(normal=(0, 0, 1), friction=START, **more)
         answer = fit_floor(seen, start, keys)
         cells = [_found(answer, key) for key in FLOOR] + [answer.verdict.kind]

@@ -13,7 +13,9 @@ u^2 = 2 g L + |v|^2.
 
 An obstacle with a `restitution` has the cubic law instead (`adjsim/forces/pressure_laws.py`), of
 the same restitution at every speed. The depth at the `speed` is the `depth`, by default 0.01 L. Its
-k_f is that of a stiffness m u^2/depth^2, which takes up as much energy there.
+k_f is that of a stiffness m u^2/depth^2, which takes up as much energy there. The exact gradient of
+a touch is off by what the place of a step in it changes: the more, the harder the contact and the
+longer the steps, so these are shorter than stability asks (`RESOLVED`).
 
 Rigid bodies touch with few points, so one point may carry all of the body: m is its mass, and
 
@@ -65,6 +67,7 @@ GRAVITY = 9.81  # where a scene has none
 # What points hold together.
 SHARED = {"stiffness", "damping", "friction_stiffness", "cubic_stiffness"}
 BOUNCE_DEPTH = 0.01  # of a body's size, of a contact with a restitution
+RESOLVED = 3.0  # times the deepest that the stable step serves there, for steps as short as that
 
 
 @dataclass(frozen=True, eq=False)

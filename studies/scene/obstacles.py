@@ -30,6 +30,7 @@ from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.bodies.part import Additions, linear, positive
 from studies.scene.contacts import (
+    RESOLVED,
     Touching,
     bounced,
     chosen_dissipation,
@@ -281,7 +282,7 @@ def _add_contacts(
             own["cubic_stiffness"] = own["cubic_stiffness"] * e / depth**4
             loss = damping_ratio(e)[0] * depth**2 / np.sqrt(e)
             own["cubic_dissipation"] = own["cubic_dissipation"] * loss
-            depth *= np.sqrt(max(1.0, fall_speed(body, gravity, 4.0) / speed))
+            depth *= RESOLVED * np.sqrt(max(1.0, fall_speed(body, gravity, 4.0) / speed))
         elif "dissipation" in own:
             depth = expected_depth(
                 body,
