@@ -58,7 +58,7 @@ SCENES: dict[str, dict[str, Any]] = {
             }
         },
         "obstacles": {"table": {"kind": "plane", "friction": 0.3, "tilt_error": 0.0,
-                                "place_error": 0.0}},
+                                "distance_error": 0.0}},
         "cameras": {"front": CAMERA | {"eye": [0.3, 0.7, 1.5], "target": [0.0, 0.0, 0.0]}},
         "observations": {"film": film(14, 0.5)},
         "free": {"table.friction": {"start": 0.5, "bounds": [0.05, 1.5]},

@@ -7,10 +7,14 @@ order, with the Jacobian J of r at the answer,
 
 for a standard uncertainty s_q. dr/dq is a central difference over `STEP` s_q, which agrees with the
 exact tangent to `STEP`^2 and serves every number alike, the size of a mesh and the rate of a film
-too: two evaluations each. Where gradients are no slopes of the loss, it is one over s_q.
+too: two evaluations each. Where gradients are not the slopes of the loss, it is one over s_q.
 
-Cameras are fitted beside the answer, and a camera that is known less well takes more of an error
-upon itself. That must not make an interval narrower. So of every component of da/dq the largest
+A standard uncertainty is itself known to about a quarter of it, which is as good as an estimate
+with nu = (1/4)^-2/2, or about 7, degrees of freedom (GUM, G.4.2). So half-widths are 2.36 s_q, that
+of the other parts where the jackknife has 8 blocks.
+
+Cameras are fitted beside the answer, and a camera that is known less well absorbs more of an error.
+That must not make an interval narrower. So of every component of da/dq the largest
 counts that any tighter priors of the cameras give, down to cameras that are held: the wider the
 prior, the more of these there are.
 
@@ -19,7 +23,7 @@ Source: BIPM, Guide to the expression of uncertainty in measurement (GUM), JCGM 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,10 +33,15 @@ from studies.optimizers.problem import NOT_FINITE
 from studies.problem.declared_errors import DeclaredNumber
 from studies.problem.parameters import Parameters
 from studies.problem.problem import SceneProblem
+from studies.runs.errors import StudyError
 from studies.search.coarse import is_log
 
 
 STEP = 1e-3  # of an uncertainty, over which differences are taken
+LEAST_STEP = 1e-5  # of a number: instants that are nearer to a step of time are taken for it
+# Student's with 7 degrees of freedom: an uncertainty is itself known to about a quarter of it.
+QUANTILE = 2.365
+WIDEST = 5.0  # half-width of a number that nothing determines, relative or of a logarithm
 TIGHTER = np.logspace(0.0, 4.0, 81)  # factors by which priors of cameras are made tighter
 LEAST_SHARE = 0.1  # of a half-width: smaller parts are not named in a sentence
 # What the parts of an interval that are not of a declared number are called.
@@ -44,22 +53,18 @@ NAMES = {
     "step": "the time step",
     "contact": "the stiffness of contacts, which was chosen",
     "loss": "the dissipation of contacts, which was chosen",
-    "law": "the law of the material",
+    "law": "the law of the solid",
+    "cloth": "the law of the cloth",
     "term": "a term that the scene lacks",
     "shading": "flat or smooth shading",
 }
 
 
-@dataclass(frozen=True, eq=False)
-class DeclaredPart:
-    """What one key of the scene file contributes to the covariance of theta."""
+class DeclaredPart(NamedTuple):
+    """What one key of the scene file contributes to the covariance of theta, (p, p)."""
 
-    name: str  # in words, e.g. "the size of `beam`"
-    key: str
-    error: float
-    unit: str
-    is_chosen: bool
-    covariance: np.ndarray  # of theta, (p, p)
+    number: DeclaredNumber
+    covariance: np.ndarray
 
 
 def declared_parts(
@@ -72,28 +77,26 @@ def declared_parts(
 ) -> tuple[list[DeclaredPart], list[str]]:
     """Return what declared numbers contribute, by key, and notes on those without a derivative.
 
-    `jacobian` is that of the residuals with their priors, (n, p). `is_rough` says that it is no
-    slope of the loss.
+    `jacobian` is that of the residuals with their priors, (n, p). `is_rough` says that it is not
+    the slope of the loss.
     """
     parts: dict[str, DeclaredPart] = {}
     notes: list[str] = []
-    solve = AnswerChange(problem.parameters, jacobian)
+    answer = AnswerChange(problem.parameters, jacobian)
     precise = problem.with_dtype("float64")
     for number in numbers:
-        size = number.error * (1.0 if is_rough else STEP)
+        step = number.error * (1.0 if is_rough else STEP)
+        step = step if number.unit else max(step, LEAST_STEP)
         try:
-            ahead, behind = (number.moved(precise, h).residuals(theta) for h in (size, -size))
-        except NOT_FINITE as error:
+            ahead, behind = (number.moved(precise, h).residuals(theta) for h in (step, -step))
+        except (*NOT_FINITE, StudyError) as error:
             notes.append(f"What {number.name} does to the answer is not known. {error}")
             continue
-        slope = (ahead - behind) * (0.5 * number.error / size)
-        change = solve.by(slope)
+        change = answer.change_for((ahead - behind) * (0.5 * number.error / step))
         covariance = np.outer(change, change)
         if number.key in parts:
             covariance = covariance + parts[number.key].covariance
-        parts[number.key] = DeclaredPart(
-            number.name, number.key, number.error, number.unit, number.is_chosen, covariance
-        )
+        parts[number.key] = DeclaredPart(number, covariance)
     return list(parts.values()), notes
 
 
@@ -110,7 +113,7 @@ class AnswerChange:
         self.jacobian = jacobian
         self.inverses = np.stack([inverse(each) for each in tighter])
 
-    def by(self, slope: np.ndarray) -> np.ndarray:
+    def change_for(self, slope: np.ndarray) -> np.ndarray:
         """Return the change of theta, (p,), for one of the residuals, (n,).
 
         Of every component it is the largest that any tighter priors of the cameras give, with the
@@ -140,15 +143,18 @@ class Budget:
     labels: tuple[str, ...]  # of the answers
     half_width: np.ndarray  # with model error, relative, of a logarithm if that is searched, (n,)
     parts: dict[str, np.ndarray]  # by name, (n,) each
-    declared: dict[str, DeclaredPart]  # those of declared numbers, by name
+    numbers: dict[str, DeclaredNumber]  # the declared ones among them, by name
     is_log: np.ndarray  # which half-widths are of a logarithm, (n,)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the parts of every answer by label, the largest first, ready for JSON."""
+        """Return the parts of every answer by label, the largest first, ready for JSON.
+
+        Answers that nothing determines are left out.
+        """
         out = {}
-        for k, label in enumerate(self.labels):
+        for k in np.flatnonzero(self.half_width < WIDEST).tolist():
             rows = sorted(self.parts.items(), key=lambda item: -item[1][k])
-            out[label] = {
+            out[self.labels[k]] = {
                 "half_width": self._shown(k, self.half_width[k]),
                 "parts": [self._row(name, self._shown(k, each[k])) for name, each in rows],
                 "advice": self.advice(k),
@@ -160,7 +166,7 @@ class Budget:
         return float(np.expm1(half_width) if self.is_log[k] else half_width)
 
     def _row(self, name: str, half_width: float) -> dict[str, Any]:
-        number = self.declared.get(name)
+        number = self.numbers.get(name)
         row: dict[str, Any] = {"name": name, "half_width": half_width}
         if number is not None:
             row |= {"key": number.key, "error": number.error, "unit": number.unit,
@@ -172,27 +178,25 @@ class Budget:
 
         It is empty where no declared number has so large a part in the half-width.
         """
-        name = max(self.declared, key=lambda name: self.parts[name][k], default=None)
-        if name is None or not self.parts[name][k] > least * self.half_width[k]:
-            return ""
-        number, own = self.declared[name], float(self.parts[name][k])
+        name = max(self.numbers, key=lambda name: self.parts[name][k], default=None)
         total = float(self.half_width[k])
-        better = np.sqrt(max(total**2 - 0.75 * own**2, 0.0))
-        total, own, better = (percent(self._shown(k, each)) for each in (total, own, better))
-        known, halved = (
-            uncertainty(size, number.unit) for size in (number.error, 0.5 * number.error)
-        )
+        if name is None or not least * total < self.parts[name][k] < WIDEST:
+            return ""
+        number, share = self.numbers[name], float(self.parts[name][k])
+        narrower = np.sqrt(max(total**2 - 0.75 * share**2, 0.0))
+        widths = [percent(self._shown(k, width)) for width in (total, share, narrower)]
+        errors = [uncertainty(size, number.unit) for size in (number.error, 0.5 * number.error)]
         return (
-            f"{self.labels[k]}: ± {total}, of this {own} for {name}, "
-            f"{'taken' if number.is_chosen else 'declared'} to be known to {known}. Known to "
-            f"{halved} (`{number.key}`), it is ± {better}."
+            f"{self.labels[k]}: ± {widths[0]}, of this {widths[1]} for {name}, "
+            f"{'taken' if number.is_chosen else 'declared'} to be known to {errors[0]}. If it were "
+            f"known to {errors[1]} (`{number.key}`), the interval would be ± {widths[2]}."
         )
 
 
 def budget_at(
     problem: SceneProblem,
     theta: np.ndarray,
-    own: Intervals,
+    intervals: Intervals,
     jacobian: np.ndarray,
     *,
     numbers: Sequence[DeclaredNumber],
@@ -200,65 +204,40 @@ def budget_at(
 ) -> tuple[Budget, Intervals, list[str]]:
     """Return the budget of the answers at theta, intervals that count it, and notes.
 
-    The arguments are those of `declared_parts`; `own` counts all but declared numbers.
+    The arguments are those of `declared_parts`; `intervals` count all but declared numbers.
     """
-    parameters = problem.parameters
+    parameters, chosen = problem.parameters, list(problem.answers)
     declared, notes = declared_parts(problem, theta, numbers, jacobian, is_rough=is_rough)
-    for number in declared:
-        own = widened(own, parameters, theta, number.covariance, source=number.key)
-    shares = camera_share(parameters, jacobian)
-    budget = budget_of(
-        parameters, theta, own, answers=problem.answers, declared=declared, camera_share=shares
-    )
-    return budget, own, notes
-
-
-def budget_of(
-    parameters: Parameters,
-    theta: np.ndarray,
-    own: Intervals,
-    *,
-    answers: Sequence[int],
-    declared: Sequence[DeclaredPart],
-    camera_share: np.ndarray,
-) -> Budget:
-    """Return the budget of intervals that count everything.
-
-    `camera_share` is the part of the variance by noise that cameras are to blame for, (p,).
-    """
-    chosen = list(answers)
+    for part in declared:
+        more = part.covariance * (QUANTILE / intervals.quantile) ** 2
+        intervals = widened(intervals, parameters, theta, more, source=part.number.key)
     rate = np.abs(np.diag(parameters.natural_jacobian(theta)))
     scale = np.maximum(value_scale(parameters, theta), 1e-300)
     # a logarithm counts as the part of the value that it is
-    to_part = np.where(is_log(parameters), 1.0, rate / scale)[chosen] * own.quantile
-    deviations = {name: deviation[chosen] * to_part for name, deviation in own.parts.items()}
-    total = np.sqrt(np.maximum(np.diag(own.covariance), 0.0))[chosen] * to_part
-    by_key = {number.key: number for number in declared}
-    others = {
-        NAMES.get(name, name): each
-        for name, each in deviations.items()
-        if name not in (*by_key, "pixel", "lasting", "jackknife")
-    }
-    numbers = {by_key[key].name: deviations[key] for key in by_key if key in deviations}
-    left = total**2 - sum(each**2 for each in (*others.values(), *numbers.values()))
+    to_part = np.where(is_log(parameters), 1.0, rate / scale)[chosen] * intervals.quantile
+    widths = {name: deviation[chosen] * to_part for name, deviation in intervals.parts.items()}
+    total = np.sqrt(np.maximum(np.diag(intervals.covariance), 0.0))[chosen] * to_part
+    of_numbers = {part.number.name: widths.pop(part.number.key) for part in declared}
+    noise = np.square(widths.pop("pixel"))
+    others = {NAMES[name]: width for name, width in widths.items() if name in NAMES}
+    left = total**2 - sum(np.square(width) for width in (*others.values(), *of_numbers.values()))
     left = np.maximum(left, 0.0)
-    noise = np.minimum(deviations["pixel"] ** 2, left)
-    camera = camera_share[chosen]
+    noise, camera = np.minimum(noise, left), camera_share(parameters, jacobian)[chosen]
     parts = {
         "noise": np.sqrt(noise * (1.0 - camera)),
         "what is left of the picture": np.sqrt((left - noise) * (1.0 - camera)),
         "the camera": np.sqrt(left * camera),
         **others,
-        **numbers,
+        **of_numbers,
     }
+    parts = {name: width for name, width in parts.items() if width.any()}
+    shown = {part.number.name: part.number for part in declared if part.number.name in parts}
     labels = tuple(parameters.labels[i] for i in chosen)
-    shown = {name: each for name, each in parts.items() if each.any()}
-    counted = {number.name: number for number in declared if number.name in shown}
-    return Budget(labels, total, shown, counted, is_log(parameters)[chosen])
+    return Budget(labels, total, parts, shown, is_log(parameters)[chosen]), intervals, notes
 
 
 def camera_share(parameters: Parameters, jacobian: np.ndarray) -> np.ndarray:
-    """Return the part of each variance of theta that is there since cameras are fitted, (p,)."""
+    """Return the part of each variance of theta that is due to fitted cameras, (p,)."""
     is_camera = _of_cameras(parameters)
     share = np.zeros(len(is_camera))
     if not is_camera.any() or is_camera.all():

@@ -178,7 +178,7 @@ def change_by_contact(
             return [], []
         step = _change(problem, theta, linear, linear[0] + difference)
     except NOT_FINITE as error:
-        return [], [f"The error by the contact is not known. {error}"]
+        return [], [f"The error by {OTHER[source]} is not known. {error}"]
     share = _share(problem, other, theta, step=step, linear=linear)
     change = Change(source, step, share)
     note = change.note()

@@ -19,10 +19,10 @@ class MissingTerm:
 
     @property
     def line(self) -> str:
-        """What makes it free in a scene file."""
+        """What makes it free, in the table `free` of a scene file."""
         start = ", ".join(f"{number:.3g}" for number in np.ravel(self.value))
         start = start if np.ndim(self.value) == 0 else f"[{start}]"
-        return f'[free] "{self.path}" = {{ start = {start} }}'
+        return f'"{self.path}" = {{ start = {start} }}'
 
     def to_dict(self) -> dict[str, Any]:
         """Return what it explains, ready for JSON."""

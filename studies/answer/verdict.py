@@ -426,10 +426,11 @@ def _lacks_term(found: Evidence, missing: MissingTerm) -> Check:
     after = found.parameters.natural(found.theta + missing.change)[worst]
     value = ", ".join(f"{number:.3g}" for number in np.ravel(missing.value))
     text = (
-        f"The scene lacks a term: with {missing.path} = {value} {missing.unit.strip('-')} the "
-        f"answer leaves {percent(missing.left_with)} of the motion unexplained instead of "
-        f"{percent(missing.left)}, and {found.parameters.labels[worst]} would be {after:.4g} "
-        f"instead of {before:.4g}. Add it to the scene file: {missing.line}."
+        f"One more number explains what is left: with {missing.path} = {value}"
+        f"{f' {missing.unit}'.rstrip(' -')} the answer leaves {percent(missing.left_with)} of the "
+        f"motion unexplained instead of {percent(missing.left)}, and "
+        f"{found.parameters.labels[worst]} would be {after:.4g} instead of {before:.4g}. Add it "
+        f"under [free] of the scene file: {missing.line}"
     )
     far = float(counted[worst] / max(half[worst], 1e-300))
     return far, 1.0, text, missing.to_dict()

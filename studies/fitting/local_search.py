@@ -19,7 +19,7 @@ from studies.search.robust import FIRST_ORDER, FIRST_ORDER_STALL, StepWatch
 
 
 ATTEMPTS = 3  # with new time steps
-LOOKS = (0.25, 0.5, 1.0)  # parts of the evaluations after which theta is looked at
+CHECKPOINTS = (0.25, 0.5, 1.0)  # parts of the evaluations after which theta is looked at
 LITTLE = 0.1  # of the half-width of an interval
 STALL = Stall(1e-3, 3)  # steps of Gauss-Newton are long: three without a gain are enough
 
@@ -50,7 +50,7 @@ class LocalSearch:
         `how` are other settings than those of the other searches. It is given up where its loss
         stays above `hopeless`, or will not come as low as `needed`.
         """
-        looks = LOOKS if how is None else LOOKS[-1:]
+        is_watched = how is None and method_for(self.how, len(theta)) is Method.GAUSS_NEWTON
         how, theta = how or self.how, problem.parameters.with_short_turns(theta)
         spent, result = 0, Result(theta, np.inf, Status.NOT_FINITE, 0)
         stall = FIRST_ORDER_STALL if how.method in FIRST_ORDER else STALL
@@ -60,7 +60,7 @@ class LocalSearch:
             self.progress.begin(stage)
             watch = StepWatch(stepped, self.progress, ends=name != names[-1])
             before = None
-            for part in looks:
+            for part in CHECKPOINTS if is_watched else (1.0,):
                 result = minimize(
                     stepped,
                     theta,
@@ -85,8 +85,6 @@ class LocalSearch:
 
     def _slides(self, problem: SceneProblem, before: np.ndarray, theta: np.ndarray) -> bool:
         """Return whether theta moved, and will move next, by little of its intervals."""
-        if method_for(self.how, len(theta)) is not Method.GAUSS_NEWTON:
-            return False
         self.spent += len(theta)
         try:
             r, J = problem.residuals_and_jacobian(theta)

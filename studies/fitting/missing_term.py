@@ -67,14 +67,15 @@ def find_missing_term(
     local.progress.say("looking for a term that the scene lacks")
     by_pixels = _best_score(problem, theta, linear, terms)
     for k, score in enumerate((by_pixels, _best_in_places(problem, theta, terms))):
-        if score is None:
+        added = score and score.term.added_to(problem.at(score.theta), score.start)
+        if score is None or added is None:
             continue
-        whole = score.term.added_to(problem.at(score.theta), score.start)
+        whole, n = added[0], len(theta)
         start, stage = whole.parameters.start, f"with `{score.term.path}`"
         short = replace(local.how, max_evaluations=STEPS * (len(start) + 2))
         result = local.run(whole, start, log=LOG.format(k + 1), stage=stage, how=short)
-        n, more = len(theta), [np.append(look, start[len(theta) :]) for look in looks]
-        after = explained_motion(whole, result.theta, looks=[result.theta, *more])[1]
+        more = [result.theta, *(np.append(look, start[n:]) for look in looks)]
+        after = explained_motion(whole, result.theta, looks=more)[1]
         if after is not None and after.unexplained < EXPLAINS * before.unexplained:
             free = whole.parameters.free[-1]
             value = whole.parameters.values(result.theta)[free.path]
@@ -101,31 +102,42 @@ def _best_score(
     problem: SceneProblem, theta: np.ndarray, linear: Linear, terms: Sequence[Term]
 ) -> _Score | None:
     """Return the term that takes most of the loss; None if none takes `GAIN` of it."""
-    scores = [score for term in terms if (score := _score(problem, theta, linear, term))]
+    r, J = linear
+    H = inverse(J.T @ J)
+    beside = H @ (J.T @ r)
+    scores = [
+        score
+        for term in terms
+        if (score := _score(problem, theta, (r - J @ beside, J, H, beside), term))
+    ]
     best = max(scores, key=lambda score: score.gain, default=None)
     return best if best is not None and best.gain > GAIN else None
 
 
-def _score(problem: SceneProblem, theta: np.ndarray, linear: Linear, term: Term) -> _Score | None:
-    """Return what a term would gain; None where there is none, or it would leave its bounds."""
-    value, n = term.value(problem), len(theta)
-    if value is None:
+def _score(
+    problem: SceneProblem, theta: np.ndarray, fitted: tuple[np.ndarray, ...], term: Term
+) -> _Score | None:
+    """Return what a term would gain; None where there is none, or it would leave its bounds.
+
+    `fitted` are r without what theta makes up for, J, (J^T J)^-1, and this times J^T r.
+    """
+    made, n = term.added_to(problem), len(theta)
+    if made is None:
         return None
-    probe = term.added_to(problem)
+    (probe, value), (rest, J, H, beside) = made, fitted
     there = np.append(theta, probe.parameters.start[n:])
     try:
         C = np.stack([probe.residuals_jvp(there, tan) for tan in np.eye(len(there))[n:]], axis=1)
     except NOT_FINITE:
         return None
-    r, J = linear
-    C = np.concatenate([C[: len(r) - n], np.zeros((n, C.shape[1]))])  # of priors
-    beside = inverse(J.T @ J) @ J.T
-    alone, rest = C - J @ (beside @ C), r - J @ (beside @ r)
+    C = np.concatenate([C[: len(rest) - n], np.zeros((n, C.shape[1]))])  # of priors
+    along = H @ (J.T @ C)
+    alone = C - J @ along
     slope = alone.T @ rest
     step = -inverse(alone.T @ alone) @ slope
     start = value.value + step.reshape(value.value.shape)
     low, high = value.bounds
     if not ((low < start) & (start < high)).all():
         return None
-    moved = np.clip(theta - beside @ (r + C @ step), *problem.bounds)
+    moved = np.clip(theta - beside - along @ step, *problem.bounds)
     return _Score(term, start, moved, float(-step @ slope) / float(rest @ rest))

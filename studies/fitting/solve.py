@@ -16,7 +16,6 @@ from studies.answer import evidence
 from studies.answer.budget import Budget, budget_at
 from studies.answer.discretisation import (
     CONTACT,
-    LAW,
     LOSS,
     SHADING,
     WHOLE,
@@ -98,15 +97,15 @@ def solve(
     validation = _validated(joint.everything, made.kept, joint.theta)
     joint, problem, tried, note = _with_slope(made, joint, local, at_start, parts=parts)
     predicted = _predicted(joint)
-    rivals = _rivals(problem, found, tried.result, local)
+    rivals = _rivals(problem, found, tried.result, local, staged=made.problem.staged)
     progress.say("judging the answer")
-    spent += local.spent + tried.evaluations
+    before = spent + local.spent + tried.evaluations
     linear = _linear(made, problem, tried)
-    steps, notes = _refinements(made, problem, tried, linear, most=spent)
-    errors = {source: WHOLE * step for source, step in steps.items()}
+    steps, notes = _refinements(made, problem, tried, linear, most=before)
+    errors = {source: step if source == SHADING else WHOLE * step for source, step in steps.items()}
     by_law, more = _errors_by_law(made, problem, tried)
     if by_law.any():
-        errors[LAW] = errors.get(LAW, 0.0) + by_law
+        errors["cloth"] = by_law
     tried = tried.with_errors(problem.parameters, errors)
     missing = None
     if linear is not None and made.terms and not tried.is_without_gradients:
@@ -128,7 +127,7 @@ def solve(
         tried.spread,
         verdict,
         explained,
-        spent,
+        spent + local.spent + tried.evaluations,
         validation,
         tuple(name for log in joint.logs for name in log_names(log) if folder.has(name)),
         verdicts=each,
@@ -411,11 +410,17 @@ def _beside(problem: SceneProblem) -> str:
 
 
 def _rivals(
-    problem: SceneProblem, found: SearchResult, answer: Result, local: LocalSearch
+    problem: SceneProblem,
+    found: SearchResult,
+    answer: Result,
+    local: LocalSearch,
+    *,
+    staged: Sequence[int],
 ) -> list[evidence.Basin]:
     """Return the other basins; those that saw all frames get cameras of their own.
 
-    One that will stay clearly worse than the answer is given up, as it is no other answer.
+    One that will stay clearly worse than the answer is given up, as it is no other answer. `staged`
+    are the components that basins have.
     """
     out = []
     steps = min(problem.parameters.size, MOST_TANGENTS) + 1  # rollouts of a step
@@ -425,7 +430,7 @@ def _rivals(
         if np.array_equal(basin.theta, found.best.theta):
             continue
         there, loss = answer.theta.copy(), basin.loss
-        there[list(problem.parameters.first_answers)] = basin.theta
+        there[list(staged)] = basin.theta
         if basin.is_searched and basin.loss <= HOPELESS * found.best.loss:
             log = f"iterations-rival-{basin.number + 1}.jsonl"
             stage = f"another basin, {_beside(problem)}"

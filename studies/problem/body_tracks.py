@@ -51,9 +51,13 @@ def tracked_problem(problem: SceneProblem) -> SceneProblem | None:
     A film of one body alone is tracked, others are left out. What is free is drawn to its start
     weakly, since no middle shows how far away a body is.
     """
-    if problem.is_still or any(
-        isinstance(one, PictureObserver) and not isinstance(one, FilmObserver)
-        for one in problem.observers
+    films = {one.name for one in problem.observers if isinstance(one, FilmObserver)}
+    if (
+        problem.is_still
+        or not films
+        or any(
+            isinstance(one, PictureObserver) and one.name not in films for one in problem.observers
+        )
     ):
         return None
     is_known, begun = not moves_first_frame(problem), _begun(problem)
@@ -64,7 +68,6 @@ def tracked_problem(problem: SceneProblem) -> SceneProblem | None:
         for one in problem.observers
     ]
     observers: list[Observer] = [one for one in followed if one is not None]
-    films = {one.name for one in problem.observers if isinstance(one, FilmObserver)}
     if films.isdisjoint(one.name for one in observers):
         return None
     return on_one_timeline(replace(problem, parameters=_drawn_to_start(problem)), observers)

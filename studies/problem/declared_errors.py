@@ -8,7 +8,7 @@ has a standard uncertainty: it is declared by the key below, or chosen, and 0 me
     mass_error        density or mass of a body                 3 % of it
     position_error    place of a body at the start, each axis   0.5 % of its size [m]
     gravity_error     direction of gravity, to two sides        1 degree
-    place_error       distance of an obstacle                   1 % of the largest body's size [m]
+    distance_error    distance of an obstacle                   1 % of the largest body's size [m]
     tilt_error        direction of a plane, to two sides        2 degrees
     fps_error         rate of a film, or of points in pixels    0.5 % if its file has times, or 2 %
 
@@ -21,7 +21,7 @@ that was observed is simulated nothing is chosen: all is exact that is not decla
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +34,7 @@ from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.building import BuiltScene, build
 from studies.scene.gravity import DIRECTION, GRAVITY
+from studies.scene.motion import Settled
 from studies.scene.obstacles import nearest_point, shifted, signed_distance, tilted
 
 
@@ -68,13 +69,49 @@ def declared_numbers(
     Raises
     ------
     StudyError
-        If an uncertainty is declared of what is free or has no derivative, or if it is larger than
-        a body.
+        If an uncertainty is declared of what is free or changes nothing, or if it is larger than a
+        body.
     """
+    free = frozenset((*parameters.paths, *parameters.ties))
+    numbers = list(_Declared(file, built, films, free).numbers())
     if file.purpose == "control":
-        return []
-    scene = _Declared(file, built, films, frozenset((*parameters.paths, *parameters.ties)))
-    return [number for number in scene.numbers() if number.error > 0.0]
+        numbers = []
+    known = {number.key for number in numbers}
+    for key, error in _given_errors(file):
+        if error and key not in known:
+            raise StudyError(
+                f"`{key}` is the uncertainty of a declared number, but that is free, or changes "
+                "nothing in this scene (smoke moves from frame to frame, and has no derivative by "
+                "their rate). Leave it out; what is known of a free number is its `prior`."
+            )
+    return [number for number in numbers if number.error > 0.0]
+
+
+def _given_errors(file: declared.SceneFile) -> Iterator[tuple[str, float | None]]:
+    """Yield the uncertainties of a scene file with their keys, None where it says nothing."""
+    yield "world.gravity_error", file.world.gravity_error
+    for table, keys in (
+        ("bodies", ("scale_error", "mass_error", "position_error")),
+        ("obstacles", ("distance_error", "tilt_error")),
+        ("observations", ("fps_error",)),
+    ):
+        for name, entry in getattr(file, table).items():
+            for key in keys:
+                yield f"{table}.{_shared_name(name, entry)}.{key}", getattr(entry, key, None)
+
+
+def copies_of(bodies: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the names of every body and its copies in other takes, by that in the scene file."""
+    copies: dict[str, list[str]] = {}
+    for name, body in bodies.items():
+        copies.setdefault(_shared_name(name, body), []).append(name)
+    return copies
+
+
+def _shared_name(name: str, entry: Any) -> str:
+    """Return the name of a body in the scene file, of which a take has a copy."""
+    take = getattr(entry, "take", "")
+    return name.removesuffix(f"_{take}") if take else name
 
 
 class _Error(NamedTuple):
@@ -95,21 +132,19 @@ class _Declared:
     films: Mapping[str, FilmData]
     free: frozenset[str]  # paths that are free or tied
 
+    @cached_property
+    def surfaces(self) -> dict[str, np.ndarray]:
+        """The vertices of everything that is drawn at the start, by name."""
+        return start_surfaces(self.built)
+
     def numbers(self) -> Iterator[DeclaredNumber]:
         """Yield all declared numbers, exact ones too."""
-        for name, body in self.file.bodies.items():
-            match body:
-                case declared.Smoke():
-                    self._refuse_rates(name)
-                    return
-                case declared.Pendulum():
-                    yield from self._of_pendulum(name, body)
-                case _:
-                    yield from self._of_mesh(name, body)
-            yield from self._of_mass(name, body)
-        if GRAVITY not in self.free:
-            given = self.file.world.gravity_error
-            error = _Error("world.gravity_error", given, GRAVITY_LEANS, "deg")
+        if any(isinstance(body, declared.Smoke) for body in self.file.bodies.values()):
+            return
+        for shared, names in copies_of(self.file.bodies).items():
+            yield from self._of_body(shared, names)
+        error = _Error("world.gravity_error", self.file.world.gravity_error, GRAVITY_LEANS, "deg")
+        if not any(path == GRAVITY or path.startswith(f"{GRAVITY}[") for path in self.free):
             yield from self._components(DIRECTION, "the direction of gravity", error)
         for name, obstacle in self.file.obstacles.items():
             if obstacle.fixed_to is None:
@@ -117,40 +152,46 @@ class _Declared:
         for name, observation in self.file.observations.items():
             yield from self._of_observation(name, observation)
 
-    def _of_pendulum(self, name: str, body: declared.Pendulum) -> Iterator[DeclaredNumber]:
-        length, center = f"{name}.length", f"{name}.center_of_mass"
-        moved = _times([path for path in (length, center) if path in self.built.values])
-        error = _Error(f"bodies.{name}.scale_error", body.scale_error, SCALE)
-        yield from self._unless_free(length, f"the length of `{name}`", error, moved)
-
-    def _of_mesh(self, name: str, body: Any) -> Iterator[DeclaredNumber]:
-        def moved(problem: SceneProblem, amount: float) -> SceneProblem:
-            return _rebuilt(problem, self.file, {name: 1.0 + amount})
-
-        chosen, size = SCALE * self._looser_cameras(), self._size(name)
-        error = _Error(f"bodies.{name}.scale_error", body.scale_error, chosen)
-        yield from self._unless_free(f"{name}.vertices", f"the size of `{name}`", error, moved)
-        key = f"bodies.{name}.position_error"
-        error = _Error(key, _length(key, body.position_error, size), POSITION * size, "m")
-        yield from self._components(f"{name}.position", f"where `{name}` starts", error)
-
-    def _of_mass(self, name: str, body: Any) -> Iterator[DeclaredNumber]:
+    def _of_body(self, shared: str, names: Sequence[str]) -> Iterator[DeclaredNumber]:
+        """Yield the numbers of a body and of its copies in other takes, which it is the size of."""
+        body: Any = self.file.bodies[names[0]]
+        key = f"bodies.{shared}"
+        size_error = _Error(f"{key}.scale_error", body.scale_error, SCALE)
+        if isinstance(body, declared.Pendulum):
+            lengths = (f"{shared}.length", f"{shared}.center_of_mass")
+            yield from self._scaled(lengths, f"the length of `{shared}`", size_error)
+        else:
+            yield from self._of_mesh(shared, names, size_error)
         for what in MASSES:
-            if (path := f"{name}.{what}") in self.built.values:
-                error = _Error(f"bodies.{name}.mass_error", body.mass_error, MASS)
-                words = f"the {what.replace('_', ' of a ')} of `{name}`"
-                yield from self._unless_free(path, words, error, _times([path]))
+            error = _Error(f"{key}.mass_error", body.mass_error, MASS)
+            words = f"the {what.replace('_', ' of a ')} of `{shared}`"
+            yield from self._scaled([f"{name}.{what}" for name in names], words, error)
+
+    def _of_mesh(
+        self, shared: str, names: Sequence[str], size_error: _Error
+    ) -> Iterator[DeclaredNumber]:
+        def moved(problem: SceneProblem, amount: float) -> SceneProblem:
+            return _rebuilt(problem, self.file, dict.fromkeys(names, 1.0 + amount))
+
+        size_error = size_error._replace(chosen=SCALE * self._looser_cameras())
+        if not any(path.startswith(f"{shared}.vertices") for path in self.free):
+            yield self._number(f"the size of `{shared}`", size_error, moved)
+        for name in names:
+            body: Any = self.file.bodies[name]
+            size, key = self._size(name), f"bodies.{shared}.position_error"
+            error = _Error(key, _length(key, body.position_error, size), POSITION * size, "m")
+            yield from self._components(f"{name}.position", f"where `{shared}` starts", error)
 
     def _of_obstacle(self, name: str, obstacle: declared.Obstacle) -> Iterator[DeclaredNumber]:
-        surfaces = start_surfaces(self.built)
-        names = [key for key in obstacle.bodies or self.file.bodies if key in surfaces]
-        points = np.concatenate([surfaces[other] for other in names])
+        names = [key for key in obstacle.bodies or self.file.bodies if key in self.surfaces]
+        points = np.concatenate([self.surfaces[other] for other in names])
         near = points[np.argmin(signed_distance(name, obstacle, points))]
         foot, outward = nearest_point(name, obstacle, near)
-        size, key = max(map(self._size, names)), f"obstacles.{name}.place_error"
-        error = _Error(key, _length(key, obstacle.place_error, size), DISTANCE * size, "m")
-        moved = self._with_obstacle(name, lambda amount: shifted(obstacle, amount * outward))
-        yield from self._unless_free(f"{name}.height", f"the distance of `{name}`", error, moved)
+        size, key = max(map(self._size, names)), f"obstacles.{name}.distance_error"
+        error = _Error(key, _length(key, obstacle.distance_error, size), DISTANCE * size, "m")
+        if f"{name}.height" not in self.free:
+            moved = self._with_obstacle(name, lambda amount: shifted(obstacle, amount * outward))
+            yield self._number(f"the distance of `{name}`", error, moved)
         if isinstance(obstacle, declared.PlaneObstacle):
             error = _Error(f"obstacles.{name}.tilt_error", obstacle.tilt_error, TILT, "deg")
             for axis in np.linalg.svd(outward[None])[2][1:]:
@@ -161,13 +202,14 @@ class _Declared:
         chosen = 0.0
         if isinstance(given, declared.Film):
             film = self.films[name]
-            if len(film.times) == 1 and given.start == 0.0:
-                return
             chosen = STAMPED if given.fps is None else _of_typed(given.fps, film.own_fps)
+            if not film.times.any():
+                return
         elif isinstance(given, declared.Points) and given.camera is not None:
             chosen = STAMPED
-        error = _Error(f"observations.{name}.fps_error", given.fps_error, chosen)
-        yield self._number(f"the frame rate of `{name}`", error, partial(_faster, name))
+        if not isinstance(self.built.system, Settled):
+            error = _Error(f"observations.{name}.fps_error", given.fps_error, chosen)
+            yield self._number(f"the frame rate of `{name}`", error, partial(_faster, name))
 
     def _number(self, name: str, error: _Error, moved: Moved) -> DeclaredNumber:
         """Return a number whose uncertainty is given, or else chosen."""
@@ -175,23 +217,23 @@ class _Declared:
         size = chosen if error.given is None else error.given
         return DeclaredNumber(name, error.key, size, error.unit, error.given is None, moved)
 
-    def _unless_free(
-        self, path: str, name: str, error: _Error, moved: Moved
-    ) -> Iterator[DeclaredNumber]:
-        """Yield a number unless this path is free."""
-        if any(free == path or free.startswith(f"{path}[") for free in self.free):
-            _refuse(error, path)
-        else:
-            yield self._number(name, error, moved)
+    def _fixed(self, path: str) -> list[int]:
+        """Return the components of a value that are not free; none where there is no such value."""
+        if path in self.free or path not in self.built.values:
+            return []
+        size = self.built.values[path].value.size
+        return [i for i in range(size) if f"{path}[{i}]" not in self.free]
+
+    def _scaled(self, paths: Sequence[str], name: str, error: _Error) -> Iterator[DeclaredNumber]:
+        """Yield the common factor of values, as far as they are not free."""
+        fixed = {path: each for path in paths if (each := self._fixed(path))}
+        if fixed:
+            yield self._number(name, error, partial(_with_factor, fixed))
 
     def _components(self, path: str, name: str, error: _Error) -> Iterator[DeclaredNumber]:
         """Yield the components of a vector that are not free."""
-        if path in self.free:
-            _refuse(error, path)
-        elif path in self.built.values:
-            for i in range(self.built.values[path].value.size):
-                if f"{path}[{i}]" not in self.free:
-                    yield self._number(name, error, partial(_with_component, path, i))
+        for i in self._fixed(path):
+            yield self._number(name, error, partial(_with_component, path, i))
 
     def _with_obstacle(self, name: str, changed: Callable[[float], declared.Obstacle]) -> Moved:
         def moved(problem: SceneProblem, amount: float) -> SceneProblem:
@@ -201,15 +243,7 @@ class _Declared:
         return moved
 
     def _size(self, name: str) -> float:
-        return float(np.ptp(start_surfaces(self.built)[name], axis=0).max())
-
-    def _refuse_rates(self, name: str) -> None:
-        for key, given in self.file.observations.items():
-            if given.fps_error:
-                raise StudyError(
-                    f"`observations.{key}.fps_error` must be left out: `bodies.{name}` is smoke, "
-                    "which moves from frame to frame and has no derivative by their rate."
-                )
+        return float(np.ptp(self.surfaces[name], axis=0).max())
 
     def _looser_cameras(self) -> float:
         """Return by what factor errors of cameras that are fitted exceed their defaults."""
@@ -217,14 +251,6 @@ class _Declared:
         factors = [one.position_error / CAMERA.position_error for one in fitted]
         factors += [one.fov_error / CAMERA.fov_error for one in fitted]
         return max([1.0, *factors])
-
-
-def _refuse(error: _Error, path: str) -> None:
-    if error.given:
-        raise StudyError(
-            f"`{error.key}` is the uncertainty of a declared number, but `{path}` is free. Leave "
-            f'it out; what is known of a free number is `free."{path}".prior`.'
-        )
 
 
 def _length(key: str, error: float | None, size: float) -> float | None:
@@ -252,37 +278,41 @@ def _faster(name: str, problem: SceneProblem, amount: float) -> SceneProblem:
     return replace(problem, observers=tuple(observers))
 
 
-def _of_typed(fps: float, own: float | None) -> float:
+def _of_typed(fps: float, file_fps: float | None) -> float:
     """Return the uncertainty of a rate that was typed, where the file may have one of its own."""
-    off = abs(fps / own - 1.0) if own else np.inf
+    off = abs(fps / file_fps - 1.0) if file_fps else np.inf
     if off < STAMPED:
         return STAMPED
     return max(TYPED, off) if off < NEARLY else TYPED
 
 
-def _times(paths: Sequence[str]) -> Moved:
-    def moved(problem: SceneProblem, amount: float) -> SceneProblem:
-        return _with_values(problem, paths, lambda value: (1.0 + amount) * value)
-
-    return moved
+def _with_factor(
+    fixed: Mapping[str, Sequence[int]], problem: SceneProblem, amount: float
+) -> SceneProblem:
+    """Return the problem with these components of values larger by a part of them."""
+    for path, indices in fixed.items():
+        problem = _with_value(problem, path, indices, lambda value: (1.0 + amount) * value)
+    return problem
 
 
 def _with_component(path: str, i: int, problem: SceneProblem, amount: float) -> SceneProblem:
-    def changed(value: np.ndarray) -> np.ndarray:
-        return value + amount * (np.arange(value.size) == i).reshape(value.shape)
-
-    return _with_values(problem, [path], changed)
+    return _with_value(problem, path, [i], lambda value: value + amount)
 
 
-def _with_values(
-    problem: SceneProblem, paths: Sequence[str], changed: Callable[[np.ndarray], np.ndarray]
+def _with_value(
+    problem: SceneProblem,
+    path: str,
+    indices: Sequence[int],
+    changed: Callable[[np.ndarray], np.ndarray],
 ) -> SceneProblem:
-    """Return the problem with other values by path, of which components may be free."""
-    parameters, fixed = problem.parameters, dict(problem.fixed)
-    wholes = dict(parameters.wholes)
-    for path in paths:
-        known = wholes if path in wholes else fixed
-        value = known.get(path, problem.built.values[path].value)
-        known[path] = changed(np.asarray(value, np.float64))
-    parameters = Parameters(parameters.free, parameters.ties, wholes)
+    """Return the problem with other components of a value, of which others may be free."""
+    parameters, fixed, wholes = problem.parameters, dict(problem.fixed), {}
+    values = fixed
+    if path in parameters.wholes:
+        values = wholes = dict(parameters.wholes)
+    value = np.array(values.get(path, problem.built.values[path].value), np.float64)
+    value.ravel()[list(indices)] = changed(value.ravel()[list(indices)])
+    values[path] = value
+    if wholes:
+        parameters = Parameters(parameters.free, parameters.ties, wholes)
     return replace(problem, fixed=fixed, parameters=parameters)

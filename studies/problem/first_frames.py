@@ -7,7 +7,7 @@ import numpy as np
 import scipy.ndimage
 
 from studies.optimizers.minimize import minimize
-from studies.optimizers.problem import Stall
+from studies.optimizers.problem import NOT_FINITE, Stall
 from studies.problem.films import FilmObserver
 from studies.problem.observations.films import FilmData, plate_of, silhouettes
 from studies.problem.observers import surfaces
@@ -114,7 +114,12 @@ def moves_first_frame(problem: SceneProblem) -> bool:
     has_films = any(isinstance(one, FilmObserver) for one in problem.observers)
     if not has_films or all(one.is_view for one in problem.parameters.free):
         return False
-    return problem.settles or _bodies_differ(problem, problem.parameters.start, _nudged(problem))
+    try:
+        return problem.settles or _bodies_differ(
+            problem, problem.parameters.start, _nudged(problem)
+        )
+    except NOT_FINITE:  # what moves them so far
+        return True
 
 
 def _nudged(problem: SceneProblem) -> np.ndarray:

@@ -158,7 +158,7 @@ def with_lossier_contacts(
 def with_other_shading(problem: SceneProblem) -> SceneProblem | None:
     """Return the problem whose films are drawn flat in place of smooth, or smooth in place of flat.
 
-    None where no film is compared in colour.
+    None where there is no film.
     """
     observers: list[Observer] = []
     for one in problem.observers:

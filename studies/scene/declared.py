@@ -379,7 +379,7 @@ class _Obstacle(_Law):
 
     An obstacle is fixed in the world, or to a rigid body, which carries it from where both are
     declared and feels the reaction. With a `restitution` bodies sink `depth` at `speed`.
-    `place_error` is the standard uncertainty of its distance from the bodies.
+    `distance_error` is the standard uncertainty of its distance from the bodies.
     """
 
     depth: Positive | None = None  # at the deepest [m]
@@ -387,7 +387,7 @@ class _Obstacle(_Law):
     fixed_to: Name | None = None
     bodies: tuple[Name, ...] | None = None
     draw: bool = False
-    place_error: NotNegative | None = None  # [m]
+    distance_error: NotNegative | None = None  # [m]
     look: Look = field(default_factory=Look)
 
 
@@ -712,7 +712,7 @@ class Film(_Observation):
 
     Frames have the times of their stamps, or else `fps` a second. `frames` are the first frame, the
     end (the first one that is left out) and, where not every frame is read, the step; `masks` are
-    pictures that are white where the bodies are. Blocks of `downsample` pixels a side become one,
+    pictures that are white where the bodies are. Blocks of `downsample` pixels a side become one.
     What `ignore` covers is not compared: rectangles, or a picture that is black elsewhere.
     `softness` is the width of soft edges [pixels], and with `seams` every face has them, not only
     outlines; None chooses it where a body may turn and its colours jump between faces. `bodies` are

@@ -63,30 +63,6 @@ class ParameterMap(ABC):
         """Return the cotangents of the values from those of the targets; missing ones are zero."""
 
 
-class Multiplied(ParameterMap):
-    """The targets of another map, all times one number."""
-
-    def __init__(self, inner: ParameterMap, factor: float) -> None:
-        self.sources, self.targets = inner.sources, inner.targets
-        self.inner, self.factor = inner, factor
-
-    def values(self, sources: Arrays) -> dict[str, np.ndarray]:
-        """Return the other's parameters times the number."""
-        return _times(self.inner.values(sources), self.factor)
-
-    def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
-        """Return the other's tangents times the number."""
-        return _times(self.inner.jvp(sources, tangents), self.factor)
-
-    def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
-        """Return the other's cotangents for cotangents times the number."""
-        return self.inner.vjp(sources, _times(adjoints, self.factor))
-
-
-def _times(arrays: Arrays, factor: float) -> dict[str, np.ndarray]:
-    return {name: factor * np.asarray(array) for name, array in arrays.items()}
-
-
 def add_up(parts: Iterable[Arrays]) -> dict[str, np.ndarray]:
     """Return the sums of arrays by name."""
     total: dict[str, np.ndarray] = {}

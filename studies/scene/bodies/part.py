@@ -16,7 +16,6 @@ from render.scene import Mesh
 from studies.runs.errors import StudyError
 from studies.scene.declared import Held
 from studies.scene.maps import (
-    Multiplied,
     ParameterMap,
     Scaled,
     Value,
@@ -82,13 +81,12 @@ class NodePart:
 
     def resized(self, factor: float, fixed: np.ndarray) -> "NodePart":
         """Return the part as large as `factor` says, about the point `fixed`, (3,) [m]."""
-        weight, mass_map = factor**self.dimension, self.mass_map
-        return replace(
-            self,
-            points=fixed + factor * (self.points - fixed),
-            mass=weight * self.mass,
-            mass_map=lambda rows, n: Multiplied(mass_map(rows, n), weight),
-        )
+        weight, values, path = factor**self.dimension, self.values, f"{self.name}.mass_factors"
+        if path in values:
+            factors = replace(values[path], value=weight * values[path].value)
+            values = {**values, path: factors}
+        points = fixed + factor * (self.points - fixed)
+        return replace(self, points=points, mass=weight * self.mass, values=values)
 
     @property
     def center(self) -> np.ndarray:
