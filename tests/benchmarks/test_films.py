@@ -14,6 +14,7 @@ from benchmarks.films import (
     drawing,
     making,
     meshes,
+    solver_bounces,
     solver_cloth,
     solver_rigid,
     solver_soft,
@@ -426,3 +427,32 @@ def test_a_shutter_is_open_from_the_time_of_a_frame_on():
     assert frames[2] == pytest.approx(every[2::4], abs=1e-6)
     film = drawing.exposed([np.full((1, 2, 2, 3), n, np.uint8) for n in (0, 100, 200)])
     assert (film == 100).all()
+
+
+def test_a_ball_bounces_as_high_as_its_restitution_says_and_ends_up_rolling():
+    times, e, mu, radius = np.linspace(0.0, 1.5, 3001), 0.6, 0.3, 0.05
+    start = {"centre": np.array([0.0, 1.0, 0.0]), "velocity": np.array([1.0, 0.0, 0.0])}
+    x = solver_bounces.ball(
+        radius, start | {"spin": np.zeros(3)}, times,
+        gravity=np.array([0.0, -9.81, 0.0]), floor=0.0, restitution=e, friction=mu,
+    )  # fmt: skip
+    touch = np.sqrt(2 * (1.0 - radius) / 9.81)
+    first = times > touch
+    height = x[first & (times < touch + 2 * e * touch), 1].max() - radius
+    assert height == pytest.approx(e**2 * (1.0 - radius), rel=1e-4)
+    speed = (x[-1, 0] - x[-2, 0]) / (times[-1] - times[-2])
+    assert speed == pytest.approx(5 / 7, rel=1e-6)  # it rolls: 2/7 of the speed went into spin
+
+
+def test_a_bar_leaves_a_wall_with_its_restitution():
+    times = np.linspace(0.0, 1.2, 12001)
+    arm, mass, inertia, wall = np.array([0.13, 0.0]), 0.5, 0.012, -1.6
+    angles = solver_bounces.bar(
+        arm, mass, inertia, times, wall=wall, restitution=0.5, viscous=0.0, gravity=9.81
+    )
+    rates = np.diff(angles) / np.diff(times)
+    hit = int(np.argmin(angles[:6000]))
+    assert angles[hit] == pytest.approx(wall, abs=1e-3)
+    fall = np.sqrt(-2 * mass * 9.81 * 0.13 * np.sin(wall) / inertia)
+    assert rates[hit - 2] == pytest.approx(-fall, rel=1e-2)
+    assert rates[hit + 2] == pytest.approx(0.5 * fall, rel=1e-2)
