@@ -1,57 +1,100 @@
 """What bundled scenes come to: `python -m benchmarks.scenes [SCENE ...] [--data docs/data]`.
 
-Each is run as by `adjsim run SCENE`, with the settings of `SCENES`.
+Each is run as by `adjsim run SCENE`, with the settings of `SCENES`. Of `identify`, whose true E is
+known, the scene file is also changed in one number; with `--data` the error budget is drawn.
 """
 
+import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from benchmarks.publish import record
+from benchmarks.publish import ROOT, record
+from studies.answer.scales import percent
 from studies.fitting.running import start_scene
 from studies.scene.files import find_scene
 
 
 SCENES = {"beam": (), "identify": ()}  # their overrides
 HEADER = ["scene", "number", "answer", "± with model error", "error", "verdict", "evaluations"]
+TRUE_E = 2.52e5  # of `identify` [Pa]
+GIVEN = {  # what is given, and instead of what; the overrides
+    ("all right", ""): (),
+    ("`fps = 25.0`", "24 (4 % more)"): ("observations.film.fps=25.0",),
+    ("`scale = 0.102`", "0.1 (2 % more)"): ("bodies.beam.scale=0.102",),
+    ("`density = 1100.0`", "1000 (10 % more)"): ("bodies.beam.density=1100.0",),
+}
+HEADER_OF_GIVEN = ["given", "instead of", "E is off by", "interval", "unexplained", "verdict"]
+PICTURE = "figures/budget_1.png"
 
 
-def rows_of(scene: str) -> list[list[str]]:
-    """Run a scene; return a row of texts for each number that it finds."""
+def run(scene: str, overrides: Sequence[str], picture: Path | None = None) -> dict[str, Any]:
+    """Run a scene and return its result; copy the picture of its error budget."""
     with tempfile.TemporaryDirectory() as out:
         options: dict[str, Any] = {"certificate": False}
-        folder, job = start_scene(find_scene(scene), SCENES[scene], Path(out) / "run", options)
+        folder, job = start_scene(find_scene(scene), overrides, Path(out) / "run", options)
         with folder:
             job.run(folder)
-            result = folder.read_json("result.json", dict)
-    found = []
+            if picture is not None:
+                shutil.copy(folder.file(PICTURE), picture)
+            return folder.read_json("result.json", dict)
+
+
+def rows_of(scene: str, result: dict[str, Any]) -> list[list[str]]:
+    """Return a row of texts for each number that a scene finds."""
+    rows = []
     for row in result["parameters"]:
         low, high = row["interval"]
         wide = 50.0 * (high - low) / row["estimate"]
         error = f"{row['relative_error']:.1g}" if "truth" in row else ""
-        found.append([
+        rows.append([
             scene, row["name"], f"{row['estimate']:.4g} {row['unit']}", f"{wide:.2g} %", error,
             result["verdict"]["kind"], str(result["evaluations"]),
         ])  # fmt: skip
-    return found
+    return rows
+
+
+def row_of_given(given: tuple[str, str], result: dict[str, Any]) -> list[str]:
+    """Return what `identify` says with one number changed."""
+    (row,) = result["parameters"]
+    low, high = row["interval"]
+    holds = "holds" if low <= TRUE_E <= high else "does not hold"
+    wide = percent((high - low) / (2.0 * row["estimate"]))
+    left = result["verdict"]["numbers"].get("unexplained")
+    return [
+        *given, percent(abs(row["estimate"] / TRUE_E - 1.0)), f"± {wide}, {holds} the true value",
+        "" if left is None else percent(left), f"*{result['verdict']['kind']}*",
+    ]  # fmt: skip
 
 
 def main(
     scenes: Annotated[list[str] | None, typer.Argument(help=f"{', '.join(SCENES)}.")] = None,
     data: Annotated[Path | None, typer.Option(help="Write scenes.json into this folder.")] = None,
+    *,
+    given: Annotated[bool, typer.Option(help="Also `identify` with one number changed.")] = False,
 ) -> None:
     """Print what is found in bundled scenes."""
-    table = [HEADER, *(row for scene in scenes or SCENES for row in rows_of(scene))]
+    table, values = [HEADER], dict[str, Any]()
+    picture = ROOT / "docs" / "_static" / "error_budget.png" if data is not None else None
+    for scene in scenes or SCENES:
+        result = run(scene, SCENES[scene], picture if scene == "identify" else None)
+        table += rows_of(scene, result)
+        if scene == "identify":
+            values["identify-evaluations"] = table[-1][-1]
+            values["identify-interval"] = f"± {table[-1][3]}"
+            values["identify-advice"] = result["budget"]["beam.E"]["advice"]
+    values["table"] = table
+    if given:
+        results = {each: run("identify", overrides) for each, overrides in GIVEN.items()}
+        values["given"] = [HEADER_OF_GIVEN, *(row_of_given(*pair) for pair in results.items())]
+        table = [*table, *values["given"]]
     for row in table:
         typer.echo("| " + " | ".join(row) + " |")
     if data is not None:
-        values: dict[str, Any] = {"table": table}
-        for row in table[1:]:
-            if row[0] == "identify":
-                values |= {"identify-evaluations": row[-1], "identify-interval": f"± {row[3]}"}
-        record(data, "scenes", values, "python -m benchmarks.scenes")
+        record(data, "scenes", values, f"python -m benchmarks.scenes{' --given' * given}")
 
 
 if __name__ == "__main__":
