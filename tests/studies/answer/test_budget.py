@@ -229,3 +229,19 @@ def test_a_number_that_nothing_determines_has_no_budget():
     own = intervals(problem.parameters, theta, r + 1e-3, J, frames=clusters_of_rows(problem))
     shown = budget_at(problem, theta, own, J, numbers=made.declared)[0].to_dict()
     assert set(shown) == {"cube.velocity[1]", "cube.velocity[2]"}
+
+
+@pytest.mark.parametrize(
+    ("camera", "size"),
+    [({}, 0.02), ({"position_error": 0.03}, 0.06), ({"fov_error": 0.05, "fit": False}, 0.02)],
+)
+def test_a_size_is_taken_to_be_known_as_well_as_the_camera_that_checks_it(camera, size):
+    body = cube()["cube"]
+    del body["at"]
+    front = {"eye": [0.3, 0.3, 2.0], "target": [0.2, 0.2, 0.0], "fov_y": 40.0, **camera}
+    film = {"simulate": {"height": 24, "width": 32, "frames": 3, "duration": 0.2}}
+    tables = {"bodies": {"cube": body}, "cameras": {"front": front}, "blind": True,
+              "observations": {"film": film}, "free": {"cube.velocity": {}}}  # fmt: skip
+    made = make_problem(scene_from_dict(tables))
+    (error,) = [n.error for n in made.declared if n.key == "bodies.cube.scale_error"]
+    assert error == pytest.approx(size)
