@@ -9,6 +9,16 @@ for a standard uncertainty s_q. dr/dq is a central difference over `STEP` s_q, w
 exact tangent to `STEP`^2 and serves every number alike, the size of a mesh and the rate of a film
 too: two evaluations each. Where gradients are not the slopes of the loss, it is one over s_q.
 
+The residuals may show a number better than it was declared: gravity that leans by a degree lets a
+ball drift. So all numbers q, in their uncertainties, are estimated from them as if they were free,
+beside theta and with their priors. With C = dr/dq s_q, C' what of it theta does not make up for,
+and its visible directions C'^T C' = V L V^T, they show z = -L^-1 V^T C'^T r up to a covariance R, by
+residuals that last, by priors and by errors of the model. What is left of q has the second moment
+
+    M = 1 - V (1 + R)^-1 V^T + q q^T,   q = V (1 + R)^-1 z,      cov(a) += D M D^T,   D = da/dq s_q
+
+which is 1 where they show nothing.
+
 A standard uncertainty is itself known to about a quarter of it, which is as good as an estimate
 with nu = (1/4)^-2/2, or about 7, degrees of freedom (GUM, G.4.2). So half-widths are 2.36 s_q, that
 of the other parts where the jackknife has 8 blocks.
@@ -30,7 +40,9 @@ import numpy as np
 from studies.answer.intervals import Intervals, widened
 from studies.answer.scales import percent, uncertainty, value_scale
 from studies.optimizers.problem import NOT_FINITE
+from studies.problem.clusters import clusters_of_rows
 from studies.problem.declared_errors import DeclaredNumber
+from studies.problem.losses import EVIDENCE
 from studies.problem.parameters import Parameters
 from studies.problem.problem import SceneProblem
 from studies.runs.errors import StudyError
@@ -41,6 +53,10 @@ STEP = 1e-3  # of an uncertainty, over which differences are taken
 LEAST_STEP = 1e-5  # of a number: instants that are nearer to a step of time are taken for it
 # Student's with 7 degrees of freedom: an uncertainty is itself known to about a quarter of it.
 QUANTILE = 2.365
+# As well as residuals may show a declared number, over its uncertainty: a model has errors too.
+KNOWN_BY_DATA = 0.25
+VISIBLE = 1e-8  # part of the largest change of the residuals, in squares, that is not rounding
+DECLARED = "declared"  # source of this part of an interval
 WIDEST = 5.0  # half-width of a number that nothing determines, relative or of a logarithm
 TIGHTER = np.logspace(0.0, 4.0, 81)  # factors by which priors of cameras are made tighter
 LEAST_SHARE = 0.1  # of a half-width: smaller parts are not named in a sentence
@@ -60,30 +76,32 @@ NAMES = {
 }
 
 
-class DeclaredPart(NamedTuple):
-    """What one key of the scene file contributes to the covariance of theta, (p, p)."""
+class DeclaredChanges(NamedTuple):
+    """What m declared numbers change, each by one standard uncertainty."""
 
-    number: DeclaredNumber
-    covariance: np.ndarray
+    numbers: list[DeclaredNumber]
+    answer: np.ndarray  # theta, (p, m)
+    residuals: np.ndarray  # (n, m), in single precision: they are as many as the Jacobian's
+    notes: list[str]  # on numbers without a derivative
 
 
-def declared_parts(
+def declared_changes(
     problem: SceneProblem,
     theta: np.ndarray,
     numbers: Sequence[DeclaredNumber],
     jacobian: np.ndarray,
     *,
     is_rough: bool = False,
-) -> tuple[list[DeclaredPart], list[str]]:
-    """Return what declared numbers contribute, by key, and notes on those without a derivative.
+) -> DeclaredChanges:
+    """Return what declared numbers change.
 
     `jacobian` is that of the residuals with their priors, (n, p). `is_rough` says that it is not
     the slope of the loss.
     """
-    parts: dict[str, DeclaredPart] = {}
+    kept: list[DeclaredNumber] = []
     notes: list[str] = []
-    answer = AnswerChange(problem.parameters, jacobian)
-    precise = problem.with_dtype("float64")
+    answers, residuals = [], []
+    answer, precise = AnswerChange(problem.parameters, jacobian), problem.with_dtype("float64")
     for number in numbers:
         step = number.error * (1.0 if is_rough else STEP)
         step = step if number.unit else max(step, LEAST_STEP)
@@ -92,12 +110,37 @@ def declared_parts(
         except (*NOT_FINITE, StudyError) as error:
             notes.append(f"What {number.name} does to the answer is not known. {error}")
             continue
-        change = answer.change_for((ahead - behind) * (0.5 * number.error / step))
-        covariance = np.outer(change, change)
-        if number.key in parts:
-            covariance = covariance + parts[number.key].covariance
-        parts[number.key] = DeclaredPart(number, covariance)
-    return list(parts.values()), notes
+        slope = (ahead - behind) * (0.5 * number.error / step)
+        kept.append(number)
+        answers.append(answer.change_for(slope))
+        residuals.append(slope.astype(np.float32))
+    of_none = np.zeros((len(theta), 0)), np.zeros((len(jacobian), 0), np.float32)
+    columns = (np.stack(answers, axis=1), np.stack(residuals, axis=1)) if kept else of_none
+    return DeclaredChanges(kept, *columns, notes)
+
+
+def second_moment(C: np.ndarray, J: np.ndarray, r: np.ndarray, frames: np.ndarray) -> np.ndarray:
+    """Return what residuals leave of the uncertainty of declared numbers, (m, m), in its squares.
+
+    C (n, m) are the changes of the residuals r (n,) by the numbers, J (n, p) is their Jacobian,
+    and `frames` (n,) are as in `studies.answer.intervals.intervals`.
+    """
+    m, p = C.shape[1], J.shape[1]
+    cross = J.T @ C
+    B = inverse(J.T @ J) @ cross
+    values, axes = np.linalg.eigh(C.T.astype(np.float64) @ C - cross.T @ B)
+    shown = values > VISIBLE * max(float(np.square(C, dtype=np.float64).sum(axis=0).max()), 1e-300)
+    V, scale = axes[:, shown], values[shown]
+    sums = [np.bincount(frames + 1, weights=column * r) for column in (*C.T, *J.T)]
+    scores = np.stack(sums[:m], axis=1) - np.stack(sums[m:], axis=1) @ B
+    estimate = -(V.T @ scores.sum(axis=0)) / scale
+    clusters = scores[1:]
+    priors = J[-p:] @ B  # rows of C without what theta makes up for
+    noise = len(clusters) * clusters.T @ clusters + priors.T @ priors / EVIDENCE
+    R = V.T @ noise @ V / np.outer(scale, scale) + KNOWN_BY_DATA**2 * np.eye(len(scale))
+    gain = V @ np.linalg.inv(np.eye(len(scale)) + R)
+    moved = gain @ estimate
+    return np.eye(m) - gain @ V.T + np.outer(moved, moved)
 
 
 class AnswerChange:
@@ -200,24 +243,33 @@ def budget_at(
     jacobian: np.ndarray,
     *,
     numbers: Sequence[DeclaredNumber],
+    residuals: np.ndarray | None = None,
     is_rough: bool = False,
 ) -> tuple[Budget, Intervals, list[str]]:
     """Return the budget of the answers at theta, intervals that count it, and notes.
 
-    The arguments are those of `declared_parts`; `intervals` count all but declared numbers.
+    The arguments are those of `declared_changes`; `intervals` count all but declared numbers. What
+    `residuals` (n,) show of these counts; None: nothing.
     """
     parameters, chosen = problem.parameters, list(problem.answers)
-    declared, notes = declared_parts(problem, theta, numbers, jacobian, is_rough=is_rough)
-    for part in declared:
-        more = part.covariance * (QUANTILE / intervals.quantile) ** 2
-        intervals = widened(intervals, parameters, theta, more, source=part.number.key)
+    changes = declared_changes(problem, theta, numbers, jacobian, is_rough=is_rough)
+    D, m = changes.answer, len(changes.numbers)
+    moment = np.eye(m)
+    if residuals is not None and m and not is_rough:
+        moment = second_moment(changes.residuals, jacobian, residuals, clusters_of_rows(problem))
+    more = D @ moment @ D.T * (QUANTILE / intervals.quantile) ** 2
+    intervals = widened(intervals, parameters, theta, more, source=DECLARED)
     rate = np.abs(np.diag(parameters.natural_jacobian(theta)))
     scale = np.maximum(value_scale(parameters, theta), 1e-300)
     # a logarithm counts as the part of the value that it is
     to_part = np.where(is_log(parameters), 1.0, rate / scale)[chosen] * intervals.quantile
     widths = {name: deviation[chosen] * to_part for name, deviation in intervals.parts.items()}
     total = np.sqrt(np.maximum(np.diag(intervals.covariance), 0.0))[chosen] * to_part
-    of_numbers = {part.number.name: widths.pop(part.number.key) for part in declared}
+    shares = np.square(D[chosen]) * np.diag(moment)  # squares, up to what numbers share
+    shares *= (widths.pop(DECLARED) ** 2 / np.maximum(shares.sum(axis=1), 1e-300))[:, None]
+    of_numbers: dict[str, np.ndarray] = {}
+    for number, share in zip(changes.numbers, shares.T, strict=True):
+        of_numbers[number.name] = np.hypot(of_numbers.get(number.name, 0.0), np.sqrt(share))
     noise = np.square(widths.pop("pixel"))
     others = {NAMES[name]: width for name, width in widths.items() if name in NAMES}
     left = total**2 - sum(np.square(width) for width in (*others.values(), *of_numbers.values()))
@@ -231,9 +283,10 @@ def budget_at(
         **of_numbers,
     }
     parts = {name: width for name, width in parts.items() if width.any()}
-    shown = {part.number.name: part.number for part in declared if part.number.name in parts}
+    shown = {number.name: number for number in changes.numbers if number.name in parts}
     labels = tuple(parameters.labels[i] for i in chosen)
-    return Budget(labels, total, parts, shown, is_log(parameters)[chosen]), intervals, notes
+    budget = Budget(labels, total, parts, shown, is_log(parameters)[chosen])
+    return budget, intervals, changes.notes
 
 
 def camera_share(parameters: Parameters, jacobian: np.ndarray) -> np.ndarray:

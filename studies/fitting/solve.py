@@ -351,6 +351,7 @@ def _with_budget(
         tried.spread.intervals,
         linear[1],
         numbers=made.declared,
+        residuals=linear[0],
         is_rough=tried.is_without_gradients,
     )
     return replace(tried, spread=replace(tried.spread, intervals=own)), budget, notes

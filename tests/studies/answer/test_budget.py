@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from studies.answer.budget import NAMES, AnswerChange, budget_at, declared_parts
+from studies.answer.budget import (
+    KNOWN_BY_DATA,
+    NAMES,
+    AnswerChange,
+    budget_at,
+    declared_changes,
+    second_moment,
+)
 from studies.answer.intervals import intervals
 from studies.problem.clusters import clusters_of_rows
 from studies.problem.making import make_problem
@@ -28,9 +35,12 @@ def changes(made):
     problem = made.everything
     theta = problem.parameters.start
     J = problem.residuals_and_jacobian(theta)[1]
-    parts, notes = declared_parts(problem, theta, made.declared, J)
-    assert notes == []
-    return {part.number.key: np.sqrt(np.diag(part.covariance)) for part in parts}
+    changes = declared_changes(problem, theta, made.declared, J)
+    assert changes.notes == []
+    squares = {}
+    for number, change in zip(changes.numbers, changes.answer.T, strict=True):
+        squares[number.key] = squares.get(number.key, 0.0) + change**2
+    return {key: np.sqrt(square) for key, square in squares.items()}
 
 
 def cube(**more):
@@ -245,3 +255,20 @@ def test_a_size_is_taken_to_be_known_as_well_as_the_camera_that_checks_it(camera
     made = make_problem(scene_from_dict(tables))
     (error,) = [n.error for n in made.declared if n.key == "bodies.cube.scale_error"]
     assert error == pytest.approx(size)
+
+
+def test_what_the_residuals_show_of_a_number_is_not_counted_and_what_they_do_not_is(rng):
+    # two numbers: theta makes up for the first, and the second leaves a trace of its own
+    n, frames = 400, np.repeat(np.arange(20), 20)
+    J, trace = rng.standard_normal((n, 1)), rng.standard_normal(n)
+    C = np.stack([3.0 * J[:, 0], trace], axis=1)
+    prior = np.zeros((1, 1))
+    J, C = np.concatenate([J, prior]), np.concatenate([C, np.zeros((1, 2))]).astype(np.float32)
+    frames = np.append(frames, -1)
+    quiet = 1e-3 * rng.standard_normal(n + 1)
+    M = second_moment(C, J, quiet, frames)
+    np.testing.assert_allclose(np.diag(M), [1.0, KNOWN_BY_DATA**2], rtol=0.1)
+    loud = 30.0 * rng.standard_normal(n + 1)  # residuals that show nothing
+    np.testing.assert_allclose(np.diag(second_moment(C, J, loud, frames)), 1.0, atol=0.15)
+    off = quiet - 2.0 * np.append(trace, 0.0)  # the second number is two uncertainties off
+    assert np.diag(second_moment(C, J, off, frames))[1] > 0.8
