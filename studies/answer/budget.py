@@ -12,12 +12,12 @@ too: two evaluations each. Where gradients are not the slopes of the loss, it is
 The residuals may show a number better than it was declared: gravity that leans by a degree lets a
 ball drift. So all numbers q, in their uncertainties, are estimated from them as if they were free,
 beside theta and with their priors. With C = dr/dq s_q, C' what of it theta does not make up for,
-and its visible directions C'^T C' = V L V^T, they show z = -L^-1 V^T C'^T r up to a covariance R, by
-residuals that last, by priors and by errors of the model. What is left of q has the second moment
+and its visible directions C'^T C' = V L V^T, they show z = -L^-1 V^T C'^T r up to a covariance R,
+by residuals that last, by priors and by errors of the model. The second moment of what is left of q,
 
     M = 1 - V (1 + R)^-1 V^T + q q^T,   q = V (1 + R)^-1 z,      cov(a) += D M D^T,   D = da/dq s_q
 
-which is 1 where they show nothing.
+is 1 where they show nothing.
 
 A standard uncertainty is itself known to about a quarter of it, which is as good as an estimate
 with nu = (1/4)^-2/2, or about 7, degrees of freedom (GUM, G.4.2). So half-widths are 2.36 s_q, that

@@ -100,6 +100,8 @@ def test_where_all_frames_have_no_slope_the_first_ones_answer(tmp_path, capsys, 
 
 def test_a_local_search_whose_loss_stays_hopeless_is_given_up(tmp_path):
     class Steady(Decay):
+        parameters = SimpleNamespace(with_short_turns=lambda theta: theta)
+
         def with_steps_for(self, _theta):
             return self
 
