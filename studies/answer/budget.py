@@ -13,7 +13,7 @@ The residuals may show a number better than it was declared: gravity that leans 
 ball drift. So all numbers q, in their uncertainties, are estimated from them as if they were free,
 beside theta and with their priors. With C = dr/dq s_q, C' what of it theta does not make up for,
 and its visible directions C'^T C' = V L V^T, they show z = -L^-1 V^T C'^T r up to a covariance R,
-by residuals that last, by priors and by errors of the model. The second moment of what is left of q,
+by residuals that last, priors and errors of the model. The second moment of what is left of q,
 
     M = 1 - V (1 + R)^-1 V^T + q q^T,   q = V (1 + R)^-1 z,      cov(a) += D M D^T,   D = da/dq s_q
 
