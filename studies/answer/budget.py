@@ -9,9 +9,10 @@ for a standard uncertainty s_q. dr/dq is a central difference over `STEP` s_q, w
 exact tangent to `STEP`^2 and serves every number alike, the size of a mesh and the rate of a film
 too: two evaluations each. Where gradients are not the slopes of the loss, it is one over s_q.
 
-The residuals may show a number better than it was declared: gravity that leans by a degree lets a
-ball drift. So all numbers q, in their uncertainties, are estimated from them as if they were free,
-beside theta and with their priors. With C = dr/dq s_q, C' what of it theta does not make up for,
+The residuals may show a place or a direction better than it was declared: gravity that leans by a
+degree lets a ball drift. (Sizes, masses and rates they do not show apart from what absorbs these.)
+So these numbers q, in their uncertainties, are estimated from them as if they were free, beside
+theta and all other numbers. With C = dr/dq s_q, C' what of it those do not make up for,
 and its visible directions C'^T C' = V L V^T, they show z = -L^-1 V^T C'^T r up to a covariance R,
 by residuals that last, priors and errors of the model. The second moment of what is left of q,
 
@@ -73,6 +74,8 @@ NAMES = {
     "cloth": "the law of the cloth",
     "term": "a term that the scene lacks",
     "shading": "flat or smooth shading",
+    "held": "where the held nodes end",
+    "released": "held nodes that may be free",
 }
 
 
@@ -119,13 +122,16 @@ def declared_changes(
     return DeclaredChanges(kept, *columns, notes)
 
 
-def second_moment(C: np.ndarray, J: np.ndarray, r: np.ndarray, frames: np.ndarray) -> np.ndarray:
+def second_moment(
+    C: np.ndarray, J: np.ndarray, r: np.ndarray, frames: np.ndarray, *, n_priors: int
+) -> np.ndarray:
     """Return what residuals leave of the uncertainty of declared numbers, (m, m), in its squares.
 
-    C (n, m) are the changes of the residuals r (n,) by the numbers, J (n, p) is their Jacobian,
-    and `frames` (n,) are as in `studies.answer.intervals.intervals`.
+    C (n, m) are the changes of the residuals r (n,) by the numbers, J (n, p) those by what else may
+    make up for them, and `frames` (n,) are as in `studies.answer.intervals.intervals`. The last
+    `n_priors` rows are those of priors.
     """
-    m, p = C.shape[1], J.shape[1]
+    m = C.shape[1]
     cross = J.T @ C
     B = inverse(J.T @ J) @ cross
     values, axes = np.linalg.eigh(C.T.astype(np.float64) @ C - cross.T @ B)
@@ -135,7 +141,7 @@ def second_moment(C: np.ndarray, J: np.ndarray, r: np.ndarray, frames: np.ndarra
     scores = np.stack(sums[:m], axis=1) - np.stack(sums[m:], axis=1) @ B
     estimate = -(V.T @ scores.sum(axis=0)) / scale
     clusters = scores[1:]
-    priors = J[-p:] @ B  # rows of C without what theta makes up for
+    priors = J[len(J) - n_priors :] @ B  # rows of C without what theta makes up for
     noise = len(clusters) * clusters.T @ clusters + priors.T @ priors / EVIDENCE
     R = V.T @ noise @ V / np.outer(scale, scale) + KNOWN_BY_DATA**2 * np.eye(len(scale))
     gain = V @ np.linalg.inv(np.eye(len(scale)) + R)
@@ -256,7 +262,12 @@ def budget_at(
     D, m = changes.answer, len(changes.numbers)
     moment = np.eye(m)
     if residuals is not None and m and not is_rough:
-        moment = second_moment(changes.residuals, jacobian, residuals, clusters_of_rows(problem))
+        is_place = np.array([bool(number.unit) for number in changes.numbers])
+        beside = np.concatenate([jacobian, changes.residuals[:, ~is_place]], axis=1)
+        moment[np.ix_(is_place, is_place)] = second_moment(
+            changes.residuals[:, is_place], beside, residuals, clusters_of_rows(problem),
+            n_priors=len(theta),
+        )  # fmt: skip
     more = D @ moment @ D.T * (QUANTILE / intervals.quantile) ** 2
     intervals = widened(intervals, parameters, theta, more, source=DECLARED)
     rate = np.abs(np.diag(parameters.natural_jacobian(theta)))

@@ -26,7 +26,8 @@ So is a contact whose stiffness adjsim chose: in one that is 4 times as hard poi
 deep, and surfaces of bodies whose thickness was chosen are half as far apart. It moves pictures by
 less than a pixel or two, so these are compared. And so is a contact that loses 4 times as much,
 where it was adjsim that chose how much: a cloth that rattles on a ball slides more easily. And so
-are bodies that are drawn flat in place of smooth, or the other way round.
+are bodies that are drawn flat in place of smooth, or the other way round, and bodies that are held
+by one row of nodes more or fewer: where a clamp ends is rarely known better than that.
 
 And so is the law of a solid, with which the answer is fitted again, in a few steps from J, which
 Broyden's rule brings up to date. The stable neo-Hookean law and that of textbooks agree at small
@@ -60,13 +61,16 @@ from studies.runs.errors import StudyError
 
 
 # What is finer, harder, or loses more
-MESH, TIME_STEP, CONTACT, LOSS, SHADING, LAW = "mesh", "step", "contact", "loss", "shading", "law"
+MESH, TIME_STEP, CONTACT, LOSS, LAW = "mesh", "step", "contact", "loss", "law"
+SHADING, HELD, RELEASED = "shading", "held", "released"
 OTHER = {
     MESH: "a mesh twice as fine",
     CONTACT: "a contact 4 times as hard",
     LOSS: "a contact that loses 4 times as much",
     SHADING: "flat in place of smooth shading, or the other way round,",
     LAW: "the other law of solids",
+    HELD: "one more row of held nodes",
+    RELEASED: "one row of held nodes fewer",
 }
 WHOLE = 2.0  # error over the change: on a mesh twice as fine at first order, with one other law
 CORRECTIONS = 5  # of a step, at most
@@ -107,6 +111,8 @@ class Change:
         )
         if self.is_error:
             return f"What was observed shows another `law` of soft bodies. Try it: {amount}."
+        if self.source == SHADING:  # nothing was chosen, so nothing is to be said
+            return None
         own = {LOSS: "loss in contact"}.get(self.source, self.source)
         return (
             f"What was observed shows the scene's own {own}, so no error of the {own} is counted: "
@@ -185,13 +191,15 @@ def change_by_contact(
     return [change], [] if note is None else [note]
 
 
-def change_by_law(
+def change_by_fit(
     problem: SceneProblem,
     other: SceneProblem,
     theta: np.ndarray,
     linear: Linear,
+    *,
+    source: str,
 ) -> tuple[list[Change], list[str]]:
-    """Return what an answer would change by with the law of `other`, and notes.
+    """Return what an answer would change by if `other` were fitted in its place, and notes.
 
     `linear` is as in `change_by_contact`.
     """
@@ -199,10 +207,32 @@ def change_by_law(
         other = with_shorter_steps(other, theta, problem.steps.count)
         step = _change_of_fit(other, theta, linear[1])
     except NOT_FINITE as error:
-        return [], [f"The error by the law is not known. {error}"]
-    change = Change(LAW, step, _share(problem, other, theta, step=step, linear=linear))
+        return [], [f"The error by {OTHER[source]} is not known. {error}"]
+    change = Change(source, step, _share(problem, other, theta, step=step, linear=linear))
     note = change.note()
     return [change], [] if note is None else [note]
+
+
+def change_in_space(
+    problem: SceneProblem,
+    other: SceneProblem,
+    theta: np.ndarray,
+    linear: Linear,
+    *,
+    source: str,
+) -> tuple[list[Change], list[str]]:
+    """Return what an answer would change by with the motion of `other`, which is far from its own.
+
+    As with a finer mesh, places are compared. `linear` is as in `change_by_contact`.
+    """
+    try:
+        other = with_shorter_steps(other, theta, problem.steps.count)
+        places = with_shorter_steps(_in_space(problem), theta, other.steps.count)
+        there = _in_space(other).residuals(theta)
+        step = _change(places, theta, linear_at(places, theta, None), there)
+    except NOT_FINITE as error:
+        return [], [f"The error by {OTHER[source]} is not known. {error}"]
+    return [Change(source, step, _share(problem, other, theta, step=step, linear=linear))], []
 
 
 def linear_at(problem: SceneProblem, theta: np.ndarray, distance: np.ndarray | None) -> Linear:

@@ -83,6 +83,14 @@ REFINEMENTS = {
         "so the edges of what is drawn lead the fit. Set `look.smooth` of the body as the film has "
         "it, or compare silhouettes.",
     ),
+    "held": (
+        "With one more row of nodes held",
+        "so it matters where the clamp ends. Check `held`, and take a finer mesh there.",
+    ),
+    "released": (
+        "With one row of nodes fewer held",
+        "so it matters where the clamp ends. Check `held`, and take a finer mesh there.",
+    ),
     "law": (
         "With the other law of solids, the same at small strains,",
         "and with still others up to about twice as much. Set `law` of the body to the one that "

@@ -16,13 +16,17 @@ from studies.answer import evidence
 from studies.answer.budget import Budget, budget_at
 from studies.answer.discretisation import (
     CONTACT,
+    HELD,
+    LAW,
     LOSS,
+    RELEASED,
     SHADING,
     WHOLE,
     Change,
     Linear,
     change_by_contact,
-    change_by_law,
+    change_by_fit,
+    change_in_space,
     changes_by,
     linear_at,
 )
@@ -53,7 +57,7 @@ from studies.problem.first_frames import first_frames_differ
 from studies.problem.frame_squares import still_squares
 from studies.problem.making import PreparedProblem
 from studies.problem.problem import SceneProblem, on_one_timeline
-from studies.problem.refining import with_other_shading
+from studies.problem.refining import with_less_held, with_more_held, with_other_shading
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
@@ -67,6 +71,9 @@ RIVAL_STEPS = 6  # of Gauss-Newton: how far another basin is fitted with cameras
 PARTS = 50  # of a loss, of which one is the largest that makes another answer
 LEAST_FITTED = 3  # frames that must be left when some are held back
 VECTORS, AXIAL = ("velocity",), ("spin", "rotation")  # the last parts of their paths
+# How changes are found that move a body by more than a pixel or two.
+COMPARED = {HELD: change_in_space, RELEASED: change_in_space, LAW: change_by_fit}
+ONCE = (SHADING, HELD, RELEASED)  # changes that have no more of their kind behind them
 SMALL = 1e-3  # of a vector: a smaller change is none
 
 
@@ -102,7 +109,7 @@ def solve(
     before = spent + local.spent + tried.evaluations
     linear = _linear(made, problem, tried)
     steps, notes = _refinements(made, problem, tried, linear, most=before)
-    errors = {source: step if source == SHADING else WHOLE * step for source, step in steps.items()}
+    errors = {source: step if source in ONCE else WHOLE * step for source, step in steps.items()}
     by_law, more = _errors_by_law(made, problem, tried)
     if by_law.any():
         errors["cloth"] = by_law
@@ -379,15 +386,16 @@ def _refinements(
         (CONTACT, made.harder),
         (LOSS, made.lossier),
         (SHADING, with_other_shading),
+        (HELD, with_more_held),
+        (RELEASED, with_less_held),
+        (LAW, made.other_law),
     ):
-        contacts = None if made.is_twin else other(problem)
-        if contacts is not None:
-            more, own = change_by_contact(problem, contacts, theta, linear, source=source)
+        is_counted = other is not None and (source == LAW or not made.is_twin)
+        changed = other(problem) if other is not None and is_counted else None
+        if changed is not None:
+            compare = COMPARED.get(source, change_by_contact)
+            more, own = compare(problem, changed, theta, linear, source=source)
             changes, notes = changes + more, notes + own
-    law = None if made.other_law is None else made.other_law(problem)
-    if law is not None:
-        more, own = change_by_law(problem, law, theta, linear)
-        changes, notes = changes + more, notes + own
     return {one.source: one.step for one in changes if one.is_error}, notes
 
 

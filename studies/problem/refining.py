@@ -174,6 +174,39 @@ def with_other_shading(problem: SceneProblem) -> SceneProblem | None:
     return replace(problem, observers=tuple(observers)) if has_films else None
 
 
+def with_more_held(problem: SceneProblem) -> SceneProblem | None:
+    """Return the problem in which bodies are held by one more row of nodes; None if none is held.
+
+    That are all nodes of elements with a node that is held.
+    """
+    return _held_beside(problem, released=False)
+
+
+def with_less_held(problem: SceneProblem) -> SceneProblem | None:
+    """Return the problem in which bodies are held by one row of nodes fewer; None if none is left.
+
+    Those stay that have no node beside them that is free.
+    """
+    return _held_beside(problem, released=True)
+
+
+def _held_beside(problem: SceneProblem, *, released: bool) -> SceneProblem | None:
+    built, model = problem.built, model_of(problem.built.system)
+    if model is None or built.held is None or not built.held.any():
+        return None
+    spread = built.held ^ released  # the nodes from which a row is taken
+    mask = spread.copy()
+    for name in built.nodes:
+        elements = model.forces[name].nodes
+        mask[elements[spread[elements].any(axis=1)]] = True
+    held = mask ^ released
+    if held.all() or not held.any():
+        return None
+    changed = replace(model, pinned=held)
+    system = replace(built.system, model=changed) if problem.settles else changed
+    return replace(problem, built=replace(built, system=system, held=held))
+
+
 def _times(problem: SceneProblem, factors: Mapping[str, float]) -> SceneProblem | None:
     """Return the problem with some of its values multiplied; None if it has none of them."""
     values = {path: one.value for path, one in problem.built.values.items()} | dict(problem.fixed)

@@ -266,9 +266,11 @@ def test_what_the_residuals_show_of_a_number_is_not_counted_and_what_they_do_not
     J, C = np.concatenate([J, prior]), np.concatenate([C, np.zeros((1, 2))]).astype(np.float32)
     frames = np.append(frames, -1)
     quiet = 1e-3 * rng.standard_normal(n + 1)
-    M = second_moment(C, J, quiet, frames)
+    M = second_moment(C, J, quiet, frames, n_priors=1)
     np.testing.assert_allclose(np.diag(M), [1.0, KNOWN_BY_DATA**2], rtol=0.1)
     loud = 30.0 * rng.standard_normal(n + 1)  # residuals that show nothing
-    np.testing.assert_allclose(np.diag(second_moment(C, J, loud, frames)), 1.0, atol=0.15)
+    np.testing.assert_allclose(
+        np.diag(second_moment(C, J, loud, frames, n_priors=1)), 1.0, atol=0.15
+    )
     off = quiet - 2.0 * np.append(trace, 0.0)  # the second number is two uncertainties off
-    assert np.diag(second_moment(C, J, off, frames))[1] > 0.8
+    assert np.diag(second_moment(C, J, off, frames, n_priors=1))[1] > 0.8

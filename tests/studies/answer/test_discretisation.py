@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from studies.answer.discretisation import (
+    LAW,
     LOSS,
     MESH,
     TIME_STEP,
     Change,
     _share,
     change_by_contact,
-    change_by_law,
+    change_by_fit,
     changes_by,
     linear_at,
 )
@@ -365,8 +366,8 @@ def test_the_change_by_a_law_is_what_a_fit_with_the_other_one_finds(law, observe
     assert made.other_law is not None
     problem, theta = fitted(made.problem)
     missing = np.log([4e3, 6e3]) - theta
-    (change,), notes = change_by_law(
-        problem, made.other_law(problem), theta, linear_at(problem, theta, None)
+    (change,), notes = change_by_fit(
+        problem, made.other_law(problem), theta, linear_at(problem, theta, None), source=LAW
     )
     assert abs(missing[1]) > 0.3  # the laws differ in how they resist a change of volume
     assert np.abs([missing[0], change.step[0]]).max() < 0.05
@@ -382,8 +383,8 @@ def test_the_change_by_a_law_is_what_a_fit_with_the_other_one_finds(law, observe
 def test_what_has_the_scenes_own_law_shows_it():
     made = make_problem(jelly("stable", "stable"))
     problem, theta = fitted(made.problem)
-    (change,), notes = change_by_law(
-        problem, made.other_law(problem), theta, linear_at(problem, theta, None)
+    (change,), notes = change_by_fit(
+        problem, made.other_law(problem), theta, linear_at(problem, theta, None), source=LAW
     )
     assert not change.is_error
     assert "shows the scene's own law" in notes[0]
