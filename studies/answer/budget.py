@@ -60,7 +60,7 @@ VISIBLE = 1e-8  # part of the largest change of the residuals, in squares, that 
 DECLARED = "declared"  # source of this part of an interval
 WIDEST = 5.0  # half-width of a number that nothing determines, relative or of a logarithm
 TIGHTER = np.logspace(0.0, 4.0, 81)  # factors by which priors of cameras are made tighter
-LEAST_SHARE = 0.1  # of a half-width: smaller parts are not named in a sentence
+LEAST_SHARE = 0.3  # of a half-width: smaller parts are not named in a sentence
 # What the parts of an interval that are not of a declared number are called.
 NAMES = {
     "drift": "frames that were held back",

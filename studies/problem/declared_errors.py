@@ -79,10 +79,18 @@ def declared_numbers(
     known = {number.key for number in numbers}
     for key, error in _given_errors(file):
         if error and key not in known:
+            owner = key.split(".")[1]
+            others = sorted(path for path in free if path.startswith((f"{owner}.", "world.")))
+            why = (
+                "smoke moves from frame to frame, and has no derivative by it"
+                if not numbers
+                else f"{', '.join(f'`{path}`' for path in others)} is free"
+                if others
+                else "it changes nothing in this scene"
+            )
             raise StudyError(
-                f"`{key}` is the uncertainty of a declared number, but that is free, or changes "
-                "nothing in this scene (smoke moves from frame to frame, and has no derivative by "
-                "their rate). Leave it out; what is known of a free number is its `prior`."
+                f"`{key}` is the uncertainty of a declared number, but {why}. Leave it out; what is "
+                "known of a free number beforehand is its `prior`."
             )
     return [number for number in numbers if number.error > 0.0]
 

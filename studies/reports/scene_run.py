@@ -45,8 +45,9 @@ SHOWN_PARAMETERS = 6
 MOST_FILMS = 3  # that are not folded
 INTERVAL = "95 % interval\nwith model error"
 BUDGET = (
-    "What the intervals are made of: squares add up. Orange is what the scene declares, with its "
-    "standard uncertainty; blue is what the film and the model leave open."
+    "What the 95 % intervals are made of: half-widths, whose squares add up. Orange is what the "
+    "scene declares, with its standard deviation beside its name; blue is what the film and the "
+    "model leave open."
 )
 LISTED = 12  # weights of a direction
 FILES = {
