@@ -89,8 +89,8 @@ def declared_numbers(
                 else "it changes nothing in this scene"
             )
             raise StudyError(
-                f"`{key}` is the uncertainty of a declared number, but {why}. Leave it out; what is "
-                "known of a free number beforehand is its `prior`."
+                f"`{key}` is the uncertainty of a declared number, but {why}. Leave it out; what "
+                "is known of a free number beforehand is its `prior`."
             )
     return [number for number in numbers if number.error > 0.0]
 
