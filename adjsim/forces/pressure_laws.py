@@ -161,7 +161,8 @@ def damping_ratio(restitution: float) -> tuple[float, float]:
             "give a `cubic_stiffness` alone."
         )
     wanted = -0.5 * np.log(e)
-    zeta: Any = brentq(lambda z: _loss(z)[0] - wanted, 0.0, np.exp(wanted), xtol=1e-16, rtol=1e-14)
+    find: Any = brentq  # SciPy's stubs ask for a float64
+    zeta = find(lambda z: _loss(z)[0] - wanted, 0.0, np.exp(wanted), xtol=1e-16, rtol=1e-14)
     return zeta, -0.5 / (e * _loss(zeta)[1])
 
 

@@ -594,7 +594,7 @@ def misses_truth(found: Evidence) -> Verdict | None:
 def _found(found: Evidence) -> Verdict:
     """Return the verdict of an answer against which nothing was found."""
     numbers: dict[str, Any] = {}
-    parts = []
+    parts, quote = [], "Quote the interval with model error."
     if found.has_intervals:
         widths = relative_half_widths(found)
         worst = max(found.components, key=lambda i: widths[i])
@@ -604,6 +604,7 @@ def _found(found: Evidence) -> Verdict:
             f"the widest 95 % interval with model error is that of {label}, "
             f"± {_width(found, worst, widths[worst])}"
         )
+        quote = f"{quote} {_advice(found, worst, MOSTLY)}".rstrip()
     if found.explained is not None:
         numbers |= found.explained.to_dict()
         parts.append(f"{percent(found.explained.unexplained)} of the motion is unexplained")
@@ -624,9 +625,6 @@ def _found(found: Evidence) -> Verdict:
         numbers["without_gradients"] = True
         parts.append("found without gradients, which are not the slope of the loss here")
     text = "; ".join(parts) or f"the loss is {found.loss:.2e}"
-    quote = "Quote the interval with model error."
-    if found.has_intervals and (advice := _advice(found, worst, MOSTLY)):
-        quote = f"{quote} {advice}"
     if not found.has_intervals and found.unexplained_pictures is not None:
         quote = "There are no intervals: the pictures are all that is judged."
         if not found.predictions:

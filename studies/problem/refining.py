@@ -22,7 +22,7 @@ from studies.problem.problem import SceneProblem
 from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.building import BuiltScene, build
-from studies.scene.motion import model_of
+from studies.scene.motion import Settled, model_of
 
 
 MOST_ELEMENTS = 60_000  # of the finer mesh
@@ -203,7 +203,7 @@ def _held_beside(problem: SceneProblem, *, released: bool) -> SceneProblem | Non
     if held.all() or not held.any():
         return None
     changed = replace(model, pinned=held)
-    system = replace(built.system, model=changed) if problem.settles else changed
+    system = Settled(changed) if problem.settles else changed
     return replace(problem, built=replace(built, system=system, held=held))
 
 

@@ -304,6 +304,7 @@ def _parts(
             case Rigid():
                 rigid.append(make_rigid(name, body, gravity, free))
     nodes = [part.with_drag(scene.bodies[part.name], free) for part in nodes]
+    bodies: dict[str, Any] = dict(scene.bodies)
     for name, factor in (sizes or {}).items():
         nodes = [
             part.resized(factor, _fixed_point(scene, name, part.points[part.held], part.points))
@@ -312,7 +313,7 @@ def _parts(
             for part in nodes
         ]
         rigid = [
-            make_rigid(name, scene.bodies[name], gravity, free, resized=(
+            make_rigid(name, bodies[name], gravity, free, resized=(
                 factor, _fixed_point(scene, name, (), part.bodies.meshes[0].points)
             ))
             if part.name == name
