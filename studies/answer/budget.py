@@ -10,9 +10,9 @@ exact tangent to `STEP`^2 and serves every number alike, the size of a mesh and 
 too: two evaluations each. Where gradients are not the slopes of the loss, it is one over s_q.
 
 The residuals may show a place or a direction better than it was declared: gravity that leans by a
-degree lets a ball drift. (Sizes, masses and rates they do not show apart from what absorbs these.)
-So these numbers q, in their uncertainties, are estimated from them as if they were free, beside
-theta and all other numbers. With C = dr/dq s_q, C' what of it those do not make up for,
+degree lets a ball drift. Sizes, masses and rates they show where no camera is fitted, which absorbs
+these. So these numbers q, in their uncertainties, are estimated from them as if they were free,
+beside theta and all other numbers. With C = dr/dq s_q, C' what of it those do not make up for,
 and its visible directions C'^T C' = V L V^T, they show z = -L^-1 V^T C'^T r up to a covariance R,
 by residuals that last, priors and errors of the model. The second moment of what is left of q,
 
@@ -259,13 +259,15 @@ def budget_at(
     """
     parameters, chosen = problem.parameters, list(problem.answers)
     changes = declared_changes(problem, theta, numbers, jacobian, is_rough=is_rough)
-    D, m = changes.answer, len(changes.numbers)
-    moment = np.eye(m)
-    if residuals is not None and m and not is_rough:
-        is_place = np.array([bool(number.unit) for number in changes.numbers])
-        beside = np.concatenate([jacobian, changes.residuals[:, ~is_place]], axis=1)
-        moment[np.ix_(is_place, is_place)] = second_moment(
-            changes.residuals[:, is_place], beside, residuals, clusters_of_rows(problem),
+    D = changes.answer
+    moment = np.eye(len(changes.numbers))
+    # a camera that is fitted absorbs sizes, masses and rates: only places show beside it
+    is_shown = np.array([bool(number.unit) for number in changes.numbers], bool)
+    is_shown |= not _of_cameras(parameters).any()
+    if residuals is not None and is_shown.any() and not is_rough:
+        beside = np.concatenate([jacobian, changes.residuals[:, ~is_shown]], axis=1)
+        moment[np.ix_(is_shown, is_shown)] = second_moment(
+            changes.residuals[:, is_shown], beside, residuals, clusters_of_rows(problem),
             n_priors=len(theta),
         )  # fmt: skip
     more = D @ moment @ D.T * (QUANTILE / intervals.quantile) ** 2

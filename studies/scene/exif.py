@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from render.picture_files import open_picture
 from studies.scene.declared import Camera, Film, SceneFile
 
 
@@ -55,6 +54,8 @@ def _lens(picture: str) -> tuple[float, float] | None:
 
     The diagonals of picture and film correspond, whatever their aspect: EXIF 2.32, CIPA DC-008.
     """
+    from render.picture_files import open_picture  # heavy
+
     try:
         with open_picture(picture) as image:
             data, (width, height) = image.getexif(), image.size
