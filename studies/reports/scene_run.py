@@ -139,21 +139,23 @@ def _answer(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Se
         "The answer",
         parameters_table(result["parameters"]),
         *(Text(text) for text in result["findings"]),
-        *_budget(files, result.get("budget", {})),
+        *_budget(files, result),
         _cameras(result.get("cameras", [])),
         details("Fitted beside it: start times, lights and looks", parameters_table(others)),
         details("What the intervals rest on", *map(Text, notes), charts(spectrum)),
     )
 
 
-def _budget(files: FigureFiles, budget: Mapping[str, Any]) -> list[Block | None]:
-    """Return what the intervals of the answers are made of, in bars and sentences."""
+def _budget(files: FigureFiles, result: Mapping[str, Any]) -> list[Block | None]:
+    """Return what the intervals are made of: bars, and sentences that the verdict does not say."""
+    budget = result.get("budget", {})
     drawn = {
         f"error budget of {label}": files.save(f"budget_{k + 1}", figures.budget(label, answer))
         for k, (label, answer) in enumerate(list(budget.items())[:SHOWN_PARAMETERS])
     }
     items = tuple(Item(file, alt, wide=True) for alt, file in drawn.items())
-    advice = [Text(answer["advice"]) for answer in budget.values() if answer["advice"]]
+    sentences = [answer["advice"] for answer in budget.values() if answer["advice"]]
+    advice = [Text(text) for text in sentences if text not in result["verdict"]["reason"]]
     return [*advice, Media(items, BUDGET) if items else None]
 
 
