@@ -59,7 +59,7 @@ ADJ = np.ones((1, 4, 3))
 FORCES = [
     (lambda: HalfSpaceContact(stiffness="1e4"), "`stiffness` must .* it has text, got '1e4'"),
     (lambda: HalfSpaceContact(stiffness=True), "`stiffness` must .* it has truth values, got True"),
-    (lambda: HalfSpaceContact(stiffness=None), "`stiffness` must .* it has no number, got None"),
+    (lambda: HalfSpaceContact(friction=None), "`friction` must .* it has no number, got None"),
     (lambda: lame("soft", 0.3), "`youngs_modulus` must be an array of float64: it has text"),
     (lambda: lame(1.0, None), "`poisson_ratio` must be an array of float64: it has no number"),
     (lambda: lame_of_triangles(1.0, "0.3"), "`poisson_ratio` must be an array of float64"),

@@ -124,7 +124,7 @@ def stones(rng):
     )  # fmt: skip
     law = {"cubic_stiffness": 1e5, "cubic_dissipation": 1e-3, "deepest": 0.02}
     forces["rolling"] = HalfSpaceContact(
-        height=0.4, radius=[0.2, 0.35], friction=0.3, friction_stiffness=1.0,
+        height=0.4, radius=[0.2, 0.35], friction=[0.3, 1e-5], friction_stiffness=1.0,
         balls=("pair.1", "stone"), **law,
     )  # fmt: skip
     return bodies, states, forces | joints(rng)

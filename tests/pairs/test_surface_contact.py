@@ -172,7 +172,8 @@ BAD = [
     ({"radius": 0.1, "friction": 0.5}, "`friction_stiffness` must be positive"),
     ({"radius": 0.1, "triangles": [[0, 1]]}, "`triangles` must"),
     ({"radius": 0.1, "stiffness": [1.0, 2.0]}, "stiffness"),
-    ({"radius": 0.1, "stiffness": None}, "`stiffness` must be .* no number, got None"),
+    ({"radius": 0.1, "friction": None}, "`friction` must be .* no number, got None"),
+    ({"radius": 0.1, "cubic_dissipation": 1.0}, "`cubic_stiffness` must be given with"),
 ]
 
 

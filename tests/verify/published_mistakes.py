@@ -29,6 +29,7 @@ from adjsim.joints.joint import BallJoint
 from adjsim.model import Model, State
 from adjsim.pairs.closest import EDGES, FACE
 from adjsim.pairs.pair_force import pair_force, pair_jvp
+from adjsim.pairs.surface_contact import SCALARS
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import BodyState
 from adjsim.rollout import rollout
@@ -130,6 +131,12 @@ def directional(m: Map, r: np.ndarray, d: Mapping[str, np.ndarray], h: float = 1
     return float(up - down) / (2 * h)
 
 
+def params_of_pair(**given: float) -> tuple[float, ...]:
+    """Return the parameters of a pair: 0 where none is given, but for the radii."""
+    given = {"radius": 0.2, "other_radius": 0.2, **given}
+    return tuple(given.get(name, 0.0) for name in SCALARS)
+
+
 # 1. PolyFEM: one of the products of the derivatives of mollifier and barrier is missing.
 
 
@@ -137,7 +144,7 @@ def edges(angle: float, s: float = 0.4, t: float = 0.7) -> Map:
     """Return two edges that cross at an angle and touch by a thousandth of their length."""
     x = crossed(s, t, np.deg2rad(angle), gap=0.399) @ TURN.T
     functions = (pair_force, pair_jvp, pair_vjp)
-    params = (100.0, 0.0, 0.0, 0.0, 0.0, 0.2, 0.2)
+    params = params_of_pair(stiffness=100.0)
     return element(functions, {"x": x[1:] - x[0]}, (float(EDGES), 1.0), params)
 
 
@@ -216,7 +223,7 @@ def sliding(speed: float, *, wrt: str = "xv") -> Map:
     v = np.zeros((3, 3))
     v[:] = -speed * np.array([0.8, 0.6, 0.0]) @ TURN.T
     functions = (pair_force, pair_jvp, pair_vjp)
-    params = (1e5, 0.0, 0.0, 200.0, 0.3, 0.2, 0.2)
+    params = params_of_pair(stiffness=1e5, friction_stiffness=200.0, friction=0.3)
     point = {name: each for name, each in (("x", x[1:] - x[0]), ("v", v)) if name in wrt}
     whole = element(functions, {"x": x[1:] - x[0], "v": v}, (float(FACE), 1.0), params)
     if wrt == "xv":
@@ -263,7 +270,7 @@ MISTAKES = (
         "PolyFEM",
         "https://github.com/polyfem/polyfem/pull/501",
         "one of the products of the derivatives of mollifier and barrier is missing",
-        (("adjoint/pairs/pair_force.py", "    adj_c += params[0] * c * adj_energy\n", ""),),
+        (("adjoint/pairs/pair_force.py", "    adj_c += (params[0] + params[CUBIC] * c * c) * c * adj_energy\n", ""),),
         (
             Look(
                 "differences, edges at 90° that cross in their middle", DIFFERENCES, False,

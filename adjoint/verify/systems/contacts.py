@@ -33,10 +33,12 @@ from adjsim.rotations import rotation_matrix
 
 DT = 1e-4  # [s]
 RADIUS = 0.05  # of the nodes [m]
+ROUND = 0.12  # radius of the balls [m]
 DAMPED = {"stiffness": 600.0, "damping": 4.0, "friction_stiffness": 20.0, "friction": 0.4}
 DISSIPATIVE = {"stiffness": 600.0, "dissipation": 0.4, "friction_stiffness": 20.0, "friction": 0.4}
 CUBIC = {
-    "cubic_stiffness": 6e5, "cubic_dissipation": 4e-4, "friction_stiffness": 20.0, "friction": 0.4
+    "cubic_stiffness": 1.3e4, "cubic_dissipation": 2e-3,
+    "friction_stiffness": 20.0, "friction": 0.34,
 }  # fmt: skip
 # Relative velocity along the normal and across it [m/s].
 REGIMES = ((-0.6, 0.03), (-0.6, 1.5), (0.6, 0.03), (0.6, 1.5))
@@ -233,19 +235,19 @@ def carried(build: Callable[[int], Scene], n_steps: int) -> Scene:
 
 
 def balls(build: Callable[[int], Scene], n_steps: int) -> Scene:
-    """The obstacle of a scene, touched by rolling balls with its radius, by the cubic law."""
+    """The obstacle of a scene, touched by rolling balls, by the cubic law."""
     scene, rng = build(n_steps), np.random.default_rng(16)
     x, v = np.array(scene.state.x), np.array(scene.state.v)
     n = len(x)
     obstacle: Any = scene.model.forces["obstacle"]
-    law = {**dict.fromkeys(obstacle.law.scalars), **_each({**CUBIC, "radius": RADIUS}, rng, n)}
+    law = {**dict.fromkeys(obstacle.law.scalars), **_each({**CUBIC, "radius": ROUND}, rng, n)}
     contact = replace(
-        obstacle, **law, deepest=RADIUS, contact_nodes=None, balls=[f"balls.{b}" for b in range(n)]
+        obstacle, **law, deepest=ROUND, contact_nodes=None, balls=[f"balls.{b}" for b in range(n)]
     )
-    inertia = 1e-3 * rng.uniform(0.8, 1.2, (n, 6)) * [1.0, 1.0, 1.0, 0.1, 0.1, 0.1]
+    inertia = 2e-3 * rng.uniform(0.8, 1.2, (n, 6)) * [1.0, 1.0, 1.0, 0.1, 0.1, 0.1]
     bodies = RigidBodies([np.zeros((1, 3))] * n, mass=scene.model.mass, inertia=inertia)
     turns = rng.standard_normal((n, 4))
-    state = BodyState(x, turns, v, 0.3 * rng.standard_normal((n, 3)))
+    state = BodyState(x, turns, v, 0.1 * rng.standard_normal((n, 3)))
     model = Model(forces={"obstacle": contact}, bodies={"balls": bodies})
     return Scene(model, State(bodies={"balls": state}), DT, n_steps, inert=("balls.vertices",))
 
