@@ -25,9 +25,9 @@ with nu = (1/4)^-2/2, or about 7, degrees of freedom (GUM, G.4.2). So half-width
 of the other parts where the jackknife has 8 blocks.
 
 Cameras are fitted beside the answer, and a camera that is known less well absorbs more of an error.
-That must not make an interval narrower. So of every component of da/dq the largest
-counts that any tighter priors of the cameras give, down to cameras that are held: the wider the
-prior, the more of these there are.
+That must not make an interval narrower. So of sizes, masses and rates the largest da/dq counts that
+any tighter priors of the cameras give, down to cameras that are held: the wider the prior, the more
+of these there are.
 
 Source: BIPM, Guide to the expression of uncertainty in measurement (GUM), JCGM 100:2008, sec. 5.
 """
@@ -115,7 +115,7 @@ def declared_changes(
             continue
         slope = (ahead - behind) * (0.5 * number.error / step)
         kept.append(number)
-        answers.append(answer.change_for(slope))
+        answers.append(answer.change_for(slope, is_place=bool(number.unit)))
         residuals.append(slope.astype(np.float32))
     of_none = np.zeros((len(theta), 0)), np.zeros((len(jacobian), 0), np.float32)
     columns = (np.stack(answers, axis=1), np.stack(residuals, axis=1)) if kept else of_none
@@ -162,13 +162,16 @@ class AnswerChange:
         self.jacobian = jacobian
         self.inverses = np.stack([inverse(each) for each in tighter])
 
-    def change_for(self, slope: np.ndarray) -> np.ndarray:
+    def change_for(self, slope: np.ndarray, *, is_place: bool = False) -> np.ndarray:
         """Return the change of theta, (p,), for one of the residuals, (n,).
 
         Of every component it is the largest that any tighter priors of the cameras give, with the
-        sign that the declared ones give.
+        sign that the declared ones give; of a place or a direction, which residuals show, that of
+        the declared ones.
         """
         changes = -self.inverses @ (self.jacobian.T @ slope)
+        if is_place:
+            return changes[0]
         return np.copysign(np.abs(changes).max(axis=0), changes[0])
 
 
