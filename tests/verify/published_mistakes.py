@@ -270,7 +270,13 @@ MISTAKES = (
         "PolyFEM",
         "https://github.com/polyfem/polyfem/pull/501",
         "one of the products of the derivatives of mollifier and barrier is missing",
-        (("adjoint/pairs/pair_force.py", "    adj_c += (params[0] + params[CUBIC] * c * c) * c * adj_energy\n", ""),),
+        (
+            (
+                "adjoint/pairs/pair_force.py",
+                "    adj_c += (params[0] + params[CUBIC] * c * c) * c * adj_energy\n",
+                "",
+            ),
+        ),
         (
             Look(
                 "differences, edges at 90° that cross in their middle", DIFFERENCES, False,
