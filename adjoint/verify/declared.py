@@ -39,7 +39,7 @@ CAMERAS = (Camera, OrbitCamera, PosedCamera, Intrinsics, Orthographic)
 LIGHTS = (DirectionalLight, SphericalHarmonics)
 RENDERED = (*CAMERAS, *LIGHTS, SoftRasterizer, DIBR, Material, Mesh, Texture)
 FIXED = {"near", "far", "lens", "nominal", "size", "blend", "cull", "supersample", "seamless"}
-FIXED |= {"faces", "material", "smooth_normals", "texture", "uv_faces", "wrap"}
+FIXED |= {"color_faces", "faces", "material", "smooth_normals", "texture", "uv_faces", "wrap"}
 LOSS_SUFFIX = "_mse_vjp"
 
 
