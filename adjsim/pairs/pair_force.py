@@ -28,7 +28,6 @@ from adjsim.pairs.window import window_gradient, window_gradient_jvp
 
 CODE, WEIGHT = range(2)  # rows of consts; a pair of weight 0 is none
 CUBIC = LAW.index("cubic_stiffness")
-RADII = slice(N_LAW, N_LAW + 2)
 N_PARAMS = N_LAW + 2
 
 

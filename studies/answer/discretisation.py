@@ -185,8 +185,11 @@ def change_by_contact(
         step = _change(problem, theta, linear, linear[0] + difference)
     except NOT_FINITE as error:
         return [], [f"The error by {OTHER[source]} is not known. {error}"]
-    share = _share(problem, other, theta, step=step, linear=linear)
-    change = Change(source, step, share)
+    return _judged(Change(source, step, _share(problem, other, theta, step=step, linear=linear)))
+
+
+def _judged(change: Change) -> tuple[list[Change], list[str]]:
+    """Return a change, and its note if there is one."""
     note = change.note()
     return [change], [] if note is None else [note]
 
@@ -208,9 +211,7 @@ def change_by_fit(
         step = _change_of_fit(other, theta, linear[1])
     except NOT_FINITE as error:
         return [], [f"The error by {OTHER[source]} is not known. {error}"]
-    change = Change(source, step, _share(problem, other, theta, step=step, linear=linear))
-    note = change.note()
-    return [change], [] if note is None else [note]
+    return _judged(Change(source, step, _share(problem, other, theta, step=step, linear=linear)))
 
 
 def change_in_space(
