@@ -140,6 +140,13 @@ def test_bad_uncertainties_are_one_message(bodies, more, message):
         tracked(bodies, {"cube.mass": {}}, pushes=push, **more)
 
 
+def test_an_uncertainty_that_may_be_percent_is_said():
+    made = tracked(cube(mass=1.0, scale_error=0.5), {"cube.velocity": {}})
+    assert any("know it to 0.5 %, write 0.005." in note for note in made.notes)
+    made = tracked(cube(mass=1.0, scale_error=0.05), {"cube.velocity": {}})
+    assert not any("scale_error" in note for note in made.notes)
+
+
 def test_smoke_has_no_derivative_by_the_rate_of_its_film(tmp_path):
     from PIL import Image
 
