@@ -30,6 +30,7 @@ from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.bodies.part import Additions, linear, positive
 from studies.scene.contacts import (
+    MEETING,
     RESOLVED,
     Touching,
     bounced,
@@ -41,7 +42,7 @@ from studies.scene.contacts import (
     fall_speed,
 )
 from studies.scene.looks import drawn_mesh
-from studies.scene.maps import Arrays, ParameterMap, Scaled, Value
+from studies.scene.maps import Arrays, ParameterMap, Scaled, Value, Widened
 from studies.scene.mesh_source import Source, surface_of
 
 
@@ -269,7 +270,7 @@ def _add_contacts(
     kind, pose = _geometry(name, obstacle)
     numbers: dict[str, dict[str, np.ndarray]] = {key: {} for key in laws[0][1]}
     pairs = [f"{name}_{body.name}" for body, _ in laws]
-    e, depths = obstacle.restitution, {}
+    e, depths, early, radii = obstacle.restitution, {}, {}, {}
     for pair, (body, law) in zip(pairs, laws, strict=True):
         nodes = _convex(body) if isinstance(obstacle, declared.PlaneObstacle) else body.nodes
         own = body.shared_out({key: law[key] for key in law if key != "depth"})
@@ -279,6 +280,9 @@ def _add_contacts(
         speed = _speed(obstacle, body, gravity)
         if e is not None:
             depths[pair] = depth = float(law["depth"])
+            gap = float(signed_distance(name, obstacle, body.points).min())
+            early[pair] = min(MEETING, max(gap, 0.0) / depth)
+            radii[pair] = body.ball or 0.0
             own["cubic_stiffness"] = own["cubic_stiffness"] * e / depth**4
             loss = damping_ratio(e)[0] * depth**2 / np.sqrt(e)
             own["cubic_dissipation"] = own["cubic_dissipation"] * loss
@@ -298,11 +302,18 @@ def _add_contacts(
         }
         if body.ball is not None:
             touching = {"balls": (body.name,), "radius": body.ball}
+        if e is not None:
+            touching["radius"] = radii[pair] + early[pair] * depths[pair]
         out.forces[pair] = kind(
             **pose, **own, **touching, deepest=depth, friction=obstacle.friction
         )
     if e is not None:
         _add_bounces(out, name, e, numbers, depths=depths)
+        factors = {
+            f"{pair}.radius": early[pair] * depths[pair] / depths[pairs[0]] for pair in pairs
+        }
+        base = {f"{pair}.radius": radii[pair] for pair in pairs}
+        out.maps.append(Widened(f"{name}.depth", factors, base))
     for key, each in numbers.items():
         value = float(np.mean(laws[0][1][key]))
         out.values[f"{name}.{key}"] = positive(value, UNITS[key])
