@@ -31,12 +31,16 @@ eta V [N m s].
 The kind is relative: an element sees the edges E = [x1-x0, x2-x0, x3-x0] and their rates
 dE, and returns f1, f2, f3; that f0 = -(f1 + f2 + f3) is the assembly's business.
 
+`solid_kind` makes the element of any law of this form from its s and q; of another law see
+`adjsim/forces/log_neo_hookean.py`.
+
 Adjoint: `adjoint/forces/neo_hookean.py`. Tests: `tests/forces/test_neo_hookean.py`.
 Source: Smith, de Goes & Kim, ACM Trans. Graph. 37(2), 2018, eq. 14 and sec. 3.4; gradSim
 (ICLR 2021) eq. 1 and 6. Ours: the viscous stress, which is objective.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -65,27 +69,38 @@ from adjsim.values import Parameter, broadcast
 
 
 @device_fn
-def elastic_parts(E, consts, params, series):
-    """Return W [1/m], cof E [m2], s [N m] and q [Pa]: V P B^T is s W + q cof E [N]."""
+def invariants(E, consts):
+    """Return W [1/m], cof E [m2], I_C and J."""
     W = matmul(E, symmetric(consts))  # (1)
     I_C = frobenius(E, W)  # (2)
     C = cofactor(E)  # (3)
-    J = consts[6] * dot(E[0], C[0])  # (4)
-    s = params[0] * (I_C / (I_C + lit(1, I_C)))  # (5) mu V (1 - 1/(I_C + 1)): no cancellation
-    q = params[1] * (J - params[2] - series[0])  # (6)
-    return W, C, s, q
+    return W, C, I_C, consts[6] * dot(E[0], C[0])  # (4)
 
 
 @device_fn
-def elastic_parts_jvp(E, consts, params, series, tan_E, tan_params, tan_series):
-    """Push tangents through `elastic_parts`: those of W, cof E, s and q."""
-    M = symmetric(consts)
-    W, tan_W = matmul(E, M), matmul(tan_E, M)  # (1)
-    I_C, tan_I_C = frobenius(E, W), lit(2, W[0][0]) * frobenius(tan_E, W)  # (2) M symmetric
-    C, tan_C = cofactor(E), cofactor_jvp(E, tan_E)  # (3)
-    J, tan_J = consts[6] * dot(E[0], C[0]), consts[6] * frobenius(C, tan_E)  # (4)
-    tan_s, tan_q = scalars_jvp(I_C, J, params, series, tan_I_C, tan_J, tan_params, tan_series)
-    return tan_W, tan_C, tan_s, tan_q
+def invariants_jvp(E, consts, W, C, tan_E):
+    """Push a tangent of the edges through `invariants`."""
+    tan_W = matmul(tan_E, symmetric(consts))  # (1)
+    tan_I_C = lit(2, W[0][0]) * frobenius(tan_E, W)  # (2) M symmetric
+    tan_C = cofactor_jvp(E, tan_E)  # (3)
+    return tan_W, tan_C, tan_I_C, consts[6] * frobenius(C, tan_E)  # (4)
+
+
+@device_fn
+def scalars(I_C, J, params, series):
+    """Return s [N m] and q [Pa] of the stable law."""
+    s = params[0] * (I_C / (I_C + lit(1, I_C)))  # (5) mu V (1 - 1/(I_C + 1)): no cancellation
+    return s, params[1] * (J - params[2] - series[0])  # (6)
+
+
+@device_fn
+def scalars_jvp(I_C, J, params, series, tan_I_C, tan_J, tan_params, tan_series):
+    """Push tangents through `scalars`."""
+    r = lit(1, I_C) / (I_C + lit(1, I_C))
+    stretch = J - params[2] - series[0]
+    tan_s = tan_params[0] * I_C * r + params[0] * r * r * tan_I_C  # (5)
+    tan_q = tan_params[1] * stretch + params[1] * (tan_J - tan_params[2] - tan_series[0])  # (6)
+    return tan_s, tan_q
 
 
 @device_fn
@@ -113,80 +128,6 @@ def nodal_forces(H):
 
 
 @device_fn
-def neo_hookean_force(x, v, consts, params, series):
-    """Return the elastic forces [N] on nodes 1, 2, 3; `x` holds the edges, `v` is ()."""
-    W, C, s, q = elastic_parts(x, consts, params, series)
-    return nodal_forces(maxpy(q, C, mscale(s, W)))  # (10)
-
-
-@device_fn
-def neo_hookean_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
-    """Push tangents through `neo_hookean_force`."""
-    W, C, s, q = elastic_parts(x, consts, params, series)
-    tan_W, tan_C, tan_s, tan_q = elastic_parts_jvp(
-        x, consts, params, series, tan_x, tan_params, tan_series
-    )
-    tan_H = maxpy(tan_s, W, mscale(s, tan_W))  # (10)
-    tan_H = maxpy(tan_q, C, maxpy(q, tan_C, tan_H))
-    return nodal_forces(tan_H)
-
-
-@device_fn
-def neo_hookean_jvp_consts(x, v, consts, params, series, tan_consts):
-    """Push a tangent of M and 1/(6 V) through `neo_hookean_force`."""
-    W, C, s, _ = elastic_parts(x, consts, params, series)
-    tan_W, tan_s, tan_q = metric_jvp(x, consts, params, series, tan_consts)
-    return nodal_forces(maxpy(tan_q, C, maxpy(tan_s, W, mscale(s, tan_W))))  # (10)
-
-
-@device_fn
-def viscous_neo_hookean_force(x, v, consts, params, series):
-    """Return the elastic and viscous forces [N] on nodes 1, 2, 3 of edges x and rates v."""
-    W, C, s, q = elastic_parts(x, consts, params, series)
-    T = stress_matrix(x, v, consts, params[3], s)
-    return nodal_forces(matmul_add(W, T, mscale(q, C)))  # (10)
-
-
-@device_fn
-def viscous_neo_hookean_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
-    """Push tangents through `viscous_neo_hookean_force`."""
-    W, C, s, q = elastic_parts(x, consts, params, series)
-    tan_W, tan_C, tan_s, tan_q = elastic_parts_jvp(
-        x, consts, params, series, tan_x, tan_params, tan_series
-    )
-    T = stress_matrix(x, v, consts, params[3], s)
-    tan_T = stress_matrix_jvp(x, v, consts, params[3], tan_x, tan_v, tan_params[3], tan_s)
-    tan_H = matmul_add(tan_W, T, matmul(W, tan_T))  # (10)
-    tan_H = maxpy(tan_q, C, maxpy(q, tan_C, tan_H))
-    return nodal_forces(tan_H)
-
-
-@device_fn
-def viscous_neo_hookean_jvp_consts(x, v, consts, params, series, tan_consts):
-    """Push a tangent of M and 1/(6 V) through `viscous_neo_hookean_force`."""
-    W, C, s, _ = elastic_parts(x, consts, params, series)
-    tan_W, tan_s, tan_q = metric_jvp(x, consts, params, series, tan_consts)
-    T = stress_matrix(x, v, consts, params[3], s)
-    tan_T = stress_matrix(x, v, tan_consts, params[3], tan_s)  # linear in M and s
-    return nodal_forces(maxpy(tan_q, C, matmul_add(tan_W, T, matmul(W, tan_T))))  # (10)
-
-
-@device_fn
-def metric_jvp(E, consts, params, series, tan_consts):
-    """Push a tangent of M and 1/(6 V) through `elastic_parts`: tan_W, tan_s, tan_q."""
-    zero = lit(0, consts[0])
-    W, C, _, _ = elastic_parts(E, consts, params, series)
-    tan_W = matmul(E, symmetric(tan_consts))  # (1)
-    I_C, tan_I_C = frobenius(E, W), frobenius(E, tan_W)  # (2)
-    det = dot(E[0], C[0])
-    none = (zero, zero, zero)
-    tan_s, tan_q = scalars_jvp(
-        I_C, consts[6] * det, params, series, tan_I_C, tan_consts[6] * det, none, (zero,)
-    )
-    return tan_W, tan_s, tan_q
-
-
-@device_fn
 def rest_constants(X):
     """Return the constants of the edges X at rest: rows of B are those of cof X / det X."""
     C = cofactor(X)
@@ -208,42 +149,60 @@ def neo_hookean_energy(x, consts, params, series):
     return half * mu_v * shear + half * sixth_lam / consts[6] * stretch * stretch
 
 
-@device_fn
-def scalars_jvp(I_C, J, params, series, tan_I_C, tan_J, tan_params, tan_series):
-    """Push tangents through lines (5) and (6): tan_s, tan_q."""
-    r = lit(1, I_C) / (I_C + lit(1, I_C))
-    stretch = J - params[2] - series[0]
-    tan_s = tan_params[0] * I_C * r + params[0] * r * r * tan_I_C  # (5)
-    tan_q = tan_params[1] * stretch + params[1] * (tan_J - tan_params[2] - tan_series[0])  # (6)
-    return tan_s, tan_q
+def solid_kind(
+    name: str, scalars: Callable, scalars_jvp: Callable, *, viscous: bool
+) -> ElementKind:
+    """Return the kind of tetrahedra of a law, from its s and q, lines (5) and (6)."""
+
+    @device_fn
+    def solid_force(x, v, consts, params, series):
+        """Return the forces [N] on nodes 1, 2, 3 of edges x and rates v; elastic: `v` is ()."""
+        W, C, I_C, J = invariants(x, consts)
+        s, q = scalars(I_C, J, params, series)
+        if viscous:
+            T = stress_matrix(x, v, consts, params[3], s)
+            return nodal_forces(matmul_add(W, T, mscale(q, C)))  # (10)
+        return nodal_forces(maxpy(q, C, mscale(s, W)))  # (10)
+
+    @device_fn
+    def solid_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
+        """Push tangents through `solid_force`."""
+        W, C, I_C, J = invariants(x, consts)
+        s, q = scalars(I_C, J, params, series)
+        tan_W, tan_C, tan_I_C, tan_J = invariants_jvp(x, consts, W, C, tan_x)
+        tan_s, tan_q = scalars_jvp(I_C, J, params, series, tan_I_C, tan_J, tan_params, tan_series)
+        if viscous:
+            T = stress_matrix(x, v, consts, params[3], s)
+            tan_T = stress_matrix_jvp(x, v, consts, params[3], tan_x, tan_v, tan_params[3], tan_s)
+            tan_H = matmul_add(tan_W, T, matmul(W, tan_T))  # (10)
+        else:
+            tan_H = maxpy(tan_s, W, mscale(s, tan_W))  # (10)
+        return nodal_forces(maxpy(tan_q, C, maxpy(q, tan_C, tan_H)))
+
+    @device_fn
+    def solid_jvp_consts(x, v, consts, params, series, tan_consts):
+        """Push a tangent of M and 1/(6 V) through `solid_force`."""
+        zero = lit(0, consts[0])
+        W, C, I_C, J = invariants(x, consts)
+        s, _ = scalars(I_C, J, params, series)
+        tan_W, tan_J = matmul(x, symmetric(tan_consts)), tan_consts[6] * dot(x[0], C[0])  # (1), (4)
+        tan_I_C, none = frobenius(x, tan_W), (zero, zero, zero)  # (2)
+        tan_s, tan_q = scalars_jvp(I_C, J, params, series, tan_I_C, tan_J, none, (zero,))
+        if viscous:
+            T = stress_matrix(x, v, consts, params[3], s)
+            tan_T = stress_matrix(x, v, tan_consts, params[3], tan_s)  # linear in M and s
+            return nodal_forces(maxpy(tan_q, C, matmul_add(tan_W, T, matmul(W, tan_T))))  # (10)
+        return nodal_forces(maxpy(tan_q, C, maxpy(tan_s, W, mscale(s, tan_W))))  # (10)
+
+    return ElementKind(
+        f"viscous_{name}" if viscous else name, solid_force, 4, 7, 4 if viscous else 3, 1,
+        uses_velocity=viscous, relative=True, rest=rest_constants,
+        jvp=solid_jvp, jvp_consts=solid_jvp_consts,
+    )  # fmt: skip
 
 
-ELASTIC = ElementKind(
-    "neo_hookean",
-    neo_hookean_force,
-    4,
-    7,
-    3,
-    1,
-    uses_velocity=False,
-    relative=True,
-    rest=rest_constants,
-    jvp=neo_hookean_jvp,
-    jvp_consts=neo_hookean_jvp_consts,
-)
-VISCOUS = ElementKind(
-    "viscous_neo_hookean",
-    viscous_neo_hookean_force,
-    4,
-    7,
-    4,
-    1,
-    uses_velocity=True,
-    relative=True,
-    rest=rest_constants,
-    jvp=viscous_neo_hookean_jvp,
-    jvp_consts=viscous_neo_hookean_jvp_consts,
-)
+ELASTIC = solid_kind("neo_hookean", scalars, scalars_jvp, viscous=False)
+VISCOUS = solid_kind("neo_hookean", scalars, scalars_jvp, viscous=True)
 
 
 @dataclass(frozen=True, eq=False)

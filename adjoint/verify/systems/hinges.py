@@ -6,11 +6,10 @@ of the hinges beyond a right angle, which changes its sign there.
 
 import dataclasses
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
-from adjoint.verify.problem import Problem, System, Values, changed
+from adjoint.verify.problem import Problem, Values, changed, systems
 from adjoint.verify.systems.solids import N_STEPS, Scene, rollout_problem
 from adjsim.courses import Signal
 from adjsim.forces.hinges import Hinges, dihedral_angle
@@ -73,17 +72,4 @@ def hinge_problem(build: Callable[[int], Scene], n_steps: int = N_STEPS) -> Prob
     return dataclasses.replace(problem, margins=margins)
 
 
-SYSTEMS = (
-    System(
-        "hinges/crumpled",
-        "Damped hinges, strongly bent, each with its own parameters",
-        partial(hinge_problem, crumpled),
-        family="shells",
-    ),
-    System(
-        "hinges/rolling",
-        "A flat sheet on springs rolled up by a signal",
-        partial(hinge_problem, rolling),
-        family="shells",
-    ),
-)
+SYSTEMS = systems("shells", hinge_problem, {"hinges/crumpled": crumpled, "hinges/rolling": rolling})

@@ -10,7 +10,7 @@ import numpy as np
 from adjoint.render.pendulum import rods_and_bobs_jvp, rods_and_bobs_vjp
 from adjoint.render.smoke import smoke_images_jvp, smoke_images_vjp
 from adjoint.rollout import record
-from adjoint.verify.problem import Problem, System, Values, no_margins
+from adjoint.verify.problem import Problem, System, Values, no_margins, systems
 from adjsim.courses import Signal
 from adjsim.reduced.double_pendulum import DoublePendulum
 from adjsim.reduced.pendulum import PendulumState
@@ -186,26 +186,25 @@ def drawn_smoke() -> Problem:
     )
 
 
-def _pendulum(name: str, summary: str, build: Callable[[int], Setting]) -> System:
-    return System(name, summary, partial(rollout_problem, build, n_steps=N_STEPS), family="reduced")
-
-
-def _smoke(name: str, summary: str, build: Callable[[int], Setting]) -> System:
-    make = partial(rollout_problem, build, n_steps=N_SMOKE_STEPS, margins=lookup_margins)
-    return System(name, summary, make, family="reduced")
-
-
 SYSTEMS = (
-    _pendulum("pendulum/swing", "A pendulum that swings, dry friction, constant torque", swinging),
-    _pendulum(
-        "pendulum/circle", "A bar over the top, dry friction, torque in every step", circling
+    *systems(
+        "reduced",
+        rollout_problem,
+        {
+            "pendulum/swing": swinging,
+            "pendulum/circle": circling,
+            "double-pendulum/swing": both_hanging,
+            "double-pendulum/tumble": tumbling,
+        },
+        n_steps=N_STEPS,
     ),
-    _pendulum(
-        "double-pendulum/swing", "Two links with dry friction, torques as signals", both_hanging
+    *systems(
+        "reduced",
+        rollout_problem,
+        {"smoke/drift": drifting, "smoke/race": racing},
+        n_steps=N_SMOKE_STEPS,
+        margins=lookup_margins,
     ),
-    _pendulum("double-pendulum/tumble", "Two bars with dry friction that tumble", tumbling),
-    _smoke("smoke/drift", "Smoke that moves by part of a cell a step", drifting),
-    _smoke("smoke/race", "Smoke that moves by several cells a step", racing),
-    System("draw/pendulum", "Rods and bobs as meshes", drawn_pendulum, family="reduced"),
-    System("draw/smoke", "Smoke as an image", drawn_smoke, family="reduced"),
+    System("draw/pendulum", drawn_pendulum, family="reduced"),
+    System("draw/smoke", drawn_smoke, family="reduced"),
 )

@@ -6,11 +6,10 @@ in its plane, and the wind blows through it, from above or from below.
 
 import dataclasses
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
-from adjoint.verify.problem import Problem, System, Values, changed
+from adjoint.verify.problem import Problem, Values, changed, systems
 from adjoint.verify.systems.solids import N_STEPS, Scene, rollout_problem
 from adjsim.courses import Signal
 from adjsim.forces.lift_drag import LiftDrag
@@ -107,28 +106,6 @@ def windy_problem(build: Callable[[int], Scene], n_steps: int = N_STEPS) -> Prob
 
 
 SYSTEMS = (
-    System(
-        "shells/elastic",
-        "Neo-Hookean triangles driven by a series of actuations, two nodes pinned",
-        partial(rollout_problem, elastic),
-        family="shells",
-    ),
-    System(
-        "shells/viscous",
-        "Viscous triangles driven by a signal",
-        partial(rollout_problem, viscous),
-        family="shells",
-    ),
-    System(
-        "shells/wind",
-        "Lift and drag, every triangle in gusts of its own",
-        partial(windy_problem, wind),
-        family="shells",
-    ),
-    System(
-        "shells/breeze",
-        "Lift and drag in one rising wind",
-        partial(windy_problem, breeze),
-        family="shells",
-    ),
+    *systems("shells", rollout_problem, {"shells/elastic": elastic, "shells/viscous": viscous}),
+    *systems("shells", windy_problem, {"shells/wind": wind, "shells/breeze": breeze}),
 )

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from adjoint.rollout import record, rollout_jvp
-from adjoint.verify.problem import Problem, System, Values, changed, no_margins
+from adjoint.verify.problem import Problem, Values, changed, no_margins, systems
 from adjsim.contact_margins import ContactMargins, contact_margins, nearest_touch
 from adjsim.courses import Policy
 from adjsim.forces.half_space import HalfSpaceContact
@@ -235,21 +235,16 @@ def slip(n_steps: int) -> Scene:
     )  # fmt: skip
 
 
-def system(name: str, summary: str, build: Callable[[int], Scene]) -> System:
-    """Return the system of a scene's rollout."""
-    return System(name, summary, partial(rollout_problem, build), family="solids")
-
-
-SYSTEMS = (
-    system("tets/elastic", "Stable neo-Hookean tetrahedra, two nodes pinned", elastic),
-    system("tets/viscous", "Viscous tetrahedra driven by a series of actuations", viscous),
-    system(
-        "tets/log",
-        "Tetrahedra with a logarithmic volume law",
-        partial(elastic, law=LogNeoHookeanTets),
-    ),
-    system("tets/log_viscous", "The same, viscous and driven by actuations", logarithmic),
-    system("tets/driven", "Tetrahedra driven by a policy, differentiated in its weights", driven),
-    system("contact/stick", "A box pressed on a plane, friction in stick", stick),
-    system("contact/slip", "A box sliding on a plane, friction in slip", slip),
+SYSTEMS = systems(
+    "solids",
+    rollout_problem,
+    {
+        "tets/elastic": elastic,
+        "tets/viscous": viscous,
+        "tets/log": partial(elastic, law=LogNeoHookeanTets),
+        "tets/log_viscous": logarithmic,
+        "tets/driven": driven,
+        "contact/stick": stick,
+        "contact/slip": slip,
+    },
 )
