@@ -30,7 +30,7 @@ def test_every_name_is_there_for_type_checkers_too_and_is_no_module(package):
 def test_a_mixed_scene_needs_five_import_lines():
     lines = """
 from adjsim import Model, State
-from adjsim.forces import HalfSpaceContact, Hinges, NeoHookeanTets, NeoHookeanTriangles, lame
+from adjsim.forces import HalfSpaceContact, Hinges, NeoHookeanTets, NeoHookeanTriangles
 from adjsim.meshes import box_tets, mesh_hinges, shape, sheet
 from adjsim.rigid import BodyState, RigidBodies
 from render import Camera, DirectionalLight, Mesh, Scene, SoftRasterizer, rasterize

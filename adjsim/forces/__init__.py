@@ -18,10 +18,7 @@ if TYPE_CHECKING:
     from adjsim.forces.lift_drag import LiftDrag as LiftDrag
     from adjsim.forces.linear_drag import LinearDrag as LinearDrag
     from adjsim.forces.log_neo_hookean import LogNeoHookeanTets as LogNeoHookeanTets
-    from adjsim.forces.neo_hookean import (
-        NeoHookeanTets as NeoHookeanTets,
-        lame as lame,
-    )
+    from adjsim.forces.neo_hookean import NeoHookeanTets as NeoHookeanTets
     from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles as NeoHookeanTriangles
     from adjsim.forces.sphere import SphereContact as SphereContact
     from adjsim.forces.springs import Springs as Springs
@@ -45,10 +42,7 @@ __getattr__, __dir__ = lazy_names(
         "lift_drag": ("LiftDrag",),
         "linear_drag": ("LinearDrag",),
         "log_neo_hookean": ("LogNeoHookeanTets",),
-        "neo_hookean": (
-            "NeoHookeanTets",
-            "lame",
-        ),
+        "neo_hookean": ("NeoHookeanTets",),
         "neo_hookean_triangles": ("NeoHookeanTriangles",),
         "sphere": ("SphereContact",),
         "springs": ("Springs",),

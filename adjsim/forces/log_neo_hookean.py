@@ -35,7 +35,7 @@ from adjsim.engine.algebra.mat3 import cofactor, frobenius, matmul, symmetric
 from adjsim.engine.algebra.vec3 import dot
 from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.element import ElementKind
-from adjsim.forces.neo_hookean import SolidTets, small_strain_lame, solid_kind
+from adjsim.forces.neo_hookean import SolidTets, solid_kind
 from adjsim.meshes.tet_mesh import signed_volumes
 from adjsim.values import Parameter
 
@@ -94,6 +94,8 @@ class LogNeoHookeanTets(SolidTets):
         Parameter("lam", "λ", "Pa", "() or (n_tets,)"),
         *SolidTets.PARAMETERS,
     )
+    MU_SHARE: ClassVar[float] = 1.0
+    LAM_SHARE: ClassVar[float] = 0.0
     LEAST_LAM: ClassVar[float] = -2.0 / 3.0
     LEAST_LAM_TEXT: ClassVar[str] = "-2/3 mu"
 
@@ -120,23 +122,3 @@ class LogNeoHookeanTets(SolidTets):
             f"tetrahedron {e} of `{name}`, nodes {self.tets[e].tolist()}, has turned inside out "
             f"(J = {J[e]:.3g}), and its law, with log J, has no force there"
         )
-
-
-def lame(youngs_modulus: float, poisson_ratio: float) -> tuple[float, float]:
-    """Return Lame's constants (mu, lam) [Pa], which those of `LogNeoHookeanTets` are.
-
-    mu = E/(2 (1 + nu)), lam = E nu/((1 + nu)(1 - 2 nu)).
-
-    Parameters
-    ----------
-    youngs_modulus : float
-        E [Pa], positive.
-    poisson_ratio : float
-        nu in (-1, 0.5) [-].
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-    """
-    return small_strain_lame(youngs_modulus, poisson_ratio)

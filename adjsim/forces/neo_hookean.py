@@ -246,8 +246,8 @@ class SolidTets(NeoHookean):
             raise ValueError(
                 f"`lam` must be greater than {self.LEAST_LAM_TEXT} for a stable rest shape, got "
                 f"lam = {broadcast(lam, n_tets)[e]:g} with mu = {broadcast(mu, n_tets)[e]:g} in "
-                f"tetrahedron {e}. Raise `lam`, or convert Young's modulus and Poisson's ratio "
-                "with `lame`."
+                f"tetrahedron {e}. Raise `lam`, or give Young's modulus and Poisson's ratio "
+                "to `from_young`."
             )
         checks.freeze(self, "tets", tets)
         checks.freeze(self, "rest_positions", rest)
@@ -269,6 +269,21 @@ class SolidTets(NeoHookean):
         B, volume = rest_shape(self.rest_positions, self.tets)
         gradients = np.concatenate([B, -B.sum(axis=1, keepdims=True)], axis=1)
         return volume * np.square(gradients).sum(axis=(1, 2))
+
+    @staticmethod
+    def small_strain_lame(youngs_modulus: float, poisson_ratio: float) -> tuple[float, float]:
+        """Return Lame's constants: mu = E/(2 (1 + nu)), lam = E nu/((1 + nu)(1 - 2 nu))."""
+        youngs_modulus = checks.number("youngs_modulus", youngs_modulus)
+        poisson_ratio = checks.number("poisson_ratio", poisson_ratio)
+        checks.positive("youngs_modulus", youngs_modulus)
+        if not -1.0 < poisson_ratio < 0.5:
+            raise ValueError(
+                f"`poisson_ratio` must be in (-1, 0.5), got {poisson_ratio:g}: "
+                "lam is infinite at 0.5; take 0.49 for a nearly incompressible solid."
+            )
+        mu = youngs_modulus / (2.0 * (1.0 + poisson_ratio))
+        lam = 2.0 * mu * poisson_ratio / (1.0 - 2.0 * poisson_ratio)
+        return mu, lam
 
     def rest_measure(self) -> np.ndarray:
         """Volumes, (n_tets,) [m3]."""
@@ -292,8 +307,10 @@ class SolidTets(NeoHookean):
 class NeoHookeanTets(SolidTets):
     """Solid tetrahedra of a stable neo-Hookean material.
 
-    `mu` and `lam` are the model's own parameters, not the small-strain Lame constants;
-    `lame` converts. Rest is stable only for lam > mu/8.
+    `mu` and `lam` are the law's own parameters, not Lame's constants at small strains, which are
+    mu_L = 3/4 mu and lam_L = lam - 5/8 mu (Smith et al. 2018, sec. 3.4): with nu = 0.4 who takes
+    one for the other has a body a quarter too soft. `from_young` takes E and nu, `from_lame` mu_L
+    and lam_L. Rest is stable only for lam > mu/8.
 
     Parameters
     ----------
@@ -323,6 +340,8 @@ class NeoHookeanTets(SolidTets):
     ELASTIC: ClassVar[ElementKind] = ELASTIC
     VISCOUS: ClassVar[ElementKind] = VISCOUS
     ALPHA: ClassVar[float] = 0.75
+    MU_SHARE: ClassVar[float] = 4.0 / 3.0
+    LAM_SHARE: ClassVar[float] = 5.0 / 6.0
     LEAST_LAM: ClassVar[float] = 0.125
     LEAST_LAM_TEXT: ClassVar[str] = "mu/8"
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
@@ -353,39 +372,3 @@ def rest_shape_jvp(
 def upper_triangle(A: np.ndarray) -> np.ndarray:
     """Return the upper triangles of symmetric matrices (n, 3, 3), row by row, (n, 6)."""
     return A[:, (0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2)]
-
-
-def lame(youngs_modulus: float, poisson_ratio: float) -> tuple[float, float]:
-    """Return the (mu, lam) [Pa] of `NeoHookeanTets` with this small-strain response.
-
-    mu = 4/3 mu_L, lam = lam_L + 5/6 mu_L. Source: Smith et al. 2018, sec. 3.4.
-
-    Parameters
-    ----------
-    youngs_modulus : float
-        E [Pa], positive.
-    poisson_ratio : float
-        nu in (-1, 0.5) [-].
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range. In range, lam > mu/8 always holds.
-    """
-    mu, lam = small_strain_lame(youngs_modulus, poisson_ratio)
-    return 4.0 / 3.0 * mu, lam + 5.0 / 6.0 * mu
-
-
-def small_strain_lame(youngs_modulus: float, poisson_ratio: float) -> tuple[float, float]:
-    """Return Lame's constants (mu, lam) [Pa]; raise a ValueError if an argument is out of range."""
-    youngs_modulus = checks.number("youngs_modulus", youngs_modulus)
-    poisson_ratio = checks.number("poisson_ratio", poisson_ratio)
-    checks.positive("youngs_modulus", youngs_modulus)
-    if not -1.0 < poisson_ratio < 0.5:
-        raise ValueError(
-            f"`poisson_ratio` must be in (-1, 0.5), got {poisson_ratio:g}: "
-            "lam is infinite at 0.5; take 0.49 for a nearly incompressible solid."
-        )
-    mu = youngs_modulus / (2.0 * (1.0 + poisson_ratio))
-    lam = 2.0 * mu * poisson_ratio / (1.0 - 2.0 * poisson_ratio)
-    return mu, lam

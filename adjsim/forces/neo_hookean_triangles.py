@@ -307,6 +307,8 @@ class NeoHookeanTriangles(NeoHookean):
     VISCOUS: ClassVar[ElementKind] = VISCOUS
     ALPHA: ClassVar[float] = 2.0 / 3.0
     LAM_PARTS: ClassVar[float] = 2.0
+    MU_SHARE: ClassVar[float] = 1.5
+    LAM_SHARE: ClassVar[float] = 2.0 / 3.0
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         Parameter("mu", "μ", "N/m", "() or (n_triangles,)", positive=True),
         Parameter("lam", "λ", "N/m", "() or (n_triangles,)", positive=True),
@@ -325,7 +327,7 @@ class NeoHookeanTriangles(NeoHookean):
         lam = checks.positive(
             "lam",
             checks.scalar_or_array("lam", self.lam, n, size),
-            hint="The rest shape is stable only then; `lame` converts Young's modulus and "
+            hint="The rest shape is stable only then; `from_young` takes Young's modulus and "
             "Poisson's ratio.",
         )
         checks.freeze(self, "triangles", triangles)
@@ -350,6 +352,25 @@ class NeoHookeanTriangles(NeoHookean):
         """A0 times the summed squares of the shape functions' gradients, (n_triangles,) [-]."""
         M, area = rest_shape(self.rest_positions, self.triangles)
         return area * 2.0 * (M[:, 0] + M[:, 1] + M[:, 2])
+
+    @staticmethod
+    def small_strain_lame(youngs_modulus: float, poisson_ratio: float) -> tuple[float, float]:
+        """Return Lame's constants in plane stress: lam = E nu/(1 - nu^2).
+
+        A strip of the sheet that is pulled along its length with the stretch 1 + e answers with the
+        tension E e per width and narrows by nu e.
+        """
+        youngs_modulus = checks.number("youngs_modulus", youngs_modulus)
+        poisson_ratio = checks.number("poisson_ratio", poisson_ratio)
+        checks.positive("youngs_modulus", youngs_modulus)
+        if not -0.5 < poisson_ratio < 1.0:
+            raise ValueError(
+                f"`poisson_ratio` must be in (-0.5, 1), got {poisson_ratio:g}: lam is infinite at "
+                "1, and not positive at -0.5."
+            )
+        mu = youngs_modulus / (2.0 * (1.0 + poisson_ratio))
+        lam = 2.0 * mu * poisson_ratio / (1.0 - poisson_ratio)
+        return mu, lam
 
     def rest_measure(self) -> np.ndarray:
         """Areas, (n_triangles,) [m2]."""
@@ -389,35 +410,3 @@ def rest_shape_jvp(
     tan_M = -MG @ M  # M = G^-1
     tan_area = 0.5 * area * np.trace(MG, axis1=1, axis2=2)  # A0 = sqrt(det G)/2
     return tan_M.reshape(-1, 4)[:, [0, 1, 3]], tan_area
-
-
-def lame(youngs_modulus: float, poisson_ratio: float) -> tuple[float, float]:
-    """Return the (mu, lam) [N/m] of `NeoHookeanTriangles` with this small-strain response.
-
-    A strip of the sheet that is pulled along its length with the stretch 1 + e answers with
-    the tension E e per width and narrows by nu e: plane stress, lam_L = E nu/(1 - nu^2).
-    With mu_L = E/(2 (1 + nu)), mu = 3/2 mu_L and lam = lam_L + 2/3 mu_L.
-
-    Parameters
-    ----------
-    youngs_modulus : float
-        E of the sheet, the material's times its thickness [N/m], positive.
-    poisson_ratio : float
-        nu in (-0.5, 1) [-]; a solid material has at most 0.5.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range. In range, lam > 0 always holds.
-    """
-    youngs_modulus = checks.number("youngs_modulus", youngs_modulus)
-    poisson_ratio = checks.number("poisson_ratio", poisson_ratio)
-    checks.positive("youngs_modulus", youngs_modulus)
-    if not -0.5 < poisson_ratio < 1.0:
-        raise ValueError(
-            f"`poisson_ratio` must be in (-0.5, 1), got {poisson_ratio:g}: lam is infinite at 1, "
-            "and not positive at -0.5."
-        )
-    mu_small = youngs_modulus / (2.0 * (1.0 + poisson_ratio))
-    lam_small = 2.0 * mu_small * poisson_ratio / (1.0 - poisson_ratio)
-    return 1.5 * mu_small, lam_small + 2.0 / 3.0 * mu_small

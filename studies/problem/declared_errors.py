@@ -115,7 +115,7 @@ def notes_on_errors(file: declared.SceneFile) -> list[str]:
         f"`{key} = {error:g}` says that the value may well be {100.0 * error:.3g} % off. If you "
         f"know it to {error:g} %, write {error / 100.0:g}."
         for key, error in _given_errors(file)
-        if key.endswith(PARTS) and (error or 0.0) >= DOUBTFUL
+        if key.endswith(PARTS) and error is not None and error >= DOUBTFUL
     ]
 
 
