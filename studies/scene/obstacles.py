@@ -17,7 +17,7 @@ from adjsim.forces.acted_rows import NODES
 from adjsim.forces.box import BoxContact
 from adjsim.forces.capsule import CapsuleContact
 from adjsim.forces.half_space import HalfSpaceContact
-from adjsim.forces.pressure_laws import damping_ratio
+from adjsim.forces.pressure_laws import bounce
 from adjsim.forces.sphere import SphereContact
 from adjsim.meshes.ball import ball_tets
 from adjsim.meshes.grid import box_tets
@@ -61,7 +61,7 @@ DRAWN_CELLS = 24  # along the edge of a plane: faces with a corner behind the ca
 class Bounces(ParameterMap):
     r"""Numbers of cubic contacts, by target, from a restitution e and a depth c.
 
-        k = K e/c^4,   gamma = G zeta(e) c^2/sqrt(e)
+        k = K q(e)/c^4,   gamma = G zeta(e) c^2/sqrt(q)
 
     `stiffness` has K and `dissipation` G by target. Outside of `RESTITUTIONS` they are those of the
     nearest e there.
@@ -106,11 +106,11 @@ class Bounces(ParameterMap):
         e, c = (float(sources[source]) for source in self.sources)
         inside = float(np.clip(e, *RESTITUTIONS))
         moves = inside == e
-        zeta, slope = damping_ratio(inside)
-        k, gamma = inside / c**4, zeta * c * c / np.sqrt(inside)
+        (zeta, q), (zeta_by_e, q_by_e) = bounce(inside)
+        k, gamma = q / c**4, zeta * c * c / np.sqrt(q)
         return [
-            (k, moves * k / inside, -4.0 * k / c),
-            (gamma, moves * gamma * (slope / zeta - 0.5 / inside), 2.0 * gamma / c),
+            (k, moves * k * q_by_e / q, -4.0 * k / c),
+            (gamma, moves * gamma * (zeta_by_e / zeta - 0.5 * q_by_e / q), 2.0 * gamma / c),
         ]
 
 
@@ -283,8 +283,9 @@ def _add_contacts(
             gap = float(signed_distance(name, obstacle, body.points).min())
             early[pair] = min(MEETING, max(gap, 0.0) / depth)
             radii[pair] = body.ball or 0.0
-            own["cubic_stiffness"] = own["cubic_stiffness"] * e / depth**4
-            loss = damping_ratio(e)[0] * depth**2 / np.sqrt(e)
+            zeta, q = bounce(e)[0]
+            own["cubic_stiffness"] = own["cubic_stiffness"] * q / depth**4
+            loss = zeta * depth**2 / np.sqrt(q)
             own["cubic_dissipation"] = own["cubic_dissipation"] * loss
             depth *= RESOLVED * np.sqrt(max(1.0, fall_speed(body, gravity, 4.0) / speed))
         elif "dissipation" in own:
