@@ -72,7 +72,7 @@ GRAVITY = 9.81  # where a scene has none
 SHARED = {"stiffness", "damping", "friction_stiffness", "cubic_stiffness"}
 MEETING = 1.25  # of the depth of a contact with a restitution: how far off the surface it begins
 BOUNCE_DEPTH = 0.01  # of a body's size, of a contact with a restitution
-RESOLVED = 3.0  # times the deepest that the stable step serves there, for steps as short as that
+RESOLVED = 2.5  # times the deepest that the stable step serves there, for steps as short as that
 
 
 @dataclass(frozen=True, eq=False)
