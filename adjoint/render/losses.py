@@ -136,7 +136,7 @@ def residuals_jvp(
     image, _ = matched(loss, images, targets)
     tangent = like_images("tan_images", tan_images, images)
     tangent = tangent.reshape(*image.shape[:-1], -1)[..., : image.shape[-1]]
-    return frame_residuals(tangent, np.zeros_like(tangent), weights)
+    return frame_residuals(tangent, None, weights)
 
 
 def residuals_vjp(

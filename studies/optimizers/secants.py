@@ -16,6 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from studies.optimizers.jacobian import Jacobian
+
 
 FIRST, LEAST, SHRINK = 0.05, 1e-4, 3.0  # h at first and at last, and by what it is divided
 DAMPING = (1e-6, 1e-2, 1e-1, 1.0, 10.0)  # lambda
@@ -75,7 +77,7 @@ def secant_jacobian(
     theta: np.ndarray,
     distance: np.ndarray,
     bounds: tuple[np.ndarray, np.ndarray],
-) -> tuple[np.ndarray, np.ndarray] | None:
+) -> tuple[np.ndarray, Jacobian] | None:
     """Return r at theta, (n,), and its secants over the distances (p,) to both sides, (n, p).
 
     None where a rollout blows up.
@@ -100,9 +102,9 @@ def _secants(
     r: np.ndarray,
     points: Sequence[np.ndarray],
     seen: Sequence[np.ndarray | None],
-) -> np.ndarray:
+) -> Jacobian:
     """Return the secants of the residuals, (n, p); 0 along an axis where there are none."""
-    J = np.zeros((len(r), len(theta)))
+    columns = []
     for i in range(len(theta)):
         pairs = [
             (point[i], own)
@@ -110,14 +112,16 @@ def _secants(
             if own is not None and point[i] != theta[i]
         ]
         pairs += [(theta[i], r)] if len(pairs) == 1 else []
+        slope = np.zeros_like(r)
         if len(pairs) == 2:
             (first, one), (second, other) = pairs
-            J[:, i] = (one - other) / (first - second)
-    return J
+            slope = (one - other) / (first - second)
+        columns.append(Jacobian.of(slope[:, None]))
+    return Jacobian.beside(columns)
 
 
 def _steps(
-    J: np.ndarray,
+    J: Jacobian,
     r: np.ndarray,
     theta: np.ndarray,
     *,

@@ -10,12 +10,13 @@ from scipy.ndimage import binary_dilation, uniform_filter
 from adjoint.render.losses import residuals_jvp, residuals_vjp
 from adjoint.render.smoke import smoke_images_jvp, smoke_images_vjp
 from adjoint.render.soft_raster import record_images
-from adjsim.engine.jit.device_arrays import beside
+from adjsim.engine.jit.device_arrays import beside, to_host
 from adjsim.engine.jit.devices import module_of
 from adjsim.values import values_under
 from render.lenses import Perspective
 from render.losses import Mse, PyramidMse, residuals
 from render.posed_camera import PosedCamera
+from render.pyramid_boxes import boxes_around
 from render.scene import Mesh, Scene
 from render.smoke import smoke_images
 from render.soft_raster import SoftRasterizer, rasterize
@@ -26,6 +27,7 @@ from studies.problem.observers import (
     Back,
     Moved,
     Observer,
+    ReachedResiduals,
     RecordedPrediction,
     Values,
 )
@@ -100,12 +102,16 @@ class PictureObserver(Observer):
     def residuals(self, rows: np.ndarray) -> np.ndarray:
         """Return r of the pyramid, frame after frame."""
         images = self.where_compared(self.as_images(rows)[..., :3], self.frames)
-        return self._scale * residuals(self.loss, images, self.frames)
+        r = residuals(self.loss, images, self.frames)
+        r *= self._scale
+        return r
 
     def residuals_jvp(self, tan_rows: np.ndarray) -> np.ndarray:
         """Return the tangent of r."""
         tangent = self.where_compared(self.as_images(tan_rows))
-        return self._scale * residuals_jvp(self.loss, tangent, self.frames, tangent)
+        tan_r = residuals_jvp(self.loss, tangent, self.frames, tangent)
+        tan_r *= self._scale
+        return tan_r
 
     def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
         """Return the cotangent of the pixels."""
@@ -193,6 +199,18 @@ class FilmObserver(PictureObserver):
         vertices = {name: x - beside(self.center.astype(x.dtype), x) for name, x in seen.items()}
         scene = with_look(self.scene, self.paths, values)
         return Scenery(scene, self.camera_at(values), vertices, self.size)
+
+    def reached(self, rows: np.ndarray, count: int) -> ReachedResiduals:
+        """Return which residuals may change: those that see a pixel where something is drawn."""
+        del count
+        alpha = to_host(self.as_images(rows)[..., 3])
+        boxes = boxes_around(alpha > 0.0, self.loss, self.frames.shape[-1], alpha.dtype)
+
+        def jvp(tan_rows: np.ndarray) -> np.ndarray:
+            images = self.where_compared(self.as_images(tan_rows)[..., : self.frames.shape[-1]])
+            return self._scale * boxes.residuals(images)
+
+        return ReachedResiduals(boxes.rows, jvp)
 
     def counted(self, rows: np.ndarray) -> np.ndarray:
         """Return which pixels can tell a right motion from a wrong one, `(n_frames H W,)` bool.

@@ -54,7 +54,7 @@ def test_jacobian_agrees_with_the_gradient_and_the_transpose(many):
     r, jacobian = many.residuals_and_jacobian(theta)
     loss, gradient = many.loss_and_gradient(theta)
     assert loss == pytest.approx(r @ r, rel=1e-12)
-    assert np.abs(2.0 * jacobian.T @ r - gradient).max() <= 1e-12 * np.abs(gradient).max()
+    assert np.abs(2.0 * (jacobian.T @ r) - gradient).max() <= 1e-12 * np.abs(gradient).max()
     adj, tan = rng.standard_normal(len(r)), rng.standard_normal(len(theta))
     pushed = many.residuals_jvp(theta, tan)
     assert pushed @ adj == pytest.approx(tan @ many.residuals_vjp(theta, adj), rel=1e-11)
@@ -65,6 +65,7 @@ def test_every_column_of_the_jacobian_is_a_difference(many):
     theta = scenes.shifted(many, np.random.default_rng(3))  # no pixel changes sides beside it
     early = many.first_frames(4)
     _, jacobian = early.residuals_and_jacobian(theta)
+    jacobian = np.asarray(jacobian)
     assert np.linalg.norm(jacobian, axis=0).min() > 0.0
     for i, label in enumerate(early.parameters.theta_labels):
         step = np.zeros_like(theta)
