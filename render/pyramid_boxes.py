@@ -4,7 +4,7 @@ The part is a box of pixels in each frame. Sample e of the next level of a pyram
 2 e - 2 to 2 e + 2, so every level has a box of its own, and all of it is computed from that box of
 the level before, with the matrices of `render/losses.py` cut to it.
 
-Tests: `tests/render/test_pyramid_boxes.py`.
+Adjoint: `adjoint/render/pyramid_boxes.py`. Tests: `tests/render/test_pyramid_boxes.py`.
 """
 
 import math

@@ -128,8 +128,11 @@ def _pixel_information(one: PictureObserver, J: Jacobian) -> np.ndarray:
     first = one.between(np.arange(n_frames) == 0)  # A of a frame alone: its mean is over one frame
     for k in range(n_frames):
         own = J[k * count : (k + 1) * count]
-        if len(own.rows):
-            columns = (own @ axis for axis in np.eye(J.shape[1]))
-            pulled = np.stack([first.residuals_vjp(each)[:, :3].ravel() for each in columns])
-            total += pulled @ pulled.T
+        stored = np.zeros(count)
+        stored[own.rows] = 1.0
+        is_seen = first.residuals_vjp(stored)[:, 0] > 0.0  # by residuals that are stored
+        near = first.residuals_near(is_seen.reshape(1, *one.size), stored.dtype)
+        columns = (near.vjp((own @ axis)[near.rows]) for axis in np.eye(J.shape[1]))
+        pulled = np.stack([adj[is_seen, :3].ravel() for adj in columns])
+        total += pulled @ pulled.T
     return total / n_frames

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.ndimage import binary_dilation, uniform_filter
 
 from adjoint.render.losses import residuals_jvp, residuals_vjp
+from adjoint.render.pyramid_boxes import box_residuals_vjp
 from adjoint.render.smoke import smoke_images_jvp, smoke_images_vjp
 from adjoint.render.soft_raster import record_images
 from adjsim.engine.jit.device_arrays import beside, to_host
@@ -113,6 +114,21 @@ class PictureObserver(Observer):
         tan_r *= self._scale
         return tan_r
 
+    def residuals_near(self, mask: np.ndarray, dtype: np.dtype) -> ReachedResiduals:
+        """Return the residuals that see a pixel of a mask (n_frames, H, W)."""
+        boxes = boxes_around(mask, self.loss, 3, dtype)
+
+        def jvp(tan_rows: np.ndarray) -> np.ndarray:
+            tangent = self.where_compared(self.as_images(tan_rows)[..., :3])
+            return self._scale * boxes.residuals(tangent)
+
+        def vjp(adj_r: np.ndarray) -> np.ndarray:
+            adj = np.zeros((*mask.shape, 4), adj_r.dtype)
+            box_residuals_vjp(boxes, self._scale * adj_r, adj[..., :3])
+            return self.where_compared(adj).reshape(-1, 4)
+
+        return ReachedResiduals(boxes.rows, jvp, vjp)
+
     def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
         """Return the cotangent of the pixels."""
         shape = (*self.frames.shape[:-1], 4)
@@ -204,13 +220,7 @@ class FilmObserver(PictureObserver):
         """Return which residuals may change: those that see a pixel where something is drawn."""
         del count
         alpha = to_host(self.as_images(rows)[..., 3])
-        boxes = boxes_around(alpha > 0.0, self.loss, self.frames.shape[-1], alpha.dtype)
-
-        def jvp(tan_rows: np.ndarray) -> np.ndarray:
-            images = self.where_compared(self.as_images(tan_rows)[..., : self.frames.shape[-1]])
-            return self._scale * boxes.residuals(images)
-
-        return ReachedResiduals(boxes.rows, jvp)
+        return self.residuals_near(alpha > 0.0, alpha.dtype)
 
     def counted(self, rows: np.ndarray) -> np.ndarray:
         """Return which pixels can tell a right motion from a wrong one, `(n_frames H W,)` bool.

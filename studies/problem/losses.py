@@ -59,6 +59,18 @@ class SceneLosses(ScenePredictor):
         rows = [one.residuals_vjp(part) for one, part in self.by_residuals(adj_r)]
         return joined(rows)[:, : images.shape[-1]]
 
+    def reached_cotangent(self, images: Any, r: Any) -> Any:
+        """Return the gradient of r @ r in the predictions, as far as theta may change these."""
+        if not isinstance(images, np.ndarray):  # on a device all of it is as fast
+            return self.residuals_cotangent(images, 2.0 * r)
+        rows = []
+        for (one, own), (_, part) in zip(
+            self.by_observer(images), self.by_residuals(r), strict=True
+        ):
+            reached = one.reached(own, len(part))
+            rows.append(reached.vjp(2.0 * part[reached.rows]))
+        return joined(rows)[:, : images.shape[-1]]
+
     def residual_counts(self) -> list[int]:
         """Return how many residuals every observer has, without priors."""
         counts = []
@@ -157,7 +169,12 @@ class SceneLosses(ScenePredictor):
 
     def loss_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the loss and its gradient in theta."""
-        value, gradient = self.pull_back(theta, self.judge, on_device=True)
+
+        def judge(images: Any) -> tuple[float, Any]:
+            r = self.residuals_of(images)
+            return _sum_of_squares(r), self.reached_cotangent(images, r)
+
+        value, gradient = self.pull_back(theta, judge, on_device=True)
         more, slope = self.penalty(theta)
         return value + more, gradient + slope
 

@@ -100,7 +100,7 @@ def _sampled(
                 records = own.recorded(moment, run)
                 rows = np.concatenate([record.rows for record in records])
                 r = own.residuals_of(rows)
-                adj_rows = own.residuals_cotangent(rows, 2.0 * r)
+                adj_rows = own.reached_cotangent(rows, r)
                 back = own.pull_rows_back(motion, run, records, adj_rows)
             else:
                 parts = own.rows_of(own.moved_by(motion, run), samplings, values)

@@ -57,6 +57,8 @@ class ReachedResiduals(NamedTuple):
     rows: np.ndarray  # their numbers, ascending, (m,)
     # their tangent, (m,), of that of the prediction, (n_rows, 4)
     jvp: Callable[[np.ndarray], np.ndarray]
+    # and back: the cotangent of the prediction, as far as theta may change it
+    vjp: Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +171,7 @@ class Observer(ABC):
     def reached(self, rows: np.ndarray, count: int) -> ReachedResiduals:
         """Return which of `count` residuals may change where these rows are predicted: all."""
         del rows
-        return ReachedResiduals(np.arange(count), self.residuals_jvp)
+        return ReachedResiduals(np.arange(count), self.residuals_jvp, self.residuals_vjp)
 
     def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
         """Return the cotangent of the rows."""

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from adjoint.render.losses import residuals_jvp
+from adjoint.render.losses import residuals_jvp, residuals_vjp
+from adjoint.render.pyramid_boxes import box_residuals_vjp
 from render.losses import Mse, PyramidMse
 from render.pyramid_boxes import boxes_around
 
@@ -61,3 +62,19 @@ def test_boxes_keep_single_precision():
     mask, images = frames_in((0, 3, 9, 4, 9), dtype=np.float32)
     own = boxes_around(mask, PyramidMse(3), 3, images.dtype).residuals(images)
     assert own.dtype == np.float32
+
+
+@pytest.mark.parametrize("boxes", CASES.values(), ids=CASES)
+@pytest.mark.parametrize("loss", [Mse(), PyramidMse(4, 4.0), PyramidMse(8)], ids=repr)
+def test_cotangents_in_boxes_are_those_of_whole_frames(loss, boxes):
+    """In the boxes, to the bit; elsewhere nothing is written."""
+    mask, images = frames_in(*boxes)
+    own = boxes_around(mask, loss, 3, images.dtype)
+    adj_r = RNG.normal(size=len(residuals_jvp(loss, images, images, images)))
+    whole = residuals_vjp(loss, images, images, adj_r)
+    adj_images = np.full_like(images, np.nan)
+    box_residuals_vjp(own, adj_r[own.rows], adj_images)
+    is_written = ~np.isnan(adj_images[..., 0])
+    assert is_written[mask].all()
+    assert is_written.sum() == sum(np.prod(np.ptp(box.levels[0], axis=1)) for box in own.boxes)
+    np.testing.assert_array_equal(adj_images[is_written], whole[is_written])
