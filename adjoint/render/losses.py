@@ -229,8 +229,8 @@ def pyramid_vjp(adj_levels):
 
 def reduce_half_vjp(adj_both, shape):
     """Pull adj_both (..., W/2, H/2, C) back through `reduce_half`: adj_image of `shape`."""
-    dtype = adj_both.dtype.char
-    return reduce_by_vjp(adj_both, *(expand_matrix(n, dtype) for n in shape[-3:-1]), shape)
+    R_y_T, R_x_T = (expand_matrix(n, adj_both.dtype.char) for n in shape[-3:-1])
+    return reduce_by_vjp(adj_both, R_y_T, R_x_T, shape)
 
 
 def reduce_by_vjp(adj_both, R_y_T, R_x_T, shape):

@@ -277,7 +277,7 @@ def test_points_without_a_camera_have_no_residuals_and_the_others_have(tmp_path)
     (index,) = [k for k, label in enumerate(problem.parameters.labels) if label.endswith("fov_y")]
     beyond = theta.copy()
     beyond[index] = -1e6
-    found = residuals_at(problem, [theta, beyond])
+    found = list(residuals_at(problem, [theta, beyond]))
     np.testing.assert_array_equal(found[0], problem.residuals(theta))
     assert found[1] is None
 
