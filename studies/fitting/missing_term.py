@@ -18,6 +18,7 @@ Large sample tests of statistical hypotheses, Proc. Camb. Phil. Soc. 44 (1948).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -115,7 +116,7 @@ def _best_score(
 
 
 def _score(
-    problem: SceneProblem, theta: np.ndarray, fitted: tuple[np.ndarray, ...], term: Term
+    problem: SceneProblem, theta: np.ndarray, fitted: tuple[Any, ...], term: Term
 ) -> _Score | None:
     """Return what a term would gain; None where there is none, or it would leave its bounds.
 
