@@ -1,14 +1,20 @@
-"""What the metadata of a release says of where its files are on the web.
+"""What the metadata of a release says of where its files are on the web, and its compiled kernels.
 
 `ADJSIM_URL` is the address of the repository, which whoever releases knows: with it the links of
 the README are absolute, to files of the version's tag. Without it they are plain text.
+
+`ADJSIM_KERNELS` is a pack that `benchmarks/kernel_pack.py` made: with it a wheel carries compiled
+kernels and is for one version of Python on one platform. Without it a wheel is for all of them.
 """
 
+import json
 import os
 import re
+import zipfile
 from pathlib import Path
 from typing import Any
 
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 
@@ -42,3 +48,24 @@ class CustomMetadataHook(MetadataHookInterface):
         metadata["readme"] = {"content-type": "text/markdown", "text": text}
         pages = {"Repository": "", "Issues": "/issues", "Changelog": "/blob/HEAD/CHANGELOG.md"}
         metadata["urls"] = {name: f"{url}{page}" for name, page in pages.items()} if url else {}
+
+
+def wheel_tag(pack: str) -> str:
+    """Return the tag of a wheel that carries a pack of kernels."""
+    with zipfile.ZipFile(pack) as archive:
+        python = json.loads(archive.read("versions.json"))["Python"]
+    version = re.fullmatch(r"cpython-(\d+)-x86_64-linux-gnu", python)
+    if version is None:
+        raise ValueError(f"ADJSIM_KERNELS={pack} is of {python}: no wheel is for that.")
+    return f"cp{version[1]}-cp{version[1]}-manylinux_2_17_x86_64"
+
+
+class CustomBuildHook(BuildHookInterface):
+    """Puts the pack of kernels into a wheel."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Add the pack, and name the wheel after what it is for."""
+        pack = os.environ.get("ADJSIM_KERNELS")
+        if pack and version != "editable":
+            build_data["force_include"][pack] = "adjsim/engine/jit/kernels.zip"
+            build_data["pure_python"], build_data["tag"] = False, wheel_tag(pack)

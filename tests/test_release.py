@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+import sysconfig
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +14,8 @@ import pytest
 
 import adjsim
 from adjsim import extras
+from adjsim.engine.jit import kernel_pack
+from benchmarks.kernel_pack import write_pack
 
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -24,14 +27,15 @@ def text(name):
 
 
 @pytest.fixture
-def described(monkeypatch):
-    """The function of the build hook, where hatchling need not be installed."""
-    interface = SimpleNamespace(MetadataHookInterface=object)
-    monkeypatch.setitem(sys.modules, "hatchling.metadata.plugin.interface", interface)
+def hooks(monkeypatch):
+    """The functions of the build hooks, where hatchling need not be installed."""
+    for place, name in (("metadata", "Metadata"), ("builders.hooks", "Build")):
+        interface = SimpleNamespace(**{f"{name}HookInterface": object})
+        monkeypatch.setitem(sys.modules, f"hatchling.{place}.plugin.interface", interface)
     spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.described
+    return module
 
 
 def test_every_file_has_the_same_version():
@@ -65,8 +69,8 @@ def test_the_recipe_has_the_dependencies_of_the_package():
     assert alike(installed) == alike(needed)
 
 
-def test_links_of_the_description_are_absolute(described):
-    page = described(text("README.md"), URL, "1.2.3")
+def test_links_of_the_description_are_absolute(hooks):
+    page = hooks.described(text("README.md"), URL, "1.2.3")
     assert f"]({URL}/raw/v1.2.3/docs/_static/scene_fit.png)" in page
     assert f"]({URL}/blob/v1.2.3/docs/own_video.md)" in page
     links = re.findall(r"\]\(([^)]+)\)", page)
@@ -77,9 +81,35 @@ def test_links_of_the_description_are_absolute(described):
             assert (ROOT / path).exists(), path
 
 
-def test_without_an_address_the_description_has_no_dead_links(described):
-    page = described("![a](b.png) [c](d.md) [e](#f) [g](https://h)", "", "1.2.3")
+def test_without_an_address_the_description_has_no_dead_links(hooks):
+    page = hooks.described("![a](b.png) [c](d.md) [e](#f) [g](https://h)", "", "1.2.3")
     assert page == " c [e](#f) [g](https://h)"
+
+
+@pytest.fixture
+def build(hooks, monkeypatch, tmp_path):
+    """Returns what the build hook says of a wheel with a pack of kernels, of a kind of Python."""
+
+    def build(python, version="standard"):
+        monkeypatch.setattr(sysconfig, "get_config_var", lambda name: python)
+        write_pack(tmp_path / "kernels.zip", [])
+        monkeypatch.setenv("ADJSIM_KERNELS", str(tmp_path / "kernels.zip"))
+        data = {"force_include": {}}
+        hooks.CustomBuildHook().initialize(version, data)
+        return data
+
+    return build
+
+
+def test_a_wheel_with_kernels_is_for_one_python_and_platform(build, tmp_path):
+    data = build("cpython-312-x86_64-linux-gnu")
+    assert data["tag"] == "cp312-cp312-manylinux_2_17_x86_64"
+    assert not data["pure_python"]
+    (place,) = data["force_include"].values()
+    assert ROOT / place == kernel_pack.PACK
+    assert build("cpython-312-x86_64-linux-gnu", "editable") == {"force_include": {}}
+    with pytest.raises(ValueError, match="is of cpython-313t-x86_64-linux-gnu: no wheel is for"):
+        build("cpython-313t-x86_64-linux-gnu")
 
 
 def test_packages_are_typed():

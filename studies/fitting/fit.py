@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from adjsim.engine.jit.kernel_pack import processors_used
 from studies.answer.certificate import (
     certificate,
     in_words,
@@ -94,6 +95,7 @@ class SceneFit:
         pictures = shown(self.made, self.file, solved.problem, theta)
         result["measures"], result["looks"] = pictures.measures, pictures.looks
         result["findings"] += pictures.findings
+        result["kernels"] = sorted(processors_used)
         if pictures.looks:
             folder.write_npz(LOOKS, **pictures.arrays)
         folder.write_json(run_folder.RESULT, result)

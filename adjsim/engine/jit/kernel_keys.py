@@ -15,6 +15,7 @@ import hashlib
 import importlib.util
 import os
 import sys
+import sysconfig
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -34,8 +35,8 @@ types: Any = numba_types
 TRUSTED = ("builtins", "math", "numpy", "numba", "llvmlite")  # what they do follows from versions
 PLAIN = (type(None), type(...), bool, int, float, complex, str, bytes)
 VALUES = type({}.values())
-# Of what is set in Numba, what begins so changes no code.
-NO_CODE = ("_", "CACHE_", "COLOR_", "DEBUG_CACHE", "NUMBA_", "THREADING_")
+# Of what is set in Numba, what begins so changes no code, or chooses a processor.
+NO_CODE = ("_", "CACHE_", "COLOR_", "CPU_", "DEBUG_CACHE", "ENABLE_AVX", "NUMBA_", "THREADING_")
 # The files that change what Numba does, as they were when they were loaded.
 FILES = [f"adjsim.engine.jit.{name}" for name in ("backend", "devices", "numba_private")]
 _specs: list[Any] = [importlib.util.find_spec(name) for name in FILES]
@@ -207,11 +208,20 @@ def settings(*, cuda: bool = False) -> list[str]:
     return sorted(texts)
 
 
+def versions() -> dict[str, str]:
+    """Return the versions of what compiles kernels: of Python and NumPy what others depend on."""
+    numpy = ".".join(np.__version__.split(".")[:2])
+    python = (
+        sysconfig.get_config_var("SOABI") or sys.version
+    )  # such as cpython-311-x86_64-linux-gnu
+    packages = {package.__name__: package.__version__ for package in (numba, llvmlite)}
+    return {"Python": python, "NumPy": numpy, **packages}
+
+
 @cache
 def _compilers() -> str:
     """Return the versions of compilers, and the hashes of the files that change what they do."""
-    versions = [package.__version__ for package in (np, numba, llvmlite)]
-    return f"{sys.version} {versions} {[_code_text(code) for code in CODES]}"
+    return f"{versions()} {[_code_text(code) for code in CODES]}"
 
 
 @cache

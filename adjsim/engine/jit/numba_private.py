@@ -52,6 +52,7 @@ from numba.core.targetconfig import TargetConfig
 from numba.core.typed_passes import NativeLowering, NopythonRewrites
 from numba.core.typing.templates import Signature
 
+from adjsim.engine.jit import kernel_pack
 from adjsim.engine.jit.kernel_cache import warn_once
 from adjsim.engine.jit.kernel_keys import type_text
 
@@ -320,8 +321,7 @@ class CheckedFiles(caching.IndexDataCacheFile):
             data = Path(path).read_bytes()
         except OSError:
             return None
-        code, checksum = data[:-CHECKSUM], data[-CHECKSUM:]
-        if checksum == _checksum(path, code):
+        if (code := _checked(path, data)) is not None:
             return loads(code)
         with suppress(OSError):
             os.unlink(path)
@@ -330,9 +330,26 @@ class CheckedFiles(caching.IndexDataCacheFile):
         )
         return None
 
+    def load_from_pack(self, key: Any) -> Any:
+        """Return a kernel of those that the package brings along, or None."""
+        path = self._path(key)
+        data = kernel_pack.read(os.path.basename(path))
+        if data is None:
+            return None
+        if (code := _checked(path, data)) is not None:
+            return loads(code)
+        kernel_pack.warn_unused(f"are damaged ({os.path.basename(path)})")
+        return None
+
     def _path(self, key: Any) -> str:
         number = int.from_bytes(sha256(repr(key).encode()).digest()[:8])
         return self._data_path(self._data_name(number))
+
+
+def _checked(path: str, data: bytes) -> bytes | None:
+    """Return what a file holds before its checksum, or None if that is wrong."""
+    code, checksum = data[:-CHECKSUM], data[-CHECKSUM:]
+    return code if checksum == _checksum(path, code) else None
 
 
 def _checksum(path: str, code: bytes) -> bytes:
@@ -364,11 +381,23 @@ class SharedCache(caching.FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the kernel if it is there, or once another process has compiled it."""
-        found = super().load_overload(sig, target_context)
-        if found is None:
+        kernel = super().load_overload(sig, target_context)
+        if kernel is None and (kernel := self._load_from_pack(sig, target_context)) is not None:
+            kernel_pack.processors_used.add(f"{kernel_pack.CPU} (of the wheel)")
+            return kernel
+        kernel_pack.processors_used.add(target_context.codegen().magic_tuple()[1])
+        if kernel is None:
             self._keep_others_out()
-            found = super().load_overload(sig, target_context)
-        return found
+            kernel = super().load_overload(sig, target_context)
+        return kernel
+
+    def _load_from_pack(self, sig: Any, target_context: Any) -> Any:
+        """Return the kernel that the package brings along, or None."""
+        texts, (triple, *_) = self._index_key(sig, target_context.codegen())
+        if not self._enabled or kernel_pack.open_pack() is None:
+            return None
+        data = self._cache_file.load_from_pack((texts, (triple, kernel_pack.CPU, "")))
+        return None if data is None else self._impl.rebuild(target_context, data)
 
     def _keep_others_out(self) -> None:
         """Wait for those that compile; where that is not possible, go on without."""
