@@ -148,67 +148,6 @@ def nodal_forces_jvp(E, S, tan_E, tan_S):
     return (neg(tan_H[0]), neg(tan_H[1]))
 
 
-@device_fn
-def neo_hookean_triangle_force(x, v, consts, params, series):
-    """Return the elastic forces [N] on nodes 1, 2; `x` holds the edges, `v` is ()."""
-    g = gram(x)  # (1)
-    l = double_area(x, g)  # (2)
-    return nodal_forces(x, elastic_stress(g, l, consts, params, series))
-
-
-@device_fn
-def neo_hookean_triangle_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
-    """Push tangents through `neo_hookean_triangle_force`."""
-    g = gram(x)  # (1)
-    tan_g = gram_rate(x, tan_x)
-    l = double_area(x, g)  # (2)
-    S = elastic_stress(g, l, consts, params, series)
-    tan_S = elastic_stress_jvp(g, l, consts, params, series, tan_g, tan_params, tan_series)
-    return nodal_forces_jvp(x, S, tan_x, tan_S)
-
-
-@device_fn
-def neo_hookean_triangle_jvp_consts(x, v, consts, params, series, tan_consts):
-    """Push a tangent of M and r through `neo_hookean_triangle_force`."""
-    return nodal_forces(x, elastic_stress_jvp_consts(gram(x), consts, params, tan_consts))
-
-
-@device_fn
-def viscous_neo_hookean_triangle_force(x, v, consts, params, series):
-    """Return the elastic and viscous forces [N] on nodes 1, 2 of edges x and rates v."""
-    g = gram(x)  # (1)
-    l = double_area(x, g)  # (2)
-    S = elastic_stress(g, l, consts, params, series)
-    dg = gram_rate(x, v)  # (8)
-    return nodal_forces(x, add_viscous_stress(dg, consts[0:3], params[3], S))
-
-
-@device_fn
-def viscous_neo_hookean_triangle_jvp(
-    x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series
-):
-    """Push tangents through `viscous_neo_hookean_triangle_force`."""
-    g = gram(x)  # (1)
-    tan_g = gram_rate(x, tan_x)
-    l = double_area(x, g)  # (2)
-    S = elastic_stress(g, l, consts, params, series)
-    tan_S = elastic_stress_jvp(g, l, consts, params, series, tan_g, tan_params, tan_series)
-    M, eta_a = consts[0:3], params[3]
-    dg = gram_rate(x, v)  # (8)
-    one = lit(1, eta_a)
-    tan_dg = saxpy(one, gram_rate(tan_x, v), gram_rate(x, tan_v))
-    tan_S = add_viscous_stress_jvp(dg, M, eta_a, tan_dg, tan_params[3], tan_S)
-    return nodal_forces_jvp(x, add_viscous_stress(dg, M, eta_a, S), tan_x, tan_S)
-
-
-@device_fn
-def viscous_neo_hookean_triangle_jvp_consts(x, v, consts, params, series, tan_consts):
-    """Push a tangent of M and r through `viscous_neo_hookean_triangle_force`."""
-    tan_S = elastic_stress_jvp_consts(gram(x), consts, params, tan_consts)
-    rate = sandwich_twice(consts[0:3], gram_rate(x, v), tan_consts[0:3])  # (9) eta_a M dg M
-    return nodal_forces(x, saxpy(params[3], rate, tan_S))
-
-
 def rest_edges(positions: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     """Return E = [X1 - X0, X2 - X0], (n, 3, 2)."""
     corners = positions[triangles]
@@ -229,30 +168,52 @@ def neo_hookean_triangle_energy(x, consts, params, series):
     return half * mu_a * shear + half * half_lam / r * stretch * stretch
 
 
-ELASTIC = ElementKind(
-    "neo_hookean_triangle",
-    neo_hookean_triangle_force,
-    3,
-    4,
-    3,
-    1,
-    uses_velocity=False,
-    relative=True,
-    jvp=neo_hookean_triangle_jvp,
-    jvp_consts=neo_hookean_triangle_jvp_consts,
-)
-VISCOUS = ElementKind(
-    "viscous_neo_hookean_triangle",
-    viscous_neo_hookean_triangle_force,
-    3,
-    4,
-    4,
-    1,
-    uses_velocity=True,
-    relative=True,
-    jvp=viscous_neo_hookean_triangle_jvp,
-    jvp_consts=viscous_neo_hookean_triangle_jvp_consts,
-)
+def triangle_kind(*, viscous: bool) -> ElementKind:
+    """Return the kind of triangles with or without viscosity."""
+
+    @device_fn
+    def triangle_force(x, v, consts, params, series):
+        """Return the forces [N] on nodes 1, 2 of edges x and rates v; elastic: `v` is ()."""
+        g = gram(x)  # (1)
+        l = double_area(x, g)  # (2)
+        S = elastic_stress(g, l, consts, params, series)
+        if viscous:
+            S = add_viscous_stress(gram_rate(x, v), consts[0:3], params[3], S)  # (8)
+        return nodal_forces(x, S)
+
+    @device_fn
+    def triangle_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
+        """Push tangents through `triangle_force`."""
+        g = gram(x)  # (1)
+        tan_g = gram_rate(x, tan_x)
+        l = double_area(x, g)  # (2)
+        S = elastic_stress(g, l, consts, params, series)
+        tan_S = elastic_stress_jvp(g, l, consts, params, series, tan_g, tan_params, tan_series)
+        if viscous:
+            M, eta_a = consts[0:3], params[3]
+            dg = gram_rate(x, v)  # (8)
+            tan_dg = saxpy(lit(1, eta_a), gram_rate(tan_x, v), gram_rate(x, tan_v))
+            tan_S = add_viscous_stress_jvp(dg, M, eta_a, tan_dg, tan_params[3], tan_S)
+            S = add_viscous_stress(dg, M, eta_a, S)
+        return nodal_forces_jvp(x, S, tan_x, tan_S)
+
+    @device_fn
+    def triangle_jvp_consts(x, v, consts, params, series, tan_consts):
+        """Push a tangent of M and r through `triangle_force`."""
+        tan_S = elastic_stress_jvp_consts(gram(x), consts, params, tan_consts)
+        if viscous:
+            rate = sandwich_twice(consts[0:3], gram_rate(x, v), tan_consts[0:3])  # (9) eta_a M dg M
+            tan_S = saxpy(params[3], rate, tan_S)
+        return nodal_forces(x, tan_S)
+
+    name, n_params = ("viscous_neo_hookean_triangle", 4) if viscous else ("neo_hookean_triangle", 3)
+    return ElementKind(
+        name, triangle_force, 3, 4, n_params, 1, uses_velocity=viscous, relative=True,
+        jvp=triangle_jvp, jvp_consts=triangle_jvp_consts,
+    )  # fmt: skip
+
+
+ELASTIC, VISCOUS = triangle_kind(viscous=False), triangle_kind(viscous=True)
 
 
 @dataclass(frozen=True, eq=False)

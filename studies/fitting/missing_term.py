@@ -24,7 +24,7 @@ import numpy as np
 
 from studies.answer.budget import inverse
 from studies.answer.discretisation import Linear
-from studies.answer.missing import MissingTerm
+from studies.answer.evidence import MissingTerm
 from studies.fitting.judging import explained_motion
 from studies.fitting.local_search import LocalSearch
 from studies.optimizers.problem import NOT_FINITE
