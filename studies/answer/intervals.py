@@ -101,9 +101,7 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
     `floor` is the relative standard deviation that model error has at least.
     """
     r, J = np.asarray(residuals, np.float64), Jacobian.of(jacobian)
-    if not (
-        np.isfinite(r).all() and np.isfinite(J.values).all()
-    ):  # without the copy of checks.array
+    if not (np.isfinite(r).all() and np.isfinite(J.values).all()):
         raise StudyError(
             "`residuals` and `jacobian` must be finite. Give those of a theta where the rollout "
             "stays finite."

@@ -30,8 +30,6 @@ class Jacobian:
     values: np.ndarray  # (m, p)
     count: int  # n
 
-    __array_ufunc__ = None  # y @ J is `__rmatmul__`
-
     @classmethod
     def of(cls, J: Self | np.ndarray) -> Self:
         """Return J of an array (n, p), without its rows of zeros."""
@@ -41,23 +39,21 @@ class Jacobian:
         return cls(rows, np.asarray(J)[rows], len(J))
 
     @classmethod
-    def beside(cls, parts: Sequence[Self]) -> Self:
+    def beside(cls, blocks: Sequence[Self]) -> Self:
         """Return the columns of several, all of n rows, side by side."""
-        is_stored = np.zeros(parts[0].count, bool)
-        for each in parts:
-            is_stored[each.rows] = True
-        rows = np.flatnonzero(is_stored)
-        values = np.zeros((len(rows), sum(each.shape[1] for each in parts)), order="F")
-        first = 0
-        for each in parts:
-            end = first + each.shape[1]
-            values[np.searchsorted(rows, each.rows), first:end] = each.values
-            first = end
-        return cls(rows, values, parts[0].count)
+        is_stored = np.zeros(blocks[0].count, bool)
+        for block in blocks:
+            is_stored[block.rows] = True
+        rows, ends = np.flatnonzero(is_stored), np.cumsum([block.shape[1] for block in blocks])
+        values = np.zeros((len(rows), ends[-1]), order="F")
+        for block, end in zip(blocks, ends, strict=True):
+            columns = slice(end - block.shape[1], end)
+            values[np.searchsorted(rows, block.rows), columns] = block.values
+        return cls(rows, values, blocks[0].count)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """N and p."""
+        """The numbers of rows and columns, n and p."""
         return self.count, self.values.shape[1]
 
     def __len__(self) -> int:
@@ -77,10 +73,6 @@ class Jacobian:
         out = np.zeros((self.count, *x.shape[1:]))
         out[self.rows] = self.values @ x
         return out
-
-    def __rmatmul__(self, y: np.ndarray) -> np.ndarray:
-        """Return y J of y (n,) or (k, n)."""
-        return y[..., self.rows] @ self.values
 
     def __getitem__(self, key: slice | np.ndarray) -> Self:
         """Return consecutive rows, or those of a mask or of numbers (k,), in this order."""
@@ -103,8 +95,7 @@ class Jacobian:
         """Return J by Broyden's rule after a step (p,) that changed the residuals by (n,)."""
         missed = change.copy()
         missed[self.rows] -= self.values @ step
-        column = type(self).of(missed[:, None])
-        rows = np.union1d(self.rows, column.rows)
+        rows = np.union1d(self.rows, np.flatnonzero(missed))
         values = np.zeros((len(rows), len(step)), order="F")
         values[np.searchsorted(rows, self.rows)] = self.values
         values += np.outer(missed[rows], step / float(step @ step))

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from studies.fitting.spread import pixel_covariance
 from tests.studies.problem import scenes
 
 
@@ -46,3 +47,18 @@ def test_the_same_rows_have_the_same_bits_again(look):
     first, again = (problem.residuals_and_jacobian(theta)[1] for _ in range(2))
     np.testing.assert_array_equal(first.rows, again.rows)
     np.testing.assert_array_equal(first.values, again.values)
+
+
+def test_noise_of_pixels_is_that_of_whole_frames(look):
+    problem, _ = look
+    theta, (film,), p = problem.parameters.start, problem.observers, problem.parameters.size
+    r, J = problem.residuals_and_jacobian(theta)
+    found = pixel_covariance(problem, theta, r, J)
+    if len(J.rows) == p:  # no row but those of the priors
+        assert found is None
+        return
+    pulled = np.stack([film.residuals_vjp(each)[:, :3].ravel() for each in np.asarray(J).T[:, :-p]])
+    off = (problem.images(theta)[:, :3] - film.targets()).ravel()
+    half = np.linalg.solve(J.T @ J, pulled)
+    expected = off @ off / (off.size - p) * half @ half.T
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
