@@ -50,6 +50,7 @@ def hvp(
     direction: Vector,
     *,
     scale: Vector | None = None,
+    accuracy: float = ACCURATE,
 ) -> Vector:
     """Return the product of the Hessian of a scalar with a direction, from its gradient.
 
@@ -67,20 +68,24 @@ def hvp(
     scale : like x, optional
         Typical size of each entry; by default the root mean square of its block, or 1 if that is 0.
         The first step changes no entry by more than 1 % of it.
+    accuracy : float
+        Relative error at which no further level is taken [-]: 1e-3 needs half as many gradients.
 
     Returns
     -------
     like x
         H d. It takes two gradients a level, mostly four to seven levels, at most 14. A warning
-        says where less than six digits are known.
+        says where less than six digits are known, or less than `accuracy` asks for.
 
     Raises
     ------
     ValueError
-        If x or the direction is not finite, or they or a gradient are laid out otherwise.
+        If x or the direction is not finite, they or a gradient are laid out otherwise, or
+        `accuracy` is not above 0.
     ArithmeticError
         If the gradient cannot be computed beside x, however small the step.
     """
+    checks.positive("accuracy", accuracy, hint="1e-3 is three digits.")
     point = Point.of(x, scale)
     d = checks.array("direction", _completed(point.layout, direction))
 
@@ -88,7 +93,7 @@ def hvp(
         return point.layout.flat("gradient", gradient(point.at(d, h)))
 
     first = first_step(d, point.scale)
-    found = differentiate(along, first, point.scale)
+    found = differentiate(along, first, point.scale, accuracy=accuracy)
     return point.layout.restore(found.value)
 
 
@@ -109,17 +114,24 @@ def first_step(direction: np.ndarray, scale: np.ndarray) -> float:
 
 
 def differentiate(
-    phi: Callable[[float], np.ndarray], first: float, scale: np.ndarray, eps: float | None = None
+    phi: Callable[[float], np.ndarray],
+    first: float,
+    scale: np.ndarray,
+    eps: float | None = None,
+    *,
+    accuracy: float = ACCURATE,
 ) -> Derivative:
     """Return the derivative of a gradient phi, (n,), at 0, from steps that begin at `first`.
 
-    Entries count in units of 1 / `scale`, (n,). `eps` is the rounding that phi was computed with. A
-    step at which phi raises an ArithmeticError is halved too.
+    Entries count in units of 1 / `scale`, (n,). `eps` is the rounding that phi was computed with,
+    `accuracy` the relative error that is enough. A step at which phi raises an ArithmeticError is
+    halved too.
     """
     eps = float(np.finfo(np.float64).eps) if eps is None else eps
     best, least, count = None, np.inf, 0
     row: list[np.ndarray] = []
     enough = good = poor = 0.0
+    tolerances = accuracy, max(accuracy, GOOD), max(accuracy, POOR)
     for level in range(MOST_LEVELS):
         h = first * 0.5**level
         try:
@@ -139,7 +151,7 @@ def differentiate(
                 best, least, is_better = row[-1], error, True
                 rounding = ROUNDINGS * eps * _norm(scale * ahead) / h
                 size = _norm(scale * best)
-                enough, good, poor = (max(t * size, rounding) for t in (ACCURATE, GOOD, POOR))
+                enough, good, poor = (max(t * size, rounding) for t in tolerances)
         if best is not None and (least <= enough or (least <= good and not is_better)):
             break
     if best is None:  # one level alone

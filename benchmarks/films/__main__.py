@@ -82,6 +82,7 @@ def table(
         str, typer.Option(help="scene.toml; or positions.toml, the fit to exact positions.")
     ] = "scene.toml",
     data: Data = None,
+    name: Annotated[str, typer.Option(help="Name of the data file.")] = "films",
     options: Annotated[str, typer.Option(help="More words for `adjsim run`.")] = "",
 ) -> None:
     """Fit the films that have no result with `adjsim run`, and compare with the truth."""
@@ -100,7 +101,7 @@ def table(
     if data is not None:
         cells = [tables.HEADER[:-1], *(row.cells()[:-1] for row in rows)]  # seconds vary
         values = {"table": cells, **tables.summary(rows)}
-        record(data, "films", values, "python -m benchmarks.films table runs/films")
+        record(data, name, values, f"python -m benchmarks.films table {folder}")
 
 
 def _make(films: Sequence[Film], only: str, out: Path) -> None:

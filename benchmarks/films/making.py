@@ -23,6 +23,8 @@ from benchmarks.films.solver_cloth import Sheet
 
 
 STILL = (0.0, 0.0, 0.0)
+# What the user has measured with a ruler and a scale: sizes and masses to 1 %.
+MEASURED = {"scale_error": 0.01, "mass_error": 0.01}
 Body = dict[str, Any]
 Surface = tuple[np.ndarray, np.ndarray]  # vertices (n_frames, n, 3) [m], and faces
 
@@ -86,7 +88,10 @@ def make(film: Film, folder: Path) -> float:
 
 
 def scene_file(film: Film, seed: int) -> dict[str, Any]:
-    """Return the scene as a user believes it to be: the free values and the camera are off."""
+    """Return the scene as a user believes it to be: the free values and the camera are off.
+
+    It says how well sizes and masses are known.
+    """
     scene = copy.deepcopy(film.scene)
     for path, one in film.free.items():
         owner, key = owner_of(scene, path)
@@ -94,6 +99,8 @@ def scene_file(film: Film, seed: int) -> dict[str, Any]:
     owners = {**scene.get("obstacles", {}), **scene["bodies"]}
     for name in film.drawn:
         owners[name]["look"] = {"color": list(film.seen(name)[1]), "smooth": not film.sharp}
+    for body in scene["bodies"].values():
+        body.update(MEASURED)
     rng = np.random.default_rng(seed)
     scene["cameras"]["front"] = misjudged(scene["cameras"]["front"], rng)
     background = {

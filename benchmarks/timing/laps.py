@@ -242,6 +242,8 @@ def image_laps(sizes: Sizes) -> Iterator[Lap]:
         yield from ball_laps(faces, pixels, sizes)
     faces, pixels = sizes.faces[0], sizes.pixels[0]
     yield from ball_laps(faces, pixels, sizes, blend="softmax")
+    for more in (faces, *sizes.grow_faces):
+        yield from ball_laps(more, pixels, sizes, name="seamless ", seamless=True)
     flat = list(ball_laps(faces, pixels, sizes, name="flat "))
     yield from flat
     for look in LOOKS[1:]:
@@ -256,16 +258,20 @@ def image_laps(sizes: Sizes) -> Iterator[Lap]:
 
 def ball_laps(
     faces: int, pixels: int, sizes: Sizes, *, look: str = LOOKS[0], blend: str = "over",
-    name: str = "", n_frames: int = 1,
+    name: str = "", n_frames: int = 1, seamless: bool = False,
 ) -> Iterator[Lap]:  # fmt: skip
-    """Give drawing a ball, or a film of one that moves, and drawing it with all gradients."""
+    """Give drawing a ball, or a film of one that moves, and drawing it with all gradients.
+
+    Fits draw seamless pictures.
+    """
     ball = make_ball(faces, look)
     points = ball.points.astype(sizes.dtype)
     if n_frames > 1:
         points = points + np.linspace(0.0, 0.2, n_frames, dtype=sizes.dtype)[:, None, None]
     shape = (*points.shape[:-2], pixels, pixels, 4)
     adj = np.random.default_rng(0).standard_normal(shape).astype(sizes.dtype)
-    rasterizer = SoftRasterizer(sigma=SIGMA, blend=Over() if blend == "over" else Softmax())
+    by_blend = Over() if blend == "over" else Softmax()
+    rasterizer = SoftRasterizer(sigma=SIGMA, blend=by_blend, seamless=seamless)
     args = (ball.scene, ball.camera, rasterizer, {"ball": points}, (pixels, pixels))
     alpha = rasterize(*args, threads=1)[..., 3]
     film = f", {n_frames} frames" if n_frames > 1 else ""

@@ -50,9 +50,11 @@ class PackedOnce(NamedTuple):
     corners: VertexCorners
     offsets: np.ndarray  # (n_objects + 1,)
     face_offsets: np.ndarray  # (n_objects + 1,)
+    edges: Edges  # empty where coverage is not seamless
 
 
-PACKED = "_packed"  # where a scene keeps it, by the numbers of vertices and their type
+# Where a scene keeps it, by the numbers of vertices, their type, and whether coverage is seamless
+PACKED = "_packed"
 MOST_PACKED = 2  # of these, the last ones: one for each type
 
 
@@ -75,7 +77,9 @@ def pack(
     dtype = np.result_type(*dtypes)
     n_frames = next((len(x) for x in moves.values() if x.shape[0] != 1), 1)
     _check_room((height, width), k, len(cameras) * n_frames, dtype)
-    packed, corners, offsets, face_offsets = _pack_once(scene, moves, dtype)
+    packed, corners, offsets, face_offsets, edges = _pack_once(
+        scene, moves, dtype, seamless=rasterizer.seamless
+    )
     x = np.empty((n_frames, int(offsets[-1]), 3), dtype)
     placed, modules = tuple(moves.values()), [module_of(value) for value in moves.values()]
     if any(module is not np for module in modules):
@@ -86,7 +90,6 @@ def pack(
     grid = Grid(*pixel_centers(k * height, k * width, dtype), TILE_SHIFT)
     background = behind_samples(rasterizer.background, k)
     packed = packed._replace(background=background.astype(dtype))
-    edges = shared_edges(packed.faces) if rasterizer.seamless else NO_EDGES
     return [
         Job(
             camera.view().astype(dtype),
@@ -225,11 +228,13 @@ def _check_faces(name: str, mesh: Mesh, n_vertices: int) -> None:
         )
 
 
-def _pack_once(scene: Scene, moves: Mapping[str, np.ndarray], dtype: np.dtype) -> PackedOnce:
+def _pack_once(
+    scene: Scene, moves: Mapping[str, np.ndarray], dtype: np.dtype, *, seamless: bool
+) -> PackedOnce:
     """Return the scene packed for such vertices, (n_frames or 1, n_vertices, 3), packed once."""
     of_scene: dict[Any, PackedOnce] = vars(scene).setdefault(PACKED, {})
     counts = tuple(x.shape[1] for x in moves.values())
-    key = counts, dtype
+    key = counts, dtype, seamless
     packed_once = of_scene.get(key)
     if packed_once is None:
         for (name, mesh), n_vertices in zip(scene.objects.items(), counts, strict=True):
@@ -238,7 +243,8 @@ def _pack_once(scene: Scene, moves: Mapping[str, np.ndarray], dtype: np.dtype) -
         face_offsets = np.cumsum([0, *(len(mesh.faces) for mesh in scene.objects.values())])
         packed = _pack_scene(scene, offsets, face_offsets, dtype)
         corners = vertex_corners(packed.faces, int(offsets[-1]))
-        packed_once = of_scene[key] = PackedOnce(packed, corners, offsets, face_offsets)
+        edges = shared_edges(packed.faces) if seamless else NO_EDGES
+        packed_once = of_scene[key] = PackedOnce(packed, corners, offsets, face_offsets, edges)
         for old in list(of_scene)[:-MOST_PACKED]:
             of_scene.pop(old, None)
     return packed_once

@@ -76,6 +76,8 @@ NAMES = {
     "shading": "flat or smooth shading",
     "held": "where the held nodes end",
     "released": "held nodes that may be free",
+    "larger": "nodes that a larger body would have held",
+    "smaller": "nodes that a smaller body would have held",
 }
 
 

@@ -27,7 +27,9 @@ deep, and surfaces of bodies whose thickness was chosen are half as far apart. I
 less than a pixel or two, so these are compared. And so is a contact that loses 4 times as much,
 where it was adjsim that chose how much: a cloth that rattles on a ball slides more easily. And so
 are bodies that are drawn flat in place of smooth, or the other way round, and bodies that are held
-by one row of nodes more or fewer: where a clamp ends is rarely known better than that.
+by one row of nodes more or fewer: where a clamp ends is rarely known better than that. And bodies
+that hold the nodes that they would hold if they were two uncertainties of their size larger or
+smaller: which these are jumps, so no slope shows it.
 
 And so is the law of a solid, with which the answer is fitted again, in a few steps from J, which
 Broyden's rule brings up to date. The stable neo-Hookean law and that of textbooks agree at small
@@ -63,6 +65,7 @@ from studies.runs.errors import StudyError
 # What is finer, harder, or loses more
 MESH, TIME_STEP, CONTACT, LOSS, LAW = "mesh", "step", "contact", "loss", "law"
 SHADING, HELD, RELEASED = "shading", "held", "released"
+LARGER, SMALLER = "larger", "smaller"  # bodies, of which other nodes are held then
 OTHER = {
     MESH: "a mesh twice as fine",
     CONTACT: "a contact 4 times as hard",
@@ -71,6 +74,8 @@ OTHER = {
     LAW: "the other law of solids",
     HELD: "one more row of held nodes",
     RELEASED: "one row of held nodes fewer",
+    LARGER: "the nodes that a larger body would have held",
+    SMALLER: "the nodes that a smaller body would have held",
 }
 WHOLE = 2.0  # error over the change: on a mesh twice as fine at first order, with one other law
 CORRECTIONS = 5  # of a step, at most

@@ -91,6 +91,15 @@ REFINEMENTS = {
         "With one row of nodes fewer held",
         "so it matters where the clamp ends. Check `held`, and take a finer mesh there.",
     ),
+    **{
+        size: (
+            f"With the nodes held that a {size} body would have held, by two uncertainties of its "
+            "size",
+            "so it matters which nodes the size lets `held` reach. Measure the size, declare it "
+            "(`scale_error`), and set `held` so that its edge is between two rows of nodes.",
+        )
+        for size in ("larger", "smaller")
+    },
     "law": (
         "With the other law of solids, the same at small strains,",
         "and with still others up to about twice as much. Set `law` of the body to the one that "

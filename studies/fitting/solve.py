@@ -17,10 +17,12 @@ from studies.answer.budget import Budget, budget_at
 from studies.answer.discretisation import (
     CONTACT,
     HELD,
+    LARGER,
     LAW,
     LOSS,
     RELEASED,
     SHADING,
+    SMALLER,
     WHOLE,
     Change,
     Linear,
@@ -57,7 +59,11 @@ from studies.problem.first_frames import first_frames_differ
 from studies.problem.frame_squares import still_squares
 from studies.problem.making import PreparedProblem
 from studies.problem.problem import SceneProblem, on_one_timeline
-from studies.problem.refining import with_less_held, with_more_held, with_other_shading
+from studies.problem.refining import (
+    with_less_held,
+    with_more_held,
+    with_other_shading,
+)
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
@@ -72,8 +78,10 @@ PARTS = 50  # of a loss, of which one is the largest that makes another answer
 LEAST_FITTED = 3  # frames that must be left when some are held back
 VECTORS, AXIAL = ("velocity",), ("spin", "rotation")  # the last parts of their paths
 # How changes are found that move a body by more than a pixel or two.
-COMPARED = {HELD: change_in_space, RELEASED: change_in_space, LAW: change_by_fit}
-ONCE = (SHADING, HELD, RELEASED)  # changes that have no more of their kind behind them
+OF_HELD = (HELD, RELEASED, LARGER, SMALLER)
+COMPARED = {**dict.fromkeys(OF_HELD, change_in_space), LAW: change_by_fit}
+ONCE = (SHADING, *OF_HELD)  # changes that have no more of their kind behind them
+DEVIATIONS = 2.0  # uncertainties of a size, by which other nodes may be held
 SMALL = 1e-3  # of a vector: a smaller change is none
 
 
@@ -388,6 +396,8 @@ def _refinements(
         (SHADING, with_other_shading),
         (HELD, with_more_held),
         (RELEASED, with_less_held),
+        (LARGER, lambda problem: made.held_if_larger(problem, DEVIATIONS)),
+        (SMALLER, lambda problem: made.held_if_larger(problem, -DEVIATIONS)),
         (LAW, made.other_law),
     ):
         is_counted = other is not None and (source == LAW or not made.is_twin)

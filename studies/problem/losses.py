@@ -149,12 +149,16 @@ class SceneLosses(ScenePredictor):
         return value + more, gradient + slope
 
     def hessian(
-        self, theta: np.ndarray, scale: np.ndarray, among: Sequence[int] | None = None
+        self,
+        theta: np.ndarray,
+        scale: np.ndarray,
+        among: Sequence[int] | None = None,
+        **options: float,
     ) -> np.ndarray:
         """Return the second derivatives of the loss in theta, (p, p), in units of `scale`, (p,).
 
         That is S H S with S = diag(scale), or its rows and columns `among`; it takes about 10
-        gradients a column, in float64.
+        gradients a column, in float64. `options` are those of `hvp`, such as `accuracy`.
         """
         precise = replace(self, dtype="float64")
 
@@ -162,7 +166,9 @@ class SceneLosses(ScenePredictor):
             return precise.loss_and_gradient(theta)[1]
 
         own = list(range(len(theta)) if among is None else among)
-        columns = [np.asarray(hvp(gradient, theta, d, scale=scale)) for d in np.diag(scale)[own]]
+        columns = [
+            np.asarray(hvp(gradient, theta, d, scale=scale, **options)) for d in np.diag(scale)[own]
+        ]
         scaled = (scale[:, None] * np.stack(columns, axis=1))[own]
         return 0.5 * (scaled + scaled.T)
 

@@ -40,6 +40,7 @@ from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.problem.refining import (
     refined_problem,
     with_harder_contacts,
+    with_held_if_larger,
     with_lossier_contacts,
     with_other_law,
 )
@@ -80,6 +81,8 @@ class PreparedProblem:
     # lose more; None where adjsim chose none
     harder: Callable[[SceneProblem], SceneProblem | None]
     lossier: Callable[[SceneProblem], SceneProblem | None]
+    # held_if_larger(problem, deviations) is the problem that holds the nodes of larger bodies
+    held_if_larger: Callable[[SceneProblem, float], SceneProblem | None]
     truth: Truth | None = None  # hidden values of what is free, where observations are simulated
     is_twin: bool = False  # whether all observations are simulated
     # values by path that differ from the scene's in what is simulated
@@ -183,24 +186,22 @@ def make_problem(
     if fits_first:
         problem = fit_first_frames(problem, films, file, looks, say=say)
 
-    def refined(problem: SceneProblem) -> SceneProblem:
-        return refined_problem(problem, without_own(file, own))
-
-    def other_law(problem: SceneProblem) -> SceneProblem | None:
-        return with_other_law(problem, without_own(file, own))
-
-    contacts = {**file.obstacles, **file.contacts}
-    harder = partial(with_harder_contacts, contacts=contacts)
-    lossier = partial(with_lossier_contacts, contacts=contacts)
+    contacts = {"contacts": {**file.obstacles, **file.contacts}}
+    harder, lossier = (
+        partial(changed, **contacts) for changed in (with_harder_contacts, with_lossier_contacts)
+    )
+    lone = without_own(file, own)
+    numbers = declared_numbers(lone, built, films, parameters)
+    held_if_larger = partial(with_held_if_larger, scene=lone, numbers=numbers)
     has_error = not file.is_twin or any(path.endswith(OF_MESH) for path in file.truth)
     has_law_error = not file.is_twin or any(path.endswith(OF_LAW) for path in file.truth)
     is_goal = file.purpose == "control" and not set(parameters.paths) <= set(file.truth)
     own_truth = None if is_goal else truth_of(parameters, truth, values)
     return PreparedProblem(
-        problem, kept, notes, refitted, harder, lossier, own_truth, file.is_twin, truth,
-        hidden, refined if has_error else None, other_law if has_law_error else None,
-        declared_numbers(without_own(file, own), built, films, parameters),
-        [] if file.is_twin or is_goal else terms_of(without_own(file, own), parameters),
+        problem, kept, notes, refitted, harder, lossier, held_if_larger, own_truth, file.is_twin,
+        truth, hidden, partial(refined_problem, scene=lone) if has_error else None,
+        partial(with_other_law, scene=lone) if has_law_error else None,
+        numbers, [] if file.is_twin or is_goal else terms_of(lone, parameters),
     )  # fmt: skip
 
 

@@ -4,15 +4,16 @@ Soft bodies and cloth are cut finer (`studies.scene.building.build`); observers 
 were there before, so that predictions have the same rows.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse
 
 from adjsim.forces.neo_hookean import SolidTets
 from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
+from studies.problem.declared_errors import DeclaredNumber, copies_of
 from studies.problem.films import FilmObserver
 from studies.problem.forward import start_surfaces
 from studies.problem.observers import Observer
@@ -21,6 +22,7 @@ from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem
 from studies.runs.errors import StudyError
 from studies.scene import declared
+from studies.scene.bodies.part import held_nodes
 from studies.scene.building import BuiltScene, build
 from studies.scene.motion import Settled, model_of
 
@@ -31,6 +33,7 @@ LOSSIER = 4.0  # times as much energy is lost in a slow touch
 CLOSER = 0.5  # times as thick are surfaces, of a contact whose thickness was chosen
 OTHER_LAW: dict[str, Literal["stable", "log"]] = {"stable": "log", "log": "stable"}  # of solids
 HARDER = 4.0  # times as stiff is a contact in which a point sinks half as deep
+STAYING = 0.5  # of the held nodes, at least, where a row is released: else it is the clamp
 
 
 def refined_problem(problem: SceneProblem, scene: declared.Scene) -> SceneProblem:
@@ -183,11 +186,45 @@ def with_more_held(problem: SceneProblem) -> SceneProblem | None:
 
 
 def with_less_held(problem: SceneProblem) -> SceneProblem | None:
-    """Return the problem in which bodies are held by one row of nodes fewer; None if none is left.
+    """Return the problem in which bodies are held by one row of nodes fewer.
 
-    Those stay that have no node beside them that is free.
+    Those stay that have no node beside them that is free; None where these are less than `STAYING`.
     """
     return _held_beside(problem, released=True)
+
+
+def with_held_if_larger(
+    problem: SceneProblem,
+    deviations: float,
+    *,
+    scene: declared.Scene,
+    numbers: Sequence[DeclaredNumber],
+) -> SceneProblem | None:
+    """Return the problem that holds the nodes it would hold with larger bodies.
+
+    `numbers` are what the scene declares; each body is larger by so many `deviations` of its size,
+    about its place, while all else stays. None where the same nodes are held, or none would be.
+    """
+    built, errors = problem.built, {number.key: number.error for number in numbers}
+    if built.held is None:
+        return None
+    held = built.held.copy()
+    for shared, names in copies_of(scene.bodies).items():
+        larger = 1.0 + deviations * errors.get(f"bodies.{shared}.scale_error", 0.0)
+        for name in names:
+            body: Any = scene.bodies[name]
+            if larger == 1.0 or not built.held[rows := built.nodes.get(name, slice(0))].any():
+                continue
+            x, place = built.state.x[rows], np.asarray(body.position)
+            try:
+                as_declared, as_larger = (
+                    held_nodes(name, body.held, place + factor * (x - place), numbered=True)
+                    for factor in (1.0, larger)
+                )
+            except StudyError:
+                return None
+            held[rows] ^= as_declared ^ as_larger
+    return _with_held(problem, held)
 
 
 def _held_beside(problem: SceneProblem, *, released: bool) -> SceneProblem | None:
@@ -200,7 +237,15 @@ def _held_beside(problem: SceneProblem, *, released: bool) -> SceneProblem | Non
         elements = model.forces[name].nodes
         mask[elements[spread[elements].any(axis=1)]] = True
     held = mask ^ released
-    if held.all() or not held.any():
+    if released and held.sum() < STAYING * built.held.sum():
+        return None
+    return _with_held(problem, held)
+
+
+def _with_held(problem: SceneProblem, held: np.ndarray) -> SceneProblem | None:
+    """Return the problem in which some nodes are held, not all; None if it holds these."""
+    built, model = problem.built, model_of(problem.built.system)
+    if model is None or held.all() or not held.any() or not (held != built.held).any():
         return None
     changed = replace(model, pinned=held)
     system = Settled(changed) if problem.settles else changed

@@ -33,6 +33,7 @@ from studies.scene.tables import unknown
 
 SHOWN = 8  # labels that a message names
 SECOND_STEP, TOLERANCE = 0.7, 0.05  # of second derivatives: part of the first step, difference
+ACCURACY = 1e-3  # of these
 MOST_KEPT = 16  # natural values whose gradient is kept, where none of the others is scanned
 
 
@@ -148,7 +149,7 @@ class Grid:
             warnings.simplefilter("ignore", UserWarning)  # of few digits
             for part in (1.0, SECOND_STEP):
                 try:
-                    H = problem.hessian(theta, part * scale, own)
+                    H = problem.hessian(theta, part * scale, own, accuracy=ACCURACY)
                 except (ValueError, ArithmeticError):  # a rollout beside the point diverges
                     return None
                 found.append(H / np.outer(part * scale[own], part * scale[own]))

@@ -53,6 +53,9 @@ def test_a_scene_keeps_what_it_packed_last_and_a_changed_copy_nothing(rng):
     for _, longer in jobs:
         pack(own, [camera()], soft(), longer, SIZE)
     assert len(vars(own)[PACKED]) == MOST_PACKED
+    (first,), (again,) = (pack(own, [camera()], soft(seamless=True), longer, SIZE) for _ in "ab")
+    assert first.edges is again.edges
+    assert len(first.edges.number) == 8
     assert PACKED not in vars(replace(own, lights={}))
 
 
@@ -71,14 +74,15 @@ def test_nothing_writes_to_what_is_packed_once(rng, look):
     scene, vertices = two_tetrahedra(rng)
     args = (look(scene), camera(), soft(sigma=1e-2, supersample=2), vertices, SIZE)
     (job,) = pack(args[0], [camera()], *args[2:])
-    before = [part.copy() for part in (*job.scene, *job.corners)]
+    packed = (*job.scene, *job.corners, *job.edges)
+    before = [part.copy() for part in packed]
     images = record_images(*args)
     gradient = images.vjp(np.ones_like(images.images))
     images.jvp({path: np.ones_like(value) for path, value in gradient.items()})
     outputs = record_outputs(*args)
     outputs.vjp({name: np.ones_like(value) for name, value in outputs.images.items()})
     outputs.jvp({path: np.ones_like(value) for path, value in gradient.items()})
-    for found, expected in zip((*job.scene, *job.corners), before, strict=True):
+    for found, expected in zip(packed, before, strict=True):
         np.testing.assert_array_equal(found, expected)
 
 

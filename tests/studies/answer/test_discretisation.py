@@ -20,7 +20,12 @@ from studies.answer.discretisation import (
 from studies.optimizers.minimize import minimize
 from studies.problem import refining
 from studies.problem.making import make_problem
-from studies.problem.refining import refined_problem, with_harder_contacts, with_lossier_contacts
+from studies.problem.refining import (
+    refined_problem,
+    with_harder_contacts,
+    with_less_held,
+    with_lossier_contacts,
+)
 from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.reading import scene_from_dict
@@ -394,3 +399,28 @@ def test_a_simulated_film_of_the_same_law_and_a_scene_without_solids_have_no_oth
     assert make_problem(beam()).other_law is None
     file = replace(beam(truth={"bodies.beam.law": "log"}), bodies={}, observations={}, truth={})
     assert refining.with_other_law(make_problem(beam()).problem, file) is None
+
+
+def held_to(x):
+    """Return the prepared scene of a beam of 4 cells from 0 to 0.2 m, held up to x."""
+    file = beam()
+    body = replace(file.bodies["beam"], scale_error=0.02)
+    plane = declared.Plane(point=(x, 0.0, 0.0), normal=(1.0, 0.0, 0.0))
+    held = replace(body.held, plane=plane)
+    return make_problem(replace(file, bodies={"beam": replace(body, held=held)}))
+
+
+@pytest.mark.parametrize(("x", "deviations", "more"), [(0.049, 2.0, 4), (0.051, -2.0, -4)])
+def test_a_body_of_another_size_may_hold_other_nodes(x, deviations, more):
+    made = held_to(x)
+    problem = made.everything
+    other = made.held_if_larger(problem, deviations)
+    assert other.built.held.sum() == problem.built.held.sum() + more
+    assert other.built.state.x.tobytes() == problem.built.state.x.tobytes()
+    np.testing.assert_array_equal(other.built.system.pinned, other.built.held)
+    assert made.held_if_larger(problem, -deviations) is None
+
+
+def test_a_row_is_released_only_where_half_of_the_held_nodes_stay():
+    assert with_less_held(held_to(0.01).everything) is None  # one row: nothing would be left
+    assert with_less_held(held_to(0.06).everything).built.held.sum() == 4  # of two rows
