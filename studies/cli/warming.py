@@ -62,13 +62,22 @@ def _compile_late_kernels(scene: str, overrides: list[str]) -> None:
     import numpy as np
 
     from adjoint.engine.timeloop import turn_kernel
+    from adjoint.render.raster.frames import compile_shading
     from adjsim.engine.tangents import tangent_kernel
+    from adjsim.meshes import shape
+    from render import Camera, Mesh, Scene, SoftRasterizer
+    from render.raster.packing import pack
     from studies.problem.making import make_problem
     from studies.scene.drawing import instance_of
     from studies.scene.files import find_scene
     from studies.scene.reading import read_scene
 
-    for kernel in (turn_kernel, tangent_kernel):  # of all scenes
+    # What is the same for all scenes: the other process needs it in half a minute.
+    ball = shape("sphere", radius=1.0)
+    camera = Camera(eye=(0.0, 0.0, 4.0), target=(0.0, 0.0, 0.0), fov_y=45.0)
+    picture = Scene({"ball": Mesh(ball.faces, smooth_normals=True)}), [camera], SoftRasterizer()
+    compile_shading(pack(*picture, {"ball": ball.points}, (16, 16))[0])
+    for kernel in (turn_kernel, tangent_kernel):
         kernel(np.dtype(np.float64))
     problem = make_problem(instance_of(read_scene(find_scene(scene), overrides), 0)).problem
     problem.residuals_and_jacobian(problem.parameters.start)
