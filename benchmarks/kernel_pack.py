@@ -15,21 +15,20 @@ from pathlib import Path
 
 from adjsim.engine.jit.kernel_keys import versions
 from adjsim.engine.jit.kernel_pack import CPU, VERSIONS
+from studies.cli.warming import COMMAND, FEW
 
 
 SCENES = (
     "beam", "identify", "pendulum", "double-pendulum", "bounce", "rigid-contact", "links",
     "cloth-velocity", "draped-cloth", "two-balls", "sagging-beam", "control-walker",
 )  # fmt: skip
-FEW = "search.max_evaluations=4"
-COMMAND = "from studies.cli.main import main; main()"
 
 
 def compile_scenes(folder: Path, scenes: tuple[str, ...]) -> list[Path]:
     """Run scenes with a cache in a folder; return the files of their kernels."""
     target = {"NUMBA_CPU_NAME": CPU, "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": str(folder)}
     for scene in scenes:
-        command = [sys.executable, "-c", COMMAND, "run", scene, FEW, "--out", f"runs/{scene}"]
+        command = [*COMMAND, "run", scene, FEW, "--out", f"runs/{scene}"]
         subprocess.run(command, env=os.environ | target, cwd=folder, check=True)
     return sorted(folder.rglob("*.nbc"))
 

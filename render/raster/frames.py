@@ -44,13 +44,12 @@ class Frame(NamedTuple):
     calls: Any  # table of the function that finds the fragments of a tile
 
 
-def setup_frame(job: Job, frame: int) -> Frame:
-    """Project a frame, set up its faces and sort them into tiles."""
-    x = job.x[frame]
+def empty_faces(job: Job) -> Faces:
+    """Return room for the faces of a frame."""
+    x = job.x[0]
     n_faces, dtype = len(job.scene.faces), x.dtype
-    height, width = len(job.grid.pixel_y), len(job.grid.pixel_x)
     by_pixel = job.scene.by_pixel.any()
-    faces = Faces(
+    return Faces(
         np.empty((len(x), 3), dtype),
         np.empty((n_faces, 10), dtype),
         np.empty((n_faces, 9), dtype),
@@ -60,9 +59,15 @@ def setup_frame(job: Job, frame: int) -> Frame:
         np.empty((len(x) if by_pixel else 0, 3), dtype),
         np.empty((n_faces if by_pixel else 0, 2), np.bool_),
     )
+
+
+def setup_frame(job: Job, frame: int) -> Frame:
+    """Project a frame, set up its faces and sort them into tiles."""
+    x, faces = job.x[frame], empty_faces(job)
+    height, width = len(job.grid.pixel_y), len(job.grid.pixel_x)
     with np.errstate(divide="ignore", invalid="ignore"):  # at depth 0: faces not drawn
         setup_faces(job.view, job.scene, x, job.settings, (height, width), job.corners, faces)
-        if by_pixel:
+        if len(faces.towards):
             find_reach(job.scene, faces)
         if len(faces.soft):
             find_soft(

@@ -2,12 +2,13 @@
 
 import gc
 import io
+import os
 import shlex
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from studies.cli.settings_help import SettingsCommand, listed
+from studies.cli.warming import compiling_beside, warm as warm_scene, warm_in_background
 from studies.runs.blas import limit_before_loading
 
 
@@ -148,7 +150,7 @@ def run(  # noqa: PLR0913 -- the options of a command
     options = {"seed": seed, "dtype": dtype, "device": device, "checkpoint": checkpoint}
     options["blind"] = blind or None  # None: as before
     options["certificate"] = False if no_certificate else None  # None: as before, or by default
-    with _pool("run", scene, scheduler, device) as (pool, carry_out):
+    with _pool("run", scene, scheduler, device, overrides=overrides) as (pool, carry_out):
         from studies.fitting.running import start_scene
         from studies.scene.files import find_scene
 
@@ -164,19 +166,25 @@ def _begin(text: str, *, everywhere: bool = False) -> None:
 
 @contextmanager
 def _pool(
-    verb: str, target: str, scheduler: str | None, device: str | None
+    verb: str,
+    target: str,
+    scheduler: str | None,
+    device: str | None,
+    *,
+    overrides: Sequence[str] | None = (),
 ) -> Iterator[tuple["Pool", Callable[[tuple["RunFolder", "Job"]], None]]]:
     """Give the pool of a command, and what carries out a job in its folder.
 
     A first run compiles, which is said before the minutes in which nothing else is said.
     """
     _begin(f"reading {target} and looking at it for the first time")
-    from adjsim.engine.jit import backend, devices
+    from adjsim.engine.jit import backend, devices, kernel_pack
     from studies.runs.errors import StudyError
     from studies.runs.pool import open_pool
 
     compiled = any(backend.CACHE_DIR.rglob("*.nbc"))  # folders are there once a module is loaded
-    if not backend.JIT_DISABLED and not compiled:
+    is_cold = not backend.JIT_DISABLED and not compiled and kernel_pack.open_pack() is None
+    if is_cold:
         print(
             "Kernels are compiled on first use, in about a minute, and kept in "
             f"{backend.CACHE_DIR}.",
@@ -211,7 +219,10 @@ def _pool(
         finally:
             folder.release()
 
-    with open_pool(scheduler, device=device or "cpu") as pool:
+    is_warming = is_cold or os.environ.get("ADJSIM_OWN_KERNELS") == "1"
+    is_helped = is_warming and verb == "run" and device in (None, "cpu")
+    helped = compiling_beside(target, overrides or []) if is_helped else nullcontext()
+    with open_pool(scheduler, device=device or "cpu") as pool, helped:
         try:
             yield pool, carry_out
         except Exception as error:
@@ -442,6 +453,28 @@ def preview(
     for line in draw(path, picture, overrides or [], say=print):
         print(f"warning: {line}", file=sys.stderr)
     print(picture.resolve())
+    from adjsim.engine.jit import kernel_pack
+
+    if kernel_pack.new_kernels and sys.stderr.isatty():
+        warm_in_background(scene, overrides or [])
+        print("Kernels of a run are being compiled in the background.", file=sys.stderr)
+
+
+@app.command(cls=SettingsCommand)
+def warm(
+    scene: Annotated[str, typer.Argument(help="A bundled scene by name, or a TOML file.")] = "beam",
+    overrides: Overrides = None,
+) -> None:
+    """Compile the kernels of a scene for this machine; later runs take them.
+
+    Kernels that a wheel brings along are for any processor of the level x86-64-v3, and slower.
+    """
+    _begin(f"compiling the kernels of {scene}", everywhere=True)
+    from adjsim.engine.jit.backend import CACHE_DIR
+
+    if code := warm_scene(scene, overrides or []):
+        raise typer.Exit(code)
+    print(f"kernels of {scene} for this machine: {CACHE_DIR}")
 
 
 @app.command(cls=SettingsCommand)

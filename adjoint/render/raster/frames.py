@@ -49,8 +49,8 @@ from adjsim.engine.jit.backend import cpu_kernel, device_fn, shared_fn
 from adjsim.engine.jit.calls import function_table
 from adjsim.engine.jit.tile_queue import take_turn
 from render.blending import background_at
-from render.raster.fragments import tile_area
-from render.raster.frames import Frame
+from render.raster.fragments import Tiles, tile_area
+from render.raster.frames import Frame, empty_faces
 from render.raster.layers import DEPTH, Layers, layer_body, of_frame, with_colors
 from render.raster.packing import Job
 from render.raster.thread_pool import Pool
@@ -202,6 +202,12 @@ def empty_slots(job: Job, ready: Frame, *, alone: bool = False) -> Slots:
         function_table([None]),
     )
     return slots._replace(calls=unshade_table(job, ready, slots))
+
+
+def compile_shading(job: Job) -> None:
+    """Compile what undoes the shading of a tile before any frame is set up: its types are known."""
+    tiles = Tiles(np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
+    empty_slots(job, Frame(empty_faces(job), tiles, job.grid, function_table([None])))
 
 
 def sharing(job: Job, ready: Frame, pool: Pool) -> Pool:

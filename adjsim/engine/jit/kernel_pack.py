@@ -5,12 +5,14 @@ their names, which have the keys of their kernels, and their checksums. So a ker
 if it is made of the same code by the same versions of Python, Numba and llvmlite. The pack is a
 part of the package and trusted as its Python code is; checksums are against damage.
 
-A pack that does not fit is not used: a warning says why, and kernels are compiled here.
+A pack that does not fit is not used: a warning says why, and kernels are compiled here. So they
+are with ADJSIM_OWN_KERNELS=1, without a warning.
 
 Tests: `tests/engine/jit/test_kernel_pack.py`.
 """
 
 import json
+import os
 import zipfile
 import zlib
 from functools import cache
@@ -33,12 +35,14 @@ FEATURES = "avx avx2 bmi bmi2 cx16 f16c fma lzcnt movbe popcnt sahf sse3 sse4.1 
 DAMAGED = (OSError, zipfile.BadZipFile, zlib.error, ValueError, KeyError, NotImplementedError)
 # The processors that the kernels of this process were compiled for.
 processors_used: set[str] = set()
+# The names of the kernels that were not in the cache of this machine.
+new_kernels: set[str] = set()
 
 
 @cache
 def open_pack() -> zipfile.ZipFile | None:
     """Return the pack of kernels, or None where there is none that this process can use."""
-    if not PACK.exists():
+    if os.environ.get("ADJSIM_OWN_KERNELS") == "1" or not PACK.exists():
         return None
     try:
         pack = zipfile.ZipFile(PACK)
