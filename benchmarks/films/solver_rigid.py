@@ -1,8 +1,9 @@
 """Rigid bodies: exact flight, hard contact of corners with a floor; pendula; two links on hinges.
 
 In flight Euler's equations and the quaternion are integrated by SciPy to 1e-10. On a floor,
-Moreau's time stepping with small steps: impulses at the corners, with Newton's restitution and
-Coulomb's friction, by sweeps of Gauss and Seidel over the corners.
+Moreau's time stepping with small steps: impulses at the corners, with Coulomb's friction, by sweeps
+of Gauss and Seidel over the corners, and for bodies with a restitution the blows of
+`solver_bounces` before them.
 """
 
 from typing import Any
@@ -11,6 +12,8 @@ import numba
 import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
+
+from benchmarks.films.solver_bounces import strike
 
 
 SWEEPS = 40
@@ -97,10 +100,12 @@ def slide(
             arms = turn.apply(body)
             near = x[1] + arms[:, 1] < floor + 1e-2
             if near.any():
-                gaps = (floor - x[1] - arms[near, 1]) / dt
-                fast = v[1] + np.cross(w, arms[near])[:, 1]
-                gaps = np.where(fast < gaps, np.maximum(gaps, -restitution * fast), gaps)
-                contact = (np.linalg.inv(world), friction)
+                gaps, inverse = (floor - x[1] - arms[near, 1]) / dt, np.linalg.inv(world)
+                reach = v[1] + np.cross(w, arms[near])[:, 1] < gaps
+                if restitution and reach.any():
+                    contact = (inverse, friction, restitution)
+                    v, w = strike(np.stack([v, w]), arms[near][reach], contact)
+                contact = (inverse, friction)
                 v, w = bounce(np.stack([v, w]), arms[near], gaps, contact)
             x, turn = x + dt * v, Rotation.from_rotvec(dt * w) * turn
         frames.append(x + turn.apply(body))

@@ -444,6 +444,25 @@ def test_a_ball_bounces_as_high_as_its_restitution_says_and_ends_up_rolling():
     assert speed == pytest.approx(5 / 7, rel=1e-6)  # it rolls: 2/7 of the speed went into spin
 
 
+@pytest.mark.parametrize("friction", [0.0, 0.3, 10.0])
+def test_a_corner_gives_back_a_part_of_the_work_that_was_done_on_it(friction):
+    inverse, arm, e = np.diag([50.0, 60.0, 70.0]), np.array([0.04, -0.05, 0.03]), 0.5
+    motion = np.array([[0.5, -2.0, 0.1], [1.0, 2.0, 3.0]])
+    after = solver_bounces.struck(motion, arm, (inverse, friction, e))
+    before, left = (v + np.cross(w, arm) for v, w in (motion, after))
+    energy = [0.5 * v @ v + 0.5 * w @ np.linalg.solve(inverse, w) for v, w in (motion, after)]
+    assert energy[1] < energy[0]
+    if friction == 0.0:  # along the normal alone: Newton's restitution
+        assert left[1] == pytest.approx(-e * before[1], rel=2e-3)
+        push = np.array([0.0, after[0, 1] - motion[0, 1], 0.0])
+        turned = inverse @ np.cross(arm, push)
+        np.testing.assert_allclose(after - motion, [push, turned], atol=1e-9)
+    if friction == 10.0:  # it sticks
+        assert np.hypot(left[0], left[2]) < 2e-3
+    held = after[0] - motion[0]
+    assert np.hypot(held[0], held[2]) <= friction * held[1] + 1e-12
+
+
 def test_a_bar_leaves_a_wall_with_its_restitution():
     times = np.linspace(0.0, 1.2, 12001)
     arm, mass, inertia, wall = np.array([0.13, 0.0]), 0.5, 0.012, -1.6
