@@ -107,9 +107,10 @@ class SystemTwin(ABC, Generic[S, T]):
         """Return a gradient whose every entry is finite, or, if it `marks`, is NaN."""
         return check_gradient(gradient, marks=marks)
 
-    @abstractmethod
     def cotangents(self, trajectory: T, given: Sequence[Any], dtype: np.dtype) -> Fields:
         """Return the cotangents of the frames, one array per field, from what a user gave."""
+        frames = {name: getattr(trajectory, name) for name in self.FIELDS}
+        return check_cotangents(frames, given, dtype)
 
     @abstractmethod
     def sweep(

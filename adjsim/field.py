@@ -36,7 +36,7 @@ from adjsim.engine.tangent_packing import PackedVector, packed_tangents, tangent
 from adjsim.engine.tangents import TangentCalls, TangentWork, tangent_calls
 from adjsim.model import Model, State
 from adjsim.rigid.pose import BodyState
-from adjsim.system import make_stepper
+from adjsim.system import RunSettings, make_stepper
 
 
 class PackedTangent(NamedTuple):
@@ -68,7 +68,7 @@ class Field:
     def __init__(self, model: Model, *, with_weight: bool = False, n_steps: int = 1) -> None:
         checks.instance("model", model, Model)
         checks.whole("n_steps", n_steps, 1)
-        stepper = make_stepper(model, 1.0, n_steps, np.dtype(np.float64), threads=1)
+        stepper = make_stepper(model, RunSettings(1.0, n_steps, threads=1))
         assert isinstance(stepper, CpuStepper)
         self.model, self.stepper, self.with_weight = model, stepper, with_weight
         self._groups: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None

@@ -1,15 +1,21 @@
 """Public names of a package that are loaded on first use."""
 
-from collections.abc import Callable, Mapping, Sequence
+import ast
+import sys
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 
-def lazy_names(
-    package: str, homes: Mapping[str, Sequence[str]]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` of a package, given the names in each of its modules."""
-    home_of = {name: f"{package}.{home}" for home, names in homes.items() for name in names}
+def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` of a package whose names are under `TYPE_CHECKING`.
+
+    Type checkers read these imports; here they say in which module each name lives.
+    """
+    loader: Any = sys.modules[package].__loader__
+    parts = ast.parse(loader.get_source(package)).body
+    lines: Any = [line for part in parts if isinstance(part, ast.If) for line in part.body]
+    home_of = {name.name: line.module for line in lines for name in line.names}
 
     def load(name: str) -> Any:
         """Import a public name from the module where it lives."""

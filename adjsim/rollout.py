@@ -10,7 +10,7 @@ from adjsim import checks
 from adjsim.engine.jit.devices import Device
 from adjsim.model import Model
 from adjsim.steps.semi_implicit import SEMI_IMPLICIT
-from adjsim.system import OnDivergence, Stepper, System, TimeStep
+from adjsim.system import OnDivergence, RunSettings, Stepper, System, TimeStep
 
 
 S = TypeVar("S")
@@ -117,8 +117,8 @@ def ready_stepper(
             f"`on_divergence` must be raise for a {type(model).__name__}, got mark: only rollouts "
             "of a Model or of a Batch can be marked. Catch `RolloutError`."
         )
-    kind = checks.float_dtype(dtype)
-    stepper = step.stepper(model, float(dt), n_steps, kind, threads=threads, device=device)
+    run = RunSettings(float(dt), n_steps, checks.float_dtype(dtype), threads, device)
+    stepper = step.stepper(model, run)
     stepper.on_divergence = OnDivergence(on_divergence)
     return stepper
 

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import singledispatch
-from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -150,22 +150,23 @@ class Stepper(ABC, Generic[S, T]):
         return sum(field.nbytes for field in self.allocate_kept(1))
 
 
+class RunSettings(NamedTuple):
+    """How a system is run: steps of `dt` [s], how many of them, in which precision and where."""
+
+    dt: float
+    n_steps: int
+    dtype: np.dtype = np.dtype(np.float64)
+    threads: int | None = None
+    device: Device | str = Device.CPU
+
+
 class TimeStep(ABC):
     """How a system gets from one state to the next: what `rollout` takes as `step`."""
 
     IS_STABLE: ClassVar[bool]  # at any step size
 
     @abstractmethod
-    def stepper(
-        self,
-        system: Any,
-        dt: float,
-        n_steps: int,
-        dtype: np.dtype,
-        *,
-        threads: int | None = None,
-        device: Device | str = Device.CPU,
-    ) -> Stepper[Any, Any]:
+    def stepper(self, system: Any, run: RunSettings) -> Stepper[Any, Any]:
         """Make a system ready to be advanced.
 
         Raises
@@ -176,15 +177,7 @@ class TimeStep(ABC):
 
 
 @singledispatch
-def make_stepper(
-    system: Any,
-    dt: float,
-    n_steps: int,
-    dtype: np.dtype,
-    *,
-    threads: int | None = None,
-    device: Device | str = Device.CPU,
-) -> Stepper[Any, Any]:
+def make_stepper(system: Any, run: RunSettings) -> Stepper[Any, Any]:
     """Make a system ready to be advanced; each kind of system registers how.
 
     Raises
@@ -196,7 +189,7 @@ def make_stepper(
     RuntimeError
         If no GPU can be used; the message says why and the way out.
     """
-    del dt, n_steps, dtype, threads, device
+    del run
     raise TypeError(
         f"`model` must be something that rollouts can advance, such as a `Model`, got "
         f"{type(system).__name__}."

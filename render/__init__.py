@@ -9,12 +9,7 @@ from adjsim.lazy import lazy_names
 
 
 if TYPE_CHECKING:
-    from render.blending import (
-        DIBR as DIBR,
-        Hard as Hard,
-        Over as Over,
-        Softmax as Softmax,
-    )
+    from render.blending import DIBR as DIBR, Hard as Hard, Over as Over, Softmax as Softmax
     from render.camera import Camera as Camera
     from render.lenses import (
         Intrinsics as Intrinsics,
@@ -41,57 +36,7 @@ if TYPE_CHECKING:
         Laplacian as Laplacian,
         NormalConsistency as NormalConsistency,
     )
-    from render.soft_raster import (
-        SoftRasterizer as SoftRasterizer,
-        rasterize as rasterize,
-    )
-    from render.textures import (
-        Texture as Texture,
-        Wrap as Wrap,
-    )
+    from render.soft_raster import SoftRasterizer as SoftRasterizer, rasterize as rasterize
+    from render.textures import Texture as Texture, Wrap as Wrap
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "blending": (
-            "DIBR",
-            "Hard",
-            "Over",
-            "Softmax",
-        ),
-        "camera": ("Camera",),
-        "lenses": (
-            "Intrinsics",
-            "Orthographic",
-            "Perspective",
-        ),
-        "losses": (
-            "Huber",
-            "Mse",
-            "PyramidMse",
-            "SoftIou",
-        ),
-        "orbit_camera": ("OrbitCamera",),
-        "posed_camera": ("PosedCamera",),
-        "scene": (
-            "DirectionalLight",
-            "Material",
-            "Mesh",
-            "Scene",
-            "SphericalHarmonics",
-        ),
-        "shape_losses": (
-            "EdgeLength",
-            "Laplacian",
-            "NormalConsistency",
-        ),
-        "soft_raster": (
-            "SoftRasterizer",
-            "rasterize",
-        ),
-        "textures": (
-            "Texture",
-            "Wrap",
-        ),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

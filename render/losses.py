@@ -217,20 +217,23 @@ def by_parts(loss: ImageLoss | None, *frames: Any) -> Iterator[tuple[Any, ...]]:
 
 
 def frame_residuals(images, targets, weights):
-    """Return the scaled differences of frames (nf, H, W, C), one after the other (n,)."""
-    xp, rows = module_of(images), []
-    for image, target in by_parts(None, images, targets):
-        levels = pyramid(image - target, len(weights))
-        scales = [
-            math.sqrt(weight / (math.prod(level.shape[-3:]) * len(images)))
-            for level, weight in zip(levels, weights, strict=True)
-        ]
-        scaled = [
-            (level * scale).reshape(*level.shape[:-3], -1)
-            for level, scale in zip(levels, scales, strict=True)
-        ]
-        rows.append(xp.concatenate(scaled, axis=-1).ravel())
-    return xp.concatenate(rows)
+    """Return the scaled differences of frames (nf, H, W, C), one after the other (n,).
+
+    Where `targets` is None the images themselves are scaled.
+    """
+    xp, shape = module_of(images), images.shape
+    frames = (images,) if targets is None else (images, targets)
+    sizes = [math.prod(level) for level in level_shapes(shape[1:], len(weights))]
+    scales = [math.sqrt(w / (size * len(images))) for w, size in zip(weights, sizes, strict=True)]
+    out = xp.empty((len(images), sum(sizes)), xp.result_type(*frames))
+    for row, image, *target in by_parts(None, out, *frames):
+        first = 0
+        levels = pyramid(image - target[0] if target else image, len(weights))
+        for level, size, scale in zip(levels, sizes, scales, strict=True):
+            room = row[..., first : first + size].reshape(level.shape)  # a view
+            xp.multiply(level, scale, out=room)
+            first += size
+    return out.ravel()
 
 
 def square_weights(loss: ImageLoss) -> tuple[float, ...]:
@@ -261,10 +264,15 @@ def reduce_half(image):
 
     Halves are rounded up.
     """
+    return reduce_by(image, *(reduce_matrix(n, image.dtype.char) for n in image.shape[-3:-1]))
+
+
+def reduce_by(image, R_y, R_x):
+    """Return the transpose of R_y image R_x^T, (..., W', H', C), of an image (..., H, W, C)."""
     *n, height, width, channels = image.shape
-    rows = product(reduce_matrix(height, image.dtype.char), image.reshape(*n, height, -1))  # (1)
+    rows = product(R_y, image.reshape(*n, height, -1))  # (1)
     turned = rows.reshape(*n, -1, width, channels).swapaxes(-3, -2)  # (2) (W, H/2, C)
-    both = product(reduce_matrix(width, image.dtype.char), turned.reshape(*n, width, -1))  # (3)
+    both = product(R_x, turned.reshape(*n, width, -1))  # (3)
     return both.reshape(*n, both.shape[-2], -1, channels)
 
 

@@ -13,8 +13,8 @@ from adjoint.verify.gradcheck import gradcheck
 from adjoint.verify.kinks import rollout_margins
 from adjsim import checks
 from adjsim.forces.half_space import HalfSpaceContact
-from adjsim.forces.neo_hookean import lame
-from adjsim.forces.neo_hookean_triangles import lame as lame_of_triangles
+from adjsim.forces.neo_hookean import NeoHookeanTets
+from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
 from adjsim.forces.tracks import path_angular_velocity, path_velocity
 from adjsim.meshes.embedding import embedding
 from adjsim.meshes.files import read_mesh, write_tet_mesh
@@ -60,9 +60,15 @@ FORCES = [
     (lambda: HalfSpaceContact(stiffness="1e4"), "`stiffness` must .* it has text, got '1e4'"),
     (lambda: HalfSpaceContact(stiffness=True), "`stiffness` must .* it has truth values, got True"),
     (lambda: HalfSpaceContact(friction=None), "`friction` must .* it has no number, got None"),
-    (lambda: lame("soft", 0.3), "`youngs_modulus` must be an array of float64: it has text"),
-    (lambda: lame(1.0, None), "`poisson_ratio` must be an array of float64: it has no number"),
-    (lambda: lame_of_triangles(1.0, "0.3"), "`poisson_ratio` must be an array of float64"),
+    (
+        lambda: NeoHookeanTets.moduli("soft", 0.3),
+        "`youngs_modulus` must be an array of float64: it has text",
+    ),
+    (
+        lambda: NeoHookeanTets.moduli(1.0, None),
+        "`poisson_ratio` must be an array of float64: it has no number",
+    ),
+    (lambda: NeoHookeanTriangles.moduli(1.0, "0.3"), "`poisson_ratio` must be an array of float64"),
     (lambda: path_velocity(ADJ[0], None), "`dt` must be an array of float64: it has no number"),
     (lambda: path_angular_velocity(ADJ[0], "1"), "`dt` must be an array of float64: it has text"),
 ]

@@ -4,7 +4,6 @@ import math
 from functools import singledispatchmethod
 
 import checkpoint_schedules
-import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
@@ -24,7 +23,7 @@ from adjoint.schedules import (
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.meshes.grid import box_tets
 from adjsim.model import Model
-from adjsim.system import make_stepper
+from adjsim.system import RunSettings, make_stepper
 
 
 SIZES = (0, 1, 2, 3, 5, 7, 10, 16, 37, 100, 251)
@@ -229,7 +228,7 @@ def tetrahedra(cells):
     """Return the stepper of a box of tetrahedra, which has not run."""
     mesh = box_tets(cells=cells)
     model = Model(forces={"box": NeoHookeanTets(mesh.tets, mesh.points, 1e4, 1e4, density=1e3)})
-    return make_stepper(model, 1e-4, N_STEPS, np.dtype(float), threads=1)
+    return make_stepper(model, RunSettings(1e-4, N_STEPS, threads=1))
 
 
 N_STEPS = 5000

@@ -12,7 +12,7 @@ from adjoint.schedules import Binomial, EveryK, MemoryBudget, Segments, StoreAll
 from adjsim.courses import Signal
 from adjsim.engine.packing import pack
 from adjsim.engine.partition import even_shares, whole_groups
-from adjsim.engine.stepper import CpuStepper, make_stepper
+from adjsim.engine.stepper import CpuStepper
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.meshes.grid import box_tets
@@ -22,7 +22,7 @@ from adjsim.reduced.simple_pendulum import SimplePendulum
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import BodyState
 from adjsim.rollout import rollout
-from adjsim.system import RolloutError
+from adjsim.system import RolloutError, RunSettings, make_stepper
 from adjsim.worlds import stack
 from tests.cuda import scenes
 
@@ -386,7 +386,7 @@ def test_the_world_that_leaves_the_finite_numbers_is_named(different, threads):
 
 def test_a_batch_makes_no_more_groups_than_it_can(different):
     models = [own for own, _ in different]
-    stepper = make_stepper(stack(models[:2]), DT, N_STEPS, F64, threads=1)
+    stepper = make_stepper(stack(models[:2]), RunSettings(DT, N_STEPS, threads=1))
     assert stepper.packed.n_groups == 1
     assert whole_groups(pack(models[:1], N_STEPS, F64, 2))[0].tolist() == [0, 2]
 

@@ -3,13 +3,9 @@ r"""Adjoint of `adjsim/forces/capsule.py`, which has the tangent: read them side
 Side or cap is frozen; |h| = L counts as side, where t follows h.
 """
 
-from adjoint.forces.ball import ball_twin
-from adjoint.forces.contact_law import make_contact_vjp
-from adjoint.forces.element import TwinKind
 from adjoint.forces.gap import direction_vjp, relative_velocity_vjp
 from adjsim.engine.algebra.vec3 import add, axpy, dot, neg, scale, sub
 from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.forces.capsule import CAPSULE, CAPSULE_BALL, capsule_gap
 from adjsim.forces.contact_law import SIZE
 from adjsim.forces.gap import direction
 
@@ -54,7 +50,3 @@ def capsule_gap_vjp(x, v, params, series, adj_n, adj_c, adj_u):
     adj_x, adj_center = adj_d, neg(adj_d)
     adj_params = (adj_radius, adj_half_length, adj_capsule_radius)
     return adj_x, adj_v, adj_params, (*adj_center, *adj_a, *adj_V, *adj_Omega)
-
-
-CAPSULE_TWIN = TwinKind(CAPSULE, make_contact_vjp(capsule_gap, capsule_gap_vjp, CAPSULE))
-CAPSULE_BALL_TWIN = ball_twin(CAPSULE_BALL, capsule_gap, capsule_gap_vjp)

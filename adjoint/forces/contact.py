@@ -1,10 +1,13 @@
 """The twin of the packing that every obstacle shares, `adjsim/forces/contact.py`."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
+from adjoint.forces.ball import ball_twin
 from adjoint.forces.carried import carried_twin
+from adjoint.forces.contact_law import make_contact_vjp
 from adjoint.forces.element import ForceTwin, TwinKind, unbroadcast
 from adjoint.forces.tracks import ROW_ADJOINTS
 from adjoint.series import series_rows_vjp
@@ -13,11 +16,13 @@ from adjsim.series import series_rows
 
 
 class ContactTwin(ForceTwin[Contact]):
-    """The twin of a class of contacts, from the twin of its shape."""
+    """The twin of a class of contacts, from the adjoint of its shape's gap function."""
 
-    def __init__(self, shape: TwinKind, ball: TwinKind) -> None:
+    def __init__(self, contact: type[Contact], gap_vjp: Callable) -> None:
         super().__init__()
-        self._shape, self._ball = shape, ball
+        gap = contact.GEOMETRY.gap
+        self._shape = TwinKind(contact.KIND, make_contact_vjp(gap, gap_vjp, contact.KIND))
+        self._ball = ball_twin(contact.BALL, gap, gap_vjp)
 
     def twin_kind(self, force: Contact) -> TwinKind:
         """Return the twin of an obstacle in the world, of one that a body carries, or of balls."""

@@ -2,8 +2,7 @@ r"""Adjoint of `adjsim/forces/contact_law.py`, which has the tangent: read them 
 
 Whether a node touches, approaches or sticks is frozen: the branches repeat the forward's
 conditions. The jump of the damping force at touch has no derivative; slope 0 is taken at
-u_n = 0, at d u_n = 1 and at gamma u_n = c^2, and k_f |u_t| = mu p counts as stick, whose
-derivative is -k_f (u_t)'.
+u_n = 0 and at d u_n = 1, and k_f |u_t| = mu p counts as stick, whose derivative is -k_f (u_t)'.
 Where both are 0, the derivative with respect to every argument of the friction is 0.
 """
 
@@ -12,7 +11,7 @@ from functools import cache
 
 from adjsim.engine.algebra.vec3 import axpy, dot, norm, scale
 from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.forces.contact_law import N_LAW
+from adjsim.forces.contact_law import N_LAW, cubic_parts
 from adjsim.forces.element import ElementKind
 
 
@@ -24,7 +23,8 @@ def contact_law_vjp(n, c, u, law, adj_f):
     u_n = dot(n, u)  # (1) replayed
     u_t = axpy(-u_n, n, u)  # (2) replayed
     g = max(zero, lit(1, c) - d * u_n)  # (3) replayed
-    h = max(zero, c * c - gamma * u_n)  # (4) replayed
+    q_1, w = cubic_parts(c, u_n, gamma)
+    h = c * c * (lit(1, c) - w)  # (4) replayed
     approach = max(zero, -u_n)
     p = k_e * c * g + k_d * approach + k * c * h  # (5) replayed
     s = norm(u_t)  # (6) replayed
@@ -63,12 +63,11 @@ def contact_law_vjp(n, c, u, law, adj_f):
     adj_k_d = approach * adj_p
     adj_u_n = -k_d * adj_p if u_n < zero else zero
 
-    # (4) h = max(0, c^2 - gamma u_n)
-    adj_gamma = zero
-    if h > zero:
-        adj_c += lit(2, c) * c * adj_h
-        adj_gamma = -u_n * adj_h
-        adj_u_n -= gamma * adj_h
+    # (4) h = a (1 - w), w = b/sqrt(a^2 + b^2), a = c^2, b = gamma u_n
+    adj_c += (lit(1, c) - w * w * w) * lit(2, c) * c * adj_h
+    adj_b = -q_1 * q_1 * q_1 * adj_h
+    adj_gamma = u_n * adj_b
+    adj_u_n += gamma * adj_b
 
     # (3) g = max(0, 1 - d u_n)
     adj_d = zero

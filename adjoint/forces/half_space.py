@@ -1,11 +1,7 @@
 r"""Adjoint of `adjsim/forces/half_space.py`, which has the tangent: read them side by side."""
 
-from adjoint.forces.ball import ball_twin
-from adjoint.forces.contact_law import make_contact_vjp
-from adjoint.forces.element import TwinKind
 from adjsim.engine.algebra.vec3 import axpy, neg, scale
 from adjsim.engine.jit.backend import device_fn
-from adjsim.forces.half_space import HALF_SPACE, HALF_SPACE_BALL, half_space_gap
 
 
 @device_fn
@@ -19,9 +15,3 @@ def half_space_gap_vjp(x, v, params, series, adj_n, adj_c, adj_u):
     adj_x = scale(-adj_c, n)
     adj_n = axpy(-adj_c, x, adj_n)
     return adj_x, adj_v, (adj_radius,), (*adj_n, adj_height, *adj_V)
-
-
-HALF_SPACE_TWIN = TwinKind(
-    HALF_SPACE, make_contact_vjp(half_space_gap, half_space_gap_vjp, HALF_SPACE)
-)
-HALF_SPACE_BALL_TWIN = ball_twin(HALF_SPACE_BALL, half_space_gap, half_space_gap_vjp)

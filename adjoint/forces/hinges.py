@@ -12,6 +12,7 @@ from adjoint.forces.element import ForceTwin, TwinKind, add_at_nodes, unbroadcas
 from adjoint.series import series_rows_vjp
 from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, scale, sub
 from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.forces.element import ElementKind
 from adjsim.forces.hinges import (
     DAMPED,
     ELASTIC,
@@ -118,50 +119,39 @@ def hinge_shape_vjp(x, shape, adj_shape, adj_x):
     return adj_e, adj_a, adj_b
 
 
-@device_fn
-def hinge_vjp(x, v, consts, params, series, adj_f):
-    """Pull adj_f back through `hinge_force`; adj_v is ()."""
-    shape = hinge_shape(x)
-    sin_half, cos_half = half_angle(x[2], shape[0], shape[3], shape[4])
-    sin_psi = sin_half * series[0] - cos_half * series[1]  # (5) replayed
-    cos_psi = cos_half * series[0] + sin_half * series[1]
-    adj_moment, adj_shape = moment_forces_vjp(params[0] * sin_psi, shape, adj_f)
+def hinge_twin(kind: ElementKind) -> TwinKind:
+    """Return the twin of a `hinge_kind`."""
+    damped = kind.uses_velocity
 
-    # (8) moment = k_b c0 sin psi
-    adj_kb = sin_psi * adj_moment
-    adj_sin_psi = params[0] * adj_moment
+    @device_fn
+    def hinge_vjp(x, v, consts, params, series, adj_f):
+        """Pull adj_f back through `hinge_force`; elastic: adj_v is ()."""
+        shape = hinge_shape(x)
+        sin_half, cos_half = half_angle(x[2], shape[0], shape[3], shape[4])
+        sin_psi = sin_half * series[0] - cos_half * series[1]  # (5) replayed
+        cos_psi = cos_half * series[0] + sin_half * series[1]
 
-    # (5) sin psi = sin(phi/2) cos beta - cos(phi/2) sin beta
-    adj_series = (sin_half * adj_sin_psi, -cos_half * adj_sin_psi)
-    adj_x = sin_psi_vjp(shape, cos_psi, adj_sin_psi)
-    return hinge_shape_vjp(x, shape, adj_shape, adj_x), (), (adj_kb,), adj_series
+        # (8) moment = k_b c0 sin psi + k_d c0 rate
+        if damped:
+            rate = angle_rate(v, shape[0], shape[1], shape[2], shape[5], shape[6])  # (7) replayed
+            moment = params[0] * sin_psi + params[1] * rate  # (8) replayed
+            adj_moment, adj_shape = moment_forces_vjp(moment, shape, adj_f)
+            adj_v, adj_shape = angle_rate_vjp(v, shape, params[1] * adj_moment, adj_shape)
+            adj_params = (sin_psi * adj_moment, rate * adj_moment)
+        else:
+            adj_moment, adj_shape = moment_forces_vjp(params[0] * sin_psi, shape, adj_f)
+            adj_v, adj_params = (), (sin_psi * adj_moment,)
+        adj_sin_psi = params[0] * adj_moment
 
+        # (5) sin psi = sin(phi/2) cos beta - cos(phi/2) sin beta
+        adj_series = (sin_half * adj_sin_psi, -cos_half * adj_sin_psi)
+        adj_x = sin_psi_vjp(shape, cos_psi, adj_sin_psi)
+        return hinge_shape_vjp(x, shape, adj_shape, adj_x), adj_v, adj_params, adj_series
 
-@device_fn
-def damped_hinge_vjp(x, v, consts, params, series, adj_f):
-    """Pull adj_f back through `damped_hinge_force`."""
-    shape = hinge_shape(x)
-    sin_half, cos_half = half_angle(x[2], shape[0], shape[3], shape[4])
-    sin_psi = sin_half * series[0] - cos_half * series[1]  # (5) replayed
-    cos_psi = cos_half * series[0] + sin_half * series[1]
-    rate = angle_rate(v, shape[0], shape[1], shape[2], shape[5], shape[6])  # (7) replayed
-    moment = params[0] * sin_psi + params[1] * rate  # (8) replayed
-    adj_moment, adj_shape = moment_forces_vjp(moment, shape, adj_f)
-
-    # (8) moment = k_b c0 sin psi + k_d c0 rate
-    adj_kb = sin_psi * adj_moment
-    adj_sin_psi = params[0] * adj_moment
-    adj_kd = rate * adj_moment
-    adj_v, adj_shape = angle_rate_vjp(v, shape, params[1] * adj_moment, adj_shape)
-
-    # (5) sin psi = sin(phi/2) cos beta - cos(phi/2) sin beta
-    adj_series = (sin_half * adj_sin_psi, -cos_half * adj_sin_psi)
-    adj_x = sin_psi_vjp(shape, cos_psi, adj_sin_psi)
-    return hinge_shape_vjp(x, shape, adj_shape, adj_x), adj_v, (adj_kb, adj_kd), adj_series
+    return TwinKind(kind, hinge_vjp)
 
 
-ELASTIC_TWIN = TwinKind(ELASTIC, hinge_vjp)
-DAMPED_TWIN = TwinKind(DAMPED, damped_hinge_vjp)
+ELASTIC_TWIN, DAMPED_TWIN = hinge_twin(ELASTIC), hinge_twin(DAMPED)
 
 
 class HingesTwin(ForceTwin[Hinges]):

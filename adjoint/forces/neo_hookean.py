@@ -9,6 +9,7 @@ The rule behind most lines: for D = A B, adj_A = adj_D B^T and adj_B = A^T adj_D
 symmetric; the cotangent of an entry off its diagonal counts both.
 """
 
+from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
@@ -17,7 +18,6 @@ from adjoint.engine.algebra.mat3 import cofactor_vjp
 from adjoint.forces.element import TwinKind, add_at_nodes
 from adjoint.forces.neo_hookean_material import NeoHookeanTwin
 from adjsim.engine.algebra.mat3 import (
-    cofactor,
     frobenius,
     madd,
     matmul,
@@ -33,14 +33,16 @@ from adjsim.engine.algebra.mat3 import (
 )
 from adjsim.engine.algebra.vec3 import dot
 from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.forces.element import ElementKind
 from adjsim.forces.neo_hookean import (
     ELASTIC,
     VISCOUS,
     NeoHookeanTets,
     SolidTets,
-    elastic_parts,
+    invariants,
     nodal_forces,
     rest_shape,
+    scalars,
     stress_matrix,
 )
 
@@ -64,19 +66,11 @@ def scalars_vjp(I_C, J, params, series, adj_s, adj_q):
 
 
 @device_fn
-def elastic_parts_vjp(E, consts, params, series, adj_C, adj_s, adj_q, adj_E):
-    """Pull back through `elastic_parts`: adj_E added to, adj_params (3), adj_series (1).
+def invariants_vjp(E, consts, W, C, adj_C, adj_I_C, adj_J, adj_E):
+    """Pull back through `invariants`: adj_E added to.
 
     What W = E M contributes otherwise, the callers undo with line (10).
     """
-    W = matmul(E, symmetric(consts))  # (1) replayed
-    I_C = frobenius(E, W)  # (2) replayed
-    C = cofactor(E)  # (3) replayed
-    J = consts[6] * dot(E[0], C[0])  # (4) replayed
-
-    # s and q are undone together: lines (6) and (5)
-    adj_I_C, adj_J, adj_params, adj_series = scalars_vjp(I_C, J, params, series, adj_s, adj_q)
-
     # (4) J = det(E)/(6 V), and the gradient of det is cof
     adj_E = maxpy(consts[6] * adj_J, C, adj_E)
 
@@ -84,8 +78,7 @@ def elastic_parts_vjp(E, consts, params, series, adj_C, adj_s, adj_q, adj_E):
     adj_E = madd(cofactor_vjp(E, adj_C), adj_E)
 
     # (2) I_C = E : E M, whose gradient is 2 E M
-    adj_E = maxpy(adj_I_C + adj_I_C, W, adj_E)
-    return adj_E, adj_params, adj_series
+    return maxpy(adj_I_C + adj_I_C, W, adj_E)
 
 
 @device_fn
@@ -107,86 +100,67 @@ def stress_matrix_vjp(E, dE, eta_v, W, Z, adj_E):
 
 
 @device_fn
-def neo_hookean_vjp(x, v, consts, params, series, adj_f):
-    """Pull adj_f back through `neo_hookean_force`; adj_v is ()."""
-    W, C, s, q = elastic_parts(x, consts, params, series)  # replayed
-    adj_H = nodal_forces(adj_f)  # (11) f = -H
-
-    # (10) H = s W + q C, (1) W = E M
-    adj_s, adj_x = frobenius(W, adj_H), matmul(mscale(s, adj_H), symmetric(consts))
-    adj_q, adj_C = frobenius(C, adj_H), mscale(q, adj_H)
-
-    adj_x, adj_params, adj_series = elastic_parts_vjp(
-        x, consts, params, series, adj_C, adj_s, adj_q, adj_x
-    )
-    return adj_x, (), adj_params, adj_series
-
-
-@device_fn
-def viscous_neo_hookean_vjp(x, v, consts, params, series, adj_f):
-    """Pull adj_f back through `viscous_neo_hookean_force`."""
-    W, C, s, q = elastic_parts(x, consts, params, series)  # replayed
-    T = stress_matrix(x, v, consts, params[3], s)  # replayed
-    adj_H = nodal_forces(adj_f)  # (11) f = -H
-
-    # (10) H = W T + q C, (1) W = E M; adj_E = adj_H T^T M, and T^T M = M T
-    Z = matmul(adj_H, symmetric(consts))
-    adj_s, adj_x = frobenius(W, adj_H), matmul(Z, T)
-    adj_q, adj_C = frobenius(C, adj_H), mscale(q, adj_H)
-
-    adj_x, adj_v, adj_eta_v = stress_matrix_vjp(x, v, params[3], W, Z, adj_x)
-    adj_x, adj_params, adj_series = elastic_parts_vjp(
-        x, consts, params, series, adj_C, adj_s, adj_q, adj_x
-    )
-    return adj_x, adj_v, (*adj_params, adj_eta_v), adj_series
-
-
-@device_fn
-def metric_vjp(E, consts, params, series, adj_W, adj_s, adj_q):
-    """Pull back through `elastic_parts` to M, all nine entries, and 1/(6 V)."""
-    W, C, _, _ = elastic_parts(E, consts, params, series)  # replayed
-    det = dot(E[0], C[0])
-    I_C, J = frobenius(E, W), consts[6] * det
-    adj_I_C, adj_J, _, _ = scalars_vjp(I_C, J, params, series, adj_s, adj_q)
-    # (4) J = det(E)/(6 V), (2) I_C = E : W, (1) W = E M
-    return t_matmul(E, maxpy(adj_I_C, E, adj_W)), adj_J * det
-
-
-@device_fn
 def const_row(A, adj_r):
     """Return the cotangent of the constants: A's upper triangle, which counts both, and adj_r."""
     b = madd(A, transpose(A))
     return (A[0][0], b[0][1], b[0][2], A[1][1], b[1][2], A[2][2], adj_r)
 
 
-@device_fn
-def neo_hookean_vjp_consts(x, v, consts, params, series, adj_f):
-    """Pull adj_f back through `neo_hookean_force` to M and 1/(6 V)."""
-    W, C, s, _ = elastic_parts(x, consts, params, series)  # replayed
-    adj_H = nodal_forces(adj_f)  # (11)
-    adj_s, adj_q = frobenius(W, adj_H), frobenius(C, adj_H)  # (10)
-    A, adj_r = metric_vjp(x, consts, params, series, mscale(s, adj_H), adj_s, adj_q)
-    return const_row(A, adj_r)
+def solid_twin(kind: ElementKind, scalars: Callable, scalars_vjp: Callable) -> TwinKind:
+    """Return the twin of the `solid_kind` of a law, from its s and q and their adjoint."""
+    viscous = kind.uses_velocity
 
+    @device_fn
+    def solid_vjp(x, v, consts, params, series, adj_f):
+        """Pull adj_f back through `solid_force`; elastic: adj_v is ()."""
+        W, C, I_C, J = invariants(x, consts)  # replayed
+        s, q = scalars(I_C, J, params, series)  # replayed
+        adj_H = nodal_forces(adj_f)  # (11) f = -H
 
-@device_fn
-def viscous_neo_hookean_vjp_consts(x, v, consts, params, series, adj_f):
-    """Pull adj_f back through `viscous_neo_hookean_force` to M and 1/(6 V)."""
-    W, C, s, _ = elastic_parts(x, consts, params, series)  # replayed
-    T = stress_matrix(x, v, consts, params[3], s)  # replayed
-    adj_H = nodal_forces(adj_f)  # (11)
-    adj_T, adj_W = t_matmul(W, adj_H), matmul_t(adj_H, T)  # (10)
-    # (9) T = s I + eta_v R, (8) R = dg M with dg symmetric
-    adj_M = matmul(symmetric_t_matmul(x, v), mscale(params[3], adj_T))
-    adj_s, adj_q = trace(adj_T), frobenius(C, adj_H)
-    A, adj_r = metric_vjp(x, consts, params, series, adj_W, adj_s, adj_q)
-    return const_row(madd(A, adj_M), adj_r)
+        # (10) H = W T + q C, elastic T = s I; (1) W = E M
+        adj_s, adj_v, adj_eta_v = frobenius(W, adj_H), (), ()
+        if viscous:
+            T = stress_matrix(x, v, consts, params[3], s)  # replayed
+            Z = matmul(adj_H, symmetric(consts))  # adj_E = adj_H T^T M, and T^T M = M T
+            adj_x, adj_v, adj_eta = stress_matrix_vjp(x, v, params[3], W, Z, matmul(Z, T))
+            adj_eta_v = (adj_eta,)
+        else:
+            adj_x = matmul(mscale(s, adj_H), symmetric(consts))
+        adj_q, adj_C = frobenius(C, adj_H), mscale(q, adj_H)
+
+        # (6), (5) q and s of J and I_C
+        adj_I_C, adj_J, adj_params, adj_series = scalars_vjp(I_C, J, params, series, adj_s, adj_q)
+        adj_x = invariants_vjp(x, consts, W, C, adj_C, adj_I_C, adj_J, adj_x)
+        return adj_x, adj_v, (*adj_params, *adj_eta_v), adj_series
+
+    @device_fn
+    def solid_vjp_consts(x, v, consts, params, series, adj_f):
+        """Pull adj_f back through `solid_force` to M and 1/(6 V)."""
+        W, C, I_C, J = invariants(x, consts)  # replayed
+        s, _ = scalars(I_C, J, params, series)  # replayed
+        adj_H = nodal_forces(adj_f)  # (11)
+        adj_q, det = frobenius(C, adj_H), dot(x[0], C[0])
+
+        # (10) H = W T + q C; (4) J = det(E)/(6 V), (2) I_C = E : W, (1) W = E M
+        if viscous:
+            T = stress_matrix(x, v, consts, params[3], s)  # replayed
+            adj_T, adj_W = t_matmul(W, adj_H), matmul_t(adj_H, T)
+            adj_I_C, adj_J, _, _ = scalars_vjp(I_C, J, params, series, trace(adj_T), adj_q)
+            # (9) T = s I + eta_v R, (8) R = dg M with dg symmetric
+            adj_M = matmul(symmetric_t_matmul(x, v), mscale(params[3], adj_T))
+            A = madd(t_matmul(x, maxpy(adj_I_C, x, adj_W)), adj_M)
+            return const_row(A, adj_J * det)
+        adj_s = frobenius(W, adj_H)
+        adj_I_C, adj_J, _, _ = scalars_vjp(I_C, J, params, series, adj_s, adj_q)
+        return const_row(t_matmul(x, maxpy(adj_I_C, x, mscale(s, adj_H))), adj_J * det)
+
+    return TwinKind(kind, solid_vjp, solid_vjp_consts)
 
 
 S = TypeVar("S", bound=SolidTets)
 MATRIX = [0, 1, 2, 1, 3, 4, 2, 4, 5]  # of an upper triangle, row by row
-ELASTIC_TWIN = TwinKind(ELASTIC, neo_hookean_vjp, neo_hookean_vjp_consts)
-VISCOUS_TWIN = TwinKind(VISCOUS, viscous_neo_hookean_vjp, viscous_neo_hookean_vjp_consts)
+ELASTIC_TWIN = solid_twin(ELASTIC, scalars, scalars_vjp)
+VISCOUS_TWIN = solid_twin(VISCOUS, scalars, scalars_vjp)
 
 
 class SolidTetsTwin(NeoHookeanTwin[S]):

@@ -33,6 +33,7 @@ from adjsim.engine.algebra.sym2 import (
 )
 from adjsim.engine.algebra.vec3 import neg
 from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.forces.element import ElementKind
 from adjsim.forces.neo_hookean_triangles import (
     ELASTIC,
     VISCOUS,
@@ -108,38 +109,6 @@ def gram_vjp(E, adj_g, adj_E):
 
 
 @device_fn
-def neo_hookean_triangle_vjp(x, v, consts, params, series, adj_f):
-    """Pull adj_f back through `neo_hookean_triangle_force`; adj_v is ()."""
-    g = gram(x)  # (1) replayed
-    l = double_area(x, g)  # (2) replayed
-    S = elastic_stress(g, l, consts, params, series)
-    adj_x, adj_S = nodal_forces_vjp(x, S, adj_f)
-    adj_g, adj_params, adj_series = elastic_stress_vjp(g, l, consts, params, series, adj_S)
-    return gram_vjp(x, adj_g, adj_x), (), adj_params, adj_series
-
-
-@device_fn
-def viscous_neo_hookean_triangle_vjp(x, v, consts, params, series, adj_f):
-    """Pull adj_f back through `viscous_neo_hookean_triangle_force`."""
-    g = gram(x)  # (1) replayed
-    l = double_area(x, g)  # (2) replayed
-    S = elastic_stress(g, l, consts, params, series)
-    M, eta_a = consts[0:3], params[3]
-    dg = gram_rate(x, v)  # (8) replayed
-    S = add_viscous_stress(dg, M, eta_a, S)
-    adj_x, adj_S = nodal_forces_vjp(x, S, adj_f)
-    adj_dg, adj_eta_a = add_viscous_stress_vjp(dg, M, eta_a, adj_S)
-
-    # (8) dg = E^T W + W^T E
-    adj_dg = sscale(lit(2, eta_a), adj_dg)
-    adj_x = columns_times_add(v, adj_dg, adj_x)
-    adj_v = columns_times(x, adj_dg)
-
-    adj_g, adj_params, adj_series = elastic_stress_vjp(g, l, consts, params, series, adj_S)
-    return gram_vjp(x, adj_g, adj_x), adj_v, (*adj_params, adj_eta_a), adj_series
-
-
-@device_fn
 def elastic_stress_vjp_consts(g, consts, params, adj_S):
     """Pull adj_S back through lines (7) to (3): adj_M, paired by `frobenius`, and adj_r."""
     M = consts[0:3]
@@ -156,28 +125,46 @@ def elastic_stress_vjp_consts(g, consts, params, adj_S):
     return saxpy(adj_I_C, g, adj_M), adj_r
 
 
-@device_fn
-def neo_hookean_triangle_vjp_consts(x, v, consts, params, series, adj_f):
-    """Pull adj_f back through `neo_hookean_triangle_force` to M and r."""
-    adj_S = sym_t_matmul(x, (neg(adj_f[0]), neg(adj_f[1])))  # (10) f_k = -(E S)_k
-    adj_M, adj_r = elastic_stress_vjp_consts(gram(x), consts, params, adj_S)
-    return (adj_M[0], adj_M[1] + adj_M[1], adj_M[2], adj_r)  # M12 stands for two entries
+def triangle_twin(kind: ElementKind) -> TwinKind:
+    """Return the twin of a `triangle_kind`."""
+    viscous = kind.uses_velocity
+
+    @device_fn
+    def triangle_vjp(x, v, consts, params, series, adj_f):
+        """Pull adj_f back through `triangle_force`; elastic: adj_v is ()."""
+        g = gram(x)  # (1) replayed
+        l = double_area(x, g)  # (2) replayed
+        S = elastic_stress(g, l, consts, params, series)
+        if viscous:
+            M, eta_a = consts[0:3], params[3]
+            dg = gram_rate(x, v)  # (8) replayed
+            adj_x, adj_S = nodal_forces_vjp(x, add_viscous_stress(dg, M, eta_a, S), adj_f)
+            adj_dg, adj_eta_a = add_viscous_stress_vjp(dg, M, eta_a, adj_S)
+
+            # (8) dg = E^T W + W^T E
+            adj_dg = sscale(lit(2, eta_a), adj_dg)
+            adj_x = columns_times_add(v, adj_dg, adj_x)
+            adj_v, adj_eta = columns_times(x, adj_dg), (adj_eta_a,)
+        else:
+            adj_x, adj_S = nodal_forces_vjp(x, S, adj_f)
+            adj_v, adj_eta = (), ()
+        adj_g, adj_params, adj_series = elastic_stress_vjp(g, l, consts, params, series, adj_S)
+        return gram_vjp(x, adj_g, adj_x), adj_v, (*adj_params, *adj_eta), adj_series
+
+    @device_fn
+    def triangle_vjp_consts(x, v, consts, params, series, adj_f):
+        """Pull adj_f back through `triangle_force` to M and r."""
+        adj_S = sym_t_matmul(x, (neg(adj_f[0]), neg(adj_f[1])))  # (10) f_k = -(E S)_k
+        adj_M, adj_r = elastic_stress_vjp_consts(gram(x), consts, params, adj_S)
+        if viscous:
+            # (9) S += eta_a M dg M
+            adj_M = saxpy(params[3], sandwich_twice(gram_rate(x, v), consts[0:3], adj_S), adj_M)
+        return (adj_M[0], adj_M[1] + adj_M[1], adj_M[2], adj_r)  # M12 stands for two entries
+
+    return TwinKind(kind, triangle_vjp, triangle_vjp_consts)
 
 
-@device_fn
-def viscous_neo_hookean_triangle_vjp_consts(x, v, consts, params, series, adj_f):
-    """Pull adj_f back through `viscous_neo_hookean_triangle_force` to M and r."""
-    adj_S = sym_t_matmul(x, (neg(adj_f[0]), neg(adj_f[1])))  # (10) f_k = -(E S)_k
-    adj_M, adj_r = elastic_stress_vjp_consts(gram(x), consts, params, adj_S)
-    # (9) S += eta_a M dg M
-    adj_M = saxpy(params[3], sandwich_twice(gram_rate(x, v), consts[0:3], adj_S), adj_M)
-    return (adj_M[0], adj_M[1] + adj_M[1], adj_M[2], adj_r)
-
-
-ELASTIC_TWIN = TwinKind(ELASTIC, neo_hookean_triangle_vjp, neo_hookean_triangle_vjp_consts)
-VISCOUS_TWIN = TwinKind(
-    VISCOUS, viscous_neo_hookean_triangle_vjp, viscous_neo_hookean_triangle_vjp_consts
-)
+ELASTIC_TWIN, VISCOUS_TWIN = triangle_twin(ELASTIC), triangle_twin(VISCOUS)
 
 
 class NeoHookeanTrianglesTwin(NeoHookeanTwin[NeoHookeanTriangles]):

@@ -1,5 +1,7 @@
 """Which twin undoes which force. Adding a force to the package adds one line here."""
 
+from collections.abc import Callable
+
 from adjoint.forces import (
     box as box_adjoint,
     capsule as capsule_adjoint,
@@ -34,20 +36,21 @@ from adjsim.forces import (
     sphere,
     springs,
 )
+from adjsim.forces.contact import Contact
 from adjsim.forces.element import Force
 from adjsim.joints import driven, joint, pins
 from adjsim.pairs import surface_contact
 
 
+GAP_ADJOINTS: dict[type[Contact], Callable] = {
+    box.BoxContact: box_adjoint.box_gap_vjp,
+    capsule.CapsuleContact: capsule_adjoint.capsule_gap_vjp,
+    half_space.HalfSpaceContact: half_space_adjoint.half_space_gap_vjp,
+    sphere.SphereContact: sphere_adjoint.sphere_gap_vjp,
+}
 FORCE_TWINS: dict[type[Force], ForceTwin] = {
+    **{shape: ContactTwin(shape, gap_vjp) for shape, gap_vjp in GAP_ADJOINTS.items()},
     external.ExternalForces: external_adjoint.ExternalForcesTwin(external_adjoint.EXTERNAL_TWIN),
-    box.BoxContact: ContactTwin(box_adjoint.BOX_TWIN, box_adjoint.BOX_BALL_TWIN),
-    capsule.CapsuleContact: ContactTwin(
-        capsule_adjoint.CAPSULE_TWIN, capsule_adjoint.CAPSULE_BALL_TWIN
-    ),
-    half_space.HalfSpaceContact: ContactTwin(
-        half_space_adjoint.HALF_SPACE_TWIN, half_space_adjoint.HALF_SPACE_BALL_TWIN
-    ),
     lift_drag.LiftDrag: lift_drag_adjoint.LiftDragTwin(lift_drag_adjoint.LIFT_DRAG_TWIN),
     linear_drag.LinearDrag: linear_drag_adjoint.LinearDragTwin(
         linear_drag_adjoint.LINEAR_DRAG_TWIN
@@ -56,7 +59,6 @@ FORCE_TWINS: dict[type[Force], ForceTwin] = {
     log_neo_hookean.LogNeoHookeanTets: log_neo_hookean_adjoint.LogNeoHookeanTetsTwin(),
     neo_hookean.NeoHookeanTets: neo_hookean_adjoint.NeoHookeanTetsTwin(),
     neo_hookean_triangles.NeoHookeanTriangles: triangles_adjoint.NeoHookeanTrianglesTwin(),
-    sphere.SphereContact: ContactTwin(sphere_adjoint.SPHERE_TWIN, sphere_adjoint.SPHERE_BALL_TWIN),
     springs.Springs: ForceTwin(springs_adjoint.SPRING_TWIN),
     surface_contact.SurfaceContact: surface_contact_adjoint.SurfaceContactTwin(),
     pins.Pins: ForceTwin(pins_adjoint.PIN_TWIN),

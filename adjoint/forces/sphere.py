@@ -1,13 +1,9 @@
 r"""Adjoint of `adjsim/forces/sphere.py`, which has the tangent: read them side by side."""
 
-from adjoint.forces.ball import ball_twin
-from adjoint.forces.contact_law import make_contact_vjp
-from adjoint.forces.element import TwinKind
 from adjoint.forces.gap import direction_vjp, relative_velocity_vjp
 from adjsim.engine.algebra.vec3 import add, neg, sub
 from adjsim.engine.jit.backend import device_fn
 from adjsim.forces.gap import direction
-from adjsim.forces.sphere import SPHERE, SPHERE_BALL, sphere_gap
 
 
 @device_fn
@@ -29,7 +25,3 @@ def sphere_gap_vjp(x, v, params, series, adj_n, adj_c, adj_u):
     # (1) d = x - center
     adj_x, adj_center = adj_d, neg(adj_d)
     return adj_x, adj_v, (adj_radius, adj_sphere_radius), (*adj_center, *adj_V, *adj_Omega)
-
-
-SPHERE_TWIN = TwinKind(SPHERE, make_contact_vjp(sphere_gap, sphere_gap_vjp, SPHERE))
-SPHERE_BALL_TWIN = ball_twin(SPHERE_BALL, sphere_gap, sphere_gap_vjp)

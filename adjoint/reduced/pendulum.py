@@ -4,13 +4,12 @@ Forward: `adjsim/reduced/pendulum.py`.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from adjoint.reduced.pendulum_loop import PendulumTwinKind, reverse_loop, tangent_loop
 from adjoint.series import series_rows_vjp
-from adjoint.system import Sweep, SystemTwin, Tangent, check_cotangents, frames_of
+from adjoint.system import Sweep, SystemTwin, Tangent, frames_of
 from adjsim.engine.jit.device_arrays import to_device, to_host
 from adjsim.reduced.pendulum import PendulumState, PendulumStepper, PendulumTrajectory
 from adjsim.reduced.pendulum_loop import loop_rows
@@ -127,13 +126,6 @@ class PendulumTwin(SystemTwin[PendulumState, PendulumTrajectory]):
 
     def __init__(self, kind: PendulumTwinKind) -> None:
         self.kind = kind
-
-    def cotangents(
-        self, trajectory: PendulumTrajectory, given: Sequence[Any], dtype: np.dtype
-    ) -> Fields:
-        """Return the cotangents of angles and rates."""
-        frames = {"angle": trajectory.angle, "rate": trajectory.rate}
-        return check_cotangents(frames, given, dtype)
 
     def sweep(
         self,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.reduced.advection import advect_jvp, advect_vjp
-from adjoint.system import Sweep, SystemTwin, Tangent, check_cotangents, frames_of
+from adjoint.system import Sweep, SystemTwin, Tangent, frames_of
 from adjsim.engine.jit.device_arrays import to_device, to_host
 from adjsim.engine.jit.devices import Device
 from adjsim.reduced.smoke import SmokeState, SmokeStepper, SmokeTrajectory, flat
@@ -140,13 +140,6 @@ class SmokeTwin(SystemTwin[SmokeState, SmokeTrajectory]):
     """The twin of `Smoke`."""
 
     FIELDS = ("velocity", "density")
-
-    def cotangents(
-        self, trajectory: SmokeTrajectory, given: Sequence[Any], dtype: np.dtype
-    ) -> Fields:
-        """Return the cotangents of velocities and densities."""
-        frames = {"velocity": trajectory.velocity, "density": trajectory.density}
-        return check_cotangents(frames, given, dtype)
 
     def sweep(
         self,

@@ -136,7 +136,7 @@ def residuals_jvp(
     image, _ = matched(loss, images, targets)
     tangent = like_images("tan_images", tan_images, images)
     tangent = tangent.reshape(*image.shape[:-1], -1)[..., : image.shape[-1]]
-    return frame_residuals(tangent, np.zeros_like(tangent), weights)
+    return frame_residuals(tangent, None, weights)
 
 
 def residuals_vjp(
@@ -229,17 +229,22 @@ def pyramid_vjp(adj_levels):
 
 def reduce_half_vjp(adj_both, shape):
     """Pull adj_both (..., W/2, H/2, C) back through `reduce_half`: adj_image of `shape`."""
-    *n, height, width, channels = shape
-    dtype = adj_both.dtype.char
+    R_y_T, R_x_T = (expand_matrix(n, adj_both.dtype.char) for n in shape[-3:-1])
+    return reduce_by_vjp(adj_both, R_y_T, R_x_T, shape)
+
+
+def reduce_by_vjp(adj_both, R_y_T, R_x_T, shape):
+    """Pull adj_both (..., W', H', C) back through `reduce_by`: adj_image of `shape`."""
+    *n, _, width, channels = shape
 
     # (3) both = R_x turned
     flat = adj_both.reshape(*n, adj_both.shape[-3], -1)
-    adj_turned = product(expand_matrix(width, dtype), flat)
+    adj_turned = product(R_x_T, flat)
     # (2) turned = rows with two axes swapped
     adj_rows = adj_turned.reshape(*n, width, -1, channels).swapaxes(-3, -2)
     # (1) rows = R_y image
     flat = adj_rows.reshape(*n, adj_rows.shape[-3], -1)
-    return product(expand_matrix(height, dtype), flat).reshape(shape)
+    return product(R_y_T, flat).reshape(shape)
 
 
 @lru_cache(maxsize=64)

@@ -160,9 +160,9 @@ class ForceContract(ABC):
             differences = np.empty_like(jacobian)
             for k, unit in enumerate(np.eye(len(base))):
                 jacobian[:, k] = flat(tangent(*point, *shaped(unit, primals)))
-                h = 1e-5 * max(abs(base[k]), 1e-2)
+                h = 5e-6 * max(abs(base[k]), 1e-2)
                 differences[:, k] = (f(base + h * unit) - f(base - h * unit)) / (2 * h)
-            # Relative error of a difference: h^2 + eps/h at h = 1e-5, times cancellation.
+            # Relative error of a difference: h^2 + eps/h at h = 5e-6, times cancellation.
             scale = np.maximum(np.abs(base), 1e-2)
             np.testing.assert_allclose(
                 differences * scale, jacobian * scale, rtol=0,

@@ -5,8 +5,8 @@ A problem knows nothing of how it is checked, and the checks know nothing of phy
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import TypeAlias
+from functools import cache, partial
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -89,13 +89,21 @@ def known_at_point(problem: Problem) -> Problem:
 
 @dataclass(frozen=True)
 class System:
-    """A named problem, made when it is needed, and what it shows in one sentence.
+    """A named problem, made when it is needed.
 
     Systems of one `family` share compiled code: the first that is checked compiles it. Where
     `make` takes `n_steps`, corruptions of the adjoints ask for few.
     """
 
     name: str
-    summary: str
     make: Callable[..., Problem]
     family: str = "pixels"
+
+
+def systems(
+    family: str, make: Callable[..., Problem], builds: Mapping[str, Any], **options: Any
+) -> tuple[System, ...]:
+    """Return the systems of scenes by name: `make` turns what builds a scene into its problem."""
+    return tuple(
+        System(name, partial(make, build, **options), family) for name, build in builds.items()
+    )

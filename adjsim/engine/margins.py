@@ -14,7 +14,7 @@ from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, norm, scale
 from adjsim.engine.assembly import TILE, make_read_rows, write_0
 from adjsim.engine.jit.backend import cpu_kernel, device_fn, specialise
 from adjsim.engine.tiles import to_tiles
-from adjsim.forces.contact_law import N_LAW, RADIUS
+from adjsim.forces.contact_law import N_LAW, RADIUS, cubic_parts
 from adjsim.forces.gap import Geometry
 
 
@@ -40,8 +40,7 @@ class ContactMargins:
         u_n, the speed at which a node leaves, (n_frames, n_contacts) [m/s].
     damping : array
         How much faster a node leaves than where damping ends (u_n = 0), or where a dissipation
-        d or a cubic one gamma ends the pressure (u_n = 1/d or c^2/gamma), (n_frames, n_contacts)
-        [m/s].
+        d ends the pressure (u_n = 1/d), (n_frames, n_contacts) [m/s]. NaN by the cubic law.
     slip : array
         k_f |u_t| - mu p, (n_frames, n_contacts) [N]; a node slips where it is positive. Of dry
         friction by how much the speed is beyond its width.
@@ -151,9 +150,7 @@ def law_margins(n, c, u, law):
     k_e, k_d, d, k, gamma, k_f, mu = law
     u_n = dot(n, u)
     damping = u_n - 1.0 / d if d > 0.0 else (u_n if k_d > 0.0 else np.nan)
-    if gamma > 0.0:
-        damping = u_n - c * c / gamma
-    cubic = k * c * max(0.0, c * c - gamma * u_n)
+    cubic = k * c * c * c * (1.0 - cubic_parts(c, u_n, gamma)[1])
     cone = mu * (k_e * c * max(0.0, 1.0 - d * u_n) + k_d * max(0.0, -u_n) + cubic)
     return u_n, damping, k_f * norm(axpy(-u_n, n, u)) - cone
 

@@ -34,7 +34,14 @@ from adjsim.pairs.near import MOST, NearPairs, serves_from_kernel
 from adjsim.rigid.bodies import pack_bodies
 from adjsim.rigid.pose import BodyTrajectory
 from adjsim.rigid.rows import STATE_SIZE
-from adjsim.system import Fields, OnDivergence, RolloutError, Stepper, make_stepper
+from adjsim.system import (
+    Fields,
+    OnDivergence,
+    RolloutError,
+    RunSettings,
+    Stepper,
+    make_stepper,
+)
 from adjsim.worlds import Batch
 
 
@@ -470,17 +477,9 @@ def worlds_of(system: Model | Batch) -> tuple[Model, ...]:
 
 @make_stepper.register(Model)
 @make_stepper.register(Batch)
-def _(
-    system: Model | Batch,
-    dt: float,
-    n_steps: int,
-    dtype: np.dtype,
-    *,
-    threads: int | None = None,
-    device: Device | str = Device.CPU,
-) -> ModelStepper:
+def _(system: Model | Batch, run: RunSettings) -> ModelStepper:
     """Pack the models and lay out their work arrays."""
-    models = worlds_of(system)
+    models, (dt, n_steps, dtype, threads, device) = worlds_of(system), run
     n_parts, apart = 0, False
     if check_device(device) is Device.CPU:
         n_elements = [count_elements(model) for model in models]

@@ -8,20 +8,14 @@ from adjsim.lazy import lazy_names
 if TYPE_CHECKING:
     from adjsim.forces.box import BoxContact as BoxContact
     from adjsim.forces.capsule import CapsuleContact as CapsuleContact
-    from adjsim.forces.element import (
-        ElementKind as ElementKind,
-        Force as Force,
-    )
+    from adjsim.forces.element import ElementKind as ElementKind, Force as Force
     from adjsim.forces.external import ExternalForces as ExternalForces
     from adjsim.forces.half_space import HalfSpaceContact as HalfSpaceContact
     from adjsim.forces.hinges import Hinges as Hinges
     from adjsim.forces.lift_drag import LiftDrag as LiftDrag
     from adjsim.forces.linear_drag import LinearDrag as LinearDrag
     from adjsim.forces.log_neo_hookean import LogNeoHookeanTets as LogNeoHookeanTets
-    from adjsim.forces.neo_hookean import (
-        NeoHookeanTets as NeoHookeanTets,
-        lame as lame,
-    )
+    from adjsim.forces.neo_hookean import NeoHookeanTets as NeoHookeanTets
     from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles as NeoHookeanTriangles
     from adjsim.forces.sphere import SphereContact as SphereContact
     from adjsim.forces.springs import Springs as Springs
@@ -30,31 +24,4 @@ if TYPE_CHECKING:
         path_velocity as path_velocity,
     )
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "box": ("BoxContact",),
-        "capsule": ("CapsuleContact",),
-        "element": (
-            "ElementKind",
-            "Force",
-        ),
-        "external": ("ExternalForces",),
-        "half_space": ("HalfSpaceContact",),
-        "hinges": ("Hinges",),
-        "lift_drag": ("LiftDrag",),
-        "linear_drag": ("LinearDrag",),
-        "log_neo_hookean": ("LogNeoHookeanTets",),
-        "neo_hookean": (
-            "NeoHookeanTets",
-            "lame",
-        ),
-        "neo_hookean_triangles": ("NeoHookeanTriangles",),
-        "sphere": ("SphereContact",),
-        "springs": ("Springs",),
-        "tracks": (
-            "path_angular_velocity",
-            "path_velocity",
-        ),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

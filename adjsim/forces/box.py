@@ -25,15 +25,13 @@ import numpy as np
 from adjsim.engine.algebra.mat3 import matvec
 from adjsim.engine.algebra.vec3 import add, dot, sub
 from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.forces.ball import ball_kind
 from adjsim.forces.contact import (
     CONTACT_PARAMETERS,
     MOTION_PARAMETERS,
     POSE_PARAMETERS,
     Contact,
 )
-from adjsim.forces.contact_law import RADIUS, SIZE, make_contact_force, make_contact_jvp
-from adjsim.forces.element import ElementKind
+from adjsim.forces.contact_law import RADIUS, SIZE
 from adjsim.forces.gap import (
     Geometry,
     direction,
@@ -159,19 +157,6 @@ def box_kinks(x, params, series):
     )
 
 
-BOX = ElementKind(
-    "box",
-    make_contact_force(box_gap),
-    1,
-    0,
-    11,
-    18,
-    uses_velocity=True,
-    jvp=make_contact_jvp(box_gap, box_gap_jvp),
-)
-BOX_BALL = ball_kind(BOX, box_gap, box_gap_jvp)
-
-
 @dataclass(frozen=True, eq=False)
 class BoxContact(Contact):
     """Penalty contact of nodes with a solid box.
@@ -206,8 +191,6 @@ class BoxContact(Contact):
     angular_velocity: Any = (0.0, 0.0, 0.0)
     orientation: Any = field(default=None, kw_only=True)  # pyright: ignore[reportIncompatibleVariableOverride]
 
-    KIND: ClassVar[ElementKind] = BOX
-    BALL: ClassVar[ElementKind] = BOX_BALL
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         *POSE_PARAMETERS,
         Parameter("half_extents", "b", "m", "(3,)", positive=True),
@@ -216,7 +199,7 @@ class BoxContact(Contact):
     )
     SIZES: ClassVar[tuple[tuple[str, tuple[int, ...]], ...]] = (("half_extents", (3,)),)
     TRACKS: ClassVar[tuple[Track, ...]] = (CENTER, ROTATION, VELOCITY, ANGULAR_VELOCITY)
-    GEOMETRY: ClassVar[Geometry] = Geometry(box_gap, box_kinks, 3)
+    GEOMETRY: ClassVar[Geometry] = Geometry("box", box_gap, box_gap_jvp, 18, box_kinks, 3)
 
     def extremes(self, pose: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the corners."""

@@ -24,15 +24,13 @@ from scipy.spatial.transform import Rotation
 from adjsim import checks
 from adjsim.engine.algebra.vec3 import axpy, dot, sub
 from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.forces.ball import ball_kind
 from adjsim.forces.contact import (
     CONTACT_PARAMETERS,
     MOTION_PARAMETERS,
     POSE_PARAMETERS,
     Contact,
 )
-from adjsim.forces.contact_law import RADIUS, SIZE, make_contact_force, make_contact_jvp
-from adjsim.forces.element import ElementKind
+from adjsim.forces.contact_law import RADIUS, SIZE
 from adjsim.forces.gap import (
     Geometry,
     direction,
@@ -91,19 +89,6 @@ def capsule_kinks(x, params, series):
     return (h - params[SIZE], h + params[SIZE])
 
 
-CAPSULE = ElementKind(
-    "capsule",
-    make_contact_force(capsule_gap),
-    1,
-    0,
-    10,
-    12,
-    uses_velocity=True,
-    jvp=make_contact_jvp(capsule_gap, capsule_gap_jvp),
-)
-CAPSULE_BALL = ball_kind(CAPSULE, capsule_gap, capsule_gap_jvp)
-
-
 @dataclass(frozen=True, eq=False)
 class CapsuleContact(Contact):
     """Penalty contact of nodes with a solid capsule along its own y axis.
@@ -142,8 +127,6 @@ class CapsuleContact(Contact):
     angular_velocity: Any = (0.0, 0.0, 0.0)
     orientation: Any = field(default=None, kw_only=True)  # pyright: ignore[reportIncompatibleVariableOverride]
 
-    KIND: ClassVar[ElementKind] = CAPSULE
-    BALL: ClassVar[ElementKind] = CAPSULE_BALL
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         *POSE_PARAMETERS,
         Parameter("half_length", "L", "m", "()", positive=True),
@@ -156,7 +139,9 @@ class CapsuleContact(Contact):
         ("capsule_radius", ()),
     )
     TRACKS: ClassVar[tuple[Track, ...]] = (CENTER, AXIS, VELOCITY, ANGULAR_VELOCITY)
-    GEOMETRY: ClassVar[Geometry] = Geometry(capsule_gap, capsule_kinks, 2)
+    GEOMETRY: ClassVar[Geometry] = Geometry(
+        "capsule", capsule_gap, capsule_gap_jvp, 12, capsule_kinks, 2
+    )
 
     def extremes(self, pose: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the ends of the segment, and the radius."""

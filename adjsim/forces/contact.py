@@ -1,6 +1,7 @@
 """What every obstacle shares: contact scalars, sizes, tracks, and which nodes may touch it."""
 
 import copy
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -11,9 +12,9 @@ from scipy.spatial.transform import Rotation
 from adjsim import checks
 from adjsim.engine.margins import ContactMargins, obstacle_margins
 from adjsim.forces.acted_rows import NODES, ActedRows, Body, BodyFrame
-from adjsim.forces.ball import N_FRAME as N_BALL
+from adjsim.forces.ball import N_FRAME as N_BALL, ball_kind
 from adjsim.forces.carried import N_FRAME, carried_kind
-from adjsim.forces.contact_law import LAW
+from adjsim.forces.contact_law import LAW, make_contact_force, make_contact_jvp
 from adjsim.forces.element import CarriedBound, ElementKind, Force
 from adjsim.forces.gap import Geometry
 from adjsim.forces.pressure_laws import CUBIC, PressureLaw, choose_law
@@ -118,6 +119,23 @@ class Contact(Force):
     frame: ClassVar[BodyFrame | None] = None  # of the body that carries it, in a model
     law: ClassVar[PressureLaw]
     orientation: ClassVar[Any] = None  # of shapes that can be turned, a field of their own
+
+    def __init_subclass__(cls) -> None:
+        """Make the kinds of contact with a shape, of nodes and of balls, from its geometry."""
+        shape = vars(cls).get("GEOMETRY")
+        if shape is None:
+            return
+        cls.KIND = ElementKind(
+            shape.name,
+            make_contact_force(shape.gap),
+            1,
+            0,
+            len(SCALARS) + sum(math.prod(size) for _, size in cls.SIZES),
+            shape.n_series,
+            uses_velocity=True,
+            jvp=make_contact_jvp(shape.gap, shape.gap_jvp),
+        )
+        cls.BALL = ball_kind(cls.KIND, shape.gap, shape.gap_jvp)
 
     def __post_init__(self) -> None:
         if self.orientation is not None:

@@ -4,7 +4,8 @@ Given the normal n out of the obstacle, the penetration c and the velocity u of 
 relative to the obstacle,
 
     u_n = n.u,  u_t = u - u_n n
-    p = k_e c max(0, 1 - d u_n) + k_d max(0, -u_n) + k c max(0, c^2 - gamma u_n)
+    p = k_e c max(0, 1 - d u_n) + k_d max(0, -u_n) + k c h
+    h = c^2 (1 - w/sqrt(1 + w^2)),  w = gamma u_n/c^2
     f = p n - min(mu p, k_f |u_t|) u_t/|u_t|        where c > 0, else 0
 
 A contact has one of three laws of its pressure (`adjsim/forces/pressure_laws.py`), and the numbers
@@ -12,8 +13,8 @@ of the others are 0.
 
 - d (Hunt and Crossley 1975): the pressure begins at 0 at touch, so nothing jumps, and the exact
   gradient of the discrete program is the slope of the loss up to O(dt).
-- k and gamma (ours): nothing jumps either, and a point keeps the same part of its speed at every
-  speed.
+- k and gamma (ours): smooth where c > 0, and begins as c^3 at touch; a point keeps the same part of
+  its speed at every speed.
 - k_d (gradSim): the force jumps by k_d |u_n| at touch. No gradient sees the jump: for whatever
   moves a touch, the exact gradient of the discrete program is not the slope of the loss.
 
@@ -21,9 +22,8 @@ How n, c and u follow from the node's position and velocity is the shape's busin
 function; `make_contact_force` joins the two.
 
 Kinks: the force jumps by k_d |u_n| at touch (c = 0 counts as apart), and its slope by k_e. The
-slope jumps too where the damping ends, at u_n = 0, where the pressure ends, at d u_n = 1 or at
-gamma u_n = c^2 (slope 0 taken at all three), and between stick and slip (k_f |u_t| = mu p counts
-as stick).
+slope jumps too where the damping ends, at u_n = 0, where the pressure ends, at d u_n = 1 (slope
+0 taken at both), and between stick and slip (k_f |u_t| = mu p counts as stick).
 In stick the friction is -k_f u_t: nothing is divided by |u_t|. Where both mu p and k_f |u_t|
 are 0 there is no friction to stick by, and its derivative with respect to every argument is
 0: neither mu nor k_f acts alone. Whether a node touches, approaches or sticks is frozen in
@@ -34,6 +34,7 @@ Source: gradSim (ICLR 2021) app. A.1 and C.2; Hunt and Crossley, "Coefficient of
 interpreted as damping in vibroimpact", J. Applied Mechanics 1975.
 """
 
+import math
 from collections.abc import Callable
 
 from adjsim.engine.algebra.vec3 import axpy, dot, norm, scale, sub
@@ -51,6 +52,16 @@ SIZE = N_LAW + 1  # the first of the sizes
 
 
 @device_fn
+def cubic_parts(c, u_n, gamma):
+    """Return 1 and w over sqrt(1 + w^2), w = gamma u_n/c^2; 1 and 0 where c^2 is 0."""
+    a, b = c * c, gamma * u_n
+    r = math.sqrt(a * a + b * b)
+    if r > lit(0, c):
+        return a / r, b / r
+    return lit(1, c), lit(0, c)
+
+
+@device_fn
 def contact_law(n, c, u, law):
     """Return the contact force [N] on a node that is c > 0 deep; `law` are the numbers of `LAW`."""
     k_e, k_d, d, k, gamma, k_f, mu = law
@@ -58,7 +69,8 @@ def contact_law(n, c, u, law):
     u_n = dot(n, u)  # (1)
     u_t = axpy(-u_n, n, u)  # (2)
     g = max(zero, lit(1, c) - d * u_n)  # (3) what dissipation makes of the pressure [-]
-    h = max(zero, c * c - gamma * u_n)  # (4) of the cubic law [m^2]
+    _, w = cubic_parts(c, u_n, gamma)
+    h = c * c * (lit(1, c) - w)  # (4) of the cubic law [m^2]
     p = k_e * c * g + k_d * max(zero, -u_n) + k * c * h  # (5) pressure force [N]
     s = norm(u_t)  # (6) slip speed [m/s]
     cone = mu * p  # (7) largest friction [N]
@@ -84,10 +96,10 @@ def contact_law_jvp(n, c, u, law, tan_n, tan_c, tan_u, tan_law):
     tan_g = zero
     if g > zero:
         tan_g = -(tan_d * u_n + d * tan_u_n)
-    h = max(zero, c * c - gamma * u_n)  # (4)
-    tan_h = zero
-    if h > zero:
-        tan_h = lit(2, c) * c * tan_c - (tan_gamma * u_n + gamma * tan_u_n)
+    q_1, w = cubic_parts(c, u_n, gamma)
+    h = c * c * (lit(1, c) - w)  # (4)
+    tan_h = (lit(1, c) - w * w * w) * lit(2, c) * c * tan_c
+    tan_h -= q_1 * q_1 * q_1 * (tan_gamma * u_n + gamma * tan_u_n)
     approach = max(zero, -u_n)
     p = k_e * c * g + k_d * approach + k * c * h  # (5)
     tan_p = (tan_k_e * c + k_e * tan_c) * g + k_e * c * tan_g + tan_k_d * approach

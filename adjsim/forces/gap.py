@@ -3,7 +3,8 @@ r"""Pieces of gap functions: the direction of a vector, and the velocity beside 
     direction:          s = |d|, n = d/s; where s = 0 there is none, and n = d
     relative_velocity:  u = v - (V + Omega x d), d from the obstacle's centre
 
-`Geometry` is what diagnostics know of a shape (`adjsim/contact_margins.py`).
+Of its `Geometry` a shape's kinds of element are made (`adjsim/forces/contact.py`), and diagnostics
+read it (`adjsim/contact_margins.py`).
 
 Adjoint: `adjoint/forces/gap.py`. Tests: `tests/forces/test_gap.py`.
 """
@@ -23,12 +24,16 @@ def no_kinks(x, params, series):
 
 @dataclass(frozen=True)
 class Geometry:
-    """A shape's gap function, and margins [m] that change sign where its normal has a kink.
+    """A shape's gap function with its tangent, and margins [m] of the kinks of its normal.
 
-    kinks(x, params, series) -> `n_kinks` numbers, NaN for those that are no kink at x
+    `n_series` is how many numbers of pose and motion they read.
+    kinks(x, params, series) -> `n_kinks` numbers that change sign at a kink, NaN where none is
     """
 
+    name: str
     gap: Callable
+    gap_jvp: Callable
+    n_series: int
     kinks: Callable = no_kinks
     n_kinks: int = 0
 

@@ -16,10 +16,8 @@ import numpy as np
 
 from adjsim.engine.algebra.vec3 import dot, sub
 from adjsim.engine.jit.backend import device_fn
-from adjsim.forces.ball import ball_kind
 from adjsim.forces.contact import CONTACT_PARAMETERS, Contact
-from adjsim.forces.contact_law import RADIUS, make_contact_force, make_contact_jvp
-from adjsim.forces.element import ElementKind
+from adjsim.forces.contact_law import RADIUS
 from adjsim.forces.gap import Geometry
 from adjsim.forces.tracks import VELOCITY, Track, as_rows, unit_rows
 from adjsim.series import series_values
@@ -45,19 +43,6 @@ def half_space_gap_jvp(x, v, params, series, tan_x, tan_v, tan_params, tan_serie
     return tan_n, tan_c, tan_u
 
 
-HALF_SPACE = ElementKind(
-    "half_space",
-    make_contact_force(half_space_gap),
-    1,
-    0,
-    8,
-    7,
-    uses_velocity=True,
-    jvp=make_contact_jvp(half_space_gap, half_space_gap_jvp),
-)
-HALF_SPACE_BALL = ball_kind(HALF_SPACE, half_space_gap, half_space_gap_jvp)
-
-
 @dataclass(frozen=True, eq=False)
 class HalfSpaceContact(Contact):
     """Penalty contact of nodes with a plane, and everything behind it.
@@ -80,8 +65,6 @@ class HalfSpaceContact(Contact):
     height: Any = 0.0
     velocity: Any = (0.0, 0.0, 0.0)
 
-    KIND: ClassVar[ElementKind] = HALF_SPACE
-    BALL: ClassVar[ElementKind] = HALF_SPACE_BALL
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         Parameter("normal", "n", "-", "(3,) or (n_steps, 3)"),
         Parameter("height", "h", "m", "() or (n_steps,)"),
@@ -93,7 +76,7 @@ class HalfSpaceContact(Contact):
         Track("height", (), as_rows),
         VELOCITY,
     )
-    GEOMETRY: ClassVar[Geometry] = Geometry(half_space_gap)
+    GEOMETRY: ClassVar[Geometry] = Geometry("half_space", half_space_gap, half_space_gap_jvp, 7)
 
     def __post_init__(self) -> None:
         super().__post_init__()

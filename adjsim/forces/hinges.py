@@ -178,50 +178,6 @@ def moment_forces_jvp(moment, shape, tan_moment, tan_shape):
 
 
 @device_fn
-def hinge_force(x, v, consts, params, series):
-    """Return the elastic forces [N] on x4, x1, x2; `x` holds e, a, b, and `v` is ()."""
-    l, t1, t2, n1, n2, h1, h2 = hinge_shape(x)
-    sin_half, cos_half = half_angle(x[2], l, n1, n2)
-    sin_psi = sin_half * series[0] - cos_half * series[1]  # (5)
-    moment = params[0] * sin_psi  # (8)
-    return moment_forces(moment, l, t1, t2, h1, h2)
-
-
-@device_fn
-def hinge_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
-    """Push tangents through `hinge_force`."""
-    shape = hinge_shape(x)
-    tan_shape = hinge_shape_jvp(x, shape, tan_x)
-    sin_psi, tan_sin_psi = sin_psi_jvp(x, shape, series, tan_x, tan_series)
-    moment = params[0] * sin_psi  # (8)
-    tan_moment = tan_params[0] * sin_psi + params[0] * tan_sin_psi
-    return moment_forces_jvp(moment, shape, tan_moment, tan_shape)
-
-
-@device_fn
-def damped_hinge_force(x, v, consts, params, series):
-    """Return the elastic and damping forces [N] on x4, x1, x2 of edges x and their rates v."""
-    l, t1, t2, n1, n2, h1, h2 = hinge_shape(x)
-    sin_half, cos_half = half_angle(x[2], l, n1, n2)
-    sin_psi = sin_half * series[0] - cos_half * series[1]  # (5)
-    moment = params[0] * sin_psi + params[1] * angle_rate(v, l, t1, t2, h1, h2)  # (8)
-    return moment_forces(moment, l, t1, t2, h1, h2)
-
-
-@device_fn
-def damped_hinge_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
-    """Push tangents through `damped_hinge_force`."""
-    shape = hinge_shape(x)
-    tan_shape = hinge_shape_jvp(x, shape, tan_x)
-    sin_psi, tan_sin_psi = sin_psi_jvp(x, shape, series, tan_x, tan_series)
-    rate, tan_rate = angle_rate_jvp(v, shape, tan_v, tan_shape)
-    moment = params[0] * sin_psi + params[1] * rate  # (8)
-    tan_moment = tan_params[0] * sin_psi + params[0] * tan_sin_psi
-    tan_moment += tan_params[1] * rate + params[1] * tan_rate
-    return moment_forces_jvp(moment, shape, tan_moment, tan_shape)
-
-
-@device_fn
 def hinge_energy(x, consts, params, series):
     """Return the elastic energy U [J] of one hinge."""
     l, _, _, n1, n2, _, _ = hinge_shape(x)
@@ -237,20 +193,41 @@ def unit_over_norm_jvp(n, h, tan_n):
     return scale(inv_N, axpy(lit(-2, inv_N) * dot(n, tan_n), h, tan_n))
 
 
-ELASTIC = ElementKind(
-    "hinge", hinge_force, 4, 0, 1, 2, uses_velocity=False, relative=True, jvp=hinge_jvp
-)
-DAMPED = ElementKind(
-    "damped_hinge",
-    damped_hinge_force,
-    4,
-    0,
-    2,
-    2,
-    uses_velocity=True,
-    relative=True,
-    jvp=damped_hinge_jvp,
-)
+def hinge_kind(*, damped: bool) -> ElementKind:
+    """Return the kind of hinges with or without damping."""
+
+    @device_fn
+    def hinge_force(x, v, consts, params, series):
+        """Return the forces [N] on x4, x1, x2 of edges x and rates v; elastic: `v` is ()."""
+        l, t1, t2, n1, n2, h1, h2 = hinge_shape(x)
+        sin_half, cos_half = half_angle(x[2], l, n1, n2)
+        sin_psi = sin_half * series[0] - cos_half * series[1]  # (5)
+        moment = params[0] * sin_psi  # (8)
+        if damped:
+            moment += params[1] * angle_rate(v, l, t1, t2, h1, h2)
+        return moment_forces(moment, l, t1, t2, h1, h2)
+
+    @device_fn
+    def hinge_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
+        """Push tangents through `hinge_force`."""
+        shape = hinge_shape(x)
+        tan_shape = hinge_shape_jvp(x, shape, tan_x)
+        sin_psi, tan_sin_psi = sin_psi_jvp(x, shape, series, tan_x, tan_series)
+        moment = params[0] * sin_psi  # (8)
+        tan_moment = tan_params[0] * sin_psi + params[0] * tan_sin_psi
+        if damped:
+            rate, tan_rate = angle_rate_jvp(v, shape, tan_v, tan_shape)
+            moment += params[1] * rate
+            tan_moment += tan_params[1] * rate + params[1] * tan_rate
+        return moment_forces_jvp(moment, shape, tan_moment, tan_shape)
+
+    name, n_params = ("damped_hinge", 2) if damped else ("hinge", 1)
+    return ElementKind(
+        name, hinge_force, 4, 0, n_params, 2, uses_velocity=damped, relative=True, jvp=hinge_jvp
+    )
+
+
+ELASTIC, DAMPED = hinge_kind(damped=False), hinge_kind(damped=True)
 
 
 @dataclass(frozen=True, eq=False)

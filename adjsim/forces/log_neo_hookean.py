@@ -31,27 +31,11 @@ from typing import ClassVar
 import numpy as np
 
 from adjsim.engine.algebra.logarithm import natural_log
-from adjsim.engine.algebra.mat3 import (
-    cofactor,
-    cofactor_jvp,
-    frobenius,
-    matmul,
-    matmul_add,
-    maxpy,
-    mscale,
-    symmetric,
-)
+from adjsim.engine.algebra.mat3 import cofactor, frobenius, matmul, symmetric
 from adjsim.engine.algebra.vec3 import dot
 from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.element import ElementKind
-from adjsim.forces.neo_hookean import (
-    SolidTets,
-    nodal_forces,
-    rest_constants,
-    small_strain_lame,
-    stress_matrix,
-    stress_matrix_jvp,
-)
+from adjsim.forces.neo_hookean import SolidTets, solid_kind
 from adjsim.meshes.tet_mesh import signed_volumes
 from adjsim.values import Parameter
 
@@ -60,108 +44,22 @@ SWELL = 5.0 / 6.0  # part of mu in the pressure of an actuation
 
 
 @device_fn
-def volume_stress(J, params, series):
-    """Return q [Pa] of a volume ratio."""
+def scalars(I_C, J, params, series):
+    """Return s [N m] and q [Pa] of the logarithmic law."""
     r, swollen = lit(1, J) / J, lit(1, J) + lit(SWELL, J) * series[0]
-    g = params[1] * (natural_log(J) - series[0]) - params[2] * swollen  # (4)
-    return r * g  # (5)
+    g = params[1] * (natural_log(J) - series[0]) - params[2] * swollen  # (5)
+    return params[0], r * g  # (6)
 
 
 @device_fn
-def volume_stress_jvp(J, params, series, tan_J, tan_params, tan_series):
-    """Push tangents through `volume_stress`: tan_q."""
+def scalars_jvp(I_C, J, params, series, tan_I_C, tan_J, tan_params, tan_series):
+    """Push tangents through `scalars`."""
     r, swell = lit(1, J) / J, lit(SWELL, J)
     stretch, swollen = natural_log(J) - series[0], lit(1, J) + swell * series[0]
-    g = params[1] * stretch - params[2] * swollen  # (4)
+    g = params[1] * stretch - params[2] * swollen  # (5)
     tan_g = tan_params[1] * stretch - tan_params[2] * swollen
     tan_g += params[1] * (r * tan_J - tan_series[0]) - params[2] * swell * tan_series[0]
-    return r * (tan_g - g * r * tan_J)  # (5)
-
-
-@device_fn
-def elastic_parts(E, consts, params, series):
-    """Return W [1/m], cof E [m2] and q [Pa]: V P B^T is mu V W + q cof E [N]."""
-    W = matmul(E, symmetric(consts))  # (1)
-    C = cofactor(E)  # (2)
-    J = consts[6] * dot(E[0], C[0])  # (3)
-    return W, C, volume_stress(J, params, series)
-
-
-@device_fn
-def elastic_parts_jvp(E, consts, params, series, tan_E, tan_params, tan_series):
-    """Push tangents through `elastic_parts`: those of W, cof E and q."""
-    tan_W = matmul(tan_E, symmetric(consts))  # (1)
-    C, tan_C = cofactor(E), cofactor_jvp(E, tan_E)  # (2)
-    J, tan_J = consts[6] * dot(E[0], C[0]), consts[6] * frobenius(C, tan_E)  # (3)
-    return tan_W, tan_C, volume_stress_jvp(J, params, series, tan_J, tan_params, tan_series)
-
-
-@device_fn
-def metric_jvp(E, consts, params, series, tan_consts):
-    """Push a tangent of M and 1/(6 V) through `elastic_parts`: tan_W and tan_q."""
-    zero = lit(0, consts[0])
-    det = dot(E[0], cofactor(E)[0])
-    tan_W = matmul(E, symmetric(tan_consts))  # (1)
-    J, tan_J = consts[6] * det, tan_consts[6] * det  # (3)
-    return tan_W, volume_stress_jvp(J, params, series, tan_J, (zero, zero, zero), (zero,))
-
-
-@device_fn
-def log_neo_hookean_force(x, v, consts, params, series):
-    """Return the elastic forces [N] on nodes 1, 2, 3; `x` holds the edges, `v` is ()."""
-    W, C, q = elastic_parts(x, consts, params, series)
-    return nodal_forces(maxpy(q, C, mscale(params[0], W)))  # (6)
-
-
-@device_fn
-def log_neo_hookean_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
-    """Push tangents through `log_neo_hookean_force`."""
-    W, C, q = elastic_parts(x, consts, params, series)
-    tan_W, tan_C, tan_q = elastic_parts_jvp(
-        x, consts, params, series, tan_x, tan_params, tan_series
-    )
-    tan_H = maxpy(tan_params[0], W, mscale(params[0], tan_W))  # (6)
-    tan_H = maxpy(tan_q, C, maxpy(q, tan_C, tan_H))
-    return nodal_forces(tan_H)
-
-
-@device_fn
-def log_neo_hookean_jvp_consts(x, v, consts, params, series, tan_consts):
-    """Push a tangent of M and 1/(6 V) through `log_neo_hookean_force`."""
-    tan_W, tan_q = metric_jvp(x, consts, params, series, tan_consts)
-    return nodal_forces(maxpy(tan_q, cofactor(x), mscale(params[0], tan_W)))  # (6)
-
-
-@device_fn
-def viscous_log_neo_hookean_force(x, v, consts, params, series):
-    """Return the elastic and viscous forces [N] on nodes 1, 2, 3 of edges x and rates v."""
-    W, C, q = elastic_parts(x, consts, params, series)
-    T = stress_matrix(x, v, consts, params[3], params[0])
-    return nodal_forces(matmul_add(W, T, mscale(q, C)))  # (6)
-
-
-@device_fn
-def viscous_log_neo_hookean_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
-    """Push tangents through `viscous_log_neo_hookean_force`."""
-    W, C, q = elastic_parts(x, consts, params, series)
-    tan_W, tan_C, tan_q = elastic_parts_jvp(
-        x, consts, params, series, tan_x, tan_params, tan_series
-    )
-    T = stress_matrix(x, v, consts, params[3], params[0])
-    tan_T = stress_matrix_jvp(x, v, consts, params[3], tan_x, tan_v, tan_params[3], tan_params[0])
-    tan_H = matmul_add(tan_W, T, matmul(W, tan_T))  # (6)
-    tan_H = maxpy(tan_q, C, maxpy(q, tan_C, tan_H))
-    return nodal_forces(tan_H)
-
-
-@device_fn
-def viscous_log_neo_hookean_jvp_consts(x, v, consts, params, series, tan_consts):
-    """Push a tangent of M and 1/(6 V) through `viscous_log_neo_hookean_force`."""
-    W, C, _ = elastic_parts(x, consts, params, series)
-    tan_W, tan_q = metric_jvp(x, consts, params, series, tan_consts)
-    T = stress_matrix(x, v, consts, params[3], params[0])
-    tan_T = stress_matrix(x, v, tan_consts, params[3], lit(0, params[3]))  # linear in M
-    return nodal_forces(maxpy(tan_q, C, matmul_add(tan_W, T, matmul(W, tan_T))))  # (6)
+    return tan_params[0], r * (tan_g - g * r * tan_J)  # (6)
 
 
 @device_fn
@@ -175,32 +73,8 @@ def log_neo_hookean_energy(x, consts, params, series):
     return half * mu_v * (I_C - lit(3, I_C)) + volume / consts[6]  # lam V = sixth_lam 6 V
 
 
-ELASTIC = ElementKind(
-    "log_neo_hookean",
-    log_neo_hookean_force,
-    4,
-    7,
-    3,
-    1,
-    uses_velocity=False,
-    relative=True,
-    rest=rest_constants,
-    jvp=log_neo_hookean_jvp,
-    jvp_consts=log_neo_hookean_jvp_consts,
-)
-VISCOUS = ElementKind(
-    "viscous_log_neo_hookean",
-    viscous_log_neo_hookean_force,
-    4,
-    7,
-    4,
-    1,
-    uses_velocity=True,
-    relative=True,
-    rest=rest_constants,
-    jvp=viscous_log_neo_hookean_jvp,
-    jvp_consts=viscous_log_neo_hookean_jvp_consts,
-)
+ELASTIC = solid_kind("log_neo_hookean", scalars, scalars_jvp, viscous=False)
+VISCOUS = solid_kind("log_neo_hookean", scalars, scalars_jvp, viscous=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,6 +94,8 @@ class LogNeoHookeanTets(SolidTets):
         Parameter("lam", "λ", "Pa", "() or (n_tets,)"),
         *SolidTets.PARAMETERS,
     )
+    MU_SHARE: ClassVar[float] = 1.0
+    LAM_SHARE: ClassVar[float] = 0.0
     LEAST_LAM: ClassVar[float] = -2.0 / 3.0
     LEAST_LAM_TEXT: ClassVar[str] = "-2/3 mu"
 
@@ -246,23 +122,3 @@ class LogNeoHookeanTets(SolidTets):
             f"tetrahedron {e} of `{name}`, nodes {self.tets[e].tolist()}, has turned inside out "
             f"(J = {J[e]:.3g}), and its law, with log J, has no force there"
         )
-
-
-def lame(youngs_modulus: float, poisson_ratio: float) -> tuple[float, float]:
-    """Return Lame's constants (mu, lam) [Pa], which those of `LogNeoHookeanTets` are.
-
-    mu = E/(2 (1 + nu)), lam = E nu/((1 + nu)(1 - 2 nu)).
-
-    Parameters
-    ----------
-    youngs_modulus : float
-        E [Pa], positive.
-    poisson_ratio : float
-        nu in (-1, 0.5) [-].
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-    """
-    return small_strain_lame(youngs_modulus, poisson_ratio)

@@ -31,12 +31,16 @@ eta V [N m s].
 The kind is relative: an element sees the edges E = [x1-x0, x2-x0, x3-x0] and their rates
 dE, and returns f1, f2, f3; that f0 = -(f1 + f2 + f3) is the assembly's business.
 
+`solid_kind` makes the element of any law of this form from its s and q; of another law see
+`adjsim/forces/log_neo_hookean.py`.
+
 Adjoint: `adjoint/forces/neo_hookean.py`. Tests: `tests/forces/test_neo_hookean.py`.
 Source: Smith, de Goes & Kim, ACM Trans. Graph. 37(2), 2018, eq. 14 and sec. 3.4; gradSim
 (ICLR 2021) eq. 1 and 6. Ours: the viscous stress, which is objective.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -65,27 +69,38 @@ from adjsim.values import Parameter, broadcast
 
 
 @device_fn
-def elastic_parts(E, consts, params, series):
-    """Return W [1/m], cof E [m2], s [N m] and q [Pa]: V P B^T is s W + q cof E [N]."""
+def invariants(E, consts):
+    """Return W [1/m], cof E [m2], I_C and J."""
     W = matmul(E, symmetric(consts))  # (1)
     I_C = frobenius(E, W)  # (2)
     C = cofactor(E)  # (3)
-    J = consts[6] * dot(E[0], C[0])  # (4)
-    s = params[0] * (I_C / (I_C + lit(1, I_C)))  # (5) mu V (1 - 1/(I_C + 1)): no cancellation
-    q = params[1] * (J - params[2] - series[0])  # (6)
-    return W, C, s, q
+    return W, C, I_C, consts[6] * dot(E[0], C[0])  # (4)
 
 
 @device_fn
-def elastic_parts_jvp(E, consts, params, series, tan_E, tan_params, tan_series):
-    """Push tangents through `elastic_parts`: those of W, cof E, s and q."""
-    M = symmetric(consts)
-    W, tan_W = matmul(E, M), matmul(tan_E, M)  # (1)
-    I_C, tan_I_C = frobenius(E, W), lit(2, W[0][0]) * frobenius(tan_E, W)  # (2) M symmetric
-    C, tan_C = cofactor(E), cofactor_jvp(E, tan_E)  # (3)
-    J, tan_J = consts[6] * dot(E[0], C[0]), consts[6] * frobenius(C, tan_E)  # (4)
-    tan_s, tan_q = scalars_jvp(I_C, J, params, series, tan_I_C, tan_J, tan_params, tan_series)
-    return tan_W, tan_C, tan_s, tan_q
+def invariants_jvp(E, consts, W, C, tan_E):
+    """Push a tangent of the edges through `invariants`."""
+    tan_W = matmul(tan_E, symmetric(consts))  # (1)
+    tan_I_C = lit(2, W[0][0]) * frobenius(tan_E, W)  # (2) M symmetric
+    tan_C = cofactor_jvp(E, tan_E)  # (3)
+    return tan_W, tan_C, tan_I_C, consts[6] * frobenius(C, tan_E)  # (4)
+
+
+@device_fn
+def scalars(I_C, J, params, series):
+    """Return s [N m] and q [Pa] of the stable law."""
+    s = params[0] * (I_C / (I_C + lit(1, I_C)))  # (5) mu V (1 - 1/(I_C + 1)): no cancellation
+    return s, params[1] * (J - params[2] - series[0])  # (6)
+
+
+@device_fn
+def scalars_jvp(I_C, J, params, series, tan_I_C, tan_J, tan_params, tan_series):
+    """Push tangents through `scalars`."""
+    r = lit(1, I_C) / (I_C + lit(1, I_C))
+    stretch = J - params[2] - series[0]
+    tan_s = tan_params[0] * I_C * r + params[0] * r * r * tan_I_C  # (5)
+    tan_q = tan_params[1] * stretch + params[1] * (tan_J - tan_params[2] - tan_series[0])  # (6)
+    return tan_s, tan_q
 
 
 @device_fn
@@ -113,80 +128,6 @@ def nodal_forces(H):
 
 
 @device_fn
-def neo_hookean_force(x, v, consts, params, series):
-    """Return the elastic forces [N] on nodes 1, 2, 3; `x` holds the edges, `v` is ()."""
-    W, C, s, q = elastic_parts(x, consts, params, series)
-    return nodal_forces(maxpy(q, C, mscale(s, W)))  # (10)
-
-
-@device_fn
-def neo_hookean_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
-    """Push tangents through `neo_hookean_force`."""
-    W, C, s, q = elastic_parts(x, consts, params, series)
-    tan_W, tan_C, tan_s, tan_q = elastic_parts_jvp(
-        x, consts, params, series, tan_x, tan_params, tan_series
-    )
-    tan_H = maxpy(tan_s, W, mscale(s, tan_W))  # (10)
-    tan_H = maxpy(tan_q, C, maxpy(q, tan_C, tan_H))
-    return nodal_forces(tan_H)
-
-
-@device_fn
-def neo_hookean_jvp_consts(x, v, consts, params, series, tan_consts):
-    """Push a tangent of M and 1/(6 V) through `neo_hookean_force`."""
-    W, C, s, _ = elastic_parts(x, consts, params, series)
-    tan_W, tan_s, tan_q = metric_jvp(x, consts, params, series, tan_consts)
-    return nodal_forces(maxpy(tan_q, C, maxpy(tan_s, W, mscale(s, tan_W))))  # (10)
-
-
-@device_fn
-def viscous_neo_hookean_force(x, v, consts, params, series):
-    """Return the elastic and viscous forces [N] on nodes 1, 2, 3 of edges x and rates v."""
-    W, C, s, q = elastic_parts(x, consts, params, series)
-    T = stress_matrix(x, v, consts, params[3], s)
-    return nodal_forces(matmul_add(W, T, mscale(q, C)))  # (10)
-
-
-@device_fn
-def viscous_neo_hookean_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
-    """Push tangents through `viscous_neo_hookean_force`."""
-    W, C, s, q = elastic_parts(x, consts, params, series)
-    tan_W, tan_C, tan_s, tan_q = elastic_parts_jvp(
-        x, consts, params, series, tan_x, tan_params, tan_series
-    )
-    T = stress_matrix(x, v, consts, params[3], s)
-    tan_T = stress_matrix_jvp(x, v, consts, params[3], tan_x, tan_v, tan_params[3], tan_s)
-    tan_H = matmul_add(tan_W, T, matmul(W, tan_T))  # (10)
-    tan_H = maxpy(tan_q, C, maxpy(q, tan_C, tan_H))
-    return nodal_forces(tan_H)
-
-
-@device_fn
-def viscous_neo_hookean_jvp_consts(x, v, consts, params, series, tan_consts):
-    """Push a tangent of M and 1/(6 V) through `viscous_neo_hookean_force`."""
-    W, C, s, _ = elastic_parts(x, consts, params, series)
-    tan_W, tan_s, tan_q = metric_jvp(x, consts, params, series, tan_consts)
-    T = stress_matrix(x, v, consts, params[3], s)
-    tan_T = stress_matrix(x, v, tan_consts, params[3], tan_s)  # linear in M and s
-    return nodal_forces(maxpy(tan_q, C, matmul_add(tan_W, T, matmul(W, tan_T))))  # (10)
-
-
-@device_fn
-def metric_jvp(E, consts, params, series, tan_consts):
-    """Push a tangent of M and 1/(6 V) through `elastic_parts`: tan_W, tan_s, tan_q."""
-    zero = lit(0, consts[0])
-    W, C, _, _ = elastic_parts(E, consts, params, series)
-    tan_W = matmul(E, symmetric(tan_consts))  # (1)
-    I_C, tan_I_C = frobenius(E, W), frobenius(E, tan_W)  # (2)
-    det = dot(E[0], C[0])
-    none = (zero, zero, zero)
-    tan_s, tan_q = scalars_jvp(
-        I_C, consts[6] * det, params, series, tan_I_C, tan_consts[6] * det, none, (zero,)
-    )
-    return tan_W, tan_s, tan_q
-
-
-@device_fn
 def rest_constants(X):
     """Return the constants of the edges X at rest: rows of B are those of cof X / det X."""
     C = cofactor(X)
@@ -208,42 +149,60 @@ def neo_hookean_energy(x, consts, params, series):
     return half * mu_v * shear + half * sixth_lam / consts[6] * stretch * stretch
 
 
-@device_fn
-def scalars_jvp(I_C, J, params, series, tan_I_C, tan_J, tan_params, tan_series):
-    """Push tangents through lines (5) and (6): tan_s, tan_q."""
-    r = lit(1, I_C) / (I_C + lit(1, I_C))
-    stretch = J - params[2] - series[0]
-    tan_s = tan_params[0] * I_C * r + params[0] * r * r * tan_I_C  # (5)
-    tan_q = tan_params[1] * stretch + params[1] * (tan_J - tan_params[2] - tan_series[0])  # (6)
-    return tan_s, tan_q
+def solid_kind(
+    name: str, scalars: Callable, scalars_jvp: Callable, *, viscous: bool
+) -> ElementKind:
+    """Return the kind of tetrahedra of a law, from its s and q, lines (5) and (6)."""
+
+    @device_fn
+    def solid_force(x, v, consts, params, series):
+        """Return the forces [N] on nodes 1, 2, 3 of edges x and rates v; elastic: `v` is ()."""
+        W, C, I_C, J = invariants(x, consts)
+        s, q = scalars(I_C, J, params, series)
+        if viscous:
+            T = stress_matrix(x, v, consts, params[3], s)
+            return nodal_forces(matmul_add(W, T, mscale(q, C)))  # (10)
+        return nodal_forces(maxpy(q, C, mscale(s, W)))  # (10)
+
+    @device_fn
+    def solid_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
+        """Push tangents through `solid_force`."""
+        W, C, I_C, J = invariants(x, consts)
+        s, q = scalars(I_C, J, params, series)
+        tan_W, tan_C, tan_I_C, tan_J = invariants_jvp(x, consts, W, C, tan_x)
+        tan_s, tan_q = scalars_jvp(I_C, J, params, series, tan_I_C, tan_J, tan_params, tan_series)
+        if viscous:
+            T = stress_matrix(x, v, consts, params[3], s)
+            tan_T = stress_matrix_jvp(x, v, consts, params[3], tan_x, tan_v, tan_params[3], tan_s)
+            tan_H = matmul_add(tan_W, T, matmul(W, tan_T))  # (10)
+        else:
+            tan_H = maxpy(tan_s, W, mscale(s, tan_W))  # (10)
+        return nodal_forces(maxpy(tan_q, C, maxpy(q, tan_C, tan_H)))
+
+    @device_fn
+    def solid_jvp_consts(x, v, consts, params, series, tan_consts):
+        """Push a tangent of M and 1/(6 V) through `solid_force`."""
+        zero = lit(0, consts[0])
+        W, C, I_C, J = invariants(x, consts)
+        s, _ = scalars(I_C, J, params, series)
+        tan_W, tan_J = matmul(x, symmetric(tan_consts)), tan_consts[6] * dot(x[0], C[0])  # (1), (4)
+        tan_I_C, none = frobenius(x, tan_W), (zero, zero, zero)  # (2)
+        tan_s, tan_q = scalars_jvp(I_C, J, params, series, tan_I_C, tan_J, none, (zero,))
+        if viscous:
+            T = stress_matrix(x, v, consts, params[3], s)
+            tan_T = stress_matrix(x, v, tan_consts, params[3], tan_s)  # linear in M and s
+            return nodal_forces(maxpy(tan_q, C, matmul_add(tan_W, T, matmul(W, tan_T))))  # (10)
+        return nodal_forces(maxpy(tan_q, C, maxpy(tan_s, W, mscale(s, tan_W))))  # (10)
+
+    return ElementKind(
+        f"viscous_{name}" if viscous else name, solid_force, 4, 7, 4 if viscous else 3, 1,
+        uses_velocity=viscous, relative=True, rest=rest_constants,
+        jvp=solid_jvp, jvp_consts=solid_jvp_consts,
+    )  # fmt: skip
 
 
-ELASTIC = ElementKind(
-    "neo_hookean",
-    neo_hookean_force,
-    4,
-    7,
-    3,
-    1,
-    uses_velocity=False,
-    relative=True,
-    rest=rest_constants,
-    jvp=neo_hookean_jvp,
-    jvp_consts=neo_hookean_jvp_consts,
-)
-VISCOUS = ElementKind(
-    "viscous_neo_hookean",
-    viscous_neo_hookean_force,
-    4,
-    7,
-    4,
-    1,
-    uses_velocity=True,
-    relative=True,
-    rest=rest_constants,
-    jvp=viscous_neo_hookean_jvp,
-    jvp_consts=viscous_neo_hookean_jvp_consts,
-)
+ELASTIC = solid_kind("neo_hookean", scalars, scalars_jvp, viscous=False)
+VISCOUS = solid_kind("neo_hookean", scalars, scalars_jvp, viscous=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,8 +246,8 @@ class SolidTets(NeoHookean):
             raise ValueError(
                 f"`lam` must be greater than {self.LEAST_LAM_TEXT} for a stable rest shape, got "
                 f"lam = {broadcast(lam, n_tets)[e]:g} with mu = {broadcast(mu, n_tets)[e]:g} in "
-                f"tetrahedron {e}. Raise `lam`, or convert Young's modulus and Poisson's ratio "
-                "with `lame`."
+                f"tetrahedron {e}. Raise `lam`, or give Young's modulus and Poisson's ratio "
+                "to `from_young`."
             )
         checks.freeze(self, "tets", tets)
         checks.freeze(self, "rest_positions", rest)
@@ -310,6 +269,21 @@ class SolidTets(NeoHookean):
         B, volume = rest_shape(self.rest_positions, self.tets)
         gradients = np.concatenate([B, -B.sum(axis=1, keepdims=True)], axis=1)
         return volume * np.square(gradients).sum(axis=(1, 2))
+
+    @staticmethod
+    def small_strain_lame(youngs_modulus: float, poisson_ratio: float) -> tuple[float, float]:
+        """Return Lame's constants: mu = E/(2 (1 + nu)), lam = E nu/((1 + nu)(1 - 2 nu))."""
+        youngs_modulus = checks.number("youngs_modulus", youngs_modulus)
+        poisson_ratio = checks.number("poisson_ratio", poisson_ratio)
+        checks.positive("youngs_modulus", youngs_modulus)
+        if not -1.0 < poisson_ratio < 0.5:
+            raise ValueError(
+                f"`poisson_ratio` must be in (-1, 0.5), got {poisson_ratio:g}: "
+                "lam is infinite at 0.5; take 0.49 for a nearly incompressible solid."
+            )
+        mu = youngs_modulus / (2.0 * (1.0 + poisson_ratio))
+        lam = 2.0 * mu * poisson_ratio / (1.0 - 2.0 * poisson_ratio)
+        return mu, lam
 
     def rest_measure(self) -> np.ndarray:
         """Volumes, (n_tets,) [m3]."""
@@ -333,8 +307,10 @@ class SolidTets(NeoHookean):
 class NeoHookeanTets(SolidTets):
     """Solid tetrahedra of a stable neo-Hookean material.
 
-    `mu` and `lam` are the model's own parameters, not the small-strain Lame constants;
-    `lame` converts. Rest is stable only for lam > mu/8.
+    `mu` and `lam` are the law's own parameters, not Lame's constants at small strains, which are
+    mu_L = 3/4 mu and lam_L = lam - 5/8 mu (Smith et al. 2018, sec. 3.4): with nu = 0.4 who takes
+    one for the other has a body a quarter too soft. `from_young` takes E and nu, `from_lame` mu_L
+    and lam_L. Rest is stable only for lam > mu/8.
 
     Parameters
     ----------
@@ -364,6 +340,8 @@ class NeoHookeanTets(SolidTets):
     ELASTIC: ClassVar[ElementKind] = ELASTIC
     VISCOUS: ClassVar[ElementKind] = VISCOUS
     ALPHA: ClassVar[float] = 0.75
+    MU_SHARE: ClassVar[float] = 4.0 / 3.0
+    LAM_SHARE: ClassVar[float] = 5.0 / 6.0
     LEAST_LAM: ClassVar[float] = 0.125
     LEAST_LAM_TEXT: ClassVar[str] = "mu/8"
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
@@ -394,39 +372,3 @@ def rest_shape_jvp(
 def upper_triangle(A: np.ndarray) -> np.ndarray:
     """Return the upper triangles of symmetric matrices (n, 3, 3), row by row, (n, 6)."""
     return A[:, (0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2)]
-
-
-def lame(youngs_modulus: float, poisson_ratio: float) -> tuple[float, float]:
-    """Return the (mu, lam) [Pa] of `NeoHookeanTets` with this small-strain response.
-
-    mu = 4/3 mu_L, lam = lam_L + 5/6 mu_L. Source: Smith et al. 2018, sec. 3.4.
-
-    Parameters
-    ----------
-    youngs_modulus : float
-        E [Pa], positive.
-    poisson_ratio : float
-        nu in (-1, 0.5) [-].
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range. In range, lam > mu/8 always holds.
-    """
-    mu, lam = small_strain_lame(youngs_modulus, poisson_ratio)
-    return 4.0 / 3.0 * mu, lam + 5.0 / 6.0 * mu
-
-
-def small_strain_lame(youngs_modulus: float, poisson_ratio: float) -> tuple[float, float]:
-    """Return Lame's constants (mu, lam) [Pa]; raise a ValueError if an argument is out of range."""
-    youngs_modulus = checks.number("youngs_modulus", youngs_modulus)
-    poisson_ratio = checks.number("poisson_ratio", poisson_ratio)
-    checks.positive("youngs_modulus", youngs_modulus)
-    if not -1.0 < poisson_ratio < 0.5:
-        raise ValueError(
-            f"`poisson_ratio` must be in (-1, 0.5), got {poisson_ratio:g}: "
-            "lam is infinite at 0.5; take 0.49 for a nearly incompressible solid."
-        )
-    mu = youngs_modulus / (2.0 * (1.0 + poisson_ratio))
-    lam = 2.0 * mu * poisson_ratio / (1.0 - 2.0 * poisson_ratio)
-    return mu, lam

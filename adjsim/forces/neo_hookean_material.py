@@ -11,7 +11,7 @@ Adjoint: `adjoint/forces/neo_hookean_material.py`. Tests: `tests/forces/test_neo
 """
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -33,6 +33,60 @@ class NeoHookean(LumpedForce):
     VISCOUS: ClassVar[ElementKind]
     ALPHA: ClassVar[float]
     LAM_PARTS: ClassVar[float]
+    # Moduli from Lame's constants: mu = MU_SHARE mu_L, lam = lam_L + LAM_SHARE mu_L
+    MU_SHARE: ClassVar[float]
+    LAM_SHARE: ClassVar[float]
+
+    @classmethod
+    def from_young(
+        cls, elements: Any, rest_positions: Any, youngs_modulus: float, poisson_ratio: float,
+        **options: Any,
+    ) -> Self:  # fmt: skip
+        """Return elements that answer small strains as a material of this E and nu does.
+
+        Parameters
+        ----------
+        elements, rest_positions, **options
+            As the class takes them, without `mu` and `lam`.
+        youngs_modulus : float
+            E, positive: of tetrahedra [Pa], of triangles times the thickness of the sheet [N/m].
+        poisson_ratio : float
+            nu [-], of tetrahedra in (-1, 0.5), of triangles in (-0.5, 1).
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of range.
+        """
+        mu, lam = cls.moduli(youngs_modulus, poisson_ratio)
+        make: Any = cls
+        return make(elements, rest_positions, mu, lam, **options)
+
+    @classmethod
+    def from_lame(
+        cls, elements: Any, rest_positions: Any, mu: Any, lam: Any, **options: Any
+    ) -> Self:
+        """Return elements with these Lame constants at small strains.
+
+        The class itself takes moduli of its own law, which may be others. `mu` and `lam` are () or
+        (n_elements,), of tetrahedra [Pa], of triangles in plane stress and times the thickness
+        [N/m]; the rest is as in `from_young`.
+        """
+        mu, lam = np.asarray(mu, float), np.asarray(lam, float)
+        make: Any = cls
+        mu, lam = cls.MU_SHARE * mu, lam + cls.LAM_SHARE * mu
+        return make(elements, rest_positions, mu, lam, **options)
+
+    @classmethod
+    def moduli(cls, youngs_modulus: float, poisson_ratio: float) -> tuple[float, float]:
+        """Return `mu` and `lam` of this law with the small strains of E and nu: `from_young`."""
+        mu, lam = cls.small_strain_lame(youngs_modulus, poisson_ratio)
+        return cls.MU_SHARE * mu, lam + cls.LAM_SHARE * mu
+
+    @staticmethod
+    @abstractmethod
+    def small_strain_lame(youngs_modulus: float, poisson_ratio: float) -> tuple[float, float]:
+        """Return Lame's constants (mu, lam); raise a ValueError if an argument is out of range."""
 
     def freeze_material(self, mu: np.ndarray, lam: np.ndarray, size: str) -> None:
         """Freeze moduli that were checked; check and freeze the other parameters of elements."""

@@ -148,67 +148,6 @@ def nodal_forces_jvp(E, S, tan_E, tan_S):
     return (neg(tan_H[0]), neg(tan_H[1]))
 
 
-@device_fn
-def neo_hookean_triangle_force(x, v, consts, params, series):
-    """Return the elastic forces [N] on nodes 1, 2; `x` holds the edges, `v` is ()."""
-    g = gram(x)  # (1)
-    l = double_area(x, g)  # (2)
-    return nodal_forces(x, elastic_stress(g, l, consts, params, series))
-
-
-@device_fn
-def neo_hookean_triangle_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
-    """Push tangents through `neo_hookean_triangle_force`."""
-    g = gram(x)  # (1)
-    tan_g = gram_rate(x, tan_x)
-    l = double_area(x, g)  # (2)
-    S = elastic_stress(g, l, consts, params, series)
-    tan_S = elastic_stress_jvp(g, l, consts, params, series, tan_g, tan_params, tan_series)
-    return nodal_forces_jvp(x, S, tan_x, tan_S)
-
-
-@device_fn
-def neo_hookean_triangle_jvp_consts(x, v, consts, params, series, tan_consts):
-    """Push a tangent of M and r through `neo_hookean_triangle_force`."""
-    return nodal_forces(x, elastic_stress_jvp_consts(gram(x), consts, params, tan_consts))
-
-
-@device_fn
-def viscous_neo_hookean_triangle_force(x, v, consts, params, series):
-    """Return the elastic and viscous forces [N] on nodes 1, 2 of edges x and rates v."""
-    g = gram(x)  # (1)
-    l = double_area(x, g)  # (2)
-    S = elastic_stress(g, l, consts, params, series)
-    dg = gram_rate(x, v)  # (8)
-    return nodal_forces(x, add_viscous_stress(dg, consts[0:3], params[3], S))
-
-
-@device_fn
-def viscous_neo_hookean_triangle_jvp(
-    x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series
-):
-    """Push tangents through `viscous_neo_hookean_triangle_force`."""
-    g = gram(x)  # (1)
-    tan_g = gram_rate(x, tan_x)
-    l = double_area(x, g)  # (2)
-    S = elastic_stress(g, l, consts, params, series)
-    tan_S = elastic_stress_jvp(g, l, consts, params, series, tan_g, tan_params, tan_series)
-    M, eta_a = consts[0:3], params[3]
-    dg = gram_rate(x, v)  # (8)
-    one = lit(1, eta_a)
-    tan_dg = saxpy(one, gram_rate(tan_x, v), gram_rate(x, tan_v))
-    tan_S = add_viscous_stress_jvp(dg, M, eta_a, tan_dg, tan_params[3], tan_S)
-    return nodal_forces_jvp(x, add_viscous_stress(dg, M, eta_a, S), tan_x, tan_S)
-
-
-@device_fn
-def viscous_neo_hookean_triangle_jvp_consts(x, v, consts, params, series, tan_consts):
-    """Push a tangent of M and r through `viscous_neo_hookean_triangle_force`."""
-    tan_S = elastic_stress_jvp_consts(gram(x), consts, params, tan_consts)
-    rate = sandwich_twice(consts[0:3], gram_rate(x, v), tan_consts[0:3])  # (9) eta_a M dg M
-    return nodal_forces(x, saxpy(params[3], rate, tan_S))
-
-
 def rest_edges(positions: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     """Return E = [X1 - X0, X2 - X0], (n, 3, 2)."""
     corners = positions[triangles]
@@ -229,30 +168,52 @@ def neo_hookean_triangle_energy(x, consts, params, series):
     return half * mu_a * shear + half * half_lam / r * stretch * stretch
 
 
-ELASTIC = ElementKind(
-    "neo_hookean_triangle",
-    neo_hookean_triangle_force,
-    3,
-    4,
-    3,
-    1,
-    uses_velocity=False,
-    relative=True,
-    jvp=neo_hookean_triangle_jvp,
-    jvp_consts=neo_hookean_triangle_jvp_consts,
-)
-VISCOUS = ElementKind(
-    "viscous_neo_hookean_triangle",
-    viscous_neo_hookean_triangle_force,
-    3,
-    4,
-    4,
-    1,
-    uses_velocity=True,
-    relative=True,
-    jvp=viscous_neo_hookean_triangle_jvp,
-    jvp_consts=viscous_neo_hookean_triangle_jvp_consts,
-)
+def triangle_kind(*, viscous: bool) -> ElementKind:
+    """Return the kind of triangles with or without viscosity."""
+
+    @device_fn
+    def triangle_force(x, v, consts, params, series):
+        """Return the forces [N] on nodes 1, 2 of edges x and rates v; elastic: `v` is ()."""
+        g = gram(x)  # (1)
+        l = double_area(x, g)  # (2)
+        S = elastic_stress(g, l, consts, params, series)
+        if viscous:
+            S = add_viscous_stress(gram_rate(x, v), consts[0:3], params[3], S)  # (8)
+        return nodal_forces(x, S)
+
+    @device_fn
+    def triangle_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
+        """Push tangents through `triangle_force`."""
+        g = gram(x)  # (1)
+        tan_g = gram_rate(x, tan_x)
+        l = double_area(x, g)  # (2)
+        S = elastic_stress(g, l, consts, params, series)
+        tan_S = elastic_stress_jvp(g, l, consts, params, series, tan_g, tan_params, tan_series)
+        if viscous:
+            M, eta_a = consts[0:3], params[3]
+            dg = gram_rate(x, v)  # (8)
+            tan_dg = saxpy(lit(1, eta_a), gram_rate(tan_x, v), gram_rate(x, tan_v))
+            tan_S = add_viscous_stress_jvp(dg, M, eta_a, tan_dg, tan_params[3], tan_S)
+            S = add_viscous_stress(dg, M, eta_a, S)
+        return nodal_forces_jvp(x, S, tan_x, tan_S)
+
+    @device_fn
+    def triangle_jvp_consts(x, v, consts, params, series, tan_consts):
+        """Push a tangent of M and r through `triangle_force`."""
+        tan_S = elastic_stress_jvp_consts(gram(x), consts, params, tan_consts)
+        if viscous:
+            rate = sandwich_twice(consts[0:3], gram_rate(x, v), tan_consts[0:3])  # (9) eta_a M dg M
+            tan_S = saxpy(params[3], rate, tan_S)
+        return nodal_forces(x, tan_S)
+
+    name, n_params = ("viscous_neo_hookean_triangle", 4) if viscous else ("neo_hookean_triangle", 3)
+    return ElementKind(
+        name, triangle_force, 3, 4, n_params, 1, uses_velocity=viscous, relative=True,
+        jvp=triangle_jvp, jvp_consts=triangle_jvp_consts,
+    )  # fmt: skip
+
+
+ELASTIC, VISCOUS = triangle_kind(viscous=False), triangle_kind(viscous=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,6 +268,8 @@ class NeoHookeanTriangles(NeoHookean):
     VISCOUS: ClassVar[ElementKind] = VISCOUS
     ALPHA: ClassVar[float] = 2.0 / 3.0
     LAM_PARTS: ClassVar[float] = 2.0
+    MU_SHARE: ClassVar[float] = 1.5
+    LAM_SHARE: ClassVar[float] = 2.0 / 3.0
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         Parameter("mu", "μ", "N/m", "() or (n_triangles,)", positive=True),
         Parameter("lam", "λ", "N/m", "() or (n_triangles,)", positive=True),
@@ -325,7 +288,7 @@ class NeoHookeanTriangles(NeoHookean):
         lam = checks.positive(
             "lam",
             checks.scalar_or_array("lam", self.lam, n, size),
-            hint="The rest shape is stable only then; `lame` converts Young's modulus and "
+            hint="The rest shape is stable only then; `from_young` takes Young's modulus and "
             "Poisson's ratio.",
         )
         checks.freeze(self, "triangles", triangles)
@@ -350,6 +313,25 @@ class NeoHookeanTriangles(NeoHookean):
         """A0 times the summed squares of the shape functions' gradients, (n_triangles,) [-]."""
         M, area = rest_shape(self.rest_positions, self.triangles)
         return area * 2.0 * (M[:, 0] + M[:, 1] + M[:, 2])
+
+    @staticmethod
+    def small_strain_lame(youngs_modulus: float, poisson_ratio: float) -> tuple[float, float]:
+        """Return Lame's constants in plane stress: lam = E nu/(1 - nu^2).
+
+        A strip of the sheet that is pulled along its length with the stretch 1 + e answers with the
+        tension E e per width and narrows by nu e.
+        """
+        youngs_modulus = checks.number("youngs_modulus", youngs_modulus)
+        poisson_ratio = checks.number("poisson_ratio", poisson_ratio)
+        checks.positive("youngs_modulus", youngs_modulus)
+        if not -0.5 < poisson_ratio < 1.0:
+            raise ValueError(
+                f"`poisson_ratio` must be in (-0.5, 1), got {poisson_ratio:g}: lam is infinite at "
+                "1, and not positive at -0.5."
+            )
+        mu = youngs_modulus / (2.0 * (1.0 + poisson_ratio))
+        lam = 2.0 * mu * poisson_ratio / (1.0 - poisson_ratio)
+        return mu, lam
 
     def rest_measure(self) -> np.ndarray:
         """Areas, (n_triangles,) [m2]."""
@@ -389,35 +371,3 @@ def rest_shape_jvp(
     tan_M = -MG @ M  # M = G^-1
     tan_area = 0.5 * area * np.trace(MG, axis1=1, axis2=2)  # A0 = sqrt(det G)/2
     return tan_M.reshape(-1, 4)[:, [0, 1, 3]], tan_area
-
-
-def lame(youngs_modulus: float, poisson_ratio: float) -> tuple[float, float]:
-    """Return the (mu, lam) [N/m] of `NeoHookeanTriangles` with this small-strain response.
-
-    A strip of the sheet that is pulled along its length with the stretch 1 + e answers with
-    the tension E e per width and narrows by nu e: plane stress, lam_L = E nu/(1 - nu^2).
-    With mu_L = E/(2 (1 + nu)), mu = 3/2 mu_L and lam = lam_L + 2/3 mu_L.
-
-    Parameters
-    ----------
-    youngs_modulus : float
-        E of the sheet, the material's times its thickness [N/m], positive.
-    poisson_ratio : float
-        nu in (-0.5, 1) [-]; a solid material has at most 0.5.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range. In range, lam > 0 always holds.
-    """
-    youngs_modulus = checks.number("youngs_modulus", youngs_modulus)
-    poisson_ratio = checks.number("poisson_ratio", poisson_ratio)
-    checks.positive("youngs_modulus", youngs_modulus)
-    if not -0.5 < poisson_ratio < 1.0:
-        raise ValueError(
-            f"`poisson_ratio` must be in (-0.5, 1), got {poisson_ratio:g}: lam is infinite at 1, "
-            "and not positive at -0.5."
-        )
-    mu_small = youngs_modulus / (2.0 * (1.0 + poisson_ratio))
-    lam_small = 2.0 * mu_small * poisson_ratio / (1.0 - poisson_ratio)
-    return 1.5 * mu_small, lam_small + 2.0 / 3.0 * mu_small

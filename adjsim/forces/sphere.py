@@ -16,10 +16,8 @@ import numpy as np
 
 from adjsim.engine.algebra.vec3 import sub
 from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.forces.ball import ball_kind
 from adjsim.forces.contact import CONTACT_PARAMETERS, MOTION_PARAMETERS, Contact
-from adjsim.forces.contact_law import RADIUS, SIZE, make_contact_force, make_contact_jvp
-from adjsim.forces.element import ElementKind
+from adjsim.forces.contact_law import RADIUS, SIZE
 from adjsim.forces.gap import (
     Geometry,
     direction,
@@ -58,19 +56,6 @@ def sphere_gap_jvp(x, v, params, series, tan_x, tan_v, tan_params, tan_series):
     return tan_n, tan_c, tan_u
 
 
-SPHERE = ElementKind(
-    "sphere",
-    make_contact_force(sphere_gap),
-    1,
-    0,
-    9,
-    9,
-    uses_velocity=True,
-    jvp=make_contact_jvp(sphere_gap, sphere_gap_jvp),
-)
-SPHERE_BALL = ball_kind(SPHERE, sphere_gap, sphere_gap_jvp)
-
-
 @dataclass(frozen=True, eq=False)
 class SphereContact(Contact):
     """Penalty contact of nodes with a solid sphere.
@@ -97,8 +82,6 @@ class SphereContact(Contact):
     velocity: Any = (0.0, 0.0, 0.0)
     angular_velocity: Any = (0.0, 0.0, 0.0)
 
-    KIND: ClassVar[ElementKind] = SPHERE
-    BALL: ClassVar[ElementKind] = SPHERE_BALL
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         Parameter("center", "x_c", "m", "(3,) or (n_steps, 3)"),
         Parameter("sphere_radius", "R", "m", "()", positive=True),
@@ -107,7 +90,7 @@ class SphereContact(Contact):
     )
     SIZES: ClassVar[tuple[tuple[str, tuple[int, ...]], ...]] = (("sphere_radius", ()),)
     TRACKS: ClassVar[tuple[Track, ...]] = (CENTER, VELOCITY, ANGULAR_VELOCITY)
-    GEOMETRY: ClassVar[Geometry] = Geometry(sphere_gap)
+    GEOMETRY: ClassVar[Geometry] = Geometry("sphere", sphere_gap, sphere_gap_jvp, 9)
 
     def extremes(self, pose: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the centre and the radius of the sphere."""

@@ -8,14 +8,8 @@ from adjsim.lazy import lazy_names
 if TYPE_CHECKING:
     from adjsim.meshes.ball import ball_tets as ball_tets
     from adjsim.meshes.bells import bell as bell
-    from adjsim.meshes.chains import (
-        Chain as Chain,
-        chain as chain,
-    )
-    from adjsim.meshes.files import (
-        read_mesh as read_mesh,
-        write_tet_mesh as write_tet_mesh,
-    )
+    from adjsim.meshes.chains import Chain as Chain, chain as chain
+    from adjsim.meshes.files import read_mesh as read_mesh, write_tet_mesh as write_tet_mesh
     from adjsim.meshes.gears import gear_tets as gear_tets
     from adjsim.meshes.grid import box_tets as box_tets
     from adjsim.meshes.hinges import mesh_hinges as mesh_hinges
@@ -25,10 +19,7 @@ if TYPE_CHECKING:
         write_series as write_series,
     )
     from adjsim.meshes.shapes import shape as shape
-    from adjsim.meshes.sheets import (
-        sheet as sheet,
-        walker as walker,
-    )
+    from adjsim.meshes.sheets import sheet as sheet, walker as walker
     from adjsim.meshes.surfaces import (
         blocks as blocks,
         prism as prism,
@@ -38,39 +29,4 @@ if TYPE_CHECKING:
     from adjsim.meshes.tet_mesh import TetMesh as TetMesh
     from adjsim.meshes.triangle_mesh import TriangleMesh as TriangleMesh
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "ball": ("ball_tets",),
-        "bells": ("bell",),
-        "chains": (
-            "Chain",
-            "chain",
-        ),
-        "files": (
-            "read_mesh",
-            "write_tet_mesh",
-        ),
-        "gears": ("gear_tets",),
-        "grid": ("box_tets",),
-        "hinges": ("mesh_hinges",),
-        "series_files": (
-            "write_bodies",
-            "write_moved",
-            "write_series",
-        ),
-        "shapes": ("shape",),
-        "sheets": (
-            "sheet",
-            "walker",
-        ),
-        "surfaces": (
-            "blocks",
-            "prism",
-            "tube",
-            "turned",
-        ),
-        "tet_mesh": ("TetMesh",),
-        "triangle_mesh": ("TriangleMesh",),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -7,7 +7,7 @@ edges stand for themselves. With c, u_n and the law of contact as in `adjsim/pai
 the force is not smooth where
 
     a pair touches       c = 0: a damping k_d jumps, with a dissipation only the slope does
-    damping ends         u_n = 0, or u_n = 1/d with a dissipation, c^2/gamma by the cubic law
+    damping ends         u_n = 0, or u_n = 1/d with a dissipation; not by the cubic law
     it sticks or slips   k_f |u_t| = mu p
     its place changes    the normal is continuous, but turns at another rate: from a face to an
                          edge, or from there to a corner, unless both faces lie in one plane

@@ -12,10 +12,10 @@ import numpy as np
 from adjsim import checks
 from adjsim.engine.jit.backend import thread_count
 from adjsim.engine.jit.device_arrays import to_host
-from adjsim.engine.jit.devices import Device, array_module, check_device
+from adjsim.engine.jit.devices import array_module, check_device
 from adjsim.reduced.pendulum_loop import PendulumKind, advance_loop, loop_rows
 from adjsim.series import check_series, series_rows, series_steps, series_values
-from adjsim.system import Fields, RolloutError, Stepper, System, make_stepper
+from adjsim.system import Fields, RolloutError, RunSettings, Stepper, System, make_stepper
 from adjsim.values import Parameter, replace_values
 
 
@@ -182,14 +182,14 @@ class Pendulum(System[PendulumState, PendulumTrajectory]):
 class PendulumStepper(Stepper[PendulumState, PendulumTrajectory]):
     """Runs a pendulum's loop; its fields are angles and rates, (n_rows, n_angles)."""
 
-    def __init__(
-        self, system: Pendulum, dt: float, n_steps: int, dtype: np.dtype, device: Device
-    ) -> None:
-        self.system, self.device, self.xp = system, device, array_module(device)
-        self.dtype, self.dt, self.n_steps = dtype, dt, n_steps
+    def __init__(self, system: Pendulum, run: RunSettings) -> None:
+        thread_count(run.threads, large=False)  # one angle or two keep one thread busy
+        self.dt, self.n_steps, self.dtype, _, device = run
+        self.system, self.device = system, check_device(device)
+        self.xp = array_module(self.device)
         self.params = self.on_device(system.pack_params())
-        self.series = self.on_device(system.pack_series(n_steps))
-        self.numbers = self.on_device(np.array([dt]))
+        self.series = self.on_device(system.pack_series(self.n_steps))
+        self.numbers = self.on_device(np.array([self.dt]))
 
     def on_device(self, array: np.ndarray) -> Any:
         """Return a copy in the stepper's precision, on its device."""
@@ -233,16 +233,4 @@ class PendulumStepper(Stepper[PendulumState, PendulumTrajectory]):
         return PendulumTrajectory(steps, self.dt, *(part.reshape(shape) for part in parts))
 
 
-@make_stepper.register
-def _(
-    system: Pendulum,
-    dt: float,
-    n_steps: int,
-    dtype: np.dtype,
-    *,
-    threads: int | None = None,
-    device: Device | str = Device.CPU,
-) -> PendulumStepper:
-    """Pack a pendulum. One angle or two keep one thread busy, whatever `threads` says."""
-    thread_count(threads, large=False)  # only to complain of a number that is none
-    return PendulumStepper(system, dt, n_steps, dtype, check_device(device))
+make_stepper.register(Pendulum, PendulumStepper)

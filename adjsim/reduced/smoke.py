@@ -29,7 +29,7 @@ from adjsim.engine.jit.device_arrays import constants, to_host
 from adjsim.engine.jit.devices import Device, array_module, check_device
 from adjsim.reduced.advection import Grid
 from adjsim.reduced.projection import Projection
-from adjsim.system import Fields, RolloutError, Stepper, System, make_stepper
+from adjsim.system import Fields, RolloutError, RunSettings, Stepper, System, make_stepper
 from adjsim.values import Parameter, replace_values
 
 
@@ -160,20 +160,14 @@ class SmokeStepper(Stepper[SmokeState, SmokeTrajectory]):
 
     step_seconds = 1e-3
 
-    def __init__(
-        self,
-        system: Smoke,
-        dt: float,
-        n_steps: int,
-        dtype: np.dtype,
-        device: Device,
-        threads: int,
-    ) -> None:
+    def __init__(self, system: Smoke, run: RunSettings) -> None:
+        large = system.shape[0] * system.shape[1] >= PARALLEL_CELLS
+        threads, device = thread_count(run.threads, large=large), check_device(run.device)
         self.system, self.device, self.xp = system, device, array_module(device)
-        self.dtype, self.dt, self.n_steps = dtype, dt, n_steps
+        self.dt, self.n_steps, self.dtype = run[:3]
         self.grid = Grid(system.shape, device, threads)
-        self.project = Projection(system.shape, dtype, device, threads)
-        self.carried = self.xp.empty((*system.shape, 2), dtype)
+        self.project = Projection(system.shape, self.dtype, device, threads)
+        self.carried = self.xp.empty((*system.shape, 2), self.dtype)
 
     def allocate(self, n_rows: int) -> Fields:
         """Return room for velocities and densities of so many states."""
@@ -232,17 +226,4 @@ def flat(field: Any) -> Any:
     return field.reshape(field.shape[0] * field.shape[1], -1)
 
 
-@make_stepper.register
-def _(
-    system: Smoke,
-    dt: float,
-    n_steps: int,
-    dtype: np.dtype,
-    *,
-    threads: int | None = None,
-    device: Device | str = Device.CPU,
-) -> SmokeStepper:
-    """Lay out the grid, its threads and the projection."""
-    large = system.shape[0] * system.shape[1] >= PARALLEL_CELLS
-    n_threads = thread_count(threads, large=large)
-    return SmokeStepper(system, dt, n_steps, dtype, check_device(device), n_threads)
+make_stepper.register(Smoke, SmokeStepper)

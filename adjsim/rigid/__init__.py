@@ -9,25 +9,7 @@ from adjsim.lazy import lazy_names
 
 
 if TYPE_CHECKING:
-    from adjsim.rigid.bodies import (
-        BodyPoint as BodyPoint,
-        RigidBodies as RigidBodies,
-    )
-    from adjsim.rigid.pose import (
-        BodyState as BodyState,
-        BodyTrajectory as BodyTrajectory,
-    )
+    from adjsim.rigid.bodies import BodyPoint as BodyPoint, RigidBodies as RigidBodies
+    from adjsim.rigid.pose import BodyState as BodyState, BodyTrajectory as BodyTrajectory
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "bodies": (
-            "BodyPoint",
-            "RigidBodies",
-        ),
-        "pose": (
-            "BodyState",
-            "BodyTrajectory",
-        ),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

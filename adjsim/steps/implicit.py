@@ -46,7 +46,7 @@ from adjsim.forces.element import check_tangents
 from adjsim.model import Model
 from adjsim.rigid.implicit_step import UNKNOWNS
 from adjsim.steps.body_balance import VELOCITIES, BodyBalance
-from adjsim.system import Fields, OnDivergence, RolloutError, TimeStep
+from adjsim.system import Fields, OnDivergence, RolloutError, RunSettings, TimeStep
 from adjsim.worlds import Batch
 
 
@@ -80,16 +80,7 @@ class ImplicitEuler(TimeStep):
         checks.positive("tolerance", checks.number("tolerance", self.tolerance))
         checks.whole("most_iterations", self.most_iterations, 1)
 
-    def stepper(
-        self,
-        system: Any,
-        dt: float,
-        n_steps: int,
-        dtype: np.dtype,
-        *,
-        threads: int | None = None,
-        device: Device | str = Device.CPU,
-    ) -> "ImplicitStepper":
+    def stepper(self, system: Any, run: RunSettings) -> "ImplicitStepper":
         """Make a model ready to be advanced; the number of threads does not matter."""
         if isinstance(system, Batch):
             raise ValueError(
@@ -101,20 +92,20 @@ class ImplicitEuler(TimeStep):
                 f"`model` must be a Model where `step` is ImplicitEuler(), got "
                 f"{type(system).__name__}. Leave `step` out."
             )
-        if device == Device.CUDA:
+        if run.device == Device.CUDA:
             raise ValueError(
                 '`device` must be "cpu" where `step` is ImplicitEuler(), got "cuda": the '
                 "solver runs on the CPU."
             )
-        check_device(device)
-        if dtype != np.float64:
+        check_device(run.device)
+        if run.dtype != np.float64:
             raise ValueError(
-                f"`dtype` must be float64 where `step` is ImplicitEuler(), got {dtype.name}: "
+                f"`dtype` must be float64 where `step` is ImplicitEuler(), got {run.dtype.name}: "
                 "float32 cannot meet its tolerance."
             )
         check_tangents(force.kind for force in system.forces.values())
-        thread_count(threads, large=False)
-        return ImplicitStepper(system, self, dt, n_steps)
+        thread_count(run.threads, large=False)
+        return ImplicitStepper(system, self, run.dt, run.n_steps)
 
 
 class ImplicitStepper(ModelStepper):

@@ -9,11 +9,8 @@ are in `adjsim/engine/timeloop.py`, their adjoints in `adjoint/engine/timeloop.p
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
-from adjsim.engine.jit.devices import Device
 from adjsim.engine.stepper import make_stepper
-from adjsim.system import Stepper, TimeStep
+from adjsim.system import RunSettings, Stepper, TimeStep
 
 
 @dataclass(frozen=True)
@@ -22,18 +19,9 @@ class SemiImplicitEuler(TimeStep):
 
     IS_STABLE: ClassVar[bool] = False
 
-    def stepper(
-        self,
-        system: Any,
-        dt: float,
-        n_steps: int,
-        dtype: np.dtype,
-        *,
-        threads: int | None = None,
-        device: Device | str = Device.CPU,
-    ) -> Stepper[Any, Any]:
+    def stepper(self, system: Any, run: RunSettings) -> Stepper[Any, Any]:
         """Make a system ready to be advanced, as `make_stepper` does."""
-        return make_stepper(system, dt, n_steps, dtype, threads=threads, device=device)
+        return make_stepper(system, run)
 
 
 SEMI_IMPLICIT = SemiImplicitEuler()

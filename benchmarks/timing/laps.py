@@ -16,8 +16,9 @@ import numpy as np
 from adjoint.engine.sweep import ReverseSweep
 from adjoint.render.soft_raster import record_images
 from adjoint.rollout import record
-from adjsim.engine.stepper import ModelStepper, make_stepper
+from adjsim.engine.stepper import ModelStepper
 from adjsim.rollout import frame_rows, rollout
+from adjsim.system import RunSettings, make_stepper
 from adjsim.worlds import stack
 from benchmarks.timing.clock import Lap
 from benchmarks.timing.scenes import (
@@ -95,9 +96,8 @@ def loop_laps(
     """Return the laps forward, with reverse, and with the gradient of mass, of all threads."""
     laps = []
     for n in sizes.threads:
-        stepper = make_stepper(
-            model, dt, n_steps, np.dtype(sizes.dtype), threads=n or None, device=device_of(n)
-        )
+        run = RunSettings(dt, n_steps, np.dtype(sizes.dtype), n or None, device_of(n))
+        stepper = make_stepper(model, run)
         assert isinstance(stepper, ModelStepper)
         facts = {"steps": n_steps}
         for kind, (prepare, call) in _passes(stepper, state, n_steps).items():

@@ -40,6 +40,7 @@ import numpy as np
 
 from studies.answer.intervals import Intervals, widened
 from studies.answer.scales import percent, uncertainty, value_scale
+from studies.optimizers.jacobian import Jacobian
 from studies.optimizers.problem import NOT_FINITE
 from studies.problem.clusters import clusters_of_rows
 from studies.problem.declared_errors import DeclaredNumber
@@ -86,7 +87,7 @@ class DeclaredChanges(NamedTuple):
 
     numbers: list[DeclaredNumber]
     answer: np.ndarray  # theta, (p, m)
-    residuals: np.ndarray  # (n, m), in single precision: they are as many as the Jacobian's
+    residuals: list[Jacobian]  # (n, 1) of each
     notes: list[str]  # on numbers without a derivative
 
 
@@ -94,7 +95,7 @@ def declared_changes(
     problem: SceneProblem,
     theta: np.ndarray,
     numbers: Sequence[DeclaredNumber],
-    jacobian: np.ndarray,
+    jacobian: Jacobian,
     *,
     is_rough: bool = False,
 ) -> DeclaredChanges:
@@ -118,14 +119,13 @@ def declared_changes(
         slope = (ahead - behind) * (0.5 * number.error / step)
         kept.append(number)
         answers.append(answer.change_for(slope, is_place=bool(number.unit)))
-        residuals.append(slope.astype(np.float32))
-    of_none = np.zeros((len(theta), 0)), np.zeros((len(jacobian), 0), np.float32)
-    columns = (np.stack(answers, axis=1), np.stack(residuals, axis=1)) if kept else of_none
-    return DeclaredChanges(kept, *columns, notes)
+        residuals.append(Jacobian.of(slope[:, None]))
+    changes = np.stack(answers, axis=1) if kept else np.zeros((len(theta), 0))
+    return DeclaredChanges(kept, changes, residuals, notes)
 
 
 def second_moment(
-    C: np.ndarray, J: np.ndarray, r: np.ndarray, frames: np.ndarray, *, n_priors: int
+    C: Jacobian, J: Jacobian, r: np.ndarray, frames: np.ndarray, *, n_priors: int
 ) -> np.ndarray:
     """Return what residuals leave of the uncertainty of declared numbers, (m, m), in its squares.
 
@@ -136,11 +136,11 @@ def second_moment(
     m = C.shape[1]
     cross = J.T @ C
     B = inverse(J.T @ J) @ cross
-    values, axes = np.linalg.eigh(C.T.astype(np.float64) @ C - cross.T @ B)
-    shown = values > VISIBLE * max(float(np.square(C, dtype=np.float64).sum(axis=0).max()), 1e-300)
+    H = C.T @ C
+    values, axes = np.linalg.eigh(H - cross.T @ B)
+    shown = values > VISIBLE * max(float(np.diag(H).max()), 1e-300)
     V, scale = axes[:, shown], values[shown]
-    sums = [np.bincount(frames + 1, weights=column * r) for column in (*C.T, *J.T)]
-    scores = np.stack(sums[:m], axis=1) - np.stack(sums[m:], axis=1) @ B
+    scores = _sums_by_frame(C, r, frames) - _sums_by_frame(J, r, frames) @ B
     estimate = -(V.T @ scores.sum(axis=0)) / scale
     clusters = scores[1:]
     priors = J[len(J) - n_priors :] @ B  # rows of C without what theta makes up for
@@ -151,13 +151,22 @@ def second_moment(
     return np.eye(m) - gain @ V.T + np.outer(moved, moved)
 
 
+def _sums_by_frame(J: Jacobian, r: np.ndarray, frames: np.ndarray) -> np.ndarray:
+    """Return J_t^T r_t of every frame t, (n_frames + 1, p), that of the priors first."""
+    at, count = frames[J.rows] + 1, int(frames.max()) + 2
+    columns = [np.bincount(at, column * r[J.rows], count) for column in J.values.T]
+    return np.stack(columns, axis=1)
+
+
 class AnswerChange:
     """How theta follows a change of the residuals, by their Jacobian, (n, p)."""
 
-    def __init__(self, parameters: Parameters, jacobian: np.ndarray) -> None:
+    def __init__(self, parameters: Parameters, jacobian: Jacobian) -> None:
         is_camera = _of_cameras(parameters) & np.isfinite(parameters.prior_error)
         p = parameters.size
-        prior = np.where(is_camera, np.diag(jacobian[-p:]), 0.0)  # the last rows are the priors
+        prior = np.where(
+            is_camera, np.diag(np.asarray(jacobian[-p:])), 0.0
+        )  # the last rows are the priors
         factors = TIGHTER if is_camera.any() else TIGHTER[:1]
         H = jacobian.T @ jacobian
         tighter = H + np.eye(p) * ((factors[:, None] ** 2 - 1.0) * prior**2)[:, None, :]
@@ -251,7 +260,7 @@ def budget_at(
     problem: SceneProblem,
     theta: np.ndarray,
     intervals: Intervals,
-    jacobian: np.ndarray,
+    jacobian: Jacobian,
     *,
     numbers: Sequence[DeclaredNumber],
     residuals: np.ndarray | None = None,
@@ -270,11 +279,13 @@ def budget_at(
     is_shown = np.array([bool(number.unit) for number in changes.numbers], bool)
     is_shown |= not _of_cameras(parameters).any()
     if residuals is not None and is_shown.any() and not is_rough:
-        beside = np.concatenate([jacobian, changes.residuals[:, ~is_shown]], axis=1)
+        pairs = list(zip(changes.residuals, is_shown, strict=True))
+        C = Jacobian.beside([column for column, shows in pairs if shows])
+        J = Jacobian.beside([jacobian, *(column for column, shows in pairs if not shows)])
+        frames, n_priors = clusters_of_rows(problem), len(theta)
         moment[np.ix_(is_shown, is_shown)] = second_moment(
-            changes.residuals[:, is_shown], beside, residuals, clusters_of_rows(problem),
-            n_priors=len(theta),
-        )  # fmt: skip
+            C, J, residuals, frames, n_priors=n_priors
+        )
     more = D @ moment @ D.T * (QUANTILE / intervals.quantile) ** 2
     intervals = widened(intervals, parameters, theta, more, source=DECLARED)
     rate = np.abs(np.diag(parameters.natural_jacobian(theta)))
@@ -307,7 +318,7 @@ def budget_at(
     return budget, intervals, changes.notes
 
 
-def camera_share(parameters: Parameters, jacobian: np.ndarray) -> np.ndarray:
+def camera_share(parameters: Parameters, jacobian: Jacobian) -> np.ndarray:
     """Return the part of each variance of theta that is due to fitted cameras, (p,)."""
     is_camera = _of_cameras(parameters)
     share = np.zeros(len(is_camera))

@@ -52,6 +52,7 @@ from functools import partial
 
 import numpy as np
 
+from studies.optimizers.jacobian import Jacobian
 from studies.optimizers.problem import NOT_FINITE
 from studies.optimizers.secants import secant_jacobian
 from studies.problem.clusters import clusters_of_rows
@@ -85,7 +86,7 @@ BLOCKS = 8  # of frames for the jackknife
 ROUNDING = 1e-12  # part of the difference of two motions that is none
 # Share of a refinement, with two standard errors, that the scene's own mesh may show by chance
 LEAST_SHARE = 0.5
-Linear = tuple[np.ndarray, np.ndarray]  # residuals (n,) and their Jacobian (n, p)
+Linear = tuple[np.ndarray, Jacobian]  # residuals (n,) and their Jacobian (n, p)
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,7 +323,7 @@ def _change(
     (r, J), shift = linear, np.zeros_like(theta)
     best, least = None, float(np.linalg.norm(finer - r))
     for _ in range(CORRECTIONS):
-        step = np.linalg.lstsq(J, finer - r, rcond=None)[0]
+        step = J.solve(finer - r)
         step *= LONG / max(float(np.abs(step).max()), LONG)
         at = np.clip(theta + shift + step, *problem.bounds)
         step, shift = at - theta - shift, at - theta
@@ -335,19 +336,19 @@ def _change(
             break
         if (left := float(np.linalg.norm(finer - r))) < least:
             best, least = shift, left
-        J = J + np.outer(r - before - J @ step, step) / float(step @ step)
+        J = J.updated(r - before, step)
     assert best is not None
     return -best
 
 
-def _change_of_fit(other: SceneProblem, theta: np.ndarray, J: np.ndarray) -> np.ndarray:
+def _change_of_fit(other: SceneProblem, theta: np.ndarray, J: Jacobian) -> np.ndarray:
     """Return by how much theta changes, (p,), where another model is fitted.
 
     J (n, p) is the Jacobian of the model that theta was fitted with.
     """
     r, shift = other.residuals(theta), np.zeros_like(theta)
     for _ in range(1 + CORRECTIONS):
-        step = -np.linalg.lstsq(J, r, rcond=None)[0]
+        step = -J.solve(r)
         step *= LONG / max(float(np.abs(step).max()), LONG)
         at = np.clip(theta + shift + step, *other.bounds)
         step = at - theta - shift
@@ -357,7 +358,7 @@ def _change_of_fit(other: SceneProblem, theta: np.ndarray, J: np.ndarray) -> np.
             there = other.with_steps_for(at).residuals(at)
         except NOT_FINITE:
             break
-        J = J + np.outer(there - r - J @ step, step) / float(step @ step)
+        J = J.updated(there - r, step)
         if float(there @ there) < float(r @ r):
             r, shift = there, at - theta
         if np.abs(step).max() <= SHORT:

@@ -35,6 +35,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import stdtrit
 
+from studies.optimizers.jacobian import Jacobian
 from studies.problem.parameters import Parameters
 from studies.runs.errors import StudyError
 from studies.search.coarse import is_log
@@ -83,7 +84,7 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
     parameters: Parameters,
     theta: np.ndarray,
     residuals: np.ndarray,
-    jacobian: np.ndarray,
+    jacobian: Jacobian | np.ndarray,
     *,
     frames: np.ndarray,
     aligned: bool = True,
@@ -99,8 +100,8 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
     pixel noise, by default s^2 H^-1. `stages` are optima of earlier windows of the film, and
     `floor` is the relative standard deviation that model error has at least.
     """
-    r, J = np.asarray(residuals, np.float64), np.asarray(jacobian, np.float64)
-    if not (np.isfinite(r).all() and np.isfinite(J).all()):  # without the copy of checks.array
+    r, J = np.asarray(residuals, np.float64), Jacobian.of(jacobian)
+    if not (np.isfinite(r).all() and np.isfinite(J.values).all()):
         raise StudyError(
             "`residuals` and `jacobian` must be finite. Give those of a theta where the rollout "
             "stays finite."
@@ -165,7 +166,7 @@ def widened(
 class _Whitened:
     """A linear fit in coordinates R theta, in which H is 1 and every covariance is compared."""
 
-    def __init__(self, J: np.ndarray, r: np.ndarray, frames: np.ndarray, R: np.ndarray) -> None:
+    def __init__(self, J: Jacobian, r: np.ndarray, frames: np.ndarray, R: np.ndarray) -> None:
         self.R, self.J, self.r = R, J, r
         order = np.argsort(frames, kind="stable")
         order = order[frames[order] >= 0]
@@ -190,12 +191,13 @@ class _Whitened:
         """Return the covariance by residuals that last through the film."""
         sizes = np.diff(self.bounds)
         if aligned and (sizes == sizes[0]).all() and self.n_frames > 1:
-            by_frame = self.rows_r.reshape(self.n_frames, -1)
-            p = self.J.shape[1]
-            columns = [
-                (self.rows_J[:, k].reshape(self.n_frames, -1) @ by_frame.T).ravel()
-                for k in range(p)
-            ]
+            frames, pixels = np.divmod(self.rows_J.rows, sizes[0])
+            pixels, places = np.unique(pixels, return_inverse=True)  # with a slope in some frame
+            by_frame = self.rows_r.reshape(self.n_frames, -1)[:, pixels]
+            own, columns = np.zeros_like(by_frame), []
+            for values in self.rows_J.values.T:
+                own[frames, places] = values
+                columns.append((own @ by_frame.T).ravel())
             scores = self.white(np.stack(columns, axis=1))  # of all pairs of frames
             return scores.T @ scores
         scores = self.white(self.scores(self.bounds))
@@ -215,8 +217,8 @@ class _Whitened:
         total = np.zeros_like(self.R)
         scores = self.white(self.scores(bounds))
         for g, (a, b) in zip(scores, itertools.pairwise(bounds), strict=True):
-            own = self.rows_J[a:b].T @ self.rows_J[a:b]
-            share, axes = np.linalg.eigh(self.white(self.white(own).T))
+            block = self.rows_J[a:b]
+            share, axes = np.linalg.eigh(self.white(self.white(block.T @ block).T))
             step = axes @ ((axes.T @ g) / (1.0 - np.clip(share, 0.0, MOST_LEVERAGE)))
             total += np.outer(step, step)
         return (B - 1) / B * total
@@ -234,14 +236,15 @@ class _Whitened:
         return (self.R * scale) @ self.R.T
 
 
-def triangle(J: np.ndarray) -> np.ndarray:
+def triangle(J: Jacobian) -> np.ndarray:
     """Return R of J = Q R, `(p, p)`, by Cholesky where J is well-conditioned: that is fast."""
     H = J.T @ J
     scale = np.sqrt(np.maximum(np.diag(H), 1e-300))
     values = np.linalg.eigvalsh(H / np.outer(scale, scale))
     if values[0] > WELL_CONDITIONED * values[-1]:
         return np.linalg.cholesky(H / np.outer(scale, scale)).T * scale
-    return np.asarray(np.linalg.qr(J, mode="r"))
+    rows = np.linalg.qr(J.values, mode="r")
+    return np.concatenate([rows, np.zeros((len(H) - len(rows), len(H)))])
 
 
 def upper_bound(A: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -353,7 +356,7 @@ def largest_components(
     return {label: weight for label, weight in weights.items() if abs(weight) >= LEAST_SHOWN}
 
 
-def spectrum(jacobian: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def spectrum(jacobian: Jacobian) -> tuple[np.ndarray, np.ndarray]:
     """Return the singular values of J, descending, and their directions in rows."""
     _, values, directions = np.linalg.svd(triangle(jacobian))
     return values, directions

@@ -17,8 +17,9 @@ answer is lower, the search is not finished.
 Points that leave the bounds are not tried, nor those where a rollout blows up.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,7 +77,7 @@ class Trial:
         }
 
 
-Residuals = Callable[[Sequence[np.ndarray]], Sequence[np.ndarray | None]]
+Residuals = Callable[[Sequence[np.ndarray]], Iterable[np.ndarray | None]]
 
 
 def try_answer(
@@ -100,22 +101,23 @@ def try_answer(
     lengths = np.abs(ends[:, own] / scale[own]).max(axis=1, initial=0.0) if len(ends) else []
     places = _places(theta, ends, np.asarray(lengths))
     places = [one for one in places if ((bounds[0] <= one.at) & (one.at <= bounds[1])).all()]
-    here, *seen = residuals([theta, *(one.at for one in places)])
+    seen = iter(residuals([theta, *(one.at for one in places)]))
+    here = next(seen)
     if here is None or not places:
         return None
     loss = float(here @ here)
     promised = np.einsum("ni,ij,nj->n", ends, information, ends)
-    found = [(one, r) for one, r in zip(places, seen, strict=True) if r is not None]
-    pairs: dict[tuple[int, float], list[np.ndarray]] = {}
-    for one, r in found:
-        pairs.setdefault((one.end, one.distance), []).append(r)
-    widening = np.ones(len(ends))
-    for (k, t), both in pairs.items():
+    widening, gains = np.ones(len(ends)), {}
+    found = ((one, r) for one, r in zip(places, seen, strict=True) if r is not None)
+    for (k, t), pair in groupby(found, key=lambda item: (item[0].end, item[0].distance)):
+        both = []
+        for one, r in pair:
+            gains[loss - float(r @ r)] = one
+            both.append(r)
         if (should := promised[k] * t**2) > ROUNDING * loss:
             least = max(min(_changes(here, both)), 1e-300)
             widening[k] = max(widening[k], np.sqrt(should) / np.sqrt(least))
     least = np.maximum(np.minimum(LOWER * promised, LOWER_PART * loss), ROUNDING * loss)
-    gains = {loss - float(r @ r): one for one, r in found}
     lower = [gain for gain, one in gains.items() if gain > least[one.end]]
     gain = max(lower, default=0.0)
     best = gains[gain].at if lower else None

@@ -28,12 +28,12 @@ import numpy as np
 
 from studies.answer.evidence import (
     Evidence,
+    MissingTerm,
     differences,
     how_much_worse,
     relative_half_widths,
     worst_combination,
 )
-from studies.answer.missing import MissingTerm
 from studies.answer.scales import percent, theta_scale, value_scale
 from studies.optimizers.problem import Status
 from studies.problem.parameters import COLORS

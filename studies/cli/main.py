@@ -114,7 +114,12 @@ def run(  # noqa: PLR0913 -- the options of a command
     scene: Annotated[str, typer.Argument(help="A scene by name (see list), or a TOML file.")],
     overrides: Annotated[
         list[str] | None,
-        _keys("Keys, e.g. bodies.beam.mu=2e5; `adjsim run SCENE --help` shows all of a scene."),
+        _keys(
+            "Keys, e.g. bodies.beam.mu=2e5; `adjsim run SCENE --help` shows all of a scene. How "
+            "well you know what you declare: bodies.beam.scale_error=0.005 for half a percent of "
+            "its size, and also mass_error, position_error, obstacles.NAME.distance_error and "
+            "tilt_error, world.gravity_error, observations.NAME.fps_error."
+        ),
     ] = None,
     *,
     out: Annotated[

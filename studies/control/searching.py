@@ -16,6 +16,7 @@ from studies.answer.reached import judge_control
 from studies.answer.solution import Solution
 from studies.control.goal import Target, make_target
 from studies.optimizers.evaluations import Evaluator
+from studies.optimizers.jacobian import Jacobian
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import Result, Status
 from studies.problem.making import PreparedProblem
@@ -59,7 +60,7 @@ class Watched:
         self._found = self.target.measure(self.problem, rows)
         return self.problem.with_priors(theta, self.problem.residuals_of(rows))
 
-    def residuals_and_jacobian(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def residuals_and_jacobian(self, theta: np.ndarray) -> tuple[np.ndarray, Jacobian]:
         """Return the residuals and their Jacobian, and measure the motion at theta."""
         self.residuals(theta)
         return self.problem.residuals_and_jacobian(theta)

@@ -150,7 +150,7 @@ def expected_intervals(
         return no_intervals(p, f"more than {MOST_TANGENTS} numbers are free"), None
     J = problem.residuals_and_jacobian(theta)[1]
     loose = LOOSE * _scale(problem, theta) * np.sqrt(EVIDENCE)
-    J[-p:] = np.diag(np.hypot(np.diag(J[-p:]), 1.0 / loose))
+    J.values[-p:] = np.diag(np.hypot(np.diag(J.values[-p:]), 1.0 / loose))
     own = intervals(
         problem.parameters,
         theta,

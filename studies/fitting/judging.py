@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from studies.answer.budget import Budget
-from studies.answer.evidence import Basin, Evidence
+from studies.answer.evidence import Basin, Evidence, MissingTerm
 from studies.answer.held_back import Explained, explained
 from studies.answer.kinks import margins_by_window
-from studies.answer.missing import MissingTerm
 from studies.answer.verdict import Verdict, judge, judge_each
 from studies.fitting.trying import Tried
 from studies.optimizers.problem import NOT_FINITE

@@ -42,7 +42,6 @@ def laplace_intervals(solved: Solution) -> Ends:
     pixel = pixel_covariance(problem, theta, r, J)
     if pixel is None:
         raise StudyError("There are no intervals: a direction leaves no trace in what is seen.")
-    scaled = J * scale
     try:
         factor = cho_factor(0.5 * problem.hessian(theta, scale))
     except np.linalg.LinAlgError:
@@ -50,7 +49,9 @@ def laplace_intervals(solved: Solution) -> Ends:
             "There are no Laplace intervals: the loss falls to both sides along some direction, so "
             "that the answer is no minimum. Let the search go on, or use those of Gauss-Newton."
         ) from None
-    bend = cho_solve(factor, scaled.T @ scaled)  # 1 where the residuals do not bend
+    bend = cho_solve(
+        factor, (J.T @ J) * np.outer(scale, scale)
+    )  # 1 where the residuals do not bend
     covariance = (bend @ (pixel / np.outer(scale, scale)) @ bend.T) * np.outer(scale, scale)
     quantile = float(stdtrit(len(r) - len(theta), 0.5 + LEVEL / 2.0))
     ends = natural_interval(parameters, theta, covariance, quantile)

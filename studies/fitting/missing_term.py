@@ -18,12 +18,13 @@ Large sample tests of statistical hypotheses, Proc. Camb. Phil. Soc. 44 (1948).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from studies.answer.budget import inverse
 from studies.answer.discretisation import Linear
-from studies.answer.missing import MissingTerm
+from studies.answer.evidence import MissingTerm
 from studies.fitting.judging import explained_motion
 from studies.fitting.local_search import LocalSearch
 from studies.optimizers.problem import NOT_FINITE
@@ -115,7 +116,7 @@ def _best_score(
 
 
 def _score(
-    problem: SceneProblem, theta: np.ndarray, fitted: tuple[np.ndarray, ...], term: Term
+    problem: SceneProblem, theta: np.ndarray, fitted: tuple[Any, ...], term: Term
 ) -> _Score | None:
     """Return what a term would gain; None where there is none, or it would leave its bounds.
 

@@ -32,10 +32,10 @@ from studies.answer.discretisation import (
     changes_by,
     linear_at,
 )
+from studies.answer.evidence import MissingTerm
 from studies.answer.held_back import Explained
 from studies.answer.intervals import FOOTAGE_FLOOR
 from studies.answer.law import errors_by_law
-from studies.answer.missing import MissingTerm
 from studies.answer.solution import Solution
 from studies.answer.verdict import WORSE
 from studies.fitting.judging import (

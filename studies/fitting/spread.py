@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from studies.answer.intervals import Uncertainty, intervals, spectrum, triangle
+from studies.optimizers.jacobian import Jacobian
 from studies.problem.clusters import clusters_of_rows
 from studies.problem.films import PictureObserver
 from studies.problem.frame_squares import residual_squares
@@ -21,7 +22,7 @@ def spread_of(
     problem: SceneProblem,
     theta: np.ndarray,
     r: np.ndarray,
-    J: np.ndarray,
+    J: Jacobian,
     *,
     stages: Sequence[np.ndarray],
     floor: float,
@@ -50,7 +51,7 @@ def pixel_noise(problem: SceneProblem, theta: np.ndarray) -> float:
 
 
 def pixel_covariance(
-    problem: SceneProblem, theta: np.ndarray, r: np.ndarray, J: np.ndarray
+    problem: SceneProblem, theta: np.ndarray, r: np.ndarray, J: Jacobian
 ) -> np.ndarray | None:
     r"""Return the covariance of theta by noise of the pixels, (p, p); None where J is singular.
 
@@ -75,7 +76,7 @@ def pixel_covariance(
     return _covariance(problem, J, variances, np.zeros((p, p)))
 
 
-def expected_covariance(problem: SceneProblem, J: np.ndarray) -> np.ndarray | None:
+def expected_covariance(problem: SceneProblem, J: Jacobian) -> np.ndarray | None:
     """Return the covariance of theta by noise of the size that is expected, (p, p).
 
     That is `NOISE` in every pixel, and of points their declared `error`. A prior is off by its
@@ -94,7 +95,7 @@ def expected_covariance(problem: SceneProblem, J: np.ndarray) -> np.ndarray | No
 
 def _covariance(
     problem: SceneProblem,
-    J: np.ndarray,
+    J: Jacobian,
     variances: Sequence[float | np.ndarray],
     inner: np.ndarray,
 ) -> np.ndarray | None:
@@ -109,13 +110,29 @@ def _covariance(
         own = J[first : first + count]
         first += count
         if isinstance(one, PictureObserver):
-            pulled = [one.residuals_vjp(column)[:, :3].ravel() for column in own.T]
-            through = np.stack(pulled).astype(np.float32)  # as large as J, of a width only
-            inner = inner + variance * (through @ through.T)
+            inner = inner + variance * _pixel_information(one, own)
         else:
-            inner = inner + (variance * own.T) @ own
+            weights = np.broadcast_to(variance, len(own))[own.rows, None]
+            inner = inner + own.values.T @ (weights * own.values)
     R = triangle(J)
     if not np.abs(np.diag(R)).min() > 0.0:
         return None
     half = np.linalg.solve(R.T, inner)
     return np.linalg.solve(R, np.linalg.solve(R, np.linalg.solve(R.T, half.T)).T)
+
+
+def _pixel_information(one: PictureObserver, J: Jacobian) -> np.ndarray:
+    """Return (A^T J)^T (A^T J), (p, p), of the residuals A d of pictures, J (n, p)."""
+    n_frames, total = len(one.times), np.zeros((J.shape[1], J.shape[1]))
+    count = len(J) // n_frames
+    first = one.between(np.arange(n_frames) == 0)  # A of a frame alone: its mean is over one frame
+    for k in range(n_frames):
+        own = J[k * count : (k + 1) * count]
+        stored = np.zeros(count)
+        stored[own.rows] = 1.0
+        is_seen = first.residuals_vjp(stored)[:, 0] > 0.0  # by residuals that are stored
+        near = first.residuals_near(is_seen.reshape(1, *one.size), stored.dtype)
+        columns = (near.vjp((own @ axis)[near.rows]) for axis in np.eye(J.shape[1]))
+        pulled = np.stack([adj[is_seen, :3].ravel() for adj in columns])
+        total += pulled @ pulled.T
+    return total / n_frames

@@ -15,6 +15,7 @@ from studies.answer.intervals import FOOTAGE_FLOOR, Uncertainty, no_spread, wide
 from studies.answer.scales import theta_scale
 from studies.answer.trial import LEAST_SIZE, SIZES, Trial, try_answer
 from studies.fitting.spread import pixel_noise, spread_of
+from studies.optimizers.jacobian import Jacobian
 from studies.optimizers.minimize import MOST_TANGENTS, method_for
 from studies.optimizers.problem import NOT_FINITE, Method, Result, Status
 from studies.optimizers.secants import secant_jacobian, secant_search
@@ -161,7 +162,7 @@ def _secant_spread(problem: SceneProblem, theta: np.ndarray, judge: Judge) -> Un
 def _with_floor(
     problem: SceneProblem,
     theta: np.ndarray,
-    linear: tuple[np.ndarray, np.ndarray],
+    linear: tuple[np.ndarray, Jacobian],
     judge: Judge,
 ) -> Uncertainty:
     floor = 0.0 if judge.is_twin else FOOTAGE_FLOOR

@@ -10,7 +10,8 @@ r_hat = r/|r| and a QR factorisation of what of J is orthogonal to it,
 
     Q r = (|r|, 0, ..., 0),    Q J = [r_hat^T J ; R],    (I - r_hat r_hat^T) J = Q' R
 
-so that |r|, J^T r and J^T J, all that least squares ever looks at, are kept exactly.
+so that |r|, J^T r and J^T J, all that least squares ever looks at, are kept exactly. The residuals
+where J is 0 are first turned into one, the root of their squares.
 """
 
 import time
@@ -20,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from adjsim.system import RolloutError
+from studies.optimizers.jacobian import Jacobian
 from studies.optimizers.problem import Problem, SearchEnd, Stall, Status
 from studies.runs.errors import NotFiniteError, StudyError
 from studies.runs.evaluations import Evaluation, read_log
@@ -36,19 +38,22 @@ def are_alike(stored: np.ndarray, now: np.ndarray) -> bool:
 
 
 def reduce_residuals(
-    residuals: np.ndarray, jacobian: np.ndarray
+    residuals: np.ndarray, jacobian: Jacobian | np.ndarray
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Return r @ r, its gradient 2 J^T r and the reduced Jacobian, `(n + 1, n)`."""
-    n = jacobian.shape[1]
+    J = Jacobian.of(jacobian)
+    n = J.shape[1]
     norm = float(np.linalg.norm(residuals))
-    unit = residuals / norm if norm > 0.0 else np.zeros_like(residuals)
-    along = unit @ jacobian
+    scale = 1.0 / norm if norm > 0.0 else 0.0
+    unit = scale * residuals[J.rows]
+    along = unit @ J.values
     # block by block, whose triangles are then reduced together: blocks stay in the cache
     parts = [
-        np.linalg.qr(jacobian[k : k + BLOCK] - np.outer(unit[k : k + BLOCK], along), mode="r")
+        np.linalg.qr(J.values[k : k + BLOCK] - np.outer(unit[k : k + BLOCK], along), mode="r")
         for k in range(0, len(unit), BLOCK)
     ]
-    rest = parts[0] if len(parts) == 1 else np.linalg.qr(np.concatenate(parts), mode="r")
+    parts.append(-scale * np.sqrt(J.squares_beside(residuals)) * along[None])
+    rest = np.linalg.qr(np.concatenate(parts), mode="r")
     reduced = np.zeros((n + 1, n))
     reduced[0] = along
     reduced[1 : 1 + len(rest)] = rest

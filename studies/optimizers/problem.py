@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from adjsim.system import RolloutError
+from studies.optimizers.jacobian import Jacobian
 from studies.runs.errors import NotFiniteError
 
 
@@ -36,7 +37,7 @@ class Problem(Protocol):
         """Return the residuals r, flat, with loss = r @ r."""
         ...
 
-    def residuals_and_jacobian(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def residuals_and_jacobian(self, theta: np.ndarray) -> tuple[np.ndarray, Jacobian | np.ndarray]:
         """Return r and dr/dtheta, `(n_residuals, n)`: one tangent rollout a column."""
         ...
 

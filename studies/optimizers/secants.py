@@ -11,10 +11,15 @@ The best of all points that were evaluated is the next theta; where none is bett
 `SHRINK`. All points of a round are independent and are evaluated side by side.
 """
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
+
+from studies.optimizers.jacobian import Jacobian
 
 
 FIRST, LEAST, SHRINK = 0.05, 1e-4, 3.0  # h at first and at last, and by what it is divided
@@ -22,7 +27,7 @@ DAMPING = (1e-6, 1e-2, 1e-1, 1.0, 10.0)  # lambda
 FARTHEST = 6.0  # longest step, in h
 GAIN = 1e-3  # part of the loss that a round must gain, or h shrinks
 
-Residuals = Callable[[Sequence[np.ndarray]], Sequence[np.ndarray | None]]
+Residuals = Callable[[Sequence[np.ndarray]], Iterable[np.ndarray | None]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,29 +50,33 @@ def secant_search(
 ) -> SecantResult:
     """Return the end of a search from theta, (p,), with about `most` evaluations.
 
-    `residuals` of many points are None where there are none. `say` gets the loss and h of every
-    round.
+    `residuals` of many points are None where there are none, and are looked at one after the other.
+    `say` gets the loss and h of every round.
     """
     size, spent = FIRST, 1
     (r,) = residuals([theta])
     if r is None:
         return SecantResult(theta, np.inf, spent)
-    loss = float(r @ r)
-    while size >= LEAST and spent < most and loss > 0.0:
-        say(loss, size)
-        points = _both_sides(theta, size * scale, bounds)
-        seen = list(residuals(points))
-        J = _secants(theta, r, points, seen)
-        points += _steps(J, r, theta, farthest=FARTHEST * size * scale, bounds=bounds)
-        seen += residuals(points[len(seen) :])
+    best = _Point(theta, r, float(r @ r))
+
+    def watched(points: Sequence[np.ndarray]) -> Iterator[np.ndarray | None]:
+        nonlocal best, spent
         spent += len(points)
-        before = loss
-        for point, own in zip(points, seen, strict=True):
-            if own is not None and float(own @ own) < loss:
-                theta, r, loss = point, own, float(own @ own)
-        if loss > (1.0 - GAIN) * before:
+        for point, own in zip(points, residuals(points), strict=True):
+            if own is not None and (loss := float(own @ own)) < best.loss:
+                best = _Point(point, own, loss)
+            yield own
+
+    while size >= LEAST and spent < most and best.loss > 0.0:
+        theta, r, before = best
+        say(before, size)
+        points = _both_sides(theta, size * scale, bounds)
+        J = _secants(theta, r, points, watched(points))
+        steps = _steps(J, r, theta, farthest=FARTHEST * size * scale, bounds=bounds)
+        deque(watched(steps), maxlen=0)
+        if best.loss > (1.0 - GAIN) * before:
             size /= SHRINK
-    return SecantResult(theta, loss, spent)
+    return SecantResult(best.theta, best.loss, spent)
 
 
 def secant_jacobian(
@@ -75,16 +84,30 @@ def secant_jacobian(
     theta: np.ndarray,
     distance: np.ndarray,
     bounds: tuple[np.ndarray, np.ndarray],
-) -> tuple[np.ndarray, np.ndarray] | None:
+) -> tuple[np.ndarray, Jacobian] | None:
     """Return r at theta, (n,), and its secants over the distances (p,) to both sides, (n, p).
 
     None where a rollout blows up.
     """
     points = _both_sides(theta, distance, bounds)
-    r, *seen = residuals([theta, *points])
-    if r is None or any(own is None for own in seen):
+    seen, is_missing = iter(residuals([theta, *points])), False
+
+    def watched() -> Iterator[np.ndarray | None]:
+        nonlocal is_missing
+        for own in seen:
+            is_missing |= own is None
+            yield own
+
+    if (r := next(seen)) is None:
         return None
-    return r, _secants(theta, r, points, seen)
+    J = _secants(theta, r, points, watched())
+    return None if is_missing else (r, J)
+
+
+class _Point(NamedTuple):
+    theta: np.ndarray
+    residuals: np.ndarray
+    loss: float
 
 
 def _both_sides(
@@ -99,25 +122,27 @@ def _secants(
     theta: np.ndarray,
     r: np.ndarray,
     points: Sequence[np.ndarray],
-    seen: Sequence[np.ndarray | None],
-) -> np.ndarray:
+    seen: Iterable[np.ndarray | None],
+) -> Jacobian:
     """Return the secants of the residuals, (n, p); 0 along an axis where there are none."""
-    J = np.zeros((len(r), len(theta)))
+    columns, beside = [], zip(points, seen, strict=True)
     for i in range(len(theta)):
         pairs = [
             (point[i], own)
-            for point, own in zip(points[2 * i : 2 * i + 2], seen[2 * i : 2 * i + 2], strict=True)
+            for point, own in islice(beside, 2)
             if own is not None and point[i] != theta[i]
         ]
         pairs += [(theta[i], r)] if len(pairs) == 1 else []
+        slope = np.zeros_like(r)
         if len(pairs) == 2:
             (first, one), (second, other) = pairs
-            J[:, i] = (one - other) / (first - second)
-    return J
+            slope = (one - other) / (first - second)
+        columns.append(Jacobian.of(slope[:, None]))
+    return Jacobian.beside(columns)
 
 
 def _steps(
-    J: np.ndarray,
+    J: Jacobian,
     r: np.ndarray,
     theta: np.ndarray,
     *,

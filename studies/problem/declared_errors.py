@@ -41,6 +41,7 @@ from studies.scene.obstacles import nearest_point, shifted, signed_distance, til
 SCALE, MASS, POSITION, GRAVITY_LEANS, DISTANCE, TILT = 0.02, 0.03, 0.005, 1.0, 0.01, 2.0
 STAMPED, TYPED = 0.005, 0.02  # of a rate of frames
 NEARLY = 0.15  # a typed rate that differs less from that of the file may be a mistake
+PARTS, DOUBTFUL = ("scale_error", "mass_error", "fps_error"), 0.1  # of the value: perhaps percent
 MASSES = ("density", "mass", "vertex_mass")
 CAMERA = declared.Camera()  # with its errors by default
 Moved = Callable[[SceneProblem, float], SceneProblem]
@@ -106,6 +107,16 @@ def _given_errors(file: declared.SceneFile) -> Iterator[tuple[str, float | None]
         for name, entry in getattr(file, table).items():
             for key in keys:
                 yield f"{table}.{_shared_name(name, entry)}.{key}", getattr(entry, key, None)
+
+
+def notes_on_errors(file: declared.SceneFile) -> list[str]:
+    """Return what is doubtful about uncertainties: parts of a value that may be percent."""
+    return [
+        f"`{key} = {error:g}` says that the value may well be {100.0 * error:.3g} % off. If you "
+        f"know it to {error:g} %, write {error / 100.0:g}."
+        for key, error in _given_errors(file)
+        if key.endswith(PARTS) and error is not None and error >= DOUBTFUL
+    ]
 
 
 def copies_of(bodies: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -8,14 +8,16 @@ import numpy as np
 from scipy.ndimage import binary_dilation, uniform_filter
 
 from adjoint.render.losses import residuals_jvp, residuals_vjp
+from adjoint.render.pyramid_boxes import box_residuals_vjp
 from adjoint.render.smoke import smoke_images_jvp, smoke_images_vjp
 from adjoint.render.soft_raster import record_images
-from adjsim.engine.jit.device_arrays import beside
+from adjsim.engine.jit.device_arrays import beside, to_host
 from adjsim.engine.jit.devices import module_of
 from adjsim.values import values_under
 from render.lenses import Perspective
 from render.losses import Mse, PyramidMse, residuals
 from render.posed_camera import PosedCamera
+from render.pyramid_boxes import boxes_around
 from render.scene import Mesh, Scene
 from render.smoke import smoke_images
 from render.soft_raster import SoftRasterizer, rasterize
@@ -26,6 +28,7 @@ from studies.problem.observers import (
     Back,
     Moved,
     Observer,
+    ReachedResiduals,
     RecordedPrediction,
     Values,
 )
@@ -100,12 +103,31 @@ class PictureObserver(Observer):
     def residuals(self, rows: np.ndarray) -> np.ndarray:
         """Return r of the pyramid, frame after frame."""
         images = self.where_compared(self.as_images(rows)[..., :3], self.frames)
-        return self._scale * residuals(self.loss, images, self.frames)
+        r = residuals(self.loss, images, self.frames)
+        r *= self._scale
+        return r
 
     def residuals_jvp(self, tan_rows: np.ndarray) -> np.ndarray:
         """Return the tangent of r."""
         tangent = self.where_compared(self.as_images(tan_rows))
-        return self._scale * residuals_jvp(self.loss, tangent, self.frames, tangent)
+        tan_r = residuals_jvp(self.loss, tangent, self.frames, tangent)
+        tan_r *= self._scale
+        return tan_r
+
+    def residuals_near(self, mask: np.ndarray, dtype: np.dtype) -> ReachedResiduals:
+        """Return the residuals that see a pixel of a mask (n_frames, H, W)."""
+        boxes = boxes_around(mask, self.loss, 3, dtype)
+
+        def jvp(tan_rows: np.ndarray) -> np.ndarray:
+            tangent = self.where_compared(self.as_images(tan_rows)[..., :3])
+            return self._scale * boxes.residuals(tangent)
+
+        def vjp(adj_r: np.ndarray) -> np.ndarray:
+            adj = np.zeros((*mask.shape, 4), adj_r.dtype)
+            box_residuals_vjp(boxes, self._scale * adj_r, adj[..., :3])
+            return self.where_compared(adj).reshape(-1, 4)
+
+        return ReachedResiduals(boxes.rows, jvp, vjp)
 
     def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
         """Return the cotangent of the pixels."""
@@ -193,6 +215,12 @@ class FilmObserver(PictureObserver):
         vertices = {name: x - beside(self.center.astype(x.dtype), x) for name, x in seen.items()}
         scene = with_look(self.scene, self.paths, values)
         return Scenery(scene, self.camera_at(values), vertices, self.size)
+
+    def reached(self, rows: np.ndarray, count: int) -> ReachedResiduals:
+        """Return which residuals may change: those that see a pixel where something is drawn."""
+        del count
+        alpha = to_host(self.as_images(rows)[..., 3])
+        return self.residuals_near(alpha > 0.0, alpha.dtype)
 
     def counted(self, rows: np.ndarray) -> np.ndarray:
         """Return which pixels can tell a right motion from a wrong one, `(n_frames H W,)` bool.

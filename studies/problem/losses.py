@@ -15,6 +15,7 @@ from adjoint.hessian import hvp
 from adjoint.inspector import Inspection
 from adjsim.engine.jit.backend import thread_count
 from adjsim.engine.jit.device_arrays import joined, to_host
+from studies.optimizers.jacobian import Jacobian
 from studies.problem.free import ShapeLosses
 from studies.problem.observers import SEEN, Observer
 from studies.problem.predict import ScenePredictor, cut
@@ -56,6 +57,18 @@ class SceneLosses(ScenePredictor):
     def residuals_cotangent(self, images: np.ndarray, adj_r: np.ndarray) -> np.ndarray:
         """Return the cotangent of predictions, in as many columns as they have."""
         rows = [one.residuals_vjp(part) for one, part in self.by_residuals(adj_r)]
+        return joined(rows)[:, : images.shape[-1]]
+
+    def reached_cotangent(self, images: Any, r: Any) -> Any:
+        """Return the gradient of r @ r in the predictions, as far as theta may change these."""
+        if not isinstance(images, np.ndarray):  # on a device all of it is as fast
+            return self.residuals_cotangent(images, 2.0 * r)
+        rows = []
+        for (one, own), (_, part) in zip(
+            self.by_observer(images), self.by_residuals(r), strict=True
+        ):
+            reached = one.reached(own, len(part))
+            rows.append(reached.vjp(2.0 * part[reached.rows]))
         return joined(rows)[:, : images.shape[-1]]
 
     def residual_counts(self) -> list[int]:
@@ -122,21 +135,33 @@ class SceneLosses(ScenePredictor):
 
         return self.pull_back(theta, judge)[1] + self._prior(theta)[1] * adj_r[-n:]
 
-    def residuals_and_jacobian(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return r and its Jacobian, one tangent sweep a column; columns share the threads."""
-        rows, push = replace(self, threads=1).pushing(theta)
-        own, (prior, scale) = to_host(self.residuals_of(rows)), self._prior(theta)
-        jacobian = np.empty((len(own) + len(theta), len(theta)), order="F")
+    def residuals_and_jacobian(self, theta: np.ndarray) -> tuple[np.ndarray, Jacobian]:
+        """Return r and its Jacobian, one tangent sweep a column; columns share the threads.
+
+        The rows of the priors, the last ones, are always stored.
+        """
+        n, (records, push) = len(theta), replace(self, threads=1).pushing(theta)
+        pairs = list(zip(self.observers, (record.rows for record in records), strict=True))
+        parts = [to_host(one.residuals(rows)) for one, rows in pairs]
+        starts = np.cumsum([0, *(len(r) for r in parts)])
+        reached = [one.reached(rows, len(r)) for (one, rows), r in zip(pairs, parts, strict=True)]
+        numbers = [start + own.rows for start, own in zip(starts, reached, strict=False)]
+        numbers.append(starts[-1] + np.arange(n))
+        ends = np.cumsum([len(rows) for rows in numbers])
+        values, scale = np.empty((ends[-1], n), order="F"), self._prior(theta)[1]
 
         def fill(i: int) -> None:
-            direction = np.zeros(len(theta))
+            direction = np.zeros(n)
             direction[i] = 1.0
-            pushed = self._residuals_tangent(push(direction))
-            jacobian[:, i] = np.concatenate([pushed, scale * direction])
+            rooms = np.split(values[:, i], ends[:-1])
+            for own, pushed, room in zip(reached, push(direction), rooms, strict=False):
+                room[:] = own.jvp(pushed)
+            rooms[-1][:] = scale * direction
 
         with ThreadPoolExecutor(thread_count(None, large=self.device == "cpu")) as pool:
-            list(pool.map(fill, range(len(theta))))
-        return np.concatenate([own, prior]), jacobian
+            list(pool.map(fill, range(n)))
+        r = self.with_priors(theta, joined(parts))
+        return r, Jacobian(np.concatenate(numbers), values, len(r))
 
     def loss_at(self, theta: np.ndarray) -> float:
         """Return the loss only."""
@@ -144,7 +169,12 @@ class SceneLosses(ScenePredictor):
 
     def loss_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the loss and its gradient in theta."""
-        value, gradient = self.pull_back(theta, self.judge, on_device=True)
+
+        def judge(images: Any) -> tuple[float, Any]:
+            r = self.residuals_of(images)
+            return _sum_of_squares(r), self.reached_cotangent(images, r)
+
+        value, gradient = self.pull_back(theta, judge, on_device=True)
         more, slope = self.penalty(theta)
         return value + more, gradient + slope
 

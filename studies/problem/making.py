@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.problem.declared_errors import DeclaredNumber, declared_numbers
+from studies.problem.declared_errors import DeclaredNumber, declared_numbers, notes_on_errors
 from studies.problem.films import FilmObserver
 from studies.problem.first_frames import fit_first_frames
 from studies.problem.forward import start_surfaces
@@ -144,7 +144,7 @@ def make_problem(
     built = build(without_own(file, own), at_rest=not own and is_still(file, films))
     if isinstance(built.system, Settled):
         say(SETTLING)
-    notes = built.notes + notes_on_fields_of_view(file)
+    notes = built.notes + notes_on_fields_of_view(file) + notes_on_errors(file)
     notes += notes_on_seams(file, built, declared_films)
     for name in real:
         notes += advice_on_film(films[name], f"observations.{name}")

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from adjsim.engine.jit.device_arrays import joined, to_host
 from studies.optimizers.problem import NOT_FINITE
 from studies.problem.losses import SceneLosses
-from studies.problem.predict import Back
+from studies.problem.predict import Back, Moment
 from studies.problem.steps import TimeSteps
 from studies.problem.worlds import Failure, Sample, run_worlds, worlds_at_once
 
@@ -37,22 +38,26 @@ def samples(
     return found
 
 
-def residuals_at(problem: SceneLosses, thetas: Sequence[np.ndarray]) -> list[np.ndarray | None]:
-    """Return r at many points, all with the time step of the problem; None where it blows up."""
-    found: list[np.ndarray | None] = [None] * len(thetas)
+def residuals_at(problem: SceneLosses, thetas: Sequence[np.ndarray]) -> Iterator[np.ndarray | None]:
+    """Yield r at many points, all with the time step of the problem; None where it blows up.
+
+    All motions come first, and each is compared in its turn: few residuals are held at once.
+    """
+    moved: dict[int, tuple[SceneLosses, Moment, Any]] = {}
     steps = [problem.steps] * len(thetas)
-    for points, failures in _batches(problem, thetas, steps, keeps=False):
-        if failures:
-            continue
-        runs, _ = run_worlds([moment[1] for _, _, moment in points], keeps=False)
-        for (k, own, (values, motion, samplings)), run in zip(points, runs, strict=True):
-            if isinstance(run, Failure):
-                continue
+    for points, _ in _batches(problem, thetas, steps, keeps=False):
+        if points:
+            runs, _ = run_worlds([moment[1] for _, _, moment in points], keeps=False)
+            pairs = zip(points, runs, strict=True)
+            moved |= {k: (own, moment, run) for (k, own, moment), run in pairs}
+    for k, theta in enumerate(thetas):
+        r = None
+        if k in moved and not isinstance(moved[k][2], Failure):
+            own, (values, motion, samplings), run = moved[k]
             with suppress(*NOT_FINITE):  # a camera that there is not
-                parts = own.rows_of(own.moved_by(motion, run), samplings, values)
-                r = own.with_priors(thetas[k], own.residuals_of(np.concatenate(parts)))
-                found[k] = r if np.isfinite(r).all() else None
-    return found
+                rows = joined(own.rows_of(own.moved_by(motion, run), samplings, values))
+                r = own.with_priors(theta, to_host(own.residuals_of(rows)))
+        yield r if r is not None and np.isfinite(r).all() else None
 
 
 def _batches(
@@ -91,7 +96,7 @@ def _sampled(
     """Return loss and gradient at points (number, problem, moment) with one time step."""
     runs, pull = run_worlds([moment[1] for _, _, moment in points], keeps=with_gradient)
     pulled: list[Back | None] = []
-    residuals: list[np.ndarray] = []
+    losses: list[tuple[float, np.ndarray]] = []
     for (_, own, moment), run in zip(points, runs, strict=True):
         back, r = None, np.empty(0)
         if not isinstance(run, Failure):
@@ -100,21 +105,21 @@ def _sampled(
                 records = own.recorded(moment, run)
                 rows = np.concatenate([record.rows for record in records])
                 r = own.residuals_of(rows)
-                adj_rows = own.residuals_cotangent(rows, 2.0 * r)
+                adj_rows = own.reached_cotangent(rows, r)
                 back = own.pull_rows_back(motion, run, records, adj_rows)
             else:
                 parts = own.rows_of(own.moved_by(motion, run), samplings, values)
                 r = own.residuals_of(np.concatenate(parts))
         pulled.append(back)
-        residuals.append(r)
+        losses.append((float(r @ r), own.frame_losses_of(r) if r.size else r))
     adjoints: list[dict[str, np.ndarray]] = [{} for _ in points]
     if with_gradient:
         frames = [{} if one is None else one[0].frames for one in pulled]
         wanted = points[0][1].reached_parameters()
         adjoints = pull(frames, wanted) if wanted and any(frames) else adjoints
     out: list[Sample | Failure] = []
-    for (k, own, moment), run, back, adjoint, r in zip(
-        points, runs, pulled, adjoints, residuals, strict=True
+    for (k, own, moment), run, back, adjoint, (value, by_frame) in zip(
+        points, runs, pulled, adjoints, losses, strict=True
     ):
         if isinstance(run, Failure):
             out.append(run)
@@ -123,8 +128,7 @@ def _sampled(
         gradient = np.empty(0)
         if back is not None:
             gradient = own.gradient_of(thetas[k], moment[0], back, adjoint) + slope
-        loss = float(float(r @ r) + more)
-        out.append(_checked(Sample(loss, gradient, own.frame_losses_of(r))))
+        out.append(_checked(Sample(float(value + more), gradient, by_frame)))
     return out
 
 

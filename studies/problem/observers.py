@@ -13,7 +13,7 @@ so that a deviation of SEEN in every pixel, or of one standard deviation in ever
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -49,6 +49,16 @@ class RecordedPrediction:
     # the tangent of the rows, of those of what moves and of values; missing ones are 0
     jvp: Callable[[Moved, Values], np.ndarray]
     vjp: Callable[[np.ndarray], Back]
+
+
+class ReachedResiduals(NamedTuple):
+    """The residuals of an observation that theta may change."""
+
+    rows: np.ndarray  # their numbers, ascending, (m,)
+    # their tangent, (m,), of that of the prediction, (n_rows, 4)
+    jvp: Callable[[np.ndarray], np.ndarray]
+    # and back: the cotangent of the prediction, as far as theta may change it
+    vjp: Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +167,11 @@ class Observer(ABC):
     def residuals_jvp(self, tan_rows: np.ndarray) -> np.ndarray:
         """Return the tangent of r, which is linear in the rows."""
         return (self._factor() * tan_rows[:, :3]).ravel()
+
+    def reached(self, rows: np.ndarray, count: int) -> ReachedResiduals:
+        """Return which of `count` residuals may change where these rows are predicted: all."""
+        del rows
+        return ReachedResiduals(np.arange(count), self.residuals_jvp, self.residuals_vjp)
 
     def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
         """Return the cotangent of the rows."""

@@ -216,11 +216,13 @@ class ScenePredictor:
 
     def images_jvp(self, theta: np.ndarray, tan_theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the predictions at theta and their derivative along `tan_theta`."""
-        rows, push = self.pushing(theta)
-        return to_host(rows), push(tan_theta)
+        records, push = self.pushing(theta)
+        return to_host(joined([record.rows for record in records])), joined(push(tan_theta))
 
-    def pushing(self, theta: np.ndarray) -> tuple[Any, Callable[[np.ndarray], np.ndarray]]:
-        """Return the predictions, made once, and what pushes any number of directions to them.
+    def pushing(
+        self, theta: np.ndarray
+    ) -> tuple[list[RecordedPrediction], Callable[[np.ndarray], list[np.ndarray]]]:
+        """Return all predictions, made once, and what pushes any number of directions to each.
 
         The predictions are on the device if all of them are made there.
         """
@@ -228,12 +230,12 @@ class ScenePredictor:
         values, motion, _ = moment
         records = self.recorded(moment, motion.run(on_device=self._stays))
 
-        def push(tan_theta: np.ndarray) -> np.ndarray:
+        def push(tan_theta: np.ndarray) -> list[np.ndarray]:
             tangents = self.parameters.scene_tangents(theta, tan_theta)
             tan = self._tangent_of_motion(motion, tangents, values)
-            return np.concatenate([record.jvp(tan, tangents) for record in records])
+            return [record.jvp(tan, tangents) for record in records]
 
-        return joined([record.rows for record in records]), push
+        return records, push
 
     def recorded(self, moment: Moment, run: Any) -> list[RecordedPrediction]:
         """Return the predictions of a run with their derivatives."""

@@ -109,6 +109,25 @@ class Scaled(ParameterMap):
         return {self.source: np.sum(parts, axis=0) if parts else np.zeros(shape)}
 
 
+class Widened(Scaled):
+    """Targets that are constants, by target, and beside them a value times constant factors."""
+
+    def __init__(self, source: str, factors: Mapping[str, Any], base: Mapping[str, Any]) -> None:
+        super().__init__(source, factors)
+        self.base = base
+
+    def values(self, sources: Arrays) -> dict[str, np.ndarray]:
+        """Return the constants and the value times the factors."""
+        return {
+            target: self.base[target] + more for target, more in super().values(sources).items()
+        }
+
+    def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
+        """Return the tangent of the value times the factors."""
+        zero = np.zeros_like(sources[self.source])
+        return super().values({self.source: tangents.get(self.source, zero)})
+
+
 class Placed(ParameterMap):
     """Some rows of the target are those of a value, or weights times one number; others are 0.
 

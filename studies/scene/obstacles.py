@@ -17,7 +17,7 @@ from adjsim.forces.acted_rows import NODES
 from adjsim.forces.box import BoxContact
 from adjsim.forces.capsule import CapsuleContact
 from adjsim.forces.half_space import HalfSpaceContact
-from adjsim.forces.pressure_laws import damping_ratio
+from adjsim.forces.pressure_laws import bounce
 from adjsim.forces.sphere import SphereContact
 from adjsim.meshes.ball import ball_tets
 from adjsim.meshes.grid import box_tets
@@ -30,6 +30,7 @@ from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.bodies.part import Additions, linear, positive
 from studies.scene.contacts import (
+    MEETING,
     RESOLVED,
     Touching,
     bounced,
@@ -41,7 +42,7 @@ from studies.scene.contacts import (
     fall_speed,
 )
 from studies.scene.looks import drawn_mesh
-from studies.scene.maps import Arrays, ParameterMap, Scaled, Value
+from studies.scene.maps import Arrays, ParameterMap, Scaled, Value, Widened
 from studies.scene.mesh_source import Source, surface_of
 
 
@@ -60,7 +61,7 @@ DRAWN_CELLS = 24  # along the edge of a plane: faces with a corner behind the ca
 class Bounces(ParameterMap):
     r"""Numbers of cubic contacts, by target, from a restitution e and a depth c.
 
-        k = K e/c^4,   gamma = G zeta(e) c^2/sqrt(e)
+        k = K q(e)/c^4,   gamma = G zeta(e) c^2/sqrt(q)
 
     `stiffness` has K and `dissipation` G by target. Outside of `RESTITUTIONS` they are those of the
     nearest e there.
@@ -105,11 +106,11 @@ class Bounces(ParameterMap):
         e, c = (float(sources[source]) for source in self.sources)
         inside = float(np.clip(e, *RESTITUTIONS))
         moves = inside == e
-        zeta, slope = damping_ratio(inside)
-        k, gamma = inside / c**4, zeta * c * c / np.sqrt(inside)
+        (zeta, q), (zeta_by_e, q_by_e) = bounce(inside)
+        k, gamma = q / c**4, zeta * c * c / np.sqrt(q)
         return [
-            (k, moves * k / inside, -4.0 * k / c),
-            (gamma, moves * gamma * (slope / zeta - 0.5 / inside), 2.0 * gamma / c),
+            (k, moves * k * q_by_e / q, -4.0 * k / c),
+            (gamma, moves * gamma * (zeta_by_e / zeta - 0.5 * q_by_e / q), 2.0 * gamma / c),
         ]
 
 
@@ -269,7 +270,7 @@ def _add_contacts(
     kind, pose = _geometry(name, obstacle)
     numbers: dict[str, dict[str, np.ndarray]] = {key: {} for key in laws[0][1]}
     pairs = [f"{name}_{body.name}" for body, _ in laws]
-    e, depths = obstacle.restitution, {}
+    e, depths, early, radii = obstacle.restitution, {}, {}, {}
     for pair, (body, law) in zip(pairs, laws, strict=True):
         nodes = _convex(body) if isinstance(obstacle, declared.PlaneObstacle) else body.nodes
         own = body.shared_out({key: law[key] for key in law if key != "depth"})
@@ -279,8 +280,12 @@ def _add_contacts(
         speed = _speed(obstacle, body, gravity)
         if e is not None:
             depths[pair] = depth = float(law["depth"])
-            own["cubic_stiffness"] = own["cubic_stiffness"] * e / depth**4
-            loss = damping_ratio(e)[0] * depth**2 / np.sqrt(e)
+            gap = float(signed_distance(name, obstacle, body.points).min())
+            early[pair] = min(MEETING, max(gap, 0.0) / depth)
+            radii[pair] = body.ball or 0.0
+            zeta, q = bounce(e)[0]
+            own["cubic_stiffness"] = own["cubic_stiffness"] * q / depth**4
+            loss = zeta * depth**2 / np.sqrt(q)
             own["cubic_dissipation"] = own["cubic_dissipation"] * loss
             depth *= RESOLVED * np.sqrt(max(1.0, fall_speed(body, gravity, 4.0) / speed))
         elif "dissipation" in own:
@@ -298,11 +303,18 @@ def _add_contacts(
         }
         if body.ball is not None:
             touching = {"balls": (body.name,), "radius": body.ball}
+        if e is not None:
+            touching["radius"] = radii[pair] + early[pair] * depths[pair]
         out.forces[pair] = kind(
             **pose, **own, **touching, deepest=depth, friction=obstacle.friction
         )
     if e is not None:
         _add_bounces(out, name, e, numbers, depths=depths)
+        factors = {
+            f"{pair}.radius": early[pair] * depths[pair] / depths[pairs[0]] for pair in pairs
+        }
+        base = {f"{pair}.radius": radii[pair] for pair in pairs}
+        out.maps.append(Widened(f"{name}.depth", factors, base))
     for key, each in numbers.items():
         value = float(np.mean(laws[0][1][key]))
         out.values[f"{name}.{key}"] = positive(value, UNITS[key])

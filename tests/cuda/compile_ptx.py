@@ -43,20 +43,16 @@ def array(real, ndim):
 
 def obstacle_twins():
     """Twins of every shape of obstacle."""
-    from adjoint.forces.box import BOX_TWIN
-    from adjoint.forces.capsule import CAPSULE_TWIN
-    from adjoint.forces.half_space import HALF_SPACE_TWIN
-    from adjoint.forces.sphere import SPHERE_TWIN
+    from adjoint.forces.registry import GAP_ADJOINTS, twin_of
 
-    return HALF_SPACE_TWIN, SPHERE_TWIN, BOX_TWIN, CAPSULE_TWIN
+    return tuple(twin_of(shape()).twin_kind(shape()) for shape in GAP_ADJOINTS)
 
 
 def joint_twins():
     """Twins of joints of every class, of one to the world, of pins, and of a carried obstacle."""
-    from adjoint.forces.box import BOX_TWIN
-    from adjoint.forces.carried import carried_twin
     from adjoint.forces.registry import twin_of
     from adjoint.joints.pins import PIN_TWIN
+    from adjsim.forces.box import BoxContact
     from adjsim.joints.driven import HingeJoint, SliderJoint
     from adjsim.joints.joint import BallJoint, WeldJoint
 
@@ -66,7 +62,8 @@ def joint_twins():
         kind(("a", "b"), stiffness=1.0, **axes) for kind in (WeldJoint, HingeJoint, SliderJoint)
     ]
     joints.append(HingeJoint((None, "b"), stiffness=1.0, **axes))
-    return PIN_TWIN, carried_twin(BOX_TWIN), *(twin_of(joint).twin_kind(joint) for joint in joints)
+    others = (BoxContact(fixed_to="a"), *joints)
+    return PIN_TWIN, *(twin_of(other).twin_kind(other) for other in others)
 
 
 def named(kind, real, *ranks):

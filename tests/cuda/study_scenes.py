@@ -35,5 +35,5 @@ def problem(device):
         "loss": np.array([loss]),
         "gradient": gradient,
         "residuals": residuals,
-        "jacobian": jacobian,
+        "jacobian": np.asarray(jacobian),
     }

@@ -22,12 +22,12 @@ from adjsim.engine.assembly import (
     TILE,
 )
 from adjsim.engine.packing import KEPT, _kept_rows, _kept_series, pack
-from adjsim.engine.stepper import make_stepper
 from adjsim.engine.tiles import from_tiles, to_tiles
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.model import Model, State
 from adjsim.rollout import rollout
+from adjsim.system import RunSettings, make_stepper
 from tests.physics import referenced, sliding_box, values_of
 
 
@@ -84,7 +84,7 @@ def poisoned(stepper, value):
 @pytest.mark.parametrize("poison", [np.inf, np.nan])
 def test_slots_are_written_before_they_are_read(rng, poison):
     model, state = sliding_box(rng, 2)
-    stepper = make_stepper(model, DT, 2, F64, threads=1)
+    stepper = make_stepper(model, RunSettings(DT, 2, threads=1))
     fields = stepper.allocate(3)
     for field in fields:
         field[:] = poison
@@ -100,7 +100,7 @@ def test_slots_are_written_before_they_are_read(rng, poison):
 def test_padding_lanes_never_reach_a_node(rng):
     # Padding lanes of the packed parameters hold infinities: no node feels them.
     model, state = sliding_box(rng, 1)
-    stepper = make_stepper(model, DT, 1, F64, threads=1)
+    stepper = make_stepper(model, RunSettings(DT, 1, threads=1))
     p = stepper.packed
     n_params = model.forces["solid"].kind.n_params
     lanes = p.params[p.table[0, PARAMS] : p.table[1, PARAMS]].reshape(-1, n_params, TILE)

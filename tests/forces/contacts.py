@@ -93,7 +93,7 @@ LAW = {"stiffness": 300.0, "damping": 6.0, "friction_stiffness": 20.0, "friction
 DISSIPATIVE = {"stiffness": 300.0, "dissipation": 0.4, "friction_stiffness": 20.0, "friction": 0.5}
 
 CUBIC = {
-    "cubic_stiffness": 3e4, "cubic_dissipation": 2e-3, "friction_stiffness": 20.0, "friction": 0.5,
+    "cubic_stiffness": 3e4, "cubic_dissipation": 1e-2, "friction_stiffness": 20.0, "friction": 0.5,
     "deepest": 0.2,
 }  # fmt: skip
 

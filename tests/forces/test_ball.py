@@ -148,7 +148,7 @@ def test_the_stable_step_is_that_of_a_ball_whose_friction_spins_it():
     model, _ = ball({"position": [[0, R, 0]]}, friction=0.5)
     # The slip speed feels k_f (1/m + r^2/I) = 3.5 k_f/m, the centre the stiffness at the deepest.
     law = bouncing(MASS, E, DEPTH, 1.5)
-    k = 3.0 * law["cubic_stiffness"] * DEPTH**2 / MASS
+    k = 6.0 * law["cubic_stiffness"] * DEPTH**2 / MASS
     c = 3.5 * 3e4 / MASS
     assert model.stable_dt() == pytest.approx(4.0 / (c + np.sqrt(c * c + 4.0 * k)))
     loose = dataclasses.replace(model.forces["floor"], friction=0.0)

@@ -23,7 +23,6 @@ from adjsim.forces.hinges import (
     dihedral_angle,
     half_angle,
     hinge_energy,
-    hinge_jvp,
 )
 from adjsim.meshes.hinges import mesh_hinges
 from adjsim.meshes.sheets import sheet
@@ -211,7 +210,7 @@ def test_bounds_are_the_largest_eigenvalues_at_rest(rng):
     for e in range(5):
         x, v, _, params, series = element_input(hinges, e, REST, 0 * REST)
         columns = [
-            np.ravel(on_nodes(hinge_jvp(
+            np.ravel(on_nodes(ELASTIC.jvp(
                 x, v, (), params[:1], series, vectors(relative(unit.reshape(4, 3))), (), (0.0,),
                 (0.0, 0.0),
             )))

@@ -22,10 +22,7 @@ from adjsim.forces.log_neo_hookean import (
     ELASTIC,
     VISCOUS,
     LogNeoHookeanTets,
-    lame,
     log_neo_hookean_energy,
-    log_neo_hookean_jvp,
-    viscous_log_neo_hookean_jvp,
 )
 from adjsim.meshes.grid import box_tets
 from adjsim.model import Model, State
@@ -114,7 +111,7 @@ def test_forces_equal_those_of_the_stress_in_plain_numpy(rng):
 @pytest.mark.parametrize("nu", [0.4, 0.0, -0.4])
 def test_actuation_swells_whatever_the_poisson_ratio(nu):
     # P = (mu s + (3 lam log s - mu - (lam + 5/6 mu) a)/s) I at F = s I, which vanishes at this a.
-    (mu, lam), s = lame(3.0, nu), 1.2
+    (mu, lam), s = LogNeoHookeanTets.moduli(3.0, nu), 1.2
     a = (mu * (s * s - 1) + 3 * lam * np.log(s)) / (lam + 5 / 6 * mu)
     assert a > 0
     assert np.abs(corner_forces(s * np.eye(3), mu, lam, a)).max() <= 20 * EPS
@@ -122,12 +119,12 @@ def test_actuation_swells_whatever_the_poisson_ratio(nu):
 
 @pytest.mark.parametrize(("E", "nu"), [(1e5, 0.3), (3e4, 0.49), (2e6, -0.4), (1e5, 0.0)])
 def test_small_strains_answer_as_hooke_says(rng, E, nu):
-    mu, lam = lame(E, nu)
+    mu, lam = LogNeoHookeanTets.moduli(E, nu)
     assert (mu, lam) == pytest.approx((E / (2 * (1 + nu)), E * nu / ((1 + nu) * (1 - 2 * nu))))
     grad_u = rng.standard_normal((3, 3))
     strain = (grad_u + grad_u.T) / 2
     stress = 2 * mu * strain + lam * np.trace(strain) * np.eye(3)
-    tan_f = log_neo_hookean_jvp(
+    tan_f = ELASTIC.jvp(
         vectors(relative(CORNER)), (), IDENTITY, (mu / 6, lam / 6, mu / 6), (0.0,),
         vectors(relative(CORNER @ grad_u.T)), (), (0.0, 0.0, 0.0), (0.0,),
     )  # fmt: skip
@@ -137,19 +134,19 @@ def test_small_strains_answer_as_hooke_says(rng, E, nu):
 def test_it_is_the_stable_law_at_small_strains_and_actuations(rng):
     E, nu, small = 1e5, 0.3, 1e-5
     F, a = np.eye(3) + small * rng.standard_normal((3, 3)), 0.5 * small
-    log = corner_forces(F, *lame(E, nu), a)
-    stable = corner_forces(F, *neo_hookean.lame(E, nu), a, law=neo_hookean.NeoHookeanTets)
+    log = corner_forces(F, *LogNeoHookeanTets.moduli(E, nu), a)
+    stable = corner_forces(
+        F, *neo_hookean.NeoHookeanTets.moduli(E, nu), a, law=neo_hookean.NeoHookeanTets
+    )
     # Both laws' stresses differ in the second order of the strains, times some moduli.
     np.testing.assert_allclose(log, stable, rtol=0, atol=20 * small * np.abs(log).max())
 
 
 def test_both_laws_estimate_the_same_stable_step():
     bodies = [
-        law(MESH.tets, MESH.points, *moduli(1e5, 0.3))
-        for law, moduli in (
-            (LogNeoHookeanTets, lame), (neo_hookean.NeoHookeanTets, neo_hookean.lame)
-        )
-    ]  # fmt: skip
+        law.from_young(MESH.tets, MESH.points, 1e5, 0.3)
+        for law in (LogNeoHookeanTets, neo_hookean.NeoHookeanTets)
+    ]
     one, two = (body.stiffness_bound() for body in bodies)
     np.testing.assert_allclose(one, two, rtol=10 * EPS)
 
@@ -164,7 +161,7 @@ def test_stiffness_bound_is_above_the_stiffness(rng):
         for unit in np.eye(12):
             tan_x = vectors(relative(unit.reshape(4, 3)))
             tan = (tan_x, (), (0.0,) * 3, (0.0,))
-            tan_f = log_neo_hookean_jvp(x, (), consts, params, series, *tan)
+            tan_f = ELASTIC.jvp(x, (), consts, params, series, *tan)
             columns.append(np.ravel(on_nodes(tan_f)))
         K = -np.array(columns)
         assert np.abs(K - K.T).max() <= N_OPS * EPS * np.abs(K).max()
@@ -181,7 +178,7 @@ def test_damping_bound_is_above_the_damping(rng):
         columns = []
         for unit in np.eye(12):
             tan = (no_tan, vectors(relative(unit.reshape(4, 3))), (0.0,) * 4, (0.0,))
-            columns.append(np.ravel(on_nodes(viscous_log_neo_hookean_jvp(*point, *tan))))
+            columns.append(np.ravel(on_nodes(VISCOUS.jvp(*point, *tan))))
         C = -np.array(columns)
         assert 0.3 * bound[e] <= np.linalg.eigvalsh(C).max() <= bound[e]
 
@@ -206,7 +203,7 @@ def test_an_element_turned_inside_out_is_named_or_stops_the_rollout(squeeze, dty
 
 
 def test_it_falls_by_implicit_steps_and_rests():
-    mu, lam = lame(2e4, 0.3)
+    mu, lam = LogNeoHookeanTets.moduli(2e4, 0.3)
     gel = LogNeoHookeanTets(MESH.tets, MESH.points, mu, lam, density=1000.0)
     held = MESH.points[:, 0] <= MESH.points[:, 0].min()
     model = Model(None, {"gel": gel}, pinned=held)
@@ -254,6 +251,6 @@ def test_bad_input_is_named(changed, message):
 
 def test_constants_must_be_in_their_ranges():
     with pytest.raises(ValueError, match=r"`poisson_ratio` must be in \(-1, 0.5\), got"):
-        lame(1e5, 0.5)
+        LogNeoHookeanTets.moduli(1e5, 0.5)
     with pytest.raises(ValueError, match="`youngs_modulus` must be positive, got"):
-        lame(0.0, 0.3)
+        LogNeoHookeanTets.moduli(0.0, 0.3)

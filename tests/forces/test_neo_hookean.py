@@ -16,16 +16,14 @@ from adjoint.verify.contract import (
     relative,
     vectors,
 )
+from adjsim.forces.log_neo_hookean import LogNeoHookeanTets
 from adjsim.forces.neo_hookean import (
     ELASTIC,
     VISCOUS,
     NeoHookeanTets,
-    lame,
     neo_hookean_energy,
-    neo_hookean_force,
-    neo_hookean_jvp,
-    viscous_neo_hookean_jvp,
 )
+from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
 from adjsim.meshes.grid import box_tets
 from adjsim.model import Model, State
 from tests.physics import rebuilt, referenced, values_of
@@ -119,13 +117,13 @@ def test_actuation_swells_the_rest_volume():
 
 @pytest.mark.parametrize(("E", "nu"), [(1e5, 0.3), (3e4, 0.49), (2e6, -0.4), (1e5, 0.0)])
 def test_small_strains_answer_as_hooke_says(rng, E, nu):
-    mu, lam = lame(E, nu)
+    mu, lam = NeoHookeanTets.moduli(E, nu)
     assert lam > mu / 8
     mu_small, lam_small = E / (2 * (1 + nu)), E * nu / ((1 + nu) * (1 - 2 * nu))
     grad_u = rng.standard_normal((3, 3))
     strain = (grad_u + grad_u.T) / 2
     stress = 2 * mu_small * strain + lam_small * np.trace(strain) * np.eye(3)
-    tan_f = neo_hookean_jvp(
+    tan_f = ELASTIC.jvp(
         vectors(relative(CORNER)), (), IDENTITY,
         (mu / 6, lam / 6, 1 + 0.75 * mu / lam), (0.0,),
         vectors(relative(CORNER @ grad_u.T)), (), (0.0, 0.0, 0.0), (0.0,),
@@ -133,8 +131,26 @@ def test_small_strains_answer_as_hooke_says(rng, E, nu):
     np.testing.assert_allclose(np.array(tan_f).T, -stress / 6, rtol=0, atol=50 * EPS * max(mu, lam))
 
 
-def test_lame_agrees_with_the_reference():
-    np.testing.assert_allclose(lame(3e4, 0.45), reference.lame(3e4, 0.45), rtol=10 * EPS)
+@pytest.mark.parametrize("law", [NeoHookeanTets, LogNeoHookeanTets, NeoHookeanTriangles])
+def test_young_and_lame_make_the_same_elements(law):
+    cells = [[0, 1, 2]] if law is NeoHookeanTriangles else [[0, 1, 2, 3]]
+    points = np.concatenate([np.zeros((1, 3)), np.eye(3)])
+    E, nu = 3.0, 0.3
+    by_young = law.from_young(cells, points, E, nu, viscosity=2.0)
+    by_lame = law.from_lame(cells, points, *law.small_strain_lame(E, nu), viscosity=2.0)
+    for name in ("mu", "lam", "viscosity"):
+        assert getattr(by_young, name) == getattr(by_lame, name)
+    assert (by_young.mu, by_young.lam) == law.moduli(E, nu)
+    mu = E / (2.0 * (1.0 + nu))
+    assert law.small_strain_lame(E, nu)[0] == pytest.approx(mu)
+    several = law.from_lame(cells, points, [1.0], [2.0])
+    assert several.mu.shape == (1,)
+
+
+def test_moduli_agree_with_the_reference():
+    np.testing.assert_allclose(
+        NeoHookeanTets.moduli(3e4, 0.45), reference.lame(3e4, 0.45), rtol=10 * EPS
+    )
 
 
 def long_double_forces(x, X, mu, lam):
@@ -218,7 +234,6 @@ def test_without_a_viscosity_velocities_are_not_read(rng):
     assert tets.kind is ELASTIC
     assert "viscosity" not in tets.parameters()
     assert dataclasses.replace(tets, viscosity=0.0).kind is VISCOUS
-    assert ELASTIC.force is neo_hookean_force
 
 
 def test_lumped_mass_is_density_times_volume(rng):
@@ -241,7 +256,7 @@ def test_stiffness_bound_is_above_the_stiffness(rng):
         for unit in np.eye(12):
             tan_x = vectors(relative(unit.reshape(4, 3)))
             tan = (tan_x, (), (0.0,) * 3, (0.0,))
-            tan_f = neo_hookean_jvp(x, (), consts, params, series, *tan)
+            tan_f = ELASTIC.jvp(x, (), consts, params, series, *tan)
             columns.append(np.ravel(on_nodes(tan_f)))
         K = -np.array(columns)
         assert np.abs(K - K.T).max() <= N_OPS * EPS * np.abs(K).max()
@@ -258,7 +273,7 @@ def test_damping_bound_is_above_the_damping(rng):
         columns = []
         for unit in np.eye(12):
             tan = (no_tan, vectors(relative(unit.reshape(4, 3))), (0.0,) * 4, (0.0,))
-            columns.append(np.ravel(on_nodes(viscous_neo_hookean_jvp(*point, *tan))))
+            columns.append(np.ravel(on_nodes(VISCOUS.jvp(*point, *tan))))
         C = -np.array(columns)
         assert np.abs(C - C.T).max() <= N_OPS * EPS * np.abs(C).max()
         assert 0.3 * bound[e] <= np.linalg.eigvalsh(C).max() <= bound[e]
@@ -312,20 +327,20 @@ def test_density_must_be_positive():
 @pytest.mark.parametrize("nu", [0.5, -1.0, 0.7])
 def test_poisson_ratio_must_be_in_its_range(nu):
     with pytest.raises(ValueError, match=r"`poisson_ratio` must be in \(-1, 0.5\), got"):
-        lame(1e5, nu)
+        NeoHookeanTets.moduli(1e5, nu)
 
 
 @pytest.mark.parametrize("E", [0.0, -1.0])
 def test_youngs_modulus_must_be_positive(E):
     with pytest.raises(ValueError, match="`youngs_modulus` must be positive, got"):
-        lame(E, 0.3)
+        NeoHookeanTets.moduli(E, 0.3)
 
 
 def test_moduli_must_be_numbers():
     with pytest.raises(ValueError, match="`youngs_modulus` must be finite, got nan"):
-        lame(np.nan, 0.3)
+        NeoHookeanTets.moduli(np.nan, 0.3)
     with pytest.raises(ValueError, match="`poisson_ratio` must be finite, got nan"):
-        lame(1e5, np.nan)
+        NeoHookeanTets.moduli(1e5, np.nan)
 
 
 def test_rebuilding_with_the_same_values_changes_nothing(rng):

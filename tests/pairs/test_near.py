@@ -13,7 +13,7 @@ from adjsim.pairs.closest import EDGE, EDGES, FACE, VERTEX, closest
 from adjsim.pairs.near import sum_pairs, until_across
 from adjsim.pairs.search import distance, find_pairs
 from adjsim.pairs.surface_contact import SurfaceContact
-from adjsim.system import make_stepper
+from adjsim.system import RunSettings, make_stepper
 from tests.pairs.scenes import DT, nets
 from tests.pairs.test_search import brute
 
@@ -21,7 +21,7 @@ from tests.pairs.test_search import brute
 def changing(threads=1, **law):
     """The pairs of two nets, and where these are."""
     model, state = nets(**law)
-    stepper = make_stepper(model, DT, 1, np.dtype(np.float64), threads=threads)
+    stepper = make_stepper(model, RunSettings(DT, 1, threads=threads))
     return stepper.changing, state.x
 
 
@@ -194,7 +194,7 @@ def test_features_of_all_sizes_find_each_other(rng):
 
 def test_a_state_of_a_world_that_is_lost_is_no_trouble():
     model, state = nets()
-    stepper = make_stepper(model, DT, 1, np.dtype(np.float64))
+    stepper = make_stepper(model, RunSettings(DT, 1))
     stepper.changing.find(state.x)
     force, found = model.forces["touch"], stepper.changing.found[0]
     rows = stepper.changing.sets[0].rows

@@ -69,8 +69,8 @@ def test_a_vertex_apart_is_as_far_from_touching_as_the_surface_is_beyond_the_rad
                 "cubic_stiffness": 1e6,
                 "cubic_dissipation": 3e-3,
             },
-            -0.2 - 0.03**2 / 3e-3,
-            1e6 * 0.03 * (0.03**2 + 3e-3 * 0.2),
+            np.nan,
+            1e6 * 0.03**3 * (1.0 + 2.0 / np.sqrt(13.0)),  # w = -2/3
         ),
     ],
 )

@@ -16,7 +16,7 @@ from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import BodyState
 from adjsim.rollout import rollout
 from adjsim.rotations import rotation_matrix
-from adjsim.system import RolloutError, make_stepper
+from adjsim.system import RolloutError, RunSettings, make_stepper
 from tests.pairs.scenes import nets
 
 
@@ -154,7 +154,7 @@ def test_radii_larger_than_the_edges_are_refused():
 def test_a_replay_does_not_compare_sides_with_a_later_state():
     """A stepper that has pairs of another time may go on from any state."""
     model, state = nets()
-    stepper = make_stepper(model, DT, 1, np.dtype(np.float64))
+    stepper = make_stepper(model, RunSettings(DT, 1))
     fields = stepper.allocate(2)
     below = state.x.copy()
     below[model.forces["touch"].other_triangles.ravel(), 2] = -0.04  # as if come from below

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from adjsim.equilibrium import equilibrium
-from adjsim.forces.neo_hookean import NeoHookeanTets, lame
+from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.meshes.grid import box_tets
 from adjsim.model import Model, State
 
@@ -34,7 +34,7 @@ def shear(g, nu):
 def tip(n, nu, g):
     """Deflection of the tip with n cells through the thickness, and the force left over."""
     mesh = box_tets((10 * n, n, n), (LENGTH, THICK, THICK))
-    body = NeoHookeanTets(mesh.tets, mesh.points, *lame(YOUNG, nu))
+    body = NeoHookeanTets(mesh.tets, mesh.points, *NeoHookeanTets.moduli(YOUNG, nu))
     mass = body.lumped_mass(DENSITY)
     pinned = mesh.points[:, 0] == 0.0
     model = Model(mass, {"body": body}, gravity=(0.0, -g, 0.0), pinned=pinned)

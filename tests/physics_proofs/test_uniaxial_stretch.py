@@ -51,7 +51,7 @@ def bar(rng):
     """Tetrahedra, the dimension of F, and the area of an end."""
     mesh = box_tets((6, 4, 4), (LENGTH, WIDTH, WIDTH))
     points = jittered(mesh.points, (LENGTH, WIDTH, WIDTH), rng)
-    mu, lam = neo_hookean.lame(YOUNG, POISSON)
+    mu, lam = neo_hookean.NeoHookeanTets.moduli(YOUNG, POISSON)
     return neo_hookean.NeoHookeanTets(mesh.tets, points, mu, lam), 3, WIDTH**2
 
 
@@ -59,7 +59,7 @@ def strip(rng):
     """Triangles, the dimension of F, and the width of an end."""
     mesh = sheet((6, 4), (LENGTH, WIDTH))
     points = jittered(mesh.points, (LENGTH, WIDTH), rng)
-    mu, lam = neo_hookean_triangles.lame(YOUNG, POISSON)
+    mu, lam = neo_hookean_triangles.NeoHookeanTriangles.moduli(YOUNG, POISSON)
     return neo_hookean_triangles.NeoHookeanTriangles(mesh.faces, points, mu, lam), 2, WIDTH
 
 
@@ -89,8 +89,8 @@ def test_a_stretched_body_pulls_with_the_closed_form_stress(build, rng):
 
 @pytest.mark.parametrize("dims", [3, 2])
 def test_the_closed_form_has_youngs_modulus_and_poissons_ratio(dims):
-    lame = neo_hookean.lame if dims == 3 else neo_hookean_triangles.lame
-    mu, lam = lame(YOUNG, POISSON)
+    triangles, tets = neo_hookean_triangles.NeoHookeanTriangles, neo_hookean.NeoHookeanTets
+    mu, lam = (tets if dims == 3 else triangles).moduli(YOUNG, POISSON)
     h = 1e-4
     (t_less, P_less), (t_more, P_more) = (closed_form(1 + e, dims, mu, lam) for e in (-h, h))
     found = (P_more - P_less) / (2 * h) / YOUNG, -(t_more - t_less) / (2 * h)

@@ -1,7 +1,8 @@
 r"""Contact with the half-space {p : n.p >= h} in plain NumPy.
 
     c = max(0, h + r - n.x),   u = v - V,   u_n = n.u,   u_t = u - u_n n,   n = m/|m|
-    p = k_e c max(0, 1 - d u_n) + k_d max(0, -u_n) + k c max(0, c^2 - gamma u_n)   where c > 0
+    p = k_e c max(0, 1 - d u_n) + k_d max(0, -u_n) + k c^3 (1 - w/sqrt(1 + w^2))
+        where c > 0, w = gamma u_n/c^2
     f = p n - min(mu p, k_f |u_t|) u_t/|u_t|
 
 Branches look at real parts only, so every argument may carry a complex step.
@@ -46,8 +47,8 @@ def contact_force(
     opened = 1 - dissipation * u_n
     p = stiffness * c * (opened if np.real(opened) > 0 else 0)
     p = p + (damping * -u_n if u_n.real < 0 else 0)
-    opened = c * c - cubic_dissipation * u_n
-    p = p + cubic_stiffness * c * (opened if np.real(opened) > 0 else 0)
+    w = cubic_dissipation * u_n / (c * c)
+    p = p + cubic_stiffness * c**3 * (1.0 - w / np.sqrt(1.0 + w * w))
     return p * n + friction_force(u_t, friction * p, friction_stiffness)
 
 

@@ -5,13 +5,12 @@ others never are: nothing changes between touching and not, stick and slip on th
 """
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from adjoint.rigid.pose import mesh_vertices_vjp, vertices_vjp
-from adjoint.verify.problem import Problem, System, Values
+from adjoint.verify.problem import Problem, System, Values, systems
 from adjoint.verify.systems.solids import Scene, rollout_problem
 from adjsim.courses import Signal
 from adjsim.forces.box import BoxContact
@@ -198,16 +197,11 @@ def drawn() -> Problem:
     )
 
 
-SUMMARIES = {
-    pushed: "Two spinning bodies with drag, forces at vertices, points and a centre of mass",
-    stick: "A brick of one gram on a plane, friction in stick",
-    slip: "Two bricks on a plane, friction in slip",
-    crowd: "A brick against a sphere, a box and a capsule, beside cloth",
-}
 SYSTEMS = (
-    *(
-        System(f"bodies/{build.__name__}", says, partial(rollout_problem, build), family="bodies")
-        for build, says in SUMMARIES.items()
+    *systems(
+        "bodies",
+        rollout_problem,
+        {f"bodies/{build.__name__}": build for build in (pushed, stick, slip, crowd)},
     ),
-    System("bodies/drawn", "Vertices of two bodies as a map of their poses", drawn),
+    System("bodies/drawn", drawn),
 )

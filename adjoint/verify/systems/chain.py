@@ -83,4 +83,4 @@ def video() -> Problem:
     )  # fmt: skip
 
 
-SYSTEMS = (System("chain/video", "Moduli to video to loss", video),)
+SYSTEMS = (System("chain/video", video),)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
-from adjoint.verify.problem import System
+from adjoint.verify.problem import systems
 from adjoint.verify.systems.bodies import brick, poses
 from adjoint.verify.systems.solids import Scene, rollout_problem
 from adjsim.courses import Signal
@@ -268,24 +268,4 @@ BUILDS: dict[str, Callable[[int], Scene]] = {
         for name, build in SHAPES.items()
     },
 }
-SUMMARIES = {
-    "contact/plane-moving": "Nodes on a plane that rises and tilts, with dissipation",
-    "contact/sphere": "Nodes in and about a sphere whose surface moves, stick and slip",
-    "contact/sphere-moving": "The same on a given path, with dissipation",
-    "contact/box": "Nodes at faces, edges and a corner of a box and in it, stick and slip",
-    "contact/box-moving": "The same on a given path, with dissipation",
-    "contact/capsule": "Nodes at the side and the caps of a capsule, stick and slip",
-    "contact/capsule-moving": "The same on a given path, with dissipation",
-    "contact/plane-carried": "Nodes and a stone on a plane that rises and tilts on a rigid body",
-    "contact/sphere-carried": "The same at a sphere on a rigid body",
-    "contact/box-carried": "The same at a box that moves on a rigid body",
-    "contact/capsule-carried": "The same at a capsule on a rigid body",
-    "contact/plane-balls": "Rigid balls on a plane that rises and tilts, by the cubic law",
-    "contact/sphere-balls": "The same at a sphere on a given path",
-    "contact/box-balls": "The same at a box",
-    "contact/capsule-balls": "The same at a capsule",
-}
-SYSTEMS = tuple(
-    System(name, SUMMARIES[name], partial(rollout_problem, build), family="contacts")
-    for name, build in BUILDS.items()
-)
+SYSTEMS = systems("contacts", rollout_problem, BUILDS)

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from adjoint.verify.problem import systems
 from adjoint.verify.systems import shells
-from adjoint.verify.systems.solids import DENSITY, Scene, beam, system
+from adjoint.verify.systems.solids import DENSITY, Scene, beam, rollout_problem
 from adjsim.forces.linear_drag import LinearDrag
 from adjsim.model import Model, State
 
@@ -28,7 +29,4 @@ def triangles(n_steps: int) -> Scene:
     return Scene(model, shells.moving(rng, cloth, 1.0), 5e-4, n_steps)
 
 
-SYSTEMS = (
-    system("density/tets", "Masses from a density per tetrahedron, and drag", tets),
-    system("density/triangles", "Masses from an areal density", triangles),
-)
+SYSTEMS = systems("solids", rollout_problem, {"density/tets": tets, "density/triangles": triangles})

@@ -1,12 +1,11 @@
 """Where nodes rest: a block that a belt presses and drags, a chain that hangs, stacked blocks."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import numpy as np
 
 from adjoint.equilibrium import equilibrium_jvp, equilibrium_vjp
-from adjoint.verify.problem import Problem, System, Values, changed
+from adjoint.verify.problem import Problem, Values, changed, systems
 from adjoint.verify.systems.solids import DENSITY, ROLLOUT_TOLERANCE, Scene, beam
 from adjsim.equilibrium import equilibrium
 from adjsim.forces.half_space import HalfSpaceContact
@@ -127,20 +126,8 @@ def resting(build: Callable[[], Scene]) -> Problem:
     )
 
 
-SYSTEMS = (
-    System(
-        "equilibrium/pressed",
-        "Where a block rests on a belt",
-        partial(resting, pressed),
-        family="solids",
-    ),
-    System(
-        "equilibrium/hanging", "Where a chain hangs", partial(resting, hanging), family="solids"
-    ),
-    System(
-        "equilibrium/blocks",
-        "Where a block rests on another",
-        partial(resting, blocks),
-        family="solids",
-    ),
+SYSTEMS = systems(
+    "solids",
+    resting,
+    {f"equilibrium/{build.__name__}": build for build in (pressed, hanging, blocks)},
 )

@@ -4,14 +4,10 @@ The kink of a hinge is a full fold, phi = pi, where its angle jumps to -pi: the 
 of the hinges beyond a right angle, which changes its sign there.
 """
 
-import dataclasses
-from collections.abc import Callable
-from functools import partial
-
 import numpy as np
 
-from adjoint.verify.problem import Problem, System, Values, changed
-from adjoint.verify.systems.solids import N_STEPS, Scene, rollout_problem
+from adjoint.verify.problem import systems
+from adjoint.verify.systems.solids import Scene, rollout_problem
 from adjsim.courses import Signal
 from adjsim.forces.hinges import Hinges, dihedral_angle
 from adjsim.forces.springs import Springs
@@ -63,27 +59,9 @@ def folds(scene: Scene) -> np.ndarray:
     return np.where(np.cos(angles) < 0.0, np.sin(angles), np.nan).ravel()
 
 
-def hinge_problem(build: Callable[[int], Scene], n_steps: int = N_STEPS) -> Problem:
-    """Return the rollout of a scene of hinges, and its distance from a full fold."""
-    scene, problem = build(n_steps), rollout_problem(build, n_steps)
-
-    def margins(values: Values) -> np.ndarray:
-        return folds(scene.at(changed(values, problem.point)))
-
-    return dataclasses.replace(problem, margins=margins)
-
-
-SYSTEMS = (
-    System(
-        "hinges/crumpled",
-        "Damped hinges, strongly bent, each with its own parameters",
-        partial(hinge_problem, crumpled),
-        family="shells",
-    ),
-    System(
-        "hinges/rolling",
-        "A flat sheet on springs rolled up by a signal",
-        partial(hinge_problem, rolling),
-        family="shells",
-    ),
+SYSTEMS = systems(
+    "shells",
+    rollout_problem,
+    {"hinges/crumpled": crumpled, "hinges/rolling": rolling},
+    margins=folds,
 )

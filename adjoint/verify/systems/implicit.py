@@ -4,11 +4,10 @@ A few long steps, above the stable one of semi-implicit Euler.
 """
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
-from adjoint.verify.problem import System
+from adjoint.verify.problem import systems
 from adjoint.verify.systems import surfaces
 from adjoint.verify.systems.bodies import brick, poses
 from adjoint.verify.systems.solids import DENSITY, Scene, beam, rollout_problem
@@ -103,18 +102,9 @@ def tied(n_steps: int) -> Scene:
     return Scene(model, state, 1e-2, n_steps, step=STEP)
 
 
-SYSTEMS = tuple(
-    System(
-        f"implicit/{build.__name__}",
-        text,
-        partial(rollout_problem, build, n_steps=N_STEPS),
-        "solids",
-    )
-    for build, text in (
-        (block, "Implicit steps of a block that slips on a belt"),
-        (cloth, "Implicit steps of a cloth with hinges and springs"),
-        (chain, "Implicit steps of a chain that is carried along"),
-        (touching, "Implicit steps of a corner on a face, an edge on an edge"),
-        (tied, "Implicit steps of a brick between two nodes"),
-    )
+SYSTEMS = systems(
+    "solids",
+    rollout_problem,
+    {f"implicit/{build.__name__}": build for build in (block, cloth, chain, touching, tied)},
+    n_steps=N_STEPS,
 )

@@ -3,12 +3,11 @@
 The bodies start a little off from where the joints hold them, and stay beyond one of their limits.
 """
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from adjoint.verify.problem import System
+from adjoint.verify.problem import systems
 from adjoint.verify.systems.bodies import brick, poses
 from adjoint.verify.systems.solids import Scene, rollout_problem
 from adjsim.courses import Signal
@@ -113,14 +112,13 @@ def sliding(n_steps: int) -> Scene:
     return _driven(np.random.default_rng(84), n_steps, SliderJoint, 0.05)
 
 
-def system(name: str, summary: str, build: Any) -> System:
-    """Return the system of a scene's rollout."""
-    return System(name, summary, partial(rollout_problem, build), family="bodies")
-
-
-SYSTEMS = (
-    system("joints/ball", "Links in ball joints, nodes pinned to them", loose),
-    system("joints/weld", "Links welded to each other and to the world", welded),
-    system("joints/hinge", "Driven links in hinges, beyond their limits", hinged),
-    system("joints/slider", "Driven links in sliders, beyond their limits", sliding),
+SYSTEMS = systems(
+    "bodies",
+    rollout_problem,
+    {
+        "joints/ball": loose,
+        "joints/weld": welded,
+        "joints/hinge": hinged,
+        "joints/slider": sliding,
+    },
 )

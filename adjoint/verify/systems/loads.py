@@ -1,10 +1,8 @@
 """A chain of springs with given forces, a series, a constant or a signal, and with drag."""
 
-from functools import partial
-
 import numpy as np
 
-from adjoint.verify.problem import System
+from adjoint.verify.problem import systems
 from adjoint.verify.systems.solids import Scene, rollout_problem
 from adjoint.verify.systems.springs import chain
 from adjsim.courses import Signal
@@ -51,29 +49,8 @@ def drag(n_steps: int) -> Scene:
     return _loaded(n_steps, LinearDrag([3.0, 1.0, 2.0, 4.0, 1.5], [1, 3, 5, 3, 4]), "drag")
 
 
-SYSTEMS = (
-    System(
-        "loads/series",
-        "Given forces on a chain, a row for every step",
-        partial(rollout_problem, series),
-        family="solids",
-    ),
-    System(
-        "loads/held",
-        "One constant given force in a window of steps",
-        partial(rollout_problem, held),
-        family="solids",
-    ),
-    System(
-        "loads/window",
-        "One given force, a signal over control points, in a window of steps",
-        partial(rollout_problem, window),
-        family="solids",
-    ),
-    System(
-        "loads/drag",
-        "Drag per mass on a chain, each node at its own rate",
-        partial(rollout_problem, drag),
-        family="solids",
-    ),
+SYSTEMS = systems(
+    "solids",
+    rollout_problem,
+    {f"loads/{build.__name__}": build for build in (series, held, window, drag)},
 )

@@ -1,7 +1,6 @@
 """Every loss at two small frames or trajectories; its output is one number."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from adjoint.losses import (
 )
 from adjoint.render.losses import loss_jvp, loss_vjp
 from adjoint.render.shape_losses import shape_loss_jvp, shape_loss_vjp
-from adjoint.verify.problem import Problem, System, Values
+from adjoint.verify.problem import Problem, System, Values, systems
 from adjsim.losses import center_of_mass_mse, state_mse
 from adjsim.meshes.ball import icosahedron
 from render.losses import Huber, ImageLoss, Mse, PyramidMse, SoftIou
@@ -93,23 +92,18 @@ def center_of_mass_loss() -> Problem:
     return Problem({"x": x, "mass": mass}, owners, forward, jvp, vjp)
 
 
-def _system(name: str, summary: str, make: Callable[[], Problem]) -> System:
-    return System(f"loss/{name}", summary, make)
-
-
 ICOSAHEDRON = icosahedron()[1]
+IMAGE_LOSSES = {
+    "mse": Mse(), "huber": Huber(0.3), "pyramid": PyramidMse(3, 4.0), "soft_iou": SoftIou()
+}  # fmt: skip
+SHAPE_LOSSES = {
+    "laplacian": Laplacian(ICOSAHEDRON),
+    "edges": EdgeLength(ICOSAHEDRON, 0.9),
+    "normals": NormalConsistency(ICOSAHEDRON),
+}
 SYSTEMS = (
-    _system("mse", "Mean squared error of images", partial(image_loss, Mse())),
-    _system("huber", "Huber loss of images", partial(image_loss, Huber(0.3))),
-    _system(
-        "pyramid", "Mean squared error of an image pyramid", partial(image_loss, PyramidMse(3, 4.0))
-    ),
-    _system("soft_iou", "Soft intersection over union", partial(image_loss, SoftIou())),
-    _system("laplacian", "Laplacian of a mesh", partial(shape_loss, Laplacian(ICOSAHEDRON))),
-    _system("edges", "Lengths of edges", partial(shape_loss, EdgeLength(ICOSAHEDRON, 0.9))),
-    _system(
-        "normals", "Consistency of normals", partial(shape_loss, NormalConsistency(ICOSAHEDRON))
-    ),
-    _system("state_mse", "Mean squared difference of positions", positions_loss),
-    _system("center_of_mass", "Mean squared difference of centres of mass", center_of_mass_loss),
+    *systems("pixels", image_loss, {f"loss/{key}": loss for key, loss in IMAGE_LOSSES.items()}),
+    *systems("pixels", shape_loss, {f"loss/{key}": loss for key, loss in SHAPE_LOSSES.items()}),
+    System("loss/state_mse", positions_loss),
+    System("loss/center_of_mass", center_of_mass_loss),
 )

@@ -2,12 +2,11 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import numpy as np
 
 from adjoint.render.outputs import rasterize_outputs_jvp, record_outputs
-from adjoint.verify.problem import Problem, System, Values, changed
+from adjoint.verify.problem import Problem, Values, changed, systems
 from adjoint.verify.systems.pixels import picture_problem, smooth_sky
 from render.outputs import Output, rasterize_outputs
 from render.picture import Picture
@@ -38,10 +37,4 @@ def outputs_problem(build: Callable[[], Picture]) -> Problem:
     return dataclasses.replace(as_images, forward=forward, jvp=jvp, vjp=vjp)
 
 
-SYSTEMS = (
-    System(
-        "raster/outputs",
-        "Colours, depth, normals and masks, by Softmax",
-        partial(outputs_problem, smooth_sky),
-    ),
-)
+SYSTEMS = systems("pixels", outputs_problem, {"raster/outputs": smooth_sky})

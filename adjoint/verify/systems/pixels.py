@@ -6,12 +6,11 @@ moves through two frames. The pictures are small and soft, so that no kink is ne
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import numpy as np
 
 from adjoint.render.soft_raster import rasterize_jvp, record_images
-from adjoint.verify.problem import Problem, System, Values, changed
+from adjoint.verify.problem import Problem, Values, changed, systems
 from adjoint.verify.systems.pixel_margins import picture_margins
 from render.blending import DIBR, Hard, Over, Softmax
 from render.camera import Camera
@@ -217,32 +216,10 @@ OVER_SEED, SOFTMAX_SEED, FLAT_SEED, SMOOTH_SEED = 119, 29, 365, 707
 DIBR_SEED, HARD_SEED, SAMPLES_SEED, SEAMLESS_SEED = 104, 218, 90, 296
 GLOSSY_SEED, TEXTURED_SEED, FLAT_GLOSSY_SEED = 266, 266, 104
 
-SYSTEMS = (
-    System("raster/over", "Two tetrahedra, blended by Over", partial(picture_problem, over)),
-    System(
-        "raster/softmax", "The same in two frames, by Softmax", partial(picture_problem, softmax)
-    ),
-    System("raster/sky", "One frame in spherical harmonics", partial(picture_problem, sky)),
-    System("raster/smooth", "One frame with smooth normals", partial(picture_problem, smooth)),
-    System(
-        "raster/smooth_sky",
-        "Smooth normals in spherical harmonics, two frames, by Softmax",
-        partial(picture_problem, smooth_sky),
-    ),
-    System("raster/dibr", "The nearest face and a soft alpha", partial(picture_problem, dibr)),
-    System("raster/hard", "The nearest face alone, two frames", partial(picture_problem, hard)),
-    System(
-        "raster/samples",
-        "Four samples for each pixel, over an image",
-        partial(picture_problem, samples),
-    ),
-    System("raster/seamless", "Soft silhouettes alone", partial(picture_problem, seamless)),
-    System("raster/glossy", "One frame with highlights", partial(picture_problem, glossy)),
-    System("raster/textured", "One frame with textures", partial(picture_problem, textured)),
-    System("raster/flat", "Softmax in an orthographic view", partial(picture_problem, flat)),
-    System(
-        "raster/flat_glossy",
-        "Highlights in an orthographic view",
-        partial(picture_problem, flat_glossy),
-    ),
+PICTURES = (
+    *(over, softmax, sky, smooth, smooth_sky, dibr, hard),
+    *(samples, seamless, glossy, textured, flat, flat_glossy),
+)
+SYSTEMS = systems(
+    "pixels", picture_problem, {f"raster/{build.__name__}": build for build in PICTURES}
 )

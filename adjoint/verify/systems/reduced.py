@@ -1,143 +1,88 @@
 """Pendula and smoke: rollouts of a few dozen steps with every parameter, and their drawing."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from adjoint.render.pendulum import rods_and_bobs_jvp, rods_and_bobs_vjp
 from adjoint.render.smoke import smoke_images_jvp, smoke_images_vjp
-from adjoint.rollout import record
-from adjoint.verify.problem import Problem, System, Values, no_margins
+from adjoint.verify.problem import Problem, System, Values, systems
+from adjoint.verify.systems.solids import Scene, rollout_problem
 from adjsim.courses import Signal
 from adjsim.reduced.double_pendulum import DoublePendulum
 from adjsim.reduced.pendulum import PendulumState
 from adjsim.reduced.simple_pendulum import SimplePendulum
 from adjsim.reduced.smoke import Smoke, SmokeState
-from adjsim.rollout import rollout
 from render.pendulum import RodsAndBobs
 from render.smoke import smoke_images
 
 
-N_STEPS, N_SMOKE_STEPS = 24, 8
-ROLLOUT_TOLERANCE, KERNEL_TOLERANCE = 1e-10, 1e-12
+N_SMOKE_STEPS = 8
 
 
-@dataclass(frozen=True)
-class Setting:
-    """A system at its initial state, how it is run, and what its two fields are called."""
-
-    system: Any
-    state: Any
-    dt: float
-    n_steps: int
-    fields: tuple[str, str]
+class ReducedScene(Scene):
+    """A pendulum or smoke at its initial state, and how it is run."""
 
     @property
-    def frames(self) -> list[int]:
-        """Steps whose states are the outputs: one in the middle, and the last."""
-        return sorted({max(1, self.n_steps // 2), self.n_steps})
-
-    def point(self) -> dict[str, np.ndarray]:
-        """Return every differentiable parameter by path."""
-        return {**self.system.parameters(), **self.system.state_parameters(self.state)}
+    def touches(self) -> bool:
+        """Whether there are contacts: there are none."""
+        return False
 
     def owners(self) -> dict[str, tuple[str, str]]:
         """Return for each path the class that declares it and its name there."""
-        of_state, of_system = type(self.state).__name__, type(self.system).__name__
+        of_state, of_system = type(self.state).__name__, type(self.model).__name__
         return {
             path: (of_state if path.startswith("state.") else of_system, path.split(".")[-1])
-            for path in self.point()
+            for path in self.parameters()
         }
 
-    def run(self, values: Values, frames: Sequence[int] | None = None) -> Any:
-        """Run forward at other values."""
-        system, state = self.system.with_values(self.state, values)
-        return rollout(system, state, self.dt, self.n_steps, frames=frames or self.frames)
 
-
-def rollout_problem(
-    build: Callable[[int], Setting], n_steps: int, margins: Callable[..., np.ndarray] | None = None
-) -> Problem:
-    """Return the rollout of a setting as a problem: both fields at two frames."""
-    s = build(n_steps)
-    recorded = record(s.system, s.state, s.dt, s.n_steps, frames=s.frames)
-    shapes = [getattr(recorded.trajectory, name).shape for name in s.fields]
-    scales = [float(np.std(getattr(recorded.trajectory, name))) or 1.0 for name in s.fields]
-
-    def outputs(trajectory: Any) -> np.ndarray:
-        parts = zip(s.fields, scales, strict=True)
-        return np.concatenate([getattr(trajectory, name).ravel() / c for name, c in parts])
-
-    def jvp(tangents: Values) -> np.ndarray:
-        return outputs(recorded.jvp(tangents))
-
-    def vjp(adj_y: np.ndarray, wrt: Sequence[str]) -> Values:
-        parts = np.split(adj_y, [int(np.prod(shapes[0]))])
-        each = zip(s.fields, parts, shapes, scales, strict=True)
-        adj = {f"adj_{name}": part.reshape(shape) / c for name, part, shape, c in each}
-        return recorded.vjp(**adj, wrt=wrt)
-
-    return Problem(
-        point=s.point(),
-        owners=s.owners(),
-        forward=lambda values: outputs(s.run(values)),
-        jvp=jvp,
-        vjp=vjp,
-        margins=partial(margins, s) if margins else no_margins,
-        dot_tolerance=ROLLOUT_TOLERANCE if n_steps > 1 else KERNEL_TOLERANCE,
-        kernel=rollout_problem(build, 1) if n_steps > 1 else None,
-    )
-
-
-def lookup_margins(setting: Setting, values: Values) -> np.ndarray:
+def lookup_margins(scene: Scene) -> np.ndarray:
     """Return for every lookup of every step what changes sign on the border of its cell."""
-    velocity = setting.run(values, frames=range(setting.n_steps + 1)).velocity
+    velocity = scene.run(range(scene.n_steps + 1)).velocity
     return np.sin(np.pi * velocity).ravel()
 
 
-def swinging(n_steps: int) -> Setting:
+def swinging(n_steps: int) -> ReducedScene:
     """A simple pendulum that swings, with dry friction and a constant torque."""
     link = {"inertia": 0.2, "friction": 0.3, "friction_width": 0.5}
     system = SimplePendulum(1.3, 0.7, 0.4, 9.8, 0.5, **link)
-    return Setting(system, PendulumState(1.1, -0.8), 0.02, n_steps, ("angle", "rate"))
+    return ReducedScene(system, PendulumState(1.1, -0.8), 0.02, n_steps)
 
 
-def circling(n_steps: int) -> Setting:
+def circling(n_steps: int) -> ReducedScene:
     """A bar with dry friction that goes over the top, with a torque in every step."""
     torque = np.random.default_rng(51).standard_normal(n_steps)
     link = {"center_of_mass": 0.4, "inertia": 0.15, "friction": 0.6, "friction_width": 0.8}
     system = SimplePendulum(0.6, 1.7, 0.2, 9.8, torque, **link)
-    return Setting(system, PendulumState(2.6, 7.0), 0.02, n_steps, ("angle", "rate"))
+    return ReducedScene(system, PendulumState(2.6, 7.0), 0.02, n_steps)
 
 
-def both_hanging(n_steps: int) -> Setting:
+def both_hanging(n_steps: int) -> ReducedScene:
     """Two links that swing with dry friction, with torques as a signal of three control points."""
     values = np.random.default_rng(52).standard_normal((3, 2))
     torque = Signal(np.array([-0.5, 0.3, 0.9]) * n_steps, values)
     links = {"inertia": (0.1, 0.07), "friction": (0.2, 0.3), "friction_width": 0.5}
     system = DoublePendulum((1.2, 0.7), (0.8, 1.3), (0.3, 0.2), 9.8, torque, **links)
-    return Setting(system, PendulumState((0.9, -0.5), (0.4, 1.2)), 0.01, n_steps, ("angle", "rate"))
+    return ReducedScene(system, PendulumState((0.9, -0.5), (0.4, 1.2)), 0.01, n_steps)
 
 
-def tumbling(n_steps: int) -> Setting:
+def tumbling(n_steps: int) -> ReducedScene:
     """Two bars let go above the level, the lower one tumbling, constant torques."""
     links = {"center_of_mass": (0.5, 0.6), "inertia": (0.1, 0.07), "friction": (0.4, 0.3)}
     given = {**links, "friction_width": 0.8, "torque": (0.7, -0.3)}
     system = DoublePendulum((0.8, 1.1), (1.5, 0.6), (0.1, 0.4), 9.8, **given)
-    return Setting(system, PendulumState((2.2, 1.4), (-2.0, 6.0)), 0.01, n_steps, ("angle", "rate"))
+    return ReducedScene(system, PendulumState((2.2, 1.4), (-2.0, 6.0)), 0.01, n_steps)
 
 
-def drifting(n_steps: int, speed: float = 0.2, seed: int = 53) -> Setting:
+def drifting(n_steps: int, speed: float = 0.2, seed: int = 53) -> ReducedScene:
     """Smoke that moves by part of a cell a step."""
     rng = np.random.default_rng(seed)
     state = SmokeState(speed * rng.standard_normal((6, 7, 2)), rng.random((6, 7)))
-    return Setting(Smoke((6, 7)), state, 1.0, n_steps, ("velocity", "density"))
+    return ReducedScene(Smoke((6, 7)), state, 1.0, n_steps)
 
 
-def racing(n_steps: int) -> Setting:
+def racing(n_steps: int) -> ReducedScene:
     """Smoke that moves by several cells a step, across the grid's border."""
     return drifting(n_steps, 3.0, 54)
 
@@ -186,26 +131,24 @@ def drawn_smoke() -> Problem:
     )
 
 
-def _pendulum(name: str, summary: str, build: Callable[[int], Setting]) -> System:
-    return System(name, summary, partial(rollout_problem, build, n_steps=N_STEPS), family="reduced")
-
-
-def _smoke(name: str, summary: str, build: Callable[[int], Setting]) -> System:
-    make = partial(rollout_problem, build, n_steps=N_SMOKE_STEPS, margins=lookup_margins)
-    return System(name, summary, make, family="reduced")
-
-
 SYSTEMS = (
-    _pendulum("pendulum/swing", "A pendulum that swings, dry friction, constant torque", swinging),
-    _pendulum(
-        "pendulum/circle", "A bar over the top, dry friction, torque in every step", circling
+    *systems(
+        "reduced",
+        rollout_problem,
+        {
+            "pendulum/swing": swinging,
+            "pendulum/circle": circling,
+            "double-pendulum/swing": both_hanging,
+            "double-pendulum/tumble": tumbling,
+        },
     ),
-    _pendulum(
-        "double-pendulum/swing", "Two links with dry friction, torques as signals", both_hanging
+    *systems(
+        "reduced",
+        rollout_problem,
+        {"smoke/drift": drifting, "smoke/race": racing},
+        n_steps=N_SMOKE_STEPS,
+        margins=lookup_margins,
     ),
-    _pendulum("double-pendulum/tumble", "Two bars with dry friction that tumble", tumbling),
-    _smoke("smoke/drift", "Smoke that moves by part of a cell a step", drifting),
-    _smoke("smoke/race", "Smoke that moves by several cells a step", racing),
-    System("draw/pendulum", "Rods and bobs as meshes", drawn_pendulum, family="reduced"),
-    System("draw/smoke", "Smoke as an image", drawn_smoke, family="reduced"),
+    System("draw/pendulum", drawn_pendulum, family="reduced"),
+    System("draw/smoke", drawn_smoke, family="reduced"),
 )

@@ -4,14 +4,10 @@ In the wind every triangle is held away from the kink of its drag, n.v_r = 0: th
 in its plane, and the wind blows through it, from above or from below.
 """
 
-import dataclasses
-from collections.abc import Callable
-from functools import partial
-
 import numpy as np
 
-from adjoint.verify.problem import Problem, System, Values, changed
-from adjoint.verify.systems.solids import N_STEPS, Scene, rollout_problem
+from adjoint.verify.problem import systems
+from adjoint.verify.systems.solids import Scene, rollout_problem
 from adjsim.courses import Signal
 from adjsim.forces.lift_drag import LiftDrag
 from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
@@ -96,39 +92,12 @@ def normal_speeds(scene: Scene) -> np.ndarray:
     return (normal * v_r).sum(axis=-1).ravel()
 
 
-def windy_problem(build: Callable[[int], Scene], n_steps: int = N_STEPS) -> Problem:
-    """Return the rollout of a scene with `air`, and its distance from the kink."""
-    scene, problem = build(n_steps), rollout_problem(build, n_steps)
-
-    def margins(values: Values) -> np.ndarray:
-        return normal_speeds(scene.at(changed(values, problem.point)))
-
-    return dataclasses.replace(problem, margins=margins)
-
-
 SYSTEMS = (
-    System(
-        "shells/elastic",
-        "Neo-Hookean triangles driven by a series of actuations, two nodes pinned",
-        partial(rollout_problem, elastic),
-        family="shells",
-    ),
-    System(
-        "shells/viscous",
-        "Viscous triangles driven by a signal",
-        partial(rollout_problem, viscous),
-        family="shells",
-    ),
-    System(
-        "shells/wind",
-        "Lift and drag, every triangle in gusts of its own",
-        partial(windy_problem, wind),
-        family="shells",
-    ),
-    System(
-        "shells/breeze",
-        "Lift and drag in one rising wind",
-        partial(windy_problem, breeze),
-        family="shells",
+    *systems("shells", rollout_problem, {"shells/elastic": elastic, "shells/viscous": viscous}),
+    *systems(
+        "shells",
+        rollout_problem,
+        {"shells/wind": wind, "shells/breeze": breeze},
+        margins=normal_speeds,
     ),
 )

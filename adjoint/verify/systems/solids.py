@@ -5,21 +5,23 @@ through the whole rollout, the others never are.
 """
 
 import dataclasses
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from adjoint.rollout import record, rollout_jvp
-from adjoint.verify.problem import Problem, System, Values, changed, no_margins
+from adjoint.verify.problem import Problem, Values, changed, no_event, no_margins, systems
 from adjsim.contact_margins import ContactMargins, contact_margins, nearest_touch
 from adjsim.courses import Policy
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.log_neo_hookean import LogNeoHookeanTets
 from adjsim.forces.neo_hookean import NeoHookeanTets, SolidTets
 from adjsim.meshes.grid import box_tets
-from adjsim.model import Model, State, Trajectory
+from adjsim.model import Model, State
 from adjsim.rollout import rollout
 from adjsim.steps.semi_implicit import SEMI_IMPLICIT
 from adjsim.system import TimeStep
@@ -34,10 +36,10 @@ CELLS, SIZE = (2, 1, 1), (0.2, 0.1, 0.1)  # of the box, in metres
 
 @dataclass(frozen=True)
 class Scene:
-    """A model at its initial state, and how it is run."""
+    """A model, or another system, at its initial state, and how it is run."""
 
-    model: Model
-    state: State
+    model: Any
+    state: Any
     dt: float
     n_steps: int
     inert: tuple[str, ...] = ()
@@ -66,27 +68,39 @@ class Scene:
         model, state = self.model.with_values(self.state, values)
         return dataclasses.replace(self, model=model, state=state)
 
-    def run(self, frames: Sequence[int]) -> Trajectory:
+    @property
+    def touches(self) -> bool:
+        """Whether there are contacts, whose kinks are the margins."""
+        return any(force.touches for force in self.model.forces.values())
+
+    def run(self, frames: Sequence[int]) -> Any:
         """Return the states at some steps."""
         return rollout(self.model, self.state, self.dt, self.n_steps, step=self.step, frames=frames)
 
 
-def rollout_problem(build: Callable[[int], Scene], n_steps: int = N_STEPS) -> Problem:
-    """Return the rollout of a scene as a problem: nodes and bodies at two frames."""
+def rollout_problem(
+    build: Callable[[int], Scene],
+    n_steps: int = N_STEPS,
+    margins: Callable[[Scene], np.ndarray] | None = None,
+) -> Problem:
+    """Return the rollout of a scene as a problem: its fields at two frames.
+
+    Without `margins` of a scene they are those of its contacts.
+    """
     scene = build(n_steps)
     point = scene.parameters()
     run = record(
         scene.model, scene.state, scene.dt, scene.n_steps, step=scene.step, frames=scene.frames
     )
-    scales = {path: float(np.std(part)) for path, part in fields_of(run.trajectory).items()}
+    fields = fields_of(run.trajectory)
+    scales = {path: float(np.std(part)) or 1.0 for path, part in fields.items()}
 
-    def outputs(trajectory: Trajectory) -> np.ndarray:
+    def outputs(trajectory: Any) -> np.ndarray:
         found = fields_of(trajectory)
         return np.concatenate([part.ravel() / scales[path] for path, part in found.items()])
 
-    def forward(values: Values) -> np.ndarray:
-        s = scene.at(changed(values, point))
-        return outputs(s.run(s.frames))
+    def moved(values: Values) -> Scene:
+        return scene.at(changed(values, point))
 
     def jvp(tangents: Values) -> np.ndarray:
         s = scene
@@ -96,41 +110,37 @@ def rollout_problem(build: Callable[[int], Scene], n_steps: int = N_STEPS) -> Pr
         return outputs(tan)
 
     def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
-        fields = fields_of(run.trajectory)
         ends = np.cumsum([part.size for part in fields.values()])[:-1]
         adj_fields = {
             path: part.reshape(field.shape) / scales[path]
             for (path, field), part in zip(fields.items(), np.split(adj, ends), strict=True)
         }
-        adj_x, adj_v = (adj_fields.pop(name, None) for name in ("x", "v"))
-        bodies = {name: {} for name in scene.model.bodies}
+        named, bodies = {}, defaultdict(dict)
         for path, part in adj_fields.items():
-            name, key = path.split(".")
-            bodies[name][key] = part
-        return run.vjp(adj_x, adj_v, bodies=bodies, wrt=wrt)
+            name, _, key = path.partition(".")
+            (bodies[name] if key else named)[key or f"adj_{name}"] = part
+        return run.vjp(**named, bodies=bodies or None, wrt=wrt)
 
-    def margins(values: Values) -> np.ndarray:
-        return kink_margins(scene.at(changed(values, point)))
-
-    touches = any(force.touches for force in scene.model.forces.values())
+    margins = kink_margins if margins is None and scene.touches else margins
     return Problem(
         point=point,
         owners=scene.owners(),
-        forward=forward,
+        forward=lambda values: outputs(moved(values).run(scene.frames)),
         jvp=jvp,
         vjp=vjp,
-        margins=margins if touches else no_margins,
+        margins=no_margins if margins is None else lambda values: margins(moved(values)),
         dot_tolerance=ROLLOUT_TOLERANCE if n_steps > 1 else KERNEL_TOLERANCE,
         kernel=rollout_problem(build, 1) if n_steps > 1 else None,
         inert=scene.inert,
-        event=lambda: nearest_event(scene),
+        event=(lambda: nearest_event(scene)) if scene.touches else no_event,
     )
 
 
-def fields_of(trajectory: Trajectory) -> dict[str, np.ndarray]:
+def fields_of(trajectory: Any) -> dict[str, np.ndarray]:
     """Return what a trajectory, or a tangent of one, holds by name: x and v, "block.position"."""
-    fields = {"x": trajectory.x, "v": trajectory.v} if trajectory.x.size else {}
-    for name, part in trajectory.bodies.items():
+    values = {name: np.asarray(value) for name, value in vars(trajectory).items()}
+    fields = {name: x for name, x in values.items() if name != "steps" and x.ndim and x.size}
+    for name, part in getattr(trajectory, "bodies", {}).items():
         fields |= {f"{name}.{key}": value for key, value in vars(part).items()}
     return fields
 
@@ -235,21 +245,16 @@ def slip(n_steps: int) -> Scene:
     )  # fmt: skip
 
 
-def system(name: str, summary: str, build: Callable[[int], Scene]) -> System:
-    """Return the system of a scene's rollout."""
-    return System(name, summary, partial(rollout_problem, build), family="solids")
-
-
-SYSTEMS = (
-    system("tets/elastic", "Stable neo-Hookean tetrahedra, two nodes pinned", elastic),
-    system("tets/viscous", "Viscous tetrahedra driven by a series of actuations", viscous),
-    system(
-        "tets/log",
-        "Tetrahedra with a logarithmic volume law",
-        partial(elastic, law=LogNeoHookeanTets),
-    ),
-    system("tets/log_viscous", "The same, viscous and driven by actuations", logarithmic),
-    system("tets/driven", "Tetrahedra driven by a policy, differentiated in its weights", driven),
-    system("contact/stick", "A box pressed on a plane, friction in stick", stick),
-    system("contact/slip", "A box sliding on a plane, friction in slip", slip),
+SYSTEMS = systems(
+    "solids",
+    rollout_problem,
+    {
+        "tets/elastic": elastic,
+        "tets/viscous": viscous,
+        "tets/log": partial(elastic, law=LogNeoHookeanTets),
+        "tets/log_viscous": logarithmic,
+        "tets/driven": driven,
+        "contact/stick": stick,
+        "contact/slip": slip,
+    },
 )

@@ -1,10 +1,8 @@
 """Springs: a net with every parameter of its own, and a hanging chain of equal springs."""
 
-from functools import partial
-
 import numpy as np
 
-from adjoint.verify.problem import System
+from adjoint.verify.problem import systems
 from adjoint.verify.systems.solids import Scene, rollout_problem
 from adjsim.forces.springs import Springs
 from adjsim.model import Model, State
@@ -38,9 +36,4 @@ def chain(n_steps: int) -> Scene:
     return Scene(model, State(x, 0.3 * rng.standard_normal(x.shape)), 1e-3, n_steps)
 
 
-SYSTEMS = (
-    System("springs/net", "Damped springs, each with its own parameters",
-           partial(rollout_problem, net), family="solids"),
-    System("springs/chain", "A hanging chain of equal springs",
-           partial(rollout_problem, chain), family="solids"),
-)  # fmt: skip
+SYSTEMS = systems("solids", rollout_problem, {"springs/net": net, "springs/chain": chain})

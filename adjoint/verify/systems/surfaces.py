@@ -4,13 +4,12 @@ No feature comes near the border of another, so that nothing has a kink.
 """
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from adjoint.field import pull
-from adjoint.verify.problem import Problem, System, Values, changed
+from adjoint.verify.problem import Problem, System, Values, changed, systems
 from adjoint.verify.systems.solids import Scene, rollout_problem
 from adjsim.field import Field
 from adjsim.forces.springs import Springs
@@ -97,13 +96,15 @@ def field_problem() -> Problem:
 
 
 SYSTEMS = (
-    System("surfaces/field", "The forces of these at one state", field_problem, family="solids"),
-    System("surfaces/two", "A corner on a face, an edge on an edge",
-           partial(rollout_problem, two), family="solids"),
-    System("surfaces/damping", "The same with a damping that jumps at touch",
-           partial(rollout_problem, damped), family="solids"),
-    System("surfaces/cubic", "The same with the cubic law",
-           partial(rollout_problem, cubic), family="solids"),
-    System("surfaces/one", "The same as one surface that touches itself",
-           partial(rollout_problem, alone), family="solids"),
-)  # fmt: skip
+    System("surfaces/field", field_problem, family="solids"),
+    *systems(
+        "solids",
+        rollout_problem,
+        {
+            "surfaces/two": two,
+            "surfaces/damping": damped,
+            "surfaces/cubic": cubic,
+            "surfaces/one": alone,
+        },
+    ),
+)

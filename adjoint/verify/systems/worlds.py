@@ -1,7 +1,6 @@
 """A batch of two worlds, different in mesh, gravity, series and bodies: one rollout of both."""
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 
@@ -102,9 +101,4 @@ def of_world(values: Values, number: int) -> dict[str, np.ndarray]:
     return {p.removeprefix(head): value for p, value in values.items() if p.startswith(head)}
 
 
-SYSTEMS = (
-    System(
-        "worlds/two", "Two worlds in one batch, of other meshes, gravity and series",
-        partial(batch_problem), family="bodies",
-    ),
-)  # fmt: skip
+SYSTEMS = (System("worlds/two", batch_problem, family="bodies"),)

@@ -12,6 +12,7 @@ from studies.answer.budget import (
     second_moment,
 )
 from studies.answer.intervals import intervals
+from studies.optimizers.jacobian import Jacobian
 from studies.problem.clusters import clusters_of_rows
 from studies.problem.making import make_problem
 from studies.problem.parameters import Parameters, nuisance
@@ -140,6 +141,13 @@ def test_bad_uncertainties_are_one_message(bodies, more, message):
         tracked(bodies, {"cube.mass": {}}, pushes=push, **more)
 
 
+def test_an_uncertainty_that_may_be_percent_is_said():
+    made = tracked(cube(mass=1.0, scale_error=0.5), {"cube.velocity": {}})
+    assert any("know it to 0.5 %, write 0.005." in note for note in made.notes)
+    made = tracked(cube(mass=1.0, scale_error=0.05), {"cube.velocity": {}})
+    assert not any("scale_error" in note for note in made.notes)
+
+
 def test_smoke_has_no_derivative_by_the_rate_of_its_film(tmp_path):
     from PIL import Image
 
@@ -235,7 +243,7 @@ def test_a_number_that_nothing_determines_has_no_budget():
     problem = made.everything
     theta = problem.parameters.start
     r, J = problem.residuals_and_jacobian(theta)
-    J[:, 0] *= 1e-9
+    J.values[:, 0] *= 1e-9
     own = intervals(problem.parameters, theta, r + 1e-3, J, frames=clusters_of_rows(problem))
     shown = budget_at(problem, theta, own, J, numbers=made.declared)[0].to_dict()
     assert set(shown) == {"cube.velocity[1]", "cube.velocity[2]"}
@@ -263,7 +271,7 @@ def test_what_the_residuals_show_of_a_number_is_not_counted_and_what_they_do_not
     J, trace = rng.standard_normal((n, 1)), rng.standard_normal(n)
     C = np.stack([3.0 * J[:, 0], trace], axis=1)
     prior = np.zeros((1, 1))
-    J, C = np.concatenate([J, prior]), np.concatenate([C, np.zeros((1, 2))]).astype(np.float32)
+    J, C = (Jacobian.of(np.concatenate(rows)) for rows in ([J, prior], [C, np.zeros((1, 2))]))
     frames = np.append(frames, -1)
     quiet = 1e-3 * rng.standard_normal(n + 1)
     M = second_moment(C, J, quiet, frames, n_priors=1)

@@ -8,6 +8,7 @@ import pytest
 from studies.fitting import checking
 from studies.fitting.checking import determined, expected_intervals
 from studies.fitting.spread import expected_covariance
+from studies.optimizers.jacobian import Jacobian
 from studies.problem.losses import EVIDENCE
 from studies.problem.making import make_problem
 from studies.scene.reading import scene_from_dict
@@ -102,9 +103,9 @@ def test_the_expected_noise_of_points_is_their_error(tracks):
 def test_what_nothing_shows_is_known_as_well_as_its_prior(tracks):
     problem, J = tracks
     p, error = problem.parameters.size, 0.3
-    blind = np.zeros_like(J)
+    blind = np.zeros(J.shape)
     blind[-p:] = np.eye(p) / (error * np.sqrt(EVIDENCE))
-    found = expected_covariance(problem, blind)
+    found = expected_covariance(problem, Jacobian.of(blind))
     assert found is not None
     np.testing.assert_allclose(found, error**2 * np.eye(p), rtol=1e-9, atol=1e-12)
 

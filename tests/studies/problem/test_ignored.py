@@ -116,7 +116,7 @@ def test_gradient_and_jacobian_are_those_of_the_loss(scene):
     r, J = problem.residuals_and_jacobian(theta)
     loss, gradient = problem.loss_and_gradient(theta)
     assert loss == pytest.approx(r @ r, rel=1e-12)
-    np.testing.assert_allclose(gradient, 2.0 * J.T @ r, rtol=1e-9)
+    np.testing.assert_allclose(gradient, 2.0 * (J.T @ r), rtol=1e-9)
     rng = np.random.default_rng(0)
     adj, tan = rng.standard_normal(len(r)), rng.standard_normal(3)
     back = problem.residuals_vjp(theta, adj)

@@ -117,7 +117,7 @@ def test_gradient_and_jacobian_agree_on_the_first_frames(target, n):
     r, jacobian = made.residuals_and_jacobian(theta)
     loss, gradient = made.loss_and_gradient(theta)
     assert loss == pytest.approx(r @ r)
-    assert np.abs(2.0 * jacobian.T @ r - gradient).max() <= 1e-6 * np.abs(gradient).max()
+    assert np.abs(2.0 * (jacobian.T @ r) - gradient).max() <= 1e-6 * np.abs(gradient).max()
     assert np.linalg.norm(jacobian, axis=0)[[0, 2, -1]].min() > 0.0
 
 

@@ -54,7 +54,7 @@ def test_jacobian_agrees_with_the_gradient_and_the_transpose(many):
     r, jacobian = many.residuals_and_jacobian(theta)
     loss, gradient = many.loss_and_gradient(theta)
     assert loss == pytest.approx(r @ r, rel=1e-12)
-    assert np.abs(2.0 * jacobian.T @ r - gradient).max() <= 1e-12 * np.abs(gradient).max()
+    assert np.abs(2.0 * (jacobian.T @ r) - gradient).max() <= 1e-12 * np.abs(gradient).max()
     adj, tan = rng.standard_normal(len(r)), rng.standard_normal(len(theta))
     pushed = many.residuals_jvp(theta, tan)
     assert pushed @ adj == pytest.approx(tan @ many.residuals_vjp(theta, adj), rel=1e-11)
@@ -65,6 +65,7 @@ def test_every_column_of_the_jacobian_is_a_difference(many):
     theta = scenes.shifted(many, np.random.default_rng(3))  # no pixel changes sides beside it
     early = many.first_frames(4)
     _, jacobian = early.residuals_and_jacobian(theta)
+    jacobian = np.asarray(jacobian)
     assert np.linalg.norm(jacobian, axis=0).min() > 0.0
     for i, label in enumerate(early.parameters.theta_labels):
         step = np.zeros_like(theta)
@@ -276,7 +277,7 @@ def test_points_without_a_camera_have_no_residuals_and_the_others_have(tmp_path)
     (index,) = [k for k, label in enumerate(problem.parameters.labels) if label.endswith("fov_y")]
     beyond = theta.copy()
     beyond[index] = -1e6
-    found = residuals_at(problem, [theta, beyond])
+    found = list(residuals_at(problem, [theta, beyond]))
     np.testing.assert_array_equal(found[0], problem.residuals(theta))
     assert found[1] is None
 

@@ -6,11 +6,13 @@ import pytest
 from adjsim.contact_margins import contact_margins
 from adjsim.forces.pressure_laws import bouncing
 from adjsim.rollout import rollout
+from studies.problem.forward import start_surfaces
 from studies.problem.reach import system_at
 from studies.runs.errors import StudyError
 from studies.scene.building import build
 from studies.scene.declared import HingeJoint, PlaneObstacle, Rigid, Scene, Soft, World
 from studies.scene.motion import Motion
+from studies.scene.obstacles import signed_distance
 
 
 L = 0.1
@@ -301,3 +303,45 @@ def test_without_gravity_the_declared_speed_counts():
         return float(build(scene).values["floor.stiffness"].value)
 
     assert stiffness(100.0) > 50.0 * stiffness(1.0)
+
+
+@pytest.mark.parametrize("e", [0.3, 0.6, 0.9])
+def test_flights_before_and_after_a_bounce_meet_at_the_surface(e):
+    speed, duration = 2.0, 0.05
+    ball = Rigid(mesh="ball", size=(0.5 * L,), position=(0, 0.6 * L, 0), velocity=(0, -speed, 0))
+    floor = PlaneObstacle(restitution=e, speed=speed)
+    scene = Scene(bodies={"a": ball}, obstacles={"floor": floor}, world=World(gravity=(0, 0, 0)))
+    built = build(scene)
+    gap = signed_distance("floor", floor, start_surfaces(built)["a"]).min()
+    dt = 0.02 * built.system.stable_dt()
+    n = round(duration / dt)
+    motion = rollout(built.system, built.state, dt, n, frames=[0, n])
+    place = motion.bodies["a"].position[:, 0, 1]
+    hard = e * speed * (motion.times[-1] - gap / speed) - gap  # of a contact that takes no time
+    depth = float(built.values["floor.depth"].value)
+    assert place[-1] - place[0] == pytest.approx(hard, abs=0.15 * depth)
+
+
+def test_a_body_that_rests_on_an_obstacle_is_not_thrown_off():
+    box = Rigid(mesh="box", size=(L, L, L), position=(0, 0.5 * L, 0))
+    built = build(Scene(bodies={"a": box}, obstacles={"floor": PlaneObstacle(restitution=0.5)}))
+    assert built.targets()["floor_a.radius"] == 0.0
+    dt = 0.5 * built.system.stable_dt()
+    n = round(0.2 / dt)
+    motion = rollout(built.system, built.state, dt, n, frames=range(0, n, 10))
+    assert motion.bodies["a"].position[:, 0, 1].max() <= 0.5 * L
+
+
+def test_how_far_off_a_contact_begins_follows_its_depth():
+    bodies = {"a": Rigid(mesh="ball", position=(0, 5, 0)), "b": Rigid(mesh="box", size=(0.5,) * 3)}
+    built = build(Scene(bodies=bodies, obstacles={"floor": PlaneObstacle(restitution=0.4)}))
+    widened = next(law for law in built.maps if "floor_a.radius" in law.targets)
+    depth = built.values["floor.depth"].value
+    at, tangent = {"floor.depth": depth}, {"floor.depth": np.array(1.0)}
+    found = widened.values(at)
+    assert found["floor_a.radius"] == built.system.forces["floor_a"].radius
+    rates = widened.jvp(at, tangent)
+    assert rates == {"floor_a.radius": pytest.approx(1.25), "floor_b.radius": 0.0}
+    radius = 0.5 * np.ptp(built.system.bodies["a"].vertices[:, 1])
+    assert found["floor_a.radius"] - 1.25 * depth == pytest.approx(radius)
+    assert widened.vjp(at, dict.fromkeys(rates, np.array(2.0)))["floor.depth"] == 2.0 * 1.25

@@ -3,6 +3,7 @@
 import copy
 import tomllib
 
+import numpy as np
 import pytest
 
 from studies.problem.making import make_problem
@@ -70,7 +71,7 @@ def test_takes_are_one_problem_whose_films_show_only_their_own_bodies():
     natural[:7] = [300.0, 0.2, 0.0, 0.0, 1.1, 0.0, 0.0]
     true = problem.parameters.theta(natural)
     assert problem.with_steps_for(true).loss_at(true) < 1e-12 < problem.loss_at(theta)
-    of_density = problem.residuals_and_jacobian(theta)[1][:, 0]
+    of_density = np.asarray(problem.residuals_and_jacobian(theta)[1])[:, 0]
     moved = {one.name for one, r in problem.by_residuals(of_density) if r.any()}
     assert {"corner", "corner_fast"} <= moved  # a shared number moves both takes
 

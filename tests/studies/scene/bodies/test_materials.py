@@ -22,9 +22,9 @@ from studies.scene.declared import Soft
 def test_moduli_are_those_that_the_forces_convert(nu):
     E, h = 2.5e5, 1e-3
     for (mu, lam), curves, scale in (
-        (neo_hookean.lame(E, nu), solid_curves("a", SOLID_LAWS["stable"]), E),
-        (log_neo_hookean.lame(E, nu), solid_curves("a", SOLID_LAWS["log"]), E),
-        (neo_hookean_triangles.lame(E * h, nu), sheet_curves("a", h), E),
+        (neo_hookean.NeoHookeanTets.moduli(E, nu), solid_curves("a", SOLID_LAWS["stable"]), E),
+        (log_neo_hookean.LogNeoHookeanTets.moduli(E, nu), solid_curves("a", SOLID_LAWS["log"]), E),
+        (neo_hookean_triangles.NeoHookeanTriangles.moduli(E * h, nu), sheet_curves("a", h), E),
     ):
         assert scale * curves["a.mu"](nu)[0] == pytest.approx(mu, rel=1e-14)
         assert scale * curves["a.lam"](nu)[0] == pytest.approx(lam, rel=1e-14)
