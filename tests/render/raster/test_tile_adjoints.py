@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
+from adjoint.render.raster import tile_calls
 from adjoint.render.raster.face_setup import COLORS
 from adjoint.render.raster.fragments import pair_vjp_body, pixels_vjp_body
-from adjoint.render.raster.frames import empty_slots
+from adjoint.render.raster.frames import compile_shading, empty_slots
 from adjoint.render.raster.tile_adjoints import empty_scratch, pair_vjp_tile
 from adjoint.render.raster.tile_rows import SCRATCH_VJP, SUMS, add_sums
 from adjoint.render.raster.tile_shading import pixels_vjp_tile, power_slopes_vector
@@ -129,3 +130,16 @@ def test_blocks_of_pixels_add_up_to_what_each_one_adds(rng, look):
     for found, expected in zip(slots[1].parts, slots[0].parts, strict=True):
         is_near(found, expected)
     assert np.abs(slots[0].parts.harmonics if look is in_a_sky else slots[0].parts.lights).max() > 0
+
+
+def test_shading_is_compiled_for_the_types_that_a_frame_has(rng, monkeypatch):
+    monkeypatch.setattr(tile_calls, "cpu_kernel", lambda loop, signatures: None)
+    scene, vertices = two_tetrahedra(rng)
+    (job,), signatures = pack(glossy(scene), [camera()], soft(), vertices, (64, 64)), []
+    for make in (compile_shading, lambda job: empty_slots(job, setup_frame(job, 0))):
+        monkeypatch.setattr(tile_calls, "_kernels", {})
+        monkeypatch.setattr(tile_calls, "_signatures", {})
+        make(job)
+        assert list(tile_calls._kernels) == [job.x.dtype]
+        signatures.append(tile_calls._signatures)
+    assert signatures[0] == signatures[1]
