@@ -237,7 +237,7 @@ def budget(name: str, answer: Mapping[str, Any]) -> Any:
     ax.margins(x=0.12)
     ax.grid(visible=False, axis="y")
     total = f"± {100.0 * answer['half_width']:.2g} %"
-    ax.set_xlabel(f"half-width of the 95 % interval of {name}: all together {total}")
+    ax.set_xlabel(f"half-width of the 95 % interval of {name}: all together {total}", loc="right")
     return figure
 
 
