@@ -29,7 +29,7 @@ from studies.search.robust import robust_search
 FOLDER = "tracks"  # of the logs, in the run folder
 MOST = 100  # evaluations of a local search
 # Standard error of a component relative to its prior's. Above `OPEN` the coarse set varies the
-# component; above `UNKNOWN` it is also reset to its declared start.
+# component; above `UNKNOWN` it is also reset to its declared start, or to what flights say.
 OPEN, UNKNOWN = 0.15, 0.5
 FOLLOWED = 0.05  # part of the squared motion of the tracks that a good fit leaves
 
@@ -64,10 +64,10 @@ def start_from_tracks(
     if tracks is None:
         return TrackedStart(made)
     progress.say("following the bodies through the film")
-    flown = start_of_flights(tracks)
+    flown, unknown = start_of_flights(tracks), start[first]
     if flown is not None:
         progress.say("the fit to their places begins where free flights between touches say")
-        tracks = tracks.at(flown)
+        tracks, unknown = tracks.at(flown), flown
     short = replace(how, max_evaluations=min(how.max_evaluations, MOST))
     within = RunFolder(folder.path / FOLDER)
     found = robust_search(tracks, short, within, progress, seed=(seed,), is_rough=True)
@@ -76,7 +76,7 @@ def start_from_tracks(
         errors = relative_errors(tracks.with_steps_for(best), best)
     except NOT_FINITE:
         return TrackedStart(made, evaluations=found.evaluations)
-    ends = [np.where(errors > UNKNOWN, start[first], one.theta) for one in found.basins]
+    ends = [np.where(errors > UNKNOWN, unknown, one.theta) for one in found.basins]
     theta = start.copy()
     theta[first] = ends[0]
     try:
