@@ -75,7 +75,7 @@ def hvp(
     -------
     like x
         H d. It takes two gradients a level, mostly four to seven levels, at most 14. A warning
-        says where less than six digits are known, or less than `accuracy` asks for.
+        says where the error is above 1e-6, or above `accuracy` if that is larger.
 
     Raises
     ------

@@ -23,7 +23,7 @@ def contact_law_vjp(n, c, u, law, adj_f):
     u_n = dot(n, u)  # (1) replayed
     u_t = axpy(-u_n, n, u)  # (2) replayed
     g = max(zero, lit(1, c) - d * u_n)  # (3) replayed
-    q_1, w = cubic_parts(c, u_n, gamma)
+    q_1, w = cubic_parts(c, u_n, gamma)  # (4) replayed
     h = c * c * (lit(1, c) - w)  # (4) replayed
     approach = max(zero, -u_n)
     p = k_e * c * g + k_d * approach + k * c * h  # (5) replayed

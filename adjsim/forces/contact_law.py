@@ -69,7 +69,7 @@ def contact_law(n, c, u, law):
     u_n = dot(n, u)  # (1)
     u_t = axpy(-u_n, n, u)  # (2)
     g = max(zero, lit(1, c) - d * u_n)  # (3) what dissipation makes of the pressure [-]
-    _, w = cubic_parts(c, u_n, gamma)
+    _, w = cubic_parts(c, u_n, gamma)  # (4)
     h = c * c * (lit(1, c) - w)  # (4) of the cubic law [m^2]
     p = k_e * c * g + k_d * max(zero, -u_n) + k * c * h  # (5) pressure force [N]
     s = norm(u_t)  # (6) slip speed [m/s]
@@ -96,7 +96,7 @@ def contact_law_jvp(n, c, u, law, tan_n, tan_c, tan_u, tan_law):
     tan_g = zero
     if g > zero:
         tan_g = -(tan_d * u_n + d * tan_u_n)
-    q_1, w = cubic_parts(c, u_n, gamma)
+    q_1, w = cubic_parts(c, u_n, gamma)  # (4)
     h = c * c * (lit(1, c) - w)  # (4)
     tan_h = (lit(1, c) - w * w * w) * lit(2, c) * c * tan_c
     tan_h -= q_1 * q_1 * q_1 * (tan_gamma * u_n + gamma * tan_u_n)

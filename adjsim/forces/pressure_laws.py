@@ -45,6 +45,7 @@ from adjsim import checks
 # Of ln w in the integrals: the trapezoidal rule converges exponentially for them.
 SPACING, BEYOND = 0.1, 20.0
 LEAST_LOG, MOST_LOG = -25.0, 25.0  # of zeta
+LEAST = 1e-9  # of a restitution, and of what is lost
 
 
 @dataclass(frozen=True)
@@ -158,17 +159,21 @@ def bouncing(mass: Any, restitution: float, depth: Any, speed: Any) -> dict[str,
 Numbers = tuple[float, float]
 
 
-@lru_cache
 def bounce(restitution: float) -> tuple[Numbers, Numbers]:
     """Return zeta and q of a restitution 0 < e < 1, and their slopes by e."""
-    from scipy.optimize import brentq
-
-    e = checks.number("restitution", restitution)
-    if not 0.0 < e < 1.0:
+    e = float(checks.number("restitution", restitution))
+    if not LEAST <= e <= 1.0 - LEAST:
         raise ValueError(
             f"`restitution` must be between 0 and 1, got {e:g}. For a contact that loses nothing "
             "give a `cubic_stiffness` alone."
         )
+    return _bounce(e)
+
+
+@lru_cache
+def _bounce(e: float) -> tuple[Numbers, Numbers]:
+    from scipy.optimize import brentq
+
     find: Any = brentq  # SciPy's stubs ask for a float64
 
     def excess(log_zeta: float) -> float:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from studies.cli.settings_help import SettingsCommand, listed
-from studies.cli.warming import compiling_beside, warm as warm_scene, warm_in_background
+from studies.cli.warming import WARMING, compiling_beside, warm as warm_scene, warm_in_background
 from studies.runs.blas import limit_before_loading
 
 
@@ -219,7 +219,7 @@ def _pool(
         finally:
             folder.release()
 
-    is_warming = is_cold or os.environ.get("ADJSIM_OWN_KERNELS") == "1"
+    is_warming = is_cold or WARMING in os.environ
     is_helped = is_warming and verb == "run" and device in (None, "cpu")
     helped = compiling_beside(target, overrides or []) if is_helped else nullcontext()
     with open_pool(scheduler, device=device or "cpu") as pool, helped:

@@ -8,12 +8,16 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 
+WARMING = "ADJSIM_WARMING"  # set in the run of `adjsim warm`
 FEW = "search.max_evaluations=4"  # enough to run every kernel
-COMMAND = [sys.executable, "-c", "from studies.cli.main import main; main()"]
+PYTHON = [sys.executable, "-P"]  # which does not import what lies in the current folder
+COMMAND = [*PYTHON, "-c", "from studies.cli.main import main; main()"]
 
 
 @contextmanager
@@ -21,11 +25,11 @@ def compiling_beside(scene: str, overrides: Sequence[str]) -> Iterator[None]:
     """Compile late kernels of a scene in another process during the block, on a second core."""
     from adjsim.engine.jit import backend
 
-    if backend.PRIVATE is None or len(os.sched_getaffinity(0)) < 2:  # one cannot wait for another
+    if backend.PRIVATE is None or _cores() < 2:  # one cannot wait for another
         yield
         return
     # What is wrong with the scene is said by the run itself.
-    command = [sys.executable, "-m", "studies.cli.warming", scene, *overrides]
+    command = [*PYTHON, "-m", "studies.cli.warming", scene, *overrides]
     with _started(command) as other:
         try:
             yield
@@ -36,17 +40,45 @@ def compiling_beside(scene: str, overrides: Sequence[str]) -> Iterator[None]:
 def warm(scene: str, overrides: Sequence[str]) -> int:
     """Compile all kernels of a scene that are not in the cache; return the run's exit code.
 
-    Kernels of the wheel are not used: they are for other machines, too.
+    Kernels of the wheel are not used: they are for other machines, too. Nothing is done where
+    another process is at it.
     """
+    from filelock import FileLock, Timeout
+
+    from adjsim.engine.jit.backend import CACHE_DIR
+
+    try:
+        with FileLock(CACHE_DIR / "warming.lock", timeout=0):
+            return _run(scene, overrides)
+    except Timeout:
+        print("Another process compiles kernels already.", file=sys.stderr)
+        return 0
+
+
+def _run(scene: str, overrides: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         command = [*COMMAND, "run", scene, *overrides, FEW, "--out", f"{folder}/run"]
-        env = os.environ | {"ADJSIM_OWN_KERNELS": "1"}
+        env = os.environ | {"ADJSIM_OWN_KERNELS": "1", WARMING: "1"}
         return subprocess.run(command, env=env, stdout=subprocess.DEVNULL, check=False).returncode
 
 
 def warm_in_background(scene: str, overrides: Sequence[str]) -> None:
     """Start `adjsim warm` in a process that outlives this one."""
     _started([*COMMAND, "warm", scene, *overrides], outlives=True)
+
+
+def _cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # not on macOS
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent is gone, however that ended."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(0)
 
 
 def _started(command: list[str], *, outlives: bool = False) -> subprocess.Popen[bytes]:
@@ -88,4 +120,5 @@ if __name__ == "__main__":
     from studies.runs.blas import limit_before_loading
 
     limit_before_loading()
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     _compile_late_kernels(sys.argv[1], sys.argv[2:])

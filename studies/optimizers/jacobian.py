@@ -75,9 +75,11 @@ class Jacobian:
         return out
 
     def __getitem__(self, key: slice | np.ndarray) -> Self:
-        """Return consecutive rows, or those of a mask or of numbers (k,), in this order."""
+        """Return consecutive rows, or those of a mask or of numbers (k,), each once, in order."""
         if isinstance(key, slice):
-            start, stop, _ = key.indices(self.count)
+            start, stop, step = key.indices(self.count)
+            if step != 1:
+                raise ValueError(f"Rows of a Jacobian must follow each other, got {key}.")
             first, end = np.searchsorted(self.rows, [start, stop])
             return type(self)(self.rows[first:end] - start, self.values[first:end], stop - start)
         chosen = np.flatnonzero(key) if key.dtype == bool else key
@@ -103,10 +105,8 @@ class Jacobian:
 
     def squares_beside(self, r: np.ndarray) -> float:
         """Return the sum of squares of residuals (n,) in the rows that are not stored."""
-        first, end = np.append(0, self.rows + 1), np.append(self.rows, self.count)
-        is_gap = first < end
-        gaps = zip(first[is_gap].tolist(), end[is_gap].tolist(), strict=True)
-        return sum((float(r[a:b] @ r[a:b]) for a, b in gaps), start=0.0)
+        beside = np.delete(r, self.rows)
+        return float(beside @ beside)
 
 
 class _Transposed(NamedTuple):

@@ -53,7 +53,7 @@ def residuals_at(problem: SceneLosses, thetas: Sequence[np.ndarray]) -> Iterator
     for k, theta in enumerate(thetas):
         r = None
         if k in moved and not isinstance(moved[k][2], Failure):
-            own, (values, motion, samplings), run = moved[k]
+            own, (values, motion, samplings), run = moved.pop(k)
             with suppress(*NOT_FINITE):  # a camera that there is not
                 rows = joined(own.rows_of(own.moved_by(motion, run), samplings, values))
                 r = own.with_priors(theta, to_host(own.residuals_of(rows)))

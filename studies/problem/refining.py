@@ -203,7 +203,7 @@ def with_held_if_larger(
     """Return the problem that holds the nodes it would hold with larger bodies.
 
     `numbers` are what the scene declares; each body is larger by so many `deviations` of its size,
-    about its place, while all else stays. None where the same nodes are held, or none would be.
+    about its place, while all else stays. None where the same nodes are held.
     """
     built, errors = problem.built, {number.key: number.error for number in numbers}
     if built.held is None:
@@ -221,8 +221,8 @@ def with_held_if_larger(
                     held_nodes(name, body.held, place + factor * (x - place), numbered=True)
                     for factor in (1.0, larger)
                 )
-            except StudyError:
-                return None
+            except StudyError:  # it would hold no node or all
+                continue
             held[rows] ^= as_declared ^ as_larger
     return _with_held(problem, held)
 

@@ -16,7 +16,8 @@ the same restitution at every speed. The depth at the `speed` is the `depth`, by
 touch that sinks in takes a time, so that the flights before and after it would meet behind the
 surface, by e T u/(1 + e), which is 1.31 of the depth for e = 1 and 1.16 for 0.3. Such a contact
 begins that much before the surface (`MEETING`), where bodies bounce as on a hard one, but no
-farther off than a body is at the start. Its k_f is that of a stiffness m u^2/depth^2, which takes
+farther off than a body is at the start. So much longer is also the lever of friction that spins a
+ball, 2.5 % by the chosen depth. Its k_f is that of a stiffness m u^2/depth^2, which takes
 up as much energy there. The exact gradient of a touch is off by what the place of a step in it
 changes: the more, the harder the contact and the longer the steps, so these are shorter than
 stability asks (`RESOLVED`).

@@ -378,7 +378,7 @@ class _Obstacle(_Law):
     """What all obstacles have. `bodies` are those that may touch it, all by default.
 
     An obstacle is fixed in the world, or to a rigid body, which carries it from where both are
-    declared and feels the reaction. With a `restitution` bodies sink `depth` at `speed`.
+    declared and feels the reaction. With a `restitution` it gives way by `depth` at `speed`.
     `distance_error` is the standard uncertainty of its distance from the bodies.
     """
 

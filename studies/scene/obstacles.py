@@ -280,7 +280,8 @@ def _add_contacts(
         speed = _speed(obstacle, body, gravity)
         if e is not None:
             depths[pair] = depth = float(law["depth"])
-            gap = float(signed_distance(name, obstacle, body.points).min())
+            surface = body.points if body.ball is None else np.asarray(body.center)[None]
+            gap = float(signed_distance(name, obstacle, surface).min()) - (body.ball or 0.0)
             early[pair] = min(MEETING, max(gap, 0.0) / depth)
             radii[pair] = body.ball or 0.0
             zeta, q = bounce(e)[0]

@@ -91,7 +91,7 @@ def test_a_contact_has_one_law(given, message):
         HalfSpaceContact(**given)
 
 
-@pytest.mark.parametrize("e", [0.0, 1.0, 1.2])
+@pytest.mark.parametrize("e", [0.0, 1.0 - 1e-12, 1.0, 1.2])
 def test_a_restitution_is_between_0_and_1(e):
     with pytest.raises(ValueError, match="`restitution` must be between 0 and 1"):
         bouncing(1.0, e, 1e-3, 1.0)

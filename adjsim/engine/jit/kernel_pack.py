@@ -2,8 +2,8 @@
 
 `benchmarks/kernel_pack.py` makes the pack, a zip archive of files of the kernel cache. They keep
 their names, which have the keys of their kernels, and their checksums. So a kernel is found only
-if it is made of the same code by the same versions of Python, Numba and llvmlite. The pack is a
-part of the package and trusted as its Python code is; checksums are against damage.
+if it is made of the same code by the same versions of Python, NumPy, Numba and llvmlite. The pack
+is a part of the package and trusted as its Python code is; checksums are against damage.
 
 A pack that does not fit is not used: a warning says why, and kernels are compiled here. So they
 are with ADJSIM_OWN_KERNELS=1, without a warning.

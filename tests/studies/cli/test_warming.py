@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from filelock import FileLock
 
 from adjsim.engine.jit import backend, kernel_pack
 from studies.cli import main as cli, warming
@@ -46,6 +47,19 @@ def test_another_process_compiles_during_a_block_and_ends_with_it(started, monke
         assert not started[0].ended
     assert started[0].ended
     assert started[0].command[-2:] == ["beam", "dtype=float64"]
+
+
+def test_cores_are_counted_where_there_is_no_affinity(monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    assert warming._cores() == 3
+
+
+def test_one_process_warms_at_a_time(monkeypatch, capsys):
+    monkeypatch.setattr(warming, "_run", lambda *_: pytest.fail("it runs"))
+    with FileLock(backend.CACHE_DIR / "warming.lock"):
+        assert warming.warm("beam", []) == 0
+    assert "compiles kernels already" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("why", ["one core", "no shared cache"])

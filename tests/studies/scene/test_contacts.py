@@ -332,6 +332,14 @@ def test_a_body_that_rests_on_an_obstacle_is_not_thrown_off():
     assert motion.bodies["a"].position[:, 0, 1].max() <= 0.5 * L
 
 
+def test_a_ball_that_rests_on_an_obstacle_touches_with_its_own_radius():
+    ball = Rigid(mesh="ball", position=(0, 1, 0), rotation=(25, 10, 15))
+    built = build(Scene(bodies={"a": ball}, obstacles={"floor": PlaneObstacle(restitution=0.6)}))
+    radius = 0.5 * np.ptp(built.system.bodies["a"].vertices[:, 1])
+    assert built.system.forces["floor_a"].radius == pytest.approx(radius, rel=2e-2)
+    assert built.system.forces["floor_a"].radius <= 1.0 + 1e-12
+
+
 def test_how_far_off_a_contact_begins_follows_its_depth():
     bodies = {"a": Rigid(mesh="ball", position=(0, 5, 0)), "b": Rigid(mesh="box", size=(0.5,) * 3)}
     built = build(Scene(bodies=bodies, obstacles={"floor": PlaneObstacle(restitution=0.4)}))
