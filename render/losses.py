@@ -225,13 +225,14 @@ def frame_residuals(images, targets, weights):
     frames = (images,) if targets is None else (images, targets)
     sizes = [math.prod(level) for level in level_shapes(shape[1:], len(weights))]
     scales = [math.sqrt(w / (size * len(images))) for w, size in zip(weights, sizes, strict=True)]
-    out = xp.empty((len(images), sum(sizes)), xp.result_type(*frames))
+    dtype = np.result_type(*(frame.dtype for frame in frames))
+    out = xp.empty((len(images), sum(sizes)), dtype)
     for row, image, *target in by_parts(None, out, *frames):
         first = 0
         levels = pyramid(image - target[0] if target else image, len(weights))
         for level, size, scale in zip(levels, sizes, scales, strict=True):
             room = row[..., first : first + size].reshape(level.shape)  # a view
-            xp.multiply(level, scale, out=room)
+            room[...] = scale * level
             first += size
     return out.ravel()
 
