@@ -99,8 +99,10 @@ def scene_file(film: Film, seed: int) -> dict[str, Any]:
     owners = {**scene.get("obstacles", {}), **scene["bodies"]}
     for name in film.drawn:
         owners[name]["look"] = {"color": list(film.seen(name)[1]), "smooth": not film.sharp}
-    for body in scene["bodies"].values():
+    for name, body in scene["bodies"].items():
         body.update(MEASURED)
+        if f"{name}.length" in film.free:  # which has no uncertainty beforehand
+            del body["scale_error"]
     rng = np.random.default_rng(seed)
     scene["cameras"]["front"] = misjudged(scene["cameras"]["front"], rng)
     background = {
