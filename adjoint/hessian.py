@@ -93,8 +93,8 @@ def hvp(
         return point.layout.flat("gradient", gradient(point.at(d, h)))
 
     first = first_step(d, point.scale)
-    found = differentiate(along, first, point.scale, accuracy=accuracy)
-    return point.layout.restore(found.value)
+    derivative = differentiate(along, first, point.scale, accuracy=accuracy)
+    return point.layout.restore(derivative.value)
 
 
 def _completed(layout: Layout, direction: Vector) -> np.ndarray:

@@ -224,6 +224,10 @@ class SolidTets(NeoHookean):
     ROUNDING: ClassVar[float] = 0.2
     METRIC_DIAGONAL: ClassVar[tuple[int, ...]] = (0, 3, 5)
     LAM_PARTS: ClassVar[float] = 6.0
+    POISSON: ClassVar[tuple[float, float]] = (-1.0, 0.5)
+    POISSON_HINT: ClassVar[str] = (
+        "lam is infinite at 0.5; take 0.49 for a nearly incompressible solid."
+    )
     LEAST_LAM: ClassVar[float]
     LEAST_LAM_TEXT: ClassVar[str]
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
@@ -269,21 +273,6 @@ class SolidTets(NeoHookean):
         B, volume = rest_shape(self.rest_positions, self.tets)
         gradients = np.concatenate([B, -B.sum(axis=1, keepdims=True)], axis=1)
         return volume * np.square(gradients).sum(axis=(1, 2))
-
-    @staticmethod
-    def small_strain_lame(youngs_modulus: float, poisson_ratio: float) -> tuple[float, float]:
-        """Return Lame's constants: mu = E/(2 (1 + nu)), lam = E nu/((1 + nu)(1 - 2 nu))."""
-        youngs_modulus = checks.number("youngs_modulus", youngs_modulus)
-        poisson_ratio = checks.number("poisson_ratio", poisson_ratio)
-        checks.positive("youngs_modulus", youngs_modulus)
-        if not -1.0 < poisson_ratio < 0.5:
-            raise ValueError(
-                f"`poisson_ratio` must be in (-1, 0.5), got {poisson_ratio:g}: "
-                "lam is infinite at 0.5; take 0.49 for a nearly incompressible solid."
-            )
-        mu = youngs_modulus / (2.0 * (1.0 + poisson_ratio))
-        lam = 2.0 * mu * poisson_ratio / (1.0 - 2.0 * poisson_ratio)
-        return mu, lam
 
     def rest_measure(self) -> np.ndarray:
         """Volumes, (n_tets,) [m3]."""

@@ -36,6 +36,8 @@ class NeoHookean(LumpedForce):
     # Moduli from Lame's constants: mu = MU_SHARE mu_L, lam = lam_L + LAM_SHARE mu_L
     MU_SHARE: ClassVar[float]
     LAM_SHARE: ClassVar[float]
+    POISSON: ClassVar[tuple[float, float]]  # between which Poisson's ratio must be
+    POISSON_HINT: ClassVar[str]  # why
 
     @classmethod
     def from_young(
@@ -83,10 +85,23 @@ class NeoHookean(LumpedForce):
         mu, lam = cls.small_strain_lame(youngs_modulus, poisson_ratio)
         return cls.MU_SHARE * mu, lam + cls.LAM_SHARE * mu
 
-    @staticmethod
-    @abstractmethod
-    def small_strain_lame(youngs_modulus: float, poisson_ratio: float) -> tuple[float, float]:
-        """Return Lame's constants (mu, lam); raise a ValueError if an argument is out of range."""
+    @classmethod
+    def small_strain_lame(cls, youngs_modulus: float, poisson_ratio: float) -> tuple[float, float]:
+        """Return Lame's constants: mu = E/(2 (1 + nu)), lam = 2 mu nu/(1 - nu/nu_most).
+
+        nu_most is 1/2 in a solid and 1 in plane stress. Raise a ValueError if an argument is out of
+        range.
+        """
+        E = checks.number("youngs_modulus", youngs_modulus)
+        nu = checks.number("poisson_ratio", poisson_ratio)
+        checks.positive("youngs_modulus", E)
+        least, most = cls.POISSON
+        if not least < nu < most:
+            raise ValueError(
+                f"`poisson_ratio` must be in ({least:g}, {most:g}), got {nu:g}: {cls.POISSON_HINT}"
+            )
+        mu = E / (2.0 * (1.0 + nu))
+        return mu, 2.0 * mu * nu / (1.0 - nu / most)
 
     def freeze_material(self, mu: np.ndarray, lam: np.ndarray, size: str) -> None:
         """Freeze moduli that were checked; check and freeze the other parameters of elements."""

@@ -270,6 +270,8 @@ class NeoHookeanTriangles(NeoHookean):
     LAM_PARTS: ClassVar[float] = 2.0
     MU_SHARE: ClassVar[float] = 1.5
     LAM_SHARE: ClassVar[float] = 2.0 / 3.0
+    POISSON: ClassVar[tuple[float, float]] = (-0.5, 1.0)  # in plane stress
+    POISSON_HINT: ClassVar[str] = "lam is infinite at 1, and not positive at -0.5."
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         Parameter("mu", "μ", "N/m", "() or (n_triangles,)", positive=True),
         Parameter("lam", "λ", "N/m", "() or (n_triangles,)", positive=True),
@@ -313,25 +315,6 @@ class NeoHookeanTriangles(NeoHookean):
         """A0 times the summed squares of the shape functions' gradients, (n_triangles,) [-]."""
         M, area = rest_shape(self.rest_positions, self.triangles)
         return area * 2.0 * (M[:, 0] + M[:, 1] + M[:, 2])
-
-    @staticmethod
-    def small_strain_lame(youngs_modulus: float, poisson_ratio: float) -> tuple[float, float]:
-        """Return Lame's constants in plane stress: lam = E nu/(1 - nu^2).
-
-        A strip of the sheet that is pulled along its length with the stretch 1 + e answers with the
-        tension E e per width and narrows by nu e.
-        """
-        youngs_modulus = checks.number("youngs_modulus", youngs_modulus)
-        poisson_ratio = checks.number("poisson_ratio", poisson_ratio)
-        checks.positive("youngs_modulus", youngs_modulus)
-        if not -0.5 < poisson_ratio < 1.0:
-            raise ValueError(
-                f"`poisson_ratio` must be in (-0.5, 1), got {poisson_ratio:g}: lam is infinite at "
-                "1, and not positive at -0.5."
-            )
-        mu = youngs_modulus / (2.0 * (1.0 + poisson_ratio))
-        lam = 2.0 * mu * poisson_ratio / (1.0 - poisson_ratio)
-        return mu, lam
 
     def rest_measure(self) -> np.ndarray:
         """Areas, (n_triangles,) [m2]."""

@@ -101,7 +101,8 @@ def table(
     if data is not None:
         cells = [tables.HEADER[:-1], *(row.cells()[:-1] for row in rows)]  # seconds vary
         values = {"table": cells, **tables.summary(rows)}
-        record(data, name, values, f"python -m benchmarks.films table {folder}")
+        words = f' --options "{options}"' * bool(options)
+        record(data, name, values, f"python -m benchmarks.films table {folder}{words}")
 
 
 def _make(films: Sequence[Film], only: str, out: Path) -> None:

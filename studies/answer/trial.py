@@ -108,11 +108,11 @@ def try_answer(
     loss = float(here @ here)
     promised = np.einsum("ni,ij,nj->n", ends, information, ends)
     widening, gains = np.ones(len(ends)), {}
-    found = ((one, r) for one, r in zip(places, seen, strict=True) if r is not None)
-    for (k, t), pair in groupby(found, key=lambda item: (item[0].end, item[0].distance)):
+    finite = ((place, r) for place, r in zip(places, seen, strict=True) if r is not None)
+    for (k, t), pair in groupby(finite, key=lambda item: (item[0].end, item[0].distance)):
         both = []
-        for one, r in pair:
-            gains[loss - float(r @ r)] = one
+        for place, r in pair:
+            gains[loss - float(r @ r)] = place
             both.append(r)
         if (should := promised[k] * t**2) > ROUNDING * loss:
             least = max(min(_changes(here, both)), 1e-300)

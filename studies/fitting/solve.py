@@ -59,11 +59,7 @@ from studies.problem.first_frames import first_frames_differ
 from studies.problem.frame_squares import still_squares
 from studies.problem.making import PreparedProblem
 from studies.problem.problem import SceneProblem, on_one_timeline
-from studies.problem.refining import (
-    with_less_held,
-    with_more_held,
-    with_other_shading,
-)
+from studies.problem.refining import with_less_held, with_more_held, with_other_shading
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene import declared

@@ -121,18 +121,19 @@ def _covariance(
     return np.linalg.solve(R, np.linalg.solve(R, np.linalg.solve(R.T, half.T)).T)
 
 
-def _pixel_information(one: PictureObserver, J: Jacobian) -> np.ndarray:
+def _pixel_information(observer: PictureObserver, J: Jacobian) -> np.ndarray:
     """Return (A^T J)^T (A^T J), (p, p), of the residuals A d of pictures, J (n, p)."""
-    n_frames, total = len(one.times), np.zeros((J.shape[1], J.shape[1]))
+    n_frames, total = len(observer.times), np.zeros((J.shape[1], J.shape[1]))
     count = len(J) // n_frames
-    first = one.between(np.arange(n_frames) == 0)  # A of a frame alone: its mean is over one frame
+    # The A of a single frame, since its mean is over that frame alone
+    first = observer.between(np.arange(n_frames) == 0)
     for k in range(n_frames):
-        own = J[k * count : (k + 1) * count]
+        of_frame = J[k * count : (k + 1) * count]
         stored = np.zeros(count)
-        stored[own.rows] = 1.0
+        stored[of_frame.rows] = 1.0
         is_seen = first.residuals_vjp(stored)[:, 0] > 0.0  # by residuals that are stored
-        near = first.residuals_near(is_seen.reshape(1, *one.size), stored.dtype)
-        columns = (near.vjp((own @ axis)[near.rows]) for axis in np.eye(J.shape[1]))
+        near = first.residuals_near(is_seen.reshape(1, *observer.size), stored.dtype)
+        columns = (near.vjp((of_frame @ axis)[near.rows]) for axis in np.eye(J.shape[1]))
         pulled = np.stack([adj[is_seen, :3].ravel() for adj in columns])
         total += pulled @ pulled.T
     return total / n_frames

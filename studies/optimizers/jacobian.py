@@ -121,5 +121,5 @@ class _Transposed(NamedTuple):
             return J.values.T @ other[J.rows]
         if other is J:
             return J.values.T @ J.values
-        _, own, others = np.intersect1d(J.rows, other.rows, assume_unique=True, return_indices=True)
-        return J.values[own].T @ other.values[others]
+        _, left, right = np.intersect1d(J.rows, other.rows, assume_unique=True, return_indices=True)
+        return J.values[left].T @ other.values[right]

@@ -62,10 +62,10 @@ def secant_search(
     def watched(points: Sequence[np.ndarray]) -> Iterator[np.ndarray | None]:
         nonlocal best, spent
         spent += len(points)
-        for point, own in zip(points, residuals(points), strict=True):
-            if own is not None and (loss := float(own @ own)) < best.loss:
-                best = _Point(point, own, loss)
-            yield own
+        for point, r_there in zip(points, residuals(points), strict=True):
+            if r_there is not None and (loss := float(r_there @ r_there)) < best.loss:
+                best = _Point(point, r_there, loss)
+            yield r_there
 
     while size >= LEAST and spent < most and best.loss > 0.0:
         theta, r, before = best
@@ -94,9 +94,9 @@ def secant_jacobian(
 
     def watched() -> Iterator[np.ndarray | None]:
         nonlocal is_missing
-        for own in seen:
-            is_missing |= own is None
-            yield own
+        for r_there in seen:
+            is_missing |= r_there is None
+            yield r_there
 
     if (r := next(seen)) is None:
         return None

@@ -49,11 +49,6 @@ class SceneLosses(ScenePredictor):
         """Return r of predictions, without priors."""
         return joined([one.residuals(rows) for one, rows in self.by_observer(images)])
 
-    def _residuals_tangent(self, tan_images: np.ndarray) -> np.ndarray:
-        """Return the tangent of r, without priors."""
-        pairs = self.by_observer(tan_images)
-        return np.concatenate([one.residuals_jvp(rows) for one, rows in pairs])
-
     def residuals_cotangent(self, images: np.ndarray, adj_r: np.ndarray) -> np.ndarray:
         """Return the cotangent of predictions, in as many columns as they have."""
         rows = [one.residuals_vjp(part) for one, part in self.by_residuals(adj_r)]
@@ -123,7 +118,8 @@ class SceneLosses(ScenePredictor):
 
     def residuals_jvp(self, theta: np.ndarray, tan_theta: np.ndarray) -> np.ndarray:
         """Return the derivative of r along `tan_theta`."""
-        own = self._residuals_tangent(self.images_jvp(theta, tan_theta)[1])
+        pairs = self.by_observer(self.images_jvp(theta, tan_theta)[1])
+        own = np.concatenate([observer.residuals_jvp(rows) for observer, rows in pairs])
         return np.concatenate([own, self._prior(theta)[1] * tan_theta])
 
     def residuals_vjp(self, theta: np.ndarray, adj_r: np.ndarray) -> np.ndarray:
@@ -145,7 +141,7 @@ class SceneLosses(ScenePredictor):
         parts = [to_host(one.residuals(rows)) for one, rows in pairs]
         starts = np.cumsum([0, *(len(r) for r in parts)])
         reached = [one.reached(rows, len(r)) for (one, rows), r in zip(pairs, parts, strict=True)]
-        numbers = [start + own.rows for start, own in zip(starts, reached, strict=False)]
+        numbers = [start + block.rows for start, block in zip(starts, reached, strict=False)]
         numbers.append(starts[-1] + np.arange(n))
         ends = np.cumsum([len(rows) for rows in numbers])
         values, scale = np.empty((ends[-1], n), order="F"), self._prior(theta)[1]
@@ -154,8 +150,8 @@ class SceneLosses(ScenePredictor):
             direction = np.zeros(n)
             direction[i] = 1.0
             rooms = np.split(values[:, i], ends[:-1])
-            for own, pushed, room in zip(reached, push(direction), rooms, strict=False):
-                room[:] = own.jvp(pushed)
+            for block, pushed, room in zip(reached, push(direction), rooms, strict=False):
+                room[:] = block.jvp(pushed)
             rooms[-1][:] = scale * direction
 
         with ThreadPoolExecutor(thread_count(None, large=self.device == "cpu")) as pool:
