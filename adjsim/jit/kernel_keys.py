@@ -230,7 +230,7 @@ def sources_hash() -> str:
 
     It is part of all keys where Numba's index is its own, which has fields of tuples by number.
     """
-    root, packages = Path(__file__).resolve().parents[3], ("adjsim", "render", "adjoint")
+    root, packages = Path(__file__).resolve().parents[2], ("adjsim", "render", "adjoint")
     paths = (path for package in packages for path in sorted((root / package).rglob("*.py")))
     return _hash("\n".join(path.read_text("utf-8") for path in paths))
 

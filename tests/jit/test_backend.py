@@ -22,7 +22,7 @@ from adjsim.jit.backend import (
 from adjsim.jit.row_gathers import prefetch
 
 
-ROOT = Path(backend.__file__).resolve().parents[3]
+ROOT = Path(backend.__file__).resolve().parents[2]
 OFFSET = 1.0
 
 

@@ -20,7 +20,7 @@ from adjsim.jit.backend import cpu_kernel
 from adjsim.jit.numba_private import CheckedFiles
 
 
-ROOT = Path(kernel_cache.__file__).resolve().parents[3]
+ROOT = Path(kernel_cache.__file__).resolve().parents[2]
 
 
 def test_the_cache_is_somewhere_one_can_write(tmp_path, monkeypatch):

@@ -25,7 +25,7 @@ from adjsim.jit.backend import JIT_DISABLED, Kernel, cpu_kernel
 from adjsim.jit.kernel_keys import kernel_key
 
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 HELPER = """
 from adjsim.jit.backend import device_fn
 
