@@ -13,11 +13,11 @@ import numpy as np
 from adjoint.engine.field_loops import pull_loop, pull_pairs_loop
 from adjoint.engine.sweep import ReverseSweep
 from adjsim import checks
-from adjsim.engine.jit.backend import loop_kernel
-from adjsim.engine.loop_arrays import States
 from adjsim.engine.tangent_packing import PackedVector
 from adjsim.field import Field
+from adjsim.jit.backend import loop_kernel
 from adjsim.model import Model, State
+from adjsim.tiles.loop_arrays import States
 
 
 def pull(

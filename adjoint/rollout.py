@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from adjoint.engine.checkpoint_actions import Reverse
+from adjoint.checkpoint_actions import Reverse
 from adjoint.engine.checkpoint_states import (
     CheckpointStates,
     choose_schedule,
@@ -37,9 +37,9 @@ from adjoint.inspector import (
 from adjoint.schedules import Schedule, ScheduleCost
 from adjoint.system import Sweep, SystemTwin, require_one_world
 from adjoint.system_registry import system_twin_of
-from adjoint.verify.vectors import Layout
+from adjoint.vectors import Layout
 from adjsim import checks
-from adjsim.engine.jit.devices import Device
+from adjsim.jit.devices import Device
 from adjsim.rollout import (
     WatchedStep,
     check_frames,

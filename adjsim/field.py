@@ -27,16 +27,16 @@ from adjsim.engine.field_loops import (
     push_loop,
     push_pairs_loop,
 )
-from adjsim.engine.jit.backend import loop_kernel
-from adjsim.engine.jit.row_gathers import TILE
-from adjsim.engine.loop_arrays import States, Work
 from adjsim.engine.pair_blocks import pair_blocks
 from adjsim.engine.stepper import CpuStepper
 from adjsim.engine.tangent_packing import PackedVector, packed_tangents, tangent_fields
 from adjsim.engine.tangents import TangentCalls, TangentWork, tangent_calls
+from adjsim.jit.backend import loop_kernel
+from adjsim.jit.row_gathers import TILE
 from adjsim.model import Model, State
 from adjsim.rigid.pose import BodyState
 from adjsim.system import RunSettings, make_stepper
+from adjsim.tiles.loop_arrays import States, Work
 
 
 class PackedTangent(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from adjsim.engine.jit.devices import Device
+from adjsim.jit.devices import Device
 
 
 Fields: TypeAlias = tuple[Any, ...]

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adjoint.forces.registry import FORCE_TWINS
+from adjoint.force_registry import FORCE_TWINS
 from adjoint.system_registry import SYSTEM_TWINS
 from adjoint.verify.declared import OTHERS
 from adjsim.reduced.double_pendulum import DoublePendulum

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from adjoint.force_registry import FORCE_TWINS
 from adjoint.forces.neo_hookean import ELASTIC_TWIN, NeoHookeanTetsTwin
-from adjoint.forces.registry import FORCE_TWINS
 from adjoint.rollout import record, rollout_jvp
 from adjsim.courses import Signal
 from adjsim.engine.stepper import RolloutError

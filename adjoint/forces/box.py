@@ -4,11 +4,11 @@ Which of faces, edges and corners is nearest is frozen.
 """
 
 from adjoint.forces.gap import direction_vjp, relative_velocity_vjp
-from adjsim.engine.algebra.mat3 import matvec
-from adjsim.engine.algebra.vec3 import add, axpy, dot, neg, scale, sub
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.mat3 import matvec
+from adjsim.algebra.vec3 import add, axpy, dot, neg, scale, sub
 from adjsim.forces.box import box_distance, excess
 from adjsim.forces.contact_law import SIZE
+from adjsim.jit.backend import device_fn, lit
 
 
 @device_fn

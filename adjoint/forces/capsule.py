@@ -4,10 +4,10 @@ Side or cap is frozen; |h| = L counts as side, where t follows h.
 """
 
 from adjoint.forces.gap import direction_vjp, relative_velocity_vjp
-from adjsim.engine.algebra.vec3 import add, axpy, dot, neg, scale, sub
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.vec3 import add, axpy, dot, neg, scale, sub
 from adjsim.forces.contact_law import SIZE
 from adjsim.forces.gap import direction
+from adjsim.jit.backend import device_fn, lit
 
 
 @device_fn

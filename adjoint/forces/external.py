@@ -7,8 +7,8 @@ import numpy as np
 
 from adjoint.forces.element import ForceTwin, TwinKind
 from adjoint.series import series_rows_vjp
-from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.external import EXTERNAL, ExternalForces, windowed
+from adjsim.jit.backend import device_fn, lit
 from adjsim.series import series_rows
 
 

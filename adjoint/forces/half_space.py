@@ -1,7 +1,7 @@
 r"""Adjoint of `adjsim/forces/half_space.py`, which has the tangent: read them side by side."""
 
-from adjsim.engine.algebra.vec3 import axpy, neg, scale
-from adjsim.engine.jit.backend import device_fn
+from adjsim.algebra.vec3 import axpy, neg, scale
+from adjsim.jit.backend import device_fn
 
 
 @device_fn

@@ -11,8 +11,7 @@ import numpy as np
 
 from adjoint.forces.element import ForceTwin, TwinKind
 from adjoint.series import series_rows_vjp
-from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, neg, norm, scale, sub
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.vec3 import add, axpy, cross, dot, neg, norm, scale, sub
 from adjsim.forces.lift_drag import (
     EPSILON,
     LIFT_DRAG,
@@ -21,6 +20,7 @@ from adjsim.forces.lift_drag import (
     slope_of_abs,
     twice_area_normal,
 )
+from adjsim.jit.backend import device_fn, lit
 
 
 @device_fn

@@ -8,9 +8,9 @@ and in functions of their own, `_consts`, with respect to M and 1/(6 V).
 import numpy as np
 
 from adjoint.forces.neo_hookean import SolidTetsTwin, solid_twin
-from adjsim.engine.algebra.logarithm import natural_log
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.logarithm import natural_log
 from adjsim.forces.log_neo_hookean import ELASTIC, SWELL, VISCOUS, LogNeoHookeanTets, scalars
+from adjsim.jit.backend import device_fn, lit
 
 
 @device_fn

@@ -16,9 +16,10 @@ The tangent of l = sqrt(det g) is tr(cof(g) dg)/(2 l).
 
 import numpy as np
 
-from adjoint.forces.element import TwinKind, add_at_nodes
+from adjoint.forces.element import TwinKind
 from adjoint.forces.neo_hookean_material import NeoHookeanTwin
-from adjsim.engine.algebra.sym2 import (
+from adjoint.values import add_at_nodes
+from adjsim.algebra.sym2 import (
     cofactor,
     columns_times,
     columns_times_add,
@@ -31,9 +32,7 @@ from adjsim.engine.algebra.sym2 import (
     sscale,
     sym_t_matmul,
 )
-from adjsim.engine.algebra.vec3 import neg
-from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.forces.element import ElementKind
+from adjsim.algebra.vec3 import neg
 from adjsim.forces.neo_hookean_triangles import (
     ELASTIC,
     VISCOUS,
@@ -45,6 +44,8 @@ from adjsim.forces.neo_hookean_triangles import (
     rest_edges,
     rest_shape,
 )
+from adjsim.jit.backend import device_fn, lit
+from adjsim.tiles.element_kind import ElementKind
 
 
 @device_fn

@@ -1,9 +1,9 @@
 r"""Adjoint of `adjsim/forces/sphere.py`, which has the tangent: read them side by side."""
 
 from adjoint.forces.gap import direction_vjp, relative_velocity_vjp
-from adjsim.engine.algebra.vec3 import add, neg, sub
-from adjsim.engine.jit.backend import device_fn
+from adjsim.algebra.vec3 import add, neg, sub
 from adjsim.forces.gap import direction
+from adjsim.jit.backend import device_fn
 
 
 @device_fn

@@ -5,9 +5,9 @@ Differentiated with respect to positions, velocities, k, c and l0.
 """
 
 from adjoint.forces.element import TwinKind
-from adjsim.engine.algebra.vec3 import axpy, dot, norm, scale
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.vec3 import axpy, dot, norm, scale
 from adjsim.forces.springs import SPRING
+from adjsim.jit.backend import device_fn, lit
 
 
 @device_fn

@@ -1,8 +1,8 @@
 r"""Adjoint of `adjsim/joints/pins.py`, which has the tangent: read them side by side."""
 
 from adjoint.forces.element import TwinKind
-from adjsim.engine.algebra.vec3 import dot, scale
-from adjsim.engine.jit.backend import device_fn
+from adjsim.algebra.vec3 import dot, scale
+from adjsim.jit.backend import device_fn
 from adjsim.joints.pins import PIN
 
 

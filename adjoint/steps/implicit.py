@@ -25,12 +25,12 @@ from adjoint.engine.sweep import ModelTwin, ReverseSweep
 from adjoint.field import pull_at
 from adjoint.rigid.implicit_step import balance_bodies_vjp, end_bodies_vjp
 from adjoint.system import Tangent, frames_of
-from adjsim.engine.jit.backend import loop_kernel
-from adjsim.engine.loop_arrays import States
 from adjsim.engine.tangent_packing import tangent_fields
+from adjsim.jit.backend import loop_kernel
 from adjsim.rigid.implicit_step import UNKNOWNS
 from adjsim.steps.implicit import ImplicitStepper, state_in
 from adjsim.system import Fields
+from adjsim.tiles.loop_arrays import States
 
 
 class ImplicitSweep(ReverseSweep):

@@ -9,7 +9,7 @@ import dataclasses
 import inspect
 
 import adjoint.losses
-from adjoint.forces.registry import FORCE_TWINS
+from adjoint.force_registry import FORCE_TWINS
 from adjoint.render.losses import FRAME_VJP
 from adjoint.render.shape_losses import TWINS as SHAPE_TWINS
 from adjsim.reduced.double_pendulum import DoublePendulum

@@ -37,16 +37,16 @@ from scipy.sparse.linalg import SuperLU, splu
 
 from adjsim import checks
 from adjsim.descent import MOST_HALVES, MOST_SHIFTS, OVERSHOOT, Descent
-from adjsim.engine.jit.backend import thread_count
-from adjsim.engine.jit.devices import Device, check_device
-from adjsim.engine.loop_arrays import States
 from adjsim.engine.stepper import NEVER, ModelStepper
 from adjsim.field import Field
-from adjsim.forces.element import check_tangents
+from adjsim.jit.backend import thread_count
+from adjsim.jit.devices import Device, check_device
 from adjsim.model import Model
 from adjsim.rigid.implicit_step import UNKNOWNS
 from adjsim.steps.body_balance import VELOCITIES, BodyBalance
 from adjsim.system import Fields, OnDivergence, RolloutError, RunSettings, TimeStep
+from adjsim.tiles.element_kind import check_tangents
+from adjsim.tiles.loop_arrays import States
 from adjsim.worlds import Batch
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adjsim.engine.jit.kernel_pack import processors_used
+from adjsim.jit.kernel_pack import processors_used
 from studies.answer.certificate import (
     certificate,
     in_words,

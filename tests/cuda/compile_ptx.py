@@ -18,7 +18,7 @@ from types import SimpleNamespace
 import numpy as np
 from numba import typeof
 
-from adjsim.engine.jit.kernel_keys import kernel_key
+from adjsim.jit.kernel_keys import kernel_key
 from tests.cuda.machine_code import linked
 
 
@@ -43,14 +43,14 @@ def array(real, ndim):
 
 def obstacle_twins():
     """Twins of every shape of obstacle."""
-    from adjoint.forces.registry import GAP_ADJOINTS, twin_of
+    from adjoint.force_registry import GAP_ADJOINTS, twin_of
 
     return tuple(twin_of(shape()).twin_kind(shape()) for shape in GAP_ADJOINTS)
 
 
 def joint_twins():
     """Twins of joints of every class, of one to the world, of pins, and of a carried obstacle."""
-    from adjoint.forces.registry import twin_of
+    from adjoint.force_registry import twin_of
     from adjoint.joints.pins import PIN_TWIN
     from adjsim.forces.box import BoxContact
     from adjsim.joints.driven import HingeJoint, SliderJoint
@@ -73,7 +73,7 @@ def named(kind, real, *ranks):
     """
     from numba import types
 
-    from adjsim.engine.loop_arrays import named_type
+    from adjsim.tiles.loop_arrays import named_type
 
     kinds = {"i": types.int64, "u": types.uint32, "s": types.uint16, "r": real}
     return named_type(kind, [array(kinds[rank[0]], int(rank[1])) for rank in ranks])
@@ -87,11 +87,11 @@ def physics_arguments(*, in_blocks):
     from adjoint.engine.timeloop import Frames, ReverseWork
     from adjsim.engine.cuda_teams import Worlds
     from adjsim.engine.cuda_timeloop import TeamAdvance
-    from adjsim.engine.loop_arrays import Bodies, Elements, ModelArrays, Nodes, States, named_type
     from adjsim.engine.patches import Patches
     from adjsim.engine.tangent_packing import PackedVector
     from adjsim.engine.tangents import TangentWork
     from adjsim.rigid.pieces import Pieces
+    from adjsim.tiles.loop_arrays import Bodies, Elements, ModelArrays, Nodes, States, named_type
 
     number, slots = ("u1", "r1") if in_blocks else ("s1", "r2")
 
@@ -220,7 +220,7 @@ def render_launches(dtype):
     Nothing is run: all counts stay 0, so that no fragment is found, but every launch is made.
     """
     from adjoint.render.raster import cuda_raster as twin, cuda_sums, cuda_tangents
-    from adjsim.engine.jit import devices
+    from adjsim.jit import devices
     from render.raster import cuda_bins, cuda_raster
     from tests.cuda.render_scenes import all_outputs, everything, toy
 
@@ -242,9 +242,9 @@ def kernels(real):
     from numba import types
 
     from adjsim.engine.cuda_pairs import far_thread
-    from adjsim.engine.jit.cuda_launch import index_kernel
-    from adjsim.engine.loop_arrays import named_type
     from adjsim.engine.sparse import Entries, product_thread
+    from adjsim.jit.cuda_launch import index_kernel
+    from adjsim.tiles.loop_arrays import named_type
     from tests.cuda.reduced_scenes import launches
 
     for name, kernel, argument in (*physics_kernels(), *pair_kernels()):

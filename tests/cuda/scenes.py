@@ -8,7 +8,6 @@ import numpy as np
 from adjoint.rollout import record, rollout_jvp
 from adjsim.courses import Signal
 from adjsim.engine import cuda_teams, patches
-from adjsim.engine.assembly import TILE
 from adjsim.forces.box import BoxContact
 from adjsim.forces.capsule import CapsuleContact
 from adjsim.forces.external import ExternalForces
@@ -30,6 +29,7 @@ from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.model import Model, State
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import BodyState
+from adjsim.tiles.assembly import TILE
 from adjsim.worlds import stack
 
 

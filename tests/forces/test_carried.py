@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from adjoint.forces.registry import FORCE_TWINS, register
+from adjoint.force_registry import FORCE_TWINS, register
 from adjoint.rollout import record
 from adjoint.verify.contract import EPS, ForceContract, nodal_forces
 from adjoint.verify.systems import contacts

@@ -5,7 +5,7 @@ import copy
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from adjoint.forces.registry import FORCE_TWINS, register
+from adjoint.force_registry import FORCE_TWINS, register
 from adjsim import checks
 from adjsim.joints.driven import HingeJoint, SliderJoint
 from adjsim.joints.joint import BallJoint, WeldJoint
