@@ -287,7 +287,7 @@ def test_the_rules_look_at_something():
 
 def test_a_tree_that_breaks_every_rule_is_caught(tmp_path):
     sources = {
-        "adjsim/forces/spring.py": "@device_fn\ndef spring_force(x):\n    return x\nS = ElementKind()",
+        "adjsim/forces/spring.py": "@device_fn\ndef spring_force(x):\n    return x\nElementKind()",
         "adjsim/algebra/vec3.py": "@device_fn\ndef add(a, b):\n    return a + b\n",
         "render/shade.py": "import numba.cuda\n@device_fn\ndef f(x):\n    return x  # (1)\n",
         "render/camera.py": "def f():\n    from adjoint.rollout import record\n    import cupy\n",
