@@ -268,12 +268,10 @@ def example_worlds(device, dtype=np.float64):
     options = {"frames": FRAMES, "device": device, "dtype": dtype}
     run = record(stack(models), states, DT, N_STEPS, **options)
     adj = [rng.standard_normal(world.x.shape) for world in run.trajectory]
+    points = [scene.parameters().items() for scene in scenes.values()]
     tangents = [
-        {
-            path: 0.1 * value * rng.standard_normal(value.shape)
-            for path, value in s.parameters().items()
-        }
-        for s in scenes.values()
+        {path: 0.1 * value * rng.standard_normal(value.shape) for path, value in point}
+        for point in points
     ]
     _, tans = rollout_jvp(stack(models), states, DT, N_STEPS, tangents, **options)
     for name, world, grads, tan in zip(scenes, run.trajectory, run.vjp(adj), tans, strict=True):
