@@ -3,6 +3,8 @@
 They are the catalogue of scenes: CUDA is checked on them too.
 """
 
+from typing import Any
+
 from adjoint.forces.registry import examples
 from adjoint.scenes import Scene
 from adjoint.verify.problem import System, systems
@@ -56,6 +58,10 @@ SYSTEMS: tuple[System, ...] = (
 
 def scenes(n_steps: int) -> dict[str, Scene]:
     """Return the scenes of all systems that are rollouts of models, by name."""
-    rollouts = [s for s in SYSTEMS if getattr(s.make, "func", None) is solids.rollout_problem]
-    made = {system.name: system.make.args[0](n_steps) for system in rollouts}
+    makes: dict[str, Any] = {system.name: system.make for system in SYSTEMS}
+    made = {
+        name: make.args[0](n_steps)
+        for name, make in makes.items()
+        if getattr(make, "func", None) is solids.rollout_problem
+    }
     return {name: scene for name, scene in made.items() if isinstance(scene.model, Model)}
