@@ -16,7 +16,6 @@ from studies.scene.shared_checks import (
     check_law,
     check_reference,
 )
-from studies.scene.steps import step_of
 from studies.scene.tables import joined
 
 
@@ -79,7 +78,7 @@ def _world_checks(scene: Scene) -> list[Check]:
     if scene.world.motion == declared.EQUILIBRIUM:
         pinned = {name for joint in scene.joints.values() for name in joint.between}
         checks += [(_check_settles, name, body, pinned) for name, body in scene.bodies.items()]
-    if not step_of(scene.world).IS_FOR_ALL:
+    if scene.world.step != declared.SEMI_IMPLICIT:
         checks.append((_check_moves, scene.world))
         checks += [(_check_steps, name, body, scene.world) for name, body in scene.bodies.items()]
     checks += [(check_contact, name, scene) for name in scene.contacts]

@@ -631,6 +631,7 @@ AnyLight = Annotated[Light | Sky, Field(discriminator="kind")]
 
 
 EQUILIBRIUM = "equilibrium"  # what `world.motion` may be
+SEMI_IMPLICIT = "semi-implicit"  # what `world.step` may be, the only one of every system
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -649,7 +650,7 @@ class World:
     dt: Positive | None = None
     duration: Positive | None = None
     motion: Literal["dynamics", "equilibrium"] = "dynamics"
-    step: str = "semi-implicit"
+    step: str = SEMI_IMPLICIT
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
