@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,6 +79,7 @@ class Device:
     peak: int = 0  # the most that was used
     launches_left: int | None = None  # then it is lost
     is_idle: bool = False  # whether it takes launches and does nothing
+    answers: deque[Any] = field(default_factory=deque)  # to reads of the host; an idle one repeats
     counts: Counter = field(default_factory=Counter)  # launches, syncs, uploads, ...
     kernels: dict[str, Counter] = field(default_factory=lambda: defaultdict(Counter))
     names: dict[int, str] = field(default_factory=dict)  # kernels, by address
@@ -95,6 +96,7 @@ class Device:
         """Forget what was counted."""
         self.counts.clear()
         self.kernels.clear()
+        self.answers.clear()
         self.faults, self.errors = [], []
         self.seconds = 0.0
 
