@@ -228,6 +228,7 @@ def render_launches(dtype):
     blank = SimpleNamespace(**{name: getattr(np, name) for name in ("zeros", "cumsum", "arange")})
     blank.empty = np.zeros
     devices.cuda_problem = lambda: None
+    cuda_bins.constants = lambda arrays, device: arrays
     for module in (cuda_bins, cuda_raster, twin, cuda_tangents, cuda_sums):
         module.array_module = lambda device: blank
         module.on_device = module.kept_on_device = lambda arrays: arrays

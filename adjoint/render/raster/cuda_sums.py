@@ -21,7 +21,7 @@ from adjsim.engine.jit.device_arrays import kept_on_device, on_device
 CHUNK = 64  # terms that one thread sums at least, where there are more
 
 
-# Columns of the heads of tables: the first of their sums, columns, where rows, edges and sums begin.
+# Columns of the heads of tables: number of the first sum, width, where rows, edges and sums begin.
 FIRST, WIDTH, ROWS, EDGES, TARGET = range(5)
 
 

@@ -30,7 +30,7 @@ def describe(tree: Any, key: list[Any], words: list[int]) -> None:
     """Append what tells the types of nested tuples apart, and the numbers of their arrays."""
     for part in tree:
         if type(part) is DeviceArray:
-            kind, own = part.description()
+            kind, own = part.described or part.description()
             key.append(id(kind))  # `array_kind` keeps it: no other type gets its place
             words += own
         else:

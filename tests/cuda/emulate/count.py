@@ -3,6 +3,7 @@
 Names of cases choose some. `docs/gpu.md` has the table.
 """
 
+import json
 import time
 from collections.abc import Iterator
 
@@ -28,6 +29,8 @@ from tests.cuda.study_scenes import BEAM
 
 Row = tuple[str, str]
 STEPS = 3
+IDLE_TIMES = 100
+PICTURE = "launches", "kernels and fills of CuPy", "times the host waits", "uploads"
 SECTOR = 32  # [bytes]
 WAITS = "syncs", "downloads", "host reads"  # the host waits for the device
 
@@ -67,6 +70,38 @@ def film() -> Iterator[Row]:
             f"{what}, a film of 60 frames at 64², forward / with reverse",
             " / ".join(str(row[k]) for row in found),
         )
+
+
+def picture() -> Iterator[Row]:
+    """Draw a ball of 1 280 faces at 128², seamless, and pull back; only vertices are new.
+
+    Then again with kernels that do nothing: what the host is told stays as it was.
+    """
+    ball, adj = make_ball(1280), np.ones((128, 128, 4))
+    rasterizer = SoftRasterizer(sigma=1e-4, seamless=True)
+    laps, found = [], []
+
+    def lap(start: float) -> None:
+        laps.append(time.thread_time() - start)
+        found.append([counts("launches"), counts("of CuPy"), counts(*WAITS), counts("uploads")])
+
+    for k in range(IDLE_TIMES):
+        DEVICE.is_idle, points = k > 1, (1.0 + 1e-4 * k) * ball.points
+        if k == 1:  # the first time kernels are compiled
+            DEVICE.reset()
+            found.clear()
+        start = time.thread_time()
+        drawn = record_images(
+            ball.scene, ball.camera, rasterizer, {"ball": points}, (128, 128), device="cuda"
+        )
+        lap(start)
+        drawn.vjp(adj)
+        lap(start)
+    DEVICE.is_idle = False
+    for what, *numbers in zip(PICTURE, *found[:2], strict=True):
+        yield f"{what}, a picture of 128², forward / with reverse", " / ".join(map(str, numbers))
+    least = [1e6 * min(laps[k::2]) for k in (0, 1)]
+    yield "host time of it with stand-ins, least [µs]", " / ".join(f"{lap:.0f}" for lap in least)
 
 
 def search() -> Iterator[Row]:
@@ -157,19 +192,24 @@ def memory() -> Iterator[Row]:
     )
 
 
-CASES = {case.__name__: case for case in (film, search, worlds, world, mesh, memory)}
+CASES = {case.__name__: case for case in (film, picture, search, worlds, world, mesh, memory)}
 
 
 def main(names: list[str]) -> int:
-    """Print a table of what was counted in some cases, or all."""
+    """Print a table of what was counted in some cases, or all; with `--json` as an object."""
+    as_json, names = "--json" in names, [name for name in names if name != "--json"]
     if unknown := sorted(set(names) - set(CASES)):
         print(f"No such cases: {', '.join(unknown)}. There are {', '.join(CASES)}.")
         return 2
-    table = Table("quantity", "counted")
+    rows: list[Row] = []
     for name in names or CASES:
-        for row in CASES[name]():
-            table.add_row(*row)
-        for fault in (*DEVICE.faults[:3], *map(repr, DEVICE.errors[:3])):
-            table.add_row(f"[red]{name}", fault)
+        rows += CASES[name]()
+        rows += [(name, fault) for fault in (*DEVICE.faults[:3], *map(repr, DEVICE.errors[:3]))]
+    if as_json:
+        print(json.dumps(dict(rows)))
+        return 0
+    table = Table("quantity", "counted")
+    for row in rows:
+        table.add_row(*row)
     Console(width=150).print(table)
     return 0

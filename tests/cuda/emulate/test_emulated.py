@@ -40,6 +40,20 @@ def test_the_emulated_device_gives_the_numbers_of_the_cpu(what):
         assert row["difference"] <= row["allowed"], (name, row)
 
 
+def test_a_picture_of_new_vertices_asks_little_of_the_host():
+    counted = run("tests.cuda.emulate", "count", "picture", "--json", **EMULATED)
+    print(counted.pop("host time of it with stand-ins, least [µs]"))
+    assert counted == {
+        f"{what}, a picture of 128², forward / with reverse": numbers
+        for what, numbers in {
+            "launches": "10 / 16",
+            "kernels and fills of CuPy": "10 / 11",
+            "times the host waits": "3 / 4",
+            "uploads": "1 / 2",
+        }.items()
+    }
+
+
 def test_the_emulated_device_tells_mistakes():
     report = run("tests.cuda.emulate.broken", **EMULATED)
     assert report["none"]["faults"] == []
