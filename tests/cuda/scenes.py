@@ -227,7 +227,8 @@ def many_worlds(device, dtype=np.float64):
     """
     rest = ("soft.rest_positions",)
     blocks = _many_worlds(device, dtype, rest)
-    with patch.object(cuda_teams, "MOST_ELEMENTS", 0), patch.object(patches, "ELEMENTS", TILE):
+    tiles = patch.multiple(patches, ELEMENTS=TILE, SMALL_PATCH=TILE)
+    with patch.object(cuda_teams, "MOST_ELEMENTS", 0), tiles:
         grid = _many_worlds(device, dtype)
     found = {"blocks": blocks, "grid": grid}
     return {f"{team} {name}": value for team, out in found.items() for name, value in out.items()}
