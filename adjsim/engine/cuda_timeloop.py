@@ -37,6 +37,7 @@ from adjsim.engine.cuda_teams import (
     Worlds,
     all_of,
     cut,
+    fill_elements,
     fill_model,
     fill_state,
     gravity_at,
@@ -46,11 +47,13 @@ from adjsim.engine.cuda_teams import (
     part_of,
     run_teams,
     share,
+    share_elements,
     share_model,
     share_state,
     states_of_step,
     store_points,
     store_rows,
+    table_rows,
     team_kernel,
     world_at,
 )
@@ -166,7 +169,7 @@ FORCES: Any = None
 PAIR_FORCES: Any = None
 TEAM_ARRAYS: Any = None
 WITH_BODIES = False
-SLOTS, X = FIRST_OWN, FIRST_OWN + 1  # in the places of shared memory
+SLOTS, X, ELEMENTS = FIRST_OWN, FIRST_OWN + 1, FIRST_OWN + 3  # in the places of shared memory
 
 
 class TeamAdvance(NamedTuple):
@@ -302,6 +305,8 @@ def block_arrays_of_advance(own, memory, args):
     model = share_model(memory, places, model_of(own, part, args.worlds.starts, args.model))
     slots = share(cut(args.slots, part.slot_lo, part.slot_hi + 1), memory, places[SLOTS])
     is_shared, now = share_state(own_state(part, args.states, args.rows[1]), places, X, memory)
+    elements = share_elements(memory, places, ELEMENTS, model.elements)
+    model = ModelArrays(elements, model.nodes, model.bodies)
     return part, model, own_pieces(own, part, args.pieces), slots, is_shared, now
 
 
@@ -312,6 +317,8 @@ def fill_advance(team, args):
     part, model, _, _, _, now = block_arrays_of_advance(own, team.memory, args)
     places = args.worlds.places
     fill_model(start, stride, places, model_of(own, part, args.worlds.starts, args.model), model)
+    rows = table_rows(own, args.worlds.starts, args.model.elements.table)
+    fill_elements(start, stride, places, ELEMENTS, rows, args.model.elements, model.elements)
     fill_state(start, stride, own_state(part, args.states, args.rows[1]), now, places, X)
 
 
@@ -380,7 +387,9 @@ def advance_on_gpu(
     real, units = slots.dtype.itemsize, []
     if sizes:
         state = sizes.rows * 3 * real
+        nodes, consts, params = sizes.of_elements
         units = [*sizes.of_model(real), ((sizes.slots + 1) * real,), (state, state)]
+        units += [(nodes * 4,), (consts * real,), (params * real,)]
     args = TeamAdvance(
         packed.arrays,
         packed.patches or (),

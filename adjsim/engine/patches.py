@@ -124,8 +124,8 @@ def _patch_nodes(
 ) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
     """Return how many elements of one force form a patch, `most` or less, and the nodes of these.
 
-    The nodes as patch times `n_nodes` plus row of X, in order; which of them the nodes of each element
-    are; and how often each occurs.
+    The nodes as patch times `n_nodes` plus row of X, in order; which of them the nodes of each
+    element are; and how often each occurs.
     """
     n, k = nodes.shape
     size = min(most, SLOTS // (3 * k * TILE) * TILE)

@@ -13,7 +13,10 @@ from rich.table import Table
 
 from adjoint.render.soft_raster import record_images
 from adjoint.rollout import record
-from adjsim.engine.jit.cuda_launch import Launcher
+from adjsim.engine.assembly import TILE
+from adjsim.engine.jit.cuda_launch import BLOCK, Launcher
+from adjsim.engine.packing import pack
+from adjsim.engine.patches import TILE_HI, TILE_LO
 from adjsim.rollout import rollout
 from adjsim.worlds import stack
 from benchmarks.timing.scenes import make_ball, make_block
@@ -29,6 +32,8 @@ from tests.cuda.study_scenes import BEAM
 
 Row = tuple[str, str]
 STEPS = 3
+BYTES = "bytes read per tetrahedron", "bytes written", "bytes of shared memory"
+BLOCKS_AT_ONCE = 4 * 132  # of 128 threads with 128 registers, on an H200
 IDLE_TIMES = 100
 PICTURE = "launches", "kernels and fills of CuPy", "times the host waits", "uploads"
 SECTOR = 32  # [bytes]
@@ -144,22 +149,38 @@ def worlds() -> Iterator[Row]:
 
 
 def world() -> Iterator[Row]:
-    """Run 100 and 4 000 tetrahedra, forward and with reverse."""
-    for size in (100, 4000):
+    """Run 100, 1 000 and 4 000 tetrahedra, forward and with reverse."""
+    for size in (100, 1000, 4000):
         block = make_block(size)
         found = {}
         for steps in (STEPS, 2 * STEPS):
             DEVICE.reset()
             run = record(block.model, block.state, block.dt, steps, device="cuda")
+            forward = counts_of_world()
             run.vjp(np.ones((1, *block.state.x.shape)))
-            names = "barriers", "block_barriers", "read", "written", "shared"
-            found[steps] = np.array([of_kernels(name) for name in names])
+            found[steps] = np.array([forward, counts_of_world()])
         each = (found[2 * STEPS] - found[STEPS]) / STEPS
-        text = (
-            f"{each[0]:.0f} of the grid, {each[1]:.0f} of a block; {each[2] / block.n_tets:.0f} "
-            f"bytes read, {each[3] / block.n_tets:.0f} written, {each[4] / block.n_tets:.0f} shared"
-        )
-        yield f"barriers and bytes per tetrahedron of a step and its reverse, {block.n_tets}", text
+        each[:, 2:] *= np.array([SECTOR, SECTOR, 1]) / block.n_tets
+        for k, what in enumerate(("grid barriers", "block barriers", *BYTES)):
+            numbers = " / ".join(f"{number:.0f}" for number in each[:, k])
+            yield f"{what} of a step, {block.n_tets} tetrahedra, forward / with reverse", numbers
+
+
+def counts_of_world() -> list[int]:
+    """Return barriers of the grid and of blocks, sectors read and written, and bytes of blocks."""
+    names = "barriers", "block_barriers", "sectors_read", "sectors_written", "shared"
+    return [of_kernels(name) for name in names]
+
+
+def turns() -> Iterator[Row]:
+    """Count the elements that a thread of an H200 does one after the other in a step."""
+    for size in (10_000, 50_000, 100_000):
+        block = make_block(size)
+        table = pack([block.model], 1, np.dtype(np.float64), 0).patches.table[:-1]
+        elements = (table[:, TILE_HI] - table[:, TILE_LO]) * TILE
+        n_blocks = min(len(elements), BLOCKS_AT_ONCE)
+        longest = max((-(-elements[b::n_blocks] // BLOCK)).sum() for b in range(n_blocks))
+        yield f"elements that a thread does in a step, {size} tetrahedra", str(longest)
 
 
 def mesh() -> Iterator[Row]:
@@ -192,7 +213,9 @@ def memory() -> Iterator[Row]:
     )
 
 
-CASES = {case.__name__: case for case in (film, picture, search, worlds, world, mesh, memory)}
+CASES = {
+    case.__name__: case for case in (film, picture, search, worlds, world, turns, mesh, memory)
+}
 
 
 def main(names: list[str]) -> int:

@@ -28,6 +28,7 @@ ORDERS = {"in order": 0, "reversed": 1, "shuffled": 2}
 INVALID, OUT_OF_MEMORY, LOST, NOT_FOUND = 1, 2, 46, 500
 TOO_LARGE, UNKNOWN, DEADLOCK = 720, 999, 702
 MOST_FAULTS = 32  # of a launch, as in device.c
+MOST_THREADS = 192  # of a block: fewer than worlds of the scenes ask for
 COOPERATIVE = 2  # the attribute of a launch
 MOST_SHARED = 8  # the attribute of a kernel: dynamic shared memory of a block
 P, N, I, U = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_uint
@@ -391,7 +392,7 @@ def cuKernelGetFunction(out: P, kernel: P):
 
 @api
 def cuKernelGetAttribute(out: P, attribute: I, kernel: P, device: I):
-    put(out, {0: 1024, 4: 128}.get(attribute, 0))  # threads of a block, registers
+    put(out, {0: MOST_THREADS, 4: 168}.get(attribute, 0))  # threads of a block, registers
 
 
 @api
@@ -443,7 +444,7 @@ def cuLaunchKernelEx(config: P, kernel: P, arguments: P, extra: P):
     if cooperative and how.gx > DEVICE.processors:
         return TOO_LARGE
     fixed = DEVICE.shared[kernel]
-    if not has_room(kernel, how.shared):
+    if not has_room(kernel, how.shared) or how.bx > MOST_THREADS:
         return INVALID
     name, counts = DEVICE.names[kernel], Counts()
     LIBRARY.emu_forget_faults()
