@@ -46,9 +46,10 @@ ALIGNED = 16  # [bytes]
 def fits_blocks(sizes: Sequence[int]) -> bool:
     """Whether worlds with so many elements and rows of X are done faster by a block each.
 
-    By estimate one multiprocessor needs 4 ns for the step of a tetrahedron (7 by 256 threads; its
-    operations take 1.9), and the grid 6 us for its two barriers and for memory. Up to `MOST_IF_FEW_WORLDS` elements a block is through before
-    these have passed. With enough worlds to keep all multiprocessors busy, a grid gains nothing.
+    By estimate one multiprocessor needs 4 ns for the step of a tetrahedron (its operations take
+    1.9), and the grid 6 us for its two barriers and for memory. Up to `MOST_IF_FEW_WORLDS` elements
+    a block is through before these have passed. With enough worlds to keep all multiprocessors
+    busy, a grid gains nothing.
     """
     idle = max(0.0, 1.0 - len(sizes) / PROCESSORS)
     return max(sizes) * idle <= MOST_IF_FEW_WORLDS and max(sizes) <= MOST_ELEMENTS
@@ -200,12 +201,14 @@ PHASES = ("FIRST", "SECOND", "THIRD", "FOURTH", "FIFTH", "SIXTH", "SEVENTH")
 
 def run_team(args):  # noqa: C901, PLR0912 -- a branch for each phase
     """Run all turns of a sweep: of all worlds, or, in blocks, of one."""
+    # 32 bits: these stay in registers while elements, which need most of them, are done.
     if IN_BLOCKS:
-        start, stride = np.int64(CUDA.threadIdx.x), np.int64(CUDA.blockDim.x)
+        start, stride = np.int32(CUDA.threadIdx.x), np.int32(CUDA.blockDim.x)
         own, memory = np.int64(CUDA.blockIdx.x), CUDA.shared.array(0, numba.uint8)
         barrier, threads = CUDA.syncthreads, (start, stride)
     else:
-        start, stride, own, barrier = CUDA.grid(1), CUDA.gridsize(1), -1, CUDA.cg.this_grid().sync
+        start, stride = np.int32(CUDA.grid(1)), np.int32(CUDA.gridsize(1))
+        own, barrier = -1, CUDA.cg.this_grid().sync
         memory = CUDA.shared.array(0, args.numbers.dtype)
         threads = (CUDA.threadIdx.x, CUDA.blockDim.x, CUDA.blockIdx.x, CUDA.gridDim.x)
     team = Team(start, stride, own, memory, threads, CUDA.syncthreads, CUDA.atomic.min)

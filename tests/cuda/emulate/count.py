@@ -32,7 +32,7 @@ from tests.cuda.study_scenes import BEAM
 
 Row = tuple[str, str]
 STEPS = 3
-BYTES = "bytes read per tetrahedron", "bytes written", "bytes of shared memory"
+BYTES = "bytes read per tetrahedron", "written", "in shared memory"
 BLOCKS_AT_ONCE = 4 * 132  # of 128 threads with 128 registers, on an H200
 IDLE_TIMES = 100
 PICTURE = "launches", "kernels and fills of CuPy", "times the host waits", "uploads"
