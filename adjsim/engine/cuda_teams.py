@@ -26,7 +26,13 @@ import numpy as np
 
 from adjsim.engine.assembly import CONSTS, N_TILES, NODES, PARAMS, TILE
 from adjsim.engine.jit.backend import device_fn, specialise
-from adjsim.engine.jit.cuda_launch import BLOCK, launch_blocks, launch_cooperative, most_shared
+from adjsim.engine.jit.cuda_launch import (
+    BLOCK,
+    blocks_at_once,
+    launch_blocks,
+    launch_cooperative,
+    most_shared,
+)
 from adjsim.engine.jit.cuda_views import cut, share
 from adjsim.engine.jit.devices import cuda_module
 from adjsim.engine.layouts import BODY, NODE, ROW, SLOT, SUM, VELOCITY_SUM
@@ -487,6 +493,12 @@ def world_at(own, nodes, i):
 def gravity_at(own, nodes, i):
     """Return the gravity of node i, or of a body behind the nodes: a block has one."""
     return read_3(nodes.gravity, nodes.world_of[i] if own < 0 else 0, 0)
+
+
+def holds_patches(kernel: Any, args: Any, shared: int) -> bool:
+    """Whether the device holds a block of a kernel for each patch at once."""
+    args = args._replace(worlds=args.worlds._replace(places=np.zeros(0, np.int64)))
+    return args.patches.table.shape[0] - 1 <= blocks_at_once(kernel, args, shared)
 
 
 def run_teams(

@@ -24,6 +24,7 @@ from adjsim.engine.assembly import (
     places_of,
     row_counts,
 )
+from adjsim.engine.cuda_own_nodes import make_forces_of_own_patch, own_nodes_phase
 from adjsim.engine.cuda_pairs import ends_with, mark_pairs, pair_kind, sum_pair_slots, watch_pairs
 from adjsim.engine.cuda_patches import (
     SHARED_NUMBERS,
@@ -41,6 +42,7 @@ from adjsim.engine.cuda_teams import (
     fill_model,
     fill_state,
     gravity_at,
+    holds_patches,
     model_of,
     own_pieces,
     own_state,
@@ -324,7 +326,7 @@ def fill_advance(team, args):
 
 @cache
 def advance_kernel(
-    kinds: tuple[ElementKind, ...], *, in_blocks: bool, with_bodies: bool
+    kinds: tuple[ElementKind, ...], *, in_blocks: bool, with_bodies: bool, own_nodes: bool = False
 ) -> Callable:
     """Return the forward kernel of a model with these kinds of force."""
     how: dict[str, Any] = {"in_blocks": in_blocks, "with_bodies": with_bodies}
@@ -333,6 +335,9 @@ def advance_kernel(
     arrays = block_arrays_of_advance if in_blocks else grid_arrays_of_advance
     calls: dict[str, Any] = {"FORCES": forces, "TEAM_ARRAYS": arrays, "FILL": fill_advance}
     phases, pairs = ADVANCE, pair_kind(kinds)
+    if own_nodes:
+        calls = {"FORCES": make_forces_of_own_patch(chain), "EXTRA_TURNS": 1}
+        return team_kernel("advance_own_nodes", (own_nodes_phase,), **how, **calls)
     if pairs:
         phases = ADVANCE_PAIRS
         calls["PAIR_FORCES"] = make_forces(chain_of_pairs(FORCE_LOOP, pairs, pairs.force))
@@ -376,12 +381,13 @@ def named(name: str, *, in_blocks: bool, with_bodies: bool) -> str:
 
 def advance_on_gpu(
     packed: PackedModels, sizes: Sizes | None, pieces: Pieces, dt: float, slots: Any, k0: int,
-    rows: np.ndarray, fields: tuple, pairs: Any,
+    rows: np.ndarray, fields: tuple, pairs: Any, sums: Any = None,
 ) -> np.ndarray:  # fmt: skip
     """Advance on the GPU; return how many of the steps stayed finite, of each world.
 
     `rows` as in `adjsim.engine.loop_arrays.Steps`; the arrays live on the device. Worlds with
-    `sizes` stand apart. `pairs` that change, or ().
+    `sizes` stand apart. `pairs` that change, or (). Where patches may advance their own nodes,
+    `sums` are two places for the sums of forces.
     """
     finite = array_module(Device.CUDA).full(packed.n_worlds, len(rows) - 1, np.int64)
     real, units = slots.dtype.itemsize, []
@@ -402,6 +408,11 @@ def advance_on_gpu(
         Worlds(packed.starts),
         pairs,
     )
-    kernel = advance_kernel(packed.kinds, in_blocks=bool(sizes), with_bodies=packed.n_bodies > 0)
-    run_teams(kernel, sizes, args, units, patch=SHARED_NUMBERS[0] * real)
+    how: dict[str, Any] = {"in_blocks": bool(sizes), "with_bodies": packed.n_bodies > 0}
+    kernel, patch = advance_kernel(packed.kinds, **how), SHARED_NUMBERS[0] * real
+    if sums is not None:
+        faster, own = advance_kernel(packed.kinds, **how, own_nodes=True), args._replace(slots=sums)
+        if holds_patches(faster, own, patch):
+            kernel, args = faster, own
+    run_teams(kernel, sizes, args, units, patch=patch)
     return to_host(finite)

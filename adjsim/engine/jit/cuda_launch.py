@@ -140,6 +140,11 @@ def launch_cooperative(body: Callable, width: int, args: tuple, *, shared: int =
     kernel.run(n_blocks, BLOCK, arrays, shared=shared)
 
 
+def blocks_at_once(body: Callable, args: tuple, shared: int) -> int:
+    """Return how many blocks of a kernel whose grid synchronises the device can hold."""
+    return _cuda_kernel(body).blocks_at_once(kept_on_device(args), BLOCK, shared)
+
+
 @cache
 def most_shared() -> int:
     """Return how much shared memory a block of the current GPU can have [bytes]."""

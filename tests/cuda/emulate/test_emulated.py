@@ -17,13 +17,14 @@ ON_GRID = {f"{sweep}_{GRID}" for sweep in ("advance", "reverse", "tangent")}
 IN_BLOCKS = {f"{sweep}_{BLOCKS}" for sweep in ("advance", "reverse_with_rest", "tangent_with_rest")}
 KERNELS = {
     "worlds": ON_GRID | IN_BLOCKS,
+    "nodes": {"advance_own_nodes"},
     "surfaces": ON_GRID | {"far_thread"},
     "outputs": launched_threads() - {"product_thread", "far_thread"},
     "physics": IN_BLOCKS,
 }
 # Worlds have few forces and the kernels of all of them. The simulator runs all forces.
 NIGHTLY = ("physics", "render", "batches", "study")
-RUNS = ["worlds", "surfaces", "outputs", "reduced"]
+RUNS = ["worlds", "nodes", "surfaces", "outputs", "reduced"]
 RUNS += [pytest.param(what, marks=pytest.mark.nightly) for what in NIGHTLY]
 
 
