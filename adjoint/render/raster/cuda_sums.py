@@ -30,7 +30,7 @@ class Table(NamedTuple):
 
     rows: int  # where they begin
     width: int
-    ends: Sequence[int]  # run r has rows ends[r] to ends[r + 1] - 1
+    ends: Sequence[int] | np.ndarray  # run r has rows ends[r] to ends[r + 1] - 1
     target: int  # row r has the sums of run r
 
 

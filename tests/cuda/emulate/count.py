@@ -19,6 +19,7 @@ from adjsim.engine.packing import pack
 from adjsim.engine.patches import TILE_HI, TILE_LO
 from adjsim.rollout import rollout
 from adjsim.worlds import stack
+from benchmarks.publish import DATA, record as record_data
 from benchmarks.timing.scenes import make_ball, make_block
 from render.soft_raster import SoftRasterizer
 from studies.problem.making import make_problem
@@ -31,6 +32,7 @@ from tests.cuda.study_scenes import BEAM
 
 
 Row = tuple[str, str]
+COMMAND = "python -m tests.cuda.emulate count --data"
 STEPS = 3
 BYTES = "bytes read per tetrahedron", "written", "in shared memory"
 BLOCKS_AT_ONCE = 4 * 132  # of 128 threads with 128 registers, on an H200
@@ -219,8 +221,12 @@ CASES = {
 
 
 def main(names: list[str]) -> int:
-    """Print a table of what was counted in some cases, or all; with `--json` as an object."""
-    as_json, names = "--json" in names, [name for name in names if name != "--json"]
+    """Print a table of what was counted in some cases, or all.
+
+    With `--json` as an object, with `--data` as `docs/data/gpu-counts.json`.
+    """
+    options = {name for name in names if name.startswith("--")}
+    names = [name for name in names if name not in options]
     if unknown := sorted(set(names) - set(CASES)):
         print(f"No such cases: {', '.join(unknown)}. There are {', '.join(CASES)}.")
         return 2
@@ -228,7 +234,10 @@ def main(names: list[str]) -> int:
     for name in names or CASES:
         rows += CASES[name]()
         rows += [(name, fault) for fault in (*DEVICE.faults[:3], *map(repr, DEVICE.errors[:3]))]
-    if as_json:
+    if "--data" in options:
+        table = [["quantity", "counted"], *map(list, rows)]
+        record_data(DATA, "gpu-counts", {"table": table}, COMMAND)
+    if "--json" in options:
         print(json.dumps(dict(rows)))
         return 0
     table = Table("quantity", "counted")
