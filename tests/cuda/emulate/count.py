@@ -34,7 +34,9 @@ from tests.cuda.study_scenes import BEAM
 Row = tuple[str, str]
 COMMAND = "python -m tests.cuda.emulate count --data"
 STEPS = 3
-BYTES = "bytes read per tetrahedron", "written", "in shared memory"
+BARRIERS = "barriers of the grid in a step", "barriers of a block in a step"
+BYTES = "read from memory", "written to memory", "in shared memory"
+PROCESSORS = 200  # with a block each: enough for the patches of 20 000 tetrahedra
 BLOCKS_AT_ONCE = 4 * 132  # of 128 threads with 128 registers, on an H200
 IDLE_TIMES = 100
 PICTURE = "launches", "kernels and fills of CuPy", "times the host waits", "uploads"
@@ -163,9 +165,10 @@ def world() -> Iterator[Row]:
             found[steps] = np.array([forward, counts_of_world()])
         each = (found[2 * STEPS] - found[STEPS]) / STEPS
         each[:, 2:] *= np.array([SECTOR, SECTOR, 1]) / block.n_tets
-        for k, what in enumerate(("grid barriers", "block barriers", *BYTES)):
+        names = (*BARRIERS, *(f"bytes per tetrahedron and step {what}" for what in BYTES))
+        for k, what in enumerate(names):
             numbers = " / ".join(f"{number:.0f}" for number in each[:, k])
-            yield f"{what} of a step, {block.n_tets} tetrahedra, forward / with reverse", numbers
+            yield f"{what}, {block.n_tets} tetrahedra, forward / with reverse", numbers
 
 
 def counts_of_world() -> list[int]:
@@ -230,6 +233,7 @@ def main(names: list[str]) -> int:
     if unknown := sorted(set(names) - set(CASES)):
         print(f"No such cases: {', '.join(unknown)}. There are {', '.join(CASES)}.")
         return 2
+    DEVICE.processors = PROCESSORS
     rows: list[Row] = []
     for name in names or CASES:
         rows += CASES[name]()
