@@ -72,7 +72,6 @@ from render.raster.packing import Job
 
 CORNER_SLOTS = 27  # numbers of a face: nine at each corner
 PIXEL_PARTS = 7  # of gamma, epsilon, near, far and what lies behind
-FACE_PARTS = "face sums", "face slots", "color parts", "face table"
 OF_MATERIALS = ("ambient", "diffuse", "specular", "shininess")
 
 
@@ -296,8 +295,9 @@ def pull_group(job: Job, layers: Layers, drawn: DrawnGroup, adj_images: Any) -> 
         found = drawn.found or find_fragments(job.x.dtype, group, batch)
         undo_batch(gpu, found, flat, by_name["pixel parts"], of_pairs, by_name["texels"])
         del found  # so that its memory is there for the next
-    shades = shades_in(by_name["face table"], job)
-    of_faces = FaceParts(*(by_name[name] for name in FACE_PARTS), shades)
+    table = by_name["face table"]
+    sums, slots, colors = (by_name[name] for name in ("face sums", "face slots", "color parts"))
+    of_faces = FaceParts(sums, slots, colors, table, shades_in(table, job))
     undo_faces(gpu, of_pairs, of_faces)
     undo_vertices(gpu, of_faces, VertexParts(by_name["x"], by_name["view parts"]))
     sum_tables(block, planned)

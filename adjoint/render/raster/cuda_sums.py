@@ -30,7 +30,7 @@ class Table(NamedTuple):
 
     rows: int  # where they begin
     width: int
-    ends: Sequence[int] | np.ndarray  # run r has rows ends[r] to ends[r + 1] - 1
+    ends: Any  # whole numbers; run r has rows ends[r] to ends[r + 1] - 1
     target: int  # row r has the sums of run r
 
 
