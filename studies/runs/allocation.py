@@ -9,7 +9,7 @@ import ctypes
 from contextlib import suppress
 
 
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # as in malloc.h
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # as in malloc.h
 LARGEST = 1 << 28  # bytes of a block that is kept
 MOST = (1 << 31) - 1  # bytes that are kept: the largest int
 
@@ -20,3 +20,4 @@ def keep_freed_memory() -> None:
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(M_MMAP_THRESHOLD, LARGEST)
         mallopt(M_TRIM_THRESHOLD, MOST)
+        mallopt(M_ARENA_MAX, 1)  # those of other threads hold small blocks only
