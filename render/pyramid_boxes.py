@@ -16,7 +16,14 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from render.losses import ImageLoss, level_shapes, reduce_by, reduce_matrix, square_weights
+from render.losses import (
+    ImageLoss,
+    difference,
+    level_shapes,
+    reduce_by,
+    reduce_matrix,
+    square_weights,
+)
 
 
 Span = tuple[int, int]  # first and end of consecutive samples
@@ -64,7 +71,7 @@ class Boxes:
             i, j = pixels = _seen_by(box.levels[-1], self.shapes)
             around, matrices = _levels(pixels, self.shapes, dtype.char)
             seen = box.frame, slice(*i), slice(*j)
-            level = images[seen] - targets[seen]
+            level = difference(images[seen], targets[seen])
             for k, (scale, inner, outer) in enumerate(
                 zip(self.scales, box.levels, around, strict=True)
             ):

@@ -16,7 +16,7 @@ from adjsim.engine.jit.device_arrays import beside, to_host
 from adjsim.engine.jit.devices import module_of
 from adjsim.values import values_under
 from render.lenses import Perspective
-from render.losses import Mse, PyramidMse, residuals
+from render.losses import Mse, PyramidMse, difference, residuals
 from render.posed_camera import PosedCamera
 from render.pyramid_boxes import boxes_around
 from render.scene import Mesh, Scene
@@ -37,6 +37,7 @@ from studies.problem.steps import Sampling
 
 
 WHITE = (1.0, 1.0, 1.0)  # smoke
+MOST_IN_BOXES = 1 / 16  # of the pixels: if more are not the background, boxes gain nothing
 MARGIN = 0.1  # of a body's size: how near to where it is drawn everything counts
 LEAST_SHADE, SMOOTHED = 2.0 / 255.0, 5  # change of colour that is one, over so many pixels a side
 DARKEST, BRIGHTEST = 0.2, 4.0  # part of the light that a shadow leaves, or that more light adds
@@ -139,8 +140,8 @@ class PictureObserver(Observer):
 
     def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Return weight times the mean square of the difference in RGB by frame, over SEEN^2."""
-        pairs = zip(self.as_images(rows), self.as_images(other), strict=True)
-        offs = (self.where_compared(a[..., :3] - b[..., :3]) for a, b in pairs)  # frame by frame
+        pairs = zip(self.as_images(rows), self.as_images(other[:, :3]), strict=True)
+        offs = (self.where_compared(difference(a[..., :3], b)) for a, b in pairs)  # frame by frame
         mean = np.array([np.square(off, dtype=np.float64).mean() for off in offs])
         return self.weight / SEEN**2 * mean / self.part_compared
 
@@ -221,16 +222,19 @@ class FilmObserver(PictureObserver):
     def residuals(self, rows: np.ndarray) -> np.ndarray:
         """Return r of the pyramid, frame after frame.
 
-        Where rows show the background it is that of the background, which is computed once.
+        Where most rows show the background, it is that of the background, which is computed once.
         """
         images = self.as_images(rows)
         if not isinstance(images, np.ndarray) or images.shape[-1] != 4:
             return super().residuals(rows)
         behind, r = _of_background(self, images.dtype)
-        images = self.where_compared(images, behind)
-        differs = (images != behind).view(np.uint32)[..., 0]  # any of the four channels
+        differs = self.where_compared(images, behind) != behind
+        differs = differs.view(np.uint32)[..., 0]  # any of the four channels
+        if np.count_nonzero(differs) > MOST_IN_BOXES * differs.size:
+            return super().residuals(rows)
         boxes = boxes_around(differs, self.loss, 3, images.dtype)
-        near = self._scale * boxes.differences(images[..., :3], self.frames)
+        images = self.where_compared(images[..., :3], self.frames)
+        near = self._scale * boxes.differences(images, self.frames)
         if not np.isfinite(near).all():
             return super().residuals(rows)  # which says where
         r = r.copy()
