@@ -7,7 +7,7 @@ the lookups that touched it, found by `Sources`: corner after corner, each in in
 
 from typing import Any
 
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.jit.backend import device_fn, lit
 from adjsim.reduced.advection import Grid, corner_cells, corner_values, departure, wrapped
 
 

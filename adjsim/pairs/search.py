@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adjsim.engine.algebra.vec3 import axpy, cross, dot, neg, norm, scale, sub
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, shared_fn
+from adjsim.algebra.vec3 import axpy, cross, dot, neg, norm, scale, sub
+from adjsim.jit.backend import cpu_kernel, device_fn, shared_fn
 from adjsim.pairs.closest import EDGES, FACE, closest
 
 

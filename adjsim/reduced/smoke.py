@@ -24,9 +24,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.jit.backend import thread_count
-from adjsim.engine.jit.device_arrays import constants, to_host
-from adjsim.engine.jit.devices import Device, array_module, check_device
+from adjsim.jit.backend import thread_count
+from adjsim.jit.device_arrays import constants, to_host
+from adjsim.jit.devices import Device, array_module, check_device
 from adjsim.reduced.advection import Grid
 from adjsim.reduced.projection import Projection
 from adjsim.system import Fields, RolloutError, RunSettings, Stepper, System, make_stepper

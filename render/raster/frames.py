@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, shared_fn
-from adjsim.engine.jit.tile_queue import take_turn
+from adjsim.jit.backend import cpu_kernel, device_fn, shared_fn
+from adjsim.jit.tile_queue import take_turn
 from render.blending import background_at, blend_body
-from render.raster.face_setup import Faces, setup_faces
-from render.raster.fragment_lists import BINS, count_tiles, fill_tiles, order_faces
+from render.faces.face_setup import Faces, setup_faces
+from render.faces.fragment_lists import BINS, count_tiles, fill_tiles, order_faces
 from render.raster.fragments import Grid, Tiles, tile_area
 from render.raster.layers import Layers, layer_body, of_frame, room_to_show, with_colors
 from render.raster.light_reach import find_reach

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.jit.device_arrays import to_device, to_host
-from adjsim.engine.jit.devices import Device, array_module, module_of
+from adjsim.jit.device_arrays import to_device, to_host
+from adjsim.jit.devices import Device, array_module, module_of
 from render.blending import DIBR, SOFTMAX
 from render.camera import AnyCamera
+from render.faces.face_setup import PackedScene, Settings
 from render.projection import image_size, pixel_centers
-from render.raster.face_setup import PackedScene, Settings
 from render.raster.fragments import TILE_SHIFT, Grid
 from render.raster.supersampling import repeat
 from render.scene import DirectionalLight, Mesh, Scene, SphericalHarmonics
@@ -324,7 +324,7 @@ def _pack_textures(
 
 def _settings(camera: AnyCamera, rasterizer: Any, dtype: np.dtype) -> Settings:
     number, eps = dtype.type, np.finfo(dtype).eps
-    # So that faces whose D rounds to 1 are kept in `Hard` too: `render/raster/nearest.py`.
+    # So that faces whose D rounds to 1 are kept in `Hard` too: `render/faces/nearest.py`.
     lowest = min(rasterizer.blend.lowest, -0.2 * eps)
     return Settings(
         number(rasterizer.spread),

@@ -14,9 +14,9 @@ from typing import Any
 import numba
 import numpy as np
 
-from adjsim.engine.jit.backend import cpu_kernel
-from adjsim.engine.jit.calls import function_table, make_call
-from render.raster.face_setup import Faces
+from adjsim.jit.backend import cpu_kernel
+from adjsim.jit.calls import function_table, make_call
+from render.faces.face_setup import Faces
 from render.raster.fragments import Grid, Tiles, gather_tile
 from render.raster.packing import Job
 from render.raster.tile_scratch import TileSize, empty_fragments

@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from adjsim.engine.margins import ContactMargins
+from adjsim.forces.margins import ContactMargins
 from render.blending import Hard
 from render.scene import Material, Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adjoint.reduced.advection import advect_jvp, advect_vjp
-from adjsim.engine.jit.devices import Device
+from adjsim.jit.devices import Device
 from adjsim.reduced.advection import Grid
 from tests.reference import smoke as reference
 
