@@ -154,7 +154,7 @@ def declared_errors(
     H, own, prior = J.T @ J, C.T @ C, np.diag(np.asarray(J[len(J) - J.shape[1] :]))
     sums = None if r is None else [_sums_by_frame(each, r, frames) for each in (C, J)]
     of_camera = np.where(is_camera, prior, 0.0)
-    first, largest, shares = None, np.zeros(p), np.zeros((p, C.shape[1]))
+    covariances, shares = [], []
     for factor in TIGHTER if of_camera.any() else TIGHTER[:1]:
         more = (factor**2 - 1.0) * of_camera**2
         D = -inverse(H + np.diag(more)) @ cross
@@ -163,12 +163,12 @@ def declared_errors(
             scores = sums[0] + sums[1] @ D
             of_priors = np.hypot(prior, np.sqrt(more))[:, None] * D
             M = second_moment(own + cross.T @ D, scores, of_priors, np.diag(own).max(initial=0.0))
-        covariance = D @ M @ D.T
-        first = covariance if first is None else first
-        is_larger = np.diag(covariance) > largest
-        largest[is_larger] = np.diag(covariance)[is_larger]
-        shares[is_larger] = (np.square(D) * np.diag(M))[is_larger]
-    return DeclaredErrors(first + np.diag(largest - np.diag(first)), shares)
+        covariances.append(D @ M @ D.T)
+        shares.append(np.square(D) * np.diag(M))
+    variances = np.diagonal(covariances, axis1=1, axis2=2)
+    worst, covariance = variances.argmax(axis=0), covariances[0]
+    covariance = covariance + np.diag(variances.max(axis=0) - np.diag(covariance))
+    return DeclaredErrors(covariance, np.stack(shares)[worst, np.arange(p)])
 
 
 def second_moment(
@@ -195,7 +195,7 @@ def _sums_by_frame(J: Jacobian, r: np.ndarray, frames: np.ndarray) -> np.ndarray
     """Return J_t^T r_t of every frame t, (n_frames + 1, p), that of the priors first."""
     at, count = frames[J.rows] + 1, int(frames.max()) + 2
     columns = [np.bincount(at, column * r[J.rows], count) for column in J.values.T]
-    return np.stack(columns, axis=1)
+    return np.reshape(columns, (J.shape[1], count)).T
 
 
 def _of_cameras(parameters: Parameters) -> np.ndarray:
