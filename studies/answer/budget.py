@@ -11,12 +11,12 @@ the middle of a pixel. It serves every number alike, the size of a mesh and the 
 two rollouts each. Where gradients are not the slopes of the loss, it is one over s_q (GUM, 5.1.3).
 
 The residuals may show a number better than it was declared: a body that is too large is seen to
-be, as far as no camera makes up for it. "A q that the data show better than s_q is better freed
-with its prior; both give the same interval to first order". So all numbers q, in their
-uncertainties, are estimated as if they were free with their priors, beside theta. With C = dr/dq
-s_q, C' what of it theta does not make up for, and its visible directions C'^T C' = V L V^T, the
-residuals show z = -L^-1 V^T C'^T r up to a covariance R, by residuals that last, priors and errors
-of the model. The second moment of what is left of q,
+be, as far as no camera makes up for it. To first order it is the same whether a number is free with
+its prior or counts by what the residuals leave of its uncertainty. So all numbers q, in their
+uncertainties, are estimated as if they were free, beside theta and the looks and lights that were
+fitted where all is as declared. With C = dr/dq s_q, C' what of it those do not make up for, and its
+visible directions C'^T C' = V L V^T, the residuals show z = -L^-1 V^T C'^T r up to a covariance R,
+by residuals that last, priors and errors of the model. The second moment of what is left of q,
 
     M = 1 - V (1 + R)^-1 V^T + q q^T,   q = V (1 + R)^-1 z,      cov(a) += D M D^T,   D = da/dq s_q
 
@@ -35,7 +35,7 @@ held: the wider the prior, the more of these there are.
 Source: BIPM, Guide to the expression of uncertainty in measurement (GUM), JCGM 100:2008, sec. 5.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -49,6 +49,7 @@ from studies.optimizers.problem import NOT_FINITE
 from studies.problem.clusters import clusters_of_rows
 from studies.problem.declared_errors import DeclaredNumber
 from studies.problem.losses import EVIDENCE
+from studies.problem.observers import Moved
 from studies.problem.parameters import Parameters
 from studies.problem.problem import SceneProblem
 from studies.runs.errors import StudyError
@@ -60,7 +61,9 @@ LEAST_STEP = 1e-5  # of a number: instants that are nearer to a step of time are
 # Student's with 7 degrees of freedom: an uncertainty is itself known to about a quarter of it.
 QUANTILE = 2.365
 # As well as residuals may show a declared number, over its uncertainty: a model has errors too.
-KNOWN_BY_DATA = 0.25
+# Sizes, masses and rates show less where cameras make up for them up to how edges are drawn.
+KNOWN_BY_DATA, KNOWN_BESIDE_CAMERA = 0.25, 0.5
+MOST_OF_LOOK = 27  # numbers of a look or of lights that are fitted: not of a texture
 VISIBLE = 1e-6  # part of the largest change of the residuals, in squares, that is a trace
 DECLARED = "declared"  # source of this part of an interval
 WIDEST = 5.0  # half-width of a number that nothing determines, relative or of a logarithm
@@ -91,6 +94,7 @@ class DeclaredChanges(NamedTuple):
 
     numbers: list[DeclaredNumber]
     residuals: Jacobian  # C, (n, m)
+    looks: Jacobian  # what looks and lights change that were fitted and are held now, (n, l)
     notes: list[str]  # on numbers without a derivative
 
 
@@ -109,6 +113,22 @@ def declared_changes(
     moved, samplings, values = precise.run_at(theta)
     pairs = list(zip(precise.observers, samplings, strict=True))
     records = [one.shown(one.seen(moved, at), values) for one, at in pairs]
+
+    def column(tangents: Sequence[Moved], of_values: Mapping[str, np.ndarray]) -> Jacobian:
+        rows = [
+            to_host(one.residuals_jvp(record.jvp(tan, of_values)))
+            for one, record, tan in zip(precise.observers, records, tangents, strict=True)
+        ]
+        return Jacobian.of(np.concatenate([*rows, np.zeros(len(theta))])[:, None])  # no prior
+
+    still: list[Moved] = [{} for _ in records]
+    drawn = {path for one in precise.observers for path in getattr(one, "paths", {}).values()}
+    looks = [
+        column(still, {path: unit.reshape(value.shape)})
+        for path, value in problem.fixed.items()
+        if path in drawn and value.size <= MOST_OF_LOOK
+        for unit in np.eye(value.size)
+    ]
     for number in numbers:
         step = number.error * (1.0 if is_rough else STEP)
         step = step if number.unit else max(step, LEAST_STEP)
@@ -118,15 +138,14 @@ def declared_changes(
             notes.append(f"What {number.name} does to the answer is not known. {error}")
             continue
         kept.append(number)
-        slopes = []
-        for one, record, far, near in zip(precise.observers, records, ahead, behind, strict=True):
-            tan = {name: (far[name] - near[name]) * (0.5 * number.error / step) for name in far}
-            slopes.append(to_host(one.residuals_jvp(record.jvp(tan, {}))))
-        slope = np.concatenate([*slopes, np.zeros(len(theta))])  # that of the priors is 0
-        columns.append(Jacobian.of(slope[:, None]))
-    n = sum(problem.residual_counts()) + len(theta)
-    C = Jacobian.beside(columns) if columns else Jacobian.of(np.zeros((n, 0)))
-    return DeclaredChanges(kept, C, notes)
+        slopes = [
+            {name: (far[name] - near[name]) * (0.5 * number.error / step) for name in far}
+            for far, near in zip(ahead, behind, strict=True)
+        ]
+        columns.append(column(slopes, {}))
+    nothing = Jacobian.of(np.zeros((sum(problem.residual_counts()) + len(theta), 0)))
+    C, L = (Jacobian.beside(each) if each else nothing for each in (columns, looks))
+    return DeclaredChanges(kept, C, L, notes)
 
 
 class DeclaredErrors(NamedTuple):
@@ -143,17 +162,21 @@ def declared_errors(
     frames: np.ndarray,
     *,
     is_camera: np.ndarray | bool = False,
+    known: np.ndarray | float = KNOWN_BY_DATA,
 ) -> DeclaredErrors:
     """Return the covariance of theta by declared numbers, the largest by any camera's priors.
 
-    J (n, p) are the changes of the residuals r (n,) by theta and C (n, m) those by the numbers;
-    `frames` (n,) are as in `studies.answer.intervals.intervals`, and the last p rows are priors.
-    `is_camera` (p,) says which of these are of cameras. r is None where residuals show nothing.
+    J (n, p + l) are the changes of the residuals r (n,) by theta and what else may make up for
+    numbers, and C (n, m) those by the numbers. `frames` (n,) are as in
+    `studies.answer.intervals.intervals`, and the last p rows are priors. `is_camera` (p,) says
+    which of these are of cameras, and `known` (m,) to what part of its uncertainty residuals may
+    show a number. r is None where they show nothing.
     """
-    p, cross = J.shape[1], J.T @ C
-    H, own, prior = J.T @ J, C.T @ C, np.diag(np.asarray(J[len(J) - J.shape[1] :]))
+    p, count = int((frames < 0).sum()), J.shape[1]
+    H, own, cross, prior = J.T @ J, C.T @ C, J.T @ C, np.zeros(count)
+    prior[:p] = np.diag(np.asarray(J[len(J) - p :])[:, :p])
+    of_camera = np.where(np.append(np.broadcast_to(is_camera, p), [False] * (count - p)), prior, 0)
     sums = None if r is None else [_sums_by_frame(each, r, frames) for each in (C, J)]
-    of_camera = np.where(is_camera, prior, 0.0)
     covariances, shares = [], []
     for factor in TIGHTER if of_camera.any() else TIGHTER[:1]:
         more = (factor**2 - 1.0) * of_camera**2
@@ -162,33 +185,40 @@ def declared_errors(
         if sums is not None:
             scores = sums[0] + sums[1] @ D
             of_priors = np.hypot(prior, np.sqrt(more))[:, None] * D
-            M = second_moment(own + cross.T @ D, scores, of_priors, np.diag(own).max(initial=0.0))
-        covariances.append(D @ M @ D.T)
-        shares.append(np.square(D) * np.diag(M))
+            noise = len(scores[1:]) * scores[1:].T @ scores[1:]
+            noise = noise + of_priors.T @ of_priors / EVIDENCE
+            least = VISIBLE * np.diag(own).max(initial=1e-300)
+            M = _second_moment(
+                own + cross.T @ D, scores.sum(axis=0), noise, least=least, known=known
+            )
+        covariances.append(D[:p] @ M @ D[:p].T)
+        shares.append(np.square(D[:p]) * np.diag(M))
     variances = np.diagonal(covariances, axis1=1, axis2=2)
     worst, covariance = variances.argmax(axis=0), covariances[0]
     covariance = covariance + np.diag(variances.max(axis=0) - np.diag(covariance))
     return DeclaredErrors(covariance, np.stack(shares)[worst, np.arange(p)])
 
 
-def second_moment(
-    visible: np.ndarray, scores: np.ndarray, of_priors: np.ndarray, largest: float
+def _second_moment(
+    visible: np.ndarray,
+    score: np.ndarray,
+    noise: np.ndarray,
+    *,
+    least: float,
+    known: np.ndarray | float,
 ) -> np.ndarray:
     """Return what residuals leave of the uncertainty of declared numbers, (m, m), in its squares.
 
-    `visible` is C'^T C' (m, m), and `scores` are C'_t^T r_t of every frame t, (n_frames + 1, m),
-    that of the priors first, whose rows of C' are `of_priors`. `largest` is the largest of C^T C.
+    `visible` is C'^T C' (m, m), of which less than `least` is no trace, `score` is C'^T r (m,) and
+    `noise` its covariance.
     """
+    m = len(score)
     values, axes = np.linalg.eigh(visible)
-    shown = values > VISIBLE * max(largest, 1e-300)
-    V, scale = axes[:, shown], values[shown]
-    estimate = -(V.T @ scores.sum(axis=0)) / scale
-    clusters = scores[1:]
-    noise = len(clusters) * clusters.T @ clusters + of_priors.T @ of_priors / EVIDENCE
-    R = V.T @ noise @ V / np.outer(scale, scale) + KNOWN_BY_DATA**2 * np.eye(len(scale))
+    V, scale = axes[:, values > least], values[values > least]
+    R = V.T @ noise @ V / np.outer(scale, scale) + (V.T * np.broadcast_to(known, m) ** 2) @ V
     gain = V @ np.linalg.inv(np.eye(len(scale)) + R)
-    moved = gain @ estimate
-    return np.eye(len(visible)) - gain @ V.T + np.outer(moved, moved)
+    moved = -gain @ (V.T @ score / scale)
+    return np.eye(m) - gain @ V.T + np.outer(moved, moved)
 
 
 def _sums_by_frame(J: Jacobian, r: np.ndarray, frames: np.ndarray) -> np.ndarray:
@@ -285,12 +315,15 @@ def budget_at(
     """
     parameters, chosen = problem.parameters, list(problem.answers)
     changes = declared_changes(problem, theta, numbers, is_rough=is_rough)
+    of_cameras = _of_cameras(parameters)
+    is_scale = np.array([not number.unit for number in changes.numbers], bool)
     errors = declared_errors(
-        jacobian,
+        Jacobian.beside([jacobian, changes.looks]),
         changes.residuals,
         None if is_rough else residuals,
         clusters_of_rows(problem),
-        is_camera=_of_cameras(parameters) & np.isfinite(parameters.prior_error),
+        is_camera=of_cameras & np.isfinite(parameters.prior_error),
+        known=np.where(is_scale & of_cameras.any(), KNOWN_BESIDE_CAMERA, KNOWN_BY_DATA),
     )
     more = errors.covariance * (QUANTILE / intervals.quantile) ** 2
     intervals = widened(intervals, parameters, theta, more, source=DECLARED)
