@@ -67,5 +67,5 @@ class CustomBuildHook(BuildHookInterface):
         """Add the pack, and name the wheel after what it is for."""
         pack = os.environ.get("ADJSIM_KERNELS")
         if pack and version != "editable":
-            build_data["force_include"][pack] = "adjsim/engine/jit/kernels.zip"
+            build_data["force_include"][pack] = "adjsim/jit/kernels.zip"
             build_data["pure_python"], build_data["tag"] = False, wheel_tag(pack)

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adjoint.verify.vectors import Layout, Point, Vector
+from adjoint.vectors import Layout, Point, Vector
 from adjsim import checks
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from adjoint.system import Sweep, SystemTwin
 from adjsim import checks
 from adjsim.contact_margins import contact_margins
-from adjsim.engine.margins import ContactMargins
+from adjsim.forces.margins import ContactMargins
 from adjsim.model import Model
 from adjsim.system import Fields, RolloutError, Stepper
 from adjsim.worlds import Batch

@@ -11,7 +11,7 @@ import numpy as np
 
 from adjoint.rollout import Record, record
 from adjoint.system import check_paths, known_paths, require_one_world
-from adjoint.verify.vectors import Layout
+from adjoint.vectors import Layout
 from adjsim import checks
 
 

@@ -14,7 +14,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from adjoint.rollout import Record
 from adjoint.system import check_paths, known_paths, require_one_world
-from adjoint.verify.vectors import Layout
+from adjoint.vectors import Layout
 from adjsim import checks
 
 

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from adjoint.engine.checkpoint_actions import Reverse
+from adjoint.checkpoint_actions import Reverse
 from adjoint.engine.checkpoint_states import (
     CheckpointStates,
     choose_schedule,
@@ -37,9 +37,9 @@ from adjoint.inspector import (
 from adjoint.schedules import Schedule, ScheduleCost
 from adjoint.system import Sweep, SystemTwin, require_one_world
 from adjoint.system_registry import system_twin_of
-from adjoint.verify.vectors import Layout
+from adjoint.vectors import Layout
 from adjsim import checks
-from adjsim.engine.jit.devices import Device
+from adjsim.jit.devices import Device
 from adjsim.rollout import (
     WatchedStep,
     check_frames,
@@ -178,8 +178,9 @@ class Record(Generic[S, T]):
         check_inspected(self.model, self._steps, most_pauses)
         if thorough and not self._stepper.HAS_FLOAT32:
             raise ValueError(
-                "`thorough` must be False where `step` is ImplicitEuler(), got True: it compares "
-                "with a rollout in float32, and such steps are in float64 alone."
+                f"`thorough` must be False where `step` is {type(self._stepper.step).__name__}(), "
+                "got True: it compares with a rollout in float32, and such steps are in float64 "
+                "alone."
             )
         twin, stepper = self._twin, self._stepper
         wanted = twin.check_wrt(self.model, self.state, wrt)

@@ -1,6 +1,6 @@
 """Checkpoint schedules: which states to keep, in what order to recompute the others.
 
-A schedule is an iterator of `adjoint.engine.checkpoint_actions`; it knows no physics, and the
+A schedule is an iterator of `adjoint.checkpoint_actions`; it knows no physics, and the
 executor knows no schedule. `Schedule.cost` predicts time and memory before anything runs, in two
 units: one forward step, and one state (a stored and a buffered one cost the same). Beside its
 steps, each segment that is reversed has a fixed price, of restoring a state and of calls into
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Integral
 
-from adjoint.engine.checkpoint_actions import (
+from adjoint.checkpoint_actions import (
     Action,
     Discard,
     EndForward,

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.jit.devices import module_of
+from adjsim.jit.devices import module_of
 from adjsim.system import Fields, RolloutError, System
 from adjsim.worlds import Batch
 

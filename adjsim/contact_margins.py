@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adjsim.engine.margins import ContactMargins
+from adjsim.forces.margins import ContactMargins
 from adjsim.model import Model, Trajectory
 from adjsim.rigid.placing import point_states
 

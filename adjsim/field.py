@@ -27,16 +27,16 @@ from adjsim.engine.field_loops import (
     push_loop,
     push_pairs_loop,
 )
-from adjsim.engine.jit.backend import loop_kernel
-from adjsim.engine.jit.row_gathers import TILE
-from adjsim.engine.loop_arrays import States, Work
 from adjsim.engine.pair_blocks import pair_blocks
 from adjsim.engine.stepper import CpuStepper
 from adjsim.engine.tangent_packing import PackedVector, packed_tangents, tangent_fields
 from adjsim.engine.tangents import TangentCalls, TangentWork, tangent_calls
+from adjsim.jit.backend import loop_kernel
+from adjsim.jit.row_gathers import TILE
 from adjsim.model import Model, State
 from adjsim.rigid.pose import BodyState
 from adjsim.system import RunSettings, make_stepper
+from adjsim.tiles.loop_arrays import States, Work
 
 
 class PackedTangent(NamedTuple):
@@ -72,6 +72,7 @@ class Field:
         assert isinstance(stepper, CpuStepper)
         self.model, self.stepper, self.with_weight = model, stepper, with_weight
         self._groups: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+        self.beside: dict[Any, Any] = {}  # what an adjoint keeps from one call to the next
 
     def forces(self, state: State, step: int = 0) -> np.ndarray:
         """Return the forces at a state, in a step of the series, (n_rows, 3) [N]."""
@@ -162,7 +163,11 @@ class Field:
             checks.known_key("parameter", path, known): checks.array(path, t, known[path].shape)
             for path, t in checks.mapping("tangents", tangents, "{'state.x': ...}").items()
         }
-        tangent = self.tangent(state, given)
+        if given.keys() <= {"state.x", "state.v"}:  # parameters stay: what is packed serves again
+            moved = {path.removeprefix("state."): tan for path, tan in given.items()}
+            tangent = self.still._replace(tan=self.still.tan._replace(**moved))
+        else:
+            tangent = self.tangent(state, given)
         tan_state = tangent_fields(self.stepper, state, tangent.tan)[:2]
         pushed = self.pushed(tangent, self.row(state), tan_state, step)
         if self.with_weight:

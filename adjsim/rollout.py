@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.jit.devices import Device
+from adjsim.jit.devices import Device
 from adjsim.model import Model
 from adjsim.steps.semi_implicit import SEMI_IMPLICIT
 from adjsim.system import OnDivergence, RunSettings, Stepper, System, TimeStep

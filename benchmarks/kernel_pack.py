@@ -13,8 +13,8 @@ import zipfile
 from json import dumps
 from pathlib import Path
 
-from adjsim.engine.jit.kernel_keys import versions
-from adjsim.engine.jit.kernel_pack import CPU, VERSIONS
+from adjsim.jit.kernel_keys import versions
+from adjsim.jit.kernel_pack import CPU, VERSIONS
 from studies.cli.warming import COMMAND, FEW
 
 

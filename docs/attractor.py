@@ -8,9 +8,10 @@ import numpy as np
 
 from adjoint.forces.element import ForceTwin, TwinKind
 from adjoint.forces.registry import register
-from adjsim.engine.algebra.vec3 import axpy, dot, neg, scale, sub
-from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.forces.element import ElementKind, Force
+from adjsim.algebra.vec3 import axpy, dot, neg, scale, sub
+from adjsim.forces.element import Force
+from adjsim.jit.backend import device_fn, lit
+from adjsim.tiles.element_kind import ElementKind
 from adjsim.values import Parameter
 
 

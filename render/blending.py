@@ -5,7 +5,7 @@ r"""From the fragments of a pixel to its RGBA.
     Softmax  RGB = sum w_j C_j + w_bg C_bg,  w_j ~ D_j exp(z~_j/gamma),
              w_bg ~ exp(epsilon/gamma),  z~ = (far - z)/(far - near)
     both     alpha = 1 - prod (1 - D_j)
-    DIBR, Hard   those of `render/raster/nearest.py`
+    DIBR, Hard   those of `render/faces/nearest.py`
 
 Softmax is evaluated with u_j = log D_j + z~_j/gamma minus the largest: exp(z~/gamma) would
 overflow. Fragments with D < D_min are not seen: 1e-10 in Over, 1e-4 in Softmax.
@@ -22,9 +22,9 @@ from typing import ClassVar
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.jit.backend import device_fn, lit
-from render.raster.coverage import log_coverage
-from render.raster.nearest import nearest_body
+from adjsim.jit.backend import device_fn, lit
+from render.faces.coverage import log_coverage
+from render.faces.nearest import nearest_body
 
 
 OVER, SOFTMAX, NEAREST = 0, 1, 2  # the ways to blend, in kernels

@@ -31,9 +31,9 @@ import numpy as np
 import scipy.sparse
 
 from adjsim import checks
-from adjsim.engine.jit.device_arrays import beside, to_host
-from adjsim.engine.jit.devices import module_of
 from adjsim.engine.sparse import product
+from adjsim.jit.device_arrays import beside, to_host
+from adjsim.jit.devices import module_of
 
 
 BLUR = (1.0, 4.0, 6.0, 4.0, 1.0)  # sixteenths

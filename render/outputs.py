@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from adjsim.engine.jit.devices import Device, check_device
+from adjsim.jit.devices import Device, check_device
 from render.camera import AnyCamera
 from render.raster.layers import (
     DEPTH,

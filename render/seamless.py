@@ -42,9 +42,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit
-from render.raster.coverage import cross2, edge_square_distance
-from render.raster.face_setup import is_drawn, load_corners
+from adjsim.jit.backend import cpu_kernel, device_fn, lit
+from render.faces.coverage import cross2, edge_square_distance
+from render.faces.face_setup import is_drawn, load_corners
 
 
 FAR_OFF = 1e6  # [screen units squared] at which a feature counts that does not soften

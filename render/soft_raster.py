@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.jit.devices import Device, check_device
+from adjsim.jit.devices import Device, check_device
 from render.blending import DIBR, Blend, Over
 from render.camera import AnyCamera
 from render.raster.cuda_raster import draw_on_gpu
@@ -158,7 +158,7 @@ def rasterize(
 
     Notes
     -----
-    Equations: Liu et al. 2019, eq. 1-4; `render.raster.coverage`, `render.raster.barycentrics`,
+    Equations: Liu et al. 2019, eq. 1-4; `render.faces.coverage`, `render.raster.barycentrics`,
     `render.blending`. Adjoint: `adjoint.render.soft_raster.record_images`.
     """
     check_rasterizer(rasterizer)

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.algebra.vec3 import axpy, sub
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.vec3 import axpy, sub
+from adjsim.jit.backend import device_fn, lit
 
 
 class Wrap(StrEnum):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from adjsim.engine.jit import kernel_cache
+from adjsim.jit import kernel_cache
 
 
 pytest.register_assert_rewrite("adjoint.verify.contract")

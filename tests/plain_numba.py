@@ -7,9 +7,9 @@ import numpy as np
 
 from adjoint.render.soft_raster import record_images
 from adjoint.rollout import record
-from adjsim.engine.jit.backend import PRIVATE
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
+from adjsim.jit.backend import PRIVATE
 from adjsim.meshes.grid import box_tets
 from adjsim.model import Model, State
 from adjsim.rollout import rollout

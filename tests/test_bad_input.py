@@ -19,7 +19,6 @@ from adjsim.forces.tracks import path_angular_velocity, path_velocity
 from adjsim.meshes.embedding import embedding
 from adjsim.meshes.files import read_mesh, write_tet_mesh
 from adjsim.meshes.grid import box_tets, grid_tets
-from adjsim.meshes.series_files import write_bodies, write_moved, write_series
 from adjsim.meshes.surfaces import blocks
 from adjsim.meshes.tetrahedralise import tetrahedralise
 from adjsim.meshes.triangle_mesh import TriangleMesh
@@ -30,6 +29,7 @@ from adjsim.reduced.smoke import Smoke, SmokeState
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import BodyState
 from adjsim.rollout import rollout
+from adjsim.series_files import write_bodies, write_moved, write_series
 from adjsim.worlds import stack
 from render.annealing import Geometric, Stages, annealed, softness
 from render.camera import Camera

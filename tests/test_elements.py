@@ -6,8 +6,8 @@ import pytest
 from numba.core.compiler import Flags
 from numba.core.errors import UnsupportedError
 
-from adjsim.engine.jit import backend, kernel_cache, numba_private
-from adjsim.engine.jit.backend import JIT_DISABLED, cpu_kernel, device_fn
+from adjsim.jit import backend, kernel_cache, numba_private
+from adjsim.jit.backend import JIT_DISABLED, cpu_kernel, device_fn
 from tests.cuda.processes import run
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import adjsim
 from adjsim import extras
-from adjsim.engine.jit import kernel_pack
+from adjsim.jit import kernel_pack
 from benchmarks.kernel_pack import write_pack
 
 

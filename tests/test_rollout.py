@@ -13,8 +13,8 @@ from adjoint.rollout import record, rollout_jvp
 from adjoint.schedules import Binomial, EveryK, MemoryBudget, Segments, StoreAll
 from adjoint.verify.dot_test import dot_test
 from adjoint.verify.gradcheck import gradcheck
-from adjsim.engine.jit.backend import JIT_DISABLED
 from adjsim.engine.stepper import RolloutError
+from adjsim.jit.backend import JIT_DISABLED
 from adjsim.model import Model
 from adjsim.rollout import rollout
 from tests.physics import rebuilt, referenced, sliding_box, values_of
@@ -239,7 +239,7 @@ MEMORY = """
 from pathlib import Path
 import numpy as np
 from adjoint.rollout import record
-from adjsim.engine.jit.backend import JIT_DISABLED
+from adjsim.jit.backend import JIT_DISABLED
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.model import Model, State
 

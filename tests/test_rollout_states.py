@@ -9,9 +9,9 @@ import pytest
 
 from adjoint.rollout import record, rollout_jvp
 from adjoint.schedules import Binomial, EveryK, StoreAll
-from adjsim.engine.jit.backend import JIT_DISABLED
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
+from adjsim.jit.backend import JIT_DISABLED
 from adjsim.meshes.grid import box_tets
 from adjsim.meshes.shapes import shape
 from adjsim.model import Model, State

@@ -7,7 +7,7 @@ import checkpoint_schedules
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from adjoint.engine.checkpoint_actions import Discard, EndForward, Forward, Restore, Reverse, Store
+from adjoint.checkpoint_actions import Discard, EndForward, Forward, Restore, Reverse, Store
 from adjoint.engine.checkpoint_states import SEGMENT_SECONDS, choose_schedule
 from adjoint.schedules import (
     Binomial,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.engine.checkpoint_actions import Action, Discard, EndForward, Forward, Restore, Store
+from adjoint.checkpoint_actions import Action, Discard, EndForward, Forward, Restore, Store
 from adjoint.schedules import Schedule, ScheduleCost, as_schedule
 from adjoint.system import Sweep
 from adjsim.rollout import chunks, frame_rows

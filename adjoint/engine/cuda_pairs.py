@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from adjsim.engine.assembly import TILE
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.jit.backend import device_fn, lit
 from adjsim.pairs.pair_force import N_PARAMS, PAIR
+from adjsim.tiles.assembly import TILE
 
 
 N, ROW_OF_TILE, ROWS_OF_TILE = np.int64(N_PARAMS), np.int64(3 * TILE), np.int64(PAIR.n_nodes)

@@ -15,7 +15,7 @@ from adjsim.engine.cuda_patches import (
     sum_moving,
     sum_nodes,
 )
-from adjsim.engine.jit.backend import device_fn
+from adjsim.jit.backend import device_fn
 
 
 def make_adjoints_of_patches(chain: Callable, rest_chain: Callable) -> Callable:

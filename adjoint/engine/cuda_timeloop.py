@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjoint.engine.assembly import REST_VJP_LOOP, VJP_LOOP
 from adjoint.engine.cuda_pairs import sum_pair_params
 from adjoint.engine.cuda_patches import make_adjoints_of_patches, make_tangents_of_patches
 from adjoint.engine.timeloop import (
@@ -23,7 +22,7 @@ from adjoint.engine.timeloop import (
 from adjoint.forces.element import TwinKind
 from adjoint.rigid.pieces import pull_body, spread_pieces, sum_adjoint_pieces, undo_body
 from adjoint.rigid.points import add_body_frame
-from adjsim.engine.assembly import FORCE_LOOP, JVP_LOOP, REST_JVP_LOOP, Loop
+from adjoint.tiles.assembly import REST_VJP_LOOP, VJP_LOOP
 from adjsim.engine.cuda_pairs import ends_with, mark_pairs, pair_kind, sum_pair_slots
 from adjsim.engine.cuda_patches import SHARED_NUMBERS, make_forces_of_patches
 from adjsim.engine.cuda_teams import (
@@ -62,13 +61,11 @@ from adjsim.engine.cuda_timeloop import (
     step_bodies,
     watch_phase,
 )
-from adjsim.engine.jit.backend import device_fn
-from adjsim.engine.jit.device_arrays import to_host
-from adjsim.engine.loop_arrays import ModelArrays, States
 from adjsim.engine.tangent_packing import PackedVector
 from adjsim.engine.tangents import TangentWork, tangent_node
 from adjsim.engine.timeloop import state_at, step_node
-from adjsim.forces.element import ElementKind
+from adjsim.jit.backend import device_fn
+from adjsim.jit.device_arrays import to_host
 from adjsim.pairs.near import near_elements, near_vector
 from adjsim.rigid.pieces import (
     Pieces,
@@ -78,6 +75,9 @@ from adjsim.rigid.pieces import (
     tangent_body,
 )
 from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
+from adjsim.tiles.assembly import FORCE_LOOP, JVP_LOOP, REST_JVP_LOOP, Loop
+from adjsim.tiles.element_kind import ElementKind
+from adjsim.tiles.loop_arrays import ModelArrays, States
 
 
 # Bound by `team_kernel`.

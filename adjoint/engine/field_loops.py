@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint.engine.timeloop import ReverseWork, add_all_slots, part_adjoints
 from adjoint.rigid.points import add_points
-from adjsim.engine.jit.backend import device_fn
+from adjsim.jit.backend import device_fn
 from adjsim.pairs.near import near_elements, near_tiles, near_vector, sum_pairs, sum_params
 
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from adjsim.engine.assembly import CONSTS, N_TILES, PARAMS, SERIES, TILE
-from adjsim.engine.jit.device_arrays import to_host
 from adjsim.engine.packing import PackedModels
 from adjsim.engine.tangent_packing import PackedVector, Rows
-from adjsim.engine.tiles import from_tiles
-from adjsim.forces.element import ElementKind
+from adjsim.jit.device_arrays import to_host
 from adjsim.model import Model
+from adjsim.tiles.assembly import CONSTS, N_TILES, PARAMS, SERIES, TILE
+from adjsim.tiles.by_tiles import from_tiles
+from adjsim.tiles.element_kind import ElementKind
 
 
 def part_rows(vector: PackedVector, packed: PackedModels, models: Sequence[Model]) -> list[Rows]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.engine.assembly import REST_VJP_LOOP, VJP_LOOP
 from adjoint.engine.cuda_timeloop import (
     TeamReverse,
     TeamTangent,
@@ -30,11 +29,8 @@ from adjoint.forces.element import TwinKind
 from adjoint.forces.registry import twin_of
 from adjoint.rigid.pose import pack_cotangents
 from adjoint.system import Sweep, SystemTwin, Tangent, check_cotangents, frames_of
-from adjsim.engine.assembly import SLOTS, tile_kernel
+from adjoint.tiles.assembly import REST_VJP_LOOP, VJP_LOOP
 from adjsim.engine.cuda_teams import Worlds
-from adjsim.engine.jit.calls import function_table
-from adjsim.engine.jit.device_arrays import to_device, to_host
-from adjsim.engine.loop_arrays import Span, States
 from adjsim.engine.stepper import NEVER, CpuStepper, CudaStepper, ModelStepper
 from adjsim.engine.tangent_packing import (
     PackedVector,
@@ -50,10 +46,14 @@ from adjsim.engine.tangents import (
     tangent_calls,
 )
 from adjsim.engine.timeloop import force_table
+from adjsim.jit.calls import function_table
+from adjsim.jit.device_arrays import to_device, to_host
 from adjsim.model import Model, State, Trajectory
 from adjsim.rigid.pose import BodyTrajectory
 from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
 from adjsim.system import Fields
+from adjsim.tiles.assembly import SLOTS, tile_kernel
+from adjsim.tiles.loop_arrays import Span, States
 
 
 def twin_kinds(stepper: ModelStepper) -> tuple[TwinKind, ...]:

@@ -17,17 +17,14 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from adjoint.engine.assembly import REST_VJP_LOOP, VJP_LOOP
 from adjoint.rigid.points import add_body_frame, add_points, undo_body_step
-from adjsim.engine.assembly import DTYPES, call_of
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit, specialise
-from adjsim.engine.jit.calls import NO_FUNCTION, make_call
-from adjsim.engine.jit.row_gathers import prefetch
-from adjsim.engine.loop_arrays import Bodies, Nodes, Span, States, named_type, types_of
-from adjsim.engine.node_sum import node_sum, node_sums
-from adjsim.engine.partition import FORCE, NODE_HI, NODE_LO, ROW, TILE_HI, TILE_LO
+from adjoint.tiles.assembly import REST_VJP_LOOP, VJP_LOOP
+from adjsim.engine.partition import NODE_HI, NODE_LO
 from adjsim.engine.tangents import vector_type
 from adjsim.engine.timeloop import near_forces, part_forces, span_of, state_at
+from adjsim.jit.backend import cpu_kernel, device_fn, lit, specialise
+from adjsim.jit.calls import NO_FUNCTION, make_call
+from adjsim.jit.row_gathers import prefetch
 from adjsim.pairs.near import (
     makes_lists,
     near_elements,
@@ -37,6 +34,9 @@ from adjsim.pairs.near import (
     sum_pairs,
     sum_params,
 )
+from adjsim.tiles.assembly import DTYPES, FORCE, ROW, TILE_HI, TILE_LO, call_of
+from adjsim.tiles.loop_arrays import Bodies, Nodes, Span, States, named_type, types_of
+from adjsim.tiles.node_sum import node_sum, node_sums
 
 
 ROWS_OF_A_LINE = 2  # of three float64, in the 64 bytes of a cache line

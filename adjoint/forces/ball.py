@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 from adjoint.forces.contact_law import contact_law_vjp, make_zeros
 from adjoint.forces.element import TwinKind
-from adjoint.joints.frames import axes_vjp, outer_add
-from adjsim.engine.algebra.mat3 import matvec, t_matvec
-from adjsim.engine.algebra.vec3 import add, dot, scale
-from adjsim.engine.jit.backend import device_fn, lit
+from adjoint.rigid.frames import axes_vjp, outer_add
+from adjsim.algebra.mat3 import matvec, t_matvec
+from adjsim.algebra.vec3 import add, dot, scale
 from adjsim.forces.ball import point_that_touches
 from adjsim.forces.contact_law import N_LAW, RADIUS, contact_law
-from adjsim.forces.element import ElementKind
+from adjsim.jit.backend import device_fn, lit
+from adjsim.tiles.element_kind import ElementKind
 
 
 def ball_twin(kind: ElementKind, gap: Callable, gap_vjp: Callable) -> TwinKind:

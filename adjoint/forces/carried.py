@@ -3,11 +3,11 @@ r"""Adjoint of `adjsim/forces/carried.py`, which has the tangent: read them side
 from functools import cache
 
 from adjoint.forces.element import TwinKind
-from adjoint.joints.frames import axes_vjp, outer_add
-from adjsim.engine.algebra.mat3 import matvec, t_matvec
-from adjsim.engine.algebra.vec3 import add, axpy, dot, neg, scale, sub
-from adjsim.engine.jit.backend import device_fn, lit
+from adjoint.rigid.frames import axes_vjp, outer_add
+from adjsim.algebra.mat3 import matvec, t_matvec
+from adjsim.algebra.vec3 import add, axpy, dot, neg, scale, sub
 from adjsim.forces.carried import carried_kind, seen_from
+from adjsim.jit.backend import device_fn, lit
 
 
 @device_fn

@@ -8,9 +8,10 @@ import numpy as np
 from adjoint.forces.ball import ball_twin
 from adjoint.forces.carried import carried_twin
 from adjoint.forces.contact_law import make_contact_vjp
-from adjoint.forces.element import ForceTwin, TwinKind, unbroadcast
+from adjoint.forces.element import ForceTwin, TwinKind
 from adjoint.forces.tracks import ROW_ADJOINTS
 from adjoint.series import series_rows_vjp
+from adjoint.values import unbroadcast
 from adjsim.forces.contact import SCALARS, Contact
 from adjsim.series import series_rows
 

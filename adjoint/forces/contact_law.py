@@ -9,10 +9,10 @@ Where both are 0, the derivative with respect to every argument of the friction 
 from collections.abc import Callable
 from functools import cache
 
-from adjsim.engine.algebra.vec3 import axpy, dot, norm, scale
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.vec3 import axpy, dot, norm, scale
 from adjsim.forces.contact_law import N_LAW, cubic_parts
-from adjsim.forces.element import ElementKind
+from adjsim.jit.backend import device_fn, lit
+from adjsim.tiles.element_kind import ElementKind
 
 
 @device_fn

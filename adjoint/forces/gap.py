@@ -3,8 +3,8 @@ r"""Adjoint of `adjsim/forces/gap.py`, which has the tangent: read them side by 
 Derivatives of a direction are asked for only where it has one, s > 0.
 """
 
-from adjsim.engine.algebra.vec3 import axpy, cross, dot, neg, scale
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.vec3 import axpy, cross, dot, neg, scale
+from adjsim.jit.backend import device_fn, lit
 
 
 @device_fn

@@ -8,11 +8,11 @@ needs no derivative of its own: the gradient of phi is at hand.
 
 import numpy as np
 
-from adjoint.forces.element import ForceTwin, TwinKind, add_at_nodes, unbroadcast
+from adjoint.forces.element import ForceTwin, TwinKind
+from adjoint.forces.registry import register
 from adjoint.series import series_rows_vjp
-from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, scale, sub
-from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.forces.element import ElementKind
+from adjoint.values import add_at_nodes, unbroadcast
+from adjsim.algebra.vec3 import add, axpy, cross, dot, scale, sub
 from adjsim.forces.hinges import (
     DAMPED,
     ELASTIC,
@@ -24,6 +24,8 @@ from adjsim.forces.hinges import (
     rest_shape,
     unit_over_norm_jvp,
 )
+from adjsim.jit.backend import device_fn, lit
+from adjsim.tiles.element_kind import ElementKind
 
 
 @device_fn
@@ -214,3 +216,6 @@ def rest_shape_vjp(
     # e = x4 - x3, a = x1 - x3, b = x2 - x3
     corners = np.stack([adj_a, adj_b, -(adj_e + adj_a + adj_b), adj_e], axis=1)
     return add_at_nodes(corners, hinges, len(rest_positions))
+
+
+register(Hinges, HingesTwin())

@@ -10,9 +10,9 @@ import math
 import numpy as np
 
 from adjoint.forces.element import ForceTwin, TwinKind
+from adjoint.forces.registry import register
 from adjoint.series import series_rows_vjp
-from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, neg, norm, scale, sub
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.vec3 import add, axpy, cross, dot, neg, norm, scale, sub
 from adjsim.forces.lift_drag import (
     EPSILON,
     LIFT_DRAG,
@@ -21,6 +21,7 @@ from adjsim.forces.lift_drag import (
     slope_of_abs,
     twice_area_normal,
 )
+from adjsim.jit.backend import device_fn, lit
 
 
 @device_fn
@@ -87,3 +88,6 @@ class LiftDragTwin(ForceTwin[LiftDrag]):
         """Pull row cotangents back to lift, drag and wind."""
         adj_wind = series_rows_vjp(force.wind, (len(force.triangles), 3), adj_series)
         return super().pack_vjp(force, adj_params, adj_series) | {"wind": adj_wind}
+
+
+register(LiftDrag, LiftDragTwin(LIFT_DRAG_TWIN))

@@ -9,7 +9,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from adjoint.forces.element import ForceTwin, unbroadcast
+from adjoint.forces.element import ForceTwin
+from adjoint.values import unbroadcast
 from adjsim.forces.lumping import LumpedForce
 
 

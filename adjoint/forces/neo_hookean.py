@@ -14,10 +14,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from adjoint.engine.algebra.mat3 import cofactor_vjp
-from adjoint.forces.element import TwinKind, add_at_nodes
+from adjoint.algebra.mat3 import cofactor_vjp
+from adjoint.forces.element import TwinKind
 from adjoint.forces.neo_hookean_material import NeoHookeanTwin
-from adjsim.engine.algebra.mat3 import (
+from adjoint.forces.registry import register
+from adjoint.values import add_at_nodes
+from adjsim.algebra.mat3 import (
     frobenius,
     madd,
     matmul,
@@ -31,9 +33,7 @@ from adjsim.engine.algebra.mat3 import (
     trace,
     transpose,
 )
-from adjsim.engine.algebra.vec3 import dot
-from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.forces.element import ElementKind
+from adjsim.algebra.vec3 import dot
 from adjsim.forces.neo_hookean import (
     ELASTIC,
     VISCOUS,
@@ -45,6 +45,8 @@ from adjsim.forces.neo_hookean import (
     scalars,
     stress_matrix,
 )
+from adjsim.jit.backend import device_fn, lit
+from adjsim.tiles.element_kind import ElementKind
 
 
 @device_fn
@@ -201,3 +203,6 @@ def rest_shape_vjp(
     edges = adj_Dm.transpose(0, 2, 1)
     corners = np.concatenate([-edges.sum(axis=1, keepdims=True), edges], axis=1)
     return add_at_nodes(corners, tets, len(rest_positions))
+
+
+register(NeoHookeanTets, NeoHookeanTetsTwin())

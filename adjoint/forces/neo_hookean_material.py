@@ -7,9 +7,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from adjoint.forces.element import TwinKind, unbroadcast
+from adjoint.forces.element import TwinKind
 from adjoint.forces.lumping import LumpedForceTwin
 from adjoint.series import series_rows_vjp
+from adjoint.values import unbroadcast
 from adjsim.forces.neo_hookean_material import NeoHookean
 
 

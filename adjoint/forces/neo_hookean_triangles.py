@@ -16,9 +16,11 @@ The tangent of l = sqrt(det g) is tr(cof(g) dg)/(2 l).
 
 import numpy as np
 
-from adjoint.forces.element import TwinKind, add_at_nodes
+from adjoint.forces.element import TwinKind
 from adjoint.forces.neo_hookean_material import NeoHookeanTwin
-from adjsim.engine.algebra.sym2 import (
+from adjoint.forces.registry import register
+from adjoint.values import add_at_nodes
+from adjsim.algebra.sym2 import (
     cofactor,
     columns_times,
     columns_times_add,
@@ -31,9 +33,7 @@ from adjsim.engine.algebra.sym2 import (
     sscale,
     sym_t_matmul,
 )
-from adjsim.engine.algebra.vec3 import neg
-from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.forces.element import ElementKind
+from adjsim.algebra.vec3 import neg
 from adjsim.forces.neo_hookean_triangles import (
     ELASTIC,
     VISCOUS,
@@ -45,6 +45,8 @@ from adjsim.forces.neo_hookean_triangles import (
     rest_edges,
     rest_shape,
 )
+from adjsim.jit.backend import device_fn, lit
+from adjsim.tiles.element_kind import ElementKind
 
 
 @device_fn
@@ -206,3 +208,6 @@ def rest_shape_vjp(
     edges = adj_E.transpose(0, 2, 1)
     corners = np.concatenate([-edges.sum(axis=1, keepdims=True), edges], axis=1)
     return add_at_nodes(corners, triangles, len(rest_positions))
+
+
+register(NeoHookeanTriangles, NeoHookeanTrianglesTwin())

@@ -1,7 +1,7 @@
 r"""Adjoint of `adjsim/joints/drive.py`, which has the tangent: read them side by side."""
 
 from adjoint.reduced.joint_friction import smooth_sign_vjp
-from adjsim.engine.jit.backend import device_fn
+from adjsim.jit.backend import device_fn
 from adjsim.joints.drive import beyond, is_beyond
 from adjsim.reduced.joint_friction import smooth_sign
 

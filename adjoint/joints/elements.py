@@ -4,13 +4,13 @@ from collections.abc import Callable
 from functools import cache
 
 from adjoint.forces.element import TwinKind
-from adjoint.joints.frames import motion_vjp, spread_vjp
-from adjsim.engine.algebra.mat3 import madd
-from adjsim.engine.algebra.vec3 import add, cross, neg, sub
-from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.forces.element import ElementKind
+from adjoint.rigid.frames import motion_vjp, spread_vjp
+from adjsim.algebra.mat3 import madd
+from adjsim.algebra.vec3 import add, cross, neg, sub
+from adjsim.jit.backend import device_fn, lit
 from adjsim.joints.elements import between_of, still
-from adjsim.joints.frames import motion
+from adjsim.rigid.frames import motion
+from adjsim.tiles.element_kind import ElementKind
 
 
 @device_fn

@@ -5,13 +5,13 @@ Of c = a x b the cotangents are adj_a = b x adj_c and adj_b = adj_c x a.
 """
 
 from adjoint.joints.drive import drive_vjp
-from adjsim.engine.algebra.mat3 import matmul_t, t_matmul
-from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, neg, scale
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.mat3 import matmul_t, t_matmul
+from adjsim.algebra.vec3 import add, axpy, cross, dot, neg, scale
+from adjsim.jit.backend import device_fn, lit
 from adjsim.joints.angle import angle_of
 from adjsim.joints.drive import drive
-from adjsim.joints.frames import spins
 from adjsim.joints.laws import axes, columns
+from adjsim.rigid.frames import spins
 
 
 @device_fn

@@ -1,7 +1,7 @@
 r"""Adjoint of `adjsim/pairs/closest.py`, which has the tangent: read them side by side."""
 
-from adjsim.engine.algebra.vec3 import add, axpy, dot, neg, scale
-from adjsim.engine.jit.backend import device_fn
+from adjsim.algebra.vec3 import add, axpy, dot, neg, scale
+from adjsim.jit.backend import device_fn
 from adjsim.pairs.closest import solve_gram
 
 

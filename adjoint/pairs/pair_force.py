@@ -5,9 +5,9 @@ from adjoint.forces.element import TwinKind
 from adjoint.forces.gap import direction_vjp
 from adjoint.pairs.closest import closest_vjp
 from adjoint.pairs.window import window_gradient_vjp
-from adjsim.engine.algebra.vec3 import add, dot, scale
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.vec3 import add, dot, scale
 from adjsim.forces.contact_law import N_LAW, contact_law
+from adjsim.jit.backend import device_fn, lit
 from adjsim.pairs.closest import EDGES, combine
 from adjsim.pairs.pair_force import CUBIC, N_PARAMS, PAIR, elastic_energy, touch
 

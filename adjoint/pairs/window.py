@@ -4,8 +4,8 @@ The gradient's Jacobian is the Hessian of omega, which is symmetric: the tangent
 is what the cotangent gives.
 """
 
-from adjsim.engine.algebra.vec3 import axpy
-from adjsim.engine.jit.backend import device_fn
+from adjsim.algebra.vec3 import axpy
+from adjsim.jit.backend import device_fn
 from adjsim.pairs.closest import closest_jvp
 from adjsim.pairs.window import window_gradient_jvp
 

@@ -13,7 +13,7 @@ import math
 
 from adjoint.reduced.joint_friction import smooth_sign_vjp
 from adjoint.reduced.pendulum_loop import PendulumTwinKind
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.jit.backend import device_fn, lit
 from adjsim.reduced.double_pendulum import DOUBLE_PENDULUM, mass_matrix, solve
 from adjsim.reduced.joint_friction import smooth_sign, smooth_sign_jvp
 

@@ -5,7 +5,7 @@ ds/dw = eps^2 / (w^2 + eps^2)^(3/2),   ds/deps = -w eps / (w^2 + eps^2)^(3/2)
 
 import math
 
-from adjsim.engine.jit.backend import device_fn
+from adjsim.jit.backend import device_fn
 
 
 @device_fn

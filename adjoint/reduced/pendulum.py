@@ -10,7 +10,7 @@ import numpy as np
 from adjoint.reduced.pendulum_loop import PendulumTwinKind, reverse_loop, tangent_loop
 from adjoint.series import series_rows_vjp
 from adjoint.system import Sweep, SystemTwin, Tangent, frames_of
-from adjsim.engine.jit.device_arrays import to_device, to_host
+from adjsim.jit.device_arrays import to_device, to_host
 from adjsim.reduced.pendulum import PendulumState, PendulumStepper, PendulumTrajectory
 from adjsim.reduced.pendulum_loop import loop_rows
 from adjsim.series import series_rows_jvp

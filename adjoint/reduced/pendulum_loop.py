@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from adjsim.engine.jit.backend import device_fn, lit, specialise
-from adjsim.engine.jit.devices import Device
+from adjsim.jit.backend import device_fn, lit, specialise
+from adjsim.jit.devices import Device
 from adjsim.reduced.pendulum_loop import (
     PendulumKind,
     axpy_1,

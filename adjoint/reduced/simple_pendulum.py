@@ -4,7 +4,7 @@ import math
 
 from adjoint.reduced.joint_friction import smooth_sign_vjp
 from adjoint.reduced.pendulum_loop import PendulumTwinKind
-from adjsim.engine.jit.backend import device_fn
+from adjsim.jit.backend import device_fn
 from adjsim.reduced.joint_friction import smooth_sign, smooth_sign_jvp
 from adjsim.reduced.simple_pendulum import SIMPLE_PENDULUM
 

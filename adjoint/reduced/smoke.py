@@ -15,8 +15,8 @@ import numpy as np
 
 from adjoint.reduced.advection import advect_jvp, advect_vjp
 from adjoint.system import Sweep, SystemTwin, Tangent, frames_of
-from adjsim.engine.jit.device_arrays import to_device, to_host
-from adjsim.engine.jit.devices import Device
+from adjsim.jit.device_arrays import to_device, to_host
+from adjsim.jit.devices import Device
 from adjsim.reduced.smoke import SmokeState, SmokeStepper, SmokeTrajectory, flat
 from adjsim.system import Fields
 

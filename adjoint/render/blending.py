@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adjoint.render.raster.nearest import nearest_jvp_body, nearest_vjp_body
-from adjsim.engine.jit.backend import device_fn, lit
+from adjoint.render.faces.nearest import nearest_jvp_body, nearest_vjp_body
+from adjsim.jit.backend import device_fn, lit
 from render.blending import OVER, SOFTMAX, softmax_sums
 
 

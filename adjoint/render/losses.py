@@ -20,8 +20,8 @@ import numpy as np
 import scipy.sparse
 
 from adjsim import checks
-from adjsim.engine.jit.devices import module_of
 from adjsim.engine.sparse import product
+from adjsim.jit.devices import module_of
 from render.losses import (
     ALPHA,
     Huber,

@@ -12,7 +12,7 @@ import numpy as np
 from adjoint.render import paths
 from adjoint.render.soft_raster import Drawing, draw
 from adjsim import checks
-from adjsim.engine.jit.devices import Device, check_device
+from adjsim.jit.devices import Device, check_device
 from render.camera import AnyCamera
 from render.outputs import channels, check_outputs, pack_outputs, split
 from render.raster.layers import Output, layers_of

@@ -19,8 +19,8 @@ import numpy as np
 from adjoint.render.camera import view_jvp, view_vjp
 from adjsim import checks
 from render.camera import AnyCamera
+from render.faces.face_setup import PackedScene
 from render.projection import VIEW_SIZE
-from render.raster.face_setup import PackedScene
 from render.raster.packing import Job, behind_samples
 from render.scene import DirectionalLight, Scene, SphericalHarmonics
 from render.shaders.harmonics import N_HARMONICS

@@ -3,8 +3,8 @@
 Whether the view is orthographic, the number p, is a choice: it has no derivative.
 """
 
-from adjsim.engine.algebra.vec3 import axpy, dot, scale, sub
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.vec3 import axpy, dot, scale, sub
+from adjsim.jit.backend import device_fn, lit
 from render.projection import project
 
 

@@ -6,8 +6,8 @@ theorem); where nothing softens they are 0.
 Frozen: which edges are seams, which corners are soft, and which edges count at p.
 """
 
-from adjsim.engine.jit.backend import device_fn, lit
-from render.raster.face_setup import load_corners
+from adjsim.jit.backend import device_fn, lit
+from render.faces.face_setup import load_corners
 from render.seamless import nearest_soft, seamless_logit, within_face
 
 

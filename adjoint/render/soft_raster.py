@@ -21,7 +21,7 @@ from adjoint.render.raster.frames import draw_frame_vjp
 from adjoint.render.raster.supersampling import average_vjp
 from adjoint.render.raster.tile_tangents import draw_frame_jvp
 from adjsim import checks
-from adjsim.engine.jit.devices import Device, check_device, module_of
+from adjsim.jit.devices import Device, check_device, module_of
 from render.camera import AnyCamera
 from render.raster.cuda_raster import DrawnGroup, draw_on_gpu
 from render.raster.layers import Layers, layers_of

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.render import paths
-from adjoint.render.raster.face_setup import FaceTangents
+from adjoint.render.faces.face_setup import FaceTangents
 from adjoint.render.raster.tile_tangents import (
     empty_tangents,
     push_tile,
@@ -30,7 +30,7 @@ from adjoint.render.raster.tile_tangents import (
     tile_tangents_body,
 )
 from adjoint.render.soft_raster import record_images
-from adjsim.engine.jit.backend import cpu_kernel, lit
+from adjsim.jit.backend import cpu_kernel, lit
 from render.camera import AnyCamera
 from render.raster.frames import setup_frame
 from render.raster.packing import Job

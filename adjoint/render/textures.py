@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.algebra.vec3 import axpy, dot, sub
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit, shared_fn
-from adjsim.engine.jit.row_gathers import add_scaled
+from adjsim.algebra.vec3 import axpy, dot, sub
+from adjsim.jit.backend import cpu_kernel, device_fn, lit, shared_fn
+from adjsim.jit.row_gathers import add_scaled
 from render.textures import (
     blend_texels,
     corner_uv,

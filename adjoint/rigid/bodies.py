@@ -12,8 +12,8 @@ the arms X - c of all points, as do the positions of the named ones.
 
 import numpy as np
 
-from adjoint.forces.element import unbroadcast
 from adjoint.rigid.mass_properties import mass_properties_vjp
+from adjoint.values import unbroadcast
 from adjsim.rigid.bodies import RigidBodies, is_weighed
 from adjsim.rigid.mass_properties import MassProperties, from_six, to_six
 

@@ -13,9 +13,9 @@ does its cotangent.
 """
 
 from adjoint.rigid.quaternion import quat_exp_vjp, quat_matrix_vjp, quat_mul_vjp, quat_unit_vjp
-from adjsim.engine.algebra.mat3 import madd
-from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, neg, scale, sub
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.mat3 import madd
+from adjsim.algebra.vec3 import add, axpy, cross, dot, neg, scale, sub
+from adjsim.jit.backend import device_fn, lit
 from adjsim.rigid.body_step import moment, spin, sym_matvec
 from adjsim.rigid.quaternion import quat_exp, quat_matrix, quat_mul
 

@@ -5,9 +5,9 @@ What is left out: the cotangents of v' and omega'. They are the matrix that the 
 
 from adjoint.rigid.body_step import body_end_vjp, sym_outer
 from adjoint.rigid.quaternion import quat_matrix_vjp
-from adjsim.engine.algebra.mat3 import t_matvec
-from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, neg, scale, sub
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.mat3 import t_matvec
+from adjsim.algebra.vec3 import add, axpy, cross, dot, neg, scale, sub
+from adjsim.jit.backend import device_fn, lit
 from adjsim.rigid.body_step import spin, sym_matvec
 from adjsim.rigid.implicit_step import row_load
 from adjsim.rigid.quaternion import quat_matrix

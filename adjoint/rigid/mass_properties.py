@@ -10,7 +10,7 @@ where I_ij is one number that stands for both entries off the diagonal.
 
 import numpy as np
 
-from adjoint.forces.element import add_at_nodes
+from adjoint.values import add_at_nodes
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rigid.mass_properties import ENTRIES, MassProperties, tetrahedra
 

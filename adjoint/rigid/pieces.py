@@ -8,7 +8,7 @@ spread_pieces         that cotangent, to the points
 """
 
 from adjoint.rigid.points import add_point_arms, pull_loads, spread_load, undo_state
-from adjsim.engine.jit.backend import device_fn
+from adjsim.jit.backend import device_fn
 from adjsim.rigid.pieces import LOAD_SIZE, as_bodies, load_of, read_load, write_load
 from adjsim.rigid.points import body_load
 

@@ -17,9 +17,8 @@ which is one function, `add_arms`. Arrays of arms that nobody asks for are empty
 import numpy as np
 
 from adjoint.rigid.body_step import body_frames_vjp, body_step_vjp
-from adjsim.engine.algebra.vec3 import add, dot
-from adjsim.engine.jit.backend import device_fn
-from adjsim.engine.node_sum import node_sum
+from adjsim.algebra.vec3 import add, dot
+from adjsim.jit.backend import device_fn
 from adjsim.rigid.body_step import body_frames
 from adjsim.rigid.points import body_load
 from adjsim.rigid.rows import (
@@ -32,6 +31,7 @@ from adjsim.rigid.rows import (
     write_3,
     write_body,
 )
+from adjsim.tiles.node_sum import node_sum
 
 
 @device_fn

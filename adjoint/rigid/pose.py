@@ -9,8 +9,8 @@ import numpy as np
 from adjoint.rigid.bodies import arms_vjp
 from adjoint.rigid.quaternion import quat_exp_vjp, quat_matrix_vjp, quat_mul_vjp
 from adjsim import checks
-from adjsim.engine.algebra.vec3 import add, axpy, scale
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit
+from adjsim.algebra.vec3 import add, axpy, scale
+from adjsim.jit.backend import cpu_kernel, device_fn, lit
 from adjsim.model import Trajectory
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import BodyState, BodyTrajectory, check_poses, read_4, turns

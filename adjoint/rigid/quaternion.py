@@ -8,8 +8,8 @@ the second by its series for s < 1/4, where the difference would lose digits. Th
 u = q/|q| is (tan_q - u u.tan_q)/|q|: a symmetric map, so that the adjoint is the same.
 """
 
-from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, scale
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.vec3 import add, axpy, cross, dot, scale
+from adjsim.jit.backend import device_fn, lit
 from adjsim.rigid.quaternion import quat_unit_jvp, sinc_and_cos, sinc_slope
 
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from adjoint.vectors import unit
 from adjoint.verify.declared import declared_parameters
 from adjoint.verify.dot_test import DotTest, dot_test
 from adjoint.verify.gradcheck import gradcheck
@@ -27,7 +28,6 @@ from adjoint.verify.kinks import kink_distance
 from adjoint.verify.problem import Problem, System, known_at_point
 from adjoint.verify.systems import SYSTEMS
 from adjoint.verify.taylor_test import taylor_test
-from adjoint.verify.vectors import unit
 from adjsim import checks
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from adjoint.verify.vectors import Point, Vector
+from adjoint.vectors import Point, Vector
 
 
 EPS = float(np.finfo(np.float64).eps)

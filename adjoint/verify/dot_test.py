@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.verify.vectors import Layout, Point, Vector, unit
+from adjoint.vectors import Layout, Point, Vector, unit
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.vectors import Layout, Point, Vector, unit, zero_block
 from adjoint.verify.differences import choose_step, noise_of, richardson
-from adjoint.verify.vectors import Layout, Point, Vector, unit, zero_block
 from adjsim import checks
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.verify.vectors import Point, Vector, unit
+from adjoint.vectors import Point, Vector, unit
 from adjsim.contact_margins import contact_margins
 from adjsim.model import Model, State
 from adjsim.rollout import check_rollout, rollout

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.vectors import Layout, Point, Vector, unit, zero_block
 from adjoint.verify.differences import noise_of
 from adjoint.verify.gradcheck import on_a_kink
-from adjoint.verify.vectors import Layout, Point, Vector, unit, zero_block
 
 
 MARGIN = 400.0  # remainders this many times the noise: slopes are known to about 0.01

@@ -14,14 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.assembly import N_TILES, PARAMS, SLOTS, TILE
 from adjsim.engine.layouts import make_table
 from adjsim.engine.packing import PackedModels
-from adjsim.engine.partition import FORCE, ROW
 from adjsim.model import Model
 from adjsim.pairs.near import LEAST, NearPairs, make_lists_kernel, serve_kernel
 from adjsim.pairs.pair_force import N_PARAMS, PAIR
 from adjsim.pairs.search import FoundPairs
+from adjsim.tiles.assembly import FORCE, N_TILES, PARAMS, ROW, SLOTS, TILE
 
 
 class ChangingForce(NamedTuple):

@@ -17,17 +17,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.algebra.vec3 import add, dot, sub
-from adjsim.engine.assembly import N_TILES, NODES, TILE
+from adjsim.algebra.vec3 import add, dot, sub
 from adjsim.engine.changing import ChangingPairs
-from adjsim.engine.jit.backend import device_fn
-from adjsim.engine.jit.cuda_launch import launch
-from adjsim.engine.jit.device_arrays import on_device, to_host
-from adjsim.engine.jit.devices import Device, array_module
-from adjsim.engine.node_sum import slot_at, zero_of
-from adjsim.forces.element import ElementKind
+from adjsim.jit.backend import device_fn
+from adjsim.jit.cuda_launch import launch
+from adjsim.jit.device_arrays import on_device, to_host
+from adjsim.jit.devices import Device, array_module
 from adjsim.pairs.near import MOST
 from adjsim.pairs.pair_force import N_PARAMS, PAIR
+from adjsim.tiles.assembly import N_TILES, NODES, TILE
+from adjsim.tiles.element_kind import ElementKind
+from adjsim.tiles.node_sum import slot_at, zero_of
 
 
 WIDER = 1.5  # than on the CPU: pairs cost a GPU little, and searches on the host much

@@ -4,7 +4,7 @@
     a chain        element functions -> slots in shared memory; consts, params in global memory
     sum_nodes      the slots of each node, in order -> its row of the sums
 
-The chain runs the readers, element functions and writers of `adjsim/engine/assembly.py` with other
+The chain runs the readers, element functions and writers of `adjsim/tiles/assembly.py` with other
 arrays: nodes are numbers within the patch, fields and slots the block's. The patches are
 those of `adjsim/engine/patches.py`.
 """
@@ -14,8 +14,19 @@ from functools import cache
 
 import numpy as np
 
-from adjsim.engine.algebra.vec3 import sub
-from adjsim.engine.assembly import (
+from adjsim.algebra.vec3 import sub
+from adjsim.engine.patches import (
+    NODE_LO,
+    NODES,
+    READS_REST,
+    READS_VELOCITY,
+    ROW,
+    SLOTS,
+    TILE_HI,
+    TILE_LO,
+)
+from adjsim.jit.backend import device_fn
+from adjsim.tiles.assembly import (
     TILE,
     U1,
     U2,
@@ -28,19 +39,8 @@ from adjsim.engine.assembly import (
     places_of,
     row_counts,
 )
-from adjsim.engine.jit.backend import device_fn
-from adjsim.engine.node_sum import node_sum
-from adjsim.engine.patches import (
-    NODE_LO,
-    NODES,
-    READS_REST,
-    READS_VELOCITY,
-    ROW,
-    SLOTS,
-    TILE_HI,
-    TILE_LO,
-)
-from adjsim.forces.element import ElementKind
+from adjsim.tiles.element_kind import ElementKind
+from adjsim.tiles.node_sum import node_sum
 
 
 # Where the parts of a block's shared memory begin: slots of forces or of what goes back to

@@ -24,16 +24,16 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from adjsim.engine.assembly import N_TILES, TILE
-from adjsim.engine.jit.backend import device_fn, specialise
-from adjsim.engine.jit.cuda_launch import BLOCK, launch_blocks, launch_cooperative, most_shared
-from adjsim.engine.jit.cuda_views import cut, share
-from adjsim.engine.jit.devices import cuda_module
 from adjsim.engine.layouts import BODY, NODE, ROW, SLOT, SUM, VELOCITY_SUM
-from adjsim.engine.loop_arrays import Bodies, Elements, ModelArrays, Nodes, States
 from adjsim.engine.packing import PackedModels
+from adjsim.jit.backend import device_fn, specialise
+from adjsim.jit.cuda_launch import BLOCK, launch_blocks, launch_cooperative, most_shared
+from adjsim.jit.cuda_views import cut, share
+from adjsim.jit.devices import cuda_module
 from adjsim.rigid.pieces import Pieces, cut_bodies
 from adjsim.rigid.rows import read_3
+from adjsim.tiles.assembly import N_TILES, TILE
+from adjsim.tiles.loop_arrays import Bodies, Elements, ModelArrays, Nodes, States
 
 
 MOST_ELEMENTS = 4000  # of a world on which a block works

@@ -12,18 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.assembly import (
-    FORCE_LOOP,
-    N_TILES,
-    TILE,
-    U_TILE,
-    Loop,
-    block_offsets,
-    make_element,
-    n_rows,
-    places_of,
-    row_counts,
-)
 from adjsim.engine.cuda_pairs import ends_with, mark_pairs, pair_kind, sum_pair_slots, watch_pairs
 from adjsim.engine.cuda_patches import (
     SHARED_NUMBERS,
@@ -54,15 +42,27 @@ from adjsim.engine.cuda_teams import (
     team_kernel,
     world_at,
 )
-from adjsim.engine.jit.backend import device_fn
-from adjsim.engine.jit.device_arrays import to_host
-from adjsim.engine.jit.devices import Device, array_module
-from adjsim.engine.loop_arrays import ModelArrays, States
 from adjsim.engine.packing import PackedModels
 from adjsim.engine.timeloop import state_at, step_node
-from adjsim.forces.element import ElementKind
+from adjsim.jit.backend import device_fn
+from adjsim.jit.device_arrays import to_host
+from adjsim.jit.devices import Device, array_module
 from adjsim.pairs.near import near_elements
 from adjsim.rigid.pieces import Pieces, place_pieces, step_body, sum_pieces
+from adjsim.tiles.assembly import (
+    FORCE_LOOP,
+    N_TILES,
+    TILE,
+    U_TILE,
+    Loop,
+    block_offsets,
+    make_element,
+    n_rows,
+    places_of,
+    row_counts,
+)
+from adjsim.tiles.element_kind import ElementKind
+from adjsim.tiles.loop_arrays import ModelArrays, States
 
 
 @cache
@@ -373,7 +373,7 @@ def advance_on_gpu(
 ) -> np.ndarray:  # fmt: skip
     """Advance on the GPU; return how many of the steps stayed finite, of each world.
 
-    `rows` as in `adjsim.engine.loop_arrays.Steps`; the arrays live on the device. Worlds with
+    `rows` as in `adjsim.tiles.loop_arrays.Steps`; the arrays live on the device. Worlds with
     `sizes` stand apart. `pairs` that change, or ().
     """
     finite = array_module(Device.CUDA).full(packed.n_worlds, len(rows) - 1, np.int64)

@@ -11,12 +11,12 @@ rollout has. Adjoint: `adjoint/engine/field_loops.py`. Tests: `tests/test_field.
 
 import numpy as np
 
-from adjsim.engine.jit.backend import device_fn
-from adjsim.engine.loop_arrays import Work
-from adjsim.engine.node_sum import node_sum
 from adjsim.engine.tangents import TangentWork, part_tangents
 from adjsim.engine.timeloop import part_forces
+from adjsim.jit.backend import device_fn
 from adjsim.pairs.near import near_elements, near_tiles, near_vector, sum_pairs
+from adjsim.tiles.loop_arrays import Work
+from adjsim.tiles.node_sum import node_sum
 
 
 def forces_loop(calls, elements, nodes, parts, work, step, state, out):

@@ -26,7 +26,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from adjsim.engine.assembly import (
+from adjsim.engine.patches import Patches, cut_patches, morton_order
+from adjsim.forces.element import Force
+from adjsim.model import Model
+from adjsim.tiles.assembly import (
     CONSTS,
     N_TILES,
     NODES,
@@ -36,10 +39,8 @@ from adjsim.engine.assembly import (
     SLOTS,
     TILE,
 )
-from adjsim.engine.patches import Patches, cut_patches, morton_order
-from adjsim.engine.tiles import join, to_tiles
-from adjsim.forces.element import ElementKind, Force
-from adjsim.model import Model
+from adjsim.tiles.by_tiles import join, to_tiles
+from adjsim.tiles.element_kind import ElementKind
 
 
 K = TypeVar("K")

@@ -12,15 +12,15 @@ from weakref import finalize
 
 import numpy as np
 
-from adjsim.engine.assembly import CONSTS, PARAMS, SERIES, TILE
-from adjsim.engine.jit.device_arrays import kept_on_device, on_device
 from adjsim.engine.layouts import Layout, lay_out, own_rows, permuted, spread
-from adjsim.engine.loop_arrays import Bodies, Elements, ModelArrays, Nodes
 from adjsim.engine.patches import NODE_LO, READS_REST, ROW, Patches
-from adjsim.engine.tiles import join, to_tiles
 from adjsim.forces.element import Force
+from adjsim.jit.device_arrays import kept_on_device, on_device
 from adjsim.model import Model
 from adjsim.rigid.bodies import pack_bodies
+from adjsim.tiles.assembly import CONSTS, PARAMS, SERIES, TILE
+from adjsim.tiles.by_tiles import join, to_tiles
+from adjsim.tiles.loop_arrays import Bodies, Elements, ModelArrays, Nodes
 
 
 T = TypeVar("T")

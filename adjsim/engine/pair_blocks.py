@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from adjsim.engine.assembly import NODES, TILE
 from adjsim.engine.field_loops import push_pairs_apart_loop
-from adjsim.engine.jit.backend import loop_kernel
-from adjsim.engine.loop_arrays import Elements, States
+from adjsim.jit.backend import loop_kernel
 from adjsim.pairs.near import NearPairs
+from adjsim.tiles.assembly import NODES, TILE
+from adjsim.tiles.loop_arrays import Elements, States
 
 
 def pair_blocks(

@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.assembly import N_TILES
 from adjsim.engine.packing import PackedModels
+from adjsim.tiles.assembly import FORCE, N_TILES, ROW, TILE_HI
 
 
-FORCE, ROW, TILE_LO, TILE_HI = range(4)
 WORLD, NODE_LO, NODE_HI, BODY_LO, BODY_HI = range(5)
 
 

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.jit.row_gathers import TILE
-from adjsim.forces.element import ElementKind, Force
+from adjsim.forces.element import Force
+from adjsim.jit.row_gathers import TILE
+from adjsim.tiles.element_kind import ElementKind
 
 
 # Of a patch at most: elements, nodes, and numbers of slots.

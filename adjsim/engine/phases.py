@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from numba import prange
 
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, shared_fn, specialise
+from adjsim.jit.backend import cpu_kernel, device_fn, shared_fn, specialise
 
 
 class Job(NamedTuple):

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.engine.jit.cuda_launch import launch
-from adjsim.engine.jit.device_arrays import kept_on_device, on_device
-from adjsim.engine.jit.devices import module_of
+from adjsim.jit.backend import device_fn, lit
+from adjsim.jit.cuda_launch import launch
+from adjsim.jit.device_arrays import kept_on_device, on_device
+from adjsim.jit.devices import module_of
 
 
 class Entries(NamedTuple):

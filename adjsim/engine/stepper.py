@@ -7,16 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from adjsim.engine.assembly import TILE
 from adjsim.engine.changing import ChangingPairs, has_changing
 from adjsim.engine.cuda_pairs import WIDER, TeamPairs, serves_from, team_pairs
 from adjsim.engine.cuda_teams import PROCESSORS, Sizes, fits_blocks, pieces_of
 from adjsim.engine.cuda_timeloop import advance_on_gpu
-from adjsim.engine.jit.backend import thread_count, using_threads
-from adjsim.engine.jit.device_arrays import constants, kept_on_device, leaves, on_device, to_host
-from adjsim.engine.jit.devices import Device, array_module, check_device, module_of, require_room
 from adjsim.engine.layouts import count_elements
-from adjsim.engine.loop_arrays import States, Steps, Work
 from adjsim.engine.packing import PackedModels, pack
 from adjsim.engine.partition import even_shares, whole_groups
 from adjsim.engine.phases import Job, Turns, sweep_kernel
@@ -25,13 +20,16 @@ from adjsim.engine.timeloop import (
     ADVANCE_PAIRS,
     Calls,
     force_table,
-    place_kernel,
     place_states_kernel,
     step_table,
 )
+from adjsim.jit.backend import thread_count, using_threads
+from adjsim.jit.device_arrays import constants, kept_on_device, leaves, on_device, to_host
+from adjsim.jit.devices import Device, array_module, check_device, module_of, require_room
 from adjsim.model import Model, State, Trajectory
 from adjsim.pairs.near import MOST, NearPairs, serves_from_kernel
 from adjsim.rigid.bodies import pack_bodies
+from adjsim.rigid.points import place_kernel
 from adjsim.rigid.pose import BodyTrajectory
 from adjsim.rigid.rows import STATE_SIZE
 from adjsim.system import (
@@ -42,6 +40,8 @@ from adjsim.system import (
     Stepper,
     make_stepper,
 )
+from adjsim.tiles.assembly import TILE
+from adjsim.tiles.loop_arrays import States, Steps, Work
 from adjsim.worlds import Batch
 
 

@@ -10,17 +10,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.assembly import CONSTS, PARAMS, SERIES
-from adjsim.engine.loop_arrays import States
 from adjsim.engine.packing import PackedModels, flat_tiles, join_columns
 from adjsim.engine.stepper import ModelStepper
-from adjsim.forces.element import Force, check_tangents
+from adjsim.forces.element import Force
 from adjsim.model import Model, State
 from adjsim.rigid.bodies import arms_jvp, pack_bodies, pack_params_jvp
 from adjsim.rigid.points import place_tangents_kernel
 from adjsim.rigid.pose import pack_state_jvp
 from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
 from adjsim.system import Fields
+from adjsim.tiles.assembly import CONSTS, PARAMS, SERIES
+from adjsim.tiles.element_kind import check_tangents
+from adjsim.tiles.loop_arrays import States
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ ARMS = (".vertices", ".point_positions")  # the ends of paths that act by the po
 
 def has_density(force: Force) -> bool:
     """Whether masses are computed from a force."""
-    return force.node_mass() is not None
+    return "density" in force.parameters()
 
 
 def needs_rest(wanted: Iterable[str]) -> bool:

@@ -10,13 +10,8 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from adjsim.engine.assembly import DTYPES, JVP_LOOP, REST_JVP_LOOP, call_of, tile_kernel
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, specialise
-from adjsim.engine.jit.calls import NO_FUNCTION, function_table, make_call
-from adjsim.engine.loop_arrays import Bodies, Nodes, Span, States, named_type, types_of
-from adjsim.engine.node_sum import node_sum
 from adjsim.engine.packing import PackedModels
-from adjsim.engine.partition import FORCE, ROW, TILE_HI, TILE_LO, WORLD
+from adjsim.engine.partition import WORLD
 from adjsim.engine.tangent_packing import PackedVector
 from adjsim.engine.timeloop import (
     euler_step_jvp,
@@ -28,8 +23,23 @@ from adjsim.engine.timeloop import (
     step_table,
     watch_phase,
 )
+from adjsim.jit.backend import cpu_kernel, device_fn, specialise
+from adjsim.jit.calls import NO_FUNCTION, function_table, make_call
 from adjsim.pairs.near import near_elements, near_tiles, near_vector, sum_pairs
 from adjsim.rigid.points import tangent_body
+from adjsim.tiles.assembly import (
+    DTYPES,
+    FORCE,
+    JVP_LOOP,
+    REST_JVP_LOOP,
+    ROW,
+    TILE_HI,
+    TILE_LO,
+    call_of,
+    tile_kernel,
+)
+from adjsim.tiles.loop_arrays import Bodies, Nodes, Span, States, named_type, types_of
+from adjsim.tiles.node_sum import node_sum
 
 
 class TangentWork(NamedTuple):

@@ -26,26 +26,25 @@ import numba
 import numpy as np
 from numba import prange
 
-from adjsim.engine.assembly import DTYPES, FORCE_LOOP, call_of, tile_kernel
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit, specialise
-from adjsim.engine.jit.calls import function_table, make_call
-from adjsim.engine.loop_arrays import Bodies, Nodes, Span, States, Work, types_of
-from adjsim.engine.node_sum import node_sum
 from adjsim.engine.packing import PackedModels
-from adjsim.engine.partition import (
-    BODY_HI,
-    BODY_LO,
+from adjsim.engine.partition import BODY_HI, BODY_LO, NODE_HI, NODE_LO, WORLD
+from adjsim.engine.phases import STALE
+from adjsim.jit.backend import cpu_kernel, device_fn, lit, specialise
+from adjsim.jit.calls import function_table, make_call
+from adjsim.pairs.near import makes_lists, near_elements, near_tiles, serve, sum_pairs
+from adjsim.rigid.points import advance_body, body_load, call_place, place_kernel
+from adjsim.tiles.assembly import (
+    DTYPES,
     FORCE,
-    NODE_HI,
-    NODE_LO,
+    FORCE_LOOP,
     ROW,
     TILE_HI,
     TILE_LO,
-    WORLD,
+    call_of,
+    tile_kernel,
 )
-from adjsim.engine.phases import STALE
-from adjsim.pairs.near import makes_lists, near_elements, near_tiles, serve, sum_pairs
-from adjsim.rigid.points import advance_body, body_load, place_points
+from adjsim.tiles.loop_arrays import Bodies, Nodes, Span, States, Work, types_of
+from adjsim.tiles.node_sum import node_sum
 
 
 @device_fn
@@ -102,12 +101,6 @@ def step_rows(span, dt, gravity, nodes, bodies, slots, before, after):
     return bad
 
 
-def place_rows(first, last, bodies, state):
-    """Write positions and velocities of the points of bodies first to last from their states."""
-    for b in range(first, last):
-        place_points(b, b, bodies, state)
-
-
 def step_signature(dtype: np.dtype) -> Any:
     """Return the signature of `step_rows`."""
     real, of = numba.from_dtype(dtype), types_of(dtype)
@@ -116,16 +109,9 @@ def step_signature(dtype: np.dtype) -> Any:
     return numba.int64(*heads, of[States], of[States])
 
 
-def place_signature(dtype: np.dtype) -> Any:
-    """Return the signature of `place_rows`."""
-    of = types_of(dtype)
-    return numba.void(numba.int64, numba.int64, of[Bodies], of[States])
-
-
 STEP, PLACE = range(2)  # in the table of what a step does after its forces
 call_force = call_of(FORCE_LOOP)
 call_step = make_call([step_signature(dtype) for dtype in DTYPES])
-call_place = make_call([place_signature(dtype) for dtype in DTYPES])
 
 
 class Calls(NamedTuple):
@@ -254,11 +240,6 @@ def step_kernel(dtype: np.dtype) -> Callable:
 
 
 @cache
-def place_kernel(dtype: np.dtype) -> Callable:
-    """Return the compiled `place_rows`."""
-    return cpu_kernel(specialise(place_rows, f"place_rows_{dtype.name}"), [place_signature(dtype)])
-
-
 def step_table(dtype: np.dtype) -> Any:
     """Return the table of what a step does after its forces."""
     return function_table([step_kernel(dtype), place_kernel(dtype)])

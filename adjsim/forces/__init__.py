@@ -8,7 +8,7 @@ from adjsim.lazy import lazy_names
 if TYPE_CHECKING:
     from adjsim.forces.box import BoxContact as BoxContact
     from adjsim.forces.capsule import CapsuleContact as CapsuleContact
-    from adjsim.forces.element import ElementKind as ElementKind, Force as Force
+    from adjsim.forces.element import Force as Force
     from adjsim.forces.external import ExternalForces as ExternalForces
     from adjsim.forces.half_space import HalfSpaceContact as HalfSpaceContact
     from adjsim.forces.hinges import Hinges as Hinges
@@ -23,5 +23,6 @@ if TYPE_CHECKING:
         path_angular_velocity as path_angular_velocity,
         path_velocity as path_velocity,
     )
+    from adjsim.tiles.element_kind import ElementKind as ElementKind
 
 __getattr__, __dir__ = lazy_names(__name__)

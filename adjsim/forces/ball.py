@@ -1,7 +1,7 @@
 r"""Contact of a rigid ball with a shape: it touches with its surface, on the line from its centre.
 
 The body's frame points say where it is: its centre c and the levers l_i = c + e_i, where e_i are
-its axes in the world (`adjsim/joints/frames.py`), E = [e_1, e_2, e_3]. The shape sees the centre as
+its axes in the world (`adjsim/rigid/frames.py`), E = [e_1, e_2, e_3]. The shape sees the centre as
 a node of the ball's radius r: its gap function gives n, the penetration and the velocity of the
 centre. The point that touches is at -r n from the centre, at y in the body's axes, and moves with
 the body:
@@ -20,12 +20,12 @@ Adjoint: `adjoint/forces/ball.py`. Tests: `tests/forces/test_ball.py`. Source: o
 
 from collections.abc import Callable
 
-from adjsim.engine.algebra.mat3 import matvec, matvec_add, t_matvec
-from adjsim.engine.algebra.vec3 import add, axpy, scale
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.mat3 import matvec, matvec_add, t_matvec
+from adjsim.algebra.vec3 import add, axpy, scale
 from adjsim.forces.contact_law import N_LAW, RADIUS, contact_law, contact_law_jvp
-from adjsim.forces.element import ElementKind
-from adjsim.joints.frames import axes_of
+from adjsim.jit.backend import device_fn, lit
+from adjsim.rigid.frames import axes_of
+from adjsim.tiles.element_kind import ElementKind
 
 
 N_FRAME = 4  # the centre and the levers

@@ -22,9 +22,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from adjsim.engine.algebra.mat3 import matvec
-from adjsim.engine.algebra.vec3 import add, dot, sub
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.mat3 import matvec
+from adjsim.algebra.vec3 import add, dot, sub
 from adjsim.forces.contact import (
     CONTACT_PARAMETERS,
     MOTION_PARAMETERS,
@@ -40,6 +39,7 @@ from adjsim.forces.gap import (
     relative_velocity_jvp,
 )
 from adjsim.forces.tracks import ANGULAR_VELOCITY, CENTER, ROTATION, VELOCITY, Track
+from adjsim.jit.backend import device_fn, lit
 from adjsim.values import Parameter
 
 

@@ -22,8 +22,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from adjsim import checks
-from adjsim.engine.algebra.vec3 import axpy, dot, sub
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.vec3 import axpy, dot, sub
 from adjsim.forces.contact import (
     CONTACT_PARAMETERS,
     MOTION_PARAMETERS,
@@ -39,6 +38,7 @@ from adjsim.forces.gap import (
     relative_velocity_jvp,
 )
 from adjsim.forces.tracks import ANGULAR_VELOCITY, AXIS, CENTER, VELOCITY, Track
+from adjsim.jit.backend import device_fn, lit
 from adjsim.values import Parameter
 
 

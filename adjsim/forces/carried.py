@@ -1,7 +1,7 @@
 r"""Contact with a shape that a rigid body carries, from the same contact in the world.
 
 The body's frame points say where it is: its centre of mass c and the levers l_i = c + e_i, where
-e_i are its axes in the world (`adjsim/joints/frames.py`). Pose and velocity of the shape are given
+e_i are its axes in the world (`adjsim/rigid/frames.py`). Pose and velocity of the shape are given
 in these axes. With E = [e_1, e_2, e_3], a node at x is seen from the body at y, with the velocity w
 relative to the body's matter there,
 
@@ -23,11 +23,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import cast
 
-from adjsim.engine.algebra.mat3 import matvec, matvec_add, t_matvec
-from adjsim.engine.algebra.vec3 import add, axpy, neg, scale, sub
-from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.forces.element import ElementKind
-from adjsim.joints.frames import axes_of
+from adjsim.algebra.mat3 import matvec, matvec_add, t_matvec
+from adjsim.algebra.vec3 import add, axpy, neg, scale, sub
+from adjsim.jit.backend import device_fn, lit
+from adjsim.rigid.frames import axes_of
+from adjsim.tiles.element_kind import ElementKind
 
 
 N_FRAME = 4  # points behind the node: the centre and the levers

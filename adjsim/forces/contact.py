@@ -10,17 +10,18 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from adjsim import checks
-from adjsim.engine.margins import ContactMargins, obstacle_margins
 from adjsim.forces.acted_rows import NODES, ActedRows, Body, BodyFrame
 from adjsim.forces.ball import N_FRAME as N_BALL, ball_kind
 from adjsim.forces.carried import N_FRAME, carried_kind
 from adjsim.forces.contact_law import LAW, make_contact_force, make_contact_jvp
-from adjsim.forces.element import CarriedBound, ElementKind, Force
+from adjsim.forces.element import CarriedBound, Force
 from adjsim.forces.gap import Geometry
+from adjsim.forces.margins import ContactMargins, obstacle_margins
 from adjsim.forces.pressure_laws import CUBIC, PressureLaw, choose_law
 from adjsim.forces.tracks import AXES, ROW_TANGENTS, Track, stack_rows
 from adjsim.rotations import unit_quaternions
 from adjsim.series import freeze_series, series_rows, series_rows_jvp, steps_of
+from adjsim.tiles.element_kind import ElementKind
 from adjsim.values import Parameter, broadcast
 
 

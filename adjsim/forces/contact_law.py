@@ -37,8 +37,8 @@ interpreted as damping in vibroimpact", J. Applied Mechanics 1975.
 import math
 from collections.abc import Callable
 
-from adjsim.engine.algebra.vec3 import axpy, dot, norm, scale, sub
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.vec3 import axpy, dot, norm, scale, sub
+from adjsim.jit.backend import device_fn, lit
 
 
 # Rows of every contact's parameters: the law's, then r, then the shape's sizes.

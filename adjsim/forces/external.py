@@ -17,10 +17,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.jit.backend import device_fn
 from adjsim.forces.acted_rows import NODES
-from adjsim.forces.element import ElementKind, Force
+from adjsim.forces.element import Force
+from adjsim.jit.backend import device_fn
 from adjsim.series import freeze_series, series_rows, series_rows_jvp, steps_of
+from adjsim.tiles.element_kind import ElementKind
 from adjsim.values import Parameter
 
 

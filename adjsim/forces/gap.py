@@ -12,8 +12,8 @@ Adjoint: `adjoint/forces/gap.py`. Tests: `tests/forces/test_gap.py`.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from adjsim.engine.algebra.vec3 import axpy, cross, dot, norm, scale, sub
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.vec3 import axpy, cross, dot, norm, scale, sub
+from adjsim.jit.backend import device_fn, lit
 
 
 @device_fn

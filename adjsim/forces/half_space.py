@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from adjsim.engine.algebra.vec3 import dot, sub
-from adjsim.engine.jit.backend import device_fn
+from adjsim.algebra.vec3 import dot, sub
 from adjsim.forces.contact import CONTACT_PARAMETERS, Contact
 from adjsim.forces.contact_law import RADIUS
 from adjsim.forces.gap import Geometry
 from adjsim.forces.tracks import VELOCITY, Track, as_rows, unit_rows
+from adjsim.jit.backend import device_fn
 from adjsim.series import series_values
 from adjsim.values import Parameter
 

@@ -55,12 +55,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, scale
-from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.forces.element import ElementKind
+from adjsim.algebra.vec3 import add, axpy, cross, dot, scale
 from adjsim.forces.rest_shaped import RestShapedForce
+from adjsim.jit.backend import device_fn, lit
 from adjsim.meshes.triangle_mesh import collapsed_triangle, have_no_area
 from adjsim.series import freeze_series, series_rows, series_rows_jvp
+from adjsim.tiles.element_kind import ElementKind
 from adjsim.values import Parameter, broadcast
 
 

@@ -26,11 +26,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, norm, scale, sub
-from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.forces.element import ElementKind, Force
+from adjsim.algebra.vec3 import add, axpy, cross, dot, norm, scale, sub
+from adjsim.forces.element import Force
+from adjsim.jit.backend import device_fn, lit
 from adjsim.meshes.triangle_mesh import collapsed_triangle
 from adjsim.series import freeze_series, series_rows, series_rows_jvp, steps_of
+from adjsim.tiles.element_kind import ElementKind
 from adjsim.values import Parameter
 
 

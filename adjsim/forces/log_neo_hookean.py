@@ -30,13 +30,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from adjsim.engine.algebra.logarithm import natural_log
-from adjsim.engine.algebra.mat3 import cofactor, frobenius, matmul, symmetric
-from adjsim.engine.algebra.vec3 import dot
-from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.forces.element import ElementKind
+from adjsim.algebra.logarithm import natural_log
+from adjsim.algebra.mat3 import cofactor, frobenius, matmul, symmetric
+from adjsim.algebra.vec3 import dot
 from adjsim.forces.neo_hookean import SolidTets, solid_kind
+from adjsim.jit.backend import device_fn, lit
 from adjsim.meshes.tet_mesh import signed_volumes
+from adjsim.tiles.element_kind import ElementKind
 from adjsim.values import Parameter
 
 

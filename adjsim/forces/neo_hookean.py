@@ -47,7 +47,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.algebra.mat3 import (
+from adjsim.algebra.mat3 import (
     add_diagonal,
     cofactor,
     cofactor_jvp,
@@ -60,11 +60,11 @@ from adjsim.engine.algebra.mat3 import (
     symmetric,
     symmetric_t_matmul,
 )
-from adjsim.engine.algebra.vec3 import dot, neg, scale
-from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.forces.element import ElementKind
+from adjsim.algebra.vec3 import dot, neg, scale
 from adjsim.forces.neo_hookean_material import NeoHookean
+from adjsim.jit.backend import device_fn, lit
 from adjsim.meshes.tet_mesh import check_positive, signed_volumes
+from adjsim.tiles.element_kind import ElementKind
 from adjsim.values import Parameter, broadcast
 
 

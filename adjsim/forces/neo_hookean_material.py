@@ -16,9 +16,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from adjsim import checks
-from adjsim.forces.element import ElementKind
 from adjsim.forces.lumping import LumpedForce
 from adjsim.series import freeze_series, series_rows_jvp
+from adjsim.tiles.element_kind import ElementKind
 from adjsim.values import broadcast
 
 

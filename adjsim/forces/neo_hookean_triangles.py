@@ -39,7 +39,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.algebra.sym2 import (
+from adjsim.algebra.sym2 import (
     cofactor,
     columns_times,
     columns_times_add,
@@ -51,11 +51,11 @@ from adjsim.engine.algebra.sym2 import (
     saxpy,
     sscale,
 )
-from adjsim.engine.algebra.vec3 import cross, neg, norm
-from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.forces.element import ElementKind
+from adjsim.algebra.vec3 import cross, neg, norm
 from adjsim.forces.neo_hookean_material import NeoHookean
+from adjsim.jit.backend import device_fn, lit
 from adjsim.meshes.triangle_mesh import check_areas, collapsed_triangle
+from adjsim.tiles.element_kind import ElementKind
 from adjsim.values import Parameter
 
 

@@ -14,8 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from adjsim.engine.algebra.vec3 import sub
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.vec3 import sub
 from adjsim.forces.contact import CONTACT_PARAMETERS, MOTION_PARAMETERS, Contact
 from adjsim.forces.contact_law import RADIUS, SIZE
 from adjsim.forces.gap import (
@@ -26,6 +25,7 @@ from adjsim.forces.gap import (
     relative_velocity_jvp,
 )
 from adjsim.forces.tracks import ANGULAR_VELOCITY, CENTER, VELOCITY, Track
+from adjsim.jit.backend import device_fn, lit
 from adjsim.values import Parameter
 
 

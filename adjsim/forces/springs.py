@@ -21,10 +21,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.algebra.vec3 import axpy, dot, norm, scale
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.vec3 import axpy, dot, norm, scale
 from adjsim.forces.acted_rows import NODES, ActedRows, has_names
-from adjsim.forces.element import ElementKind, Force
+from adjsim.forces.element import Force
+from adjsim.jit.backend import device_fn, lit
+from adjsim.tiles.element_kind import ElementKind
 from adjsim.values import Parameter, broadcast
 
 

@@ -10,7 +10,7 @@ Tests: `tests/joints/test_angle.py`.
 
 import math
 
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.jit.backend import device_fn, lit
 
 
 @device_fn

@@ -9,7 +9,7 @@ derivative outside of it is 0.
 Adjoint: `adjoint/joints/drive.py`. Tests: `tests/joints/test_drive.py`.
 """
 
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.jit.backend import device_fn, lit
 from adjsim.reduced.joint_friction import smooth_sign, smooth_sign_jvp
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.margins import ContactMargins
+from adjsim.forces.margins import ContactMargins
 from adjsim.joints import laws
 from adjsim.joints.joint import FRAME, FRAME_PARAMETERS, N_POINTS, FramedJoint
 from adjsim.series import freeze_series, series_rows, series_rows_jvp, steps_of

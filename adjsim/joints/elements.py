@@ -1,6 +1,6 @@
 r"""Elements of joints: a law (`adjsim/joints/laws.py`) between two bodies, or the world and one.
 
-An element has the centre and three levers of body A, then of B (`adjsim/joints/frames.py`). With
+An element has the centre and three levers of body A, then of B (`adjsim/rigid/frames.py`). With
 r = p_B - p_A, and u = r' - omega_A x r the rate of r that A sees, a law says f and T:
 
     on A   f at p_B and the torque T, which is f at p_A and the torque T + r x f
@@ -15,10 +15,10 @@ Adjoint: `adjoint/joints/elements.py`. Tests: `tests/joints/test_elements.py`.
 from collections.abc import Callable
 from functools import cache
 
-from adjsim.engine.algebra.vec3 import add, cross, neg, sub
-from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.forces.element import ElementKind
-from adjsim.joints.frames import motion, motion_jvp, spread, spread_jvp
+from adjsim.algebra.vec3 import add, cross, neg, sub
+from adjsim.jit.backend import device_fn, lit
+from adjsim.rigid.frames import motion, motion_jvp, spread, spread_jvp
+from adjsim.tiles.element_kind import ElementKind
 
 
 N_ANCHORS = 6  # the first parameters: both anchors; what follows is the law's

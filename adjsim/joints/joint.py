@@ -22,7 +22,7 @@ from scipy.spatial.transform import Rotation
 
 from adjsim import checks
 from adjsim.forces.acted_rows import ActedRows, Body
-from adjsim.forces.element import ElementKind, Force
+from adjsim.forces.element import Force
 from adjsim.joints import laws
 from adjsim.joints.elements import pair_kind, world_kind
 from adjsim.rigid.pose import BodyState
@@ -33,6 +33,7 @@ from adjsim.rotations import (
     rotation_matrix_jvp,
     unit_quaternions,
 )
+from adjsim.tiles.element_kind import ElementKind
 from adjsim.values import Parameter, broadcast
 
 

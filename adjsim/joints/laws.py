@@ -22,12 +22,12 @@ Adjoint: `adjoint/joints/laws.py`. Tests: `tests/joints/test_laws.py`.
 Source: ours; a stiff joint in the place of a constraint.
 """
 
-from adjsim.engine.algebra.mat3 import matmul, matmul_add
-from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, scale
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.mat3 import matmul, matmul_add
+from adjsim.algebra.vec3 import add, axpy, cross, dot, scale
+from adjsim.jit.backend import device_fn, lit
 from adjsim.joints.angle import angle_of
 from adjsim.joints.drive import drive, drive_jvp
-from adjsim.joints.frames import spins
+from adjsim.rigid.frames import spins
 
 
 @device_fn

@@ -14,10 +14,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from adjsim.engine.algebra.vec3 import axpy, scale
-from adjsim.engine.jit.backend import device_fn
+from adjsim.algebra.vec3 import axpy, scale
 from adjsim.forces.acted_rows import NODES, ActedRows
-from adjsim.forces.element import ElementKind, Force
+from adjsim.forces.element import Force
+from adjsim.jit.backend import device_fn
+from adjsim.tiles.element_kind import ElementKind
 from adjsim.values import Parameter, broadcast
 
 

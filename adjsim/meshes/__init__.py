@@ -13,11 +13,6 @@ if TYPE_CHECKING:
     from adjsim.meshes.gears import gear_tets as gear_tets
     from adjsim.meshes.grid import box_tets as box_tets
     from adjsim.meshes.hinges import mesh_hinges as mesh_hinges
-    from adjsim.meshes.series_files import (
-        write_bodies as write_bodies,
-        write_moved as write_moved,
-        write_series as write_series,
-    )
     from adjsim.meshes.shapes import shape as shape
     from adjsim.meshes.sheets import sheet as sheet, walker as walker
     from adjsim.meshes.surfaces import (

@@ -21,8 +21,8 @@ Source: Ericson, Real-Time Collision Detection, 2005, sec. 5.1, for the regions 
 
 from typing import Any, NamedTuple
 
-from adjsim.engine.algebra.vec3 import axpy, dot, scale, sub
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.vec3 import axpy, dot, scale, sub
+from adjsim.jit.backend import device_fn, lit
 
 
 VERTEX, EDGE, FACE, EDGES = range(4)  # what a pair is: of a vertex with one of these, or two edges

@@ -27,15 +27,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.algebra.vec3 import add, dot, sub
-from adjsim.engine.assembly import CONSTS, NODES, PARAMS, SLOTS, TILE
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit, shared_fn
-from adjsim.engine.loop_arrays import Elements
-from adjsim.engine.node_sum import node_sum
-from adjsim.engine.partition import TILE_HI, TILE_LO
+from adjsim.algebra.vec3 import add, dot, sub
+from adjsim.jit.backend import cpu_kernel, device_fn, lit, shared_fn
 from adjsim.pairs.closest import EDGES
 from adjsim.pairs.pair_force import N_PARAMS
 from adjsim.pairs.search import ROUNDING, distance, point
+from adjsim.tiles.assembly import CONSTS, NODES, PARAMS, SLOTS, TILE, TILE_HI, TILE_LO
+from adjsim.tiles.loop_arrays import Elements
+from adjsim.tiles.node_sum import node_sum
 
 
 LEAST, MOST = 1.0 / 64.0, 0.125  # shares of the allowance

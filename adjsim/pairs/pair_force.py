@@ -17,13 +17,13 @@ Adjoint: `adjoint/pairs/pair_force.py`. Tests: `tests/pairs/test_pair_force.py`.
 
 from dataclasses import replace
 
-from adjsim.engine.algebra.vec3 import axpy, scale
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.vec3 import axpy, scale
 from adjsim.forces.contact_law import LAW, N_LAW, contact_law, contact_law_jvp
-from adjsim.forces.element import ElementKind
 from adjsim.forces.gap import direction, direction_jvp
+from adjsim.jit.backend import device_fn, lit
 from adjsim.pairs.closest import EDGES, closest, closest_jvp, combine
 from adjsim.pairs.window import window_gradient, window_gradient_jvp
+from adjsim.tiles.element_kind import ElementKind
 
 
 CODE, WEIGHT = range(2)  # rows of consts; a pair of weight 0 is none

@@ -33,11 +33,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.algebra.vec3 import cross, dot, norm, sub
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, shared_fn
-from adjsim.engine.margins import ContactMargins, law_margins
+from adjsim.algebra.vec3 import cross, dot, norm, sub
 from adjsim.forces.contact_law import N_LAW
 from adjsim.forces.gap import direction
+from adjsim.forces.margins import ContactMargins, law_margins
+from adjsim.jit.backend import cpu_kernel, device_fn, shared_fn
 from adjsim.pairs.closest import EDGES, FACE, VERTEX, closest, combine
 from adjsim.pairs.near import PARALLEL
 from adjsim.pairs.search import point, segment_distance

@@ -19,11 +19,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.margins import ContactMargins
 from adjsim.forces.acted_rows import NODES, ActedRows
 from adjsim.forces.contact import check_friction
 from adjsim.forces.contact_law import LAW
 from adjsim.forces.element import Force
+from adjsim.forces.margins import ContactMargins
 from adjsim.forces.pressure_laws import PressureLaw, choose_law
 from adjsim.pairs.closest import EDGE, EDGES, FACE, VERTEX
 from adjsim.pairs.pair_force import SURFACE_ROW

@@ -23,8 +23,8 @@ Source: the mollifier of Li et al., Incremental Potential Contact, SIGGRAPH 2020
 largest threshold; the window is ours.
 """
 
-from adjsim.engine.algebra.vec3 import add, axpy, dot, neg, scale, sub
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.vec3 import add, axpy, dot, neg, scale, sub
+from adjsim.jit.backend import device_fn, lit
 from adjsim.pairs.closest import solve_gram
 
 

@@ -24,10 +24,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit, specialise
-from adjsim.engine.jit.cuda_launch import launch
-from adjsim.engine.jit.device_arrays import on_device
-from adjsim.engine.jit.devices import Device, array_module
+from adjsim.jit.backend import cpu_kernel, device_fn, lit, specialise
+from adjsim.jit.cuda_launch import launch
+from adjsim.jit.device_arrays import on_device
+from adjsim.jit.devices import Device, array_module
 
 
 @device_fn
@@ -147,7 +147,7 @@ class Sources(NamedTuple):
     order: Any
 
 
-class Grid:
+class CellRows:
     """Runs cell functions over an (N_y, N_x) grid, on threads or on a GPU.
 
     A row is always worked by one compiled loop from its first cell to its last, so the bits

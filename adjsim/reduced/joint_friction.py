@@ -10,7 +10,7 @@ Adjoint: `adjoint/reduced/joint_friction.py`. Tests: `tests/reduced/test_joint_f
 
 import math
 
-from adjsim.engine.jit.backend import device_fn
+from adjsim.jit.backend import device_fn
 
 
 @device_fn

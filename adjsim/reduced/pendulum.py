@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.jit.backend import thread_count
-from adjsim.engine.jit.device_arrays import to_host
-from adjsim.engine.jit.devices import array_module, check_device
+from adjsim.jit.backend import thread_count
+from adjsim.jit.device_arrays import to_host
+from adjsim.jit.devices import array_module, check_device
 from adjsim.reduced.pendulum_loop import PendulumKind, advance_loop, loop_rows
 from adjsim.series import check_series, series_rows, series_steps, series_values
 from adjsim.system import Fields, RolloutError, RunSettings, Stepper, System, make_stepper

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit, specialise
-from adjsim.engine.jit.cuda_launch import launch
-from adjsim.engine.jit.device_arrays import on_device
-from adjsim.engine.jit.devices import Device
+from adjsim.jit.backend import cpu_kernel, device_fn, lit, specialise
+from adjsim.jit.cuda_launch import launch
+from adjsim.jit.device_arrays import on_device
+from adjsim.jit.devices import Device
 
 
 @dataclass(frozen=True)

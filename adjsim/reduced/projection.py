@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from adjsim.engine.jit.devices import Device, array_module, fourier_transforms
+from adjsim.jit.devices import Device, array_module, fourier_transforms
 
 
 def wave_numbers(n: int) -> np.ndarray:

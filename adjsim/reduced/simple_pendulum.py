@@ -22,7 +22,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from adjsim.engine.jit.backend import device_fn
+from adjsim.jit.backend import device_fn
 from adjsim.reduced.joint_friction import smooth_sign
 from adjsim.reduced.pendulum import WIDTH, Pendulum
 from adjsim.reduced.pendulum_loop import PendulumKind

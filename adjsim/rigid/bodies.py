@@ -12,7 +12,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.loop_arrays import Bodies
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rigid.mass_properties import (
     MassProperties,
@@ -24,6 +23,7 @@ from adjsim.rigid.mass_properties import (
     to_six,
 )
 from adjsim.rigid.rows import PARAMS_SIZE
+from adjsim.tiles.loop_arrays import Bodies
 from adjsim.values import Parameter, broadcast
 
 

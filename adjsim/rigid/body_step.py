@@ -28,9 +28,9 @@ Adjoint: `adjoint/rigid/body_step.py`. Tests: `tests/rigid/test_body_step.py`.
 Source: gradSim (ICLR 2021) eq. 2.
 """
 
-from adjsim.engine.algebra.mat3 import madd
-from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, scale, sub
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.mat3 import madd
+from adjsim.algebra.vec3 import add, axpy, cross, dot, scale, sub
+from adjsim.jit.backend import device_fn, lit
 from adjsim.rigid.quaternion import (
     quat_exp,
     quat_exp_jvp,

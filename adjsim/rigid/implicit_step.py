@@ -14,14 +14,14 @@ The loops do this for all bodies; f, (n_rows, 3), are the forces in the rows of 
 Adjoint: `adjoint/rigid/implicit_step.py`. Tests: `tests/rigid/test_implicit_step.py`.
 """
 
-from adjsim.engine.algebra.mat3 import madd
-from adjsim.engine.algebra.vec3 import add, axpy, cross, scale, sub
-from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.engine.loop_arrays import Bodies
+from adjsim.algebra.mat3 import madd
+from adjsim.algebra.vec3 import add, axpy, cross, scale, sub
+from adjsim.jit.backend import device_fn, lit
 from adjsim.rigid.body_step import body_end, body_end_jvp, moment, sym_matvec
 from adjsim.rigid.points import place_points, place_tangents
 from adjsim.rigid.quaternion import quat_matrix, quat_matrix_jvp
 from adjsim.rigid.rows import read_3, read_body, read_params, write_3, write_body
+from adjsim.tiles.loop_arrays import Bodies
 
 
 UNKNOWNS = 6  # of a body: v' and omega', the last columns of its state

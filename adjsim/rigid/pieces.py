@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.algebra.vec3 import add
-from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.engine.loop_arrays import Bodies
+from adjsim.algebra.vec3 import add
+from adjsim.jit.backend import device_fn, lit
 from adjsim.rigid.points import (
     advance_body,
     body_load,
@@ -28,6 +27,7 @@ from adjsim.rigid.points import (
     tangent_state,
 )
 from adjsim.rigid.rows import read_3, write_3
+from adjsim.tiles.loop_arrays import Bodies
 
 
 PIECE = 32  # points at most

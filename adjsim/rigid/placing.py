@@ -5,10 +5,10 @@ Tests: `tests/rigid/test_placing.py`.
 
 import numpy as np
 
-from adjsim.engine.loop_arrays import States
-from adjsim.engine.timeloop import place_kernel
 from adjsim.rigid.bodies import RigidBodies, pack_bodies
+from adjsim.rigid.points import place_kernel
 from adjsim.rigid.pose import BodyTrajectory, check_poses
+from adjsim.tiles.loop_arrays import States
 
 
 def point_states(bodies: RigidBodies, states: BodyTrajectory) -> tuple[np.ndarray, np.ndarray]:

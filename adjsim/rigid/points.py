@@ -14,16 +14,20 @@ Adjoint: `adjoint/rigid/points.py`. Tests: `tests/rigid/test_points.py`.
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
+import numba
 import numpy as np
 
-from adjsim.engine.algebra.mat3 import madd
-from adjsim.engine.algebra.vec3 import add, axpy
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit
-from adjsim.engine.loop_arrays import Bodies
-from adjsim.engine.node_sum import node_sum, zero_of
+from adjsim.algebra.mat3 import madd
+from adjsim.algebra.vec3 import add, axpy
+from adjsim.jit.backend import cpu_kernel, device_fn, lit, specialise
+from adjsim.jit.calls import make_call
 from adjsim.rigid.body_step import body_frames, body_frames_jvp, body_step, body_step_jvp
 from adjsim.rigid.rows import place, read_3, read_body, read_params, write_3, write_body
+from adjsim.tiles.assembly import DTYPES
+from adjsim.tiles.loop_arrays import Bodies, States, types_of
+from adjsim.tiles.node_sum import node_sum, zero_of
 
 
 @device_fn
@@ -130,3 +134,23 @@ def place_all_tangents(bodies, tan_arms, p, tan_rows):
 def place_tangents_kernel() -> Callable:
     """Return the compiled `place_all_tangents`."""
     return cpu_kernel(place_all_tangents)
+
+
+def place_rows(first, last, bodies, state):
+    """Write positions and velocities of the points of bodies first to last from their states."""
+    for b in range(first, last):
+        place_points(b, b, bodies, state)
+
+
+def place_signature(dtype: np.dtype) -> Any:
+    """Return the signature of `place_rows`."""
+    of = types_of(dtype)
+    return numba.void(numba.int64, numba.int64, of[Bodies], of[States])
+
+
+def place_kernel(dtype: np.dtype) -> Callable:
+    """Return the compiled `place_rows`."""
+    return cpu_kernel(specialise(place_rows, f"place_rows_{dtype.name}"), [place_signature(dtype)])
+
+
+call_place = make_call([place_signature(dtype) for dtype in DTYPES])

@@ -15,9 +15,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from adjsim import checks
-from adjsim.engine.algebra.vec3 import scale
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit
-from adjsim.engine.loop_arrays import Bodies
+from adjsim.algebra.vec3 import scale
+from adjsim.jit.backend import cpu_kernel, device_fn, lit
 from adjsim.rigid.bodies import RigidBodies, arms_jvp
 from adjsim.rigid.quaternion import (
     quat_exp,
@@ -29,6 +28,7 @@ from adjsim.rigid.quaternion import (
 )
 from adjsim.rigid.rows import place, read_3
 from adjsim.rotations import IDENTITY, unit_quaternions
+from adjsim.tiles.loop_arrays import Bodies
 from adjsim.values import Parameter
 
 

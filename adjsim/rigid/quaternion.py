@@ -16,8 +16,8 @@ Adjoint: `adjoint/rigid/quaternion.py`. Tests: `tests/rigid/test_quaternion.py`.
 
 import math
 
-from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, scale
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.vec3 import add, axpy, cross, dot, scale
+from adjsim.jit.backend import device_fn, lit
 
 
 SERIES_BELOW = 0.25  # of s; the first term left out is 1e-18

@@ -8,8 +8,8 @@ body, (n_points, 3), `params` w, I, J = I^-1 and kappa, (n_bodies, 14).
 Numbers of bodies and rows are signed here: adding 1 to an unsigned one would make a float.
 """
 
-from adjsim.engine.algebra.vec3 import axpy
-from adjsim.engine.jit.backend import device_fn
+from adjsim.algebra.vec3 import axpy
+from adjsim.jit.backend import device_fn
 
 
 STATE_SIZE = 13  # x 3, r 4, v 3, omega 3

@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from adjsim.engine.jit.backend import loop_kernel
-from adjsim.engine.loop_arrays import States
 from adjsim.engine.stepper import CpuStepper
 from adjsim.engine.tangent_packing import PackedVector
+from adjsim.jit.backend import loop_kernel
 from adjsim.rigid.implicit_step import (
     UNKNOWNS,
     balance_bodies,
@@ -32,6 +31,7 @@ from adjsim.rigid.implicit_step import (
 )
 from adjsim.rigid.mass_properties import from_six
 from adjsim.rigid.points import place_tangents_kernel
+from adjsim.tiles.loop_arrays import States
 
 
 VELOCITIES = slice(7, 13)  # of a body's state: u

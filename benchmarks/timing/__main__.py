@@ -10,7 +10,7 @@ import typer
 from numba import get_num_threads
 from rich.console import Console
 
-from adjsim.engine.jit.devices import Device, check_device
+from adjsim.jit.devices import Device, check_device
 from benchmarks.peers.racing import peer_laps
 from benchmarks.timing.clock import run_rounds
 from benchmarks.timing.laps import PARTS, Sizes

@@ -18,8 +18,8 @@ Source: Liu et al., Soft Rasterizer, ICCV 2019, sec. 3.2; perspective correction
 & Moreton, Interpolation for Polygon Texture Mapping and Shading, 1991.
 """
 
-from adjsim.engine.jit.backend import device_fn, lit
-from render.raster.coverage import cross2
+from adjsim.jit.backend import device_fn, lit
+from render.faces.coverage import cross2
 
 
 @device_fn

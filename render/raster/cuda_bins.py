@@ -23,14 +23,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.engine.jit.cuda_launch import launch
-from adjsim.engine.jit.device_arrays import beside, kept_on_device, on_device, to_host
-from adjsim.engine.jit.devices import Device, array_module
+from adjsim.jit.backend import device_fn, lit
+from adjsim.jit.cuda_launch import launch
+from adjsim.jit.device_arrays import beside, kept_on_device, on_device, to_host
+from adjsim.jit.devices import Device, array_module
 from render.blending import OVER
+from render.faces.face_setup import Faces, PackedScene, Settings, face_body, load_corners
+from render.faces.fragment_lists import sort_body
 from render.projection import project_body, towards_body, unpack_view
-from render.raster.face_setup import Faces, PackedScene, Settings, face_body, load_corners
-from render.raster.fragment_lists import sort_body
 from render.raster.fragments import Fragments, fragment_logit, misses, write_fragment
 from render.raster.layers import Layers
 from render.raster.packing import Job

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.jit.backend import device_fn
-from adjsim.engine.jit.cuda_launch import launch
-from adjsim.engine.jit.device_arrays import on_device, to_host
-from adjsim.engine.jit.devices import Device, array_module, module_of
+from adjsim.jit.backend import device_fn
+from adjsim.jit.cuda_launch import launch
+from adjsim.jit.device_arrays import on_device, to_host
+from adjsim.jit.devices import Device, array_module, module_of
 from render.blending import background_at, blend_body
 from render.raster.cuda_bins import (
     BIN,

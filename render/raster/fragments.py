@@ -19,31 +19,31 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adjsim.engine.algebra.vec3 import axpy, scale
-from adjsim.engine.jit.backend import device_fn, lit, shared_fn
+from adjsim.algebra.vec3 import axpy, scale
+from adjsim.jit.backend import device_fn, lit, shared_fn
 from render.blending import NEAREST, OVER
-from render.raster.barycentrics import fragment_place
-from render.raster.coverage import (
+from render.faces.coverage import (
     coverage,
     cross2,
     exp_minus,
     sigmoid_parts,
     signed_square_distance,
 )
-from render.raster.face_setup import load_corners
-from render.raster.fragment_lists import list_fragments, sort_body
-from render.raster.nearest import outer_coverage
+from render.faces.face_setup import load_corners
+from render.faces.fragment_lists import list_fragments, sort_body
+from render.faces.nearest import outer_coverage
+from render.raster.barycentrics import fragment_place
+from render.raster.pixel_shading import face_light, pixel_color
 from render.raster.tile_rows import whole
 from render.raster.tile_shading import shade_tile
 from render.seamless import seamless_logit
-from render.shaders.pixel_shading import face_light, pixel_color
 
 
 TILE_SHIFT = 5  # a tile has 1 << TILE_SHIFT pixels in each direction
 BLOCK = 512  # pixels of a box that are worked at a time, or one row of it
 
 
-class Grid(NamedTuple):
+class TileGrid(NamedTuple):
     """Where the pixels are on the screen, and the size of a tile."""
 
     pixel_x: np.ndarray  # (width,) [-]

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, shared_fn
-from adjsim.engine.jit.tile_queue import take_turn
+from adjsim.jit.backend import cpu_kernel, device_fn, shared_fn
+from adjsim.jit.tile_queue import take_turn
 from render.blending import background_at, blend_body
-from render.raster.face_setup import Faces, setup_faces
-from render.raster.fragment_lists import BINS, count_tiles, fill_tiles, order_faces
-from render.raster.fragments import Grid, Tiles, tile_area
+from render.faces.face_setup import Faces, setup_faces
+from render.faces.fragment_lists import BINS, count_tiles, fill_tiles, order_faces
+from render.raster.fragments import TileGrid, Tiles, tile_area
 from render.raster.layers import Layers, layer_body, of_frame, room_to_show, with_colors
 from render.raster.light_reach import find_reach
 from render.raster.packing import Job
@@ -40,7 +40,7 @@ class Frame(NamedTuple):
 
     faces: Faces
     tiles: Tiles
-    grid: Grid
+    grid: TileGrid
     calls: Any  # table of the function that finds the fragments of a tile
 
 

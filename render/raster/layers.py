@@ -13,15 +13,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit
+from adjsim.jit.backend import cpu_kernel, device_fn, lit
+from render.faces.face_setup import face_normal, load3, load_corners
 from render.raster.barycentrics import fragment_place
-from render.raster.face_setup import face_normal, load3, load_corners
 from render.raster.fragments import Fragments
 from render.raster.packing import Job
+from render.raster.pixel_shading import corner_rows, weighted
 from render.raster.tile_rows import LANES
 from render.raster.tile_scratch import TileSize, own_room
 from render.shaders.normals import unit_mean
-from render.shaders.pixel_shading import corner_rows, weighted
 
 
 class Output(StrEnum):

@@ -12,11 +12,11 @@ at all of them, and nothing of it need be worked. Of a ball in one light that ar
 Tests: `tests/render/raster/test_light_reach.py`.
 """
 
-from adjsim.engine.algebra.vec3 import dot
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit
-from render.raster.face_setup import face_shade, load3
+from adjsim.algebra.vec3 import dot
+from adjsim.jit.backend import cpu_kernel, device_fn, lit
+from render.faces.face_setup import face_shade, load3
+from render.raster.pixel_shading import corner_normals, corner_rows, is_glossy
 from render.shaders.normals import unit_or_zero
-from render.shaders.pixel_shading import corner_normals, corner_rows, is_glossy
 
 
 CURVED, SHINY = 0, 1  # whether a face has a normal at each pixel that matters, and a highlight

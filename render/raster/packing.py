@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.jit.device_arrays import to_device, to_host
-from adjsim.engine.jit.devices import Device, array_module, module_of
+from adjsim.jit.device_arrays import to_device, to_host
+from adjsim.jit.devices import Device, array_module, module_of
 from render.blending import DIBR, SOFTMAX
 from render.camera import AnyCamera
+from render.faces.face_setup import PackedScene, Settings
 from render.projection import image_size, pixel_centers
-from render.raster.face_setup import PackedScene, Settings
-from render.raster.fragments import TILE_SHIFT, Grid
+from render.raster.fragments import TILE_SHIFT, TileGrid
 from render.raster.supersampling import repeat
 from render.scene import DirectionalLight, Mesh, Scene, SphericalHarmonics
 from render.seamless import NO_EDGES, Edges, shared_edges
@@ -31,7 +31,7 @@ class Job(NamedTuple):
     view: np.ndarray  # (18,)
     scene: PackedScene
     settings: Settings
-    grid: Grid
+    grid: TileGrid
     x: np.ndarray  # (n_frames, n_vertices, 3)
     batched: bool  # whether the images have an axis of frames
     corners: VertexCorners  # of every vertex
@@ -87,7 +87,7 @@ def pack(
         placed = to_device(placed, Device.CUDA)
     for i, value in enumerate(placed):
         x[:, offsets[i] : offsets[i + 1]] = value
-    grid = Grid(*pixel_centers(k * height, k * width, dtype), TILE_SHIFT)
+    grid = TileGrid(*pixel_centers(k * height, k * width, dtype), TILE_SHIFT)
     background = behind_samples(rasterizer.background, k)
     packed = packed._replace(background=background.astype(dtype))
     return [
@@ -324,7 +324,7 @@ def _pack_textures(
 
 def _settings(camera: AnyCamera, rasterizer: Any, dtype: np.dtype) -> Settings:
     number, eps = dtype.type, np.finfo(dtype).eps
-    # So that faces whose D rounds to 1 are kept in `Hard` too: `render/raster/nearest.py`.
+    # So that faces whose D rounds to 1 are kept in `Hard` too: `render/faces/nearest.py`.
     lowest = min(rasterizer.blend.lowest, -0.2 * eps)
     return Settings(
         number(rasterizer.spread),

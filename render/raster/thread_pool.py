@@ -16,7 +16,7 @@ import numba
 import numpy as np
 
 from adjsim import checks
-from adjsim.engine.jit.tile_queue import first_turn
+from adjsim.jit.tile_queue import first_turn
 from render.raster.packing import Job
 
 

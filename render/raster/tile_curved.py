@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from adjsim.engine.algebra.vec3 import axpy, dot
-from adjsim.engine.jit.backend import device_fn, lit, specialise
-from render.raster.face_setup import load3
+from adjsim.algebra.vec3 import axpy, dot
+from adjsim.jit.backend import device_fn, lit, specialise
+from render.faces.face_setup import load3
 from render.raster.light_reach import CURVED, SHINY
+from render.raster.pixel_shading import corner_normals, corner_rows, weighted
 from render.raster.tile_rows import COLORS, NORMALS, WEIGHTS, get3, power_vector, put3, times, whole
 from render.shaders.normals import unit_mean, unit_or_zero
-from render.shaders.pixel_shading import corner_normals, corner_rows, weighted
 from render.shaders.shading import mirrored_cosine
 from render.textures import is_textured
 

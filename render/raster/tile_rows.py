@@ -8,10 +8,10 @@ Adjoint: `adjoint/render/raster/tile_rows.py`. Tests: `tests/render/raster/test_
 
 import numpy as np
 
-from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.engine.jit.row_sums import LANES, vector_rows
+from adjsim.jit.backend import device_fn, lit
+from adjsim.jit.row_sums import LANES, vector_rows
+from render.faces.coverage import LN2_HIGH, LN2_LOW, exp_minus, two_sums
 from render.raster.barycentrics import barycentrics, corner_weights
-from render.raster.coverage import LN2_HIGH, LN2_LOW, exp_minus, two_sums
 
 
 SHADED = 112  # fragments that are shaded at a time

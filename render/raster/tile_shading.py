@@ -2,17 +2,23 @@
 
 What `pixel_color` does at one fragment is done here stage by stage for a block of them: the
 loops over weights, normals, lights and colours have no branch, so that they work several
-fragments per instruction. `render/shaders/pixel_shading.py` has the same stages.
+fragments per instruction. `render/raster/pixel_shading.py` has the same stages.
 
 Adjoint: `adjoint/render/raster/tile_shading.py`. Tests: `tests/render/raster/test_tile_shading.py`.
 """
 
 import numpy as np
 
-from adjsim.engine.algebra.vec3 import add, scale
-from adjsim.engine.jit.backend import device_fn, shared_fn
-from render.raster.face_setup import load3, load_corners
+from adjsim.algebra.vec3 import add, scale
+from adjsim.jit.backend import device_fn, shared_fn
+from render.faces.face_setup import load3, load_corners
 from render.raster.light_reach import CURVED, SHINY, reached_light
+from render.raster.pixel_shading import (
+    corner_albedo,
+    corner_normals,
+    corner_rows,
+    weighted,
+)
 from render.raster.tile_curved import has_one_color, is_lit_alone, light_curved
 from render.raster.tile_rows import (
     COLORS,
@@ -31,12 +37,6 @@ from render.raster.tile_rows import (
 from render.raster.tile_textured import drape_block, is_draped, texture_block
 from render.shaders.harmonics import harmonic_shade
 from render.shaders.normals import unit_mean, unit_or_zero
-from render.shaders.pixel_shading import (
-    corner_albedo,
-    corner_normals,
-    corner_rows,
-    weighted,
-)
 from render.shaders.shading import lambert, mirrored_cosine
 from render.textures import is_textured
 

@@ -12,8 +12,8 @@ Adjoint: `adjoint/render/raster/tile_textured.py`. Tests:
 
 import numpy as np
 
-from adjsim.engine.jit.backend import device_fn
-from adjsim.engine.jit.row_gathers import make_row_gather
+from adjsim.jit.backend import device_fn
+from adjsim.jit.row_gathers import make_row_gather
 from render.raster.light_reach import CURVED, SHINY
 from render.raster.tile_rows import (
     COLORS,

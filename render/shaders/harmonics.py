@@ -10,7 +10,7 @@ Source: Ramamoorthi & Hanrahan, An Efficient Representation for Irradiance Envir
 Maps, SIGGRAPH 2001, eq. 3.
 """
 
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.jit.backend import device_fn, lit
 
 
 Y0, Y1, Y2 = 0.2820948, 0.4886025, 1.0925484

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adjsim.engine.algebra.vec3 import add, cross, norm, scale, sub
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit
+from adjsim.algebra.vec3 import add, cross, norm, scale, sub
+from adjsim.jit.backend import cpu_kernel, device_fn, lit
 
 
 ALIKE = 1.0 / 16.0  # of a sum: if the sizes that were summed do not feel that, it is rounding

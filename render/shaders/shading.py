@@ -14,8 +14,8 @@ Source: Foley et al., Computer Graphics: Principles and Practice, sec. 16.1.
 
 import math
 
-from adjsim.engine.algebra.vec3 import cross, dot, norm, scale, sub
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.vec3 import cross, dot, norm, scale, sub
+from adjsim.jit.backend import device_fn, lit
 
 
 @device_fn

@@ -35,9 +35,9 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.verify.vectors import unit
+from adjoint.vectors import unit
 from adjsim.contact_margins import contact_margins
-from adjsim.engine.margins import ContactMargins
+from adjsim.forces.margins import ContactMargins
 from adjsim.rollout import CHUNK, ready_stepper
 from adjsim.system import OnDivergence
 from studies.problem.problem import SceneProblem

@@ -1,7 +1,7 @@
 """What `adjsim info` prints."""
 
-from adjsim.engine.jit.devices import cuda_problem
 from adjsim.extras import CLONE, how_to_install
+from adjsim.jit.devices import cuda_problem
 from studies.runs.manifest import machine, version, versions
 
 

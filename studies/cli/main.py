@@ -178,7 +178,7 @@ def _pool(
     A first run compiles, which is said before the minutes in which nothing else is said.
     """
     _begin(f"reading {target} and looking at it for the first time")
-    from adjsim.engine.jit import backend, devices, kernel_pack
+    from adjsim.jit import backend, devices, kernel_pack
     from studies.runs.errors import StudyError
     from studies.runs.pool import open_pool
 
@@ -453,7 +453,7 @@ def preview(
     for line in draw(path, picture, overrides or [], say=print):
         print(f"warning: {line}", file=sys.stderr)
     print(picture.resolve())
-    from adjsim.engine.jit import kernel_pack
+    from adjsim.jit import kernel_pack
 
     if kernel_pack.new_kernels and sys.stderr.isatty():
         warm_in_background(scene, overrides or [])
@@ -470,7 +470,7 @@ def warm(
     Kernels that a wheel brings along are for any processor of the level x86-64-v3, and slower.
     """
     _begin(f"compiling the kernels of {scene}", everywhere=True)
-    from adjsim.engine.jit.backend import CACHE_DIR
+    from adjsim.jit.backend import CACHE_DIR
 
     if code := warm_scene(scene, overrides or []):
         raise typer.Exit(code)

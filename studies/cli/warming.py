@@ -23,7 +23,7 @@ COMMAND = [*PYTHON, "-c", "from studies.cli.main import main; main()"]
 @contextmanager
 def compiling_beside(scene: str, overrides: Sequence[str]) -> Iterator[None]:
     """Compile late kernels of a scene in another process during the block, on a second core."""
-    from adjsim.engine.jit import backend
+    from adjsim.jit import backend
 
     if backend.PRIVATE is None or _cores() < 2:  # one cannot wait for another
         yield
@@ -45,7 +45,7 @@ def warm(scene: str, overrides: Sequence[str]) -> int:
     """
     from filelock import FileLock, Timeout
 
-    from adjsim.engine.jit.backend import CACHE_DIR
+    from adjsim.jit.backend import CACHE_DIR
 
     try:
         with FileLock(CACHE_DIR / "warming.lock", timeout=0):

@@ -11,8 +11,8 @@ from adjoint.render.losses import residuals_jvp, residuals_vjp
 from adjoint.render.pyramid_boxes import box_residuals_vjp
 from adjoint.render.smoke import smoke_images_jvp, smoke_images_vjp
 from adjoint.render.soft_raster import record_images
-from adjsim.engine.jit.device_arrays import beside, to_host
-from adjsim.engine.jit.devices import module_of
+from adjsim.jit.device_arrays import beside, to_host
+from adjsim.jit.devices import module_of
 from adjsim.values import values_under
 from render.lenses import Perspective
 from render.losses import Mse, PyramidMse, residuals

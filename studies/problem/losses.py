@@ -13,8 +13,8 @@ import numpy as np
 
 from adjoint.hessian import hvp
 from adjoint.inspector import Inspection
-from adjsim.engine.jit.backend import thread_count
-from adjsim.engine.jit.device_arrays import joined, to_host
+from adjsim.jit.backend import thread_count
+from adjsim.jit.device_arrays import joined, to_host
 from studies.optimizers.jacobian import Jacobian
 from studies.problem.free import ShapeLosses
 from studies.problem.observers import SEEN, Observer

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adjsim.engine.jit.device_arrays import joined, to_host
+from adjsim.jit.device_arrays import joined, to_host
 from studies.optimizers.problem import NOT_FINITE
 from studies.problem.losses import SceneLosses
 from studies.problem.predict import Back, Moment

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from adjsim.engine.jit.device_arrays import to_host
+from adjsim.jit.device_arrays import to_host
 from adjsim.values import values_under
 from render.posed_camera import PosedCamera
 from studies.problem.steps import Sampling

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from adjsim.engine.jit.device_arrays import joined, to_host
+from adjsim.jit.device_arrays import joined, to_host
 from studies.problem.films import FilmObserver, Scenery
 from studies.problem.observers import DENSITY, NODES, Moved, Observer, RecordedPrediction
 from studies.problem.parameters import Parameters

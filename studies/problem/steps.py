@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.jit.device_arrays import beside, to_host
+from adjsim.jit.device_arrays import beside, to_host
 from adjsim.model import Model
 from adjsim.rollout import WatchedStep
 from studies.runs.errors import StudyError

@@ -51,7 +51,7 @@ CODE = code_hash()  # of the sources that this process has loaded, not of those 
 @cache
 def environment() -> dict[str, Any]:
     """Return what the numbers of this process depend on, whatever it computes."""
-    from adjsim.engine.jit import backend
+    from adjsim.jit import backend
 
     python = ".".join(platform.python_version_tuple()[:2])
     return {
@@ -68,7 +68,7 @@ def processor_kind() -> str:
     from llvmlite import binding
     from threadpoolctl import threadpool_info
 
-    from adjsim.engine.jit.backend import config
+    from adjsim.jit.backend import config
 
     name = config.CPU_NAME or binding.get_host_cpu_name()
     features = config.CPU_FEATURES

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.schedules import ALL, ScheduleCost, size_in_bytes
-from adjsim.engine.jit.devices import Device
 from adjsim.engine.stepper import keeps_no_points
+from adjsim.jit.devices import Device
 from adjsim.model import Model
 from adjsim.rigid.rows import STATE_SIZE
 from studies.runs.errors import StudyError

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from adjsim.engine.jit.backend import CACHE_DIR
+from adjsim.jit.backend import CACHE_DIR
 from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.tetrahedralise import check_sizes, tetrahedralise
 from adjsim.meshes.triangle_mesh import TriangleMesh

@@ -44,7 +44,7 @@ def make_options(given: Mapping[str, Any]) -> RunOptions:
 
 def check_device(device: str) -> None:
     """Raise if the device cannot be used here."""
-    from adjsim.engine.jit import devices
+    from adjsim.jit import devices
 
     if device == "cuda" and (problem := devices.cuda_problem()):
         raise StudyError(

@@ -27,7 +27,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from adjsim.engine.jit import backend
+from adjsim.jit import backend
 from studies.runs.blas import VARIABLES, one_blas_thread
 from studies.runs.errors import StudyError
 from studies.runs.manifest import differences, environment, flattened, listed

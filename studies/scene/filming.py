@@ -16,8 +16,8 @@ import scipy.sparse
 
 from adjoint.render.pendulum import rods_and_bobs_jvp, rods_and_bobs_vjp
 from adjoint.rigid.pose import vertices_vjp
-from adjsim.engine.jit.device_arrays import beside
 from adjsim.engine.sparse import product
+from adjsim.jit.device_arrays import beside
 from adjsim.model import Model
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import vertices, vertices_jvp

@@ -13,8 +13,8 @@ from adjoint.inspector import Inspection
 from adjoint.rollout import Record, record, rollout_jvp
 from adjoint.schedules import ALL
 from adjsim import RolloutError
-from adjsim.engine.jit.device_arrays import to_host
 from adjsim.equilibrium import Cause, Equilibrium, EquilibriumError, equilibrium
+from adjsim.jit.device_arrays import to_host
 from adjsim.model import Model, Trajectory
 from adjsim.rollout import ready_stepper, rollout
 from adjsim.steps.semi_implicit import SEMI_IMPLICIT

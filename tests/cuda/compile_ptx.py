@@ -18,7 +18,7 @@ from types import SimpleNamespace
 import numpy as np
 from numba import typeof
 
-from adjsim.engine.jit.kernel_keys import kernel_key
+from adjsim.jit.kernel_keys import kernel_key
 from tests.cuda.machine_code import linked
 
 
@@ -41,29 +41,22 @@ def array(real, ndim):
     return types.Array(real, ndim, "C")
 
 
-def obstacle_twins():
-    """Twins of every shape of obstacle."""
-    from adjoint.forces.registry import GAP_ADJOINTS, twin_of
-
-    return tuple(twin_of(shape()).twin_kind(shape()) for shape in GAP_ADJOINTS)
-
-
-def joint_twins():
-    """Twins of joints of every class, of one to the world, of pins, and of a carried obstacle."""
+def twins_of_scenes():
+    """Twins of every kind of element in the catalogue's scenes: first those that act on frames."""
     from adjoint.forces.registry import twin_of
-    from adjoint.joints.pins import PIN_TWIN
-    from adjsim.forces.box import BoxContact
-    from adjsim.joints.driven import HingeJoint, SliderJoint
-    from adjsim.joints.joint import BallJoint, WeldJoint
+    from adjoint.verify.systems import scenes
 
-    axes = {"angular_stiffness": 1.0}
-    joints = [BallJoint(("a", "b"), stiffness=1.0)]
-    joints += [
-        kind(("a", "b"), stiffness=1.0, **axes) for kind in (WeldJoint, HingeJoint, SliderJoint)
-    ]
-    joints.append(HingeJoint((None, "b"), stiffness=1.0, **axes))
-    others = (BoxContact(fixed_to="a"), *joints)
-    return PIN_TWIN, *(twin_of(other).twin_kind(other) for other in others)
+    forces = [force for scene in scenes(1).values() for force in scene.model.forces.values()]
+    made = ({}, {})
+    for force in forces:
+        if not force.changes:
+            twin = twin_of(force).twin_kind(force)
+            # Of carried obstacles and of balls one shape: what differs is their gap functions,
+            # which obstacles have too, and a kernel of all kinds would be too long to compile.
+            shape, _, way = twin.kind.name.rpartition("_")
+            name = way if way in {"carried", "ball"} else f"{shape}_{way}"
+            made[not force.framed].setdefault(name, twin)
+    return tuple(tuple(twins.values()) for twins in made)
 
 
 def named(kind, real, *ranks):
@@ -73,7 +66,7 @@ def named(kind, real, *ranks):
     """
     from numba import types
 
-    from adjsim.engine.loop_arrays import named_type
+    from adjsim.tiles.loop_arrays import named_type
 
     kinds = {"i": types.int64, "u": types.uint32, "s": types.uint16, "r": real}
     return named_type(kind, [array(kinds[rank[0]], int(rank[1])) for rank in ranks])
@@ -87,11 +80,11 @@ def physics_arguments(*, in_blocks):
     from adjoint.engine.timeloop import Frames, ReverseWork
     from adjsim.engine.cuda_teams import Worlds
     from adjsim.engine.cuda_timeloop import TeamAdvance
-    from adjsim.engine.loop_arrays import Bodies, Elements, ModelArrays, Nodes, States, named_type
     from adjsim.engine.patches import Patches
     from adjsim.engine.tangent_packing import PackedVector
     from adjsim.engine.tangents import TangentWork
     from adjsim.rigid.pieces import Pieces
+    from adjsim.tiles.loop_arrays import Bodies, Elements, ModelArrays, Nodes, States, named_type
 
     number, slots = ("u1", "r1") if in_blocks else ("s1", "r2")
 
@@ -177,29 +170,12 @@ def pair_kernels():
 def physics_kernels():
     """Name, kernel and the function from a real type to the type of its one argument."""
     from adjoint.engine.cuda_timeloop import twin_kernel
-    from adjoint.forces.external import EXTERNAL_TWIN
-    from adjoint.forces.hinges import DAMPED_TWIN, ELASTIC_TWIN as HINGE_TWIN
-    from adjoint.forces.lift_drag import LIFT_DRAG_TWIN
-    from adjoint.forces.linear_drag import LINEAR_DRAG_TWIN
-    from adjoint.forces.log_neo_hookean import (
-        ELASTIC_TWIN as LOG_TWIN,
-        VISCOUS_TWIN as VISCOUS_LOG_TWIN,
-    )
-    from adjoint.forces.neo_hookean import ELASTIC_TWIN, VISCOUS_TWIN
-    from adjoint.forces.neo_hookean_triangles import (
-        ELASTIC_TWIN as TRIANGLE_TWIN,
-        VISCOUS_TWIN as VISCOUS_TRIANGLE_TWIN,
-    )
-    from adjoint.forces.springs import SPRING_TWIN
     from adjsim.engine.cuda_timeloop import advance_kernel
 
-    twins = (ELASTIC_TWIN, VISCOUS_TWIN, SPRING_TWIN, *obstacle_twins())
-    twins += (LOG_TWIN, VISCOUS_LOG_TWIN)
-    twins += (TRIANGLE_TWIN, VISCOUS_TRIANGLE_TWIN, LIFT_DRAG_TWIN)
-    twins += (HINGE_TWIN, DAMPED_TWIN, EXTERNAL_TWIN, LINEAR_DRAG_TWIN)
+    joint_twins, twins = twins_of_scenes()
     # A kernel with rest shapes has the lines of every force that one without them has. The latter
     # has joints here: they have no rest shape, and need more registers than there are.
-    rests = ((" with rest", twins), ("", joint_twins()))
+    rests = ((" with rest", twins), ("", joint_twins))
     for team in (" on grid", " in blocks"):
         how = {"in_blocks": team == " in blocks"}
         forward, *arguments = physics_arguments(**how)
@@ -209,7 +185,7 @@ def physics_kernels():
             own = {"with_rest": bool(rest), "with_bodies": bool(rest), **how}
             laws = tuple(twin.kind for twin in of) if sweep == "tangent" else of
             yield f"{sweep}{rest}{team}", twin_kernel(sweep, laws, **own), argument
-        kinds = tuple(twin.kind for twin in (*twins, *joint_twins()))
+        kinds = tuple(twin.kind for twin in (*twins, *joint_twins))
         kernel = advance_kernel(kinds, with_bodies=True, **how)
         yield f"advance{team}", kernel, forward
 
@@ -220,7 +196,7 @@ def render_launches(dtype):
     Nothing is run: all counts stay 0, so that no fragment is found, but every launch is made.
     """
     from adjoint.render.raster import cuda_raster as twin, cuda_sums, cuda_tangents
-    from adjsim.engine.jit import devices
+    from adjsim.jit import devices
     from render.raster import cuda_bins, cuda_raster
     from tests.cuda.render_scenes import all_outputs, everything, toy
 
@@ -242,9 +218,9 @@ def kernels(real):
     from numba import types
 
     from adjsim.engine.cuda_pairs import far_thread
-    from adjsim.engine.jit.cuda_launch import index_kernel
-    from adjsim.engine.loop_arrays import named_type
     from adjsim.engine.sparse import Entries, product_thread
+    from adjsim.jit.cuda_launch import index_kernel
+    from adjsim.tiles.loop_arrays import named_type
     from tests.cuda.reduced_scenes import launches
 
     for name, kernel, argument in (*physics_kernels(), *pair_kernels()):

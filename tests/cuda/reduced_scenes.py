@@ -53,7 +53,7 @@ def all_scenes(device, dtype=np.float64):
 def launches(dtype):
     """Every body that pendula and smoke launch, with its arguments; nothing is run."""
     from adjoint.reduced import pendulum as pendulum_twin, smoke as smoke_twin
-    from adjsim.engine.jit import devices
+    from adjsim.jit import devices
     from adjsim.reduced import advection, pendulum, pendulum_loop, projection, smoke
 
     class Blank:

@@ -3,7 +3,7 @@
 In Numba's simulator all arrays are NumPy's, so it runs code that a GPU refuses: an array of the
 device and one of the host in one sum, a method that one kind of array lacks, an array that was
 never copied to the device. Here there are three kinds, as on a GPU, and
-`adjsim/engine/jit` takes the way that it takes there. Kernels are run by the simulator
+`adjsim/jit` takes the way that it takes there. Kernels are run by the simulator
 all the same.
 
 A stand-in has what our code uses and no more; what each does or refuses is in CuPy's reference
@@ -17,8 +17,8 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 from scipy import fft
 
-from adjsim.engine.jit import cuda_launch, device_arrays, devices
-from adjsim.engine.jit.device_arrays import DeviceArray
+from adjsim.jit import cuda_launch, device_arrays, devices
+from adjsim.jit.device_arrays import DeviceArray
 
 
 THREADS = 8  # the simulator's are threads of Python

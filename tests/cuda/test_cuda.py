@@ -12,9 +12,9 @@ from adjoint.engine.cuda_timeloop import twin_kernel
 from adjoint.forces.neo_hookean import VISCOUS_TWIN
 from adjoint.forces.springs import SPRING_TWIN
 from adjsim.engine.cuda_timeloop import advance_kernel
-from adjsim.engine.jit.backend import device_fn
-from adjsim.engine.jit.devices import cuda_problem
-from adjsim.engine.jit.kernel_keys import kernel_key
+from adjsim.jit.backend import device_fn
+from adjsim.jit.devices import cuda_problem
+from adjsim.jit.kernel_keys import kernel_key
 from tests.cuda import reduced_scenes
 from tests.cuda.pair_scenes import surfaces
 from tests.cuda.processes import launched_threads, run

@@ -5,7 +5,7 @@ import pytest
 
 from adjoint.render.outputs import rasterize_outputs_jvp, record_outputs
 from adjoint.render.soft_raster import rasterize_jvp, record_images
-from adjsim.engine.jit.devices import cuda_problem
+from adjsim.jit.devices import cuda_problem
 from render.outputs import rasterize_outputs
 from render.soft_raster import rasterize
 from tests.cuda.processes import run
@@ -71,7 +71,7 @@ def test_without_a_gpu_the_way_out_is_named(draw):
 
 @pytest.mark.parametrize("push", [rasterize_jvp, rasterize_outputs_jvp])
 def test_without_a_gpu_a_tangent_names_the_way_out(monkeypatch, push):
-    monkeypatch.setattr("adjsim.engine.jit.devices.cuda_problem", lambda: "there is none")
+    monkeypatch.setattr("adjsim.jit.devices.cuda_problem", lambda: "there is none")
     with pytest.raises(RuntimeError, match="`device` is cuda, but there is none"):
         push(*toy("over"), (5, 6), {}, device="cuda")
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from adjsim.engine.jit.device_arrays import DeviceArray
+from adjsim.jit.device_arrays import DeviceArray
 from tests.cuda.stand_ins import CupyArray, Kernel, copied, left_over
 
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from adjsim.engine import cuda_teams
-from adjsim.engine.assembly import N_TILES, SLOTS
 from adjsim.engine.cuda_teams import (
     MOST_ELEMENTS,
     MOST_IF_FEW_WORLDS,
@@ -17,6 +16,7 @@ from adjsim.engine.cuda_teams import (
     place_in_shared_memory,
 )
 from adjsim.engine.packing import pack
+from adjsim.tiles.assembly import N_TILES, SLOTS
 from tests.cuda.scenes import small_world
 
 

@@ -3,7 +3,6 @@
 import numpy as np
 
 from adjoint.engine.packing import part_rows
-from adjsim.engine.assembly import N_TILES, TILE
 from adjsim.engine.packing import pack
 from adjsim.engine.patches import ELEMENTS, NODE_LO, NODES, READS_VELOCITY, ROW, TILE_HI, TILE_LO
 from adjsim.engine.tangent_packing import PackedVector
@@ -12,6 +11,7 @@ from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.forces.springs import Springs
 from adjsim.meshes.grid import box_tets
 from adjsim.model import Model
+from adjsim.tiles.assembly import N_TILES, TILE
 
 
 FLOAT = np.dtype(np.float64)

@@ -14,15 +14,16 @@ from adjoint.forces.element import ForceTwin, TwinKind
 from adjoint.forces.registry import register
 from adjoint.rollout import record, rollout_jvp
 from adjoint.verify.gradcheck import gradcheck
-from adjsim.engine.algebra.vec3 import axpy, dot, norm, scale
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.vec3 import axpy, dot, norm, scale
 from adjsim.forces.acted_rows import NODES
-from adjsim.forces.element import ElementKind, Force
+from adjsim.forces.element import Force
 from adjsim.forces.springs import Springs
+from adjsim.jit.backend import device_fn, lit
 from adjsim.model import Model, State
 from adjsim.rigid.bodies import BodyPoint, RigidBodies
 from adjsim.rigid.pose import BodyState
 from adjsim.rollout import rollout
+from adjsim.tiles.element_kind import ElementKind
 from adjsim.values import Parameter, broadcast
 from tests.rigid.scenes import box
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from adjoint.verify.contract import relative, vectors
-from adjsim.engine.assembly import TILE
-from adjsim.engine.jit.backend import cpu_kernel
 from adjsim.forces.acted_rows import ActedRows
+from adjsim.jit.backend import cpu_kernel
 from adjsim.pairs.closest import EDGE, EDGES, FACE, VERTEX, closest
 from adjsim.pairs.near import sum_pairs, until_across
 from adjsim.pairs.search import distance, find_pairs
 from adjsim.pairs.surface_contact import SurfaceContact
 from adjsim.system import RunSettings, make_stepper
+from adjsim.tiles.assembly import TILE
 from tests.pairs.scenes import DT, nets
 from tests.pairs.test_search import brute
 

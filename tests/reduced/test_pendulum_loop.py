@@ -4,7 +4,7 @@ import numpy as np
 
 from adjoint.reduced.pendulum_loop import make_add, reverse_loop
 from adjoint.reduced.simple_pendulum import TWIN
-from adjsim.engine.jit.devices import Device
+from adjsim.jit.devices import Device
 from adjsim.reduced.pendulum_loop import advance_loop, loop_rows, make_read, make_write
 from adjsim.reduced.simple_pendulum import SIMPLE_PENDULUM
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from adjsim.engine.jit.devices import Device
+from adjsim.jit.devices import Device
 from adjsim.reduced.projection import Projection, wave_numbers
 from tests.reference import smoke as reference
 

@@ -10,8 +10,8 @@ from adjoint.render.blending import (
     softmax_vjp_body,
 )
 from render.blending import SOFTMAX, over_body, softmax_body
-from render.raster.coverage import coverage
-from render.raster.face_setup import Settings
+from render.faces.coverage import coverage
+from render.faces.face_setup import Settings
 from tests.render.elements import empty_list
 
 

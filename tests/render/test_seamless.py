@@ -4,7 +4,7 @@ import pytest
 from adjoint.render.seamless import seamless_logit_jvp, seamless_logit_vjp
 from adjoint.render.soft_raster import record_images
 from render.blending import DIBR, Hard, Over, Softmax
-from render.raster.face_setup import Faces
+from render.faces.face_setup import Faces
 from render.raster.frames import setup_frame
 from render.raster.packing import pack
 from render.scene import DirectionalLight, Mesh, Scene

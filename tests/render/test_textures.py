@@ -8,7 +8,7 @@ from adjoint.render.textures import (
     texture_color_jvp,
     texture_color_vjp,
 )
-from render.raster.face_setup import PackedScene
+from render.faces.face_setup import PackedScene
 from render.scene import Mesh, Scene
 from render.soft_raster import rasterize
 from render.textures import Texture, Wrap, texture_color

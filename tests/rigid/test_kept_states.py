@@ -10,7 +10,7 @@ import adjsim.engine.stepper
 from adjoint.engine.checkpoint_states import PartialStates, WholeStates
 from adjoint.rollout import record
 from adjoint.schedules import Binomial, EveryK, Segments, StoreAll
-from adjsim.engine.jit.backend import JIT_DISABLED
+from adjsim.jit.backend import JIT_DISABLED
 from adjsim.rollout import ready_stepper, rollout
 from adjsim.worlds import stack
 from tests.rigid.scenes import tumbling

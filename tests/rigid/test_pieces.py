@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from adjsim.engine.loop_arrays import Bodies, Nodes, States
 from adjsim.rigid.pieces import cut_bodies, place_pieces, step_body, sum_pieces
+from adjsim.tiles.loop_arrays import Bodies, Nodes, States
 from tests.reference import rigid
 
 

@@ -5,12 +5,12 @@ import pytest
 
 from adjoint.engine.timeloop import ReverseWork
 from adjoint.rigid.points import add_points, undo_body_step
-from adjsim.engine.loop_arrays import Bodies, Nodes, States
 from adjsim.engine.tangent_packing import PackedVector
 from adjsim.engine.tangents import TangentWork
 from adjsim.rigid.mass_properties import inverse_inertia
 from adjsim.rigid.points import advance_body, body_load, place_points, tangent_body
 from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE, place, read_body
+from adjsim.tiles.loop_arrays import Bodies, Nodes, States
 from tests.reference import rigid
 
 

@@ -23,10 +23,10 @@ ON_A_GPU = {
     "adjoint/render/raster/fragments.py: pair_vjp_body",
     "adjoint/render/raster/fragments.py: pixels_vjp_body",
     "adjoint/render/raster/fragments.py: smooth_vjp_body",
-    "adjoint/render/shaders/pixel_shading.py: face_highlight_vjp",
-    "adjoint/render/shaders/pixel_shading.py: pixel_albedo_vjp",
-    "adjoint/render/shaders/pixel_shading.py: pixel_color_vjp",
-    "adjoint/render/shaders/pixel_shading.py: pixel_light_vjp",
+    "adjoint/render/raster/pixel_shading.py: face_highlight_vjp",
+    "adjoint/render/raster/pixel_shading.py: pixel_albedo_vjp",
+    "adjoint/render/raster/pixel_shading.py: pixel_color_vjp",
+    "adjoint/render/raster/pixel_shading.py: pixel_light_vjp",
     "adjoint/render/shaders/shading.py: highlight_vjp",
     "adjoint/render/textures.py: texture_color_vjp",
 }
@@ -102,5 +102,5 @@ def test_corruptions_of_every_kind_and_of_every_file_are_noticed_by_a_number(out
     # Drivers, what every twin writes anew, what its own test compares bit by bit, and an adjoint
     # that is the tangent, being symmetric.
     without = {name for name in files if "/cuda_" in name} | {"adjoint/forces/element.py"}
-    without |= {"adjoint/render/pyramid_boxes.py", "adjoint/engine/algebra/mat3.py"}
+    without |= {"adjoint/render/pyramid_boxes.py", "adjoint/algebra/mat3.py"}
     assert files - {one["file"] for one in found} <= without

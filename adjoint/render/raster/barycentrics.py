@@ -5,7 +5,8 @@ outside [0, 1] is held by the clip and passes nothing on; on 0 or 1 itself, a ki
 passes everything.
 """
 
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.jit.backend import device_fn, lit
+from render.faces.coverage import cross2
 from render.raster.barycentrics import (
     barycentrics,
     clip01,
@@ -13,7 +14,6 @@ from render.raster.barycentrics import (
     inverse_depths,
     perspective,
 )
-from render.raster.coverage import cross2
 
 
 @device_fn

@@ -21,8 +21,7 @@ import numpy as np
 
 from adjoint.render import paths
 from adjoint.render.blending import FragmentAdjoints, blend_vjp_body
-from adjoint.render.raster.cuda_sums import add_texel_records, sum_tables
-from adjoint.render.raster.face_setup import (
+from adjoint.render.faces.face_setup import (
     PIXEL_SLOT,
     SLOT,
     add_colors,
@@ -33,17 +32,19 @@ from adjoint.render.raster.face_setup import (
     towards_vjp_body,
     vertex_vjp_body,
 )
+from adjoint.render.raster.cuda_sums import add_texel_records, sum_tables
 from adjoint.render.raster.fragments import pair_vjp_body, pixels_vjp_body
 from adjoint.render.raster.layers import add_layer_body, normals_vjp_body
+from adjoint.render.raster.pixel_shading import ShadeParts, own_parts, part_shapes
 from adjoint.render.raster.supersampling import average_vjp, repeat_vjp
 from adjoint.render.shaders.normals import points_vjp_body, sum_vjp_body
-from adjoint.render.shaders.pixel_shading import ShadeParts, own_parts, part_shapes
 from adjoint.render.textures import add_uv, empty_records
-from adjsim.engine.algebra.vec3 import add
-from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.engine.jit.cuda_launch import launch
-from adjsim.engine.jit.device_arrays import on_device, to_host
-from adjsim.engine.jit.devices import Device, array_module, module_of
+from adjsim.algebra.vec3 import add
+from adjsim.jit.backend import device_fn, lit
+from adjsim.jit.cuda_launch import launch
+from adjsim.jit.device_arrays import on_device, to_host
+from adjsim.jit.devices import Device, array_module, module_of
+from render.faces.face_setup import load3
 from render.projection import VIEW_SIZE, unpack_view
 from render.raster.cuda_bins import (
     PIXELS,
@@ -65,7 +66,6 @@ from render.raster.cuda_raster import (
     pixel_place,
     show_on_gpu,
 )
-from render.raster.face_setup import load3
 from render.raster.layers import COLOR, DEPTH, NORMALS, Layers
 from render.raster.packing import Job
 

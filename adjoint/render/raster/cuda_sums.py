@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from adjoint.render.textures import TexelRecords, texel_weight
-from adjsim.engine.algebra.vec3 import axpy
-from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.engine.jit.cuda_launch import launch
-from adjsim.engine.jit.device_arrays import kept_on_device, on_device
+from adjsim.algebra.vec3 import axpy
+from adjsim.jit.backend import device_fn, lit
+from adjsim.jit.cuda_launch import launch
+from adjsim.jit.device_arrays import kept_on_device, on_device
 
 
 CHUNK = 64  # terms that one thread sums at least, where there are more

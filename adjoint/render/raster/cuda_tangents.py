@@ -12,14 +12,15 @@ import numpy as np
 
 from adjoint.render import paths
 from adjoint.render.blending import FragmentTangents, blend_jvp_body
-from adjoint.render.raster.face_setup import FaceTangents, shade_jvp_body, vertex_jvp_body
+from adjoint.render.faces.face_setup import FaceTangents, shade_jvp_body, vertex_jvp_body
 from adjoint.render.raster.fragments import pair_jvp_body
 from adjoint.render.raster.layers import behind_jvp, flat_normal_jvp_body, layer_jvp_body
 from adjoint.render.shaders.normals import normal_jvp_body
-from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.engine.jit.cuda_launch import launch
-from adjsim.engine.jit.device_arrays import on_device, to_host
-from adjsim.engine.jit.devices import Device, array_module
+from adjsim.jit.backend import device_fn, lit
+from adjsim.jit.cuda_launch import launch
+from adjsim.jit.device_arrays import on_device, to_host
+from adjsim.jit.devices import Device, array_module
+from render.faces.face_setup import PackedScene, corner_body
 from render.projection import towards_body, unpack_view
 from render.raster.cuda_bins import (
     PIXELS,
@@ -40,7 +41,6 @@ from render.raster.cuda_raster import (
     pixel_place,
     show_on_gpu,
 )
-from render.raster.face_setup import PackedScene, corner_body
 from render.raster.layers import Layers
 from render.raster.packing import Job
 

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, shared_fn
-from adjsim.engine.jit.tile_queue import take_turn
+from adjsim.jit.backend import cpu_kernel, device_fn, shared_fn
+from adjsim.jit.tile_queue import take_turn
 from render.blending import OVER
 from render.raster.fragments import Fragments, cover_fragments, fill_colors, tile_area
 from render.raster.frames import Frame, draw_tile, setup_frame

@@ -8,9 +8,8 @@ fragment has the adjoint w adj_rgb of its pixel.
 Frozen: which fragments there are.
 """
 
-from adjoint.render.raster.barycentrics import add2, place_jvp, place_vjp
-from adjoint.render.raster.coverage import signed_square_distance_jvp, signed_square_distance_vjp
-from adjoint.render.raster.face_setup import (
+from adjoint.render.faces.coverage import signed_square_distance_jvp, signed_square_distance_vjp
+from adjoint.render.faces.face_setup import (
     COLORS,
     CORNERS,
     DEPTHS,
@@ -19,8 +18,8 @@ from adjoint.render.raster.face_setup import (
     SLOT,
     TOWARDS,
 )
-from adjoint.render.seamless import seamless_logit_jvp, seamless_logit_vjp
-from adjoint.render.shaders.pixel_shading import (
+from adjoint.render.raster.barycentrics import add2, place_jvp, place_vjp
+from adjoint.render.raster.pixel_shading import (
     add_corners,
     face_light_vjp,
     no_corners,
@@ -28,12 +27,13 @@ from adjoint.render.shaders.pixel_shading import (
     pixel_color_vjp,
     write_corners,
 )
-from adjsim.engine.algebra.vec3 import add, dot
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit
+from adjoint.render.seamless import seamless_logit_jvp, seamless_logit_vjp
+from adjsim.algebra.vec3 import add, dot
+from adjsim.jit.backend import cpu_kernel, device_fn, lit
+from render.faces.face_setup import load_corners
 from render.raster.barycentrics import fragment_place
-from render.raster.face_setup import load_corners
 from render.raster.fragments import blend_corners, corner_color, fragment_logit
-from render.shaders.pixel_shading import face_light
+from render.raster.pixel_shading import face_light
 
 
 @device_fn

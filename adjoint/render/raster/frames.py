@@ -19,7 +19,7 @@ import numpy as np
 
 from adjoint.render import paths
 from adjoint.render.blending import blend_vjp_body
-from adjoint.render.raster.face_setup import (
+from adjoint.render.faces.face_setup import (
     PIXEL_SLOT,
     SLOT,
     add_colors,
@@ -34,10 +34,10 @@ from adjoint.render.raster.layers import (
     normals_vjp_body,
     room_to_undo,
 )
+from adjoint.render.raster.pixel_shading import ShadeParts, zero_parts
 from adjoint.render.raster.supersampling import repeat_vjp
 from adjoint.render.raster.tile_adjoints import empty_scratch, pair_vjp_tile
 from adjoint.render.raster.tile_calls import UNSHADE, call_unshade, unshade_table
-from adjoint.render.shaders.pixel_shading import ShadeParts, zero_parts
 from adjoint.render.textures import (
     TexelRecords,
     add_records,
@@ -45,9 +45,9 @@ from adjoint.render.textures import (
     empty_records,
     record_bytes,
 )
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, shared_fn
-from adjsim.engine.jit.calls import function_table
-from adjsim.engine.jit.tile_queue import take_turn
+from adjsim.jit.backend import cpu_kernel, device_fn, shared_fn
+from adjsim.jit.calls import function_table
+from adjsim.jit.tile_queue import take_turn
 from render.blending import background_at
 from render.raster.fragments import Tiles, tile_area
 from render.raster.frames import Frame, empty_faces

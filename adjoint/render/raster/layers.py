@@ -15,25 +15,25 @@ import numpy as np
 
 from adjoint.render import paths
 from adjoint.render.blending import FragmentAdjoints
-from adjoint.render.raster.barycentrics import place_jvp
-from adjoint.render.raster.face_setup import (
+from adjoint.render.faces.face_setup import (
     NORMALS as NORMAL_PLACE,
     add_row,
     face_normal_jvp,
     face_normal_vjp,
 )
+from adjoint.render.raster.barycentrics import place_jvp
 from adjoint.render.raster.fragments import place_slots_vjp
+from adjoint.render.raster.pixel_shading import add_corners, no_corners, weighted_vjp
 from adjoint.render.raster.tile_adjoints import empty_adjoints
 from adjoint.render.shaders.normals import unit_mean_vjp
-from adjoint.render.shaders.pixel_shading import add_corners, no_corners, weighted_vjp
-from adjsim.engine.algebra.vec3 import add
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit
+from adjsim.algebra.vec3 import add
+from adjsim.jit.backend import cpu_kernel, device_fn, lit
+from render.faces.face_setup import load3, load_corners
 from render.raster.barycentrics import fragment_place
-from render.raster.face_setup import load3, load_corners
 from render.raster.layers import DEPTH, NORMALS, Layers, empty_colors
 from render.raster.packing import Job
+from render.raster.pixel_shading import corner_rows, weighted
 from render.raster.tile_scratch import TileSize, own_room
-from render.shaders.pixel_shading import corner_rows, weighted
 
 
 @device_fn

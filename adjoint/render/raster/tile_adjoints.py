@@ -2,7 +2,7 @@
 
 What `fragments.py` undoes one fragment after the other is done here for a block of them: a
 loop without a branch writes rows, and what they add to the slot, sums of rows and of products
-of rows, is added up by `row_sums` (`adjsim/engine/jit/row_sums.py`).
+of rows, is added up by `row_sums` (`adjsim/jit/row_sums.py`).
 
 Tests: `tests/render/raster/test_tile_adjoints.py`.
 """
@@ -10,9 +10,10 @@ Tests: `tests/render/raster/test_tile_adjoints.py`.
 import numpy as np
 
 from adjoint.render.blending import FragmentAdjoints
+from adjoint.render.faces.face_setup import COLORS, CORNERS, DEPTHS, SLOT
 from adjoint.render.raster.barycentrics import place_vjp
-from adjoint.render.raster.face_setup import COLORS, CORNERS, DEPTHS, SLOT
 from adjoint.render.raster.fragments import coverage_vjp_body, flat_vjp_body, fragment_logit_vjp
+from adjoint.render.raster.pixel_shading import weighted_vjp
 from adjoint.render.raster.tile_rows import (
     ADJ_RGB,
     ADJ_W,
@@ -26,15 +27,14 @@ from adjoint.render.raster.tile_rows import (
     replay_weights,
     weights_block_vjp,
 )
-from adjoint.render.shaders.pixel_shading import weighted_vjp
-from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.engine.jit.row_sums import outer, row_sums
+from adjsim.jit.backend import device_fn, lit
+from adjsim.jit.row_sums import outer, row_sums
 from render.blending import NEAREST
-from render.raster.face_setup import load_corners
+from render.faces.face_setup import load_corners
 from render.raster.fragments import Fragments
+from render.raster.pixel_shading import corner_normals
 from render.raster.tile_rows import LANES, ROW, SHADED, WEIGHTS, get3, put3, whole
 from render.raster.tile_scratch import TileSize, empty_fragments, own_room
-from render.shaders.pixel_shading import corner_normals
 
 
 sum_logits = row_sums(*(((int(PART) + i * STEP,),) for i in range(7)))

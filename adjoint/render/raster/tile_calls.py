@@ -14,11 +14,11 @@ from typing import Any
 import numba
 import numpy as np
 
+from adjoint.render.raster.pixel_shading import own_parts
 from adjoint.render.raster.tile_adjoints import empty_scratch
 from adjoint.render.raster.tile_shading import pixels_vjp_tile
-from adjoint.render.shaders.pixel_shading import own_parts
-from adjsim.engine.jit.backend import cpu_kernel
-from adjsim.engine.jit.calls import function_table, make_call
+from adjsim.jit.backend import cpu_kernel
+from adjsim.jit.calls import function_table, make_call
 from render.raster.frames import Frame
 from render.raster.packing import Job
 from render.raster.tile_calls import in_each_precision

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.render.raster.face_setup import COLORS, NORMALS, TOWARDS, add_row
+from adjoint.render.faces.face_setup import COLORS, NORMALS, TOWARDS, add_row
+from adjoint.render.raster.pixel_shading import weighted_vjp
 from adjoint.render.raster.tile_rows import (
     ADJ_E,
     ADJ_N,
@@ -30,13 +31,13 @@ from adjoint.render.raster.tile_rows import (
     weight_vjp,
 )
 from adjoint.render.shaders.normals import unit_vjp
-from adjoint.render.shaders.pixel_shading import weighted_vjp
 from adjoint.render.shaders.shading import mirrored_cosine_vjp
-from adjsim.engine.algebra.vec3 import add, axpy, dot
-from adjsim.engine.jit.backend import device_fn, lit, specialise
-from adjsim.engine.jit.row_sums import outer, row_sums
-from render.raster.face_setup import load3
+from adjsim.algebra.vec3 import add, axpy, dot
+from adjsim.jit.backend import device_fn, lit, specialise
+from adjsim.jit.row_sums import outer, row_sums
+from render.faces.face_setup import load3
 from render.raster.light_reach import SHINY
+from render.raster.pixel_shading import corner_normals, corner_rows, weighted
 from render.raster.tile_rows import (
     LENGTHS,
     NORMALS as UNITS,
@@ -49,7 +50,6 @@ from render.raster.tile_rows import (
     whole,
 )
 from render.shaders.normals import unit_mean, unit_or_zero
-from render.shaders.pixel_shading import corner_normals, corner_rows, weighted
 from render.shaders.shading import mirrored_cosine
 
 

@@ -16,10 +16,10 @@ Tests: `tests/render/raster/test_tile_adjoints.py`.
 import numpy as np
 
 from adjoint.render.raster.barycentrics import corner_weights_vjp, pixel_vjp
-from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.engine.jit.row_sums import outer, row_sums
+from adjsim.jit.backend import device_fn, lit
+from adjsim.jit.row_sums import outer, row_sums
+from render.faces.coverage import exp_minus
 from render.raster.barycentrics import barycentrics, corner_weights, inverse_depths
-from render.raster.coverage import exp_minus
 from render.raster.tile_rows import ROW, SCRATCH, WEIGHTS, get3, log_vector, put2, put3, whole
 
 

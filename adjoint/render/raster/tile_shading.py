@@ -13,8 +13,9 @@ Tests: `tests/render/raster/test_tile_adjoints.py`, `tests/render/test_soft_rast
 
 import numpy as np
 
-from adjoint.render.raster.face_setup import COLORS, NORMALS, PIXEL_SLOT, TOWARDS, add_row
+from adjoint.render.faces.face_setup import COLORS, NORMALS, PIXEL_SLOT, TOWARDS, add_row
 from adjoint.render.raster.fragments import flat_vjp_body
+from adjoint.render.raster.pixel_shading import face_light_vjp, weighted_vjp
 from adjoint.render.raster.tile_curved import curved_block_vjp
 from adjoint.render.raster.tile_rows import (
     ADJ_E,
@@ -42,13 +43,18 @@ from adjoint.render.raster.tile_rows import (
 from adjoint.render.raster.tile_textured import draped_block_vjp, texture_block_vjp
 from adjoint.render.shaders.harmonics import harmonic_normal_vjp
 from adjoint.render.shaders.normals import unit_vjp
-from adjoint.render.shaders.pixel_shading import face_light_vjp, weighted_vjp
 from adjoint.render.shaders.shading import mirrored_cosine_vjp
-from adjsim.engine.algebra.vec3 import add, axpy, dot
-from adjsim.engine.jit.backend import device_fn, lit, specialise
-from adjsim.engine.jit.row_sums import outer, row_sums
-from render.raster.face_setup import load3, load_corners
+from adjsim.algebra.vec3 import add, axpy, dot
+from adjsim.jit.backend import device_fn, lit, specialise
+from adjsim.jit.row_sums import outer, row_sums
+from render.faces.face_setup import load3, load_corners
 from render.raster.light_reach import CURVED, SHINY, reached_light
+from render.raster.pixel_shading import (
+    corner_albedo,
+    corner_normals,
+    corner_rows,
+    weighted,
+)
 from render.raster.tile_curved import has_one_color, is_lit_alone
 from render.raster.tile_rows import (
     COLORS as SHADE,
@@ -66,12 +72,6 @@ from render.raster.tile_shading import is_plain, light_block
 from render.raster.tile_textured import is_draped
 from render.shaders.harmonics import N_HARMONICS, harmonics
 from render.shaders.normals import unit_or_zero
-from render.shaders.pixel_shading import (
-    corner_albedo,
-    corner_normals,
-    corner_rows,
-    weighted,
-)
 from render.shaders.shading import mirrored_cosine
 from render.textures import is_textured
 

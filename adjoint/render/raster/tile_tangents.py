@@ -9,12 +9,12 @@ import numpy as np
 
 from adjoint.render import paths
 from adjoint.render.blending import FragmentTangents, blend_jvp_body
-from adjoint.render.raster.face_setup import FaceTangents, setup_faces_jvp
+from adjoint.render.faces.face_setup import FaceTangents, setup_faces_jvp
 from adjoint.render.raster.fragment_cache import KeptFrame, recall_tile, tile_room
 from adjoint.render.raster.fragments import pair_jvp_body
 from adjoint.render.raster.layers import layer_jvp_body, room_to_push, tangents_of_frame
-from adjsim.engine.jit.backend import cpu_kernel, device_fn, shared_fn
-from adjsim.engine.jit.tile_queue import take_turn
+from adjsim.jit.backend import cpu_kernel, device_fn, shared_fn
+from adjsim.jit.tile_queue import take_turn
 from render.blending import background_at
 from render.raster.fragments import Fragments, tile_area
 from render.raster.frames import Frame

@@ -8,7 +8,7 @@ Tests: `tests/render/raster/test_tile_adjoints.py`.
 
 import numpy as np
 
-from adjoint.render.raster.face_setup import COLORS
+from adjoint.render.faces.face_setup import COLORS
 from adjoint.render.raster.tile_rows import (
     ADJ_RGB,
     ADJ_S,
@@ -25,8 +25,8 @@ from adjoint.render.raster.tile_rows import (
     weight_vjp,
 )
 from adjoint.render.textures import add_texels, between_vjp
-from adjsim.engine.algebra.vec3 import add
-from adjsim.engine.jit.backend import device_fn
+from adjsim.algebra.vec3 import add
+from adjsim.jit.backend import device_fn
 from render.raster.tile_rows import (
     COLORS as SHADE,
     FRACTIONS,

@@ -1,6 +1,6 @@
 """Tangent and adjoint of `render/shaders/harmonics.py`: read the two files side by side."""
 
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.jit.backend import device_fn, lit
 from render.shaders.harmonics import N_HARMONICS, Y1, Y2, Y20, Y22, harmonics
 
 

@@ -3,8 +3,8 @@ r"""Tangent and adjoint of `render/shaders/normals.py`: read the two files side 
 For n = m/|m|: n' = (m' - n (n.m'))/|m|, a symmetric map. Where n is 0 the slope is 0.
 """
 
-from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, neg, scale, sub
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.vec3 import add, axpy, cross, dot, neg, scale, sub
+from adjsim.jit.backend import device_fn, lit
 from render.shaders.normals import corner_point, normal_sum, unit_sum
 
 

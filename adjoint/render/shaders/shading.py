@@ -6,8 +6,8 @@ n' = (v' - n (n.v'))/|v|, a symmetric map, so its adjoint is itself.
 
 import math
 
-from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, neg, norm, scale, sub
-from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.algebra.vec3 import add, axpy, cross, dot, neg, norm, scale, sub
+from adjsim.jit.backend import device_fn, lit
 from render.shaders.shading import mirrored_cosine, power
 
 

@@ -4,27 +4,21 @@ The contact scenes are held away from touch: the nodes at the bottom are inside 
 through the whole rollout, the others never are.
 """
 
-import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
+from adjoint.examples import Example
 from adjoint.rollout import record, rollout_jvp
 from adjoint.verify.problem import Problem, Values, changed, no_event, no_margins, systems
 from adjsim.contact_margins import ContactMargins, contact_margins, nearest_touch
 from adjsim.courses import Policy
 from adjsim.forces.half_space import HalfSpaceContact
-from adjsim.forces.log_neo_hookean import LogNeoHookeanTets
-from adjsim.forces.neo_hookean import NeoHookeanTets, SolidTets
+from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.meshes.grid import box_tets
 from adjsim.model import Model, State
-from adjsim.rollout import rollout
-from adjsim.steps.semi_implicit import SEMI_IMPLICIT
-from adjsim.system import TimeStep
 
 
 N_STEPS = 24
@@ -34,54 +28,10 @@ DENSITY = 1000.0  # kg/m3
 CELLS, SIZE = (2, 1, 1), (0.2, 0.1, 0.1)  # of the box, in metres
 
 
-@dataclass(frozen=True)
-class Scene:
-    """A model, or another system, at its initial state, and how it is run."""
-
-    model: Any
-    state: Any
-    dt: float
-    n_steps: int
-    inert: tuple[str, ...] = ()
-    step: TimeStep = SEMI_IMPLICIT
-
-    @property
-    def frames(self) -> list[int]:
-        """Steps whose states are the outputs: one in the middle, and the last."""
-        return sorted({max(1, self.n_steps // 2), self.n_steps})
-
-    def parameters(self) -> dict[str, np.ndarray]:
-        """Return every differentiable parameter by path."""
-        return {**self.model.parameters(), **self.model.state_parameters(self.state)}
-
-    def owners(self) -> dict[str, tuple[str, str]]:
-        """Return for each path the class that declares it and its name there."""
-        owners = {path: ("Model", path) for path in ("mass", "gravity")}
-        owners |= {f"state.{name}": ("State", name) for name in ("x", "v")}
-        parts = [self.model.forces, self.model.bodies, self.state.bodies]
-        for name, part in (item for named in parts for item in named.items()):
-            owners |= {f"{name}.{key}": (type(part).__name__, key) for key in part.parameters()}
-        return {path: owners[path] for path in self.parameters()}
-
-    def at(self, values: Values) -> "Scene":
-        """Return the scene with other values of some parameters."""
-        model, state = self.model.with_values(self.state, values)
-        return dataclasses.replace(self, model=model, state=state)
-
-    @property
-    def touches(self) -> bool:
-        """Whether there are contacts, whose kinks are the margins."""
-        return any(force.touches for force in self.model.forces.values())
-
-    def run(self, frames: Sequence[int]) -> Any:
-        """Return the states at some steps."""
-        return rollout(self.model, self.state, self.dt, self.n_steps, step=self.step, frames=frames)
-
-
 def rollout_problem(
-    build: Callable[[int], Scene],
+    build: Callable[[int], Example],
     n_steps: int = N_STEPS,
-    margins: Callable[[Scene], np.ndarray] | None = None,
+    margins: Callable[[Example], np.ndarray] | None = None,
 ) -> Problem:
     """Return the rollout of a scene as a problem: its fields at two frames.
 
@@ -99,7 +49,7 @@ def rollout_problem(
         found = fields_of(trajectory)
         return np.concatenate([part.ravel() / scales[path] for path, part in found.items()])
 
-    def moved(values: Values) -> Scene:
+    def moved(values: Values) -> Example:
         return scene.at(changed(values, point))
 
     def jvp(tangents: Values) -> np.ndarray:
@@ -145,42 +95,40 @@ def fields_of(trajectory: Any) -> dict[str, np.ndarray]:
     return fields
 
 
-def nearest_event(scene: Scene) -> str:
+def nearest_event(scene: Example) -> str:
     """Say how near a scene is to a touch in another step; nothing without contact."""
     found = nearest_touch(scene.model, scene.run(range(scene.n_steps)))
     return "" if found is None else found.sentence(scene.dt)
 
 
-def scene_margins(scene: Scene) -> dict[str, ContactMargins]:
+def scene_margins(scene: Example) -> dict[str, ContactMargins]:
     """Return the distances of all nodes and steps to the kinks of every contact."""
     return contact_margins(scene.model, scene.run(range(scene.n_steps)))
 
 
-def kink_margins(scene: Scene) -> np.ndarray:
+def kink_margins(scene: Example) -> np.ndarray:
     """Return the same as one flat array, each changing sign at a kink, NaN where none is."""
     return np.concatenate([margins.all() for margins in scene_margins(scene).values()])
 
 
-def beam(
-    rng: np.random.Generator, law: type[SolidTets] = NeoHookeanTets, **parameters: object
-) -> tuple[SolidTets, np.ndarray]:
+def beam(rng: np.random.Generator, **parameters: object) -> tuple[NeoHookeanTets, np.ndarray]:
     """Return tetrahedra of a small box and their positions, slightly out of rest."""
     mesh = box_tets(CELLS, SIZE)
-    tets = law(mesh.tets, mesh.points, **parameters)  # pyright: ignore[reportArgumentType]
+    tets = NeoHookeanTets(mesh.tets, mesh.points, **parameters)  # pyright: ignore[reportArgumentType]
     return tets, mesh.points + 0.004 * rng.standard_normal(mesh.points.shape)
 
 
-def elastic(n_steps: int, law: type[SolidTets] = NeoHookeanTets) -> Scene:
+def elastic(n_steps: int) -> Example:
     """Moduli per tetrahedron, two pinned nodes, everything moving."""
     rng = np.random.default_rng(1)
     mu, lam = 2e4 * rng.uniform(0.8, 1.2, 10), 5e4 * rng.uniform(0.8, 1.2, 10)
-    tets, x = beam(rng, law, mu=mu, lam=lam, actuation=0.02)
+    tets, x = beam(rng, mu=mu, lam=lam, actuation=0.02)
     pinned = np.isin(np.arange(len(x)), (0, 1))
     model = Model(tets.lumped_mass(DENSITY), {"solid": tets}, pinned=pinned)
-    return Scene(model, State(x, rng.standard_normal(x.shape)), 5e-4, n_steps)
+    return Example(model, State(x, rng.standard_normal(x.shape)), 5e-4, n_steps)
 
 
-def viscous(n_steps: int) -> Scene:
+def viscous(n_steps: int) -> Example:
     """Viscosity per tetrahedron and an actuation for every step."""
     rng = np.random.default_rng(2)
     phase = rng.uniform(0.0, 6.0, 10)
@@ -188,34 +136,21 @@ def viscous(n_steps: int) -> Scene:
     eta = 20.0 * rng.uniform(0.5, 1.5, 10)
     tets, x = beam(rng, mu=2e4, lam=5e4, viscosity=eta, actuation=series)
     model = Model(tets.lumped_mass(DENSITY), {"solid": tets})
-    return Scene(model, State(x, rng.standard_normal(x.shape)), 5e-4, n_steps)
+    return Example(model, State(x, rng.standard_normal(x.shape)), 5e-4, n_steps)
 
 
-def logarithmic(n_steps: int) -> Scene:
-    """A logarithmic volume law with viscosity, density and actuations, one lam below zero."""
-    rng = np.random.default_rng(13)
-    lam = np.where(np.arange(10) == 3, -5e3, 5e4)
-    series = 0.1 * rng.standard_normal((n_steps, 10))
-    eta, rho = np.array([[20.0], [DENSITY]]) * rng.uniform(0.5, 1.5, (2, 10))
-    tets, x = beam(
-        rng, LogNeoHookeanTets, mu=2e4, lam=lam, viscosity=eta, actuation=series, density=rho
-    )
-    model = Model(None, {"solid": tets})
-    return Scene(model, State(x, rng.standard_normal(x.shape)), 5e-4, n_steps)
-
-
-def driven(n_steps: int) -> Scene:
+def driven(n_steps: int) -> Example:
     """Actuation by a policy, some of whose outputs are near their bound."""
     rng = np.random.default_rng(12)
     policy = Policy(rng.standard_normal((10, 3)), rate=0.3, scale=0.2)
     tets, x = beam(rng, mu=2e4, lam=5e4, actuation=policy)
     model = Model(tets.lumped_mass(DENSITY), {"solid": tets})
-    return Scene(model, State(x, rng.standard_normal(x.shape)), 5e-4, n_steps)
+    return Example(model, State(x, rng.standard_normal(x.shape)), 5e-4, n_steps)
 
 
 def _on_the_floor(
     rng: np.random.Generator, speed: float, n_steps: int, inert: str, **contact: object
-) -> Scene:
+) -> Example:
     """Return a box pressed into a tilted floor and sliding along it at `speed` [m/s]."""
     tets, x = beam(rng, mu=2e4, lam=5e4, viscosity=5.0)
     normal = np.array([0.1, 1.0, -0.05])
@@ -224,10 +159,10 @@ def _on_the_floor(
     floor = HalfSpaceContact(normal=2.0 * normal, height=0.03, radius=0.005, **contact)  # pyright: ignore[reportArgumentType]
     model = Model(tets.lumped_mass(DENSITY), {"solid": tets, "floor": floor})
     v = speed * along + 0.05 * rng.standard_normal(x.shape) - 0.6 * normal
-    return Scene(model, State(x, v), 3e-4, n_steps, (inert,))
+    return Example(model, State(x, v), 3e-4, n_steps, (inert,))
 
 
-def stick(n_steps: int) -> Scene:
+def stick(n_steps: int) -> Example:
     """Contact with friction in stick, where mu does not act; scalar parameters."""
     return _on_the_floor(
         np.random.default_rng(3), 0.1, n_steps, "floor.friction", stiffness=600.0,
@@ -235,7 +170,7 @@ def stick(n_steps: int) -> Scene:
     )  # fmt: skip
 
 
-def slip(n_steps: int) -> Scene:
+def slip(n_steps: int) -> Example:
     """Contact with friction in slip, where k_f does not act; parameters per contact."""
     rng = np.random.default_rng(4)
     each = rng.uniform(0.8, 1.2, (4, 12))
@@ -251,8 +186,6 @@ SYSTEMS = systems(
     {
         "tets/elastic": elastic,
         "tets/viscous": viscous,
-        "tets/log": partial(elastic, law=LogNeoHookeanTets),
-        "tets/log_viscous": logarithmic,
         "tets/driven": driven,
         "contact/stick": stick,
         "contact/slip": slip,

@@ -37,6 +37,7 @@ from studies.scene.joints import JointMark
 from studies.scene.motion import SETTLING, Settled
 from studies.scene.reading import read_scene
 from studies.scene.seams import notes_on_seams
+from studies.scene.steps import longest_step
 
 
 ROW = 360  # pixels of a row of the picture
@@ -146,7 +147,7 @@ def _charts(
     for one in observers:
         assert isinstance(one, PointObserver)
         times = one.instants({})
-        moved, failed = places_at(built, file.world.longest_step, times)
+        moved, failed = places_at(built, longest_step(file.world), times)
         n, key = len(moved[one.object or NODES]), f"observations.{one.name}"
         shown = one.shown(one.fields(moved), {}).rows[:, : one.places.shape[-1]]
         predicted = shown.reshape(n, *one.places.shape[1:])

@@ -8,11 +8,11 @@ import numpy as np
 
 from adjoint.rollout import record
 from adjsim.engine import cuda_timeloop
-from adjsim.engine.jit import backend, cuda_launch, device_arrays, devices
-from adjsim.engine.jit.backend import device_fn, specialise
-from adjsim.engine.jit.cuda_launch import launch
-from adjsim.engine.jit.device_arrays import on_device
 from adjsim.forces.neo_hookean import NeoHookeanTets
+from adjsim.jit import backend, cuda_launch, device_arrays, devices
+from adjsim.jit.backend import device_fn, specialise
+from adjsim.jit.cuda_launch import launch
+from adjsim.jit.device_arrays import on_device
 from adjsim.meshes.grid import box_tets
 from adjsim.model import Model, State
 from adjsim.rollout import rollout

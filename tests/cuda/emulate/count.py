@@ -12,7 +12,7 @@ from rich.table import Table
 
 from adjoint.render.soft_raster import record_images
 from adjoint.rollout import record
-from adjsim.engine.jit.cuda_launch import Launcher
+from adjsim.jit.cuda_launch import Launcher
 from adjsim.rollout import rollout
 from adjsim.worlds import stack
 from benchmarks.timing.scenes import make_ball, make_block

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.jit import device_arrays, devices
+from adjsim.jit import device_arrays, devices
 from tests.cuda import stand_ins
 from tests.cuda.emulate import driver, retarget
 from tests.cuda.emulate.driver import DEVICE

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from llvmlite import binding
 
-from adjsim.engine.jit.kernel_cache import cache_base
+from adjsim.jit.kernel_cache import cache_base
 
 
 FOLDER = cache_base() / "emulated"

@@ -3,7 +3,7 @@ import pytest
 
 from adjoint.render.raster import tile_calls as adjoint_calls
 from adjoint.render.soft_raster import record_images
-from adjsim.engine.jit.calls import function_table
+from adjsim.jit.calls import function_table
 from render.blending import DIBR, Hard, Over, Softmax
 from render.raster import tile_calls
 from render.raster.fragments import tile_area

@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
+from adjoint.render.faces.face_setup import COLORS
 from adjoint.render.raster import tile_calls
-from adjoint.render.raster.face_setup import COLORS
 from adjoint.render.raster.fragments import pair_vjp_body, pixels_vjp_body
 from adjoint.render.raster.frames import compile_shading, empty_slots
+from adjoint.render.raster.pixel_shading import ShadeParts
 from adjoint.render.raster.tile_adjoints import empty_scratch, pair_vjp_tile
 from adjoint.render.raster.tile_rows import SCRATCH_VJP, SUMS, add_sums
 from adjoint.render.raster.tile_shading import pixels_vjp_tile, power_slopes_vector
-from adjoint.render.shaders.pixel_shading import ShadeParts
 from adjoint.render.shaders.shading import power_slopes
 from adjoint.render.textures import empty_records
 from render.blending import Hard, Over, Softmax

@@ -1,15 +1,15 @@
 import numpy as np
 import pytest
 
+from render.faces.face_setup import load_corners
 from render.raster.barycentrics import fragment_place
-from render.raster.face_setup import load_corners
 from render.raster.frames import setup_frame
 from render.raster.packing import pack
+from render.raster.pixel_shading import face_light, pixel_color
 from render.raster.tile_calls import gather_kernel
 from render.raster.tile_rows import SHADED, log_vector, power_vector
 from render.raster.tile_scratch import empty_fragments, tile_size
 from render.scene import Scene, SphericalHarmonics
-from render.shaders.pixel_shading import face_light, pixel_color
 from tests.render.scenes import camera, glossy, rounded, soft, textured, two_tetrahedra
 
 

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from adjsim.engine.jit import backend
+from adjsim.jit import backend
 from studies.cli import main as cli
 from studies.runs.folder import ITERATIONS, MANIFEST, TRAJECTORY, RunFolder
 from tests.studies.fitting.test_running import write_scene
@@ -182,7 +182,7 @@ def test_a_first_run_says_that_it_compiles(adjsim, monkeypatch, tmp_path):
 
 
 def test_cuda_without_a_gpu_names_the_way_out(adjsim, scene, monkeypatch, tmp_path):
-    monkeypatch.setattr("adjsim.engine.jit.devices.cuda_problem", lambda: "no CUDA GPU was found.")
+    monkeypatch.setattr("adjsim.jit.devices.cuda_problem", lambda: "no CUDA GPU was found.")
     code, _, err = adjsim("run", scene, "--device", "cuda", "--out", tmp_path / "run")
     assert code == 2
     assert "no CUDA GPU was found" in err

@@ -8,7 +8,7 @@ import sys
 import pytest
 from filelock import FileLock
 
-from adjsim.engine.jit import backend, kernel_pack
+from adjsim.jit import backend, kernel_pack
 from studies.cli import main as cli, warming
 
 

@@ -14,7 +14,7 @@ import pytest
 import scipy.linalg  # noqa: F401  with libraries of its own
 from threadpoolctl import threadpool_info
 
-from adjsim.engine.jit import backend
+from adjsim.jit import backend
 from studies.runs import pool
 
 

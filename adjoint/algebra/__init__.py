@@ -1,0 +1,1 @@
+"""The twins of `adjsim/algebra`."""

@@ -1,1 +1,0 @@
-"""The twins of `adjsim/engine/algebra`."""

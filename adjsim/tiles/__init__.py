@@ -1,0 +1,1 @@
+"""Elements by tiles: their arrays, the loop around every element function, sums of nodes."""

@@ -1,0 +1,1 @@
+"""Faces as a camera sees them: set up, covered pixels, nearest points, order by depth."""
