@@ -41,7 +41,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.engine.jit.device_arrays import to_host
+from adjsim.jit.device_arrays import to_host
 from studies.answer.intervals import Intervals, widened
 from studies.answer.scales import percent, uncertainty, value_scale
 from studies.optimizers.jacobian import Jacobian
