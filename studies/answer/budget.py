@@ -63,6 +63,7 @@ QUANTILE = 2.365
 # As well as residuals may show a declared number, over its uncertainty: a model has errors too.
 # Sizes, masses and rates show less where cameras make up for them up to how edges are drawn.
 KNOWN_BY_DATA, KNOWN_BESIDE_CAMERA = 0.25, 0.5
+HIDDEN = 1e3  # of the lean of a floor on which something slides: its friction makes up for it
 MOST_OF_LOOK = 27  # numbers of a look or of lights that are fitted: not of a texture
 VISIBLE = 1e-6  # part of the largest change of the residuals, in squares, that is a trace
 DECLARED = "declared"  # source of this part of an interval
@@ -317,13 +318,18 @@ def budget_at(
     changes = declared_changes(problem, theta, numbers, is_rough=is_rough)
     of_cameras = _of_cameras(parameters)
     is_scale = np.array([not number.unit for number in changes.numbers], bool)
+    known = np.where(is_scale & of_cameras.any(), KNOWN_BESIDE_CAMERA, KNOWN_BY_DATA)
+    rubbing = [path.removesuffix(".friction") for path in parameters.paths if ".friction" in path]
+    leaning = [f"obstacles.{name}.tilt_error" for name in rubbing
+               if f"{name}.restitution" not in parameters.paths]  # fmt: skip
+    known[[number.key in leaning for number in changes.numbers]] = HIDDEN
     errors = declared_errors(
         Jacobian.beside([jacobian, changes.looks]),
         changes.residuals,
         None if is_rough else residuals,
         clusters_of_rows(problem),
         is_camera=of_cameras & np.isfinite(parameters.prior_error),
-        known=np.where(is_scale & of_cameras.any(), KNOWN_BESIDE_CAMERA, KNOWN_BY_DATA),
+        known=known,
     )
     more = errors.covariance * (QUANTILE / intervals.quantile) ** 2
     intervals = widened(intervals, parameters, theta, more, source=DECLARED)

@@ -6,6 +6,7 @@ import pytest
 from studies.answer.budget import (
     KNOWN_BY_DATA,
     NAMES,
+    QUANTILE,
     STEP,
     budget_at,
     declared_changes,
@@ -84,6 +85,13 @@ def test_friction_follows_the_lean_of_gravity_and_of_the_floor():
     found = changes(made)
     for key in ("world.gravity_error", "obstacles.floor.tilt_error"):
         assert 0.3 * found[key][0] == pytest.approx(np.radians(1.0), rel=0.2)
+    # residuals that show it do not make the lean of the floor count for less
+    problem, theta = made.everything, made.everything.parameters.start
+    r, J = problem.residuals_and_jacobian(theta)
+    own = intervals(problem.parameters, theta, r + 1e-3, J, frames=clusters_of_rows(problem))
+    budget, _, _ = budget_at(problem, theta, own, J, numbers=made.declared, residuals=r)
+    half = budget.parts["the direction of `floor`"][0]
+    assert half == pytest.approx(QUANTILE * found["obstacles.floor.tilt_error"][0], rel=0.1)
 
 
 def test_stiffness_follows_density_in_proportion():
