@@ -43,7 +43,7 @@ TILE_SHIFT = 5  # a tile has 1 << TILE_SHIFT pixels in each direction
 BLOCK = 512  # pixels of a box that are worked at a time, or one row of it
 
 
-class Grid(NamedTuple):
+class TileGrid(NamedTuple):
     """Where the pixels are on the screen, and the size of a tile."""
 
     pixel_x: np.ndarray  # (width,) [-]
@@ -312,7 +312,7 @@ def gather_tile(tile, grid, scene, faces, tiles, settings, fragments):
     cover_fragments(n, settings.blend, fragments)
     n_pixels = (area[1] - area[0]) << grid.shift
     list_fragments(n, n_pixels, fragments)
-    if settings.blend == OVER:
+    if settings.blend == OVER and n > 0:
         for k in range(n_pixels):
             sort_body(
                 fragments.start[k],

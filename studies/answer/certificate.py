@@ -20,6 +20,7 @@
 import enum
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,7 @@ SHORTEST, LONGER = 1e-12, 1e3  # step in theta that shows a rough loss first, an
 ROUGH, FLAT = 1e-7, 0.1  # part of the loss, and of the change over the longer step
 MOST_SMOOTH = 0.25  # part of the steps that may change little; a jump leaves one side smooth: half
 
+AT_ONCE = 1 << 14  # rows of pictures that are compared, so that they stay in the cache
 MOST_KEPT = 2**28  # bytes of the images that a sweep keeps, in each process that certifies
 
 Say = Callable[[str], None]
@@ -63,7 +65,7 @@ class RoughLossError(ArithmeticError):
     """A loss in which no slope can be read, however short the steps are."""
 
 
-class Verdict(enum.StrEnum):
+class Outcome(enum.StrEnum):
     """What a certificate says of a gradient, from good to bad."""
 
     PASSED = "passed"
@@ -73,12 +75,12 @@ class Verdict(enum.StrEnum):
     FAILED = "failed"
 
 
-def in_words(verdict: Verdict) -> str:
+def in_words(verdict: Outcome) -> str:
     """Return a verdict for the terminal: one that is neither good nor bad says so."""
     words = {
-        Verdict.BETWEEN_KINKS: f"{verdict}, not judged",
-        Verdict.NOT_MADE: "could not be made",
-        Verdict.FAILED: "FAILED",
+        Outcome.BETWEEN_KINKS: f"{verdict}, not judged",
+        Outcome.NOT_MADE: "could not be made",
+        Outcome.FAILED: "FAILED",
     }
     return words.get(verdict, str(verdict))
 
@@ -88,13 +90,13 @@ def why_not_made(certified: dict[str, Any]) -> list[str]:
     return [
         f"no certificate at the {name}: {point['reason']}"
         for name, point in certified["points"].items()
-        if verdict_of(point) is Verdict.NOT_MADE
+        if verdict_of(point) is Outcome.NOT_MADE
     ]
 
 
-def verdict_of(certified: dict[str, Any]) -> Verdict:
+def verdict_of(certified: dict[str, Any]) -> Outcome:
     """Return the verdict of a certificate, or of a point of one, as it was written."""
-    return Verdict(certified["verdict"])
+    return Outcome(certified["verdict"])
 
 
 def certificate(
@@ -105,12 +107,12 @@ def certificate(
     It has no points with `--no-certificate`. `say` gets a line for every sweep that cannot be
     judged, for then others follow, and for the one that passes after them.
     """
-    exact, points, verdict = problem.with_dtype("float64"), {}, str(Verdict.SKIPPED)
+    exact, points, verdict = problem.with_dtype("float64"), {}, str(Outcome.SKIPPED)
     if options.certificate:
         point = check_point(exact, theta, options.seed, lambda text: say(f"optimum: {text}"))
         points, verdict = {"optimum": point}, point["verdict"]
     return {
-        "passed": verdict == Verdict.PASSED,
+        "passed": verdict == Outcome.PASSED,
         "verdict": verdict,
         "loss": repr(problem.loss),
         "points": points,
@@ -129,8 +131,8 @@ def with_certificate(
     """Return the verdict on an answer, which is not *found* where its gradient is not certified."""
     own = verdict_of(certified)
     if verdict.kind is not answer_verdict.Kind.FOUND or own not in (
-        Verdict.NOT_MADE,
-        Verdict.FAILED,
+        Outcome.NOT_MADE,
+        Outcome.FAILED,
     ):
         return verdict
     why = "; ".join(why_not_made(certified)) or "the gradient certificate failed"
@@ -150,7 +152,7 @@ def check_point(
     except (*NOT_FINITE, RoughLossError) as error:
         return {
             "passed": False,
-            "verdict": str(Verdict.NOT_MADE),
+            "verdict": str(Outcome.NOT_MADE),
             "reason": str(error) or type(error).__name__,
             "theta": theta.tolist(),
         }
@@ -187,14 +189,14 @@ def _tested(problem: SceneProblem, theta: np.ndarray, seed: int, say: Say) -> di
     best, left_out = next((sweep for sweep in sweeps if sweep[0].passed), sweeps[0])
     shown = covered_pixels(problem, theta)
     touch = nearest_touch(problem, theta) if has_one_clock(problem) else None
-    verdict = Verdict.FAILED
+    verdict = Outcome.FAILED
     if dot.passed and gradient.any() and shown != 0.0:  # both tests also pass on nothing at all
         if best.passed:
-            verdict = Verdict.PASSED
+            verdict = Outcome.PASSED
         elif between is not None and between.agrees:
-            verdict = Verdict.BETWEEN_KINKS
+            verdict = Outcome.BETWEEN_KINKS
     return {
-        "passed": verdict is Verdict.PASSED,
+        "passed": verdict is Outcome.PASSED,
         "verdict": str(verdict),
         "between_kinks": None if between is None else between.to_dict(),
         "theta": theta.tolist(),
@@ -350,8 +352,7 @@ def smooth_pixels(
     smooth = np.ones(images.shape[:-1], bool)
     before = None
     for eps in eps0 * 0.5 ** np.arange(HALVINGS + 1):
-        moved = drawn(theta + eps * direction)
-        deviation = np.abs(moved - images - eps * tangent).max(axis=-1)
+        deviation = _deviation(drawn(theta + eps * direction), images, tangent, eps)
         if before is not None:
             smooth &= LEAST_FALL * deviation <= before + ROUNDING
             smooth &= before <= MOST_FALL * deviation + ROUNDING
@@ -359,22 +360,36 @@ def smooth_pixels(
     return smooth
 
 
+def _deviation(
+    moved: np.ndarray, images: np.ndarray, tangent: np.ndarray, eps: float
+) -> np.ndarray:
+    """Return the largest deviation of a pixel from its tangent, (n_rows,), of rows (n_rows, k)."""
+    out = np.empty(len(images), images.dtype)
+    for first in range(0, len(out), AT_ONCE):
+        rows = slice(first, first + AT_ONCE)
+        off = np.abs(moved[rows] - images[rows] - eps * tangent[rows])
+        out[rows] = reduce(np.maximum, off.T)
+    return out
+
+
 def partial_loss(
     problem: SceneProblem, kept: np.ndarray, drawn: Images
 ) -> tuple[Callable[[np.ndarray], float], Callable[[np.ndarray], np.ndarray]]:
     """Return the loss and its gradient with all but the `kept` pixels set to the target."""
-    targets, mask = problem.targets, kept[..., None]
+    (jumps,) = np.nonzero(~kept)
+    targets = problem.targets[jumps]
 
     def shown(images: np.ndarray) -> np.ndarray:
-        return np.where(mask, images[..., : targets.shape[-1]], targets)
+        out = images.copy()
+        out[jumps, :3] = targets
+        return out
 
     def loss_at(theta: np.ndarray) -> float:
         return problem.loss_of(shown(drawn(theta))) + problem.penalty(theta)[0]
 
     def judge(images: np.ndarray) -> tuple[float, np.ndarray]:
-        adj_images = np.zeros_like(images)
-        _, adj_shown = problem.judge(shown(images))
-        adj_images[..., : targets.shape[-1]] = np.where(mask, adj_shown, 0.0)
+        _, adj_images = problem.judge(shown(images))
+        adj_images[jumps, :3] = 0.0
         return 0.0, adj_images
 
     def gradient(theta: np.ndarray) -> np.ndarray:

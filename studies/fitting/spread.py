@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from render.losses import difference
 from studies.answer.intervals import Uncertainty, intervals, spectrum, triangle
 from studies.optimizers.jacobian import Jacobian
 from studies.problem.clusters import clusters_of_rows
@@ -70,8 +71,8 @@ def pixel_covariance(
     for (one, own_rows), (_, own_r) in zip(rows, parts, strict=True):
         off, part = own_r, 1.0
         if isinstance(one, PictureObserver):
-            difference = one.as_images(own_rows[:, :3] - one.targets())
-            off, part = one.where_compared(difference).ravel(), one.part_compared
+            apart = difference(one.as_images(own_rows)[..., :3], one.frames)
+            off, part = one.where_compared(apart).ravel(), one.part_compared
         variances.append(float(off @ off) / max(part * off.size - p, 1.0))
     return _covariance(problem, J, variances, np.zeros((p, p)))
 

@@ -143,9 +143,11 @@ def _images(
     """
     parts = np.array_split(instants, -(-len(instants) // AT_ONCE))
     factor = 2 if len(instants) <= SUPERSAMPLED else 1
-    height, width = (factor * side for side in plate.shape[:2])
+    height, width = plate.shape[:2]
     start = float(np.asarray(values.get(one.start_path, one.start)))
     looks = one.scene if one.paths else Scene(problem.built.meshes, problem.built.lights)
+    plate = _with_obstacles(plate, problem, one, file, values=values)
+    rasterizer = replace(_rasterizer(height), background=plate, supersample=factor)
     pages = [
         replace(
             one,
@@ -153,19 +155,14 @@ def _images(
             times=part - start,
             index=np.arange(len(part)),
             frames=np.broadcast_to(np.float32(0.0), (len(part), height, width, 3)),
-            rasterizer=_rasterizer(height, factor * SOFT),
+            rasterizer=rasterizer,
         )
         for part in parts
     ]
-    plate = _with_obstacles(plate, problem, one, file, values=values)
     out = []
     moved, samplings = replace(problem, observers=tuple(pages)).moved(values)
     for page, at in zip(pages, samplings, strict=True):
-        drawn = page.as_images(page.predict(moved, at, values))
-        if factor > 1:  # of strided parts: NumPy is slow at a mean over the axes of blocks
-            firsts = [(i, j) for i in range(factor) for j in range(factor)]
-            drawn = np.mean([drawn[:, i::factor, j::factor] for i, j in firsts], axis=0)
-        images = as_uint8(drawn[..., :3] + (1.0 - drawn[..., 3:]) * plate)
+        images = as_uint8(page.as_images(page.predict(moved, at, values)))[..., :3]
         if joints:
             seen = page.scenery(page.seen(moved, at), values)
             seen_at = seen_by(seen.camera, images.shape[1:3])
@@ -227,8 +224,8 @@ def _obstacle_meshes(
     }
 
 
-def _rasterizer(rows: int, soft: float = SOFT) -> SoftRasterizer:
-    return SoftRasterizer(sigma=softness(soft, rows), seamless=True)
+def _rasterizer(rows: int) -> SoftRasterizer:
+    return SoftRasterizer(sigma=softness(SOFT, rows), seamless=True)
 
 
 def _grey(faces: np.ndarray, level: float) -> Mesh:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from adjsim.jit.device_arrays import beside, to_host
 from adjsim.jit.devices import module_of
 from adjsim.values import values_under
 from render.lenses import Perspective
-from render.losses import Mse, PyramidMse, residuals
+from render.losses import Mse, PyramidMse, difference, residuals
 from render.posed_camera import PosedCamera
 from render.pyramid_boxes import boxes_around
 from render.scene import Mesh, Scene
@@ -36,6 +37,7 @@ from studies.problem.steps import Sampling
 
 
 WHITE = (1.0, 1.0, 1.0)  # smoke
+MOST_IN_BOXES = 1 / 16  # of the pixels: if more are not the background, boxes gain nothing
 MARGIN = 0.1  # of a body's size: how near to where it is drawn everything counts
 LEAST_SHADE, SMOOTHED = 2.0 / 255.0, 5  # change of colour that is one, over so many pixels a side
 DARKEST, BRIGHTEST = 0.2, 4.0  # part of the light that a shadow leaves, or that more light adds
@@ -138,9 +140,10 @@ class PictureObserver(Observer):
 
     def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Return weight times the mean square of the difference in RGB by frame, over SEEN^2."""
-        off = self.where_compared(self.as_images(rows[:, :3] - other[:, :3]))
-        mean = np.square(off, dtype=np.float64).mean(axis=(1, 2, 3)) / self.part_compared
-        return self.weight / SEEN**2 * mean
+        pairs = zip(self.as_images(rows), self.as_images(other[:, :3]), strict=True)
+        offs = (self.where_compared(difference(a[..., :3], b)) for a, b in pairs)  # frame by frame
+        mean = np.array([np.square(off, dtype=np.float64).mean() for off in offs])
+        return self.weight / SEEN**2 * mean / self.part_compared
 
     def mean(self) -> np.ndarray:
         """Return the mean of the colours that are compared, at every pixel."""
@@ -216,6 +219,28 @@ class FilmObserver(PictureObserver):
         scene = with_look(self.scene, self.paths, values)
         return Scenery(scene, self.camera_at(values), vertices, self.size)
 
+    def residuals(self, rows: np.ndarray) -> np.ndarray:
+        """Return r of the pyramid, frame after frame.
+
+        Where most rows show the background, it is that of the background, which is computed once.
+        """
+        images = self.as_images(rows)
+        if not isinstance(images, np.ndarray) or images.shape[-1] != 4:
+            return super().residuals(rows)
+        behind, r = _of_background(self, images.dtype)
+        differs = self.where_compared(images, behind) != behind
+        differs = differs.view(np.uint32)[..., 0]  # any of the four channels
+        if np.count_nonzero(differs) > MOST_IN_BOXES * differs.size:
+            return super().residuals(rows)
+        boxes = boxes_around(differs, self.loss, 3, images.dtype)
+        images = self.where_compared(images[..., :3], self.frames)
+        near = self._scale * boxes.differences(images, self.frames)
+        if not np.isfinite(near).all():
+            return super().residuals(rows)  # which says where
+        r = r.copy()
+        r[boxes.rows] = near
+        return r
+
     def reached(self, rows: np.ndarray, count: int) -> ReachedResiduals:
         """Return which residuals may change: those that see a pixel where something is drawn."""
         del count
@@ -236,8 +261,8 @@ class FilmObserver(PictureObserver):
         every = np.ones(len(rows), bool)
         if not first.any():
             return every
-        plate = np.broadcast_to(self.rasterizer.background, self.frames.shape[1:])
-        pairs = [_shade(frame, plate) for frame in self.frames]
+        plate = _smoothed(np.broadcast_to(self.rasterizer.background, self.frames.shape[1:]))
+        pairs = [_shade(_smoothed(frame), plate) for frame in self.frames]
         multiples, changed = (np.stack(masks) for masks in zip(*pairs, strict=True))
         if multiples[0][first].mean() > MOST_GREY:
             return every
@@ -260,14 +285,30 @@ class FilmObserver(PictureObserver):
         return replace(self, rasterizer=replace(self.rasterizer, sigma=sigma))
 
 
-def _shade(frame: np.ndarray, plate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return which pixels are those of a plate times a grey factor, and which differ from it."""
-    size: Any = (SMOOTHED, SMOOTHED, 1)
-    found, behind = (uniform_filter(one, size) for one in (frame, plate))
+@lru_cache(maxsize=1)
+def _of_background(one: FilmObserver, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """Return the background in RGBA, (H, W, 4), and the residuals of frames that show it alone."""
+    behind = np.zeros((*one.size, 4), dtype)
+    behind[..., :3] = one.rasterizer.background
+    frames = np.broadcast_to(behind[..., :3], one.frames.shape)
+    return behind, PictureObserver.residuals(one, frames)
+
+
+def _smoothed(image: np.ndarray) -> np.ndarray:
+    """Return an image (H, W, 3) without its details, channel by channel (3, H, W)."""
+    size: Any = (1, SMOOTHED, SMOOTHED)
+    return uniform_filter(np.moveaxis(image, -1, 0), size)
+
+
+def _shade(found: np.ndarray, behind: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which pixels are those of a plate times a grey factor, and which differ from it.
+
+    Of a frame and the plate, both smoothed.
+    """
     share = found / np.maximum(behind, 1e-3)
-    factor = share.mean(axis=-1)
-    is_multiple = (np.ptp(share, axis=-1) < GREYISH) & (factor > DARKEST) & (factor < BRIGHTEST)
-    return is_multiple, np.abs(found - behind).max(axis=-1) > LEAST_SHADE
+    factor = share.mean(axis=0)
+    is_multiple = (np.ptp(share, axis=0) < GREYISH) & (factor > DARKEST) & (factor < BRIGHTEST)
+    return is_multiple, np.abs(found - behind).max(axis=0) > LEAST_SHADE
 
 
 def with_look(scene: Scene, paths: Mapping[str, str], values: Values) -> Scene:
