@@ -47,31 +47,31 @@ class Target:
     def measure(self, problem: SceneProblem, rows: np.ndarray) -> dict[str, float]:
         """Return cover [-], distance and gain [m], as far as they are known, of predictions."""
         film, center = _pictured(problem.observers), _centered(problem.observers)
-        found: dict[str, float] = {}
-        for one, part in problem.by_observer(rows):
-            if film is not None and one is film and self.silhouette is not None:
-                shown = _last_alpha(film, part)
+        measures: dict[str, float] = {}
+        for observer, predicted in problem.by_observer(rows):
+            if film is not None and observer is film and self.silhouette is not None:
+                alpha = _last_alpha(film, predicted)
                 if self.silhouette.dtype == bool:
-                    shown = shown > HALF
-                both = np.minimum(shown, self.silhouette).sum()
-                found["cover"] = float(both / np.maximum(shown, self.silhouette).sum())
-            if one is center and self.center is not None and self.begin is not None:
-                found["distance"] = float(np.linalg.norm(part[-1, :3] - self.center))
+                    alpha = alpha > HALF
+                both = np.minimum(alpha, self.silhouette).sum()
+                measures["cover"] = float(both / np.maximum(alpha, self.silhouette).sum())
+            if observer is center and self.center is not None and self.begin is not None:
+                measures["distance"] = float(np.linalg.norm(predicted[-1, :3] - self.center))
                 begun = float(np.linalg.norm(self.begin - self.center))
-                found["gain"] = begun - found["distance"]
-        return found
+                measures["gain"] = begun - measures["distance"]
+        return measures
 
 
-def make_target(made: PreparedProblem, supervision: str) -> tuple[SceneProblem, Target]:
+def make_target(prepared: PreparedProblem, supervision: str) -> tuple[SceneProblem, Target]:
     """Return the problem that a search under this supervision is told, and what it is measured by.
 
     What the search is not told has the weight 0 and is measured all the same.
     """
-    problem, at_goal = made.everything, _seen_at_the_goal(made)
+    problem, at_goal = prepared.everything, _seen_at_the_goal(prepared)
     film, center = _pictured(problem.observers), _centered(problem.observers)
     observers = list(problem.observers)
-    if center is None and CENTER in at_goal and (own := _center_of(problem)) is not None:
-        center = own.showing(at_goal[CENTER][:, :3])
+    if center is None and CENTER in at_goal and (center_of_mass := _center_of(problem)) is not None:
+        center = center_of_mass.showing(at_goal[CENTER][:, :3])
         observers.append(center)
     if supervision == "states" and center is None:
         raise StudyError(
@@ -80,8 +80,8 @@ def make_target(made: PreparedProblem, supervision: str) -> tuple[SceneProblem, 
         )
     silhouette = None
     if film is not None:
-        known = at_goal.get(film.name)
-        silhouette = _drawn_silhouette(film) if known is None else _last_alpha(film, known)
+        goal_rows = at_goal.get(film.name)
+        silhouette = _drawn_silhouette(film) if goal_rows is None else _last_alpha(film, goal_rows)
     x = problem.built.state.x if isinstance(problem.built.system, Model) else np.zeros((0, 3))
     target = Target(
         silhouette,
@@ -90,20 +90,23 @@ def make_target(made: PreparedProblem, supervision: str) -> tuple[SceneProblem, 
         float(np.ptp(x, axis=0).max()) if len(x) else 0.0,
     )
     compared = [center] if supervision == "states" else problem.observers
-    weighted = [one if one in compared else replace(one, weight=0.0) for one in observers]
+    weighted = [
+        observer if observer in compared else replace(observer, weight=0.0)
+        for observer in observers
+    ]
     return on_one_timeline(problem, weighted), target
 
 
-def _seen_at_the_goal(made: PreparedProblem) -> dict[str, np.ndarray]:
+def _seen_at_the_goal(prepared: PreparedProblem) -> dict[str, np.ndarray]:
     """Return what a simulated goal shows, in rows by observation and `CENTER`; {} of no such."""
-    if made.hidden is None or made.true_values is None:
+    if prepared.hidden is None or prepared.true_values is None:
         return {}
-    observers = [*made.hidden.observers]
-    if (center := _center_of(made.hidden)) is not None:
+    observers = [*prepared.hidden.observers]
+    if (center := _center_of(prepared.hidden)) is not None:
         observers.append(center)
-    whole = on_one_timeline(made.hidden, observers)
-    rows = whole.predictions({**made.everything.fixed, **made.true_values})
-    return {one.name: own for one, own in zip(observers, rows, strict=True)}
+    whole = on_one_timeline(prepared.hidden, observers)
+    rows = whole.predictions({**prepared.everything.fixed, **prepared.true_values})
+    return {observer.name: predicted for observer, predicted in zip(observers, rows, strict=True)}
 
 
 def _last_alpha(one: PictureObserver, rows: np.ndarray) -> np.ndarray:
