@@ -19,16 +19,14 @@ import numpy as np
 import scipy.sparse
 
 from adjsim.model import Model
-from studies.problem.films import WHITE, FilmObserver, PictureObserver, SmokeObserver
 from studies.problem.making import PreparedProblem
 from studies.problem.observers import Observer
-from studies.problem.points import PointObserver
+from studies.problem.points import PointObserver, points_of
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.runs.errors import StudyError
 
 
 CENTER = "center"  # of mass, as an observation that is only measured, or told in place of pictures
-DIFFERS = 0.1  # from the background: a pixel of a target from a file that may show a body
 HALF = 0.5
 
 
@@ -50,7 +48,7 @@ class Target:
         found: dict[str, float] = {}
         for one, part in problem.by_observer(rows):
             if film is not None and one is film and self.silhouette is not None:
-                shown = _last_alpha(film, part)
+                shown = film.as_images(part)[-1, ..., 3]
                 if self.silhouette.dtype == bool:
                     shown = shown > HALF
                 both = np.minimum(shown, self.silhouette).sum()
@@ -71,7 +69,7 @@ def make_target(made: PreparedProblem, supervision: str) -> tuple[SceneProblem, 
     film, center = _pictured(problem.observers), _centered(problem.observers)
     observers = list(problem.observers)
     if center is None and CENTER in at_goal and (own := _center_of(problem)) is not None:
-        center = own.showing(at_goal[CENTER][:, :3])
+        center = own.simulated(at_goal[CENTER])
         observers.append(center)
     if supervision == "states" and center is None:
         raise StudyError(
@@ -81,7 +79,7 @@ def make_target(made: PreparedProblem, supervision: str) -> tuple[SceneProblem, 
     silhouette = None
     if film is not None:
         known = at_goal.get(film.name)
-        silhouette = _drawn_silhouette(film) if known is None else _last_alpha(film, known)
+        silhouette = film.silhouette() if known is None else film.as_images(known)[-1, ..., 3]
     x = problem.built.state.x if isinstance(problem.built.system, Model) else np.zeros((0, 3))
     target = Target(
         silhouette,
@@ -106,21 +104,15 @@ def _seen_at_the_goal(made: PreparedProblem) -> dict[str, np.ndarray]:
     return {one.name: own for one, own in zip(observers, rows, strict=True)}
 
 
-def _last_alpha(one: PictureObserver, rows: np.ndarray) -> np.ndarray:
-    """Return the alphas of the last picture of a film, (height, width)."""
-    return one.as_images(rows)[-1, ..., 3]
-
-
-def _pictured(observers: Sequence[Observer]) -> PictureObserver | None:
+def _pictured(observers: Sequence[Observer]) -> Observer | None:
     """Return the film whose last picture is measured: the one that ends last."""
-    films = [one for one in observers if isinstance(one, PictureObserver)]
+    films = [one for one in observers if one.IS_PICTURE]
     return max(films, key=lambda one: one.start + one.times[-1], default=None)
 
 
 def _centered(observers: Sequence[Observer]) -> PointObserver | None:
     """Return the observation of a centre of mass."""
-    points = (one for one in observers if isinstance(one, PointObserver))
-    return next((one for one in points if one.is_center), None)
+    return next((one for one in points_of(observers) if one.is_center), None)
 
 
 def _center_of(problem: SceneProblem) -> PointObserver | None:
@@ -136,18 +128,3 @@ def _center_of(problem: SceneProblem) -> PointObserver | None:
         CENTER, 1.0, np.array([end]), 0.0, np.zeros(1, int), nothing, 1.0, weights, "",
         is_center=True,
     )  # fmt: skip
-
-
-def _drawn_silhouette(film: PictureObserver) -> np.ndarray | None:
-    """Return where the target from a file shows the bodies.
-
-    Of smoke it is its density, from 0 to 1.
-    """
-    if isinstance(film, SmokeObserver):
-        shown = film.frames[-1] - film.background
-        return shown.sum(axis=-1) / np.sum(np.asarray(WHITE) - film.background)
-    if not isinstance(film, FilmObserver):
-        return None
-    off = np.abs(film.frames[-1] - np.asarray(film.rasterizer.background)).max(axis=-1)
-    differs = off > DIFFERS
-    return off > HALF * np.median(off[differs]) if differs.any() else differs

@@ -14,7 +14,7 @@ import numpy as np
 
 from studies.datasets.spec import Spec, simulated_films, split
 from studies.optimizers.problem import NOT_FINITE
-from studies.problem.films import FilmObserver
+from studies.problem.films import films_of
 from studies.problem.making import make_problem
 from studies.problem.observers import surfaces
 from studies.problem.twin import hidden_scene
@@ -100,18 +100,15 @@ def _simulated(file: SceneFile, options: RunOptions) -> Sample:
     values = {**problem.fixed, **(made.true_values or {})}
     moved, samplings = problem.moved(values)
     found: Sample = {}
-    films = [
-        (one, at)
-        for one, at in zip(problem.observers, samplings, strict=True)
-        if isinstance(one, FilmObserver) and file.observations[one.name].simulate is not None
-    ]
-    for one, at in films:
-        rgba = one.as_images(one.predict(moved, at, values)).copy()
-        rgba[..., :3] = one.frames  # with noise
-        found[f"images/{one.name}"] = as_uint8(rgba)
-        found[f"coverage/{one.name}"] = rgba[..., 3].mean(axis=(1, 2))
+    at = {one.name: at for one, at in zip(problem.observers, samplings, strict=True)}
+    films = [film for film in films_of(problem.observers) if film.name in simulated_films(file)]
+    for film in films:
+        rgba = film.as_images(film.predict(moved, at[film.name], values)).copy()
+        rgba[..., :3] = film.frames  # with noise
+        found[f"images/{film.name}"] = as_uint8(rgba)
+        found[f"coverage/{film.name}"] = rgba[..., 3].mean(axis=(1, 2))
     for name, vertices in surfaces(moved).items():
-        found[f"{EACH}{name}/vertices"] = films[0][1].at(vertices).astype(np.float32)
+        found[f"{EACH}{name}/vertices"] = at[films[0].name].at(vertices).astype(np.float32)
         found[f"{EACH}{name}/faces"] = problem.built.meshes[name].faces
     return found
 

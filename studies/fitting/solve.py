@@ -54,7 +54,7 @@ from studies.fitting.start_from_tracks import start_from_tracks
 from studies.fitting.trying import Judge, Tried, try_result
 from studies.optimizers.minimize import MOST_TANGENTS
 from studies.optimizers.problem import NOT_FINITE, Result, Status
-from studies.problem.films import FilmObserver
+from studies.problem.films import films_of
 from studies.problem.first_frames import first_frames_differ
 from studies.problem.frame_squares import still_squares
 from studies.problem.making import PreparedProblem
@@ -503,7 +503,7 @@ def mirrored(problem: SceneProblem, theta: np.ndarray) -> np.ndarray | None:
         v -> v - 2 (v n) n        a vector
         w -> -w + 2 (w n) n       an axial vector
     """
-    views = [one for one in problem.observers if isinstance(one, FilmObserver)]
+    views = films_of(problem.observers)
     if not views:
         return None
     along = views[0].camera.pose()[1][2]

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from studies.problem.declared_errors import DeclaredNumber, declared_numbers, notes_on_errors
-from studies.problem.films import FilmObserver
 from studies.problem.first_frames import fit_first_frames
 from studies.problem.forward import start_surfaces
 from studies.problem.free import (
@@ -30,12 +29,10 @@ from studies.problem.observations.films import (
     check_lengths,
     read_film,
 )
-from studies.problem.observations.points import advice_on_fall
 from studies.problem.observers import Observer
-from studies.problem.observing import camera_of, frame_times, make_observers
-from studies.problem.own import OwnResiduals, check_own, declared_own, own_observer
+from studies.problem.observing import frame_times, make_observers
+from studies.problem.own import OwnResiduals, declared_own, own_observer
 from studies.problem.parameters import Parameters
-from studies.problem.points import PointObserver, advice_on_markers
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.problem.refining import (
     refined_problem,
@@ -136,24 +133,18 @@ def make_problem(
             "`observations` must hold at least one film, table of points, states, or residuals of "
             "your own, got none."
         )
-    declared_films = {
-        name: one for name, one in file.observations.items() if isinstance(one, declared.Film)
-    }
-    films = {name: _film(file, name, one) for name, one in declared_films.items()}
-    real = {name: one for name, one in declared_films.items() if one.simulate is None}
+    films = {name: _film(file, name, one) for name, one in file.films.items()}
+    real = {name: one for name, one in file.films.items() if one.simulate is None}
     built = build(without_own(file, own), at_rest=not own and is_still(file, films))
     if isinstance(built.system, Settled):
         say(SETTLING)
     notes = built.notes + notes_on_fields_of_view(file) + notes_on_errors(file)
-    notes += notes_on_seams(file, built, declared_films)
+    notes += notes_on_seams(file, built, file.films)
     for name in real:
         notes += advice_on_film(films[name], f"observations.{name}")
     check_lengths({f"observations.{name}": (one, films[name]) for name, one in real.items()})
-    observers = make_observers(file, built, films)
-    observers = [
-        replace(one, device=device) if isinstance(one, FilmObserver) else one for one in observers
-    ]
-    notes += advice_on_points(file, built, observers)
+    observers = make_observers(file, built, films, device=device)
+    notes += [note for one in observers for note in one.notes]
     observers += [own_observer(name, one, start_surfaces(built)) for name, one in own.items()]
     kept = frozenset(k for k, one in {**file.observations, **own}.items() if one.validate)
     if len(kept) == len(observers):
@@ -177,7 +168,8 @@ def make_problem(
         problem = with_simulated(problem, hidden, file, truth)
         values |= simulated.values
     problem = problem.with_steps_for(problem.parameters.start)
-    check_own(problem)
+    for one in observers:
+        one.check(problem)
     looks = look_nuisances(file, built, observers)
 
     def refitted(problem: SceneProblem) -> SceneProblem:
@@ -203,29 +195,6 @@ def make_problem(
         partial(with_other_law, scene=lone) if has_law_error else None,
         numbers, [] if file.is_twin or is_goal else terms_of(lone, parameters),
     )  # fmt: skip
-
-
-def advice_on_points(
-    file: declared.SceneFile, built: BuiltScene, observers: Sequence[Observer]
-) -> list[str]:
-    """Return what is doubtful about tracked points: far off a body, or falling another way."""
-    notes: list[str] = []
-    for one in observers:
-        given = file.observations[one.name]
-        if not isinstance(given, declared.Points | declared.States):
-            continue
-        if not isinstance(one, PointObserver):
-            continue
-        key, body = f"observations.{one.name}", file.bodies[given.body]
-        if isinstance(given, declared.Points):
-            surface = start_surfaces(built)[given.body]
-            x = surface if one.object else np.asarray(built.state.x)
-            faces = np.asarray(built.meshes[given.body].faces)
-            notes += advice_on_markers(key, one.matrix @ x, surface, faces)
-        is_held = isinstance(body, declared.Pendulum) or getattr(body, "held", None) is not None
-        if not (is_held or file.pushes) and given.simulate is None and one.camera is None:
-            notes += advice_on_fall(one.times, one.places, file.world.gravity, key)
-    return notes
 
 
 def without_own(file: declared.SceneFile, own: Mapping[str, OwnResiduals]) -> declared.SceneFile:
@@ -270,7 +239,7 @@ def _film(file: declared.SceneFile, name: str, one: declared.Film) -> FilmData:
     """Return a film as it is read, or a blank one where it is still to be simulated."""
     key = f"observations.{name}"
     if one.simulate is None:
-        return read_film(one, camera_of(file, one), key)
+        return read_film(one, file.camera_of(one), key)
     return blank_film(one, frame_times(one, file.world, key), key)
 
 

@@ -217,7 +217,7 @@ def events(problem: SceneProblem, natural: np.ndarray) -> dict[str, Any]:
     found: dict[str, Any] = dict.fromkeys(
         ("touches", "touch_set", "contact_set", "faces", "face_set")
     )
-    if seen := [_seen(*scenery) for scenery in problem.sceneries_at(natural)]:
+    if seen := [_seen(*scenery) for scenery in problem.sceneries_at(natural).values()]:
         found |= {"faces": sum(int(one.sum()) for one in seen), "face_set": _name(seen)}
     if contacts := touches_of(problem, natural):
         touching = [own.touch > 0.0 for own in contacts.values()]

@@ -932,6 +932,19 @@ class SceneFile(Scene):
         every = self.observations.values()
         return bool(every) and all(one.simulate for one in every) and not self.blind
 
+    @property
+    def films(self) -> dict[str, Film]:
+        """The observations that are films, by name."""
+        return {name: one for name, one in self.observations.items() if isinstance(one, Film)}
+
+    def camera_name(self, film: Film) -> str:
+        """Return the name of the camera of a film: the only one, if it names none."""
+        return film.camera or next(iter(self.cameras))
+
+    def camera_of(self, film: Film) -> Camera | None:
+        """Return the camera of a film; None of a film of smoke, which has none."""
+        return self.cameras[self.camera_name(film)] if self.cameras else None
+
     def is_fitted(self, one: Camera | Look) -> bool:
         """Return whether a camera or a look is fitted: by default unless this is a twin.
 
