@@ -1,7 +1,7 @@
 """What a page of a run shows of a film: large, over what is behind the bodies, with obstacles."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from render.soft_raster import SoftRasterizer, rasterize
 from studies.problem.observers import Observer
 from studies.scene import declared
 from studies.scene.building import Lit
-from studies.scene.obstacles import DRAWN_CELLS, drawn_obstacle
+from studies.scene.obstacle_shapes import shape_of
 
 
 ROWS = 480  # of a film on a page, at least
@@ -23,7 +23,7 @@ SOFT = 0.5  # width of edges [pixels]
 OPACITY = 0.3  # of obstacles that the scene does not draw
 PLAIN = 0.1  # by how much the colours of a background may differ that shows no obstacles
 AROUND = 2.0  # times the distance of the camera: edge of the part of a floor that is shown
-SQUARES = (0.35, 0.75)  # grey levels of a floor
+SQUARES = (0.35, 0.75)  # grey levels of a floor; of one patch, the last
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,34 +69,13 @@ def with_obstacles(
     far = AROUND * float(np.linalg.norm(camera.translation))
     for name, obstacle in obstacles.items():
         if not (obstacle.draw or obstacle.fixed_to):
-            for key, (mesh, points) in _obstacle_meshes(name, obstacle, center, far).items():
-                meshes[key], vertices[key] = mesh, (points - center)[None]
+            patches, points = shape_of(name, obstacle).patches(center, far)
+            for k, (faces, grey) in enumerate(zip(patches, SQUARES[-len(patches) :], strict=True)):
+                material = Material(ambient=0.6 * grey, diffuse=0.4 * grey)
+                meshes[f"{name}-{k}"] = Mesh(faces, material=material)
+                vertices[f"{name}-{k}"] = (points - center)[None]
     if not meshes:
         return plate
     size = plate.shape[0], plate.shape[1]
     (drawn,) = rasterize(Scene(meshes, lights), camera, page_rasterizer(size[0]), vertices, size)
     return plate * (1.0 - OPACITY * drawn[..., 3:]) + OPACITY * drawn[..., :3]
-
-
-def _obstacle_meshes(
-    name: str, obstacle: declared.Obstacle, center: np.ndarray, far: float
-) -> dict[str, tuple[Mesh, np.ndarray]]:
-    """Return the meshes of an obstacle: of a plane, the squares of a floor near the bodies."""
-    if not isinstance(obstacle, declared.PlaneObstacle):
-        mesh, points = drawn_obstacle(name, obstacle)
-        return {name: (_grey(mesh.faces, SQUARES[1]), points)}
-    normal = np.asarray(obstacle.normal) / np.linalg.norm(obstacle.normal)
-    below = center - normal * (normal @ (center - np.asarray(obstacle.point)))
-    near = replace(obstacle, point=tuple(below.tolist()), extent=min(obstacle.extent, far))
-    mesh, points = drawn_obstacle(name, near)
-    edges = points[[1, DRAWN_CELLS + 1]] - points[0]
-    offsets = (points[mesh.faces].mean(axis=1) - points[0]) @ edges.T
-    cells = np.floor(offsets / (edges**2).sum(axis=1) / 2.0).astype(int).sum(axis=1) % 2
-    return {
-        f"{name}-{k}": (_grey(mesh.faces[cells == k], grey), points)
-        for k, grey in enumerate(SQUARES)
-    }
-
-
-def _grey(faces: np.ndarray, level: float) -> Mesh:
-    return Mesh(faces, material=Material(ambient=0.6 * level, diffuse=0.4 * level))
