@@ -21,7 +21,7 @@ import scipy.sparse
 from adjsim.model import Model
 from studies.problem.making import PreparedProblem
 from studies.problem.observers import Observer
-from studies.problem.points import PointObserver, points_of
+from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.runs.errors import StudyError
 
@@ -112,7 +112,8 @@ def _pictured(observers: Sequence[Observer]) -> Observer | None:
 
 def _centered(observers: Sequence[Observer]) -> PointObserver | None:
     """Return the observation of a centre of mass."""
-    return next((one for one in points_of(observers) if one.is_center), None)
+    points = (one for one in observers if isinstance(one, PointObserver))
+    return next((one for one in points if one.is_center), None)
 
 
 def _center_of(problem: SceneProblem) -> PointObserver | None:

@@ -218,12 +218,11 @@ class _Declared:
 
     def _of_observation(self, name: str, given: Any) -> Iterator[DeclaredNumber]:
         chosen = 0.0
-        if isinstance(given, declared.Film):
-            film = self.films[name]
+        if (film := self.films.get(name)) is not None:
             chosen = STAMPED if given.fps is None else _of_typed(given.fps, film.own_fps)
             if not film.times.any():
                 return
-        elif isinstance(given, declared.Points) and given.camera is not None:
+        elif getattr(given, "camera", None) is not None:
             chosen = STAMPED
         if not isinstance(self.built.system, Settled):
             error = _Error(f"observations.{name}.fps_error", given.fps_error, chosen)

@@ -242,11 +242,8 @@ def texel_values(
 
 def is_still(file: declared.SceneFile, films: Mapping[str, FilmData]) -> bool:
     """Return whether nothing moves or settles: single pictures at time 0 of bodies with a mesh."""
-    are_meshes = not any(
-        isinstance(one, declared.Pendulum | declared.Smoke) for one in file.bodies.values()
-    )
     return (
-        are_meshes
+        all(hasattr(body, "mesh") for body in file.bodies.values())
         and file.world.motion != declared.EQUILIBRIUM
         and all(
             name in films

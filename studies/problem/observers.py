@@ -296,7 +296,8 @@ class Observer(ABC):
     def curves(self, rows: np.ndarray) -> dict[str, np.ndarray]:
         """Return what is drawn over time beside a prediction, {} of what has no curves.
 
-        These are `times` (n_frames,), `observed` and `predicted` (n_frames, n_points, 2 or 3).
+        These are `times` (n_frames,), `observed` and `predicted` (n_frames, n_points, k), and for
+        each of the k numbers of a point its axis, with unit, in `labels`.
         """
         del rows
         return {}

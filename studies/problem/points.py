@@ -1,6 +1,5 @@
 """Tracked points and states as observations, in space or in the pixels of a camera."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -214,7 +213,12 @@ class PointObserver(Observer):
         """Return the coordinates over time; of a prediction of fewer frames, of these."""
         n = len(rows) // self.places.shape[1]
         predicted = rows.reshape(n, self.places.shape[1], 4)[..., : self.places.shape[-1]]
-        return {"times": self.times[:n], "observed": self.places[:n], "predicted": predicted}
+        names, unit = ("uv", "pixels") if self.places.shape[-1] == 2 else ("xyz", "m")
+        labels = np.array([f"{name} [{unit}]" for name in names])
+        observed = self.places[:n]
+        return {
+            "times": self.times[:n], "observed": observed, "predicted": predicted, "labels": labels
+        }  # fmt: skip
 
     def _applied(self, rows: np.ndarray) -> np.ndarray:
         return np.stack([self.matrix @ frame for frame in rows])
@@ -263,11 +267,6 @@ class PointObserver(Observer):
             len(self.times), -1
         )
         return len(self.times) * scaled.sum(axis=1)
-
-
-def points_of(observers: Sequence[Observer]) -> list[PointObserver]:
-    """Return the tracked points and states among observations."""
-    return [one for one in observers if isinstance(one, PointObserver)]
 
 
 def _in_rows(places: np.ndarray) -> np.ndarray:

@@ -666,7 +666,11 @@ class _Observation:
     `start` is the scene's time of the first frame or of time 0 in a table [s]; it may be free as
     "observations.NAME.start". With `validate` it is predicted before it is fitted, to judge the
     answer. `fps_error` is the standard uncertainty of the rate of its times, as a part of it.
+    Keys called `body`, `bodies` and `camera` are checked to name what is there.
     """
+
+    SOURCE: ClassVar[str] = "file"  # the key of its file, in place of which it may be simulated
+    NEEDS_CAMERA: ClassVar[bool] = False
 
     weight: Positive = 1.0
     start: float = 0.0
@@ -718,6 +722,8 @@ class Film(_Observation):
     outlines; None chooses it where a body may turn and its colours jump between faces. `bodies` are
     those that are in the film.
     """
+
+    SOURCE, NEEDS_CAMERA = "video", True
 
     kind: Literal["film"] = "film"
     video: File | None = None
@@ -787,6 +793,8 @@ class OwnObservation(_Observation):
     `type` is its import path, "module:function", and `values` are its arguments. Its module must be
     allowed as that of a force of your own.
     """
+
+    SOURCE = ""
 
     kind: Literal["own"] = "own"
     type: str
