@@ -206,18 +206,12 @@ class FilmObserver(PictureObserver):
         counts = {name: len(start[name]) for name in bodies if name in self.scene.objects}
         return tuple(
             PointObserver(
-                self.name,
-                weight=self.weight,
-                times=self.times,
-                start=self.start,
-                index=self.index,
-                places=np.zeros((len(self.times), n, 3)),
-                error=MILLIMETRE,
-                matrix=scipy.sparse.eye_array(n).tocsr(),
-                object=name,
+                self.name, self.weight, self.times, self.start, self.index,
+                np.zeros((len(self.times), n, 3)), MILLIMETRE, scipy.sparse.eye_array(n).tocsr(),
+                name,
             )
             for name, n in counts.items()
-        )
+        )  # fmt: skip
 
     def shaded_otherwise(self) -> Self:
         """Return the film drawn flat in place of smooth, and smooth in place of flat."""
@@ -316,20 +310,10 @@ class FilmObserver(PictureObserver):
         weights = np.bincount(faces.ravel(), np.repeat(area, 3), len(ahead)) / (3.0 * area.sum())
         error = ERROR_KNOWN if is_offset else ERROR_UNKNOWN
         point = PointObserver(
-            self.name,
-            weight=self.weight,
-            times=self.times,
-            start=self.start,
-            index=self.index,
-            places=middles[:, None],
-            error=max(ERROR, error * float(np.sqrt(drawn_area))),
-            matrix=scipy.sparse.csr_array(weights[None]),
-            object=body,
-            camera=self.camera,
-            camera_path=self.camera_path,
-            center=self.center,
-            size=self.size,
-        )
+            self.name, self.weight, self.times, self.start, self.index, middles[:, None],
+            max(ERROR, error * float(np.sqrt(drawn_area))), scipy.sparse.csr_array(weights[None]),
+            body, self.size, camera=self.camera, camera_path=self.camera_path, center=self.center,
+        )  # fmt: skip
         if is_offset:
             middle = to_pixels(first.camera, (weights @ ahead)[None], self.size)[0]
             point = replace(point, places=point.places + (middle - middles[0]))

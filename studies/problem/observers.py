@@ -270,7 +270,7 @@ class Observer(ABC):
         """Return where bodies are in place of how they look; None where that cannot be told.
 
         `subjects` are the drawn objects of a problem, and `begun` the first frames of films by
-        name, as `studies.problem.first_frames.Begun`.
+        name, as `studies.problem.films.Begun`.
         """
         del subjects, begun
         return self

@@ -153,45 +153,46 @@ class _Plane(Shape):
         return [partial(about, axis) for axis in np.linalg.svd(outward[None])[2][1:]]
 
 
-class _Sphere(Shape):
+class _Rounded(Shape):
+    """A box in a frame of its own, and all that is within a radius of it."""
+
+    rotation: Any = (0.0, 0.0, 0.0)  # of the frame [rad]
+    half: Any = (0.0, 0.0, 0.0)  # half edges of the box [m]
+    radius: float = 0.0  # [m]
+
+    def distance(self, x: np.ndarray) -> np.ndarray:
+        R = rotation_matrix(np.asarray(self.rotation))
+        beyond = np.abs((x - np.asarray(self.pose["center"])) @ R) - np.asarray(self.half)
+        outside = np.linalg.norm(np.maximum(beyond, 0.0), axis=1)
+        return outside + np.minimum(beyond.max(axis=1), 0.0) - self.radius
+
+    def outwards(self, surface: TriangleMesh) -> TriangleMesh:
+        """Return a surface of the frame in the world."""
+        points = surface.points @ rotation_matrix(self.rotation).T
+        return TriangleMesh(points + np.asarray(self.pose["center"]), surface.faces)
+
+
+class _Sphere(_Rounded):
     contact = SphereContact
 
     def __init__(self, name: str, spec: declared.SphereObstacle) -> None:
         super().__init__(name, spec)
+        self.radius = spec.radius
         self.pose = {"center": spec.center, "sphere_radius": spec.radius}
-
-    def distance(self, x: np.ndarray) -> np.ndarray:
-        return np.linalg.norm(x - np.asarray(self.spec.center), axis=1) - self.spec.radius
 
     def surface(self) -> TriangleMesh:
         return surface_of(self.name, Source(ball_tets(5, self.spec.radius, self.spec.center)))
 
 
-class _Turned(Shape):
-    """A shape in a frame of its own, at a `center` and a `rotation`."""
-
-    def inwards(self, x: np.ndarray) -> np.ndarray:
-        """Return points of the world in the frame, (n, 3) [m]."""
-        return (x - np.asarray(self.pose["center"])) @ rotation_matrix(self.pose["rotation"])
-
-    def outwards(self, surface: TriangleMesh) -> TriangleMesh:
-        """Return a surface of the frame in the world."""
-        points = surface.points @ rotation_matrix(self.pose["rotation"]).T
-        return TriangleMesh(points + np.asarray(self.pose["center"]), surface.faces)
-
-
-class _Box(_Turned):
+class _Box(_Rounded):
     contact = BoxContact
 
     def __init__(self, name: str, spec: declared.BoxObstacle) -> None:
         super().__init__(name, spec)
-        half, rotation = 0.5 * np.asarray(spec.size), np.radians(spec.rotation)
-        self.pose = {"center": spec.center, "rotation": rotation, "half_extents": half}
-
-    def distance(self, x: np.ndarray) -> np.ndarray:
-        beyond = np.abs(self.inwards(x)) - self.pose["half_extents"]
-        outside = np.linalg.norm(np.maximum(beyond, 0.0), axis=1)
-        return outside + np.minimum(beyond.max(axis=1), 0.0)
+        self.half, self.rotation = 0.5 * np.asarray(spec.size), np.radians(spec.rotation)
+        self.pose = {
+            "center": spec.center, "rotation": self.rotation, "half_extents": self.half
+        }  # fmt: skip
 
     def surface(self) -> TriangleMesh:
         size = np.asarray(self.spec.size)
@@ -199,7 +200,7 @@ class _Box(_Turned):
         return self.outwards(surface_of(self.name, Source(tets)))
 
 
-class _Capsule(_Turned):
+class _Capsule(_Rounded):
     contact = CapsuleContact
 
     def __init__(self, name: str, spec: declared.CapsuleObstacle) -> None:
@@ -211,23 +212,18 @@ class _Capsule(_Turned):
                 f"`obstacles.{name}.ends` must be two points, got {list(spec.ends[0])} twice. "
                 "With one centre it is a sphere."
             )
+        self.rotation, self.radius = turn_to((last - first) / length), spec.radius
+        self.half = np.array([0.0, 0.5 * length, 0.0])
         self.pose = {
-            "center": 0.5 * (first + last),
-            "rotation": turn_to((last - first) / length),
-            "half_length": 0.5 * length,
-            "capsule_radius": spec.radius,
-        }
-
-    def distance(self, x: np.ndarray) -> np.ndarray:
-        beside, half = self.inwards(x), self.pose["half_length"]
-        beside[:, 1] -= np.clip(beside[:, 1], -half, half)
-        return np.linalg.norm(beside, axis=1) - self.spec.radius
+            "center": 0.5 * (first + last), "rotation": self.rotation,
+            "half_length": 0.5 * length, "capsule_radius": spec.radius,
+        }  # fmt: skip
 
     def surface(self) -> TriangleMesh:
         t = np.linspace(0.0, 0.5 * np.pi, 7)
-        arc = self.spec.radius * np.column_stack([np.cos(t), np.sin(t)])
+        arc = self.radius * np.column_stack([np.cos(t), np.sin(t)])
         arc[-1, 0] = 0.0
-        top = arc + np.array([0.0, self.pose["half_length"]])
+        top = arc + np.array([0.0, self.half[1]])
         return self.outwards(turned(np.concatenate([(top * (1.0, -1.0))[::-1], top]), 24))
 
     def about(self, center: np.ndarray) -> declared.Obstacle:
