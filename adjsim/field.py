@@ -72,6 +72,7 @@ class Field:
         assert isinstance(stepper, CpuStepper)
         self.model, self.stepper, self.with_weight = model, stepper, with_weight
         self._groups: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+        self.beside: dict[Any, Any] = {}  # what an adjoint keeps from one call to the next
 
     def forces(self, state: State, step: int = 0) -> np.ndarray:
         """Return the forces at a state, in a step of the series, (n_rows, 3) [N]."""
@@ -162,7 +163,11 @@ class Field:
             checks.known_key("parameter", path, known): checks.array(path, t, known[path].shape)
             for path, t in checks.mapping("tangents", tangents, "{'state.x': ...}").items()
         }
-        tangent = self.tangent(state, given)
+        if given.keys() <= {"state.x", "state.v"}:  # parameters stay: what is packed serves again
+            moved = {path.removeprefix("state."): tan for path, tan in given.items()}
+            tangent = self.still._replace(tan=self.still.tan._replace(**moved))
+        else:
+            tangent = self.tangent(state, given)
         tan_state = tangent_fields(self.stepper, state, tangent.tan)[:2]
         pushed = self.pushed(tangent, self.row(state), tan_state, step)
         if self.with_weight:

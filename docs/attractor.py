@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from adjoint.force_registry import register
 from adjoint.forces.element import ForceTwin, TwinKind
+from adjoint.forces.registry import register
 from adjsim.algebra.vec3 import axpy, dot, neg, scale, sub
 from adjsim.forces.element import Force
 from adjsim.jit.backend import device_fn, lit

@@ -6,57 +6,51 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adjoint.force_registry import FORCE_TWINS
+from adjoint.forces.registry import forces
 from adjoint.system_registry import SYSTEM_TWINS
 from adjoint.verify.declared import OTHERS
+from adjoint.verify.systems import scenes
 from adjsim.reduced.double_pendulum import DoublePendulum
 from adjsim.reduced.pendulum import PendulumState
 from adjsim.reduced.simple_pendulum import SimplePendulum
-from tests.cuda.scenes import toy
 
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-MODEL, STATE, _ = toy()
 SYSTEMS = (
     SimplePendulum(1.0, center_of_mass=1.0),
     DoublePendulum([1.0, 1.0], center_of_mass=[1.0, 1.0]),
 )
-PARAMETERS = [
-    (name, p)
-    for name, force in MODEL.forces.items()
+SCENES = scenes(4)
+# Of each class and parameter, the first force of the catalogue that has it: scene, name, parameter.
+PARAMETERS = {
+    (type(force), p.name): (scene, name, p)
+    for scene in reversed(SCENES.values())
+    for name, force in scene.model.forces.items()
     for p in force.PARAMETERS
     if p.name in force.parameters()
-]
-DECLARED = {kind.__name__: kind.PARAMETERS for kind in (*FORCE_TWINS, *OTHERS)}
+}
+DECLARED = {kind.__name__: kind.PARAMETERS for kind in (*forces(), *OTHERS)}
 
 
-def changed(name, parameter, factor):
+def changed(scene, name, parameter, factor):
     """The model with a parameter of a force times a factor."""
     path = f"{name}.{parameter.name}"
-    value = MODEL.parameters()[path]
-    return MODEL.with_values(STATE, {path: factor * value - 10.0 * (factor < 0.0)})
+    value = scene.parameters()[path]
+    return scene.at({path: factor * value - 10.0 * (factor < 0.0)})
 
 
-def test_the_scene_has_every_force():
-    kinds = {kind for kind in FORCE_TWINS if not kind.changes}  # as a GPU has no pairs that change
-    assert {type(force) for force in MODEL.forces.values()} == kinds
-    # a contact has one law
-    either = {
-        "dissipation": "damping",
-        "cubic_stiffness": "stiffness",
-        "cubic_dissipation": "damping",
-    }
-    assert {(type(MODEL.forces[name]), either.get(p.name, p.name)) for name, p in PARAMETERS} == {
-        (kind, either.get(p.name, p.name)) for kind in kinds for p in kind.PARAMETERS
-    }
+def test_the_catalogue_has_every_parameter_of_every_force():
+    assert set(PARAMETERS) == {(kind, p.name) for kind in forces() for p in kind.PARAMETERS}
 
 
-@pytest.mark.parametrize(("name", "parameter"), PARAMETERS, ids=lambda p: getattr(p, "name", p))
-def test_what_is_searched_for_by_its_logarithm_is_refused_below_zero(name, parameter):
-    changed(name, parameter, 1.25)
+@pytest.mark.parametrize(
+    ("scene", "name", "parameter"), PARAMETERS.values(), ids=lambda p: getattr(p, "name", "")
+)
+def test_what_is_searched_for_by_its_logarithm_is_refused_below_zero(scene, name, parameter):
+    changed(scene, name, parameter, 1.25)
     if parameter.positive:
         with pytest.raises(ValueError, match=f"`({name}.)?{parameter.name}` must"):
-            changed(name, parameter, -1.0)
+            changed(scene, name, parameter, -1.0)
 
 
 @pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: type(system).__name__)
@@ -100,5 +94,5 @@ def test_the_manual_has_the_declared_unit_shape_and_transform(owner):
 
 def test_the_reference_has_every_force_and_system():
     listed = set(re.findall(r"autoclass:: (\w+)", (DOCS / "api.md").read_text()))
-    kinds = {kind.__name__ for kind in (*FORCE_TWINS, *SYSTEM_TWINS)}
+    kinds = {kind.__name__ for kind in (*forces(), *SYSTEM_TWINS)}
     assert kinds | {"State", "PendulumState", "SmokeState", "Signal"} <= listed

@@ -50,6 +50,21 @@ def test_push_is_the_slope_of_the_forces_and_pull_its_transpose(rng, case):
     assert total == pytest.approx(np.vdot(adj, pushed), rel=1e-12)
 
 
+def test_what_a_field_keeps_between_calls_changes_no_bit(rng, case):
+    _, model, state = case
+    field = Field(model, with_weight=True)
+    for wrt in (["state.x"], ["solid.mu", "state.v"], ["state.x"], None):
+        other = State(state.x + 1e-4 * rng.standard_normal(state.x.shape), state.v)
+        adj, tan = rng.standard_normal((2, model.n_rows, 3))
+        fresh = Field(model, with_weight=True)
+        grads, expected = pull(field, other, adj, wrt), pull(fresh, other, adj, wrt)
+        for path, grad in grads.items():
+            np.testing.assert_array_equal(grad, expected[path], strict=True)
+        moved = {"state.x": tan}
+        by_all = fresh.push(other, moved | {"gravity": np.zeros(3)})
+        np.testing.assert_array_equal(field.push(other, moved), by_all, strict=True)
+
+
 def test_stiffness_has_the_products_of_push_as_columns(rng, case):
     field, _, state = case
     K = field.stiffness(state)

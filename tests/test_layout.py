@@ -58,11 +58,10 @@ FLOORS = {
     ],
     "adjoint": [
         ["algebra", "checkpoint_actions", "courses", "rotations", "system", "values", "vectors"],
-        ["schedules", "series"],
+        ["scenes", "schedules", "series"],
         ["rigid", "tiles"],
         ["forces", "reduced"],
         ["joints", "pairs"],
-        ["force_registry"],
         ["engine"],  # the reverse sweep and the tangent
         ["field"],
         ["steps"],

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from adjoint.force_registry import FORCE_TWINS
 from adjoint.forces.neo_hookean import ELASTIC_TWIN, NeoHookeanTetsTwin
+from adjoint.forces.registry import register
 from adjoint.rollout import record, rollout_jvp
 from adjsim.courses import Signal
 from adjsim.engine.stepper import RolloutError
@@ -226,7 +226,7 @@ def test_a_kind_without_an_adjoint_of_its_rest_shape_is_not_one_of_zeros(monkeyp
         def twin_kind(self, force):
             return replace(ELASTIC_TWIN, kind=force.kind, vjp_consts=None)
 
-    monkeypatch.setitem(FORCE_TWINS, Odd, OddTwin())
+    register(Odd, OddTwin())
     x = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
     model = Model(None, {"odd": Odd([(0, 1, 2, 3)], x, 1e3, 1e3, density=1e3)})
     run = record(model, State(x), 1e-4, 1)

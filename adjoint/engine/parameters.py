@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from adjoint.force_registry import twin_of
+from adjoint.forces.registry import twin_of
 from adjoint.rigid.bodies import pack_params_vjp
 from adjoint.rigid.pose import pack_state_vjp
 from adjsim.engine.tangent_packing import REST, Rows, has_density

@@ -25,8 +25,8 @@ from adjoint.engine.timeloop import (
     Turn,
     turn_kernel,
 )
-from adjoint.force_registry import twin_of
 from adjoint.forces.element import TwinKind
+from adjoint.forces.registry import twin_of
 from adjoint.rigid.pose import pack_cotangents
 from adjoint.system import Sweep, SystemTwin, Tangent, check_cotangents, frames_of
 from adjoint.tiles.assembly import REST_VJP_LOOP, VJP_LOOP

@@ -3,10 +3,12 @@ r"""Adjoint of `adjsim/forces/box.py`, which has the tangent: read them side by 
 Which of faces, edges and corners is nearest is frozen.
 """
 
+from adjoint.forces.contact import ContactTwin
 from adjoint.forces.gap import direction_vjp, relative_velocity_vjp
+from adjoint.forces.registry import register
 from adjsim.algebra.mat3 import matvec
 from adjsim.algebra.vec3 import add, axpy, dot, neg, scale, sub
-from adjsim.forces.box import box_distance, excess
+from adjsim.forces.box import BoxContact, box_distance, excess
 from adjsim.forces.contact_law import SIZE
 from adjsim.jit.backend import device_fn, lit
 
@@ -71,3 +73,6 @@ def box_gap_vjp(x, v, params, series, adj_n, adj_c, adj_u):
     adj_x, adj_center = adj_d, neg(adj_d)
     adj_series = (*adj_center, *adj_R0, *adj_R1, *adj_R2, *adj_V, *adj_Omega)
     return adj_x, adj_v, (adj_radius, *adj_b), adj_series
+
+
+register(BoxContact, ContactTwin(BoxContact, box_gap_vjp))

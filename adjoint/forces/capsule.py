@@ -3,8 +3,11 @@ r"""Adjoint of `adjsim/forces/capsule.py`, which has the tangent: read them side
 Side or cap is frozen; |h| = L counts as side, where t follows h.
 """
 
+from adjoint.forces.contact import ContactTwin
 from adjoint.forces.gap import direction_vjp, relative_velocity_vjp
+from adjoint.forces.registry import register
 from adjsim.algebra.vec3 import add, axpy, dot, neg, scale, sub
+from adjsim.forces.capsule import CapsuleContact
 from adjsim.forces.contact_law import SIZE
 from adjsim.forces.gap import direction
 from adjsim.jit.backend import device_fn, lit
@@ -50,3 +53,6 @@ def capsule_gap_vjp(x, v, params, series, adj_n, adj_c, adj_u):
     adj_x, adj_center = adj_d, neg(adj_d)
     adj_params = (adj_radius, adj_half_length, adj_capsule_radius)
     return adj_x, adj_v, adj_params, (*adj_center, *adj_a, *adj_V, *adj_Omega)
+
+
+register(CapsuleContact, ContactTwin(CapsuleContact, capsule_gap_vjp))

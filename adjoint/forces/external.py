@@ -6,6 +6,7 @@ The map from the given forces to rows to nodes is linear. Nodes and velocities d
 import numpy as np
 
 from adjoint.forces.element import ForceTwin, TwinKind
+from adjoint.forces.registry import register
 from adjoint.series import series_rows_vjp
 from adjsim.forces.external import EXTERNAL, ExternalForces, windowed
 from adjsim.jit.backend import device_fn, lit
@@ -35,3 +36,6 @@ class ExternalForcesTwin(ForceTwin[ExternalForces]):
         if len(series_rows(force.force, full_shape, len(adj))) == 1:
             adj = adj.sum(axis=0, keepdims=True)  # a constant, also where a window repeats it
         return {"force": series_rows_vjp(force.force, full_shape, adj)}
+
+
+register(ExternalForces, ExternalForcesTwin(EXTERNAL_TWIN))

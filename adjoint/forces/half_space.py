@@ -1,6 +1,9 @@
 r"""Adjoint of `adjsim/forces/half_space.py`, which has the tangent: read them side by side."""
 
+from adjoint.forces.contact import ContactTwin
+from adjoint.forces.registry import register
 from adjsim.algebra.vec3 import axpy, neg, scale
+from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.jit.backend import device_fn
 
 
@@ -15,3 +18,6 @@ def half_space_gap_vjp(x, v, params, series, adj_n, adj_c, adj_u):
     adj_x = scale(-adj_c, n)
     adj_n = axpy(-adj_c, x, adj_n)
     return adj_x, adj_v, (adj_radius,), (*adj_n, adj_height, *adj_V)
+
+
+register(HalfSpaceContact, ContactTwin(HalfSpaceContact, half_space_gap_vjp))

@@ -9,6 +9,7 @@ needs no derivative of its own: the gradient of phi is at hand.
 import numpy as np
 
 from adjoint.forces.element import ForceTwin, TwinKind
+from adjoint.forces.registry import register
 from adjoint.series import series_rows_vjp
 from adjoint.values import add_at_nodes, unbroadcast
 from adjsim.algebra.vec3 import add, axpy, cross, dot, scale, sub
@@ -215,3 +216,6 @@ def rest_shape_vjp(
     # e = x4 - x3, a = x1 - x3, b = x2 - x3
     corners = np.stack([adj_a, adj_b, -(adj_e + adj_a + adj_b), adj_e], axis=1)
     return add_at_nodes(corners, hinges, len(rest_positions))
+
+
+register(Hinges, HingesTwin())

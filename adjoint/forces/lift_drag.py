@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from adjoint.forces.element import ForceTwin, TwinKind
+from adjoint.forces.registry import register
 from adjoint.series import series_rows_vjp
 from adjsim.algebra.vec3 import add, axpy, cross, dot, neg, norm, scale, sub
 from adjsim.forces.lift_drag import (
@@ -87,3 +88,6 @@ class LiftDragTwin(ForceTwin[LiftDrag]):
         """Pull row cotangents back to lift, drag and wind."""
         adj_wind = series_rows_vjp(force.wind, (len(force.triangles), 3), adj_series)
         return super().pack_vjp(force, adj_params, adj_series) | {"wind": adj_wind}
+
+
+register(LiftDrag, LiftDragTwin(LIFT_DRAG_TWIN))

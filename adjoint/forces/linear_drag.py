@@ -6,6 +6,7 @@ The packed number of a node is c = kappa m, so adj_kappa = m adj_c, and adj_m ge
 import numpy as np
 
 from adjoint.forces.element import ForceTwin, TwinKind
+from adjoint.forces.registry import register
 from adjoint.values import unbroadcast
 from adjsim.algebra.vec3 import dot, scale
 from adjsim.forces.linear_drag import LINEAR_DRAG, LinearDrag
@@ -38,3 +39,6 @@ class LinearDragTwin(ForceTwin[LinearDrag]):
         """Pull row cotangents back to the node masses."""
         adj = force.rate * adj_params[:, 0]
         return np.bincount(force.rows, adj, minlength=n_nodes)
+
+
+register(LinearDrag, LinearDragTwin(LINEAR_DRAG_TWIN))

@@ -17,6 +17,7 @@ import numpy as np
 from adjoint.algebra.mat3 import cofactor_vjp
 from adjoint.forces.element import TwinKind
 from adjoint.forces.neo_hookean_material import NeoHookeanTwin
+from adjoint.forces.registry import register
 from adjoint.values import add_at_nodes
 from adjsim.algebra.mat3 import (
     frobenius,
@@ -202,3 +203,6 @@ def rest_shape_vjp(
     edges = adj_Dm.transpose(0, 2, 1)
     corners = np.concatenate([-edges.sum(axis=1, keepdims=True), edges], axis=1)
     return add_at_nodes(corners, tets, len(rest_positions))
+
+
+register(NeoHookeanTets, NeoHookeanTetsTwin())

@@ -18,6 +18,7 @@ import numpy as np
 
 from adjoint.forces.element import TwinKind
 from adjoint.forces.neo_hookean_material import NeoHookeanTwin
+from adjoint.forces.registry import register
 from adjoint.values import add_at_nodes
 from adjsim.algebra.sym2 import (
     cofactor,
@@ -207,3 +208,6 @@ def rest_shape_vjp(
     edges = adj_E.transpose(0, 2, 1)
     corners = np.concatenate([-edges.sum(axis=1, keepdims=True), edges], axis=1)
     return add_at_nodes(corners, triangles, len(rest_positions))
+
+
+register(NeoHookeanTriangles, NeoHookeanTrianglesTwin())

@@ -1,8 +1,11 @@
 r"""Adjoint of `adjsim/forces/sphere.py`, which has the tangent: read them side by side."""
 
+from adjoint.forces.contact import ContactTwin
 from adjoint.forces.gap import direction_vjp, relative_velocity_vjp
+from adjoint.forces.registry import register
 from adjsim.algebra.vec3 import add, neg, sub
 from adjsim.forces.gap import direction
+from adjsim.forces.sphere import SphereContact
 from adjsim.jit.backend import device_fn
 
 
@@ -25,3 +28,6 @@ def sphere_gap_vjp(x, v, params, series, adj_n, adj_c, adj_u):
     # (1) d = x - center
     adj_x, adj_center = adj_d, neg(adj_d)
     return adj_x, adj_v, (adj_radius, adj_sphere_radius), (*adj_center, *adj_V, *adj_Omega)
+
+
+register(SphereContact, ContactTwin(SphereContact, sphere_gap_vjp))

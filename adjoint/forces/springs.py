@@ -4,9 +4,10 @@ Every block undoes the forward line with the same number, last line first.
 Differentiated with respect to positions, velocities, k, c and l0.
 """
 
-from adjoint.forces.element import TwinKind
+from adjoint.forces.element import ForceTwin, TwinKind
+from adjoint.forces.registry import register
 from adjsim.algebra.vec3 import axpy, dot, norm, scale
-from adjsim.forces.springs import SPRING
+from adjsim.forces.springs import SPRING, Springs
 from adjsim.jit.backend import device_fn, lit
 
 
@@ -46,3 +47,6 @@ def spring_vjp(x, v, consts, params, series, adj_f):
 
 
 SPRING_TWIN = TwinKind(SPRING, spring_vjp)
+
+
+register(Springs, ForceTwin(SPRING_TWIN))

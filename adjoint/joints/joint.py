@@ -1,4 +1,4 @@
-"""Twins of `adjsim/joints/joint.py` and `adjsim/joints/driven.py`: classes and packing."""
+"""Twins of `adjsim/joints/joint.py`: classes and packing."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from adjoint.forces.element import ForceTwin, TwinKind
+from adjoint.forces.registry import register
 from adjoint.joints.elements import pair_twin, world_twin
+from adjoint.joints.laws import ball_vjp, weld_vjp
 from adjoint.rotations import rotation_matrix_vjp
-from adjoint.series import series_rows_vjp
-from adjsim.joints.joint import TURNS, Joint
+from adjsim.joints.joint import TURNS, BallJoint, Joint, WeldJoint
 
 
 class JointTwin(ForceTwin[Any]):
@@ -44,15 +45,5 @@ class FramedJointTwin(JointTwin):
         return super().pack_vjp(force, rows, adj_series)
 
 
-class DrivenJointTwin(FramedJointTwin):
-    """The twin of a class of joints that are driven."""
-
-    def pack_vjp(
-        self, force: Any, adj_params: np.ndarray, adj_series: np.ndarray
-    ) -> dict[str, np.ndarray]:
-        """Pull row cotangents back to the parameters and the motor."""
-        adj = super().pack_vjp(force, adj_params, adj_series)
-        if force.motor is not None:
-            shape = (force.n_joints,)
-            adj["motor"] = series_rows_vjp(force.motor, shape, adj_series[..., 0])
-        return adj
+register(BallJoint, JointTwin(ball_vjp))
+register(WeldJoint, FramedJointTwin(weld_vjp))

@@ -1,9 +1,10 @@
 r"""Adjoint of `adjsim/joints/pins.py`, which has the tangent: read them side by side."""
 
-from adjoint.forces.element import TwinKind
+from adjoint.forces.element import ForceTwin, TwinKind
+from adjoint.forces.registry import register
 from adjsim.algebra.vec3 import dot, scale
 from adjsim.jit.backend import device_fn
-from adjsim.joints.pins import PIN
+from adjsim.joints.pins import PIN, Pins
 
 
 @device_fn
@@ -16,3 +17,6 @@ def pin_vjp(x, v, consts, params, series, adj_f):
 
 
 PIN_TWIN = TwinKind(PIN, pin_vjp)
+
+
+register(Pins, ForceTwin(PIN_TWIN))

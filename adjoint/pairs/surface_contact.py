@@ -3,6 +3,7 @@
 import numpy as np
 
 from adjoint.forces.element import ForceTwin
+from adjoint.forces.registry import register
 from adjoint.pairs.pair_force import PAIR_TWIN
 from adjsim.pairs.surface_contact import SurfaceContact
 
@@ -21,3 +22,6 @@ class SurfaceContactTwin(ForceTwin[SurfaceContact]):
         if force.other_radius is None:  # the one radius counts twice
             adj_rows[:, -2] += adj_rows[:, -1]
         return super().pack_vjp(force, adj_rows, adj_series)
+
+
+register(SurfaceContact, SurfaceContactTwin())

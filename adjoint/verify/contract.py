@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adjoint.force_registry import twin_of
+from adjoint.forces.registry import twin_of
 from adjoint.rollout import record, rollout_jvp
 from adjoint.verify.dot_test import dot_test
 from adjoint.verify.gradcheck import gradcheck

@@ -9,7 +9,7 @@ import dataclasses
 import inspect
 
 import adjoint.losses
-from adjoint.force_registry import FORCE_TWINS
+from adjoint.forces.registry import forces as public_forces
 from adjoint.render.losses import FRAME_VJP
 from adjoint.render.shape_losses import TWINS as SHAPE_TWINS
 from adjsim.reduced.double_pendulum import DoublePendulum
@@ -45,7 +45,7 @@ LOSS_SUFFIX = "_mse_vjp"
 
 def declared_parameters() -> set[tuple[str, str]]:
     """Return every (class or loss, parameter) that has a derivative."""
-    forces = {(force.__name__, p.name) for force in FORCE_TWINS for p in force.PARAMETERS}
+    forces = {(force.__name__, p.name) for force in public_forces() for p in force.PARAMETERS}
     others = {(kind.__name__, p.name) for kind in OTHERS for p in kind.PARAMETERS}
     rendered = {
         (kind.__name__, field.name) for kind in RENDERED for field in dataclasses.fields(kind)

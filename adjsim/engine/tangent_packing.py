@@ -92,7 +92,7 @@ ARMS = (".vertices", ".point_positions")  # the ends of paths that act by the po
 
 def has_density(force: Force) -> bool:
     """Whether masses are computed from a force."""
-    return force.node_mass() is not None
+    return "density" in force.parameters()
 
 
 def needs_rest(wanted: Iterable[str]) -> bool:

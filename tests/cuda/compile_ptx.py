@@ -41,29 +41,22 @@ def array(real, ndim):
     return types.Array(real, ndim, "C")
 
 
-def obstacle_twins():
-    """Twins of every shape of obstacle."""
-    from adjoint.force_registry import GAP_ADJOINTS, twin_of
+def twins_of_scenes():
+    """Twins of every kind of element in the catalogue's scenes: first those that act on frames."""
+    from adjoint.forces.registry import twin_of
+    from adjoint.verify.systems import scenes
 
-    return tuple(twin_of(shape()).twin_kind(shape()) for shape in GAP_ADJOINTS)
-
-
-def joint_twins():
-    """Twins of joints of every class, of one to the world, of pins, and of a carried obstacle."""
-    from adjoint.force_registry import twin_of
-    from adjoint.joints.pins import PIN_TWIN
-    from adjsim.forces.box import BoxContact
-    from adjsim.joints.driven import HingeJoint, SliderJoint
-    from adjsim.joints.joint import BallJoint, WeldJoint
-
-    axes = {"angular_stiffness": 1.0}
-    joints = [BallJoint(("a", "b"), stiffness=1.0)]
-    joints += [
-        kind(("a", "b"), stiffness=1.0, **axes) for kind in (WeldJoint, HingeJoint, SliderJoint)
-    ]
-    joints.append(HingeJoint((None, "b"), stiffness=1.0, **axes))
-    others = (BoxContact(fixed_to="a"), *joints)
-    return PIN_TWIN, *(twin_of(other).twin_kind(other) for other in others)
+    forces = [force for scene in scenes(1).values() for force in scene.model.forces.values()]
+    made = ({}, {})
+    for force in forces:
+        if not force.changes:
+            twin = twin_of(force).twin_kind(force)
+            # Of carried obstacles and of balls one shape: what differs is their gap functions,
+            # which obstacles have too, and a kernel of all kinds would be too long to compile.
+            shape, _, way = twin.kind.name.rpartition("_")
+            name = way if way in {"carried", "ball"} else f"{shape}_{way}"
+            made[not force.framed].setdefault(name, twin)
+    return tuple(tuple(twins.values()) for twins in made)
 
 
 def named(kind, real, *ranks):
@@ -177,29 +170,12 @@ def pair_kernels():
 def physics_kernels():
     """Name, kernel and the function from a real type to the type of its one argument."""
     from adjoint.engine.cuda_timeloop import twin_kernel
-    from adjoint.forces.external import EXTERNAL_TWIN
-    from adjoint.forces.hinges import DAMPED_TWIN, ELASTIC_TWIN as HINGE_TWIN
-    from adjoint.forces.lift_drag import LIFT_DRAG_TWIN
-    from adjoint.forces.linear_drag import LINEAR_DRAG_TWIN
-    from adjoint.forces.log_neo_hookean import (
-        ELASTIC_TWIN as LOG_TWIN,
-        VISCOUS_TWIN as VISCOUS_LOG_TWIN,
-    )
-    from adjoint.forces.neo_hookean import ELASTIC_TWIN, VISCOUS_TWIN
-    from adjoint.forces.neo_hookean_triangles import (
-        ELASTIC_TWIN as TRIANGLE_TWIN,
-        VISCOUS_TWIN as VISCOUS_TRIANGLE_TWIN,
-    )
-    from adjoint.forces.springs import SPRING_TWIN
     from adjsim.engine.cuda_timeloop import advance_kernel
 
-    twins = (ELASTIC_TWIN, VISCOUS_TWIN, SPRING_TWIN, *obstacle_twins())
-    twins += (LOG_TWIN, VISCOUS_LOG_TWIN)
-    twins += (TRIANGLE_TWIN, VISCOUS_TRIANGLE_TWIN, LIFT_DRAG_TWIN)
-    twins += (HINGE_TWIN, DAMPED_TWIN, EXTERNAL_TWIN, LINEAR_DRAG_TWIN)
+    joint_twins, twins = twins_of_scenes()
     # A kernel with rest shapes has the lines of every force that one without them has. The latter
     # has joints here: they have no rest shape, and need more registers than there are.
-    rests = ((" with rest", twins), ("", joint_twins()))
+    rests = ((" with rest", twins), ("", joint_twins))
     for team in (" on grid", " in blocks"):
         how = {"in_blocks": team == " in blocks"}
         forward, *arguments = physics_arguments(**how)
@@ -209,7 +185,7 @@ def physics_kernels():
             own = {"with_rest": bool(rest), "with_bodies": bool(rest), **how}
             laws = tuple(twin.kind for twin in of) if sweep == "tangent" else of
             yield f"{sweep}{rest}{team}", twin_kernel(sweep, laws, **own), argument
-        kinds = tuple(twin.kind for twin in (*twins, *joint_twins()))
+        kinds = tuple(twin.kind for twin in (*twins, *joint_twins))
         kernel = advance_kernel(kinds, with_bodies=True, **how)
         yield f"advance{team}", kernel, forward
 

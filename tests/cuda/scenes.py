@@ -1,10 +1,14 @@
-"""Toy scenes that every CUDA check shares: all kinds of force, and worlds that differ."""
+"""Toy scenes that every CUDA check shares: all kinds of force, and worlds that differ.
+
+A force that brings an example with it (`adjoint/forces/registry.py`) is in none of them.
+"""
 
 import dataclasses
 from unittest.mock import patch
 
 import numpy as np
 
+from adjoint.forces.registry import examples
 from adjoint.rollout import record, rollout_jvp
 from adjsim.courses import Signal
 from adjsim.engine import cuda_teams, patches
@@ -15,7 +19,6 @@ from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.hinges import Hinges
 from adjsim.forces.lift_drag import LiftDrag
 from adjsim.forces.linear_drag import LinearDrag
-from adjsim.forces.log_neo_hookean import LogNeoHookeanTets
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
 from adjsim.forces.sphere import SphereContact
@@ -59,8 +62,6 @@ def toy():
     forces = {
         "body": body,
         "core": NeoHookeanTets(mesh.tets[:2], mesh.points, 2e4, 3e4),
-        "gel": LogNeoHookeanTets(mesh.tets[2:], mesh.points, 2e4, 1e4, 2.0, signal, 500.0),
-        "gum": LogNeoHookeanTets(mesh.tets[:3], mesh.points, 1e4, 3e4),
         "net": Springs(mesh.tets[:, :2], 1e3, damping=3.0, rest_positions=mesh.points),
         "skin": NeoHookeanTriangles(faces, mesh.points, 30.0, 50.0, 0.01, density=0.5),
         "patch": NeoHookeanTriangles(faces[:3], mesh.points, 20.0, 40.0, actuation=signal),
@@ -163,7 +164,6 @@ def everything(device, dtype=np.float64):
     out = {f"vjp {path}": g for path, g in run.vjp(adj, 0.1 * adj, bodies=turned).items()}
     tangents = {"body.mu": 1e3, "net.damping": 1.0, "state.x": 0.01 * adj[0], "body.density": 100.0}
     tangents["core.rest_positions"] = 0.01 * adj[1]
-    tangents |= {"gel.mu": 1e3, "gum.lam": 1e3}
     tangents |= {"skin.lam": 5.0, "patch.mu": 2.0, "air.drag": 0.1}
     tangents |= {"bend.actuation": 0.1, "damped.stiffness": 0.1, "push.force": np.ones(3)}
     tangents |= {"ball.sphere_radius": 0.1, "crate.center": [0.1] * 3, "rod.half_length": 0.1}
@@ -229,7 +229,7 @@ def many_worlds(device, dtype=np.float64):
     blocks = _many_worlds(device, dtype, rest)
     with patch.object(cuda_teams, "MOST_ELEMENTS", 0), patch.object(patches, "ELEMENTS", TILE):
         grid = _many_worlds(device, dtype)
-    found = {"blocks": blocks, "grid": grid}
+    found = {"blocks": blocks, "grid": grid, "example": example_worlds(device, dtype)}
     return {f"{team} {name}": value for team, out in found.items() for name, value in out.items()}
 
 
@@ -257,6 +257,26 @@ def _many_worlds(device, dtype, rest=()):
         out |= {f"{k} ball": own.bodies["ball"].position}
         out |= {f"{k} jvp ball": tan.bodies["ball"].position}
         out |= {f"{k} vjp {path}": value for path, value in grad.items()}
+    return out
+
+
+def example_worlds(device, dtype=np.float64):
+    """Frames, every gradient and a tangent of the examples that forces bring, as worlds."""
+    rng, out = np.random.default_rng(4), {}
+    scenes = {name: build(N_STEPS) for name, build in examples().items()}
+    models, states = ([getattr(s, key) for s in scenes.values()] for key in ("model", "state"))
+    options = {"frames": FRAMES, "device": device, "dtype": dtype}
+    run = record(stack(models), states, DT, N_STEPS, **options)
+    adj = [rng.standard_normal(world.x.shape) for world in run.trajectory]
+    points = [scene.parameters().items() for scene in scenes.values()]
+    tangents = [
+        {path: 0.1 * value * rng.standard_normal(value.shape) for path, value in point}
+        for point in points
+    ]
+    _, tans = rollout_jvp(stack(models), states, DT, N_STEPS, tangents, **options)
+    for name, world, grads, tan in zip(scenes, run.trajectory, run.vjp(adj), tans, strict=True):
+        out |= {f"{name} x": world.x, f"{name} jvp x": tan.x}
+        out |= {f"{name} vjp {path}": value for path, value in grads.items()}
     return out
 
 

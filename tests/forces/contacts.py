@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from adjoint.force_registry import twin_of
+from adjoint.forces.registry import twin_of
 from adjoint.rollout import record
 from adjoint.verify.contract import ForceContract, element_input, flat, shaped, units, vectors
 from adjsim.contact_margins import contact_margins

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adjoint.force_registry import register
 from adjoint.forces.element import ForceTwin
+from adjoint.forces.registry import register
 from adjoint.rollout import record
 from adjsim.forces.element import Force
 from adjsim.forces.springs import Springs

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from adjoint.force_registry import FORCE_TWINS, register
+from adjoint.forces.registry import class_twin, register
 from adjoint.verify.contract import EPS, ForceContract, nodal_forces
 from adjsim import checks
 from adjsim.contact_margins import contact_margins
@@ -38,7 +38,7 @@ def on_nodes(kind):
             checks.freeze(bound, "rows", np.arange(4 * N_NODES).reshape(N_NODES, 4))
             return bound
 
-    register(BallsOnNodes, FORCE_TWINS[kind])
+    register(BallsOnNodes, class_twin(kind))
     return BallsOnNodes
 
 

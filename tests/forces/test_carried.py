@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from adjoint.force_registry import FORCE_TWINS, register
+from adjoint.forces.registry import class_twin, register
 from adjoint.rollout import record
 from adjoint.verify.contract import EPS, ForceContract, nodal_forces
 from adjoint.verify.systems import contacts
@@ -55,7 +55,7 @@ def on_nodes(kind):
             checks.freeze(bound, "rows", np.arange(5 * n).reshape(n, 5))
             return bound
 
-    register(OnNodes, FORCE_TWINS[kind])
+    register(OnNodes, class_twin(kind))
     return OnNodes
 
 

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from adjoint.force_registry import register
 from adjoint.forces.element import ForceTwin, TwinKind
+from adjoint.forces.registry import register
 from adjoint.rollout import record, rollout_jvp
 from adjoint.verify.gradcheck import gradcheck
 from adjsim.algebra.vec3 import axpy, dot, norm, scale

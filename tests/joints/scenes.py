@@ -5,7 +5,7 @@ import copy
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from adjoint.force_registry import FORCE_TWINS, register
+from adjoint.forces.registry import class_twin, register
 from adjsim import checks
 from adjsim.joints.driven import HingeJoint, SliderJoint
 from adjsim.joints.joint import BallJoint, WeldJoint
@@ -66,7 +66,7 @@ def on_nodes(kind):
         def bind(self, rows, name):
             return bound(self)
 
-    register(OnNodes, FORCE_TWINS[kind])
+    register(OnNodes, class_twin(kind))
     return OnNodes
 
 

@@ -8,10 +8,11 @@ from scipy.optimize import root
 from scipy.spatial.transform import Rotation
 
 from adjoint.rollout import record
+from adjoint.scenes import Scene
 from adjoint.schedules import Binomial, EveryK, StoreAll
 from adjoint.verify.dot_test import dot_test
 from adjoint.verify.systems import joints
-from adjoint.verify.systems.solids import Scene, rollout_problem
+from adjoint.verify.systems.solids import rollout_problem
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.joints.pins import Pins

@@ -1,6 +1,13 @@
-"""The systems of the coverage table, in the order in which they are checked."""
+"""The systems of the coverage table, in the order in which they are checked.
 
-from adjoint.verify.problem import System
+They are the catalogue of scenes: CUDA is checked on them too.
+"""
+
+from typing import Any
+
+from adjoint.forces.registry import examples
+from adjoint.scenes import Scene
+from adjoint.verify.problem import System, systems
 from adjoint.verify.systems import (
     bodies,
     chain,
@@ -22,10 +29,12 @@ from adjoint.verify.systems import (
     views,
     worlds,
 )
+from adjsim.model import Model
 
 
 SYSTEMS: tuple[System, ...] = (
     *solids.SYSTEMS,
+    *systems("solids", solids.rollout_problem, examples()),
     *springs.SYSTEMS,
     *shells.SYSTEMS,
     *density.SYSTEMS,
@@ -45,3 +54,14 @@ SYSTEMS: tuple[System, ...] = (
     *losses.SYSTEMS,
     *chain.SYSTEMS,
 )
+
+
+def scenes(n_steps: int) -> dict[str, Scene]:
+    """Return the scenes of all systems that are rollouts of models, by name."""
+    makes: dict[str, Any] = {system.name: system.make for system in SYSTEMS}
+    made = {
+        name: make.args[0](n_steps)
+        for name, make in makes.items()
+        if getattr(make, "func", None) is solids.rollout_problem
+    }
+    return {name: scene for name, scene in made.items() if isinstance(scene.model, Model)}

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from adjoint.rigid.pose import mesh_vertices_vjp, vertices_vjp
+from adjoint.scenes import Scene
 from adjoint.verify.problem import Problem, System, Values, systems
-from adjoint.verify.systems.solids import Scene, rollout_problem
+from adjoint.verify.systems.solids import rollout_problem
 from adjsim.courses import Signal
 from adjsim.forces.box import BoxContact
 from adjsim.forces.capsule import CapsuleContact

@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
+from adjoint.scenes import Scene
 from adjoint.verify.problem import systems
 from adjoint.verify.systems.bodies import brick, poses
-from adjoint.verify.systems.solids import Scene, rollout_problem
+from adjoint.verify.systems.solids import rollout_problem
 from adjsim.courses import Signal
 from adjsim.forces.box import BoxContact
 from adjsim.forces.capsule import CapsuleContact

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from adjoint.scenes import Scene
 from adjoint.verify.problem import systems
 from adjoint.verify.systems import shells
-from adjoint.verify.systems.solids import DENSITY, Scene, beam, rollout_problem
+from adjoint.verify.systems.solids import DENSITY, beam, rollout_problem
 from adjsim.forces.linear_drag import LinearDrag
 from adjsim.model import Model, State
 

@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from adjoint.equilibrium import equilibrium_jvp, equilibrium_vjp
+from adjoint.scenes import Scene
 from adjoint.verify.problem import Problem, Values, changed, systems
-from adjoint.verify.systems.solids import DENSITY, ROLLOUT_TOLERANCE, Scene, beam
+from adjoint.verify.systems.solids import DENSITY, ROLLOUT_TOLERANCE, beam
 from adjsim.equilibrium import equilibrium
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets

@@ -6,8 +6,9 @@ of the hinges beyond a right angle, which changes its sign there.
 
 import numpy as np
 
+from adjoint.scenes import Scene
 from adjoint.verify.problem import systems
-from adjoint.verify.systems.solids import Scene, rollout_problem
+from adjoint.verify.systems.solids import rollout_problem
 from adjsim.courses import Signal
 from adjsim.forces.hinges import Hinges, dihedral_angle
 from adjsim.forces.springs import Springs

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from adjoint.scenes import Scene
 from adjoint.verify.problem import systems
 from adjoint.verify.systems import surfaces
 from adjoint.verify.systems.bodies import brick, poses
-from adjoint.verify.systems.solids import DENSITY, Scene, beam, rollout_problem
+from adjoint.verify.systems.solids import DENSITY, beam, rollout_problem
 from adjsim.forces.external import ExternalForces
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.hinges import Hinges

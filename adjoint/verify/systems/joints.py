@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.scenes import Scene
 from adjoint.verify.problem import systems
 from adjoint.verify.systems.bodies import brick, poses
-from adjoint.verify.systems.solids import Scene, rollout_problem
+from adjoint.verify.systems.solids import rollout_problem
 from adjsim.courses import Signal
 from adjsim.joints.driven import HingeJoint, SliderJoint
 from adjsim.joints.joint import BallJoint, WeldJoint, frames_at

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from adjoint.scenes import Scene
 from adjoint.verify.problem import systems
-from adjoint.verify.systems.solids import Scene, rollout_problem
+from adjoint.verify.systems.solids import rollout_problem
 from adjoint.verify.systems.springs import chain
 from adjsim.courses import Signal
 from adjsim.forces.element import Force

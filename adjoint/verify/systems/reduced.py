@@ -6,8 +6,9 @@ import numpy as np
 
 from adjoint.render.pendulum import rods_and_bobs_jvp, rods_and_bobs_vjp
 from adjoint.render.smoke import smoke_images_jvp, smoke_images_vjp
+from adjoint.scenes import Scene
 from adjoint.verify.problem import Problem, System, Values, systems
-from adjoint.verify.systems.solids import Scene, rollout_problem
+from adjoint.verify.systems.solids import rollout_problem
 from adjsim.courses import Signal
 from adjsim.reduced.double_pendulum import DoublePendulum
 from adjsim.reduced.pendulum import PendulumState

@@ -6,8 +6,9 @@ in its plane, and the wind blows through it, from above or from below.
 
 import numpy as np
 
+from adjoint.scenes import Scene
 from adjoint.verify.problem import systems
-from adjoint.verify.systems.solids import Scene, rollout_problem
+from adjoint.verify.systems.solids import rollout_problem
 from adjsim.courses import Signal
 from adjsim.forces.lift_drag import LiftDrag
 from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles

@@ -4,27 +4,21 @@ The contact scenes are held away from touch: the nodes at the bottom are inside 
 through the whole rollout, the others never are.
 """
 
-import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from adjoint.rollout import record, rollout_jvp
+from adjoint.scenes import Scene
 from adjoint.verify.problem import Problem, Values, changed, no_event, no_margins, systems
 from adjsim.contact_margins import ContactMargins, contact_margins, nearest_touch
 from adjsim.courses import Policy
 from adjsim.forces.half_space import HalfSpaceContact
-from adjsim.forces.log_neo_hookean import LogNeoHookeanTets
-from adjsim.forces.neo_hookean import NeoHookeanTets, SolidTets
+from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.meshes.grid import box_tets
 from adjsim.model import Model, State
-from adjsim.rollout import rollout
-from adjsim.steps.semi_implicit import SEMI_IMPLICIT
-from adjsim.system import TimeStep
 
 
 N_STEPS = 24
@@ -32,50 +26,6 @@ ROLLOUT_TOLERANCE = 1e-10
 KERNEL_TOLERANCE = 1e-12
 DENSITY = 1000.0  # kg/m3
 CELLS, SIZE = (2, 1, 1), (0.2, 0.1, 0.1)  # of the box, in metres
-
-
-@dataclass(frozen=True)
-class Scene:
-    """A model, or another system, at its initial state, and how it is run."""
-
-    model: Any
-    state: Any
-    dt: float
-    n_steps: int
-    inert: tuple[str, ...] = ()
-    step: TimeStep = SEMI_IMPLICIT
-
-    @property
-    def frames(self) -> list[int]:
-        """Steps whose states are the outputs: one in the middle, and the last."""
-        return sorted({max(1, self.n_steps // 2), self.n_steps})
-
-    def parameters(self) -> dict[str, np.ndarray]:
-        """Return every differentiable parameter by path."""
-        return {**self.model.parameters(), **self.model.state_parameters(self.state)}
-
-    def owners(self) -> dict[str, tuple[str, str]]:
-        """Return for each path the class that declares it and its name there."""
-        owners = {path: ("Model", path) for path in ("mass", "gravity")}
-        owners |= {f"state.{name}": ("State", name) for name in ("x", "v")}
-        parts = [self.model.forces, self.model.bodies, self.state.bodies]
-        for name, part in (item for named in parts for item in named.items()):
-            owners |= {f"{name}.{key}": (type(part).__name__, key) for key in part.parameters()}
-        return {path: owners[path] for path in self.parameters()}
-
-    def at(self, values: Values) -> "Scene":
-        """Return the scene with other values of some parameters."""
-        model, state = self.model.with_values(self.state, values)
-        return dataclasses.replace(self, model=model, state=state)
-
-    @property
-    def touches(self) -> bool:
-        """Whether there are contacts, whose kinks are the margins."""
-        return any(force.touches for force in self.model.forces.values())
-
-    def run(self, frames: Sequence[int]) -> Any:
-        """Return the states at some steps."""
-        return rollout(self.model, self.state, self.dt, self.n_steps, step=self.step, frames=frames)
 
 
 def rollout_problem(
@@ -161,20 +111,18 @@ def kink_margins(scene: Scene) -> np.ndarray:
     return np.concatenate([margins.all() for margins in scene_margins(scene).values()])
 
 
-def beam(
-    rng: np.random.Generator, law: type[SolidTets] = NeoHookeanTets, **parameters: object
-) -> tuple[SolidTets, np.ndarray]:
+def beam(rng: np.random.Generator, **parameters: object) -> tuple[NeoHookeanTets, np.ndarray]:
     """Return tetrahedra of a small box and their positions, slightly out of rest."""
     mesh = box_tets(CELLS, SIZE)
-    tets = law(mesh.tets, mesh.points, **parameters)  # pyright: ignore[reportArgumentType]
+    tets = NeoHookeanTets(mesh.tets, mesh.points, **parameters)  # pyright: ignore[reportArgumentType]
     return tets, mesh.points + 0.004 * rng.standard_normal(mesh.points.shape)
 
 
-def elastic(n_steps: int, law: type[SolidTets] = NeoHookeanTets) -> Scene:
+def elastic(n_steps: int) -> Scene:
     """Moduli per tetrahedron, two pinned nodes, everything moving."""
     rng = np.random.default_rng(1)
     mu, lam = 2e4 * rng.uniform(0.8, 1.2, 10), 5e4 * rng.uniform(0.8, 1.2, 10)
-    tets, x = beam(rng, law, mu=mu, lam=lam, actuation=0.02)
+    tets, x = beam(rng, mu=mu, lam=lam, actuation=0.02)
     pinned = np.isin(np.arange(len(x)), (0, 1))
     model = Model(tets.lumped_mass(DENSITY), {"solid": tets}, pinned=pinned)
     return Scene(model, State(x, rng.standard_normal(x.shape)), 5e-4, n_steps)
@@ -188,19 +136,6 @@ def viscous(n_steps: int) -> Scene:
     eta = 20.0 * rng.uniform(0.5, 1.5, 10)
     tets, x = beam(rng, mu=2e4, lam=5e4, viscosity=eta, actuation=series)
     model = Model(tets.lumped_mass(DENSITY), {"solid": tets})
-    return Scene(model, State(x, rng.standard_normal(x.shape)), 5e-4, n_steps)
-
-
-def logarithmic(n_steps: int) -> Scene:
-    """A logarithmic volume law with viscosity, density and actuations, one lam below zero."""
-    rng = np.random.default_rng(13)
-    lam = np.where(np.arange(10) == 3, -5e3, 5e4)
-    series = 0.1 * rng.standard_normal((n_steps, 10))
-    eta, rho = np.array([[20.0], [DENSITY]]) * rng.uniform(0.5, 1.5, (2, 10))
-    tets, x = beam(
-        rng, LogNeoHookeanTets, mu=2e4, lam=lam, viscosity=eta, actuation=series, density=rho
-    )
-    model = Model(None, {"solid": tets})
     return Scene(model, State(x, rng.standard_normal(x.shape)), 5e-4, n_steps)
 
 
@@ -251,8 +186,6 @@ SYSTEMS = systems(
     {
         "tets/elastic": elastic,
         "tets/viscous": viscous,
-        "tets/log": partial(elastic, law=LogNeoHookeanTets),
-        "tets/log_viscous": logarithmic,
         "tets/driven": driven,
         "contact/stick": stick,
         "contact/slip": slip,

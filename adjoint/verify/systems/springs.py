@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from adjoint.scenes import Scene
 from adjoint.verify.problem import systems
-from adjoint.verify.systems.solids import Scene, rollout_problem
+from adjoint.verify.systems.solids import rollout_problem
 from adjsim.forces.springs import Springs
 from adjsim.model import Model, State
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from adjoint.field import pull
+from adjoint.scenes import Scene
 from adjoint.verify.problem import Problem, System, Values, changed, systems
-from adjoint.verify.systems.solids import Scene, rollout_problem
+from adjoint.verify.systems.solids import rollout_problem
 from adjsim.field import Field
 from adjsim.forces.springs import Springs
 from adjsim.model import Model, State

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from adjoint.rollout import record, rollout_jvp
+from adjoint.scenes import Scene
 from adjoint.verify.problem import Problem, System, Values, changed
 from adjoint.verify.systems.bodies import brick, poses
 from adjoint.verify.systems.solids import (
@@ -12,7 +13,6 @@ from adjoint.verify.systems.solids import (
     KERNEL_TOLERANCE,
     N_STEPS,
     ROLLOUT_TOLERANCE,
-    Scene,
     fields_of,
 )
 from adjsim.courses import Signal
