@@ -229,12 +229,22 @@ def frame_residuals(images, targets, weights):
     out = xp.empty((len(images), sum(sizes)), dtype)
     for row, image, *target in by_parts(None, out, *frames):
         first = 0
-        levels = pyramid(image - target[0] if target else image, len(weights))
+        levels = pyramid(difference(image, target[0]) if target else image, len(weights))
         for level, size, scale in zip(levels, sizes, scales, strict=True):
             room = row[..., first : first + size].reshape(level.shape)  # a view
             room[...] = scale * level
             first += size
     return out.ravel()
+
+
+def difference(images, targets):
+    """Return images - targets, (..., C)."""
+    if module_of(images) is not np:
+        return images - targets
+    out = np.empty(images.shape, np.result_type(images, targets))
+    for c in range(images.shape[-1]):  # NumPy is slow at rows of three that lie apart
+        np.subtract(images[..., c], targets[..., c], out=out[..., c])
+    return out
 
 
 def square_weights(loss: ImageLoss) -> tuple[float, ...]:

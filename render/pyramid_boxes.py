@@ -16,7 +16,14 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from render.losses import ImageLoss, level_shapes, reduce_by, reduce_matrix, square_weights
+from render.losses import (
+    ImageLoss,
+    difference,
+    level_shapes,
+    reduce_by,
+    reduce_matrix,
+    square_weights,
+)
 
 
 Span = tuple[int, int]  # first and end of consecutive samples
@@ -37,6 +44,7 @@ class Boxes:
     """Boxes of pixels, and the residuals that these can change."""
 
     boxes: Sequence[Box]  # at most one a frame
+    shapes: Sequence[tuple[int, ...]]  # (H, W, C) of every level of a frame
     scales: Sequence[float]  # of every level
     rows: np.ndarray  # numbers of these residuals, ascending, (m,)
 
@@ -49,6 +57,32 @@ class Boxes:
                 level = reduce_by(level, *matrices[k - 1]) if k else level
                 end = first + level.size
                 np.multiply(level, scale, out=out[first:end].reshape(level.shape))
+                first = end
+        return out
+
+    def differences(self, images: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """Return these residuals, (m,), of images - targets, both (n_frames, H, W, C).
+
+        They see pixels beside the box too. These are equal to the bit to those of whole frames.
+        """
+        dtype = np.result_type(images, targets)
+        out, first = np.empty(len(self.rows), dtype), 0
+        for box in self.boxes:
+            i, j = pixels = _seen_by(box.levels[-1], self.shapes)
+            around, matrices = _levels(pixels, self.shapes, dtype.char)
+            seen = box.frame, slice(*i), slice(*j)
+            level = difference(images[seen], targets[seen])
+            for k, (scale, inner, outer) in enumerate(
+                zip(self.scales, box.levels, around, strict=True)
+            ):
+                level = reduce_by(level, *matrices[k - 1]) if k else level
+                rows, columns = (
+                    slice(start - begin, end - begin)
+                    for (start, end), (begin, _) in zip(inner, outer, strict=True)
+                )
+                part = level[rows, columns]
+                end = first + part.size
+                np.multiply(part, scale, out=out[first:end].reshape(part.shape))
                 first = end
         return out
 
@@ -71,12 +105,20 @@ def boxes_around(mask: np.ndarray, loss: ImageLoss, channels: int, dtype: np.dty
         boxes.append(box)
     pairs = zip(sizes, weights, strict=True)
     scales = [math.sqrt(weight / (count * n_frames)) for count, weight in pairs]
-    return Boxes(boxes, scales, np.concatenate([np.empty(0, np.intp), *rows]))
+    return Boxes(boxes, shapes, scales, np.concatenate([np.empty(0, np.intp), *rows]))
 
 
 def _span(mask: np.ndarray) -> Span:
     places = np.flatnonzero(mask)
     return int(places[0]), int(places[-1]) + 1
+
+
+def _seen_by(level: Level, shapes: Sequence[tuple[int, ...]]) -> Level:
+    """Return the pixels that a box in the last level sees."""
+    for height, width, _ in reversed(shapes[:-1]):
+        columns, rows = ((max(2 * first - 2, 0), 2 * end + 1) for first, end in level)
+        level = (rows[0], min(rows[1], height)), (columns[0], min(columns[1], width))
+    return level
 
 
 def _numbers(level: Level, shape: tuple[int, ...]) -> np.ndarray:

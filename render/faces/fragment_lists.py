@@ -87,6 +87,8 @@ def list_fragments(n, n_pixels, fragments):
     start, one, two = fragments.start, np.uint64(1), np.uint64(2)
     for k in range(np.uint64(n_pixels) + two):
         start[k] = 0
+    if n == 0:
+        return
     for q in range(np.uint64(n)):
         start[np.uint64(fragments.pixel[q]) + two] += 1
     for k in range(np.uint64(n_pixels)):

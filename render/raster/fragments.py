@@ -312,7 +312,7 @@ def gather_tile(tile, grid, scene, faces, tiles, settings, fragments):
     cover_fragments(n, settings.blend, fragments)
     n_pixels = (area[1] - area[0]) << grid.shift
     list_fragments(n, n_pixels, fragments)
-    if settings.blend == OVER:
+    if settings.blend == OVER and n > 0:
         for k in range(n_pixels):
             sort_body(
                 fragments.start[k],

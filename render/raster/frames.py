@@ -109,9 +109,14 @@ def draw_frame(job: Job, frame: int, layers: Layers, images: np.ndarray, pool: P
 
 @device_fn
 def blend_tile(tile, grid, settings, background, fragments, image):
-    """Blend the lists of the pixels of a tile."""
+    """Blend the lists of the pixels of a tile; in an empty one all see what lies behind."""
     top, bottom, left, right = tile_area(tile, grid)
-    for i in range(top, bottom):
+    is_empty = fragments.start[(bottom - top) << grid.shift] == 0
+    for i in range(top, bottom if is_empty else top):
+        for j in range(left, right):
+            r, g, b = background_at(i, j, background)
+            image[i, j, 0], image[i, j, 1], image[i, j, 2], image[i, j, 3] = r, g, b, 0.0
+    for i in range(top, top if is_empty else bottom):
         for j in range(left, right):
             k = ((i - top) << grid.shift) + j - left
             begin, end = fragments.start[k], fragments.start[k + 1]

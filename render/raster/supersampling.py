@@ -32,16 +32,12 @@ def average(samples: np.ndarray, k: int) -> np.ndarray:
     """
     if k == 1:
         return samples
-    blocks = samples.reshape(*samples.shape[:-3], *_blocked(samples.shape[-3:], k))
-    return blocks.mean(axis=(-4, -2))  # (1)
+    # strided parts one after the other: NumPy is five times slower at a mean over axes of blocks
+    rows = sum((samples[..., i::k, :, :] for i in range(1, k)), start=samples[..., ::k, :, :])
+    both = sum((rows[..., j::k, :] for j in range(1, k)), start=rows[..., ::k, :])
+    return both / (k * k)  # (1)
 
 
 def repeat(pixels: np.ndarray, k: int) -> np.ndarray:
     """Return the pixels (height, width, n), each at all its samples (k height, k width, n)."""
     return pixels if k == 1 else pixels.repeat(k, axis=-3).repeat(k, axis=-2)  # (1)
-
-
-def _blocked(shape: tuple[int, ...], k: int) -> tuple[int, ...]:
-    """Return the shape (height, k, width, k, n) of blocks of samples."""
-    rows, columns, n = shape
-    return rows // k, k, columns // k, k, n

@@ -112,11 +112,12 @@ def declared_changes(
         step = number.error * (1.0 if is_rough else STEP)
         step = step if number.unit else max(step, LEAST_STEP)
         try:
-            ahead, behind = (number.moved(precise, h).residuals(theta) for h in (step, -step))
+            slope, behind = (number.moved(precise, h).residuals(theta) for h in (step, -step))
         except (*NOT_FINITE, StudyError) as error:
             notes.append(f"What {number.name} does to the answer is not known. {error}")
             continue
-        slope = (ahead - behind) * (0.5 * number.error / step)
+        slope -= behind  # in place: of a film they are large
+        slope *= 0.5 * number.error / step
         kept.append(number)
         answers.append(answer.change_for(slope, is_place=bool(number.unit)))
         residuals.append(Jacobian.of(slope[:, None]))

@@ -20,6 +20,7 @@
 import enum
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,7 @@ SHORTEST, LONGER = 1e-12, 1e3  # step in theta that shows a rough loss first, an
 ROUGH, FLAT = 1e-7, 0.1  # part of the loss, and of the change over the longer step
 MOST_SMOOTH = 0.25  # part of the steps that may change little; a jump leaves one side smooth: half
 
+AT_ONCE = 1 << 14  # rows of pictures that are compared, so that they stay in the cache
 MOST_KEPT = 2**28  # bytes of the images that a sweep keeps, in each process that certifies
 
 Say = Callable[[str], None]
@@ -349,8 +351,7 @@ def smooth_pixels(
     smooth = np.ones(images.shape[:-1], bool)
     before = None
     for eps in eps0 * 0.5 ** np.arange(HALVINGS + 1):
-        moved = drawn(theta + eps * direction)
-        deviation = np.abs(moved - images - eps * tangent).max(axis=-1)
+        deviation = _deviation(drawn(theta + eps * direction), images, tangent, eps)
         if before is not None:
             smooth &= LEAST_FALL * deviation <= before + ROUNDING
             smooth &= before <= MOST_FALL * deviation + ROUNDING
@@ -358,22 +359,36 @@ def smooth_pixels(
     return smooth
 
 
+def _deviation(
+    moved: np.ndarray, images: np.ndarray, tangent: np.ndarray, eps: float
+) -> np.ndarray:
+    """Return the largest deviation of a pixel from its tangent, (n_rows,), of rows (n_rows, k)."""
+    out = np.empty(len(images), images.dtype)
+    for first in range(0, len(out), AT_ONCE):
+        rows = slice(first, first + AT_ONCE)
+        off = np.abs(moved[rows] - images[rows] - eps * tangent[rows])
+        out[rows] = reduce(np.maximum, off.T)
+    return out
+
+
 def partial_loss(
     problem: SceneProblem, kept: np.ndarray, drawn: Images
 ) -> tuple[Callable[[np.ndarray], float], Callable[[np.ndarray], np.ndarray]]:
     """Return the loss and its gradient with all but the `kept` pixels set to the target."""
-    targets, mask = problem.targets, kept[..., None]
+    (jumps,) = np.nonzero(~kept)
+    targets = problem.targets[jumps]
 
     def shown(images: np.ndarray) -> np.ndarray:
-        return np.where(mask, images[..., : targets.shape[-1]], targets)
+        out = images.copy()
+        out[jumps, :3] = targets
+        return out
 
     def loss_at(theta: np.ndarray) -> float:
         return problem.loss_of(shown(drawn(theta))) + problem.penalty(theta)[0]
 
     def judge(images: np.ndarray) -> tuple[float, np.ndarray]:
-        adj_images = np.zeros_like(images)
-        _, adj_shown = problem.judge(shown(images))
-        adj_images[..., : targets.shape[-1]] = np.where(mask, adj_shown, 0.0)
+        _, adj_images = problem.judge(shown(images))
+        adj_images[jumps, :3] = 0.0
         return 0.0, adj_images
 
     def gradient(theta: np.ndarray) -> np.ndarray:

@@ -282,7 +282,8 @@ def _share(
         return np.nan, np.nan
     D = D - r
     instants = clusters_of_rows(problem)
-    blocks = np.array_split(np.unique(instants[instants >= 0]), BLOCKS)
+    present = np.flatnonzero(np.bincount(instants[instants >= 0]))
+    blocks = np.array_split(present, BLOCKS)
     blocks = [block for block in blocks if block.size]
     if len(blocks) < 2:
         return np.nan, np.nan
@@ -301,7 +302,9 @@ def _share(
     each = np.array(
         [
             share([whole - part for whole, part in zip(total, parts, strict=True)])
-            for parts in (sums(np.isin(instants, block)) for block in blocks)
+            for parts in (
+                sums((block[0] <= instants) & (instants <= block[-1])) for block in blocks
+            )
         ]
     )
     B = len(each)

@@ -168,12 +168,14 @@ class _Whitened:
 
     def __init__(self, J: Jacobian, r: np.ndarray, frames: np.ndarray, R: np.ndarray) -> None:
         self.R, self.J, self.r = R, J, r
-        order = np.argsort(frames, kind="stable")
-        order = order[frames[order] >= 0]
-        is_sorted = bool((np.diff(order) == 1).all())
-        rows = slice(order[0], order[-1] + 1) if is_sorted else order  # a view if possible
-        self.rows_J, self.rows_r, own = J[rows], r[rows], frames[rows]
-        starts = np.flatnonzero(np.diff(own, prepend=-1))
+        rows: slice | np.ndarray = slice(0, np.count_nonzero(frames >= 0))  # a view if possible
+        own = frames[rows]
+        if own.min(initial=0) < 0 or (own[1:] < own[:-1]).any():
+            rows = np.argsort(frames, kind="stable")
+            rows = rows[frames[rows] >= 0]
+            own = frames[rows]
+        self.rows_J, self.rows_r = J[rows], r[rows]
+        starts = np.flatnonzero(np.append(True, own[1:] != own[:-1]))
         self.bounds = np.append(starts, len(own))
         self.n_frames = len(starts)
         self.n_blocks = min(BLOCKS, self.n_frames)

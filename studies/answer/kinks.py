@@ -48,6 +48,7 @@ from studies.scene.motion import Motion, Settled, model_of
 PROBE = 1e-6  # step of the differences in theta
 MOST_DIRECTIONS = 16  # of the nearest touch
 COPIES = 6  # of a state that is looked at: in windows of two motions, and made ready for contact
+WINDOW = "64MB"  # what they take at most: longer windows gain nothing
 STEPS = (1e-5, 1e-6, 1e-7, 1e-8)  # of the differences, in theta; the first that agrees is told
 DIRECTIONS = 8
 AGREES = 1e-4  # error(h) of differences that agree
@@ -81,14 +82,16 @@ def nearest_touch(problem: Any, theta: np.ndarray) -> Touch | None:
         {name: np.zeros(own.touch.shape) for name, own in window.items()}
         for window in margins_by_window(exact.motion_at(theta))
     ]
-    directions = _axes(len(theta)) if squares else np.zeros((0, len(theta)))
+    is_view = exact.parameters.each([one.is_view for one in exact.parameters.free])
+    moving = np.eye(len(theta))[~is_view]  # cameras, lights and looks move nothing
+    directions = _axes(len(moving)) @ moving if squares else moving[:0]
     for direction in PROBE * directions:
         ahead = margins_by_window(exact.motion_at(theta + direction))
         behind = margins_by_window(exact.motion_at(theta - direction))
         for sums, far, near in zip(squares, ahead, behind, strict=True):
             for name in sums:
                 slope = (far[name].touch - near[name].touch) / (2.0 * PROBE)
-                sums[name] += slope**2 * len(theta) / len(directions)
+                sums[name] += slope**2 * len(moving) / len(directions)
     depths = margins_by_window(exact.motion_at(theta))
     touches = (
         _nearest(name, own, np.sqrt(sums[name]), exact.motion_at(theta).dt)
@@ -127,7 +130,7 @@ def _windows(motion: Motion) -> Iterator[Any]:
     """Yield the states 0 to n_steps - 1 of one rollout in float64, in parts."""
     n = motion.n_steps
     size = COPIES * state_bytes(motion.system, motion.state, "float64")
-    count = states_within(motion.checkpoint, size, min(n, CHUNK))
+    count = states_within(motion.checkpoint, size, states_within(WINDOW, size, min(n, CHUNK)))
     system: Any = motion.system
     stepper = ready_stepper(
         system, motion.dt, n, np.float64, None, motion.device, OnDivergence.RAISE, motion.step

@@ -17,6 +17,7 @@ import typer
 
 from studies.cli.settings_help import SettingsCommand, listed
 from studies.cli.warming import WARMING, compiling_beside, warm as warm_scene, warm_in_background
+from studies.runs.allocation import keep_freed_memory
 from studies.runs.blas import limit_before_loading
 
 
@@ -619,6 +620,7 @@ def main() -> None:
     """Run the command line; a mistake ends in one message and exit code 2, no memory in 1."""
     gc.set_threshold(*COLLECT_EVERY)
     limit_before_loading()
+    keep_freed_memory()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal may know fewer characters
             stream.reconfigure(errors="replace")

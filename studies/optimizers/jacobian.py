@@ -97,7 +97,9 @@ class Jacobian:
         """Return J by Broyden's rule after a step (p,) that changed the residuals by (n,)."""
         missed = change.copy()
         missed[self.rows] -= self.values @ step
-        rows = np.union1d(self.rows, np.flatnonzero(missed))
+        is_stored = missed != 0.0
+        is_stored[self.rows] = True
+        rows = np.flatnonzero(is_stored)
         values = np.zeros((len(rows), len(step)), order="F")
         values[np.searchsorted(rows, self.rows)] = self.values
         values += np.outer(missed[rows], step / float(step @ step))

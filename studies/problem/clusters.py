@@ -16,12 +16,12 @@ def clusters_of_rows(problem: SceneProblem) -> np.ndarray:
     strips of consecutive rows.
     """
     counts = np.array(problem.residual_counts())
-    n = len(counts)
+    n, number = len(counts), np.int32  # half the memory: there are as many as residuals
     if not problem.is_still:
         pairs = zip(problem.observers, counts, strict=True)
-        own = [np.repeat(one.index, count // len(one.times)) for one, count in pairs]
+        own = [np.repeat(one.index.astype(number), k // len(one.times)) for one, k in pairs]
     elif n >= FEW_FRAMES or len(set(counts)) > 1:
-        own = [np.repeat(np.arange(n), counts)]
+        own = [np.repeat(np.arange(n, dtype=number), counts)]
     else:
-        own = [np.arange(counts.sum()) * STRIPS * n // counts.sum()]
-    return np.concatenate([*own, np.full(problem.parameters.size, -1)])
+        own = [(np.arange(counts.sum()) * STRIPS * n // counts.sum()).astype(number)]
+    return np.concatenate([*own, np.full(problem.parameters.size, -1, number)])

@@ -44,9 +44,9 @@ def until(one: Observer, values: Mapping[str, np.ndarray]) -> np.ndarray:
     return np.linspace(0.0, end, MOST_FRAMES) if end > 0.0 else np.array([end])
 
 
-def page_rasterizer(rows: int, soft: float = SOFT) -> SoftRasterizer:
-    """Return what draws a picture of so many rows for a page, with edges this soft [pixels]."""
-    return SoftRasterizer(sigma=softness(soft, rows), seamless=True)
+def page_rasterizer(rows: int) -> SoftRasterizer:
+    """Return what draws a picture of so many rows for a page."""
+    return SoftRasterizer(sigma=softness(SOFT, rows), seamless=True)
 
 
 def with_obstacles(

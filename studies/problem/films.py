@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,13 +13,13 @@ from adjoint.render.soft_raster import record_images
 from adjsim.jit.device_arrays import beside, to_host
 from adjsim.values import values_under
 from render.posed_camera import PosedCamera
+from render.pyramid_boxes import boxes_around
 from render.scene import Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.problem.film_pages import (
     AT_ONCE,
     MOST_FRAMES,
     ROWS,
-    SOFT,
     SUPERSAMPLED,
     PageFilm,
     page_rasterizer,
@@ -60,6 +61,7 @@ from studies.scene.motion import model_of
 VISIBLE = 4.0  # pixels that the bodies must cover in the first frame
 DIFFERS = 0.1  # from the background: a pixel of a target from a file that may show a body
 HALF = 0.5
+MOST_IN_BOXES = 1 / 16  # of the pixels: if more are not the background, boxes gain nothing
 MARGIN = 0.1  # of a body's size: how near to where it is drawn everything counts
 LEAST_SHADE, SMOOTHED = 2.0 / 255.0, 5  # change of colour that is one, over so many pixels a side
 DARKEST, BRIGHTEST = 0.2, 4.0  # part of the light that a shadow leaves, or that more light adds
@@ -148,6 +150,28 @@ class FilmObserver(PictureObserver):
         scene = with_look(self.scene, self.paths, values)
         return Scenery(scene, self.camera_at(values), vertices, self.size)
 
+    def residuals(self, rows: np.ndarray) -> np.ndarray:
+        """Return r of the pyramid, frame after frame.
+
+        Where most rows show the background, it is that of the background, which is computed once.
+        """
+        images = self.as_images(rows)
+        if not isinstance(images, np.ndarray) or images.shape[-1] != 4:
+            return super().residuals(rows)
+        behind, r = _of_background(self, images.dtype)
+        differs = self.where_compared(images, behind) != behind
+        differs = differs.view(np.uint32)[..., 0]  # any of the four channels
+        if np.count_nonzero(differs) > MOST_IN_BOXES * differs.size:
+            return super().residuals(rows)
+        boxes = boxes_around(differs, self.loss, 3, images.dtype)
+        images = self.where_compared(images[..., :3], self.frames)
+        near = self._scale * boxes.differences(images, self.frames)
+        if not np.isfinite(near).all():
+            return super().residuals(rows)  # which says where
+        r = r.copy()
+        r[boxes.rows] = near
+        return r
+
     def reached(self, rows: np.ndarray, count: int) -> ReachedResiduals:
         """Return which residuals may change: those that see a pixel where something is drawn."""
         del count
@@ -168,8 +192,8 @@ class FilmObserver(PictureObserver):
         every = np.ones(len(rows), bool)
         if not first.any():
             return every
-        plate = np.broadcast_to(self.rasterizer.background, self.frames.shape[1:])
-        pairs = [_shade(frame, plate) for frame in self.frames]
+        plate = _smoothed(np.broadcast_to(self.rasterizer.background, self.frames.shape[1:]))
+        pairs = [_shade(_smoothed(frame), plate) for frame in self.frames]
         multiples, changed = (np.stack(masks) for masks in zip(*pairs, strict=True))
         if multiples[0][first].mean() > MOST_GREY:
             return every
@@ -367,9 +391,13 @@ class FilmObserver(PictureObserver):
         """
         parts = np.array_split(instants, -(-len(instants) // AT_ONCE))
         factor = 2 if len(instants) <= SUPERSAMPLED else 1
-        height, width = (factor * side for side in plate.shape[:2])
+        height, width = plate.shape[:2]
         start = float(np.asarray(values.get(self.start_path, self.start)))
-        built = problem.built
+        built, camera = problem.built, self.camera_at(values)
+        plate = with_obstacles(
+            plate, file.obstacles, lights=built.lights, camera=camera, center=self.center
+        )
+        rasterizer = replace(page_rasterizer(height), background=plate, supersample=factor)
         pages = [
             replace(
                 self,
@@ -377,22 +405,14 @@ class FilmObserver(PictureObserver):
                 times=times - start,
                 index=np.arange(len(times)),
                 frames=np.broadcast_to(np.float32(0.0), (len(times), height, width, 3)),
-                rasterizer=page_rasterizer(height, factor * SOFT),
+                rasterizer=rasterizer,
             )
             for times in parts
         ]
-        camera = self.camera_at(values)
-        plate = with_obstacles(
-            plate, file.obstacles, lights=built.lights, camera=camera, center=self.center
-        )
         out = []
         moved, samplings = replace(problem, observers=tuple(pages)).moved(values)
         for page, at in zip(pages, samplings, strict=True):
-            drawn = page.as_images(page.predict(moved, at, values))
-            if factor > 1:  # of strided parts: NumPy is slow at a mean over the axes of blocks
-                firsts = [(i, j) for i in range(factor) for j in range(factor)]
-                drawn = np.mean([drawn[:, i::factor, j::factor] for i, j in firsts], axis=0)
-            images = as_uint8(drawn[..., :3] + (1.0 - drawn[..., 3:]) * plate)
+            images = as_uint8(page.as_images(page.predict(moved, at, values)))[..., :3]
             if marks_joints and built.joints:
                 scenery = page.scenery(page.seen(moved, at), values)
                 seen_at = seen_by(scenery.camera, images.shape[1:3])
@@ -417,14 +437,30 @@ def films_of(observers: Sequence[Observer]) -> list[FilmObserver]:
     return [one for one in observers if isinstance(one, FilmObserver)]
 
 
-def _shade(frame: np.ndarray, plate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return which pixels are those of a plate times a grey factor, and which differ from it."""
-    size: Any = (SMOOTHED, SMOOTHED, 1)
-    found, behind = (uniform_filter(one, size) for one in (frame, plate))
+@lru_cache(maxsize=1)
+def _of_background(one: FilmObserver, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """Return the background in RGBA, (H, W, 4), and the residuals of frames that show it alone."""
+    behind = np.zeros((*one.size, 4), dtype)
+    behind[..., :3] = one.rasterizer.background
+    frames = np.broadcast_to(behind[..., :3], one.frames.shape)
+    return behind, PictureObserver.residuals(one, frames)
+
+
+def _smoothed(image: np.ndarray) -> np.ndarray:
+    """Return an image (H, W, 3) without its details, channel by channel (3, H, W)."""
+    size: Any = (1, SMOOTHED, SMOOTHED)
+    return uniform_filter(np.moveaxis(image, -1, 0), size)
+
+
+def _shade(found: np.ndarray, behind: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which pixels are those of a plate times a grey factor, and which differ from it.
+
+    Of a frame and the plate, both smoothed.
+    """
     share = found / np.maximum(behind, 1e-3)
-    factor = share.mean(axis=-1)
-    is_multiple = (np.ptp(share, axis=-1) < GREYISH) & (factor > DARKEST) & (factor < BRIGHTEST)
-    return is_multiple, np.abs(found - behind).max(axis=-1) > LEAST_SHADE
+    factor = share.mean(axis=0)
+    is_multiple = (np.ptp(share, axis=0) < GREYISH) & (factor > DARKEST) & (factor < BRIGHTEST)
+    return is_multiple, np.abs(found - behind).max(axis=0) > LEAST_SHADE
 
 
 def with_look(scene: Scene, paths: Mapping[str, str], values: Values) -> Scene:

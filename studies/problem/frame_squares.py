@@ -63,9 +63,12 @@ def _squares(
     other: Callable[[Observer], np.ndarray],
     counted: np.ndarray | None = None,
 ) -> np.ndarray:
-    masks = np.ones(len(rows), bool) if counted is None else counted
     out = np.zeros(problem.n_frames)
-    parts = zip(problem.by_observer(rows), problem.by_observer(masks), strict=True)
+    if counted is None:
+        for one, part in problem.by_observer(rows):
+            out[one.index] += one.squares(part, other(one))
+        return out
+    parts = zip(problem.by_observer(rows), problem.by_observer(counted), strict=True)
     for (one, part), (_, own) in parts:
         out[one.index] += _squares_where(one, part, other(one), own)
     return out

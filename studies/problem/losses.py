@@ -83,10 +83,10 @@ class SceneLosses(ScenePredictor):
         """Return r @ r, without priors."""
         return _sum_of_squares(self.residuals_of(images))
 
-    def judge(self, images: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return r @ r, and its gradient in the predictions."""
+    def judge(self, images: Any) -> tuple[float, Any]:
+        """Return r @ r, and its gradient in the predictions, as far as theta may change these."""
         r = self.residuals_of(images)
-        return _sum_of_squares(r), self.residuals_cotangent(images, 2.0 * r)
+        return _sum_of_squares(r), self.reached_cotangent(images, r)
 
     def frame_losses(self, images: np.ndarray) -> np.ndarray:
         """Return the loss of every instant alone, (n_frames,): what is observed then."""
@@ -165,12 +165,7 @@ class SceneLosses(ScenePredictor):
 
     def loss_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the loss and its gradient in theta."""
-
-        def judge(images: Any) -> tuple[float, Any]:
-            r = self.residuals_of(images)
-            return _sum_of_squares(r), self.reached_cotangent(images, r)
-
-        value, gradient = self.pull_back(theta, judge, on_device=True)
+        value, gradient = self.pull_back(theta, self.judge, on_device=True)
         more, slope = self.penalty(theta)
         return value + more, gradient + slope
 
@@ -217,7 +212,11 @@ class SceneLosses(ScenePredictor):
 
         `options` are passed to `Record.inspect`.
         """
-        _, recorded, records, (_, adj_rows), back = self._judged(theta, self.judge)
+
+        def judge(images: np.ndarray) -> tuple[float, np.ndarray]:
+            return 0.0, self.residuals_cotangent(images, 2.0 * self.residuals_of(images))
+
+        _, recorded, records, (_, adj_rows), back = self._judged(theta, judge)
         found = inspect_frames(recorded, back[0].frames, self.reached_parameters(), **options)
         rows = self.by_observer(np.concatenate([record.rows for record in records]))
         pairs = zip(rows, self.by_observer(adj_rows), strict=True)

@@ -9,7 +9,7 @@ from adjoint.render.losses import residuals_jvp, residuals_vjp
 from adjoint.render.pyramid_boxes import box_residuals_vjp
 from adjsim.jit.device_arrays import beside
 from adjsim.jit.devices import module_of
-from render.losses import Mse, PyramidMse, residuals
+from render.losses import Mse, PyramidMse, difference, residuals
 from render.pyramid_boxes import boxes_around
 from studies.optimizers.jacobian import Jacobian
 from studies.problem.observers import SEEN, Observer, ReachedResiduals
@@ -115,9 +115,10 @@ class PictureObserver(Observer):
 
     def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Return weight times the mean square of the difference in RGB by frame, over SEEN^2."""
-        off = self.where_compared(self.as_images(rows[:, :3] - other[:, :3]))
-        mean = np.square(off, dtype=np.float64).mean(axis=(1, 2, 3)) / self.part_compared
-        return self.weight / SEEN**2 * mean
+        pairs = zip(self.as_images(rows), self.as_images(other[:, :3]), strict=True)
+        offs = (self.where_compared(difference(a[..., :3], b)) for a, b in pairs)  # frame by frame
+        mean = np.array([np.square(off, dtype=np.float64).mean() for off in offs])
+        return self.weight / SEEN**2 * mean / self.part_compared
 
     def mean(self) -> np.ndarray:
         """Return the mean of the colours that are compared, at every pixel."""
@@ -145,7 +146,8 @@ class PictureObserver(Observer):
     def noise(self, rows: np.ndarray, r: np.ndarray, n_parameters: int) -> float:
         """Return the variance of a pixel; those that are not compared do not count."""
         del r
-        off = self.where_compared(self.as_images(rows[:, :3] - self.targets())).ravel()
+        apart = difference(self.as_images(rows)[..., :3], self.frames)
+        off = self.where_compared(apart).ravel()
         return float(off @ off) / max(self.part_compared * off.size - n_parameters, 1.0)
 
     def information(self, J: Jacobian, variance: float | np.ndarray) -> np.ndarray:

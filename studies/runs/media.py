@@ -140,7 +140,9 @@ def as_float(image: np.ndarray) -> np.ndarray:
 def as_uint8(images: np.ndarray) -> np.ndarray:
     """Return round(255 clip(images, 0, 1)) as uint8; any shape, finite."""
     finite = checks.array("images", images, [f"n{d}" for d in range(np.ndim(images))])
-    return np.rint(255.0 * np.clip(finite, 0.0, 1.0)).astype(np.uint8)
+    scaled = np.clip(finite, 0.0, 1.0, out=np.empty_like(finite))
+    scaled *= 255.0
+    return np.rint(scaled, out=scaled).astype(np.uint8)
 
 
 def write_png(path: str | os.PathLike, image: np.ndarray) -> Path:

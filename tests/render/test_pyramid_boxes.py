@@ -5,7 +5,7 @@ import pytest
 
 from adjoint.render.losses import residuals_jvp, residuals_vjp
 from adjoint.render.pyramid_boxes import box_residuals_vjp
-from render.losses import Mse, PyramidMse
+from render.losses import Mse, PyramidMse, residuals
 from render.pyramid_boxes import boxes_around
 
 
@@ -42,6 +42,17 @@ def test_boxes_have_every_residual_that_is_not_zero(loss, boxes):
     scattered = np.zeros_like(whole)
     scattered[own.rows] = own.residuals(images)
     np.testing.assert_array_equal(scattered, whole)
+
+
+@pytest.mark.parametrize("boxes", CASES.values(), ids=CASES)
+@pytest.mark.parametrize("loss", [Mse(), PyramidMse(4, 4.0), PyramidMse(8)], ids=repr)
+def test_differences_see_what_is_beside_the_boxes(loss, boxes):
+    """To the bit, where targets differ from the images everywhere."""
+    mask, images = frames_in(*boxes)
+    targets = RNG.normal(size=images.shape)
+    own = boxes_around(mask, loss, 3, images.dtype)
+    whole = residuals(loss, images, targets)
+    np.testing.assert_array_equal(own.differences(images, targets), whole[own.rows])
 
 
 def test_boxes_hold_little_more_than_what_is_not_zero():

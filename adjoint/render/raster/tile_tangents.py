@@ -43,7 +43,13 @@ def _push_tile(
     """From the tangents of the fragments of a tile to those of its pixels."""
     tan_settings = (tan_numbers[1], tan_numbers[2], tan_numbers[4], tan_numbers[5])
     top, bottom, left, right = tile_area(tile, grid)
-    for i in range(top, bottom):
+    is_empty = fragments.start[(bottom - top) << grid.shift] == 0
+    for i in range(top, bottom if is_empty else top):
+        for j in range(left, right):
+            r, g, b = background_at(i, j, tan_background)
+            tan_image[i, j, 0], tan_image[i, j, 1], tan_image[i, j, 2] = r, g, b
+            tan_image[i, j, 3] = 0.0
+    for i in range(top, top if is_empty else bottom):
         for j in range(left, right):
             k = ((i - top) << grid.shift) + j - left
             begin, end = fragments.start[k], fragments.start[k + 1]

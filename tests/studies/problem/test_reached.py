@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from studies.fitting.spread import pixel_covariance
+from studies.problem import films
 from tests.studies.problem import scenes
 
 
@@ -39,6 +40,25 @@ def test_rows_that_are_stored_are_all_that_have_a_slope(look):
     assert J.shape == (len(r), p)
     assert least <= (len(J.rows) - p) / (len(r) - p) <= largest
     assert (J.rows[-p:] == len(r) - p + np.arange(p)).all()
+
+
+@pytest.mark.parametrize("ignored", [False, True], ids=["all", "ignored"])
+@pytest.mark.parametrize("most", [0.0, 1.0], ids=["frames", "boxes"])
+def test_residuals_are_those_of_whole_frames(look, most, ignored, monkeypatch):
+    """To the bit, whether they are computed in boxes or not; those that are not finite are said."""
+    monkeypatch.setattr(films, "MOST_IN_BOXES", most)
+    problem, _ = look
+    (film,) = problem.observers
+    if ignored:
+        mask = np.zeros(film.size, bool)
+        mask[: film.size[0] // 2, ::3] = True
+        film = replace(film, ignored=mask)
+    rows = problem.images(problem.parameters.start)
+    whole = films.PictureObserver.residuals(film, rows)
+    np.testing.assert_array_equal(film.residuals(rows), whole)
+    rows[-1, 0] = np.nan
+    with pytest.raises(ValueError, match="finite"):
+        film.residuals(rows)
 
 
 def test_the_same_rows_have_the_same_bits_again(look):
