@@ -314,7 +314,7 @@ def _check_obstacle(key: str, obstacle: Any, scene: Scene) -> None:
                 f"`{key}.bodies` must be other bodies than `{obstacle.fixed_to}`, which carries "
                 f"the obstacle, got {named or list(scene.bodies)}."
             )
-    if isinstance(obstacle, declared.PlaneObstacle):
+    if hasattr(obstacle, "normal"):
         check_direction(f"{key}.normal", obstacle.normal)
 
 
