@@ -41,7 +41,7 @@ def pull(
     dict of str to numpy.ndarray
         Path to gradient, each of the shape of its parameter.
     """
-    s, step = field.stepper, field.check_step(step)
+    step = field.check_step(step)
     adj = checks.array("adj_forces", adj_forces, (field.model.n_rows, 3))
     paths = _wanted(field, state, wrt)
     sweep = _sweep(field, state, paths)

@@ -178,8 +178,9 @@ class Record(Generic[S, T]):
         check_inspected(self.model, self._steps, most_pauses)
         if thorough and not self._stepper.HAS_FLOAT32:
             raise ValueError(
-                "`thorough` must be False where `step` is ImplicitEuler(), got True: it compares "
-                "with a rollout in float32, and such steps are in float64 alone."
+                f"`thorough` must be False where `step` is {type(self._stepper.step).__name__}(), "
+                "got True: it compares with a rollout in float32, and such steps are in float64 "
+                "alone."
             )
         twin, stepper = self._twin, self._stepper
         wanted = twin.check_wrt(self.model, self.state, wrt)

@@ -102,6 +102,7 @@ class Stepper(ABC, Generic[S, T]):
     # About what a step takes, from sizes alone: checkpoint schedules weigh it and must repeat.
     step_seconds: float = 1e-6
     HAS_FLOAT32: ClassVar[bool] = True
+    step: "TimeStep | None" = None  # that it takes; None: that of the system itself
     places_again: bool = False  # whether states are kept without what `complete` finds again
 
     @abstractmethod
@@ -164,6 +165,7 @@ class TimeStep(ABC):
     """How a system gets from one state to the next: what `rollout` takes as `step`."""
 
     IS_STABLE: ClassVar[bool]  # at any step size
+    IS_FOR_ALL: ClassVar[bool] = True  # systems and devices, and in float32; else models alone
 
     @abstractmethod
     def stepper(self, system: Any, run: RunSettings) -> Stepper[Any, Any]:

@@ -16,58 +16,25 @@ through D and K to the others. K and D are taken at the end of the step: that of
 segment is not stored but solved for again, which has the same bits.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from adjoint.engine.sweep import ModelTwin, ReverseSweep
 from adjoint.field import pull_at
 from adjoint.rigid.implicit_step import balance_bodies_vjp, end_bodies_vjp
-from adjoint.system import Tangent, frames_of
-from adjsim.engine.tangent_packing import tangent_fields
+from adjoint.steps.field_step import FieldSweep, FieldTangent
 from adjsim.jit.backend import loop_kernel
 from adjsim.rigid.implicit_step import UNKNOWNS
-from adjsim.steps.implicit import ImplicitStepper, state_in
-from adjsim.system import Fields
+from adjsim.steps.implicit import ImplicitStepper
 from adjsim.tiles.loop_arrays import States
 
 
-class ImplicitSweep(ReverseSweep):
+class ImplicitSweep(FieldSweep):
     """Cotangents on their way from the last frame to the initial state."""
-
-    def __init__(
-        self,
-        stepper: ImplicitStepper,
-        state: Any,
-        steps: np.ndarray,
-        adj_frames: Fields,
-        wanted: Sequence[str],
-    ) -> None:
-        super().__init__(stepper.field.stepper, state, steps, adj_frames, wanted)
-        self.implicit = stepper
-
-    def undo(self, start: int, rows: np.ndarray, fields: Fields) -> None:
-        """Undo len(rows) steps, the last one first."""
-        s, adj, states = self.implicit, self.adj, States(*fields)
-        self.stepper.diverged = s.diverged
-        if s.has_diverged:
-            return
-        frame_of = frames_of(self.steps, start, start + len(rows))
-        last = start + len(rows) - 1
-        end = s.end(last, state_in(states, rows[-1]))
-        for k, row in zip(range(last, start - 1, -1), rows[::-1].tolist(), strict=True):
-            frame = int(frame_of[k - start])
-            if frame >= 0:
-                for part, own in zip((adj.x, adj.v, adj.p), self.frames, strict=True):
-                    part[:] += own[frame]
-            before = States(*(np.array(part[row]) for part in states))
-            self.undo_step(k, before, end)
-            end = before
 
     def undo_step(self, k: int, before: States, end: States) -> None:
         """Undo step k, which began at a state."""
-        s, adj = self.implicit, self.adj
+        s, adj = self.taker, self.adj
         dt, m, n = s.dt, s.mass, s.model.n_nodes
         adj_x_end, adj_v_end, adj_p_end = adj.x.copy(), adj.v + dt * adj.x, adj.p.copy()
         right = np.concatenate([adj_v_end.ravel(), self.undo_ends(before, end, adj_p_end)])
@@ -98,43 +65,19 @@ class ImplicitSweep(ReverseSweep):
     def undo_ends(self, before: States, end: States, adj_p_end: np.ndarray) -> np.ndarray:
         """Pull where bodies end back to x and r of `adj.p`; return what is left at u, flat."""
         adj_u = np.empty((len(end.p), UNKNOWNS))
-        loop_kernel(end_bodies_vjp)(self.implicit.dt, before.p, end.p, adj_p_end, self.adj.p, adj_u)
+        loop_kernel(end_bodies_vjp)(self.taker.dt, before.p, end.p, adj_p_end, self.adj.p, adj_u)
         return adj_u.ravel()
 
-    def by_force(self, row: int, fields: Fields) -> dict[str, Fields]:
-        """Return nothing: a solve mixes what the forces add."""
-        del row, fields
-        return {}
 
-
-class ImplicitTangent(Tangent):
+class ImplicitTangent(FieldTangent):
     """Tangents of the states, run beside the states themselves."""
 
     def __init__(self, stepper: ImplicitStepper, state: Any, tangents: Any) -> None:
-        s = self.stepper = stepper
-        self.tangent = s.field.tangent(state, tangents)
+        super().__init__(stepper, state, tangents)
         tan = self.tangent.tan
-        self.initial = tangent_fields(s, state, tan)
         # w = 1/m: tan_m = -m^2 tan_w
-        self.tan_m = -np.square(s.mass) * tan.w[:, None]
+        self.tan_m = -np.square(stepper.mass) * tan.w[:, None]
         self.tan_g = tan.gravity[0]
-
-    def load(self, tan_fields: Fields, row: int) -> None:
-        """Write the tangents of the initial state to a row."""
-        for field, part in zip(tan_fields, self.initial, strict=True):
-            field[row] = part
-
-    def advance(self, k0: int, rows: np.ndarray, fields: Fields, tan_fields: Fields) -> None:
-        """Run from state k0."""
-        s, states, tangents = self.stepper, States(*fields), States(*tan_fields)
-
-        def then(k: int, before: int, after: int) -> None:
-            ends = state_in(states, before), state_in(states, after)
-            found = self.pushed(k, *ends, state_in(tangents, before))
-            for part, value in zip(tangents, found, strict=True):
-                part[after] = value
-
-        s.check_finite(s.run_each(k0, rows, states, then), k0, rows, fields)
 
     def pushed(self, k: int, before: States, end: States, tan: States) -> States:
         """Return the tangent of the state at the end of step k."""
@@ -163,18 +106,3 @@ class ImplicitTangent(Tangent):
         of_bodies = tan_u[3 * n :].reshape(-1, UNKNOWNS)
         s.bodies.end_jvp(self.tangent.tan.arms, (before.p, end.p), tan.p, of_bodies, out)
         return out
-
-
-class ImplicitTwin(ModelTwin):
-    """The twin of a model that takes implicit steps."""
-
-    def sweep(
-        self, stepper: Any, state: Any, steps: np.ndarray, adj_frames: Fields,
-        wanted: Sequence[str],
-    ) -> ImplicitSweep:  # fmt: skip
-        """Begin a reverse sweep."""
-        return ImplicitSweep(stepper, state, steps, adj_frames, wanted)
-
-    def tangent(self, stepper: Any, state: Any, tangents: Any) -> ImplicitTangent:
-        """Begin a tangent."""
-        return ImplicitTangent(stepper, state, tangents)

@@ -26,8 +26,6 @@ Adjoint: `adjoint/steps/implicit.py`. Tests: `tests/steps/test_implicit.py`.
 Source: Baraff & Witkin, Large steps in cloth simulation, SIGGRAPH 1998.
 """
 
-import itertools
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -37,17 +35,12 @@ from scipy.sparse.linalg import SuperLU, splu
 
 from adjsim import checks
 from adjsim.descent import MOST_HALVES, MOST_SHIFTS, OVERSHOOT, Descent
-from adjsim.engine.stepper import NEVER, ModelStepper
-from adjsim.field import Field
-from adjsim.jit.backend import thread_count
-from adjsim.jit.devices import Device, check_device
 from adjsim.model import Model
 from adjsim.rigid.implicit_step import UNKNOWNS
 from adjsim.steps.body_balance import VELOCITIES, BodyBalance
-from adjsim.system import Fields, OnDivergence, RolloutError, RunSettings, TimeStep
-from adjsim.tiles.element_kind import check_tangents
+from adjsim.steps.field_step import FieldStep, FieldStepper
+from adjsim.system import RolloutError
 from adjsim.tiles.loop_arrays import States
-from adjsim.worlds import Batch
 
 
 SLOW = 0.5  # of the residual before: factors that do no better are made anew
@@ -58,7 +51,7 @@ ROUNDINGS = 16 * float(np.finfo(float).eps)  # of the largest position and veloc
 
 
 @dataclass(frozen=True)
-class ImplicitEuler(TimeStep):
+class ImplicitEuler(FieldStep):
     """A step that is stable at any size, for models of nodes and bodies on the CPU, in float64.
 
     It pays for stiff bodies, whose semi-implicit steps would have to be many.
@@ -80,95 +73,22 @@ class ImplicitEuler(TimeStep):
         checks.positive("tolerance", checks.number("tolerance", self.tolerance))
         checks.whole("most_iterations", self.most_iterations, 1)
 
-    def stepper(self, system: Any, run: RunSettings) -> "ImplicitStepper":
-        """Make a model ready to be advanced; the number of threads does not matter."""
-        if isinstance(system, Batch):
-            raise ValueError(
-                "`model` must be one world where `step` is ImplicitEuler(), got a Batch. Run its "
-                "worlds one after the other, or leave `step` out."
-            )
-        if not isinstance(system, Model):
-            raise TypeError(
-                f"`model` must be a Model where `step` is ImplicitEuler(), got "
-                f"{type(system).__name__}. Leave `step` out."
-            )
-        if run.device == Device.CUDA:
-            raise ValueError(
-                '`device` must be "cpu" where `step` is ImplicitEuler(), got "cuda": the '
-                "solver runs on the CPU."
-            )
-        check_device(run.device)
-        if run.dtype != np.float64:
-            raise ValueError(
-                f"`dtype` must be float64 where `step` is ImplicitEuler(), got {run.dtype.name}: "
-                "float32 cannot meet its tolerance."
-            )
-        check_tangents(force.kind for force in system.forces.values())
-        thread_count(run.threads, large=False)
-        return ImplicitStepper(system, self, run.dt, run.n_steps)
 
+class ImplicitStepper(FieldStepper):
+    """Solves each step by Newton's method."""
 
-class ImplicitStepper(ModelStepper):
-    """Runs the steps of a model, one after the other, in Python on its `Field`."""
-
-    HAS_FLOAT32: ClassVar[bool] = False
-    device = Device.CPU
-    xp = np
-    step_seconds = 1e-2
+    HAS_BODIES: ClassVar[bool] = True
 
     def __init__(self, model: Model, step: ImplicitEuler, dt: float, n_steps: int) -> None:
-        self.field = Field(model, n_steps=n_steps)
-        packed = self.field.stepper.packed
-        super().__init__(model, packed, np.dtype(np.float64), dt, n_steps)
-        self.model, self.step = model, step
+        super().__init__(model, step, dt, n_steps)
+        self.settings = step
         self.bodies = BodyBalance(self.field.stepper, dt)
-        self.is_free = ~model.pinned
         is_free = [np.repeat(self.is_free, 3), np.ones(UNKNOWNS * model.n_bodies, bool)]
         self.free = np.flatnonzero(np.concatenate(is_free))
         self.mass = np.where(self.is_free, model.mass, 0.0)[:, None]
         self.weight = self.mass * model.gravity
         # What resists a change of each unknown, (n,) [kg, kg m^2].
         self.inertia = np.concatenate([np.repeat(self.mass, 3), self.bodies.inertia])
-
-    def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
-        """Run the steps."""
-        return self.run_each(k0, rows, States(*fields), lambda _, __, ___: None)
-
-    def run_each(
-        self,
-        k0: int,
-        rows: np.ndarray,
-        states: States,
-        then: Callable[[int, int, int], None],
-    ) -> np.ndarray:
-        """Run the steps, and call `then` after each with its number and rows before and after."""
-        for k, (before, after) in enumerate(itertools.pairwise(rows.tolist())):
-            end = self.sound_end(k0 + k, state_in(states, before))
-            if end is None:
-                for part in states:
-                    part[rows[k + 1 :]] = np.nan
-                return np.array([k])
-            for part, value in zip(states, end, strict=True):
-                part[after] = value
-            then(k0 + k, before, after)
-        return np.array([len(rows) - 1])
-
-    def sound_end(self, k: int, before: States) -> States | None:
-        """Return the state at the end of step k; None: there is none, and that is to be marked."""
-        marks = self.on_divergence is OnDivergence.MARK
-        if k == 0:
-            if marks and self.field.crossing(before.x):
-                return None
-            self.field.check_start(before.x)
-        try:
-            end = self.end(k, before)
-            if found := self.field.crossing(end.x, before.x):
-                self.raise_crossing(found[0], 0, k + 1, found[1])
-        except RolloutError:
-            if marks:
-                return None
-            raise
-        return end
 
     def end(self, k: int, before: States) -> States:
         """Return the state at the end of step k (1).
@@ -211,11 +131,6 @@ class ImplicitStepper(ModelStepper):
         out[self.free] = self.factors(A).solve(right[self.free], trans=trans)
         return out
 
-    @property
-    def has_diverged(self) -> bool:
-        """Whether it is marked that a step failed."""
-        return int(self.diverged[0]) != NEVER
-
     def factors(self, A: scipy.sparse.csc_array) -> SuperLU:
         """Return the factors of A at the free components."""
         own = A[self.free][:, self.free].tocsc()
@@ -225,9 +140,7 @@ class ImplicitStepper(ModelStepper):
         )  # fmt: skip
 
 
-def state_in(states: States, row: int) -> States:
-    """Return the state in a row."""
-    return States(*(part[row] for part in states))
+ImplicitEuler.STEPPER = ImplicitStepper
 
 
 class _Newton:
@@ -264,14 +177,14 @@ class _Newton:
         on_nodes = float(acts[:n].max(initial=0.0)) + float(np.abs(s.weight).max(initial=0.0))
         impulse = float(np.abs(s.mass * self.end.v[:n]).max(initial=0.0))
         on_bodies, momenta = s.bodies.magnitudes(acts[n:], self.end.p)
-        allowed = s.step.tolerance * s.dt * np.maximum([on_nodes, 0.0], on_bodies)
+        allowed = s.settings.tolerance * s.dt * np.maximum([on_nodes, 0.0], on_bodies)
         rounded = ROUNDINGS * np.maximum([impulse, 0.0], momenta)
         return np.maximum(allowed, np.maximum(self.rounding, rounded))
 
     def run(self) -> States:
         """Step until it has converged."""
         largest = self.largest()
-        for _ in range(self.s.step.most_iterations):
+        for _ in range(self.s.settings.most_iterations):
             if (largest <= self.limits()).all():
                 return self.end
             is_new = self.factor is None

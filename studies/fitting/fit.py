@@ -42,6 +42,7 @@ from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
 from studies.scene.building import BuiltScene
 from studies.scene.motion import AtRest, model_of
+from studies.scene.steps import step_of
 from studies.search.coarse import SearchResult, read_search
 
 
@@ -170,13 +171,14 @@ def make_fit(
 
 def _check_step(file: declared.SceneFile, options: RunOptions) -> None:
     """Raise if implicit steps are asked for where there are none."""
-    if file.world.step != declared.IMPLICIT:
+    if step_of(file.world).IS_FOR_ALL:
         return
     for option, only in (("dtype", "float64"), ("device", "cpu")):
         value = getattr(options, option)
         if value != only:
             raise StudyError(
-                f'`--{option}` must be {only} where `world.step` is "implicit", got {value}.'
+                f'`--{option}` must be {only} where `world.step` is "{file.world.step}", '
+                f"got {value}."
             )
 
 

@@ -19,6 +19,7 @@ from studies.scene.checking import check_scene
 from studies.scene.declared import Scene
 from studies.scene.filming import Hulls
 from studies.scene.motion import Motion, Settled
+from studies.scene.steps import longest_step
 
 
 SINGLE = 1.0 / 30.0  # between frames where there is one time [s]
@@ -75,7 +76,7 @@ def simulate(scene: Scene, times: Any, values: Mapping[str, Any] | None = None) 
     built = build(scene)
     for path in given:
         checks.known_key("path in `values`", path, built.values)
-    motion, at = motion_through(built, instants, scene.world.longest_step, given)
+    motion, at = motion_through(built, instants, longest_step(scene.world), given)
     run = motion.run()
     surfaces = {name: at.at(one.vertices(motion, run)) for name, one in built.subjects.items()}
     return Simulated(instants, surfaces, built, motion.dt)

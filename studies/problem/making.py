@@ -52,6 +52,7 @@ from studies.scene.exif import notes_on_fields_of_view
 from studies.scene.maps import Value
 from studies.scene.motion import SETTLING, Settled
 from studies.scene.seams import notes_on_seams
+from studies.scene.steps import longest_step
 
 
 OF_LAW = ".law"
@@ -274,7 +275,7 @@ def _problem(
     gaps = [shortest_interval(one.times) for one in observers if len(one.times) > 1]
     gaps += [one.times[0] for one in observers if one.name in simulated and one.times[0] > 0.0]
     interval = float(min(gaps, default=INTERVAL))
-    steps = first_steps(interval, file.world.longest_step, built.longest_dt)
+    steps = first_steps(interval, longest_step(file.world), built.longest_dt)
     if built.dt is not None:  # of smoke
         steps = TimeSteps(built.dt, 1, is_given=True)
     shapes = shape_losses(file.free, built)

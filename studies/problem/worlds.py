@@ -53,8 +53,8 @@ def worlds_at_once(motion: Motion, *, keeps: bool) -> int:
 
 
 def _share_steps(motion: Motion) -> bool:
-    """Whether worlds are run side by side; implicit steps are solved one by one."""
-    return isinstance(motion.system, Model) and not motion.step.IS_STABLE
+    """Whether worlds are run side by side; some steps are taken one by one."""
+    return isinstance(motion.system, Model) and motion.step.IS_FOR_ALL
 
 
 def run_worlds(motions: Sequence[Motion], *, keeps: bool) -> tuple[list[Any], Pull]:

@@ -18,7 +18,6 @@ import scipy.sparse
 from adjsim.forces.element import Force
 from adjsim.forces.lift_drag import LiftDrag
 from adjsim.model import Model, State
-from adjsim.steps.implicit import ImplicitEuler
 from adjsim.steps.semi_implicit import SEMI_IMPLICIT
 from adjsim.system import System, TimeStep
 from render.scene import DirectionalLight, Mesh, SphericalHarmonics
@@ -43,7 +42,6 @@ from studies.scene.checking import check_world
 from studies.scene.contacts import Touching
 from studies.scene.declared import (
     EQUILIBRIUM,
-    IMPLICIT,
     Cloth,
     Light,
     Pendulum,
@@ -71,6 +69,7 @@ from studies.scene.obstacles import (
 from studies.scene.own_code import make_own_forces
 from studies.scene.pushes import make_pushes
 from studies.scene.series import Varying
+from studies.scene.steps import step_of
 from studies.scene.struck import struck_mass
 
 
@@ -191,7 +190,8 @@ def _moving(
                 "policies."
             )
         system = Settled(system)
-    part = PER_LONG_STEP if scene.world.step == IMPLICIT else PER_STEP
+    step = step_of(scene.world)
+    part = PER_LONG_STEP if step.IS_STABLE else PER_STEP
     bodies = (*nodes, *rigid)
     notes = [note for part in bodies for note in part.notes]
     notes += notes_on_pairs(scene.contacts, touching)
@@ -210,7 +210,7 @@ def _moving(
         longest_dt=longest_step(scene.contacts, touching, scene.world.gravity, part),
         joints=joint_marks(scene.joints, nodes, rigid),
         links=_links(scene),
-        step=ImplicitEuler() if scene.world.step == IMPLICIT else SEMI_IMPLICIT,
+        step=step,
     )
 
 

@@ -78,9 +78,9 @@ def _world_checks(scene: Scene) -> list[Check]:
     if scene.world.motion == declared.EQUILIBRIUM:
         pinned = {name for joint in scene.joints.values() for name in joint.between}
         checks += [(_check_settles, name, body, pinned) for name, body in scene.bodies.items()]
-    if scene.world.step == declared.IMPLICIT:
+    if scene.world.step != declared.SEMI_IMPLICIT:
         checks.append((_check_moves, scene.world))
-        checks += [(_check_steps, name, body) for name, body in scene.bodies.items()]
+        checks += [(_check_steps, name, body, scene.world) for name, body in scene.bodies.items()]
     checks += [(check_contact, name, scene) for name in scene.contacts]
     checks += [(check_joint, name, scene) for name in scene.joints]
     checks += [(_check_push, f"pushes.{name}", one, scene) for name, one in scene.pushes.items()]
@@ -246,12 +246,12 @@ def _check_settles(name: str, body: Any, joined_ones: set[str]) -> None:
         )
 
 
-def _check_steps(name: str, body: Any) -> None:
-    """Raise on a system that takes no implicit steps."""
+def _check_steps(name: str, body: Any, world: declared.World) -> None:
+    """Raise on a system whose step is its own."""
     if not isinstance(body, declared.Soft | declared.Cloth | declared.Springs | declared.Rigid):
         raise StudyError(
             f"`bodies.{name}` must be soft, cloth, springs or rigid where `world.step` is "
-            f'"implicit", got {body.kind}. Take it out, or leave `world.step` out.'
+            f'"{world.step}", got {body.kind}. Take it out, or leave `world.step` out.'
         )
 
 
@@ -259,7 +259,8 @@ def _check_moves(world: declared.World) -> None:
     """Raise on steps of what does not move."""
     if world.motion == declared.EQUILIBRIUM:
         raise StudyError(
-            '`world.step` must be left out where `world.motion` is "equilibrium", got "implicit": '
+            '`world.step` must be left out where `world.motion` is "equilibrium", got '
+            f'"{world.step}": '
             "what rests takes no steps."
         )
 

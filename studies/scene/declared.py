@@ -8,7 +8,6 @@ chosen when the scene is built, from the mesh, the material or the footage.
               + observations + free + search
 """
 
-import math
 from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -632,7 +631,7 @@ AnyLight = Annotated[Light | Sky, Field(discriminator="kind")]
 
 
 EQUILIBRIUM = "equilibrium"  # what `world.motion` may be
-IMPLICIT = "implicit"  # what `world.step` may be
+SEMI_IMPLICIT = "semi-implicit"  # what `world.step` may be, the only one of every system
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -641,8 +640,8 @@ class World:
 
     With `motion = "equilibrium"` soft bodies, cloth and springs are seen where they rest. With
     `step = "implicit"` a step is stable however long: one from frame to frame, unless `dt` or a
-    contact between bodies asks for less. `gravity_error` is the standard uncertainty of gravity's
-    direction.
+    contact between bodies asks for less; a step of one's own is `"module:Class"`. `gravity_error`
+    is the standard uncertainty of gravity's direction.
     """
 
     gravity: Vector = (0.0, -9.81, 0.0)
@@ -651,12 +650,7 @@ class World:
     dt: Positive | None = None
     duration: Positive | None = None
     motion: Literal["dynamics", "equilibrium"] = "dynamics"
-    step: Literal["semi-implicit", "implicit"] = "semi-implicit"
-
-    @property
-    def longest_step(self) -> float | None:
-        """The longest step [s]: infinity is from frame to frame, None what is stable."""
-        return math.inf if self.dt is None and self.step == IMPLICIT else self.dt
+    step: str = SEMI_IMPLICIT
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

@@ -109,6 +109,8 @@ def sources(scene: Scene) -> dict[str, str]:
     for name, one in getattr(scene, "observations", {}).items():
         if isinstance(one, OwnObservation):
             paths[f"observations.{name}.type"] = one.type
+    if ":" in scene.world.step:
+        paths["world.step"] = scene.world.step
     return {key: _source(imported(key, path)) for key, path in paths.items()}
 
 

@@ -22,6 +22,7 @@ from studies.scene.building import BuiltScene
 from studies.scene.cameras import make_camera, require_outside
 from studies.scene.declared import Film, SceneFile
 from studies.scene.motion import Settled
+from studies.scene.steps import longest_step
 
 
 COMPARED = 32  # frames of a film that are drawn
@@ -105,7 +106,7 @@ def shoot(
         n = min(len(data.frames), COMPARED)
         indices = np.unique(np.linspace(0, len(data.frames) - 1, n).round().astype(int))
         times = film.start + data.times[indices]
-    moved, failed = places_at(built, file.world.longest_step, times)
+    moved, failed = places_at(built, longest_step(file.world), times)
     places = surfaces(moved)
     said += [failed] if failed else []
     if film is not None and film.bodies is not None:

@@ -34,6 +34,7 @@ from studies.scene.joints import JointMark
 from studies.scene.motion import SETTLING, Settled
 from studies.scene.reading import read_scene
 from studies.scene.seams import notes_on_seams
+from studies.scene.steps import longest_step
 
 
 ROW = 360  # pixels of a row of the picture
@@ -135,7 +136,7 @@ def _charts(
     observers = make_observers(file, built, films, names=_tracks(file))
     charts, said = [], [note for one in observers for note in one.notes]
     for one in observers:
-        moved, failed = places_at(built, file.world.longest_step, one.instants({}))
+        moved, failed = places_at(built, longest_step(file.world), one.instants({}))
         curves = one.curves(one.shown(one.fields(moved), {}).rows)
         figure = points({**curves, "times": one.start + curves["times"]})
         figure.suptitle(

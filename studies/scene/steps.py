@@ -1,0 +1,35 @@
+"""The time step that a scene names: one of the package, or a class of the user's own."""
+
+import math
+from typing import Any
+
+from adjsim.steps import STEPS
+from adjsim.system import TimeStep
+from studies.runs.errors import StudyError
+from studies.scene.declared import World
+from studies.scene.own_code import imported
+
+
+def step_of(world: World) -> TimeStep:
+    """Return the step of a world.
+
+    Raises
+    ------
+    StudyError
+        If it is no name of a step, and no class of steps that may be imported.
+    """
+    kind: Any = STEPS.get(world.step)
+    if kind is None and ":" in world.step:
+        kind = imported("world.step", world.step)
+    if not (isinstance(kind, type) and issubclass(kind, TimeStep)):
+        names = ", ".join(f'"{name}"' for name in STEPS)
+        raise StudyError(
+            f"`world.step` must be {names}, or module:Class with a subclass of TimeStep, got "
+            f"{world.step!r}."
+        )
+    return kind()
+
+
+def longest_step(world: World) -> float | None:
+    """Return the longest step [s]: infinity is from frame to frame, None what is stable."""
+    return math.inf if world.dt is None and step_of(world).IS_STABLE else world.dt
