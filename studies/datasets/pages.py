@@ -17,7 +17,7 @@ from studies.reports.content import (
     Media,
     Report,
     Table,
-    Verdict,
+    Headline,
     charts,
     section,
 )
@@ -150,7 +150,7 @@ def _report(folder: RunFolder, spec: Spec, facts: dict[str, str], table: Table) 
     ]
     return Report(
         title=f"Data set {spec.name}",
-        verdict=Verdict(
+        verdict=Headline(
             f"{facts['not simulated']} not simulated" if failed else "complete",
             "bad" if failed else "good",
             facts.get("first reason", ""),

@@ -16,7 +16,7 @@ from studies.reports.content import (
     Section,
     Text,
     Tone,
-    Verdict,
+    Headline,
     section,
     table,
 )
@@ -81,7 +81,7 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
     )
     report = Report(
         scan.title,
-        Verdict(text, tone, ". ".join(result["told"]) + "."),
+        Headline(text, tone, ". ".join(result["told"]) + "."),
         {
             "run": folder.path.name,
             "of": "scan",
