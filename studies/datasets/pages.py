@@ -12,12 +12,12 @@ from studies.datasets.spec import Spec, read_spec, split
 from studies.reports.content import (
     Code,
     Facts,
+    Headline,
     Item,
     Links,
     Media,
     Report,
     Table,
-    Headline,
     charts,
     section,
 )

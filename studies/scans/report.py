@@ -9,6 +9,7 @@ import xarray as xr
 
 from studies.reports.content import (
     Facts,
+    Headline,
     Item,
     Links,
     Media,
@@ -16,7 +17,6 @@ from studies.reports.content import (
     Section,
     Text,
     Tone,
-    Headline,
     section,
     table,
 )
