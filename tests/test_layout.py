@@ -58,7 +58,7 @@ FLOORS = {
     ],
     "adjoint": [
         ["algebra", "checkpoint_actions", "courses", "rotations", "system", "values", "vectors"],
-        ["scenes", "schedules", "series"],
+        ["examples", "schedules", "series"],
         ["rigid", "tiles"],
         ["forces", "reduced"],
         ["joints", "pairs"],

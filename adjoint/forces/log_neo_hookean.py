@@ -7,9 +7,9 @@ and in functions of their own, `_consts`, with respect to M and 1/(6 V).
 
 import numpy as np
 
+from adjoint.examples import Example
 from adjoint.forces.neo_hookean import SolidTetsTwin, solid_twin
 from adjoint.forces.registry import register
-from adjoint.scenes import Scene
 from adjsim.algebra.logarithm import natural_log
 from adjsim.forces.log_neo_hookean import ELASTIC, SWELL, VISCOUS, LogNeoHookeanTets, scalars
 from adjsim.jit.backend import device_fn, lit
@@ -54,7 +54,7 @@ class LogNeoHookeanTetsTwin(SolidTetsTwin[LogNeoHookeanTets]):
         return adj / 6.0, np.zeros_like(adj)
 
 
-def example(n_steps: int) -> Scene:
+def example(n_steps: int) -> Example:
     """Two bodies of the same nodes: an elastic one, and one with all parameters, one lam < 0."""
     rng = np.random.default_rng(13)
     mesh = box_tets((2, 1, 1), (0.2, 0.1, 0.1))
@@ -71,7 +71,7 @@ def example(n_steps: int) -> Scene:
     gum = LogNeoHookeanTets(mesh.tets, mesh.points, 2e4, 5e4, actuation=0.02)
     x = mesh.points + 0.004 * rng.standard_normal((n, 3))
     model = Model(None, {"gel": gel, "gum": gum}, pinned=np.isin(np.arange(n), (0, 1)))
-    return Scene(model, State(x, rng.standard_normal((n, 3))), 5e-4, n_steps)
+    return Example(model, State(x, rng.standard_normal((n, 3))), 5e-4, n_steps)
 
 
 register(LogNeoHookeanTets, LogNeoHookeanTetsTwin(), {"tets/log": example})

@@ -9,21 +9,21 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
+from adjoint.examples import Example
 from adjoint.forces.element import ForceTwin
-from adjoint.scenes import Scene
 from adjsim import checks
 from adjsim.forces.element import Force
 
 
 FAMILIES = ("adjsim.forces", "adjsim.joints", "adjsim.pairs")
 _TWINS: dict[type[Force], ForceTwin[Any]] = {}
-_EXAMPLES: dict[str, Callable[[int], Scene]] = {}
+_EXAMPLES: dict[str, Callable[[int], Example]] = {}
 
 
 def register(
     force: type[Force],
     twin: ForceTwin[Any],
-    examples: Mapping[str, Callable[[int], Scene]] | None = None,
+    examples: Mapping[str, Callable[[int], Example]] | None = None,
 ) -> None:
     """Let a class of forces have gradients: `twin` undoes it.
 
@@ -83,7 +83,7 @@ def forces() -> tuple[type[Force], ...]:
     return tuple(sorted(kinds - {Force}, key=lambda kind: kind.__name__))
 
 
-def examples() -> dict[str, Callable[[int], Scene]]:
+def examples() -> dict[str, Callable[[int], Example]]:
     """Return the examples that the package's forces bring with them, by name."""
     for kind in forces():
         class_twin(kind)

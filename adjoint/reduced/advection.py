@@ -8,7 +8,7 @@ the lookups that touched it, found by `Sources`: corner after corner, each in in
 from typing import Any
 
 from adjsim.jit.backend import device_fn, lit
-from adjsim.reduced.advection import Grid, corner_cells, corner_values, departure, wrapped
+from adjsim.reduced.advection import CellRows, corner_cells, corner_values, departure, wrapped
 
 
 @device_fn
@@ -95,14 +95,14 @@ def advect_cell_field_vjp(i, j, args):
 
 
 def advect_jvp(
-    grid: Grid, field: Any, velocity: Any, tan_field: Any, tan_velocity: Any, tan_out: Any
+    grid: CellRows, field: Any, velocity: Any, tan_field: Any, tan_velocity: Any, tan_out: Any
 ) -> None:
     """Write the tangent of S(field; velocity), all of them flat."""
     grid.run(advect_cell_jvp, field, velocity, tan_field, tan_velocity, tan_out)
 
 
 def advect_vjp(
-    grid: Grid, field: Any, velocity: Any, adj_out: Any, adj_field: Any, adj_velocity: Any
+    grid: CellRows, field: Any, velocity: Any, adj_out: Any, adj_field: Any, adj_velocity: Any
 ) -> None:
     """Add the cotangents of S(field; velocity), all of them flat; the last two may be one."""
     grid.run(advect_cell_velocity_vjp, field, velocity, adj_out, adj_velocity)

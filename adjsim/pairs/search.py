@@ -57,7 +57,7 @@ class FoundPairs(NamedTuple):
     gaps: np.ndarray
 
 
-class Grid(NamedTuple):
+class HashGrid(NamedTuple):
     """The boxes of the second set, each in the cell of its middle.
 
     Cells of a level have its width, from `origin` on, and boxes in them at most that. `levels`: how
@@ -104,7 +104,7 @@ def find_pairs(
     return FoundPairs(*map(np.concatenate, found))
 
 
-def grid_of(own: np.ndarray, weights: np.ndarray) -> Grid:
+def grid_of(own: np.ndarray, weights: np.ndarray) -> HashGrid:
     """Return the grid of the boxes that are finite and count."""
     extents, origin = np.empty(len(weights)), np.full(3, np.inf)
     _measure_kernel()(own, weights, extents, origin)
@@ -116,7 +116,7 @@ def grid_of(own: np.ndarray, weights: np.ndarray) -> Grid:
     n_levels = 1
     while size * 2.0 ** (n_levels - 1) < largest:
         n_levels += 1
-    grid = Grid(
+    grid = HashGrid(
         boxes=np.empty((n, 6)),
         origin=origin,
         widths=size * 2.0 ** np.arange(n_levels),

@@ -147,7 +147,7 @@ class Sources(NamedTuple):
     order: Any
 
 
-class Grid:
+class CellRows:
     """Runs cell functions over an (N_y, N_x) grid, on threads or on a GPU.
 
     A row is always worked by one compiled loop from its first cell to its last, so the bits

@@ -27,7 +27,7 @@ from adjsim import checks
 from adjsim.jit.backend import thread_count
 from adjsim.jit.device_arrays import constants, to_host
 from adjsim.jit.devices import Device, array_module, check_device
-from adjsim.reduced.advection import Grid
+from adjsim.reduced.advection import CellRows
 from adjsim.reduced.projection import Projection
 from adjsim.system import Fields, RolloutError, RunSettings, Stepper, System, make_stepper
 from adjsim.values import Parameter, replace_values
@@ -165,7 +165,7 @@ class SmokeStepper(Stepper[SmokeState, SmokeTrajectory]):
         threads, device = thread_count(run.threads, large=large), check_device(run.device)
         self.system, self.device, self.xp = system, device, array_module(device)
         self.dt, self.n_steps, self.dtype = run[:3]
-        self.grid = Grid(system.shape, device, threads)
+        self.grid = CellRows(system.shape, device, threads)
         self.project = Projection(system.shape, self.dtype, device, threads)
         self.carried = self.xp.empty((*system.shape, 2), self.dtype)
 

@@ -43,7 +43,7 @@ TILE_SHIFT = 5  # a tile has 1 << TILE_SHIFT pixels in each direction
 BLOCK = 512  # pixels of a box that are worked at a time, or one row of it
 
 
-class Grid(NamedTuple):
+class TileGrid(NamedTuple):
     """Where the pixels are on the screen, and the size of a tile."""
 
     pixel_x: np.ndarray  # (width,) [-]

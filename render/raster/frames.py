@@ -22,7 +22,7 @@ from adjsim.jit.tile_queue import take_turn
 from render.blending import background_at, blend_body
 from render.faces.face_setup import Faces, setup_faces
 from render.faces.fragment_lists import BINS, count_tiles, fill_tiles, order_faces
-from render.raster.fragments import Grid, Tiles, tile_area
+from render.raster.fragments import TileGrid, Tiles, tile_area
 from render.raster.layers import Layers, layer_body, of_frame, room_to_show, with_colors
 from render.raster.light_reach import find_reach
 from render.raster.packing import Job
@@ -40,7 +40,7 @@ class Frame(NamedTuple):
 
     faces: Faces
     tiles: Tiles
-    grid: Grid
+    grid: TileGrid
     calls: Any  # table of the function that finds the fragments of a tile
 
 

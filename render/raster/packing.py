@@ -17,7 +17,7 @@ from render.blending import DIBR, SOFTMAX
 from render.camera import AnyCamera
 from render.faces.face_setup import PackedScene, Settings
 from render.projection import image_size, pixel_centers
-from render.raster.fragments import TILE_SHIFT, Grid
+from render.raster.fragments import TILE_SHIFT, TileGrid
 from render.raster.supersampling import repeat
 from render.scene import DirectionalLight, Mesh, Scene, SphericalHarmonics
 from render.seamless import NO_EDGES, Edges, shared_edges
@@ -31,7 +31,7 @@ class Job(NamedTuple):
     view: np.ndarray  # (18,)
     scene: PackedScene
     settings: Settings
-    grid: Grid
+    grid: TileGrid
     x: np.ndarray  # (n_frames, n_vertices, 3)
     batched: bool  # whether the images have an axis of frames
     corners: VertexCorners  # of every vertex
@@ -87,7 +87,7 @@ def pack(
         placed = to_device(placed, Device.CUDA)
     for i, value in enumerate(placed):
         x[:, offsets[i] : offsets[i + 1]] = value
-    grid = Grid(*pixel_centers(k * height, k * width, dtype), TILE_SHIFT)
+    grid = TileGrid(*pixel_centers(k * height, k * width, dtype), TILE_SHIFT)
     background = behind_samples(rasterizer.background, k)
     packed = packed._replace(background=background.astype(dtype))
     return [

@@ -17,7 +17,7 @@ import numpy as np
 from adjsim.jit.backend import cpu_kernel
 from adjsim.jit.calls import function_table, make_call
 from render.faces.face_setup import Faces
-from render.raster.fragments import Grid, Tiles, gather_tile
+from render.raster.fragments import TileGrid, Tiles, gather_tile
 from render.raster.packing import Job
 from render.raster.tile_scratch import TileSize, empty_fragments
 
@@ -33,7 +33,7 @@ os.register_at_fork(
 )
 
 
-def gather_kernel(job: Job, faces: Faces, tiles: Tiles, grid: Grid) -> Callable:
+def gather_kernel(job: Job, faces: Faces, tiles: Tiles, grid: TileGrid) -> Callable:
     """Return the compiled `gather_tile`; its types follow from that of the vertices."""
     dtype = job.x.dtype
     if dtype not in _kernels:
@@ -71,6 +71,6 @@ def _with_reals(kind: Any, real: Any) -> Any:
     return kind
 
 
-def gather_table(job: Job, faces: Faces, tiles: Tiles, grid: Grid) -> Any:
+def gather_table(job: Job, faces: Faces, tiles: Tiles, grid: TileGrid) -> Any:
     """Return the table whose `GATHER` is the function that finds the fragments of a tile."""
     return function_table([gather_kernel(job, faces, tiles, grid)])

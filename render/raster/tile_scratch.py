@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from render.raster.fragments import BLOCK, Fragments, Grid, Tiles
+from render.raster.fragments import BLOCK, Fragments, TileGrid, Tiles
 from render.raster.tile_rows import LANES, PLACES, SCRATCH
 
 
@@ -31,7 +31,7 @@ class TileSize(NamedTuple):
     dtype: np.dtype
 
 
-def tile_size(tiles: Tiles, grid: Grid) -> TileSize:
+def tile_size(tiles: Tiles, grid: TileGrid) -> TileSize:
     """Return what the tiles of a frame hold at most."""
     n, n_pairs = int(tiles.capacity.max()), int(np.diff(tiles.start).max())
     return TileSize(n, n_pairs, grid.shift, grid.pixel_x.dtype)

@@ -64,7 +64,7 @@ class RoughLossError(ArithmeticError):
     """A loss in which no slope can be read, however short the steps are."""
 
 
-class Verdict(enum.StrEnum):
+class Outcome(enum.StrEnum):
     """What a certificate says of a gradient, from good to bad."""
 
     PASSED = "passed"
@@ -74,12 +74,12 @@ class Verdict(enum.StrEnum):
     FAILED = "failed"
 
 
-def in_words(verdict: Verdict) -> str:
+def in_words(verdict: Outcome) -> str:
     """Return a verdict for the terminal: one that is neither good nor bad says so."""
     words = {
-        Verdict.BETWEEN_KINKS: f"{verdict}, not judged",
-        Verdict.NOT_MADE: "could not be made",
-        Verdict.FAILED: "FAILED",
+        Outcome.BETWEEN_KINKS: f"{verdict}, not judged",
+        Outcome.NOT_MADE: "could not be made",
+        Outcome.FAILED: "FAILED",
     }
     return words.get(verdict, str(verdict))
 
@@ -89,13 +89,13 @@ def why_not_made(certified: dict[str, Any]) -> list[str]:
     return [
         f"no certificate at the {name}: {point['reason']}"
         for name, point in certified["points"].items()
-        if verdict_of(point) is Verdict.NOT_MADE
+        if verdict_of(point) is Outcome.NOT_MADE
     ]
 
 
-def verdict_of(certified: dict[str, Any]) -> Verdict:
+def verdict_of(certified: dict[str, Any]) -> Outcome:
     """Return the verdict of a certificate, or of a point of one, as it was written."""
-    return Verdict(certified["verdict"])
+    return Outcome(certified["verdict"])
 
 
 def certificate(
@@ -106,12 +106,12 @@ def certificate(
     It has no points with `--no-certificate`. `say` gets a line for every sweep that cannot be
     judged, for then others follow, and for the one that passes after them.
     """
-    exact, points, verdict = problem.with_dtype("float64"), {}, str(Verdict.SKIPPED)
+    exact, points, verdict = problem.with_dtype("float64"), {}, str(Outcome.SKIPPED)
     if options.certificate:
         point = check_point(exact, theta, options.seed, lambda text: say(f"optimum: {text}"))
         points, verdict = {"optimum": point}, point["verdict"]
     return {
-        "passed": verdict == Verdict.PASSED,
+        "passed": verdict == Outcome.PASSED,
         "verdict": verdict,
         "loss": repr(problem.loss),
         "points": points,
@@ -130,8 +130,8 @@ def with_certificate(
     """Return the verdict on an answer, which is not *found* where its gradient is not certified."""
     own = verdict_of(certified)
     if verdict.kind is not answer_verdict.Kind.FOUND or own not in (
-        Verdict.NOT_MADE,
-        Verdict.FAILED,
+        Outcome.NOT_MADE,
+        Outcome.FAILED,
     ):
         return verdict
     why = "; ".join(why_not_made(certified)) or "the gradient certificate failed"
@@ -151,7 +151,7 @@ def check_point(
     except (*NOT_FINITE, RoughLossError) as error:
         return {
             "passed": False,
-            "verdict": str(Verdict.NOT_MADE),
+            "verdict": str(Outcome.NOT_MADE),
             "reason": str(error) or type(error).__name__,
             "theta": theta.tolist(),
         }
@@ -188,14 +188,14 @@ def _tested(problem: SceneProblem, theta: np.ndarray, seed: int, say: Say) -> di
     best, left_out = next((sweep for sweep in sweeps if sweep[0].passed), sweeps[0])
     shown = covered_pixels(problem, theta)
     touch = nearest_touch(problem, theta) if has_one_clock(problem) else None
-    verdict = Verdict.FAILED
+    verdict = Outcome.FAILED
     if dot.passed and gradient.any() and shown != 0.0:  # both tests also pass on nothing at all
         if best.passed:
-            verdict = Verdict.PASSED
+            verdict = Outcome.PASSED
         elif between is not None and between.agrees:
-            verdict = Verdict.BETWEEN_KINKS
+            verdict = Outcome.BETWEEN_KINKS
     return {
-        "passed": verdict is Verdict.PASSED,
+        "passed": verdict is Outcome.PASSED,
         "verdict": str(verdict),
         "between_kinks": None if between is None else between.to_dict(),
         "theta": theta.tolist(),

@@ -23,7 +23,7 @@ NAMED = 3  # components named of a combination
 
 
 @dataclass(frozen=True, eq=False)
-class Basin:
+class Rival:
     """A local optimum: theta, its loss, and the sum of squares left in every frame if known."""
 
     theta: np.ndarray
@@ -80,7 +80,7 @@ class Evidence:
     # Of the answer by frame, to compare other basins with
     residual_squares: np.ndarray | None = None
     still_squares: np.ndarray | None = None
-    basins: Sequence[Basin] = ()  # all basins; the answer may be among them
+    basins: Sequence[Rival] = ()  # all basins; the answer may be among them
     # Weights of theta's components in the combination that is determined worst, by label; used
     # where there are no intervals
     worst_direction: dict[str, float] = field(default_factory=dict)
@@ -154,7 +154,7 @@ def worst_combination(found: Evidence) -> dict[str, float]:
     return largest_components(direction, labels, NAMED)
 
 
-def differences(found: Evidence, basin: Basin, least: float) -> list[int]:
+def differences(found: Evidence, basin: Rival, least: float) -> list[int]:
     """Return the answers in which a basin differs: by this part of it, outside the interval."""
     value, other = (found.parameters.natural(theta) for theta in (found.theta, basin.theta))
     scale = value_scale(found.parameters, found.theta)
@@ -168,7 +168,7 @@ def differences(found: Evidence, basin: Basin, least: float) -> list[int]:
     return sorted((i for i in found.components if is_other[i]), key=lambda i: -apart[i])
 
 
-def how_much_worse(found: Evidence, basin: Basin) -> float:
+def how_much_worse(found: Evidence, basin: Rival) -> float:
     """Return how much more of the motion a basin leaves than the answer, as a factor.
 
     By frames: what the appearance gets wrong in the first frame is subtracted from both. The

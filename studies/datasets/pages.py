@@ -12,12 +12,12 @@ from studies.datasets.spec import Spec, read_spec, split
 from studies.reports.content import (
     Code,
     Facts,
+    Headline,
     Item,
     Links,
     Media,
     Report,
     Table,
-    Verdict,
     charts,
     section,
 )
@@ -150,7 +150,7 @@ def _report(folder: RunFolder, spec: Spec, facts: dict[str, str], table: Table) 
     ]
     return Report(
         title=f"Data set {spec.name}",
-        verdict=Verdict(
+        verdict=Headline(
             f"{facts['not simulated']} not simulated" if failed else "complete",
             "bad" if failed else "good",
             facts.get("first reason", ""),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from studies.answer.budget import Budget
-from studies.answer.evidence import Basin, Evidence, MissingTerm
+from studies.answer.evidence import Evidence, MissingTerm, Rival
 from studies.answer.held_back import Explained, explained
 from studies.answer.kinks import margins_by_window
 from studies.answer.verdict import Verdict, judge, judge_each
@@ -45,7 +45,7 @@ class Candidate:
     looks: list[np.ndarray]  # thetas whose looks fit the first frames
     predicted: Explained | None  # how well held-back frames were predicted
     validation: Mapping[str, float | None]  # as in `Solution`
-    rivals: Sequence[Basin]  # what other basins leave
+    rivals: Sequence[Rival]  # what other basins leave
     refinements: Mapping[str, np.ndarray]  # as in `Evidence`
     budget: Budget | None = None
     missing: MissingTerm | None = None

@@ -183,7 +183,7 @@ def _with_mirrored(problem: SceneProblem, found: SearchResult, local: LocalSearc
 
 
 @dataclass(frozen=True, eq=False)
-class _Joint:
+class _Together:
     """Answers, cameras and looks fitted to the frames that are not held back."""
 
     everything: SceneProblem  # of all observations, with looks for where the bodies begin
@@ -207,7 +207,7 @@ class _Joint:
 
 def _fit_jointly(
     made: PreparedProblem, found: SearchResult, n_fitted: int, local: LocalSearch
-) -> _Joint:
+) -> _Together:
     """Fit cameras and looks together with the answers, from the best basin."""
     parameters = made.problem.parameters
     first = list(made.problem.staged)
@@ -224,7 +224,7 @@ def _fit_jointly(
         result = local.run(part, start, log=JOINT, stage=_beside(part))
     is_seen = part.parameters.each([sees(part, one.path) for one in part.parameters.free])
     theta = np.where(is_seen, result.theta, first_look)
-    return _Joint(everything, problem, n_fitted, first_look, result, theta)
+    return _Together(everything, problem, n_fitted, first_look, result, theta)
 
 
 def _with_looks_for(
@@ -241,7 +241,7 @@ def _with_looks_for(
     return replace(fitted, fixed=fixed)
 
 
-def _predicted(joint: _Joint) -> Explained | None:
+def _predicted(joint: _Together) -> Explained | None:
     """Return how well the frames that were held back are predicted; None if none were."""
     if not joint.is_held_back:
         return None
@@ -251,7 +251,7 @@ def _predicted(joint: _Joint) -> Explained | None:
 
 
 def _fit_everything(
-    made: PreparedProblem, joint: _Joint, local: LocalSearch
+    made: PreparedProblem, joint: _Together, local: LocalSearch
 ) -> tuple[SceneProblem, Result]:
     """Fit what was held back too; return the problem with the time step of its answer, and this."""
     if not (joint.is_held_back or made.kept):
@@ -263,12 +263,12 @@ def _fit_everything(
 
 def _with_slope(
     made: PreparedProblem,
-    joint: _Joint,
+    joint: _Together,
     local: LocalSearch,
     at_start: float,
     *,
     parts: Sequence[float],
-) -> tuple[_Joint, SceneProblem, Tried, str]:
+) -> tuple[_Together, SceneProblem, Tried, str]:
     """Return the answer to all frames after its trial, its problem, and what is to be said.
 
     Where the loss about it has no slope, as where a thrown box tumbles on, it is that to one of the
@@ -304,7 +304,7 @@ def _agree(tried: Tried, longer: Tried) -> bool:
 
 
 def _fitted_and_tried(
-    made: PreparedProblem, joint: _Joint, local: LocalSearch, at_start: float
+    made: PreparedProblem, joint: _Together, local: LocalSearch, at_start: float
 ) -> tuple[SceneProblem, Tried]:
     """Return the problem with the time step of its answer, and the answer to all frames, tried."""
     problem, result = _fit_everything(made, joint, local)
@@ -314,8 +314,8 @@ def _fitted_and_tried(
 
 
 def _shortened(
-    made: PreparedProblem, joint: _Joint, theta: np.ndarray, local: LocalSearch, *, part: float
-) -> _Joint:
+    made: PreparedProblem, joint: _Together, theta: np.ndarray, local: LocalSearch, *, part: float
+) -> _Together:
     """Return answers, cameras and looks fitted to this part of the film alone.
 
     The fit begins at theta, to which another part led, or at the start of the search: late frames
@@ -329,7 +329,7 @@ def _shortened(
     start = min(starts, key=lambda one: loss_where_finite(fitted, one))
     first, final = (log.replace(".jsonl", f"-{whole.n_frames}.jsonl") for log in (JOINT, FINAL))
     result = local.run(fitted, start, log=first, stage=_beside(fitted))
-    return _Joint(whole, whole, n_fitted, joint.first_look, result, result.theta, (first, final))
+    return _Together(whole, whole, n_fitted, joint.first_look, result, result.theta, (first, final))
 
 
 def _linear(made: PreparedProblem, problem: SceneProblem, tried: Tried) -> Linear | None:
@@ -430,7 +430,7 @@ def _rivals(
     local: LocalSearch,
     *,
     staged: Sequence[int],
-) -> list[evidence.Basin]:
+) -> list[evidence.Rival]:
     """Return the other basins; those that saw all frames get cameras of their own.
 
     One that will stay clearly worse than the answer is given up, as it is no other answer. `staged`
@@ -453,7 +453,7 @@ def _rivals(
             there, loss = result.theta, result.loss
         left = squares_left(problem, there)
         if left is not None and np.isfinite(loss):
-            out.append(evidence.Basin(there, loss, left))
+            out.append(evidence.Rival(there, loss, left))
         else:
             local.progress.say(
                 f"basin {basin.number + 1} is dropped: its loss over all frames is not finite"
@@ -475,7 +475,7 @@ def _needed(problem: SceneProblem, answer: Result, theta: np.ndarray) -> float:
         still_squares=still_squares(problem),
     )
     for part in np.linspace(1.0, 0.0, PARTS, endpoint=False):
-        basin = evidence.Basin(theta, part * loss, part * squares)
+        basin = evidence.Rival(theta, part * loss, part * squares)
         if evidence.how_much_worse(judged, basin) <= WORSE:
             return np.inf if part == 1.0 else part * loss
     return loss / PARTS

@@ -59,7 +59,7 @@ REACH = 2.5  # widths of soft edges that the outline reaches: there its coverage
 LEAST = 1e-16  # what is less is rounding
 
 
-class Case(NamedTuple):
+class LookCase(NamedTuple):
     """A body, and its problem with every kind of look."""
 
     mass: float
@@ -88,7 +88,7 @@ class Curve:
         return self.error[np.maximum(at, 0)]
 
 
-def make_case(body: str, seed: int, folder: Path, overrides: tuple[str, ...] = ()) -> Case:
+def make_case(body: str, seed: int, folder: Path, overrides: tuple[str, ...] = ()) -> LookCase:
     """Return a body of `rigid-mass` in every look; the texture is a file in the folder."""
     number = list(SHAPES).index(body)
     file = instance_of(read_scene(BUNDLED / "rigid-mass.toml", (*SCENE, *overrides)), seed, number)
@@ -105,7 +105,7 @@ def make_case(body: str, seed: int, folder: Path, overrides: tuple[str, ...] = (
         bodies = {"body": replace(file.bodies["body"], look=looks[kind])}
         own = replace(file, free=free, bodies=bodies)
         problems[kind] = make_problem(own, fits_first=False).everything
-    return Case(float(np.asarray(file.truth[MASS])), problems)
+    return LookCase(float(np.asarray(file.truth[MASS])), problems)
 
 
 def tiles(rng: np.random.Generator) -> np.ndarray:
@@ -114,7 +114,7 @@ def tiles(rng: np.random.Generator) -> np.ndarray:
     return colors.clip(0.0, 1.0).repeat(TEXELS, axis=0).repeat(TEXELS, axis=1)
 
 
-def curve(body: str, case: Case, kind: str, method: Method, *, budget: int) -> Curve:
+def curve(body: str, case: LookCase, kind: str, method: Method, *, budget: int) -> Curve:
     """Search for the mass of a body."""
     spent, error = [], []
 
@@ -128,7 +128,7 @@ def curve(body: str, case: Case, kind: str, method: Method, *, budget: int) -> C
     return Curve(body, kind, str(method), np.array(spent), np.array(error))
 
 
-def looked_at(case: Case, kind: str) -> dict[str, float]:
+def looked_at(case: LookCase, kind: str) -> dict[str, float]:
     """Return the curvature of the loss in log m at the truth, 2 |dr/dlog m|^2, and `inside`.
 
     That is the part of the squared derivatives of pixels that lies well within the outline.

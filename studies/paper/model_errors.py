@@ -85,7 +85,7 @@ SOLIDS: dict[str, tuple[str, tuple[float, ...], tuple[int, ...]]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class ErrorCase:
     """A body, its film, and the problem of a model."""
 
     what: str  # its shape
@@ -104,7 +104,7 @@ class Case:
         return float(self.problem.parameters.values(theta)[DENSITY].item()) * self.volume
 
 
-def make_case(kind: Kind, seed: int, k: int) -> Case:
+def make_case(kind: Kind, seed: int, k: int) -> ErrorCase:
     """Draw body k, make its film, and pose the problem of the model that is not quite its own."""
     rng = np.random.default_rng([seed, k])
     is_solid = kind in (*SOFT_FILMS, *SOFT_FITS)
@@ -132,7 +132,7 @@ def make_case(kind: Kind, seed: int, k: int) -> Case:
     video, empty = film_of(seen).frames, None
     if kind in PHOTOGRAPHERS:
         video, empty = photographed(seen, file, PHOTOGRAPHERS[kind].photograph)
-    return Case(what, mass, start, volume, showing(problem, video, empty),
+    return ErrorCase(what, mass, start, volume, showing(problem, video, empty),
                 showing(own, film_of(seen).frames))  # fmt: skip
 
 
@@ -207,7 +207,7 @@ def photographed(
     return photograph(faces, frames, color=body.look.color, camera=camera, size=size)
 
 
-def searched(case: Case) -> float:
+def searched(case: ErrorCase) -> float:
     """Return the mass that a search finds: first of part of the film, then of the whole [kg]."""
     theta = case.theta(case.start)
     for stage in STAGES:
@@ -216,7 +216,7 @@ def searched(case: Case) -> float:
     return case.found(theta)
 
 
-def scanned(case: Case) -> tuple[float, np.ndarray, np.ndarray]:
+def scanned(case: ErrorCase) -> tuple[float, np.ndarray, np.ndarray]:
     """Return the mass from the lowest of a grid over all masses, the grid and its losses."""
     grid = np.geomspace(*BOUNDS, POINTS)
     losses = np.array([loss_at(case.problem, case.theta(mass)) for mass in grid])

@@ -99,7 +99,7 @@ CHEAP = (Method.FILM, Method.STATES, Method.AVERAGE, Method.RANDOM)
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class TableCase:
     """Instance k of a scene, by the seed; `overrides` of the bundled one."""
 
     scene: str
@@ -160,7 +160,7 @@ class Case:
         return np.random.default_rng([self.seed, self.k, STREAMS[method]])
 
 
-def estimate(case: Case, method: Method) -> tuple[np.ndarray, float | None]:
+def estimate(case: TableCase, method: Method) -> tuple[np.ndarray, float | None]:
     """Return theta as a method finds it, and the loss there if it lowered one."""
     match method:
         case Method.FILM:
@@ -175,7 +175,7 @@ def estimate(case: Case, method: Method) -> tuple[np.ndarray, float | None]:
             return case.between(case.rng(method).uniform(size=case.problem.parameters.size)), None
 
 
-def _searched(case: Case, made: PreparedProblem) -> tuple[np.ndarray, float]:
+def _searched(case: TableCase, made: PreparedProblem) -> tuple[np.ndarray, float]:
     """Return where the search of the scene ends, without judging it."""
     how, problem = case.file.search, made.problem
     with tempfile.TemporaryDirectory() as place:
@@ -249,7 +249,7 @@ def expected(method: Method, low: Any, high: Any, scale: float | None = None) ->
     return float(np.mean(np.where(width > 0.0, found, 0.0)))
 
 
-def run_task(task: tuple[Case, Method]) -> dict[str, Any]:
+def run_task(task: tuple[TableCase, Method]) -> dict[str, Any]:
     """Return the errors of one method for one instance; or why it failed."""
     case, method = replace(task[0]), task[1]  # what is made of it is not kept
     try:
@@ -259,12 +259,14 @@ def run_task(task: tuple[Case, Method]) -> dict[str, Any]:
         return {"failed": str(error)}
 
 
-def record_name(case: Case, method: Method) -> str:
+def record_name(case: TableCase, method: Method) -> str:
     """Return where in the folder the record of an instance is."""
     return f"records/{case.scene}/{method}/{case.k:03d}.json"
 
 
-def summed_up(cases: Sequence[Case], method: Method, folder: RunFolder) -> list[dict[str, Any]]:
+def summed_up(
+    cases: Sequence[TableCase], method: Method, folder: RunFolder
+) -> list[dict[str, Any]]:
     """Return mean, median and worst error of a method for each path of a scene."""
     records = [folder.read_json(record_name(case, method)) for case in cases]
     first, ended = cases[0], [one["errors"] for one in records if "errors" in one]
@@ -331,7 +333,7 @@ def main(
         folder.lock()
     methods = method or list(CHEAP)
     scenes = {
-        scene: [Case(scene, more, seed, k) for k in range(count or INSTANCES[number])]
+        scene: [TableCase(scene, more, seed, k) for k in range(count or INSTANCES[number])]
         for scene, more in TABLES[number].items()
     }
     tasks = [

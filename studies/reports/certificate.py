@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from studies.answer.certificate import Verdict, in_words, verdict_of
+from studies.answer.certificate import Outcome, in_words, verdict_of
 from studies.optimizers.problem import Status
 from studies.reports import figures
 from studies.reports.content import Details, Text, charts, details, table
@@ -55,7 +55,7 @@ def _point(certified: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_made(point: dict[str, Any]) -> bool:
-    return verdict_of(point) is not Verdict.NOT_MADE
+    return verdict_of(point) is not Outcome.NOT_MADE
 
 
 def _row(where: str, point: dict[str, Any]) -> list[str]:
@@ -73,9 +73,9 @@ def _row(where: str, point: dict[str, Any]) -> list[str]:
 
 def _verdict(point: dict[str, Any]) -> str:
     found = verdict_of(point)
-    if found is Verdict.FAILED:
+    if found is Outcome.FAILED:
         return point["taylor"]["reason"] or point["dot"]["reason"]
-    as_zero = found is Verdict.PASSED and vanishes(point)
+    as_zero = found is Outcome.PASSED and vanishes(point)
     return in_words(found) + (", as a gradient of 0 would" if as_zero else "")
 
 
@@ -107,7 +107,7 @@ def _remarks(where: str, point: dict[str, Any]) -> list[str]:
             "moves to another step, where the loss jumps or has a kink, if theta moves by "
             f"{touch['distance']:.1e}."
         )
-    if verdict_of(point) is Verdict.BETWEEN_KINKS and (between := point["between_kinks"]):
+    if verdict_of(point) is Outcome.BETWEEN_KINKS and (between := point["between_kinks"]):
         out.append(
             f"No slope can be read: steps above {between['reach']:.0e} cross events of contact "
             "and friction, and shorter ones are lost in rounding. Differences to either side by "

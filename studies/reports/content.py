@@ -123,7 +123,7 @@ class Section:
 
 
 @dataclass(frozen=True, config=STRICT)
-class Verdict:
+class Headline:
     """What the page says first. Only an answer that is found is good."""
 
     text: str
@@ -137,7 +137,7 @@ class Report:
     """A page of one run."""
 
     title: str
-    verdict: Verdict
+    verdict: Headline
     facts: dict[str, str] = field(default_factory=dict)  # for an index: what was run, its answer
     sections: tuple[Section, ...] = ()
     chips: tuple[str, ...] = ()  # further short statements beside the verdict

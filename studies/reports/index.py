@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from studies.reports.content import Report, Verdict, read_report
+from studies.reports.content import Headline, Report, read_report
 from studies.reports.page import MARK, embedded, render
 from studies.runs.errors import StudyError
 from studies.runs.folder import MANIFEST, REPORT, REPORT_DATA, STUDY, RunFolder
@@ -82,6 +82,6 @@ def read_entry(run: Path, base: Path, rebuild: Rebuild) -> Entry:
         reason = str(error)
         if not isinstance(error, StudyError):
             reason = f"{run} cannot be read: {type(error).__name__}: {error}"
-        return Entry(Report(run.name, Verdict("no report", "bad", reason), {"run": run.name}))
+        return Entry(Report(run.name, Headline("no report", "bad", reason), {"run": run.name}))
     link = quote(Path(os.path.relpath(run / REPORT, base)).as_posix())
     return Entry(report, link, picture)

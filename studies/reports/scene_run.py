@@ -15,13 +15,13 @@ from studies.reports.content import (
     Code,
     Details,
     Facts,
+    Headline,
     Item,
     Links,
     Media,
     Report,
     Section,
     Text,
-    Verdict,
     charts,
     details,
     section,
@@ -89,7 +89,7 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
     ]
     report = Report(
         title=result["title"],
-        verdict=Verdict(
+        verdict=Headline(
             kind,
             "good" if Kind(kind).is_good else "bad",
             result["verdict"]["reason"],

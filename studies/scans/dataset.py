@@ -18,7 +18,7 @@ import xarray as xr
 
 from studies.runs.folder import RunFolder
 from studies.scans.landscape import Slice
-from studies.scans.terrain import Grid
+from studies.scans.terrain import ScanPoints
 
 
 FILE, POINTS = "scan.nc", "points.jsonl"
@@ -56,7 +56,7 @@ EVENTS = {
 }  # fmt: skip
 
 
-def make_dataset(grid: Grid, records: Sequence[dict[str, Any]]) -> xr.Dataset:
+def make_dataset(grid: ScanPoints, records: Sequence[dict[str, Any]]) -> xr.Dataset:
     """Return a scan's points as a data set."""
     keys, first, kept = [axis.key for axis in grid.axes], grid.first, grid.kept
     points = sorted(records, key=lambda one: one["index"])
@@ -90,7 +90,7 @@ def make_dataset(grid: Grid, records: Sequence[dict[str, Any]]) -> xr.Dataset:
     return xr.Dataset(variables, coords, {"title": grid.scan.title, "scan": grid.scan.name})
 
 
-def with_curvature(grid: Grid, data: xr.Dataset) -> xr.Dataset:
+def with_curvature(grid: ScanPoints, data: xr.Dataset) -> xr.Dataset:
     """Return the data set with the second derivatives of the loss at its lowest point."""
     lowest = Slice({}, grid.axes, data).lowest()
     found = None if lowest is None else grid.curvature(lowest)

@@ -9,6 +9,7 @@ import xarray as xr
 
 from studies.reports.content import (
     Facts,
+    Headline,
     Item,
     Links,
     Media,
@@ -16,7 +17,6 @@ from studies.reports.content import (
     Section,
     Text,
     Tone,
-    Verdict,
     section,
     table,
 )
@@ -81,7 +81,7 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
     )
     report = Report(
         scan.title,
-        Verdict(text, tone, ". ".join(result["told"]) + "."),
+        Headline(text, tone, ". ".join(result["told"]) + "."),
         {
             "run": folder.path.name,
             "of": "scan",

@@ -25,7 +25,7 @@ from studies.scans.dataset import POINTS, make_dataset, with_curvature, write_da
 from studies.scans.landscape import summary
 from studies.scans.report import write_report
 from studies.scans.survey import Index, Survey
-from studies.scans.terrain import Grid
+from studies.scans.terrain import ScanPoints
 from studies.scene.files import SCENE
 from studies.scene.own_code import sources
 from studies.scene.reading import scene_from_dict
@@ -36,7 +36,7 @@ class ScanJob:
     """A scan whose settings are checked, ready to run; `spread` evaluates its points."""
 
     survey: Survey
-    grid: Grid
+    grid: ScanPoints
     spread: Pool
 
     def run(self, folder: RunFolder) -> str:

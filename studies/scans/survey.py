@@ -16,7 +16,7 @@ import numpy as np
 
 from studies.problem.worlds import Failure, Sample, worlds_at_once
 from studies.scans.spec import Scan
-from studies.scans.terrain import Grid, Terrain, make_grid
+from studies.scans.terrain import ScanPoints, Terrain, make_grid
 from studies.scans.trust import compare, estimates, events
 
 
@@ -33,7 +33,7 @@ class Survey:
     token: str = field(default_factory=lambda: uuid4().hex)
 
     @property
-    def grid(self) -> Grid:
+    def grid(self) -> ScanPoints:
         """The grid; raises as `make_grid` does."""
         return _grid(self)
 
@@ -56,7 +56,7 @@ class Survey:
 
 
 @lru_cache(maxsize=1)
-def _grid(survey: Survey) -> Grid:
+def _grid(survey: Survey) -> ScanPoints:
     return make_grid(survey.scan)
 
 
@@ -69,7 +69,9 @@ def _terrain(survey: Survey, changed: tuple[tuple[str, Any], ...]) -> Terrain | 
         return str(error) or type(error).__name__
 
 
-def _make_points(grid: Grid, terrain: Terrain, indices: Sequence[Index]) -> list[dict[str, Any]]:
+def _make_points(
+    grid: ScanPoints, terrain: Terrain, indices: Sequence[Index]
+) -> list[dict[str, Any]]:
     """Return what a scan keeps of points that share their settings."""
     points = [grid.natural(terrain, index) for index in indices]
     records: list[dict[str, Any]] = [{"index": list(index)} for index in indices]

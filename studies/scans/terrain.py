@@ -81,7 +81,7 @@ class Terrain:
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class ScanPoints:
     """The points of a scan, in the order in which they are evaluated."""
 
     scan: Scan
@@ -162,11 +162,11 @@ class Grid:
         return _terrain(self.scan, _scene(self.scan, changed)) if changed else self.first
 
 
-def make_grid(scan: Scan) -> Grid:
+def make_grid(scan: Scan) -> ScanPoints:
     """Return the points of a scan; raise where an axis, a subset or all points are impossible."""
     first = _terrain(scan, _scene(scan, {}))
     on_problem = tuple(k for k, axis in enumerate(scan.axes) if axis.key in first.labels)
-    grid = Grid(scan, first, on_problem)
+    grid = ScanPoints(scan, first, on_problem)
     n_frames = first.problem.n_frames
     for name, frames in scan.subsets.items():
         if max(frames, default=0) > n_frames or not frames:

@@ -40,7 +40,7 @@ from studies.answer.kinks import margins
 from studies.problem.problem import SceneProblem
 from studies.problem.steps import TimeSteps
 from studies.problem.worlds import Sample
-from studies.scans.terrain import Grid, Terrain
+from studies.scans.terrain import ScanPoints, Terrain
 
 
 # Of a difference, as a part of the value or of the axis's spacing. In float32 at a minimum the
@@ -65,7 +65,7 @@ class Trust:
     kink: np.ndarray  # how far the nearest kink is, in the axis's unit; inf where nothing is near
 
 
-def _step_sizes(grid: Grid, natural: np.ndarray) -> np.ndarray:
+def _step_sizes(grid: ScanPoints, natural: np.ndarray) -> np.ndarray:
     """Return the step of the differences along each axis that is a parameter."""
     found, part = [], STEP[grid.scan.options.dtype]
     for k, i in zip(grid.on_problem, grid.scanned, strict=True):
@@ -76,7 +76,7 @@ def _step_sizes(grid: Grid, natural: np.ndarray) -> np.ndarray:
 
 
 def compare(
-    grid: Grid,
+    grid: ScanPoints,
     terrain: Terrain,
     points: Sequence[np.ndarray],
     samples: Sequence[Sample],
@@ -115,7 +115,7 @@ def _relative(adjoints: np.ndarray, difference: np.ndarray, scale: np.ndarray) -
 
 def _differences(
     exact: Terrain,
-    grid: Grid,
+    grid: ScanPoints,
     points: Sequence[np.ndarray],
     sizes: np.ndarray,
     *,
@@ -153,7 +153,7 @@ def _losses(
 
 
 def _kinks(
-    problem: SceneProblem, grid: Grid, point: np.ndarray, sizes: np.ndarray
+    problem: SceneProblem, grid: ScanPoints, point: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return whether a touch moves within each step, and how far the nearest one is from it."""
     crosses, kink = np.zeros(len(sizes), bool), np.full(len(sizes), np.inf)
@@ -177,7 +177,7 @@ def _kinks(
 
 
 def estimates(
-    grid: Grid,
+    grid: ScanPoints,
     terrain: Terrain,
     points: Sequence[np.ndarray],
     numbers: Sequence[int],

@@ -7,7 +7,7 @@ import pytest
 
 from adjoint.reduced.advection import advect_jvp, advect_vjp
 from adjsim.jit.devices import Device
-from adjsim.reduced.advection import Grid
+from adjsim.reduced.advection import CellRows
 from tests.reference import smoke as reference
 
 
@@ -15,7 +15,7 @@ EPS = np.finfo(np.float64).eps
 
 
 def grid_of(shape, threads=1):
-    return Grid(shape, Device.CPU, threads)
+    return CellRows(shape, Device.CPU, threads)
 
 
 def flat(field):

@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import root
 from scipy.spatial.transform import Rotation
 
+from adjoint.examples import Example
 from adjoint.rollout import record
-from adjoint.scenes import Scene
 from adjoint.schedules import Binomial, EveryK, StoreAll
 from adjoint.verify.dot_test import dot_test
 from adjoint.verify.systems import joints
@@ -143,7 +143,7 @@ def hit(n_steps):
     start = BodyState([0.11, 0.089, 0.1], velocity=[0.2, -0.5, 0.1], rotation=[0.02, 0.3, 0.01])
     model = Model(None, {"soft": soft, "touch": touch}, bodies={"brick": brick})
     v = 0.1 * rng.standard_normal(mesh.points.shape)
-    return Scene(model, State(mesh.points, v, {"brick": start}), 2e-3, n_steps, step=STEP)
+    return Example(model, State(mesh.points, v, {"brick": start}), 2e-3, n_steps, step=STEP)
 
 
 def test_a_brick_that_hits_a_soft_block_has_the_tangent_of_its_adjoint():

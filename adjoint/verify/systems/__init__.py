@@ -5,8 +5,8 @@ They are the catalogue of scenes: CUDA is checked on them too.
 
 from typing import Any
 
+from adjoint.examples import Example
 from adjoint.forces.registry import examples
-from adjoint.scenes import Scene
 from adjoint.verify.problem import System, systems
 from adjoint.verify.systems import (
     bodies,
@@ -56,7 +56,7 @@ SYSTEMS: tuple[System, ...] = (
 )
 
 
-def scenes(n_steps: int) -> dict[str, Scene]:
+def scenes(n_steps: int) -> dict[str, Example]:
     """Return the scenes of all systems that are rollouts of models, by name."""
     makes: dict[str, Any] = {system.name: system.make for system in SYSTEMS}
     made = {

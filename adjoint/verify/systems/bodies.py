@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.examples import Example
 from adjoint.rigid.pose import mesh_vertices_vjp, vertices_vjp
-from adjoint.scenes import Scene
 from adjoint.verify.problem import Problem, System, Values, systems
 from adjoint.verify.systems.solids import rollout_problem
 from adjsim.courses import Signal
@@ -50,7 +50,7 @@ def poses(rng: np.random.Generator, x: Any, *, speed: float, spin: float, turn: 
     return BodyState(x, nominal, speed * v, spin * omega, 0.5 * turn * theta)
 
 
-def pushed(n_steps: int) -> Scene:
+def pushed(n_steps: int) -> Example:
     """Two spinning bodies with given forces at a vertex, a named point and a centre of mass.
 
     Each has a drag of its own.
@@ -69,7 +69,7 @@ def pushed(n_steps: int) -> Scene:
     }
     start = poses(rng, rng.standard_normal((2, 3)), speed=1.0, spin=10.0, turn=2.0)
     model = Model(forces=forces, gravity=GRAVITY, bodies={"lumps": lumps})
-    return Scene(model, State(bodies={"lumps": start}), 1e-3, n_steps)
+    return Example(model, State(bodies={"lumps": start}), 1e-3, n_steps)
 
 
 def _on_the_floor(
@@ -79,7 +79,7 @@ def _on_the_floor(
     speed: float,
     inert: str,
     **law: Any,
-) -> Scene:
+) -> Example:
     """Return bricks pressed into a tilted floor that slide along it at `speed` [m/s]."""
     unit = TILT / np.linalg.norm(TILT)
     along = np.array([1.0, -0.1, 0.0])
@@ -90,10 +90,10 @@ def _on_the_floor(
     start = start.with_values({"velocity": start.velocity + speed * along - 0.6 * unit})
     floor = HalfSpaceContact(normal=2.0 * TILT, height=0.005, radius=0.005, acts_on="bricks", **law)
     model = Model(forces={"floor": floor}, gravity=GRAVITY, bodies={"bricks": bricks})
-    return Scene(model, State(bodies={"bricks": start}), DT, n_steps, (inert,))
+    return Example(model, State(bodies={"bricks": start}), DT, n_steps, (inert,))
 
 
-def stick(n_steps: int) -> Scene:
+def stick(n_steps: int) -> Example:
     """A brick of one gram in stick, where mu does not act: contact scaled to its mass."""
     rng = np.random.default_rng(52)
     gram = RigidBodies(brick(rng), mass=1e-3, inertia=1e-6 * np.array([3, 6, 5, 0.2, -0.1, 0.3]))
@@ -103,7 +103,7 @@ def stick(n_steps: int) -> Scene:
     )  # fmt: skip
 
 
-def slip(n_steps: int) -> Scene:
+def slip(n_steps: int) -> Example:
     """Two bricks in slip, where k_f does not act; every scalar for each vertex."""
     rng = np.random.default_rng(53)
     inertias = 1e-3 * np.array([[2, 3, 4, 0.2, -0.1, 0.3], [3, 2, 4, -0.2, 0.1, 0.1]])
@@ -121,7 +121,7 @@ def _rough(stiffness: float, damping: float, friction_stiffness: float) -> dict[
     return {**law, "friction": 0.9, "radius": 0.003}
 
 
-def crowd(n_steps: int) -> Scene:
+def crowd(n_steps: int) -> Example:
     """A brick touched by a sphere, a box and a capsule, beside a sheet of cloth on the sphere.
 
     The brick has a drag.
@@ -153,7 +153,7 @@ def crowd(n_steps: int) -> Scene:
     state = State(x, v, {"bricks": start})
     model = Model(None, forces, gravity=GRAVITY, bodies={"bricks": bricks})
     inert = tuple(f"{name}.friction" for name in ("ball", "crate", "rod", "touch"))
-    return Scene(model, state, DT, n_steps, inert)
+    return Example(model, state, DT, n_steps, inert)
 
 
 def drawn() -> Problem:

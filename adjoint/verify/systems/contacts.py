@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
-from adjoint.scenes import Scene
+from adjoint.examples import Example
 from adjoint.verify.problem import systems
 from adjoint.verify.systems.bodies import brick, poses
 from adjoint.verify.systems.solids import rollout_problem
@@ -103,7 +103,7 @@ def _scene(
     turn: np.ndarray = TURN,
     omega: np.ndarray = OMEGA,
     axes: np.ndarray = AXES,
-) -> Scene:
+) -> Example:
     """Return nodes at each spot in each regime, about an obstacle that `make` gives."""
     R, x, v = rotation_matrix(turn) @ axes, [], []
     for spot in spots:
@@ -117,7 +117,7 @@ def _scene(
             v.append(V + np.cross(omega, d) + u_n * n + u_t * along)
     mass = 0.3 * rng.uniform(0.8, 1.2, len(x))
     contact = make(n_contacts=len(x))
-    return Scene(Model(mass, {"obstacle": contact}), State(x, v), DT, n_steps)
+    return Example(Model(mass, {"obstacle": contact}), State(x, v), DT, n_steps)
 
 
 def _each(law: dict[str, float], rng: np.random.Generator, n_contacts: int) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def _moving(rng: np.random.Generator, n_steps: int) -> dict[str, Any]:
     }
 
 
-def plane_moving(n_steps: int) -> Scene:
+def plane_moving(n_steps: int) -> Example:
     """A plane that rises and tilts on a given path; a dissipation for each contact."""
     rng = np.random.default_rng(11)
     n = rotation_matrix(TURN)[:, 1]
@@ -170,7 +170,7 @@ def plane_moving(n_steps: int) -> Scene:
     return _scene(rng, n_steps, PLANE_SPOTS, make, omega=np.zeros(3))
 
 
-def sphere(n_steps: int, *, moves: bool) -> Scene:
+def sphere(n_steps: int, *, moves: bool) -> Example:
     """A sphere, touched inside and outside; at rest with scalars for each contact, or moving."""
     rng = np.random.default_rng(12)
     pose = _moving(rng, n_steps) if moves else _at_rest(rng)
@@ -183,7 +183,7 @@ def sphere(n_steps: int, *, moves: bool) -> Scene:
     return _scene(rng, n_steps, SPHERE_SPOTS, make)
 
 
-def box(n_steps: int, *, moves: bool) -> Scene:
+def box(n_steps: int, *, moves: bool) -> Example:
     """A box, touched at faces, edges, a corner and inside."""
     rng = np.random.default_rng(13)
     pose = _moving(rng, n_steps) if moves else _at_rest(rng)
@@ -195,7 +195,7 @@ def box(n_steps: int, *, moves: bool) -> Scene:
     return _scene(rng, n_steps, BOX_SPOTS, make, axes=TILTED)
 
 
-def capsule(n_steps: int, *, moves: bool) -> Scene:
+def capsule(n_steps: int, *, moves: bool) -> Example:
     """A capsule, touched at the side and at both caps."""
     rng = np.random.default_rng(14)
     pose = _moving(rng, n_steps) if moves else _at_rest(rng)
@@ -209,7 +209,7 @@ def capsule(n_steps: int, *, moves: bool) -> Scene:
     return _scene(rng, n_steps, CAPSULE_SPOTS, make, axes=TILTED)
 
 
-def carried(build: Callable[[int], Scene], n_steps: int) -> Scene:
+def carried(build: Callable[[int], Example], n_steps: int) -> Example:
     """The obstacle of a scene on a body that moves and turns, touched by nodes and a stone.
 
     The nodes move with the body as they did with the obstacle. Each scalar has one value.
@@ -232,10 +232,10 @@ def carried(build: Callable[[int], Scene], n_steps: int) -> Scene:
         scene.model.mass, {"obstacle": contact}, bodies={"stone": stone, "carrier": carrier}
     )
     state = State(placed, moving, {"stone": first, "carrier": start})
-    return Scene(model, state, DT, n_steps, inert=("carrier.vertices",))
+    return Example(model, state, DT, n_steps, inert=("carrier.vertices",))
 
 
-def balls(build: Callable[[int], Scene], n_steps: int) -> Scene:
+def balls(build: Callable[[int], Example], n_steps: int) -> Example:
     """The obstacle of a scene, touched by rolling balls, by the cubic law."""
     scene, rng = build(n_steps), np.random.default_rng(16)
     x, v = np.array(scene.state.x), np.array(scene.state.v)
@@ -250,11 +250,11 @@ def balls(build: Callable[[int], Scene], n_steps: int) -> Scene:
     turns = rng.standard_normal((n, 4))
     state = BodyState(x, turns, v, 0.1 * rng.standard_normal((n, 3)))
     model = Model(forces={"obstacle": contact}, bodies={"balls": bodies})
-    return Scene(model, State(bodies={"balls": state}), DT, n_steps, inert=("balls.vertices",))
+    return Example(model, State(bodies={"balls": state}), DT, n_steps, inert=("balls.vertices",))
 
 
 SHAPES = {"sphere": sphere, "box": box, "capsule": capsule}
-BUILDS: dict[str, Callable[[int], Scene]] = {
+BUILDS: dict[str, Callable[[int], Example]] = {
     "contact/plane-moving": plane_moving,
     **{f"contact/{name}": partial(build, moves=False) for name, build in SHAPES.items()},
     **{f"contact/{name}-moving": partial(build, moves=True) for name, build in SHAPES.items()},

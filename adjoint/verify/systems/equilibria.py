@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from adjoint.equilibrium import equilibrium_jvp, equilibrium_vjp
-from adjoint.scenes import Scene
+from adjoint.examples import Example
 from adjoint.verify.problem import Problem, Values, changed, systems
 from adjoint.verify.systems.solids import DENSITY, ROLLOUT_TOLERANCE, beam
 from adjsim.equilibrium import equilibrium
@@ -24,7 +24,7 @@ NEAR = 0.7  # part of the way to the known equilibrium at which the search for o
 INERT = ("state.v", "belt.dissipation", "belt.friction", "belt.friction_stiffness")
 
 
-def pressed() -> Scene:
+def pressed() -> Example:
     """Four nodes touch the belt, which lies 4 mm inside the block; the others are far from it."""
     rng = np.random.default_rng(31)
     tets, _ = beam(rng, mu=2e4 * rng.uniform(0.8, 1.2, 10), lam=5e4, actuation=0.03)
@@ -40,10 +40,10 @@ def pressed() -> Scene:
     )
     masses = tets.lumped_mass(DENSITY)
     model = Model(masses, {"solid": tets, "belt": belt}, pinned=x[:, 1] > 0.05)
-    return Scene(model, State(x), dt=1.0, n_steps=1, inert=INERT)
+    return Example(model, State(x), dt=1.0, n_steps=1, inert=INERT)
 
 
-def hanging() -> Scene:
+def hanging() -> Example:
     """Three nodes in a row, the first held, on springs; a fourth is pinned to the last."""
     x = [[0.0, 0.0, 0.0], [0.1, -0.3, 0.0], [0.1, -0.6, 0.1], [0.1, -0.62, 0.1]]
     forces = {
@@ -53,10 +53,10 @@ def hanging() -> Scene:
     masses, pinned = [0.1, 0.2, 0.15, 0.05], np.arange(4) == 0
     model = Model(masses, forces, (0.5, -9.8, 0.3), pinned)
     inert = ("state.v", "net.damping", "pin.damping")
-    return Scene(model, State(x), dt=1.0, n_steps=1, inert=inert)
+    return Example(model, State(x), dt=1.0, n_steps=1, inert=inert)
 
 
-def blocks() -> Scene:
+def blocks() -> Example:
     """A block that rests on another, turned; cords to four posts keep it from sliding away.
 
     No corner comes near an edge of the face that it lies on.
@@ -92,10 +92,10 @@ def blocks() -> Scene:
     mass = np.r_[np.full(n, 0.1), np.full(n, 0.12), np.ones(POSTS)]
     model = Model(mass, forces, (0.2, -9.8, 0.1), pinned)
     inert = ("state.v", "cords.damping", "touch.dissipation", "touch.friction")
-    return Scene(model, State(rest), 1.0, 1, (*inert, "touch.friction_stiffness"))
+    return Example(model, State(rest), 1.0, 1, (*inert, "touch.friction_stiffness"))
 
 
-def resting(build: Callable[[], Scene]) -> Problem:
+def resting(build: Callable[[], Example]) -> Problem:
     """Return the equilibrium of a scene as a problem: all its positions.
 
     A search for a changed one begins near it: few steps, and the last ones go beyond rounding.

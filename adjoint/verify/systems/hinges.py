@@ -6,7 +6,7 @@ of the hinges beyond a right angle, which changes its sign there.
 
 import numpy as np
 
-from adjoint.scenes import Scene
+from adjoint.examples import Example
 from adjoint.verify.problem import systems
 from adjoint.verify.systems.solids import rollout_problem
 from adjsim.courses import Signal
@@ -24,7 +24,7 @@ EDGES = np.unique(np.sort(CLOTH.faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2
 MASS = 0.01  # kg, of a node
 
 
-def crumpled(n_steps: int) -> Scene:
+def crumpled(n_steps: int) -> Example:
     """Hinges with damping and rest angle of their own, bent by up to 2.4 rad either way."""
     rng = np.random.default_rng(21)
     n_hinges = len(HINGES)
@@ -38,10 +38,10 @@ def crumpled(n_steps: int) -> Scene:
     x = CLOTH.points + 0.05 * rng.standard_normal(CLOTH.points.shape)
     n = len(x)
     model = Model(rng.uniform(0.8, 1.2, n) * MASS, {"bend": bend}, pinned=np.arange(n) == 5)
-    return Scene(model, State(x, 0.5 * rng.standard_normal(x.shape)), 5e-4, n_steps)
+    return Example(model, State(x, 0.5 * rng.standard_normal(x.shape)), 5e-4, n_steps)
 
 
-def rolling(n_steps: int) -> Scene:
+def rolling(n_steps: int) -> Example:
     """A sheet on taut springs, flat to begin with, rolled up by a signal; no damping of hinges."""
     rng = np.random.default_rng(22)
     bend = Hinges(
@@ -50,10 +50,10 @@ def rolling(n_steps: int) -> Scene:
     springs = Springs(EDGES, 100.0, damping=0.1, rest_positions=0.98 * CLOTH.points)
     model = Model(np.full(len(CLOTH.points), MASS), {"bend": bend, "cloth": springs})
     v = 0.1 * rng.standard_normal(CLOTH.points.shape)
-    return Scene(model, State(CLOTH.points, v), 2e-3, n_steps)
+    return Example(model, State(CLOTH.points, v), 2e-3, n_steps)
 
 
-def folds(scene: Scene) -> np.ndarray:
+def folds(scene: Example) -> np.ndarray:
     """Return sin phi of all hinges beyond a right angle and all steps; NaN of the others."""
     run = rollout(scene.model, scene.state, scene.dt, scene.n_steps, frames=range(scene.n_steps))
     angles = np.stack([dihedral_angle(x, HINGES) for x in run.x])

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from adjoint.scenes import Scene
+from adjoint.examples import Example
 from adjoint.verify.problem import systems
 from adjoint.verify.systems import surfaces
 from adjoint.verify.systems.bodies import brick, poses
@@ -30,7 +30,7 @@ STEP = ImplicitEuler(tolerance=1e-14)  # differences feel what is left of a resi
 CLOTH = sheet((2, 2), (0.2, 0.2))
 
 
-def block(n_steps: int) -> Scene:
+def block(n_steps: int) -> Example:
     """Viscous tetrahedra on a belt that slips below them, one node held, a series of actuations.
 
     Four nodes touch the belt, 15 mm inside it; the others are far away.
@@ -51,10 +51,10 @@ def block(n_steps: int) -> Scene:
     pinned = np.arange(len(x)) == len(x) - 1
     model = Model(None, {"solid": tets, "belt": belt}, pinned=pinned)
     v = 0.1 * rng.standard_normal(x.shape)
-    return Scene(model, State(x, v), 3e-3, n_steps, ("belt.friction_stiffness",), step=STEP)
+    return Example(model, State(x, v), 3e-3, n_steps, ("belt.friction_stiffness",), step=STEP)
 
 
-def cloth(n_steps: int) -> Scene:
+def cloth(n_steps: int) -> Example:
     """Triangles, damped hinges and springs, pulled at two corners by a series of forces."""
     rng = np.random.default_rng(52)
     rest, n = CLOTH.points + 0.005 * rng.standard_normal(CLOTH.points.shape), len(CLOTH.points)
@@ -68,10 +68,10 @@ def cloth(n_steps: int) -> Scene:
     }
     x = 1.05 * rest + 0.003 * rng.standard_normal(rest.shape)
     model = Model(rng.uniform(0.8, 1.2, n) * 0.01, forces, pinned=np.arange(n) == 0)
-    return Scene(model, State(x, 0.1 * rng.standard_normal(x.shape)), 5e-3, n_steps, step=STEP)
+    return Example(model, State(x, 0.1 * rng.standard_normal(x.shape)), 5e-3, n_steps, step=STEP)
 
 
-def chain(n_steps: int) -> Scene:
+def chain(n_steps: int) -> Example:
     """Damped springs in a row whose first node is carried along, and a node pinned to the last."""
     rng = np.random.default_rng(53)
     links = np.stack([np.arange(3), np.arange(1, 4)], axis=1)
@@ -82,16 +82,16 @@ def chain(n_steps: int) -> Scene:
         "pin": Pins([(3, 4)], stiffness=90.0, damping=2.0),
     }
     model = Model(rng.uniform(0.1, 0.2, 5), forces, pinned=np.arange(5) == 0)
-    return Scene(model, State(x, rng.standard_normal(x.shape)), 0.05, n_steps, step=STEP)
+    return Example(model, State(x, rng.standard_normal(x.shape)), 0.05, n_steps, step=STEP)
 
 
-def touching(n_steps: int) -> Scene:
+def touching(n_steps: int) -> Example:
     """A corner that slips on a face, and two edges that cross and stick."""
     scene = surfaces.scene(n_steps, dissipation=0.4, friction_stiffness=4.0)
     return replace(scene, dt=2e-3, step=STEP)
 
 
-def tied(n_steps: int) -> Scene:
+def tied(n_steps: int) -> Example:
     """A brick with a drag, tied to a node that is carried along and to one that hangs on it."""
     rng = np.random.default_rng(54)
     bricks = RigidBodies(brick(rng, 0.01), density=300.0, drag_rate=4.0)
@@ -100,7 +100,7 @@ def tied(n_steps: int) -> Scene:
     x = np.array([[-0.1, 0.2, 0.0], [0.1, -0.1, 0.05]])
     model = Model([0.1, 0.2], {"pins": pins}, pinned=[True, False], bodies={"bricks": bricks})
     state = State(x, rng.standard_normal((2, 3)), {"bricks": start})
-    return Scene(model, state, 1e-2, n_steps, step=STEP)
+    return Example(model, state, 1e-2, n_steps, step=STEP)
 
 
 SYSTEMS = systems(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.scenes import Scene
+from adjoint.examples import Example
 from adjoint.verify.problem import systems
 from adjoint.verify.systems.bodies import brick, poses
 from adjoint.verify.systems.solids import rollout_problem
@@ -50,7 +50,7 @@ def drive(rng: np.random.Generator, n: int, size: float, upper: bool) -> dict[st
     }  # fmt: skip
 
 
-def scene(rng: np.random.Generator, n_steps: int, make: Any, **others: Any) -> Scene:
+def scene(rng: np.random.Generator, n_steps: int, make: Any, **others: Any) -> Example:
     """Return three links in a row, in a joint to the world and two between them.
 
     With other forces there are two nodes beside them.
@@ -72,27 +72,27 @@ def scene(rng: np.random.Generator, n_steps: int, make: Any, **others: Any) -> S
     if not others:
         model = Model(None, joints, GRAVITY, bodies={"links": links})
         inert = tuple(path for path in INERT if path in model.parameters())
-        return Scene(model, State(bodies={"links": start}), DT, n_steps, inert)
+        return Example(model, State(bodies={"links": start}), DT, n_steps, inert)
     above = x[1:] + np.array([0.0, 0.1, 0.0])
     nodes = State(above, rng.standard_normal((2, 3)), {"links": start})
     model = Model([0.1, 0.2], joints | others, GRAVITY, bodies={"links": links})
-    return Scene(model, nodes, DT, n_steps)
+    return Example(model, nodes, DT, n_steps)
 
 
-def loose(n_steps: int) -> Scene:
+def loose(n_steps: int) -> Example:
     """Ball joints, and pins of nodes to a body and to each other."""
     rng = np.random.default_rng(81)
     pins = Pins([(0, 9), (0, 1)], [300.0, 200.0], [0.5, 0.4], acts_on=("nodes", "links"))
     return scene(rng, n_steps, lambda n, _: (BallJoint, point(rng, n)), pins=pins)
 
 
-def welded(n_steps: int) -> Scene:
+def welded(n_steps: int) -> Example:
     """Welds, one of them to the world."""
     rng = np.random.default_rng(82)
     return scene(rng, n_steps, lambda n, _: (WeldJoint, frame(rng, n)))
 
 
-def _driven(rng: np.random.Generator, n_steps: int, kind: Any, size: float) -> Scene:
+def _driven(rng: np.random.Generator, n_steps: int, kind: Any, size: float) -> Example:
     def make(n: int, is_first: bool) -> tuple[Any, dict[str, Any]]:
         motor: Any = 0.3 * rng.standard_normal((n_steps, n))
         if is_first:
@@ -103,12 +103,12 @@ def _driven(rng: np.random.Generator, n_steps: int, kind: Any, size: float) -> S
     return scene(rng, n_steps, make)
 
 
-def hinged(n_steps: int) -> Scene:
+def hinged(n_steps: int) -> Example:
     """Hinges with friction, a spring, limits and a motor by a signal or by one row per step."""
     return _driven(np.random.default_rng(83), n_steps, HingeJoint, 0.3)
 
 
-def sliding(n_steps: int) -> Scene:
+def sliding(n_steps: int) -> Example:
     """Sliders with friction, a spring, limits and a motor by a signal or by one row per step."""
     return _driven(np.random.default_rng(84), n_steps, SliderJoint, 0.05)
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from adjoint.examples import Example
 from adjoint.render.pendulum import rods_and_bobs_jvp, rods_and_bobs_vjp
 from adjoint.render.smoke import smoke_images_jvp, smoke_images_vjp
-from adjoint.scenes import Scene
 from adjoint.verify.problem import Problem, System, Values, systems
 from adjoint.verify.systems.solids import rollout_problem
 from adjsim.courses import Signal
@@ -21,7 +21,7 @@ from render.smoke import smoke_images
 N_SMOKE_STEPS = 8
 
 
-class ReducedScene(Scene):
+class ReducedScene(Example):
     """A pendulum or smoke at its initial state, and how it is run."""
 
     @property
@@ -38,7 +38,7 @@ class ReducedScene(Scene):
         }
 
 
-def lookup_margins(scene: Scene) -> np.ndarray:
+def lookup_margins(scene: Example) -> np.ndarray:
     """Return for every lookup of every step what changes sign on the border of its cell."""
     velocity = scene.run(range(scene.n_steps + 1)).velocity
     return np.sin(np.pi * velocity).ravel()

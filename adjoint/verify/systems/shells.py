@@ -6,7 +6,7 @@ in its plane, and the wind blows through it, from above or from below.
 
 import numpy as np
 
-from adjoint.scenes import Scene
+from adjoint.examples import Example
 from adjoint.verify.problem import systems
 from adjoint.verify.systems.solids import rollout_problem
 from adjsim.courses import Signal
@@ -34,7 +34,7 @@ def moving(rng: np.random.Generator, cloth: NeoHookeanTriangles, size: float) ->
     return State(x, size * rng.standard_normal(x.shape))
 
 
-def elastic(n_steps: int) -> Scene:
+def elastic(n_steps: int) -> Example:
     """Moduli per triangle, an actuation for every step, two nodes pinned."""
     rng = np.random.default_rng(31)
     mu, lam = rng.uniform(0.8, 1.2, (2, N_TRIANGLES)) * [[60.0], [90.0]]
@@ -43,20 +43,20 @@ def elastic(n_steps: int) -> Scene:
     cloth = sheet_of(rng, mu=mu, lam=lam, actuation=series)
     pinned = np.isin(np.arange(len(CLOTH.points)), (0, 2))
     model = Model(cloth.lumped_mass(DENSITY), {"cloth": cloth}, pinned=pinned)
-    return Scene(model, moving(rng, cloth, 1.0), 5e-4, n_steps)
+    return Example(model, moving(rng, cloth, 1.0), 5e-4, n_steps)
 
 
-def viscous(n_steps: int) -> Scene:
+def viscous(n_steps: int) -> Example:
     """One pair of moduli, viscosity per triangle, an actuation that is a signal."""
     rng = np.random.default_rng(32)
     eta = 0.1 * rng.uniform(0.5, 1.5, N_TRIANGLES)
     signal = Signal([0.0, 9.5, 20.0], [0.02, -0.1, 0.1])
     cloth = sheet_of(rng, mu=60.0, lam=90.0, viscosity=eta, actuation=signal)
     model = Model(cloth.lumped_mass(DENSITY), {"cloth": cloth})
-    return Scene(model, moving(rng, cloth, 1.0), 5e-4, n_steps)
+    return Example(model, moving(rng, cloth, 1.0), 5e-4, n_steps)
 
 
-def wind(n_steps: int) -> Scene:
+def wind(n_steps: int) -> Example:
     """Every triangle in a wind of its own that changes from step to step, from both sides."""
     rng = np.random.default_rng(33)
     lift, drag = rng.uniform(0.8, 1.2, (2, N_TRIANGLES))
@@ -65,7 +65,7 @@ def wind(n_steps: int) -> Scene:
     return _in_wind(rng, n_steps, lift, drag, gusts)
 
 
-def breeze(n_steps: int) -> Scene:
+def breeze(n_steps: int) -> Example:
     """One wind for all triangles, rising: a signal."""
     rising = Signal([0.0, 20.0], [[1.0, 0.5, 5.0], [2.0, -0.5, 8.0]])
     return _in_wind(np.random.default_rng(34), n_steps, 0.9, 1.1, rising)
@@ -73,14 +73,14 @@ def breeze(n_steps: int) -> Scene:
 
 def _in_wind(
     rng: np.random.Generator, n_steps: int, lift: object, drag: object, blowing: object
-) -> Scene:
+) -> Example:
     cloth = sheet_of(rng, mu=60.0, lam=90.0)
     air = LiftDrag(CLOTH.faces, lift, drag, blowing)
     model = Model(cloth.lumped_mass(DENSITY), {"cloth": cloth, "air": air})
-    return Scene(model, moving(rng, cloth, 0.5), 5e-4, n_steps)
+    return Example(model, moving(rng, cloth, 0.5), 5e-4, n_steps)
 
 
-def normal_speeds(scene: Scene) -> np.ndarray:
+def normal_speeds(scene: Example) -> np.ndarray:
     """Return n.v_r [m/s] of all triangles in the wind and all steps."""
     run = rollout(scene.model, scene.state, scene.dt, scene.n_steps, frames=range(scene.n_steps))
     air = scene.model.forces["air"]

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.examples import Example
 from adjoint.rollout import record, rollout_jvp
-from adjoint.scenes import Scene
 from adjoint.verify.problem import Problem, Values, changed, no_event, no_margins, systems
 from adjsim.contact_margins import ContactMargins, contact_margins, nearest_touch
 from adjsim.courses import Policy
@@ -29,9 +29,9 @@ CELLS, SIZE = (2, 1, 1), (0.2, 0.1, 0.1)  # of the box, in metres
 
 
 def rollout_problem(
-    build: Callable[[int], Scene],
+    build: Callable[[int], Example],
     n_steps: int = N_STEPS,
-    margins: Callable[[Scene], np.ndarray] | None = None,
+    margins: Callable[[Example], np.ndarray] | None = None,
 ) -> Problem:
     """Return the rollout of a scene as a problem: its fields at two frames.
 
@@ -49,7 +49,7 @@ def rollout_problem(
         found = fields_of(trajectory)
         return np.concatenate([part.ravel() / scales[path] for path, part in found.items()])
 
-    def moved(values: Values) -> Scene:
+    def moved(values: Values) -> Example:
         return scene.at(changed(values, point))
 
     def jvp(tangents: Values) -> np.ndarray:
@@ -95,18 +95,18 @@ def fields_of(trajectory: Any) -> dict[str, np.ndarray]:
     return fields
 
 
-def nearest_event(scene: Scene) -> str:
+def nearest_event(scene: Example) -> str:
     """Say how near a scene is to a touch in another step; nothing without contact."""
     found = nearest_touch(scene.model, scene.run(range(scene.n_steps)))
     return "" if found is None else found.sentence(scene.dt)
 
 
-def scene_margins(scene: Scene) -> dict[str, ContactMargins]:
+def scene_margins(scene: Example) -> dict[str, ContactMargins]:
     """Return the distances of all nodes and steps to the kinks of every contact."""
     return contact_margins(scene.model, scene.run(range(scene.n_steps)))
 
 
-def kink_margins(scene: Scene) -> np.ndarray:
+def kink_margins(scene: Example) -> np.ndarray:
     """Return the same as one flat array, each changing sign at a kink, NaN where none is."""
     return np.concatenate([margins.all() for margins in scene_margins(scene).values()])
 
@@ -118,17 +118,17 @@ def beam(rng: np.random.Generator, **parameters: object) -> tuple[NeoHookeanTets
     return tets, mesh.points + 0.004 * rng.standard_normal(mesh.points.shape)
 
 
-def elastic(n_steps: int) -> Scene:
+def elastic(n_steps: int) -> Example:
     """Moduli per tetrahedron, two pinned nodes, everything moving."""
     rng = np.random.default_rng(1)
     mu, lam = 2e4 * rng.uniform(0.8, 1.2, 10), 5e4 * rng.uniform(0.8, 1.2, 10)
     tets, x = beam(rng, mu=mu, lam=lam, actuation=0.02)
     pinned = np.isin(np.arange(len(x)), (0, 1))
     model = Model(tets.lumped_mass(DENSITY), {"solid": tets}, pinned=pinned)
-    return Scene(model, State(x, rng.standard_normal(x.shape)), 5e-4, n_steps)
+    return Example(model, State(x, rng.standard_normal(x.shape)), 5e-4, n_steps)
 
 
-def viscous(n_steps: int) -> Scene:
+def viscous(n_steps: int) -> Example:
     """Viscosity per tetrahedron and an actuation for every step."""
     rng = np.random.default_rng(2)
     phase = rng.uniform(0.0, 6.0, 10)
@@ -136,21 +136,21 @@ def viscous(n_steps: int) -> Scene:
     eta = 20.0 * rng.uniform(0.5, 1.5, 10)
     tets, x = beam(rng, mu=2e4, lam=5e4, viscosity=eta, actuation=series)
     model = Model(tets.lumped_mass(DENSITY), {"solid": tets})
-    return Scene(model, State(x, rng.standard_normal(x.shape)), 5e-4, n_steps)
+    return Example(model, State(x, rng.standard_normal(x.shape)), 5e-4, n_steps)
 
 
-def driven(n_steps: int) -> Scene:
+def driven(n_steps: int) -> Example:
     """Actuation by a policy, some of whose outputs are near their bound."""
     rng = np.random.default_rng(12)
     policy = Policy(rng.standard_normal((10, 3)), rate=0.3, scale=0.2)
     tets, x = beam(rng, mu=2e4, lam=5e4, actuation=policy)
     model = Model(tets.lumped_mass(DENSITY), {"solid": tets})
-    return Scene(model, State(x, rng.standard_normal(x.shape)), 5e-4, n_steps)
+    return Example(model, State(x, rng.standard_normal(x.shape)), 5e-4, n_steps)
 
 
 def _on_the_floor(
     rng: np.random.Generator, speed: float, n_steps: int, inert: str, **contact: object
-) -> Scene:
+) -> Example:
     """Return a box pressed into a tilted floor and sliding along it at `speed` [m/s]."""
     tets, x = beam(rng, mu=2e4, lam=5e4, viscosity=5.0)
     normal = np.array([0.1, 1.0, -0.05])
@@ -159,10 +159,10 @@ def _on_the_floor(
     floor = HalfSpaceContact(normal=2.0 * normal, height=0.03, radius=0.005, **contact)  # pyright: ignore[reportArgumentType]
     model = Model(tets.lumped_mass(DENSITY), {"solid": tets, "floor": floor})
     v = speed * along + 0.05 * rng.standard_normal(x.shape) - 0.6 * normal
-    return Scene(model, State(x, v), 3e-4, n_steps, (inert,))
+    return Example(model, State(x, v), 3e-4, n_steps, (inert,))
 
 
-def stick(n_steps: int) -> Scene:
+def stick(n_steps: int) -> Example:
     """Contact with friction in stick, where mu does not act; scalar parameters."""
     return _on_the_floor(
         np.random.default_rng(3), 0.1, n_steps, "floor.friction", stiffness=600.0,
@@ -170,7 +170,7 @@ def stick(n_steps: int) -> Scene:
     )  # fmt: skip
 
 
-def slip(n_steps: int) -> Scene:
+def slip(n_steps: int) -> Example:
     """Contact with friction in slip, where k_f does not act; parameters per contact."""
     rng = np.random.default_rng(4)
     each = rng.uniform(0.8, 1.2, (4, 12))

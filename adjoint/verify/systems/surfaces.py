@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.examples import Example
 from adjoint.field import pull
-from adjoint.scenes import Scene
 from adjoint.verify.problem import Problem, System, Values, changed, systems
 from adjoint.verify.systems.solids import rollout_problem
 from adjsim.field import Field
@@ -28,7 +28,7 @@ OTHER = np.array([[6, 7, 8], [6, 8, 9], [6, 9, 7], [10, 11, 12]])
 LAW = {"stiffness": 80.0, "friction_stiffness": 0.4, "friction": 0.3}
 
 
-def scene(n_steps: int, *, one: bool = False, **law: Any) -> Scene:
+def scene(n_steps: int, *, one: bool = False, **law: Any) -> Example:
     """Return two surfaces that are pressed together; or the same as one, which touches itself."""
     rng = np.random.default_rng(17)
     x = np.array([*FLOOR, *LOWER, *CORNER, *UPPER])
@@ -52,25 +52,25 @@ def scene(n_steps: int, *, one: bool = False, **law: Any) -> Scene:
             **{**LAW, **law},
         )
     model = Model(np.full(len(x), 0.01), {"net": springs, "touch": touch}, (0.1, -0.2, -1.0))
-    return Scene(model, State(x, v), 1e-4, n_steps)
+    return Example(model, State(x, v), 1e-4, n_steps)
 
 
-def two(n_steps: int) -> Scene:
+def two(n_steps: int) -> Example:
     """Return two surfaces with the law of contact without jumps."""
     return scene(n_steps, dissipation=0.4)
 
 
-def damped(n_steps: int) -> Scene:
+def damped(n_steps: int) -> Example:
     """Return two surfaces with the paper's law."""
     return scene(n_steps, damping=0.02)
 
 
-def cubic(n_steps: int) -> Scene:
+def cubic(n_steps: int) -> Example:
     """Return two surfaces with the law whose restitution is the same at every speed."""
     return scene(n_steps, stiffness=None, cubic_stiffness=1.2e6, cubic_dissipation=5e-5)
 
 
-def alone(n_steps: int) -> Scene:
+def alone(n_steps: int) -> Example:
     """Return one surface that touches itself."""
     return scene(n_steps, one=True, dissipation=0.4)
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from adjoint.examples import Example
 from adjoint.rollout import record, rollout_jvp
-from adjoint.scenes import Scene
 from adjoint.verify.problem import Problem, System, Values, changed
 from adjoint.verify.systems.bodies import brick, poses
 from adjoint.verify.systems.solids import (
@@ -52,7 +52,7 @@ def batch_problem(n_steps: int = N_STEPS) -> Problem:
     models, states = map(list, zip(*(world(n_steps, k) for k in range(2)), strict=True))
     batch = stack(models)
     point = {**batch.parameters(), **batch.state_parameters(states)}
-    scenes = [Scene(*own, DT, n_steps) for own in zip(models, states, strict=True)]
+    scenes = [Example(*own, DT, n_steps) for own in zip(models, states, strict=True)]
     owners = numbered([scene.owners() for scene in scenes])
     run = record(batch, states, DT, n_steps)
 

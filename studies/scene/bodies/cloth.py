@@ -48,7 +48,7 @@ from studies.scene.bodies.materials import combined, lumping_of, mass_of, plate,
 from studies.scene.bodies.muscles import make_muscles
 from studies.scene.bodies.part import (
     Additions,
-    Grid,
+    Cage,
     NodePart,
     field_or_number,
     held_nodes,
@@ -86,7 +86,7 @@ def make_cloth(name: str, body: Cloth, free: frozenset[str], *, refined: bool = 
     numbered = source.mesh is sheet
     held = held_nodes(f"{key}.held", body.held, sheet.points, numbered=numbered)
     skin = scipy.sparse.csr_array(scipy.sparse.eye_array(len(sheet.points)))
-    grid = Grid(sheet, source, held, skin, body.mass_factors)
+    grid = Cage(sheet, source, held, skin, body.mass_factors)
     if refined:
         grid = grid.refined(key, body, muscles)
         sheet = grid.mesh

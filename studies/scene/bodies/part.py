@@ -100,7 +100,7 @@ class NodePart:
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class Cage:
     """The mesh on which a body is simulated."""
 
     mesh: Any
@@ -110,7 +110,7 @@ class Grid:
     mass_factors: Any  # as the body declares them
     finer: Subdivision[Any] | None = None  # how it was made twice as fine
 
-    def refined(self, key: str, body: Any, muscles: "Additions") -> "Grid":
+    def refined(self, key: str, body: Any, muscles: "Additions") -> "Cage":
         """Return the mesh twice as fine, of the body with this key and these muscles.
 
         Places that are held are looked for again, and a midpoint between two held points is held.
@@ -122,7 +122,7 @@ class Grid:
         finer, given = subdivided(self.mesh), self.mass_factors
         points = finer.mesh.points
         held = held_nodes(f"{key}.held", body.held, points, numbered=True)
-        return Grid(
+        return Cage(
             finer.mesh,
             self.source.refined(finer),
             held | finer.selected(self.held),

@@ -22,7 +22,7 @@ from studies.scene.bodies.materials import (
 )
 from studies.scene.bodies.muscles import make_muscles
 from studies.scene.bodies.part import (
-    Grid,
+    Cage,
     NodePart,
     field_or_number,
     held_nodes,
@@ -68,7 +68,7 @@ def make_soft(name: str, body: Soft, free: frozenset[str], *, refined: bool = Fa
         name, body, volume.tets, volume.points, target=f"{name}.actuation", free=free
     )
     held = held_nodes(f"{key}.held", body.held, volume.points, numbered=not is_filled)
-    grid = Grid(volume, source, held, skin, body.mass_factors)
+    grid = Cage(volume, source, held, skin, body.mass_factors)
     if refined:
         grid = grid.refined(key, body, muscles)
         volume = grid.mesh

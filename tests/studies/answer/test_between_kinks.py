@@ -5,7 +5,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from studies.answer.certificate import Verdict, check_point, in_words, verdict_of
+from studies.answer.certificate import Outcome, check_point, in_words, verdict_of
 from studies.answer.kinks import AGREES, BetweenKinks, compare_sides, events_between, reach
 from studies.control.searching import watched_problem
 from tests.studies.control.toys import made
@@ -131,6 +131,6 @@ def test_where_no_slope_can_be_read_only_a_rough_loss_is_no_failure(
 
 
 def test_verdicts_are_said_in_words():
-    assert in_words(Verdict.BETWEEN_KINKS) == "between kinks, not judged"
-    assert in_words(Verdict.NOT_MADE) == "could not be made"
-    assert in_words(Verdict.FAILED) == "FAILED"
+    assert in_words(Outcome.BETWEEN_KINKS) == "between kinks, not judged"
+    assert in_words(Outcome.NOT_MADE) == "could not be made"
+    assert in_words(Outcome.FAILED) == "FAILED"

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from studies.answer.evidence import Basin, Evidence
+from studies.answer.evidence import Evidence, Rival
 from studies.answer.held_back import Explained, explained
 from studies.answer.intervals import intervals, no_intervals, widened
 from studies.answer.trial import Trial
@@ -172,17 +172,17 @@ def test_several_answers_are_basins_that_explain_as_much(film):
     good = evidence(fit(film.reshape(len(TIMES), -1), TRUTH), film)
     assert good.residual_squares is not None
     other = moved(good.theta, [0.5, 0.0])
-    close = Basin(other, 1.05 * good.loss, 1.0001 * good.residual_squares)
-    verdict = judge(replace(good, basins=[Basin(good.theta, good.loss), close]))
+    close = Rival(other, 1.05 * good.loss, 1.0001 * good.residual_squares)
+    verdict = judge(replace(good, basins=[Rival(good.theta, good.loss), close]))
     assert verdict.kind is Kind.SEVERAL_ANSWERS
     assert f"bar.k = {np.exp(other[0]):.4g} instead of" in verdict.reason
     left = by_frame((predict(other) - film) ** 2)
-    worse = Basin(other, float(left.sum()), left)
+    worse = Rival(other, float(left.sum()), left)
     assert judge(replace(good, basins=[worse])).is_found
-    same = Basin(moved(good.theta, [0.01, 0.0]), good.loss)  # the same basin, a little off
-    assert judge(replace(good, basins=[same, Basin(other, np.inf)])).is_found
-    assert judge(replace(good, basins=[Basin(other, 1.2 * good.loss)])).kind is Kind.SEVERAL_ANSWERS
-    nuisance = Basin(moved(good.theta, [0.0, 0.9]), good.loss)
+    same = Rival(moved(good.theta, [0.01, 0.0]), good.loss)  # the same basin, a little off
+    assert judge(replace(good, basins=[same, Rival(other, np.inf)])).is_found
+    assert judge(replace(good, basins=[Rival(other, 1.2 * good.loss)])).kind is Kind.SEVERAL_ANSWERS
+    nuisance = Rival(moved(good.theta, [0.0, 0.9]), good.loss)
     assert judge(replace(good, basins=[nuisance], answers=(0,))).is_found
 
 
@@ -190,7 +190,7 @@ def test_basins_along_a_valley_are_not_determined_rather_than_several_answers(rn
     noisy = film + 1.5 * rng.standard_normal(film.shape)
     theta = fit(noisy.reshape(len(TIMES), -1), TRUTH)
     found = replace(evidence(theta, noisy), explained=None)
-    other = Basin(moved(theta, [3.0, 3.0]), found.loss)
+    other = Rival(moved(theta, [3.0, 3.0]), found.loss)
     assert judge(replace(found, basins=[other])).kind is Kind.NOT_DETERMINED
 
 
@@ -239,7 +239,7 @@ def test_what_looks_wrong_from_the_first_frame_does_not_hide_a_worse_basin(film)
     same_look = replace(
         good, residual_squares=good.residual_squares + look, loss=good.loss + 31 * look
     )
-    worse = Basin(other, float(left.sum()) + 31 * look, left + look)
+    worse = Rival(other, float(left.sum()) + 31 * look, left + look)
     assert worse.loss < 1.1 * same_look.loss
     assert judge(replace(same_look, basins=[worse])).is_found
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from studies.paper import tables
-from studies.paper.tables import Case, Method, estimate, expected, score_gradient, with_places
+from studies.paper.tables import Method, TableCase, estimate, expected, score_gradient, with_places
 from studies.problem.making import make_problem
 from studies.runs.errors import NotFiniteError
 from studies.runs.folder import RunFolder
@@ -21,7 +21,7 @@ KNOWN = [
 
 
 def case_of(scene="rigid-mass", k=0):
-    return Case(scene, TOYS[scene], 0, k)
+    return TableCase(scene, TOYS[scene], 0, k)
 
 
 @pytest.mark.parametrize(("ends", "average", "random"), KNOWN)

@@ -13,7 +13,7 @@ from adjsim.system import TimeStep
 
 
 @dataclass(frozen=True)
-class Scene:
+class Example:
     """A model, or another system, at its initial state, and how it is run."""
 
     model: Any
@@ -41,7 +41,7 @@ class Scene:
             owners |= {f"{name}.{key}": (type(part).__name__, key) for key in part.parameters()}
         return {path: owners[path] for path in self.parameters()}
 
-    def at(self, values: Mapping[str, np.ndarray]) -> "Scene":
+    def at(self, values: Mapping[str, np.ndarray]) -> "Example":
         """Return the scene with other values of some parameters."""
         model, state = self.model.with_values(self.state, values)
         return dataclasses.replace(self, model=model, state=state)
