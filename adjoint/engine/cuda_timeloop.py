@@ -91,8 +91,8 @@ PAIR_TANGENTS: Any = None
 WITH_BODIES = False
 # In the places of shared memory: of the reverse sweep, and of the tangent.
 (
-    ADJ_X_SLOTS, ADJ_V_SLOTS, FORCE_SLOTS, ADJ_F, NOW, _, ADJ_X, ADJ_V, ADJ_W, ADJ_GRAVITY, ADJ_P,
-    ADJ_BODIES,
+    ADJ_X_SLOTS, ADJ_F, NOW, _, ADJ_X, ADJ_V, ADJ_W, ADJ_GRAVITY, ADJ_P, ADJ_BODIES, ADJ_V_SLOTS,
+    FORCE_SLOTS,
 ) = range(FIRST_OWN, FIRST_OWN + 12)  # fmt: skip
 SLOTS, TAN_SLOTS, X, _, TAN_X, _ = range(FIRST_OWN, FIRST_OWN + 6)
 
@@ -637,8 +637,8 @@ def undo_on_gpu(twins: tuple[TwinKind, ...], sizes: Sizes | None, args: TeamReve
         slots, of_nodes, of_rows = ((sizes.slots + 1), 3 * sizes.nodes, 3 * sizes.rows)
         gravity, bodies = 3 * (sizes.nodes + sizes.bodies), STATE_SIZE * sizes.bodies
         numbers = [
-            (slots,), (slots,), (slots,), (of_rows,), (of_rows, of_rows), (of_nodes,), (of_nodes,),
-            (sizes.nodes,), (gravity,), (bodies,), (PARAMS_SIZE * sizes.bodies,),
+            (slots,), (of_rows,), (of_rows, of_rows), (of_nodes,), (of_nodes,), (sizes.nodes,),
+            (gravity,), (bodies,), (PARAMS_SIZE * sizes.bodies,), (slots,), (slots,),
         ]  # fmt: skip
         units = [*sizes.of_model(real), *(tuple(real * n for n in unit) for unit in numbers)]
     moves = any(twin.kind.uses_velocity for twin in twins)

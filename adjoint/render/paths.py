@@ -139,9 +139,11 @@ def asked(shapes: Mapping[str, tuple], wrt: Iterable[str] | None) -> dict[str, t
 
 def known_path(argument: str, path: str, shapes: Mapping[str, tuple]) -> str:
     """Return a path that is known; of several cameras, a path must say which."""
+    if path in shapes:
+        return path
     numbered = [key for key in shapes if re.fullmatch(r"camera\.\d+\.\w+", key)]
     owner, _, name = str(path).rpartition(".")
-    if path not in shapes and owner == "camera" and numbered:
+    if owner == "camera" and numbered:
         own = [key for key in numbered if key.endswith(f".{name}")]
         ends = [own[0], own[-1]] if own else [numbered[0], numbered[-1]]
         is_of_all = len(own) == len({key.split(".")[1] for key in numbered}) > 2

@@ -27,28 +27,35 @@ import numpy as np
 from adjsim.engine.layouts import BODY, NODE, ROW, SLOT, SUM, VELOCITY_SUM
 from adjsim.engine.packing import PackedModels
 from adjsim.jit.backend import device_fn, specialise
-from adjsim.jit.cuda_launch import BLOCK, launch_blocks, launch_cooperative, most_shared
+from adjsim.jit.cuda_launch import (
+    BLOCK,
+    blocks_at_once,
+    launch_blocks,
+    launch_cooperative,
+    most_shared,
+)
 from adjsim.jit.cuda_views import cut, share
 from adjsim.jit.devices import cuda_module
 from adjsim.rigid.pieces import Pieces, cut_bodies
 from adjsim.rigid.rows import read_3
-from adjsim.tiles.assembly import N_TILES, TILE
+from adjsim.tiles.assembly import CONSTS, N_TILES, NODES, PARAMS, TILE
 from adjsim.tiles.loop_arrays import Bodies, Elements, ModelArrays, Nodes, States
 
 
 MOST_ELEMENTS = 4000  # of a world on which a block works
-MOST_IF_FEW_WORLDS = 1000  # elements; above, the grid is faster if most multiprocessors would idle
+MOST_IF_FEW_WORLDS = 1600  # elements; above, the grid is faster if most multiprocessors would idle
 PROCESSORS = 100  # of a GPU, about
-MOST_THREADS, WARP = 256, 32
+MOST_THREADS, MOST_IF_SHARED, WARP = 512, 256, 32  # of a block that is alone, and of others
 ALIGNED = 16  # [bytes]
 
 
 def fits_blocks(sizes: Sequence[int]) -> bool:
     """Whether worlds with so many elements and rows of X are done faster by a block each.
 
-    By estimate one multiprocessor needs 7 ns for the step of a tetrahedron, and the grid 6 us for
-    its two barriers and for memory. Up to `MOST_IF_FEW_WORLDS` elements a block is through before
-    these have passed. With enough worlds to keep all multiprocessors busy, a grid gains nothing.
+    By estimate one multiprocessor needs 4 ns for the step of a tetrahedron (its operations take
+    1.9), and the grid 6 us for its two barriers and for memory. Up to `MOST_IF_FEW_WORLDS` elements
+    a block is through before these have passed. With enough worlds to keep all multiprocessors
+    busy, a grid gains nothing.
     """
     idle = max(0.0, 1.0 - len(sizes) / PROCESSORS)
     return max(sizes) * idle <= MOST_IF_FEW_WORLDS and max(sizes) <= MOST_ELEMENTS
@@ -86,18 +93,35 @@ class Sizes:
     velocity_sums: int
     columns: int
     lanes: int
+    of_elements: tuple[int, int, int]  # numbers of nodes, constants and parameters
 
     @classmethod
     def of(cls, packed: PackedModels) -> "Sizes":
         """Return those of worlds that stand apart."""
         lanes = packed.table[:, N_TILES].reshape(packed.n_worlds, -1).sum(axis=1) * TILE
         largest = np.diff(packed.starts, axis=0).max(axis=0).tolist()
-        return cls(*largest, columns=len(packed.kinds), lanes=int(lanes.max(initial=0)))
+        ends = [len(packed.nodes), len(packed.consts), len(packed.params)]
+        firsts = packed.table[:: len(packed.kinds) or 1, OF_ELEMENTS]
+        of_elements = np.diff([*firsts.tolist(), ends], axis=0).max(axis=0, initial=0).tolist()
+        return cls(
+            *largest,
+            columns=len(packed.kinds),
+            lanes=int(lanes.max(initial=0)),
+            of_elements=tuple(of_elements),
+        )
 
-    @property
-    def threads(self) -> int:
-        """Number of threads that a block has."""
-        return min(MOST_THREADS, -(-max(self.lanes, self.rows, 1) // WARP) * WARP)
+    def threads(self, n_worlds: int, shared: int, most: int) -> int:
+        """Return how many threads a block has, of so many with so many bytes of shared memory.
+
+        A block does its elements in turns of as many as it has threads, and each turn is a chain
+        that takes 1.1 us of a tetrahedron (`adjsim/engine/patches.py`). So it has up to 512: with
+        128 registers a thread these are all of a multiprocessor's. Where several blocks fit on one,
+        by shared memory, and there are enough, two of 256 do as much, and one works while the other
+        waits. A kernel that needs more registers has fewer threads (`launch_blocks`).
+        """
+        alone = n_worlds <= PROCESSORS or 2 * shared > most
+        limit = MOST_THREADS if alone else MOST_IF_SHARED
+        return min(limit, -(-max(self.lanes, self.rows, 1) // WARP) * WARP)
 
     def of_model(self, real: int) -> list[tuple[int, ...]]:
         """Return the bytes of what `share_model` shares; a number has `real` bytes."""
@@ -111,6 +135,7 @@ class Sizes:
 
 
 TABLE, W, PTR, SUMS, GRAVITY, FIRST_OWN = range(6)  # in the places of shared memory
+OF_ELEMENTS = NODES, CONSTS, PARAMS  # columns of the table; their arrays have places one by one
 
 
 def pieces_of(packed: PackedModels, dtype: np.dtype) -> Pieces:
@@ -182,12 +207,14 @@ PHASES = ("FIRST", "SECOND", "THIRD", "FOURTH", "FIFTH", "SIXTH", "SEVENTH")
 
 def run_team(args):  # noqa: C901, PLR0912 -- a branch for each phase
     """Run all turns of a sweep: of all worlds, or, in blocks, of one."""
+    # 32 bits: these stay in registers while elements, which need most of them, are done.
     if IN_BLOCKS:
-        start, stride = np.int64(CUDA.threadIdx.x), np.int64(CUDA.blockDim.x)
+        start, stride = np.int32(CUDA.threadIdx.x), np.int32(CUDA.blockDim.x)
         own, memory = np.int64(CUDA.blockIdx.x), CUDA.shared.array(0, numba.uint8)
         barrier, threads = CUDA.syncthreads, (start, stride)
     else:
-        start, stride, own, barrier = CUDA.grid(1), CUDA.gridsize(1), -1, CUDA.cg.this_grid().sync
+        start, stride = np.int32(CUDA.grid(1)), np.int32(CUDA.gridsize(1))
+        own, barrier = -1, CUDA.cg.this_grid().sync
         memory = CUDA.shared.array(0, args.numbers.dtype)
         threads = (CUDA.threadIdx.x, CUDA.blockDim.x, CUDA.blockIdx.x, CUDA.gridDim.x)
     team = Team(start, stride, own, memory, threads, CUDA.syncthreads, CUDA.atomic.min)
@@ -294,8 +321,7 @@ def own_pieces(world, part, pieces):
 def model_of(world, part, starts, model):
     """Return a world's slices of a model; numbers of its elements are found by its table."""
     elements, nodes, bodies = model
-    end = world + 1
-    n_columns = elements.table.shape[0] // (starts.shape[0] - 1)
+    end, own_rows = world + 1, table_rows(world, starts, elements.table)
     rows, bodies_lo, bodies_hi = (
         (part.row_lo + world, part.row_hi + end),
         part.body_lo,
@@ -306,7 +332,7 @@ def model_of(world, part, starts, model):
     points = part.row_lo - part.node_lo, part.row_hi - part.node_hi
     return ModelArrays(
         Elements(
-            cut(elements.table, world * n_columns, end * n_columns),
+            cut(elements.table, own_rows[0], own_rows[1]),
             elements.nodes, elements.consts, elements.params, elements.series,
         ),
         Nodes(
@@ -353,6 +379,58 @@ def fill_model(start, stride, places, model, own):
     fill_rows(start, stride, nodes.gravity, own_nodes.gravity, places[GRAVITY])
     fill(start, stride, nodes.ptr, own_nodes.ptr, places[PTR])
     fill(start, stride, nodes.slots_of, own_nodes.slots_of, places[SUMS])
+
+
+@device_fn
+def share_elements(memory, places, k, elements):
+    """Return a world's elements with what they read in shared memory; from place k on."""
+    return Elements(
+        elements.table,
+        share(elements.nodes, memory, places[k]),
+        share(elements.consts, memory, places[k + 1]),
+        share(elements.params, memory, places[k + 2]),
+        elements.series,
+    )
+
+
+@device_fn
+def table_rows(world, starts, table):
+    """Return the first row of a world in the table of all, and the first of the next world."""
+    n_columns = table.shape[0] // (starts.shape[0] - 1)
+    return world * n_columns, (world + 1) * n_columns
+
+
+@device_fn
+def fill_part(start, stride, column, rows, table, source, own_table, target, place):
+    """Copy a world's numbers of one array of elements, and count them from there in its table.
+
+    `rows`: its first in the table of all worlds, and the first of the next world.
+    """
+    row, end = rows
+    if place >= 0 and row < end:
+        lo, hi = table[row, column], source.size
+        if end < table.shape[0]:
+            hi = table[end, column]
+        for i in range(start, hi - lo, stride):
+            target[i] = source[lo + i]
+        for i in range(start, end - row, stride):
+            own_table[i, column] -= lo
+
+
+@device_fn
+def fill_elements(start, stride, places, k, rows, elements, own):
+    """Write what a world's elements read to shared memory, after its table; as `fill_part`."""
+    fill_part(
+        start, stride, NODES, rows, elements.table, elements.nodes, own.table, own.nodes, places[k]
+    )
+    fill_part(
+        start, stride, CONSTS, rows, elements.table, elements.consts, own.table, own.consts,
+        places[k + 1],
+    )  # fmt: skip
+    fill_part(
+        start, stride, PARAMS, rows, elements.table, elements.params, own.table, own.params,
+        places[k + 2],
+    )  # fmt: skip
 
 
 @device_fn
@@ -417,6 +495,12 @@ def gravity_at(own, nodes, i):
     return read_3(nodes.gravity, nodes.world_of[i] if own < 0 else 0, 0)
 
 
+def holds_patches(kernel: Any, args: Any, shared: int) -> bool:
+    """Whether the device holds a block of a kernel for each patch at once."""
+    args = args._replace(worlds=args.worlds._replace(places=np.zeros(0, np.int64)))
+    return args.patches.table.shape[0] - 1 <= blocks_at_once(kernel, args, shared)
+
+
 def run_teams(
     kernel: Any,
     sizes: Sizes | None,
@@ -439,4 +523,5 @@ def run_teams(
         launch_cooperative(kernel, width, args, shared=patch)
     else:
         n_worlds = args.worlds.starts.shape[0] - 1
-        launch_blocks(kernel, n_worlds, sizes.threads, n_bytes, args)
+        threads = sizes.threads(n_worlds, n_bytes, most_shared())
+        launch_blocks(kernel, n_worlds, threads, n_bytes, args)

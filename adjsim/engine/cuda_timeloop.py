@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from adjsim.engine.cuda_own_nodes import make_forces_of_own_patch, own_nodes_phase
 from adjsim.engine.cuda_pairs import ends_with, mark_pairs, pair_kind, sum_pair_slots, watch_pairs
 from adjsim.engine.cuda_patches import (
     SHARED_NUMBERS,
@@ -25,20 +26,24 @@ from adjsim.engine.cuda_teams import (
     Worlds,
     all_of,
     cut,
+    fill_elements,
     fill_model,
     fill_state,
     gravity_at,
+    holds_patches,
     model_of,
     own_pieces,
     own_state,
     part_of,
     run_teams,
     share,
+    share_elements,
     share_model,
     share_state,
     states_of_step,
     store_points,
     store_rows,
+    table_rows,
     team_kernel,
     world_at,
 )
@@ -166,7 +171,7 @@ FORCES: Any = None
 PAIR_FORCES: Any = None
 TEAM_ARRAYS: Any = None
 WITH_BODIES = False
-SLOTS, X = FIRST_OWN, FIRST_OWN + 1  # in the places of shared memory
+SLOTS, X, ELEMENTS = FIRST_OWN, FIRST_OWN + 1, FIRST_OWN + 3  # in the places of shared memory
 
 
 class TeamAdvance(NamedTuple):
@@ -302,6 +307,8 @@ def block_arrays_of_advance(own, memory, args):
     model = share_model(memory, places, model_of(own, part, args.worlds.starts, args.model))
     slots = share(cut(args.slots, part.slot_lo, part.slot_hi + 1), memory, places[SLOTS])
     is_shared, now = share_state(own_state(part, args.states, args.rows[1]), places, X, memory)
+    elements = share_elements(memory, places, ELEMENTS, model.elements)
+    model = ModelArrays(elements, model.nodes, model.bodies)
     return part, model, own_pieces(own, part, args.pieces), slots, is_shared, now
 
 
@@ -312,12 +319,14 @@ def fill_advance(team, args):
     part, model, _, _, _, now = block_arrays_of_advance(own, team.memory, args)
     places = args.worlds.places
     fill_model(start, stride, places, model_of(own, part, args.worlds.starts, args.model), model)
+    rows = table_rows(own, args.worlds.starts, args.model.elements.table)
+    fill_elements(start, stride, places, ELEMENTS, rows, args.model.elements, model.elements)
     fill_state(start, stride, own_state(part, args.states, args.rows[1]), now, places, X)
 
 
 @cache
 def advance_kernel(
-    kinds: tuple[ElementKind, ...], *, in_blocks: bool, with_bodies: bool
+    kinds: tuple[ElementKind, ...], *, in_blocks: bool, with_bodies: bool, own_nodes: bool = False
 ) -> Callable:
     """Return the forward kernel of a model with these kinds of force."""
     how: dict[str, Any] = {"in_blocks": in_blocks, "with_bodies": with_bodies}
@@ -326,6 +335,9 @@ def advance_kernel(
     arrays = block_arrays_of_advance if in_blocks else grid_arrays_of_advance
     calls: dict[str, Any] = {"FORCES": forces, "TEAM_ARRAYS": arrays, "FILL": fill_advance}
     phases, pairs = ADVANCE, pair_kind(kinds)
+    if own_nodes:
+        calls = {"FORCES": make_forces_of_own_patch(chain), "EXTRA_TURNS": 1}
+        return team_kernel("advance_own_nodes", (own_nodes_phase,), **how, **calls)
     if pairs:
         phases = ADVANCE_PAIRS
         calls["PAIR_FORCES"] = make_forces(chain_of_pairs(FORCE_LOOP, pairs, pairs.force))
@@ -369,18 +381,21 @@ def named(name: str, *, in_blocks: bool, with_bodies: bool) -> str:
 
 def advance_on_gpu(
     packed: PackedModels, sizes: Sizes | None, pieces: Pieces, dt: float, slots: Any, k0: int,
-    rows: np.ndarray, fields: tuple, pairs: Any,
+    rows: np.ndarray, fields: tuple, pairs: Any, sums: Any = None,
 ) -> np.ndarray:  # fmt: skip
     """Advance on the GPU; return how many of the steps stayed finite, of each world.
 
     `rows` as in `adjsim.tiles.loop_arrays.Steps`; the arrays live on the device. Worlds with
-    `sizes` stand apart. `pairs` that change, or ().
+    `sizes` stand apart. `pairs` that change, or (). Where patches may advance their own nodes,
+    `sums` are two places for the sums of forces.
     """
     finite = array_module(Device.CUDA).full(packed.n_worlds, len(rows) - 1, np.int64)
     real, units = slots.dtype.itemsize, []
     if sizes:
         state = sizes.rows * 3 * real
+        nodes, consts, params = sizes.of_elements
         units = [*sizes.of_model(real), ((sizes.slots + 1) * real,), (state, state)]
+        units += [(nodes * 4,), (consts * real,), (params * real,)]
     args = TeamAdvance(
         packed.arrays,
         packed.patches or (),
@@ -393,6 +408,11 @@ def advance_on_gpu(
         Worlds(packed.starts),
         pairs,
     )
-    kernel = advance_kernel(packed.kinds, in_blocks=bool(sizes), with_bodies=packed.n_bodies > 0)
-    run_teams(kernel, sizes, args, units, patch=SHARED_NUMBERS[0] * real)
+    how: dict[str, Any] = {"in_blocks": bool(sizes), "with_bodies": packed.n_bodies > 0}
+    kernel, patch = advance_kernel(packed.kinds, **how), SHARED_NUMBERS[0] * real
+    if sums is not None:
+        faster, own = advance_kernel(packed.kinds, **how, own_nodes=True), args._replace(slots=sums)
+        if holds_patches(faster, own, patch):
+            kernel, args = faster, own
+    run_teams(kernel, sizes, args, units, patch=patch)
     return to_host(finite)

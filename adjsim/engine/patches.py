@@ -20,6 +20,7 @@ from adjsim.tiles.element_kind import ElementKind
 
 # Of a patch at most: elements, nodes, and numbers of slots.
 ELEMENTS, NODES, SLOTS = 256, 192, 3072
+SMALL_PATCH, MOST_IN_SMALL = 128, 60_000  # elements of such a patch, and of all patches
 LEVELS = 10  # of the Morton curve: bits per axis
 
 
@@ -59,6 +60,18 @@ def morton_order(force: Force) -> np.ndarray | None:
     return np.argsort(code, kind="stable")
 
 
+def patch_elements(n_elements: int) -> int:
+    """Return how many of `n_elements` elements a patch has at most.
+
+    The threads of a block, 128, do the elements of a patch one after the other. One tetrahedron
+    is a chain of operations that takes 1.1 us, and 3 us in reverse (by estimate, a step of 10 000
+    takes 11 and 26). An H200 has 132 multiprocessors with room for 4 such blocks each: up to
+    132 x 4 x 128 = 67 000 elements all are done at once, one by each thread. Beyond, the chains
+    queue up either way, and patches of 256 have a sixth fewer nodes to read and to add up.
+    """
+    return SMALL_PATCH if n_elements <= MOST_IN_SMALL else ELEMENTS
+
+
 def cut_patches(
     rows: Sequence[np.ndarray], kinds: Sequence[ElementKind], n_nodes: int
 ) -> tuple[Patches, list[np.ndarray], list[np.ndarray]]:
@@ -69,14 +82,14 @@ def cut_patches(
     each, are in no patch; that row is the node.
     """
     tables, places, counts, local, owners = [], [], [], [], []
-    n_pairs, none = 0, np.zeros(0, np.int64)
+    n_pairs, none, most = 0, np.zeros(0, np.int64), patch_elements(sum(map(len, rows)))
     for row, nodes in enumerate(rows):
         n, k = nodes.shape
         if kinds[row].pairs:
             local.append(np.zeros((n, k), np.uint16))
             owners.append(nodes.ravel())
             continue
-        size, pairs, which, own_counts = _patch_nodes(nodes, n_nodes)
+        size, pairs, which, own_counts = _patch_nodes(nodes, n_nodes, most)
         own_patch, own_nodes = np.divmod(pairs, n_nodes)
         numbers = np.arange(-(-n // size))
         first = np.searchsorted(own_patch, numbers)
@@ -107,14 +120,16 @@ def cut_patches(
     return patches, local, owners
 
 
-def _patch_nodes(nodes: np.ndarray, n_nodes: int) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
-    """Return how many elements of one force form a patch, and the nodes of its patches.
+def _patch_nodes(
+    nodes: np.ndarray, n_nodes: int, most: int
+) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
+    """Return how many elements of one force form a patch, `most` or less, and the nodes of these.
 
-    These as patch times `n_nodes` plus row of X, in order; which of them the nodes of each element
-    are; and how often each occurs.
+    The nodes as patch times `n_nodes` plus row of X, in order; which of them the nodes of each
+    element are; and how often each occurs.
     """
     n, k = nodes.shape
-    size = min(ELEMENTS, SLOTS // (3 * k * TILE) * TILE)
+    size = min(most, SLOTS // (3 * k * TILE) * TILE)
     while True:
         keys = (np.arange(n) // size)[:, None] * n_nodes + nodes
         pairs, which, counts = np.unique(keys, return_inverse=True, return_counts=True)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjsim.engine.changing import ChangingPairs, has_changing
+from adjsim.engine.cuda_own_nodes import owns_nodes
 from adjsim.engine.cuda_pairs import WIDER, TeamPairs, serves_from, team_pairs
 from adjsim.engine.cuda_teams import PROCESSORS, Sizes, fits_blocks, pieces_of
 from adjsim.engine.cuda_timeloop import advance_on_gpu
@@ -388,6 +389,7 @@ class CudaStepper(ModelStepper):
         super().__init__(system, packed, dtype, dt, n_steps)
         self.packed = packed.on_gpu()
         self.slots = self.xp.zeros(packed.slot_shape, dtype)
+        self.sums = self.xp.zeros((2, *packed.slot_shape), dtype) if owns_nodes(packed) else None
         self.patches = self.packed.patches or ()
         pieces = pieces_of(packed, dtype)
         sums = self.xp.zeros(pieces.loads.shape, dtype)
@@ -413,8 +415,9 @@ class CudaStepper(ModelStepper):
         """Run the loop in one launch."""
         with self.watched(len(rows) - 1) as pairs:
             return advance_on_gpu(
-                self.packed, self.sizes, self.pieces, self.dt, self.slots, k0, rows, fields, pairs
-            )
+                self.packed, self.sizes, self.pieces, self.dt, self.slots, k0, rows, fields, pairs,
+                self.sums,
+            )  # fmt: skip
 
     def find_pairs(self, x: Any, step: int | None = None) -> None:
         """Find the pairs near positions of all rows on the host, and copy them to the device."""

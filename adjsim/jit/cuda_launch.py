@@ -30,7 +30,7 @@ def describe(tree: Any, key: list[Any], words: list[int]) -> None:
     """Append what tells the types of nested tuples apart, and the numbers of their arrays."""
     for part in tree:
         if type(part) is DeviceArray:
-            kind, own = part.description()
+            kind, own = part.described or part.description()
             key.append(id(kind))  # `array_kind` keeps it: no other type gets its place
             words += own
         else:
@@ -55,8 +55,11 @@ class Launcher:
     def __init__(self, body: Callable) -> None:
         self.body, self.by_types = body, {}
 
-    def compiled(self, args: tuple, n: int | None) -> tuple[Any, Any, list[int]]:
-        """Return the kernel for these arguments, its handle, and all numbers that it is given."""
+    def compiled(self, args: tuple, n: int | None) -> tuple[Any, Any, int, list[int]]:
+        """Return the kernel for these arguments, its handle, and all numbers that it is given.
+
+        Before these how many threads a block can have: each needs registers.
+        """
         key: list[Any] = []
         words = [] if n is None else [n]
         describe(args, key, words)
@@ -64,7 +67,8 @@ class Launcher:
         if compiled is None:
             kinds = (kind_of(args),) if n is None else (types.int64, kind_of(args))
             found = self.kernel(kinds).compile(kinds)
-            compiled = self.by_types[tuple(key)] = found, found._codelibrary.get_cufunc().kernel
+            handle, most = found._codelibrary.get_cufunc().kernel, found.max_threads_per_block
+            compiled = self.by_types[tuple(key)] = found, handle, most
         return *compiled, words
 
     def kernel(self, kinds: tuple) -> Any:
@@ -74,7 +78,7 @@ class Launcher:
 
     def blocks_at_once(self, args: tuple, threads: int, shared: int) -> int:
         """Return how many blocks of a cooperative kernel the device can hold."""
-        found, handle, _ = self.compiled(args, None)
+        found, handle, _, _ = self.compiled(args, None)
         allow_shared(handle, shared)  # a kernel that may not have it could have no blocks
         return found.max_cooperative_grid_blocks(threads, shared)
 
@@ -83,13 +87,17 @@ class Launcher:
     ) -> None:
         """Launch the kernel, of (n, args) or of (args,), in the stream in which CuPy works.
 
+        A block has fewer than `threads` threads where the registers that each needs allow no more;
         `shared` is the dynamic shared memory of a block [bytes].
         """
-        found, handle, words = self.compiled(args, n)
+        found, handle, most, words = self.compiled(args, n)
         core, stream = cuda_core()
         allow_shared(handle, shared)
         how = core.LaunchConfig(
-            grid=blocks, block=threads, shmem_size=shared, is_cooperative=found.cooperative
+            grid=blocks,
+            block=min(threads, most),
+            shmem_size=shared,
+            is_cooperative=found.cooperative,
         )
         core.launch(stream, how, handle, *words)
 
@@ -132,6 +140,11 @@ def launch_cooperative(body: Callable, width: int, args: tuple, *, shared: int =
     kernel.run(n_blocks, BLOCK, arrays, shared=shared)
 
 
+def blocks_at_once(body: Callable, args: tuple, shared: int) -> int:
+    """Return how many blocks of a kernel whose grid synchronises the device can hold."""
+    return _cuda_kernel(body).blocks_at_once(kept_on_device(args), BLOCK, shared)
+
+
 @cache
 def most_shared() -> int:
     """Return how much shared memory a block of the current GPU can have [bytes]."""
@@ -141,7 +154,7 @@ def most_shared() -> int:
 
 
 def launch_blocks(body: Callable, blocks: int, threads: int, shared: int, args: tuple) -> None:
-    """Run a kernel of so many blocks and threads with some shared memory [bytes].
+    """Run a kernel of so many blocks and threads, or fewer, with some shared memory [bytes].
 
     `args` as in `launch_cooperative`; blocks share nothing that is written.
     """

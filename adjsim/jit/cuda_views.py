@@ -23,10 +23,12 @@ def _share(context, like, memory, place):
 
 
 def _share_slowly(like: Any, memory: Any, place: int) -> Any:
-    """As `_share`, in Python without compiler."""
+    """As `_share`, in Python without compiler; a row may end where the memory ends."""
     if place < 0:
         return like
-    return memory[place : place + like.nbytes].view(like.dtype).reshape(like.shape)
+    found = memory[place : place + like.nbytes]
+    found = found[: len(found) // like.itemsize * like.itemsize].view(like.dtype)
+    return found if like.ndim == 1 else found.reshape(like.shape)
 
 
 share: Any = _share_slowly if JIT_DISABLED else intrinsic(_share)

@@ -28,10 +28,10 @@ SMALL, MOST_KEPT = 1 << 14, 1024
 class DeviceArray:
     """An array of CuPy as kernels take it."""
 
-    __slots__ = ("_description", "array")
+    __slots__ = ("array", "described")
 
     def __init__(self, array: Any) -> None:
-        self.array, self._description = array, None
+        self.array, self.described = array, None
 
     shape = property(lambda self: self.array.shape)
     dtype = property(lambda self: self.array.dtype)
@@ -40,14 +40,14 @@ class DeviceArray:
 
     def description(self) -> tuple[Any, tuple[int, ...]]:
         """Return the array's type, and the numbers that a kernel is given for it."""
-        if self._description is None:
+        if self.described is None:
             array = self.array
             shape, dtype, address = array.shape, array.dtype, array.data.ptr
             kind = array_kind(dtype, len(shape), "C" if array.flags.c_contiguous else "A")
             # No owner and no parent, as nothing counts references there.
             words = (0, 0, array.size, dtype.itemsize, address, *shape, *array.strides)
-            self._description = kind, words
-        return self._description
+            self.described = kind, words
+        return self.described
 
 
 @cache
@@ -113,15 +113,19 @@ def on_device(arrays: Any) -> Any:
     """
     if devices.in_cuda_simulator():
         return arrays
-    here = {id(leaf): leaf for leaf in leaves(arrays) if isinstance(leaf, np.ndarray)}
-    copies = dict(zip(here, _in_one_go(_uploaded, list(here.values())), strict=True))
+    here: dict[int, np.ndarray] = {}
 
-    def wrapped(array: Any) -> DeviceArray:
-        if isinstance(array, DeviceArray):
+    def wrapped(array: Any) -> Any:
+        if type(array) is np.ndarray:
+            here[id(array)] = array
             return array
-        return copies[id(array)] if id(array) in copies else DeviceArray(array)
+        return array if type(array) is DeviceArray else DeviceArray(array)
 
-    return _map_arrays(wrapped, arrays)
+    found = _map_arrays(wrapped, arrays)
+    if not here:
+        return found
+    copies = dict(zip(here, _in_one_go(_uploaded, list(here.values())), strict=True))
+    return _map_arrays(lambda leaf: copies.get(id(leaf), leaf), found)
 
 
 def _in_one_go(copy: Callable[[list], list], arrays: list) -> list:
@@ -173,20 +177,32 @@ def kept_on_device(arrays: Any) -> Any:
     """Return constant arrays on the device; each is copied there once."""
     if devices.in_cuda_simulator():
         return arrays
-    here = {id(leaf): leaf for leaf in leaves(arrays) if isinstance(leaf, np.ndarray)}
-    keys = {k: _key_of(array) for k, array in here.items()}
+    new: dict[Any, np.ndarray] = {}
+
+    def kept(array: Any) -> Any:
+        if type(array) is DeviceArray:
+            return array
+        if not isinstance(array, np.ndarray):
+            return DeviceArray(array)
+        key = _key_of(array)
+        if key not in _kept:
+            new[key] = array
+        return _kept.get(key)
+
     with _kept_lock:
+        found = _map_arrays(kept, arrays)
+        if not new:
+            return found
         if len(_kept) > MOST_KEPT:
             _kept.clear()
-        new = {key: here[k] for k, key in keys.items() if key not in _kept}
+            _map_arrays(kept, arrays)
         large = {key: array for key, array in new.items() if isinstance(key, int)}
         small = {key: array for key, array in new.items() if key not in large}
         for part in (large, small):  # a small one would keep the buffer of a large one
             _kept.update(zip(part, _in_one_go(_uploaded, list(part.values())), strict=True))
         for key, array in large.items():
             finalize(array, _kept.pop, key, None)
-        found = {k: _kept[key] for k, key in keys.items()}
-    return on_device(_map_arrays(lambda leaf: found.get(id(leaf), leaf), arrays))
+        return _map_arrays(kept, arrays)
 
 
 def constants(arrays: Any, device: Device) -> Any:

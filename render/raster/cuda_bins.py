@@ -19,13 +19,14 @@ Tests: `tests/cuda`.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from adjsim.jit.backend import device_fn, lit
 from adjsim.jit.cuda_launch import launch
-from adjsim.jit.device_arrays import beside, kept_on_device, on_device, to_host
+from adjsim.jit.device_arrays import beside, constants, kept_on_device, on_device, to_host
 from adjsim.jit.devices import Device, array_module
 from render.blending import OVER
 from render.faces.face_setup import Faces, PackedScene, Settings, face_body, load_corners
@@ -115,6 +116,7 @@ class Group(NamedTuple):
     place: Any  # (n_images n_faces + 1,) int64, where the pairs of a face start, face by face
     pairs: Pairs  # sorted; these three are arrays of CuPy
     start: Any  # (n_pairs + 1,) int64, where the fragments of a pair start
+    bins: Any  # (n_bins,) int64, their numbers
     bin_start: Any  # (n_bins + 1,) int64, where the pairs of a bin start
     batches: list[Batch]
 
@@ -334,12 +336,16 @@ def lists_thread(m, args):
         sort_body(begin, end, fragments.z, fragments.face, fragments.order, fragments.spare)
 
 
-def offsets(xp: Any, counts: Any) -> Any:
-    """Return where each of consecutive runs starts, and where the last ends, int64."""
-    out = xp.zeros(len(counts) + 1, np.int64)
-    if len(counts):
-        out[1:] = xp.cumsum(counts)
-    return out
+@lru_cache(maxsize=8)
+def bin_arrays(n_bins: int, n_faces: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of the bins of a group, and the first key of each and of the next."""
+    numbers = np.arange(n_bins + 1)
+    return numbers[:-1].copy(), numbers * (DEPTHS * n_faces)
+
+
+def numbered_from(first: int, numbers: Any) -> Any:
+    """Return numbers of CuPy less the first of a batch; of the first batch they are as they are."""
+    return numbers - first if first else numbers
 
 
 def share(jobs: Sequence[Job], layers: Sequence[Layers]) -> Shared:
@@ -399,18 +405,18 @@ def setup_faces_on_gpu(xp: Any, job: Job, shared: Shared, images: Images) -> tup
     """Project the vertices and set up the faces; return them, and where their pairs start."""
     x, view, numbers, _ = images
     n_images, n_vertices, n_faces = x.shape[0], x.shape[1], len(job.scene.faces)
-    faces, counts = empty_faces(xp, job, n_images), xp.empty(n_images * n_faces, np.int64)
+    faces, counts = empty_faces(xp, job, n_images), xp.zeros(n_images * n_faces + 1, np.int64)
     launch(vertex_thread, n_images * n_vertices, (x, view, faces.screen, faces.towards))
     n_normals, n_soft = faces.normals.shape[1], faces.soft.shape[1]
     args = (x, shared.scene.faces, shared.corners, faces.normals)
     launch(normal_thread, n_images * n_normals, args)
     args = (shared.scene, shared.flags, shared.pixels, (x, view, numbers), faces)
-    launch(face_thread, n_images * n_faces, (*args, on_device(counts)))
+    launch(face_thread, n_images * n_faces, (*args, on_device(counts[1:])))
     args = (numbers, shared.flags, faces.corners, faces.soft, shared.edges)
     launch(soft_edges_thread, n_images * n_soft, args)
     args = (shared.scene.faces, shared.edges, shared.corners, faces.soft)
     launch(outline_thread, n_images * n_soft, args)
-    return faces, offsets(xp, counts)
+    return faces, xp.cumsum(counts)
 
 
 def gather_group(
@@ -423,21 +429,20 @@ def gather_group(
     n, n_bins = int(place[-1]), len(numbers)
     for side in (len(job.grid.pixel_x), len(job.grid.pixel_y)):
         n_bins *= -(-side // BIN)
+    bins, first_keys = constants(bin_arrays(n_bins, n_faces), Device.CUDA)
     keys, bin_start = xp.empty(n, np.int64), xp.zeros(n_bins + 1, np.int64)
     args = (shared.pixels, images.numbers, faces, *on_device((place, keys)))
     launch(keys_thread, len(numbers) * n_faces, args)
     if n > 0:
         keys = xp.sort(keys)
-        bin_start[:] = xp.searchsorted(keys, xp.arange(n_bins + 1) * (DEPTHS * n_faces))
+        bin_start = xp.searchsorted(keys, first_keys)
     pairs = Pairs(xp.empty(n, np.int32), xp.empty(n, np.int32), xp.empty((n, BIN), np.int32))
-    counts = xp.empty(n, np.int64)
+    counts = xp.zeros(n + 1, np.int64)
     args = (shared.pixels, images.numbers, shared.flags, faces)
-    launch(cover_thread, n, (*args, *on_device((keys, pairs, counts))))
-    start = offsets(xp, counts)
-    ends = xp.empty((2, n_bins + 1), np.int64)
-    ends[0], ends[1] = bin_start, start[bin_start]
-    batches = cut(*to_host(ends))
-    return Group(numbers, shared, images, faces, place, pairs, start, bin_start, batches)
+    launch(cover_thread, n, (*args, *on_device((keys, pairs, counts[1:]))))
+    start = xp.cumsum(counts)
+    batches = cut(*to_host((bin_start, start[bin_start])))
+    return Group(numbers, shared, images, faces, place, pairs, start, bins, bin_start, batches)
 
 
 def cut(pairs: np.ndarray, fragments: np.ndarray) -> list[Batch]:
@@ -465,18 +470,17 @@ def empty_fragments_on_gpu(xp: Any, n: int, dtype: np.dtype, start: Any, pair: A
 def find_fragments(dtype: np.dtype, group: Group, batch: Batch) -> FoundFragments:
     """Find the fragments of a batch, and list them by pixel; for Over from near to far."""
     xp, shared = array_module(Device.CUDA), group.shared
-    bins = Bins(
-        xp.arange(batch.bins.start, batch.bins.stop),
-        group.bin_start[batch.bins.start : batch.bins.stop + 1] - batch.pairs.start,
-    )
+    bin_start = group.bin_start[batch.bins.start : batch.bins.stop + 1]
+    bins = Bins(group.bins[batch.bins], numbered_from(batch.pairs.start, bin_start))
     pairs = Pairs(*(array[batch.pairs] for array in group.pairs))
-    pair = group.start[batch.pairs.start : batch.pairs.stop + 1] - batch.fragments.start
+    start = group.start[batch.pairs.start : batch.pairs.stop + 1]
+    pair = numbered_from(batch.fragments.start, start)
     n_pairs, n_pixels = len(pairs.face), PIXELS * len(bins.number)
-    lengths = xp.empty(n_pixels, np.int64)
-    bins, pairs, lengths_there = on_device((bins, pairs, lengths))
+    lengths = xp.zeros(n_pixels + 1, np.int64)
+    bins, pairs, lengths_there = on_device((bins, pairs, lengths[1:]))
     launch(lengths_thread, n_pixels, (bins.start, pairs.rows, lengths_there))
     n = batch.fragments.stop - batch.fragments.start
-    fragments = on_device(empty_fragments_on_gpu(xp, n, dtype, offsets(xp, lengths), pair))
+    fragments = on_device(empty_fragments_on_gpu(xp, n, dtype, xp.cumsum(lengths), pair))
     args = (shared.scene, shared.pixels, shared.flags), group.images.numbers, group.faces
     launch(fragments_thread, PIXELS * n_pairs, (*args, pairs, fragments))
     launch(lists_thread, n_pixels, (bins.start, pairs.rows, shared.flags, fragments))

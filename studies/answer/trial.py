@@ -110,12 +110,14 @@ def try_answer(
     widening, gains = np.ones(len(ends)), {}
     finite = ((place, r) for place, r in zip(places, seen, strict=True) if r is not None)
     for (k, t), pair in groupby(finite, key=lambda item: (item[0].end, item[0].distance)):
-        both = []
+        both, losses = [], []
         for place, r in pair:
-            gains[loss - float(r @ r)] = place
             both.append(r)
+            losses.append(float(r @ r))
+            gains[loss - losses[-1]] = place
         if (should := promised[k] * t**2) > ROUNDING * loss:
-            least = max(min(_changes(here, both)), 1e-300)
+            rise = float(np.mean(losses)) - loss
+            least = max(min(_change(here, both), rise), 1e-300)
             widening[k] = max(widening[k], np.sqrt(should) / np.sqrt(least))
     least = np.maximum(np.minimum(LOWER * promised, LOWER_PART * loss), ROUNDING * loss)
     lower = [gain for gain, one in gains.items() if gain > least[one.end]]
@@ -142,12 +144,11 @@ def _places(theta: np.ndarray, ends: np.ndarray, lengths: np.ndarray) -> list[_P
     ]
 
 
-def _changes(here: np.ndarray, both: Sequence[np.ndarray]) -> tuple[float, float]:
-    """Return the squared change of residuals to both sides, or to one, and the rise of the loss."""
-    other = both[1] if len(both) == 2 else here
-    apart = (both[0] - other) / len(both)
-    rise = np.mean([float(r @ r) for r in both]) - float(here @ here)
-    return float(apart @ apart), float(rise)
+def _change(here: np.ndarray, both: Sequence[np.ndarray]) -> float:
+    """Return the squared change of residuals to both sides, or to one; it overwrites the first."""
+    apart = both[0]
+    apart -= both[1] if len(both) == 2 else here
+    return float(apart @ apart) / len(both) ** 2
 
 
 def _sizes(length: float) -> list[float]:

@@ -107,12 +107,13 @@ class Observer(ABC):
     def targets(self) -> np.ndarray:
         """Return what was observed, in rows (n_rows, 3)."""
 
-    def between(self, keep: np.ndarray | slice) -> Self:
+    def between(self, keep: np.ndarray) -> Self:
         """Return the observation at the frames of this mask only, (n_frames,)."""
         kept = np.flatnonzero(keep)
+        rows: np.ndarray | slice = kept
         if len(kept) and kept[-1] - kept[0] == len(kept) - 1:
-            keep = slice(kept[0], kept[-1] + 1)  # a view: films are large
-        own = {name: getattr(self, name)[keep] for name in ("times", "index", self.BY_FRAME)}
+            rows = slice(kept[0], kept[-1] + 1)  # a view: films are large
+        own = {name: getattr(self, name)[rows] for name in ("times", "index", self.BY_FRAME)}
         return replace(self, **own)
 
     def camera_at(self, values: Values) -> Any:

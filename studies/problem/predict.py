@@ -160,6 +160,11 @@ class ScenePredictor:
         values, motion, samplings = self.moment(theta)
         return self.moved_by(motion, motion.run()), samplings, values
 
+    def seen_at(self, theta: np.ndarray) -> list[dict[str, Any]]:
+        """Return what every observer sees at its instants, (n_instants, n, 3) by name."""
+        moved, samplings, _ = self.run_at(theta)
+        return [one.seen(moved, at) for one, at in zip(self.observers, samplings, strict=True)]
+
     def motion_at(self, theta: np.ndarray) -> Motion:
         """Return the motion at theta."""
         return self.moment(theta)[1]

@@ -133,6 +133,18 @@ def with_pairs(real, arguments):
     return types.NamedTuple([*arguments.types[:-1], pairs(real)], arguments.instance_class)
 
 
+def with_sums(real, arguments):
+    """The same arguments with two places for sums in place of slots."""
+    from numba import types
+
+    names = arguments.instance_class._fields
+    kinds = [
+        array(real, 3) if name == "slots" else kind
+        for name, kind in zip(names, arguments.types, strict=True)
+    ]
+    return types.NamedTuple(kinds, arguments.instance_class)
+
+
 def pairs(real):
     """Type of the pairs that change."""
     from adjsim.engine.cuda_pairs import TeamPairs
@@ -188,6 +200,9 @@ def physics_kernels():
         kinds = tuple(twin.kind for twin in (*twins, *joint_twins))
         kernel = advance_kernel(kinds, with_bodies=True, **how)
         yield f"advance{team}", kernel, forward
+    kinds, (forward, *_) = tuple(twin.kind for twin in twins), physics_arguments(in_blocks=False)
+    kernel = advance_kernel(kinds, in_blocks=False, with_bodies=False, own_nodes=True)
+    yield "advance of own nodes on grid", kernel, lambda real: with_sums(real, forward(real))
 
 
 def render_launches(dtype):
@@ -204,6 +219,7 @@ def render_launches(dtype):
     blank = SimpleNamespace(**{name: getattr(np, name) for name in ("zeros", "cumsum", "arange")})
     blank.empty = np.zeros
     devices.cuda_problem = lambda: None
+    cuda_bins.constants = lambda arrays, device: arrays
     for module in (cuda_bins, cuda_raster, twin, cuda_tangents, cuda_sums):
         module.array_module = lambda device: blank
         module.on_device = module.kept_on_device = lambda arrays: arrays

@@ -10,14 +10,18 @@ ELF = b"\x7fELF"
 FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores")
 
 
-def linked(ptx, capability):
+def linked(ptx, capability, most_registers=None):
     """Link PTX with the device runtime, which has the grid-wide barrier; return what it takes.
+
+    With `most_registers` no thread has more; those that had no room are on its stack.
 
     That is registers per thread, and bytes on the stack of a thread and of these, of registers
     that had no room: the most of any function. The linker refuses what no GPU of this compute
     capability could load.
     """
-    handle = nvjitlink.create(2, [f"-arch=sm_{capability}", "-verbose"])
+    options = [f"-arch=sm_{capability}", "-verbose"]
+    options += [f"-maxrregcount={most_registers}"] if most_registers else []
+    handle = nvjitlink.create(len(options), options)
     try:
         text = ptx.rstrip(b"\0")
         nvjitlink.add_data(handle, nvjitlink.InputType.PTX, text, len(text), "kernel")

@@ -22,6 +22,7 @@ FEWEST, TIMES = 64, 16
 ROUNDED = {  # what this module prints of
     "physics": scenes.everything,
     "worlds": scenes.many_worlds,
+    "nodes": scenes.own_nodes,
     "reduced": reduced_scenes.all_scenes,
 }
 

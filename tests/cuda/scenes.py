@@ -227,10 +227,40 @@ def many_worlds(device, dtype=np.float64):
     """
     rest = ("soft.rest_positions",)
     blocks = _many_worlds(device, dtype, rest)
-    with patch.object(cuda_teams, "MOST_ELEMENTS", 0), patch.object(patches, "ELEMENTS", TILE):
+    tiles = patch.multiple(patches, ELEMENTS=TILE, SMALL_PATCH=TILE)
+    with patch.object(cuda_teams, "MOST_ELEMENTS", 0), tiles:
         grid = _many_worlds(device, dtype)
     found = {"blocks": blocks, "grid": grid, "example": example_worlds(device, dtype)}
     return {f"{team} {name}": value for team, out in found.items() for name, value in out.items()}
+
+
+def own_nodes(device, dtype=np.float64):
+    """Frames and gradients of two blocks on a floor; on the grid patches advance their nodes."""
+    rng, mesh = np.random.default_rng(5), box_tets(cells=(3, 3, 2), size=(0.3, 0.3, 0.2))
+    soft = NeoHookeanTets(mesh.tets, mesh.points, 1e4, 2e4)
+    worlds = [
+        Model(
+            soft.lumped_mass(1000.0),
+            {
+                "soft": soft,
+                "floor": HalfSpaceContact(
+                    height=height, stiffness=1e3, damping=1.0, friction=0.5, friction_stiffness=20.0
+                ),
+            },
+            gravity=(height, 0.0, -9.81),
+        )
+        for height in (0.0, 0.05)
+    ]
+    states = [State(mesh.points, rng.standard_normal(mesh.points.shape)) for _ in worlds]
+    with patch.object(cuda_teams, "MOST_ELEMENTS", 0):
+        run = record(stack(worlds), states, DT, N_STEPS, frames=FRAMES, device=device, dtype=dtype)
+        adj = [rng.standard_normal(own.x.shape) for own in run.trajectory]
+        grads = run.vjp(adj, wrt=("soft.mu", "floor.friction", "state.v"))
+    out = {}
+    for k, (own, grad) in enumerate(zip(run.trajectory, grads, strict=True)):
+        out |= {f"{k} x": own.x, f"{k} v": own.v}
+        out |= {f"{k} vjp {path}": value for path, value in grad.items()}
+    return out
 
 
 def _many_worlds(device, dtype, rest=()):

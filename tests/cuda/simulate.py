@@ -3,7 +3,7 @@
 Arrays of the device are kept apart from NumPy's, by `stand_ins.py`.
 
 Run in a process of its own with NUMBA_ENABLE_CUDASIM=1 and NUMBA_DISABLE_JIT=1, and with
-the name of what is run: physics, worlds, surfaces, reduced, render, outputs or study.
+the name of what is run: physics, worlds, nodes, surfaces, reduced, render, outputs or study.
 """
 
 import json
@@ -24,6 +24,7 @@ from tests.cuda import (
 RUNS = {
     "physics": scenes.everything,
     "worlds": scenes.many_worlds,
+    "nodes": scenes.own_nodes,
     "surfaces": pair_scenes.surfaces,
     "reduced": reduced_scenes.all_scenes,
     "render": render_scenes.all_scenes,

@@ -19,7 +19,7 @@ from tests.cuda import reduced_scenes
 from tests.cuda.pair_scenes import surfaces
 from tests.cuda.processes import launched_threads, run
 from tests.cuda.rounding import ROUNDED, tolerances
-from tests.cuda.scenes import everything, many_worlds
+from tests.cuda.scenes import everything, many_worlds, own_nodes
 
 
 # Inside libdevice's exp and pow of a float32, and log1p, log and pow of a float64, where an
@@ -40,7 +40,12 @@ LINKED = {"float64": ("--link", "90"), "float32": ()}  # as long again
 TEAMS, RESTS = (" on grid", " in blocks"), (" with rest", "")
 PHYSICS = {f"advance{team}" for team in TEAMS}
 PHYSICS |= {"".join(parts) for parts in product(("reverse", "tangent"), RESTS, TEAMS)}
-BARRIERS = {"advance of pairs": 6, "reverse of pairs": 5, "tangent of pairs": 6}  # of the grid
+BARRIERS = {
+    "advance of own nodes": 1,
+    "advance of pairs": 6,
+    "reverse of pairs": 5,
+    "tangent of pairs": 6,
+}  # of the grid
 PHYSICS |= {f"{sweep} on grid" for sweep in BARRIERS}
 MOST_REGISTERS, MOST_SPILLED = 255, 512  # of a thread, a limit of the hardware; [bytes]
 # The adjoint of a joint holds 24 vectors and up to 36 parameters: more than 127 numbers in float64.
@@ -170,7 +175,9 @@ def test_float32_on_the_cpu_is_off_by_its_roundings(what):
 
 @pytest.mark.cuda
 @pytest.mark.skipif(cuda_problem() is not None, reason=f"no GPU to use: {cuda_problem()}")
-@pytest.mark.parametrize("what", [reduced_scenes.all_scenes, everything, many_worlds, surfaces])
+@pytest.mark.parametrize(
+    "what", [reduced_scenes.all_scenes, everything, many_worlds, own_nodes, surfaces]
+)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_gpu_gives_the_numbers_of_the_cpu(what, dtype):
     cpu, cuda, allowed = what("cpu", dtype), what("cuda", dtype), tolerances(what, dtype)

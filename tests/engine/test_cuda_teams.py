@@ -7,6 +7,8 @@ from adjsim.engine import cuda_teams
 from adjsim.engine.cuda_teams import (
     MOST_ELEMENTS,
     MOST_IF_FEW_WORLDS,
+    MOST_IF_SHARED,
+    MOST_THREADS,
     PROCESSORS,
     Sizes,
     fits_blocks,
@@ -35,6 +37,20 @@ F64 = np.dtype(np.float64)
 )
 def test_blocks_take_worlds_that_are_small_or_many(sizes, fits):
     assert fits_blocks(sizes) == fits
+
+
+@pytest.mark.parametrize(
+    ("lanes", "n_worlds", "shared", "threads"),
+    [
+        (100, 1, 20_000, 128),
+        (1000, 1, 200_000, MOST_THREADS),
+        (1000, PROCESSORS + 1, 120_000, MOST_THREADS),  # no room for two
+        (1000, PROCESSORS + 1, 100_000, MOST_IF_SHARED),
+    ],
+)
+def test_a_block_that_is_alone_has_more_threads(lanes, n_worlds, shared, threads):
+    sizes = Sizes(80, 80, 0, 0, 0, 0, columns=1, lanes=lanes, of_elements=(0, 0, 0))
+    assert sizes.threads(n_worlds, shared, 220_000) == threads
 
 
 def test_shared_memory_is_given_to_the_first_that_fit():

@@ -4,7 +4,18 @@ import numpy as np
 
 from adjoint.engine.packing import part_rows
 from adjsim.engine.packing import pack
-from adjsim.engine.patches import ELEMENTS, NODE_LO, NODES, READS_VELOCITY, ROW, TILE_HI, TILE_LO
+from adjsim.engine.patches import (
+    ELEMENTS,
+    MOST_IN_SMALL,
+    NODE_LO,
+    NODES,
+    READS_VELOCITY,
+    ROW,
+    SMALL_PATCH,
+    TILE_HI,
+    TILE_LO,
+    patch_elements,
+)
 from adjsim.engine.tangent_packing import PackedVector
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
@@ -41,7 +52,7 @@ def test_every_slot_is_summed_once_and_by_its_node(rng):
         lo, hi = own[NODE_LO], table[patch + 1, NODE_LO]
         assert own[READS_VELOCITY] == kind.uses_velocity
         assert 0 < hi - lo <= NODES
-        assert (own[TILE_HI] - own[TILE_LO]) * TILE <= ELEMENTS
+        assert (own[TILE_HI] - own[TILE_LO]) * TILE <= SMALL_PATCH
         tiles = (own[TILE_HI] - own[TILE_LO], kind.n_nodes, TILE)
         first = start[1] + own[TILE_LO] * kind.n_nodes * TILE
         local = packed.nodes[first : first + np.prod(tiles)].reshape(tiles)
@@ -65,8 +76,12 @@ def test_every_slot_is_summed_once_and_by_its_node(rng):
 def test_patches_of_shuffled_elements_are_compact(rng):
     packed = pack([shuffled_model(rng)], 1, FLOAT, n_parts=0)
     block = packed.patches.table[packed.patches.table[:, ROW] == 0, NODE_LO]
-    assert len(block) == 3
-    assert np.diff(block).max() < 160  # of 216
+    assert len(block) == 5
+    assert np.diff(block).max() < 110  # of 216
+
+
+def test_patches_are_small_where_all_are_at_work_at_once():
+    assert patch_elements(MOST_IN_SMALL) == SMALL_PATCH < ELEMENTS == patch_elements(100_000)
 
 
 def test_numbers_of_elements_come_back_in_their_order(rng):

@@ -32,7 +32,7 @@ from adjoint.render.faces.face_setup import (
     towards_vjp_body,
     vertex_vjp_body,
 )
-from adjoint.render.raster.cuda_sums import add_texel_records, sum_tables
+from adjoint.render.raster.cuda_sums import Table, add_texel_records, plan_sums, sum_tables
 from adjoint.render.raster.fragments import pair_vjp_body, pixels_vjp_body
 from adjoint.render.raster.layers import add_layer_body, normals_vjp_body
 from adjoint.render.raster.pixel_shading import ShadeParts, own_parts, part_shapes
@@ -284,26 +284,36 @@ def pull_group(job: Job, layers: Layers, drawn: DrawnGroup, adj_images: Any) -> 
     xp, group, dtype = array_module(Device.CUDA), drawn.group, job.x.dtype
     there = on_device(tuple(map(module_of(adj_images).ascontiguousarray, adj_images)))
     gpu = GroupOnGpu(xp, job, layers, group, there)
-    shapes = result_shapes(job, group)
-    results = xp.zeros(sum(map(prod, shapes.values())), dtype)
-    by_name = split_block(results, shapes)
-    of_pixels = xp.empty((*adj_images.shape[1:3], PIXEL_PARTS), dtype)
+    results = result_shapes(job, group)
+    shapes = results | part_shapes_of(job, group)
+    places = places_in_block(shapes)
+    planned, size = plan_sums(tables_of(job, group, places), places["view parts"].stop)
+    block = xp.zeros(size, dtype)
+    by_name = split_block(block, shapes)
     of_pairs, flat = empty_pair_parts(gpu), normals_on_gpu(layers, group)
     for batch in group.batches:
         found = drawn.found or find_fragments(job.x.dtype, group, batch)
-        undo_batch(gpu, found, flat, of_pixels, of_pairs, by_name["texels"])
+        undo_batch(gpu, found, flat, by_name["pixel parts"], of_pairs, by_name["texels"])
         del found  # so that its memory is there for the next
-    of_faces = undo_faces(gpu, of_pairs)
-    of_vertices = undo_vertices(gpu, of_faces, by_name["x"])
-    sum_parts(gpu, of_pixels, of_faces, of_vertices, by_name)
-    return unpack_results(job, split_block(to_host(results), shapes))
+    table = by_name["face table"]
+    sums, slots, colors = (by_name[name] for name in ("face sums", "face slots", "color parts"))
+    of_faces = FaceParts(sums, slots, colors, table, shades_in(table, job))
+    undo_faces(gpu, of_pairs, of_faces)
+    undo_vertices(gpu, of_faces, VertexParts(by_name["x"], by_name["view parts"]))
+    sum_tables(block, planned)
+    return unpack_results(job, split_block(to_host(block[: places["texels"].stop]), results))
+
+
+def places_in_block(shapes: Mapping[str, tuple]) -> dict[str, slice]:
+    """Return where arrays of these shapes lie one after the other in a block."""
+    ends = accumulate(map(prod, shapes.values()), initial=0)
+    return {name: slice(a, b) for name, (a, b) in zip(shapes, pairwise(ends), strict=True)}
 
 
 def split_block(block: Any, shapes: Mapping[str, tuple]) -> dict[str, Any]:
     """Return the arrays of these shapes that lie one after the other in a block."""
-    ends = accumulate(map(prod, shapes.values()), initial=0)
-    parts = zip(pairwise(ends), shapes.items(), strict=True)
-    return {name: block[a:b].reshape(shape) for (a, b), (name, shape) in parts}
+    places = places_in_block(shapes)
+    return {name: block[places[name]].reshape(shape) for name, shape in shapes.items()}
 
 
 def result_shapes(job: Job, group: Group) -> dict[str, tuple]:
@@ -325,18 +335,54 @@ def result_shapes(job: Job, group: Group) -> dict[str, tuple]:
     }
 
 
+def part_shapes_of(job: Job, group: Group) -> dict[str, tuple]:
+    """Return the shapes of what the pixels, faces and vertices of a group add."""
+    n, n_faces, n_vertices = len(group.numbers), len(job.scene.faces), job.x.shape[1]
+    n_pixels = len(job.grid.pixel_x) * len(job.grid.pixel_y)
+    return {
+        "pixel parts": (n, n_pixels, PIXEL_PARTS),
+        "face sums": (n, n_faces, PIXEL_SLOT if job.scene.by_pixel.any() else SLOT),
+        "face slots": (n, n_faces, 3, 9),
+        "color parts": (n, n_faces, 3),
+        "face table": (n * n_faces, 1 + table_width(job)),
+        "view parts": (n, n_vertices, VIEW_SIZE),
+    }
+
+
+def tables_of(job: Job, group: Group, places: Mapping[str, slice]) -> tuple[Table, ...]:
+    """Return what is summed of pixels, faces and vertices, for each image or over all images."""
+    n, n_faces, n_vertices = len(group.numbers), len(job.scene.faces), job.x.shape[1]
+    n_pixels, every = len(job.grid.pixel_x) * len(job.grid.pixel_y), (0, n)
+    of_objects = tuple(i * n_faces + int(f) for i in range(n) for f in job.face_offsets[:-1])
+    width = {name: (place.stop - place.start) // n for name, place in places.items()}
+
+    def table(parts: str, columns: int, ends: Sequence[int], sums: str) -> Table:
+        return Table(places[parts].start, columns, ends, places[sums].start)
+
+    tables = [
+        table("pixel parts", PIXEL_PARTS, ends_of(n, n_pixels), "pixels"),
+        table("face table", 1 + table_width(job), (*of_objects, n * n_faces), "faces"),
+        table("view parts", VIEW_SIZE, ends_of(n, n_vertices), "view"),
+        table("color parts", width["color parts"], every, "face_colors"),
+    ]
+    of_scene = ("pixel parts", "behind"), ("face slots", "slots"), ("face sums", "uv")
+    tables += [
+        table(parts, width[parts], every, sums) for parts, sums in of_scene if width[sums] > 0
+    ]
+    return tuple(tables)
+
+
 def table_width(job: Job) -> int:
     """Return how many numbers of lights and materials a face adds to."""
     return sum(rows * columns for rows, columns in part_shapes(job.scene))
 
 
-def shade_table(xp: Any, n: int, job: Job) -> tuple[Any, ShadeParts]:
-    """Return a table (n, ...) of zeros, of sigma and then what shades, and views of the latter."""
-    shapes = part_shapes(job.scene)
-    ends = list(accumulate((rows * columns for rows, columns in shapes), initial=1))
-    table = xp.zeros((n, ends[-1]), job.x.dtype)
+def shades_in(table: Any, job: Job) -> ShadeParts:
+    """Return views of what shades in a table (n, ...) of sigma and then that."""
+    shapes, n = part_shapes(job.scene), len(table)
+    ends = accumulate((rows * columns for rows, columns in shapes), initial=1)
     parts = zip(pairwise(ends), shapes, strict=True)
-    return table, ShadeParts(*(table[:, a:b].reshape((n, *shape)) for (a, b), shape in parts))
+    return ShadeParts(*(table[:, a:b].reshape((n, *shape)) for (a, b), shape in parts))
 
 
 def empty_pair_parts(gpu: GroupOnGpu) -> PairParts:
@@ -344,13 +390,14 @@ def empty_pair_parts(gpu: GroupOnGpu) -> PairParts:
     xp, job, layers, group, _ = gpu
     dtype, n = job.x.dtype, len(group.pairs.face)
     by_pixel, shows_normals = bool(job.scene.by_pixel.any()), NORMALS in layers.kinds
-    table, shades = shade_table(xp, n if by_pixel else 0, job)
+    new, width = (xp.zeros, 1 + table_width(job)) if by_pixel else (xp.empty, 1)
+    table = new((n, width), dtype)
     return on_device(
         PairParts(
             xp.empty((n, PIXEL_SLOT if by_pixel else SLOT), dtype),
             xp.empty((n if shows_normals else 0, 3), dtype),
-            table if by_pixel else xp.empty((n, 1), dtype),
-            shades,
+            table,
+            shades_in(table[: n if by_pixel else 0], job),
         )
     )
 
@@ -373,8 +420,10 @@ def undo_batch(
         adj_layer = undo_pixels(gpu, i, shown, parts)
         args = (shared.kinds[i], shared.pixels, pairs, fragments, adj_layer, adj)
         launch(add_layer_thread, n_pairs, args)
-    records = empty_records(xp, n if len(job.scene.texels) else 0, job.x.dtype)
-    records.at[:] = -1
+    has_texels = len(job.scene.texels) > 0
+    records = empty_records(xp, n if has_texels else 0, job.x.dtype)
+    if has_texels:
+        records.at[:] = -1
     place = on_device(group.place)
     args = ((shared.scene, shared.pixels, group.images.numbers, shared.flags), group.faces, place)
     args = (*args, pairs, fragments, adj, of_pairs, on_device(records))
@@ -382,7 +431,8 @@ def undo_batch(
     if NORMALS in layers.kinds:
         args = (shared.scene, shared.pixels, group.faces, place, pairs, fragments)
         launch(normals_vjp_thread, n_pairs, (*args, adj_layer, of_pairs))
-    add_texel_records(xp, records, texels)
+    if has_texels:
+        add_texel_records(xp, records, texels)
 
 
 def undo_pixels(gpu: GroupOnGpu, i: int, found: FoundFragments, parts: Any) -> FragmentAdjoints:
@@ -397,34 +447,24 @@ def undo_pixels(gpu: GroupOnGpu, i: int, found: FoundFragments, parts: Any) -> F
     return adj
 
 
-def undo_faces(gpu: GroupOnGpu, of_pairs: PairParts) -> FaceParts:
+def undo_faces(gpu: GroupOnGpu, of_pairs: PairParts, of_faces: FaceParts) -> None:
     """From what the pairs add to what the faces add."""
-    xp, job, layers, group, _ = gpu
-    n, n_faces, dtype = len(group.numbers), len(job.scene.faces), job.x.dtype
-    table, shades = shade_table(xp, n * n_faces, job)
-    parts = FaceParts(
-        xp.empty((n, n_faces, of_pairs.slots.shape[1]), dtype),
-        xp.zeros((n, n_faces, 3, 9), dtype),
-        xp.zeros((n, n_faces, 3), dtype),
-        table,
-        shades,
-    )
-    there, place = on_device(parts), on_device(group.place)
+    _, job, layers, group, _ = gpu
+    n_faces = len(group.numbers) * len(job.scene.faces)
+    there, place = on_device(of_faces), on_device(group.place)
     scene, x = group.shared.scene, group.images.x
     args = (scene, x, group.faces.box, place, of_pairs, there)
-    launch(face_vjp_thread, n * n_faces, args)
+    launch(face_vjp_thread, n_faces, args)
     if NORMALS in layers.kinds:
         args = (scene, x, place, of_pairs.normals, there.slots)
-        launch(flat_normal_vjp_thread, n * n_faces, args)
-    return parts
+        launch(flat_normal_vjp_thread, n_faces, args)
 
 
-def undo_vertices(gpu: GroupOnGpu, of_faces: FaceParts, adj_x: Any) -> VertexParts:
+def undo_vertices(gpu: GroupOnGpu, of_faces: FaceParts, of_vertices: VertexParts) -> None:
     """From what the faces add to what the vertices add."""
     xp, job, _, group, _ = gpu
     n, n_vertices, dtype = len(group.numbers), job.x.shape[1], job.x.dtype
-    parts = VertexParts(adj_x, xp.zeros((n, n_vertices, VIEW_SIZE), dtype))
-    there, faces, shared = on_device(parts), on_device(of_faces), group.shared
+    there, faces, shared = on_device(of_vertices), on_device(of_faces), group.shared
     x, box, corners = group.images.x, group.faces.box, shared.corners
     args = (group.images.view, x, shared.scene, box, corners, faces, there)
     launch(vertex_vjp_thread, n * n_vertices, args)
@@ -434,30 +474,6 @@ def undo_vertices(gpu: GroupOnGpu, of_faces: FaceParts, adj_x: Any) -> VertexPar
     launch(normal_vjp_thread, n * n_normals, args)
     args = (x, shared.scene.faces, corners, adj_normals, there.x)
     launch(points_vjp_thread, n * n_normals, args)
-    return parts
-
-
-def sum_parts(
-    gpu: GroupOnGpu, of_pixels: Any, of_faces: FaceParts, of_vertices: VertexParts, sums: dict
-) -> None:
-    """Sum what pixels, faces and vertices add, for each image or over all images."""
-    xp, job, _, group, _ = gpu
-    n, n_faces, n_vertices = len(group.numbers), len(job.scene.faces), job.x.shape[1]
-    n_pixels, every = of_pixels.shape[1], [0, n]
-    of_objects = [i * n_faces + int(f) for i in range(n) for f in job.face_offsets[:-1]]
-    tables = [
-        (of_pixels.reshape(n * n_pixels, PIXEL_PARTS), ends_of(n, n_pixels), sums["pixels"]),
-        (of_faces.table, [*of_objects, n * n_faces], sums["faces"]),
-        (of_vertices.view.reshape(n * n_vertices, VIEW_SIZE), ends_of(n, n_vertices), sums["view"]),
-        (of_faces.colors.reshape(n, 3 * n_faces), every, sums["face_colors"]),
-    ]
-    if sums["behind"].size:
-        tables.append((of_pixels.reshape(n, n_pixels * PIXEL_PARTS), every, sums["behind"]))
-    if sums["slots"].size:
-        tables.append((of_faces.slots.reshape(n, sums["slots"].size), every, sums["slots"]))
-    if sums["uv"].size:
-        tables.append((of_faces.sums.reshape(n, sums["uv"].size), every, sums["uv"]))
-    sum_tables(xp, tables)
 
 
 def ends_of(n: int, size: int) -> range:

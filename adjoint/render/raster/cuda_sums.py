@@ -4,9 +4,10 @@ Tests: `tests/cuda`.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from math import isqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,15 +21,40 @@ from adjsim.jit.device_arrays import kept_on_device, on_device
 CHUNK = 64  # terms that one thread sums at least, where there are more
 
 
+# Columns of the heads of tables: number of the first sum, width, where rows, edges and sums begin.
+FIRST, WIDTH, ROWS, EDGES, TARGET = range(5)
+
+
+class Table(NamedTuple):
+    """Rows of numbers in a block, and where the sums of runs of them go."""
+
+    rows: int  # where they begin
+    width: int
+    ends: Any  # whole numbers; run r has rows ends[r] to ends[r + 1] - 1
+    target: int  # row r has the sums of run r
+
+
+class Stage(NamedTuple):
+    """Tables as a kernel takes them."""
+
+    heads: np.ndarray  # (n_tables + 1, 5) int64
+    edges: np.ndarray  # of the runs of all tables
+
+
 @device_fn
 def sum_thread(i, args):
-    """Sum one column of a run of rows, first to last."""
-    parts, edges, sums = args
-    run, c = i // parts.shape[1], i % parts.shape[1]
-    total = lit(0.0, sums[run, c])
-    for k in range(edges[run], edges[run + 1]):
-        total += parts[k, c]
-    sums[run, c] = total
+    """Sum one column of a run of rows of one of the tables, first to last."""
+    block, (heads, edges) = args
+    t = 0
+    while i >= heads[t + 1, FIRST]:
+        t += 1
+    width = heads[t, WIDTH]
+    run, c = (i - heads[t, FIRST]) // width, (i - heads[t, FIRST]) % width
+    begin, end = edges[heads[t, EDGES] + run], edges[heads[t, EDGES] + run + 1]
+    total = lit(0.0, block[0])
+    for k in range(begin, end):
+        total += block[heads[t, ROWS] + k * width + c]
+    block[heads[t, TARGET] + run * width + c] = total
 
 
 def stages(ends: Sequence[int]) -> tuple[np.ndarray, ...]:
@@ -49,20 +75,37 @@ def stages(ends: Sequence[int]) -> tuple[np.ndarray, ...]:
     return np.array(edges, np.int64), np.array(runs, np.int64)
 
 
-def sum_tables(xp: Any, tables: Sequence[tuple[Any, Sequence[int], Any]]) -> None:
-    """Sum runs of the rows of tables (n, m), from ends[r] to ends[r + 1] - 1, into row r of sums.
+@lru_cache(maxsize=16)
+def plan_sums(tables: tuple[Table, ...], end: int) -> tuple[tuple[Stage, ...], int]:
+    """Return the stages in which the tables of a block are summed, and the size that it needs.
 
-    The tables come as (table, ends, sums).
+    What the first stage hands to the second lies behind `end`.
     """
-    edges = kept_on_device(tuple(stages(ends) for _, ends, _ in tables))
-    for (parts, _, sums), cuts in zip(tables, edges, strict=True):
-        for of_stage in cuts:
-            n = of_stage.shape[0] - 1
-            total = sums if of_stage is cuts[-1] else xp.empty((n, parts.shape[1]), parts.dtype)
-            launch(
-                sum_thread, n * parts.shape[1], (*on_device((parts, of_stage)), on_device(total))
-            )
-            parts = total  # noqa: PLW2901
+    planned: tuple[list[Table], list[Table]] = [], []
+    for table in tables:
+        first, *second = stages(table.ends)
+        for runs in second:
+            planned[1].append(Table(end, table.width, runs, table.target))
+        planned[0].append(table._replace(ends=first, target=end if second else table.target))
+        end += table.width * (len(first) - 1) if second else 0
+    return tuple(_stage(own) for own in planned if own), end
+
+
+def _stage(tables: Sequence[Table]) -> Stage:
+    counts = [(table.width * (len(table.ends) - 1), len(table.ends)) for table in tables]
+    starts = np.concatenate([[(0, 0)], np.cumsum(counts, axis=0)])
+    heads = np.zeros((len(tables) + 1, 5), np.int64)
+    heads[:, FIRST], heads[:, EDGES] = starts.T
+    for head, table in zip(heads, tables, strict=False):
+        head[WIDTH], head[ROWS], head[TARGET] = table.width, table.rows, table.target
+    return Stage(heads, np.concatenate([table.ends for table in tables]))
+
+
+def sum_tables(block: Any, planned: Sequence[Stage]) -> None:
+    """Sum the runs of all tables of a block, with a launch for each stage."""
+    there = on_device(block)
+    for stage, kept in zip(planned, kept_on_device(tuple(planned)), strict=True):
+        launch(sum_thread, int(stage.heads[-1, FIRST]), (there, kept))
 
 
 @device_fn

@@ -3,6 +3,7 @@
 Names of cases choose some. `docs/gpu.md` has the table.
 """
 
+import json
 import time
 from collections.abc import Iterator
 
@@ -12,9 +13,13 @@ from rich.table import Table
 
 from adjoint.render.soft_raster import record_images
 from adjoint.rollout import record
-from adjsim.jit.cuda_launch import Launcher
+from adjsim.engine.packing import pack
+from adjsim.engine.patches import TILE_HI, TILE_LO
+from adjsim.jit.cuda_launch import BLOCK, Launcher
 from adjsim.rollout import rollout
+from adjsim.tiles.assembly import TILE
 from adjsim.worlds import stack
+from benchmarks.publish import DATA, record as record_data
 from benchmarks.timing.scenes import make_ball, make_block
 from render.soft_raster import SoftRasterizer
 from studies.problem.making import make_problem
@@ -27,7 +32,14 @@ from tests.cuda.study_scenes import BEAM
 
 
 Row = tuple[str, str]
+COMMAND = "python -m tests.cuda.emulate count --data"
 STEPS = 3
+BARRIERS = "barriers of the grid in a step", "barriers of a block in a step"
+BYTES = "read from memory", "written to memory", "in shared memory"
+PROCESSORS = 200  # with a block each: enough for the patches of 20 000 tetrahedra
+BLOCKS_AT_ONCE = 4 * 132  # of 128 threads with 128 registers, on an H200
+IDLE_TIMES = 100
+PICTURE = "launches", "kernels and fills of CuPy", "times the host waits", "uploads"
 SECTOR = 32  # [bytes]
 WAITS = "syncs", "downloads", "host reads"  # the host waits for the device
 
@@ -67,6 +79,38 @@ def film() -> Iterator[Row]:
             f"{what}, a film of 60 frames at 64², forward / with reverse",
             " / ".join(str(row[k]) for row in found),
         )
+
+
+def picture() -> Iterator[Row]:
+    """Draw a ball of 1 280 faces at 128², seamless, and pull back; only vertices are new.
+
+    Then again with kernels that do nothing: what the host is told stays as it was.
+    """
+    ball, adj = make_ball(1280), np.ones((128, 128, 4))
+    rasterizer = SoftRasterizer(sigma=1e-4, seamless=True)
+    laps, found = [], []
+
+    def lap(start: float) -> None:
+        laps.append(time.thread_time() - start)
+        found.append([counts("launches"), counts("of CuPy"), counts(*WAITS), counts("uploads")])
+
+    for k in range(IDLE_TIMES):
+        DEVICE.is_idle, points = k > 1, (1.0 + 1e-4 * k) * ball.points
+        if k == 1:  # the first time kernels are compiled
+            DEVICE.reset()
+            found.clear()
+        start = time.thread_time()
+        drawn = record_images(
+            ball.scene, ball.camera, rasterizer, {"ball": points}, (128, 128), device="cuda"
+        )
+        lap(start)
+        drawn.vjp(adj)
+        lap(start)
+    DEVICE.is_idle = False
+    for what, *numbers in zip(PICTURE, *found[:2], strict=True):
+        yield f"{what}, a picture of 128², forward / with reverse", " / ".join(map(str, numbers))
+    least = [1e6 * min(laps[k::2]) for k in (0, 1)]
+    yield "host time of it with stand-ins, least [µs]", " / ".join(f"{lap:.0f}" for lap in least)
 
 
 def search() -> Iterator[Row]:
@@ -109,22 +153,39 @@ def worlds() -> Iterator[Row]:
 
 
 def world() -> Iterator[Row]:
-    """Run 100 and 4 000 tetrahedra, forward and with reverse."""
-    for size in (100, 4000):
+    """Run 100, 1 000 and 4 000 tetrahedra, forward and with reverse."""
+    for size in (100, 1000, 4000):
         block = make_block(size)
         found = {}
         for steps in (STEPS, 2 * STEPS):
             DEVICE.reset()
             run = record(block.model, block.state, block.dt, steps, device="cuda")
+            forward = counts_of_world()
             run.vjp(np.ones((1, *block.state.x.shape)))
-            names = "barriers", "block_barriers", "read", "written", "shared"
-            found[steps] = np.array([of_kernels(name) for name in names])
+            found[steps] = np.array([forward, counts_of_world()])
         each = (found[2 * STEPS] - found[STEPS]) / STEPS
-        text = (
-            f"{each[0]:.0f} of the grid, {each[1]:.0f} of a block; {each[2] / block.n_tets:.0f} "
-            f"bytes read, {each[3] / block.n_tets:.0f} written, {each[4] / block.n_tets:.0f} shared"
-        )
-        yield f"barriers and bytes per tetrahedron of a step and its reverse, {block.n_tets}", text
+        each[:, 2:] *= np.array([SECTOR, SECTOR, 1]) / block.n_tets
+        names = (*BARRIERS, *(f"bytes per tetrahedron and step {what}" for what in BYTES))
+        for k, what in enumerate(names):
+            numbers = " / ".join(f"{number:.0f}" for number in each[:, k])
+            yield f"{what}, {block.n_tets} tetrahedra, forward / with reverse", numbers
+
+
+def counts_of_world() -> list[int]:
+    """Return barriers of the grid and of blocks, sectors read and written, and bytes of blocks."""
+    names = "barriers", "block_barriers", "sectors_read", "sectors_written", "shared"
+    return [of_kernels(name) for name in names]
+
+
+def turns() -> Iterator[Row]:
+    """Count the elements that a thread of an H200 does one after the other in a step."""
+    for size in (10_000, 50_000, 100_000):
+        block = make_block(size)
+        table = pack([block.model], 1, np.dtype(np.float64), 0).patches.table[:-1]
+        elements = (table[:, TILE_HI] - table[:, TILE_LO]) * TILE
+        n_blocks = min(len(elements), BLOCKS_AT_ONCE)
+        longest = max((-(-elements[b::n_blocks] // BLOCK)).sum() for b in range(n_blocks))
+        yield f"elements that a thread does in a step, {size} tetrahedra", str(longest)
 
 
 def mesh() -> Iterator[Row]:
@@ -157,19 +218,34 @@ def memory() -> Iterator[Row]:
     )
 
 
-CASES = {case.__name__: case for case in (film, search, worlds, world, mesh, memory)}
+CASES = {
+    case.__name__: case for case in (film, picture, search, worlds, world, turns, mesh, memory)
+}
 
 
 def main(names: list[str]) -> int:
-    """Print a table of what was counted in some cases, or all."""
+    """Print a table of what was counted in some cases, or all.
+
+    With `--json` as an object, with `--data` as `docs/data/gpu-counts.json`.
+    """
+    options = {name for name in names if name.startswith("--")}
+    names = [name for name in names if name not in options]
     if unknown := sorted(set(names) - set(CASES)):
         print(f"No such cases: {', '.join(unknown)}. There are {', '.join(CASES)}.")
         return 2
-    table = Table("quantity", "counted")
+    DEVICE.processors = PROCESSORS
+    rows: list[Row] = []
     for name in names or CASES:
-        for row in CASES[name]():
-            table.add_row(*row)
-        for fault in (*DEVICE.faults[:3], *map(repr, DEVICE.errors[:3])):
-            table.add_row(f"[red]{name}", fault)
+        rows += CASES[name]()
+        rows += [(name, fault) for fault in (*DEVICE.faults[:3], *map(repr, DEVICE.errors[:3]))]
+    if "--data" in options:
+        table = [["quantity", "counted"], *map(list, rows)]
+        record_data(DATA, "gpu-counts", {"table": table}, COMMAND)
+    if "--json" in options:
+        print(json.dumps(dict(rows)))
+        return 0
+    table = Table("quantity", "counted")
+    for row in rows:
+        table.add_row(*row)
     Console(width=150).print(table)
     return 0

@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +28,7 @@ ORDERS = {"in order": 0, "reversed": 1, "shuffled": 2}
 INVALID, OUT_OF_MEMORY, LOST, NOT_FOUND = 1, 2, 46, 500
 TOO_LARGE, UNKNOWN, DEADLOCK = 720, 999, 702
 MOST_FAULTS = 32  # of a launch, as in device.c
+MOST_THREADS = 192  # of a block: fewer than worlds of the scenes ask for
 COOPERATIVE = 2  # the attribute of a launch
 MOST_SHARED = 8  # the attribute of a kernel: dynamic shared memory of a block
 P, N, I, U = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_uint
@@ -79,6 +80,7 @@ class Device:
     peak: int = 0  # the most that was used
     launches_left: int | None = None  # then it is lost
     is_idle: bool = False  # whether it takes launches and does nothing
+    answers: deque[Any] = field(default_factory=deque)  # to reads of the host; an idle one repeats
     counts: Counter = field(default_factory=Counter)  # launches, syncs, uploads, ...
     kernels: dict[str, Counter] = field(default_factory=lambda: defaultdict(Counter))
     names: dict[int, str] = field(default_factory=dict)  # kernels, by address
@@ -95,6 +97,7 @@ class Device:
         """Forget what was counted."""
         self.counts.clear()
         self.kernels.clear()
+        self.answers.clear()
         self.faults, self.errors = [], []
         self.seconds = 0.0
 
@@ -389,7 +392,7 @@ def cuKernelGetFunction(out: P, kernel: P):
 
 @api
 def cuKernelGetAttribute(out: P, attribute: I, kernel: P, device: I):
-    put(out, {0: 1024, 4: 128}.get(attribute, 0))  # threads of a block, registers
+    put(out, {0: MOST_THREADS, 4: 168}.get(attribute, 0))  # threads of a block, registers
 
 
 @api
@@ -441,7 +444,7 @@ def cuLaunchKernelEx(config: P, kernel: P, arguments: P, extra: P):
     if cooperative and how.gx > DEVICE.processors:
         return TOO_LARGE
     fixed = DEVICE.shared[kernel]
-    if not has_room(kernel, how.shared):
+    if not has_room(kernel, how.shared) or how.bx > MOST_THREADS:
         return INVALID
     name, counts = DEVICE.names[kernel], Counts()
     LIBRARY.emu_forget_faults()

@@ -17,13 +17,14 @@ ON_GRID = {f"{sweep}_{GRID}" for sweep in ("advance", "reverse", "tangent")}
 IN_BLOCKS = {f"{sweep}_{BLOCKS}" for sweep in ("advance", "reverse_with_rest", "tangent_with_rest")}
 KERNELS = {
     "worlds": ON_GRID | IN_BLOCKS,
+    "nodes": {"advance_own_nodes"},
     "surfaces": ON_GRID | {"far_thread"},
     "outputs": launched_threads() - {"product_thread", "far_thread"},
     "physics": IN_BLOCKS,
 }
 # Worlds have few forces and the kernels of all of them. The simulator runs all forces.
 NIGHTLY = ("physics", "render", "batches", "study")
-RUNS = ["worlds", "surfaces", "outputs", "reduced"]
+RUNS = ["worlds", "nodes", "surfaces", "outputs", "reduced"]
 RUNS += [pytest.param(what, marks=pytest.mark.nightly) for what in NIGHTLY]
 
 
@@ -38,6 +39,20 @@ def test_the_emulated_device_gives_the_numbers_of_the_cpu(what):
         assert row["repeats"], f"{name} depends on the order of threads"
         assert row["largest"] > 0.0 or name in ZERO, f"{name} is zero: nothing was compared"
         assert row["difference"] <= row["allowed"], (name, row)
+
+
+def test_a_picture_of_new_vertices_asks_little_of_the_host():
+    counted = run("tests.cuda.emulate", "count", "picture", "--json", **EMULATED)
+    print(counted.pop("host time of it with stand-ins, least [µs]"))
+    assert counted == {
+        f"{what}, a picture of 128², forward / with reverse": numbers
+        for what, numbers in {
+            "launches": "10 / 16",
+            "kernels and fills of CuPy": "10 / 11",
+            "times the host waits": "3 / 4",
+            "uploads": "1 / 2",
+        }.items()
+    }
 
 
 def test_the_emulated_device_tells_mistakes():
