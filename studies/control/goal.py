@@ -19,7 +19,6 @@ import numpy as np
 import scipy.sparse
 
 from adjsim.model import Model
-from studies.problem.films import WHITE, FilmObserver, PictureObserver, SmokeObserver
 from studies.problem.making import PreparedProblem
 from studies.problem.observers import Observer
 from studies.problem.points import PointObserver
@@ -28,7 +27,6 @@ from studies.runs.errors import StudyError
 
 
 CENTER = "center"  # of mass, as an observation that is only measured, or told in place of pictures
-DIFFERS = 0.1  # from the background: a pixel of a target from a file that may show a body
 HALF = 0.5
 
 
@@ -50,7 +48,7 @@ class Target:
         measures: dict[str, float] = {}
         for observer, predicted in problem.by_observer(rows):
             if film is not None and observer is film and self.silhouette is not None:
-                alpha = _last_alpha(film, predicted)
+                alpha = film.as_images(predicted)[-1, ..., 3]
                 if self.silhouette.dtype == bool:
                     alpha = alpha > HALF
                 both = np.minimum(alpha, self.silhouette).sum()
@@ -71,7 +69,7 @@ def make_target(prepared: PreparedProblem, supervision: str) -> tuple[SceneProbl
     film, center = _pictured(problem.observers), _centered(problem.observers)
     observers = list(problem.observers)
     if center is None and CENTER in at_goal and (center_of_mass := _center_of(problem)) is not None:
-        center = center_of_mass.showing(at_goal[CENTER][:, :3])
+        center = center_of_mass.simulated(at_goal[CENTER])
         observers.append(center)
     if supervision == "states" and center is None:
         raise StudyError(
@@ -81,7 +79,9 @@ def make_target(prepared: PreparedProblem, supervision: str) -> tuple[SceneProbl
     silhouette = None
     if film is not None:
         goal_rows = at_goal.get(film.name)
-        silhouette = _drawn_silhouette(film) if goal_rows is None else _last_alpha(film, goal_rows)
+        silhouette = (
+            film.silhouette() if goal_rows is None else film.as_images(goal_rows)[-1, ..., 3]
+        )
     x = problem.built.state.x if isinstance(problem.built.system, Model) else np.zeros((0, 3))
     target = Target(
         silhouette,
@@ -109,14 +109,9 @@ def _seen_at_the_goal(prepared: PreparedProblem) -> dict[str, np.ndarray]:
     return {observer.name: predicted for observer, predicted in zip(observers, rows, strict=True)}
 
 
-def _last_alpha(one: PictureObserver, rows: np.ndarray) -> np.ndarray:
-    """Return the alphas of the last picture of a film, (height, width)."""
-    return one.as_images(rows)[-1, ..., 3]
-
-
-def _pictured(observers: Sequence[Observer]) -> PictureObserver | None:
+def _pictured(observers: Sequence[Observer]) -> Observer | None:
     """Return the film whose last picture is measured: the one that ends last."""
-    films = [one for one in observers if isinstance(one, PictureObserver)]
+    films = [one for one in observers if one.IS_PICTURE]
     return max(films, key=lambda one: one.start + one.times[-1], default=None)
 
 
@@ -139,18 +134,3 @@ def _center_of(problem: SceneProblem) -> PointObserver | None:
         CENTER, 1.0, np.array([end]), 0.0, np.zeros(1, int), nothing, 1.0, weights, "",
         is_center=True,
     )  # fmt: skip
-
-
-def _drawn_silhouette(film: PictureObserver) -> np.ndarray | None:
-    """Return where the target from a file shows the bodies.
-
-    Of smoke it is its density, from 0 to 1.
-    """
-    if isinstance(film, SmokeObserver):
-        shown = film.frames[-1] - film.background
-        return shown.sum(axis=-1) / np.sum(np.asarray(WHITE) - film.background)
-    if not isinstance(film, FilmObserver):
-        return None
-    off = np.abs(film.frames[-1] - np.asarray(film.rasterizer.background)).max(axis=-1)
-    differs = off > DIFFERS
-    return off > HALF * np.median(off[differs]) if differs.any() else differs

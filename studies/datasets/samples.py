@@ -14,7 +14,7 @@ import numpy as np
 
 from studies.datasets.spec import Spec, simulated_films, split
 from studies.optimizers.problem import NOT_FINITE
-from studies.problem.films import FilmObserver
+from studies.problem.films import films_of
 from studies.problem.making import make_problem
 from studies.problem.observers import surfaces
 from studies.problem.twin import hidden_scene
@@ -100,18 +100,18 @@ def _simulated(file: SceneFile, options: RunOptions) -> Sample:
     values = {**problem.fixed, **(prepared.true_values or {})}
     moved, samplings = problem.moved(values)
     arrays: Sample = {}
-    films = [
-        (film, at)
-        for film, at in zip(problem.observers, samplings, strict=True)
-        if isinstance(film, FilmObserver) and file.observations[film.name].simulate is not None
-    ]
-    for film, at in films:
-        rgba = film.as_images(film.predict(moved, at, values)).copy()
+    at = {
+        observer.name: sampling
+        for observer, sampling in zip(problem.observers, samplings, strict=True)
+    }
+    films = [film for film in films_of(problem.observers) if film.name in simulated_films(file)]
+    for film in films:
+        rgba = film.as_images(film.predict(moved, at[film.name], values)).copy()
         rgba[..., :3] = film.frames  # with noise
         arrays[f"images/{film.name}"] = as_uint8(rgba)
         arrays[f"coverage/{film.name}"] = rgba[..., 3].mean(axis=(1, 2))
     for name, vertices in surfaces(moved).items():
-        arrays[f"{EACH}{name}/vertices"] = films[0][1].at(vertices).astype(np.float32)
+        arrays[f"{EACH}{name}/vertices"] = at[films[0].name].at(vertices).astype(np.float32)
         arrays[f"{EACH}{name}/faces"] = problem.built.meshes[name].faces
     return arrays
 

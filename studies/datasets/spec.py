@@ -7,7 +7,7 @@ from typing import Any
 from studies.runs.errors import StudyError
 from studies.runs.folder import MANIFEST, SPEC, STUDY, RunFolder
 from studies.runs.options import RunOptions, make_options
-from studies.scene.declared import Drawn, Film, SceneFile, SimulatedFilm
+from studies.scene.declared import Drawn, SceneFile, SimulatedFilm
 from studies.scene.drawing import instance_of
 from studies.scene.files import bundled_scenes, scene_file
 from studies.scene.reading import read_scene
@@ -41,8 +41,7 @@ class Spec:
 
 def simulated_films(file: SceneFile) -> dict[str, SimulatedFilm]:
     """Return how the films of a scene that are simulated are taken, by name."""
-    every = file.observations.items()
-    return {k: one.simulate for k, one in every if isinstance(one, Film) and one.simulate}
+    return {name: film.simulate for name, film in file.films.items() if film.simulate}
 
 
 def _is_drawn(value: Any) -> bool:

@@ -20,7 +20,7 @@ import typer
 from adjsim.meshes.shapes import SHAPES
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import Method
-from studies.problem.films import FilmObserver
+from studies.problem.films import films_of
 from studies.problem.making import make_problem
 from studies.problem.observers import SEEN
 from studies.problem.problem import SceneProblem
@@ -134,8 +134,7 @@ def looked_at(case: LookCase, kind: str) -> dict[str, float]:
     That is the part of the squared derivatives of pixels that lies well within the outline.
     """
     problem = case.problems[kind]
-    film = problem.observers[0]
-    assert isinstance(film, FilmObserver)
+    film = films_of(problem.observers)[0]
     n_rows = film.rows_per_frame() * len(film.times)
     theta = problem.parameters.theta(np.array([case.mass]))
     rows, slopes = problem.images_jvp(theta, np.ones(1))

@@ -217,7 +217,7 @@ def events(problem: SceneProblem, natural: np.ndarray) -> dict[str, Any]:
     record: dict[str, Any] = dict.fromkeys(
         ("touches", "touch_set", "contact_set", "faces", "face_set")
     )
-    if seen := [_seen(*scenery) for scenery in problem.sceneries_at(natural)]:
+    if seen := [_seen(*scenery) for scenery in problem.sceneries_at(natural).values()]:
         record |= {"faces": sum(int(visible.sum()) for visible in seen), "face_set": _name(seen)}
     if contacts := touches_of(problem, natural):
         touching = [contact.touch > 0.0 for contact in contacts.values()]

@@ -60,12 +60,11 @@ from studies.scene.maps import ParameterMap, Scaled, Value, all_targets, values_
 from studies.scene.mesh_source import read_source, surface_of
 from studies.scene.motion import AtRest, Settled
 from studies.scene.motions import NodeMotion, RestingPose
+from studies.scene.obstacle_shapes import shape_of
 from studies.scene.obstacles import (
     blows_on,
-    drawn_obstacle,
     make_contacts,
     notes_on_start,
-    signed_distance,
 )
 from studies.scene.own_code import make_own_forces
 from studies.scene.pushes import make_pushes
@@ -337,7 +336,7 @@ def _fixed_point(scene: Scene, name: str, held: Any, points: np.ndarray) -> np.n
     near = TOUCHES * float(np.ptp(points, axis=0).max())
     for key, obstacle in scene.obstacles.items():
         if obstacle.fixed_to is None and name in (obstacle.bodies or scene.bodies):
-            touches = signed_distance(key, obstacle, points) < near
+            touches = shape_of(key, obstacle).distance(points) < near
             if touches.any():
                 return points[touches].mean(axis=0)
     return points.mean(axis=0)
@@ -376,7 +375,7 @@ def _dressed(scene: Scene, built: BuiltScene) -> BuiltScene:
     meshes, subjects = dict(built.meshes), dict(built.subjects)
     for name, obstacle in scene.obstacles.items():
         if obstacle.draw:
-            meshes[name], points = drawn_obstacle(name, obstacle)
+            meshes[name], points = shape_of(name, obstacle).drawn()
             subjects[name] = Still(points)
             moving = getattr(built.system, "bodies", {})
             if obstacle.fixed_to and obstacle.fixed_to in moving:
