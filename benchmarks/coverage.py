@@ -88,7 +88,9 @@ def made_with_errors(tables: Mapping[str, Any], rng: np.random.Generator) -> Pre
         hidden = number.moved(hidden, number.error * rng.standard_normal())
     rows = hidden.predictions({**hidden.fixed, **truth})
     observers = tuple(
-        observer.showing(own[:, :3] + NOISE * rng.standard_normal((len(own), 3)))
+        observer.simulated(
+            np.c_[own[:, :3] + NOISE * rng.standard_normal((len(own), 3)), own[:, 3]]
+        )
         for observer, own in zip(made.everything.observers, rows, strict=True)
     )
     return replace(made, everything=replace(made.everything, observers=observers))

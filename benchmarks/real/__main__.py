@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from benchmarks.publish import record
-from benchmarks.real import apple, beam, cube, iris
+from benchmarks.real import apple, beam, cube, iris, strike
 
 
 app = typer.Typer(add_completion=False)
-PARTS = {"cube": cube, "beam": beam, "apple": apple, "iris": iris}
+PARTS = {"cube": cube, "beam": beam, "apple": apple, "iris": iris, "strike": strike}
 
 
 @app.command()

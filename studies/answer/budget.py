@@ -5,15 +5,17 @@ order, with the Jacobian J of r at the answer,
 
     da/dq = -(J^T J)^-1 J^T dr/dq,    cov(a) += (da/dq)(da/dq)^T s_q^2
 
-for a standard uncertainty s_q. dr/dq is a central difference over `STEP` s_q, which agrees with the
-exact tangent to `STEP`^2 and serves every number alike, the size of a mesh and the rate of a film
-too: two evaluations each. Where gradients are not the slopes of the loss, it is one over s_q.
+for a standard uncertainty s_q. dr/dq is the tangent of pictures and points along a central
+difference of what moves, over `STEP` s_q: differences of pictures are full of edges that pass over
+the middle of a pixel. It serves every number alike, the size of a mesh and the rate of a film too:
+two rollouts each. Where gradients are not the slopes of the loss, it is one over s_q (GUM, 5.1.3).
 
-The residuals may show a place or a direction better than it was declared: gravity that leans by a
-degree lets a ball drift. Sizes, masses and rates they show where no camera is fitted, which absorbs
-these. So these numbers q, in their uncertainties, are estimated from them as if they were free,
-beside theta and all other numbers. With C = dr/dq s_q, C' what of it those do not make up for,
-and its visible directions C'^T C' = V L V^T, they show z = -L^-1 V^T C'^T r up to a covariance R,
+The residuals may show a number better than it was declared: a body that is too large is seen to
+be, as far as no camera makes up for it. To first order it is the same whether a number is free with
+its prior or counts by what the residuals leave of its uncertainty. So all numbers q, in their
+uncertainties, are estimated as if they were free, beside theta and the looks and lights that were
+fitted where all is as declared. With C = dr/dq s_q, C' what of it those do not make up for, and its
+visible directions C'^T C' = V L V^T, the residuals show z = -L^-1 V^T C'^T r up to a covariance R,
 by residuals that last, priors and errors of the model. The second moment of what is left of q,
 
     M = 1 - V (1 + R)^-1 V^T + q q^T,   q = V (1 + R)^-1 z,      cov(a) += D M D^T,   D = da/dq s_q
@@ -24,20 +26,22 @@ A standard uncertainty is itself known to about a quarter of it, which is as goo
 with nu = (1/4)^-2/2, or about 7, degrees of freedom (GUM, G.4.2). So half-widths are 2.36 s_q, that
 of the other parts where the jackknife has 8 blocks.
 
-Cameras are fitted beside the answer, and a camera that is known less well absorbs more of an error.
-That must not make an interval narrower. So of sizes, masses and rates the largest da/dq counts that
-any tighter priors of the cameras give, down to cameras that are held: the wider the prior, the more
-of these there are.
+Cameras are fitted beside the answer. One that is known less well absorbs more of an error, which
+makes D smaller, and hides it, which makes M larger. Of all priors together the posterior covariance
+only shrinks as one gets tighter, but estimates of parts of it need not. So the largest D M D^T
+counts that any tighter priors of the cameras give, about where these end, down to cameras that are
+held: the wider the prior, the more of these there are.
 
 Source: BIPM, Guide to the expression of uncertainty in measurement (GUM), JCGM 100:2008, sec. 5.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from adjsim.jit.device_arrays import to_host
 from studies.answer.intervals import Intervals, widened
 from studies.answer.scales import percent, uncertainty, value_scale
 from studies.optimizers.jacobian import Jacobian
@@ -45,19 +49,23 @@ from studies.optimizers.problem import NOT_FINITE
 from studies.problem.clusters import clusters_of_rows
 from studies.problem.declared_errors import DeclaredNumber
 from studies.problem.losses import EVIDENCE
+from studies.problem.observers import Moved
 from studies.problem.parameters import Parameters
 from studies.problem.problem import SceneProblem
 from studies.runs.errors import StudyError
 from studies.search.coarse import is_log
 
 
-STEP = 1e-3  # of an uncertainty, over which differences are taken
+STEP = 0.1  # of an uncertainty, over which differences are taken: farther than most kinks reach
 LEAST_STEP = 1e-5  # of a number: instants that are nearer to a step of time are taken for it
 # Student's with 7 degrees of freedom: an uncertainty is itself known to about a quarter of it.
 QUANTILE = 2.365
 # As well as residuals may show a declared number, over its uncertainty: a model has errors too.
-KNOWN_BY_DATA = 0.25
-VISIBLE = 1e-8  # part of the largest change of the residuals, in squares, that is not rounding
+# Sizes, masses and rates show less where cameras make up for them up to how edges are drawn.
+KNOWN_BY_DATA, KNOWN_BESIDE_CAMERA = 0.25, 0.5
+HIDDEN = 1e3  # of the lean of a floor on which something slides: its friction makes up for it
+MOST_OF_LOOK = 27  # numbers of a look or of lights that are fitted: not of a texture
+VISIBLE = 1e-6  # part of the largest change of the residuals, in squares, that is a trace
 DECLARED = "declared"  # source of this part of an interval
 WIDEST = 5.0  # half-width of a number that nothing determines, relative or of a logarithm
 TIGHTER = np.logspace(0.0, 4.0, 81)  # factors by which priors of cameras are made tighter
@@ -86,8 +94,8 @@ class DeclaredChanges(NamedTuple):
     """What m declared numbers change, each by one standard uncertainty."""
 
     numbers: list[DeclaredNumber]
-    answer: np.ndarray  # theta, (p, m)
-    residuals: list[Jacobian]  # (n, 1) of each
+    residuals: Jacobian  # C, (n, m)
+    looks: Jacobian  # what looks and lights change that were fitted and are held now, (n, l)
     notes: list[str]  # on numbers without a derivative
 
 
@@ -95,60 +103,122 @@ def declared_changes(
     problem: SceneProblem,
     theta: np.ndarray,
     numbers: Sequence[DeclaredNumber],
-    jacobian: Jacobian,
     *,
     is_rough: bool = False,
 ) -> DeclaredChanges:
-    """Return what declared numbers change.
+    """Return what declared numbers change of the residuals at theta, (p,).
 
-    `jacobian` is that of the residuals with their priors, (n, p). `is_rough` says that it is not
-    the slope of the loss.
+    `is_rough` says that gradients are not the slopes of the loss.
     """
-    kept: list[DeclaredNumber] = []
-    notes: list[str] = []
-    answers, residuals = [], []
-    answer, precise = AnswerChange(problem.parameters, jacobian), problem.with_dtype("float64")
+    precise, kept, notes, columns = problem.with_dtype("float64"), [], [], []
+    moved, samplings, values = precise.run_at(theta)
+    pairs = list(zip(precise.observers, samplings, strict=True))
+    records = [one.shown(one.seen(moved, at), values) for one, at in pairs]
+
+    def column(tangents: Sequence[Moved], of_values: Mapping[str, np.ndarray]) -> Jacobian:
+        rows = [
+            to_host(one.residuals_jvp(record.jvp(tan, of_values)))
+            for one, record, tan in zip(precise.observers, records, tangents, strict=True)
+        ]
+        return Jacobian.of(np.concatenate([*rows, np.zeros(len(theta))])[:, None])  # no prior
+
+    still: list[Moved] = [{} for _ in records]
+    drawn = {path for one in precise.observers for path in getattr(one, "paths", {}).values()}
+    looks = [
+        column(still, {path: unit.reshape(value.shape)})
+        for path, value in problem.fixed.items()
+        if path in drawn and value.size <= MOST_OF_LOOK
+        for unit in np.eye(value.size)
+    ]
     for number in numbers:
         step = number.error * (1.0 if is_rough else STEP)
         step = step if number.unit else max(step, LEAST_STEP)
         try:
-            slope, behind = (number.moved(precise, h).residuals(theta) for h in (step, -step))
+            ahead, behind = (number.moved(precise, h).seen_at(theta) for h in (step, -step))
         except (*NOT_FINITE, StudyError) as error:
             notes.append(f"What {number.name} does to the answer is not known. {error}")
             continue
-        slope -= behind  # in place: of a film they are large
-        slope *= 0.5 * number.error / step
         kept.append(number)
-        answers.append(answer.change_for(slope, is_place=bool(number.unit)))
-        residuals.append(Jacobian.of(slope[:, None]))
-    changes = np.stack(answers, axis=1) if kept else np.zeros((len(theta), 0))
-    return DeclaredChanges(kept, changes, residuals, notes)
+        slopes = [
+            {name: (far[name] - near[name]) * (0.5 * number.error / step) for name in far}
+            for far, near in zip(ahead, behind, strict=True)
+        ]
+        columns.append(column(slopes, {}))
+    nothing = Jacobian.of(np.zeros((sum(problem.residual_counts()) + len(theta), 0)))
+    C, L = (Jacobian.beside(each) if each else nothing for each in (columns, looks))
+    return DeclaredChanges(kept, C, L, notes)
 
 
-def second_moment(
-    C: Jacobian, J: Jacobian, r: np.ndarray, frames: np.ndarray, *, n_priors: int
+class DeclaredErrors(NamedTuple):
+    """The covariance of theta by m declared numbers, (p, p), and what each adds to its diagonal."""
+
+    covariance: np.ndarray
+    shares: np.ndarray  # (p, m); they add up to it but for what numbers share
+
+
+def declared_errors(
+    J: Jacobian,
+    C: Jacobian,
+    r: np.ndarray | None,
+    frames: np.ndarray,
+    *,
+    is_camera: np.ndarray | bool = False,
+    known: np.ndarray | float = KNOWN_BY_DATA,
+) -> DeclaredErrors:
+    """Return the covariance of theta by declared numbers, the largest by any camera's priors.
+
+    J (n, p + l) are the changes of the residuals r (n,) by theta and what else may make up for
+    numbers, and C (n, m) those by the numbers. `frames` (n,) are as in
+    `studies.answer.intervals.intervals`, and the last p rows are priors. `is_camera` (p,) says
+    which of these are of cameras, and `known` (m,) to what part of its uncertainty residuals may
+    show a number. r is None where they show nothing.
+    """
+    p, count = int((frames < 0).sum()), J.shape[1]
+    H, own, cross, prior = J.T @ J, C.T @ C, J.T @ C, np.zeros(count)
+    prior[:p] = np.diag(np.asarray(J[len(J) - p :])[:, :p])
+    of_camera = np.where(np.append(np.broadcast_to(is_camera, p), [False] * (count - p)), prior, 0)
+    sums = None if r is None else [_sums_by_frame(each, r, frames) for each in (C, J)]
+    covariances, shares = [], []
+    for factor in TIGHTER if of_camera.any() else TIGHTER[:1]:
+        more = (factor**2 - 1.0) * of_camera**2
+        D = -inverse(H + np.diag(more)) @ cross
+        M = np.eye(C.shape[1])
+        if sums is not None:
+            scores = sums[0] + sums[1] @ D
+            of_priors = np.hypot(prior, np.sqrt(more))[:, None] * D
+            noise = len(scores[1:]) * scores[1:].T @ scores[1:]
+            noise = noise + of_priors.T @ of_priors / EVIDENCE
+            least = VISIBLE * np.diag(own).max(initial=1e-300)
+            M = _second_moment(
+                own + cross.T @ D, scores.sum(axis=0), noise, least=least, known=known
+            )
+        covariances.append(D[:p] @ M @ D[:p].T)
+        shares.append(np.square(D[:p]) * np.diag(M))
+    variances = np.diagonal(covariances, axis1=1, axis2=2)
+    worst, covariance = variances.argmax(axis=0), covariances[0]
+    covariance = covariance + np.diag(variances.max(axis=0) - np.diag(covariance))
+    return DeclaredErrors(covariance, np.stack(shares)[worst, np.arange(p)])
+
+
+def _second_moment(
+    visible: np.ndarray,
+    score: np.ndarray,
+    noise: np.ndarray,
+    *,
+    least: float,
+    known: np.ndarray | float,
 ) -> np.ndarray:
     """Return what residuals leave of the uncertainty of declared numbers, (m, m), in its squares.
 
-    C (n, m) are the changes of the residuals r (n,) by the numbers, J (n, p) those by what else may
-    make up for them, and `frames` (n,) are as in `studies.answer.intervals.intervals`. The last
-    `n_priors` rows are those of priors.
+    `visible` is C'^T C' (m, m), of which less than `least` is no trace, `score` is C'^T r (m,) and
+    `noise` its covariance.
     """
-    m = C.shape[1]
-    cross = J.T @ C
-    B = inverse(J.T @ J) @ cross
-    H = C.T @ C
-    values, axes = np.linalg.eigh(H - cross.T @ B)
-    shown = values > VISIBLE * max(float(np.diag(H).max()), 1e-300)
-    V, scale = axes[:, shown], values[shown]
-    scores = _sums_by_frame(C, r, frames) - _sums_by_frame(J, r, frames) @ B
-    estimate = -(V.T @ scores.sum(axis=0)) / scale
-    clusters = scores[1:]
-    priors = J[len(J) - n_priors :] @ B  # rows of C without what theta makes up for
-    noise = len(clusters) * clusters.T @ clusters + priors.T @ priors / EVIDENCE
-    R = V.T @ noise @ V / np.outer(scale, scale) + KNOWN_BY_DATA**2 * np.eye(len(scale))
+    m = len(score)
+    values, axes = np.linalg.eigh(visible)
+    V, scale = axes[:, values > least], values[values > least]
+    R = V.T @ noise @ V / np.outer(scale, scale) + (V.T * np.broadcast_to(known, m) ** 2) @ V
     gain = V @ np.linalg.inv(np.eye(len(scale)) + R)
-    moved = gain @ estimate
+    moved = -gain @ (V.T @ score / scale)
     return np.eye(m) - gain @ V.T + np.outer(moved, moved)
 
 
@@ -156,35 +226,7 @@ def _sums_by_frame(J: Jacobian, r: np.ndarray, frames: np.ndarray) -> np.ndarray
     """Return J_t^T r_t of every frame t, (n_frames + 1, p), that of the priors first."""
     at, count = frames[J.rows] + 1, int(frames.max()) + 2
     columns = [np.bincount(at, column * r[J.rows], count) for column in J.values.T]
-    return np.stack(columns, axis=1)
-
-
-class AnswerChange:
-    """How theta follows a change of the residuals, by their Jacobian, (n, p)."""
-
-    def __init__(self, parameters: Parameters, jacobian: Jacobian) -> None:
-        is_camera = _of_cameras(parameters) & np.isfinite(parameters.prior_error)
-        p = parameters.size
-        prior = np.where(
-            is_camera, np.diag(np.asarray(jacobian[-p:])), 0.0
-        )  # the last rows are the priors
-        factors = TIGHTER if is_camera.any() else TIGHTER[:1]
-        H = jacobian.T @ jacobian
-        tighter = H + np.eye(p) * ((factors[:, None] ** 2 - 1.0) * prior**2)[:, None, :]
-        self.jacobian = jacobian
-        self.inverses = np.stack([inverse(each) for each in tighter])
-
-    def change_for(self, slope: np.ndarray, *, is_place: bool = False) -> np.ndarray:
-        """Return the change of theta, (p,), for one of the residuals, (n,).
-
-        Of every component it is the largest that any tighter priors of the cameras give, with the
-        sign that the declared ones give; of a place or a direction, which residuals show, that of
-        the declared ones.
-        """
-        changes = -self.inverses @ (self.jacobian.T @ slope)
-        if is_place:
-            return changes[0]
-        return np.copysign(np.abs(changes).max(axis=0), changes[0])
+    return np.reshape(columns, (J.shape[1], count)).T
 
 
 def _of_cameras(parameters: Parameters) -> np.ndarray:
@@ -264,30 +306,32 @@ def budget_at(
     jacobian: Jacobian,
     *,
     numbers: Sequence[DeclaredNumber],
-    residuals: np.ndarray | None = None,
+    residuals: np.ndarray,
     is_rough: bool = False,
 ) -> tuple[Budget, Intervals, list[str]]:
     """Return the budget of the answers at theta, intervals that count it, and notes.
 
-    The arguments are those of `declared_changes`; `intervals` count all but declared numbers. What
-    `residuals` (n,) show of these counts; None: nothing.
+    The arguments are those of `declared_changes`; `intervals` count all but declared numbers, of
+    which `residuals` (n,) may show some.
     """
     parameters, chosen = problem.parameters, list(problem.answers)
-    changes = declared_changes(problem, theta, numbers, jacobian, is_rough=is_rough)
-    D = changes.answer
-    moment = np.eye(len(changes.numbers))
-    # a camera that is fitted absorbs sizes, masses and rates: only places show beside it
-    is_shown = np.array([bool(number.unit) for number in changes.numbers], bool)
-    is_shown |= not _of_cameras(parameters).any()
-    if residuals is not None and is_shown.any() and not is_rough:
-        pairs = list(zip(changes.residuals, is_shown, strict=True))
-        C = Jacobian.beside([column for column, shows in pairs if shows])
-        J = Jacobian.beside([jacobian, *(column for column, shows in pairs if not shows)])
-        frames, n_priors = clusters_of_rows(problem), len(theta)
-        moment[np.ix_(is_shown, is_shown)] = second_moment(
-            C, J, residuals, frames, n_priors=n_priors
-        )
-    more = D @ moment @ D.T * (QUANTILE / intervals.quantile) ** 2
+    changes = declared_changes(problem, theta, numbers, is_rough=is_rough)
+    of_cameras = _of_cameras(parameters)
+    is_scale = np.array([not number.unit for number in changes.numbers], bool)
+    known = np.where(is_scale & of_cameras.any(), KNOWN_BESIDE_CAMERA, KNOWN_BY_DATA)
+    rubbing = [path.removesuffix(".friction") for path in parameters.paths if ".friction" in path]
+    leaning = [f"obstacles.{name}.tilt_error" for name in rubbing
+               if f"{name}.restitution" not in parameters.paths]  # fmt: skip
+    known[[number.key in leaning for number in changes.numbers]] = HIDDEN
+    errors = declared_errors(
+        Jacobian.beside([jacobian, changes.looks]),
+        changes.residuals,
+        None if is_rough else residuals,
+        clusters_of_rows(problem),
+        is_camera=of_cameras & np.isfinite(parameters.prior_error),
+        known=known,
+    )
+    more = errors.covariance * (QUANTILE / intervals.quantile) ** 2
     intervals = widened(intervals, parameters, theta, more, source=DECLARED)
     rate = np.abs(np.diag(parameters.natural_jacobian(theta)))
     scale = np.maximum(value_scale(parameters, theta), 1e-300)
@@ -295,8 +339,8 @@ def budget_at(
     to_part = np.where(is_log(parameters), 1.0, rate / scale)[chosen] * intervals.quantile
     widths = {name: deviation[chosen] * to_part for name, deviation in intervals.parts.items()}
     total = np.sqrt(np.maximum(np.diag(intervals.covariance), 0.0))[chosen] * to_part
-    shares = np.square(D[chosen]) * np.diag(moment)  # squares, up to what numbers share
-    shares *= (widths.pop(DECLARED) ** 2 / np.maximum(shares.sum(axis=1), 1e-300))[:, None]
+    shares = errors.shares[chosen]
+    shares = shares * (widths.pop(DECLARED) ** 2 / np.maximum(shares.sum(axis=1), 1e-300))[:, None]
     of_numbers: dict[str, np.ndarray] = {}
     for number, share in zip(changes.numbers, shares.T, strict=True):
         of_numbers[number.name] = np.hypot(of_numbers.get(number.name, 0.0), np.sqrt(share))

@@ -56,7 +56,6 @@ from studies.optimizers.jacobian import Jacobian
 from studies.optimizers.problem import NOT_FINITE
 from studies.optimizers.secants import secant_jacobian
 from studies.problem.clusters import clusters_of_rows
-from studies.problem.films import FilmObserver
 from studies.problem.many_points import residuals_at
 from studies.problem.problem import SceneProblem
 from studies.problem.refining import element_counts, seen_in_space, with_shorter_steps
@@ -155,12 +154,12 @@ def changes_by(
         finer = None
     changes: list[Change] = []
     try:
-        places = _in_space(problem)
+        places = seen_in_space(problem)
         linear = linear_at(places, theta, distance)
         shorter = with_shorter_steps(places, theta, count).residuals(theta)
         changes.append(Change(TIME_STEP, _change(places, theta, linear, shorter)))
         if finer is not None:
-            there = _in_space(finer).residuals(theta)
+            there = seen_in_space(finer).residuals(theta)
             step = _change(places, theta, linear, linear[0] + there - shorter)
             observed = linear if places is problem else None
             share = _share(problem, finer, theta, step=step, linear=observed)
@@ -234,8 +233,8 @@ def change_in_space(
     """
     try:
         other = with_shorter_steps(other, theta, problem.steps.count)
-        places = with_shorter_steps(_in_space(problem), theta, other.steps.count)
-        there = _in_space(other).residuals(theta)
+        places = with_shorter_steps(seen_in_space(problem), theta, other.steps.count)
+        there = seen_in_space(other).residuals(theta)
         step = _change(places, theta, linear_at(places, theta, None), there)
     except NOT_FINITE as error:
         return [], [f"The error by {OTHER[source]} is not known. {error}"]
@@ -250,12 +249,6 @@ def linear_at(problem: SceneProblem, theta: np.ndarray, distance: np.ndarray | N
     if found is None:
         raise FloatingPointError("The simulation blows up beside the answer.")
     return found
-
-
-def _in_space(problem: SceneProblem) -> SceneProblem:
-    """Return the problem whose films are places of all drawn vertices."""
-    films = any(isinstance(one, FilmObserver) for one in problem.observers)
-    return seen_in_space(problem) if films else problem
 
 
 def _frames_within(problem: SceneProblem, finer: SceneProblem, most: float) -> int:

@@ -39,9 +39,9 @@ def draw(file: SceneFile, rng: np.random.Generator, instance: int) -> SceneFile:
     distance = float(np.linalg.norm(translation))
     shift = rng.uniform(*SHIFT) * distance * way / np.linalg.norm(way)
     guess, begun = turn.as_matrix() @ nominal, translation + shift
-    known = file.cameras[CAMERA]
+    file_camera = file.cameras[CAMERA]
     camera = replace(
-        known,
+        file_camera,
         eye=None,
         target=None,
         R=_rows(TO_VISION @ guess),
@@ -54,7 +54,7 @@ def draw(file: SceneFile, rng: np.random.Generator, instance: int) -> SceneFile:
         f"{path}.translation": tuple(translation.tolist()),
         f"{path}.fov_y": hidden.fov_y,
     }
-    free = {k: one for k, one in file.free.items() if k != f"{path}.translation"}
+    free = {k: settings for k, settings in file.free.items() if k != f"{path}.translation"}
     if len(free) < len(file.free):
         far = FAR * distance
         free |= {f"{path}.translation[{i}]": Free(bounds=(x - far, x + far))

@@ -19,21 +19,21 @@ WIDEST = 10.0  # relative half-width from which on a number is none
 
 def check_command(path: Path, overrides: Sequence[str], *, as_json: bool) -> None:
     """Print what the observations of a scene can determine, at its start values."""
-    found = check_scene_file(path, overrides)
+    summary = check_scene_file(path, overrides)
     if as_json:
-        print(json.dumps(found, indent=2, allow_nan=False))
+        print(json.dumps(summary, indent=2, allow_nan=False))
         return
     console = Console(width=None if sys.stdout.isatty() else 100, highlight=False)
-    if found["numbers"]:
+    if summary["numbers"]:
         table = Table("free", "start", "expected 95 % interval", "", box=None, pad_edge=False)
-        for name, one in found["numbers"].items():
-            word = "" if one["is_determined"] else "not determined"
-            start = f"{number(one['start'])} {one['unit']}".rstrip()
-            table.add_row(name, start, _width(one), word)
+        for name, interval in summary["numbers"].items():
+            word = "" if interval["is_determined"] else "not determined"
+            start = f"{number(interval['start'])} {interval['unit']}".rstrip()
+            table.add_row(name, start, _width(interval), word)
         console.print(table)
-    for line in facts(found):
+    for line in facts(summary):
         console.print(line)
-    for line in found["advice"]:
+    for line in summary["advice"]:
         console.print(f"advice: {line}", soft_wrap=True)
 
 
@@ -61,10 +61,12 @@ def facts(found: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _width(one: dict[str, Any]) -> str:
+def _width(interval: dict[str, Any]) -> str:
     """Return an interval in the unit of its number, and in percent unless the start is near 0."""
-    part = one["relative_half_width"]
-    if part is None or part > WIDEST:
+    relative = interval["relative_half_width"]
+    if relative is None or relative > WIDEST:
         return "any value"
-    half = f"± {one['half_width']:.2g} {one['unit']}".rstrip()
-    return f"{half}, {percent(part)}" if one["half_width"] < abs(one["start"]) else half
+    half = f"± {interval['half_width']:.2g} {interval['unit']}".rstrip()
+    return (
+        f"{half}, {percent(relative)}" if interval["half_width"] < abs(interval["start"]) else half
+    )

@@ -48,17 +48,17 @@ def track_command(  # noqa: PLR0913 -- the options of a command
     first, end = (int(frames[0]), int(frames[1])) if frames else (0, None)
     if end is not None and not 0 <= first < end:
         raise StudyError(f"`--frames` must be FIRST END with 0 <= FIRST < END, got {first} {end}.")
-    one = Film(video=str(film), fps=fps, frames=None if end is None else (first, end))
+    film_settings = Film(video=str(film), fps=fps, frames=None if end is None else (first, end))
     limits = None if region is None else _limits(region)
     with FrameProgress() as progress:
         plate = None
         if background:
-            plate = usual(_opened(one)[0], lambda n: progress(n, "background: frame"))
+            plate = usual(_opened(film_settings)[0], lambda n: progress(n, "background: frame"))
         wanted = None if color is None else np.array(color)
         by_hue = wanted is not None and (has_hue(wanted, tolerance) if hue is None else hue)
         tracked = Tracked(wanted, plate, tolerance, limits, by_hue)
-        pictures, times_of = _opened(one)
-        found: list[Spot] = []
+        pictures, times_of = _opened(film_settings)
+        spots: list[Spot] = []
         lost, picture, advice = None, table.with_suffix(".png"), []
         try:
             for n, frame in enumerate(pictures):
@@ -66,30 +66,30 @@ def track_command(  # noqa: PLR0913 -- the options of a command
                 if here is None:
                     lost = n
                     break
-                if not found:
+                if not spots:
                     like = replace(tracked, by_hue=False).weights(frame) > 0.0
                     media.write_png(picture, marked(frame, here, like if by_hue else None))
                     advice = _advice_on_tolerance(tracked, frame, here, like)
-                found.append(here)
+                spots.append(here)
                 progress(n + 1, "frame")
         finally:
-            if found:
+            if spots:
                 with _in_words_of_the_command():
-                    times = times_of(len(found))
-                _write(table, point, times, found)
+                    times = times_of(len(spots))
+                _write(table, point, times, spots)
     what = f"like {numbers['color']}" if color else "that differ from the background"
     if lost is not None:
         _refuse_loss(
             f"`{film}`: frame {first + lost} has no pixels {what} within {tolerance:g}", lost, table
         )
-    if not found:
+    if not spots:
         raise StudyError(f"`--frames`: {film} ends before frame {first}.")
-    if end is not None and first + len(found) < end:
+    if end is not None and first + len(spots) < end:
         raise StudyError(
-            f"`--frames` must lie within the {first + len(found)} frames of {film}, got {first} "
+            f"`--frames` must lie within the {first + len(spots)} frames of {film}, got {first} "
             f"{end}. They are in {table}."
         )
-    cut = [first + k for k, here in enumerate(found) if here.is_cut]
+    cut = [first + k for k, here in enumerate(spots) if here.is_cut]
     notes = advice if not cut else [
         *advice,
         f"In {len(cut)} frames, first in {cut[0]}, what is tracked touches the edge of the "
@@ -99,7 +99,7 @@ def track_command(  # noqa: PLR0913 -- the options of a command
 
 
 def _advice_on_tolerance(
-    tracked: Tracked, frame: np.ndarray, found: Spot, like: np.ndarray
+    tracked: Tracked, frame: np.ndarray, spot: Spot, like: np.ndarray
 ) -> list[str]:
     """Return what to do where a colour marks a part of something, or by its hue much more.
 
@@ -107,12 +107,12 @@ def _advice_on_tolerance(
     """
     if tracked.color is None:
         return []
-    area, tolerance = int(found.pixels.sum()), tracked.tolerance
+    area, tolerance = int(spot.pixels.sum()), tracked.tolerance
     if tracked.by_hue:
-        part = (found.pixels & like).sum() / area
-        return [] if part > ALIKE else [
-            f"Only {100 * part:.0f} % of what has this hue is as bright as the colour (pink in the "
-            "picture, the rest blue). If the rest is not what you track, give `--no-hue`; else "
+        share = (spot.pixels & like).sum() / area
+        return [] if share > ALIKE else [
+            f"Only {100 * share:.0f} % of what has this hue is as bright as the colour (pink in "
+            "the picture, the rest blue). If the rest is not what you track, give `--no-hue`; else "
             "take the colour from its middle."
         ]  # fmt: skip
     wider = replace(tracked, tolerance=min(2.0 * tolerance, 1.0)).find(frame)
@@ -207,17 +207,17 @@ def _numbers(name: str, text: str | None) -> tuple[float, ...] | None:
     if text is None:
         return None
     try:
-        found = tuple(float(one) for one in text.replace(",", " ").split())
+        values = tuple(float(word) for word in text.replace(",", " ").split())
     except ValueError:
-        found = ()
-    if len(found) != COUNTS[name] or not all(abs(one) <= LARGEST for one in found):
+        values = ()
+    if len(values) != COUNTS[name] or not all(abs(value) <= LARGEST for value in values):
         raise StudyError(f"`--{name}` must be {COUNTS[name]} numbers in quotes, got {text[:60]!r}.")
-    return found
+    return values
 
 
-def _write(table: Path, point: str, times: np.ndarray, found: list[Spot]) -> None:
-    with replacing(table) as part, part.open("w", newline="", encoding="utf-8") as file:
+def _write(table: Path, point: str, times: np.ndarray, spots: list[Spot]) -> None:
+    with replacing(table) as unfinished, unfinished.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["time", "point", "u", "v"])
-        for time, here in zip(times, found, strict=True):
+        for time, here in zip(times, spots, strict=True):
             writer.writerow([f"{time:.6f}", point, f"{here.u:.3f}", f"{here.v:.3f}"])

@@ -19,7 +19,6 @@ import numpy as np
 import scipy.sparse
 
 from adjsim.model import Model
-from studies.problem.films import WHITE, FilmObserver, PictureObserver, SmokeObserver
 from studies.problem.making import PreparedProblem
 from studies.problem.observers import Observer
 from studies.problem.points import PointObserver
@@ -28,7 +27,6 @@ from studies.runs.errors import StudyError
 
 
 CENTER = "center"  # of mass, as an observation that is only measured, or told in place of pictures
-DIFFERS = 0.1  # from the background: a pixel of a target from a file that may show a body
 HALF = 0.5
 
 
@@ -47,31 +45,31 @@ class Target:
     def measure(self, problem: SceneProblem, rows: np.ndarray) -> dict[str, float]:
         """Return cover [-], distance and gain [m], as far as they are known, of predictions."""
         film, center = _pictured(problem.observers), _centered(problem.observers)
-        found: dict[str, float] = {}
-        for one, part in problem.by_observer(rows):
-            if film is not None and one is film and self.silhouette is not None:
-                shown = _last_alpha(film, part)
+        measures: dict[str, float] = {}
+        for observer, predicted in problem.by_observer(rows):
+            if film is not None and observer is film and self.silhouette is not None:
+                alpha = film.as_images(predicted)[-1, ..., 3]
                 if self.silhouette.dtype == bool:
-                    shown = shown > HALF
-                both = np.minimum(shown, self.silhouette).sum()
-                found["cover"] = float(both / np.maximum(shown, self.silhouette).sum())
-            if one is center and self.center is not None and self.begin is not None:
-                found["distance"] = float(np.linalg.norm(part[-1, :3] - self.center))
+                    alpha = alpha > HALF
+                both = np.minimum(alpha, self.silhouette).sum()
+                measures["cover"] = float(both / np.maximum(alpha, self.silhouette).sum())
+            if observer is center and self.center is not None and self.begin is not None:
+                measures["distance"] = float(np.linalg.norm(predicted[-1, :3] - self.center))
                 begun = float(np.linalg.norm(self.begin - self.center))
-                found["gain"] = begun - found["distance"]
-        return found
+                measures["gain"] = begun - measures["distance"]
+        return measures
 
 
-def make_target(made: PreparedProblem, supervision: str) -> tuple[SceneProblem, Target]:
+def make_target(prepared: PreparedProblem, supervision: str) -> tuple[SceneProblem, Target]:
     """Return the problem that a search under this supervision is told, and what it is measured by.
 
     What the search is not told has the weight 0 and is measured all the same.
     """
-    problem, at_goal = made.everything, _seen_at_the_goal(made)
+    problem, at_goal = prepared.everything, _seen_at_the_goal(prepared)
     film, center = _pictured(problem.observers), _centered(problem.observers)
     observers = list(problem.observers)
-    if center is None and CENTER in at_goal and (own := _center_of(problem)) is not None:
-        center = own.showing(at_goal[CENTER][:, :3])
+    if center is None and CENTER in at_goal and (center_of_mass := _center_of(problem)) is not None:
+        center = center_of_mass.simulated(at_goal[CENTER])
         observers.append(center)
     if supervision == "states" and center is None:
         raise StudyError(
@@ -80,8 +78,10 @@ def make_target(made: PreparedProblem, supervision: str) -> tuple[SceneProblem, 
         )
     silhouette = None
     if film is not None:
-        known = at_goal.get(film.name)
-        silhouette = _drawn_silhouette(film) if known is None else _last_alpha(film, known)
+        goal_rows = at_goal.get(film.name)
+        silhouette = (
+            film.silhouette() if goal_rows is None else film.as_images(goal_rows)[-1, ..., 3]
+        )
     x = problem.built.state.x if isinstance(problem.built.system, Model) else np.zeros((0, 3))
     target = Target(
         silhouette,
@@ -90,30 +90,28 @@ def make_target(made: PreparedProblem, supervision: str) -> tuple[SceneProblem, 
         float(np.ptp(x, axis=0).max()) if len(x) else 0.0,
     )
     compared = [center] if supervision == "states" else problem.observers
-    weighted = [one if one in compared else replace(one, weight=0.0) for one in observers]
+    weighted = [
+        observer if observer in compared else replace(observer, weight=0.0)
+        for observer in observers
+    ]
     return on_one_timeline(problem, weighted), target
 
 
-def _seen_at_the_goal(made: PreparedProblem) -> dict[str, np.ndarray]:
+def _seen_at_the_goal(prepared: PreparedProblem) -> dict[str, np.ndarray]:
     """Return what a simulated goal shows, in rows by observation and `CENTER`; {} of no such."""
-    if made.hidden is None or made.true_values is None:
+    if prepared.hidden is None or prepared.true_values is None:
         return {}
-    observers = [*made.hidden.observers]
-    if (center := _center_of(made.hidden)) is not None:
+    observers = [*prepared.hidden.observers]
+    if (center := _center_of(prepared.hidden)) is not None:
         observers.append(center)
-    whole = on_one_timeline(made.hidden, observers)
-    rows = whole.predictions({**made.everything.fixed, **made.true_values})
-    return {one.name: own for one, own in zip(observers, rows, strict=True)}
+    whole = on_one_timeline(prepared.hidden, observers)
+    rows = whole.predictions({**prepared.everything.fixed, **prepared.true_values})
+    return {observer.name: predicted for observer, predicted in zip(observers, rows, strict=True)}
 
 
-def _last_alpha(one: PictureObserver, rows: np.ndarray) -> np.ndarray:
-    """Return the alphas of the last picture of a film, (height, width)."""
-    return one.as_images(rows)[-1, ..., 3]
-
-
-def _pictured(observers: Sequence[Observer]) -> PictureObserver | None:
+def _pictured(observers: Sequence[Observer]) -> Observer | None:
     """Return the film whose last picture is measured: the one that ends last."""
-    films = [one for one in observers if isinstance(one, PictureObserver)]
+    films = [one for one in observers if one.IS_PICTURE]
     return max(films, key=lambda one: one.start + one.times[-1], default=None)
 
 
@@ -136,18 +134,3 @@ def _center_of(problem: SceneProblem) -> PointObserver | None:
         CENTER, 1.0, np.array([end]), 0.0, np.zeros(1, int), nothing, 1.0, weights, "",
         is_center=True,
     )  # fmt: skip
-
-
-def _drawn_silhouette(film: PictureObserver) -> np.ndarray | None:
-    """Return where the target from a file shows the bodies.
-
-    Of smoke it is its density, from 0 to 1.
-    """
-    if isinstance(film, SmokeObserver):
-        shown = film.frames[-1] - film.background
-        return shown.sum(axis=-1) / np.sum(np.asarray(WHITE) - film.background)
-    if not isinstance(film, FilmObserver):
-        return None
-    off = np.abs(film.frames[-1] - np.asarray(film.rasterizer.background)).max(axis=-1)
-    differs = off > DIFFERS
-    return off > HALF * np.median(off[differs]) if differs.any() else differs

@@ -63,10 +63,10 @@ def summed_up(records: Records) -> list[dict[str, Any]]:
     """Return a row for each kind of supervision: mean, median and worst over the instances."""
     rows = []
     for kind in records[0]["searches"]:
-        found = [record["searches"][kind] for record in records]
-        seconds = float(np.median([one["evaluation"] for one in found]))
+        searches = [record["searches"][kind] for record in records]
+        seconds = float(np.median([search["evaluation"] for search in searches]))
         stats = {name: _summed_up(records, kind, name) for name in measures_of(records)}
-        reached = sum(one["verdict"] == Kind.REACHED for one in found)
+        reached = sum(search["verdict"] == Kind.REACHED for search in searches)
         rows.append({"kind": kind, **stats, "reached": reached, "seconds": seconds})
     return rows
 
@@ -77,9 +77,9 @@ def _summed_up(records: Records, kind: str, name: str) -> dict[str, Any]:
     `last` is the mean at the last evaluation, whatever its loss, and `nearest` that at the best
     one, which no search can know.
     """
-    found = [record["searches"][kind] for record in records]
-    ends = np.array([chosen(one, name) for one in found])
-    known = [[value for value in one[name] if value is not None] for one in found]
+    searches = [record["searches"][kind] for record in records]
+    ends = np.array([chosen(search, name) for search in searches])
+    measured = [[value for value in search[name] if value is not None] for search in searches]
     gain = MEASURES[name].is_gain
     at = int(ends.argmin() if gain else ends.argmax())
     return {
@@ -87,8 +87,8 @@ def _summed_up(records: Records, kind: str, name: str) -> dict[str, Any]:
         "median": float(np.median(ends)),
         "worst": float(ends[at]),
         "worst_instance": records[at]["instance"],
-        "last": float(np.mean([many[-1] for many in known])),
-        "nearest": float(np.mean([max(many) if gain else min(many) for many in known])),
+        "last": float(np.mean([many[-1] for many in measured])),
+        "nearest": float(np.mean([max(many) if gain else min(many) for many in measured])),
     }
 
 

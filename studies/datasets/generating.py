@@ -33,20 +33,20 @@ class DatasetJob:
     def run(self, folder: RunFolder) -> str:
         """Make the shards that are not there yet, then the report; return a few lines."""
         spec, entries = self.spec, {}
-        for one in read_index(folder):
-            if wrong := one.fault(folder):
-                print(f"{one.file} {wrong}: it is made again", flush=True)
+        for entry in read_index(folder):
+            if wrong := entry.fault(folder):
+                print(f"{entry.file} {wrong}: it is made again", flush=True)
             else:
-                entries[one.file] = one
-        done = sum(one.count for one in entries.values())
+                entries[entry.file] = entry
+        done = sum(entry.count for entry in entries.values())
         if done:
             print(f"{done} scenes are in shards already and not made again", flush=True)
         began = time.perf_counter()
         left = {first: stop for first, stop in spec.shards() if shard_name(first) not in entries}
         with PointProgress(spec.count, done, what="scene") as progress:
             for samples in self._shards(left, progress):
-                made = write_shard(folder, spec, samples)
-                entries[made.file] = made
+                entry = write_shard(folder, spec, samples)
+                entries[entry.file] = entry
                 write_index(folder, spec, [entries[name] for name in sorted(entries)])
         seconds = time.perf_counter() - began
         folder.write_json(RESULT, {"made": spec.count - done, "seconds": seconds})
@@ -65,13 +65,13 @@ class DatasetJob:
             for begin in range(first, stop, AT_ONCE)
         }
         pieces: dict[int, dict[range, list[Sample]]] = {first: {} for first in left}
-        for piece, made in self.spread(make, shard_of):
-            progress([{"reason": str(one["problem"]) or None} for one in made])
+        for piece, samples in self.spread(make, shard_of):
+            progress([{"reason": str(sample["problem"]) or None} for sample in samples])
             first = shard_of[piece]
-            pieces[first][piece] = made
+            pieces[first][piece] = samples
             if sum(map(len, pieces[first])) == left[first] - first:
-                own = pieces.pop(first)
-                yield [one for piece in sorted(own, key=min) for one in own[piece]]
+                by_piece = pieces.pop(first)
+                yield [sample for piece in sorted(by_piece, key=min) for sample in by_piece[piece]]
 
 
 def start(

@@ -134,14 +134,14 @@ def _table(spec: Spec, columns: dict[str, np.ndarray], shown: int) -> Table:
 def _report(folder: RunFolder, spec: Spec, facts: dict[str, str], table: Table) -> Report:
     manifest, result = folder.read_json(MANIFEST), folder.read_json(RESULT)
     failed = not facts["not simulated"].startswith("0 ")
-    made = f"{result['seconds']:.1f} s for {count(result['made'], 'scene')}"
+    duration = f"{result['seconds']:.1f} s for {count(result['made'], 'scene')}"
     item = Item(FILM, "films of the first scenes", poster=SHEET, wide=True)
-    shown = len(table.rows)
+    n_rows = len(table.rows)
     sections = [
         section(
-            f"The first {count(shown, 'scene')}", Media((item,), f"0 to {shown - 1}, by rows.")
+            f"The first {count(n_rows, 'scene')}", Media((item,), f"0 to {n_rows - 1}, by rows.")
         ),
-        section("Contents", Facts({**facts, "time": made})),
+        section("Contents", Facts({**facts, "time": duration})),
         section("What was drawn", table),
         section("Distribution of all scenes", charts({"histograms": SPREAD})),
         section("To read it", Code(example(spec))),
@@ -156,7 +156,7 @@ def _report(folder: RunFolder, spec: Spec, facts: dict[str, str], table: Table) 
             facts.get("first reason", ""),
         ),
         facts={"run": folder.path.name, "of": spec.name, "answer": facts["scenes"]},
-        sections=tuple(one for one in sections if one is not None),
+        sections=tuple(page_section for page_section in sections if page_section is not None),
         chips=(facts["scenes"], facts["size"]),
         thumbnail=SHEET,
     )

@@ -14,7 +14,7 @@ import numpy as np
 
 from studies.datasets.spec import Spec, simulated_films, split
 from studies.optimizers.problem import NOT_FINITE
-from studies.problem.films import FilmObserver
+from studies.problem.films import films_of
 from studies.problem.making import make_problem
 from studies.problem.observers import surfaces
 from studies.problem.twin import hidden_scene
@@ -60,16 +60,16 @@ def make_samples(file: SceneFile, options: RunOptions, numbers: Sequence[int]) -
 
 
 def _sample(file: SceneFile, options: RunOptions, number: int) -> Sample:
-    found: Sample = {
+    arrays: Sample = {
         "scene": np.array(number),
         "split": np.array(split(number)),
         "toml": np.array(to_toml(file)),
-        **{f"parameters/{path}": one for path, one in parameters_of(file).items()},
+        **{f"parameters/{path}": value for path, value in parameters_of(file).items()},
     }
     try:
-        return {**found, "problem": np.array(""), **_simulated(file, options)}
+        return {**arrays, "problem": np.array(""), **_simulated(file, options)}
     except (StudyError, *NOT_FINITE) as error:
-        return {**found, "problem": np.array(str(error)), **_nothing(file)}
+        return {**arrays, "problem": np.array(str(error)), **_nothing(file)}
 
 
 def require_simulated(file: SceneFile, options: RunOptions) -> None:
@@ -92,28 +92,28 @@ def parameters_of(file: SceneFile) -> dict[str, np.ndarray]:
 
 def _simulated(file: SceneFile, options: RunOptions) -> Sample:
     """Return films, and surfaces at the times of the first of them."""
-    shown = {path: file.truth[path] for path in parameters_of(file)}
-    free = file.free or dict.fromkeys(list(shown)[:1] or ["world.gravity"], Free())  # none is asked
-    file = replace(hidden_scene(file), truth=shown, free=free)
-    made = make_problem(file, dtype=options.dtype, device=options.device, fits_first=False)
-    problem = made.everything
-    values = {**problem.fixed, **(made.true_values or {})}
+    truth = {path: file.truth[path] for path in parameters_of(file)}
+    free = file.free or dict.fromkeys(list(truth)[:1] or ["world.gravity"], Free())  # none is asked
+    file = replace(hidden_scene(file), truth=truth, free=free)
+    prepared = make_problem(file, dtype=options.dtype, device=options.device, fits_first=False)
+    problem = prepared.everything
+    values = {**problem.fixed, **(prepared.true_values or {})}
     moved, samplings = problem.moved(values)
-    found: Sample = {}
-    films = [
-        (one, at)
-        for one, at in zip(problem.observers, samplings, strict=True)
-        if isinstance(one, FilmObserver) and file.observations[one.name].simulate is not None
-    ]
-    for one, at in films:
-        rgba = one.as_images(one.predict(moved, at, values)).copy()
-        rgba[..., :3] = one.frames  # with noise
-        found[f"images/{one.name}"] = as_uint8(rgba)
-        found[f"coverage/{one.name}"] = rgba[..., 3].mean(axis=(1, 2))
+    arrays: Sample = {}
+    at = {
+        observer.name: sampling
+        for observer, sampling in zip(problem.observers, samplings, strict=True)
+    }
+    films = [film for film in films_of(problem.observers) if film.name in simulated_films(file)]
+    for film in films:
+        rgba = film.as_images(film.predict(moved, at[film.name], values)).copy()
+        rgba[..., :3] = film.frames  # with noise
+        arrays[f"images/{film.name}"] = as_uint8(rgba)
+        arrays[f"coverage/{film.name}"] = rgba[..., 3].mean(axis=(1, 2))
     for name, vertices in surfaces(moved).items():
-        found[f"{EACH}{name}/vertices"] = films[0][1].at(vertices).astype(np.float32)
-        found[f"{EACH}{name}/faces"] = problem.built.meshes[name].faces
-    return found
+        arrays[f"{EACH}{name}/vertices"] = at[films[0].name].at(vertices).astype(np.float32)
+        arrays[f"{EACH}{name}/faces"] = problem.built.meshes[name].faces
+    return arrays
 
 
 def _nothing(file: SceneFile) -> Sample:

@@ -50,9 +50,9 @@ def write_shard(folder: RunFolder, spec: Spec, samples: Sequence[Sample]) -> "En
 
     It is made in memory: a full disk is then an error of one file, not one within HDF5.
     """
-    fields, numbers = fields_of(spec), [int(one["scene"]) for one in samples]
-    made = io.BytesIO()
-    with h5py.File(made, "w") as shard:
+    fields, numbers = fields_of(spec), [int(sample["scene"]) for sample in samples]
+    buffer = io.BytesIO()
+    with h5py.File(buffer, "w") as shard:
 
         def put(name: str, values: np.ndarray, field: Field, **packed: Any) -> None:
             if values.dtype.kind == "U":
@@ -68,22 +68,22 @@ def write_shard(folder: RunFolder, spec: Spec, samples: Sequence[Sample]) -> "En
         for which in SPLITS:
             shard.attrs[which] = _of_split(numbers, which)
         for film in simulated_films(spec.file):
-            own: Any = spec.file.observations[film]
-            times = frame_times(own, spec.file.world, f"observations.{film}")
+            observation: Any = spec.file.observations[film]
+            times = frame_times(observation, spec.file.world, f"observations.{film}")
             put(f"times/{film}", times, FIELDS["times"])
-        for one, number in zip(samples, numbers, strict=True):
-            for key in (key for key in one if key.startswith(EACH)):
+        for sample, number in zip(samples, numbers, strict=True):
+            for key in (key for key in sample if key.startswith(EACH)):
                 where = f"{EACH}{number:06d}/{key.removeprefix(EACH)}"
-                put(where, one[key], field_of(key, fields))
+                put(where, sample[key], field_of(key, fields))
         for key in (key for key in samples[0] if not key.startswith(EACH)):
-            column = np.stack([one[key] for one in samples])
+            column = np.stack([sample[key] for sample in samples])
             packed: dict[str, Any] = {}
             if key.startswith("images/"):
                 packed = {"chunks": (1, *column.shape[1:]), "compression": "gzip"}
                 packed["compression_opts"] = COMPRESSION
             put(key, column, field_of(key, fields), **packed)
     name = shard_name(numbers[0])
-    folder.write_bytes(name, made.getvalue())
+    folder.write_bytes(name, buffer.getvalue())
     path = folder.file(name)
     return Entry(name, numbers[0], len(numbers), path.stat().st_size, _checksum(path))
 
@@ -103,10 +103,10 @@ def readme(spec: Spec) -> str:
     """Return what a reader of the data set must know."""
     arrays = {"scene", "split", "toml", "problem"}
     lines = [f"- {key} [{FIELDS[key].unit}]: {FIELDS[key].text}" for key in sorted(arrays)]
-    shown = {f"{key}/FILM": FIELDS[key] for key in ("images", "times", "coverage")}
-    shown |= fields_of(spec)
-    shown |= {f"{EACH}NUMBER/BODY/{key}": FIELDS[key] for key in ("vertices", "faces")}
-    lines += [f"- {key} [{one.unit}]: {one.text}" for key, one in shown.items()]
+    fields = {f"{key}/FILM": FIELDS[key] for key in ("images", "times", "coverage")}
+    fields |= fields_of(spec)
+    fields |= {f"{EACH}NUMBER/BODY/{key}": FIELDS[key] for key in ("vertices", "faces")}
+    lines += [f"- {key} [{field.unit}]: {field.text}" for key, field in fields.items()]
     return "\n".join([
         f"Random scenes by adjsim, seed {spec.options.seed}: {spec.file.title or spec.name}",
         "",

@@ -7,7 +7,7 @@ from typing import Any
 from studies.runs.errors import StudyError
 from studies.runs.folder import MANIFEST, SPEC, STUDY, RunFolder
 from studies.runs.options import RunOptions, make_options
-from studies.scene.declared import Drawn, Film, SceneFile, SimulatedFilm
+from studies.scene.declared import Drawn, SceneFile, SimulatedFilm
 from studies.scene.drawing import instance_of
 from studies.scene.files import bundled_scenes, scene_file
 from studies.scene.reading import read_scene
@@ -41,8 +41,7 @@ class Spec:
 
 def simulated_films(file: SceneFile) -> dict[str, SimulatedFilm]:
     """Return how the films of a scene that are simulated are taken, by name."""
-    every = file.observations.items()
-    return {k: one.simulate for k, one in every if isinstance(one, Film) and one.simulate}
+    return {name: film.simulate for name, film in file.films.items() if film.simulate}
 
 
 def _is_drawn(value: Any) -> bool:
@@ -55,30 +54,30 @@ def split(number: int) -> str:
     return "test" if number % TEST == TEST - 1 else "train"
 
 
-def resolve(given: Mapping[str, Any]) -> Spec:
+def resolve(arguments: Mapping[str, Any]) -> Spec:
     """Return the data set of a command line: `name`, `overrides`, `count` and the options."""
-    path = scene_file(given["name"])
+    path = scene_file(arguments["name"])
     if path is None:
-        raise StudyError(unknown("scene", given["name"], bundled_scenes()))
-    count = COUNT if given["count"] is None else given["count"]
+        raise StudyError(unknown("scene", arguments["name"], bundled_scenes()))
+    count = COUNT if arguments["count"] is None else arguments["count"]
     if not 1 <= count <= MOST:
-        shown = str(count) if abs(count) < 10**12 else "a number of more digits"
-        raise StudyError(f"`--count` must be from 1 to {MOST:,}, got {shown}.")
-    file = read_scene(path, given["overrides"] or ())
+        count_text = str(count) if abs(count) < 10**12 else "a number of more digits"
+        raise StudyError(f"`--count` must be from 1 to {MOST:,}, got {count_text}.")
+    file = read_scene(path, arguments["overrides"] or ())
     if not simulated_films(file):
         raise StudyError(
             "`observations` must hold a film with `simulate = { height = 64, width = 64, "
             "frames = 20 }`: a data set is simulated."
         )
-    starts = [one.start for one in file.free.values()]
+    starts = [free.start for free in file.free.values()]
     if file.draw is None and not any(map(_is_drawn, [*file.truth.values(), *starts])):
         raise StudyError(
             "The scene draws nothing, so that all scenes of the data set would be equal: give "
             '[truth] a number such as "duck.E" = { between = [1e4, 1e5] }.'
         )
-    options = make_options(given)
+    options = make_options(arguments)
     instance_of(file, options.seed)  # raises where nothing can be drawn
-    return Spec(given["name"], file, options, count)
+    return Spec(arguments["name"], file, options, count)
 
 
 def read_spec(folder: RunFolder) -> Spec:

@@ -151,10 +151,11 @@ def expected_intervals(
     J = problem.residuals_and_jacobian(theta)[1]
     loose = LOOSE * _scale(problem, theta) * np.sqrt(EVIDENCE)
     J.values[-p:] = np.diag(np.hypot(np.diag(J.values[-p:]), 1.0 / loose))
+    r = np.zeros(len(J))
     own = intervals(
         problem.parameters,
         theta,
-        np.zeros(len(J)),
+        r,
         J,
         frames=clusters_of_rows(problem),
         aligned=not problem.is_still,
@@ -163,7 +164,7 @@ def expected_intervals(
     )
     if own.reason:
         return own, None
-    budget, own, _ = budget_at(problem, theta, own, J, numbers=declared)
+    budget, own, _ = budget_at(problem, theta, own, J, numbers=declared, residuals=r)
     return own, budget
 
 

@@ -27,7 +27,6 @@ from studies.fitting.instances import (
     parted,
     place,
 )
-from studies.problem.films import PictureObserver
 from studies.reports.numbers import count as counted
 from studies.runs.errors import FailedSearchError
 from studies.runs.evaluations import read_log
@@ -102,7 +101,7 @@ def _last_picture(solved: Solution) -> np.ndarray | None:
     """Return the last picture of an answer's first film, (height, width, 4); None without films."""
     problem = solved.problem
     for one, part in problem.by_observer(problem.images(solved.result.theta)):
-        if isinstance(one, PictureObserver):
+        if one.IS_PICTURE:
             return one.as_images(part)[-1]
     return None
 

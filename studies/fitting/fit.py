@@ -163,8 +163,7 @@ def make_fit(
         say=say,
     )
     _check_budget(made, options)
-    films = [one for one in file.observations.values() if isinstance(one, declared.Film)]
-    if file.cameras and any(one.video for one in films):
+    if file.cameras and any(film.video for film in file.films.values()):
         _, warnings = inspect(file, made.everything.built)
         made.notes.extend(one for one in warnings if one not in made.notes)
     return SceneFit(file, made, options, title)

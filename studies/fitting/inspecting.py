@@ -13,7 +13,7 @@ from render.outputs import rasterize_outputs
 from render.scene import Scene
 from render.soft_raster import SoftRasterizer
 from studies.optimizers.problem import NOT_FINITE
-from studies.problem.films import FilmObserver, Scenery, SmokeObserver
+from studies.problem.films import Scenery
 from studies.problem.making import make_problem
 from studies.problem.problem import SceneProblem
 from studies.reports.inspection import Pixels, inspection_page
@@ -69,10 +69,10 @@ def inspect_run(path: Path, at: str) -> tuple[list[Path], list[str]]:
         for name, one in problem.built.subjects.items()
         if not isinstance(one, Still)
     }
-    sceneries, films = iter(problem.sceneries_at(theta)), []
+    sceneries, films = problem.sceneries_at(theta), []
     for one, rows, adj in judged:
-        swaps = depth_swaps(next(sceneries)) if isinstance(one, FilmObserver) else None
-        if isinstance(one, FilmObserver | SmokeObserver):
+        swaps = depth_swaps(sceneries[one.name]) if one.name in sceneries else None
+        if one.IS_PICTURE:
             images, cotangents = one.as_images(rows)[..., :3], one.as_images(adj)[..., :3]
             films.append(Pixels(one.name, one.times, images, cotangents, swaps))
     where = "where the search began" if at == START else "at the answer"

@@ -14,7 +14,7 @@ from studies.answer.kinks import margins_by_window
 from studies.answer.verdict import Verdict, judge, judge_each
 from studies.fitting.trying import Tried
 from studies.optimizers.problem import NOT_FINITE
-from studies.problem.films import FilmObserver
+from studies.problem.films import films_of
 from studies.problem.first_frames import first_frames_differ, moves_first_frame
 from studies.problem.frame_squares import (
     agreed_rows,
@@ -211,11 +211,7 @@ def _strayed(parameters: Parameters, theta: np.ndarray) -> tuple[str, float] | N
 def _film_without_seams(one: Candidate) -> str:
     """Return a film without soft edges inside outlines, if a trial failed and nothing touches."""
     trial, problem, theta = one.tried.trial, one.problem, one.tried.result.theta
-    films = [
-        seen.name
-        for seen in problem.observers
-        if isinstance(seen, FilmObserver) and seen.rasterizer.seamless
-    ]
+    films = [film.name for film in films_of(problem.observers) if film.rasterizer.seamless]
     if trial is None or not trial.is_rough or not films:
         return ""
     windows = margins_by_window(problem.with_steps_for(theta).motion_at(theta))

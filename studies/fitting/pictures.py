@@ -32,7 +32,7 @@ from render.camera import AnyCamera, Camera
 from render.posed_camera import PosedCamera
 from render.scene import DirectionalLight, Material, Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
-from studies.problem.films import FilmObserver
+from studies.problem.films import films_of
 from studies.problem.forward import start_surfaces
 from studies.problem.free import VERTICES
 from studies.problem.making import PreparedProblem
@@ -99,7 +99,7 @@ def _add_shape(
     name = path.removesuffix(VERTICES)
     assert made.hidden is not None
     hidden = made.hidden.built
-    films = [one for one in problem.observers if isinstance(one, FilmObserver)]
+    films = films_of(problem.observers)
     center = films[0].center
     faces = np.asarray(problem.built.meshes[name].faces)
     begun = made.everything

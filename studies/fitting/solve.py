@@ -54,7 +54,7 @@ from studies.fitting.start_from_tracks import start_from_tracks
 from studies.fitting.trying import Judge, Tried, try_result
 from studies.optimizers.minimize import MOST_TANGENTS
 from studies.optimizers.problem import NOT_FINITE, Result, Status
-from studies.problem.films import FilmObserver
+from studies.problem.films import films_of
 from studies.problem.first_frames import first_frames_differ
 from studies.problem.frame_squares import still_squares
 from studies.problem.making import PreparedProblem
@@ -334,7 +334,7 @@ def _shortened(
 
 def _linear(made: PreparedProblem, problem: SceneProblem, tried: Tried) -> Linear | None:
     """Return residuals and Jacobian at an answer, if its budget needs them and can have them."""
-    if tried.spread.reason or not (made.declared or made.refined or made.other_law):
+    if tried.spread.reason or not (made.declared or made.has_mesh_error or made.has_law_error):
         return None
     try:
         distance = tried.secant_distance(problem.parameters)
@@ -382,7 +382,7 @@ def _refinements(
     theta, distance = tried.result.theta, tried.secant_distance(problem.parameters)
     changes: list[Change] = []
     notes: list[str] = []
-    if made.refined is not None:
+    if made.has_mesh_error:
         changes, notes = changes_by(
             problem, theta, refined=made.refined, most=most, distance=distance
         )
@@ -396,8 +396,7 @@ def _refinements(
         (SMALLER, lambda problem: made.held_if_larger(problem, -DEVIATIONS)),
         (LAW, made.other_law),
     ):
-        is_counted = other is not None and (source == LAW or not made.is_twin)
-        changed = other(problem) if other is not None and is_counted else None
+        changed = other(problem) if source == LAW or not made.is_twin else None
         if changed is not None:
             compare = COMPARED.get(source, change_by_contact)
             more, own = compare(problem, changed, theta, linear, source=source)
@@ -503,7 +502,7 @@ def mirrored(problem: SceneProblem, theta: np.ndarray) -> np.ndarray | None:
         v -> v - 2 (v n) n        a vector
         w -> -w + 2 (w n) n       an axial vector
     """
-    views = [one for one in problem.observers if isinstance(one, FilmObserver)]
+    views = films_of(problem.observers)
     if not views:
         return None
     along = views[0].camera.pose()[1][2]

@@ -4,19 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from render.losses import difference
 from studies.answer.intervals import Uncertainty, intervals, spectrum, triangle
 from studies.optimizers.jacobian import Jacobian
 from studies.problem.clusters import clusters_of_rows
-from studies.problem.films import PictureObserver
 from studies.problem.frame_squares import residual_squares
 from studies.problem.losses import EVIDENCE
 from studies.problem.observers import SEEN
-from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem
-
-
-NOISE = 2.0 / 255.0  # standard deviation of a pixel that is expected of a film
 
 
 def spread_of(
@@ -66,14 +60,8 @@ def pixel_covariance(
     Source: Seber & Wild, Nonlinear Regression, Wiley 1989, sec. 2.1.
     """
     p = len(theta)
-    variances: list[float] = []
     rows, parts = problem.by_observer(problem.images(theta)), problem.by_residuals(r[:-p])
-    for (one, own_rows), (_, own_r) in zip(rows, parts, strict=True):
-        off, part = own_r, 1.0
-        if isinstance(one, PictureObserver):
-            apart = difference(one.as_images(own_rows)[..., :3], one.frames)
-            off, part = one.where_compared(apart).ravel(), one.part_compared
-        variances.append(float(off @ off) / max(part * off.size - p, 1.0))
+    variances = [one.noise(seen, own, p) for (one, seen), (_, own) in zip(rows, parts, strict=True)]
     return _covariance(problem, J, variances, np.zeros((p, p)))
 
 
@@ -84,13 +72,7 @@ def expected_covariance(problem: SceneProblem, J: Jacobian) -> np.ndarray | None
     error. J (n, p) is the Jacobian of the residuals, the priors last; None where it is singular.
     """
     p = J.shape[1]
-    variances: list[float | np.ndarray] = []
-    for one in problem.observers:
-        if isinstance(one, PointObserver):
-            off = np.full((one.rows_per_frame() * len(one.times), 4), one.error)
-            variances.append(one.residuals_jvp(off) ** 2)
-        else:
-            variances.append(NOISE**2)
+    variances = [one.expected_noise() for one in problem.observers]
     return _covariance(problem, J, variances, J[-p:].T @ J[-p:] / EVIDENCE)
 
 
@@ -108,33 +90,10 @@ def _covariance(
     for one, count, variance in zip(
         problem.observers, problem.residual_counts(), variances, strict=True
     ):
-        own = J[first : first + count]
+        inner = inner + one.information(J[first : first + count], variance)
         first += count
-        if isinstance(one, PictureObserver):
-            inner = inner + variance * _pixel_information(one, own)
-        else:
-            weights = np.broadcast_to(variance, len(own))[own.rows, None]
-            inner = inner + own.values.T @ (weights * own.values)
     R = triangle(J)
     if not np.abs(np.diag(R)).min() > 0.0:
         return None
     half = np.linalg.solve(R.T, inner)
     return np.linalg.solve(R, np.linalg.solve(R, np.linalg.solve(R.T, half.T)).T)
-
-
-def _pixel_information(observer: PictureObserver, J: Jacobian) -> np.ndarray:
-    """Return (A^T J)^T (A^T J), (p, p), of the residuals A d of pictures, J (n, p)."""
-    n_frames, total = len(observer.times), np.zeros((J.shape[1], J.shape[1]))
-    count = len(J) // n_frames
-    # The A of a single frame, since its mean is over that frame alone
-    first = observer.between(np.arange(n_frames) == 0)
-    for k in range(n_frames):
-        of_frame = J[k * count : (k + 1) * count]
-        stored = np.zeros(count)
-        stored[of_frame.rows] = 1.0
-        is_seen = first.residuals_vjp(stored)[:, 0] > 0.0  # by residuals that are stored
-        near = first.residuals_near(is_seen.reshape(1, *observer.size), stored.dtype)
-        columns = (near.vjp((of_frame @ axis)[near.rows]) for axis in np.eye(J.shape[1]))
-        pulled = np.stack([adj[is_seen, :3].ravel() for adj in columns])
-        total += pulled @ pulled.T
-    return total / n_frames

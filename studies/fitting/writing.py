@@ -5,241 +5,39 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from adjsim.values import values_under
-from render.annealing import softness
 from render.scene import Material, Mesh, Scene
-from render.soft_raster import SoftRasterizer, rasterize
+from render.soft_raster import rasterize
 from studies.answer.fit_warnings import offset
 from studies.answer.solution import Solution
 from studies.optimizers.problem import NOT_FINITE
-from studies.problem.films import FilmObserver, SmokeObserver
+from studies.problem.film_pages import ROWS, PageFilm, page_rasterizer
+from studies.problem.films import films_of
 from studies.problem.forward import start_surfaces
 from studies.problem.making import PreparedProblem
-from studies.problem.observations.films import film_pictures
 from studies.problem.observers import Observer
-from studies.problem.observing import camera_of
-from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem
 from studies.reports.figures import difference_gain
-from studies.reports.joint_marks import marked, seen_by
 from studies.reports.scene_run import FILMS, THUMBNAIL
 from studies.runs import folder as run_folder
 from studies.runs.folder import RunFolder
-from studies.runs.media import (
-    SHARP,
-    as_float,
-    as_uint8,
-    hatched,
-    magnified,
-    resized,
-    write_jpeg,
-    write_video,
-)
+from studies.runs.media import as_uint8, magnified, resized, write_jpeg, write_video
 from studies.scene import declared
 from studies.scene.filming import Skin
-from studies.scene.joints import JointMark
 from studies.scene.motion import trajectory_fields
-from studies.scene.obstacles import DRAWN_CELLS, drawn_obstacle
 
 
-ROWS = 480  # of a film on a page, at least
-MOST_FRAMES = 48
-AT_ONCE = 4  # frames
-SUPERSAMPLED = 24  # films of so many frames or fewer are drawn with twice the rows
-SOFT = 0.5  # width of edges [pixels]
-OPACITY = 0.3  # of obstacles that the scene does not draw
-PLAIN = 0.1  # by how much the colours of a background may differ that shows no obstacles
-AROUND = 2.0  # times the distance of the camera: edge of the part of a floor that is shown
-SQUARES = (0.35, 0.75)  # grey levels of a floor
 COLORS, UNKNOWN = "viridis", 0.6  # of a field, and the grey level where it has no value
 MARGIN = 24  # pixels around a body with a field
 FIELD_ROWS = 960  # of a picture of a field, before it is cut
 QUALITY = 18  # of films on the page, as x264 counts it
 THUMBNAIL_ROWS = 180
 SECONDS = 2.5  # how long a film plays; the motion itself is mostly shorter
-
-
-@dataclass(frozen=True, eq=False)
-class PageFilm:
-    """What a page shows of one film, in RGB of 8 bits, (n, height, width, 3)."""
-
-    footage: np.ndarray
-    answer: np.ndarray  # the whole motion where the film is a picture
-    is_simulated: bool = False  # whether the film was drawn again from the truth
-    has_joints: bool = False  # whether joints are marked in the answer
-
-
-def page_film(
-    problem: SceneProblem,
-    one: FilmObserver,
-    file: declared.SceneFile,
-    *,
-    values: Mapping[str, np.ndarray],
-    made: PreparedProblem,
-) -> PageFilm:
-    """Return what a page shows of a film at the answer; a simulated one is drawn again."""
-    n = len(one.times)
-    chosen = np.unique(np.linspace(0, n - 1, min(n, MOST_FRAMES)).round().astype(int))
-    spec = file.observations[one.name]
-    assert isinstance(spec, declared.Film)
-    footage = None
-    if spec.video is not None:
-        footage = film_pictures(spec, camera_of(file, spec), one.name, rows=ROWS, chosen=chosen)
-    height, width = one.size if footage is None else footage.shape[1:3]
-    times = max(1, min(-(-ROWS // height), SHARP // width))  # a wide one is not drawn as high
-    size = (height * times, width * times)
-    instants = one.instants(values)[chosen] if n > 1 else _until(one, values)
-    plate = _plate(one, footage, size)
-    joints = problem.built.joints
-    answer = _images(problem, one, file, plate, values=values, instants=instants, joints=joints)
-    if footage is None and made.hidden is not None and made.true_values is not None:
-        shown = next(each for each in made.hidden.observers if each.name == one.name)
-        assert isinstance(shown, FilmObserver)
-        truth = {**made.hidden.fixed, **made.true_values}
-        instants = one.instants(truth)[chosen]
-        footage = _images(made.hidden, shown, file, plate, values=truth, instants=instants)
-    if footage is None:
-        footage = as_uint8(one.frames[chosen])
-    if one.ignored is not None:
-        footage = as_uint8(hatched(as_float(footage), one.ignored))
-    return PageFilm(footage, answer, spec.video is None, bool(joints))
-
-
-def smoke_film(
-    problem: SceneProblem, one: SmokeObserver, values: Mapping[str, np.ndarray]
-) -> np.ndarray:
-    """Return the frames of smoke at the answer; the whole motion where the film is a picture."""
-    times = one.times if len(one.times) > 1 else _until(one, values) - one.start
-    frames = np.broadcast_to(np.float32(0.0), (len(times), *one.frames.shape[1:]))
-    shown = replace(one, times=times, index=np.arange(len(times)), frames=frames)
-    moved, (at,) = replace(problem, observers=(shown,)).moved(values)
-    return as_uint8(shown.as_images(shown.predict(moved, at, values))[..., :3])
-
-
-def _until(one: Observer, values: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Return times from the start of the motion to that of a picture."""
-    end = float(one.instants(values)[0])
-    return np.linspace(0.0, end, MOST_FRAMES) if end > 0.0 else np.array([end])
-
-
-def _images(
-    problem: SceneProblem,
-    one: FilmObserver,
-    file: declared.SceneFile,
-    plate: np.ndarray,
-    *,
-    values: Mapping[str, np.ndarray],
-    instants: np.ndarray,
-    joints: Mapping[str, JointMark] | None = None,
-) -> np.ndarray:
-    """Return a film at these times of the scene over `plate`, (n, height, width, 3) of 8 bits.
-
-    `joints` are those that are marked in it.
-    """
-    parts = np.array_split(instants, -(-len(instants) // AT_ONCE))
-    factor = 2 if len(instants) <= SUPERSAMPLED else 1
-    height, width = plate.shape[:2]
-    start = float(np.asarray(values.get(one.start_path, one.start)))
-    looks = one.scene if one.paths else Scene(problem.built.meshes, problem.built.lights)
-    plate = _with_obstacles(plate, problem, one, file, values=values)
-    rasterizer = replace(_rasterizer(height), background=plate, supersample=factor)
-    pages = [
-        replace(
-            one,
-            scene=looks,
-            times=part - start,
-            index=np.arange(len(part)),
-            frames=np.broadcast_to(np.float32(0.0), (len(part), height, width, 3)),
-            rasterizer=rasterizer,
-        )
-        for part in parts
-    ]
-    out = []
-    moved, samplings = replace(problem, observers=tuple(pages)).moved(values)
-    for page, at in zip(pages, samplings, strict=True):
-        images = as_uint8(page.as_images(page.predict(moved, at, values)))[..., :3]
-        if joints:
-            seen = page.scenery(page.seen(moved, at), values)
-            seen_at = seen_by(seen.camera, images.shape[1:3])
-            for k, image in enumerate(images):
-                places = {name: x[k] for name, x in seen.vertices.items()}
-                images[k] = marked(image, joints, places, seen_at)
-        out.append(images)
-    return np.concatenate(out)
-
-
-def _with_obstacles(
-    plate: np.ndarray,
-    problem: SceneProblem,
-    one: FilmObserver,
-    file: declared.SceneFile,
-    *,
-    values: Mapping[str, np.ndarray],
-) -> np.ndarray:
-    """Return a plain background with the obstacles that the scene does not draw, lightly.
-
-    A picture shows the real ones: a second floor would lie beside its own. One that a body carries
-    does not stand still.
-    """
-    if float(np.ptp(plate, axis=(0, 1)).max()) > PLAIN:
-        return plate
-    meshes: dict[str, Mesh] = {}
-    vertices: dict[str, np.ndarray] = {}
-    for name, obstacle in file.obstacles.items():
-        if not (obstacle.draw or obstacle.fixed_to):
-            for key, (mesh, points) in _obstacle_meshes(one, name, obstacle).items():
-                meshes[key], vertices[key] = mesh, (points - one.center)[None]
-    if not meshes:
-        return plate
-    size = plate.shape[0], plate.shape[1]
-    rasterizer = _rasterizer(size[0])
-    scene = Scene(meshes, problem.built.lights)
-    (drawn,) = rasterize(scene, one.camera_at(values), rasterizer, vertices, size)
-    return plate * (1.0 - OPACITY * drawn[..., 3:]) + OPACITY * drawn[..., :3]
-
-
-def _obstacle_meshes(
-    one: FilmObserver, name: str, obstacle: declared.Obstacle
-) -> dict[str, tuple[Mesh, np.ndarray]]:
-    """Return the meshes of an obstacle: of a plane, the squares of a floor near the bodies."""
-    if not isinstance(obstacle, declared.PlaneObstacle):
-        mesh, points = drawn_obstacle(name, obstacle)
-        return {name: (_grey(mesh.faces, SQUARES[1]), points)}
-    normal = np.asarray(obstacle.normal) / np.linalg.norm(obstacle.normal)
-    below = one.center - normal * (normal @ (one.center - np.asarray(obstacle.point)))
-    size = AROUND * float(np.linalg.norm(one.camera.translation))
-    near = replace(obstacle, point=tuple(below.tolist()), extent=min(obstacle.extent, size))
-    mesh, points = drawn_obstacle(name, near)
-    edges = points[[1, DRAWN_CELLS + 1]] - points[0]
-    offsets = (points[mesh.faces].mean(axis=1) - points[0]) @ edges.T
-    cells = np.floor(offsets / (edges**2).sum(axis=1) / 2.0).astype(int).sum(axis=1) % 2
-    return {
-        f"{name}-{k}": (_grey(mesh.faces[cells == k], grey), points)
-        for k, grey in enumerate(SQUARES)
-    }
-
-
-def _rasterizer(rows: int) -> SoftRasterizer:
-    return SoftRasterizer(sigma=softness(SOFT, rows), seamless=True)
-
-
-def _grey(faces: np.ndarray, level: float) -> Mesh:
-    return Mesh(faces, material=Material(ambient=0.6 * level, diffuse=0.4 * level))
-
-
-def _plate(one: FilmObserver, footage: np.ndarray | None, size: tuple[int, int]) -> np.ndarray:
-    """Return what is behind the bodies, as large as the page's film, (height, width, 3)."""
-    background = np.asarray(one.rasterizer.background, np.float64)
-    if not one.paths and footage is not None:  # silhouettes: the film itself, half as bright
-        return 0.5 * resized(as_float(footage[0]), size)
-    if background.ndim == 1:
-        return np.broadcast_to(background, (*size, 3))
-    return resized(background, size)
 
 
 def fields_shown(
@@ -251,8 +49,8 @@ def fields_shown(
     of its colours, `low` and `high`.
     """
     problem, theta = solved.problem, solved.result.theta
-    camera = next((one for one in problem.observers if isinstance(one, FilmObserver)), None)
-    if camera is None:
+    film = next(iter(films_of(problem.observers)), None)
+    if film is None:
         return {}
     surfaces, out = start_surfaces(problem.built), {}
     values = problem.parameters.values(theta).values()
@@ -270,11 +68,11 @@ def fields_shown(
             continue
         low = min(float(np.nanmin(each)) for each in painted.values())
         high = max(float(np.nanmax(each)) for each in painted.values())
-        place = surfaces[body][None] - camera.center
-        view = camera.camera_at(problem._values(theta))
-        height, width = camera.size
+        place = surfaces[body][None] - film.center
+        view = film.camera_at(problem._values(theta))
+        height, width = film.size
         size = (FIELD_ROWS, max(round(FIELD_ROWS * width / height), 1))
-        rasterizer = replace(_rasterizer(FIELD_ROWS), background=(1.0, 1.0, 1.0))
+        rasterizer = replace(page_rasterizer(FIELD_ROWS), background=(1.0, 1.0, 1.0))
         images = {}
         for name, each in painted.items():
             mesh = _painted(np.asarray(problem.built.meshes[body].faces), each, low, high)
@@ -357,48 +155,28 @@ def write_seen(
     start = made.everything.parameters.start
     with suppress(*NOT_FINITE):
         begun = _parts(made.everything.with_steps_for(start), start)
-    shown = []
-    films = [one for one in problem.observers if isinstance(one, FilmObserver | SmokeObserver)]
-    longest = max(films, key=lambda one: len(one.times), default=None)
+    films, longest, thumbnail = [], 0, None
+    values, truth = problem._values(theta), None
+    if made.hidden is not None and made.true_values is not None:
+        truth = made.hidden, {**made.hidden.fixed, **made.true_values}
     for one in problem.observers:
-        if isinstance(one, FilmObserver | SmokeObserver):
-            images = one.as_images(fitted[one.name]).astype(np.float32)
-            before = one.as_images(begun[one.name]) if begun else np.zeros_like(images)
-            target = hatched(one.frames, one.ignored).astype(np.float32)
-            for pictures in (images, before):
-                pictures[..., :3] = hatched(pictures[..., :3], one.ignored)
-            folder.write_npz(
-                f"frames-{one.name}.npz",
-                times=one.times,
-                target=target,
-                fitted=images,
-                start=before.astype(np.float32),
-            )
-            if isinstance(one, FilmObserver):
-                page = page_film(problem, one, file, values=problem._values(theta), made=made)
-            else:
-                smoke = smoke_film(problem, one, problem._values(theta))
-                page = PageFilm(
-                    magnified(as_uint8(target), height=ROWS), magnified(smoke, height=ROWS)
-                )
-            difference = images[..., :3] - target[..., :3]
-            shown.append(_write_film(folder, one, page, difference, goal=file.purpose == "control"))
-            if one is longest:
-                _write_thumbnail(folder, page.answer[-1])
-        elif isinstance(one, PointObserver) and len(one.times) > 1:
-            predicted = fitted[one.name].reshape(*one.places.shape[:2], 4)
-            folder.write_npz(
-                f"points-{one.name}.npz",
-                times=one.times,
-                observed=one.places,
-                predicted=predicted[..., : one.places.shape[-1]],
-            )
+        rows = fitted[one.name]
+        if len(one.times) > 1 and (curves := one.curves(rows)):
+            folder.write_npz(f"points-{one.name}.npz", **curves)
+        if frames := one.frames_compared(rows, begun.get(one.name)):
+            folder.write_npz(f"frames-{one.name}.npz", **frames)
+            page = one.page(problem, file, values, truth)
+            films.append(_write_film(folder, one, page, frames, goal=file.purpose == "control"))
+            if len(one.times) > longest:
+                longest, thumbnail = len(one.times), page.answer[-1]
+    if thumbnail is not None:
+        _write_thumbnail(folder, thumbnail)
     fields = {}
     found = fields_shown(made, solved, has_truth=file.purpose == "identify")
     for k, (path, one) in enumerate(found.items()):
         folder.write_npz(f"field-{k + 1}.npz", **one.pop("images"))
         fields[path] = {**one, "file": f"field-{k + 1}.npz"}
-    folder.write_json(FILMS, {"films": shown, "fields": fields})
+    folder.write_json(FILMS, {"films": films, "fields": fields})
 
 
 def _parts(problem: SceneProblem, theta: np.ndarray) -> dict[str, np.ndarray]:
@@ -408,24 +186,24 @@ def _parts(problem: SceneProblem, theta: np.ndarray) -> dict[str, np.ndarray]:
 
 def _write_film(
     folder: RunFolder,
-    one: FilmObserver | SmokeObserver,
+    one: Observer,
     page: PageFilm,
-    difference: np.ndarray,
+    frames: Mapping[str, np.ndarray],
     *,
     goal: bool,
 ) -> dict[str, Any]:
     """Write what the page shows of a film; return where it is, with captions."""
+    difference = frames["fitted"][..., :3] - frames["target"]
     largest = float(np.abs(difference).max())
     gain = difference_gain(largest)
     grey = magnified(as_uint8(0.5 + gain * difference), height=ROWS)
-    is_silhouette = isinstance(one, FilmObserver) and not one.paths
-    height, width = one.size
+    height, width = difference.shape[1:3]
     is_picture = len(one.times) == 1
     name = "goal" if goal else "picture" if is_picture else "film"
-    ignored = "" if one.ignored is None else ", hatched where it is not compared"
+    ignored = "" if not page.is_hatched else ", hatched where it is not compared"
     captions = {
         "film": f"the {name}{', drawn again from the truth' * page.is_simulated}{ignored}",
-        "answer": (f"the answer, drawn over the {name}" if is_silhouette else "the answer")
+        "answer": (f"the answer, drawn over the {name}" if page.is_over_film else "the answer")
         + (", with its joints" if page.has_joints else ""),
         "difference": f"answer - {name} as compared, {height} x {width} pixels, around mid grey"
         + (f", enlarged {gain:g} times" if gain > 1.0 else "")
@@ -463,10 +241,7 @@ def facts_of(problem: SceneProblem) -> dict[str, Any]:
         "frames": problem.n_frames,
         **steps_of(problem),
         "observations": {
-            one.name: {
-                "frames": len(one.times),
-                "size": list(one.size) if isinstance(one, FilmObserver | SmokeObserver) else None,
-            }
+            one.name: one.facts()
             for one in problem.observers
             if one.weight  # of a control others are only measured
         },
@@ -484,7 +259,7 @@ def steps_of(problem: SceneProblem) -> dict[str, Any]:
 def look_offset(problem: SceneProblem, theta: np.ndarray) -> dict[str, Any]:
     """Return by how much the fit of the first film is brighter than the film, on the whole."""
     parts = _parts(problem, theta)
-    films = [one for one in problem.observers if isinstance(one, FilmObserver) and one.paths]
+    films = [film for film in films_of(problem.observers) if film.paths]
     if not films:
         return {"body": [0.0] * 3, "background": [0.0] * 3, "share": 0.0}
     return offset(films[0].as_images(parts[films[0].name]), films[0].frames)

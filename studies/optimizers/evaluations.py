@@ -179,8 +179,8 @@ class Evaluator:
             loss, gradient, jacobian = np.inf, None, None
         # norms, since a finite gradient may be so large that its square is not
         with np.errstate(over="ignore"):
-            norms = [np.linalg.norm(part) for part in (gradient, jacobian) if part is not None]
-        if not all(np.isfinite(one) for one in (loss, *norms)):
+            norms = [np.linalg.norm(array) for array in (gradient, jacobian) if array is not None]
+        if not all(np.isfinite(number) for number in (loss, *norms)):
             loss, gradient, jacobian = np.inf, None, None
         return Evaluation(
             kind,

@@ -128,15 +128,15 @@ def _secants(
     columns, beside = [], zip(points, seen, strict=True)
     for i in range(len(theta)):
         pairs = [
-            (point[i], own)
-            for point, own in islice(beside, 2)
-            if own is not None and point[i] != theta[i]
+            (point[i], residuals)
+            for point, residuals in islice(beside, 2)
+            if residuals is not None and point[i] != theta[i]
         ]
         pairs += [(theta[i], r)] if len(pairs) == 1 else []
         slope = np.zeros_like(r)
         if len(pairs) == 2:
-            (first, one), (second, other) = pairs
-            slope = (one - other) / (first - second)
+            (first, r_first), (second, r_second) = pairs
+            slope = (r_first - r_second) / (first - second)
         columns.append(Jacobian.of(slope[:, None]))
     return Jacobian.beside(columns)
 

@@ -20,7 +20,7 @@ import typer
 from adjsim.meshes.shapes import SHAPES
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import Method
-from studies.problem.films import FilmObserver
+from studies.problem.films import films_of
 from studies.problem.making import make_problem
 from studies.problem.observers import SEEN
 from studies.problem.problem import SceneProblem
@@ -134,8 +134,7 @@ def looked_at(case: LookCase, kind: str) -> dict[str, float]:
     That is the part of the squared derivatives of pixels that lies well within the outline.
     """
     problem = case.problems[kind]
-    film = problem.observers[0]
-    assert isinstance(film, FilmObserver)
+    film = films_of(problem.observers)[0]
     n_rows = film.rows_per_frame() * len(film.times)
     theta = problem.parameters.theta(np.array([case.mass]))
     rows, slopes = problem.images_jvp(theta, np.ones(1))
@@ -154,28 +153,30 @@ def looked_at(case: LookCase, kind: str) -> dict[str, float]:
 def medians(curves: list[Curve], budget: int) -> list[dict[str, Any]]:
     """Return a row for each method and kind: medians over the bodies."""
     rows = []
-    for method, kind in dict.fromkeys((one.method, one.kind) for one in curves):
-        own = [one for one in curves if (one.method, one.kind) == (method, kind)]
+    for method, kind in dict.fromkeys((curve.method, curve.kind) for curve in curves):
+        group = [curve for curve in curves if (curve.method, curve.kind) == (method, kind)]
         row: dict[str, Any] = {"method": method, "kind": kind}
         for bar in BARS:
             # the upper of two in the middle, so that no median lies halfway to infinity
-            median = sorted(one.settled(bar) for one in own)[len(own) // 2]
+            median = sorted(curve.settled(bar) for curve in group)[len(group) // 2]
             row[f"{bar:.0e}"] = int(median) if np.isfinite(median) else None
-        last = [one.held(budget)[-1] for one in own]
+        last = [curve.held(budget)[-1] for curve in group]
         rows.append({**row, "median": float(np.median(last)), "worst": float(np.max(last))})
     return rows
 
 
 def figure(curves: list[Curve], budget: int) -> Any:
     """Draw errors over evaluations: a panel for each method, bodies faint, medians bold."""
-    methods = list(dict.fromkeys(one.method for one in curves))
+    methods = list(dict.fromkeys(curve.method for curve in curves))
     drawing, axes = make_axes(1, len(methods), (2.9 * len(methods), 2.9))
     for ax, method in zip(axes, methods, strict=True):
         for kind, color in zip(KINDS, (BLUE, ORANGE, GREEN), strict=True):
-            own = [one for one in curves if (one.method, one.kind) == (method, kind)]
-            for one in own:
-                ax.semilogy(one.spent, np.maximum(one.error, LEAST), color=color, lw=0.8, alpha=0.4)
-            median = np.median([one.held(budget) for one in own], axis=0)
+            group = [curve for curve in curves if (curve.method, curve.kind) == (method, kind)]
+            for curve in group:
+                ax.semilogy(
+                    curve.spent, np.maximum(curve.error, LEAST), color=color, lw=0.8, alpha=0.4
+                )
+            median = np.median([curve.held(budget) for curve in group], axis=0)
             at = np.arange(1, budget + 1)
             ax.semilogy(at, np.maximum(median, LEAST), color=color, lw=1.8, label=kind)
         ax.set_title(method, fontsize=10, color=INK)

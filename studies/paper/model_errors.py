@@ -30,7 +30,7 @@ from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import NOT_FINITE
 from studies.paper import photo, traced
 from studies.paper.tables import cells, markdown, summary
-from studies.problem.films import FilmObserver
+from studies.problem.films import FilmObserver, films_of
 from studies.problem.making import make_problem
 from studies.problem.problem import SceneProblem
 from studies.reports.figures import BLUE, GREEN, INK, ORANGE, FigureFiles, make_axes
@@ -181,8 +181,7 @@ def _with(
 
 def film_of(problem: SceneProblem) -> FilmObserver:
     """Return the one film of a problem."""
-    (film,) = problem.observers
-    assert isinstance(film, FilmObserver)
+    (film,) = films_of(problem.observers)
     return film
 
 
@@ -190,7 +189,7 @@ def showing(
     problem: SceneProblem, video: np.ndarray, behind: np.ndarray | None = None
 ) -> SceneProblem:
     """Return the problem of this film, (n_frames, height, width, 3), before this background."""
-    film = film_of(problem).showing(video.reshape(-1, 3))
+    film = film_of(problem).of_frames(video)
     if behind is not None:
         film = replace(film, rasterizer=replace(film.rasterizer, background=behind))
     return replace(problem, observers=(film,))

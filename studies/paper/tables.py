@@ -175,15 +175,17 @@ def estimate(case: TableCase, method: Method) -> tuple[np.ndarray, float | None]
             return case.between(case.rng(method).uniform(size=case.problem.parameters.size)), None
 
 
-def _searched(case: TableCase, made: PreparedProblem) -> tuple[np.ndarray, float]:
+def _searched(case: TableCase, prepared: PreparedProblem) -> tuple[np.ndarray, float]:
     """Return where the search of the scene ends, without judging it."""
-    how, problem = case.file.search, made.problem
+    how, problem = case.file.search, prepared.problem
     with tempfile.TemporaryDirectory() as place:
         quiet = EvaluationProgress(how.max_evaluations, Console(quiet=True))
-        found = robust_search(problem, how, RunFolder(Path(place)), quiet, seed=(case.seed, case.k))
-    if not np.isfinite(found.best.loss):
-        raise NotFiniteError(found.best.message)
-    return found.best.theta, found.best.loss
+        outcome = robust_search(
+            problem, how, RunFolder(Path(place)), quiet, seed=(case.seed, case.k)
+        )
+    if not np.isfinite(outcome.best.loss):
+        raise NotFiniteError(outcome.best.message)
+    return outcome.best.theta, outcome.best.loss
 
 
 def with_places(file: SceneFile) -> SceneFile:

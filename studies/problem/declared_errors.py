@@ -35,7 +35,7 @@ from studies.scene import declared
 from studies.scene.building import BuiltScene, build
 from studies.scene.gravity import DIRECTION, GRAVITY
 from studies.scene.motion import Settled
-from studies.scene.obstacles import nearest_point, shifted, signed_distance, tilted
+from studies.scene.obstacle_shapes import shape_of
 
 
 SCALE, MASS, POSITION, GRAVITY_LEANS, DISTANCE, TILT = 0.02, 0.03, 0.005, 1.0, 0.01, 2.0
@@ -204,27 +204,25 @@ class _Declared:
     def _of_obstacle(self, name: str, obstacle: declared.Obstacle) -> Iterator[DeclaredNumber]:
         names = [key for key in obstacle.bodies or self.file.bodies if key in self.surfaces]
         points = np.concatenate([self.surfaces[other] for other in names])
-        near = points[np.argmin(signed_distance(name, obstacle, points))]
-        foot, outward = nearest_point(name, obstacle, near)
+        shape = shape_of(name, obstacle)
+        foot, outward = shape.nearest(points[np.argmin(shape.distance(points))])
         size, key = max(map(self._size, names)), f"obstacles.{name}.distance_error"
         error = _Error(key, _length(key, obstacle.distance_error, size), DISTANCE * size, "m")
         if f"{name}.height" not in self.free:
-            moved = self._with_obstacle(name, lambda amount: shifted(obstacle, amount * outward))
+            moved = self._with_obstacle(name, lambda amount: shape.about(-amount * outward))
             yield self._number(f"the distance of `{name}`", error, moved)
-        if isinstance(obstacle, declared.PlaneObstacle):
-            error = _Error(f"obstacles.{name}.tilt_error", obstacle.tilt_error, TILT, "deg")
-            for axis in np.linalg.svd(outward[None])[2][1:]:
-                moved = self._with_obstacle(name, partial(tilted, obstacle, foot, axis))
-                yield self._number(f"the direction of `{name}`", error, moved)
+        for tilted in shape.tilts(foot, outward):
+            error = _Error(f"obstacles.{name}.tilt_error", shape.spec.tilt_error, TILT, "deg")
+            moved = self._with_obstacle(name, tilted)
+            yield self._number(f"the direction of `{name}`", error, moved)
 
     def _of_observation(self, name: str, given: Any) -> Iterator[DeclaredNumber]:
         chosen = 0.0
-        if isinstance(given, declared.Film):
-            film = self.films[name]
+        if (film := self.films.get(name)) is not None:
             chosen = STAMPED if given.fps is None else _of_typed(given.fps, film.own_fps)
             if not film.times.any():
                 return
-        elif isinstance(given, declared.Points) and given.camera is not None:
+        elif getattr(given, "camera", None) is not None:
             chosen = STAMPED
         if not isinstance(self.built.system, Settled):
             error = _Error(f"observations.{name}.fps_error", given.fps_error, chosen)

@@ -1,31 +1,42 @@
-"""Films as observations: drawn, compared over a pyramid, with tangent and cotangent."""
+"""Films from a camera as observations: drawn, with tangent and cotangent, tracked and shown."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse
 from scipy.ndimage import binary_dilation, uniform_filter
 
-from adjoint.render.losses import residuals_jvp, residuals_vjp
-from adjoint.render.pyramid_boxes import box_residuals_vjp
-from adjoint.render.smoke import smoke_images_jvp, smoke_images_vjp
 from adjoint.render.soft_raster import record_images
 from adjsim.jit.device_arrays import beside, to_host
-from adjsim.jit.devices import module_of
 from adjsim.values import values_under
-from render.lenses import Perspective
-from render.losses import Mse, PyramidMse, difference, residuals
 from render.posed_camera import PosedCamera
 from render.pyramid_boxes import boxes_around
 from render.scene import Mesh, Scene
-from render.smoke import smoke_images
 from render.soft_raster import SoftRasterizer, rasterize
-from studies.problem.observations.outlines import GREYISH, bodies_in
+from studies.problem.film_pages import (
+    AT_ONCE,
+    MOST_FRAMES,
+    ROWS,
+    SUPERSAMPLED,
+    PageFilm,
+    page_rasterizer,
+    until,
+    with_obstacles,
+)
+from studies.problem.forward import start_surfaces
+from studies.problem.joint_marks import marked, seen_by
+from studies.problem.observations.films import film_pictures
+from studies.problem.observations.outlines import (
+    GREYISH,
+    are_alike,
+    bodies_in,
+    drawn_as_filmed,
+    outline,
+)
 from studies.problem.observers import (
-    DENSITY,
-    SEEN,
     Back,
     Moved,
     Observer,
@@ -33,123 +44,43 @@ from studies.problem.observers import (
     RecordedPrediction,
     Values,
 )
+from studies.problem.parameters import COLORS
+from studies.problem.pictures import PictureObserver
+from studies.problem.pixels import camera_names, to_pixels
+from studies.problem.points import MILLIMETRE, PointObserver
+from studies.problem.problem import SceneProblem
 from studies.problem.steps import Sampling
+from studies.runs.errors import StudyError
+from studies.runs.media import SHARP, as_float, as_uint8, hatched, resized
+from studies.scene.declared import SceneFile
+from studies.scene.filming import Carried, Still
+from studies.scene.maps import Value
+from studies.scene.motion import model_of
 
 
-WHITE = (1.0, 1.0, 1.0)  # smoke
+VISIBLE = 4.0  # pixels that the bodies must cover in the first frame
+DIFFERS = 0.1  # from the background: a pixel of a target from a file that may show a body
+HALF = 0.5
 MOST_IN_BOXES = 1 / 16  # of the pixels: if more are not the background, boxes gain nothing
 MARGIN = 0.1  # of a body's size: how near to where it is drawn everything counts
 LEAST_SHADE, SMOOTHED = 2.0 / 255.0, 5  # change of colour that is one, over so many pixels a side
 DARKEST, BRIGHTEST = 0.2, 4.0  # part of the light that a shadow leaves, or that more light adds
 MOST_GREY = 0.5  # part of a body that may look like a shadow on what is behind it
+LEAST_SEEN = 0.5  # part of the frames in which a tracked body must be seen whole
+LEAST_AREA = 0.3  # part of its area in the median frame with which it counts as seen
+SIZE_RATIO = 3.0  # times the area drawn at first: a larger or smaller mask is something else
+# error of a middle over the root of its area, without an offset and with one
+ERROR_KNOWN, ERROR_UNKNOWN = 0.03, 0.1
+ERROR = 0.5  # and at least so many pixels
 
 
-@dataclass(frozen=True, eq=False)
-class PictureObserver(Observer):
-    """What is compared picture by picture, over a pyramid."""
+class Begun(NamedTuple):
+    """The first frame of a film as the start of the search has it."""
 
-    BY_FRAME = "frames"
-
-    frames: np.ndarray  # (n_frames, H, W, 3)
-    levels: int  # of the pyramid; 1: none
-    first: np.ndarray  # first frame of the whole film, (H, W, 3)
-    # weight of one of them relative to the next finer one
-    growth: float = field(default=1.0, kw_only=True)
-    # what is not compared, (H, W) of truth values
-    ignored: np.ndarray | None = field(default=None, kw_only=True)
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Height and width [pixels]."""
-        return self.frames.shape[1], self.frames.shape[2]
-
-    def targets(self) -> np.ndarray:
-        """Return the pixels in RGB, (n_frames H W, 3)."""
-        return self.frames.reshape(-1, 3)
-
-    def still(self) -> np.ndarray:
-        """Return the pixels of the first frame of the whole film, at every frame."""
-        return np.broadcast_to(self.first, self.frames.shape).reshape(-1, 3)
-
-    def showing(self, rows: np.ndarray) -> Self:
-        """Return the film of these pixels, (n_frames H W, 3)."""
-        frames = rows.reshape(self.frames.shape)
-        return replace(self, frames=frames, first=frames[0])
-
-    def as_images(self, rows: np.ndarray) -> np.ndarray:
-        """Return rows as images, (n_frames, H, W, 3 or 4)."""
-        return rows.reshape(-1, *self.size, rows.shape[-1])
-
-    @property
-    def loss(self) -> Mse | PyramidMse:
-        """The loss of images, before it is weighted."""
-        return Mse() if self.levels == 1 else PyramidMse(self.levels, self.growth)
-
-    @property
-    def part_compared(self) -> float:
-        """The part of the pixels that is compared."""
-        return 1.0 if self.ignored is None else 1.0 - float(self.ignored.mean())
-
-    def where_compared(self, images: Any, other: Any = 0.0) -> Any:
-        """Return images (n_frames, H, W, k), with those of others where they are not compared."""
-        if self.ignored is None:
-            return images
-        ignored = beside(self.ignored, images)[..., None]
-        other = beside(other, images) if np.ndim(other) else other
-        return (~ignored * images + ignored * other).astype(images.dtype)
-
-    @property
-    def _scale(self) -> float:
-        return float(np.sqrt(self.weight / self.part_compared)) / SEEN
-
-    def residuals(self, rows: np.ndarray) -> np.ndarray:
-        """Return r of the pyramid, frame after frame."""
-        images = self.where_compared(self.as_images(rows)[..., :3], self.frames)
-        r = residuals(self.loss, images, self.frames)
-        r *= self._scale
-        return r
-
-    def residuals_jvp(self, tan_rows: np.ndarray) -> np.ndarray:
-        """Return the tangent of r."""
-        tangent = self.where_compared(self.as_images(tan_rows))
-        tan_r = residuals_jvp(self.loss, tangent, self.frames, tangent)
-        tan_r *= self._scale
-        return tan_r
-
-    def residuals_near(self, mask: np.ndarray, dtype: np.dtype) -> ReachedResiduals:
-        """Return the residuals that see a pixel of a mask (n_frames, H, W)."""
-        boxes = boxes_around(mask, self.loss, 3, dtype)
-
-        def jvp(tan_rows: np.ndarray) -> np.ndarray:
-            tangent = self.where_compared(self.as_images(tan_rows)[..., :3])
-            return self._scale * boxes.residuals(tangent)
-
-        def vjp(adj_r: np.ndarray) -> np.ndarray:
-            adj = np.zeros((*mask.shape, 4), adj_r.dtype)
-            box_residuals_vjp(boxes, self._scale * adj_r, adj[..., :3])
-            return self.where_compared(adj).reshape(-1, 4)
-
-        return ReachedResiduals(boxes.rows, jvp, vjp)
-
-    def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
-        """Return the cotangent of the pixels."""
-        shape = (*self.frames.shape[:-1], 4)
-        blank = module_of(adj_r).zeros(shape, self.frames.dtype)
-        adj = residuals_vjp(self.loss, blank, self.frames, self._scale * adj_r)
-        return self.where_compared(adj).reshape(-1, 4)
-
-    def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Return weight times the mean square of the difference in RGB by frame, over SEEN^2."""
-        pairs = zip(self.as_images(rows), self.as_images(other[:, :3]), strict=True)
-        offs = (self.where_compared(difference(a[..., :3], b)) for a, b in pairs)  # frame by frame
-        mean = np.array([np.square(off, dtype=np.float64).mean() for off in offs])
-        return self.weight / SEEN**2 * mean / self.part_compared
-
-    def mean(self) -> np.ndarray:
-        """Return the mean of the colours that are compared, at every pixel."""
-        rows = self.targets()
-        compared = rows if self.ignored is None else self.frames[:, ~self.ignored].reshape(-1, 3)
-        return np.broadcast_to(compared.mean(axis=0), rows.shape)
+    drawing: np.ndarray  # (H, W, 4)
+    vertices: Moved  # by name, (n, 3), from the point that the camera turns about [m]
+    camera: PosedCamera
+    is_known: bool  # whether nothing that is free moves bodies in it
 
 
 class Scenery(NamedTuple):
@@ -284,6 +215,227 @@ class FilmObserver(PictureObserver):
         sigma = self.rasterizer.sigma * factor**2
         return replace(self, rasterizer=replace(self.rasterizer, sigma=sigma))
 
+    def values(self) -> dict[str, Value]:
+        """Return what may be free of the film, its looks and lights too."""
+        looks = {}
+        for target, path in self.paths.items():
+            bounds = (0.0, 1.0) if path.endswith(COLORS) else (-np.inf, np.inf)
+            looks[path] = Value(_look_value(self.scene, target), "-", "linear", bounds)
+        return super().values() | looks
+
+    def in_space(self, problem: SceneProblem) -> tuple[Observer, ...]:
+        """Return all drawn vertices of the bodies, in space."""
+        start, model = start_surfaces(problem.built), model_of(problem.built.system)
+        bodies = (*problem.built.nodes, *(model.bodies if model else ()))
+        counts = {name: len(start[name]) for name in bodies if name in self.scene.objects}
+        return tuple(
+            PointObserver(
+                self.name, self.weight, self.times, self.start, self.index,
+                np.zeros((len(self.times), n, 3)), MILLIMETRE, scipy.sparse.eye_array(n).tocsr(),
+                name,
+            )
+            for name, n in counts.items()
+        )  # fmt: skip
+
+    def shaded_otherwise(self) -> Self:
+        """Return the film drawn flat in place of smooth, and smooth in place of flat."""
+        objects = {
+            name: replace(mesh, smooth_normals=not mesh.smooth_normals)
+            for name, mesh in self.scene.objects.items()
+        }
+        return replace(self, scene=replace(self.scene, objects=objects))
+
+    def simulated(self, rows: np.ndarray) -> Self:
+        """Return the film of these pixels.
+
+        Raises
+        ------
+        StudyError
+            If they show nothing of the bodies.
+        """
+        covered = float(self.as_images(rows)[..., 3].sum(axis=(1, 2)).max())
+        if covered < VISIBLE:
+            raise StudyError(
+                f"`{self.camera_path}` sees nothing of the motion: at most {covered:.1f} pixels of "
+                f"a frame of `observations.{self.name}` are covered. Move it, look elsewhere, or "
+                "check that the motion is what was meant."
+            )
+        return super().simulated(rows)
+
+    def require_in_picture(self, points: np.ndarray) -> None:
+        """Raise if no point (n, 3) is in the picture, or all of them are in too few pixels."""
+        eye, axes = self.camera.pose()
+        ahead = points[(points - self.center - eye) @ axes[2] > 0.0]
+        ends = np.zeros((2, 2))
+        if len(ahead):
+            pixels = to_pixels(self.camera, ahead - self.center, self.size)
+            height, width = self.size
+            corner = [width - 0.5, height - 0.5]
+            ends = np.clip([pixels.min(axis=0), pixels.max(axis=0)], -0.5, corner)
+        sides = ends[1] - ends[0]
+        if not sides.all() or np.prod(sides + 1.0) < VISIBLE:
+            raise StudyError(self.unseen(points))
+
+    def unseen(self, points: np.ndarray) -> str:
+        """Return the message that bodies with these points (n, 3) are not in the picture."""
+        low, high = (end.round(4).tolist() for end in (points.min(axis=0), points.max(axis=0)))
+        return (
+            f"`{self.camera_path}` does not see the bodies: they cover less than {VISIBLE:g} "
+            f"pixels of the first frame of `observations.{self.name}`. They reach from {low} to "
+            f"{high} m. Check eye and target, the bodies' `position` and `scale`, or run `adjsim "
+            "preview`."
+        )
+
+    def silhouette(self) -> np.ndarray:
+        """Return which pixels of the last picture differ from the background, (H, W) bool."""
+        off = np.abs(self.frames[-1] - np.asarray(self.rasterizer.background)).max(axis=-1)
+        differs = off > DIFFERS
+        return off > HALF * np.median(off[differs]) if differs.any() else differs
+
+    # Where its body is
+
+    def track(self, subjects: Mapping[str, Any], begun: "Mapping[str, Begun]") -> Observer | None:
+        """Return the middle of the only body as a tracked point; None if it is not seen."""
+        bodies = [
+            name for name in self.scene.objects if not isinstance(subjects[name], Still | Carried)
+        ]
+        if len(bodies) != 1:
+            return None
+        (body,), first = bodies, begun[self.name]
+        plate = np.broadcast_to(self.rasterizer.background, self.frames.shape[1:])
+        outlines = [outline(bodies_in(frame, plate)) for frame in self.frames]
+        areas = np.array([0.0 if each is None else each.area for each in outlines])
+        usual = float(np.median(areas))
+        nowhere, least = (np.nan, np.nan), LEAST_AREA * usual
+        middles = np.array(
+            [
+                nowhere if each is None or each.touches_edge or each.area < least else each.middle
+                for each in outlines
+            ]
+        )
+        ahead = first.vertices[body]
+        pixels = to_pixels(first.camera, ahead, self.size)
+        faces = np.asarray(self.scene.objects[body].faces)
+        a, b = (pixels[faces[:, i]] - pixels[faces[:, 0]] for i in (1, 2))
+        area = 0.5 * np.abs(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0])
+        drawn_area = 0.5 * float(area.sum())  # front and back
+        is_tracked = np.isfinite(middles[:, 0])
+        if is_tracked.mean() < LEAST_SEEN or not 1.0 / SIZE_RATIO < usual / drawn_area < SIZE_RATIO:
+            return None
+        is_offset = False
+        if is_tracked[0] and (begin := outlines[0]) is not None:
+            mask, off = drawn_as_filmed(first.drawing, plate, begin)
+            visible = area * _lies_in(mask, pixels[faces].mean(axis=1))
+            is_whole = are_alike(0.5 * float(visible.sum()), drawn_area)
+            # a part that some frames show and others do not, as of a box that turns, is left out
+            is_part = off is not None and are_alike(begin.area, usual) and bool(visible.any())
+            area = visible if is_part and not is_whole else area
+            is_offset = first.is_known and off is not None and (is_whole or is_part)
+        weights = np.bincount(faces.ravel(), np.repeat(area, 3), len(ahead)) / (3.0 * area.sum())
+        error = ERROR_KNOWN if is_offset else ERROR_UNKNOWN
+        point = PointObserver(
+            self.name, self.weight, self.times, self.start, self.index, middles[:, None],
+            max(ERROR, error * float(np.sqrt(drawn_area))), scipy.sparse.csr_array(weights[None]),
+            body, self.size, camera=self.camera, camera_path=self.camera_path, center=self.center,
+        )  # fmt: skip
+        if is_offset:
+            middle = to_pixels(first.camera, (weights @ ahead)[None], self.size)[0]
+            point = replace(point, places=point.places + (middle - middles[0]))
+        return point
+
+    # On a page
+
+    def page(
+        self, problem: SceneProblem, file: SceneFile, values: Values, truth: Any = None
+    ) -> PageFilm:
+        """Return film and answer; a film that is simulated is drawn again from the `truth`."""
+        n = len(self.times)
+        chosen = np.unique(np.linspace(0, n - 1, min(n, MOST_FRAMES)).round().astype(int))
+        spec, footage = file.films[self.name], None
+        if spec.video is not None:
+            camera = file.camera_of(spec)
+            footage = film_pictures(spec, camera, self.name, rows=ROWS, chosen=chosen)
+        height, width = self.size if footage is None else footage.shape[1:3]
+        times = max(1, min(-(-ROWS // height), SHARP // width))  # a wide one is not drawn as high
+        plate = self._plate(footage, (height * times, width * times))
+        instants = self.instants(values)[chosen] if n > 1 else until(self, values)
+        answer = self.drawn_over(
+            plate, problem, file, values=values, instants=instants, marks_joints=True
+        )
+        if footage is None and truth is not None:
+            hidden, true_values = truth
+            (film,) = (each for each in films_of(hidden.observers) if each.name == self.name)
+            instants = film.instants(true_values)[chosen]
+            footage = film.drawn_over(plate, hidden, file, values=true_values, instants=instants)
+        if footage is None:
+            footage = as_uint8(self.frames[chosen])
+        if self.ignored is not None:
+            footage = as_uint8(hatched(as_float(footage), self.ignored))
+        has_joints = bool(problem.built.joints)
+        is_simulated, is_hatched = spec.video is None, self.ignored is not None
+        return PageFilm(footage, answer, is_simulated, has_joints, not self.paths, is_hatched)
+
+    def drawn_over(
+        self,
+        plate: np.ndarray,
+        problem: SceneProblem,
+        file: SceneFile,
+        *,
+        values: Values,
+        instants: np.ndarray,
+        marks_joints: bool = False,
+    ) -> np.ndarray:
+        """Return a film at these times of the scene over `plate`, (n, height, width, 3) of 8 bits.
+
+        The plate (height, width, 3) is what is behind the bodies.
+        """
+        parts = np.array_split(instants, -(-len(instants) // AT_ONCE))
+        factor = 2 if len(instants) <= SUPERSAMPLED else 1
+        height, width = plate.shape[:2]
+        start = float(np.asarray(values.get(self.start_path, self.start)))
+        built, camera = problem.built, self.camera_at(values)
+        plate = with_obstacles(
+            plate, file.obstacles, lights=built.lights, camera=camera, center=self.center
+        )
+        rasterizer = replace(page_rasterizer(height), background=plate, supersample=factor)
+        pages = [
+            replace(
+                self,
+                scene=self.scene if self.paths else Scene(built.meshes, built.lights),
+                times=times - start,
+                index=np.arange(len(times)),
+                frames=np.broadcast_to(np.float32(0.0), (len(times), height, width, 3)),
+                rasterizer=rasterizer,
+            )
+            for times in parts
+        ]
+        out = []
+        moved, samplings = replace(problem, observers=tuple(pages)).moved(values)
+        for page, at in zip(pages, samplings, strict=True):
+            images = as_uint8(page.as_images(page.predict(moved, at, values)))[..., :3]
+            if marks_joints and built.joints:
+                scenery = page.scenery(page.seen(moved, at), values)
+                seen_at = seen_by(scenery.camera, images.shape[1:3])
+                for k, image in enumerate(images):
+                    places = {name: x[k] for name, x in scenery.vertices.items()}
+                    images[k] = marked(image, built.joints, places, seen_at)
+            out.append(images)
+        return np.concatenate(out)
+
+    def _plate(self, footage: np.ndarray | None, size: tuple[int, int]) -> np.ndarray:
+        """Return what is behind the bodies, as large as the page's film, (height, width, 3)."""
+        background = np.asarray(self.rasterizer.background, np.float64)
+        if not self.paths and footage is not None:  # silhouettes: the film itself, half as bright
+            return 0.5 * resized(as_float(footage[0]), size)
+        if background.ndim == 1:
+            return np.broadcast_to(background, (*size, 3))
+        return resized(background, size)
+
+
+def films_of(observers: Sequence[Observer]) -> list[FilmObserver]:
+    """Return the films from cameras among observations."""
+    return [one for one in observers if isinstance(one, FilmObserver)]
+
 
 @lru_cache(maxsize=1)
 def _of_background(one: FilmObserver, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
@@ -334,37 +486,18 @@ def _with_value(mesh: Mesh, name: str, value: np.ndarray) -> Mesh:
     return replace(mesh, material=replace(mesh.material, **{name: value}))
 
 
-def camera_names(camera: PosedCamera) -> tuple[str, ...]:
-    """Return the parameters of a camera that may be free."""
-    lens = "fov_y" if isinstance(camera.optics, Perspective) else "focal"
-    return ("rotation", "translation", lens)
+def _lies_in(mask: np.ndarray, pixels: np.ndarray) -> np.ndarray:
+    """Return which points (column, row), (n, 2), are in a mask, (n,) bool."""
+    columns, rows = np.rint(pixels).astype(int).T
+    is_inside = (columns >= 0) & (columns < mask.shape[1]) & (rows >= 0) & (rows < mask.shape[0])
+    return is_inside & mask[np.where(is_inside, rows, 0), np.where(is_inside, columns, 0)]
 
 
-@dataclass(frozen=True, eq=False)
-class SmokeObserver(PictureObserver):
-    """A film of white smoke over a colour, its frames as large as the grid."""
-
-    KIND = "film of smoke"
-
-    background: np.ndarray  # (3,)
-
-    def fields(self, moved: Moved) -> Moved:
-        """Return the density."""
-        return {DENSITY: moved[DENSITY]}
-
-    def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
-        """Draw the film."""
-        del values
-        density = seen[DENSITY]
-
-        def jvp(tan: Moved, tan_values: Values) -> np.ndarray:
-            del tan_values
-            tangent = tan.get(DENSITY, np.zeros_like(density))
-            return smoke_images_jvp(tangent, WHITE, self.background).reshape(-1, 4)
-
-        def vjp(adj_rows: np.ndarray) -> Back:
-            return {DENSITY: smoke_images_vjp(self.as_images(adj_rows), WHITE, self.background)}, {}
-
-        return RecordedPrediction(
-            smoke_images(density, WHITE, self.background).reshape(-1, 4), jvp, vjp
-        )
+def _look_value(scene: Scene, target: str) -> np.ndarray:
+    """Return the value of a path of a look or a light, as the renderer calls it."""
+    owner, _, name = target.rpartition(".")
+    if owner in scene.lights:
+        return np.asarray(getattr(scene.lights[owner], name), np.float64)
+    mesh = scene.objects[owner]
+    part: Any = {"texels": mesh.texture, "vertex_colors": mesh}.get(name, mesh.material)
+    return np.asarray(getattr(part, name), np.float64)

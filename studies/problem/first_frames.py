@@ -8,10 +8,9 @@ import scipy.ndimage
 
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import NOT_FINITE, Stall
-from studies.problem.films import FilmObserver
+from studies.problem.films import VISIBLE, FilmObserver, films_of
 from studies.problem.observations.films import FilmData, plate_of, silhouettes
 from studies.problem.observers import surfaces
-from studies.problem.observing import VISIBLE, unseen
 from studies.problem.parameters import FreeParameter, Parameters
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.runs.errors import StudyError
@@ -44,7 +43,7 @@ def fit_first_frames(
     search ends: looks are fitted after it too. Cameras stay as declared where a free number moves
     bodies in the first frame. `say` gets a line about what is fitted.
     """
-    if not any(isinstance(one, FilmObserver) for one in problem.observers):
+    if not films_of(problem.observers):
         return problem
     free = () if problem.settles and not again else (*_fitted_cameras(problem), *looks)
     are_cameras = [one.path.startswith("cameras.") for one in free]
@@ -98,7 +97,7 @@ def _is_anywhere(problem: SceneProblem) -> bool:
 
 def first_frames_differ(problem: SceneProblem, theta: np.ndarray, other: np.ndarray) -> bool:
     """Whether bodies begin elsewhere for another theta, as where a camera is the question."""
-    if not any(isinstance(one, FilmObserver) for one in problem.observers):
+    if not films_of(problem.observers):
         return False
     free = problem.parameters.free
     if problem.is_still and any(one.is_answer and one.path.startswith("cameras.") for one in free):
@@ -111,8 +110,7 @@ def moves_first_frame(problem: SceneProblem) -> bool:
 
     Then the frame does not show the camera: a body that is seen elsewhere is moved by either.
     """
-    has_films = any(isinstance(one, FilmObserver) for one in problem.observers)
-    if not has_films or all(one.is_view for one in problem.parameters.free):
+    if not films_of(problem.observers) or all(one.is_view for one in problem.parameters.free):
         return False
     try:
         return problem.settles or _bodies_differ(
@@ -148,11 +146,8 @@ def _bodies_differ(problem: SceneProblem, theta: np.ndarray, other: np.ndarray) 
 
 def first_of_films(problem: SceneProblem) -> SceneProblem:
     """Return the problem of the first frame of every film."""
-    firsts = [
-        one.between(np.arange(len(one.times)) == 0)
-        for one in problem.observers
-        if isinstance(one, FilmObserver)
-    ]
+    films = films_of(problem.observers)
+    firsts = [film.between(np.arange(len(film.times)) == 0) for film in films]
     return on_one_timeline(problem, firsts)
 
 
@@ -167,32 +162,26 @@ def _with_backgrounds(
     moved, samplings, values = first.run_at(problem.parameters.start)
     by_name = {one.name: one for one in problem.observers}
     new: dict[str, FilmObserver] = {}
-    for one, at in zip(first.observers, samplings, strict=True):
-        assert isinstance(one, FilmObserver)
-        declared_film = file.observations[one.name]
-        assert isinstance(declared_film, declared.Film)
-        if declared_film.simulate is not None:  # its background is known
+    pairs = zip(films_of(problem.observers), films_of(first.observers), samplings, strict=True)
+    for whole, film, at in pairs:
+        spec, data = file.films[film.name], films[film.name]
+        if spec.simulate is not None:  # its background is known
             continue
-        alpha = one.as_images(one.predict(moved, at, values))[0, ..., 3]
+        alpha = film.as_images(film.predict(moved, at, values))[0, ..., 3]
         if alpha.sum() < VISIBLE:
-            bodies = declared_film.bodies or file.bodies
-            points = np.concatenate([moved[name][0] for name in bodies])
-            raise StudyError(unseen(one, points))
+            points = np.concatenate([moved[name][0] for name in spec.bodies or file.bodies])
+            raise StudyError(film.unseen(points))
         if margin is None:
-            edge = max(int(np.ceil(BORDER * min(one.size))), 2)
+            edge = max(int(np.ceil(BORDER * min(film.size))), 2)
             covered = np.zeros(alpha.shape, bool)
             covered[edge:-edge, edge:-edge] = True
         else:
-            reach = max(int(np.ceil(margin * one.size[0])), 2)
+            reach = max(int(np.ceil(margin * film.size[0])), 2)
             covered = scipy.ndimage.binary_dilation(alpha > 0.01, iterations=reach)
-        plate = plate_of(films[one.name], covered)
-        frames = films[one.name].frames
-        if declared_film.compare == "silhouette":
-            mask = silhouettes(films[one.name], plate)
-            frames = np.repeat(mask[..., None], 3, axis=-1)
+        plate, frames = plate_of(data, covered), data.frames
+        if spec.compare == "silhouette":
+            frames = np.repeat(silhouettes(data, plate)[..., None], 3, axis=-1)
             plate = np.zeros_like(plate)
-        rasterizer = replace(one.rasterizer, background=plate)
-        whole = by_name[one.name]
-        assert isinstance(whole, FilmObserver)
-        new[one.name] = replace(whole, frames=frames, first=frames[0], rasterizer=rasterizer)
+        rasterizer = replace(film.rasterizer, background=plate)
+        new[film.name] = replace(whole, frames=frames, first=frames[0], rasterizer=rasterizer)
     return replace(problem, observers=tuple(new.get(k, one) for k, one in by_name.items()))

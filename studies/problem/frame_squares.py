@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from studies.problem.films import FilmObserver
 from studies.problem.observers import Observer
 from studies.problem.problem import SAME_TIME, SceneProblem
 
@@ -23,20 +22,12 @@ def squares_of(
 
 def counted_rows(problem: SceneProblem, images: np.ndarray) -> np.ndarray:
     """Return which rows can tell a right motion from a wrong one, (n_rows,) bool."""
-    masks = [
-        one.counted(rows) if isinstance(one, FilmObserver) else np.ones(len(rows), bool)
-        for one, rows in problem.by_observer(images)
-    ]
-    return np.concatenate(masks)
+    return np.concatenate([one.counted(rows) for one, rows in problem.by_observer(images)])
 
 
 def agreed_rows(problem: SceneProblem, images: np.ndarray) -> np.ndarray:
     """Return in which rows prediction and film agree on whether a body is there, (n_rows,) bool."""
-    masks = [
-        one.agreed(rows) if isinstance(one, FilmObserver) else np.ones(len(rows), bool)
-        for one, rows in problem.by_observer(images)
-    ]
-    return np.concatenate(masks)
+    return np.concatenate([one.agreed(rows) for one, rows in problem.by_observer(images)])
 
 
 def look_squares(problem: SceneProblem, theta: np.ndarray, counted: np.ndarray) -> np.ndarray:

@@ -9,10 +9,9 @@ import numpy as np
 from adjoint.render.shape_losses import shape_loss_vjp
 from adjsim import checks
 from render.shape_losses import EdgeLength, Laplacian, NormalConsistency, ShapeLoss
-from studies.problem.films import FilmObserver, camera_names
 from studies.problem.observers import Observer
-from studies.problem.observing import look_value
 from studies.problem.parameters import COLORS, FreeParameter, Log, Parameters, Scaled, nuisance
+from studies.problem.pixels import UNITS, camera_names
 from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.building import BuiltScene
@@ -23,8 +22,6 @@ from studies.scene.maps import Value
 WIDE = 100.0  # default bounds of a positive parameter: its start divided and multiplied by this
 NEAR_BLACK = 1e-3
 GROUPS = {"pose": ("rotation", "translation")}  # what stands for several paths
-UNITS = {"rotation": "rad", "translation": "m", "fov_y": "deg", "focal": "pixels"}
-START = 0.25  # of its length: how far the start of a film is searched; of a picture, seconds
 COLOR_ERROR, DIRECTION_ERROR = 0.3, 0.5  # of colours and directions before they are fitted
 VERTICES = ".vertices"
 
@@ -167,22 +164,7 @@ def _prior(
 
 def more_values(observers: Sequence[Observer]) -> dict[str, Value]:
     """Return what may be free beside the system: cameras, looks, lights and start times."""
-    out: dict[str, Value] = {}
-    wide = (-np.inf, np.inf)
-    for one in observers:
-        around = START * (float(np.ptp(one.times)) or 1.0)
-        bounds = (one.start - around, one.start + around)
-        out[one.start_path] = Value(np.asarray(one.start), "s", "linear", bounds)
-        if isinstance(one, FilmObserver):
-            for target, path in one.paths.items():
-                value = look_value(one.scene, target)
-                bounds = (0.0, 1.0) if path.endswith(COLORS) else wide
-                out[path] = Value(value, "-", "linear", bounds)
-        if one.camera is not None:
-            known = one.camera.parameters()
-            for name in camera_names(one.camera):
-                out[f"{one.camera_path}.{name}"] = Value(known[name], UNITS[name], "linear", wide)
-    return out
+    return {path: value for one in observers for path, value in one.values().items()}
 
 
 def camera_nuisances(
@@ -233,11 +215,7 @@ def look_nuisances(
     file: declared.SceneFile, built: BuiltScene, observers: Sequence[Observer]
 ) -> tuple[FreeParameter, ...]:
     """Return the looks that are fitted to the first frames: of films in RGB."""
-    films = [one for one in observers if isinstance(one, FilmObserver) and one.paths]
-    if not films:
-        return ()
-    free = set(file.free)
-    values = more_values(films)
+    free, values = set(file.free), more_values(observers)
     looks = {**file.bodies, **{k: v for k, v in file.obstacles.items() if v.draw}}
     fitted = [
         name

@@ -22,7 +22,8 @@ from scipy.optimize import least_squares
 from adjsim.contact_margins import contact_margins
 from adjsim.model import Model
 from adjsim.rollout import rollout
-from studies.problem.points import PointObserver, to_pixels
+from studies.problem.pixels import to_pixels
+from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem
 
 

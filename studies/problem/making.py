@@ -6,13 +6,11 @@ where the scene has it, and cameras go on being fitted with the answers.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from studies.problem.declared_errors import DeclaredNumber, declared_numbers, notes_on_errors
-from studies.problem.films import FilmObserver
 from studies.problem.first_frames import fit_first_frames
 from studies.problem.forward import start_surfaces
 from studies.problem.free import (
@@ -30,12 +28,10 @@ from studies.problem.observations.films import (
     check_lengths,
     read_film,
 )
-from studies.problem.observations.points import advice_on_fall
 from studies.problem.observers import Observer
-from studies.problem.observing import camera_of, frame_times, make_observers
-from studies.problem.own import OwnResiduals, check_own, declared_own, own_observer
-from studies.problem.parameters import Parameters
-from studies.problem.points import PointObserver, advice_on_markers
+from studies.problem.observing import frame_times, make_observers
+from studies.problem.own import OwnResiduals, declared_own, own_observer
+from studies.problem.parameters import FreeParameter, Parameters
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.problem.refining import (
     refined_problem,
@@ -69,34 +65,65 @@ Values = Mapping[str, Value]
 
 @dataclass(frozen=True, eq=False)
 class PreparedProblem:
-    """A problem, and what was found on the way to it."""
+    """A problem, what was found on the way to it, and the same problem with other assumptions."""
 
     everything: SceneProblem  # of all observations
     kept: frozenset[str]  # names of the observations that are predicted before they are fitted
     # what a user should know: defaults that were taken, what the first frame shows
     notes: list[str]
-    # refitted(problem) is a problem whose backgrounds, cameras and looks are fitted to the
-    # first frames again, with bodies where its start has them
-    refitted: Callable[[SceneProblem], SceneProblem]
-    # harder(problem) is the problem with stiffer contacts, lossier(problem) that with contacts that
-    # lose more; None where adjsim chose none
-    harder: Callable[[SceneProblem], SceneProblem | None]
-    lossier: Callable[[SceneProblem], SceneProblem | None]
-    # held_if_larger(problem, deviations) is the problem that holds the nodes of larger bodies
-    held_if_larger: Callable[[SceneProblem, float], SceneProblem | None]
+    file: declared.SceneFile  # without free paths of residuals of one's own
+    films: Mapping[str, FilmData]
+    looks: tuple[FreeParameter, ...]  # that are fitted to the first frames
     truth: Truth | None = None  # hidden values of what is free, where observations are simulated
-    is_twin: bool = False  # whether all observations are simulated
     # values by path that differ from the scene's in what is simulated
     true_values: Mapping[str, np.ndarray] | None = None
     hidden: SceneProblem | None = None  # the same observations of the scene that is simulated
-    # refined(problem) is a problem on a mesh twice as fine; None where what was observed is
-    # simulated on the same mesh, which then has no error
-    refined: Callable[[SceneProblem], SceneProblem] | None = None
-    # other_law(problem) is a problem with the other law of solids, None where there are none; None
-    # where what was observed is simulated with the same law
-    other_law: Callable[[SceneProblem], SceneProblem | None] | None = None
     declared: Sequence[DeclaredNumber] = ()  # numbers that are neither free nor exact
     terms: Sequence[Term] = ()  # numbers that the scene may lack
+
+    @property
+    def is_twin(self) -> bool:
+        """Whether all observations are simulated."""
+        return self.file.is_twin
+
+    @property
+    def has_mesh_error(self) -> bool:
+        """Whether what was observed has another mesh, so that a finer one tells of an error."""
+        return not self.is_twin or any(path.endswith(OF_MESH) for path in self.file.truth)
+
+    @property
+    def has_law_error(self) -> bool:
+        """Whether what was observed may have another law of solids."""
+        return not self.is_twin or any(path.endswith(OF_LAW) for path in self.file.truth)
+
+    @property
+    def contacts(self) -> Mapping[str, Any]:
+        """What may touch bodies, by name."""
+        return {**self.file.obstacles, **self.file.contacts}
+
+    def refitted(self, problem: SceneProblem) -> SceneProblem:
+        """Return a problem with backgrounds, cameras and looks fitted to the first frames again."""
+        return fit_first_frames(problem, self.films, self.file, self.looks, again=True)
+
+    def refined(self, problem: SceneProblem) -> SceneProblem:
+        """Return a problem on a mesh twice as fine."""
+        return refined_problem(problem, self.file)
+
+    def harder(self, problem: SceneProblem) -> SceneProblem | None:
+        """Return a problem with stiffer contacts; None where adjsim chose none."""
+        return with_harder_contacts(problem, self.contacts)
+
+    def lossier(self, problem: SceneProblem) -> SceneProblem | None:
+        """Return a problem with contacts that lose more; None where adjsim chose none."""
+        return with_lossier_contacts(problem, self.contacts)
+
+    def held_if_larger(self, problem: SceneProblem, deviations: float) -> SceneProblem | None:
+        """Return a problem that holds the nodes of larger bodies; None where these are the same."""
+        return with_held_if_larger(problem, deviations, scene=self.file, numbers=self.declared)
+
+    def other_law(self, problem: SceneProblem) -> SceneProblem | None:
+        """Return a problem with the other law of solids; None without solids, or if it is known."""
+        return with_other_law(problem, self.file) if self.has_law_error else None
 
     @property
     def problem(self) -> SceneProblem:
@@ -137,24 +164,19 @@ def make_problem(
             "`observations` must hold at least one film, table of points, states, or residuals of "
             "your own, got none."
         )
-    declared_films = {
-        name: one for name, one in file.observations.items() if isinstance(one, declared.Film)
-    }
-    films = {name: _film(file, name, one) for name, one in declared_films.items()}
-    real = {name: one for name, one in declared_films.items() if one.simulate is None}
-    built = build(without_own(file, own), at_rest=not own and is_still(file, films))
+    lone = without_own(file, own)
+    films = {name: _film(file, name, one) for name, one in file.films.items()}
+    real = {name: one for name, one in file.films.items() if one.simulate is None}
+    built = build(lone, at_rest=not own and is_still(file, films))
     if isinstance(built.system, Settled):
         say(SETTLING)
     notes = built.notes + notes_on_fields_of_view(file) + notes_on_errors(file)
-    notes += notes_on_seams(file, built, declared_films)
+    notes += notes_on_seams(file, built, file.films)
     for name in real:
         notes += advice_on_film(films[name], f"observations.{name}")
     check_lengths({f"observations.{name}": (one, films[name]) for name, one in real.items()})
-    observers = make_observers(file, built, films)
-    observers = [
-        replace(one, device=device) if isinstance(one, FilmObserver) else one for one in observers
-    ]
-    notes += advice_on_points(file, built, observers)
+    observers = make_observers(file, built, films, device=device)
+    notes += [note for one in observers for note in one.notes]
     observers += [own_observer(name, one, start_surfaces(built)) for name, one in own.items()]
     kept = frozenset(k for k, one in {**file.observations, **own}.items() if one.validate)
     if len(kept) == len(observers):
@@ -178,55 +200,25 @@ def make_problem(
         problem = with_simulated(problem, hidden, file, truth)
         values |= simulated.values
     problem = problem.with_steps_for(problem.parameters.start)
-    check_own(problem)
+    for one in observers:
+        one.check(problem)
     looks = look_nuisances(file, built, observers)
-
-    def refitted(problem: SceneProblem) -> SceneProblem:
-        return fit_first_frames(problem, films, file, looks, again=True)
-
     if fits_first:
         problem = fit_first_frames(problem, films, file, looks, say=say)
-
-    contacts = {"contacts": {**file.obstacles, **file.contacts}}
-    harder, lossier = (
-        partial(changed, **contacts) for changed in (with_harder_contacts, with_lossier_contacts)
-    )
-    lone = without_own(file, own)
-    numbers = declared_numbers(lone, built, films, parameters)
-    held_if_larger = partial(with_held_if_larger, scene=lone, numbers=numbers)
-    has_error = not file.is_twin or any(path.endswith(OF_MESH) for path in file.truth)
-    has_law_error = not file.is_twin or any(path.endswith(OF_LAW) for path in file.truth)
     is_goal = file.purpose == "control" and not set(parameters.paths) <= set(file.truth)
-    own_truth = None if is_goal else truth_of(parameters, truth, values)
     return PreparedProblem(
-        problem, kept, notes, refitted, harder, lossier, held_if_larger, own_truth, file.is_twin,
-        truth, hidden, partial(refined_problem, scene=lone) if has_error else None,
-        partial(with_other_law, scene=lone) if has_law_error else None,
-        numbers, [] if file.is_twin or is_goal else terms_of(lone, parameters),
-    )  # fmt: skip
-
-
-def advice_on_points(
-    file: declared.SceneFile, built: BuiltScene, observers: Sequence[Observer]
-) -> list[str]:
-    """Return what is doubtful about tracked points: far off a body, or falling another way."""
-    notes: list[str] = []
-    for one in observers:
-        given = file.observations[one.name]
-        if not isinstance(given, declared.Points | declared.States):
-            continue
-        if not isinstance(one, PointObserver):
-            continue
-        key, body = f"observations.{one.name}", file.bodies[given.body]
-        if isinstance(given, declared.Points):
-            surface = start_surfaces(built)[given.body]
-            x = surface if one.object else np.asarray(built.state.x)
-            faces = np.asarray(built.meshes[given.body].faces)
-            notes += advice_on_markers(key, one.matrix @ x, surface, faces)
-        is_held = isinstance(body, declared.Pendulum) or getattr(body, "held", None) is not None
-        if not (is_held or file.pushes) and given.simulate is None and one.camera is None:
-            notes += advice_on_fall(one.times, one.places, file.world.gravity, key)
-    return notes
+        problem,
+        kept,
+        notes,
+        lone,
+        films,
+        looks,
+        truth=None if is_goal else truth_of(parameters, truth, values),
+        true_values=truth,
+        hidden=hidden,
+        declared=declared_numbers(lone, built, films, parameters),
+        terms=[] if file.is_twin or is_goal else terms_of(lone, parameters),
+    )
 
 
 def without_own(file: declared.SceneFile, own: Mapping[str, OwnResiduals]) -> declared.SceneFile:
@@ -251,11 +243,8 @@ def texel_values(
 
 def is_still(file: declared.SceneFile, films: Mapping[str, FilmData]) -> bool:
     """Return whether nothing moves or settles: single pictures at time 0 of bodies with a mesh."""
-    are_meshes = not any(
-        isinstance(one, declared.Pendulum | declared.Smoke) for one in file.bodies.values()
-    )
     return (
-        are_meshes
+        all(hasattr(body, "mesh") for body in file.bodies.values())
         and file.world.motion != declared.EQUILIBRIUM
         and all(
             name in films
@@ -271,7 +260,7 @@ def _film(file: declared.SceneFile, name: str, one: declared.Film) -> FilmData:
     """Return a film as it is read, or a blank one where it is still to be simulated."""
     key = f"observations.{name}"
     if one.simulate is None:
-        return read_film(one, camera_of(file, one), key)
+        return read_film(one, file.camera_of(one), key)
     return blank_film(one, frame_times(one, file.world, key), key)
 
 

@@ -20,10 +20,15 @@ import numpy as np
 from adjsim.jit.device_arrays import to_host
 from adjsim.values import values_under
 from render.posed_camera import PosedCamera
+from studies.optimizers.jacobian import Jacobian
+from studies.problem.pixels import UNITS, camera_names
 from studies.problem.steps import Sampling
 from studies.runs.errors import NotFiniteError
+from studies.scene.maps import Value
 
 
+NOISE = 2.0 / 255.0  # standard deviation of a pixel that is expected of a film
+START = 0.25  # of its length: how far the start of a film is searched; of a picture, seconds
 SEEN = 0.05  # a difference in colour, where white is 1, that counts as one
 NODES, DENSITY = "state.x", "state.density"
 Values = Mapping[str, np.ndarray]  # by scene path
@@ -63,10 +68,15 @@ class ReachedResiduals(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Observer(ABC):
-    """One observation."""
+    """One observation: what it predicts, and all else that a run asks of it.
+
+    A kind of observation answers what is asked of it below; most questions have an answer that does
+    nothing.
+    """
 
     KIND: ClassVar[str]  # in words
     BY_FRAME: ClassVar[str]  # name of what was observed, which has a row for each frame
+    IS_PICTURE: ClassVar[bool] = False  # whether rows are pixels, which `as_images` gives as images
 
     name: str
     weight: float
@@ -78,6 +88,7 @@ class Observer(ABC):
     camera_path: str = field(default="", kw_only=True)  # "cameras.NAME"
     center: np.ndarray = field(default_factory=lambda: np.zeros(3), kw_only=True)  # (3,) [m]
     device: str = field(default="cpu", kw_only=True)  # where it is predicted: cpu or cuda
+    notes: tuple[str, ...] = field(default=(), kw_only=True)  # what is doubtful about its data
 
     @property
     def start_path(self) -> str:
@@ -198,6 +209,119 @@ class Observer(ABC):
         """Return the observation with edges drawn softer by a factor; only pictures have any."""
         del factor
         return self
+
+    # What may be free, and what is known of the noise
+
+    def values(self) -> dict[str, Value]:
+        """Return what may be free of the observation, by scene path: its start, its camera."""
+        around = START * (float(np.ptp(self.times)) or 1.0)
+        bounds = (self.start - around, self.start + around)
+        out = {self.start_path: Value(np.asarray(self.start), "s", "linear", bounds)}
+        if self.camera is not None:
+            parameters, wide = self.camera.parameters(), (-np.inf, np.inf)
+            for name in camera_names(self.camera):
+                value = Value(parameters[name], UNITS[name], "linear", wide)
+                out[f"{self.camera_path}.{name}"] = value
+        return out
+
+    def counted(self, rows: np.ndarray) -> np.ndarray:
+        """Return which predicted rows can tell a right motion from a wrong one, (n_rows,) bool."""
+        return np.ones(len(rows), bool)
+
+    def agreed(self, rows: np.ndarray) -> np.ndarray:
+        """Return in which predicted rows a body is there where one was observed, (n_rows,) bool."""
+        return np.ones(len(rows), bool)
+
+    def noise(self, rows: np.ndarray, r: np.ndarray, n_parameters: int) -> float:
+        """Return the variance of its numbers by the residuals r that predicted rows leave."""
+        del rows
+        return float(r @ r) / max(r.size - n_parameters, 1.0)
+
+    def expected_noise(self) -> float | np.ndarray:
+        """Return the variance of its numbers that is expected, or that of each residual, (m,)."""
+        return NOISE**2
+
+    def information(self, J: Jacobian, variance: float | np.ndarray) -> np.ndarray:
+        """Return what J^T r varies by, (p, p), for the Jacobian of its residuals, (m, p)."""
+        weights = np.broadcast_to(variance, len(J))[J.rows, None]
+        return J.values.T @ (weights * J.values)
+
+    # The same observation of another problem
+
+    def refined(self, nodes_before: Any) -> Self:
+        """Return the observation on a finer mesh.
+
+        `nodes_before` is the sparse matrix from all nodes to those of before, (n_before, n_nodes).
+        """
+        del nodes_before
+        return self
+
+    def in_space(self, problem: Any) -> "tuple[Observer, ...]":
+        """Return observations in space of all that is seen of a `SceneProblem` in pictures."""
+        del problem
+        return (self,)
+
+    def shaded_otherwise(self) -> Self:
+        """Return the observation with flat shading for smooth, smooth for flat."""
+        return self
+
+    def simulated(self, rows: np.ndarray) -> Self:
+        """Return the observation of what was predicted, (n_rows, 4), in place of what was seen."""
+        del rows
+        return self
+
+    def track(self, subjects: Mapping[str, Any], begun: Mapping[str, Any]) -> "Observer | None":
+        """Return where bodies are in place of how they look; None where that cannot be told.
+
+        `subjects` are the drawn objects of a problem, and `begun` the first frames of films by
+        name, as `studies.problem.films.Begun`.
+        """
+        del subjects, begun
+        return self
+
+    # What is looked at
+
+    def check(self, problem: Any) -> None:
+        """Raise if derivatives that a user gave are wrong at the start of a `SceneProblem`."""
+        del problem
+
+    def as_images(self, rows: np.ndarray) -> Any:
+        """Return rows as images, (n_frames, height, width, 3 or 4); None of what is no picture."""
+        del rows
+
+    def scenery(self, seen: Moved, values: Values) -> Any:
+        """Return what its camera sees, a `studies.problem.films.Scenery`; None without faces."""
+        del seen, values
+
+    def silhouette(self) -> np.ndarray | None:
+        """Return where the last picture shows bodies, (height, width); None of no picture."""
+        return None
+
+    def curves(self, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """Return what is drawn over time beside a prediction, {} of what has no curves.
+
+        These are `times` (n_frames,), `observed` and `predicted` (n_frames, n_points, k), and for
+        each of the k numbers of a point its axis, with unit, in `labels`.
+        """
+        del rows
+        return {}
+
+    def frames_compared(self, rows: np.ndarray, begun: np.ndarray | None) -> dict[str, np.ndarray]:
+        """Return pictures as they are compared, for two predictions; {} of what is no picture."""
+        del rows, begun
+        return {}
+
+    def page(self, problem: Any, file: Any, values: Values, truth: Any = None) -> Any:
+        """Return what a page shows of it, a `film_pages.PageFilm`, if it is a picture.
+
+        `problem` is the `SceneProblem` of the answer, and `values` are those at the answer by scene
+        path. `truth` are both of what was simulated, which is drawn again.
+        """
+        del problem, file, values, truth
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the result says of the observation."""
+        return {"frames": len(self.times), "size": None}
 
     def mean(self) -> np.ndarray:
         """Return the mean of what was observed, at every row."""

@@ -1,6 +1,6 @@
 """Observations of a scene file as observers: cameras, scenes to draw, and where points are."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, assert_never
@@ -12,23 +12,24 @@ from adjsim.model import Model
 from adjsim.reduced.smoke import SmokeState
 from render.annealing import softness
 from render.blending import Hard
-from render.camera import AnyCamera
-from render.posed_camera import PosedCamera
 from render.scene import Material, Mesh, Scene, SphericalHarmonics
 from render.soft_raster import SoftRasterizer
-from studies.problem.films import FilmObserver, SmokeObserver
+from studies.problem.films import FilmObserver
 from studies.problem.forward import start_surfaces
 from studies.problem.observations.films import FilmData
 from studies.problem.observations.point_files import PointData
-from studies.problem.observations.points import read_points, read_states
+from studies.problem.observations.points import advice_on_fall, read_points, read_states
 from studies.problem.observers import Observer
+from studies.problem.pixels import posed, to_pixels
 from studies.problem.points import (
+    MILLIMETRE,
     PointObserver,
+    advice_on_markers,
     carried_by_surface,
     carried_by_tets,
     first_hit,
-    to_pixels,
 )
+from studies.problem.smoke import SmokeObserver
 from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.building import BuiltScene, Lit
@@ -37,61 +38,37 @@ from studies.scene.motion import Settled, model_of
 from studies.scene.seams import with_seams
 
 
-VISIBLE = 4.0  # pixels that the bodies must cover in the first frame
-PIXEL, MILLIMETRE = 1.0, 1e-3  # default standard deviations
+PIXEL = 1.0  # default standard deviation
 LONGEST = 1.0  # between rows of a table [s]: a chosen time step makes thousands of steps of it
 Observed = declared.Film | declared.Points | declared.States
-
-
-def camera_name(file: declared.SceneFile, one: declared.Film | declared.Points) -> str:
-    """Return the name of the camera of an observation: the only one, if it names none."""
-    return one.camera or next(iter(file.cameras))
-
-
-def camera_of(file: declared.SceneFile, one: declared.Film) -> declared.Camera | None:
-    """Return the camera of a film; None of a film of smoke, which has none."""
-    return file.cameras[camera_name(file, one)] if file.cameras else None
 
 
 def make_observers(
     file: declared.SceneFile,
     built: BuiltScene,
     films: Mapping[str, FilmData],
-    kinds: tuple[type, ...] = (declared.Film, declared.Points, declared.States),
+    *,
+    names: Collection[str] | None = None,
+    device: str = "cpu",
 ) -> list[Observer]:
-    """Return what is observed, of these kinds; films are still without a background."""
-    making = _Observing(file, built, films)
-    found: list[Observer] = []
-    for name, one in file.observations.items():
-        if not isinstance(one, kinds):
-            continue
-        if isinstance(one, declared.Film) and isinstance(built.state, SmokeState):
-            found.append(making.smoke(name, one, built.state.density.shape))
-        elif isinstance(one, declared.Film):
-            found.append(making.film(name, one))
-        elif isinstance(one, declared.Points):
-            found.append(making.points(name, one))
-        elif isinstance(one, declared.States):
-            found.append(making.states(name, one))
-        elif not isinstance(one, declared.OwnObservation):  # which `declared_own` makes
-            assert_never(one)
-    return found
+    """Return what is observed, or what these names are of it, but for residuals of one's own.
 
-
-def posed(camera: AnyCamera, center: np.ndarray) -> PosedCamera:
-    """Return a camera as one that looks at points minus `center`, so that it turns about there."""
-    eye, axes = camera.pose()
-    nominal = axes * [[1.0], [1.0], [-1.0]]
-    fov_y = camera.fov_y if camera.lens is None else None
-    return PosedCamera(
-        np.zeros(3),
-        nominal @ (center - eye),
-        nominal,
-        fov_y=fov_y,
-        near=camera.near,
-        far=camera.far,
-        lens=camera.lens,
-    )
+    Films are drawn on `device`, and still without a background.
+    """
+    making = _Observing(file, built, films, device)
+    observers: list[Observer] = []
+    for name in file.observations if names is None else names:
+        spec = file.observations[name]
+        if isinstance(spec, declared.Film):
+            is_smoke = isinstance(built.state, SmokeState)
+            observers.append((making.smoke if is_smoke else making.film)(name, spec))
+        elif isinstance(spec, declared.Points):
+            observers.append(making.points(name, spec))
+        elif isinstance(spec, declared.States):
+            observers.append(making.states(name, spec))
+        elif not isinstance(spec, declared.OwnObservation):  # which `declared_own` makes
+            assert_never(spec)
+    return observers
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +78,7 @@ class _Observing:
     file: declared.SceneFile
     built: BuiltScene
     films: Mapping[str, FilmData]
+    device: str
 
     @cached_property
     def surfaces(self) -> dict[str, np.ndarray]:
@@ -119,7 +97,7 @@ class _Observing:
 
     def film(self, name: str, one: declared.Film) -> FilmObserver:
         """Return a film from a camera."""
-        which, data = camera_name(self.file, one), self.films[name]
+        which, data = self.file.camera_name(one), self.films[name]
         bodies = self.file.bodies if one.bodies is None else one.bodies
         hidden = set(self.file.bodies).difference(bodies)
         meshes = {key: mesh for key, mesh in self.built.meshes.items() if key not in hidden}
@@ -142,14 +120,15 @@ class _Observing:
             rasterizer=SoftRasterizer(**known),
             paths=_look_paths(meshes, self.built.lights) if is_rgb else {},
             growth=self.file.search.growth,
+            device=self.device,
         )
         if one.simulate is None:
-            _require_in_picture(observer, np.concatenate([self.surfaces[own] for own in bodies]))
+            observer.require_in_picture(np.concatenate([self.surfaces[body] for body in bodies]))
         return observer
 
-    def smoke(self, name: str, one: declared.Film, grid: tuple[int, ...]) -> SmokeObserver:
+    def smoke(self, name: str, one: declared.Film) -> SmokeObserver:
         """Return a film of smoke."""
-        size = self.films[name].size
+        size, grid = self.films[name].size, self.built.state.density.shape
         if size != grid:
             raise StudyError(
                 f"`observations.{name}.video` must be as large as the picture of the smoke's "
@@ -219,6 +198,8 @@ class _Observing:
                 )
             places[k] = hit + self.center
         matrix, subject = self._carriers(name, one.body, places)
+        carrying = surface if subject else np.asarray(self.built.state.x)
+        notes = advice_on_markers(key, matrix @ carrying, surface, faces)
         size = size or (1, 1)
         begun = places if camera is None else to_pixels(camera, places - self.center, size)
         return PointObserver(
@@ -232,7 +213,19 @@ class _Observing:
             center=self.center,
             size=size,
             begun=begun if sags else None,
+            notes=(*notes, *self._advice_on_fall(key, one, data)),
         )
+
+    def _advice_on_fall(
+        self, key: str, one: declared.Points | declared.States, data: PointData
+    ) -> list[str]:
+        """Return what is doubtful about points in space of a body that nothing holds or pushes."""
+        body = self.file.bodies[one.body]
+        is_held = isinstance(body, declared.Pendulum) or getattr(body, "held", None) is not None
+        is_in_picture = getattr(one, "camera", None) is not None
+        if is_held or self.file.pushes or one.simulate is not None or is_in_picture:
+            return []
+        return advice_on_fall(data.times, data.values, self.file.world.gravity, key)
 
     def _sags(self, body: str) -> bool:
         """Return whether a body is soft and seen where it rests."""
@@ -263,10 +256,9 @@ class _Observing:
 
     def _picture_size(self, name: str) -> tuple[int, int]:
         """Return height and width of the picture of a camera: of its film, or by K [pixels]."""
-        for observed, data in self.films.items():
-            film = self.file.observations[observed]
-            if isinstance(film, declared.Film) and camera_name(self.file, film) == name:
-                return data.full_size
+        for observed, film in self.file.films.items():
+            if observed in self.films and self.file.camera_name(film) == name:
+                return self.films[observed].full_size
         K, size = self.file.cameras[name].K, self.file.cameras[name].size
         if size is not None:
             return size
@@ -306,7 +298,7 @@ class _Observing:
         known = _observed(name, one, data.times)
         return PointObserver(
             **known, places=data.values, error=one.error, matrix=matrix, object="",
-            is_center=one.center,
+            is_center=one.center, notes=tuple(self._advice_on_fall(key, one, data)),
         )  # fmt: skip
 
 
@@ -339,34 +331,10 @@ def _require_seconds(times: np.ndarray, world: declared.World, key: str) -> None
         )
 
 
-def _require_in_picture(one: FilmObserver, points: np.ndarray) -> None:
-    """Raise if no point is in the picture, or all of them are in too few pixels."""
-    eye, axes = one.camera.pose()
-    ahead = points[(points - one.center - eye) @ axes[2] > 0.0]
-    ends = np.zeros((2, 2))
-    if len(ahead):
-        shown = to_pixels(one.camera, ahead - one.center, one.size)
-        height, width = one.size
-        ends = np.clip([shown.min(axis=0), shown.max(axis=0)], -0.5, [width - 0.5, height - 0.5])
-    sides = ends[1] - ends[0]
-    if not sides.all() or np.prod(sides + 1.0) < VISIBLE:
-        raise StudyError(unseen(one, points))
-
-
 def _white(meshes: Mapping[str, Mesh]) -> Scene:
     """Return the bodies in white, whatever the light."""
     white = Material(ambient=np.ones(3), diffuse=np.zeros(3))
     return Scene({name: Mesh(mesh.faces, material=white) for name, mesh in meshes.items()})
-
-
-def look_value(scene: Scene, target: str) -> np.ndarray:
-    """Return the value of a path of a look or a light, as the renderer calls it."""
-    owner, _, name = target.rpartition(".")
-    if owner in scene.lights:
-        return np.asarray(getattr(scene.lights[owner], name), np.float64)
-    mesh = scene.objects[owner]
-    part: Any = {"texels": mesh.texture, "vertex_colors": mesh}.get(name, mesh.material)
-    return np.asarray(getattr(part, name), np.float64)
 
 
 def _look_paths(meshes: Mapping[str, Mesh], lights: Mapping[str, Lit]) -> dict[str, str]:
@@ -383,15 +351,6 @@ def _look_paths(meshes: Mapping[str, Mesh], lights: Mapping[str, Lit]) -> dict[s
         keys = ["coefficients"] if in_sky else ["direction", "color"]
         paths |= {f"{name}.{key}": f"lights.{name}.{key}" for key in keys}
     return paths
-
-
-def unseen(one: FilmObserver, points: np.ndarray) -> str:
-    low, high = (end.round(4).tolist() for end in (points.min(axis=0), points.max(axis=0)))
-    return (
-        f"`{one.camera_path}` does not see the bodies: they cover less than {VISIBLE:g} pixels of "
-        f"the first frame of `observations.{one.name}`. They reach from {low} to {high} m. Check "
-        "eye and target, the bodies' `position` and `scale`, or run `adjsim preview`."
-    )
 
 
 def frame_times(one: Observed, world: declared.World, key: str) -> np.ndarray:

@@ -10,8 +10,8 @@ The loss is the mean over frames of the squares of r, times the weight. Gauss-Ne
 tangent of r too: give `jvp(surfaces, tan_surfaces)`, or it is taken by central differences of
 `residuals` along the tangent.
 
-Before a search, `check_own` compares `vjp` and `jvp` with differences of `residuals` for the motion
-at the start.
+Before a search, `OwnObserver.check` compares `vjp` and `jvp` with differences of `residuals` for
+the motion at the start.
 
 The functions always get all frames. Where a search looks at the first frames only, the surfaces of
 later ones are those of the last frame that is simulated, and their rows of r are left out.
@@ -164,11 +164,16 @@ class OwnObserver(Observer):
                 f"infinity in frame {frame} (counted from 0)."
             )
 
-    def check(self, seen: Moved) -> None:
-        """Raise if `vjp` or `jvp` contradict differences of `residuals` where bodies are `seen`.
+    def check(self, problem: SceneProblem) -> None:
+        """Raise if `vjp` or `jvp` contradict differences of `residuals` at the start of a problem.
 
         Columns of r whose differences depend on the step, as at a kink, are left out.
         """
+        try:
+            moved, (at,), _ = replace(problem, observers=(self,)).run_at(problem.parameters.start)
+        except NOT_FINITE:
+            return  # the search begins elsewhere, or says why it cannot
+        seen = self.seen(moved, at)
         given = {name: np.asarray(x, np.float64)[self.filled] for name, x in seen.items()}
         rng = np.random.default_rng(0)
         tangents = {name: rng.standard_normal(x.shape) for name, x in given.items()}
@@ -285,16 +290,3 @@ def declared_own(file: SceneFile) -> dict[str, OwnResiduals]:
             )
         found[name] = replace(made, weight=one.weight, start=one.start, validate=one.validate)
     return found
-
-
-def check_own(problem: SceneProblem) -> None:
-    """Raise if derivatives of the user's own are wrong for the motion at the start."""
-    if not any(isinstance(one, OwnObserver) for one in problem.observers):
-        return
-    try:
-        moved, samplings, _ = problem.run_at(problem.parameters.start)
-    except NOT_FINITE:
-        return  # the search begins elsewhere, or says why it cannot
-    for one, at in zip(problem.observers, samplings, strict=True):
-        if isinstance(one, OwnObserver):
-            one.check(one.seen(moved, at))

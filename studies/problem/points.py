@@ -1,24 +1,22 @@
 """Tracked points and states as observations, in space or in the pixels of a camera."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
-from adjoint.rotations import rotation_matrix_vjp
 from adjsim.meshes.embedding import embedding
 from adjsim.meshes.tet_mesh import TetMesh
-from adjsim.rotations import rotation_matrix, rotation_matrix_jvp
 from adjsim.values import values_under
-from render.lenses import Perspective
 from render.posed_camera import PosedCamera
-from studies.problem.films import camera_names
 from studies.problem.observers import NODES, Back, Moved, Observer, RecordedPrediction, Values
+from studies.problem.pixels import to_pixels, to_pixels_jvp, to_pixels_vjp
 from studies.runs.errors import StudyError
 
 
+MILLIMETRE = 1e-3  # default standard deviation
 NEAR = 0.05  # part of a body's size: how far from a thin body's surface a point may be
 FAR = 1.0  # part of its longest side: how far from a body that carries points beside it
 THIN = 0.5  # part of its shortest side, beyond which that is said
@@ -198,9 +196,29 @@ class PointObserver(Observer):
         begun = begun[:, : self.places.shape[-1]]
         return replace(self, places=np.broadcast_to(begun, self.places.shape)).targets()
 
-    def showing(self, rows: np.ndarray) -> "PointObserver":
-        """Return the points at these places, (n_frames n_points, 3)."""
+    def simulated(self, rows: np.ndarray) -> Self:
+        """Return the points at these places."""
         return replace(self, places=rows[:, : self.places.shape[-1]].reshape(self.places.shape))
+
+    def refined(self, nodes_before: scipy.sparse.csr_array) -> Self:
+        """Return the points by the nodes of a finer mesh, if they go by nodes."""
+        return self if self.object else replace(self, matrix=self.matrix @ nodes_before)
+
+    def expected_noise(self) -> np.ndarray:
+        """Return the variance of each residual: the declared error squared."""
+        off = np.full((self.rows_per_frame() * len(self.times), 4), self.error)
+        return self.residuals_jvp(off) ** 2
+
+    def curves(self, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the coordinates over time; of a prediction of fewer frames, of these."""
+        n = len(rows) // self.places.shape[1]
+        predicted = rows.reshape(n, self.places.shape[1], 4)[..., : self.places.shape[-1]]
+        names, unit = ("uv", "pixels") if self.places.shape[-1] == 2 else ("xyz", "m")
+        labels = np.array([f"{name} [{unit}]" for name in names])
+        observed = self.places[:n]
+        return {
+            "times": self.times[:n], "observed": observed, "predicted": predicted, "labels": labels
+        }  # fmt: skip
 
     def _applied(self, rows: np.ndarray) -> np.ndarray:
         return np.stack([self.matrix @ frame for frame in rows])
@@ -256,88 +274,3 @@ def _in_rows(places: np.ndarray) -> np.ndarray:
     rows = np.zeros((*places.shape[:2], 4))
     rows[..., : places.shape[-1]] = places
     return rows.reshape(-1, 4)
-
-
-def to_pixels(camera: PosedCamera, points: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """Return column and row (u, v) of points (..., 3) in an image of `size` (height, width)."""
-    height, width = size
-    p = points @ (rotation_matrix(camera.rotation) @ camera.nominal).T + camera.translation  # (1)
-    f_x, k, c_x, f_y, c_y = camera.optics.numbers()
-    z = -p[..., 2]
-    s_x = (f_x * p[..., 0] + k * p[..., 1]) / z + c_x  # (2)
-    s_y = f_y * p[..., 1] / z + c_y  # (3)
-    u = (height * s_x + width - 1) / 2.0  # (4)
-    v = (height - 1 - height * s_y) / 2.0  # (5)
-    return np.stack([u, v], axis=-1)
-
-
-def to_pixels_jvp(
-    camera: PosedCamera,
-    points: np.ndarray,
-    size: tuple[int, int],
-    *,
-    tan_points: np.ndarray,
-    tangents: Values,
-) -> np.ndarray:
-    """Return the tangent of `to_pixels` for tangents of the points and of the camera by name."""
-    height = size[0]
-    R = rotation_matrix(camera.rotation) @ camera.nominal
-    p = points @ R.T + camera.translation
-    tan_p = tan_points @ R.T  # (1)
-    if "rotation" in tangents:
-        tan_R = rotation_matrix_jvp(camera.rotation, tangents["rotation"]) @ camera.nominal
-        tan_p = tan_p + points @ tan_R.T
-    if "translation" in tangents:
-        tan_p = tan_p + tangents["translation"]
-    f_x, k, _, f_y, _ = camera.optics.numbers()
-    tan_f_x, tan_f_y = _focal_rates(camera) @ _lens_tangent(camera, tangents)
-    z, tan_z = -p[..., 2], -tan_p[..., 2]
-    a, tan_a = f_x * p[..., 0] + k * p[..., 1], f_x * tan_p[..., 0] + k * tan_p[..., 1]
-    tan_a = tan_a + tan_f_x * p[..., 0]
-    b, tan_b = f_y * p[..., 1], f_y * tan_p[..., 1] + tan_f_y * p[..., 1]
-    tan_u = height / 2.0 * (tan_a - a * tan_z / z) / z  # (2), (4)
-    tan_v = -height / 2.0 * (tan_b - b * tan_z / z) / z  # (3), (5)
-    return np.stack([tan_u, tan_v], axis=-1)
-
-
-def to_pixels_vjp(
-    camera: PosedCamera, points: np.ndarray, size: tuple[int, int], adj: np.ndarray
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Pull the cotangent of `to_pixels` back to the points and to the camera by name."""
-    height = size[0]
-    R = rotation_matrix(camera.rotation) @ camera.nominal
-    p = points @ R.T + camera.translation
-    f_x, k, _, f_y, _ = camera.optics.numbers()
-    z = -p[..., 2]
-    adj_x = height / 2.0 * adj[..., 0] / z  # (4), (2): of the numerator a = f_x x + k y
-    adj_y = -height / 2.0 * adj[..., 1] / z  # (5), (3): of b = f_y y
-    a, b = f_x * p[..., 0] + k * p[..., 1], f_y * p[..., 1]
-    adj_z = -(adj_x * a + adj_y * b) / z
-    adj_p = np.stack([f_x * adj_x, k * adj_x + f_y * adj_y, -adj_z], axis=-1)
-    flat_points, flat = points.reshape(-1, 3), adj_p.reshape(-1, 3)
-    adj_R = flat.T @ flat_points
-    adj_focal = np.array([np.sum(adj_x * p[..., 0]), np.sum(adj_y * p[..., 1])])
-    lens = _focal_rates(camera).T @ adj_focal
-    name = camera_names(camera)[2]
-    return adj_p @ R, {
-        "rotation": rotation_matrix_vjp(camera.rotation, adj_R @ camera.nominal.T),  # (1)
-        "translation": flat.sum(axis=0),
-        name: lens.reshape(()) if name == "fov_y" else lens,
-    }
-
-
-def _focal_rates(camera: PosedCamera) -> np.ndarray:
-    """Return d(f_x, f_y) / d(fov_y) (2, 1), or / d(focal) (2, 2)."""
-    f_x, _, _, f_y, _ = camera.optics.numbers()
-    if isinstance(camera.optics, Perspective):
-        half = np.radians(camera.optics.fov_y) / 2.0
-        rate = -np.radians(0.5) / np.sin(half) ** 2
-        return np.array([[rate], [rate]])
-    focal = np.asarray(camera.optics.focal)  # pyright: ignore[reportAttributeAccessIssue]
-    return np.diag([f_x / focal[0], f_y / focal[1]])
-
-
-def _lens_tangent(camera: PosedCamera, tangents: Values) -> np.ndarray:
-    name = camera_names(camera)[2]
-    size = 1 if name == "fov_y" else 2
-    return np.broadcast_to(np.asarray(tangents.get(name, 0.0), np.float64), (size,))

@@ -14,7 +14,6 @@ from typing import Any, Self
 import numpy as np
 
 from adjsim.jit.device_arrays import joined, to_host
-from studies.problem.films import FilmObserver, Scenery
 from studies.problem.observers import DENSITY, NODES, Moved, Observer, RecordedPrediction
 from studies.problem.parameters import Parameters
 from studies.problem.reach import Reach, system_at
@@ -149,20 +148,22 @@ class ScenePredictor:
         motion, samplings = own._moment_of(values)
         return own.moved_by(motion, motion.run()), samplings
 
-    def sceneries_at(self, theta: np.ndarray) -> list[Scenery]:
-        """Return what the cameras of films see at theta."""
+    def sceneries_at(self, theta: np.ndarray) -> dict[str, Any]:
+        """Return what the camera of each observation sees at theta, by name, if it sees faces."""
         moved, samplings, values = self.run_at(theta)
         pairs = zip(self.observers, samplings, strict=True)
-        return [
-            one.scenery(one.seen(moved, at), values)
-            for one, at in pairs
-            if isinstance(one, FilmObserver)
-        ]
+        sceneries = {one.name: one.scenery(one.seen(moved, at), values) for one, at in pairs}
+        return {name: scenery for name, scenery in sceneries.items() if scenery is not None}
 
     def run_at(self, theta: np.ndarray) -> tuple[Moved, list[Sampling], dict[str, np.ndarray]]:
         """Return what moves at theta, where each observation's instants are, and the values."""
         values, motion, samplings = self.moment(theta)
         return self.moved_by(motion, motion.run()), samplings, values
+
+    def seen_at(self, theta: np.ndarray) -> list[dict[str, Any]]:
+        """Return what every observer sees at its instants, (n_instants, n, 3) by name."""
+        moved, samplings, _ = self.run_at(theta)
+        return [one.seen(moved, at) for one, at in zip(self.observers, samplings, strict=True)]
 
     def motion_at(self, theta: np.ndarray) -> Motion:
         """Return the motion at theta."""

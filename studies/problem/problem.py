@@ -6,7 +6,6 @@ from typing import Self
 
 import numpy as np
 
-from studies.problem.films import PictureObserver
 from studies.problem.losses import SceneLosses
 from studies.problem.many_points import samples
 from studies.problem.observers import Observer
@@ -37,7 +36,7 @@ class SceneProblem(SceneLosses):
         First frames of films show cameras and looks before the search. Where tracked points alone
         are observed, cameras are searched with the answers: in a wrong one no answer explains them.
         """
-        has_first_frame = any(isinstance(one, PictureObserver) for one in self.observers)
+        has_first_frame = any(one.IS_PICTURE for one in self.observers)
         return (
             self.parameters.first_answers if has_first_frame else tuple(range(self.parameters.size))
         )

@@ -14,11 +14,6 @@ import scipy.sparse
 from adjsim.forces.neo_hookean import SolidTets
 from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
 from studies.problem.declared_errors import DeclaredNumber, copies_of
-from studies.problem.films import FilmObserver
-from studies.problem.forward import start_surfaces
-from studies.problem.observers import Observer
-from studies.problem.observing import MILLIMETRE
-from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem
 from studies.runs.errors import StudyError
 from studies.scene import declared
@@ -52,12 +47,8 @@ def refined_problem(problem: SceneProblem, scene: declared.Scene) -> SceneProble
     for path, value in given.items():
         if path in built.values and np.shape(value) != built.values[path].value.shape:
             raise StudyError(f"`{path}` has a number for each element or node of the mesh.")
-    observers = tuple(
-        replace(one, matrix=one.matrix @ _nodes_before(problem.built, built))
-        if isinstance(one, PointObserver) and not one.object  # it sees nodes
-        else one
-        for one in problem.observers
-    )
+    before = _nodes_before(problem.built, built)
+    observers = tuple(one.refined(before) for one in problem.observers)
     return replace(problem, built=built, observers=observers)
 
 
@@ -66,21 +57,7 @@ def seen_in_space(problem: SceneProblem) -> SceneProblem:
 
     A picture that is off by more than a few pixels has no useful slope; places have.
     """
-    start, model = start_surfaces(problem.built), model_of(problem.built.system)
-    bodies = (*problem.built.nodes, *(model.bodies if model else ()))
-    observers: list[Observer] = []
-    for one in problem.observers:
-        if not isinstance(one, FilmObserver):
-            observers.append(one)
-            continue
-        kept = {"weight": one.weight, "times": one.times, "start": one.start, "index": one.index}
-        for body in [name for name in bodies if name in one.scene.objects]:
-            n = len(start[body])
-            places, matrix = np.zeros((len(one.times), n, 3)), scipy.sparse.eye_array(n).tocsr()
-            observers.append(
-                PointObserver(one.name, places=places, error=MILLIMETRE, matrix=matrix, object=body,
-                              **kept)
-            )  # fmt: skip
+    observers = [each for one in problem.observers for each in one.in_space(problem)]
     return replace(problem, observers=tuple(observers))
 
 
@@ -163,18 +140,8 @@ def with_other_shading(problem: SceneProblem) -> SceneProblem | None:
 
     None where there is no film.
     """
-    observers: list[Observer] = []
-    for one in problem.observers:
-        if isinstance(one, FilmObserver):
-            objects = {
-                name: replace(mesh, smooth_normals=not mesh.smooth_normals)
-                for name, mesh in one.scene.objects.items()
-            }
-            observers.append(replace(one, scene=replace(one.scene, objects=objects)))
-        else:
-            observers.append(one)
-    has_films = any(isinstance(one, FilmObserver) for one in observers)
-    return replace(problem, observers=tuple(observers)) if has_films else None
+    observers = tuple(one.shaded_otherwise() for one in problem.observers)
+    return None if observers == problem.observers else replace(problem, observers=observers)
 
 
 def with_more_held(problem: SceneProblem) -> SceneProblem | None:

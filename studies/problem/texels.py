@@ -29,7 +29,7 @@ from scipy.sparse import csr_array
 
 from adjoint.render.soft_raster import record_images
 from render.blending import Hard
-from studies.problem.films import FilmObserver
+from studies.problem.films import films_of
 from studies.problem.observers import Observer
 
 
@@ -65,9 +65,7 @@ def felt_by(observers: Sequence[Observer], surfaces: Arrays, path: str) -> Matri
     Their first frames count. `surfaces` are the vertices of everything that is drawn, (n, 3) [m],
     and `path` is that of the texels, "ball.look.texels".
     """
-    films = [
-        one for one in observers if isinstance(one, FilmObserver) and path in one.paths.values()
-    ]
+    films = [film for film in films_of(observers) if path in film.paths.values()]
     body = path.removesuffix(TEXELS)
     target = f"{body}.texels"
     found: list[list[tuple[np.ndarray, ...]]] = [[], [], []]

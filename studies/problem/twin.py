@@ -10,10 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.problem.films import FilmObserver, PictureObserver
-from studies.problem.observing import VISIBLE
 from studies.problem.parameters import Parameters
-from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem
 from studies.problem.truth import Truth
 from studies.runs.errors import StudyError
@@ -76,40 +73,25 @@ def with_simulated(
     truth: Mapping[str, np.ndarray],
 ) -> SceneProblem:
     """Return the problem whose simulated observations are those of `hidden` at the truth."""
-    predicted = hidden.predictions({**problem.fixed, **truth})
-    rows = {one.name: own for one, own in zip(hidden.observers, predicted, strict=True)}
-    observers = []
-    for one in problem.observers:
-        declared_one = file.observations.get(one.name)
-        simulate = None if declared_one is None else declared_one.simulate
-        if simulate is None or not isinstance(one, PictureObserver | PointObserver):
-            observers.append(one)
-            continue
-        own = rows[one.name]
-        if isinstance(one, FilmObserver):
-            _require_visible(one, own)
-        observers.append(one.showing(_recorded(own[:, :3], simulate)))
+    predictions = hidden.predictions({**problem.fixed, **truth})
+    rows = {one.name: rows for one, rows in zip(hidden.observers, predictions, strict=True)}
+    how = {name: spec.simulate for name, spec in file.observations.items() if spec.simulate}
+    observers = [
+        one.simulated(_recorded(rows[one.name], how[one.name])) if one.name in how else one
+        for one in problem.observers
+    ]
     return replace(problem, observers=tuple(observers))
 
 
 def _recorded(rows: np.ndarray, simulate: declared.Simulated) -> np.ndarray:
-    """Return rows with noise, and of a film in bytes if it asks for that."""
+    """Return rows of four whose first three have noise, and of a film are bytes if it asks so."""
+    numbers = rows[:, :3]
     if simulate.noise:
-        noise = np.random.default_rng(simulate.seed or 0).standard_normal(rows.shape)
-        rows = rows + simulate.noise * noise
+        noise = np.random.default_rng(simulate.seed or 0).standard_normal(numbers.shape)
+        numbers = numbers + simulate.noise * noise
     if getattr(simulate, "eight_bit", False):
-        rows = np.rint(255.0 * np.clip(rows, 0.0, 1.0)) / 255.0
-    return rows
-
-
-def _require_visible(one: FilmObserver, rows: np.ndarray) -> None:
-    covered = float(one.as_images(rows)[..., 3].sum(axis=(1, 2)).max())
-    if covered < VISIBLE:
-        raise StudyError(
-            f"`{one.camera_path}` sees nothing of the motion: at most {covered:.1f} pixels of a "
-            f"frame of `observations.{one.name}` are covered. Move it, look elsewhere, or check "
-            "that the motion is what was meant."
-        )
+        numbers = np.rint(255.0 * np.clip(numbers, 0.0, 1.0)) / 255.0
+    return np.concatenate([numbers, rows[:, 3:]], axis=1)
 
 
 def truth_of(

@@ -317,15 +317,17 @@ def field(images: Mapping[str, np.ndarray], about: Mapping[str, Any], name: str)
 
 
 def points(arrays: Mapping[str, np.ndarray]) -> Any:
-    """Draw the first tracked points over time, dots, and their predictions, lines."""
-    observed, predicted = arrays["observed"], arrays["predicted"]
-    names, unit = ("uv", "pixels") if observed.shape[-1] == 2 else ("xyz", "m")
-    figure, axes = make_axes(1, len(names), (3.2 * len(names), 2.8))
-    for k, (ax, name) in enumerate(zip(axes, names, strict=True)):
+    """Draw the first tracked points over time, dots, and their predictions, lines.
+
+    `arrays` are what `studies.problem.observers.Observer.curves` returns.
+    """
+    observed, predicted, labels = arrays["observed"], arrays["predicted"], arrays["labels"]
+    figure, axes = make_axes(1, len(labels), (3.2 * len(labels), 2.8))
+    for k, (ax, label) in enumerate(zip(axes, labels, strict=True)):
         for point in range(min(observed.shape[1], POINTS)):
             ax.plot(arrays["times"], observed[:, point, k], ".", color=SOFT, ms=4)
             ax.plot(arrays["times"], predicted[:, point, k], color=BLUE, lw=1.2)
-        ax.set(xlabel="time [s]", ylabel=f"{name} [{unit}]")
+        ax.set(xlabel="time [s]", ylabel=str(label))
     return figure
 
 

@@ -110,13 +110,13 @@ def input_files(value: Any, key: str = "") -> Iterator[tuple[str, Path]]:
 
 def contents(path: Path) -> str:
     """Return a digest of a file, or of all files of a folder with their names."""
-    found = hashlib.sha256()
-    for one in sorted(path.iterdir()) if path.is_dir() else [path]:
-        if one.is_file():
-            found.update(one.name.encode() if path.is_dir() else b"")
-            with one.open("rb") as stream:
-                found.update(hashlib.file_digest(stream, "sha256").digest())
-    return found.hexdigest()[:16]
+    digest = hashlib.sha256()
+    for file in sorted(path.iterdir()) if path.is_dir() else [path]:
+        if file.is_file():
+            digest.update(file.name.encode() if path.is_dir() else b"")
+            with file.open("rb") as stream:
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()[:16]
 
 
 def dependencies(

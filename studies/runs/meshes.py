@@ -68,9 +68,9 @@ def _read(path: Path) -> TetMesh:
 def meshed_apart(surface: TriangleMesh, edge_length: float) -> TetMesh:
     """Return the tetrahedra that the mesher makes in a process of its own."""
     with tempfile.TemporaryDirectory() as place:
-        given, made = Path(place) / "surface.npz", Path(place) / "mesh.npz"
-        np.savez(given, points=surface.points, faces=surface.faces, edge_length=edge_length)
-        command = [sys.executable, "-m", __name__, str(given), str(made)]
+        surface_file, mesh_file = Path(place) / "surface.npz", Path(place) / "mesh.npz"
+        np.savez(surface_file, points=surface.points, faces=surface.faces, edge_length=edge_length)
+        command = [sys.executable, "-m", __name__, str(surface_file), str(mesh_file)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == REFUSED:
             raise StudyError(done.stderr.strip())
@@ -80,7 +80,7 @@ def meshed_apart(surface: TriangleMesh, edge_length: float) -> TetMesh:
                 "triangles may cross or lie together: repair it, give another `edge_length`, or "
                 "give a volume mesh."
             )
-        return _read(made)
+        return _read(mesh_file)
 
 
 def write_meshes(folder: RunFolder) -> None:
@@ -104,9 +104,9 @@ def keep_meshes(folder: RunFolder) -> None:
         )
 
 
-def main(given: str, made: str) -> int:
+def main(surface_file: str, mesh_file: str) -> int:
     """Fill the surface in a file; the command of `meshed_apart`."""
-    with np.load(given, allow_pickle=False) as arrays:
+    with np.load(surface_file, allow_pickle=False) as arrays:
         surface = TriangleMesh(arrays["points"], arrays["faces"])
         edge_length = float(arrays["edge_length"])
     try:
@@ -114,7 +114,7 @@ def main(given: str, made: str) -> int:
     except (ValueError, ImportError) as error:
         print(error, file=sys.stderr)
         return REFUSED
-    np.savez(made, points=mesh.points, tets=mesh.tets)
+    np.savez(mesh_file, points=mesh.points, tets=mesh.tets)
     return 0
 
 

@@ -27,12 +27,12 @@ class RunOptions:
         from studies.runs.memory import check_budget  # it brings Numba
 
         if not 0 <= self.seed <= MOST_SEED:
-            shown = str(self.seed) if abs(self.seed) < 10**20 else "a number of more digits"
-            raise StudyError(f"`--seed` must be 0 or more and below 2^63, got {shown}.")
-        for name, known in (("dtype", DTYPES), ("device", DEVICES)):
+            seed_text = str(self.seed) if abs(self.seed) < 10**20 else "a number of more digits"
+            raise StudyError(f"`--seed` must be 0 or more and below 2^63, got {seed_text}.")
+        for name, choices in (("dtype", DTYPES), ("device", DEVICES)):
             value = getattr(self, name)
-            if value not in known:
-                raise StudyError(f"`--{name}` must be {' or '.join(known)}, got {value!r}.")
+            if value not in choices:
+                raise StudyError(f"`--{name}` must be {' or '.join(choices)}, got {value!r}.")
         check_budget(self.checkpoint)
 
 

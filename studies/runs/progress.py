@@ -156,10 +156,10 @@ class PointProgress(ProgressDisplay):
         self._began = self._last = time.perf_counter()
         self._task = self._bar.add_task("", total=total, completed=done, failed="")
 
-    def __call__(self, made: list[dict[str, Any]]) -> None:
+    def __call__(self, records: list[dict[str, Any]]) -> None:
         """Show points that were evaluated just now."""
-        self._done += len(made)
-        self._failed += sum(one["reason"] is not None for one in made)
+        self._done += len(records)
+        self._failed += sum(record["reason"] is not None for record in records)
         failed = f"{self._failed} failed" if self._failed else ""
         self._bar.update(self._task, completed=self._done, failed=failed)
         now, left = time.perf_counter(), ""

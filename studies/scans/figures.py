@@ -85,7 +85,7 @@ def _tangents(ax: Any, own: Slice) -> None:
 
 
 def contours(
-    own: Slice, units: Mapping[str, str], *, title: str = "", black_box: bool = False
+    scan_slice: Slice, units: Mapping[str, str], *, title: str = "", black_box: bool = False
 ) -> Any:
     """Draw the loss over two axes, with the direction of steepest descent as arrows.
 
@@ -94,50 +94,50 @@ def contours(
     """
     from matplotlib.patheffects import withStroke
 
-    a, b = own.axes  # a upwards, b to the right, as the first axis of an array goes down
+    a, b = scan_slice.axes  # a upwards, b to the right, as the first axis of an array goes down
     figure, (ax,) = make_axes(1, 1, (6.4, 5.2))
-    loss = np.ma.masked_invalid(own.loss)
+    loss = np.ma.masked_invalid(scan_slice.loss)
     least = float(np.ma.masked_less_equal(loss, 0.0).min() or TINY)  # an exact fit is at this
-    shown = np.ma.log10(np.ma.maximum(loss, max(least, LEAST_FALL * loss.max())))
-    filled = ax.contourf(b.values, a.values, shown, levels=24, cmap="viridis")
-    lines = ax.contour(b.values, a.values, shown, levels=12, colors="white", linewidths=0.4)
+    log_loss = np.ma.log10(np.ma.maximum(loss, max(least, LEAST_FALL * loss.max())))
+    filled = ax.contourf(b.values, a.values, log_loss, levels=24, cmap="viridis")
+    lines = ax.contour(b.values, a.values, log_loss, levels=12, colors="white", linewidths=0.4)
     lines.set_alpha(0.6)
     figure.colorbar(filled, ax=ax, label="log10 of the loss")
     _label("x", ax, b, units[b.key])
     _label("y", ax, a, units[a.key])
-    ax.set(xlim=_with_margin(b, _reach(own)), ylim=_with_margin(a, _reach(own)))
+    ax.set(xlim=_with_margin(b, _reach(scan_slice)), ylim=_with_margin(a, _reach(scan_slice)))
     ax.grid(visible=False)
     ax.set_title(title, fontsize=10)
     if black_box:
-        _arrows(ax, own, own.data.black_box, color=ORANGE, label="descent, black box")
-    if _has_gradient(own):
-        _arrows(ax, own, own.data.gradient, color="white", label="descent, adjoint")
-    failed = np.argwhere(~np.isfinite(own.loss))
+        _arrows(ax, scan_slice, scan_slice.data.black_box, color=ORANGE, label="descent, black box")
+    if _has_gradient(scan_slice):
+        _arrows(ax, scan_slice, scan_slice.data.gradient, color="white", label="descent, adjoint")
+    failed = np.argwhere(~np.isfinite(scan_slice.loss))
     if len(failed):
         ax.plot(b.values[failed[:, 1]], a.values[failed[:, 0]], "x", color=ORANGE, ms=5,
                 label="no loss")  # fmt: skip
     outlined = [withStroke(linewidth=3.0, foreground=INK)]  # white shows on the margin too
-    for at in map(own.at, own.local_minima()):
+    for at in map(scan_slice.at, scan_slice.local_minima()):
         ax.plot(at[b.key], at[a.key], "o", mfc="none", mec="white", ms=8, mew=1.4,
                 path_effects=outlined, label="local minimum")  # fmt: skip
-    if truth := own.truth_inside():
+    if truth := scan_slice.truth_inside():
         ax.plot(truth[b.key], truth[a.key], "*", color="#ffd23f", mec=INK, ms=13,
                 label="truth")  # fmt: skip
     _legend_below(figure, ax, SOFT)
     return figure
 
 
-def _arrows(ax: Any, own: Slice, field: Any, *, color: str, label: str) -> None:
+def _arrows(ax: Any, scan_slice: Slice, field: Any, *, color: str, label: str) -> None:
     """Draw minus a gradient over two axes, every arrow of one length on the picture."""
-    a, b = own.axes
+    a, b = scan_slice.axes
     rows, columns = (_evenly(axis.count) for axis in (a, b))
     slope = per_axis((b, a), field.transpose(a.key, b.key, ...))[np.ix_(rows, columns)]
     length = np.linalg.norm(slope, axis=-1)
-    known = np.isfinite(length) & (length > 0.0)
+    mask = np.isfinite(length) & (length > 0.0)
     x, y = np.meshgrid(b.values[columns], a.values[rows])
-    unit = -slope[known] / length[known][:, None]
-    reach = _reach(own)
-    ax.quiver(x[known], y[known], *unit.T, color=color, scale=1.0 / reach, scale_units="width",
+    unit = -slope[mask] / length[mask][:, None]
+    reach = _reach(scan_slice)
+    ax.quiver(x[mask], y[mask], *unit.T, color=color, scale=1.0 / reach, scale_units="width",
               units="width", width=0.12 * reach, edgecolor=INK, linewidth=0.8)  # fmt: skip
     ax.plot([], [], marker=r"$\rightarrow$", color=color, ls="", ms=11, label=label)
 
@@ -205,7 +205,7 @@ def trust_curve(own: Slice, unit: str, tolerance: float) -> Any:
     return figure
 
 
-def trust_map(own: Slice, key: str, units: Mapping[str, str], tolerance: float) -> Any:
+def trust_map(scan_slice: Slice, key: str, units: Mapping[str, str], tolerance: float) -> Any:
     """Draw where gradient and difference along `key` agree over two axes, and where they do not.
 
     Grey is where nothing can be compared: a jump or a touch within the step, or no loss.
@@ -213,14 +213,14 @@ def trust_map(own: Slice, key: str, units: Mapping[str, str], tolerance: float) 
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
-    a, b = own.axes
+    a, b = scan_slice.axes
     figure, (ax,) = make_axes(1, 1, (6.4, 5.4))
-    kinds = agreement(own.data.transpose(a.key, b.key, ...), key, tolerance)
+    kinds = agreement(scan_slice.data.transpose(a.key, b.key, ...), key, tolerance)
     counts = {kind: int(chosen.sum()) for kind, chosen in kinds.items()}
     colors = np.select([kinds["agree"], kinds["differ"]], [0, 2], 1)
-    shown = ListedColormap([BLUE, NOT_COMPARED, ORANGE])
+    palette = ListedColormap([BLUE, NOT_COMPARED, ORANGE])
     ax.pcolormesh(
-        _edges(b), _edges(a), colors, cmap=shown, vmin=-0.5, vmax=2.5, edgecolors="white",
+        _edges(b), _edges(a), colors, cmap=palette, vmin=-0.5, vmax=2.5, edgecolors="white",
         linewidth=0.4 if max(a.count, b.count) < MANY else 0.0,
     )  # fmt: skip
     _label("x", ax, b, units[b.key])
@@ -230,7 +230,8 @@ def trust_map(own: Slice, key: str, units: Mapping[str, str], tolerance: float) 
     ax.yaxis.label.set_size(13)
     ax.grid(visible=False)
     ax.set_title(f"gradient along {key}", fontsize=13)
-    in_step, failed = counts["jumps"] + counts["crosses"], int((~np.isfinite(own.loss)).sum())
+    in_step = counts["jumps"] + counts["crosses"]
+    failed = int((~np.isfinite(scan_slice.loss)).sum())
     legend = [
         (BLUE, f"agrees ({counts['agree']})"),
         (NOT_COMPARED, f"jump or touch in the step ({in_step}), no loss ({failed})"),

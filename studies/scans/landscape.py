@@ -203,11 +203,11 @@ def valley(scan: Scan, data: xr.Dataset) -> dict[str, Any] | None:
     return {"curvatures": sizes.tolist(), "directions": directions.T.tolist()}
 
 
-def curvature_text(found: Mapping[str, Any], keys: Sequence[str]) -> str:
+def curvature_text(curvature: Mapping[str, Any], keys: Sequence[str]) -> str:
     """Return in words how the loss curves at the lowest point."""
-    least, most = found["curvatures"][0], found["curvatures"][-1]
-    parts = zip(found["directions"][0], keys, strict=True)
-    way = ", ".join(f"{part:+.2f} {key}" for part, key in parts)
+    least, most = curvature["curvatures"][0], curvature["curvatures"][-1]
+    parts = zip(curvature["directions"][0], keys, strict=True)
+    way = ", ".join(f"{component:+.2f} {key}" for component, key in parts)
     if len(keys) == 1:
         return f"second derivative {least:.2e} per squared length of the axis"
     if least <= 0.0:
@@ -230,13 +230,13 @@ def cosines(axes: Sequence[Axis], data: xr.Dataset) -> np.ndarray:
 
 def summary(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
     """Return what a scan found, as plain values and as sentences."""
-    parts = [own.record() for own in slices(scan, data)]
-    units, trust, found = units_of(data), _trust(scan, data), valley(scan, data)
+    parts = [scan_slice.record() for scan_slice in slices(scan, data)]
+    units, trust, curvature = units_of(data), _trust(scan, data), valley(scan, data)
     failed = int(np.sum(data.reason.values != ""))
-    sentences = [_told(part, units) for part in parts]
-    if found is not None:
+    sentences = [_told(record, units) for record in parts]
+    if curvature is not None:
         sentences.append(
-            f"at the lowest point: {curvature_text(found, [axis.key for axis in scan.axes])}"
+            f"at the lowest point: {curvature_text(curvature, [axis.key for axis in scan.axes])}"
         )
     if failed:
         first = np.argwhere(data.reason.values != "")[0]
@@ -247,15 +247,15 @@ def summary(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
         )
     sentences += [
         f"{axis}: gradient and central difference agree to {trust['tolerance']:.0e} at "
-        f"{own['agree']} of {own['compared']} points" + because(own)
-        for axis, own in trust["axes"].items()
+        f"{counts['agree']} of {counts['compared']} points" + because(counts)
+        for axis, counts in trust["axes"].items()
     ]
     return {
         "points": data.loss.size,
         "failed": failed,
         "slices": parts,
         "trust": trust,
-        "valley": found,
+        "valley": curvature,
         "told": sentences,
     }
 
@@ -280,18 +280,18 @@ def because(own: dict[str, Any]) -> str:
     return "".join(f"; at {parts[kind]} {text}" for kind, text in REASONS.items() if parts[kind])
 
 
-def _told(part: dict[str, Any], units: Mapping[str, str]) -> str:
+def _told(record: dict[str, Any], units: Mapping[str, str]) -> str:
     """Return what a slice shows, in a sentence."""
-    where = named(part["settings"], units)
+    where = named(record["settings"], units)
     where = f"{where}: " if where else ""
-    if part["lowest"] is None:
+    if record["lowest"] is None:
         return f"{where}no point has a loss"
-    border = sum(one["on_border"] for one in part["local_minima"])
-    inside = len(part["local_minima"]) - border
-    text = f"{where}lowest at {named(part['lowest'], units)} (loss {part['loss']:.2e})"
-    text += ", on the border of the grid" if part["on_border"] else ""
-    if part["truth"] is not None:
-        text += f"; the truth is at {named(part['truth'], units)}, {where_truth_is(part)}"
+    border = sum(minimum["on_border"] for minimum in record["local_minima"])
+    inside = len(record["local_minima"]) - border
+    text = f"{where}lowest at {named(record['lowest'], units)} (loss {record['loss']:.2e})"
+    text += ", on the border of the grid" if record["on_border"] else ""
+    if record["truth"] is not None:
+        text += f"; the truth is at {named(record['truth'], units)}, {where_truth_is(record)}"
     text += f"; {inside} local {'minimum' if inside == 1 else 'minima'} inside"
     return text + (f", {border} at the border" if border else "")
 

@@ -63,8 +63,8 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
     data, result = read_dataset(folder), folder.read_json(RESULT)
     files = FigureFiles(folder, formats)
     drawn = {
-        part: {name: files.save(name, figure) for name, figure in group.items()}
-        for part, group in _figures(scan, data, result).items()
+        topic: {name: files.save(name, figure) for name, figure in group.items()}
+        for topic, group in _figures(scan, data, result).items()
     }
     manifest = folder.read_json(MANIFEST)
     tone, text = _verdict(result)
@@ -88,7 +88,7 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
             "answer": f"over {', '.join(axis.key for axis in scan.axes)}",
             "started": manifest["started"],
         },
-        tuple(one for one in sections if one is not None),
+        tuple(page_section for page_section in sections if page_section is not None),
         tuple(chips),
         next(iter(drawn["landscape"].values()), ""),
     )
@@ -97,25 +97,27 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
 
 def _figures(scan: Scan, data: xr.Dataset, result: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the figures by section and name."""
-    parts = [own.to_draw() for own in slices(scan, data) if own.lowest() is not None]
+    parts = [
+        scan_slice.to_draw() for scan_slice in slices(scan, data) if scan_slice.lowest() is not None
+    ]
     units, tolerance = units_of(data), result["trust"]["tolerance"]
     drawn: dict[str, dict[str, Any]] = {"landscape": {}, "trust": {}, "black_box": {}}
     if parts:
         drawn["landscape"] = _landscapes(scan, parts, units)
     if len(parts) != 1:
         return drawn
-    (own,) = parts
-    n_axes = len(own.axes)
+    (scan_slice,) = parts
+    n_axes = len(scan_slice.axes)
     if "relative" in data and n_axes == 1:
-        unit = units[own.axes[0].key]
-        drawn["trust"]["trust"] = figures.trust_curve(own, unit, tolerance)
+        unit = units[scan_slice.axes[0].key]
+        drawn["trust"]["trust"] = figures.trust_curve(scan_slice, unit, tolerance)
     if "relative" in data and n_axes == 2:
-        for axis in own.axes:
+        for axis in scan_slice.axes:
             name = "".join(c if c.isalnum() else "_" for c in axis.key)
-            made = figures.trust_map(own, axis.key, units, tolerance)
-            drawn["trust"][f"trust_{name}"] = made
+            figure = figures.trust_map(scan_slice, axis.key, units, tolerance)
+            drawn["trust"][f"trust_{name}"] = figure
     if "black_box" in data and n_axes == 2:
-        drawn["black_box"]["black_box"] = figures.contours(own, units, black_box=True)
+        drawn["black_box"]["black_box"] = figures.contours(scan_slice, units, black_box=True)
     return drawn
 
 
@@ -153,15 +155,15 @@ def _media(files: dict[str, str]) -> Media | None:
 
 def _verdict(result: dict[str, Any]) -> tuple[Tone, str]:
     """Return whether the lowest points are at the truth; neither where it is off the grid."""
-    known = [part for part in result["slices"] if part.get("truth_inside") is not None]
-    if not known or not all(part["truth_inside"] for part in known):
+    on_grid = [record for record in result["slices"] if record.get("truth_inside") is not None]
+    if not on_grid or not all(record["truth_inside"] for record in on_grid):
         return "plain", "scanned"
-    beside = sum(part["beside"] for part in known)
-    is_near = all(max(part["steps_from_truth"]) <= 1.0 + NEAR for part in known)
-    tone: Tone = "bad" if beside < len(known) else "good" if is_near else "plain"
-    if len(known) > 1:
-        return tone, f"lowest point at the truth or next to it in {beside} of {len(known)}"
-    return tone, f"the lowest point is {landscape.nearness(known[0])} the truth"
+    beside = sum(record["beside"] for record in on_grid)
+    is_near = all(max(record["steps_from_truth"]) <= 1.0 + NEAR for record in on_grid)
+    tone: Tone = "bad" if beside < len(on_grid) else "good" if is_near else "plain"
+    if len(on_grid) > 1:
+        return tone, f"lowest point at the truth or next to it in {beside} of {len(on_grid)}"
+    return tone, f"the lowest point is {landscape.nearness(on_grid[0])} the truth"
 
 
 def _landscape(
@@ -171,29 +173,29 @@ def _landscape(
     text = SAYS.get(axes, f"A grid of this many axes is not drawn: see {FILE}. ")
     if len(result["slices"]) > 1:
         text = "Curves are scaled from 0 at their lowest point to 1 at their highest. "
-    cells = [_slice_cells(part, units) for part in result["slices"][:MOST_ROWS]]
+    cells = [_slice_cells(record, units) for record in result["slices"][:MOST_ROWS]]
     if result.get("valley"):
         cells[0]["curvature there"] = landscape.curvature_text(
             result["valley"], [axis.key for axis in scan.axes]
         )
-    head = list(dict.fromkeys(name for one in cells for name in one))
-    rows = [[one.get(name, "") for name in head] for one in cells]
+    head = list(dict.fromkeys(name for slice_cells in cells for name in slice_cells))
+    rows = [[slice_cells.get(name, "") for name in head] for slice_cells in cells]
     listed = Facts(cells[0]) if len(cells) == 1 else table(head, rows)
     return section("Loss", _media(files), listed, Text(text + MINIMA))
 
 
-def _slice_cells(part: dict[str, Any], units: dict[str, str]) -> dict[str, str]:
+def _slice_cells(record: dict[str, Any], units: dict[str, str]) -> dict[str, str]:
     """Return what is said of a slice, by name."""
-    cells = {"settings": named(part["settings"], units)} if part["settings"] else {}
-    if part["lowest"] is None:
+    cells = {"settings": named(record["settings"], units)} if record["settings"] else {}
+    if record["lowest"] is None:
         return {**cells, "lowest point": "no point has a loss"}
-    border = ", at the border of the grid" if part["on_border"] else ""
-    cells["lowest point"] = f"{named(part['lowest'], units)}{border}"
-    cells["loss there"] = f"{part['loss']:.2e}"
-    if part["truth"]:
-        cells["truth"] = f"{named(part['truth'], units)}, {landscape.where_truth_is(part)}"
-    inside = [one["at"] for one in part["local_minima"] if not one["on_border"]]
-    edge = len(part["local_minima"]) - len(inside)
+    border = ", at the border of the grid" if record["on_border"] else ""
+    cells["lowest point"] = f"{named(record['lowest'], units)}{border}"
+    cells["loss there"] = f"{record['loss']:.2e}"
+    if record["truth"]:
+        cells["truth"] = f"{named(record['truth'], units)}, {landscape.where_truth_is(record)}"
+    inside = [minimum["at"] for minimum in record["local_minima"] if not minimum["on_border"]]
+    edge = len(record["local_minima"]) - len(inside)
     cells["local minima"] = _places(inside, units) + (f"; {edge} at the border" if edge else "")
     return cells
 

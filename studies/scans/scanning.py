@@ -49,10 +49,10 @@ class ScanJob:
         left = [index for index in order if index not in records]
         pieces = self.survey.pieces(left, self.spread.width)
         with PointProgress(len(order), len(records)) as progress:
-            for piece, made in self.spread(self.survey, pieces):
-                write_points(path, made)
-                records |= zip(piece, made, strict=True)
-                progress(made)
+            for piece, new_records in self.spread(self.survey, pieces):
+                write_points(path, new_records)
+                records |= zip(piece, new_records, strict=True)
+                progress(new_records)
         seconds = time.perf_counter() - began
         points = [records[index] for index in order]
         text = "".join(line_of(record) + "\n" for record in points)
@@ -63,17 +63,17 @@ class ScanJob:
             print("second derivatives at the lowest point")
             data = with_curvature(self.grid, data)
         write_dataset(folder, data)
-        found = summary(self.grid.scan, data)
-        folder.write_json(RESULT, {**found, "evaluated": len(left), "seconds": seconds})
+        conclusions = summary(self.grid.scan, data)
+        folder.write_json(RESULT, {**conclusions, "evaluated": len(left), "seconds": seconds})
         report = write_report(folder)
-        return "\n".join([*found["told"], f"report: {report}"])
+        return "\n".join([*conclusions["told"], f"report: {report}"])
 
 
 def read_points(path: Path, order: Sequence[Index]) -> dict[Index, dict[str, Any]]:
     """Return the points written so far, by index; a line cut short by a kill is cut off."""
-    found = read_records(path, PointRecord, cut=True)
-    by_index = {tuple(one["index"]): one for one in found}
-    if len(by_index) < len(found) or not by_index.keys() <= set(order):
+    records = read_records(path, PointRecord, cut=True)
+    by_index = {tuple(record["index"]): record for record in records}
+    if len(by_index) < len(records) or not by_index.keys() <= set(order):
         raise StudyError(f"`{path}` holds the points of another grid. Scan into a new folder.")
     return by_index
 

@@ -173,27 +173,27 @@ def bundled() -> dict[str, Path]:
     return {path.stem: path for path in sorted(CONFIGS.glob("*.toml"))}
 
 
-def resolve(given: Mapping[str, Any]) -> Scan:
+def resolve(arguments: Mapping[str, Any]) -> Scan:
     """Return the scan that a command line asks for; what it leaves out is as in the scan file.
 
-    `given` has `scan`, `overrides`, `over`, `at`, `trust` and the options, by name.
+    `arguments` has `scan`, `overrides`, `over`, `at`, `trust` and the options, by name.
     """
-    name = given["scan"]
+    name = arguments["scan"]
     file, path = _scan_file(name)
-    options = make_options(given)
-    over = tuple(axis.text for axis in parse_axes(given.get("over") or file.over))
+    options = make_options(arguments)
+    over = tuple(axis.text for axis in parse_axes(arguments.get("over") or file.over))
     if not over:
         raise StudyError(f"A scan needs at least one axis: add {FORM}.")
-    overrides = [*file.overrides, *(given.get("overrides") or ())]
+    overrides = [*file.overrides, *(arguments.get("overrides") or ())]
     scene = instance_of(read_scene(path, overrides), options.seed)
-    has_truth = any(one.simulate for one in scene.observations.values())
-    at = given.get("at") or file.at or ("truth" if has_truth else "start")
+    has_truth = any(observation.simulate for observation in scene.observations.values())
+    at = arguments.get("at") or file.at or ("truth" if has_truth else "start")
     if at == "truth" and not has_truth:
         raise StudyError(
             "`--at truth` needs observations that are simulated. Hold what is not scanned where "
             "the search starts (`--at start`), or at the answer of a run (`--at RUN`)."
         )
-    trust = file.trust if given.get("trust") is None else bool(given["trust"])
+    trust = file.trust if arguments.get("trust") is None else bool(arguments["trust"])
     return Scan(
         name=name,
         scene=to_toml(scene),

@@ -75,34 +75,34 @@ def _make_points(
     """Return what a scan keeps of points that share their settings."""
     points = [grid.natural(terrain, index) for index in indices]
     records: list[dict[str, Any]] = [{"index": list(index)} for index in indices]
-    found: dict[int, Sample] = {}
+    samples: dict[int, Sample] = {}
     for k, sample in enumerate(terrain.samples(points)):
         if isinstance(sample, Failure):
             records[k]["reason"] = sample.reason
         else:
-            found[k] = sample
+            samples[k] = sample
             records[k] |= {
                 "reason": None,
                 "loss": sample.loss,
                 "gradient": _plain(sample.gradient[grid.kept]),
                 "frame_loss": _plain(sample.frame_loss),
             }
-    if not found:
+    if not samples:
         return records
-    own = [points[k] for k in found]
-    steps = [terrain.problem.with_rounded_steps(point).steps for point in own]
+    sampled_points = [points[k] for k in samples]
+    steps = [terrain.problem.with_rounded_steps(point).steps for point in sampled_points]
     if grid.scan.trust and grid.on_problem:
-        compared = compare(grid, terrain, own, list(found.values()), steps=steps)
-        for k, one in zip(found, compared, strict=True):
-            records[k] |= {name: _plain(value) for name, value in vars(one).items()}
+        compared = compare(grid, terrain, sampled_points, list(samples.values()), steps=steps)
+        for k, comparison in zip(samples, compared, strict=True):
+            records[k] |= {name: _plain(value) for name, value in vars(comparison).items()}
     if grid.scan.trust:
-        for k, point, step in zip(found, own, steps, strict=True):
+        for k, point, step in zip(samples, sampled_points, steps, strict=True):
             records[k] |= events(replace(terrain.problem, steps=step), point)
     if grid.scan.black_box is not None and grid.on_problem:
-        numbers = [int(np.ravel_multi_index(indices[k], grid.shape)) for k in found]
-        drawn = estimates(grid, terrain, own, numbers, steps=steps)
-        for k, one in zip(found, drawn, strict=True):
-            records[k]["black_box"] = _plain(one)
+        numbers = [int(np.ravel_multi_index(indices[k], grid.shape)) for k in samples]
+        drawn = estimates(grid, terrain, sampled_points, numbers, steps=steps)
+        for k, estimate in zip(samples, drawn, strict=True):
+            records[k]["black_box"] = _plain(estimate)
     return records
 
 

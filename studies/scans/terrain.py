@@ -74,10 +74,12 @@ class Terrain:
         """Return loss and gradient at natural values; else as `many_points.samples`."""
         reasons = [self.why_not(point) for point in points]
         good = [k for k, reason in enumerate(reasons) if not reason]
-        own = None if steps is None else [steps[k] for k in good]
+        good_steps = None if steps is None else [steps[k] for k in good]
         possible = [points[k] for k in good]
-        made = iter(samples(self.problem, possible, with_gradient=with_gradient, steps=own))
-        return [Failure(reason) if reason else next(made) for reason in reasons]
+        evaluated = iter(
+            samples(self.problem, possible, with_gradient=with_gradient, steps=good_steps)
+        )
+        return [Failure(reason) if reason else next(evaluated) for reason in reasons]
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,23 +141,23 @@ class ScanPoints:
         """
         if self.on_settings:
             return None
-        theta, own = self.natural(self.first, index), self.scanned
+        theta, scanned = self.natural(self.first, index), self.scanned
         scale = np.ones(len(theta))
-        for k, axis in zip(own, self.axes, strict=True):
+        for k, axis in zip(scanned, self.axes, strict=True):
             sizes = abs(axis.stop - axis.start), abs(theta[k])
             scale[k] = min((size for size in sizes if size > 0.0), default=1.0)
-        problem, found = self.first.problem.with_steps_for(theta), []
+        problem, hessians = self.first.problem.with_steps_for(theta), []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of few digits
-            for part in (1.0, SECOND_STEP):
+            for factor in (1.0, SECOND_STEP):
                 try:
-                    H = problem.hessian(theta, part * scale, own, accuracy=ACCURACY)
+                    H = problem.hessian(theta, factor * scale, scanned, accuracy=ACCURACY)
                 except (ValueError, ArithmeticError):  # a rollout beside the point diverges
                     return None
-                found.append(H / np.outer(part * scale[own], part * scale[own]))
-        scaled = np.outer(scale[own], scale[own]) * found
+                hessians.append(H / np.outer(factor * scale[scanned], factor * scale[scanned]))
+        scaled = np.outer(scale[scanned], scale[scanned]) * hessians
         apart = np.abs(scaled[0] - scaled[1]).max()
-        return found[0] if apart <= TOLERANCE * np.abs(scaled).max() else None
+        return hessians[0] if apart <= TOLERANCE * np.abs(scaled).max() else None
 
     def terrain(self, changed: Mapping[str, Any]) -> Terrain:
         """Return the problem of the points with these settings."""
@@ -211,17 +213,17 @@ def _terrain(scan: Scan, file: SceneFile) -> Terrain:
     shared: dict[str, Any] = {
         key: getattr(options, key) for key in ("dtype", "device", "checkpoint")
     }
-    made = make_problem(file, fits_first=False, **shared)
-    known = {**made.everything.built.values, **more_values(made.everything.observers)}
-    keys = _on_problem(scan.axes, file, known)
-    labels = made.everything.parameters.labels
-    more = {key: _free(axis, known) for key, axis in keys.items() if key not in labels}
-    if more or not made.is_twin:
-        made = make_problem(replace(file, free={**file.free, **more}), **shared)
-    everything = made.everything
+    prepared = make_problem(file, fits_first=False, **shared)
+    values = {**prepared.everything.built.values, **more_values(prepared.everything.observers)}
+    keys = _on_problem(scan.axes, file, values)
+    labels = prepared.everything.parameters.labels
+    more = {key: _free(axis, values) for key, axis in keys.items() if key not in labels}
+    if more or not prepared.is_twin:
+        prepared = make_problem(replace(file, free={**file.free, **more}), **shared)
+    everything = prepared.everything
     parameters = everything.parameters
     base = parameters.natural(parameters.start)
-    truth = None if made.truth is None else made.truth.flat(parameters.paths)
+    truth = None if prepared.truth is None else prepared.truth.flat(parameters.paths)
     if scan.at == "truth" and truth is not None:
         base = truth.copy()
     for k, label in enumerate(parameters.labels):
@@ -233,45 +235,45 @@ def _terrain(scan: Scan, file: SceneFile) -> Terrain:
         )
     scanned = (parameters.labels.index(key) for key in keys)
     held = everything.at(parameters.theta(base), keep=(*parameters.answers, *scanned))
-    own = held.parameters
-    kept = [parameters.labels.index(label) for label in own.labels]
+    reduced = held.parameters
+    kept = [parameters.labels.index(label) for label in reduced.labels]
     return Terrain(
-        replace(held, parameters=own.as_natural()),
+        replace(held, parameters=reduced.as_natural()),
         base[kept],
         None if truth is None else truth[kept],
-        frozenset(x for x in own.labels if known[split_component(x)[0]].transform == "log"),
+        frozenset(x for x in reduced.labels if values[split_component(x)[0]].transform == "log"),
     )
 
 
 def _on_problem(
-    axes: Sequence[Axis], file: SceneFile, known: Mapping[str, Value]
+    axes: Sequence[Axis], file: SceneFile, values: Mapping[str, Value]
 ) -> dict[str, Axis]:
     """Return the axes that are values of the scene, by key; the others are numbers of its file."""
-    numbers, found = dict(_numbers(file)), {}
+    numbers, on_problem = dict(_numbers(file)), {}
     for axis in axes:
         owner = split_component(axis.key)[0]
-        if owner in known:
-            if component_of("--over", axis.key, known[owner].value).ndim:
+        if owner in values:
+            if component_of("--over", axis.key, values[owner].value).ndim:
                 raise StudyError(
                     f"`--over {axis.text}`: `{axis.key}` has several numbers. Name one, as in "
                     f"{axis.key}[0]={axis.start:g}:{axis.stop:g}:{axis.count}."
                 )
-            found[axis.key] = axis
+            on_problem[axis.key] = axis
         elif axis.key not in numbers:
-            hint = unknown("axis", axis.key, [*known, *numbers]).split(" Known:", 1)[0]
-            shown = ", ".join(list(known)[:SHOWN]) + (", ..." if len(known) > SHOWN else "")
+            hint = unknown("axis", axis.key, [*values, *numbers]).split(" Known:", 1)[0]
+            names = ", ".join(list(values)[:SHOWN]) + (", ..." if len(values) > SHOWN else "")
             raise StudyError(
-                f"{hint} `--over` takes a value of the scene by its path ({shown}), or a number of "
+                f"{hint} `--over` takes a value of the scene by its path ({names}), or a number of "
                 f"its file ({', '.join(numbers)})."
             )
         elif isinstance(numbers[axis.key], int):
             axis.require_whole()
-    return found
+    return on_problem
 
 
-def _free(axis: Axis, known: Mapping[str, Value]) -> Free:
+def _free(axis: Axis, values: Mapping[str, Value]) -> Free:
     """Return how a value is free that the scene does not ask for: wide, as a scan has no bounds."""
-    own = float(component_of("--over", axis.key, known[split_component(axis.key)[0]].value))
-    span = abs(axis.stop - axis.start) + abs(own) + 1.0
-    bounds = (min(own, axis.start) - span, max(own, axis.stop) + span)
+    value = float(component_of("--over", axis.key, values[split_component(axis.key)[0]].value))
+    span = abs(axis.stop - axis.start) + abs(value) + 1.0
+    bounds = (min(value, axis.start) - span, max(value, axis.stop) + span)
     return Free(bounds=bounds, transform="linear")

@@ -67,12 +67,12 @@ class Trust:
 
 def _step_sizes(grid: ScanPoints, natural: np.ndarray) -> np.ndarray:
     """Return the step of the differences along each axis that is a parameter."""
-    found, part = [], STEP[grid.scan.options.dtype]
+    sizes, relative = [], STEP[grid.scan.options.dtype]
     for k, i in zip(grid.on_problem, grid.scanned, strict=True):
         axis = grid.axes[k]
         spacing = (axis.stop - axis.start) / max(axis.count - 1, 1)
-        found.append(part * max(abs(natural[i]), spacing) or part)
-    return np.array(found)
+        sizes.append(relative * max(abs(natural[i]), spacing) or relative)
+    return np.array(sizes)
 
 
 def compare(
@@ -93,18 +93,18 @@ def compare(
     adjoints = np.array([sample.gradient[grid.scanned] for sample in samples])
     difference, scale, _ = _differences(exact, grid, points, sizes, steps=steps)
     relative = _relative(adjoints, difference, scale)
-    found = []
+    comparisons = []
     for k, point in enumerate(points):
         shorter = np.zeros(len(grid.scanned), bool)
         apart = np.abs(adjoints[k] - difference[k])
-        for part in SHORTER if (relative[k] > tolerance).any() else ():
-            own = part * sizes[k : k + 1]
-            *again, least = _differences(exact, grid, [point], own, steps=[steps[k]])
+        for factor in SHORTER if (relative[k] > tolerance).any() else ():
+            shorter_sizes = factor * sizes[k : k + 1]
+            *again, least = _differences(exact, grid, [point], shorter_sizes, steps=[steps[k]])
             is_clear = AGREES["float64"] * least[0] < HIDDEN * apart
             shorter |= is_clear & (_relative(adjoints[k : k + 1], *again)[0] <= tolerance)
         kinks = _kinks(replace(exact.problem, steps=steps[k]), grid, point, sizes[k])
-        found.append(Trust(difference[k], relative[k], shorter, *kinks))
-    return found
+        comparisons.append(Trust(difference[k], relative[k], shorter, *kinks))
+    return comparisons
 
 
 def _relative(adjoints: np.ndarray, difference: np.ndarray, scale: np.ndarray) -> np.ndarray:
@@ -148,8 +148,8 @@ def _losses(
     terrain: Terrain, points: Sequence[np.ndarray], steps: Sequence[TimeSteps]
 ) -> np.ndarray:
     """Return the losses of many points; NaN where there is none."""
-    found = terrain.samples(points, with_gradient=False, steps=steps)
-    return np.array([one.loss if isinstance(one, Sample) else np.nan for one in found])
+    samples = terrain.samples(points, with_gradient=False, steps=steps)
+    return np.array([sample.loss if isinstance(sample, Sample) else np.nan for sample in samples])
 
 
 def _kinks(
@@ -167,11 +167,11 @@ def _kinks(
         except (ValueError, ArithmeticError):
             crosses[n], kink[n] = True, 0.0  # the motion ends there
             continue
-        crosses[n] = len({touch_set(one) for one in (ahead, here, behind)}) > 1
-        for name, own in here.items():
+        crosses[n] = len({touch_set(touches) for touches in (ahead, here, behind)}) > 1
+        for name, contact in here.items():
             slope = np.abs(ahead[name].touch - behind[name].touch) / (2.0 * h)
             away = np.full(slope.shape, np.inf)
-            np.divide(np.abs(own.touch), slope, out=away, where=slope > 0.0)
+            np.divide(np.abs(contact.touch), slope, out=away, where=slope > 0.0)
             kink[n] = min(kink[n], away.min(initial=np.inf))
     return crosses, kink
 
@@ -214,17 +214,17 @@ def events(problem: SceneProblem, natural: np.ndarray) -> dict[str, Any]:
     `touches` counts pairs of a point and a step, `faces` pairs of a face and a frame. The sets
     have names that are equal where the sets are: of the pairs, and of the points that touch at all.
     """
-    found: dict[str, Any] = dict.fromkeys(
+    record: dict[str, Any] = dict.fromkeys(
         ("touches", "touch_set", "contact_set", "faces", "face_set")
     )
-    if seen := [_seen(*scenery) for scenery in problem.sceneries_at(natural)]:
-        found |= {"faces": sum(int(one.sum()) for one in seen), "face_set": _name(seen)}
+    if seen := [_seen(*scenery) for scenery in problem.sceneries_at(natural).values()]:
+        record |= {"faces": sum(int(visible.sum()) for visible in seen), "face_set": _name(seen)}
     if contacts := touches_of(problem, natural):
-        touching = [own.touch > 0.0 for own in contacts.values()]
-        found["touches"] = int(sum(one.sum() for one in touching))
-        found["touch_set"] = touch_set(contacts)
-        found["contact_set"] = _name(np.any(one, axis=0) for one in touching)
-    return found
+        touching = [contact.touch > 0.0 for contact in contacts.values()]
+        record["touches"] = int(sum(touches.sum() for touches in touching))
+        record["touch_set"] = touch_set(contacts)
+        record["contact_set"] = _name(np.any(touches, axis=0) for touches in touching)
+    return record
 
 
 def touch_set(contacts: Mapping[str, ContactMargins]) -> str:

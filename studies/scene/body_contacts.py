@@ -269,19 +269,19 @@ def _check_radius(name: str, radius: float, bodies: tuple[Touching, Touching]) -
 def check_apart(contacts: Mapping[str, Contact], model: Model, state: State) -> None:
     """Raise a StudyError if surfaces that touch go through each other at the start."""
     rows = [
-        state.bodies[name].position[0] + part.arms for name, part in model.bodies.items()
+        state.bodies[name].position[0] + body.arms for name, body in model.bodies.items()
     ]  # of bodies in their declared pose
     x = np.concatenate([state.x, *rows])
     for name, contact in contacts.items():
         force: Any = model.forces[name]
-        if found := force.crossing(x[force.nodes[:, 0]]):
+        if crossing := force.crossing(x[force.nodes[:, 0]]):
             a, b = contact.between
             if a == b:
                 raise StudyError(
                     f"`bodies.{a}` goes through itself at the start, so that `contacts.{name}` "
-                    f"cannot keep it apart: {found}. Mend its mesh."
+                    f"cannot keep it apart: {crossing}. Mend its mesh."
                 )
-            raise StudyError(_in_each_other(name, contact, found))
+            raise StudyError(_in_each_other(name, contact, crossing))
 
 
 def _in_each_other(name: str, contact: Contact, found: str) -> str:
@@ -312,11 +312,13 @@ def notes_on_pairs(contacts: Mapping[str, Contact], bodies: Sequence[Touching]) 
         if a is b:
             continue
         distance = np.inf
-        for one, other in ((a, b), (b, a)):
-            signed, is_closed = signed_distances(one, other)
+        for body, other in ((a, b), (b, a)):
+            signed, is_closed = signed_distances(body, other)
             if is_closed and other.is_solid and signed.min() < 0.0:
-                found = f"a point of `{one.name}` lies {-signed.min():.3g} m inside `{other.name}`"
-                raise StudyError(_in_each_other(name, contact, found))
+                overlap = (
+                    f"a point of `{body.name}` lies {-signed.min():.3g} m inside `{other.name}`"
+                )
+                raise StudyError(_in_each_other(name, contact, overlap))
             distance = min(distance, float(np.abs(signed).min()))
         if (c := 2.0 * radius - distance) > PRESSED * 2.0 * radius:
             notes.append(
@@ -327,7 +329,7 @@ def notes_on_pairs(contacts: Mapping[str, Contact], bodies: Sequence[Touching]) 
     return notes
 
 
-def signed_distances(one: Touching, other: Touching) -> tuple[np.ndarray, bool]:
+def signed_distances(body: Touching, other: Touching) -> tuple[np.ndarray, bool]:
     """Return the distances of a body's points from the surface of another [m], and if it is closed.
 
     They are negative inside of one that is closed.
@@ -335,6 +337,6 @@ def signed_distances(one: Touching, other: Touching) -> tuple[np.ndarray, bool]:
     import pyvista as pv
 
     surface = pv.PolyData.from_regular_faces(_places(other), np.asarray(other.faces))
-    points = pv.PolyData(_places(one)[np.unique(np.asarray(one.faces))])
-    found = points.compute_implicit_distance(surface)["implicit_distance"]
-    return np.asarray(found), surface.n_open_edges == 0
+    points = pv.PolyData(_places(body)[np.unique(np.asarray(body.faces))])
+    distances = points.compute_implicit_distance(surface)["implicit_distance"]
+    return np.asarray(distances), surface.n_open_edges == 0

@@ -60,12 +60,11 @@ from studies.scene.maps import ParameterMap, Scaled, Value, all_targets, values_
 from studies.scene.mesh_source import read_source, surface_of
 from studies.scene.motion import AtRest, Settled
 from studies.scene.motions import NodeMotion, RestingPose
+from studies.scene.obstacle_shapes import shape_of
 from studies.scene.obstacles import (
     blows_on,
-    drawn_obstacle,
     make_contacts,
     notes_on_start,
-    signed_distance,
 )
 from studies.scene.own_code import make_own_forces
 from studies.scene.pushes import make_pushes
@@ -155,34 +154,36 @@ def _moving(
         before = _shapes(scene, *_parts(scene, free, gravity, refined=False))[2]
         touching = _with_before(touching, before, nodes)
     n = len(rest)
-    held = np.concatenate([np.zeros(0, bool), *(part.held for part in nodes)])
+    held = np.concatenate([np.zeros(0, bool), *(body.held for body in nodes)])
     contacts = make_contacts(scene.obstacles, touching, gravity)
     between = make_body_contacts(scene.contacts, touching, rest, scene.world.gravity)
     blows = blows_on(scene.obstacles, touching, gravity)
     joints = JointMaker(nodes, rigid, gravity, free, blows).make(scene.joints)
-    pushes, own = make_pushes(scene.pushes, nodes, rigid), make_own_forces(scene.forces, nodes)
+    pushes = make_pushes(scene.pushes, nodes, rigid)
+    own_forces = make_own_forces(scene.forces, nodes)
     values, maps = _of_world(scene, forces)
-    for part in nodes:
-        own_values, own_maps = _of_nodes(part, scene.bodies[part.name], gravity, n)
+    for body in nodes:
+        own_values, own_maps = _of_nodes(body, scene.bodies[body.name], gravity, n)
         values |= own_values
         maps += own_maps
-    for part in (*rigid, contacts, between, joints, pushes, own):
-        values |= part.values
-        maps += part.maps
+    for addition in (*rigid, contacts, between, joints, pushes, own_forces):
+        values |= addition.values
+        maps += addition.maps
     model = Model(
-        np.concatenate([np.zeros(0), *(part.mass for part in nodes)]),
+        np.concatenate([np.zeros(0), *(body.mass for body in nodes)]),
         _joined(
-            forces | between.forces | joints.forces | pushes.forces | own.forces, contacts.forces
+            forces | between.forces | joints.forces | pushes.forces | own_forces.forces,
+            contacts.forces,
         ),
         gravity=scene.world.gravity,
         pinned=held,
-        bodies={part.name: part.bodies for part in rigid},
+        bodies={body.name: body.bodies for body in rigid},
     )
-    start = State(rest if n else None, bodies={part.name: part.state for part in rigid})
+    start = State(rest if n else None, bodies={body.name: body.state for body in rigid})
     system: Model | Settled
     system, state = model.with_values(start, all_targets(maps, values_of(values)))
     check_apart(scene.contacts, system, state)
-    varying = {k: v for part in (*nodes, joints, pushes) for k, v in part.varying.items()}
+    varying = {k: v for addition in (*nodes, joints, pushes) for k, v in addition.varying.items()}
     if scene.world.motion == EQUILIBRIUM:
         if varying:
             raise StudyError(
@@ -192,9 +193,9 @@ def _moving(
             )
         system = Settled(system)
     step = step_of(scene.world)
-    part = PER_LONG_STEP if step.IS_STABLE else PER_STEP
+    per_step = PER_LONG_STEP if step.IS_STABLE else PER_STEP
     bodies = (*nodes, *rigid)
-    notes = [note for part in bodies for note in part.notes]
+    notes = [note for body in bodies for note in body.notes]
     notes += notes_on_pairs(scene.contacts, touching)
     notes += _apart(scene)
     return BuiltScene(
@@ -202,13 +203,13 @@ def _moving(
         state,
         values,
         maps,
-        {part.name: part.mesh for part in bodies},
-        {part.name: _subject(part, n) for part in (*rigid, *nodes)},
+        {body.name: body.mesh for body in bodies},
+        {body.name: _subject(body, n) for body in (*rigid, *nodes)},
         held=held if n else None,
-        nodes={part.name: part.rows for part in nodes},
+        nodes={body.name: body.rows for body in nodes},
         notes=notes + notes_on_start(scene.obstacles, touching),
         varying=varying,
-        longest_dt=longest_step(scene.contacts, touching, scene.world.gravity, part),
+        longest_dt=longest_step(scene.contacts, touching, scene.world.gravity, per_step),
         joints=joint_marks(scene.joints, nodes, rigid),
         links=_links(scene),
         step=step,
@@ -217,20 +218,21 @@ def _moving(
 
 def _links(scene: Scene) -> tuple[str, ...]:
     """Return obstacles that bodies carry, contacts between bodies, and joints, in words."""
-    found = [(name, "contact", one.between) for name, one in scene.contacts.items()]
-    found += [
-        (name, IN_WORDS.get(one.kind, one.kind), one.between) for name, one in scene.joints.items()
+    pairs = [(name, "contact", contact.between) for name, contact in scene.contacts.items()]
+    pairs += [
+        (name, IN_WORDS.get(joint.kind, joint.kind), joint.between)
+        for name, joint in scene.joints.items()
     ]
     carried = (
-        f"{name}: {one.kind} on {one.fixed_to}"
-        for name, one in scene.obstacles.items()
-        if one.fixed_to
+        f"{name}: {obstacle.kind} on {obstacle.fixed_to}"
+        for name, obstacle in scene.obstacles.items()
+        if obstacle.fixed_to
     )
     return (
         *carried,
         *(
             f"{name}: {kind} of {f'{a} with itself' if a == b else f'{a} and {b}'}"
-            for name, kind, (a, b) in found
+            for name, kind, (a, b) in pairs
         ),
     )
 
@@ -272,13 +274,13 @@ def _with_before(
 ) -> list[Touching]:
     """Return bodies with what they were before their meshes were made twice as fine."""
     means = {}
-    for part in nodes:
-        if part.finer is not None:  # nodes of its surface lie between nodes of the surface before
-            own = part.touching[part.touching < part.finer.n_before]
-            means[part.name] = part.finer.means[part.touching][:, own]
+    for body in nodes:
+        if body.finer is not None:  # nodes of its surface lie between nodes of the surface before
+            old_nodes = body.touching[body.touching < body.finer.n_before]
+            means[body.name] = body.finer.means[body.touching][:, old_nodes]
     return [
-        replace(one, before=other, means=means[one.name]) if one.name in means else one
-        for one, other in zip(touching, before, strict=True)
+        replace(body, before=other, means=means[body.name]) if body.name in means else body
+        for body, other in zip(touching, before, strict=True)
     ]
 
 
@@ -334,7 +336,7 @@ def _fixed_point(scene: Scene, name: str, held: Any, points: np.ndarray) -> np.n
     near = TOUCHES * float(np.ptp(points, axis=0).max())
     for key, obstacle in scene.obstacles.items():
         if obstacle.fixed_to is None and name in (obstacle.bodies or scene.bodies):
-            touches = signed_distance(key, obstacle, points) < near
+            touches = shape_of(key, obstacle).distance(points) < near
             if touches.any():
                 return points[touches].mean(axis=0)
     return points.mean(axis=0)
@@ -373,7 +375,7 @@ def _dressed(scene: Scene, built: BuiltScene) -> BuiltScene:
     meshes, subjects = dict(built.meshes), dict(built.subjects)
     for name, obstacle in scene.obstacles.items():
         if obstacle.draw:
-            meshes[name], points = drawn_obstacle(name, obstacle)
+            meshes[name], points = shape_of(name, obstacle).drawn()
             subjects[name] = Still(points)
             moving = getattr(built.system, "bodies", {})
             if obstacle.fixed_to and obstacle.fixed_to in moving:
@@ -412,8 +414,8 @@ def _alone(scene: Scene, name: str, body: Pendulum | Smoke) -> BuiltScene:
 
 def lights_of(scene: Scene) -> dict[str, Lit]:
     """Return the lights of a scene; "sun", the default one, where there is none."""
-    given = scene.lights or {"sun": Light()}
-    return {name: _light(one) for name, one in given.items()}
+    lights = scene.lights or {"sun": Light()}
+    return {name: _light(light) for name, light in lights.items()}
 
 
 def _light(light: Light | Sky) -> Lit:
@@ -442,21 +444,22 @@ def _of_world(
 
 
 def _of_nodes(
-    part: NodePart, body: Any, gravity: float, n: int
+    node_part: NodePart, body: Any, gravity: float, n: int
 ) -> tuple[dict[str, Value], list[ParameterMap]]:
     """Return the values of a body among the n nodes, and their maps."""
-    name, is_free = part.name, ~part.held
-    values = part.values | motion_values(name, body, part.size, gravity)
+    name, is_free = node_part.name, ~node_part.held
+    values = node_part.values | motion_values(name, body, node_part.size, gravity)
     bounds = values[f"{name}.velocity"].bounds
-    own, fastest = part.node_velocity[is_free], float(np.abs(part.node_velocity).max())
+    velocities = node_part.node_velocity
+    fastest = float(np.abs(velocities).max())
     values[f"{name}.node_velocity"] = Value(
-        own, "m/s", "linear", (bounds[0] - fastest, bounds[1] + fastest)
+        velocities[is_free], "m/s", "linear", (bounds[0] - fastest, bounds[1] + fastest)
     )
-    pose = {"is_free": is_free, "rows": part.rows, "n": n}
+    pose = {"is_free": is_free, "rows": node_part.rows, "n": n}
     return values, [
-        *part.material,
-        part.mass_map(part.rows, n),
-        NodeMotion(name, part.points, part.center, np.asarray(body.position), **pose),
+        *node_part.material,
+        node_part.mass_map(node_part.rows, n),
+        NodeMotion(name, node_part.points, node_part.center, np.asarray(body.position), **pose),
     ]
 
 
@@ -475,28 +478,28 @@ def _touching(
     """Return all bodies as contacts see them, in the order of the scene."""
     bodies: dict[str, Any] = dict(scene.bodies)
     velocities = {name: np.array(uniform_velocity(body)) for name, body in bodies.items()}
-    speeds = {name: float(np.linalg.norm(one)) for name, one in velocities.items()}
-    found = {}
-    for part in nodes:
-        own = part.touching
-        rows = part.first + own
-        speed = speeds[part.name] + float(np.linalg.norm(part.node_velocity, axis=1).max())
-        found[part.name] = Touching(
-            part.name, part.points[own], part.mass[own], part.size, speed,
-            nodes=rows, held_with=stiffness[rows], velocity=velocities[part.name],
-            faces=None if part.faces is None else part.first + part.faces,
-            is_solid=not isinstance(bodies[part.name], Cloth),
+    speeds = {name: float(np.linalg.norm(velocity)) for name, velocity in velocities.items()}
+    by_name = {}
+    for body in nodes:
+        touching = body.touching
+        rows = body.first + touching
+        speed = speeds[body.name] + float(np.linalg.norm(body.node_velocity, axis=1).max())
+        by_name[body.name] = Touching(
+            body.name, body.points[touching], body.mass[touching], body.size, speed,
+            nodes=rows, held_with=stiffness[rows], velocity=velocities[body.name],
+            faces=None if body.faces is None else body.first + body.faces,
+            is_solid=not isinstance(bodies[body.name], Cloth),
         )  # fmt: skip
-    for part in rigid:
-        mesh, mass = part.bodies.meshes[0], part.bodies.masses[0]
-        struck = struck_mass(part.name, part.bodies, scene.joints) if part.ball is None else mass
-        found[part.name] = Touching(
-            part.name, mesh.points, mass, part.size, speeds[part.name], is_rigid=True,
-            struck=float(struck), ball=part.ball,
-            faces=mesh.faces, n_rows=len(part.bodies.arms), velocity=velocities[part.name],
-            center=part.center,
+    for body in rigid:
+        mesh, mass = body.bodies.meshes[0], body.bodies.masses[0]
+        struck = struck_mass(body.name, body.bodies, scene.joints) if body.ball is None else mass
+        by_name[body.name] = Touching(
+            body.name, mesh.points, mass, body.size, speeds[body.name], is_rigid=True,
+            struck=float(struck), ball=body.ball,
+            faces=mesh.faces, n_rows=len(body.bodies.arms), velocity=velocities[body.name],
+            center=body.center,
         )  # fmt: skip
-    return [found[name] for name in bodies]
+    return [by_name[name] for name in bodies]
 
 
 def _joined(forces: Mapping[str, Force], contacts: Mapping[str, Force]) -> dict[str, Force]:
@@ -510,11 +513,11 @@ def _joined(forces: Mapping[str, Force], contacts: Mapping[str, Force]) -> dict[
     return {**forces, **contacts}
 
 
-def _subject(part: NodePart | RigidPart, n: int) -> Subject:
+def _subject(body: NodePart | RigidPart, n: int) -> Subject:
     """Return where the drawn vertices of a body are; the model has n nodes."""
-    if isinstance(part, RigidPart):
-        return Hulls(part.name)
-    own = scipy.sparse.coo_array(part.skin)
-    row, column = own.coords
-    entries, shape = (own.data, (row, part.first + column)), (len(part.skin.indptr) - 1, n)
-    return Skin(scipy.sparse.csr_array(entries, shape=shape), part.offset)
+    if isinstance(body, RigidPart):
+        return Hulls(body.name)
+    skin = scipy.sparse.coo_array(body.skin)
+    row, column = skin.coords
+    entries, shape = (skin.data, (row, body.first + column)), (len(body.skin.indptr) - 1, n)
+    return Skin(scipy.sparse.csr_array(entries, shape=shape), body.offset)

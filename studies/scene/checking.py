@@ -315,7 +315,7 @@ def _check_obstacle(key: str, obstacle: Any, scene: Scene) -> None:
                 f"`{key}.bodies` must be other bodies than `{obstacle.fixed_to}`, which carries "
                 f"the obstacle, got {named or list(scene.bodies)}."
             )
-    if isinstance(obstacle, declared.PlaneObstacle):
+    if hasattr(obstacle, "normal"):
         check_direction(f"{key}.normal", obstacle.normal)
 
 
@@ -372,20 +372,18 @@ def _check_opencv(key: str, camera: declared.Camera) -> None:
             )
 
 
-def _check_source(key: str, one: Any) -> None:
+def _check_source(key: str, spec: declared.Observation) -> None:
     """Raise if an observation is neither from a file nor simulated, or both."""
-    if isinstance(one, declared.OwnObservation):
+    if not spec.SOURCE:
         return
-    source = "video" if isinstance(one, declared.Film) else "file"
-    if (getattr(one, source) is None) == (one.simulate is None):
-        given = "both" if one.simulate else "neither"
-        raise StudyError(f"`{key}` must have `{source}` or a table `simulate`, got {given}.")
-    if one.simulate is None:
+    if (getattr(spec, spec.SOURCE) is None) == (spec.simulate is None):
+        given = "both" if spec.simulate else "neither"
+        raise StudyError(f"`{key}` must have `{spec.SOURCE}` or a table `simulate`, got {given}.")
+    if spec.simulate is None:
         return
     for name in ("masks", "fps", "frames", "downsample", "points", "units", "rotation", "position"):
-        if getattr(one, name, None):
-            what = "a film that is" if isinstance(one, declared.Film) else "points that are"
-            raise StudyError(f"`{key}.{name}` must be left out of {what} simulated.")
+        if getattr(spec, name, None):
+            raise StudyError(f"`{key}.{name}` must be left out of what is simulated.")
 
 
 def _check_drawn(key: str, value: Any) -> None:
@@ -404,30 +402,26 @@ def _check_drawn(key: str, value: Any) -> None:
         )
 
 
-def _check_observation(key: str, observation: Any, scene: SceneFile) -> None:
-    """Raise if an observation names a body or camera that is not there."""
-    _check_source(key, observation)
-    frames = getattr(observation, "frames", None)
+def _check_observation(key: str, spec: Any, scene: SceneFile) -> None:
+    """Raise if an observation names a body or camera that is not there, or frames that are none."""
+    _check_source(key, spec)
+    frames = getattr(spec, "frames", None)
     if frames and (not 0 <= frames[0] < frames[1] or min(frames[2:], default=1) < 1):
-        ways, step = "[first, end]", ""
-        if isinstance(observation, declared.Film):
-            ways, step = "[first, end] or [first, end, step]", " and a step of at least 1"
         raise StudyError(
-            f"`{key}.frames` must be {ways} with 0 <= first < end{step}, got {list(frames)}."
+            f"`{key}.frames` must be [first, end] with 0 <= first < end, and a film may have a "
+            f"third, a step of at least 1, got {list(frames)}."
         )
-    if isinstance(observation, declared.Points | declared.States):
-        check_reference(f"{key}.body", "body", observation.body, scene.bodies)
-    if isinstance(observation, declared.Points) and observation.camera is not None:
-        camera_of(key, observation.camera, scene)
-    if isinstance(observation, declared.Film):
-        for body in observation.bodies or ():
-            check_reference(f"{key}.bodies", "body", body, scene.bodies)
-        is_smoke = all(isinstance(body, declared.Smoke) for body in scene.bodies.values())
-        if not is_smoke or observation.camera is not None:
-            camera_of(key, observation.camera, scene)
-        background = observation.background
-        if background.color is not None and background.picture is not None:
-            raise StudyError(f"`{key}.background` has both color and picture: give one of them.")
+    if hasattr(spec, "body"):
+        check_reference(f"{key}.body", "body", spec.body, scene.bodies)
+    for body in getattr(spec, "bodies", None) or ():
+        check_reference(f"{key}.bodies", "body", body, scene.bodies)
+    is_smoke = all(isinstance(body, declared.Smoke) for body in scene.bodies.values())
+    camera = getattr(spec, "camera", None)
+    if camera is not None or (spec.NEEDS_CAMERA and not is_smoke):
+        camera_of(key, camera, scene)
+    background = getattr(spec, "background", None)
+    if background and background.color is not None and background.picture is not None:
+        raise StudyError(f"`{key}.background` has both color and picture: give one of them.")
 
 
 def _check_free(path: str, free: declared.Free, scene: SceneFile) -> None:

@@ -660,7 +660,11 @@ class _Observation:
     `start` is the scene's time of the first frame or of time 0 in a table [s]; it may be free as
     "observations.NAME.start". With `validate` it is predicted before it is fitted, to judge the
     answer. `fps_error` is the standard uncertainty of the rate of its times, as a part of it.
+    Keys called `body`, `bodies` and `camera` are checked to name what is there.
     """
+
+    SOURCE: ClassVar[str] = "file"  # the key of its file, in place of which it may be simulated
+    NEEDS_CAMERA: ClassVar[bool] = False
 
     weight: Positive = 1.0
     start: float = 0.0
@@ -712,6 +716,8 @@ class Film(_Observation):
     outlines; None chooses it where a body may turn and its colours jump between faces. `bodies` are
     those that are in the film.
     """
+
+    SOURCE, NEEDS_CAMERA = "video", True
 
     kind: Literal["film"] = "film"
     video: File | None = None
@@ -781,6 +787,8 @@ class OwnObservation(_Observation):
     `type` is its import path, "module:function", and `values` are its arguments. Its module must be
     allowed as that of a force of your own.
     """
+
+    SOURCE = ""
 
     kind: Literal["own"] = "own"
     type: str
@@ -925,6 +933,19 @@ class SceneFile(Scene):
         """Whether all that was observed is simulated, and known to be: a twin experiment."""
         every = self.observations.values()
         return bool(every) and all(one.simulate for one in every) and not self.blind
+
+    @property
+    def films(self) -> dict[str, Film]:
+        """The observations that are films, by name."""
+        return {name: one for name, one in self.observations.items() if isinstance(one, Film)}
+
+    def camera_name(self, film: Film) -> str:
+        """Return the name of the camera of a film: the only one, if it names none."""
+        return film.camera or next(iter(self.cameras))
+
+    def camera_of(self, film: Film) -> Camera | None:
+        """Return the camera of a film; None of a film of smoke, which has none."""
+        return self.cameras[self.camera_name(film)] if self.cameras else None
 
     def is_fitted(self, one: Camera | Look) -> bool:
         """Return whether a camera or a look is fitted: by default unless this is a twin.

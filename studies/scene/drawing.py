@@ -55,14 +55,14 @@ def hook(name: str) -> Hook:
 def numbers(value: Any, rng: np.random.Generator) -> Any:
     """Return a value with numbers where it is drawn."""
     if isinstance(value, tuple):
-        return tuple(numbers(one, rng) for one in value)
+        return tuple(numbers(entry, rng) for entry in value)
     if not isinstance(value, Drawn):
         return value
     if value.between is not None:
-        found = rng.uniform(*value.between, size=value.shape)
+        sample = rng.uniform(*value.between, size=value.shape)
     else:
-        found = value.mean + (value.normal or 0.0) * rng.standard_normal(value.shape)
-    return _plain(np.asarray(found).tolist())
+        sample = value.mean + (value.normal or 0.0) * rng.standard_normal(value.shape)
+    return _plain(np.asarray(sample).tolist())
 
 
 def _plain(value: Any) -> Any:

@@ -40,13 +40,13 @@ def notes_on_fields_of_view(file: SceneFile) -> list[str]:
 def _pictures(file: SceneFile) -> Iterator[tuple[str, Camera, str]]:
     """Yield cameras by name with the first JPEG picture of each."""
     only = next(iter(file.cameras)) if len(file.cameras) == 1 else None
-    found: dict[str, str] = {}
-    for one in file.observations.values():
-        if isinstance(one, Film) and one.video and one.video.lower().endswith(JPEG):
-            found.setdefault(one.camera or only or "", one.video)
+    pictures: dict[str, str] = {}
+    for film in file.observations.values():
+        if isinstance(film, Film) and film.video and film.video.lower().endswith(JPEG):
+            pictures.setdefault(film.camera or only or "", film.video)
     for name, camera in file.cameras.items():
-        if name in found:
-            yield name, camera, found[name]
+        if name in pictures:
+            yield name, camera, pictures[name]
 
 
 def _lens(picture: str) -> tuple[float, float] | None:

@@ -42,8 +42,10 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise ValueError("a number has thousands of digits") from error
     layer: list[Any] = [values]
     for _ in range(DEEPEST):
-        items = (one.values() if isinstance(one, dict) else one for one in layer)
-        layer = [one for own in items for one in own if isinstance(one, dict | list)]
+        items = (node.values() if isinstance(node, dict) else node for node in layer)
+        layer = [
+            child for children in items for child in children if isinstance(child, dict | list)
+        ]
     if layer:
         raise too_deep
     return values

@@ -114,8 +114,8 @@ class JointMaker:
     def _join(self, name: str, joint: Any, loads: Mapping[str, float]) -> None:
         """Add a joint of rigid bodies; `loads` is the mass of all that hangs together [kg]."""
         pair = _ends(joint.between)
-        parts = {part.name: part for part in self.rigid if part.name in pair}
-        states = {body: BodyState(part.center) for body, part in parts.items()}
+        parts = {rigid.name: rigid for rigid in self.rigid if rigid.name in pair}
+        states = {body: BodyState(rigid.center) for body, rigid in parts.items()}
         least = STRUCK * max(self.blows.get(body, 0.0) for body in parts)
         holds = _holds(
             joint, list(parts.values()), loads[pair[1]], self.gravity or GRAVITY, least=least
@@ -126,15 +126,15 @@ class JointMaker:
             driven, motor = self._drive(name, joint, holds)
             values |= driven
         factors = {key: _factor(joint, key) for key in values}
-        own = {key: factors[key] * one.value for key, one in values.items()}
+        coefficients = {key: factors[key] * value.value for key, value in values.items()}
         axis = None if isinstance(joint, declared.BallJoint) else getattr(joint, "axis", (0, 0, 1))
         frames = frames_at(pair, states, joint.anchor, axis)
-        self.out.forces[name] = KINDS[joint.kind](pair, **frames, **own, **motor)
+        self.out.forces[name] = KINDS[joint.kind](pair, **frames, **coefficients, **motor)
         for key, value in values.items():
             path = f"{name}.{key}"
             self.out.values[path] = value
             self.out.maps.append(Scaled(path, {path: factors[key]}))
-        path, reach = f"{name}.anchor", min(part.size for part in parts.values())
+        path, reach = f"{name}.anchor", min(rigid.size for rigid in parts.values())
         centers = [np.zeros(3) if body is None else parts[body].center for body in pair]
         about = {f"{name}.anchor_{side}": at for side, at in zip("ab", centers, strict=True)}
         self.out.values[path] = linear(joint.anchor, "m", reach)
@@ -176,23 +176,23 @@ class JointMaker:
 
     def _pin(self, name: str, joint: declared.PinJoint) -> None:
         """Add the pins of nodes."""
-        of_nodes = {part.name: part for part in self.nodes}
+        of_nodes = {body.name: body for body in self.nodes}
         first, second = joint.between
-        part = of_nodes[first]
-        own = _pinned(name, joint, part)
+        body = of_nodes[first]
+        pinned = _pinned(name, joint, body)
         acts_on: Any = NODES
         ends: list[Any]
         if second in of_nodes:
             other = of_nodes[second]
-            ends = (other.first + _partners(name, part, own, other)).tolist()
+            ends = (other.first + _partners(name, body, pinned, other)).tolist()
         else:
-            acts_on, ends = (NODES, second), [f"{second}.{name}_{k}" for k in range(len(own))]
-        pairs = list(zip((part.first + own).tolist(), ends, strict=True))
-        load = part.mass.sum() * (self.gravity or GRAVITY) / len(own)
-        chosen = np.maximum(_held_with(part)[own], SINKS * load / part.size)
-        k = np.full(len(own), joint.stiffness) if joint.stiffness else chosen
-        loss = LOSS * np.sqrt(k * part.mass[own])
-        c = loss if joint.damping is None else np.full(len(own), joint.damping)
+            acts_on, ends = (NODES, second), [f"{second}.{name}_{k}" for k in range(len(pinned))]
+        pairs = list(zip((body.first + pinned).tolist(), ends, strict=True))
+        load = body.mass.sum() * (self.gravity or GRAVITY) / len(pinned)
+        chosen = np.maximum(_held_with(body)[pinned], SINKS * load / body.size)
+        k = np.full(len(pinned), joint.stiffness) if joint.stiffness else chosen
+        loss = LOSS * np.sqrt(k * body.mass[pinned])
+        c = loss if joint.damping is None else np.full(len(pinned), joint.damping)
         self.out.forces[name] = Pins(pairs, k, c, acts_on=acts_on)
         for key, number, unit in (("stiffness", k, "N/m"), ("damping", c, "N s/m")):
             path, mean = f"{name}.{key}", float(np.mean(number))
@@ -203,30 +203,30 @@ class JointMaker:
 
 def loads_of(joints: Mapping[str, declared.Joint], rigid: Sequence[RigidPart]) -> dict[str, float]:
     """Return by body the mass of all rigid bodies that are joined with it, itself as well [kg]."""
-    masses = {part.name: float(part.bodies.masses[0]) for part in rigid}
+    masses = {rigid_body.name: float(rigid_body.bodies.masses[0]) for rigid_body in rigid}
     groups = {name: {name} for name in masses}
     for joint in joints.values():
         merged = set[str]().union(*(groups[body] for body in joint.between if body in groups))
         groups |= dict.fromkeys(merged, merged)
-    return {name: sum(masses[one] for one in group) for name, group in groups.items()}
+    return {name: sum(masses[member] for member in group) for name, group in groups.items()}
 
 
 def _holds(
     joint: Any, parts: Sequence[RigidPart], load: float, gravity: float, *, least: float
 ) -> dict[str, float]:
     """Return what holds a joint together, given or chosen, by name; a stiffness at `least`."""
-    size = min(part.size for part in parts)
-    velocities = [part.values[f"{part.name}.velocity"].value for part in parts]
-    speed = max(float(np.linalg.norm(one)) for one in velocities)
-    mass = min(float(part.bodies.masses[0]) for part in parts)
+    size = min(body.size for body in parts)
+    velocities = [body.values[f"{body.name}.velocity"].value for body in parts]
+    speed = max(float(np.linalg.norm(velocity)) for velocity in velocities)
+    mass = min(float(body.bodies.masses[0]) for body in parts)
     k = joint.stiffness or max(SINKS * load * (gravity + speed**2 / size) / size, least)
     c = LOSS * np.sqrt(k * mass) if joint.damping is None else joint.damping
     held = {"stiffness": k, "damping": float(c)}
     if isinstance(joint, declared.BallJoint):
         return held
-    moments = [np.linalg.eigvalsh(from_six(part.bodies.inertias)[0]) for part in parts]
+    moments = [np.linalg.eigvalsh(from_six(body.bodies.inertias)[0]) for body in parts]
     turn = joint.angular_stiffness or k * (LEVER * size) ** 2
-    c = LOSS * np.sqrt(turn * min(float(one[0]) for one in moments))
+    c = LOSS * np.sqrt(turn * min(float(body_moments[0]) for body_moments in moments))
     held["angular_stiffness"] = turn
     held["angular_damping"] = float(c if joint.angular_damping is None else joint.angular_damping)
     return held
@@ -271,42 +271,42 @@ def with_pin_points(
     joints: Mapping[str, declared.Joint], nodes: Sequence[NodePart], rigid: Sequence[RigidPart]
 ) -> list[RigidPart]:
     """Return the rigid bodies with the points at which nodes are pinned to them."""
-    of_nodes, found = {part.name: part for part in nodes}, {part.name: part for part in rigid}
+    of_nodes, of_bodies = {body.name: body for body in nodes}, {body.name: body for body in rigid}
     for name, joint in joints.items():
-        if not isinstance(joint, declared.PinJoint) or joint.between[1] not in found:
+        if not isinstance(joint, declared.PinJoint) or joint.between[1] not in of_bodies:
             continue
-        soft, part = of_nodes[joint.between[0]], found[joint.between[1]]
+        soft, body = of_nodes[joint.between[0]], of_bodies[joint.between[1]]
         places = soft.points[_pinned(name, joint, soft)]
         points = {f"{name}_{k}": BodyPoint(at) for k, at in enumerate(places)}
-        bodies = replace(part.bodies, points={**part.bodies.points, **points})
-        found[part.name] = replace(part, bodies=bodies)
-    return list(found.values())
+        bodies = replace(body.bodies, points={**body.bodies.points, **points})
+        of_bodies[body.name] = replace(body, bodies=bodies)
+    return list(of_bodies.values())
 
 
-def _held_with(part: NodePart) -> np.ndarray:
+def _held_with(body: NodePart) -> np.ndarray:
     """Return what the elements of each node of a body hold it with, (n_nodes,) [N/m]."""
-    n = part.first + len(part.points)
+    n = body.first + len(body.points)
     rest = np.zeros((n, 3))
-    rest[part.first :] = part.points
-    found = np.zeros(n)
-    forces: dict[str, Force] = part.forces(rest)
+    rest[body.first :] = body.points
+    stiffness = np.zeros(n)
+    forces: dict[str, Force] = body.forces(rest)
     for force in forces.values():
         each = force.nodes.shape[1]
-        found += np.bincount(force.nodes.ravel(), np.repeat(force.stiffness_bound(), each), n)
-    return found[part.first :]
+        stiffness += np.bincount(force.nodes.ravel(), np.repeat(force.stiffness_bound(), each), n)
+    return stiffness[body.first :]
 
 
-def _partners(name: str, part: NodePart, own: np.ndarray, other: NodePart) -> np.ndarray:
+def _partners(name: str, body: NodePart, pinned: np.ndarray, other: NodePart) -> np.ndarray:
     """Return the nodes of another body that lie where pinned nodes lie, (n_pins,)."""
-    apart = np.linalg.norm(part.points[own][:, None] - other.points, axis=2)
+    apart = np.linalg.norm(body.points[pinned][:, None] - other.points, axis=2)
     nearest = np.argmin(apart, axis=1)
-    gaps = apart[np.arange(len(own)), nearest]
-    if gaps.max() > APART * min(part.size, other.size):
+    gaps = apart[np.arange(len(pinned)), nearest]
+    if gaps.max() > APART * min(body.size, other.size):
         k = int(np.argmax(gaps))
         raise StudyError(
-            f"`joints.{name}` must pin nodes of `{part.name}` that lie on nodes of `{other.name}` "
-            f"at the start, but node {own[k]} is {gaps[k]:.3g} m from the nearest one. Move one of "
-            "the bodies, select other nodes by `where`, or give both meshes nodes there."
+            f"`joints.{name}` must pin nodes of `{body.name}` that lie on nodes of `{other.name}` "
+            f"at the start, but node {pinned[k]} is {gaps[k]:.3g} m from the nearest one. Move one "
+            "of the bodies, select other nodes by `where`, or give both meshes nodes there."
         )
     return nearest
 
@@ -315,14 +315,14 @@ def joint_marks(
     joints: Mapping[str, declared.Joint], nodes: Sequence[NodePart], rigid: Sequence[RigidPart]
 ) -> dict[str, JointMark]:
     """Return where joints are drawn, by name."""
-    of_nodes, of_bodies = {part.name: part for part in nodes}, {part.name: part for part in rigid}
-    found = {}
+    of_nodes, of_bodies = {body.name: body for body in nodes}, {body.name: body for body in rigid}
+    marks = {}
     for name, joint in joints.items():
         if isinstance(joint, declared.PinJoint):
-            part = of_nodes[joint.between[0]]
-            drawn = part.skin @ part.points
-            places = part.points[_pinned(name, joint, part)]
-            found[name] = JointMark(part.name, _nearest(drawn, places), None)
+            soft = of_nodes[joint.between[0]]
+            drawn = soft.skin @ soft.points
+            places = soft.points[_pinned(name, joint, soft)]
+            marks[name] = JointMark(soft.name, _nearest(drawn, places), None)
             continue
         body = of_bodies[_ends(joint.between)[1]]
         drawn = body.bodies.meshes[0].points
@@ -332,8 +332,8 @@ def joint_marks(
             along = np.asarray(joint.axis) / np.linalg.norm(joint.axis)
             axis = _affine(drawn, anchor + 0.5 * body.size * along)
         at = scipy.sparse.csr_array(_affine(drawn, anchor)[None])
-        found[name] = JointMark(body.name, at, axis)
-    return found
+        marks[name] = JointMark(body.name, at, axis)
+    return marks
 
 
 def _nearest(drawn: np.ndarray, places: np.ndarray) -> scipy.sparse.csr_array:

@@ -238,14 +238,14 @@ def _pass_over_crossing(model: Model | None, error: ValueError) -> NoReturn:
 
 def trajectory_fields(run: Any) -> dict[str, np.ndarray]:
     """Return a trajectory's fields by name, such as x, v and "block.position" of bodies."""
-    found = {}
-    for part in fields(run):
-        if part.name == "bodies":
+    arrays = {}
+    for attribute in fields(run):
+        if attribute.name == "bodies":
             for name, states in run.bodies.items():
-                found |= {f"{name}.{key}": value for key, value in vars(states).items()}
-        elif part.name not in ("steps", "dt", "diverged"):
-            found[part.name] = getattr(run, part.name)
-    return found
+                arrays |= {f"{name}.{key}": value for key, value in vars(states).items()}
+        elif attribute.name not in ("steps", "dt", "diverged"):
+            arrays[attribute.name] = getattr(run, attribute.name)
+    return arrays
 
 
 def pull_frames(

@@ -1,4 +1,4 @@
-"""Obstacles: a contact force for each obstacle and body, and how obstacles are drawn.
+"""Obstacles: a contact force for each obstacle and body.
 
 The force of "floor" and "duck" is called "floor_duck". The scene's value "floor.friction" goes to
 all forces of the floor; so does "floor.stiffness", in proportion to the numbers that were chosen
@@ -8,27 +8,15 @@ those of the first body. An obstacle with a restitution has the values "floor.re
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from adjsim.forces.acted_rows import NODES
-from adjsim.forces.box import BoxContact
-from adjsim.forces.capsule import CapsuleContact
-from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.pressure_laws import bounce
-from adjsim.forces.sphere import SphereContact
-from adjsim.meshes.ball import ball_tets
-from adjsim.meshes.grid import box_tets
-from adjsim.meshes.sheets import sheet
-from adjsim.meshes.surfaces import turned
-from adjsim.meshes.triangle_mesh import TriangleMesh
-from adjsim.rotations import rotation_matrix
-from render.scene import Mesh
 from studies.runs.errors import StudyError
 from studies.scene import declared
-from studies.scene.bodies.part import Additions, linear, positive
+from studies.scene.bodies.part import Additions, positive
 from studies.scene.contacts import (
     MEETING,
     RESOLVED,
@@ -41,9 +29,8 @@ from studies.scene.contacts import (
     expected_depth,
     fall_speed,
 )
-from studies.scene.looks import drawn_mesh
 from studies.scene.maps import Arrays, ParameterMap, Scaled, Value, Widened
-from studies.scene.mesh_source import Source, surface_of
+from studies.scene.obstacle_shapes import shape_of
 
 
 UNITS = {
@@ -55,7 +42,6 @@ UNITS = {
 TOO_DEEP = 0.02  # of a body's size, at the start
 RESTITUTIONS = (0.01, 0.99)  # between which a free one is searched
 DEPTHS = 1.5  # times and part of a depth, within which it is searched: the step serves these
-DRAWN_CELLS = 24  # along the edge of a plane: faces with a corner behind the camera are left out
 
 
 class Bounces(ParameterMap):
@@ -124,27 +110,10 @@ def make_contacts(
         if obstacle.fixed_to:
             carrier = by_name[obstacle.fixed_to]
             touching = [body.against(carrier) for body in touching]
-            own = _about(obstacle, carrier.center)
+            own = shape_of(name, obstacle).about(carrier.center)
         laws = [(b, _law(own, b.before or b, gravity)) for b in touching]
         _add_contacts(out, name, own, laws, gravity=gravity)
     return out
-
-
-def _about(obstacle: declared.Obstacle, center: np.ndarray) -> declared.Obstacle:
-    """Return an obstacle whose place is counted from the centre of mass of a body."""
-    match obstacle:
-        case declared.PlaneObstacle():
-            return replace(obstacle, point=_moved(obstacle.point, center))
-        case declared.CapsuleObstacle():
-            first, last = (_moved(end, center) for end in obstacle.ends)
-            return replace(obstacle, ends=(first, last))
-        case _:
-            return replace(obstacle, center=_moved(obstacle.center, center))
-
-
-def _moved(place: declared.Vector, center: np.ndarray) -> declared.Vector:
-    x, y, z = (np.asarray(place) - center).tolist()
-    return x, y, z
 
 
 def _speed(obstacle: declared.Obstacle, body: Touching, gravity: float) -> float:
@@ -193,57 +162,15 @@ def notes_on_start(
     """Return what should be known of bodies that start inside an obstacle."""
     notes = []
     for name, obstacle in obstacles.items():
+        shape = shape_of(name, obstacle)
         for body in _chosen(name, obstacle, bodies):
-            deep = -float(signed_distance(name, obstacle, body.points).min())
+            deep = -float(shape.distance(body.points).min())
             if deep > TOO_DEEP * body.size:
                 notes.append(
                     f"`bodies.{body.name}` starts {deep:.3g} m deep inside `obstacles.{name}`, "
                     f"which will throw it out: it is {body.size:.3g} m large. Move one of them."
                 )
     return notes
-
-
-def signed_distance(name: str, obstacle: declared.Obstacle, x: np.ndarray) -> np.ndarray:
-    """Return how far points are outside of an obstacle, (n,) [m]; inside it is negative."""
-    _, pose = _geometry(name, obstacle)
-    if isinstance(obstacle, declared.PlaneObstacle):
-        return x @ pose["normal"] - pose["height"]
-    about = x - np.asarray(pose["center"])
-    if isinstance(obstacle, declared.SphereObstacle):
-        return np.linalg.norm(about, axis=1) - obstacle.radius
-    own = about @ rotation_matrix(pose["rotation"])
-    if isinstance(obstacle, declared.BoxObstacle):
-        beyond = np.abs(own) - pose["half_extents"]
-        outside = np.linalg.norm(np.maximum(beyond, 0.0), axis=1)
-        return outside + np.minimum(beyond.max(axis=1), 0.0)
-    half = pose["half_length"]
-    own[:, 1] -= np.clip(own[:, 1], -half, half)
-    return np.linalg.norm(own, axis=1) - obstacle.radius
-
-
-def nearest_point(
-    name: str, obstacle: declared.Obstacle, x: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the point of an obstacle's surface nearest to x, (3,) [m], and the normal there."""
-    step = 1e-6 * max(1.0, float(np.abs(x).max()))
-    beside = x + step * np.concatenate([np.eye(3), -np.eye(3)])
-    ahead, behind = signed_distance(name, obstacle, beside).reshape(2, 3)
-    outward = (ahead - behind) / np.linalg.norm(ahead - behind)
-    return x - signed_distance(name, obstacle, x[None])[0] * outward, outward
-
-
-def shifted(obstacle: declared.Obstacle, shift: np.ndarray) -> declared.Obstacle:
-    """Return an obstacle that is moved, (3,) [m]."""
-    return _about(obstacle, -shift)
-
-
-def tilted(
-    plane: declared.PlaneObstacle, fixed: np.ndarray, axis: np.ndarray, angle: float
-) -> declared.PlaneObstacle:
-    """Return a plane that is turned about an axis [-] through a fixed point of it [m], in [deg]."""
-    turn = rotation_matrix(np.radians(angle) * axis)
-    x, y, z = (turn @ np.asarray(plane.normal)).tolist()
-    return replace(plane, normal=(x, y, z), point=_moved(fixed.tolist(), np.zeros(3)))
 
 
 def _chosen(name: str, obstacle: declared.Obstacle, bodies: Sequence[Touching]) -> list[Touching]:
@@ -267,12 +194,11 @@ def _add_contacts(
     gravity: float,
 ) -> None:
     """Add the contacts of one obstacle with bodies, whose numbers these are."""
-    kind, pose = _geometry(name, obstacle)
+    shape = shape_of(name, obstacle)
     numbers: dict[str, dict[str, np.ndarray]] = {key: {} for key in laws[0][1]}
     pairs = [f"{name}_{body.name}" for body, _ in laws]
     e, depths, early, radii = obstacle.restitution, {}, {}, {}
     for pair, (body, law) in zip(pairs, laws, strict=True):
-        nodes = _convex(body) if isinstance(obstacle, declared.PlaneObstacle) else body.nodes
         own = body.shared_out({key: law[key] for key in law if key != "depth"})
         for key, number in own.items():
             numbers[key][f"{pair}.{key}"] = number
@@ -281,7 +207,7 @@ def _add_contacts(
         if e is not None:
             depths[pair] = depth = float(law["depth"])
             surface = body.points if body.ball is None else np.asarray(body.center)[None]
-            gap = float(signed_distance(name, obstacle, surface).min()) - (body.ball or 0.0)
+            gap = float(shape.distance(surface).min()) - (body.ball or 0.0)
             early[pair] = min(MEETING, max(gap, 0.0) / depth)
             radii[pair] = body.ball or 0.0
             zeta, q = bounce(e)[0]
@@ -298,7 +224,7 @@ def _add_contacts(
                 speed=speed,
             )
         touching: dict[str, Any] = {
-            "contact_nodes": nodes,
+            "contact_nodes": shape.nodes(body),
             "acts_on": body.name if body.is_rigid else NODES,
             "fixed_to": obstacle.fixed_to,
         }
@@ -306,8 +232,8 @@ def _add_contacts(
             touching = {"balls": (body.name,), "radius": body.ball}
         if e is not None:
             touching["radius"] = radii[pair] + early[pair] * depths[pair]
-        out.forces[pair] = kind(
-            **pose, **own, **touching, deepest=depth, friction=obstacle.friction
+        out.forces[pair] = shape.contact(
+            **shape.pose, **own, **touching, deepest=depth, friction=obstacle.friction
         )
     if e is not None:
         _add_bounces(out, name, e, numbers, depths=depths)
@@ -325,10 +251,9 @@ def _add_contacts(
         out.maps.append(Scaled(f"{name}.{key}", factors))
     out.values[f"{name}.friction"] = positive(obstacle.friction, "-", 10.0)
     out.maps.append(Scaled(f"{name}.friction", {f"{pair}.friction": 1.0 for pair in pairs}))
-    if isinstance(obstacle, declared.PlaneObstacle):
-        reach = max(body.size for body, _ in laws)
-        out.values[f"{name}.height"] = linear(pose["height"], "m", reach)
-        out.maps.append(Scaled(f"{name}.height", {f"{pair}.height": 1.0 for pair in pairs}))
+    for key, value in shape.values(max(body.size for body, _ in laws)).items():
+        out.values[f"{name}.{key}"] = value
+        out.maps.append(Scaled(f"{name}.{key}", {f"{pair}.{key}": 1.0 for pair in pairs}))
 
 
 def _add_bounces(
@@ -352,87 +277,3 @@ def _add_bounces(
     stiffness = {path: number / ratios[path] ** 4 for path, number in k.items()}
     dissipation = {path: number * ratios[path] ** 2 for path, number in gamma.items()}
     out.maps.append(Bounces(name, stiffness, dissipation))
-
-
-def _convex(body: Touching) -> np.ndarray | None:
-    """Return the vertices of a rigid body that can touch a plane: those of its convex hull."""
-    if not body.is_rigid:
-        return body.nodes
-    from scipy.spatial import ConvexHull
-
-    return np.sort(ConvexHull(body.points).vertices).astype(np.int64)
-
-
-def _geometry(name: str, obstacle: declared.Obstacle) -> tuple[type[Any], dict[str, Any]]:
-    """Return the class of an obstacle's contact, and its pose and sizes."""
-    match obstacle:
-        case declared.PlaneObstacle():
-            normal = np.asarray(obstacle.normal)
-            normal = normal / np.linalg.norm(normal)
-            height = float(normal @ np.asarray(obstacle.point))
-            return HalfSpaceContact, {"normal": normal, "height": height}
-        case declared.SphereObstacle():
-            return SphereContact, {"center": obstacle.center, "sphere_radius": obstacle.radius}
-        case declared.BoxObstacle():
-            return BoxContact, {
-                "center": obstacle.center,
-                "rotation": np.radians(obstacle.rotation),
-                "half_extents": 0.5 * np.asarray(obstacle.size),
-            }
-        case declared.CapsuleObstacle():
-            first, last = (np.asarray(end) for end in obstacle.ends)
-            length = float(np.linalg.norm(last - first))
-            if length == 0.0:
-                raise StudyError(
-                    f"`obstacles.{name}.ends` must be two points, got {list(obstacle.ends[0])} "
-                    "twice. With one centre it is a sphere."
-                )
-            return CapsuleContact, {
-                "center": 0.5 * (first + last),
-                "rotation": turn_to((last - first) / length),
-                "half_length": 0.5 * length,
-                "capsule_radius": obstacle.radius,
-            }
-
-
-def turn_to(direction: np.ndarray) -> np.ndarray:
-    """Return the rotation vector [rad] that turns the y axis to a unit vector."""
-    axis = np.cross([0.0, 1.0, 0.0], direction)
-    sine = float(np.linalg.norm(axis))
-    if sine < 1e-12:
-        return np.array([0.0 if direction[1] > 0.0 else np.pi, 0.0, 0.0])
-    return axis / sine * np.arctan2(sine, direction[1])
-
-
-def drawn_obstacle(name: str, obstacle: declared.Obstacle) -> tuple[Mesh, np.ndarray]:
-    """Return how an obstacle is drawn, and its vertices, (n_vertices, 3) [m]."""
-    surface = _surface(name, obstacle)
-    mesh = drawn_mesh(f"obstacles.{name}.look", obstacle.look, surface, Source(surface))
-    return mesh, surface.points
-
-
-def _surface(name: str, obstacle: declared.Obstacle) -> TriangleMesh:
-    _, pose = _geometry(name, obstacle)
-    match obstacle:
-        case declared.PlaneObstacle():
-            edge = obstacle.extent
-            flat = sheet((DRAWN_CELLS,) * 2, (edge, edge), (-0.5 * edge, -0.5 * edge, 0.0))
-            R = rotation_matrix(turn_to(pose["normal"]))
-            points = flat.points[:, [1, 2, 0]] @ R.T + np.asarray(obstacle.point)  # z to y
-            return TriangleMesh(points, flat.faces)
-        case declared.SphereObstacle():
-            return surface_of(name, Source(ball_tets(5, obstacle.radius, obstacle.center)))
-        case declared.BoxObstacle():
-            size = np.asarray(obstacle.size)
-            tets = box_tets((4, 4, 4), size.tolist(), (-0.5 * size).tolist())
-            box = surface_of(name, Source(tets))
-            points = box.points @ rotation_matrix(pose["rotation"]).T
-            return TriangleMesh(points + np.asarray(obstacle.center), box.faces)
-        case declared.CapsuleObstacle():
-            t = np.linspace(0.0, 0.5 * np.pi, 7)
-            arc = obstacle.radius * np.column_stack([np.cos(t), np.sin(t)])
-            arc[-1, 0] = 0.0
-            top = arc + np.array([0.0, pose["half_length"]])
-            round_ = turned(np.concatenate([(top * (1.0, -1.0))[::-1], top]), 24)
-            points = round_.points @ rotation_matrix(pose["rotation"]).T
-            return TriangleMesh(points + pose["center"], round_.faces)

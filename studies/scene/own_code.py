@@ -27,14 +27,16 @@ ALLOWED = "ADJSIM_MODULES"  # names of modules, with commas
 
 def make_own_forces(forces: Mapping[str, OwnForce], nodes: Sequence[NodePart]) -> Additions:
     """Return all forces of the user's own."""
-    out, of_nodes = Additions(), {part.name: part for part in nodes}
-    for name, one in forces.items():
-        key, kind = f"forces.{name}", force_class(f"forces.{name}.type", one.type)
-        where = _where(key, kind, one, of_nodes.get(one.body))
+    out, of_nodes = Additions(), {body.name: body for body in nodes}
+    for name, settings in forces.items():
+        key, kind = f"forces.{name}", force_class(f"forces.{name}.type", settings.type)
+        where = _where(key, kind, settings, of_nodes.get(settings.body))
         try:
-            force = kind(**{**one.values, **where})
+            force = kind(**{**settings.values, **where})
         except (TypeError, ValueError) as error:
-            raise StudyError(f"`{key}.values` must be arguments of {one.type}: {error}") from error
+            raise StudyError(
+                f"`{key}.values` must be arguments of {settings.type}: {error}"
+            ) from error
         out.forces[name] = force
         for parameter in kind.PARAMETERS:
             value = force.parameters().get(parameter.name)
@@ -42,27 +44,29 @@ def make_own_forces(forces: Mapping[str, OwnForce], nodes: Sequence[NodePart]) -
                 continue
             path = f"{key}.{parameter.name}"
             reach = 10.0 * float(np.abs(value).max()) or 1.0
-            given = positive(value, parameter.unit) if parameter.positive else None
-            out.values[path] = given or linear(value, parameter.unit, reach)
+            positive_value = positive(value, parameter.unit) if parameter.positive else None
+            out.values[path] = positive_value or linear(value, parameter.unit, reach)
             out.maps.append(Scaled(path, {f"{name}.{parameter.name}": 1.0}))
     return out
 
 
-def _where(key: str, kind: Any, one: OwnForce, part: NodePart | None) -> dict[str, Any]:
+def _where(key: str, kind: Any, settings: OwnForce, body: NodePart | None) -> dict[str, Any]:
     """Return the arguments that say on what of a body a force acts."""
     fields, rows = {field.name for field in dataclasses.fields(kind)}, kind.ELEMENTS
-    given = one.values.get(rows)
-    if part is None:
+    elements = settings.values.get(rows)
+    if body is None:
         if "acts_on" not in fields:
-            raise StudyError(f"`{key}.body` is rigid: {one.type} needs a field `acts_on` for it.")
-        return {"acts_on": one.body, **({} if given is None else {rows: _whole(given)})}
+            raise StudyError(
+                f"`{key}.body` is rigid: {settings.type} needs a field `acts_on` for it."
+            )
+        return {"acts_on": settings.body, **({} if elements is None else {rows: _whole(elements)})}
     if rows not in fields:
         raise StudyError(
-            f"`{key}.type`: {one.type} must name the field with its nodes in `ELEMENTS`, or it "
-            "would act on all bodies."
+            f"`{key}.type`: {settings.type} must name the field with its nodes in `ELEMENTS`, or "
+            "it would act on all bodies."
         )
-    own = np.arange(len(part.points)) if given is None else _whole(given)
-    return {rows: part.first + own}
+    node_numbers = np.arange(len(body.points)) if elements is None else _whole(elements)
+    return {rows: body.first + node_numbers}
 
 
 def _whole(given: Any) -> np.ndarray:

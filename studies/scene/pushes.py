@@ -26,18 +26,18 @@ def make_pushes(
 ) -> Additions:
     """Return all pushes on bodies."""
     out = Additions()
-    of_nodes = {part.name: part for part in nodes}
-    of_bodies = {part.name: part for part in rigid}
+    of_nodes = {body.name: body for body in nodes}
+    of_bodies = {body.name: body for body in rigid}
     for name, push in pushes.items():
         if push.body in of_nodes:
-            part = of_nodes[push.body]
-            own = _vertices(f"pushes.{name}", push, part.points)
-            shares = np.ones(len(own)) if _is_local(push) else part.mass / part.mass.sum()
-            _add(out, name, push, load=part.first + own, shares=shares)
+            body = of_nodes[push.body]
+            vertices = _vertices(f"pushes.{name}", push, body.points)
+            shares = np.ones(len(vertices)) if _is_local(push) else body.mass / body.mass.sum()
+            _add(out, name, push, load=body.first + vertices, shares=shares)
         else:
             points = of_bodies[push.body].bodies.meshes[0].points
-            own = _vertices(f"pushes.{name}", push, points) if _is_local(push) else (CENTRE,)
-            _add(out, name, push, load=own, shares=np.ones(len(own)), on=push.body)
+            places = _vertices(f"pushes.{name}", push, points) if _is_local(push) else (CENTRE,)
+            _add(out, name, push, load=places, shares=np.ones(len(places)), on=push.body)
     return out
 
 

@@ -39,17 +39,19 @@ def check_law(key: str, contact: declared.Obstacle | declared.Contact) -> None:
         "stiffness": "N/m",
     }  # fmt: skip
     jumps = "Leave out `damping`, whose force jumps at touch."
-    for one, other, advice in (
+    for first, second, advice in (
         ("dissipation", "damping", jumps),
         ("restitution", "damping", jumps),
         ("restitution", "dissipation", "The one follows from the other."),
         ("contact_time", "stiffness", "The one follows from the other."),
         ("contact_time", "damping", jumps),
     ):
-        given = [(name, getattr(contact, name)) for name in (one, other)]
-        if None not in (number for _, number in given):
-            both = " and ".join(f"{number:g} {units[name]}".strip() for name, number in given)
-            raise StudyError(f"`{key}` must have `{one}` or `{other}`, got both: {both}. {advice}")
+        numbers = [(name, getattr(contact, name)) for name in (first, second)]
+        if None not in (number for _, number in numbers):
+            both = " and ".join(f"{number:g} {units[name]}".strip() for name, number in numbers)
+            raise StudyError(
+                f"`{key}` must have `{first}` or `{second}`, got both: {both}. {advice}"
+            )
 
 
 def check_bounce(key: str, obstacle: declared.Obstacle) -> None:

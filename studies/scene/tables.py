@@ -89,24 +89,27 @@ def _mistakes(cls: type, values: Mapping[str, Any], error: ValidationError) -> l
     what the other branches of a union find at the same place.
     """
     rank = {kind: k for k, kind in enumerate(ORDER)}
-    found = [
-        (one["type"] if one["type"] in rank and isinstance(one["loc"][-1], str) else "", one)
-        for one in error.errors()
+    mistakes = [
+        (
+            detail["type"] if detail["type"] in rank and isinstance(detail["loc"][-1], str) else "",
+            detail,
+        )
+        for detail in error.errors()
     ]
     messages: dict[str, str] = {}  # by path
     misspelt = set()  # tables with such keys
-    for kind, one in sorted(found, key=lambda one: rank.get(one[0], len(ORDER))):
-        location = one["loc"]
+    for kind, detail in sorted(mistakes, key=lambda mistake: rank.get(mistake[0], len(ORDER))):
+        location = detail["loc"]
         is_key = kind in (UNKNOWN, MISSING)
         at = _field_at(cls, values, location[:-1] if is_key else location)
         path = joined(at[0], str(location[-1])) if is_key else at[0]
-        own, others = f"{path}.", [f"{other}." for other in messages]
+        prefix, others = f"{path}.", [f"{other}." for other in messages]
         is_due = kind == MISSING and at[0] in misspelt
-        if is_due or any(own.startswith(k) or k.startswith(own) for k in others):
+        if is_due or any(prefix.startswith(k) or k.startswith(prefix) for k in others):
             continue
         if kind == UNKNOWN:
             misspelt.add(at[0])
-        messages[path] = _message(kind, one, at)
+        messages[path] = _message(kind, detail, at)
     return list(messages.values())
 
 

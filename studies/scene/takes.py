@@ -36,47 +36,53 @@ def spread_takes(values: Mapping[str, Any]) -> dict[str, Any]:
     takes = values.get("takes")
     if takes is None:
         return dict(values)
+    out: dict[str, Any] = {key: value for key, value in values.items() if key != "takes"}
     are_tables = all(_is_table_of_tables(values.get(key, {})) for key in SHARED)
     if not (are_tables and isinstance(values.get("truth", {}), dict)):
-        return {key: one for key, one in values.items() if key != "takes"}  # a mistake elsewhere
+        return out  # a mistake elsewhere
     _check(values, takes)
-    out: dict[str, Any] = {key: one for key, one in values.items() if key != "takes"}
     spread: dict[str, dict[str, Any]] = {key: {} for key in (*COPIED, "observations")}
     ties: dict[str, Any] = {}
     truth, shared = dict(out.get("truth", {})), dict(out.get("truth", {}))
     free = dict(out.get("free", {}))
     first = next(iter(takes))
-    for take, own in takes.items():
+    for take, take_values in takes.items():
         end = "" if take == first else f"_{take}"
-        renamed = _Renamed(values, own, end)
+        renamed = _Renamed(values, take_values, end)
         copies = {key: renamed.copies(key, take) for key in COPIED}
         copies["observations"] = {
-            f"{name}{end}": renamed.observation(one) for name, one in own["observations"].items()
+            f"{name}{end}": renamed.observation(observation)
+            for name, observation in take_values["observations"].items()
         }
-        for key, ones in copies.items():
-            if twice := next((name for name in ones if name in spread[key]), None):
+        for key, tables in copies.items():
+            if twice := next((name for name in tables if name in spread[key]), None):
                 raise StudyError(
                     f"`takes.{take}`: its copy {twice!r} has the name of another of `{key}`. "
                     "Rename the take."
                 )
-            spread[key] |= ones
+            spread[key] |= tables
         ties |= {
-            renamed.path(path): {**one, "tied_to": one["tied_to"]}
-            if "tied_to" in one
+            renamed.path(path): {**settings, "tied_to": settings["tied_to"]}
+            if "tied_to" in settings
             else {"tied_to": path}
-            for path, one in free.items()
+            for path, settings in free.items()
             if renamed.path(path) != path
         }
-        truth |= {renamed.path(path): one for path, one in shared.items()}
-        truth |= {renamed.path(path): one for path, one in _joined("truth", own).items()}
-        ties |= renamed.free(_joined("free", own))
+        truth |= {renamed.path(path): number for path, number in shared.items()}
+        truth |= {
+            renamed.path(path): number for path, number in _joined("truth", take_values).items()
+        }
+        ties |= renamed.free(_joined("free", take_values))
     ends = ["" if take == first else f"_{take}" for take in takes]
     for name, obstacle in out.get("obstacles", {}).items():
         if carrier := obstacle.get("fixed_to"):
-            own = obstacle.get("bodies") or [body for body in values["bodies"] if body != carrier]
+            bodies = obstacle.get("bodies") or [
+                body for body in values["bodies"] if body != carrier
+            ]
             copies = {
                 f"{name}{end}": {
-                    **obstacle, "fixed_to": f"{carrier}{end}", "bodies": [f"{b}{end}" for b in own]
+                    **obstacle, "fixed_to": f"{carrier}{end}",
+                    "bodies": [f"{body}{end}" for body in bodies],
                 }
                 for end in ends
             }  # fmt: skip
@@ -84,7 +90,7 @@ def spread_takes(values: Mapping[str, Any]) -> dict[str, Any]:
         elif isinstance(obstacle.get("bodies"), list):
             each = [f"{body}{end}" for end in ends for body in obstacle["bodies"]]
             out["obstacles"] = {**out["obstacles"], name: {**obstacle, "bodies": each}}
-    out |= {key: one for key, one in spread.items() if one}
+    out |= {key: tables for key, tables in spread.items() if tables}
     out["free"] = free | ties
     return out | ({"truth": truth} if truth else {})
 
@@ -98,27 +104,29 @@ def without_repeats(mistakes: Sequence[str], takes: Iterable[str]) -> list[str]:
 class _Renamed:
     """The names of one take: those of the scene with a suffix."""
 
-    def __init__(self, values: Mapping[str, Any], own: Mapping[str, Any], end: str) -> None:
-        self.values, self.own, self.end = values, own, end
+    def __init__(self, values: Mapping[str, Any], take_values: Mapping[str, Any], end: str) -> None:
+        self.values, self.take_values, self.end = values, take_values, end
         self.bodies = list(values.get("bodies", {}))
-        self.copied = {name for key in COPIED for name in (*values.get(key, {}), *own.get(key, {}))}
+        self.copied = {
+            name for key in COPIED for name in (*values.get(key, {}), *take_values.get(key, {}))
+        }
         carried = values.get("obstacles", {})
-        self.copied |= {name for name, one in carried.items() if one.get("fixed_to")}
+        self.copied |= {name for name, obstacle in carried.items() if obstacle.get("fixed_to")}
 
     def copies(self, key: str, take: str) -> dict[str, Any]:
         """Return the bodies, contacts, joints or pushes of this take."""
-        shared, own = self.values.get(key, {}), self.own.get(key, {})
-        if key == "bodies" and (other := next((n for n in own if n not in shared), None)):
+        shared, changes = self.values.get(key, {}), self.take_values.get(key, {})
+        if key == "bodies" and (other := next((n for n in changes if n not in shared), None)):
             raise StudyError(f"`takes.{take}.bodies`: {unknown('body', other, shared)}")
         out = {}
-        for name in dict.fromkeys((*shared, *own)):
-            table = {**copy.deepcopy(shared.get(name, {})), **own.get(name, {})}
+        for name in dict.fromkeys((*shared, *changes)):
+            table = {**copy.deepcopy(shared.get(name, {})), **changes.get(name, {})}
             table |= {"take": take} if key == "bodies" else {}
             if key == "pushes" and "body" in table:
                 table["body"] += self.end
             if isinstance(table.get("between"), list):
                 table["between"] = [
-                    one if one == WORLD else f"{one}{self.end}" for one in table["between"]
+                    body if body == WORLD else f"{body}{self.end}" for body in table["between"]
                 ]
             out[f"{name}{self.end}"] = table
         return out
@@ -126,7 +134,7 @@ class _Renamed:
     def observation(self, one: Mapping[str, Any]) -> dict[str, Any]:
         """Return an observation of this take's bodies."""
         out = dict(one)
-        if self.own.get("validate"):
+        if self.take_values.get("validate"):
             out.setdefault("validate", True)
         if "body" in out:
             out["body"] = f"{out['body']}{self.end}"
@@ -163,7 +171,7 @@ class _Renamed:
         head, *rest = split_component(path)[0].split(".")
         if head in self.copied:
             return head
-        known = {"observations": self.own["observations"]}
+        known = {"observations": self.take_values["observations"]}
         known |= dict.fromkeys(COPIED, self.copied)
         return f"{head}.{rest[0]}" if rest and rest[0] in known.get(head, ()) else ""
 

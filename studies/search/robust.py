@@ -67,17 +67,17 @@ def robust_search(
     components of theta that the coarse set varies, by default `coarse_axes`. Where the answer
     `is_rough`, another search goes on from it, so the last stage ends as early as the others.
     """
-    given = how.softness if problem.is_still else how.stages
-    steps, ends_well = np.diff(given), bool(given) and given[-1] == 1.0
+    schedule = how.softness if problem.is_still else how.stages
+    steps, ends_well = np.diff(schedule), bool(schedule) and schedule[-1] == 1.0
     if not ends_well or not ((steps > 0.0).all() or (steps < 0.0).all()):
         raise StudyError(
             "`search.stages` must be growing parts of the film that end with 1.0, such as "
-            f"[0.3, 0.6, 1.0]; got {list(given)}."
+            f"[0.3, 0.6, 1.0]; got {list(schedule)}."
         )
     knows_start = axes is not None
     axes = coarse_axes(problem) if axes is None else axes
     by_frame, points = coarse_losses(problem, how, folder, progress, seed=seed, axes=axes)
-    stages, frames = stages_for(given, by_frame, points)
+    stages, frames = stages_for(schedule, by_frame, points)
     coarse = CoarseLosses(points, by_frame, frames)
     basins = candidates(coarse, how.basins, knows_start=knows_start)
     n_points, n_basins = len(points.points), len(basins)
@@ -97,7 +97,7 @@ def robust_search(
             active = sorted(active, key=lambda basin: (basin.loss, basin.number))
         ended: list[Basin] = []
         for basin in active:
-            best = min((one.loss for one in ended), default=np.inf)
+            best = min((finished.loss for finished in ended), default=np.inf)
             ended.append(run.search(staged, basin, number, label, hopeless=HOPELESS * best))
             if is_last and ended[-1].loss <= exact:
                 if left := len(active) - len(ended):

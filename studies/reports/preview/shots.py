@@ -11,12 +11,12 @@ from render.camera import AnyCamera
 from render.scene import Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.problem.forward import motion_through
+from studies.problem.joint_marks import seen_by
 from studies.problem.observations.films import FilmData, advice_on_film, plate_of, read_film
 from studies.problem.observations.outlines import foreground
 from studies.problem.observers import NODES, surfaces
 from studies.problem.observing import frame_times
 from studies.problem.steps import sample_steps
-from studies.reports.joint_marks import seen_by
 from studies.runs.errors import NotFiniteError, StudyError
 from studies.scene.building import BuiltScene
 from studies.scene.cameras import make_camera, require_outside

@@ -7,7 +7,6 @@ points or states from a file it has their coordinates over time.
 
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +15,19 @@ from PIL import Image, ImageDraw
 from scipy.ndimage import binary_dilation, binary_erosion
 
 from render.picture_files import open_picture
-from studies.problem.making import advice_on_points, make_problem
+from studies.problem.joint_marks import marked, seen_by
+from studies.problem.making import make_problem
 from studies.problem.observations.film_tracker import PINK
 from studies.problem.observations.outlines import faint_foreground, foreground
-from studies.problem.observers import NODES
 from studies.problem.observing import make_observers
-from studies.problem.points import PointObserver
 from studies.reports.figures import png, points
-from studies.reports.joint_marks import marked, seen_by
 from studies.reports.preview.advice import advice_on
 from studies.reports.preview.shots import Shot, places_at, shoot
 from studies.runs import media
 from studies.runs.errors import StudyError
 from studies.scene.building import BuiltScene, build
 from studies.scene.checking import camera_of
-from studies.scene.declared import Film, Points, SceneFile, States
+from studies.scene.declared import Film, SceneFile
 from studies.scene.drawing import instance_of
 from studies.scene.exif import notes_on_fields_of_view
 from studies.scene.joints import JointMark
@@ -78,7 +75,7 @@ def preview(
     strips = [_strip(shot, built.joints) for shot in shots]
     media.write_png(out, _stacked([*strips, *charts], axis=0))
     moving = {shot.key.removeprefix("observations.") for shot in shots if len(shot.indices) > 1}
-    films = {k: v for k, v in file.observations.items() if isinstance(v, Film) and k in moving}
+    films = {name: film for name, film in file.films.items() if name in moving}
     notes = built.notes + notes_on_fields_of_view(file) + notes_on_seams(file, built, films)
     return [*notes, *warnings, *_refused(file, warnings)]
 
@@ -112,8 +109,7 @@ def _views(file: SceneFile) -> list[tuple[str, str, Film | None]]:
     """Return key, camera and film of what is shown: all films, or else all cameras."""
     found: list[tuple[str, str, Film | None]] = [
         (f"observations.{name}", camera_of(f"observations.{name}", one.camera, file), one)
-        for name, one in file.observations.items()
-        if isinstance(one, Film)
+        for name, one in file.films.items()
     ]
     found = found or [(f"cameras.{name}", name, None) for name in file.cameras]
     if not found and not _tracks(file):
@@ -126,9 +122,7 @@ def _views(file: SceneFile) -> list[tuple[str, str, Film | None]]:
 def _tracks(file: SceneFile) -> list[str]:
     """Return the names of tracked points and states that are read from files."""
     return [
-        name
-        for name, one in file.observations.items()
-        if isinstance(one, Points | States) and one.simulate is None
+        name for name, one in file.observations.items() if getattr(one, "file", None) is not None
     ]
 
 
@@ -139,20 +133,15 @@ def _charts(
     films = {
         shot.key.removeprefix("observations."): shot.data for shot in shots if shot.data is not None
     }
-    known = replace(
-        file, observations={name: file.observations[name] for name in (*films, *_tracks(file))}
-    )
-    observers = make_observers(known, built, films, (Points, States))
-    charts, said = [], advice_on_points(known, built, observers)
+    observers = make_observers(file, built, films, names=_tracks(file))
+    charts, said = [], [note for one in observers for note in one.notes]
     for one in observers:
-        assert isinstance(one, PointObserver)
-        times = one.instants({})
-        moved, failed = places_at(built, longest_step(file.world), times)
-        n, key = len(moved[one.object or NODES]), f"observations.{one.name}"
-        shown = one.shown(one.fields(moved), {}).rows[:, : one.places.shape[-1]]
-        predicted = shown.reshape(n, *one.places.shape[1:])
-        figure = points({"times": times[:n], "observed": one.places[:n], "predicted": predicted})
-        figure.suptitle(f"{key}: dots; the scene at its start values: lines", fontsize=10)
+        moved, failed = places_at(built, longest_step(file.world), one.instants({}))
+        curves = one.curves(one.shown(one.fields(moved), {}).rows)
+        figure = points({**curves, "times": one.start + curves["times"]})
+        figure.suptitle(
+            f"observations.{one.name}: dots; the scene at its start values: lines", fontsize=10
+        )
         picture = open_picture(io.BytesIO(png(figure, dpi=110))).convert("RGB")
         charts.append(media.as_float(np.asarray(picture)))
         said += [failed] if failed and not shots else []

@@ -28,23 +28,23 @@ def make_muscles(
     (n, 3) [m]. `prefix` is in front of "actuation" and "policy" in keys and paths of the body;
     `free` are the scene's free paths.
     """
-    own = f"{prefix}actuation"
-    given, key, path = getattr(body, own), f"bodies.{name}.{own}", f"{name}.{own}"
+    field = f"{prefix}actuation"
+    actuation, key, path = getattr(body, field), f"bodies.{name}.{field}", f"{name}.{field}"
     n = len(elements)
-    if isinstance(given, str):
-        return Additions(varying={target: Series(*read_series(key, given, {1, n}))})
-    if isinstance(given, Policy):
-        rows, weights = _chosen(key, given, elements, points), f"{name}.{prefix}policy"
-        start = np.zeros((len(rows), given.sines))
+    if isinstance(actuation, str):
+        return Additions(varying={target: Series(*read_series(key, actuation, {1, n}))})
+    if isinstance(actuation, Policy):
+        rows, weights = _chosen(key, actuation, elements, points), f"{name}.{prefix}policy"
+        start = np.zeros((len(rows), actuation.sines))
         return Additions(
             {},
             {weights: Value(start, "-", "linear", (-np.inf, np.inf))},
             [Placed(weights, target, rows, n)],
-            {target: Sines(given.frequency, given.scale)},
+            {target: Sines(actuation.frequency, actuation.scale)},
         )
-    if given is None and path not in free:
+    if actuation is None and path not in free:
         return Additions()
-    value = linear(given or 0.0, unit, 1.0)
+    value = linear(actuation or 0.0, unit, 1.0)
     return Additions({}, {path: value}, [Scaled(path, {target: 1.0})])
 
 

@@ -116,10 +116,11 @@ class Cage:
         Places that are held are looked for again, and a midpoint between two held points is held.
         The drawn vertices stay those of this mesh, so that pictures differ by the motion only.
         """
-        if any(isinstance(one, Sines) or np.ndim(one.values) > 1
-               for one in muscles.varying.values() if isinstance(one, Sines | Series)):  # fmt: skip
+        curves = muscles.varying.values()
+        if any(isinstance(curve, Sines) or np.ndim(curve.values) > 1
+               for curve in curves if isinstance(curve, Sines | Series)):  # fmt: skip
             raise StudyError(f"`{key}` has muscles with a number for each element of its mesh.")
-        finer, given = subdivided(self.mesh), self.mass_factors
+        finer, factors = subdivided(self.mesh), self.mass_factors
         points = finer.mesh.points
         held = held_nodes(f"{key}.held", body.held, points, numbered=True)
         return Cage(
@@ -127,7 +128,7 @@ class Cage:
             self.source.refined(finer),
             held | finer.selected(self.held),
             finer.widened(self.skin),
-            finer.of_points(np.asarray(given)) if isinstance(given, tuple) else given,
+            finer.of_points(np.asarray(factors)) if isinstance(factors, tuple) else factors,
             finer,
         )
 

@@ -76,10 +76,10 @@ def make_rigid(
     where it is, (3,) [m].
     """
     key = f"bodies.{name}"
-    given = [which for which in KINDS if getattr(body, which) is not None]
-    if len(given) > 1:
-        raise StudyError(f"`{key}` must have one of {', '.join(KINDS)}, got {' and '.join(given)}.")
-    which = given[0] if given else "density"
+    kinds = [which for which in KINDS if getattr(body, which) is not None]
+    if len(kinds) > 1:
+        raise StudyError(f"`{key}` must have one of {', '.join(KINDS)}, got {' and '.join(kinds)}.")
+    which = kinds[0] if kinds else "density"
     _check_own_inertia(key, body)
     source = read_source(key, body)
     factor, fixed = resized
@@ -87,7 +87,7 @@ def make_rigid(
     surface = replace(surface, points=fixed + factor * (surface.points - fixed))
     if body.center_of_mass is None:  # else nothing is taken from the mesh
         _require_closed(f"{key}.mesh", surface)
-    number = getattr(body, which) if given else DENSITY
+    number = getattr(body, which) if kinds else DENSITY
     note = (
         f"`{key}` has none of {', '.join(KINDS)}: a density of {DENSITY:g} kg/m3 is taken. It "
         "does not matter unless an obstacle's `stiffness` or `damping` is given."
@@ -111,8 +111,8 @@ def make_rigid(
     if body.center_of_mass is not None:
         center = in_world(body, np.array(body.center_of_mass))
         weight["center"] = fixed + factor * (center - fixed)
-    for drag, one in drag_values(name, body, free).items():
-        values[drag], weight["drag_rate"] = one, one.value
+    for drag, value in drag_values(name, body, free).items():
+        values[drag], weight["drag_rate"] = value, value.value
         maps.append(Scaled(drag, {drag: 1.0}))
     points = {CENTRE: BodyPoint()}
     bodies = tried(f"{key}.mesh", lambda: RigidBodies(surface, points=points, **weight))
@@ -120,7 +120,7 @@ def make_rigid(
     maps += [Scaled(path, factors), start]
     mesh = drawn_mesh(f"{key}.look", body.look, surface, source)
     ball = _ball_radius(key, body, bodies)
-    return RigidPart(name, bodies, values, maps, mesh, () if given else (note,), ball)
+    return RigidPart(name, bodies, values, maps, mesh, () if kinds else (note,), ball)
 
 
 def _ball_radius(key: str, body: Rigid, bodies: RigidBodies) -> float | None:
@@ -163,7 +163,7 @@ def _require_closed(key: str, surface: TriangleMesh) -> None:
         ) from error
 
 
-def principal_moments(key: str, given: Any) -> tuple[np.ndarray, np.ndarray]:
+def principal_moments(key: str, declared_inertia: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the principal moments of a declared inertia, (3,) [kg m2], and their axes as columns.
 
     Raises
@@ -171,7 +171,7 @@ def principal_moments(key: str, given: Any) -> tuple[np.ndarray, np.ndarray]:
     StudyError
         If the rows are not symmetric, or no body has this inertia.
     """
-    inertia = np.array(given, np.float64)
+    inertia = np.array(declared_inertia, np.float64)
     if inertia.ndim == 1:
         moments, axes = inertia, np.eye(3)
     else:
@@ -181,9 +181,9 @@ def principal_moments(key: str, given: Any) -> tuple[np.ndarray, np.ndarray]:
     if not is_possible(moments):
         raise StudyError(
             f"`{key}` must be positive, with no principal moment above the sum of the other two, "
-            f"got the moments {', '.join(f'{one:.6g}' for one in moments)} kg m2. It is about the "
-            "centre of mass; off the diagonal are -sum of m x y. Leave it out to take it from the "
-            "mesh."
+            f"got the moments {', '.join(f'{moment:.6g}' for moment in moments)} kg m2. It is "
+            "about the centre of mass; off the diagonal are -sum of m x y. Leave it out to take it "
+            "from the mesh."
         )
     return moments, axes
 

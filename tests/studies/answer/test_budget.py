@@ -6,19 +6,19 @@ import pytest
 from studies.answer.budget import (
     KNOWN_BY_DATA,
     NAMES,
-    AnswerChange,
+    QUANTILE,
+    STEP,
     budget_at,
     declared_changes,
-    second_moment,
+    declared_errors,
 )
 from studies.answer.intervals import intervals
 from studies.optimizers.jacobian import Jacobian
 from studies.problem.clusters import clusters_of_rows
+from studies.problem.losses import EVIDENCE
 from studies.problem.making import make_problem
-from studies.problem.parameters import Parameters, nuisance
 from studies.runs.errors import StudyError
 from studies.scene.reading import scene_from_dict
-from tests.studies.problem.free import positive_block
 
 
 def tracked(bodies, free, *, error=0.01, **more):
@@ -36,11 +36,12 @@ def changes(made):
     problem = made.everything
     theta = problem.parameters.start
     J = problem.residuals_and_jacobian(theta)[1]
-    changes = declared_changes(problem, theta, made.declared, J)
+    changes = declared_changes(problem, theta, made.declared)
     assert changes.notes == []
+    moved = declared_errors(J, changes.residuals, None, clusters_of_rows(problem))
     squares = {}
-    for number, change in zip(changes.numbers, changes.answer.T, strict=True):
-        squares[number.key] = squares.get(number.key, 0.0) + change**2
+    for number, square in zip(changes.numbers, moved.shares.T, strict=True):
+        squares[number.key] = squares.get(number.key, 0.0) + square
     return {key: np.sqrt(square) for key, square in squares.items()}
 
 
@@ -59,7 +60,8 @@ def test_a_rate_of_frames_changes_a_free_flight_as_its_closed_form_says():
     problem = made.everything
     rate = np.diag(problem.parameters.natural_jacobian(problem.parameters.start))
     moved = rate * found["observations.marks.fps_error"]
-    np.testing.assert_allclose(moved, 0.02 * np.array([1.0, 2.0, 0.5]), rtol=1e-6)
+    slope = 0.02 / (1.0 - (STEP * 0.02) ** 2)  # of 1/(1 + q), by central differences
+    np.testing.assert_allclose(moved, slope * np.array([1.0, 2.0, 0.5]), rtol=1e-6)
 
 
 def test_a_place_of_the_start_turns_into_velocity_by_least_squares():
@@ -83,6 +85,13 @@ def test_friction_follows_the_lean_of_gravity_and_of_the_floor():
     found = changes(made)
     for key in ("world.gravity_error", "obstacles.floor.tilt_error"):
         assert 0.3 * found[key][0] == pytest.approx(np.radians(1.0), rel=0.2)
+    # residuals that show it do not make the lean of the floor count for less
+    problem, theta = made.everything, made.everything.parameters.start
+    r, J = problem.residuals_and_jacobian(theta)
+    own = intervals(problem.parameters, theta, r + 1e-3, J, frames=clusters_of_rows(problem))
+    budget, _, _ = budget_at(problem, theta, own, J, numbers=made.declared, residuals=r)
+    half = budget.parts["the direction of `floor`"][0]
+    assert half == pytest.approx(QUANTILE * found["obstacles.floor.tilt_error"][0], rel=0.1)
 
 
 def test_stiffness_follows_density_in_proportion():
@@ -163,28 +172,37 @@ def test_smoke_has_no_derivative_by_the_rate_of_its_film(tmp_path):
         make_problem(scene_from_dict(tables))
 
 
-def with_cameras(error):
-    """Return one answer and two numbers of a camera whose prior has this error."""
-    free = [
-        positive_block("k", 5.0, {}),
-        nuisance("cameras.front.rotation", np.zeros(2), error, "rad"),
-    ]
-    return Parameters(free)
-
-
 def test_a_camera_that_is_known_less_well_never_makes_an_interval_narrower(rng):
     errors = np.geomspace(1e-3, 30.0, 12)
+    frames = np.append(np.arange(40), [-1] * 3)
     for _ in range(20):
-        data, slope = rng.standard_normal((40, 3)), rng.standard_normal(43)
-        slope[40:] = 0.0  # of priors
+        data, slopes = rng.standard_normal((40, 3)), rng.standard_normal((43, 2))
+        r = np.append(0.3 * rng.standard_normal(40), np.zeros(3))
+        slopes[40:] = 0.0  # of priors
         widths = []
         for error in errors:
             # theta of a nuisance counts in its error, and its prior is 1 there
             J = np.concatenate([data * [1.0, error, error], np.diag([0.0, 1.0, 1.0])])
-            widths.append(abs(AnswerChange(with_cameras(error), J).change_for(slope)[0]))
-        widths = np.array(widths)
+            J, C = Jacobian.of(J), Jacobian.of(slopes)
+            of_camera = np.array([False, True, True])
+            widths.append(declared_errors(J, C, r, frames, is_camera=of_camera).covariance[0, 0])
+        widths = np.sqrt(widths)
         assert (np.diff(widths) >= -1e-3 * widths[:-1]).all()
         assert widths[0] > 0.0
+
+
+@pytest.mark.parametrize("error", [0.01, 0.3, 1.0, 3.0])
+def test_a_number_is_shown_as_well_as_the_camera_that_could_make_up_for_it(rng, error):
+    # the answer makes up for 3 of the number's trace, a camera for the rest: known to `error` of
+    # what an uncertainty of the number looks like, it leaves e^2/(1 + e^2) of the number's variance
+    j, t = np.linalg.qr(rng.standard_normal((200, 2)))[0].T
+    prior = np.diag([0.0, 1.0 / np.sqrt(EVIDENCE)])
+    J = Jacobian.of(np.concatenate([np.stack([j, error * t], axis=1), prior]))
+    C = Jacobian.of(np.append(3.0 * j + t, [0.0, 0.0])[:, None])
+    frames = np.append(np.arange(200) // 10, [-1, -1])
+    moved = declared_errors(J, C, np.zeros(202), frames, is_camera=np.array([False, True]))
+    left = error**2 + KNOWN_BY_DATA**2
+    assert moved.covariance[0, 0] == pytest.approx(9.0 * left / (1.0 + left), rel=1e-6)
 
 
 def test_the_parts_of_a_budget_add_up_to_the_interval():
@@ -195,7 +213,7 @@ def test_the_parts_of_a_budget_add_up_to_the_interval():
     own = intervals(
         problem.parameters, theta, r + 1e-3, J, frames=clusters_of_rows(problem), floor=0.01
     )
-    budget, counted, _ = budget_at(problem, theta, own, J, numbers=made.declared)
+    budget, counted, _ = budget_at(problem, theta, own, J, numbers=made.declared, residuals=r)
     squares = sum(np.square(part) for part in budget.parts.values())
     np.testing.assert_allclose(squares, np.square(budget.half_width), rtol=1e-9)
     assert (counted.half_width > own.half_width).all()
@@ -245,7 +263,7 @@ def test_a_number_that_nothing_determines_has_no_budget():
     r, J = problem.residuals_and_jacobian(theta)
     J.values[:, 0] *= 1e-9
     own = intervals(problem.parameters, theta, r + 1e-3, J, frames=clusters_of_rows(problem))
-    shown = budget_at(problem, theta, own, J, numbers=made.declared)[0].to_dict()
+    shown = budget_at(problem, theta, own, J, numbers=made.declared, residuals=r)[0].to_dict()
     assert set(shown) == {"cube.velocity[1]", "cube.velocity[2]"}
 
 
@@ -267,18 +285,19 @@ def test_a_size_is_taken_to_be_known_as_well_as_the_camera_that_checks_it(camera
 
 def test_what_the_residuals_show_of_a_number_is_not_counted_and_what_they_do_not_is(rng):
     # two numbers: theta makes up for the first, and the second leaves a trace of its own
-    n, frames = 400, np.repeat(np.arange(20), 20)
-    J, trace = rng.standard_normal((n, 1)), rng.standard_normal(n)
-    C = np.stack([3.0 * J[:, 0], trace], axis=1)
-    prior = np.zeros((1, 1))
-    J, C = (Jacobian.of(np.concatenate(rows)) for rows in ([J, prior], [C, np.zeros((1, 2))]))
-    frames = np.append(frames, -1)
+    n, frames = 400, np.append(np.repeat(np.arange(20), 20), -1)
+    J = rng.standard_normal((n, 1))
+    trace = rng.standard_normal(n)
+    trace -= J[:, 0] * (J[:, 0] @ trace) / (J[:, 0] @ J[:, 0])
+    rows = [np.stack([3.0 * J[:, 0], J[:, 0] + trace], axis=1), np.zeros((1, 2))]
+    J, C = Jacobian.of(np.append(J, [[0.0]], axis=0)), Jacobian.of(np.concatenate(rows))
+
+    def shares(r):
+        return declared_errors(J, C, r, frames).shares[0]
+
     quiet = 1e-3 * rng.standard_normal(n + 1)
-    M = second_moment(C, J, quiet, frames, n_priors=1)
-    np.testing.assert_allclose(np.diag(M), [1.0, KNOWN_BY_DATA**2], rtol=0.1)
+    np.testing.assert_allclose(shares(quiet), [9.0, KNOWN_BY_DATA**2], rtol=0.1)
     loud = 30.0 * rng.standard_normal(n + 1)  # residuals that show nothing
-    np.testing.assert_allclose(
-        np.diag(second_moment(C, J, loud, frames, n_priors=1)), 1.0, atol=0.15
-    )
+    np.testing.assert_allclose(shares(loud), [9.0, 1.0], atol=0.15)
     off = quiet - 2.0 * np.append(trace, 0.0)  # the second number is two uncertainties off
-    assert np.diag(second_moment(C, J, off, frames, n_priors=1))[1] > 0.8
+    assert shares(off)[1] > 0.8

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from studies.fitting.writing import ROWS, _images, cameras_json, fields_shown, page_film
+from studies.fitting.writing import cameras_json, fields_shown
+from studies.problem.film_pages import ROWS
 from studies.problem.making import make_problem
 from studies.scene.drawing import instance_of
 from studies.scene.files import scene_file
@@ -26,10 +27,15 @@ def values_of(made):
     return problem._values(problem.parameters.start)
 
 
+def page_of(made, film, file):
+    truth = made.hidden, {**made.hidden.fixed, **made.true_values}
+    return film.page(made.everything, file, values_of(made), truth)
+
+
 def test_films_are_drawn_large_over_a_floor(ball):
     file, made = ball
     (film,) = made.everything.observers
-    page = page_film(made.everything, film, file, values=values_of(made), made=made)
+    page = page_of(made, film, file)
     assert page.is_simulated
     assert page.footage.shape == page.answer.shape
     n, height, width, channels = page.answer.shape
@@ -49,7 +55,7 @@ def test_a_wide_film_is_drawn_within_what_encoders_take():
     file = instance_of(read_scene(scene_file("ball-material"), [size, "instances=1"]), 0, 0)
     made = make_problem(file)
     (film,) = made.everything.observers
-    page = page_film(made.everything, film, file, values=values_of(made), made=made)
+    page = page_of(made, film, file)
     assert page.footage.shape == (1, 200, 4000, 3)
 
 
@@ -62,7 +68,7 @@ def test_no_second_floor_is_drawn_over_a_picture_that_shows_one(ball):
     wall[30:] = 0.2
     bare = SimpleNamespace(obstacles={})
     for plate, is_drawn in ((np.full_like(wall, 0.5), True), (wall, False)):
-        pictures = [_images(problem, film, one, plate, **given) for one in (file, bare)]
+        pictures = [film.drawn_over(plate, problem, one, **given) for one in (file, bare)]
         assert (np.abs(pictures[0].astype(int) - pictures[1]).max() > 5) == is_drawn
 
 
@@ -70,7 +76,7 @@ def test_what_is_drawn_large_is_the_film_that_is_compared(ball):
     file, made = ball
     (film,) = made.everything.observers
     bare = file.__class__(**{**vars(file), "obstacles": {}})
-    page = page_film(made.everything, film, bare, values=values_of(made), made=made)
+    page = page_of(made, film, bare)
     factor = page.footage.shape[1] // film.size[0]
     blocks = page.footage.reshape(3, film.size[0], factor, film.size[1], factor, 3)
     small = blocks.mean(axis=(2, 4)) / 255.0

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.films.solver_bounces import ball
 from render.posed_camera import PosedCamera
 from studies.problem.free_flights import Flights, of_touches
-from studies.problem.points import to_pixels
+from studies.problem.pixels import to_pixels
 
 
 START, VELOCITY, G = np.array([-0.5, 0.5, -0.1]), np.array([0.9, 0.0, 0.2]), (0.0, -9.81, 0.0)

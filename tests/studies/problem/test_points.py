@@ -10,7 +10,7 @@ from studies.answer.certificate import check_point
 from studies.api import OwnResiduals, Problem, fit
 from studies.problem.forward import start_surfaces
 from studies.problem.making import make_problem
-from studies.problem.points import to_pixels
+from studies.problem.pixels import to_pixels
 from studies.runs.errors import StudyError
 from studies.scene.declared import (
     Camera,

@@ -12,7 +12,7 @@ from studies.runs.errors import StudyError
 from studies.scene.building import build
 from studies.scene.declared import HingeJoint, PlaneObstacle, Rigid, Scene, Soft, World
 from studies.scene.motion import Motion
-from studies.scene.obstacles import signed_distance
+from studies.scene.obstacle_shapes import shape_of
 
 
 L = 0.1
@@ -312,7 +312,7 @@ def test_flights_before_and_after_a_bounce_meet_at_the_surface(e):
     floor = PlaneObstacle(restitution=e, speed=speed)
     scene = Scene(bodies={"a": ball}, obstacles={"floor": floor}, world=World(gravity=(0, 0, 0)))
     built = build(scene)
-    gap = signed_distance("floor", floor, start_surfaces(built)["a"]).min()
+    gap = shape_of("floor", floor).distance(start_surfaces(built)["a"]).min()
     dt = 0.02 * built.system.stable_dt()
     n = round(duration / dt)
     motion = rollout(built.system, built.state, dt, n, frames=[0, n])

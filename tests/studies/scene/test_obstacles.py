@@ -21,7 +21,7 @@ from studies.scene.declared import (
 )
 from studies.scene.filming import Still
 from studies.scene.maps import all_targets
-from studies.scene.obstacles import drawn_obstacle, signed_distance, turn_to
+from studies.scene.obstacle_shapes import shape_of, turn_to
 
 
 BODIES = {
@@ -125,7 +125,7 @@ def distance(obstacle, x):
 @pytest.mark.parametrize("kind", OBSTACLES)
 def test_obstacles_are_drawn_where_they_are_facing_outwards(kind):
     obstacle = OBSTACLES[kind]
-    mesh, points = drawn_obstacle("a", obstacle)
+    mesh, points = shape_of("a", obstacle).drawn()
     np.testing.assert_allclose(distance(obstacle, points), 0.0, atol=1e-12)
     corners = points[mesh.faces]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
@@ -151,10 +151,10 @@ def test_contacts_have_the_shape_that_is_drawn(kind):
 @pytest.mark.parametrize("kind", OBSTACLES)
 def test_signed_distances_are_those_of_the_shapes(kind):
     obstacle = OBSTACLES[kind]
-    _, surface = drawn_obstacle("a", obstacle)
-    np.testing.assert_allclose(signed_distance("a", obstacle, surface), 0.0, atol=1e-12)
+    _, surface = shape_of("a", obstacle).drawn()
+    np.testing.assert_allclose(shape_of("a", obstacle).distance(surface), 0.0, atol=1e-12)
     x = np.random.default_rng(0).uniform(-3, 5, (200, 3))
-    found, expected = signed_distance("a", obstacle, x), distance(obstacle, x)
+    found, expected = shape_of("a", obstacle).distance(x), distance(obstacle, x)
     np.testing.assert_array_equal(found > 0.0, expected > 0.0)
     inside = expected < 0.0
     np.testing.assert_allclose(found[inside], expected[inside], rtol=1e-12)
@@ -223,7 +223,7 @@ def test_an_obstacle_on_a_body_is_drawn_with_it():
     cube = replace(scene.bodies["cube"], velocity=(1.0, 0.0, 0.0), spin=(0.0, 0.0, 5.0))
     scene = replace(scene, bodies={**scene.bodies, "cube": cube}, world=World(gravity=(0, 0, 0)))
     run = simulate(scene, np.array([0.0, 0.1]))
-    _, declared = drawn_obstacle("hand", HAND)
+    _, declared = shape_of("hand", HAND).drawn()
     np.testing.assert_allclose(run.surfaces["hand"][0], declared, atol=1e-12)
     middles = [run.surfaces[name].mean(axis=1) for name in ("hand", "cube")]
     arms = middles[0] - middles[1]

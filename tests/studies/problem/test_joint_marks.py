@@ -5,7 +5,7 @@ import numpy as np
 from render.camera import Camera
 from studies.fitting.fit import what_moves
 from studies.problem.forward import start_surfaces
-from studies.reports.joint_marks import marked, seen_by
+from studies.problem.joint_marks import marked, seen_by
 from studies.reports.preview import showing
 from studies.reports.preview.showing import preview
 from studies.runs import media

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw
 
-from studies.problem.observing import posed
-from studies.problem.points import to_pixels
+from studies.problem.pixels import posed, to_pixels
 from studies.scene.joints import JointMark
 
 
