@@ -22,14 +22,14 @@ def equilibrium_jvp(found: Equilibrium, tangents: Mapping[str, Any]) -> np.ndarr
 
     Only the pinned nodes of "state.x" have an effect: the others rest where they do.
     """
-    model, given = found.field.model, dict(tangents)
+    model, by_path = found.field.model, dict(tangents)
     tan_x = np.zeros((model.n_nodes, 3))
-    if "state.x" in given:
-        start = checks.array("state.x", given["state.x"], tan_x.shape)
+    if "state.x" in by_path:
+        start = checks.array("state.x", by_path["state.x"], tan_x.shape)
         tan_x[model.pinned] = start[model.pinned]
-        given["state.x"] = tan_x
-    given.pop("state.v", None)
-    tan_r = found.field.push(found.state, given)
+        by_path["state.x"] = tan_x
+    by_path.pop("state.v", None)
+    tan_r = found.field.push(found.state, by_path)
     rest = tan_x.copy()
     if found.factor is not None:
         rest.ravel()[found.free] = found.factor.solve(tan_r.ravel()[found.free])

@@ -286,11 +286,11 @@ class Contacts:
     def count(self, name: str, states: slice, margins: ContactMargins) -> None:
         """Count those of a contact in some states, and what changes up to the state after them."""
         here = margins.touch > 0.0, margins.acts, margins.acts & (margins.slip > 0.0)
-        later = self.later.get(name, tuple(own[-1:] for own in here))
-        self.later[name] = tuple(own[:1] for own in here)
+        later = self.later.get(name, tuple(flags[-1:] for flags in here))
+        self.later[name] = tuple(flags[:1] for flags in here)
         touches, acts, slips = here
         after, acts_after, slips_after = (
-            np.append(own[1:], one, 0) for own, one in zip(here, later, strict=True)
+            np.append(flags[1:], last, 0) for flags, last in zip(here, later, strict=True)
         )
         self.touching[name][states] = touches.sum(axis=1)
         self.slipping[name][states] = slips.sum(axis=1)
@@ -301,8 +301,8 @@ class Contacts:
             both & slips_after & ~slips,
             both & slips & ~slips_after,
         )
-        for change, found in zip(CHANGES, changes, strict=True):
-            self.events[f"{name}: {change}"][states] = found.sum(axis=1)
+        for change, changed in zip(CHANGES, changes, strict=True):
+            self.events[f"{name}: {change}"][states] = changed.sum(axis=1)
 
 
 class PausingSweep(Sweep):
@@ -337,12 +337,12 @@ class PausingSweep(Sweep):
     def given(self, start: int, stop: int) -> Parts:
         """Return the sum of the cotangents of the frames between two states."""
         inside = slice(*np.searchsorted(self.steps, [start + 1, stop]))
-        return {part: adj[inside].sum(axis=0) for part, adj in self.cotangents.items()}
+        return {field: adj[inside].sum(axis=0) for field, adj in self.cotangents.items()}
 
     def now(self) -> Parts:
         """Return a copy of the adjoint of the state that is reached, without its frame."""
-        found = self.twin.parts(self.system, self.inner.adjoint())
-        return {part: adj.astype(np.float64) for part, adj in found.items()}
+        parts = self.twin.parts(self.system, self.inner.adjoint())
+        return {field: adj.astype(np.float64) for field, adj in parts.items()}
 
     def undo(self, start: int, rows: np.ndarray, fields: Fields) -> None:
         """Undo the steps, those at the pauses alone."""
@@ -375,24 +375,27 @@ class PausingSweep(Sweep):
     def look(self, index: int, b: Parts, row: int, fields: Fields) -> None:
         """Note what the step at a pause did; b is the adjoint of the state after it."""
         k, a = int(self.pauses[index]), self.now()
-        for kept, field in zip(self.states, fields, strict=True):
-            kept[index] = field[row]
+        for kept, values in zip(self.states, fields, strict=True):
+            kept[index] = values[row]
         by_force = self.inner.by_force(row, fields)
-        sources = {name: self.twin.parts(self.system, own) for name, own in by_force.items()}
+        sources = {name: self.twin.parts(self.system, parts) for name, parts in by_force.items()}
         forces = _sum(*sources.values()) if sources else _difference(a, a)
         sources[MOTION] = _difference(_difference(a, b), forces)
-        given = self.given(k, self.at)
-        between = _difference(_difference(b, self.after), given)
+        frames = self.given(k, self.at)
+        between = _difference(_difference(b, self.after), frames)
         frame = self.frame(k)
         more = {BETWEEN: between} if k + 1 < self.at else {}
-        for name, own in {**sources, **more, FRAMES: _sum(given, frame) if more else frame}.items():
-            self.origins[name] = _sum(self.origins[name], own) if name in self.origins else own
+        frames = _sum(frames, frame) if more else frame
+        for name, parts in {**sources, **more, FRAMES: frames}.items():
+            self.origins[name] = _sum(self.origins[name], parts) if name in self.origins else parts
         both, total = _sum(a, b), _sum(a, frame)
         self.stop(k, a)
-        ends = {part: np.array([_size(end[part]) for end in (a, b)]) for part in a}
+        ends = {field: np.array([_size(end[field]) for end in (a, b)]) for field in a}
         added = {
-            name: {part: np.array([_size(c), np.vdot(both[part], c)]) for part, c in own.items()}
-            for name, own in sources.items()
+            name: {
+                field: np.array([_size(c), np.vdot(both[field], c)]) for field, c in parts.items()
+            }
+            for name, parts in sources.items()
         }
         gradient = self.inner.gradient(self.kept)
         self.records.append(PauseRecord(total, ends, self.stretches, added, gradient))
@@ -454,13 +457,15 @@ def make_inspection(
     """Return what a sweep found on its way; with `reruns`, all that is `thorough`."""
     records, steps = sweep.records[::-1], sweep.pauses
     by_pause = {
-        part: np.stack([one.adjoint[part] for one in records]) for part in records[0].adjoint
+        field: np.stack([record.adjoint[field] for record in records])
+        for field in records[0].adjoint
     }
-    scales = {part: _mean_size(value) for part, value in by_pause.items()}
+    scales = {field: _mean_size(value) for field, value in by_pause.items()}
     trajectory = stepper.trajectory(steps, sweep.states)
-    ends = np.stack([_combined_norm(one.ends, scales) for one in records])
+    ends = np.stack([_combined_norm(record.ends, scales) for record in records])
     logs = [
-        sum(_log_ratio(*_combined_norm(part, scales)) for part in one.stretches) for one in records
+        sum(_log_ratio(*_combined_norm(stretch, scales)) for stretch in record.stretches)
+        for record in records
     ]
     growth = np.cumsum(logs[::-1])[::-1]
     limit = -np.log(np.finfo(stepper.dtype).eps)
@@ -481,7 +486,8 @@ def make_inspection(
         contributions=_contributions(records),
         added={
             name: {
-                part: np.array([one.added[name][part][0] for one in records]) for part in by_pause
+                field: np.array([record.added[name][field][0] for record in records])
+                for field in by_pause
             }
             for name in records[0].added
         },
@@ -501,11 +507,11 @@ def make_inspection(
 
 
 def _sum(*all_parts: Parts) -> Parts:
-    return {part: reduce(np.add, [own[part] for own in all_parts]) for part in all_parts[0]}
+    return {field: reduce(np.add, [parts[field] for parts in all_parts]) for field in all_parts[0]}
 
 
-def _difference(one: Parts, other: Parts) -> Parts:
-    return {part: value - other[part] for part, value in one.items()}
+def _difference(parts: Parts, other: Parts) -> Parts:
+    return {field: value - other[field] for field, value in parts.items()}
 
 
 def _size(value: np.ndarray) -> float:
@@ -532,7 +538,7 @@ def _log_ratio(above: Any, below: Any) -> Any:
 
 def _combined_norm(parts: Parts, scales: Mapping[str, float]) -> np.ndarray:
     """Return the norm of all parts from the norms of each."""
-    return np.sqrt(sum((own / scales[part]) ** 2 for part, own in parts.items()))
+    return np.sqrt(sum((norm / scales[field]) ** 2 for field, norm in parts.items()))
 
 
 def _rates(
@@ -545,25 +551,25 @@ def _rates(
         mean = np.where(np.abs(a - b) > 1e-9 * a, (a - b) / log, 0.5 * (a + b))
     whole = (a + b) * mean * dt
     there = (a > 0.0) & (b > 0.0)
-    found = {}
+    rates = {}
     for name in records[0].added:
         products = np.array(
             [
-                sum(c[1] / scales[part] ** 2 for part, c in one.added[name].items())
-                for one in records
+                sum(c[1] / scales[field] ** 2 for field, c in record.added[name].items())
+                for record in records
             ]
         )
-        found[name] = np.where(there, products, 0.0) / np.where(there, whole, 1.0)
-    return found
+        rates[name] = np.where(there, products, 0.0) / np.where(there, whole, 1.0)
+    return rates
 
 
 def _contributions(records: Sequence[PauseRecord]) -> dict[str, np.ndarray]:
     """Return what the steps from each pause to the next give to the gradient, by path."""
-    found = {}
+    contributions = {}
     for path in records[0].gradient:
-        so_far = np.stack([one.gradient[path] for one in records])
-        found[path] = so_far - np.append(so_far[1:], np.zeros_like(so_far[:1]), axis=0)
-    return found
+        so_far = np.stack([record.gradient[path] for record in records])
+        contributions[path] = so_far - np.append(so_far[1:], np.zeros_like(so_far[:1]), axis=0)
+    return contributions
 
 
 def _of_run(twin: SystemTwin[Any, Any], run: Any) -> Parts:
@@ -578,21 +584,21 @@ def _shares(
     sweep: PausingSweep, gradient: Mapping[str, np.ndarray], wanted: Sequence[str], reruns: Reruns
 ) -> dict[str, np.ndarray]:
     """Return what each frame gives to |gradient|, by path."""
-    found = {}
+    shares = {}
     for path in wanted:
         size = _size(gradient[path])
         if size > 0.0:
             tangent = _of_run(
                 sweep.twin, reruns.push(sweep.steps, {path: gradient[path] / size})[1]
             )
-            found[path] = np.sum(
+            shares[path] = np.sum(
                 [
-                    (adj * tangent[part]).reshape(len(adj), -1).sum(axis=1)
-                    for part, adj in sweep.cotangents.items()
+                    (adj * tangent[field]).reshape(len(adj), -1).sum(axis=1)
+                    for field, adj in sweep.cotangents.items()
                 ],
                 axis=0,
             )
-    return found
+    return shares
 
 
 def _tangent_growth(
@@ -606,24 +612,26 @@ def _tangent_growth(
     And of the largest growth: of that tangent, and of the adjoint that begins along its end. One
     after the other they are two steps of a power iteration for the largest singular value.
     """
-    own, start = sweep.system.parameters(), {}
+    parameters, start = sweep.system.parameters(), {}
     for path, value in gradient.items():
-        if path not in own:
-            part = path.removeprefix("state.").replace(".rotation", ".orientation")
-            start[path] = value / scales[part] ** 2
+        if path not in parameters:
+            field = path.removeprefix("state.").replace(".rotation", ".orientation")
+            start[path] = value / scales[field] ** 2
     largest = max((float(np.abs(value).max(initial=0.0)) for value in start.values()), default=0.0)
     if largest == 0.0:
         return np.zeros(len(sweep.pauses) + 1), (0.0, 0.0)
     start = {path: value / largest for path, value in start.items()}
     _, pushed = reruns.push(np.append(sweep.pauses, sweep.steps[-1]), start)
-    tangent = {part: value for part, value in _of_run(sweep.twin, pushed).items() if part in scales}
-    squares = [(sizes(value) * scales[part]) ** 2 for part, value in tangent.items()]
-    found = 0.5 * np.log(np.sum(squares, axis=0))
-    length = np.exp(found[-1])
-    end = {part: value[-1:] * (scales[part] ** 2 / length) for part, value in tangent.items()}
+    tangent = {
+        field: value for field, value in _of_run(sweep.twin, pushed).items() if field in scales
+    }
+    squares = [(sizes(value) * scales[field]) ** 2 for field, value in tangent.items()]
+    growth = 0.5 * np.log(np.sum(squares, axis=0))
+    length = np.exp(growth[-1])
+    end = {field: value[-1:] * (scales[field] ** 2 / length) for field, value in tangent.items()}
     pulled = reruns.pull(end)
-    adjoint = 0.5 * np.log(sum((_size(pulled[part]) / scales[part]) ** 2 for part in end))
-    return found - found[0], (float(found[-1] - found[0]), float(adjoint))
+    adjoint = 0.5 * np.log(sum((_size(pulled[field]) / scales[field]) ** 2 for field in end))
+    return growth - growth[0], (float(growth[-1] - growth[0]), float(adjoint))
 
 
 def _gap(
@@ -634,14 +642,14 @@ def _gap(
 ) -> np.ndarray:
     """Return the distance of the motions in both precisions over the largest distance moved."""
     try:
-        own, other = _of_run(twin, trajectory), _of_run(twin, reruns.run(steps))
+        motion, other = _of_run(twin, trajectory), _of_run(twin, reruns.run(steps))
     except RolloutError:
         return np.zeros(0)
     gaps = [np.zeros(len(steps))]
-    for part, value in own.items():
-        if part == twin.FIELDS[0] or part.endswith(".position"):
+    for field, value in motion.items():
+        if field == twin.FIELDS[0] or field.endswith(".position"):
             moved = sizes(value - value[0]).max()
-            gaps.append(sizes(other[part] - value.astype(np.float64)) / (moved or 1.0))
+            gaps.append(sizes(other[field] - value.astype(np.float64)) / (moved or 1.0))
     return np.nan_to_num(np.max(gaps, axis=0), nan=np.inf)
 
 

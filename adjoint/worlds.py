@@ -21,8 +21,8 @@ class BatchTwin(ModelTwin):
     ) -> list[str]:
         """Return the wanted paths, each of which some world has."""
         worlds = zip(system.models, state, strict=True)
-        known = dict.fromkeys(path for own in worlds for path in known_paths(*own))
-        return check_paths(wrt, known)
+        paths = dict.fromkeys(path for world in worlds for path in known_paths(*world))
+        return check_paths(wrt, paths)
 
     def check_tangents(
         self, system: Batch, state: Sequence[State], tangents: Any
@@ -45,25 +45,25 @@ class BatchTwin(ModelTwin):
         """Return the cotangents of all worlds side by side; what is None is zero."""
         n = len(trajectory)
         parts = [
-            [None] * n if part is None else checks.one_each(name, part, n, "world")
-            for name, part in zip(("adj_x", "adj_v", "bodies"), given, strict=False)
+            [None] * n if by_world is None else checks.one_each(name, by_world, n, "world")
+            for name, by_world in zip(("adj_x", "adj_v", "bodies"), given, strict=False)
         ]
-        if all(own is None for part in parts for own in part):
+        if all(cotangent is None for by_world in parts for cotangent in by_world):
             raise ValueError("`adj_x`, `adj_v` or `bodies` must be given for some world, got None.")
         worlds = [
-            self._of_world(world, frames, [part[world] for part in parts], dtype)
+            self._of_world(world, frames, [by_world[world] for by_world in parts], dtype)
             for world, frames in enumerate(trajectory)
         ]
         return tuple(np.concatenate(parts, axis=1) for parts in zip(*worlds, strict=True))
 
     def _of_world(
-        self, world: int, trajectory: Trajectory, given: Sequence[Any], dtype: np.dtype
+        self, world: int, trajectory: Trajectory, cotangents: Sequence[Any], dtype: np.dtype
     ) -> Fields:
         """Return the cotangents of one world."""
-        adj_x, adj_v, *bodies = given
+        adj_x, adj_v, *bodies = cotangents
         adj_x = np.zeros(trajectory.x.shape) if adj_x is None else adj_x
-        own = bodies[0] if bodies and bodies[0] is not None else {}
+        adj_bodies = bodies[0] if bodies and bodies[0] is not None else {}
         try:
-            return super().cotangents(trajectory, (adj_x, adj_v, own), dtype)
+            return super().cotangents(trajectory, (adj_x, adj_v, adj_bodies), dtype)
         except (TypeError, ValueError) as error:
             raise type(error)(f"World {world}: {error}") from None

@@ -114,21 +114,21 @@ class Field:
         At x, or on a straight way to it from `before`.
         """
         changing = self.stepper.changing
-        for own in () if changing is None else changing.sets:
-            found = own.force.crossing(x[own.rows])
-            if not found and before is not None:
-                found = own.force.passed_on_the_way(before[own.rows], x[own.rows])
-            if found:
-                return own.name, found
+        for contact in () if changing is None else changing.sets:
+            place = contact.force.crossing(x[contact.rows])
+            if not place and before is not None:
+                place = contact.force.passed_on_the_way(before[contact.rows], x[contact.rows])
+            if place:
+                return contact.name, place
         return None
 
     def check_start(self, x: np.ndarray) -> None:
         """Raise a ValueError if surfaces that touch go through each other, or are too thick."""
         changing = self.stepper.changing
-        for own in () if changing is None else changing.sets:
-            own.force.check_radii(x[own.rows], own.name)
-        if found := self.crossing(x):
-            self.stepper.raise_crossing(found[0], 0, 0, found[1])
+        for contact in () if changing is None else changing.sets:
+            contact.force.check_radii(x[contact.rows], contact.name)
+        if crossing := self.crossing(x):
+            self.stepper.raise_crossing(crossing[0], 0, 0, crossing[1])
 
     def magnitude(self, state: State, step: int = 0) -> float:
         """Return the largest sum in a row of the magnitudes of its elements' forces [N].
@@ -158,16 +158,16 @@ class Field:
             Of the series.
         """
         step = self.check_step(step)
-        known = {**self.model.parameters(), **self.model.state_parameters(state)}
-        given = {
-            checks.known_key("parameter", path, known): checks.array(path, t, known[path].shape)
+        values = {**self.model.parameters(), **self.model.state_parameters(state)}
+        by_path = {
+            checks.known_key("parameter", path, values): checks.array(path, t, values[path].shape)
             for path, t in checks.mapping("tangents", tangents, "{'state.x': ...}").items()
         }
-        if given.keys() <= {"state.x", "state.v"}:  # parameters stay: what is packed serves again
-            moved = {path.removeprefix("state."): tan for path, tan in given.items()}
+        if by_path.keys() <= {"state.x", "state.v"}:  # parameters stay: what is packed serves again
+            moved = {path.removeprefix("state."): tan for path, tan in by_path.items()}
             tangent = self.still._replace(tan=self.still.tan._replace(**moved))
         else:
-            tangent = self.tangent(state, given)
+            tangent = self.tangent(state, by_path)
         tan_state = tangent_fields(self.stepper, state, tangent.tan)[:2]
         pushed = self.pushed(tangent, self.row(state), tan_state, step)
         if self.with_weight:

@@ -140,14 +140,14 @@ class Model(System["State", "Trajectory"]):
             elif name in firsts:
                 parts.append(ActedRows.of_bodies(name, self.bodies[name], firsts[name]))
             else:
-                known = [*([NODES] if self.n_nodes else []), *self.bodies]
+                names = [*([NODES] if self.n_nodes else []), *self.bodies]
                 raise ValueError(
                     f"`{where}` must name what the model has, got {name!r}."
-                    f"{checks.known_names(name, known)}"
+                    f"{checks.known_names(name, names)}"
                 )
         frames = {}
-        for name, part in self.bodies.items():
-            frames |= frames_of(name, part, firsts[name])
+        for name, bodies in self.bodies.items():
+            frames |= frames_of(name, bodies, firsts[name])
         return ActedRows.joined(parts, frames)
 
     def _first_rows(self) -> dict[str, int]:
@@ -345,14 +345,18 @@ class Trajectory:
         import xarray
 
         where = ("time", "node", "axis")
-        found: dict[str, Any] = {"x": (where, self.x), "v": (where, self.v)}
+        variables: dict[str, Any] = {"x": (where, self.x), "v": (where, self.v)}
         for name, states in self.bodies.items():
             for key, value in vars(states).items():
                 axis = "quaternion" if key == "orientation" else "axis"
-                found[f"{name}.{key}"] = (("time", name, axis), value)
+                variables[f"{name}.{key}"] = (("time", name, axis), value)
         axes = {"axis": ["x", "y", "z"], "quaternion": ["x", "y", "z", "w"]}
-        axes = {k: one for k, one in axes.items() if any(k in dims for dims, _ in found.values())}
-        data = xarray.Dataset(found, {"time": self.times, "step": ("time", self.steps), **axes})
+        axes = {
+            k: labels
+            for k, labels in axes.items()
+            if any(k in dims for dims, _ in variables.values())
+        }
+        data = xarray.Dataset(variables, {"time": self.times, "step": ("time", self.steps), **axes})
         data["time"].attrs["units"] = "s"
         data["x"].attrs["units"], data["v"].attrs["units"] = "m", "m/s"
         return data

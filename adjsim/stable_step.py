@@ -58,11 +58,11 @@ def rate_of_bodies(forces: Sequence[Force], bodies: RigidBodies, first: int) -> 
         if k.any() or c.any():
             bounds.append((force.touches, k, c))
     rates, poses = 2.0 * bodies.drag_rates, _of_poses(forces, bodies, first)
-    shapes = [found for force in forces if (found := force.carried_bound())]
+    shapes = [shape for force in forces if (shape := force.carried_bound())]
     for b, (lo, hi) in enumerate(zip(bodies.point_ptr[:-1], bodies.point_ptr[1:], strict=True)):
-        own = [(touches, k[lo:hi], c[lo:hi]) for touches, k, c in bounds]
+        body_bounds = [(touches, k[lo:hi], c[lo:hi]) for touches, k, c in bounds]
         carried = [shape for shape in shapes if first + lo <= shape.center < first + hi]
-        rates[b] += _rate_of_body(bodies, b, own, poses.get(b), carried)
+        rates[b] += _rate_of_body(bodies, b, body_bounds, poses.get(b), carried)
     return float(rates.max(initial=0.0))
 
 
@@ -70,14 +70,14 @@ def _of_poses(
     forces: Sequence[Force], bodies: RigidBodies, first: int
 ) -> dict[int, tuple[np.ndarray, np.ndarray]]:
     """Return the sums of what forces do to the pose of each body: stiffness, damping (6, 6)."""
-    found = {}
+    sums = {}
     of_row = {first + bodies.frame_row(b): b for b in bodies.framed}
-    for rows, stiffness, damping in (own for force in forces for own in force.frame_bounds()):
+    for rows, stiffness, damping in (bounds for force in forces for bounds in force.frame_bounds()):
         for row, k, c in zip(rows.tolist(), stiffness, damping, strict=True):
             if row in of_row:
-                k_sum, c_sum = found.get(of_row[row], (0.0, 0.0))
-                found[of_row[row]] = k_sum + k, c_sum + c
-    return found
+                k_sum, c_sum = sums.get(of_row[row], (0.0, 0.0))
+                sums[of_row[row]] = k_sum + k, c_sum + c
+    return sums
 
 
 def _rate_of_body(

@@ -64,13 +64,13 @@ class Batch(System[Sequence[State], list[Trajectory]]):
         """
         values = checks.mapping("values", values, "{'3.beam.mu': 1e4}")
         self.check_state(state)
-        own: list[dict[str, Any]] = [{} for _ in self.models]
-        known = [*self.parameters(), *self.state_parameters(state)]
+        by_world: list[dict[str, Any]] = [{} for _ in self.models]
+        paths = [*self.parameters(), *self.state_parameters(state)]
         for path, value in values.items():
-            world, _, name = checks.known_key("parameter", path, known).partition(".")
-            own[int(world)][name] = value
+            world, _, name = checks.known_key("parameter", path, paths).partition(".")
+            by_world[int(world)][name] = value
         models, states = list(self.models), list(state)
-        for world, changed in enumerate(own):
+        for world, changed in enumerate(by_world):
             if changed:
                 models[world], states[world] = models[world].with_values(states[world], changed)
         return stack(models), states

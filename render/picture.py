@@ -68,10 +68,10 @@ class Picture:
     def at(self, values: Mapping[str, Any]) -> "Picture":
         """Return the picture with other values of some parameters; what has none is kept."""
 
-        def moved(part: Any, name: str, keys: Iterable[str], **parts: Any) -> Any:
-            own = {key: new for key, new in parts.items() if new is not getattr(part, key)}
-            own |= {key: values[f"{name}.{key}"] for key in keys if f"{name}.{key}" in values}
-            return dataclasses.replace(part, **own) if own else part
+        def moved(piece: Any, name: str, keys: Iterable[str], **parts: Any) -> Any:
+            changes = {key: new for key, new in parts.items() if new is not getattr(piece, key)}
+            changes |= {key: values[f"{name}.{key}"] for key in keys if f"{name}.{key}" in values}
+            return dataclasses.replace(piece, **changes) if changes else piece
 
         objects = {
             name: moved(

@@ -224,20 +224,20 @@ def _material(path: Path, words: _Words) -> tuple[dict[str, list[str]], Path]:
 
 def _libraries(path: Path, words: _Words) -> list[Path]:
     """Return the material files in their order: a name may hold blanks, or be several."""
-    found = []
+    libraries = []
     for names in words.libraries:
         whole = path.parent / names
         several = [path.parent / name for name in names.split()]
         files = (
-            several if not whole.is_file() and any(one.is_file() for one in several) else [whole]
+            several if not whole.is_file() and any(file.is_file() for file in several) else [whole]
         )
         for file in files:
             if not file.is_file():
                 raise FileNotFoundError(
                     f"`mesh`: {path.name} names the materials {file}: no such file."
                 )
-        found += files
-    return found
+        libraries += files
+    return libraries
 
 
 def _picture(library: Path, values: dict[str, list[str]]) -> Texture | None:

@@ -92,6 +92,7 @@ FRAMEWORK = re.compile(r"(torch|jax)(\.|$)")
 WRITES_LLVM = re.compile(r"llvmlite\.ir|numba\.(extending|core\.cgutils)")
 NUMBERED = re.compile(r"#\s*\(\d+\)")
 MOST_PARAMETERS = 12
+VAGUE = {"one", "own", "found", "part", "given", "known", "made", "shown"}
 CLEAN = tuple(MAY_IMPORT)
 
 
@@ -108,12 +109,13 @@ class Facts(NamedTuple):
     has_device_functions: bool
     choices: list[int]  # lines of loops over `prange` whose argument holds a choice
     parameters: dict[str, int]  # the most that a function of a name takes
+    vague: list[str]  # functions that bind more than one of the names in `VAGUE`
 
 
 @cache
 def facts(path):
     """Return the facts of a file, whose tree is walked once for all rules."""
-    found = Facts([], False, [], {})
+    found = Facts([], False, [], {}, [])
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import | ast.ImportFrom):
             found.imports.extend(imported(node))
@@ -121,11 +123,29 @@ def facts(path):
             args = node.args
             count = len([*args.posonlyargs, *args.args, *args.kwonlyargs])
             found.parameters[node.name] = max(count, found.parameters.get(node.name, 0))
+            if len(vague := VAGUE & bound_names(node)) > 1:
+                found.vague.append(f"{node.name}: {', '.join(sorted(vague))}")
             if "device_fn" in (getattr(name, "id", "") for name in node.decorator_list):
                 found = found._replace(has_device_functions=True)
         elif isinstance(node, ast.Call) and has_choice_in_prange(node):
             found.choices.append(node.lineno)
     return found
+
+
+def bound_names(function):
+    """Return the names that a function binds; a function in it has names of its own."""
+    args = function.args
+    every = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
+    names, nodes = {arg.arg for arg in every if arg}, list(function.body)
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif not isinstance(
+            node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
+        ):
+            nodes.extend(ast.iter_child_nodes(node))
+    return names
 
 
 def has_choice_in_prange(call):
@@ -267,9 +287,18 @@ def many_parameters(root):
     ]
 
 
+def vague_names(root):
+    """Functions with more than one name that does not say what the thing is."""
+    return [
+        f"{path} {function}"
+        for path in python_files(root, "adjsim", "render", "adjoint")
+        for function in facts(root / path).vague
+    ]
+
+
 RULES = [
     against_the_arrow, outside_of_jit, outside_of_bridges, without_partner, serial_loops,
-    import_cycle, against_the_floors, many_parameters,
+    import_cycle, against_the_floors, many_parameters, vague_names,
 ]  # fmt: skip
 
 
@@ -295,6 +324,7 @@ def test_a_tree_that_breaks_every_rule_is_caught(tmp_path):
         "adjoint/bridges/torch.py": "import torch\nfrom torch import nn\n",
         "adjoint/tensors.py": "def f():\n    import jax.numpy\n    import adjoint.bridges.torch\n",
         "adjoint/loop.py": "for i in prange(n):\n    for j in prange(n if i else 0):\n        f()",
+        "adjoint/vague.py": "def f(own):\n    def g(one): ...\n    return [part for part in own]",
         "studies/guess.py": "from baselines.videos import read_videos\n",
         "studies/fine.py": "import adjoint\nimport adjsim.model\nfrom render import camera\n",
         "studies/one.py": "def f():\n    from studies import other\n",
@@ -341,3 +371,4 @@ def test_a_tree_that_breaks_every_rule_is_caught(tmp_path):
         "studies/runs/low.py imports studies.answer.kinks.Kink",
     ]
     assert many_parameters(tmp_path) == ["benchmarks/wide.py f takes 13"]
+    assert vague_names(tmp_path) == ["adjoint/vague.py f: own, part"]

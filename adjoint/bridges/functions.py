@@ -135,11 +135,11 @@ class Rollout(Function):
 def _state_shapes(model: Any, state: Any) -> dict[str, tuple[int, ...]]:
     """Return the shape of a state in each field of a trajectory."""
     if not isinstance(state, State):
-        found = model.state_parameters(state)
-        return {path.removeprefix("state."): np.shape(x) for path, x in found.items()}
+        values = model.state_parameters(state)
+        return {path.removeprefix("state."): np.shape(x) for path, x in values.items()}
     shapes = {"x": state.x.shape, "v": state.v.shape}
-    for name, part in state.bodies.items():
-        n = len(part.position)
+    for name, body_state in state.bodies.items():
+        n = len(body_state.position)
         for field in dataclasses.fields(BodyTrajectory):
             shapes[f"{name}.{field.name}"] = (n, 4 if field.name == "orientation" else 3)
     return shapes

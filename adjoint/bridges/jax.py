@@ -133,15 +133,15 @@ class _Host:
         dtype = self.function.dtype
         shapes = {name: jax.ShapeDtypeStruct(shape, dtype) for name, shape in names.items()}
 
-        def on_host(*given: Mapping[str, Any]) -> dict[str, np.ndarray]:
-            arrays = [{name: np.asarray(x) for name, x in one.items()} for one in given]
-            found = compute(*arrays)
-            return {name: np.asarray(found[name], dtype) for name in names}
+        def on_host(*inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
+            arrays = [{name: np.asarray(x) for name, x in mapping.items()} for mapping in inputs]
+            computed = compute(*arrays)
+            return {name: np.asarray(computed[name], dtype) for name in names}
 
-        def call(*given: Mapping[str, Any]) -> Any:
-            for one in given:
-                _require_one_device(one)
-            return jax.pure_callback(on_host, shapes, *given, vmap_method="sequential")
+        def call(*inputs: Mapping[str, Any]) -> Any:
+            for mapping in inputs:
+                _require_one_device(mapping)
+            return jax.pure_callback(on_host, shapes, *inputs, vmap_method="sequential")
 
         return call
 
@@ -160,7 +160,7 @@ def _differentiable(function: Function) -> Callable[[Mapping[str, Any]], dict[st
         paths, names = tuple(values), tuple(function.outputs)
         found = derivative.bind(
             *values.values(), *(pushed[path] for path in paths),
-            host=host, paths=paths, given=paths, wanted=names, is_reverse=False,
+            host=host, paths=paths, inputs=paths, wanted=names, is_reverse=False,
         )  # fmt: skip
         return record(values), dict(zip(names, found, strict=True))
 
@@ -193,19 +193,21 @@ def _array(path: str, value: Any) -> jax.Array:
 
 def _require_one_device(values: Mapping[str, Any]) -> None:
     """Raise if arrays lie on several devices; where nothing is computed yet, JAX itself does."""
-    known = {name: x for name, x in values.items() if not isinstance(x, jax.core.Tracer)}
+    arrays = {name: x for name, x in values.items() if not isinstance(x, jax.core.Tracer)}
     places = {
-        name: sorted(map(str, x.devices())) for name, x in known.items() if hasattr(x, "devices")
+        name: sorted(map(str, x.devices())) for name, x in arrays.items() if hasattr(x, "devices")
     }
-    if len({device for each in places.values() for device in each}) > 1:
-        found = ", ".join(f"{name!r} on {' and '.join(each)}" for name, each in places.items())
+    if len({device for devices in places.values() for device in devices}) > 1:
+        placement = ", ".join(
+            f"{name!r} on {' and '.join(devices)}" for name, devices in places.items()
+        )
         raise ValueError(
-            f"`values` must lie on one device, got {found}. A rollout or a picture runs on the "
+            f"`values` must lie on one device, got {placement}. A rollout or a picture runs on the "
             "host: pass each as `jax.device_put(x, jax.devices()[0])`."
         )
 
 
-# Arguments: the values by `paths`, and what it is linear in by `given`: tangents of parameters,
+# Arguments: the values by `paths`, and what it is linear in by `inputs`: tangents of parameters,
 # or in reverse cotangents of outputs. Results: by `wanted`.
 derivative = Primitive("adjsim_derivative")
 derivative.multiple_results = True
@@ -216,7 +218,7 @@ def _call(
     *args: Any,
     host: _Host,
     paths: Sequence[str],
-    given: Sequence[str],
+    inputs: Sequence[str],
     wanted: Sequence[str],
     is_reverse: bool,
 ) -> list[Any]:
@@ -229,8 +231,8 @@ def _call(
     shapes = host.function.shapes if is_reverse else host.function.outputs
     call = host.call(compute, {name: shapes[name] for name in wanted})
     values = dict(zip(paths, args[: len(paths)], strict=True))
-    found = call(values, dict(zip(given, args[len(paths) :], strict=True)))
-    return [found[name] for name in wanted]
+    derivatives = call(values, dict(zip(inputs, args[len(paths) :], strict=True)))
+    return [derivatives[name] for name in wanted]
 
 
 @derivative.def_abstract_eval
@@ -250,18 +252,18 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **settings: Any) -> tu
 
 def _transpose(cotangents: Sequence[Any], *args: Any, **settings: Any) -> list[Any]:
     """Return the cotangents of what it is linear in, by the other derivative."""
-    n, given, wanted = len(settings["paths"]), settings["given"], settings["wanted"]
-    linear = dict(zip(given, args[n:], strict=True))
+    n, inputs, wanted = len(settings["paths"]), settings["inputs"], settings["wanted"]
+    linear = dict(zip(inputs, args[n:], strict=True))
     sought = tuple(name for name, arg in linear.items() if ad.is_undefined_primal(arg))
     adjoints = {
         name: adj for name, adj in zip(wanted, cotangents, strict=True) if type(adj) is not ad.Zero
     }
     turned = {
-        **settings, "given": tuple(adjoints), "wanted": sought,
+        **settings, "inputs": tuple(adjoints), "wanted": sought,
         "is_reverse": not settings["is_reverse"],
     }  # fmt: skip
-    found = derivative.bind(*args[:n], *adjoints.values(), **turned) if adjoints else []
-    return [*[None] * n, *map(dict(zip(sought, found, strict=False)).get, given)]
+    pulled = derivative.bind(*args[:n], *adjoints.values(), **turned) if adjoints else []
+    return [*[None] * n, *map(dict(zip(sought, pulled, strict=False)).get, inputs)]
 
 
 def _one_by_one(args: Sequence[Any], axes: Sequence[Any], **settings: Any) -> tuple[Any, Any]:

@@ -146,15 +146,15 @@ def begin_phase(turn, team, args):
     """Turn the adjoint of the new state, and of a frame that shows it, into those of the forces."""
     if turn == 0:
         return False
-    part, model, pieces, work, adj, is_shared, now = TEAM_ARRAYS(team.own, team.memory, args)
+    spans, model, pieces, work, adj, is_shared, now = TEAM_ARRAYS(team.own, team.memory, args)
     k = step_of(turn, args)
-    stored, frame = own_state(part, args.states, args.rows[k + 2]), args.frames.of_step[k]
+    stored, frame = own_state(spans, args.states, args.rows[k + 2]), args.frames.of_step[k]
     load_rows(team.start, team.stride, is_shared, stored, now)
-    given = (frame >= 0, own_frame(part, args.frames, max(frame, 0)))
+    adj_frame = (frame >= 0, own_frame(spans, args.frames, max(frame, 0)))
     dt, with_forces = args.numbers[0], args.rows[1] > 0
-    begin(team.start, team.stride, dt, given, with_forces, model, work, adj)
+    begin(team.start, team.stride, dt, adj_frame, with_forces, model, work, adj)
     if WITH_BODIES:
-        undo_bodies(team.start, team.stride, dt, given, model, pieces, work, stored.p, adj)
+        undo_bodies(team.start, team.stride, dt, adj_frame, model, pieces, work, stored.p, adj)
     return True
 
 
@@ -248,31 +248,31 @@ REVERSE_PAIRS = (
 
 
 @device_fn
-def grid_arrays_of_reverse(own, memory, args):
+def grid_arrays_of_reverse(world, memory, args):
     """Return what the grid has of `args`."""
-    part, now = all_of(args.states), state_at(args.states, 0)
-    return part, args.model, args.pieces, args.work, args.adj, False, now
+    rows, now = all_of(args.states), state_at(args.states, 0)
+    return rows, args.model, args.pieces, args.work, args.adj, False, now
 
 
 @device_fn
-def block_arrays_of_reverse(own, memory, args):
+def block_arrays_of_reverse(world, memory, args):
     """Return what a block has of `args`, in shared memory where that has places."""
-    part, places = part_of(args.worlds.starts, own), args.worlds.places
-    model = share_model(memory, places, model_of(own, part, args.worlds.starts, args.model))
-    work = share_work(part, places, memory, args.work)
-    adj = share_adjoints(places, memory, own_adjoints(part, args.adj))
-    is_shared, now = share_state(own_state(part, args.states, 0), places, NOW, memory)
-    return part, model, own_pieces(own, part, args.pieces), work, adj, is_shared, now
+    spans, places = part_of(args.worlds.starts, world), args.worlds.places
+    model = share_model(memory, places, model_of(world, spans, args.worlds.starts, args.model))
+    work = share_work(spans, places, memory, args.work)
+    adj = share_adjoints(places, memory, own_adjoints(spans, args.adj))
+    is_shared, now = share_state(own_state(spans, args.states, 0), places, NOW, memory)
+    return spans, model, own_pieces(world, spans, args.pieces), work, adj, is_shared, now
 
 
 @device_fn
 def fill_reverse(team, args):
     """Write the numbers that a block begins with to its shared memory."""
-    start, stride, own = team.start, team.stride, team.own
-    part, model, _, _, adj, _, _ = block_arrays_of_reverse(own, team.memory, args)
+    start, stride, world = team.start, team.stride, team.own
+    spans, model, _, _, adj, _, _ = block_arrays_of_reverse(world, team.memory, args)
     places = args.worlds.places
-    fill_model(start, stride, places, model_of(own, part, args.worlds.starts, args.model), model)
-    copy_adjoints(start, stride, places, own_adjoints(part, args.adj), adj)
+    fill_model(start, stride, places, model_of(world, spans, args.worlds.starts, args.model), model)
+    copy_adjoints(start, stride, places, own_adjoints(spans, args.adj), adj)
 
 
 @device_fn
@@ -498,39 +498,39 @@ def tangent_bodies(team, dt, all_tan, model, pieces, tan, work, both, both_after
 
 
 @device_fn
-def grid_arrays_of_tangent(own, memory, args):
+def grid_arrays_of_tangent(world, memory, args):
     """Return what the grid has of `args`."""
-    part, now, tan_now = all_of(args.states), state_at(args.states, 0), state_at(args.tan_states, 0)
-    return part, args.model, args.pieces, args.tan, args.work, False, now, tan_now
+    rows, now, tan_now = all_of(args.states), state_at(args.states, 0), state_at(args.tan_states, 0)
+    return rows, args.model, args.pieces, args.tan, args.work, False, now, tan_now
 
 
 @device_fn
-def block_arrays_of_tangent(own, memory, args):
+def block_arrays_of_tangent(world, memory, args):
     """Return what a block has of `args`, in shared memory where that has places."""
-    part, places = part_of(args.worlds.starts, own), args.worlds.places
-    model = share_model(memory, places, model_of(own, part, args.worlds.starts, args.model))
-    lo, hi = part.slot_lo, part.slot_hi + 1
+    spans, places = part_of(args.worlds.starts, world), args.worlds.places
+    model = share_model(memory, places, model_of(world, spans, args.worlds.starts, args.model))
+    lo, hi = spans.slot_lo, spans.slot_hi + 1
     work = TangentWork(
         share(cut(args.work.slots, lo, hi), memory, places[SLOTS]),
         share(cut(args.work.tan_slots, lo, hi), memory, places[TAN_SLOTS]),
         args.work.scratch,
     )
-    tan, pieces = own_adjoints(part, args.tan), own_pieces(own, part, args.pieces)
-    is_shared, now = share_state(own_state(part, args.states, args.rows[1]), places, X, memory)
-    tan_first = own_state(part, args.tan_states, args.rows[1])
+    tan, pieces = own_adjoints(spans, args.tan), own_pieces(world, spans, args.pieces)
+    is_shared, now = share_state(own_state(spans, args.states, args.rows[1]), places, X, memory)
+    tan_first = own_state(spans, args.tan_states, args.rows[1])
     _, tan_now = share_state(tan_first, places, TAN_X, memory)
-    return part, model, pieces, tan, work, is_shared, now, tan_now
+    return spans, model, pieces, tan, work, is_shared, now, tan_now
 
 
 @device_fn
 def fill_tangent(team, args):
     """Write the numbers that a block begins with to its shared memory."""
-    start, stride, own = team.start, team.stride, team.own
-    part, model, _, _, _, _, now, tan_now = block_arrays_of_tangent(own, team.memory, args)
+    start, stride, world = team.start, team.stride, team.own
+    spans, model, _, _, _, _, now, tan_now = block_arrays_of_tangent(world, team.memory, args)
     places, row = args.worlds.places, args.rows[1]
-    fill_model(start, stride, places, model_of(own, part, args.worlds.starts, args.model), model)
-    fill_state(start, stride, own_state(part, args.states, row), now, places, X)
-    fill_state(start, stride, own_state(part, args.tan_states, row), tan_now, places, TAN_X)
+    fill_model(start, stride, places, model_of(world, spans, args.worlds.starts, args.model), model)
+    fill_state(start, stride, own_state(spans, args.states, row), now, places, X)
+    fill_state(start, stride, own_state(spans, args.tan_states, row), tan_now, places, TAN_X)
 
 
 @cache

@@ -22,17 +22,17 @@ def pull_loop(calls, elements, nodes, bodies, parts, work, step, state, adj):
 
 def pull_pairs_loop(calls, pairs, nodes, bodies, parts, work, step, state, adj):
     """Add what `work.adj_f` gives to positions, velocities and rows, through pairs too."""
-    own = ReverseWork(pairs.slots, pairs.more_slots, pairs.v_slots, work.adj_f, work.scratch)
-    for part in range(work.scratch.shape[0]):
-        part_adjoints(part, calls, pairs, parts, step, state, work, adj)
+    pair_work = ReverseWork(pairs.slots, pairs.more_slots, pairs.v_slots, work.adj_f, work.scratch)
+    for part_index in range(work.scratch.shape[0]):
+        part_adjoints(part_index, calls, pairs, parts, step, state, work, adj)
         part_adjoints(
-            part, calls, near_elements(pairs), near_tiles(pairs), step, state, own,
+            part_index, calls, near_elements(pairs), near_tiles(pairs), step, state, pair_work,
             near_vector(pairs),
         )  # fmt: skip
-    for part in range(work.scratch.shape[0]):
-        sum_pairs(part, pairs, pairs.more_slots, work.adj_x_slots)
-        sum_pairs(part, pairs, pairs.v_slots, work.adj_v_slots)
-        sum_params(part, pairs, adj.params)
+    for part_index in range(work.scratch.shape[0]):
+        sum_pairs(part_index, pairs, pairs.more_slots, work.adj_x_slots)
+        sum_pairs(part_index, pairs, pairs.v_slots, work.adj_v_slots)
+        sum_params(part_index, pairs, adj.params)
     add_all_rows(nodes, bodies, work, state, adj)
 
 

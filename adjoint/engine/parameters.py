@@ -42,8 +42,8 @@ def collect_gradient(
 
     Those of `wanted` that the model has: of a batch each world may have others.
     """
-    own = {*model.parameters(), *model.state_parameters(state)}
-    wanted = [path for path in wanted if path in own]
+    parameters = {*model.parameters(), *model.state_parameters(state)}
+    wanted = [path for path in wanted if path in parameters]
     w = model.inverse_mass
     gradient = {
         # w = 1/m: adj_m = -w^2 adj_w, 0 where pinned
@@ -71,8 +71,8 @@ def collect_gradient(
                 if path in wanted:
                     gradient[path] = gradient[path] + value if path in gradient else value
     first = 0
-    for name, part in model.body_slices().items():
-        adj_state, adj_params = (a[part].astype(np.float64) for a in (rows.p, rows.bodies))
+    for name, body_slice in model.body_slices().items():
+        adj_state, adj_params = (a[body_slice].astype(np.float64) for a in (rows.p, rows.bodies))
         adj = pack_state_vjp(state.bodies[name], adj_state)
         own_points = slice(first, first + model.bodies[name].n_points)
         first = own_points.stop

@@ -184,11 +184,11 @@ class ReverseSweep(Sweep):
         (_, nodes, bodies), work, adj, p = s.arrays, self.work, self.adj, fields[2][row]
         starts = packed.table[:, SLOTS]
         ends = [*starts[1:].tolist(), packed.n_slots]
-        turn, found = turn_kernel(s.dtype), {}
+        turn, added = turn_kernel(s.dtype), {}
         for column, name in zip(packed.columns[0], s.models[0].forces, strict=True):
-            own = slice(int(starts[column]), ends[column])
-            slots = [np.zeros_like(part) for part in (work.adj_x_slots, work.adj_v_slots)]
-            slots[0][own], slots[1][own] = work.adj_x_slots[own], work.adj_v_slots[own]
+            span = slice(int(starts[column]), ends[column])
+            slots = [np.zeros_like(array) for array in (work.adj_x_slots, work.adj_v_slots)]
+            slots[0][span], slots[1][span] = work.adj_x_slots[span], work.adj_v_slots[span]
             only = work._replace(adj_x_slots=slots[0], adj_v_slots=slots[1])
             out = States(*map(np.zeros_like, (adj.x, adj.v, adj.p)))
             turn(
@@ -196,8 +196,8 @@ class ReverseSweep(Sweep):
                 Turn(ends=True, begins=False, has_frame=False, with_forces=False),
                 nodes, bodies, only, p, p, out, adj._replace(**out._asdict(), arms=adj.arms[:0]),
             )  # fmt: skip
-            found[name] = tuple(out)
-        return found
+            added[name] = tuple(out)
+        return added
 
     def finish(self) -> Any:
         """Add the cotangent of state 0, if it is a frame, and return the wanted gradient."""
@@ -212,10 +212,10 @@ class ReverseSweep(Sweep):
         s = self.stepper
         own_rows = part_rows(self.adj, s.packed, s.models)
         worlds = zip(s.models, s.states(self.state), own_rows, strict=True)
-        found = [collect_gradient(*world, wanted) for world in worlds]
-        for own in itertools.compress(found, s.diverged != NEVER):
-            own.update({path: np.full_like(value, np.nan) for path, value in own.items()})
-        return found if s.is_batch else found[0]
+        gradients = [collect_gradient(*world, wanted) for world in worlds]
+        for gradient in itertools.compress(gradients, s.diverged != NEVER):
+            gradient.update({path: np.full_like(value, np.nan) for path, value in gradient.items()})
+        return gradients if s.is_batch else gradients[0]
 
 
 class ModelTangent(Tangent):
@@ -281,22 +281,22 @@ class ModelTwin(SystemTwin[State, Trajectory]):
     def parts(self, system: Model, fields: Fields) -> dict[str, np.ndarray]:
         """Return x and v of nodes, and the parts of the states of every set of bodies."""
         x, v, p = fields
-        found = {"x": x, "v": v} if system.n_nodes else {}
-        for name, own in system.body_slices().items():
-            states = vars(BodyTrajectory.unpack(p[..., own, :]))
-            found |= {f"{name}.{key}": part for key, part in states.items()}
-        return found
+        parts = {"x": x, "v": v} if system.n_nodes else {}
+        for name, body_slice in system.body_slices().items():
+            states = vars(BodyTrajectory.unpack(p[..., body_slice, :]))
+            parts |= {f"{name}.{key}": value for key, value in states.items()}
+        return parts
 
     def fields(self, system: Model, parts: Mapping[str, np.ndarray], dtype: np.dtype) -> Fields:
         """Return x, v and p of cotangents of frames by name."""
         n = len(next(iter(parts.values())))
         p = [np.zeros((n, 0, STATE_SIZE))]
         for name in system.bodies:
-            own = [value for key, value in parts.items() if key.startswith(f"{name}.")]
-            p.append(np.concatenate(own, axis=-1))
+            columns = [value for key, value in parts.items() if key.startswith(f"{name}.")]
+            p.append(np.concatenate(columns, axis=-1))
         none = np.zeros((n, 0, 3))
-        found = (parts.get("x", none), parts.get("v", none), np.concatenate(p, axis=1))
-        return tuple(part.astype(dtype) for part in found)
+        fields = (parts.get("x", none), parts.get("v", none), np.concatenate(p, axis=1))
+        return tuple(field.astype(dtype) for field in fields)
 
     def cotangents(self, trajectory: Trajectory, given: Sequence[Any], dtype: np.dtype) -> Fields:
         """Return the cotangents of x and v, 0 at body points, and of the states of the bodies.

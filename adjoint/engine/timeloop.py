@@ -257,15 +257,17 @@ def adjoint_phase(part, turn, job):
 
 
 @device_fn
-def adjoint_and_pair_phase(part, turn, job):
+def adjoint_and_pair_phase(part_index, turn, job):
     """Undo a part's elements in step k, as `adjoint_phase` does, and its pairs."""
-    adjoint_phase(part, turn, job)
-    rows, pairs, own = job.steps.rows, job.elements, job.work
+    adjoint_phase(part_index, turn, job)
+    rows, pairs, job_work = job.steps.rows, job.elements, job.work
     k = rows.size - turn
     if 0 <= k < rows.size:
-        work = ReverseWork(pairs.slots, pairs.more_slots, pairs.v_slots, own.adj_f, own.scratch)
+        work = ReverseWork(
+            pairs.slots, pairs.more_slots, pairs.v_slots, job_work.adj_f, job_work.scratch
+        )
         part_adjoints(
-            part, job.calls, near_elements(pairs), near_tiles(pairs), job.steps.first + k,
+            part_index, job.calls, near_elements(pairs), near_tiles(pairs), job.steps.first + k,
             state_at(job.states, rows[k]), work, near_vector(pairs),
         )  # fmt: skip
     return 0

@@ -117,19 +117,19 @@ def texel_weight(c, f, g):
     return down * across
 
 
-def _add_texels(at, step, part, first, stride, n, adj_texels):
+def _add_texels(at, step, fragments, first, stride, n, adj_texels):
     """Add what n fragments hold to the adjoints of the texels, in their order.
 
-    Row c of `at` begins at c step, and row c of `part` at first + c stride.
+    Row c of `at` begins at c step, and row c of `fragments` at first + c stride.
     """
-    one, two, three = np.uint64(step), np.uint64(2 * step), np.uint64(3 * step)
+    row_1, row_2, row_3 = np.uint64(step), np.uint64(2 * step), np.uint64(3 * step)
     stride = np.uint64(stride)
     for k in range(np.uint64(0), np.uint64(n)):
         if at[k] >= 0:
             q = np.uint64(first) + k
-            f, g, q = part[q], part[q + stride], q + stride + stride
-            adj_C = (part[q], part[q + stride], part[q + stride + stride])
-            places = (at[k], at[k + one], at[k + two], at[k + three])
+            f, g, q = fragments[q], fragments[q + stride], q + stride + stride
+            adj_C = (fragments[q], fragments[q + stride], fragments[q + stride + stride])
+            places = (at[k], at[k + row_1], at[k + row_2], at[k + row_3])
             for c in range(4):
                 add_scaled(adj_texels, np.uint64(places[c]), texel_weight(c, f, g), adj_C)
 

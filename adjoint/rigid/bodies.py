@@ -68,15 +68,15 @@ def arms_vjp(
     owner = np.repeat(np.arange(bodies.n_bodies), np.diff(bodies.point_ptr))
     first = 0
     for b, mesh in enumerate(bodies.meshes):
-        own = slice(first, first + len(mesh.points))
-        first = own.stop
+        body_vertices = slice(first, first + len(mesh.points))
+        first = body_vertices.stop
         if not is_weighed(bodies, b):
             continue
         adj_center = np.zeros(3)
         if bodies.center is None:
             placed = adj_arms[[row for row in rows if owner[row] == b]]
-            adj_center = -adj_vertices[own].sum(axis=0) - placed.sum(axis=0)
+            adj_center = -adj_vertices[body_vertices].sum(axis=0) - placed.sum(axis=0)
         adj = MassProperties(float(adj_volumes[b]), adj_center, adj_unit[b])
-        adj_vertices[own] += mass_properties_vjp(mesh, adj)
-    found = {"vertices": adj_vertices}
-    return {**found, "point_positions": adj_arms[rows]} if rows else found
+        adj_vertices[body_vertices] += mass_properties_vjp(mesh, adj)
+    gradient = {"vertices": adj_vertices}
+    return {**gradient, "point_positions": adj_arms[rows]} if rows else gradient

@@ -59,9 +59,9 @@ class FieldSweep(ReverseSweep):
         for k, row in zip(range(last, start - 1, -1), rows[::-1].tolist(), strict=True):
             frame = int(frame_of[k - start])
             if frame >= 0:
-                for part, own in zip((adj.x, adj.v, adj.p), self.frames, strict=True):
-                    part[:] += own[frame]
-            before = States(*(np.array(part[row]) for part in states))
+                for field, of_frames in zip((adj.x, adj.v, adj.p), self.frames, strict=True):
+                    field[:] += of_frames[frame]
+            before = States(*(np.array(field[row]) for field in states))
             self.undo_step(k, before, end)
             end = before
 

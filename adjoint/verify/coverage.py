@@ -200,11 +200,11 @@ def verify(
                 for cell in future.result().cells:
                     if on_cell is not None:
                         on_cell(cell)
-            found = {name: future.result() for future, name in running.items()}
-        done = [found[system.name] for system in chosen]
-    cells = tuple(cell for part in done for cell in part.cells)
-    covered = {owner for part in done for owner in part.owners}
-    events = {part.cells[0].system: part.event for part in done if part.event}
+            by_name = {name: future.result() for future, name in running.items()}
+        done = [by_name[system.name] for system in chosen]
+    cells = tuple(cell for checked in done for cell in checked.cells)
+    covered = {owner for checked in done for owner in checked.owners}
+    events = {checked.cells[0].system: checked.event for checked in done if checked.event}
     return Coverage(cells, () if name else missing_parameters(covered), events)
 
 

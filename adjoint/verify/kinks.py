@@ -102,7 +102,7 @@ def rollout_margins(
     def margins(values: Mapping[str, Any]) -> np.ndarray:
         moved, start = model.with_values(state, values)
         run = rollout(moved, start, dt, n_steps, frames=range(n_steps))
-        found = contact_margins(moved, run).values()
-        return np.concatenate([np.zeros(0), *(part.all() for part in found)])
+        contacts = contact_margins(moved, run).values()
+        return np.concatenate([np.zeros(0), *(contact.all() for contact in contacts)])
 
     return margins

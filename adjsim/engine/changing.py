@@ -42,7 +42,7 @@ def has_changing(models: Sequence[Model]) -> bool:
 
 def changing_forces(models: Sequence[Model], packed: PackedModels) -> list[ChangingForce]:
     """Return the forces of all worlds whose pairs change."""
-    found = []
+    forces = []
     groups = np.repeat(np.arange(packed.n_groups), np.diff(packed.group_ends)).tolist()
     for world, (model, columns) in enumerate(zip(models, packed.columns, strict=True)):
         nodes, points, _ = packed.slices(world)
@@ -52,14 +52,14 @@ def changing_forces(models: Sequence[Model], packed: PackedModels) -> list[Chang
                 continue
             row = packed.table[groups[world] * len(packed.kinds) + column]
             first = int(packed.element_starts[world, column])
-            own = np.arange(first, first + len(force.nodes))
-            places = row[SLOTS] + own // TILE * 3 * TILE + own % TILE
+            elements = np.arange(first, first + len(force.nodes))
+            places = row[SLOTS] + elements // TILE * 3 * TILE + elements % TILE
             if packed.patches:
-                places = row[SLOTS] + own
-            params = row[PARAMS] + own // TILE * N_PARAMS * TILE + own % TILE
+                places = row[SLOTS] + elements
+            params = row[PARAMS] + elements // TILE * N_PARAMS * TILE + elements % TILE
             rows = of_world[force.nodes[:, 0]]
-            found.append(ChangingForce(world, name, force, column, rows, places, params))
-    return found
+            forces.append(ChangingForce(world, name, force, column, rows, places, params))
+    return forces
 
 
 class ChangingPairs:
@@ -83,13 +83,13 @@ class ChangingPairs:
         self.share, self.wider = share, wider
         self.sets = sets = changing_forces(models, packed)
         world_ends = packed.group_ends if apart else np.array([0, packed.n_worlds])
-        set_ptr = np.searchsorted([own.world for own in sets], world_ends)
+        set_ptr = np.searchsorted([contact.world for contact in sets], world_ends)
         parts = np.arange(n_parts)
         lists = parts if apart else 0 * parts
         own_sets = [np.arange(*set_ptr[k : k + 2]) for k in lists]
         tiles = np.zeros((sum(map(len, own_sets)), 4), np.int64)
         tiles[:, ROW] = np.concatenate(own_sets)
-        tiles[:, FORCE] = np.array([own.column for own in sets], np.int64)[tiles[:, ROW]]
+        tiles[:, FORCE] = np.array([contact.column for contact in sets], np.int64)[tiles[:, ROW]]
         shares = np.stack([lists, parts - lists, 0 * parts + (1 if apart else n_parts)], axis=1)
         self.lay = {
             "set_ptr": set_ptr,
@@ -97,10 +97,10 @@ class ChangingPairs:
             "shares": shares,
             "tile_ptr": np.cumsum([0, *map(len, own_sets)]),
             "tiles": tiles,
-            "element_ptr": np.cumsum([0, *(len(own.rows) for own in sets)]),
-            "rows": np.concatenate([own.rows for own in sets]),
-            "places": np.concatenate([own.places for own in sets]),
-            "param_places": np.array([own.params[0] for own in sets]),
+            "element_ptr": np.cumsum([0, *(len(contact.rows) for contact in sets)]),
+            "rows": np.concatenate([contact.rows for contact in sets]),
+            "places": np.concatenate([contact.places for contact in sets]),
+            "param_places": np.array([contact.params[0] for contact in sets]),
         }
         self.found: list[FoundPairs] = []
         self.x: Any = None  # positions of all rows where they were found
@@ -116,22 +116,22 @@ class ChangingPairs:
         """Find the pairs near positions of all rows."""
         self.x, self.moved_on = np.array(x), False
         if self.near is None:
-            self.reaches = [self.reach(own) for own in self.sets]
+            self.reaches = [self.reach(contact) for contact in self.sets]
         self.found = [
-            own.force.find(self.x[own.rows], reach)
-            for own, reach in zip(self.sets, self.reaches, strict=True)
+            contact.force.find(self.x[contact.rows], reach)
+            for contact, reach in zip(self.sets, self.reaches, strict=True)
         ]
-        rho = np.array([own.force.thickness for own in self.sets])
+        rho = np.array([contact.force.thickness for contact in self.sets])
         allowances = 0.5 * (np.array(self.reaches) - rho)
-        counts = [len(one.gaps) for one in self.found]
+        counts = [len(pairs.gaps) for pairs in self.found]
         table = make_table((PAIR,), counts, [1] * len(counts))
         n_lanes = int(table[:, N_TILES].sum()) * TILE
         first = self.lay["element_ptr"][:-1]
         at = self.x[self.lay["rows"]]
-        gaps = np.concatenate([one.gaps for one in self.found])
+        gaps = np.concatenate([pairs.gaps for pairs in self.found])
         elements, dtype = self.packed.arrays.elements, self.packed.params.dtype
         n_lists, none = len(self.lay["set_ptr"]) - 1, np.zeros(0, dtype)
-        members = [one.rows + k for one, k in zip(self.found, first, strict=True)]
+        members = [pairs.rows + k for pairs, k in zip(self.found, first, strict=True)]
         self.near = NearPairs(
             **elements._asdict(),
             **self.lay,
@@ -148,7 +148,7 @@ class ChangingPairs:
             counts=np.zeros(len(counts), np.int64),
             listed=np.zeros(len(gaps), np.int64),
             members=np.concatenate(members),
-            numbers=np.concatenate([one.numbers for one in self.found]),
+            numbers=np.concatenate([pairs.numbers for pairs in self.found]),
             due=gaps,  # times are made of them
             clock=np.zeros(n_lists),
             share=np.full(n_lists, self.share),
@@ -169,11 +169,11 @@ class ChangingPairs:
 
     def spread(self, params: np.ndarray, table: np.ndarray) -> np.ndarray:
         """Return parameters of all elements, or their tangents, as each pair reads them."""
-        found = []
-        for own, n_tiles in zip(self.sets, table[:, N_TILES], strict=True):
-            each = params[own.params[0] :: TILE][:N_PARAMS]
-            found.append(np.broadcast_to(each[:, None], (n_tiles, N_PARAMS, TILE)).ravel())
-        return np.concatenate(found)
+        tiles = []
+        for contact, n_tiles in zip(self.sets, table[:, N_TILES], strict=True):
+            values = params[contact.params[0] :: TILE][:N_PARAMS]
+            tiles.append(np.broadcast_to(values[:, None], (n_tiles, N_PARAMS, TILE)).ravel())
+        return np.concatenate(tiles)
 
     def with_tangents(self, params: np.ndarray) -> NearPairs:
         """Return the pairs with tangents of parameters, and room for tangents of forces."""

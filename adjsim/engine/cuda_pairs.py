@@ -78,14 +78,14 @@ def team_pairs(changing: ChangingPairs) -> TeamPairs:
     sum_slots = near.sum_slots[:n_sums]
     entries = np.full(len(near.pair_nodes), n_sums, np.uint32)
     entries[sum_slots // (3 * TILE) * TILE + sum_slots % TILE] = np.arange(n_sums)
-    found = TeamPairs(
+    pairs = TeamPairs(
         table, near.pair_nodes, near.pair_consts, near.pair_params, near.series[:0],
         array_module(Device.CUDA).zeros(near.slots.size, dtype), none, none, none, near.rows,
-        near.places, np.concatenate([own.params for own in changing.sets]), near.sum_ptr,
+        near.places, np.concatenate([contact.params for contact in changing.sets]), near.sum_ptr,
         sum_slots, np.zeros(n_sums, np.uint32), entries, near.found_at.astype(dtype), guides,
         limits, np.zeros(1, np.int64),
     )  # fmt: skip
-    return on_device(found)
+    return on_device(pairs)
 
 
 def pair_kind(kinds: Sequence[ElementKind]) -> ElementKind | None:

@@ -123,14 +123,14 @@ def make_patch_lanes(loop: Loop, kind: ElementKind, element: Callable | None) ->
 
     @device_fn
     def lanes(thread, stride, patch, step, patches, elements, shared, fields, slots, rows, out):
-        part = patches.table[patch]
-        i, n = thread, (part[TILE_HI] - part[TILE_LO]) * TILE
+        row = patches.table[patch]
+        i, n = thread, (row[TILE_HI] - row[TILE_LO]) * TILE
         while i < n:  # a range with a step would divide
-            offsets = block_offsets(elements.table, part[ROW], step)  # here: fewer registers
+            offsets = block_offsets(elements.table, row[ROW], step)  # here: fewer registers
             tile, q = np.uint64(i) // U_TILE, np.uint64(i) % U_TILE
-            own = places_of(offsets, np.uint64(part[TILE_LO]) + tile, q, counts)
+            places = places_of(offsets, np.uint64(row[TILE_LO]) + tile, q, counts)
             slot = tile * slots_of_tile + q
-            at = (own[0], own[1], own[2], own[3], slots[0] + slot, slots[1] + slot)
+            at = (places[0], places[1], places[2], places[3], slots[0] + slot, slots[1] + slot)
             do((elements.nodes, shared), q, at, fields, rows, out)
             i += stride
 

@@ -301,27 +301,27 @@ def grid_arrays_of_advance(own, memory, args):
 
 
 @device_fn
-def block_arrays_of_advance(own, memory, args):
+def block_arrays_of_advance(world, memory, args):
     """Return what a block has of `args`, in shared memory where that has places."""
-    part, places = part_of(args.worlds.starts, own), args.worlds.places
-    model = share_model(memory, places, model_of(own, part, args.worlds.starts, args.model))
-    slots = share(cut(args.slots, part.slot_lo, part.slot_hi + 1), memory, places[SLOTS])
-    is_shared, now = share_state(own_state(part, args.states, args.rows[1]), places, X, memory)
+    spans, places = part_of(args.worlds.starts, world), args.worlds.places
+    model = share_model(memory, places, model_of(world, spans, args.worlds.starts, args.model))
+    slots = share(cut(args.slots, spans.slot_lo, spans.slot_hi + 1), memory, places[SLOTS])
+    is_shared, now = share_state(own_state(spans, args.states, args.rows[1]), places, X, memory)
     elements = share_elements(memory, places, ELEMENTS, model.elements)
     model = ModelArrays(elements, model.nodes, model.bodies)
-    return part, model, own_pieces(own, part, args.pieces), slots, is_shared, now
+    return spans, model, own_pieces(world, spans, args.pieces), slots, is_shared, now
 
 
 @device_fn
 def fill_advance(team, args):
     """Write the numbers that a block begins with to its shared memory."""
-    start, stride, own = team.start, team.stride, team.own
-    part, model, _, _, _, now = block_arrays_of_advance(own, team.memory, args)
+    start, stride, world = team.start, team.stride, team.own
+    spans, model, _, _, _, now = block_arrays_of_advance(world, team.memory, args)
     places = args.worlds.places
-    fill_model(start, stride, places, model_of(own, part, args.worlds.starts, args.model), model)
-    rows = table_rows(own, args.worlds.starts, args.model.elements.table)
+    fill_model(start, stride, places, model_of(world, spans, args.worlds.starts, args.model), model)
+    rows = table_rows(world, args.worlds.starts, args.model.elements.table)
     fill_elements(start, stride, places, ELEMENTS, rows, args.model.elements, model.elements)
-    fill_state(start, stride, own_state(part, args.states, args.rows[1]), now, places, X)
+    fill_state(start, stride, own_state(spans, args.states, args.rows[1]), now, places, X)
 
 
 @cache

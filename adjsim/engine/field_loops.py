@@ -28,14 +28,15 @@ def forces_loop(calls, elements, nodes, parts, work, step, state, out):
 
 def forces_and_pairs_loop(calls, pairs, nodes, parts, work, step, state, out):
     """Write the sums of the forces at all nodes, including the forces of pairs."""
-    own = Work(pairs.slots, work.scratch)
-    for part in range(work.scratch.shape[0]):
-        part_forces(part, calls.forces, pairs, parts, step, state, work)
+    pair_work = Work(pairs.slots, work.scratch)
+    for part_index in range(work.scratch.shape[0]):
+        part_forces(part_index, calls.forces, pairs, parts, step, state, work)
         part_forces(
-            part, calls.forces, near_elements(pairs), near_tiles(pairs), step, state, own
+            part_index, calls.forces, near_elements(pairs), near_tiles(pairs), step, state,
+            pair_work,
         )  # fmt: skip
-    for part in range(work.scratch.shape[0]):
-        sum_pairs(part, pairs, pairs.slots, work.slots)
+    for part_index in range(work.scratch.shape[0]):
+        sum_pairs(part_index, pairs, pairs.slots, work.slots)
     add_up(nodes, work.slots, out)
 
 
@@ -48,15 +49,15 @@ def push_loop(calls, elements, nodes, tan, parts, work, step, state, tan_state, 
 
 def push_pairs_loop(calls, pairs, nodes, tan, parts, work, step, state, tan_state, out):
     """Write the sums of the tangents of the forces at all nodes, including pairs."""
-    own = TangentWork(pairs.slots, pairs.more_slots, work.scratch)
-    for part in range(work.scratch.shape[0]):
-        part_tangents(part, calls, pairs, tan, parts, step, state, tan_state, work)
+    pair_work = TangentWork(pairs.slots, pairs.more_slots, work.scratch)
+    for part_index in range(work.scratch.shape[0]):
+        part_tangents(part_index, calls, pairs, tan, parts, step, state, tan_state, work)
         part_tangents(
-            part, calls, near_elements(pairs), near_vector(pairs), near_tiles(pairs), step, state,
-            tan_state, own,
+            part_index, calls, near_elements(pairs), near_vector(pairs), near_tiles(pairs), step,
+            state, tan_state, pair_work,
         )  # fmt: skip
-    for part in range(work.scratch.shape[0]):
-        sum_pairs(part, pairs, pairs.more_slots, work.tan_slots)
+    for part_index in range(work.scratch.shape[0]):
+        sum_pairs(part_index, pairs, pairs.more_slots, work.tan_slots)
     add_up(nodes, work.tan_slots, out)
 
 

@@ -110,21 +110,21 @@ def align(worlds: Sequence[Sequence[K]]) -> tuple[tuple[K, ...], tuple[tuple[int
     """Return columns that hold the kinds of each world in order, and where each lies in them."""
     kinds: list[K] = []
     different = dict.fromkeys(map(tuple, worlds))
-    for own in different:
+    for world in different:
         at = 0
-        for kind in own:
+        for kind in world:
             if kind in kinds[at:]:
                 at = kinds.index(kind, at)
             else:
                 kinds.insert(at, kind)
             at += 1
     places = {}
-    for own in different:
-        found: list[int] = []
-        for kind in own:
-            found.append(kinds.index(kind, found[-1] + 1 if found else 0))
-        places[own] = tuple(found)
-    return tuple(kinds), tuple(places[tuple(own)] for own in worlds)
+    for world in different:
+        columns: list[int] = []
+        for kind in world:
+            columns.append(kinds.index(kind, columns[-1] + 1 if columns else 0))
+        places[world] = tuple(columns)
+    return tuple(kinds), tuple(places[tuple(world)] for world in worlds)
 
 
 def permuted(rows: np.ndarray, order: np.ndarray | None) -> np.ndarray:
@@ -132,12 +132,12 @@ def permuted(rows: np.ndarray, order: np.ndarray | None) -> np.ndarray:
     return rows if order is None else rows[..., order, :]
 
 
-def spread(own: Sequence[T], columns: Sequence[int], absent: Sequence[T]) -> list[T]:
+def spread(of_world: Sequence[T], columns: Sequence[int], absent: Sequence[T]) -> list[T]:
     """Return what a world has by force as it has it by column, of `absent` where it has none."""
-    found = list(absent)
-    for column, part in zip(columns, own, strict=True):
-        found[column] = part
-    return found
+    by_column = list(absent)
+    for column, value in zip(columns, of_world, strict=True):
+        by_column[column] = value
+    return by_column
 
 
 def lay_out(
@@ -185,26 +185,29 @@ def _lay_out(
     apart: bool,
 ) -> Layout:
     placement = Placement(models, apart=apart)
-    kinds, columns = align([[force.kind for force in own] for own in forces])
+    kinds, columns = align([[force.kind for force in world] for world in forces])
     none = [np.zeros((0, kind.n_nodes), np.int64) for kind in kinds]
-    n_rows = [spread(own, at, [1] * len(kinds)) for own, at in zip(n_rows, columns, strict=True)]
+    n_rows = [spread(rows, at, [1] * len(kinds)) for rows, at in zip(n_rows, columns, strict=True)]
     group_ends = np.arange(len(models) + 1)
     if not apart:
         group_ends = group_worlds([count_elements(model) for model in models], n_rows, n_parts)
     nodes = [
         spread(
-            [placement.rows(w, permuted(f.nodes, o)) for f, o in zip(own, orders[w], strict=True)],
+            [
+                placement.rows(w, permuted(f.nodes, o))
+                for f, o in zip(world, orders[w], strict=True)
+            ],
             columns[w],
             none,
         )
-        for w, own in enumerate(forces)
+        for w, world in enumerate(forces)
     ]
     joined = join(nodes, group_ends)
     rows_of = [n for first in group_ends[:-1] for n in n_rows[first]]  # of each row of the table
-    table = make_table(kinds, [len(part) for part in joined], rows_of)
+    table = make_table(kinds, [len(elements) for elements in joined], rows_of)
     kinds_of = [kinds[row % len(kinds)] for row in range(len(joined))]
     moves = [kind.uses_velocity for kind in kinds_of]
-    owners = [part.ravel() for part in joined]
+    owners = [elements.ravel() for elements in joined]
     own_slots = [_slots(*pair) for pair in zip(table[:, SLOTS], joined, strict=True)]
     n_slots = sum(
         3 * TILE * n * kinds[row % len(kinds)].n_nodes
@@ -216,7 +219,7 @@ def _lay_out(
         own_slots = _patch_slots(owners, [kind.pairs is not None for kind in kinds_of], table)
         n_slots, number = 3 * sum(map(len, owners)), np.uint16
     sums = _slot_lists(owners, own_slots, placement.n_rows)
-    moving, moving_slots = (list(compress(part, moves)) for part in (owners, own_slots))
+    moving, moving_slots = (list(compress(by_row, moves)) for by_row in (owners, own_slots))
     velocity_sums = _slot_lists(moving, moving_slots, placement.n_rows)
     starts = np.zeros((0, 6), np.int64)
     if apart:
@@ -234,10 +237,10 @@ def _lay_out(
             axis=1,
         )
         table[:, SLOTS] -= np.repeat(slots[:-1], len(kinds))
-        joined = [part - rows[row // len(kinds)] for row, part in enumerate(joined)]
+        joined = [elements - rows[row // len(kinds)] for row, elements in enumerate(joined)]
         sums, velocity_sums = (_own_sums(*lists, rows, slots) for lists in (sums, velocity_sums))
     (node_ptr, node_slots), (velocity_ptr, velocity_slots) = sums, velocity_sums
-    flat = [to_tiles(part, np.dtype(number)) for part in joined]
+    flat = [to_tiles(elements, np.dtype(number)) for elements in joined]
     return Layout(
         kinds=kinds,
         columns=columns,
@@ -391,8 +394,8 @@ def _own_sums(
 
 def _element_starts(nodes: Sequence[Sequence[np.ndarray]], group_ends: np.ndarray) -> np.ndarray:
     """Return where each world's elements begin among its group's, (n_worlds, n_columns)."""
-    counts = np.array([[len(part) for part in own] for own in nodes], np.int64)
+    counts = np.array([[len(elements) for elements in world] for world in nodes], np.int64)
     for first, last in pairwise(group_ends):
-        own = counts[first:last]
-        counts[first:last] = np.cumsum(own, axis=0) - own
+        in_group = counts[first:last]
+        counts[first:last] = np.cumsum(in_group, axis=0) - in_group
     return counts

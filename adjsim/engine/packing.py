@@ -133,11 +133,11 @@ def pack(
         If a series has neither one row nor `n_steps` rows.
     """
     packed = _each_once(models, lambda name, force: _pack_force(name, force, n_steps, dtype))
-    n_rows = [[len(part[SERIES]) for part in own] for own in packed]
+    n_rows = [[len(columns[SERIES]) for columns in world] for world in packed]
     layout = lay_out(models, n_rows, n_parts, apart=apart)
 
     def flat(column: int) -> np.ndarray:
-        worlds = [[part[column] for part in world] for world in packed]
+        worlds = [[columns[column] for columns in world] for world in packed]
         return flat_tiles(join_columns(worlds, layout, column), dtype)
 
     return PackedModels(

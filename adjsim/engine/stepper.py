@@ -94,11 +94,11 @@ class ModelStepper(Stepper[Any, Any]):
         """Return a row of X, V and P for an initial state, on the host."""
         x, v = (np.empty((self.packed.n_rows, 3), self.dtype) for _ in range(2))
         p = np.zeros((self.packed.n_bodies, STATE_SIZE), self.dtype)
-        for world, (model, own) in enumerate(zip(self.models, self.states(state), strict=True)):
+        for world, (model, start) in enumerate(zip(self.models, self.states(state), strict=True)):
             nodes, points, bodies = self.packed.slices(world)
-            x[nodes], v[nodes] = own.x, own.v
-            for name, part in model.body_slices().items():
-                p[bodies][part] = own.bodies[name].pack()
+            x[nodes], v[nodes] = start.x, start.v
+            for name, body_slice in model.body_slices().items():
+                p[bodies][body_slice] = start.bodies[name].pack()
             if model.n_bodies:
                 packed, n = pack_bodies(model.bodies, 0, self.dtype), model.n_bodies
                 place_kernel(self.dtype)(0, n, packed, States(x[points], v[points], p[bodies]))
@@ -110,21 +110,21 @@ class ModelStepper(Stepper[Any, Any]):
 
     def trajectory(self, steps: np.ndarray, fields: Fields, *, on_device: bool = False) -> Any:
         """Return copies of the first rows: the frames, of every world in a batch."""
-        copies = tuple(part[: len(steps)].copy() for part in fields)
+        copies = tuple(field[: len(steps)].copy() for field in fields)
         x, v, p = (*copies[:2], to_host(copies[2])) if on_device else to_host(copies)
-        found = []
+        trajectories = []
         for world, model in enumerate(self.models):
             lost = int(self.diverged[world])
-            nodes, _, own = self.packed.slices(world)
+            nodes, _, rows = self.packed.slices(world)
             slices = model.body_slices()
             if lost != NEVER:
                 after = slice(int(np.searchsorted(steps, lost, "right")), None)
-                p[after, own] = x[after, nodes] = v[after, nodes] = np.nan
-            bodies = {name: BodyTrajectory.unpack(p[:, own][:, s]) for name, s in slices.items()}
-            own_x, own_v = (module_of(x).ascontiguousarray(part[:, nodes]) for part in (x, v))
+                p[after, rows] = x[after, nodes] = v[after, nodes] = np.nan
+            bodies = {name: BodyTrajectory.unpack(p[:, rows][:, s]) for name, s in slices.items()}
+            own_x, own_v = (module_of(x).ascontiguousarray(field[:, nodes]) for field in (x, v))
             diverged = None if lost == NEVER else lost
-            found.append(Trajectory(steps, self.dt, own_x, own_v, bodies, diverged))
-        return found if self.is_batch else found[0]
+            trajectories.append(Trajectory(steps, self.dt, own_x, own_v, bodies, diverged))
+        return trajectories if self.is_batch else trajectories[0]
 
     @abstractmethod
     def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
@@ -192,21 +192,21 @@ class ModelStepper(Stepper[Any, Any]):
 
         `before`: the pairs that were found there.
         """
-        pairs: Any = self.changing
-        for k, own in enumerate(pairs.sets):
-            if self.diverged[own.world] <= step:
+        changing: Any = self.changing
+        for k, contact in enumerate(changing.sets):
+            if self.diverged[contact.world] <= step:
                 continue
-            now, force = x[own.rows], own.force
+            now, force = x[contact.rows], contact.force
             if step == 0:
-                force.check_radii(now, own.name)
-            found = force.crossing(now)
+                force.check_radii(now, contact.name)
+            place = force.crossing(now)
             if last is not None:
-                for one in (before[k], pairs.found[k]):
-                    found = found or force.passed(one, last[own.rows], now)
-            if found and self.on_divergence is OnDivergence.MARK:
-                self.diverged[own.world] = step
-            elif found:
-                self.raise_crossing(own.name, own.world, step, found)
+                for pairs in (before[k], changing.found[k]):
+                    place = place or force.passed(pairs, last[contact.rows], now)
+            if place and self.on_divergence is OnDivergence.MARK:
+                self.diverged[contact.world] = step
+            elif place:
+                self.raise_crossing(contact.name, contact.world, step, place)
 
     def raise_crossing(self, name: str, world: int, step: int, found: str) -> None:
         """Raise for surfaces that go through each other."""
@@ -268,12 +268,12 @@ class ModelStepper(Stepper[Any, Any]):
         """Return the first world of these groups that is not finite, and which node or body."""
         ends = self.packed.group_ends
         for world in (w for g in groups for w in range(ends[g], ends[g + 1])):
-            nodes, _, own = self.packed.slices(world)
+            nodes, _, rows = self.packed.slices(world)
             lost = (~np.isfinite(x[nodes])).any(axis=1)
             if lost.any():
                 return world, f"node {int(lost.argmax())}"
-            for name, part in self.models[world].body_slices().items():
-                lost = (~np.isfinite(p[own][part])).any(axis=1)
+            for name, body_slice in self.models[world].body_slices().items():
+                lost = (~np.isfinite(p[rows][body_slice])).any(axis=1)
                 if lost.any():
                     return world, f"body {int(lost.argmax())} of `{name}`"
         raise AssertionError

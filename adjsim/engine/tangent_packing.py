@@ -132,12 +132,12 @@ def tangent_rows(
         if has_density(force):
             tan_mass = tan_mass + force.mass_jvp(of(name))
     for name, force in model.forces.items():
-        own = of(name)
-        tan_params, tan_series = force.pack_jvp(own, n_steps)
+        force_tangents = of(name)
+        tan_params, tan_series = force.pack_jvp(force_tangents, n_steps)
         tan_params = tan_params + force.with_mass_jvp(tan_mass)
         tan_consts = np.zeros((len(force.nodes), force.kind.n_consts))
-        if REST in own:
-            tan_consts, more = force.rest_jvp(own[REST])
+        if REST in force_tangents:
+            tan_consts, more = force.rest_jvp(force_tangents[REST])
             if tan_consts.any() and force.kind.jvp_consts is None:
                 raise TypeError(
                     f"`{force.kind.name}` is a kind of force without a tangent of its rest shape, "
@@ -150,10 +150,10 @@ def tangent_rows(
         series.append(tan_series)
     tan_p, tan_bodies = [np.zeros((0, STATE_SIZE))], [np.zeros((0, PARAMS_SIZE))]
     tan_arms = [np.zeros((0, 3))]
-    for name, part in model.bodies.items():
+    for name, bodies in model.bodies.items():
         tan_p.append(pack_state_jvp(state.bodies[name], of(name)))
-        tan_bodies.append(pack_params_jvp(part, of(name)))
-        tan_arms += [arms_jvp(part, of(name))] if with_arms else []
+        tan_bodies.append(pack_params_jvp(bodies, of(name)))
+        tan_arms += [arms_jvp(bodies, of(name))] if with_arms else []
     return Rows(
         tangents.get("state.x", zero),
         tangents.get("state.v", zero),
@@ -177,11 +177,11 @@ def packed_tangents(stepper: ModelStepper, state: Any, tangents: Any) -> PackedV
         If a kind of force has no tangent.
     """
     check_tangents(stepper.packed.kinds)
-    own = tangents if stepper.is_batch else [tangents]
-    needs = any(needs_rest(part) for part in own), any(needs_arms(part) for part in own)
+    worlds = tangents if stepper.is_batch else [tangents]
+    needs = any(map(needs_rest, worlds)), any(map(needs_arms, worlds))
     rows = [
-        tangent_rows(model, start, stepper.n_steps, part, needs)
-        for model, start, part in zip(stepper.models, stepper.states(state), own, strict=True)
+        tangent_rows(model, start, stepper.n_steps, by_path, needs)
+        for model, start, by_path in zip(stepper.models, stepper.states(state), worlds, strict=True)
     ]
     return join_rows(rows, stepper.packed, stepper.dtype)
 

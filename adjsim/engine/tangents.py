@@ -115,22 +115,22 @@ class TangentCalls(NamedTuple):
 
 
 @device_fn
-def part_tangents(part, calls, elements, tan, parts, step, state, tan_state, work):
+def part_tangents(part_index, calls, elements, tan, parts, step, state, tan_state, work):
     """Write a part's force slots and their tangents."""
-    part_forces(part, calls.forces, elements, parts, step, state, work)
+    part_forces(part_index, calls.forces, elements, parts, step, state, work)
     rows, tiles = (elements.consts, elements.params, elements.series), parts.tiles
-    for t in range(parts.tile_ptr[part], parts.tile_ptr[part + 1]):
+    for t in range(parts.tile_ptr[part_index], parts.tile_ptr[part_index + 1]):
         force = tiles[t, FORCE]
         head = (
             tiles[t, TILE_LO], tiles[t, TILE_HI], tiles[t, ROW], step,
             elements.table, elements.nodes,
         )  # fmt: skip
-        tail = ((work.tan_slots,), work.scratch[part])
+        tail = ((work.tan_slots,), work.scratch[part_index])
         fields = (state.x, state.v, tan_state.x, tan_state.v)
         call_jvp(calls.jvps, force, (*head, fields, (*rows, tan.params, tan.series), *tail))
         if calls.rests[force] != NO_FUNCTION:
-            own = ((state.x, state.v), (*rows, tan.consts))
-            call_rest_jvp(calls.rests, force, (*head, *own, *tail))
+            inputs = ((state.x, state.v), (*rows, tan.consts))
+            call_rest_jvp(calls.rests, force, (*head, *inputs, *tail))
 
 
 @device_fn

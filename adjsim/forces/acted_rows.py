@@ -120,7 +120,7 @@ class ActedRows:
             frames or {},
         )
 
-    def numbers(self, where: str, given: Any, shape: Sequence[int | str]) -> np.ndarray:
+    def numbers(self, where: str, ends: Any, shape: Sequence[int | str]) -> np.ndarray:
         """Return the numbers of elements' ends, given as numbers or as names of points.
 
         Raises
@@ -128,15 +128,15 @@ class ActedRows:
         ValueError
             If one is out of range, a name is unknown, or the shape is another.
         """
-        given = (given,) if isinstance(given, str) else given
-        if has_names(given):
-            flat = np.asarray(given, object)
+        ends = (ends,) if isinstance(ends, str) else ends
+        if has_names(ends):
+            flat = np.asarray(ends, object)
             for point in flat.flat:
                 if isinstance(point, str):
                     checks.known_key(f"point in `{where}`", point, self.points)
-            found = [self.points[p] if isinstance(p, str) else p for p in flat.flat]
-            given = np.reshape(found, flat.shape)
-        return checks.indices(where, given, shape, len(self.indices))
+            numbers = [self.points[p] if isinstance(p, str) else p for p in flat.flat]
+            ends = np.reshape(numbers, flat.shape)
+        return checks.indices(where, ends, shape, len(self.indices))
 
 
 def frames_of(name: str, bodies: RigidBodies, first: int) -> dict[Body, BodyFrame]:
@@ -149,8 +149,8 @@ def frames_of(name: str, bodies: RigidBodies, first: int) -> dict[Body, BodyFram
     }
 
 
-def has_names(given: Any) -> bool:
+def has_names(ends: Any) -> bool:
     """Whether some of the numbers that are given are names of points in their place."""
-    if isinstance(given, np.ndarray) and given.dtype.kind in "iuf":
+    if isinstance(ends, np.ndarray) and ends.dtype.kind in "iuf":
         return False
-    return any(isinstance(one, str) for one in np.asarray(given, object).flat)
+    return any(isinstance(end, str) for end in np.asarray(ends, object).flat)

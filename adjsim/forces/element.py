@@ -102,18 +102,18 @@ class Force:
 
     def bind(self, rows: ActedRows, name: str) -> Self:
         """Return the force fitted to the rows of a model; raise a ValueError by `name`."""
-        given = getattr(self, self.ELEMENTS, None)
-        given = rows.surface if given is None else given
+        elements = getattr(self, self.ELEMENTS, None)
+        elements = rows.surface if elements is None else elements
         shape = ("n_elements", self.kind.n_nodes)[: 1 if self.kind.n_nodes == 1 else 2]
-        found = rows.indices[rows.numbers(f"{name}.{self.ELEMENTS or 'rows'}", given, shape)]
-        if self.rows is not None and np.array_equal(self.rows, found):
+        indices = rows.indices[rows.numbers(f"{name}.{self.ELEMENTS or 'rows'}", elements, shape)]
+        if self.rows is not None and np.array_equal(self.rows, indices):
             return self  # as in a model with other values, which has it unchanged
         for key, value in self.parameters().items():
             if key in self.PACKED:
                 of = self.PACKED[key]
-                checks.scalar_or_array(f"{name}.{key}", value, len(found), "n_elements", of)
+                checks.scalar_or_array(f"{name}.{key}", value, len(indices), "n_elements", of)
         bound = copy.copy(self)
-        checks.freeze(bound, "rows", found)
+        checks.freeze(bound, "rows", indices)
         return bound
 
     @property

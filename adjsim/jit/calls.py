@@ -53,11 +53,11 @@ def make_call(signatures: Collection[Any]) -> Callable:
 
     @intrinsic
     def call(typing_context, table, k, args):
-        given = tuple(args.types) if isinstance(args, types.Tuple | types.UniTuple) else ()
-        known = tuple(signatures)
-        fitting = [one for one in known if _fits(typing_context, given, one.args)]
+        arg_types = tuple(args.types) if isinstance(args, types.Tuple | types.UniTuple) else ()
+        candidates = tuple(signatures)
+        fitting = [s for s in candidates if _fits(typing_context, arg_types, s.args)]
         if len(fitting) != 1:
-            raise TypingError(f"A function of {known} is called with {tuple(given)}.")
+            raise TypingError(f"A function of {candidates} is called with {tuple(arg_types)}.")
         wanted, result = fitting[0].args, fitting[0].return_type
 
         def generate(context, builder, called, values):
@@ -68,7 +68,7 @@ def make_call(signatures: Collection[Any]) -> Callable:
             parts = [
                 context.cast(builder, value, a, b)
                 for value, a, b in zip(
-                    cgutils.unpack_tuple(builder, values[2]), given, wanted, strict=True
+                    cgutils.unpack_tuple(builder, values[2]), arg_types, wanted, strict=True
                 )
             ]
             # A test of the status would be a branch, over which reference counts are kept.

@@ -28,15 +28,15 @@ BLOCK, SIMULATED = 128, 8  # threads of a block, on a GPU and in the simulator
 
 def describe(tree: Any, key: list[Any], words: list[int]) -> None:
     """Append what tells the types of nested tuples apart, and the numbers of their arrays."""
-    for part in tree:
-        if type(part) is DeviceArray:
-            kind, own = part.described or part.description()
+    for leaf in tree:
+        if type(leaf) is DeviceArray:
+            kind, numbers = leaf.described or leaf.description()
             key.append(id(kind))  # `array_kind` keeps it: no other type gets its place
-            words += own
+            words += numbers
         else:
-            key.append(type(part))
-            key.append(len(part))
-            describe(part, key, words)
+            key.append(type(leaf))
+            key.append(len(leaf))
+            describe(leaf, key, words)
 
 
 def kind_of(tree: Any) -> Any:

@@ -190,16 +190,16 @@ def kept_on_device(arrays: Any) -> Any:
         return _kept.get(key)
 
     with _kept_lock:
-        found = _map_arrays(kept, arrays)
+        copies = _map_arrays(kept, arrays)
         if not new:
-            return found
+            return copies
         if len(_kept) > MOST_KEPT:
             _kept.clear()
             _map_arrays(kept, arrays)
         large = {key: array for key, array in new.items() if isinstance(key, int)}
         small = {key: array for key, array in new.items() if key not in large}
-        for part in (large, small):  # a small one would keep the buffer of a large one
-            _kept.update(zip(part, _in_one_go(_uploaded, list(part.values())), strict=True))
+        for uploads in (large, small):  # a small one would keep the buffer of a large one
+            _kept.update(zip(uploads, _in_one_go(_uploaded, list(uploads.values())), strict=True))
         for key, array in large.items():
             finalize(array, _kept.pop, key, None)
         return _map_arrays(kept, arrays)

@@ -271,7 +271,7 @@ class WeldJoint(FramedJoint):
     NAME, N_OWN = "weld", 22
 
 
-def _pairs(given: Any) -> tuple[tuple[Body | None, Body], ...]:
+def _pairs(bodies: Any) -> tuple[tuple[Body | None, Body], ...]:
     """Return bodies A and B of joints, given by name; one pair may come alone.
 
     Raises
@@ -280,25 +280,25 @@ def _pairs(given: Any) -> tuple[tuple[Body | None, Body], ...]:
         If they are no pairs of bodies, if one joins a body to itself, or some but not all joints
         are to the world.
     """
-    is_one = isinstance(given, Sequence) and len(given) == 2 and not _is_pair(given[0])
-    pairs = [given] if is_one else given
+    is_one = isinstance(bodies, Sequence) and len(bodies) == 2 and not _is_pair(bodies[0])
+    pairs = [bodies] if is_one else bodies
     if not isinstance(pairs, Sequence) or not pairs or not all(map(_is_pair, pairs)):
         raise ValueError(
             '`bodies` must be pairs of bodies, as [("upper", "lower")], or (None, "upper") for '
-            f"the world and a body, got {given!r}."
+            f"the world and a body, got {bodies!r}."
         )
-    found = tuple(
+    body_pairs = tuple(
         (None if a is None else Body.of("bodies", a), Body.of("bodies", b)) for a, b in pairs
     )
-    for a, b in found:
+    for a, b in body_pairs:
         if a == b:
             raise ValueError(f"`bodies` must join two different bodies, got {b} twice.")
-    if len({a is None for a, _ in found}) > 1:
+    if len({a is None for a, _ in body_pairs}) > 1:
         raise ValueError(
             "`bodies` must have the world in all pairs or in none: give the joints to the world a "
             "force of their own."
         )
-    return found
+    return body_pairs
 
 
 def _is_pair(given: Any) -> bool:
@@ -341,22 +341,22 @@ def frames_at(
     anchor = np.broadcast_to(anchor, (len(pairs), 3))
     poses = [[_pose(body, states) for body in pair] for pair in pairs]
     sides = dict(zip("ab", zip(*poses, strict=True), strict=True))
-    found = {
+    frames = {
         f"anchor_{side}": np.array(
-            [turn.inv().apply(at - x) for (x, turn), at in zip(own, anchor, strict=True)]
+            [turn.inv().apply(at - x) for (x, turn), at in zip(side_poses, anchor, strict=True)]
         )
-        for side, own in sides.items()
+        for side, side_poses in sides.items()
     }
     if axis is None:
-        return found
+        return frames
     axis = checks.scalar_or_array("axis", axis, len(pairs), "n_joints", (3,))
     rows = np.broadcast_to(checks.length("axis", axis), (len(pairs), 3))
     turns = [Rotation.align_vectors(z[None], [[0.0, 0.0, 1.0]])[0] for z in rows]
-    return found | {
+    return frames | {
         f"orientation_{side}": np.array(
-            [(turn.inv() * N).as_quat() for (_, turn), N in zip(own, turns, strict=True)]
+            [(turn.inv() * N).as_quat() for (_, turn), N in zip(side_poses, turns, strict=True)]
         )
-        for side, own in sides.items()
+        for side, side_poses in sides.items()
     }
 
 

@@ -200,20 +200,20 @@ def _leads(
 
 def _frames(leads: Mapping[str, Element | None], q: Mapping[str, float]) -> dict[str, Frame]:
     """Return the frames of all links, with joints at q."""
-    found: dict[str, Frame] = {}
+    frames: dict[str, Frame] = {}
     for link, joint in leads.items():
         if joint is None:
-            found[link] = np.zeros(3), np.eye(3)
+            frames[link] = np.zeros(3), np.eye(3)
             continue
-        name, (x, R) = joint.get("name", ""), found[_end(joint, "parent")]
+        name, (x, R) = joint.get("name", ""), frames[_end(joint, "parent")]
         with _within(f"joint `{name}`"):
-            (at, own), step = _origin(joint), q.get(name, 0.0) * _axis(joint)
-        x, R = x + R @ at, R @ own
+            (at, turn), step = _origin(joint), q.get(name, 0.0) * _axis(joint)
+        x, R = x + R @ at, R @ turn
         if joint.get("type") == "prismatic":
-            found[link] = x + R @ step, R
+            frames[link] = x + R @ step, R
         else:
-            found[link] = x, R @ Rotation.from_rotvec(step).as_matrix()
-    return found
+            frames[link] = x, R @ Rotation.from_rotvec(step).as_matrix()
+    return frames
 
 
 def _state(bodies: RigidBodies, frames: list[Frame]) -> BodyState:
@@ -277,12 +277,12 @@ def _driven(joint: Element, q: float, held: Mapping[str, Any]) -> dict[str, Any]
     if kind == "fixed":
         return {}
     named = {"viscous_friction": "damping", "dry_friction": "friction"}
-    found = {own: _numbers(dynamics, key) for own, key in named.items()}
-    found = {own: value for own, value in found.items() if value}
+    settings = {name: _numbers(dynamics, key) for name, key in named.items()}
+    settings = {name: value for name, value in settings.items() if value}
     lower, upper = _numbers(limit, "lower", -np.inf), _numbers(limit, "upper", np.inf)
     reach = np.inf if kind == "prismatic" else np.pi
     if kind == "continuous" or min(-lower, upper) >= reach:
-        return found
+        return settings
     if not -reach <= lower <= q <= upper <= reach:
         raise ValueError(
             "<limit> must hold the start, and be between -pi and pi for a hinge, got "
@@ -290,7 +290,7 @@ def _driven(joint: Element, q: float, held: Mapping[str, Any]) -> dict[str, Any]
             "the joint continuous."
         )
     hold = held["stiffness" if kind == "prismatic" else "angular_stiffness"]
-    return found | {"limit_stiffness": hold, "lower": lower, "upper": upper}
+    return settings | {"limit_stiffness": hold, "lower": lower, "upper": upper}
 
 
 def _end(joint: Element, end: str) -> str:

@@ -221,9 +221,9 @@ def _make_list(pairs, k, x):
                 n += 1
         pairs.counts[s] = n
         pad(pairs, s, n)
-        for part in range(pairs.part_ptr[k], pairs.part_ptr[k + 1]):
-            own = pairs.tiles[pairs.tile_ptr[part] + s - begin]
-            own[TILE_LO], own[TILE_HI] = own_share(pairs, part, 0, (n + TILE - 1) // TILE)
+        for part_index in range(pairs.part_ptr[k], pairs.part_ptr[k + 1]):
+            tile = pairs.tiles[pairs.tile_ptr[part_index] + s - begin]
+            tile[TILE_LO], tile[TILE_HI] = own_share(pairs, part_index, 0, (n + TILE - 1) // TILE)
     list_sums(pairs, k)
 
 

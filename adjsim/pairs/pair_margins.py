@@ -81,14 +81,14 @@ def surface_margins(force: Any, steps: np.ndarray, x: np.ndarray, v: np.ndarray)
     out = RowMargins(*np.full((4, *shape), np.nan), shape=np.full((*shape, N_SHAPE), np.nan))
     law = force.pack_params()[0]
     while first < len(x):
-        own = x[first : first + WINDOW].take(rows, axis=1)
-        found = force.find(own[0], 3.0 * rho)
-        n, moved = _served(own, 0.499 * rho)
-        part, close = slice(first, first + n), found.gaps <= 2.0 * (rho + moved)
-        pairs = _own_pairs(found.rows[close], found.numbers[close], len(rows))
-        parts = RowMargins(*(one[part] for one in out))
-        margins_kernel()(own[:n], v[part].take(rows, axis=1), law, pairs, parts)
-        first = part.stop
+        positions = x[first : first + WINDOW].take(rows, axis=1)
+        candidates = force.find(positions[0], 3.0 * rho)
+        n, moved = _served(positions, 0.499 * rho)
+        window, close = slice(first, first + n), candidates.gaps <= 2.0 * (rho + moved)
+        pairs = _own_pairs(candidates.rows[close], candidates.numbers[close], len(rows))
+        parts = RowMargins(*(margin[window] for margin in out))
+        margins_kernel()(positions[:n], v[window].take(rows, axis=1), law, pairs, parts)
+        first = window.stop
     return ContactMargins(steps, force.counted, *out)
 
 

@@ -82,26 +82,27 @@ def find_pairs(
     `rest`, if given, are positions and a distance: pairs that are closer there are left out, as are
     those that share a row.
     """
-    found: list[list[np.ndarray]] = [
+    columns: list[list[np.ndarray]] = [
         [np.zeros((0, 4), np.int64)],
         [np.zeros((0, 2))],
         [np.zeros(0)],
     ]
     near = Near(x, reach, *((x, -1.0) if rest is None else rest))
-    for part in sets:
-        lower, grid = boxes(x, part.first, 0.0), grid_of(boxes(x, part.second, reach), part.weights)
+    for pair_set in sets:
+        lower = boxes(x, pair_set.first, 0.0)
+        grid = grid_of(boxes(x, pair_set.second, reach), pair_set.weights)
         if len(lower[0]) == 0 or len(grid.keys) == 0:
             continue
-        n = 8 * len(part.first)
+        n = 8 * len(pair_set.first)
         while True:
-            own = np.empty((n, 4), np.int64), np.empty((n, 2)), np.empty(n)
-            count = _search_kernel()(part, near, lower, grid, *own)
+            buffers = np.empty((n, 4), np.int64), np.empty((n, 2)), np.empty(n)
+            count = _search_kernel()(pair_set, near, lower, grid, *buffers)
             if count <= n:
                 break
             n = count
-        for parts, new in zip(found, own, strict=True):
+        for parts, new in zip(columns, buffers, strict=True):
             parts.append(new[:count])
-    return FoundPairs(*map(np.concatenate, found))
+    return FoundPairs(*map(np.concatenate, columns))
 
 
 def grid_of(own: np.ndarray, weights: np.ndarray) -> HashGrid:

@@ -150,21 +150,21 @@ class SurfaceContact(Force):
     def bind(self, rows: ActedRows, name: str) -> Self:
         """Return the contact between rows of a model."""
         n = len(rows.indices)
-        given = [self.triangles, self.other_triangles]
-        found = []
-        for key, part in zip(("triangles", "other_triangles"), given, strict=True):
-            if part is not None:
-                found.append(checks.indices(f"{name}.{key}", part, ("n_faces", 3), n))
-        used = np.unique(np.concatenate(found))
-        own = np.unique(rows.indices[used])
-        numbers = np.searchsorted(own, rows.indices)  # of those used
+        surfaces = [self.triangles, self.other_triangles]
+        sides = []
+        for key, faces in zip(("triangles", "other_triangles"), surfaces, strict=True):
+            if faces is not None:
+                sides.append(checks.indices(f"{name}.{key}", faces, ("n_faces", 3), n))
+        used = np.unique(np.concatenate(sides))
+        used_rows = np.unique(rows.indices[used])
+        numbers = np.searchsorted(used_rows, rows.indices)  # of those used
         bound = copy.copy(self)
-        checks.freeze(bound, "rows", own)
+        checks.freeze(bound, "rows", used_rows)
         checks.freeze(bound, "counted", used[np.argsort(rows.indices[used])])
-        object.__setattr__(bound, "surfaces", tuple(surface_of(numbers[part]) for part in found))
-        if self.rest_positions is not None and len(found) == 1:
+        object.__setattr__(bound, "surfaces", tuple(surface_of(numbers[faces]) for faces in sides))
+        if self.rest_positions is not None and len(sides) == 1:
             checks.array(f"{name}.rest_positions", self.rest_positions, (n, 3))
-            rest = np.zeros((len(own), 3))
+            rest = np.zeros((len(used_rows), 3))
             rest[numbers[used]] = self.rest_positions[used]
             object.__setattr__(bound, "rest", rest)
         return bound

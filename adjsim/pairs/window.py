@@ -93,11 +93,11 @@ def window_gradient_jvp(at, tan_r, tan_d_1, tan_d_2, tan_s, tan_t):
     two, one = lit(2, A), lit(1, A)
     tan_A, tan_C = two * dot(d_1, tan_d_1), two * dot(d_2, tan_d_2)
     tan_B = dot(tan_d_1, d_2) + dot(d_1, tan_d_2)
-    part = one / (A * C)  # one division for all
-    by_A, by_C, growth = C * part, A * part, part * (C * tan_A + A * tan_C)
-    g, base = one - B * B * part, two * B * part
-    tan_base = two * tan_B * part - base * growth
-    tan_g = -(base * tan_B) + B * B * part * growth
+    inv_AC = one / (A * C)  # one division for all
+    by_A, by_C, growth = C * inv_AC, A * inv_AC, inv_AC * (C * tan_A + A * tan_C)
+    g, base = one - B * B * inv_AC, two * B * inv_AC
+    tan_base = two * tan_B * inv_AC - base * growth
+    tan_g = -(base * tan_B) + B * B * inv_AC * growth
 
     (W, W_1, W_2), (V, V_1, V_2), (m, m_1, m_2) = bump(at.a_1), bump(at.a_2), mollifier(g)
     along_s, along_t, along_g = W_1 * V * m, W * V_1 * m, W * V * m_1

@@ -116,8 +116,8 @@ class Pendulum(System[PendulumState, PendulumTrajectory]):
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Return every differentiable parameter by path, e.g. "length"."""
-        given = {p.name: getattr(self, p.name) for p in self.PARAMETERS}
-        return {name: series_values(one) for name, one in given.items() if one is not None}
+        values = {p.name: getattr(self, p.name) for p in self.PARAMETERS}
+        return {name: series_values(value) for name, value in values.items() if value is not None}
 
     def constants(self) -> dict[str, np.ndarray]:
         """Return by name what the element function reads, in its order."""
@@ -142,12 +142,12 @@ class Pendulum(System[PendulumState, PendulumTrajectory]):
         """
         values = checks.mapping("values", values, "{'length': 1.0}")
         checks.instance("state", state, PendulumState)
-        known = [*self.parameters(), *self.state_parameters(state)]
-        own, initial = {}, {}
+        paths = [*self.parameters(), *self.state_parameters(state)]
+        parameters, initial = {}, {}
         for path, value in values.items():
-            owner, _, name = checks.known_key("parameter", path, known).rpartition(".")
-            (initial if owner else own)[name] = value
-        return replace_values(self, own), replace_values(state, initial)
+            owner, _, name = checks.known_key("parameter", path, paths).rpartition(".")
+            (initial if owner else parameters)[name] = value
+        return replace_values(self, parameters), replace_values(state, initial)
 
     def check_state(self, state: PendulumState) -> None:
         """Complain of a state of another pendulum."""

@@ -186,15 +186,15 @@ class RigidBodies:
         n = len(self.meshes)
         if self.density is None and self.inertia is not None and self.center is not None:
             nothing = MassProperties(np.nan, np.full(3, np.nan), np.full(6, np.nan))
-            found = [nothing] * n
+            properties = [nothing] * n
         else:
-            found = [self._weighed(b, mesh) for b, mesh in enumerate(self.meshes)]
-        centers = np.array([part.center for part in found])
+            properties = [self._weighed(b, mesh) for b, mesh in enumerate(self.meshes)]
+        centers = np.array([body.center for body in properties])
         if self.center is not None:
             centers = np.broadcast_to(self.center, (n, 3))
         checks.freeze(self, "centers", centers)
-        checks.freeze(self, "volumes", np.array([part.volume for part in found]))
-        checks.freeze(self, "unit_inertia", np.array([part.inertia for part in found]))
+        checks.freeze(self, "volumes", np.array([body.volume for body in properties]))
+        checks.freeze(self, "unit_inertia", np.array([body.inertia for body in properties]))
 
     def _weighed(self, b: int, mesh: Any) -> MassProperties:
         """Return the mass properties of a mesh, or the origin as the centre of bare points."""
@@ -303,23 +303,23 @@ class RigidBodies:
 
     def with_values(self, values: Mapping[str, Any]) -> "RigidBodies":
         """Return the bodies with other values of some parameters, all at once."""
-        own = dict(values)
-        if "vertices" in own:
-            x = checks.array("vertices", own.pop("vertices"), self.vertices.shape)
+        changes = dict(values)
+        if "vertices" in changes:
+            x = checks.array("vertices", changes.pop("vertices"), self.vertices.shape)
             parts = np.split(x, np.cumsum([len(mesh.points) for mesh in self.meshes])[:-1])
-            own["meshes"] = [
-                TriangleMesh(part, mesh.faces) if isinstance(mesh, TriangleMesh) else part
-                for mesh, part in zip(self.meshes, parts, strict=True)
+            changes["meshes"] = [
+                TriangleMesh(points, mesh.faces) if isinstance(mesh, TriangleMesh) else points
+                for mesh, points in zip(self.meshes, parts, strict=True)
             ]
-        if "point_positions" in own:
+        if "point_positions" in changes:
             shape = self.point_positions.shape
-            x = checks.array("point_positions", own.pop("point_positions"), shape)
+            x = checks.array("point_positions", changes.pop("point_positions"), shape)
             moved = {
                 name: BodyPoint(at, self.points[name].body)
                 for name, at in zip(self.placed, x, strict=True)
             }
-            own["points"] = {**self.points, **moved}
-        return replace(self, **own) if own else self
+            changes["points"] = {**self.points, **moved}
+        return replace(self, **changes) if changes else self
 
     def with_frames(self, framed: Iterable[int]) -> "RigidBodies":
         """Return the bodies where these, and no others, offer frame points."""

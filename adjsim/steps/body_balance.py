@@ -122,13 +122,13 @@ class BodyBalance:
             self.end_jvp(still.arms, (p, end.p), zero_p, unit, tan)
             X[:, :, j], V[:, :, j] = tan.x[points], tan.v[points]
             E[:, :, j] = self.balance_jvp(still, (f, zero_f), (p, end.p), (zero_p, tan.p))
-        one = scipy.sparse.eye_array(3 * self.n_nodes, format="csc")
+        eye = scipy.sparse.eye_array(3 * self.n_nodes, format="csc")
         w, x, v = (
-            self._of_rows(part * one, own) for part, own in ((1.0, W), (self.dt, X), (1.0, V))
+            self._of_rows(factor * eye, rows) for factor, rows in ((1.0, W), (self.dt, X), (1.0, V))
         )
         K, D = slopes
-        own = scipy.sparse.block_diag([mass, *E], format="csc")
-        return (own - self.dt * (w.T @ (K @ x + D @ v))).tocsc()
+        diagonal = scipy.sparse.block_diag([mass, *E], format="csc")
+        return (diagonal - self.dt * (w.T @ (K @ x + D @ v))).tocsc()
 
     def _of_rows(self, of_nodes: Any, of_points: np.ndarray) -> Any:
         """Return the matrix from u of nodes and bodies to the rows of X."""

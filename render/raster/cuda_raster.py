@@ -108,14 +108,14 @@ def normals_on_gpu(layers: Layers, group: Group) -> Any:
     return flat
 
 
-def show_on_gpu(i: int, group: Group, found: FoundFragments, flat: Any) -> Fragments:
+def show_on_gpu(i: int, group: Group, batch: FoundFragments, flat: Any) -> Fragments:
     """Return the fragments of a batch as they show layer i."""
-    shared, fragments = group.shared, found.fragments
+    shared, fragments = group.shared, batch.fragments
     empty = array_module(Device.CUDA).empty(fragments.rgb.shape, fragments.rgb.dtype)
     args = (shared.kinds[i], shared.scene, shared.pixels, group.faces, flat)
-    shown = fragments._replace(rgb=on_device(empty))
-    launch(layer_thread, found.pairs.face.shape[0], (*args, found.pairs, fragments, shown.rgb))
-    return shown
+    layered = fragments._replace(rgb=on_device(empty))
+    launch(layer_thread, batch.pairs.face.shape[0], (*args, batch.pairs, fragments, layered.rgb))
+    return layered
 
 
 def draw_batch(job: Job, group: Group, batch: Batch, flat: Any, images: tuple) -> FoundFragments:

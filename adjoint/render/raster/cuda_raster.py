@@ -404,7 +404,7 @@ def empty_pair_parts(gpu: GroupOnGpu) -> PairParts:
 
 def undo_batch(
     gpu: GroupOnGpu,
-    found: FoundFragments,
+    batch: FoundFragments,
     flat: Any,
     of_pixels: Any,
     of_pairs: PairParts,
@@ -412,12 +412,12 @@ def undo_batch(
 ) -> None:
     """From the pixels of a batch to what its pixels and pairs add, and to texels."""
     xp, job, layers, group, _ = gpu
-    shared, fragments, pairs = group.shared, found.fragments, found.pairs
+    shared, fragments, pairs = group.shared, batch.fragments, batch.pairs
     parts, n, n_pairs = on_device(of_pixels), fragments.y.shape[0], pairs.face.shape[0]
-    adj = adj_layer = undo_pixels(gpu, 0, found, parts)
+    adj = adj_layer = undo_pixels(gpu, 0, batch, parts)
     for i in range(1, len(layers.kinds)):
-        shown = found._replace(fragments=show_on_gpu(i, group, found, flat))
-        adj_layer = undo_pixels(gpu, i, shown, parts)
+        layer_batch = batch._replace(fragments=show_on_gpu(i, group, batch, flat))
+        adj_layer = undo_pixels(gpu, i, layer_batch, parts)
         args = (shared.kinds[i], shared.pixels, pairs, fragments, adj_layer, adj)
         launch(add_layer_thread, n_pairs, args)
     has_texels = len(job.scene.texels) > 0
@@ -481,33 +481,33 @@ def ends_of(n: int, size: int) -> range:
     return range(0, n * size + 1, size)
 
 
-def unpack_results(job: Job, found: Mapping[str, np.ndarray]) -> paths.Packed:
+def unpack_results(job: Job, arrays: Mapping[str, np.ndarray]) -> paths.Packed:
     """Return the adjoints of all that a group of images depends on, from the sums on the host."""
-    n, scene = len(found["x"]), job.scene
-    of_faces = found["faces"].reshape(n, len(scene.ambient), -1)
+    n, scene = len(arrays["x"]), job.scene
+    of_faces = arrays["faces"].reshape(n, len(scene.ambient), -1)
     numbers = np.zeros((n, 6), job.x.dtype)
     numbers[:, 0] = of_faces[:, :, 0].sum(axis=1)
-    numbers[:, 1:3], numbers[:, 4:] = found["pixels"][:, :2], found["pixels"][:, 2:4]
+    numbers[:, 1:3], numbers[:, 4:] = arrays["pixels"][:, :2], arrays["pixels"][:, 2:4]
     of_objects, sums = of_faces.sum(axis=0)[:, 1:], {}
     for name, shape in zip(ShadeParts._fields, part_shapes(scene), strict=True):
-        own, of_objects = np.split(of_objects, [prod(shape)], axis=1)
-        sums[name] = own if name in OF_MATERIALS else own.sum(axis=0).reshape(shape)
-    background = found["pixels"][:, 4:].sum(axis=0).reshape(1, 1, 3)
+        block, of_objects = np.split(of_objects, [prod(shape)], axis=1)
+        sums[name] = block if name in OF_MATERIALS else block.sum(axis=0).reshape(shape)
+    background = arrays["pixels"][:, 4:].sum(axis=0).reshape(1, 1, 3)
     if len(job.background_shape) == 3:
-        samples = found["behind"].reshape(-1, PIXEL_PARTS)[:, 4:]
+        samples = arrays["behind"].reshape(-1, PIXEL_PARTS)[:, 4:]
         background = repeat_vjp(samples.reshape(scene.background.shape), job.samples)
     adj_uv = np.zeros_like(scene.uv)
     if len(adj_uv):
-        add_uv(scene.uv_faces, found["uv"].reshape(len(scene.faces), -1), adj_uv)
+        add_uv(scene.uv_faces, arrays["uv"].reshape(len(scene.faces), -1), adj_uv)
     adj_colors = np.zeros_like(scene.vertex_colors)
     if len(adj_colors):
-        add_colors(scene.color_faces, found["slots"].reshape(-1, 3, 9), adj_colors)
+        add_colors(scene.color_faces, arrays["slots"].reshape(-1, 3, 9), adj_colors)
     adj_scene = scene._replace(
-        face_colors=found["face_colors"].reshape(-1, 3),
+        face_colors=arrays["face_colors"].reshape(-1, 3),
         vertex_colors=adj_colors,
-        texels=found["texels"],
+        texels=arrays["texels"],
         uv=adj_uv,
         background=background,
         **sums,
     )
-    return paths.Packed(found["x"], adj_scene, found["view"], numbers)
+    return paths.Packed(arrays["x"], adj_scene, arrays["view"], numbers)

@@ -229,24 +229,24 @@ def push_group(
 
 
 def push_batch(
-    group: Group, found: FoundFragments, flat: Any, tan: GroupTangents, tan_images: tuple
+    group: Group, batch: FoundFragments, flat: Any, tan: GroupTangents, tan_images: tuple
 ) -> None:
     """Tangents of the layers of the bins of a batch, each into its images."""
-    xp, shared, (_, pairs, fragments) = array_module(Device.CUDA), group.shared, found
+    xp, shared, (_, pairs, fragments) = array_module(Device.CUDA), group.shared, batch
     n, n_pairs, dtype = fragments.y.shape[0], pairs.face.shape[0], fragments.y.dtype
     arrays = FragmentTangents(xp.empty(n, dtype), xp.empty(n, dtype), xp.empty((n, 3), dtype))
     pushed, scenes = on_device(arrays), (shared.scene, tan.scene)
     numbers = (group.images.numbers, tan.images.numbers)
     args = (scenes, shared.pixels, numbers, group.faces, pairs, fragments, tan.faces, pushed)
     launch(pair_jvp_thread, n_pairs, args)
-    blend_jvp_on_gpu(0, group, found, fragments, (tan, pushed), tan_images[0])
+    blend_jvp_on_gpu(0, group, batch, fragments, (tan, pushed), tan_images[0])
     faces = (group.faces, tan.faces)
     for i in range(1, len(tan_images)):
-        shown = show_on_gpu(i, group, found, flat)
+        layer_fragments = show_on_gpu(i, group, batch, flat)
         layered = pushed._replace(rgb=on_device(xp.empty((n, 3), dtype)))
         args = (shared.kinds[i], shared.scene, shared.pixels, faces, tan.flat, pairs)
-        launch(layer_jvp_thread, n_pairs, (*args, shown, pushed, layered.rgb))
-        blend_jvp_on_gpu(i, group, found, shown, (tan, layered), tan_images[i])
+        launch(layer_jvp_thread, n_pairs, (*args, layer_fragments, pushed, layered.rgb))
+        blend_jvp_on_gpu(i, group, batch, layer_fragments, (tan, layered), tan_images[i])
 
 
 def blend_jvp_on_gpu(

@@ -217,27 +217,28 @@ def sharing(job: Job, ready: Frame, pool: Pool) -> Pool:
 
 
 def draw_frame_vjp(
-    job: Job, frame: int, found: KeptFrame, layers: Layers, adj_images: np.ndarray, pool: Pool
+    job: Job, frame: int, kept_frame: KeptFrame, layers: Layers, adj_images: np.ndarray, pool: Pool
 ) -> paths.Packed:
     """Adjoints of everything from the adjoints of the layers of one frame."""
-    (ready, kept), shown = found, of_frame(job, frame, layers)
+    (ready, kept), frame_layers = kept_frame, of_frame(job, frame, layers)
     pool = sharing(job, ready, pool)
     slots = empty_slots(job, ready, alone=pool.threads == 1)
     size, n_pairs = tile_size(ready.tiles, ready.grid), len(ready.tiles.faces)
-    normal_slots = np.empty((n_pairs if len(shown.flat) else 0, 3), job.x.dtype)
+    normal_slots = np.empty((n_pairs if len(frame_layers.flat) else 0, 3), job.x.dtype)
 
     def draw(turn: np.ndarray) -> None:
         scratch = (*own_room(empty_scratch, size), room_to_undo(layers, size))
         draw_tiles_vjp(
-            turn, job.scene, job.settings, tuple(ready), kept, scratch, shown, adj_images, slots,
-            normal_slots,
+            turn, job.scene, job.settings, tuple(ready), kept, scratch, frame_layers, adj_images,
+            slots, normal_slots,
         )  # fmt: skip
 
     pool.over_tiles(draw)
     adj = undo_frame(job, frame, ready, slots)
     flat_normals_vjp(
-        job.scene.faces[: len(shown.flat)], job.scene.rounded, ready.faces.box, job.x[frame],
-        ready.tiles.faces[: len(normal_slots)], normal_slots, np.empty_like(shown.flat), adj.x,
+        job.scene.faces[: len(frame_layers.flat)], job.scene.rounded, ready.faces.box, job.x[frame],
+        ready.tiles.faces[: len(normal_slots)], normal_slots, np.empty_like(frame_layers.flat),
+        adj.x,
     )  # fmt: skip
     return adj
 

@@ -137,23 +137,23 @@ def empty_tangents(size: TileSize) -> tuple[Fragments, FragmentTangents]:
 def draw_frame_jvp(
     job: Job,
     frame: int,
-    found: KeptFrame,
+    kept_frame: KeptFrame,
     layers: Layers,
     tangents: paths.Packed,
     tan_images: np.ndarray,
     pool: Pool,
 ) -> None:
     """Tangents of the layers of one frame, (n_layers, height, width, 4)."""
-    (ready, kept), shown = found, of_frame(job, frame, layers)
+    (ready, kept), frame_layers = kept_frame, of_frame(job, frame, layers)
     tan_faces = setup_frame_jvp(job, frame, ready, tangents)
-    tan_shown = tangents_of_frame(job, frame, shown, tangents)
+    tan_layers = tangents_of_frame(job, frame, frame_layers, tangents)
     size = tile_size(ready.tiles, ready.grid)
 
     def draw(turn: np.ndarray) -> None:
         scratch = (*own_room(empty_tangents, size), *room_to_push(layers, size))
         draw_tiles_jvp(
             turn, (job.scene, tangents.scene), job.settings, tangents.numbers, tuple(ready),
-            tan_faces, scratch, kept, shown, tan_shown, tan_images,
+            tan_faces, scratch, kept, frame_layers, tan_layers, tan_images,
         )  # fmt: skip
 
     pool.over_tiles(draw)

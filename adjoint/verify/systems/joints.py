@@ -62,13 +62,13 @@ def scene(rng: np.random.Generator, n_steps: int, make: Any, **others: Any) -> E
     joints = {}
     for name, pairs, anchors in (("first", WORLD, at[:1]), ("others", PAIRS, at[1:])):
         axis = rng.standard_normal((len(pairs), 3))
-        own = make(len(pairs), name == "first")
-        found = frames_at(
-            pairs, {"links": start}, anchors, axis if "rotation_a" in own[1] else None
+        joint = make(len(pairs), name == "first")
+        frames = frames_at(
+            pairs, {"links": start}, anchors, axis if "rotation_a" in joint[1] else None
         )
         for side in ("anchor_a", "anchor_b"):
-            found[side] = found[side] + 0.01 * rng.standard_normal((len(pairs), 3))
-        joints[name] = own[0](pairs, **found, **own[1])
+            frames[side] = frames[side] + 0.01 * rng.standard_normal((len(pairs), 3))
+        joints[name] = joint[0](pairs, **frames, **joint[1])
     if not others:
         model = Model(None, joints, GRAVITY, bodies={"links": links})
         inert = tuple(path for path in INERT if path in model.parameters())

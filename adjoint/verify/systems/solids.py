@@ -46,8 +46,8 @@ def rollout_problem(
     scales = {path: float(np.std(part)) or 1.0 for path, part in fields.items()}
 
     def outputs(trajectory: Any) -> np.ndarray:
-        found = fields_of(trajectory)
-        return np.concatenate([part.ravel() / scales[path] for path, part in found.items()])
+        fields = fields_of(trajectory)
+        return np.concatenate([field.ravel() / scales[path] for path, field in fields.items()])
 
     def moved(values: Values) -> Example:
         return scene.at(changed(values, point))

@@ -57,8 +57,8 @@ def batch_problem(n_steps: int = N_STEPS) -> Problem:
     run = record(batch, states, DT, n_steps)
 
     def outputs(trajectories: list[Trajectory]) -> np.ndarray:
-        fields = [part for own in trajectories for part in fields_of(own).values()]
-        return np.concatenate([part.ravel() for part in fields])
+        fields = [field for trajectory in trajectories for field in fields_of(trajectory).values()]
+        return np.concatenate([field.ravel() for field in fields])
 
     def at(values: Values) -> tuple[Batch, list[State]]:
         return batch.with_values(states, changed(values, point))
@@ -68,21 +68,21 @@ def batch_problem(n_steps: int = N_STEPS) -> Problem:
         return outputs(rollout_jvp(batch, states, DT, n_steps, own)[1])
 
     def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
-        given, rest = [], adj
-        for own in run.trajectory:
-            fields = fields_of(own)
-            ends = np.cumsum([part.size for part in fields.values()])
+        by_world, rest = [], adj
+        for trajectory in run.trajectory:
+            fields = fields_of(trajectory)
+            ends = np.cumsum([field.size for field in fields.values()])
             *parts, rest = np.split(rest, ends)
-            given.append(
+            by_world.append(
                 {p: a.reshape(f.shape) for (p, f), a in zip(fields.items(), parts, strict=True)}
             )
         bodies = [
-            {"lump": {path[5:]: part for path, part in own.items() if path.startswith("lump.")}}
-            for own in given
+            {"lump": {path[5:]: adj for path, adj in adjoints.items() if path.startswith("lump.")}}
+            for adjoints in by_world
         ]
-        adj_x, adj_v = ([own[name] for own in given] for name in ("x", "v"))
-        found = run.vjp(adj_x, adj_v, bodies=bodies)
-        return {path: found[int(path[0])][path[2:]] for path in wrt}
+        adj_x, adj_v = ([adjoints[name] for adjoints in by_world] for name in ("x", "v"))
+        gradients = run.vjp(adj_x, adj_v, bodies=bodies)
+        return {path: gradients[int(path[0])][path[2:]] for path in wrt}
 
     return Problem(
         point=point,
