@@ -61,9 +61,8 @@ LEAST_STEP = 1e-5  # of a number: instants that are nearer to a step of time are
 # Student's with 7 degrees of freedom: an uncertainty is itself known to about a quarter of it.
 QUANTILE = 2.365
 # As well as residuals may show a declared number, over its uncertainty: a model has errors too.
-# Sizes, masses and rates show less where cameras make up for them up to how edges are drawn: no
-# better there than they were declared.
-KNOWN_BY_DATA, KNOWN_BESIDE_CAMERA = 0.25, 1.0
+# Sizes, masses and rates show less where cameras make up for them up to how edges are drawn.
+KNOWN_BY_DATA, KNOWN_BESIDE_CAMERA = 0.25, 0.5
 HIDDEN = 1e3  # of the lean of a floor on which something slides: its friction makes up for it
 MOST_OF_LOOK = 27  # numbers of a look or of lights that are fitted: not of a texture
 VISIBLE = 1e-6  # part of the largest change of the residuals, in squares, that is a trace
