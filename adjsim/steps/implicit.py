@@ -83,6 +83,7 @@ class ImplicitStepper(FieldStepper):
     def __init__(self, model: Model, step: ImplicitEuler, dt: float, n_steps: int) -> None:
         super().__init__(model, step, dt, n_steps)
         check_tangents(force.kind for force in model.forces.values())
+        self.settings = step
         self.bodies = BodyBalance(self.field.stepper, dt)
         is_free = [np.repeat(self.is_free, 3), np.ones(UNKNOWNS * model.n_bodies, bool)]
         self.free = np.flatnonzero(np.concatenate(is_free))
@@ -178,14 +179,14 @@ class _Newton:
         on_nodes = float(acts[:n].max(initial=0.0)) + float(np.abs(s.weight).max(initial=0.0))
         impulse = float(np.abs(s.mass * self.end.v[:n]).max(initial=0.0))
         on_bodies, momenta = s.bodies.magnitudes(acts[n:], self.end.p)
-        allowed = s.step.tolerance * s.dt * np.maximum([on_nodes, 0.0], on_bodies)
+        allowed = s.settings.tolerance * s.dt * np.maximum([on_nodes, 0.0], on_bodies)
         rounded = ROUNDINGS * np.maximum([impulse, 0.0], momenta)
         return np.maximum(allowed, np.maximum(self.rounding, rounded))
 
     def run(self) -> States:
         """Step until it has converged."""
         largest = self.largest()
-        for _ in range(self.s.step.most_iterations):
+        for _ in range(self.s.settings.most_iterations):
             if (largest <= self.limits()).all():
                 return self.end
             is_new = self.factor is None
