@@ -53,7 +53,7 @@ def fits_blocks(sizes: Sequence[int]) -> bool:
     """Whether worlds with so many elements and rows of X are done faster by a block each.
 
     By estimate one multiprocessor needs 4 ns for the step of a tetrahedron (its operations take
-    1.9), and the grid 6 us for its two barriers and for memory. Up to `MOST_IF_FEW_WORLDS` elements
+    1.9), and the grid 6 us for two barriers and for memory. Up to `MOST_IF_FEW_WORLDS` elements
     a block is through before these have passed. With enough worlds to keep all multiprocessors
     busy, a grid gains nothing.
     """

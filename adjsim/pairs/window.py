@@ -16,7 +16,7 @@ A Hessian is symmetric: the tangent of the gradient is its own adjoint.
 m makes up for closest points that run along edges that are almost parallel, as 1/g. It is full only
 at right angles: with one that is full above g = 1e-3 a pair of edges has up to 20 times the
 stiffness of the contact, some of it negative, and the derivatives of the velocities of two balls
-after they met were 1e20 for 0 to 1 (`tests/pairs/test_balls.py`).
+after they met were 1e20 for 0 to 1.
 
 Adjoint: `adjoint/pairs/window.py`. Tests: `tests/pairs/test_window.py`.
 Source: the mollifier of Li et al., Incremental Potential Contact, SIGGRAPH 2020, eq. 24, with the

@@ -156,7 +156,7 @@ def vertices(bodies: RigidBodies, poses: BodyTrajectory) -> np.ndarray:
 
     Notes
     -----
-    Tangent and adjoint: `adjoint.rigid.pose.vertices_jvp` and `vertices_vjp`.
+    Tangent: `vertices_jvp`. Adjoint: `adjoint.rigid.pose.vertices_vjp`.
     """
     x, r = check_poses(bodies, poses)
     out = np.empty((len(x), bodies.n_points, 3), x.dtype)

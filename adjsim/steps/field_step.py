@@ -21,7 +21,6 @@ from adjsim.jit.backend import thread_count
 from adjsim.jit.devices import Device, check_device
 from adjsim.model import Model
 from adjsim.system import Fields, OnDivergence, RolloutError, RunSettings, TimeStep
-from adjsim.tiles.element_kind import check_tangents
 from adjsim.tiles.loop_arrays import States
 from adjsim.worlds import Batch
 
@@ -61,7 +60,6 @@ class FieldStep(TimeStep):
         check_device(run.device)
         if run.dtype != np.float64:
             raise ValueError(f"`dtype` must be float64 {here}, got {run.dtype.name}.")
-        check_tangents(force.kind for force in system.forces.values())
         thread_count(run.threads, large=False)
         return self.STEPPER(system, self, run.dt, run.n_steps)
 
@@ -75,7 +73,7 @@ class FieldStepper(ModelStepper):
         Whether it moves rigid bodies too.
     field : Field
         The forces at any state.
-    free : array
+    is_free : array
         Which nodes are not pinned, (n_nodes,).
     """
 

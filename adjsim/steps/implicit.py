@@ -40,6 +40,7 @@ from adjsim.rigid.implicit_step import UNKNOWNS
 from adjsim.steps.body_balance import VELOCITIES, BodyBalance
 from adjsim.steps.field_step import FieldStep, FieldStepper
 from adjsim.system import RolloutError
+from adjsim.tiles.element_kind import check_tangents
 from adjsim.tiles.loop_arrays import States
 
 
@@ -81,6 +82,7 @@ class ImplicitStepper(FieldStepper):
 
     def __init__(self, model: Model, step: ImplicitEuler, dt: float, n_steps: int) -> None:
         super().__init__(model, step, dt, n_steps)
+        check_tangents(force.kind for force in model.forces.values())
         self.settings = step
         self.bodies = BodyBalance(self.field.stepper, dt)
         is_free = [np.repeat(self.is_free, 3), np.ones(UNKNOWNS * model.n_bodies, bool)]

@@ -170,7 +170,7 @@ def make_fit(
 
 
 def _check_step(file: declared.SceneFile, options: RunOptions) -> None:
-    """Raise if implicit steps are asked for where there are none."""
+    """Raise if a step is asked for on a device or in a precision that it does not have."""
     if step_of(file.world).IS_FOR_ALL:
         return
     for option, only in (("dtype", "float64"), ("device", "cpu")):

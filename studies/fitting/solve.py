@@ -104,10 +104,10 @@ def solve(
     spent = tracked.evaluations + found.evaluations
     local = LocalSearch(how, folder, progress, floor=0.0 if made.is_twin else FOOTAGE_FLOOR)
     found = _with_mirrored(searched, found, local)
-    joint = _fit_jointly(made, found, n_fitted, local)
-    validation = _validated(joint.everything, made.kept, joint.theta)
-    joint, problem, tried, note = _with_slope(made, joint, local, at_start, parts=parts)
-    predicted = _predicted(joint)
+    common = _fit_jointly(made, found, n_fitted, local)
+    validation = _validated(common.everything, made.kept, common.theta)
+    common, problem, tried, note = _with_slope(made, common, local, at_start, parts=parts)
+    predicted = _predicted(common)
     rivals = _rivals(problem, found, tried.result, local, staged=made.problem.staged)
     progress.say("judging the answer")
     before = spent + local.spent + tried.evaluations
@@ -121,11 +121,11 @@ def solve(
     missing = None
     if linear is not None and made.terms and not tried.is_without_gradients:
         missing = find_missing_term(
-            problem, tried.result.theta, linear, terms=made.terms, looks=joint.looks, local=local
+            problem, tried.result.theta, linear, terms=made.terms, looks=common.looks, local=local
         )
     tried, budget, unknown = _with_budget(made, problem, tried, linear, missing=missing)
     candidate = Candidate(
-        problem, tried, at_start, joint.first_look, joint.looks, predicted, validation, rivals,
+        problem, tried, at_start, common.first_look, common.looks, predicted, validation, rivals,
         steps, budget, missing,
     )  # fmt: skip
     verdict, each, explained = judge_answer(candidate, declared_start)
@@ -140,7 +140,7 @@ def solve(
         explained,
         spent + local.spent + tried.evaluations,
         validation,
-        tuple(name for log in joint.logs for name in log_names(log) if folder.has(name)),
+        tuple(name for log in common.logs for name in log_names(log) if folder.has(name)),
         verdicts=each,
         notes=notes + more + unknown,
         budget=budget,
@@ -183,7 +183,7 @@ def _with_mirrored(problem: SceneProblem, found: SearchResult, local: LocalSearc
 
 
 @dataclass(frozen=True, eq=False)
-class _Together:
+class _CommonFit:
     """Answers, cameras and looks fitted to the frames that are not held back."""
 
     everything: SceneProblem  # of all observations, with looks for where the bodies begin
@@ -207,7 +207,7 @@ class _Together:
 
 def _fit_jointly(
     made: PreparedProblem, found: SearchResult, n_fitted: int, local: LocalSearch
-) -> _Together:
+) -> _CommonFit:
     """Fit cameras and looks together with the answers, from the best basin."""
     parameters = made.problem.parameters
     first = list(made.problem.staged)
@@ -224,7 +224,7 @@ def _fit_jointly(
         result = local.run(part, start, log=JOINT, stage=_beside(part))
     is_seen = part.parameters.each([sees(part, one.path) for one in part.parameters.free])
     theta = np.where(is_seen, result.theta, first_look)
-    return _Together(everything, problem, n_fitted, first_look, result, theta)
+    return _CommonFit(everything, problem, n_fitted, first_look, result, theta)
 
 
 def _with_looks_for(
@@ -241,47 +241,47 @@ def _with_looks_for(
     return replace(fitted, fixed=fixed)
 
 
-def _predicted(joint: _Together) -> Explained | None:
+def _predicted(common: _CommonFit) -> Explained | None:
     """Return how well the frames that were held back are predicted; None if none were."""
-    if not joint.is_held_back:
+    if not common.is_held_back:
         return None
-    return explained_motion(joint.problem, joint.theta, looks=joint.looks, n_fitted=joint.n_fitted)[
-        1
-    ]
+    return explained_motion(
+        common.problem, common.theta, looks=common.looks, n_fitted=common.n_fitted
+    )[1]
 
 
 def _fit_everything(
-    made: PreparedProblem, joint: _Together, local: LocalSearch
+    made: PreparedProblem, common: _CommonFit, local: LocalSearch
 ) -> tuple[SceneProblem, Result]:
     """Fit what was held back too; return the problem with the time step of its answer, and this."""
-    if not (joint.is_held_back or made.kept):
-        return joint.everything.with_steps_for(joint.theta), joint.result
+    if not (common.is_held_back or made.kept):
+        return common.everything.with_steps_for(common.theta), common.result
     stage = "all observations" if made.kept else "all frames"
-    result = local.run(joint.everything, joint.theta, log=joint.logs[1], stage=stage)
-    return joint.everything.with_steps_for(result.theta), result
+    result = local.run(common.everything, common.theta, log=common.logs[1], stage=stage)
+    return common.everything.with_steps_for(result.theta), result
 
 
 def _with_slope(
     made: PreparedProblem,
-    joint: _Together,
+    common: _CommonFit,
     local: LocalSearch,
     at_start: float,
     *,
     parts: Sequence[float],
-) -> tuple[_Together, SceneProblem, Tried, str]:
+) -> tuple[_CommonFit, SceneProblem, Tried, str]:
     """Return the answer to all frames after its trial, its problem, and what is to be said.
 
     Where the loss about it has no slope, as where a thrown box tumbles on, it is that to one of the
     `parts` of the film: the longest whose answer is within the intervals of the shorter ones. A law
     of contact that differs a little leads a longer part elsewhere.
     """
-    problem, tried = _fitted_and_tried(made, joint, local, at_start)
+    problem, tried = _fitted_and_tried(made, common, local, at_start)
     spent, n_frames, note = tried.evaluations, problem.n_frames, ""
     if tried.trial is None or not tried.trial.is_rough:
-        return joint, problem, tried, note
-    best, theta = (joint, problem, tried), tried.result.theta
+        return common, problem, tried, note
+    best, theta = (common, problem, tried), tried.result.theta
     for part in parts:
-        shorter = _shortened(made, joint, theta, local, part=part)
+        shorter = _shortened(made, common, theta, local, part=part)
         own, again = _fitted_and_tried(made, shorter, local, at_start)
         spent, theta = spent + again.evaluations, again.result.theta
         if again.trial is None:  # so few frames may show nothing
@@ -293,8 +293,8 @@ def _with_slope(
             f"The answer rests on the first {own.n_frames} of {n_frames} frames: with all of them "
             "the gradient is not the slope of the loss."
         )
-    joint, problem, tried = best
-    return joint, problem, replace(tried, evaluations=spent), note
+    common, problem, tried = best
+    return common, problem, replace(tried, evaluations=spent), note
 
 
 def _agree(tried: Tried, longer: Tried) -> bool:
@@ -304,24 +304,29 @@ def _agree(tried: Tried, longer: Tried) -> bool:
 
 
 def _fitted_and_tried(
-    made: PreparedProblem, joint: _Together, local: LocalSearch, at_start: float
+    made: PreparedProblem, common: _CommonFit, local: LocalSearch, at_start: float
 ) -> tuple[SceneProblem, Tried]:
     """Return the problem with the time step of its answer, and the answer to all frames, tried."""
-    problem, result = _fit_everything(made, joint, local)
+    problem, result = _fit_everything(made, common, local)
     local.progress.say("trying the answer")
-    judge = Judge(joint.result.theta, at_start, made.is_twin, local.how, local.progress)
+    judge = Judge(common.result.theta, at_start, made.is_twin, local.how, local.progress)
     return problem, try_result(problem, result, judge)
 
 
 def _shortened(
-    made: PreparedProblem, joint: _Together, theta: np.ndarray, local: LocalSearch, *, part: float
-) -> _Together:
+    made: PreparedProblem,
+    common: _CommonFit,
+    theta: np.ndarray,
+    local: LocalSearch,
+    *,
+    part: float,
+) -> _CommonFit:
     """Return answers, cameras and looks fitted to this part of the film alone.
 
     The fit begins at theta, to which another part led, or at the start of the search: late frames
     of a chaotic motion may have led away from what the first ones show.
     """
-    whole = joint.everything.at_stage(part)
+    whole = common.everything.at_stage(part)
     n_fitted = fitted_frames(whole.n_frames, local.how.held_back)
     fitted = whole.first_frames(n_fitted)
     local.progress.say(f"fitting the first {whole.n_frames} frames alone")
@@ -329,7 +334,9 @@ def _shortened(
     start = min(starts, key=lambda one: loss_where_finite(fitted, one))
     first, final = (log.replace(".jsonl", f"-{whole.n_frames}.jsonl") for log in (JOINT, FINAL))
     result = local.run(fitted, start, log=first, stage=_beside(fitted))
-    return _Together(whole, whole, n_fitted, joint.first_look, result, result.theta, (first, final))
+    return _CommonFit(
+        whole, whole, n_fitted, common.first_look, result, result.theta, (first, final)
+    )
 
 
 def _linear(made: PreparedProblem, problem: SceneProblem, tried: Tried) -> Linear | None:

@@ -123,10 +123,7 @@ def _tried(problem: SceneProblem, result: Result, spread: Uncertainty) -> Tried:
         return Tried(result, spread, None)
     if spread.reason and not trial.is_rough:
         return Tried(result, spread, None, evaluations=trial.evaluations)
-    # stages and errors that leave no trace are no promises of J
-    rest = sum(np.square(own.parts.get(name, 0.0)) for name in ("drift", "floor"))
-    share = np.sqrt(np.clip(1.0 - rest / np.maximum(np.diag(own.covariance), 1e-300), 0.0, 1.0))
-    more = np.outer(share, share) * trial.covariance(own.quantile)
+    more = trial.covariance(own.quantile)
     if more.any():
         own = widened(own, parameters, result.theta, more, source="trial")
     return Tried(result, replace(spread, intervals=own), trial, evaluations=trial.evaluations)

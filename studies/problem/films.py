@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -158,7 +158,7 @@ class FilmObserver(PictureObserver):
         images = self.as_images(rows)
         if not isinstance(images, np.ndarray) or images.shape[-1] != 4:
             return super().residuals(rows)
-        behind, r = _of_background(self, images.dtype)
+        behind = self._behind(images.dtype)
         differs = self.where_compared(images, behind) != behind
         differs = differs.view(np.uint32)[..., 0]  # any of the four channels
         if np.count_nonzero(differs) > MOST_IN_BOXES * differs.size:
@@ -168,9 +168,27 @@ class FilmObserver(PictureObserver):
         near = self._scale * boxes.differences(images, self.frames)
         if not np.isfinite(near).all():
             return super().residuals(rows)  # which says where
-        r = r.copy()
+        r = self._of_background(images.dtype).copy()
         r[boxes.rows] = near
         return r
+
+    def _behind(self, dtype: np.dtype) -> np.ndarray:
+        """Return the background in RGBA, (H, W, 4)."""
+        behind = np.zeros((*self.size, 4), dtype)
+        behind[..., :3] = self.rasterizer.background
+        return behind
+
+    def _of_background(self, dtype: np.dtype) -> np.ndarray:
+        """Return the residuals of frames that show the background alone, computed once."""
+        if dtype not in self._backgrounds:
+            frames = np.broadcast_to(self._behind(dtype)[..., :3], self.frames.shape)
+            self._backgrounds[dtype] = super().residuals(frames)
+        return self._backgrounds[dtype]
+
+    @cached_property
+    def _backgrounds(self) -> dict[np.dtype, np.ndarray]:
+        """These residuals by dtype."""
+        return {}
 
     def reached(self, rows: np.ndarray, count: int) -> ReachedResiduals:
         """Return which residuals may change: those that see a pixel where something is drawn."""
@@ -435,15 +453,6 @@ class FilmObserver(PictureObserver):
 def films_of(observers: Sequence[Observer]) -> list[FilmObserver]:
     """Return the films from cameras among observations."""
     return [one for one in observers if isinstance(one, FilmObserver)]
-
-
-@lru_cache(maxsize=1)
-def _of_background(one: FilmObserver, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    """Return the background in RGBA, (H, W, 4), and the residuals of frames that show it alone."""
-    behind = np.zeros((*one.size, 4), dtype)
-    behind[..., :3] = one.rasterizer.background
-    frames = np.broadcast_to(behind[..., :3], one.frames.shape)
-    return behind, PictureObserver.residuals(one, frames)
 
 
 def _smoothed(image: np.ndarray) -> np.ndarray:

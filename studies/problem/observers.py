@@ -197,7 +197,8 @@ class Observer(ABC):
     def _factor(self) -> Any:
         """Return what scales the difference in each row, (n_rows, 1).
 
-        Observers whose residuals are something else replace the three methods above instead.
+        Observers whose residuals are something else replace `residuals`, `residuals_jvp` and
+        `residuals_vjp` instead.
         """
         raise NotImplementedError(f"{type(self).__name__} must define `_factor` or its residuals.")
 

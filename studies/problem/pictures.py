@@ -132,11 +132,13 @@ class PictureObserver(Observer):
         All are of float32; those of the start are 0 where they are None.
         """
         fitted = self.as_images(rows).astype(np.float32)
-        start = np.zeros_like(fitted) if begun is None else self.as_images(begun)
+        # a copy: its pixels are written
+        start = np.zeros_like(fitted)
+        if begun is not None:
+            start[:] = self.as_images(begun)
         for pictures in (fitted, start):
             pictures[..., :3] = hatched(pictures[..., :3], self.ignored)
         target = hatched(self.frames, self.ignored).astype(np.float32)
-        start = start.astype(np.float32)
         return {"times": self.times, "target": target, "fitted": fitted, "start": start}
 
     def facts(self) -> dict[str, Any]:

@@ -79,6 +79,7 @@ def _world_checks(scene: Scene) -> list[Check]:
         pinned = {name for joint in scene.joints.values() for name in joint.between}
         checks += [(_check_settles, name, body, pinned) for name, body in scene.bodies.items()]
     if scene.world.step != declared.SEMI_IMPLICIT:
+        checks.append((_check_step, scene.world.step))
         checks.append((_check_moves, scene.world))
         checks += [(_check_steps, name, body, scene.world) for name, body in scene.bodies.items()]
     checks += [(check_contact, name, scene) for name in scene.contacts]
@@ -246,6 +247,15 @@ def _check_settles(name: str, body: Any, joined_ones: set[str]) -> None:
         )
 
 
+def _check_step(step: str) -> None:
+    """Raise on what is neither a step of the package nor an import path."""
+    if step != declared.IMPLICIT and ":" not in step:
+        raise StudyError(
+            f'`world.step` must be "{declared.SEMI_IMPLICIT}", "{declared.IMPLICIT}" or '
+            f"module:Class, got {step!r}."
+        )
+
+
 def _check_steps(name: str, body: Any, world: declared.World) -> None:
     """Raise on a system whose step is its own."""
     if not isinstance(body, declared.Soft | declared.Cloth | declared.Springs | declared.Rigid):
@@ -408,8 +418,8 @@ def _check_observation(key: str, spec: Any, scene: SceneFile) -> None:
     frames = getattr(spec, "frames", None)
     if frames and (not 0 <= frames[0] < frames[1] or min(frames[2:], default=1) < 1):
         raise StudyError(
-            f"`{key}.frames` must be [first, end] with 0 <= first < end, and a film may have a "
-            f"third, a step of at least 1, got {list(frames)}."
+            f"`{key}.frames` must be [first, end], or of a film [first, end, step], with "
+            f"0 <= first < end and a step of at least 1, got {list(frames)}."
         )
     if hasattr(spec, "body"):
         check_reference(f"{key}.body", "body", spec.body, scene.bodies)

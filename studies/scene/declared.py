@@ -631,7 +631,7 @@ AnyLight = Annotated[Light | Sky, Field(discriminator="kind")]
 
 
 EQUILIBRIUM = "equilibrium"  # what `world.motion` may be
-SEMI_IMPLICIT = "semi-implicit"  # what `world.step` may be, the only one of every system
+SEMI_IMPLICIT, IMPLICIT = "semi-implicit", "implicit"  # what `world.step` may be
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

@@ -1,8 +1,9 @@
-"""Code of the user's own that a scene file names by its import path, and forces made by it.
+"""Code of the user's own that a scene file names by its import path, and forces and steps of it.
 
 A scene file is data: what it names is imported only where the environment variable ADJSIM_MODULES
 has the name of the module. Of a module that this process has imported already, a class of forces
-needs no permission; a function does, since it is called before anything is known about it.
+or of steps needs no permission; a function does, since it is called before anything is known
+about it.
 """
 
 import dataclasses

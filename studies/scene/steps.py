@@ -18,16 +18,17 @@ def step_of(world: World) -> TimeStep:
     StudyError
         If it is no name of a step, and no class of steps that may be imported.
     """
-    kind: Any = STEPS.get(world.step)
-    if kind is None and ":" in world.step:
-        kind = imported("world.step", world.step)
+    kind: Any = STEPS.get(world.step) or imported("world.step", world.step)
     if not (isinstance(kind, type) and issubclass(kind, TimeStep)):
-        names = ", ".join(f'"{name}"' for name in STEPS)
         raise StudyError(
-            f"`world.step` must be {names}, or module:Class with a subclass of TimeStep, got "
-            f"{world.step!r}."
+            f"`world.step` must be module:Class with a subclass of TimeStep, got {world.step!r}."
         )
-    return kind()
+    try:
+        return kind()
+    except TypeError as error:
+        raise StudyError(
+            f"`world.step`: {world.step} is made without arguments. {error}"
+        ) from error
 
 
 def longest_step(world: World) -> float | None:

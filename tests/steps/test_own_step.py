@@ -134,7 +134,8 @@ def test_a_scene_takes_it_by_its_import_path():
 @pytest.mark.parametrize(
     ("step", "message"),
     [
-        ("implicits", '`world.step` must be "semi-implicit", "implicit", or module:Class'),
+        ("implicits", '`world.step` must be "semi-implicit", "implicit" or module:Class'),
+        ("adjsim.system:TimeStep", "is made without arguments"),
         ("midpoint:MidpointStepper", "must be .* a subclass of TimeStep"),
         ("other:Step", "runs no code that you have not allowed"),
     ],

@@ -164,20 +164,3 @@ def test_an_answer_whose_gradient_hides_all_others_is_tried_alone(monkeypatch):
     assert wild.spread.reason == smooth.spread.reason == no_trace.reason
     assert smooth.trial is None
     assert smooth.evaluations > 0
-
-
-def test_a_trial_widens_what_rests_on_residuals_and_no_floor(monkeypatch, rng):
-    own = Parameters([FreeParameter("a", np.array(2.0), (0.01, 100.0), Log())])
-    theta, J, r = own.start, rng.standard_normal((60, 1)), 0.1 * rng.standard_normal(60)
-    known = intervals(own, theta, r, J, frames=np.repeat(np.arange(10), 6), floor=0.05)
-    # residuals change 4 times less than J says
-    monkeypatch.setattr(
-        trying, "residuals_at", lambda _problem, thetas: [0.25 * J @ (x - theta) for x in thetas]
-    )
-    bounds = (np.full(1, -9.0), np.full(1, 9.0))
-    problem: Any = SimpleNamespace(parameters=own, answers=(0,), bounds=bounds)
-    spread = Uncertainty(known, 0.0, np.linalg.norm(J, axis=0), np.eye(1))
-    after = trying._tried(problem, Result(theta, 1.0, Status.CONVERGED, 1), spread)
-    of_residuals = known.covariance[0, 0] - 0.05**2
-    expected = known.quantile**2 * (0.05**2 + 4.0**2 * of_residuals)
-    np.testing.assert_allclose(after.spread.intervals.half_width**2, expected, rtol=1e-6)
