@@ -148,6 +148,7 @@ def place_signature(dtype: np.dtype) -> Any:
     return numba.void(numba.int64, numba.int64, of[Bodies], of[States])
 
 
+@cache
 def place_kernel(dtype: np.dtype) -> Callable:
     """Return the compiled `place_rows`."""
     return cpu_kernel(specialise(place_rows, f"place_rows_{dtype.name}"), [place_signature(dtype)])
