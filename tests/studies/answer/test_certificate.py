@@ -8,8 +8,8 @@ import pytest
 
 from studies.answer import certificate as certificates
 from studies.answer.certificate import (
+    Outcome,
     RoughLossError,
-    Verdict,
     check_point,
     require_smooth,
     taylor_sweeps,
@@ -67,7 +67,7 @@ def test_what_is_no_mistake_of_the_program_is_the_reason(monkeypatch, error):
     problem = made("beam", *TOYS["beam"]).problem
     monkeypatch.setattr(certificates, "_tested", fails_beyond(None, error))
     point = check_point(problem, problem.parameters.start, seed=0)
-    assert verdict_of(point) is Verdict.NOT_MADE
+    assert verdict_of(point) is Outcome.NOT_MADE
     assert point["reason"] == WHY
     json.dumps(point, allow_nan=False)
     assert line({"verdict": point["verdict"], "points": {"optimum": point}}) == "could not be made"

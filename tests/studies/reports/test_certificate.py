@@ -7,7 +7,7 @@ import pytest
 
 from adjoint.verify.taylor_test import taylor_test
 from studies.reports.certificate import folded, line, vanishes
-from studies.reports.content import Report, Verdict, section
+from studies.reports.content import Headline, Report, section
 from studies.reports.figures import FigureFiles
 from studies.reports.page import write_report
 from studies.runs.folder import RunFolder
@@ -44,7 +44,7 @@ def page_text(tmp_path):
     def page(optimum, status="CONVERGED"):
         folder = RunFolder(tmp_path)
         blocks = folded({"points": {"optimum": optimum}}, status, FigureFiles(folder))
-        report = Report("A", Verdict("found", "good"), sections=(section("B", blocks),))
+        report = Report("A", Headline("found", "good"), sections=(section("B", blocks),))
         return " ".join(write_report(folder, report).read_text().split())
 
     return page

@@ -8,12 +8,12 @@ import pytest
 from studies.reports.content import (
     Code,
     Facts,
+    Headline,
     Item,
     Links,
     Media,
     Report,
     Text,
-    Verdict,
     details,
     read_report,
     section,
@@ -37,7 +37,7 @@ def full(folder, *, title="A run", verdict="found", tone="good", text="because")
     file = FigureFiles(folder).save("loss", figure)
     return Report(
         title,
-        Verdict(verdict, tone, text, (text,)),
+        Headline(verdict, tone, text, (text,)),
         {"run": folder.path.name, "answer": "beam.E = 252 300 Pa", "loss": "1.0e-3"},
         (
             section(
@@ -114,14 +114,14 @@ def test_nothing_of_a_run_becomes_markup(folder):
 
 def test_a_picture_that_is_missing_is_named(folder):
     media = Media((Item("a.png", ""),))
-    report = Report("A", Verdict("found", "good"), sections=(section("B", media),))
+    report = Report("A", Headline("found", "good"), sections=(section("B", media),))
     with pytest.raises(StudyError, match="is missing"):
         write_report(folder, report)
 
 
 def test_files_outside_of_the_run_are_refused(folder):
     (folder.path.parent / "secret.png").write_bytes(b"1")
-    report = Report("A", Verdict("found", "good"), thumbnail="../secret.png")
+    report = Report("A", Headline("found", "good"), thumbnail="../secret.png")
     write_report(folder, report)
     index = write_index([folder.path], None, no_rebuild).read_text()
     assert "leads out of the run folder" in index
