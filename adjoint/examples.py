@@ -37,8 +37,8 @@ class Example:
         owners = {path: ("Model", path) for path in ("mass", "gravity")}
         owners |= {f"state.{name}": ("State", name) for name in ("x", "v")}
         parts = [self.model.forces, self.model.bodies, self.state.bodies]
-        for name, part in (item for named in parts for item in named.items()):
-            owners |= {f"{name}.{key}": (type(part).__name__, key) for key in part.parameters()}
+        for name, owner in (item for named in parts for item in named.items()):
+            owners |= {f"{name}.{key}": (type(owner).__name__, key) for key in owner.parameters()}
         return {path: owners[path] for path in self.parameters()}
 
     def at(self, values: Mapping[str, np.ndarray]) -> "Example":

@@ -54,10 +54,10 @@ def pull(
 
 
 def _sweep(field: Field, state: State, paths: list[str]) -> ReverseSweep:
-    """Return a sweep whose cotangents are 0: the last one, if it has those of these paths."""
+    """Return a sweep with zero cotangents; the last one serves again for the same paths."""
     last = field.beside.get(ReverseSweep)
     if last is None or last.wanted != paths:
-        none = tuple(np.zeros((1, *part.shape[1:])) for part in field.stepper.allocate(1))
+        none = tuple(np.zeros((1, *x.shape[1:])) for x in field.stepper.allocate(1))
         last = ReverseSweep(field.stepper, state, np.array([1]), none, paths)
         field.beside[ReverseSweep] = last
         return last

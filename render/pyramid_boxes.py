@@ -63,7 +63,7 @@ class Boxes:
     def differences(self, images: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """Return these residuals, (m,), of images - targets, both (n_frames, H, W, C).
 
-        They see pixels beside the box too. These are equal to the bit to those of whole frames.
+        They depend on pixels beside the box too. They have the bits of residuals of whole frames.
         """
         dtype = np.result_type(images, targets)
         out, first = np.empty(len(self.rows), dtype), 0

@@ -100,8 +100,8 @@ class FieldTangent(Tangent):
 
     def load(self, tan_fields: Fields, row: int) -> None:
         """Write the tangents of the initial state to a row."""
-        for field, part in zip(tan_fields, self.initial, strict=True):
-            field[row] = part
+        for field, tangents in zip(tan_fields, self.initial, strict=True):
+            field[row] = tangents
 
     def advance(self, k0: int, rows: np.ndarray, fields: Fields, tan_fields: Fields) -> None:
         """Run from state k0."""
@@ -110,8 +110,8 @@ class FieldTangent(Tangent):
         def then(k: int, before: int, after: int) -> None:
             ends = state_in(states, before), state_in(states, after)
             tan_end = self.pushed(k, *ends, state_in(tangents, before))
-            for part, value in zip(tangents, tan_end, strict=True):
-                part[after] = value
+            for field, value in zip(tangents, tan_end, strict=True):
+                field[after] = value
 
         s.check_finite(s.run_each(k0, rows, states, then), k0, rows, fields)
 

@@ -1,4 +1,4 @@
-"""How systems get from one state to the next. `STEPS` has those of the package by name."""
+"""Time steps. `STEPS` are those of the package by the names that scene files use."""
 
 from adjsim.steps.implicit import ImplicitEuler
 from adjsim.steps.semi_implicit import SemiImplicitEuler

@@ -120,8 +120,8 @@ class FieldStepper(ModelStepper):
         """Run the steps, and call `then` after each with its number and rows before and after."""
         for k, (before, after) in enumerate(itertools.pairwise(rows.tolist())):
             end = self._sound_end(k0 + k, state_in(states, before))
-            for part, value in zip(states, end or (np.nan,) * 3, strict=True):
-                part[rows[k + 1 :] if end is None else after] = value
+            for field, value in zip(states, end or (np.nan,) * 3, strict=True):
+                field[rows[k + 1 :] if end is None else after] = value
             if end is None or not (np.isfinite(end.x).all() and np.isfinite(end.p).all()):
                 return np.array([k])
             then(k0 + k, before, after)
@@ -136,8 +136,8 @@ class FieldStepper(ModelStepper):
             self.field.check_start(before.x)
         try:
             end = self.end(k, before)
-            if found := self.field.crossing(end.x, before.x):
-                self.raise_crossing(found[0], 0, k + 1, found[1])
+            if crossing := self.field.crossing(end.x, before.x):
+                self.raise_crossing(crossing[0], 0, k + 1, crossing[1])
         except RolloutError:
             if marks:
                 return None
@@ -152,7 +152,7 @@ class FieldStepper(ModelStepper):
 
 def state_in(states: States, row: int) -> States:
     """Return the state in a row."""
-    return States(*(part[row] for part in states))
+    return States(*(field[row] for field in states))
 
 
 def nodes_at(x: np.ndarray, v: np.ndarray) -> States:

@@ -112,18 +112,20 @@ def declared_changes(
     """
     precise, kept, notes, columns = problem.with_dtype("float64"), [], [], []
     moved, samplings, values = precise.run_at(theta)
-    pairs = list(zip(precise.observers, samplings, strict=True))
-    records = [one.shown(one.seen(moved, at), values) for one, at in pairs]
+    records = [
+        observer.shown(observer.seen(moved, sampling), values)
+        for observer, sampling in zip(precise.observers, samplings, strict=True)
+    ]
 
     def column(tangents: Sequence[Moved], of_values: Mapping[str, np.ndarray]) -> Jacobian:
         rows = [
-            to_host(one.residuals_jvp(record.jvp(tan, of_values)))
-            for one, record, tan in zip(precise.observers, records, tangents, strict=True)
+            to_host(observer.residuals_jvp(record.jvp(tan, of_values)))
+            for observer, record, tan in zip(precise.observers, records, tangents, strict=True)
         ]
         return Jacobian.of(np.concatenate([*rows, np.zeros(len(theta))])[:, None])  # no prior
 
     still: list[Moved] = [{} for _ in records]
-    drawn = {path for one in precise.observers for path in getattr(one, "paths", {}).values()}
+    drawn = {path for observer in precise.observers for path in observer.looks()}
     looks = [
         column(still, {path: unit.reshape(value.shape)})
         for path, value in problem.fixed.items()
@@ -174,7 +176,7 @@ def declared_errors(
     show a number. r is None where they show nothing.
     """
     p, count = int((frames < 0).sum()), J.shape[1]
-    H, own, cross, prior = J.T @ J, C.T @ C, J.T @ C, np.zeros(count)
+    H, of_numbers, cross, prior = J.T @ J, C.T @ C, J.T @ C, np.zeros(count)
     prior[:p] = np.diag(np.asarray(J[len(J) - p :])[:, :p])
     of_camera = np.where(np.append(np.broadcast_to(is_camera, p), [False] * (count - p)), prior, 0)
     sums = None if r is None else [_sums_by_frame(each, r, frames) for each in (C, J)]
@@ -188,9 +190,9 @@ def declared_errors(
             of_priors = np.hypot(prior, np.sqrt(more))[:, None] * D
             noise = len(scores[1:]) * scores[1:].T @ scores[1:]
             noise = noise + of_priors.T @ of_priors / EVIDENCE
-            least = VISIBLE * np.diag(own).max(initial=1e-300)
+            least = VISIBLE * np.diag(of_numbers).max(initial=1e-300)
             M = _second_moment(
-                own + cross.T @ D, scores.sum(axis=0), noise, least=least, known=known
+                of_numbers + cross.T @ D, scores.sum(axis=0), noise, least=least, known=known
             )
         covariances.append(D[:p] @ M @ D[:p].T)
         shares.append(np.square(D[:p]) * np.diag(M))

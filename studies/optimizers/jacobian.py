@@ -75,7 +75,7 @@ class Jacobian:
         return out
 
     def __getitem__(self, key: slice | np.ndarray) -> Self:
-        """Return consecutive rows, or those of a mask or of numbers (k,), each once, in order."""
+        """Return a slice of rows, or those of a mask or of indices (k,), each once, in order."""
         if isinstance(key, slice):
             start, stop, step = key.indices(self.count)
             if step != 1:

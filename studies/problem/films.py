@@ -1,6 +1,6 @@
 """Films from a camera as observations: drawn, with tangent and cotangent, tracked and shown."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -171,6 +171,10 @@ class FilmObserver(PictureObserver):
         r = self._of_background(images.dtype).copy()
         r[boxes.rows] = near
         return r
+
+    def looks(self) -> Iterable[str]:
+        """Return the scene paths of the looks and lights that it sees."""
+        return self.paths.values()
 
     def _behind(self, dtype: np.dtype) -> np.ndarray:
         """Return the background in RGBA, (H, W, 4)."""

@@ -11,7 +11,7 @@ so that a deviation of SEEN in every pixel, or of one standard deviation in ever
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -311,6 +311,10 @@ class Observer(ABC):
         """Return pictures as they are compared, for two predictions; {} of what is no picture."""
         del rows, begun
         return {}
+
+    def looks(self) -> Iterable[str]:
+        """Return the scene paths of the looks and lights that it sees: none."""
+        return ()
 
     def page(self, problem: Any, file: Any, values: Values, truth: Any = None) -> Any:
         """Return what a page shows of it, a `film_pages.PageFilm`, if it is a picture.

@@ -117,6 +117,8 @@ class OwnObserver(Observer):
 
         def jvp(tan: Moved, tan_values: Values) -> np.ndarray:
             del tan_values
+            if not tan:  # looks and lights, which it does not see: nothing to ask the user for
+                return self.in_rows(np.zeros_like(r))
             tangents = {
                 name: tan[name][self.filled] if name in tan else np.zeros_like(rows)
                 for name, rows in given.items()

@@ -47,7 +47,7 @@ def twins_of_scenes():
     from adjoint.verify.systems import scenes
 
     forces = [force for scene in scenes(1).values() for force in scene.model.forces.values()]
-    made = ({}, {})
+    by_kind = ({}, {})
     for force in forces:
         if not force.changes:
             twin = twin_of(force).twin_kind(force)
@@ -55,8 +55,8 @@ def twins_of_scenes():
             # which obstacles have too, and a kernel of all kinds would be too long to compile.
             shape, _, way = twin.kind.name.rpartition("_")
             name = way if way in {"carried", "ball"} else f"{shape}_{way}"
-            made[not force.framed].setdefault(name, twin)
-    return tuple(tuple(twins.values()) for twins in made)
+            by_kind[not force.framed].setdefault(name, twin)
+    return tuple(tuple(twins.values()) for twins in by_kind)
 
 
 def named(kind, real, *ranks):

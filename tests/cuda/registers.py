@@ -1,7 +1,7 @@
 """Registers of kernels of tetrahedra on a floor: `python -m tests.cuda.registers [--data FOLDER]`.
 
-For an H100 or H200, without one: what the compiler and the linker of `numba.cuda` say. A thread of
-which much is held in registers leaves room for few others, and these hide each other's waiting.
+For an H100 or H200, without one: what the compiler and the linker of `numba.cuda` say. The fewer
+registers a thread takes, the more threads a multiprocessor holds, which hides latency.
 """
 
 import argparse

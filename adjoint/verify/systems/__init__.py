@@ -59,9 +59,9 @@ SYSTEMS: tuple[System, ...] = (
 def scenes(n_steps: int) -> dict[str, Example]:
     """Return the scenes of all systems that are rollouts of models, by name."""
     makes: dict[str, Any] = {system.name: system.make for system in SYSTEMS}
-    made = {
+    by_name = {
         name: make.args[0](n_steps)
         for name, make in makes.items()
         if getattr(make, "func", None) is solids.rollout_problem
     }
-    return {name: scene for name, scene in made.items() if isinstance(scene.model, Model)}
+    return {name: scene for name, scene in by_name.items() if isinstance(scene.model, Model)}
