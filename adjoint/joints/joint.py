@@ -33,15 +33,16 @@ class FramedJointTwin(JointTwin):
         self, force: Any, adj_params: np.ndarray, adj_series: np.ndarray
     ) -> dict[str, np.ndarray]:
         """Pull row cotangents back to the parameters."""
-        rotations = []
+        adj_theta = np.empty((len(adj_params), 2, 3))
         for k, side in enumerate("ab"):
             first = TURNS.start + 9 * k
             adj_F = np.swapaxes(adj_params[:, first : first + 9].reshape(-1, 3, 3), 1, 2)
             theta = np.broadcast_to(getattr(force, f"rotation_{side}"), (len(adj_F), 3))
             adj_R = adj_F @ np.swapaxes(force.nominal(side), 1, 2)
-            rotations.append(rotation_matrix_vjp(theta, adj_R))
+            adj_theta[:, k] = rotation_matrix_vjp(theta, adj_R)
         rest = adj_params[:, TURNS.start + 18 :]
-        rows = np.concatenate([adj_params[:, : TURNS.start], *rotations, rest], axis=1)
+        turns = adj_theta.reshape(-1, 6)
+        rows = np.concatenate([adj_params[:, : TURNS.start], turns, rest], axis=1)
         return super().pack_vjp(force, rows, adj_series)
 
 

@@ -50,7 +50,7 @@ def systems():
     """Return the systems of the coverage table, with problems small enough for plain Python."""
     found = importlib.import_module(SYSTEMS)
     found.pixels.SIZE = found.views.SIZE = SIZE
-    found.solids.Scene.frames = property(lambda scene: list(range(scene.n_steps + 1)))
+    found.solids.Example.frames = property(lambda scene: list(range(scene.n_steps + 1)))
     return found
 
 

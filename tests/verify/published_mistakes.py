@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoint.forces.neo_hookean import ELASTIC_TWIN
+from adjoint.forces.registry import examples
 from adjoint.pairs.pair_force import pair_vjp
 from adjoint.rollout import record, rollout_jvp
 from adjoint.schedules import EveryK
@@ -458,6 +459,7 @@ def all_numbers() -> list[tuple[Mistake, list[float], list[float]]]:
 
 def main() -> None:
     """Print the numbers of all checks as text, or as JSON for a test or for a picture."""
+    examples()  # twins are imported where they are asked for
     functions_by_file()  # before anything makes more
     if "--angles" in sys.argv:
         text = json.dumps([over_angles(), with_mistake(MISTAKES[0], over_angles)])
