@@ -11,11 +11,11 @@ the force is not smooth where
     it sticks or slips   k_f |u_t| = mu p
     its place changes    the normal is continuous, but turns at another rate: from a face to an
                          edge, or from there to a corner, unless both faces lie in one plane
-    a window opens       the closest points of the lines come to lie in both edges
 
-A window counts as a part of touching: c is then the least of rho - d and of how far, in metres, the
-closest points are from the ends. Edges that are nearly parallel have hardly any force: a smaller c
-keeps them out.
+Two edges touch only where their window is open, so c is the least of rho - d and of how far, in
+metres, the closest points are from the ends. A window opens smoothly (`adjsim/pairs/window.py`),
+but where it does so counts as a touch. Edges that are nearly parallel have hardly any force: a
+smaller c keeps them out.
 
 A row of X has many pairs: those of its vertex, and those of edges of which it is the first end of
 the first. Its margins are the least of these. The sign of `touch` and `slip` says whether any of

@@ -1,10 +1,15 @@
-r"""How much two edges count: all in the middle, nothing at the ends or where they are parallel.
+r"""How much two edges count: in full in the middle, nothing at the ends or where they are parallel.
 
-    omega = W(s) W(t) m(g),   W(s) = (4 s (1 - s))^2,   m = 1 - (1 - g)^2
+    omega = W(s) W(t) m(g),   W(s) = S(min(s, 1 - s)/0.1),   m = S(g/0.15)
+    S(x) = 10 x^3 - 15 x^4 + 6 x^5 for 0 <= x <= 1,   0 before and 1 after
     g = |d_1 x d_2|^2 / (|d_1|^2 |d_2|^2) = 1 - B^2/(A C),   A, B, C = d_1.d_1, d_1.d_2, d_2.d_2
 
 s = a_1 and t = a_2 say where the closest points of the two lines lie, 0 and 1 at the ends of the
-edges. The pair's energy has omega as a factor, and its force the gradient of omega. With a =
+edges. S is twice differentiable, and so are W and m: S' = 30 x^2 (1 - x)^2 and S'' = 60 x (1 - x)
+(1 - 2 x) are 0 at both ends. omega is 1 where 0.1 <= s, t <= 0.9 and the angle is above asin
+sqrt(0.15) = 22.8 degrees, and 0.925 at 20 degrees: there the stiffness is that of the contact.
+
+The pair's energy has omega as a factor, and its force the gradient of omega. With a =
 (s, t), D = (d_1, d_2) and G = D^T D, from D^T r = 0:
 
     G l = (omega_s, omega_t),   q = l_1 d_1 + l_2 d_2
@@ -13,14 +18,15 @@ edges. The pair's energy has omega as a factor, and its force the gradient of om
 
 A Hessian is symmetric: the tangent of the gradient is its own adjoint.
 
-m makes up for closest points that run along edges that are almost parallel, as 1/g. It is full only
-at right angles: with one that is full above g = 1e-3 a pair of edges has up to 20 times the
-stiffness of the contact, some of it negative, and the derivatives of the velocities of two balls
-after they met were 1e20 for 0 to 1.
+Where edges become parallel, det G = A C g goes to 0 and the closest points run along them: l grows
+as 1/g and its derivatives as 1/g^2. m ~ g^3 makes up for both, so forces and stiffness go to 0
+there. In a flank, 0 < s < 0.1, the stiffness has a part W'' c^2/2 over the squared length of the
+edge, |W''| <= 577. A pair whose depth is 1 % of the edges has between -1.3 and 1.7 times the
+stiffness of the contact, of any angle and place, one whose depth is 2 % between -5 and 4 times
+(radii of 5 %; 1 along the normal in the middle).
 
-Adjoint: `adjoint/pairs/window.py`. Tests: `tests/pairs/test_window.py`.
-Source: the mollifier of Li et al., Incremental Potential Contact, SIGGRAPH 2020, eq. 24, with the
-largest threshold; the window is ours.
+Adjoint: `adjoint/pairs/window.py`. Tests: `tests/pairs/test_window.py`. Window and mollifier are
+ours; what a mollifier is for: Li et al., Incremental Potential Contact, SIGGRAPH 2020, section 5.
 """
 
 from adjsim.algebra.vec3 import add, axpy, dot, neg, scale, sub
@@ -28,22 +34,34 @@ from adjsim.jit.backend import device_fn, lit
 from adjsim.pairs.closest import solve_gram
 
 
+FLANK = 0.1  # of an edge, at each end: W is 1 between
+CROSSING = 0.15  # g, from which on m is 1
+
+
+@device_fn
+def smooth_step(x):
+    """Return S, S' and S'' at x."""
+    one = lit(1, x)
+    x = min(max(x, lit(0, x)), one)
+    left = one - x
+    value = x * x * x * (lit(10, x) + x * (lit(6, x) * x - lit(15, x)))
+    return value, lit(30, x) * x * x * left * left, lit(60, x) * x * left * (left - x)
+
+
 @device_fn
 def bump(s):
     """Return W, W' and W'' at s; 0 outside of (0, 1)."""
-    one = lit(1, s)
-    zero = lit(0, s)
-    if s <= zero or s >= one:
-        return zero, zero, zero
-    z, slope = lit(4, s) * s * (one - s), lit(4, s) * (one - lit(2, s) * s)
-    return z * z, lit(2, s) * z * slope, lit(2, s) * slope * slope - lit(16, s) * z
+    left, by = lit(1, s) - s, lit(1.0 / FLANK, s)
+    value, slope, curvature = smooth_step(by * min(s, left))
+    return value, by * (slope if s < left else -slope), by * by * curvature
 
 
 @device_fn
 def mollifier(g):
     """Return m, m' and m'' at g."""
-    left = lit(1, g) - g
-    return lit(1, g) - left * left, lit(2, g) * left, -lit(2, g)
+    by = lit(1.0 / CROSSING, g)
+    value, slope, curvature = smooth_step(by * g)
+    return value, by * slope, by * by * curvature
 
 
 @device_fn

@@ -8,7 +8,7 @@ from adjoint.verify.contract import EPS, flat, numbers, on_nodes, relative, shap
 from adjsim.pairs.closest import EDGE, EDGES, FACE, VERTEX
 from adjsim.pairs.pair_force import pair_energy, pair_force, pair_jvp
 from adjsim.pairs.surface import surface_of
-from tests.pairs.features import CASES, TURN, A, B, C, central, over, pair
+from tests.pairs.features import CASES, TURN, A, B, C, central, crossed, over, pair
 
 
 WEIGHTS = {VERTEX: 2.0, EDGE: -1.0, FACE: 1.0, EDGES: 1.0}
@@ -55,6 +55,61 @@ def test_edges_that_cross_in_their_middle_are_pushed_as_worked_by_hand():
     np.testing.assert_allclose(
         f, np.outer([2.5, 2.5, -2.5, -2.5], [0, 0, 1]), rtol=0, atol=100 * EPS
     )
+
+
+STEEP = (1e4, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.05, 0.05)  # k_e and radii
+
+
+@pytest.mark.parametrize("angle", [20.0, 30.0, 60.0, 90.0, 120.0, 160.0])
+@pytest.mark.parametrize("place", [0.1, 0.25, 0.5, 0.9])
+def test_edges_that_cross_are_as_stiff_as_declared(angle, place):
+    for other in (0.1, 0.3, 0.9):
+        corners = crossed(place, other, np.radians(angle), 0.09)
+        push = forces(EDGES, corners, STEEP, np.zeros((4, 3)))[:2].sum(axis=0)
+        np.testing.assert_allclose(push[:2], 0.0, atol=1e-9)
+        assert 0.9 <= push[2] / (1e4 * 0.01) <= 1.0 + 1e-9
+
+
+def stiffness(corners, params):
+    """Return the tangent stiffness of a pair of edges, (12, 12) [N/m], of all four corners."""
+    x, v, consts, params, _ = element(EDGES, corners, params, np.zeros((4, 3)))
+    none = np.zeros((3, 3)), (0.0,) * len(params)
+    columns = [
+        pair_jvp(x, v, consts, params, (), vectors(u.reshape(3, 3)), vectors(none[0]), none[1], ())
+        for u in np.eye(9)
+    ]
+    of_three = -np.array(columns).reshape(9, 9)
+    from_all = np.kron(np.column_stack([-np.ones(3), np.eye(3)]), np.eye(3))
+    return from_all.T @ of_three @ from_all
+
+
+def test_edges_at_every_place_and_angle_are_little_stiffer_than_declared(rng):
+    """At a depth of 1 % of an edge, and radii of 5 %; with m full above g = 0.001: 20 times."""
+    n = 600
+    angles = np.concatenate([10.0 ** rng.uniform(-3.0, 0.0, n), rng.uniform(0.01, np.pi / 2, n)])
+    found = []
+    for angle in angles:
+        s, t = rng.uniform(0.001, 0.999, 2)
+        found.append(np.linalg.eigvalsh(stiffness(crossed(s, t, angle, 0.09), STEEP)) / 1e4)
+    assert np.min(found) > -2.0
+    assert 1.5 < np.max(found) < 2.5
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        lambda z: crossed(z, 0.4, 1.1, 0.05),  # over an end of an edge
+        lambda z: crossed(0.1 + z, 0.02, 1.1, 0.05),  # over the end of a flank
+        lambda z: crossed(0.05, 0.45, np.arcsin(np.sqrt(0.15)) + z, 0.05),  # where m becomes 1
+        lambda z: crossed(0.05, 0.45, z, 0.05),  # through parallel
+    ],
+)
+def test_forces_of_two_edges_are_continuous(way):
+    def force(z):
+        return forces(EDGES, way(z), STEEP, np.zeros((4, 3)))
+
+    for h in (1e-4, 1e-6):
+        np.testing.assert_allclose(force(h), force(-h), rtol=0, atol=1e5 * h)
 
 
 def test_friction_acts_against_the_sliding_between_the_closest_points():
