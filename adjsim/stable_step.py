@@ -8,7 +8,8 @@ sum of k J^T J, J = [1, -[a]x], and C alike; their largest eigenvalues over the 
 Contacts, also of surfaces with each other, do not act at all points at once, but at those on one
 side of the body's convex hull, to within `SINK` of its size, or at any single point. Of several the
 two stiffest count as touched at the same time; so do shapes that a body carries, all of whose
-contacts act at the worst place. A force on the pose of a body gives such matrices itself.
+contacts act at the worst place. A contact that stops what arrives at an expected speed damps by at
+most a multiple of sqrt(K M) (`arrival_loss`), however many points share in that. A force on the pose of a body gives such matrices itself.
 
 Tests: `tests/test_stable_step.py`.
 """
@@ -40,13 +41,12 @@ def rate_of(stiffness: np.ndarray, damping: np.ndarray) -> float:
 
 def rate_of_nodes(forces: Sequence[Force], inverse_mass: np.ndarray) -> float:
     """Return the largest rate of any node [1/s]."""
-    n_nodes = len(inverse_mass)
-    k, c = np.zeros((2, n_nodes))
+    k, c = np.zeros((2, len(inverse_mass)))
     for force in forces:
-        own_k, own_c = force.row_bounds(n_nodes)
+        own_k, own_c = (inverse_mass * bound for bound in force.row_bounds(len(inverse_mass)))
         k += own_k
-        c += own_c
-    return rate_of(inverse_mass * k, inverse_mass * c)
+        c += np.maximum(own_c, force.arrival_loss * np.sqrt(own_k))
+    return rate_of(k, c)
 
 
 def rate_of_bodies(forces: Sequence[Force], bodies: RigidBodies, first: int) -> float:
@@ -56,11 +56,11 @@ def rate_of_bodies(forces: Sequence[Force], bodies: RigidBodies, first: int) -> 
     for force in forces:
         k, c = (bound[first:] for bound in force.row_bounds(last))
         if k.any() or c.any():
-            bounds.append((force.touches, k, c))
+            bounds.append((force, k, c))
     rates, poses = 2.0 * bodies.drag_rates, _of_poses(forces, bodies, first)
     shapes = [shape for force in forces if (shape := force.carried_bound())]
     for b, (lo, hi) in enumerate(zip(bodies.point_ptr[:-1], bodies.point_ptr[1:], strict=True)):
-        body_bounds = [(touches, k[lo:hi], c[lo:hi]) for touches, k, c in bounds]
+        body_bounds = [(force, k[lo:hi], c[lo:hi]) for force, k, c in bounds]
         carried = [shape for shape in shapes if first + lo <= shape.center < first + hi]
         rates[b] += _rate_of_body(bodies, b, body_bounds, poses.get(b), carried)
     return float(rates.max(initial=0.0))
@@ -83,11 +83,11 @@ def _of_poses(
 def _rate_of_body(
     bodies: RigidBodies,
     b: int,
-    bounds: list[tuple[bool, np.ndarray, np.ndarray]],
+    bounds: list[tuple[Force, np.ndarray, np.ndarray]],
     of_pose: tuple[np.ndarray, np.ndarray] | None,
     carried: list[CarriedBound],
 ) -> float:
-    """Return the rate of a body from what acts at its points, whether by touch, and on its pose.
+    """Return the rate of a body from bounds of what forces do at its points, and to its pose.
 
     `carried` are the shapes that it carries.
     """
@@ -99,22 +99,25 @@ def _rate_of_body(
     inertia[3:, 3:] = from_six(bodies.inertias)[b]
     lower = np.linalg.inv(np.linalg.cholesky(inertia))
     each = _products(arms, lower)
-    always = [own for touches, *own in bounds if not touches]
+    always = [own for force, *own in bounds if not force.touches]
     k, c = np.sum(always, axis=0) if always else np.zeros((2, len(arms)))
     sums = _sums(np.ones((1, len(arms))), each, k, c)
     if of_pose is not None:
         sums = [own + lower @ pose @ lower.T for own, pose in zip(sums, of_pose, strict=True)]
     rate = rate_of(*map(_largest, sums))
-    touched = [(k, c) for touches, k, c in bounds if touches]
-    alone = [rate_of(*(_largest(w[:, None, None] * each) for w in own)) for own in touched]
+    touched = [(force.arrival_loss, k, c) for force, k, c in bounds if force.touches]
+    alone = [
+        _touch_rate(loss, *(_largest(w[:, None, None] * each) for w in own))
+        for loss, *own in touched
+    ]
     n_frame = len(FRAME) if b in bodies.framed else 0  # nothing touches these
     vertices = arms[: len(arms) - n_frame]
     if touched:
         for own_sides in sides_of(vertices):
             sides = np.pad(own_sides, ((0, 0), (0, n_frame)))
             alone = [
-                max(most, _largest_rate(sides, each, *own))
-                for most, own in zip(alone, touched, strict=True)
+                max(most, _touch_rate(loss, *map(_largest, _sums(sides, each, *own))))
+                for most, (loss, *own) in zip(alone, touched, strict=True)
             ]
     for shape in carried:
         at = (vertices if own is None else own for own in (shape.pressed, shape.rubbed))
@@ -130,9 +133,9 @@ def _products(arms: np.ndarray, lower: np.ndarray) -> np.ndarray:
     return np.einsum("nki,nkj->nij", whitened, whitened)
 
 
-def _largest_rate(sides: np.ndarray, each: np.ndarray, k: np.ndarray, c: np.ndarray) -> float:
-    """Return the largest rate of sides (n_sides, n) of points with products (n, 6, 6)."""
-    return rate_of(*map(_largest, _sums(sides, each, k, c)))
+def _touch_rate(loss: float, stiffness: np.ndarray, damping: np.ndarray) -> float:
+    """Return the largest rate of a contact with an `arrival_loss`."""
+    return rate_of(stiffness, np.maximum(damping, loss * np.sqrt(stiffness)))
 
 
 def _sums(sides: np.ndarray, each: np.ndarray, k: np.ndarray, c: np.ndarray) -> list[np.ndarray]:

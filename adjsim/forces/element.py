@@ -212,6 +212,11 @@ class Force:
         """
         yield from ()
 
+    @property
+    def arrival_loss(self) -> float:
+        """Bound of the damping over sqrt(K M) of a contact, beside `row_bounds`; by default 0."""
+        return 0.0
+
     def carried_bound(self) -> CarriedBound | None:
         """Return what a body feels that carries what this is contact with; by default none does."""
         return None

@@ -34,7 +34,8 @@ from adjsim.values import Parameter
 
 
 OF_EDGES = 0.6  # of a mean edge: within that there are few pairs but those of two layers
-AT_ONCE = 2.0  # how many edges of the other surface hold a node, beside its vertices
+# How many pairs of edges push a vertex of a flat fine mesh on another one; they have 3 edges each.
+AT_ONCE, PER_VERTEX = 6.0, 3.0
 SCALARS = (*LAW, "radius", "other_radius")
 
 
@@ -70,6 +71,10 @@ class SurfaceContact(Force):
     rest_positions : array, optional
         Positions of all rows in `acts_on`, (n_rows, 3) [m], in which a surface does not touch
         itself: pairs closer than 2 radii there never push. No parameter.
+    speed : float, optional
+        At which the surfaces of rigid bodies are expected to meet, positive [m/s]. The stable step
+        depends on it: a dissipation damps as k_e d times the depth, and what arrives no faster
+        sinks no deeper. No parameter. None: all of a side is as deep as half of the thickness.
     skin : float, optional
         How far beyond the radii pairs are looked for, positive [m]. A larger one saves searches and
         makes each dearer; the numbers do not depend on it. None: the sum of the radii, or as much
@@ -96,6 +101,7 @@ class SurfaceContact(Force):
     friction_stiffness: Any = 0.0
     friction: Any = 0.0
     rest_positions: Any = None
+    speed: float | None = None
     skin: float | None = None
     acts_on: str | Sequence[str] = NODES
 
@@ -141,8 +147,9 @@ class SurfaceContact(Force):
         for name in ("radius", "other_radius"):
             if getattr(self, name) is not None:
                 checks.positive(name, getattr(self, name))
-        if self.skin is not None:
-            checks.positive("skin", checks.number("skin", self.skin))
+        for name in ("skin", "speed"):
+            if getattr(self, name) is not None:
+                checks.positive(name, checks.number(name, getattr(self, name)))
         if self.rest_positions is not None:
             rest = checks.array("rest_positions", self.rest_positions, ("n_rows", 3))
             checks.freeze(self, "rest_positions", rest)
@@ -268,20 +275,47 @@ class SurfaceContact(Force):
         return super().packed(values)
 
     def row_bounds(self, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return bounds of stiffness and damping at rows of X: as if all of a side touched."""
+        """Return bounds of stiffness and damping at rows of X: as if all of a side touched.
+
+        Friction counts with the slope at which it sticks: in longer steps what rests between the
+        walls of the cone mu p would shake there. What a dissipation damps counts as `arrival_loss`
+        where a speed is known.
+        """
         k, c = np.zeros((2, n_rows))
         depth = 0.5 * self.thickness
-        stiffness, damping = self.law.slope(self, depth), float(self.law.damping(self, depth))
-        if self.friction > 0.0:
-            damping = max(damping, float(self.friction_stiffness))
+        stiffness = self.law.slope(self, depth)
+        damping = float(self.friction_stiffness) if self.friction > 0.0 else 0.0
+        if not self.arrival_loss:
+            damping = max(damping, float(self.law.damping(self, depth)))
         for own, other in zip(self.surfaces, self.surfaces[::-1], strict=True):
-            share = max(1.0, len(other.vertices) / len(own.vertices))
-            most = 2.0 * (1.0 + share + AT_ONCE)
+            most = 2.0 * _pairs_at_once(own, other)  # |w_i| times the sum of |w|, of each pair
             rows = self.rows[own.vertices]
             rows = rows[rows < n_rows]
             k[rows] += most * float(stiffness)
             c[rows] += most * damping
         return k, c
+
+    @property
+    def arrival_loss(self) -> float:
+        """Bound of the damping over sqrt(K M) while it stops what arrives at `speed`; 0: unknown.
+
+        From v dv = -omega^2 c (1 + d v) dc: the depth c at which a speed u ends has omega d c =
+        sqrt(2 (D - log(1 + D))), D = d u, for one pair and for all that stop a body together.
+        """
+        if self.speed is None or self.dissipation is None:
+            return 0.0
+        D = float(self.dissipation) * self.speed
+        return float(np.sqrt(2.0 * (D - np.log1p(D))))
+
+
+def _pairs_at_once(own: Surface, other: Surface) -> float:
+    """Return how many pairs push a vertex of a surface that lies flat on another one, about.
+
+    Its own with the other surface, those of the other's vertices, and those of edges.
+    """
+    share = max(1.0, len(other.vertices) / len(own.vertices))
+    edges = (len(one.edges) / (PER_VERTEX * len(one.vertices)) for one in (own, other))
+    return 1.0 + share + AT_ONCE * float(np.prod(list(edges)))
 
 
 def farthest(before: np.ndarray, after: np.ndarray) -> float:

@@ -15,7 +15,10 @@ their velocities) and m what is behind a point: all of a rigid body, or the mean
          4 m g/rho of a rigid one, 60 m g/rho of nodes
     d    e = 0.15 at u of rigid bodies; else half of the speed of a node, as of obstacles, but no
          more than sqrt(mu/k)/rho, which shortens the stable step by less than a half
-    k_f  as of obstacles, of k and mu
+    k_f  0.5 sqrt(k mu) of two rigid bodies, else 0.3 sqrt(k mu): a sixth and a quarter of what
+         obstacles have, since k is harder and more pairs touch at once. So friction, dissipation
+         and stiffness ask for about the same step. Boxes of a size L = 0.1 m creep about as fast on
+         each other as on an obstacle
 
 A `restitution` is that of Hunt and Crossley's law at the speed u: how many pairs touch at the same
 time does not change it, as it would that of the cubic law of obstacles.
@@ -34,9 +37,7 @@ from adjsim.pairs.surface_contact import SurfaceContact
 from studies.runs.errors import StudyError
 from studies.scene.bodies.part import Additions, positive
 from studies.scene.contacts import (
-    FRICTION_RATE,
     GRAVITY,
-    NODE_FRICTION_RATE,
     NODE_LOSS,
     NODE_PART,
     RESTITUTION,
@@ -56,6 +57,8 @@ NODE_LOADS = 60.0  # and a body of nodes on a tenth of its surface, if half of i
 BESIDE = 0.1  # of the smaller size: bodies whose heights differ by less lie beside each other
 PER_STEP = 0.125  # of the thickness: how far surfaces move in a step at the expected speed
 PER_LONG_STEP = 0.5  # and in an implicit one
+# k_f over sqrt(k m): many pairs stick at once, whose rate grows with their number, not its root
+PAIR_FRICTION_RATE, NODE_PAIR_FRICTION_RATE = 0.5, 0.3
 PRESSED = 0.25  # of the thickness, at the start
 
 
@@ -112,8 +115,9 @@ def make_body_contacts(
             where = dict(zip(("triangles", "other_triangles"), faces, strict=True))
             radii["other_radius"] = radius
         own = {key: factors[key] * number for key, number in law.items()}
+        speed = _arrival_speed(contact, *before, gravity) if a.is_rigid and b.is_rigid else None
         out.forces[name] = SurfaceContact(
-            **where, **radii, **own, friction=contact.friction, acts_on=acts_on
+            **where, **radii, **own, friction=contact.friction, acts_on=acts_on, speed=speed
         )
         _add_values(out, name, contact, {key: (law[key], factors[key]) for key in law})
         out.values[f"{name}.radius"] = positive(radius, "m", 3.0)
@@ -162,7 +166,7 @@ def _law(contact: Contact, a: Touching, b: Touching, gravity: Vector) -> dict[st
     own = {key: getattr(contact, key) for key in UNITS}
     law = {key: float(number) for key, number in own.items() if number is not None}
     radius = law["radius"] = _radius(contact, a, b)
-    speed = contact.speed or _speed_between(a, b, gravity)
+    speed = _arrival_speed(contact, a, b, gravity)
     mass = 1.0 / (1.0 / a.point_mass + 1.0 / b.point_mass)
     are_rigid = a.is_rigid and b.is_rigid
     if contact.restitution is not None:
@@ -180,7 +184,7 @@ def _law(contact: Contact, a: Touching, b: Touching, gravity: Vector) -> dict[st
     )
     if "damping" not in law:
         law.setdefault("dissipation", min(NODE_LOSS / speed, 0.5 * np.sqrt(mass / k) / radius))
-    rate = FRICTION_RATE if are_rigid else NODE_FRICTION_RATE
+    rate = PAIR_FRICTION_RATE if are_rigid else NODE_PAIR_FRICTION_RATE
     law.setdefault("friction_stiffness", rate * float(np.sqrt(k * mass)))
     return law
 
@@ -211,6 +215,11 @@ def _radius(contact: Contact, a: Touching, b: Touching) -> float:
     """Return the radius of both surfaces, given or chosen [m]."""
     chosen = min(min(OF_EDGE * mean_edge(body), OF_SIZE * body.size) for body in (a, b))
     return contact.radius or chosen
+
+
+def _arrival_speed(contact: Contact, a: Touching, b: Touching, gravity: Vector) -> float:
+    """Return the speed at which two bodies meet, given or expected [m/s]."""
+    return contact.speed or _speed_between(a, b, gravity)
 
 
 def _speed_between(a: Touching, b: Touching, gravity: Vector) -> float:
