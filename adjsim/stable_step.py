@@ -9,7 +9,8 @@ Contacts, also of surfaces with each other, do not act at all points at once, bu
 side of the body's convex hull, to within `SINK` of its size, or at any single point. Of several the
 two stiffest count as touched at the same time; so do shapes that a body carries, all of whose
 contacts act at the worst place. A contact that stops what arrives at an expected speed damps by at
-most a multiple of sqrt(K M) (`arrival_loss`), however many points share in that. A force on the pose of a body gives such matrices itself.
+most a multiple of sqrt(K M) (`arrival_loss`), however many points share in that. A force on the
+pose of a body gives such matrices itself.
 
 Tests: `tests/test_stable_step.py`.
 """

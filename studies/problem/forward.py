@@ -1,5 +1,6 @@
 """Where everything that is drawn is: at the start, without a rollout, and at given times."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ from scipy.spatial.transform import Rotation
 from adjsim import checks
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import BodyState
+from studies.problem.pace import tried_steps
 from studies.problem.reach import system_at
 from studies.problem.steps import Sampling, first_steps, sample_steps, shortest_interval
 from studies.runs.errors import NotFiniteError, StudyError
@@ -91,6 +93,9 @@ def motion_through(
     """
     interval = shortest_interval(times) if len(times) > 1 else SINGLE
     steps = first_steps(interval, given_dt, built.longest_dt)
+    steps, notes = tried_steps(steps, built, values, float(times.max()))
+    for note in notes:
+        warnings.warn(note, stacklevel=3)
     system, _ = system_at(built, values, steps.dt)
     dt = steps.suited_to(system).dt if built.dt is None else built.dt
     kept, (at,) = sample_steps([times], dt, moves=[False])

@@ -31,6 +31,7 @@ from studies.problem.observations.films import (
 from studies.problem.observers import Observer
 from studies.problem.observing import frame_times, make_observers
 from studies.problem.own import OwnResiduals, declared_own, own_observer
+from studies.problem.pace import tried_steps
 from studies.problem.parameters import FreeParameter, Parameters
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.problem.refining import (
@@ -190,6 +191,10 @@ def make_problem(
     parameters = make_free(file.free, values, fitted_beside, views(every_camera, values))
     shared = {"dtype": dtype, "device": device, "checkpoint": checkpoint}
     problem = _problem(file, built, observers, parameters, **shared)
+    end = max(float(one.times.max()) for one in observers)
+    at_start = parameters.scene_values(parameters.start)
+    steps, short = tried_steps(problem.steps, built, at_start, end)
+    problem, notes = replace(problem, steps=steps), notes + short
     truth, hidden = true_values(file, values), None
     if truth is not None:
         hidden_file = hidden_scene(file)

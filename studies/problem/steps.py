@@ -29,6 +29,7 @@ class TimeSteps:
     count: int  # steps in it
     is_given: bool = False  # whether the scene file says how long a step is
     longest: float = np.inf  # in which surfaces that meet do not pass each other [s]
+    pace: float = 1.0  # steps over those of the estimate, as tried (`studies/problem/pace.py`)
 
     @property
     def dt(self) -> float:
@@ -41,7 +42,7 @@ class TimeSteps:
         if self.is_given:
             return self
         stable = system.stable_dt() if isinstance(system, Model) else np.inf
-        longest = min(ROOM * stable, self.longest)
+        longest = min(self.pace * ROOM * stable, self.longest)
         if not np.isfinite(longest):
             return replace(self, count=SMOOTH)
         count = int(np.ceil(self.interval / longest))
@@ -57,7 +58,7 @@ class TimeSteps:
         """Whether the steps are too long for a system."""
         if self.is_given or not isinstance(system, Model):
             return False
-        return self.dt > LONG * system.stable_dt()
+        return self.dt > LONG * self.pace * system.stable_dt()
 
     def are_short(self, system: Any) -> bool:
         """Whether longer steps would do for a system as well."""

@@ -15,10 +15,10 @@ their velocities) and m what is behind a point: all of a rigid body, or the mean
          4 m g/rho of a rigid one, 60 m g/rho of nodes
     d    e = 0.15 at u of rigid bodies; else half of the speed of a node, as of obstacles, but no
          more than sqrt(mu/k)/rho, which shortens the stable step by less than a half
-    k_f  0.5 sqrt(k mu) of two rigid bodies, else 0.3 sqrt(k mu): a sixth and a quarter of what
-         obstacles have, since k is harder and more pairs touch at once. So friction, dissipation
-         and stiffness ask for about the same step. Boxes of a size L = 0.1 m creep about as fast on
-         each other as on an obstacle
+    k_f  0.7 sqrt(k mu) of two rigid bodies, else 0.3 sqrt(k mu): a quarter of what obstacles
+         have, since many pairs stick at once, and their rates add up where those of k go by its
+         root. So stiffness, dissipation and friction ask for steps of about the same length. k is
+         harder than that of obstacles, so bodies still creep as slowly
 
 A `restitution` is that of Hunt and Crossley's law at the speed u: how many pairs touch at the same
 time does not change it, as it would that of the cubic law of obstacles.
@@ -58,7 +58,7 @@ BESIDE = 0.1  # of the smaller size: bodies whose heights differ by less lie bes
 PER_STEP = 0.125  # of the thickness: how far surfaces move in a step at the expected speed
 PER_LONG_STEP = 0.5  # and in an implicit one
 # k_f over sqrt(k m): many pairs stick at once, whose rate grows with their number, not its root
-PAIR_FRICTION_RATE, NODE_PAIR_FRICTION_RATE = 0.5, 0.3
+PAIR_FRICTION_RATE, NODE_PAIR_FRICTION_RATE = 0.7, 0.3
 PRESSED = 0.25  # of the thickness, at the start
 
 

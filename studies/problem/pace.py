@@ -1,0 +1,175 @@
+r"""How long a step may be where bodies touch each other: tried on the motion itself.
+
+The bounds of what touches (`adjsim/stable_step.py`) count everything that might touch at once, so a
+stack of boxes is stable in steps ten times as long, while one bounce may need shorter ones. So the
+motion is rolled out at the start values in steps of 8, 4, 2, 1, 1/2, ... times what is estimated.
+The first number is taken whose motion
+
+    differs from that of half as long steps by at most 1e-3 of the smallest body, at every frame,
+    and is stable by 0.6 of what the forces ask for at its frames (`adjsim/measured_rate.py`).
+
+The second makes gradients right as well: where steps are too long for friction that sticks, bodies
+rest, but shake between the walls of its cone. The number is of the estimate, so it holds as
+material and contacts change in a search. The motion is that of the values at the start, always on
+the CPU, so the choice is the same wherever a scene file is read again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from adjsim.field import Field
+from adjsim.measured_rate import rate_at
+from adjsim.model import Model, State
+from adjsim.stable_step import step_of
+from studies.problem.reach import system_at
+from studies.problem.steps import ROOM, TimeSteps, sample_steps
+from studies.runs.errors import NotFiniteError
+from studies.scene.building import BuiltScene
+from studies.scene.motion import Motion
+
+
+PACES = (8.0, 4.0, 2.0, 1.0, 0.5, 0.25)  # of the estimated step
+AGREES = 1e-3  # of the smallest body
+N_FRAMES = 16  # at which motions are compared
+SHORT = 1e-7  # a step below which is worth a word [s]
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """A motion in steps of one length."""
+
+    steps: TimeSteps
+    motion: Motion
+    run: Any = None  # None if it left the finite numbers, or bodies went through each other
+    error: str = ""  # why
+    surfaces: Mapping[str, np.ndarray] = field(default_factory=dict)  # (N_FRAMES, n_vertices, 3)
+
+    def first_difference(self, finer: "_Trial", allowed: float) -> int | None:
+        """Return the frame at which a vertex is farther away than that in another motion."""
+        if self.run is None or finer.run is None:
+            return 0
+        far = np.zeros(N_FRAMES, bool)
+        for name, x in self.surfaces.items():
+            far |= (np.linalg.norm(x - finer.surfaces[name], axis=2) > allowed).any(axis=1)
+        return int(far.argmax()) if far.any() else None
+
+    def states(self) -> list[tuple[int, State]]:
+        """Return the step and the state of each frame before the end."""
+        run, start = self.run, self.motion.state
+        return [
+            (int(step), State(run.x[i], run.v[i], {name: replace(
+                start.bodies[name], rotation=None, position=own.position[i],
+                orientation=own.orientation[i], velocity=own.velocity[i],
+                angular_velocity=own.angular_velocity[i],
+            ) for name, own in run.bodies.items()}))
+            for i, step in enumerate(run.steps)
+            if step < self.motion.n_steps
+        ]  # fmt: skip
+
+    def is_stable(self) -> bool:
+        """Whether the step is well below what is stable at the frames."""
+        forces = Field(self.motion.system, n_steps=self.motion.n_steps)
+        rate = max(rate_at(forces, state, step) for step, state in self.states())
+        return self.steps.dt <= ROOM * step_of(rate)
+
+
+def tried_steps(
+    steps: TimeSteps, built: BuiltScene, values: Mapping[str, Any], end: float
+) -> tuple[TimeSteps, list[str]]:
+    """Return steps that suit the motion until `end` [s], and what should be known of them.
+
+    `values` are scene values by path that replace the scene's own. Where no bodies touch each
+    other, or the file says how long a step is, the steps stay what they are.
+    """
+    system, _ = system_at(built, values, steps.dt)
+    tries = isinstance(system, Model) and any(force.changes for force in system.forces.values())
+    if steps.is_given or built.step.IS_STABLE or not tries:
+        return steps, []
+    trials: list[_Trial] = []
+    found, notes = None, []
+    for pace in PACES:
+        own = replace(steps, pace=pace).suited_to(system)
+        if trials and own.count == trials[-1].steps.count:
+            continue
+        trials.append(_trial(own, built, values, end))
+        if len(trials) > 1 and _will_do(*trials[-2:]):
+            found = trials[-2].steps
+            break
+    if found is None:
+        found = replace(steps, pace=1.0).suited_to(system)
+        notes.append(_never(*trials[-2:]))
+    if found.dt < SHORT:
+        notes.append(_cause(system, found))
+    return found, notes
+
+
+def _trial(steps: TimeSteps, built: BuiltScene, values: Mapping[str, Any], end: float) -> _Trial:
+    """Return the motion in these steps."""
+    kept, (at,) = sample_steps([np.linspace(0.0, end, N_FRAMES)], steps.dt, moves=[False])
+    system, state = system_at(built, values, steps.dt, varies=True)
+    motion = Motion(system, state, steps.dt, kept, threads=1, step=built.step)
+    try:
+        run = motion.run()
+    except NotFiniteError as error:
+        return _Trial(steps, motion, error=str(error))
+    moving = {*built.nodes, *system.bodies}
+    surfaces = {
+        name: at.at(one.vertices(motion, run))
+        for name, one in built.subjects.items()
+        if name in moving
+    }
+    return _Trial(steps, motion, run, surfaces=surfaces)
+
+
+def _will_do(coarse: _Trial, fine: _Trial) -> bool:
+    """Whether the steps of the first of two motions are short enough."""
+    return coarse.first_difference(fine, _allowed(fine)) is None and coarse.is_stable()
+
+
+def _allowed(trial: _Trial) -> float:
+    """Return the difference that is allowed [m]."""
+    sizes = [float(np.ptp(x[0], axis=0).max()) for x in trial.surfaces.values()]
+    return AGREES * min(sizes, default=0.0)
+
+
+def _never(coarse: _Trial, fine: _Trial) -> str:
+    """Return what to say where no step that was tried is short enough."""
+    say = f"No time step from {PACES[0]:g} to {PACES[-1]:g} times the estimated one gives the "
+    say += f"motion of one half as long to {AGREES:g} of the smallest body"
+    if fine.run is None:
+        return f"{say}: {fine.error}"
+    system, frame = fine.motion.system, coarse.first_difference(fine, _allowed(fine))
+    if frame is None:
+        return f"{say} and is stable. Give `world.dt`."
+    step, state = fine.states()[min(frame, len(fine.states()) - 1)]
+    strength = {
+        name: Field(replace(system, forces={name: force}), n_steps=fine.motion.n_steps).magnitude(
+            state, step
+        )
+        for name, force in system.forces.items()
+        if force.touches
+    }
+    strongest = max(strength, key=lambda name: strength[name])
+    return (
+        f"{say}: from {step * fine.steps.dt:.3g} s on they are apart, where `{strongest}` pushes "
+        "most. The estimated one is taken. What follows may hang on every bounce: end the film "
+        f"earlier, make `{strongest}` softer (`stiffness`), or give `world.dt`."
+    )
+
+
+def _cause(system: Model, steps: TimeSteps) -> str:
+    """Return what makes a step so short."""
+    say = f"The time step is {steps.dt:.2g} s"
+    if steps.longest < steps.pace * ROOM * system.stable_dt():
+        return f"{say}, so that surfaces that meet this fast do not pass each other: give `radius`."
+    without = {
+        name: replace(
+            system, forces={other: force for other, force in system.forces.items() if other != name}
+        ).stable_dt()
+        for name in system.forces
+    }
+    stiffest = max(without, key=lambda name: without[name])
+    return f"{say}: `{stiffest}` is so stiff or damped. Make it softer, or give `world.dt`."
