@@ -38,7 +38,7 @@ FLOORS = {
         ["series_files", "worlds"],
         ["engine"],  # models packed, and the loops that run them
         ["field"],
-        ["descent", "losses"],
+        ["descent", "losses", "measured_rate"],
         ["steps"],
         ["contact_margins", "rollout"],
         ["equilibrium"],

@@ -308,14 +308,14 @@ class SurfaceContact(Force):
         return float(np.sqrt(2.0 * (D - np.log1p(D))))
 
 
-def _pairs_at_once(own: Surface, other: Surface) -> float:
+def _pairs_at_once(surface: Surface, other: Surface) -> float:
     """Return how many pairs push a vertex of a surface that lies flat on another one, about.
 
     Its own with the other surface, those of the other's vertices, and those of edges.
     """
-    share = max(1.0, len(other.vertices) / len(own.vertices))
-    edges = (len(one.edges) / (PER_VERTEX * len(one.vertices)) for one in (own, other))
-    return 1.0 + share + AT_ONCE * float(np.prod(list(edges)))
+    share = max(1.0, len(other.vertices) / len(surface.vertices))
+    meshed, other_meshed = (len(x.edges) / (PER_VERTEX * len(x.vertices)) for x in (surface, other))
+    return 1.0 + share + AT_ONCE * meshed * other_meshed
 
 
 def farthest(before: np.ndarray, after: np.ndarray) -> float:

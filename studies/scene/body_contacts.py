@@ -15,10 +15,10 @@ their velocities) and m what is behind a point: all of a rigid body, or the mean
          4 m g/rho of a rigid one, 60 m g/rho of nodes
     d    e = 0.15 at u of rigid bodies; else half of the speed of a node, as of obstacles, but no
          more than sqrt(mu/k)/rho, which shortens the stable step by less than a half
-    k_f  0.7 sqrt(k mu) of two rigid bodies, else 0.3 sqrt(k mu): a quarter of what obstacles
-         have, since many pairs stick at once, and their rates add up where those of k go by its
-         root. So stiffness, dissipation and friction ask for steps of about the same length. k is
-         harder than that of obstacles, so bodies still creep as slowly
+    k_f  1.5 sqrt(k mu) of two rigid bodies, half of what obstacles have, since more pairs stick at
+         once, and their rates add up where those of k go by its root. As it is, k_f and d ask for
+         steps of about the same length. k is harder than that of obstacles, so bodies creep more
+         slowly on each other. Else 1.2 sqrt(k mu)
 
 A `restitution` is that of Hunt and Crossley's law at the speed u: how many pairs touch at the same
 time does not change it, as it would that of the cubic law of obstacles.
@@ -38,6 +38,7 @@ from studies.runs.errors import StudyError
 from studies.scene.bodies.part import Additions, positive
 from studies.scene.contacts import (
     GRAVITY,
+    NODE_FRICTION_RATE,
     NODE_LOSS,
     NODE_PART,
     RESTITUTION,
@@ -57,8 +58,7 @@ NODE_LOADS = 60.0  # and a body of nodes on a tenth of its surface, if half of i
 BESIDE = 0.1  # of the smaller size: bodies whose heights differ by less lie beside each other
 PER_STEP = 0.125  # of the thickness: how far surfaces move in a step at the expected speed
 PER_LONG_STEP = 0.5  # and in an implicit one
-# k_f over sqrt(k m): many pairs stick at once, whose rate grows with their number, not its root
-PAIR_FRICTION_RATE, NODE_PAIR_FRICTION_RATE = 0.7, 0.3
+PAIR_FRICTION_RATE = 1.5  # k_f over sqrt(k mu) of two rigid bodies
 PRESSED = 0.25  # of the thickness, at the start
 
 
@@ -184,7 +184,7 @@ def _law(contact: Contact, a: Touching, b: Touching, gravity: Vector) -> dict[st
     )
     if "damping" not in law:
         law.setdefault("dissipation", min(NODE_LOSS / speed, 0.5 * np.sqrt(mass / k) / radius))
-    rate = PAIR_FRICTION_RATE if are_rigid else NODE_PAIR_FRICTION_RATE
+    rate = PAIR_FRICTION_RATE if are_rigid else NODE_FRICTION_RATE
     law.setdefault("friction_stiffness", rate * float(np.sqrt(k * mass)))
     return law
 
