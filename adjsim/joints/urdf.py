@@ -8,7 +8,7 @@ Tests: `tests/joints/test_urdf.py`. Source: the XML specification of URDF, wiki.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,13 +29,14 @@ from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.mass_properties import check_inertia, from_six, to_six
 from adjsim.rigid.pose import BodyState
+from adjsim.rotations import cross_matrix
 
 
 CLASSES = {
     "revolute": HingeJoint, "continuous": HingeJoint, "prismatic": SliderJoint, "fixed": WeldJoint,
 }  # fmt: skip
 HOLDS = 9800.0  # k r/M of a chosen stiffness [m/s^2]: a joint gives way by r/1000 under all links
-LOSS = 0.2  # c over sqrt(k m)
+LOSS = 0.2  # of the rate of the stiffest motion: c over k and c_t over k_t, times that rate
 AXES = ("xx", "yy", "zz", "xy", "xz", "yz")
 N_AROUND = 24  # corners of a cylinder
 
@@ -85,10 +86,11 @@ def read_urdf(
     positions : mapping of str to float, optional
         Where joints start, by name [rad or m]; those left out start at 0.
     stiffness, damping, angular_stiffness, angular_damping : float, optional
-        Of all joints, as of `Joint` and `FramedJoint`. None: k = 1000 M g/R, k_t = k r^2,
-        c = 0.2 sqrt(k m) and c_t = 0.2 sqrt(k_t I), with the mass M of all links, the largest
-        and smallest radius of gyration R and r of a link, the smallest mass m and moment I. Limits
-        push with k_t or k.
+        Of all joints, as of `Joint` and `FramedJoint`. None: k = 1000 M g/R with the mass M of all
+        links and the largest radius of gyration R of one; a k_t that asks for the same step; c and
+        c_t that shorten it by a tenth. With the largest eigenvalues k lambda and k_t mu of what
+        forces and torques of all joints do to a body, over its inertia, k_t = k lambda/mu, c = 0.2
+        sqrt(k/lambda) and c_t = 0.2 sqrt(k_t/mu). Limits push with k_t or k.
 
     Returns
     -------
@@ -131,11 +133,18 @@ def read_urdf(
     q = {checks.known_key("joint", k, movable): checks.number("positions", q[k]) for k in q}
     rest = _frames(leads, {})
     at_rest, start = (_state(bodies, [at[x] for x in heavy]) for at in (rest, _frames(leads, q)))
-    moments = np.linalg.eigvalsh(from_six(bodies.inertias))
-    r = np.sqrt(moments[:, 2] / bodies.masses)
+    framed = {}
+    for key, joint in joints.items():
+        child = _end(joint, "child")
+        if child in heavy:
+            pair, (x, axes) = (owners[_end(joint, "parent")], heavy[child]), rest[child]
+            with _within(f"joint `{key}`"):
+                framed[key] = pair, frames_at(pair, {name: at_rest}, x, axes @ _axis(joint))
+    r = np.sqrt(np.linalg.eigvalsh(from_six(bodies.inertias))[:, 2] / bodies.masses)
+    straight, turning = _responses(bodies, framed.values())
     k = HOLDS * bodies.masses.sum() / r.max() if stiffness is None else stiffness
-    turn = k * r.min() ** 2 if angular_stiffness is None else angular_stiffness
-    c, c_turn = LOSS * np.sqrt(k * bodies.masses.min()), LOSS * np.sqrt(turn * moments.min())
+    turn = k * straight / turning if angular_stiffness is None else angular_stiffness
+    c, c_turn = LOSS * np.sqrt(k / straight), LOSS * np.sqrt(turn / turning)
     held = {
         "stiffness": k,
         "damping": c if damping is None else damping,
@@ -143,15 +152,38 @@ def read_urdf(
         "angular_damping": c_turn if angular_damping is None else angular_damping,
     }
     forces = {}
-    for key, joint in joints.items():
-        child = _end(joint, "child")
-        if child in heavy:
-            pair, (x, axes) = (owners[_end(joint, "parent")], heavy[child]), rest[child]
-            with _within(f"joint `{key}`"):
-                frames = frames_at(pair, {name: at_rest}, x, axes @ _axis(joint))
-                driven = _driven(joint, q.get(key, 0.0), held)
-                forces[key] = CLASSES[joint.get("type", "")](pair, **held, **frames, **driven)
+    for key, (pair, frames) in framed.items():
+        with _within(f"joint `{key}`"):
+            driven = _driven(joints[key], q.get(key, 0.0), held)
+            forces[key] = CLASSES[joints[key].get("type", "")](pair, **held, **frames, **driven)
     return Robot(bodies, forces, start, {link: owners[link] for link in links})
+
+
+def _responses(
+    bodies: RigidBodies, framed: Iterable[tuple[tuple[str | None, str], Mapping[str, Any]]]
+) -> tuple[float, float]:
+    """Return how unit stiffnesses of all joints act on a body at most, over its inertia.
+
+    Those of forces, lambda [1/kg], and of torques, mu [1/(kg m2)]: 1 without joints. As in
+    `Joint.frame_bounds`, each of two bodies feels a joint twice.
+    """
+    sums = np.zeros((2, bodies.n_bodies, 6, 6))
+    for pair, frames in framed:
+        twice = 1.0 if pair[0] is None else 2.0
+        for body, side in zip(pair, "ab", strict=True):
+            if body is None:
+                continue
+            b = int(body.rsplit(".", 1)[1])
+            J = np.concatenate([np.eye(3), -cross_matrix(frames[f"anchor_{side}"][0])], axis=1)
+            sums[0, b] += twice * J.T @ J
+            sums[1, b, 3:, 3:] += twice * np.eye(3)
+    inertia = np.zeros((bodies.n_bodies, 6, 6))
+    inertia[:, :3, :3] = bodies.masses[:, None, None] * np.eye(3)
+    inertia[:, 3:, 3:] = from_six(bodies.inertias)
+    lower = np.linalg.inv(np.linalg.cholesky(inertia))
+    largest = np.linalg.eigvalsh(lower @ sums @ np.swapaxes(lower, 1, 2))[..., -1].max(axis=1)
+    straight, turning = np.where(largest > 0.0, largest, 1.0)
+    return float(straight), float(turning)
 
 
 def _elements(path: Path) -> tuple[dict[str, Element], dict[str, Element]]:

@@ -2,8 +2,8 @@ r"""How long a step may be where bodies touch each other: tried on the motion it
 
 The bounds of what touches (`adjsim/stable_step.py`) count everything that might touch at once, so a
 stack of boxes is stable in steps ten times as long, while one bounce may need shorter ones. So the
-motion is rolled out at the start values in steps of 16, 8, 4, 2, 1, 1/2, ... times what is estimated.
-The first number is taken whose motion
+motion is rolled out at the start values in steps of 16, 8, 4, 2, 1, 1/2, ... times what is
+estimated. The first number is taken whose motion
 
     differs from that of half as long steps by at most 1e-3 of the smallest body, at every frame,
     and is stable by 0.7 of what the forces ask for at its frames (`adjsim/measured_rate.py`).

@@ -50,6 +50,7 @@ PENDULUM = (
         '<dynamics damping="0.05" friction="0.01"/>',
     ),
 )  # fmt: skip
+FRAMES = ("anchor_a", "anchor_b", "orientation_a", "orientation_b")
 HELD = {"stiffness": 2e4, "damping": 3.0, "angular_stiffness": 200.0, "angular_damping": 0.03}
 
 
@@ -146,6 +147,30 @@ def test_a_box_on_a_rail_falls_freely_with_the_chosen_constraints(read):
     robot = read(link("world"), box, rail)
     fall = motion(robot.bodies, robot.forces, robot.state)
     np.testing.assert_allclose(fall.position[-1, 0], [0.0, 0.0, -0.5 * 9.8 * 0.04**2], atol=1e-4)
+
+
+def test_chosen_stiffness_and_damping_ask_for_one_step(read):
+    light = link("tool", inertial(0.02, origin("0.01 0 0"), (1e-6, 2e-6, 2e-6, 0.0, 0.0, 0.0)))
+    glue = joint("glue", "fixed", "lower", "tool", origin("0.25 0.05 0"))
+    robot = read(*PENDULUM, light, glue)
+    parts = ("stiffness", "damping", "angular_stiffness", "angular_damping")
+
+    def stable(*keeps):
+        forces = {
+            name: type(force)(
+                force.bodies,
+                **{key: getattr(force, key) if key in keeps else 0.0 for key in parts},
+                **{key: getattr(force, key) for key in FRAMES},
+            )
+            for name, force in robot.forces.items()
+        }
+        return Model(forces=forces, bodies={"robot": robot.bodies}).stable_dt()
+
+    straight, turning = stable("stiffness"), stable("angular_stiffness")
+    assert straight == pytest.approx(turning, rel=1e-9)
+    assert stable("stiffness", "damping") == pytest.approx(straight / 1.105, rel=1e-3)
+    assert stable("angular_stiffness", "angular_damping") > turning / 1.11
+    assert stable(*parts) > 0.6 * straight
 
 
 def test_surfaces_are_in_the_axes_of_the_link_and_inertias_too(read, tmp_path):
