@@ -56,24 +56,24 @@ class _Trial:
             far |= (np.linalg.norm(x - finer.surfaces[name], axis=2) > allowed).any(axis=1)
         return int(far.argmax()) if far.any() else None
 
-    def states(self) -> list[tuple[int, State]]:
-        """Return the step and the state of each frame before the end."""
-        run, start = self.run, self.motion.state
-        return [
-            (int(step), State(run.x[i], run.v[i], {name: replace(
-                start.bodies[name], rotation=None, position=own.position[i],
-                orientation=own.orientation[i], velocity=own.velocity[i],
-                angular_velocity=own.angular_velocity[i],
-            ) for name, own in run.bodies.items()}))
-            for i, step in enumerate(run.steps)
-            if step < self.motion.n_steps
-        ]  # fmt: skip
 
-    def is_stable(self) -> bool:
-        """Whether the step is well below what is stable at the frames."""
-        forces = Field(self.motion.system, n_steps=self.motion.n_steps)
-        rate = max(rate_at(forces, state, step) for step, state in self.states())
-        return self.steps.dt <= STABLE * step_of(rate)
+def stable_step(motion: Motion, run: Any) -> float:
+    """Return the step that is stable at the frames of a run before its end [s]."""
+    forces = Field(motion.system, n_steps=motion.n_steps)
+    return step_of(max(rate_at(forces, state, step) for step, state in _states(motion, run)))
+
+
+def _states(motion: Motion, run: Any) -> list[tuple[int, State]]:
+    """Return the step and the state of each frame before the end."""
+    return [
+        (int(step), State(run.x[i], run.v[i], {name: replace(
+            motion.state.bodies[name], rotation=None, position=own.position[i],
+            orientation=own.orientation[i], velocity=own.velocity[i],
+            angular_velocity=own.angular_velocity[i],
+        ) for name, own in run.bodies.items()}))
+        for i, step in enumerate(run.steps)
+        if step < motion.n_steps
+    ]  # fmt: skip
 
 
 def tried_steps(
@@ -127,7 +127,9 @@ def _trial(steps: TimeSteps, built: BuiltScene, values: Mapping[str, Any], end: 
 
 def _will_do(coarse: _Trial, fine: _Trial) -> bool:
     """Whether the steps of the first of two motions are short enough."""
-    return coarse.first_difference(fine, _allowed(fine)) is None and coarse.is_stable()
+    if coarse.first_difference(fine, _allowed(fine)) is not None:
+        return False
+    return coarse.steps.dt <= STABLE * stable_step(coarse.motion, coarse.run)
 
 
 def _allowed(trial: _Trial) -> float:
@@ -143,7 +145,8 @@ def _never(coarse: _Trial, fine: _Trial) -> str:
     system, frame = fine.motion.system, coarse.first_difference(fine, _allowed(fine))
     if frame is None:
         return f"{say} and is stable. Give `world.dt`."
-    step, state = fine.states()[min(frame, len(fine.states()) - 1)]
+    states = _states(fine.motion, fine.run)
+    step, state = states[min(frame, len(states) - 1)]
     strength = {
         name: Field(replace(system, forces={name: force}), n_steps=fine.motion.n_steps).magnitude(
             state, step

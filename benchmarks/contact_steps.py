@@ -1,0 +1,127 @@
+"""How long steps are where bodies touch: `python -m benchmarks.contact_steps [--data docs/data]`.
+
+Each scene moves in the step that is chosen, and in steps 8 times as short, which its vertices are
+compared with. Stable is what the tangent of the forces asks for at 33 instants
+(`adjsim/measured_rate.py`), the estimate what bounds of everything that might touch ask for.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from benchmarks.publish import in_markdown, record
+from studies.problem.forward import motion_through
+from studies.problem.pace import stable_step
+from studies.scene.building import BuiltScene, build
+from studies.scene.declared import Cloth, Contact, Held, PlaneObstacle, Rigid, Scene
+from studies.scene.files import find_scene
+from studies.scene.reading import read_scene
+
+
+N_TIMES, FINER = 33, 8
+HEADER = [
+    "scene", "estimate [s]", "chosen [s]", "stable [s]", "steps", "CPU [s]", "µs a step",
+    "error [mm]", "at the end [mm]",
+]  # fmt: skip
+
+
+def stack() -> Scene:
+    """Return five boxes of 1 kg on each other."""
+    places = ((0.0, 0.0), (4e-3, -2e-3), (-3e-3, 3e-3), (2e-3, -4e-3), (-5e-3, 1e-3))
+    boxes = {
+        f"box_{i}": Rigid(
+            mesh="box", size=(0.1, 0.1, 0.1), position=(x, 0.052 + 0.1015 * i, z), density=1000.0
+        )
+        for i, (x, z) in enumerate(places)
+    }
+    touch = {
+        f"touch_{i}": Contact(between=(f"box_{i}", f"box_{i + 1}"), friction=0.5)
+        for i in range(len(places) - 1)
+    }
+    return Scene(bodies=boxes, obstacles={"floor": PlaneObstacle(friction=0.5)}, contacts=touch)
+
+
+def plank(cells: tuple[int, int, int]) -> Scene:
+    """Return a plank that falls on two bars."""
+    bars = {
+        name: Rigid(mesh="box", size=(0.04, 0.04, 0.2), position=(x, 0.022, 0.0), density=1000.0)
+        for name, x in (("left", -0.2), ("right", 0.2))
+    }
+    board = Rigid(
+        mesh="box", size=(0.6, 0.02, 0.1), cells=cells, position=(0.03, 0.06, 0.01), density=600.0
+    )
+    touch = {f"on_{name}": Contact(between=(name, "plank"), friction=0.5) for name in bars}
+    floor = {"floor": PlaneObstacle(friction=0.5)}
+    return Scene(bodies={**bars, "plank": board}, obstacles=floor, contacts=touch)
+
+
+def ball_on_cloth() -> Scene:
+    """Return a rigid ball that falls on a cloth, which two of its sides hold."""
+    cloth = Cloth(
+        mesh="sheet", size=(0.4, 0.4), cells=(12, 12), rotation=(-90.0, 0.0, 0.0), E=5e4,
+        thickness=2e-3, density=300.0, viscosity=10.0, held=Held(nodes=EDGES),
+    )  # fmt: skip
+    ball = Rigid(mesh="ball", size=(0.05,), cells=(3,), position=(0.01, 0.09, 0.005), density=300.0)
+    touch = Contact(between=("cloth", "ball"), friction=0.3)
+    return Scene(bodies={"cloth": cloth, "ball": ball}, contacts={"touch": touch})
+
+
+EDGES = tuple(range(13)) + tuple(range(156, 169))  # rows of nodes
+SCENES: dict[str, tuple[Callable[[], Scene], float]] = {  # and until when [s]
+    "five boxes in a stack": (stack, 2.0),
+    "plank on two bars": (lambda: plank((4, 1, 1)), 1.0),
+    "the same, 20 × 1 × 2 cells": (lambda: plank((20, 1, 2)), 1.0),
+    "ball on a held cloth": (ball_on_cloth, 0.5),
+    "draped-cloth": (lambda: read_scene(find_scene("draped-cloth")), 0.45),
+}
+
+
+def moved(built: BuiltScene, end: float, dt: float | None) -> tuple[dict[str, np.ndarray], ...]:
+    """Return the vertices of a motion, and numbers of it."""
+    times = np.linspace(0.0, end, N_TIMES)
+    motion, at = motion_through(built, times, dt, {})
+    motion = replace(motion, threads=1)
+    start = time.process_time()
+    run = motion.run()
+    spent = time.process_time() - start
+    surfaces = {k: at.at(one.vertices(motion, run)) for k, one in built.subjects.items()}
+    numbers = {"dt": motion.dt, "n": motion.n_steps, "cpu": spent}
+    return surfaces, numbers | {"stable": stable_step(motion, run)}
+
+
+def row_of(name: str) -> list[str]:
+    """Return what a scene comes to, in words."""
+    make, end = SCENES[name]
+    built = build(make())
+    surfaces, found = moved(built, end, None)
+    finer, _ = moved(built, end, found["dt"] / FINER)
+    apart = np.max(
+        [np.linalg.norm(x - finer[key], axis=2).max(axis=1) for key, x in surfaces.items()], axis=0
+    )
+    return [
+        name,
+        *(f"{v:.2g}" for v in (built.system.stable_dt(), found["dt"], found["stable"])),
+        f"{found['n']}", f"{found['cpu']:.2g}", f"{1e6 * found['cpu'] / found['n']:.1f}",
+        f"{1e3 * apart.max():.2g}", f"{1e3 * apart[-1]:.2g}",
+    ]  # fmt: skip
+
+
+def main(
+    scenes: Annotated[list[str] | None, typer.Argument(help=", ".join(SCENES))] = None,
+    data: Annotated[Path | None, typer.Option(help="Write contact-steps.json there.")] = None,
+) -> None:
+    """Print the steps of scenes whose bodies touch."""
+    table = [HEADER, *(row_of(name) for name in scenes or SCENES)]
+    typer.echo(in_markdown(table))
+    if data is not None:
+        command = "python -m benchmarks.contact_steps --data docs/data"
+        record(data, "contact-steps", {"table": table}, command)
+
+
+if __name__ == "__main__":
+    typer.run(main)
