@@ -2,16 +2,17 @@ r"""How long a step may be where bodies touch each other: tried on the motion it
 
 The bounds of what touches (`adjsim/stable_step.py`) count everything that might touch at once, so a
 stack of boxes is stable in steps ten times as long, while one bounce may need shorter ones. So the
-motion is rolled out at the start values in steps of 16, 8, 4, 2, 1, 1/2, ... times what is
-estimated. The first number is taken whose motion
+motion is rolled out at the start values in steps of 16 times the estimate, but no longer than keeps
+surfaces from passing each other, then of 1/2, 1/4, ... of these. The first are taken whose motion
 
-    differs from that of half as long steps by at most 1e-3 of the smallest body, at every frame,
+    differs from that of half as long steps by at most 3e-3 of the smallest body, at every frame,
     and is stable by 0.7 of what the forces ask for at its frames (`adjsim/measured_rate.py`).
 
 The second makes gradients right as well: where steps are too long for friction that sticks, bodies
-rest, but shake between the walls of its cone. The number is of the estimate, so it holds as
-material and contacts change in a search. The motion is that of the values at the start, always on
-the CPU, so the choice is the same wherever a scene file is read again.
+rest, but shake between the walls of its cone. The choice is a multiple of the estimate, so it holds
+as material and contacts change in a search. The motion is that of the values at the start, always
+on the CPU, so the choice is the same wherever a scene file is read again. What is left of the
+error is measured at the answer, in steps half as long (`studies/answer/discretisation.py`).
 """
 
 from collections.abc import Mapping
@@ -31,8 +32,9 @@ from studies.scene.building import BuiltScene
 from studies.scene.motion import Motion
 
 
-PACES = (16.0, 8.0, 4.0, 2.0, 1.0, 0.5, 0.25)  # of the estimated step
-AGREES = 1e-3  # of the smallest body
+LONGEST, SHORTEST = 16.0, 0.25  # of the estimated step
+EPS = 1e-9  # so that a number of steps is not rounded up to the next
+AGREES = 3e-3  # of the smallest body: a third of a pixel where it is 100 pixels large
 STABLE = 0.7  # of what is stable at its frames: twice the stiffness is still stable
 N_FRAMES = 16  # at which motions are compared
 SHORT = 1e-7  # a step below which is worth a word [s]
@@ -89,15 +91,15 @@ def tried_steps(
     if steps.is_given or built.step.IS_STABLE or not tries:
         return steps, []
     trials: list[_Trial] = []
-    found, notes = None, []
-    for pace in PACES:
-        own = replace(steps, pace=pace).suited_to(system)
-        if trials and own.count == trials[-1].steps.count:
-            continue
-        trials.append(_trial(own, built, values, end))
+    found, notes, stable = None, [], ROOM * system.stable_dt()
+    own = replace(steps, pace=LONGEST).suited_to(system)
+    while own.interval / own.count > SHORTEST * stable:
+        pace = own.interval / own.count / stable * (1.0 + EPS)  # of which `suited_to` makes these
+        trials.append(_trial(replace(own, pace=pace), built, values, end))
         if len(trials) > 1 and _will_do(*trials[-2:]):
             found = trials[-2].steps
             break
+        own = replace(own, count=2 * own.count)
     if found is None:
         found = replace(steps, pace=1.0).suited_to(system)
         if trials[-1].run is not None:  # else the motion itself says why
@@ -140,7 +142,7 @@ def _allowed(trial: _Trial) -> float:
 
 def _never(coarse: _Trial, fine: _Trial) -> str:
     """Return what to say where no step that was tried is short enough."""
-    say = f"No time step from {PACES[0]:g} to {PACES[-1]:g} times the estimated one gives the "
+    say = f"No time step from {LONGEST:g} to {SHORTEST:g} times the estimated one gives the "
     say += f"motion of one half as long to {AGREES:g} of the smallest body"
     system, frame = fine.motion.system, coarse.first_difference(fine, _allowed(fine))
     if frame is None:
