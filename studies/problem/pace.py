@@ -83,30 +83,39 @@ def tried_steps(
 ) -> tuple[TimeSteps, list[str]]:
     """Return steps that suit the motion until `end` [s], and what should be known of them.
 
-    `values` are scene values by path that replace the scene's own. Where no bodies touch each
-    other, or the file says how long a step is, the steps stay what they are.
+    `values` are scene values by path that replace the scene's own. Where the file says how long a
+    step is, steps stay what they are; where no bodies touch each other, they are not tried.
     """
     system, _ = system_at(built, values, steps.dt)
-    tries = isinstance(system, Model) and any(force.changes for force in system.forces.values())
-    if steps.is_given or built.step.IS_STABLE or not tries:
+    if steps.is_given or built.step.IS_STABLE or not isinstance(system, Model):
         return steps, []
-    trials: list[_Trial] = []
-    found, notes, stable = None, [], ROOM * system.stable_dt()
-    own = replace(steps, pace=LONGEST).suited_to(system)
-    while own.interval / own.count > SHORTEST * stable:
-        pace = own.interval / own.count / stable * (1.0 + EPS)  # of which `suited_to` makes these
-        trials.append(_trial(replace(own, pace=pace), built, values, end))
-        if len(trials) > 1 and _will_do(*trials[-2:]):
-            found = trials[-2].steps
-            break
-        own = replace(own, count=2 * own.count)
-    if found is None:
-        found = replace(steps, pace=1.0).suited_to(system)
-        if trials[-1].run is not None:  # else the motion itself says why
-            notes.append(_never(*trials[-2:]))
+    found, notes = steps.suited_to(system), []
+    if any(force.changes for force in system.forces.values()):
+        found, notes = _tried(found, built, values, end)
     if found.dt < SHORT:
         notes.append(_cause(system, found))
     return found, notes
+
+
+def _tried(
+    steps: TimeSteps, built: BuiltScene, values: Mapping[str, Any], end: float
+) -> tuple[TimeSteps, list[str]]:
+    """Return the longest steps that will do, and what to say where none does."""
+    system, _ = system_at(built, values, steps.dt)
+    trials: list[_Trial] = []
+    stable = ROOM * system.stable_dt()
+    longer = replace(steps, pace=LONGEST).suited_to(system)
+    while longer.interval / longer.count > SHORTEST * stable:
+        pace = (
+            longer.interval / longer.count / stable * (1.0 + EPS)
+        )  # `suited_to` makes these of it
+        trials.append(_trial(replace(longer, pace=pace), built, values, end))
+        if len(trials) > 1 and _will_do(*trials[-2:]):
+            return trials[-2].steps, []
+        longer = replace(longer, count=2 * longer.count)
+    if len(trials) < 2 or trials[-1].run is None:  # then the motion itself says why
+        return steps, []
+    return steps, [_never(*trials[-2:])]
 
 
 def _trial(steps: TimeSteps, built: BuiltScene, values: Mapping[str, Any], end: float) -> _Trial:
