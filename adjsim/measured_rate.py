@@ -11,6 +11,7 @@ Tests: `tests/test_measured_rate.py`.
 """
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -36,7 +37,7 @@ def rate_at(field: Field, state: State, step: int = 0) -> float:
     return rate_of(np.array([k]), np.array([c]))
 
 
-def _motions(model: Model, x: np.ndarray, p: np.ndarray) -> scipy.sparse.csr_array:
+def _motions(model: Model, x: np.ndarray, p: np.ndarray) -> Any:
     """Return B, (3 n_rows, 3 n_nodes + 6 n_bodies), for rows at x and packed bodies p."""
     roots = np.sqrt(model.inverse_mass)
     blocks = [scipy.sparse.diags_array(np.repeat(roots, 3))] if len(roots) else []

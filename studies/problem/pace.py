@@ -2,11 +2,11 @@ r"""How long a step may be where bodies touch each other: tried on the motion it
 
 The bounds of what touches (`adjsim/stable_step.py`) count everything that might touch at once, so a
 stack of boxes is stable in steps ten times as long, while one bounce may need shorter ones. So the
-motion is rolled out at the start values in steps of 16 times the estimate, but no longer than keeps
-surfaces from passing each other, then of 1/2, 1/4, ... of these. The first are taken whose motion
+motion is rolled out at the start values in steps of 64 times the estimate, but no longer than keeps
+surfaces from passing each other, then of 1/2, 1/4, ... of these. The longest are taken whose motion
 
     differs from that of half as long steps by at most 3e-3 of the smallest body, at every frame,
-    and is stable by 0.7 of what the forces ask for at its frames (`adjsim/measured_rate.py`).
+    and that are at most 0.7 of what the forces ask for at the frames (`adjsim/measured_rate.py`).
 
 The second makes gradients right as well: where steps are too long for friction that sticks, bodies
 rest, but shake between the walls of its cone. The choice is a multiple of the estimate, so it holds
@@ -17,7 +17,7 @@ error is measured at the answer, in steps half as long (`studies/answer/discreti
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from studies.scene.building import BuiltScene
 from studies.scene.motion import Motion
 
 
-LONGEST, SHORTEST = 16.0, 0.25  # of the estimated step
+LONGEST, SHORTEST = 64.0, 0.25  # of the estimated step
 EPS = 1e-9  # so that a number of steps is not rounded up to the next
 AGREES = 3e-3  # of the smallest body: a third of a pixel where it is 100 pixels large
 STABLE = 0.7  # of what is stable at its frames: twice the stiffness is still stable
@@ -49,19 +49,25 @@ class _Trial:
     run: Any = None  # None if it left the finite numbers, or bodies went through each other
     surfaces: Mapping[str, np.ndarray] = field(default_factory=dict)  # (N_FRAMES, n_vertices, 3)
 
-    def first_difference(self, finer: "_Trial", allowed: float) -> int | None:
-        """Return the frame at which a vertex is farther away than that in another motion."""
+    def first_difference(self, finer: "_Trial") -> int | None:
+        """Return the frame at which a vertex is too far away from where a finer motion has it."""
         if self.run is None or finer.run is None:
             return 0
+        sizes = [float(np.ptp(x[0], axis=0).max()) for x in finer.surfaces.values()]
         far = np.zeros(N_FRAMES, bool)
         for name, x in self.surfaces.items():
-            far |= (np.linalg.norm(x - finer.surfaces[name], axis=2) > allowed).any(axis=1)
+            apart = np.linalg.norm(x - finer.surfaces[name], axis=2)
+            far |= (apart > AGREES * min(sizes)).any(axis=1)
         return int(far.argmax()) if far.any() else None
+
+    def stable_step(self) -> float:
+        """Return the step that is stable at the frames before the end [s]."""
+        return stable_step(self.motion, self.run)
 
 
 def stable_step(motion: Motion, run: Any) -> float:
-    """Return the step that is stable at the frames of a run before its end [s]."""
-    forces = Field(motion.system, n_steps=motion.n_steps)
+    """Return the step that is stable at the frames of a run of a model, before its end [s]."""
+    forces = Field(cast("Model", motion.system), n_steps=motion.n_steps)
     return step_of(max(rate_at(forces, state, step) for step, state in _states(motion, run)))
 
 
@@ -102,17 +108,23 @@ def _tried(
 ) -> tuple[TimeSteps, list[str]]:
     """Return the longest steps that will do, and what to say where none does."""
     system, _ = system_at(built, values, steps.dt)
-    trials: list[_Trial] = []
     stable = ROOM * system.stable_dt()
-    longer = replace(steps, pace=LONGEST).suited_to(system)
-    while longer.interval / longer.count > SHORTEST * stable:
-        pace = (
-            longer.interval / longer.count / stable * (1.0 + EPS)
-        )  # `suited_to` makes these of it
-        trials.append(_trial(replace(longer, pace=pace), built, values, end))
-        if len(trials) > 1 and _will_do(*trials[-2:]):
-            return trials[-2].steps, []
-        longer = replace(longer, count=2 * longer.count)
+
+    def of(count: int) -> TimeSteps:
+        """Return so many steps; those that `suited_to` makes of their pace."""
+        return replace(steps, count=count, pace=steps.interval / count / stable * (1.0 + EPS))
+
+    trials: list[_Trial] = []
+    count = replace(steps, pace=LONGEST).suited_to(system).count
+    while (longer := of(count)).pace > SHORTEST:
+        trials.append(_trial(longer, built, values, end))
+        if len(trials) > 1 and trials[-2].first_difference(trials[-1]) is None:
+            coarse, fine = trials[-2:]
+            limit = STABLE * min(coarse.stable_step(), fine.stable_step())
+            if fine.steps.dt <= limit:  # what lies between two that agree agrees with them
+                most = min(float(coarse.steps.dt), limit)
+                return of(int(np.ceil(steps.interval / most - EPS))), []
+        count *= 2
     if len(trials) < 2 or trials[-1].run is None:  # then the motion itself says why
         return steps, []
     return steps, [_never(*trials[-2:])]
@@ -136,24 +148,11 @@ def _trial(steps: TimeSteps, built: BuiltScene, values: Mapping[str, Any], end: 
     return _Trial(steps, motion, run, surfaces=surfaces)
 
 
-def _will_do(coarse: _Trial, fine: _Trial) -> bool:
-    """Whether the steps of the first of two motions are short enough."""
-    if coarse.first_difference(fine, _allowed(fine)) is not None:
-        return False
-    return coarse.steps.dt <= STABLE * stable_step(coarse.motion, coarse.run)
-
-
-def _allowed(trial: _Trial) -> float:
-    """Return the difference that is allowed [m]."""
-    sizes = [float(np.ptp(x[0], axis=0).max()) for x in trial.surfaces.values()]
-    return AGREES * min(sizes, default=0.0)
-
-
 def _never(coarse: _Trial, fine: _Trial) -> str:
     """Return what to say where no step that was tried is short enough."""
     say = f"No time step from {LONGEST:g} to {SHORTEST:g} times the estimated one gives the "
     say += f"motion of one half as long to {AGREES:g} of the smallest body"
-    system, frame = fine.motion.system, coarse.first_difference(fine, _allowed(fine))
+    system, frame = cast("Model", fine.motion.system), coarse.first_difference(fine)
     if frame is None:
         return f"{say} and is stable. Give `world.dt`."
     states = _states(fine.motion, fine.run)
