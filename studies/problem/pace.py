@@ -9,14 +9,17 @@ surfaces from passing each other, then of 1/2, 1/4, ... of these. The longest ar
     and that are at most 0.7 of what the forces ask for at the frames (`adjsim/measured_rate.py`).
 
 The second makes gradients right as well: where steps are too long for friction that sticks, bodies
-rest, but shake between the walls of its cone. The choice is a multiple of the estimate, so it holds
-as material and contacts change in a search. The motion is that of the values at the start, always
-on the CPU, so the choice is the same wherever a scene file is read again. What is left of the
-error is measured at the answer, in steps half as long (`studies/answer/discretisation.py`).
+rest, but shake between the walls of its cone. Where no bodies touch at a frame, nothing is known of
+longer steps than those of the estimate, and none are taken. The choice is a multiple of the
+estimate, so it holds as material and contacts change in a search. The motion is that of the values
+at the start, always on the CPU, so the choice is the same wherever a scene file is read again. What
+is left of the error is measured at the answer, in steps half as long
+(`studies/answer/discretisation.py`).
 """
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -47,7 +50,9 @@ class _Trial:
     steps: TimeSteps
     motion: Motion
     run: Any = None  # None if it left the finite numbers, or bodies went through each other
-    surfaces: Mapping[str, np.ndarray] = field(default_factory=dict)  # (N_FRAMES, n_vertices, 3)
+    surfaces: Mapping[str, np.ndarray] = dataclasses.field(
+        default_factory=dict
+    )  # (N_FRAMES, n_vertices, 3)
 
     def first_difference(self, finer: "_Trial") -> int | None:
         """Return the frame at which a vertex is too far away from where a finer motion has it."""
@@ -59,6 +64,14 @@ class _Trial:
             apart = np.linalg.norm(x - finer.surfaces[name], axis=2)
             far |= (apart > AGREES * min(sizes)).any(axis=1)
         return int(far.argmax()) if far.any() else None
+
+    def touches(self) -> bool:
+        """Whether bodies touch each other at any frame before the end."""
+        system = cast("Model", self.motion.system)
+        contacts = {name: force for name, force in system.forces.items() if force.changes}
+        field = Field(replace(system, forces=contacts), n_steps=self.motion.n_steps)
+        states = _states(self.motion, self.run)
+        return any(field.magnitude(state, step) > 0.0 for step, state in states)
 
     def stable_step(self) -> float:
         """Return the step that is stable at the frames before the end [s]."""
@@ -123,7 +136,8 @@ def _tried(
             limit = STABLE * min(coarse.stable_step(), fine.stable_step())
             if fine.steps.dt <= limit:  # what lies between two that agree agrees with them
                 most = min(float(coarse.steps.dt), limit)
-                return of(int(np.ceil(steps.interval / most - EPS))), []
+                count = int(np.ceil(steps.interval / most - EPS))
+                return of(count if fine.touches() else max(count, steps.count)), []
         count *= 2
     if len(trials) < 2 or trials[-1].run is None:  # then the motion itself says why
         return steps, []
