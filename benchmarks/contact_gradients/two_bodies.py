@@ -7,8 +7,8 @@ turns by 2 asin(rate dt/2) in a step, so that is where
     rate dt = 2 sin(pi/(2 n))
 
 Balls in a line are measured there, with dt ~ 1/rate: what is left is the time n dt of a touch.
-Where the normal turns, or the window of two edges changes, the contact is not linear, n is off by
-O(1/rate), and so the ripple is O(1): there dt ~ 1/rate^3, as for all impacts.
+Where the normal turns the contact is not linear, n is off by O(1/rate), and so the ripple is O(1):
+there dt ~ 1/rate^3, as for all impacts.
 """
 
 from abc import abstractmethod
@@ -291,8 +291,8 @@ class RodOnEdge(Problem):
         1/m = 1 + b^2/I + 1/M,   y = (J - s)(T - t) = (2 m - 1)(s T - h)
         dm = m^2 (dM/M^2 - 6 b/a^2 db)
 
-    Only the two edges touch, whose window makes the stiffness W(b) k_e; in the limit a touch is so
-    short that neither the slope of the window nor its change as the rod turns is felt.
+    Only the two edges touch, in the middle of their window, where the stiffness is k_e. In the limit
+    a touch is so short that the rod does not turn in it.
     """
 
     title = "rod falls on an edge"
@@ -322,11 +322,10 @@ class RodOnEdge(Problem):
 
     def scene(self, p: Values, rate: float) -> tuple[Model, State]:
         """Return a rod with an edge below, and a body with an edge above, which cross."""
-        s = 0.5 + self.start["place"] / (2 * self.A)
-        stiffness = rate**2 * self.effective_mass(self.start) / (4 * s * (1 - s)) ** 2
         touch = SurfaceContact(
             triangles=TRIANGLE, other_triangles=TRIANGLE + 3, radius=self.RADIUS,
-            other_radius=self.RADIUS, stiffness=stiffness, acts_on=("rod", "edge"),
+            other_radius=self.RADIUS, stiffness=rate**2 * self.effective_mass(self.start),
+            acts_on=("rod", "edge"),
         )  # fmt: skip
         I = self.A**2 / 3
         bodies = {
