@@ -10,6 +10,7 @@ from adjoint.rollout import record
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.springs import Springs
 from adjsim.meshes.ball import ball_tets
+from adjsim.meshes.grid import box_tets
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.model import Model, State
 from adjsim.pairs.surface_contact import SurfaceContact
@@ -123,6 +124,42 @@ def test_surfaces_that_meet_touch_on_one_side():
     (coarse, few), (fine, many) = stable(2), stable(6)
     assert many > 8 * few
     assert fine > 0.5 * coarse
+
+
+def two_boxes(**law):
+    mesh = TriangleMesh(*box_surface())
+    touch = SurfaceContact(
+        triangles=mesh.faces, other_triangles=mesh.faces + len(mesh.points), radius=0.002,
+        other_radius=0.002, stiffness=1e4, acts_on="boxes", **law,
+    )  # fmt: skip
+    return Model(forces={"touch": touch}, bodies={"boxes": RigidBodies([mesh, mesh], mass=1.0)})
+
+
+def box_surface():
+    grid = box_tets((1, 1, 1), (0.2, 0.2, 0.2))
+    return grid.points, grid.surface().faces
+
+
+@pytest.mark.parametrize("speed", [0.01, 0.5, 20.0])
+def test_a_dissipation_counts_with_the_depth_that_a_speed_reaches(speed):
+    """By the motion of a point that arrives: its largest d omega c is that of the closed form."""
+    d, omega, dt = 2.0, 100.0, 1e-6
+    c, v = 0.0, speed
+    while v > 0.0:
+        v -= dt * omega**2 * c * (1.0 + d * v)
+        c += dt * v
+    loss = two_boxes(dissipation=d, speed=speed).forces["touch"].arrival_loss
+    assert loss == pytest.approx(d * omega * c, rel=1e-2)
+    alone, lossy = two_boxes().stable_dt(), two_boxes(dissipation=d, speed=speed).stable_dt()
+    assert alone / lossy == pytest.approx(0.5 * (loss + np.sqrt(loss**2 + 4.0)), rel=1e-9)
+    rubs = two_boxes(dissipation=d, speed=speed, friction=0.1, friction_stiffness=1e4)
+    assert rubs.stable_dt() < 0.1 * lossy
+
+
+def test_without_a_speed_a_dissipation_counts_at_half_of_the_thickness():
+    unknown = two_boxes(dissipation=2.0).stable_dt()
+    assert unknown < two_boxes(dissipation=2.0, speed=1e-3).stable_dt()
+    assert unknown == pytest.approx(two_boxes(damping=2.0 * 1e4 * 0.002).stable_dt(), rel=1e-12)
 
 
 FLOOR = HalfSpaceContact(stiffness=100.0)
