@@ -609,6 +609,14 @@ def exercise(
 
 
 @app.command()
+def schema() -> None:
+    """Print the JSON schema of scene files, by which editors complete and explain their keys."""
+    from studies.scene.files import SCHEMA
+
+    print(SCHEMA.read_text(encoding="utf-8"), end="")
+
+
+@app.command()
 def info() -> None:
     """Print versions, devices, what is missing and how to get it."""
     from studies.cli.info import info_text

@@ -10,6 +10,7 @@ from studies.runs.errors import StudyError
 
 SCENE = "scene"  # what the manifest of a run calls its study
 BUNDLED = Path(__file__).resolve().parents[1] / "bundled"
+SCHEMA = BUNDLED / "scene.schema.json"  # of scene files; docs/_ext/scene_schema.py writes it
 LARGEST = 10_000_000  # bytes of a TOML file
 DEEPEST = 50  # tables and lists in each other
 
