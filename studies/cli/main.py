@@ -463,7 +463,8 @@ def new(
     \b
     you have                            adjsim new my.toml ...
     a film of something soft            --film clip.mp4 --mesh part.stl --kind soft
-    a thing that falls and bounces      --film clip.mp4 --mesh ball --kind rigid
+    a thing that bounces: how soft      --film clip.mp4 --mesh ball --kind soft
+    a thing that bounces: how fast      --film clip.mp4 --mesh ball --kind rigid
     a film of a cloth                   --film clip.mp4 --mesh sheet --kind cloth
     a film of a pendulum                --film clip.mp4 --kind pendulum
     a rigid body that slides, tumbles   --film clip.mp4 --mesh box --kind rigid
@@ -473,7 +474,8 @@ def new(
     markers, tracked points             --points track.csv --mesh part.stl --kind rigid
     a colour to follow in a film        --points clip-track.csv --mesh ball --kind rigid
     two bodies that touch               --from two-balls, --from draped-cloth
-    an arm, a chain or a hinge          --urdf arm.urdf, --from links
+    a robot, as a URDF file             --urdf arm.urdf
+    an arm, a chain or a hinge          --from links
     a goal in place of a film           --from control-fem
     """  # noqa: D301 -- Click's mark of lines that stay as they are
     _begin(f"looking at what {file} is made of")

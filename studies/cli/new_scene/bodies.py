@@ -32,6 +32,7 @@ class Subject:
     box: np.ndarray  # lower and upper corner, (2, 3) [m]
     free: dict[str, dict[str, Any]]  # what is asked for, by path
     name: str = ""
+    tracked: np.ndarray | None = None  # what a track in pixels is of, (3,) [m]; None: its middle
     up: int = 1  # the axis that points up
     settles: bool = False  # whether it is seen where it rests
     meshes: dict[str, Any] = field(default_factory=dict)  # to be written, by name of the file
@@ -100,7 +101,7 @@ def pendulum(place: np.ndarray | None) -> Subject:
     middle, half = pivot + 0.5 * bob, 0.6 * LENGTH
     return Subject(
         table_text("[bodies.rod]", rows), np.stack([middle - half, middle + half]),
-        {"rod.length": {}, "rod.angle": {}}, "rod",
+        {"rod.length": {}, "rod.angle": {}}, "rod", pivot + bob,
     )  # fmt: skip
 
 
@@ -164,7 +165,7 @@ def meshed_body(
         if is_still:
             rows.append(("held", held, "guess: it hangs on its upper end"))
         else:
-            rows.append(("# held", held, "where it is clamped: this would be its upper end"))
+            rows.append(("# held", held, "where it is clamped; here its upper end"))
     if color is not None:
         rows.append(("look", {"color": color}, "guess: fitted to the first frame, as the light is"))
     floor: list[Row] = [

@@ -137,7 +137,7 @@ def _composed(file: Path, given: Mapping[str, str]) -> tuple[str, Subject]:
         subject = Subject(robot.text, box, robot.free, up=2, meshes=robot.meshes)
     elif given.get("kind") == PENDULUM:
         subject = pendulum(place)
-        seen = Seen()
+        seen = seen._replace(diagonal=None) if track is not None else Seen()
     else:
         is_still = film is not None and film.is_still
         subject = meshed_body(
@@ -212,7 +212,8 @@ def _camera(
         whole, what = ROOM * max(height, width * size[0] / size[1]), "a third of the picture"
     else:
         whole, what = math.hypot(width, height) / seen.diagonal, "as large as in the first frame"
-    view = View(0.5 * (low + high), right, up, whole)
+    middle = 0.5 * (low + high) if subject.tracked is None or seen == Seen() else subject.tracked
+    view = View(middle, right, up, whole)
     view = view._replace(target=view.point(-seen.right, -seen.down))
     distance = max(0.5 * whole / math.tan(math.radians(0.5 * lens[1])), depth)
     return view, [

@@ -31,7 +31,8 @@ def value_text(value: Any) -> str:
     if isinstance(value, list | tuple | np.ndarray):
         return f"[{', '.join(map(value_text, value))}]"
     if isinstance(value, float):
-        return repr(float(f"{value:.6g}") + 0.0)  # no minus before a zero
+        text = f"{value + 0.0:.6g}".replace("e+0", "e").replace("e-0", "e-")
+        return text if {".", "e"} & set(text) else f"{text}.0"
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -13,6 +13,7 @@ from studies.problem.observations.films import FilmData, read_film
 from studies.problem.observations.outlines import foreground, outline, plain_background
 from studies.problem.observations.point_files import METRES, PointData
 from studies.problem.observations.points import read_table
+from studies.reports.numbers import count
 from studies.runs.errors import StudyError
 from studies.scene.declared import Camera, Film, SceneFile
 from studies.scene.exif import with_fields_of_view
@@ -62,8 +63,6 @@ class Footage:
         if masks is None or found is None:
             return Seen(), None
         color = np.round(self.data.frames[0][masks[0]].mean(axis=0), 2).tolist()
-        if found.touches_edge:
-            return Seen(), color
         diagonal = math.hypot(*found.extent) / self.data.size[0]
         return Seen(*from_middle(found.middle, self.data.size), diagonal), color
 
@@ -174,7 +173,7 @@ class Track:
         """Return the table of the observation; `at` says where points in pixels are at first."""
         times, names = self.data.times, self.data.names
         comment = (
-            f"{len(names)} points, {len(times)} times from {times[0]:.3g} to {times[-1]:.3g} s"
+            f"{count(len(names), 'point')}, {count(len(times), 'time')} from {times[0]:.3g} to {times[-1]:.3g} s"
         )
         rows: list[Row] = [("file", beside(self.path, folder), comment), ("body", body, "")]
         if self.is_in_picture:

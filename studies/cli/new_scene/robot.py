@@ -15,6 +15,7 @@ from adjsim.meshes.surfaces import blocks
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rigid.mass_properties import from_six
 from studies.cli.new_scene.commented_toml import Row, table_text
+from studies.runs.errors import StudyError
 from studies.scene.checking import RESERVED
 from studies.scene.declared import WORLD
 
@@ -46,11 +47,14 @@ class RobotTables:
 
 def robot_tables(path: Path, folder: str) -> RobotTables:
     """Return the tables of a robot, whose meshes are to be in a folder beside the scene file."""
-    robot = read_urdf(path)
+    try:
+        robot = read_urdf(path)
+    except (OSError, ValueError) as error:
+        raise StudyError(str(error).replace("`path`", "`--urdf`")) from error
     names: dict[str | None, str] = {None: WORLD}
     for link, body in robot.links.items():
         names.setdefault(body, _identifier(link))
-    turns = Rotation.from_quat(robot.state.orientation)
+    turns = _turns(robot)
     tables, meshes, points = [], {}, []
     for k, shape in enumerate(robot.bodies.meshes):
         name, center, turn = names[f"robot.{k}"], robot.bodies.centers[k], turns[k]
@@ -58,9 +62,9 @@ def robot_tables(path: Path, folder: str) -> RobotTables:
         if not len(shape.faces):
             mesh = blocks([x + BARE * np.array([-0.5, 0.5]) for x in center], np.ones((1, 1, 1)))
             comment = "guess: a small cube, since the link has no shape"
-        position = robot.state.position[k] - turn.apply(center)
+        position = robot.state.position[k] - turn @ center
         meshes[f"{name}.ply"] = mesh
-        points.append(position + turn.apply(mesh.points))
+        points.append(position + mesh.points @ turn.T)
         rows: list[Row] = [
             ("kind", "rigid", f"a link of {path.name}"),
             ("mesh", f"{folder}/{name}.ply", comment),
@@ -68,7 +72,7 @@ def robot_tables(path: Path, folder: str) -> RobotTables:
             ("inertia", from_six(robot.bodies.inertias[k]), "about the centre of mass [kg m2]"),
             ("center_of_mass", center, "from the link's origin, along its axes [m]"),
             ("position", position, "of the link's origin [m]"),
-            ("rotation", np.degrees(turn.as_rotvec()), "axis times angle [deg]"),
+            ("rotation", np.degrees(Rotation.from_matrix(turn).as_rotvec()), "axis times angle [deg]"),
         ]
         tables.append(table_text(f"[bodies.{name}]", rows))
     free: dict[str, dict[str, Any]] = {}
@@ -76,7 +80,8 @@ def robot_tables(path: Path, folder: str) -> RobotTables:
         name = _identifier(key, "_joint" if _identifier(key) in names.values() else "")
         _, units = KINDS[type(joint)]
         if units and not free:
-            free = {f"{name}.viscous_friction": {"start": START, "bounds": BOUNDS}}
+            start = {} if joint.viscous_friction is not None else {"start": START, "bounds": BOUNDS}
+            free = {f"{name}.viscous_friction": start}
         tables.append(table_text(f"[joints.{name}]", _joint_rows(robot, joint, names)))
     base = names["robot.0"]
     if not any(joint.to_world for joint in robot.forces.values()):
@@ -90,20 +95,25 @@ def _joint_rows(robot: Robot, joint: Any, names: dict[str | None, str]) -> list[
     """Return the rows of a joint, whose frame is that of its second body at the start."""
     kind, units = KINDS[type(joint)]
     ((_, child),) = joint.ends
-    turn = Rotation.from_quat(robot.state.orientation[child.number])
-    anchor = robot.state.position[child.number] + turn.apply(joint.anchor_b.reshape(3))
+    turn = _turns(robot)[child.number]
+    anchor = robot.state.position[child.number] + turn @ joint.anchor_b.reshape(3)
     rows: list[Row] = [
         ("kind", kind, "stiffness and damping are chosen where they are left out"),
         ("between", [names[end] for end in joint.bodies], "the second moves against the first"),
         ("anchor", anchor, "[m]"),
     ]
     if units:
-        rows.append(("axis", turn.apply(joint.axes("b")[0, :, 2]), "in the scene"))
+        rows.append(("axis", np.round(turn @ joint.axes("b")[0, :, 2], 9), "in the scene"))
     for key, unit in units.items():
         if (value := getattr(joint, key)) is not None:
             number = float(np.degrees(value) if unit == "[deg]" else value)
             rows.append((key, number, unit))
     return rows
+
+
+def _turns(robot: Robot) -> np.ndarray:
+    """Return the axes of bodies as columns, (n_bodies, 3, 3)."""
+    return Rotation.from_quat(np.array(robot.state.orientation)).as_matrix()
 
 
 def _identifier(name: str, end: str = "") -> str:
