@@ -1,24 +1,27 @@
 """What `adjsim new` does: writes a scene file of what there is, with a comment on every guess.
 
 The camera looks along the shorter level axis of the body, which is in the middle of the view, or
-where the first frame of a film or the first rows of a table of pixels have it. A file that was
-composed is read, and its scene built, before it is written.
+where the first frame of a film or the first rows of a table of pixels have it. `scene.toml.j2` is
+the file; it is read, and its scene built, before it is written.
 """
 
 import math
+import shlex
 import shutil
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from adjsim.meshes.files import poly_data
-from studies.cli.new_scene.bodies import KINDS, PENDULUM, Subject, meshed_body, pendulum
-from studies.cli.new_scene.commented_toml import Row, table_text
-from studies.cli.new_scene.observations import Footage, Seen, Track, from_middle, guessed_lens
-from studies.cli.new_scene.robot import robot_tables
+from studies.cli.new_scene.body import KINDS, body_of
+from studies.cli.new_scene.observations import Footage, Seen, Track, from_middle
+from studies.cli.new_scene.robot import robot_of
+from studies.cli.new_scene.toml_text import aligned, value_text
 from studies.runs.errors import StudyError
 from studies.runs.files import explained
 from studies.scene.building import build
@@ -29,22 +32,13 @@ from studies.scene.reading import scene_from_dict
 from studies.scene.tables import unknown
 
 
-ROOM = 3.0  # times the body is the picture, where nothing says how large the body is seen
+PENDULUM = "pendulum"
+LENGTH, ANGLE = 0.5, 20.0  # of a pendulum [m], [deg]
+AROUND = 0.6  # of its length, how far what is shown reaches on each side
 SIZE = (360, 480)  # of pictures where nothing says it [pixels]
-GRAVITY = 9.81  # [m/s2]
-
-
-class View(NamedTuple):
-    """How a camera sees the plane through the middle of a body."""
-
-    target: np.ndarray  # (3,) [m]
-    right: np.ndarray
-    up: np.ndarray
-    height: float  # of the picture [m]
-
-    def point(self, right: float, down: float) -> np.ndarray:
-        """Return the point of the plane that is seen so many heights from the middle, (3,) [m]."""
-        return self.target + self.height * (right * self.right - down * self.up)
+ROOM = 3.0  # times the body is the picture, where nothing says how large the body is seen
+HALF_VIEW = math.radians(20.0)  # of the shorter side of a picture: a phone's
+NEARLY = 0.99  # part of a depth that counts as less
 
 
 def new_command(file: Path, start: str | None, things: Mapping[str, str | None]) -> list[str]:
@@ -54,25 +48,18 @@ def new_command(file: Path, start: str | None, things: Mapping[str, str | None])
     """
     _check_file(file)
     given = {name: text for name, text in things.items() if text is not None}
-    schema = f"#:schema {SCHEMA.as_uri()}\n"
+    ways = [str(file.resolve()), f"next: adjsim preview {shlex.quote(str(file))}"]
     if start is None:
         _check_together(given)
-        text, subject = _composed(file, given)
-        _write(file, schema + text, subject)
-        guesses = f": {text.count('# guess')} guesses, each marked as one"
-        return [*subject.notes, f"{file.resolve()}{guesses}", f"next: adjsim preview {file}"]
+        guesses, notes = _compose(file, given)
+        return [*notes, f"{ways[0]}: {guesses} guesses, each marked as one", ways[1]]
     if given:
         raise StudyError(f"`--from` must come alone, got `--{next(iter(given))}` beside it.")
     if start not in bundled_scenes():
         raise StudyError(f"`--from`: {unknown('scene', start, bundled_scenes())}")
     _, text = (BUNDLED / f"{start}.toml").read_text(encoding="utf-8").split("\n", 1)
-    with explained(file), file.open("x", encoding="utf-8") as stream:
-        stream.write(schema + text)
-    return [str(file.resolve()), f"next: adjsim preview {file}"]
-
-
-def _mesh_folder(file: Path) -> Path:
-    return file.with_name(f"{file.stem}-meshes")
+    _write(file, f"#:schema {SCHEMA.as_uri()}\n{text}")
+    return ways
 
 
 def _check_file(file: Path) -> None:
@@ -117,125 +104,124 @@ def _path(option: str, text: str) -> str:
         raise StudyError(f"`--{option}`{error}") from error
 
 
-def _composed(file: Path, given: Mapping[str, str]) -> tuple[str, Subject]:
-    """Return the text of a scene file of what there is."""
-    folder = file.parent
+def _compose(file: Path, given: Mapping[str, str]) -> tuple[int, list[str]]:
+    """Write a scene file of what there is; return the number of guesses, and notes."""
+    folder, meshes = file.parent, _mesh_folder(file)
     paths = {name: _path(name, text) for name, text in given.items() if name != "kind"}
-    film = Footage.read(paths["film"]) if "film" in paths else None
-    track = Track.read(paths["points"]) if "points" in paths else None
-    seen, color = film.first_seen() if film else (Seen(), None)
-    size = film.data.full_size if film else SIZE
-    if track is not None and track.is_in_picture:
-        size = film.data.full_size if film else track.size()
-        seen = seen._replace(
-            **dict(zip(("right", "down"), from_middle(track.middle(), size), strict=True))
-        )
-    place = track.middle() if track is not None and not track.is_in_picture else None
+    film = Footage.read(paths["film"], folder) if "film" in paths else None
+    track = Track.read(paths["points"], folder) if "points" in paths else None
+    is_in_picture = track is not None and track.data.is_in_picture
+    size, seen = (film.data.full_size, film.seen) if film else (SIZE, Seen())
+    place = None
+    if track is not None and is_in_picture:
+        size = size if film else track.film_size()
+        seen = from_middle(track.middle, size)._replace(diagonal=seen.diagonal)
+    elif track is not None:
+        place = track.middle
+    robot = body = pendulum = middle = None
     if "urdf" in paths:
-        robot = robot_tables(Path(paths["urdf"]), _mesh_folder(file).name)
-        box = np.stack([robot.points.min(axis=0), robot.points.max(axis=0)])
-        subject = Subject(robot.text, box, robot.free, up=2, meshes=robot.meshes)
+        robot = robot_of(Path(paths["urdf"]), meshes.name)
+        box = np.stack([robot["points"].min(axis=0), robot["points"].max(axis=0)])
     elif given.get("kind") == PENDULUM:
-        subject = pendulum(place)
-        seen = seen._replace(diagonal=None) if track is not None else Seen()
+        angle = math.radians(ANGLE)
+        bob = LENGTH * np.array([math.sin(angle), -math.cos(angle), 0.0])
+        pivot = np.zeros(3) if place is None else place - bob
+        pendulum = {"length": LENGTH, "angle": ANGLE, "pivot": pivot}
+        around = AROUND * LENGTH * np.array([[-1.0], [1.0]])
+        box = pivot + 0.5 * bob + around
+        middle = pivot + bob if is_in_picture else None
+        seen = seen._replace(diagonal=None) if is_in_picture else Seen()
     else:
-        is_still = film is not None and film.is_still
-        subject = meshed_body(
-            paths["mesh"], given.get("kind"), folder, place=place, color=color, is_still=is_still
-        )
-    lens = film.lens() if film else guessed_lens(size)
-    view, camera = _camera(subject, seen, size, lens)
-    if track is not None and track.is_in_picture and film is None:
-        camera.append(("size", list(size), "guess: height and width of the film [pixels]"))
-    tables = [
-        subject.text,
-        table_text("[cameras.front]", camera),
-        table_text("[lights.sun]", [("direction", [1.0, 2.0, 1.0], "guess: towards the light")]),
-        table_text("[world]", _world(subject)),
-    ]
-    if film is not None:
-        tables.append(film.table(folder))
-    if track is not None:
-        at = (
-            {name: view.point(*from_middle(place, size)) for name, place in track.first.items()}
-            if track.is_in_picture
-            else {}
-        )
-        tables.append(track.table(folder, subject.name, at))
-    is_observed = film is not None or track is not None
-    free: list[Row] = [
-        (f'"{path}"', settings, "guess: what is asked for")
-        for path, settings in subject.free.items()
-    ]
-    tables.append(table_text("[free]" if is_observed else "# [free]", free))
-    return "\n".join([_heading(file), *tables]), subject
-
-
-def _heading(file: Path) -> str:
-    """Return the comment at the top, and the title."""
-    return f"""\
-# SI units, angles in degrees. Each "guess" is one: look at it, correct it, delete the word.
-#
-#   adjsim preview {file.name}      the scene at its start values: does the first row fit?
-#   adjsim check {file.name}        whether what was observed can show what [free] asks for
-#   adjsim run {file.name}          search, judge, report
-#
-# All keys are in the manual, page "Scene files", and in the schema above, which editors read.
-
-title = "{file.stem}"
-"""
-
-
-def _world(subject: Subject) -> list[Row]:
-    """Return the rows of the world."""
-    gravity = np.zeros(3)
-    gravity[subject.up] = -GRAVITY
-    rows: list[Row] = [("gravity", gravity, f"guess: {'xyz'[subject.up]} points up [m/s2]")]
-    if subject.settles:
-        rows.append(("motion", "equilibrium", "guess: the photograph shows it at rest"))
-    return rows
-
-
-def _camera(
-    subject: Subject, seen: Seen, size: tuple[int, int], lens: Row
-) -> tuple[View, list[Row]]:
-    """Return how the body is seen, and the rows of the camera."""
-    low, high = subject.box
-    up = np.eye(3)[subject.up]
-    # The sides from which a robot, whose z points up, and anything else is seen.
-    sides = np.array([[0.0, -1.0, 0.0] if subject.up == 2 else [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
-    depths = np.abs(sides @ (high - low))
-    back = sides[int(depths[1] < 0.99 * depths[0])]
-    right = np.cross(up, back)
-    width, height, depth = (abs(float(axis @ (high - low))) for axis in (right, up, back))
-    if seen.diagonal is None:
-        whole, what = ROOM * max(height, width * size[0] / size[1]), "a third of the picture"
-    else:
-        whole, what = math.hypot(width, height) / seen.diagonal, "as large as in the first frame"
-    middle = 0.5 * (low + high) if subject.tracked is None or seen == Seen() else subject.tracked
-    view = View(middle, right, up, whole)
-    view = view._replace(target=view.point(-seen.right, -seen.down))
-    distance = max(0.5 * whole / math.tan(math.radians(0.5 * lens[1])), depth)
-    return view, [
-        ("eye", view.target + distance * back, f"guess: where it is {what} [m]"),
-        ("target", view.target, "guess: what is in the middle of the picture [m]"),
-        *([("up", up, "")] if subject.up != 1 else []),
-        lens,
-    ]
-
-
-def _write(file: Path, text: str, subject: Subject) -> None:
-    """Write the file and its meshes, if the scene can be read and built; else nothing."""
-    folder = _mesh_folder(file)
+        body = body_of(paths["mesh"], given.get("kind"), folder, place)
+        box = body.box
+    field = film.exif_field() if film else None
+    view = View.of(box, seen, size, field, up=1 if robot is None else 2, middle=middle)
+    at = {}
+    if track is not None and is_in_picture:
+        at = {name: view.point(from_middle(pixel, size)) for name, pixel in track.first.items()}
+    is_bending = body is not None and body.kind != "rigid"
+    text = _rendered(
+        schema=SCHEMA.as_uri(), file=file.name, title=file.stem, robot=robot, body=body,
+        pendulum=pendulum, film=film, track=track, at=at, size=size, view=view, exif_field=field,
+        color=film.color if film else [],
+        settles=film is not None and film.is_still and is_bending,
+    )  # fmt: skip
     try:
-        if subject.meshes:
-            folder.mkdir()
-            for name, mesh in subject.meshes.items():
-                poly_data(mesh).save(folder / name)
-        build(scene_from_dict(tomllib.loads(text), file.parent, source=str(file)))
-        with explained(file), file.open("x", encoding="utf-8") as stream:
-            stream.write(text)
+        if robot is not None:
+            meshes.mkdir()
+            for name, mesh in robot["surfaces"].items():
+                poly_data(mesh).save(meshes / name)
+        build(scene_from_dict(tomllib.loads(text), folder, source=str(file)))
+        _write(file, text)
     except BaseException:
-        if subject.meshes:
-            shutil.rmtree(folder, ignore_errors=True)
+        if robot is not None:
+            shutil.rmtree(meshes, ignore_errors=True)
         raise
+    notes = [] if body is None or body.scale == 1.0 else [f"{body.mesh}: {body.note}."]
+    return text.count("# guess"), notes
+
+
+def _mesh_folder(file: Path) -> Path:
+    """Return the folder of the meshes of a robot."""
+    return file.with_name(f"{file.stem}-meshes")
+
+
+def _rendered(**values: Any) -> str:
+    """Return the text of the template."""
+    folder = FileSystemLoader(Path(__file__).parent)
+    made = Environment(
+        loader=folder, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        autoescape=False,  # it is no HTML
+    )  # fmt: skip
+    made.filters["toml"] = value_text
+    return aligned(made.get_template("scene.toml.j2").render(values).rstrip() + "\n")
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a file that is not there yet."""
+    with explained(file), file.open("x", encoding="utf-8") as stream:
+        stream.write(text)
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """How a camera sees the plane through the middle of what is filmed."""
+
+    eye: np.ndarray  # (3,) [m]
+    target: np.ndarray
+    right: np.ndarray  # (3,), of length 1
+    up: np.ndarray
+    height: float  # of the picture there [m]
+    fov_y: float  # [deg]
+    is_sized: bool  # whether it has the size of the first frame
+
+    def point(self, seen: Seen) -> np.ndarray:
+        """Return the point of the plane that is seen there, (3,) [m]."""
+        return self.target + self.height * (seen.right * self.right - seen.down * self.up)
+
+    @classmethod
+    def of(
+        cls, box: np.ndarray, seen: Seen, size: tuple[int, int], fov_y: float | None, *,
+        up: int, middle: np.ndarray | None,
+    ) -> "View":  # fmt: skip
+        """Return the view in which the middle of a box (2, 3) [m], or another point, is seen.
+
+        `up` is the axis that points up; a robot, whose z does, is seen from -y or x, else a body
+        from z or x.
+        """
+        extent, upwards = box[1] - box[0], np.eye(3)[up]
+        sides = np.array([[0.0, -1.0, 0.0] if up == 2 else [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
+        depths = np.abs(sides @ extent)
+        side = int(depths[1] < NEARLY * depths[0])
+        back, right = sides[side], np.cross(upwards, sides[side])
+        width, height = abs(right @ extent), upwards @ extent
+        whole = ROOM * max(height, width * size[0] / size[1])
+        if seen.diagonal is not None:
+            whole = math.hypot(width, height) / seen.diagonal
+        if fov_y is None:
+            fov_y = math.degrees(2.0 * math.atan(math.tan(HALF_VIEW) * size[0] / min(size)))
+        distance = max(0.5 * whole / math.tan(math.radians(0.5 * fov_y)), depths[side])
+        centre = box.mean(axis=0) if middle is None else middle
+        target = centre - whole * (seen.right * right - seen.down * upwards)
+        eye, is_sized = target + distance * back, seen.diagonal is not None
+        return cls(eye, target, right, upwards, float(whole), fov_y, is_sized)
