@@ -1,15 +1,14 @@
 """What `adjsim new` does: writes a scene file of what there is, with a comment on every guess.
 
-The camera looks along the shorter level axis of the body, which is in the middle of the view, or
-where the first frame of a film or the first rows of a table of pixels have it. `scene.toml.j2` is
-the file; it is read, and its scene built, before it is written.
+`scene.toml.j2` is the file. It is read, and its scene is built, before it is written.
 """
 
 import math
 import shlex
 import shutil
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,10 +17,11 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from adjsim.meshes.files import poly_data
-from studies.cli.new_scene.body import KINDS, body_of
+from studies.cli.new_scene.body import KINDS, NewBody, body_of
 from studies.cli.new_scene.observations import Footage, Seen, Track, from_middle
 from studies.cli.new_scene.robot import robot_of
 from studies.cli.new_scene.toml_text import aligned, value_text
+from studies.cli.new_scene.view import view_of
 from studies.runs.errors import StudyError
 from studies.runs.files import explained
 from studies.scene.building import build
@@ -36,9 +36,6 @@ PENDULUM = "pendulum"
 LENGTH, ANGLE = 0.5, 20.0  # of a pendulum [m], [deg]
 AROUND = 0.6  # of its length, how far what is shown reaches on each side
 SIZE = (360, 480)  # of pictures where nothing says it [pixels]
-ROOM = 3.0  # times the body is the picture, where nothing says how large the body is seen
-HALF_VIEW = math.radians(20.0)  # of the shorter side of a picture: a phone's
-NEARLY = 0.99  # part of a depth that counts as less
 
 
 def new_command(file: Path, start: str | None, things: Mapping[str, str | None]) -> list[str]:
@@ -104,61 +101,84 @@ def _path(option: str, text: str) -> str:
         raise StudyError(f"`--{option}`{error}") from error
 
 
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """What is filmed or tracked: one of a body, a pendulum and a robot."""
+
+    box: np.ndarray  # lower and upper corner, (2, 3) [m]
+    body: NewBody | None = None
+    pendulum: dict[str, Any] | None = None
+    robot: dict[str, Any] | None = None
+    up: int = 1  # the axis that points up
+    bob: np.ndarray | None = None  # of a pendulum, of which tracks are, (3,) [m]
+
+
+def _subject(
+    given: Mapping[str, str], paths: Mapping[str, str], file: Path, place: np.ndarray | None
+) -> Subject:
+    """Return what is filmed or tracked; its middle, or its bob, is at a place (3,) [m] if given."""
+    if "urdf" in paths:
+        robot = robot_of(Path(paths["urdf"]), _mesh_folder(file).name)
+        box = np.stack([robot["points"].min(axis=0), robot["points"].max(axis=0)])
+        return Subject(box, robot=robot, up=2)
+    if given.get("kind") != PENDULUM:
+        body = body_of(paths["mesh"], given.get("kind"), file.parent, place)
+        return Subject(body.box, body)
+    angle = math.radians(ANGLE)
+    bob = LENGTH * np.array([math.sin(angle), -math.cos(angle), 0.0])
+    pivot = np.zeros(3) if place is None else place - bob
+    box = pivot + 0.5 * bob + AROUND * LENGTH * np.array([[-1.0], [1.0]])
+    pendulum = {"length": LENGTH, "angle": ANGLE, "pivot": pivot}
+    return Subject(box, pendulum=pendulum, bob=pivot + bob)
+
+
 def _compose(file: Path, given: Mapping[str, str]) -> tuple[int, list[str]]:
     """Write a scene file of what there is; return the number of guesses, and notes."""
-    folder, meshes = file.parent, _mesh_folder(file)
+    folder = file.parent
     paths = {name: _path(name, text) for name, text in given.items() if name != "kind"}
     film = Footage.read(paths["film"], folder) if "film" in paths else None
     track = Track.read(paths["points"], folder) if "points" in paths else None
-    is_in_picture = track is not None and track.data.is_in_picture
-    size, seen = (film.data.full_size, film.seen) if film else (SIZE, Seen())
-    place = None
-    if track is not None and is_in_picture:
-        size = size if film else track.film_size()
+    pixels = track.first if track is not None and track.data.is_in_picture else {}
+    place = None if track is None or pixels else track.middle
+    subject = _subject(given, paths, file, place)
+    body, is_pendulum = subject.body, subject.pendulum is not None
+    # Of a pendulum a film shows the rod as well, and perhaps only a part of it.
+    seen = film.seen if film is not None and not is_pendulum else Seen()
+    size = film.data.full_size if film is not None else SIZE
+    if track is not None and pixels:
+        size = size if film is not None else track.film_size()
         seen = from_middle(track.middle, size)._replace(diagonal=seen.diagonal)
-    elif track is not None:
-        place = track.middle
-    robot = body = pendulum = middle = None
-    if "urdf" in paths:
-        robot = robot_of(Path(paths["urdf"]), meshes.name)
-        box = np.stack([robot["points"].min(axis=0), robot["points"].max(axis=0)])
-    elif given.get("kind") == PENDULUM:
-        angle = math.radians(ANGLE)
-        bob = LENGTH * np.array([math.sin(angle), -math.cos(angle), 0.0])
-        pivot = np.zeros(3) if place is None else place - bob
-        pendulum = {"length": LENGTH, "angle": ANGLE, "pivot": pivot}
-        around = AROUND * LENGTH * np.array([[-1.0], [1.0]])
-        box = pivot + 0.5 * bob + around
-        middle = pivot + bob if is_in_picture else None
-        seen = seen._replace(diagonal=None) if is_in_picture else Seen()
-    else:
-        body = body_of(paths["mesh"], given.get("kind"), folder, place)
-        box = body.box
-    field = film.exif_field() if film else None
-    view = View.of(box, seen, size, field, up=1 if robot is None else 2, middle=middle)
-    at = {}
-    if track is not None and is_in_picture:
-        at = {name: view.point(from_middle(pixel, size)) for name, pixel in track.first.items()}
-    is_bending = body is not None and body.kind != "rigid"
+    field = None if film is None else film.exif_field()
+    middle = subject.bob if pixels and subject.bob is not None else subject.box.mean(axis=0)
+    view = view_of(subject.box, middle, subject.up, seen=seen, size=size, fov_y=field)
     text = _rendered(
-        schema=SCHEMA.as_uri(), file=file.name, title=file.stem, robot=robot, body=body,
-        pendulum=pendulum, film=film, track=track, at=at, size=size, view=view, exif_field=field,
-        color=film.color if film else [],
-        settles=film is not None and film.is_still and is_bending,
+        schema=SCHEMA.as_uri(), file=file.name, title=file.stem, robot=subject.robot, body=body,
+        pendulum=subject.pendulum, film=film, track=track, size=size, view=view, exif_field=field,
+        at={name: view.point(from_middle(pixel, size)) for name, pixel in pixels.items()},
+        settles=film is not None and film.is_still and body is not None and body.kind != "rigid",
     )  # fmt: skip
-    try:
-        if robot is not None:
-            meshes.mkdir()
-            for name, mesh in robot["surfaces"].items():
-                poly_data(mesh).save(meshes / name)
+    with _written_meshes(file, subject.robot):
         build(scene_from_dict(tomllib.loads(text), folder, source=str(file)))
         _write(file, text)
-    except BaseException:
-        if robot is not None:
-            shutil.rmtree(meshes, ignore_errors=True)
-        raise
     notes = [] if body is None or body.scale == 1.0 else [f"{body.mesh}: {body.note}."]
     return text.count("# guess"), notes
+
+
+@contextmanager
+def _written_meshes(file: Path, robot: dict[str, Any] | None) -> Iterator[None]:
+    """Write the meshes of a robot; they go again if the block raises."""
+    if robot is None:
+        yield
+        return
+    folder = _mesh_folder(file)
+    folder.mkdir()
+    try:
+        for name, mesh in robot["surfaces"].items():
+            poly_data(mesh).save(folder / name)
+        yield
+    except BaseException:
+        shutil.rmtree(folder)
+        raise
 
 
 def _mesh_folder(file: Path) -> Path:
@@ -181,47 +201,3 @@ def _write(file: Path, text: str) -> None:
     """Write a file that is not there yet."""
     with explained(file), file.open("x", encoding="utf-8") as stream:
         stream.write(text)
-
-
-@dataclass(frozen=True, eq=False)
-class View:
-    """How a camera sees the plane through the middle of what is filmed."""
-
-    eye: np.ndarray  # (3,) [m]
-    target: np.ndarray
-    right: np.ndarray  # (3,), of length 1
-    up: np.ndarray
-    height: float  # of the picture there [m]
-    fov_y: float  # [deg]
-    is_sized: bool  # whether it has the size of the first frame
-
-    def point(self, seen: Seen) -> np.ndarray:
-        """Return the point of the plane that is seen there, (3,) [m]."""
-        return self.target + self.height * (seen.right * self.right - seen.down * self.up)
-
-    @classmethod
-    def of(
-        cls, box: np.ndarray, seen: Seen, size: tuple[int, int], fov_y: float | None, *,
-        up: int, middle: np.ndarray | None,
-    ) -> "View":  # fmt: skip
-        """Return the view in which the middle of a box (2, 3) [m], or another point, is seen.
-
-        `up` is the axis that points up; a robot, whose z does, is seen from -y or x, else a body
-        from z or x.
-        """
-        extent, upwards = box[1] - box[0], np.eye(3)[up]
-        sides = np.array([[0.0, -1.0, 0.0] if up == 2 else [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
-        depths = np.abs(sides @ extent)
-        side = int(depths[1] < NEARLY * depths[0])
-        back, right = sides[side], np.cross(upwards, sides[side])
-        width, height = abs(right @ extent), upwards @ extent
-        whole = ROOM * max(height, width * size[0] / size[1])
-        if seen.diagonal is not None:
-            whole = math.hypot(width, height) / seen.diagonal
-        if fov_y is None:
-            fov_y = math.degrees(2.0 * math.atan(math.tan(HALF_VIEW) * size[0] / min(size)))
-        distance = max(0.5 * whole / math.tan(math.radians(0.5 * fov_y)), depths[side])
-        centre = box.mean(axis=0) if middle is None else middle
-        target = centre - whole * (seen.right * right - seen.down * upwards)
-        eye, is_sized = target + distance * back, seen.diagonal is not None
-        return cls(eye, target, right, upwards, float(whole), fov_y, is_sized)
