@@ -89,7 +89,8 @@ def find_scene(name: str) -> Path:
     if path := scene_file(name):
         return path
     if (name.endswith(".toml") or "/" in name) and not Path(name).exists():
-        raise StudyError(f"There is no scene file {name}.")
+        way = f" `adjsim new {name}` writes one." if name.endswith(".toml") else ""
+        raise StudyError(f"There is no scene file {name}.{way}")
     if name.endswith(".toml"):
         raise StudyError(f"{name} is no scene file: there must be a table [bodies.NAME] in it.")
     known = sorted(path.stem for path in BUNDLED.glob("*.toml"))
