@@ -122,7 +122,7 @@ def _subject(
         box = np.stack([robot["points"].min(axis=0), robot["points"].max(axis=0)])
         return Subject(box, robot=robot, up=2)
     if given.get("kind") != PENDULUM:
-        body = body_of(paths["mesh"], given.get("kind"), file.parent, place)
+        body = body_of(paths["mesh"], given.get("kind"), file.parent.resolve(), place)
         return Subject(body.box, body)
     angle = math.radians(ANGLE)
     bob = LENGTH * np.array([math.sin(angle), -math.cos(angle), 0.0])
@@ -134,7 +134,7 @@ def _subject(
 
 def _compose(file: Path, given: Mapping[str, str]) -> tuple[int, list[str]]:
     """Write a scene file of what there is; return the number of guesses, and notes."""
-    folder = file.parent
+    folder = file.parent.resolve()
     paths = {name: _path(name, text) for name, text in given.items() if name != "kind"}
     film = Footage.read(paths["film"], folder) if "film" in paths else None
     track = Track.read(paths["points"], folder) if "points" in paths else None

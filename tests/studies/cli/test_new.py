@@ -12,6 +12,8 @@ from adjsim.meshes.ball import ball_tets
 from adjsim.meshes.files import poly_data, write_tet_mesh
 from adjsim.meshes.grid import box_tets
 from adjsim.meshes.sheets import sheet
+from adjsim.model import Model, State
+from adjsim.rollout import rollout
 from studies.problem.joint_marks import seen_by
 from studies.problem.observations.outlines import foreground, overlap
 from studies.reports.preview.showing import inspect
@@ -69,6 +71,9 @@ def things(tmp_path_factory):
     write_track(folder / "space.csv", "xyz", [(200.0, 1000.0 - 30.0 * k, 10.0) for k in range(9)])
     write_track(folder / "metres.csv", "xyz", [(0.2, 1.0 - 0.03 * k, 0.0) for k in range(9)])
     write_robot(folder / "arm.urdf", *PENDULUM)
+    turned = list(PENDULUM)
+    turned[-1] = turned[-1].replace('rpy="0 0 0"', 'rpy="0.3 -0.5 0.7"')
+    write_robot(folder / "turned.urdf", *turned)
     write_robot(
         folder / "free.urdf", link("a b", inertial()), link("tip", inertial()),
         joint("tip", "prismatic", "a b", "tip", origin("0.1 0 0")),
@@ -171,6 +176,22 @@ def test_points_in_pixels_are_seen_where_their_table_begins(new, body):
     (place,) = file.observations["points"].at.values()
     pixels, _ = seen_by(camera, file.cameras["front"].size)(np.array([place]))
     np.testing.assert_allclose(pixels, [[200.0, 100.0]], atol=1e-2)  # six digits are written
+
+
+def test_a_robot_moves_as_that_of_its_file(new, things):
+    """Stiffnesses are chosen otherwise, so joints give way by other parts of a millimetre."""
+    path, _ = new("--urdf turned.urdf")
+    robot, built = read_urdf(things / "turned.urdf"), build(read_scene(path))
+    gravity = built.system.gravity
+    of_file = Model(forces=robot.forces, bodies={"robot": robot.bodies}, gravity=gravity)
+    state = State(bodies={"robot": robot.state})
+    dt = min(of_file.stable_dt(), built.system.stable_dt())
+    steps = int(0.15 / dt)
+    places = rollout(of_file, state, dt, steps, frames=[0, steps]).bodies["robot"].position
+    moved = rollout(built.system, built.state, dt, steps, frames=[0, steps]).bodies
+    assert np.abs(places[1] - places[0]).max() > 0.05
+    for k, name in enumerate(("upper", "lower")):
+        np.testing.assert_allclose(moved[name].position[:, 0], places[:, k], atol=2e-3)
 
 
 def test_a_robot_has_the_masses_and_places_of_its_file(new, things):
