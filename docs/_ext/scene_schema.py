@@ -41,9 +41,9 @@ NO_SECTION = (
     "Scene", "SceneFile", "Box", "Plane", "Ball", "WeldJoint", "HingeJoint", "SliderJoint",
 )  # fmt: skip
 CLASSES = {
-    name: one
-    for name, one in vars(declared).items()
-    if dataclasses.is_dataclass(one) and one.__module__ == declared.__name__
+    name: cls
+    for name, cls in vars(declared).items()
+    if dataclasses.is_dataclass(cls) and cls.__module__ == declared.__name__
 }
 # Of tables whose kind is never left out: it is what distinguishes them.
 WITH_KIND = ("bodies", "joints")
@@ -122,10 +122,9 @@ def schema():
             definition = definitions[choice["$ref"].rpartition("/")[2]]
             definition["required"] = ["kind", *definition.get("required", ())]
     # A take has all keys of a scene that differ in it, and of a body only some of its keys.
-    parts = {key: {"type": "object"} for key in COPIED}
-    own = {key: properties[key] for key in ("observations", "free", "truth")}
-    validate = {"type": "boolean"}
-    take = {"type": "object", "properties": parts | own | {"validate": validate}}
+    keys = {key: {"type": "object"} for key in COPIED}
+    keys |= {key: properties[key] for key in ("observations", "free", "truth")}
+    take = {"type": "object", "properties": {**keys, "validate": {"type": "boolean"}}}
     properties["takes"] = {"type": "object", "additionalProperties": take}
     first = PAGE[PAGE.index("| table | what it holds |") : PAGE.index("## Bodies")]
     for name, text in re.findall(r"^\| `\[?(\w+).*?` \| (.*) \|$", first, re.MULTILINE):

@@ -41,7 +41,8 @@ class NewBody:
     scale: float
     length: float  # of the file, in its unit
     count: str  # of what its mesh is made
-    is_filled: bool
+    is_filled: bool  # with tetrahedra of this length
+    edge_length: float = Soft.edge_length
     position: np.ndarray  # (3,) [m]
     is_placed: bool  # where points are
     box: np.ndarray  # lower and upper corner, (2, 3) [m]
@@ -83,15 +84,15 @@ def body_of(mesh: str, kind: str | None, folder: Path, place: np.ndarray | None)
     if mesh in GENERATORS or mesh.startswith(SHAPE):
         size, cells = _generated(mesh, kind)
     with _in_words_of_the_command():
-        given = {"mesh": mesh, "size": size, "cells": cells}
-        source = read_source("MESH", KINDS[kind or "soft"][0](**given))
+        keys = {"mesh": mesh, "size": size, "cells": cells}
+        source = read_source("MESH", KINDS[kind or "soft"][0](**keys))
         length = float(np.ptp(source.mesh.points, axis=0).max())
         if size is None and length > LONGEST:
             scale = MILLIMETRE
         surface = None if kind == "springs" else surface_of("MESH", source)
         checked = _checked_kind(kind, surface, Path(mesh).name)
         declared, unit = KINDS[checked]
-        source = read_source("MESH", declared(**given, scale=scale))
+        source = read_source("MESH", declared(**keys, scale=scale))
         n, is_filled = len(source.mesh.points if surface is None else surface.faces), False
         if checked == "soft":
             volume = volume_of("MESH", source, Soft.edge_length)

@@ -44,14 +44,14 @@ def new_command(file: Path, start: str | None, things: Mapping[str, str | None])
     `start` is a bundled scene; `things` are the options film, mesh, kind, points and urdf.
     """
     _check_file(file)
-    given = {name: text for name, text in things.items() if text is not None}
+    options = {name: text for name, text in things.items() if text is not None}
     ways = [str(file.resolve()), f"next: adjsim preview {shlex.quote(str(file))}"]
     if start is None:
-        _check_together(given)
-        guesses, notes = _compose(file, given)
+        _check_together(options)
+        guesses, notes = _compose(file, options)
         return [*notes, f"{ways[0]}: {guesses} guesses, each marked as one", ways[1]]
-    if given:
-        raise StudyError(f"`--from` must come alone, got `--{next(iter(given))}` beside it.")
+    if options:
+        raise StudyError(f"`--from` must come alone, got `--{next(iter(options))}` beside it.")
     if start not in bundled_scenes():
         raise StudyError(f"`--from`: {unknown('scene', start, bundled_scenes())}")
     _, text = (BUNDLED / f"{start}.toml").read_text(encoding="utf-8").split("\n", 1)
@@ -70,23 +70,23 @@ def _check_file(file: Path) -> None:
             raise StudyError(f"`FILE`: {path} is there already. Name another: nothing is replaced.")
 
 
-def _check_together(given: Mapping[str, str]) -> None:
+def _check_together(options: Mapping[str, str]) -> None:
     """Raise if options do not fit each other, or there is no body."""
-    if not given:
+    if not options:
         raise StudyError(
             "Say what there is: `--film` or `--points` with `--mesh`, or `--urdf`; or the bundled "
             "scene to begin with, `--from NAME`. `adjsim new --help` shows the ways."
         )
-    kind = given.get("kind")
+    kind = options.get("kind")
     if kind is not None and kind not in (*KINDS, PENDULUM):
         raise StudyError(f"`--kind`: {unknown('kind', kind, [*KINDS, PENDULUM])}")
-    if "urdf" in given and (others := given.keys() - {"urdf", "film"}):
+    if "urdf" in options and (others := options.keys() - {"urdf", "film"}):
         raise StudyError(
             f"`--{min(others)}` must be left out beside `--urdf`: a robot is its bodies."
         )
-    if kind == PENDULUM and "mesh" in given:
+    if kind == PENDULUM and "mesh" in options:
         raise StudyError("`--mesh` must be left out of a pendulum, which is drawn as rod and bob.")
-    if not ("urdf" in given or "mesh" in given or kind == PENDULUM):
+    if not ("urdf" in options or "mesh" in options or kind == PENDULUM):
         raise StudyError(
             "`--mesh` is missing, the body that is observed: a file, or one of "
             f"{', '.join(GENERATORS)}, {SHAPE}NAME. `--kind {PENDULUM}` needs none."
@@ -114,15 +114,15 @@ class Subject:
 
 
 def _subject(
-    given: Mapping[str, str], paths: Mapping[str, str], file: Path, place: np.ndarray | None
+    options: Mapping[str, str], paths: Mapping[str, str], file: Path, place: np.ndarray | None
 ) -> Subject:
-    """Return what is filmed or tracked; its middle, or its bob, is at a place (3,) [m] if given."""
+    """Return what is filmed or tracked; its middle, or its bob, is put at a place (3,) [m]."""
     if "urdf" in paths:
         robot = robot_of(Path(paths["urdf"]), _mesh_folder(file).name)
         box = np.stack([robot["points"].min(axis=0), robot["points"].max(axis=0)])
         return Subject(box, robot=robot, up=2)
-    if given.get("kind") != PENDULUM:
-        body = body_of(paths["mesh"], given.get("kind"), file.parent.resolve(), place)
+    if options.get("kind") != PENDULUM:
+        body = body_of(paths["mesh"], options.get("kind"), file.parent.resolve(), place)
         return Subject(body.box, body)
     angle = math.radians(ANGLE)
     bob = LENGTH * np.array([math.sin(angle), -math.cos(angle), 0.0])
@@ -132,15 +132,15 @@ def _subject(
     return Subject(box, pendulum=pendulum, bob=pivot + bob)
 
 
-def _compose(file: Path, given: Mapping[str, str]) -> tuple[int, list[str]]:
+def _compose(file: Path, options: Mapping[str, str]) -> tuple[int, list[str]]:
     """Write a scene file of what there is; return the number of guesses, and notes."""
     folder = file.parent.resolve()
-    paths = {name: _path(name, text) for name, text in given.items() if name != "kind"}
+    paths = {name: _path(name, text) for name, text in options.items() if name != "kind"}
     film = Footage.read(paths["film"], folder) if "film" in paths else None
     track = Track.read(paths["points"], folder) if "points" in paths else None
     pixels = track.first if track is not None and track.data.is_in_picture else {}
     place = None if track is None or pixels else track.middle
-    subject = _subject(given, paths, file, place)
+    subject = _subject(options, paths, file, place)
     body, is_pendulum = subject.body, subject.pendulum is not None
     # Of a pendulum a film shows the rod as well, and perhaps only a part of it.
     seen = film.seen if film is not None and not is_pendulum else Seen()
@@ -189,12 +189,12 @@ def _mesh_folder(file: Path) -> Path:
 def _rendered(**values: Any) -> str:
     """Return the text of the template."""
     folder = FileSystemLoader(Path(__file__).parent)
-    made = Environment(
+    environment = Environment(
         loader=folder, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         autoescape=False,  # it is no HTML
     )  # fmt: skip
-    made.filters["toml"] = value_text
-    return aligned(made.get_template("scene.toml.j2").render(values).rstrip() + "\n")
+    environment.filters["toml"] = value_text
+    return aligned(environment.get_template("scene.toml.j2").render(values).rstrip() + "\n")
 
 
 def _write(file: Path, text: str) -> None:

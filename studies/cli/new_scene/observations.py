@@ -94,11 +94,11 @@ class Footage:
     @property
     def seen(self) -> Seen:
         """Where the first frame has the body; in the middle, if that cannot be said."""
-        found = None if self._mask is None else outline(self._mask)
-        if found is None:
+        body = None if self._mask is None else outline(self._mask)
+        if body is None:
             return Seen()
-        diagonal = math.hypot(*found.extent) / self.data.size[0]
-        return from_middle(found.middle, self.data.size)._replace(diagonal=diagonal)
+        diagonal = math.hypot(*body.extent) / self.data.size[0]
+        return from_middle(body.middle, self.data.size)._replace(diagonal=diagonal)
 
     @property
     def color(self) -> list[float]:

@@ -282,6 +282,6 @@ def test_the_help_has_the_ways_of_the_page_of_questions():
         for way in re.findall(r"`(--(?:from|film|points|urdf) [^`]+)`", line)
     }
     assert len(ways) > 10
-    shown = out[out.index("you have") : out.index("Arguments:")]
-    listed = re.findall(r"(--(?:from|film|points|urdf) .*?)(?:,|$)", shown, re.MULTILINE)
+    help_lines = out[out.index("you have") : out.index("Arguments:")]
+    listed = re.findall(r"(--(?:from|film|points|urdf) .*?)(?:,|$)", help_lines, re.MULTILINE)
     assert set(listed) == ways
