@@ -44,8 +44,8 @@ from adjsim import checks
 
 # Of ln w in the integrals: the trapezoidal rule converges exponentially for them.
 SPACING, BEYOND = 0.1, 20.0
-LEAST_LOG, MOST_LOG = -25.0, 25.0  # of zeta
-LEAST = 1e-9  # of a restitution, and of what is lost
+LEAST_LOG, MOST_LOG = -25.0, 41.0  # of zeta
+LEAST = 1e-9  # of a restitution, and of what is lost: less counts as nothing
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def bouncing(mass: Any, restitution: float, depth: Any, speed: Any) -> dict[str,
     mass : float or array
         m that a point carries [kg].
     restitution : float
-        The part e of the speed that is left, at every speed, between 0 and 1 [-].
+        The part e of the speed that is left, at every speed, 0 < e <= 1 [-].
     depth, speed : float or array
         How deep it goes [m] where it arrives at this speed [m/s].
 
@@ -146,7 +146,7 @@ def bouncing(mass: Any, restitution: float, depth: Any, speed: Any) -> dict[str,
     Raises
     ------
     ValueError
-        If a number is not positive, or the restitution not between 0 and 1.
+        If a number is not positive, or the restitution above 1.
     """
     zeta, q = bounce(restitution)[0]
     given = {"mass": mass, "depth": depth, "speed": speed}
@@ -160,13 +160,12 @@ Numbers = tuple[float, float]
 
 
 def bounce(restitution: float) -> tuple[Numbers, Numbers]:
-    """Return zeta and q of a restitution 0 < e < 1, and their slopes by e."""
+    """Return zeta and q of a restitution 0 < e <= 1, and their slopes by e."""
     e = float(checks.number("restitution", restitution))
-    if not LEAST <= e <= 1.0 - LEAST:
-        raise ValueError(
-            f"`restitution` must be between 0 and 1, got {e:g}. For a contact that loses nothing "
-            "give a `cubic_stiffness` alone."
-        )
+    if not LEAST <= e <= 1.0:
+        raise ValueError(f"`restitution` must be above 0 and at most 1, got {e:g}.")
+    if e > 1.0 - LEAST:  # ln e = -pi zeta and q = 1 - pi zeta to first order
+        return (0.0, 1.0), (-1.0 / np.pi, 1.0)
     return _bounce(e)
 
 
