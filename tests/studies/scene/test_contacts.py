@@ -268,6 +268,16 @@ def test_the_law_follows_a_free_restitution_and_depth_with_their_slopes():
     assert bounces.jvp(beyond, {"floor.restitution": np.array(1.0)})["floor_a.cubic_stiffness"] == 0
 
 
+def test_a_ball_that_loses_nothing_leaves_as_fast_as_it_came():
+    _, motion = fall(Rigid(mesh="ball", size=(0.5 * L,)), 1.0, restitution=1.0)
+    assert motion.bodies["a"].velocity[-1, 0, 1] == pytest.approx(1.0, rel=1e-4)
+
+
+def test_a_depth_larger_than_a_body_is_refused():
+    with pytest.raises(StudyError, match=r"`obstacles\.floor\.depth` must be smaller than `bodies"):
+        fall(Rigid(mesh="box", size=(L, L, L)), 1.0, restitution=0.5, depth=1.1 * L)
+
+
 @pytest.mark.parametrize(
     ("numbers", "message"),
     [
@@ -289,7 +299,7 @@ def test_a_law_that_is_given_twice_is_refused(numbers, message):
         build(scene)
 
 
-@pytest.mark.parametrize("e", [0.0, 1.0, -0.5])
+@pytest.mark.parametrize("e", [0.0, 1.001, -0.5])
 def test_a_restitution_out_of_range_is_refused(e):
     with pytest.raises(ValueError, match="restitution"):
         PlaneObstacle(restitution=e)
