@@ -20,12 +20,12 @@ their velocities) and m what is behind a point: all of a rigid body, or the mean
 A `restitution` e has the cubic law, as of obstacles, of the same e at every speed:
 
     C    the `depth` at u, at most r, which it is by default: at 4 u it is then rho
-    k, gamma  of one point with what strikes there, 1/mu = 1/m_A + 1/m_B as in
-         `studies/scene/struck.py`. Where nodes take part, as of an arrival at C sqrt(k_e/mu), if that
-         is faster than u: of the stiffness k_e that would be chosen without a restitution
+    k, gamma  of one point that carries mu, 1/mu = 1/m_A + 1/m_B with what points of rigid bodies
+         carry (`studies/scene/struck.py`). Where nodes take part, as of an arrival at
+         C sqrt(k/mu) if that is faster than u, with the k that is chosen without a restitution
 
-Pairs that touch at the same time share a mass. Of e = 0.6 boxes keep 0.51 to 0.57, whether a corner or
-a face meets a face, and balls by their meshes 0.50 to 0.58, each the same at every speed.
+Pairs that touch at the same time share a mass. Of e = 0.6 boxes keep 0.51 to 0.57, whether a corner
+or a face meets a face, and balls by their meshes 0.50 to 0.58, each the same at every speed.
 
 Surfaces that start in each other are an error.
 """
@@ -93,7 +93,7 @@ def make_body_contacts(
         if contact.restitution is not None:
             _check_depth(name, depth, radius)
             k, gamma = ({f"{name}.{key}": own[key]} for key in CUBIC.scalars)
-            add_bounces(out, name, contact.restitution, k, gamma, depths={name: depth})
+            add_bounces(out, name, contact.restitution, (k, gamma), depths={name: depth})
             own |= cubic_numbers(own, contact.restitution, depth)
             law = {key: law[key] for key in law if key not in CUBIC.scalars}
         out.forces[name] = SurfaceContact(

@@ -252,7 +252,7 @@ def _add_contacts(
     if e is not None:
         k, gamma = (numbers.pop(key) for key in ("cubic_stiffness", "cubic_dissipation"))
         del numbers["depth"]
-        add_bounces(out, name, e, k, gamma, depths=depths)
+        add_bounces(out, name, e, (k, gamma), depths=depths)
         factors = {
             f"{pair}.radius": early[pair] * depths[pair] / depths[pairs[0]] for pair in pairs
         }
@@ -276,16 +276,15 @@ def add_bounces(
     out: Additions,
     name: str,
     restitution: float,
-    k: Mapping[str, Any],
-    gamma: Mapping[str, Any],
+    factors: tuple[Mapping[str, Any], Mapping[str, Any]],
     *,
     depths: Mapping[str, float],
 ) -> None:
-    """Add the values of what has a restitution; `k` has K and `gamma` G by path.
+    """Add the values of what has a restitution; `factors` are K and G, each by path.
 
     `depths` are those of its contacts, by name; the value is that of the first.
     """
-    first = next(iter(depths.values()))
+    first, (k, gamma) = next(iter(depths.values())), factors
     ratios = {path: depths[path.rpartition(".")[0]] / first for path in (*k, *gamma)}
     out.values[f"{name}.restitution"] = Value(np.array(restitution), "-", "linear", RESTITUTIONS)
     out.values[f"{name}.depth"] = positive(first, "m", DEPTHS)
