@@ -41,7 +41,7 @@ CUBIC = {
     "cubic_stiffness": 1.3e4, "cubic_dissipation": 2e-3,
     "friction_stiffness": 20.0, "friction": 0.34,
 }  # fmt: skip
-STIFF_CUBIC = {**CUBIC, "cubic_stiffness": 1.3e6, "cubic_dissipation": 2e-4}
+STIFF_CUBIC = {**CUBIC, "cubic_stiffness": 1.3e5, "cubic_dissipation": 2e-4}
 # Relative velocity along the normal and across it [m/s].
 REGIMES = ((-0.6, 0.03), (-0.6, 1.5), (0.6, 0.03), (0.6, 1.5))
 CENTER, TURN = np.array([0.3, -0.2, 0.4]), np.array([0.5, -0.3, 0.7])
