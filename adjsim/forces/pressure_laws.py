@@ -23,11 +23,16 @@ So e and the depth C that is reached at u give
 m is what one point carries: several that touch at the same time share a body, and a point off the
 centre of mass carries less than all of it. Of twice the mass e is .67 where it is .6 of the mass.
 
-In place of G the obvious max(0, 1 - w) has everything in closed form. But its pressure begins with
-a slope in c, k gamma u, and what a step makes of that changes with where in it the touch falls: in
-20 to 80 steps a touch the exact gradient of the discrete program is off by 0.01 u/C times
-what moves the touch, which is several times the slope of the motion after two bounces. G is
-bounded, so the pressure begins as c^3, and there is no such error.
+In place of G the obvious max(0, 1 - w) has everything in closed form: p = k c^3 - eta c u_n with
+zeta = eta/(2 sqrt(2 k m)), e = exp(-2 zeta acos(zeta)/sqrt(1 - zeta^2)) and q = e. But its pressure
+begins with a slope in c, k gamma u, and what a step makes of that changes with where in it the
+touch falls. G is bounded, so the pressure begins as c^3. After a fall from 0.11 m, with e = 0.6
+and C = 2 mm, the height at 0.3 s has the slope 0.88 by the first height. The exact gradient of the
+discrete program is off by (root mean square over where in a step the touch falls)
+
+    steps a touch      20      40      80     160
+    max(0, 1 - w)     1.7     0.8     0.7     0.3
+    G                0.02   < 0.01  < 0.01  < 0.01
 
 Tests: `tests/forces/test_pressure_laws.py`. Adjoint: of the law, `adjoint/forces/contact_law.py`.
 """

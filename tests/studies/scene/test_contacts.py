@@ -13,6 +13,7 @@ from studies.scene.building import build
 from studies.scene.declared import HingeJoint, PlaneObstacle, Rigid, Scene, Soft, World
 from studies.scene.motion import Motion
 from studies.scene.obstacle_shapes import shape_of
+from tests.studies.scene.slopes import check_slopes
 
 
 L = 0.1
@@ -266,6 +267,14 @@ def test_the_law_follows_a_free_restitution_and_depth_with_their_slopes():
     beyond = at | {"floor.restitution": np.array(1.5)}
     assert bounces.vjp(beyond, dict.fromkeys(found, np.array(1.0)))["floor.restitution"] == 0.0
     assert bounces.jvp(beyond, {"floor.restitution": np.array(1.0)})["floor_a.cubic_stiffness"] == 0
+
+
+def test_gradients_of_a_free_restitution_and_depth_match_differences():
+    ball = Rigid(mesh="ball", size=(0.05,), position=(0, 0.1, 0), velocity=(0.3, -1, 0))
+    floor = PlaneObstacle(restitution=0.6, friction=0.2)
+    scene = Scene(bodies={"a": ball}, obstacles={"floor": floor})
+    paths = ["floor.restitution", "floor.depth", "floor.friction", "a.velocity"]
+    check_slopes(scene, paths, 5e-5, 1500)
 
 
 def test_a_ball_that_loses_nothing_leaves_as_fast_as_it_came():
