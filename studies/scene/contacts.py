@@ -162,7 +162,7 @@ def cubic_numbers(law: Mapping[str, Any], restitution: float, depth: float) -> d
     zeta, q = bounce(restitution)[0]
     return {
         "cubic_stiffness": law["cubic_stiffness"] * q / depth**4,
-        "cubic_dissipation": law["cubic_dissipation"] * zeta * depth**2 / np.sqrt(q),
+        "cubic_dissipation": law["cubic_dissipation"] * (zeta * depth**2 / np.sqrt(q)),
     }
 
 

@@ -94,8 +94,8 @@ class Bounces(ParameterMap):
         inside = float(np.clip(e, LEAST, 1.0))
         moves = inside == e
         (zeta, q), (zeta_by_e, q_by_e) = bounce(inside)
-        k, area = q / c**4, c * c / np.sqrt(q)
-        gamma, gamma_by_e = zeta * area, area * (zeta_by_e - 0.5 * zeta * q_by_e / q)
+        k, gamma = q / c**4, zeta * c * c / np.sqrt(q)
+        gamma_by_e = c * c / np.sqrt(q) * (zeta_by_e - 0.5 * zeta * q_by_e / q)
         return [
             (k, moves * k * q_by_e / q, -4.0 * k / c),
             (gamma, moves * gamma_by_e, 2.0 * gamma / c),
