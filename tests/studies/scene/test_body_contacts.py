@@ -193,6 +193,15 @@ def test_a_contact_that_was_chosen_is_made_harder():
     assert thinner.fixed["touch.radius"] == 0.5 * problem.built.values["touch.radius"].value
 
 
+def test_a_depth_that_was_chosen_is_halved():
+    file = instance_of(read_scene(find_scene("cradle")), seed=0)
+    problem, given = make_problem(file, fits_first=False).everything, file.contacts["one"]
+    assert with_harder_contacts(problem, {"one": given}) is None
+    harder = with_harder_contacts(problem, {"one": replace(given, depth=None, radius=None)})
+    for key in ("depth", "radius"):
+        assert harder.fixed[f"one.{key}"] == 0.5 * problem.built.values[f"one.{key}"].value
+
+
 def test_a_finer_mesh_shares_the_pressure():
     scene = balls(radius=0.004, stiffness=3e3)
     fine = build(scene, refined=True).system.forces["touch"]
@@ -277,6 +286,10 @@ TWICE = {"touch": Contact(between=("a", "b")), "again": Contact(between=("b", "a
         ({"contacts": TWICE}, r"`contacts\.again\.between` must be a pair that has no contact yet"),
         ({"contacts": {"t": Contact(between=("a", "b"), damping=1.0, dissipation=0.1)}},
          r"`contacts\.t` must have `dissipation` or `damping`, got both"),
+        ({"contacts": {"t": Contact(between=("a", "b"), restitution=0.5, stiffness=9.0)}},
+         r"`contacts\.t` must not have `stiffness` beside `restitution`, got 9. Give the `depth`"),
+        ({"contacts": {"t": Contact(between=("a", "b"), depth=1e-3)}},
+         r"`contacts\.t\.depth` must come with `restitution`, got 0\.001 m alone"),
         ({"bodies": {"a": LEFT, "b": Springs(mesh="box", size=(0.1,) * 3)}},
          r"must name bodies that are soft, cloth or rigid, got `bodies\.b`, which is springs"),
         ({"bodies": {"a": LEFT, "b": replace(CUBE, take="x")}}, "must name bodies of one take"),
