@@ -43,7 +43,7 @@ def new_command(file: Path, start: str | None, things: Mapping[str, str | None])
 
     `start` is a bundled scene; `things` are the options film, mesh, kind, points and urdf.
     """
-    _check_file(file)
+    _check_file(file, has_meshes=things.get("urdf") is not None)
     options = {name: text for name, text in things.items() if text is not None}
     ways = [str(file.resolve()), f"next: adjsim preview {shlex.quote(str(file))}"]
     if start is None:
@@ -59,13 +59,13 @@ def new_command(file: Path, start: str | None, things: Mapping[str, str | None])
     return ways
 
 
-def _check_file(file: Path) -> None:
+def _check_file(file: Path, *, has_meshes: bool) -> None:
     """Raise unless a scene file can be written there, and nothing is."""
     if file.suffix != ".toml":
         raise StudyError(f"`FILE` must end in .toml, got {file}.")
     if not file.parent.is_dir():
         raise StudyError(f"`FILE`: there is no folder {file.parent}.")
-    for path in (file, _mesh_folder(file)):
+    for path in (file, _mesh_folder(file)) if has_meshes else (file,):
         if path.exists():
             raise StudyError(f"`FILE`: {path} is there already. Name another: nothing is replaced.")
 

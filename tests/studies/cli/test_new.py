@@ -262,6 +262,15 @@ def test_a_file_is_new_and_a_toml_file_in_a_folder(tmp_path, name, message, opti
     assert (tmp_path / "there.toml").read_text() == "mine"
 
 
+def test_a_folder_that_is_there_is_no_place_for_meshes(things, tmp_path):
+    (tmp_path / "my-meshes").mkdir()
+    code, _, err = adjsim("new", tmp_path / "my.toml", "--urdf", things / "arm.urdf")
+    assert code == 2
+    assert "my-meshes is there already" in err
+    assert not (tmp_path / "my.toml").exists()
+    assert adjsim("new", tmp_path / "my.toml", "--from", "identify")[0] == 0
+
+
 def test_meshes_of_a_robot_that_cannot_be_built_are_not_left(things, tmp_path, monkeypatch):
     def broken(*_):
         raise ValueError("cannot be built")
