@@ -48,11 +48,6 @@ class NewBody:
     box: np.ndarray  # lower and upper corner, (2, 3) [m]
 
     @property
-    def other_kinds(self) -> list[str]:
-        """What the body might be else."""
-        return [kind for kind in KINDS if kind != self.kind]
-
-    @property
     def note(self) -> str:
         """What is thought of a mesh in millimetres."""
         return f"the mesh is {self.length:.4g} long, so it must be in millimetres"

@@ -66,24 +66,9 @@ class Footage:
             return cls(path, file, data, has_rate=False)
 
     @property
-    def n_frames(self) -> int:
-        """Number of frames."""
-        return len(self.data.frames)
-
-    @property
     def is_still(self) -> bool:
         """Whether it is one picture."""
-        return self.n_frames == 1
-
-    @property
-    def seconds(self) -> float:
-        """From the first frame to the last [s]."""
-        return float(self.data.times[-1])
-
-    @property
-    def fps(self) -> float | None:
-        """Frames per second."""
-        return self.data.fps
+        return len(self.data.frames) == 1
 
     @cached_property
     def _mask(self) -> np.ndarray | None:

@@ -1,11 +1,14 @@
 """What `adjsim new` writes can be read, drawn and run; what it cannot use is one message."""
 
 import csv
+import json
 import re
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
+from jsonschema import Draft7Validator
 
 from adjsim.joints.urdf import read_urdf
 from adjsim.meshes.ball import ball_tets
@@ -156,6 +159,8 @@ def test_the_file_says_what_there_is_and_can_be_drawn(new, options, texts):
     text = path.read_text("utf-8")
     for part in texts:
         assert part in text
+    schema = Draft7Validator(json.loads(SCHEMA.read_text("utf-8")))
+    assert [error.message for error in schema.iter_errors(tomllib.loads(text))] == []
     file = read_scene(path)
     built = build(file)
     if "film" not in file.observations:
