@@ -291,8 +291,8 @@ class RodOnEdge(Problem):
         1/m = 1 + b^2/I + 1/M,   y = (J - s)(T - t) = (2 m - 1)(s T - h)
         dm = m^2 (dM/M^2 - 6 b/a^2 db)
 
-    Only the two edges touch, in the middle of their window, where the stiffness is k_e. In the limit
-    a touch is so short that the rod does not turn in it.
+    Only the two edges touch, in the middle of their window, where the stiffness is k_e. In the
+    limit a touch is so short that the rod does not turn in it.
     """
 
     title = "rod falls on an edge"
