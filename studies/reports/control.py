@@ -65,32 +65,32 @@ def comparison_section(folder: RunFolder, files: FigureFiles) -> Section | None:
     """Return table, curves and last pictures of all instances; None of a single search."""
     if not folder.has(COMPARISON):
         return None
-    found = folder.read_json(COMPARISON)
-    kinds, records = found["kinds"], found["records"]
-    drawn = _curves(records, kinds, found["bars"])
-    curves = {"distance and cover over evaluations": files.save("control-curves", drawn)}
-    names = [one["pictures"] for one in records]
+    comparison = folder.read_json(COMPARISON)
+    kinds, records, bars = comparison["kinds"], comparison["records"], comparison["bars"]
+    figure = _curves(records, kinds, bars)
+    curves = {"distance and cover over evaluations": files.save("control-curves", figure)}
+    names = [record["pictures"] for record in records]
     ends = {}
     if all(names):
         pictures = [folder.read_npz(name) for name in names]
-        drawn = _ends(pictures, kinds, [_titles(one) for one in records])
-        ends = {"last pictures of every instance": files.save("control-ends", drawn)}
-    bars = ", ".join(f"{name} {bar:.2g}" for name, bar in found["bars"].items())
+        figure = _ends(pictures, kinds, [_titles(record) for record in records])
+        ends = {"last pictures of every instance": files.save("control-ends", figure)}
+    asked = ", ".join(f"{name} {bar:.2g}" for name, bar in bars.items())
     meanings = "; ".join(f"{kind} {TOLD[kind]}" for kind in kinds)
     return section(
-        f"{count(found['instances'], 'random instance')}, each by {', '.join(kinds)}",
-        *failed_blocks(found["failed"], found["instances"]),
-        _table(found),
+        f"{count(comparison['instances'], 'random instance')}, each by {', '.join(kinds)}",
+        *failed_blocks(comparison["failed"], comparison["instances"]),
+        _table(comparison),
         Text(f"{MEANINGS} {meanings[0].upper()}{meanings[1:]}."),
         charts(
             curves,
             "Every evaluation of every instance, not the best so far; bold, their median while "
-            f"all run; dotted, what is asked for: {bars}.",
+            f"all run; dotted, what is asked for: {asked}.",
         ),
         charts(ends, "Last pictures, with the outline of the target."),
         Text(
             f"The rest of this page shows the instance that ends worst by {kinds[0]}, number "
-            f"{found['shown']}."
+            f"{comparison['shown']}."
         ),
     )
 

@@ -341,14 +341,14 @@ def compared(frames: Mapping[str, np.ndarray]) -> Any:
     times = frames["times"]
     moves = np.ptp(times) > 0.0  # a single instant needs no name
     titles = [f"{1e3 * times[index]:.0f} ms" if moves else "" for index in chosen]
-    shown = {key: frames[key][chosen][..., :3] for key in COMPARED}
-    difference = shown["fitted"] - shown["target"]
-    shown["difference"] = 0.5 + difference_gain(float(np.abs(difference).max())) * difference
-    rows = [list(one) for one in shown.values()]
+    images = {key: frames[key][chosen][..., :3] for key in COMPARED}
+    difference = images["fitted"] - images["target"]
+    images["difference"] = 0.5 + difference_gain(float(np.abs(difference).max())) * difference
+    rows = [list(row) for row in images.values()]
     if len(titles) <= 2:
         below = list(zip(*rows, strict=True))
-        return pictures(below, titles, list(shown), interpolation="nearest")
-    return pictures(rows, list(shown), titles, interpolation="nearest")
+        return pictures(below, titles, list(images), interpolation="nearest")
+    return pictures(rows, list(images), titles, interpolation="nearest")
 
 
 def pictures(

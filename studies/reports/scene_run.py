@@ -236,15 +236,15 @@ def _notes(result: dict[str, Any]) -> list[str]:
 def _films(folder: RunFolder, files: FigureFiles) -> Sections:
     """Yield a section for each film: film, answer and difference, and a strip of frames."""
     more: list[Details | None] = []
-    for k, one in enumerate(folder.read_json(FILMS)["films"] if folder.has(FILMS) else []):
-        frames = folder.read_npz(one["frames"])
-        strip = files.save(f"strip-{one['name']}", figures.compared(frames))
-        shown = Media(tuple(Item(**item) for item in one["items"]))
+    for k, film in enumerate(folder.read_json(FILMS)["films"] if folder.has(FILMS) else []):
+        frames = folder.read_npz(film["frames"])
+        strip = files.save(f"strip-{film['name']}", figures.compared(frames))
+        media = Media(tuple(Item(**item) for item in film["items"]))
         compared = Media((Item(strip, "start, film, answer and difference", wide=True),))
         if k < MOST_FILMS:
-            yield section(one["title"], shown, details("Frames as they are compared", compared))
+            yield section(film["title"], media, details("Frames as they are compared", compared))
         else:
-            more.append(details(one["title"], shown, compared))
+            more.append(details(film["title"], media, compared))
     yield section("More films and pictures", *more)
 
 

@@ -204,9 +204,9 @@ def _check_camera(key: str, camera: declared.Camera) -> None:
     at = [name for name in ("eye", "target") if getattr(camera, name) is not None]
     cv = [name for name in ("R", "t") if getattr(camera, name) is not None]
     lens = [name for name in ("fov_y", "K") if getattr(camera, name) is not None]
-    for one, other in ((at, cv), (lens[:1], lens[1:])):
-        if one and other:
-            both = f"{' and '.join(one)} as well as {' and '.join(other)}"
+    for first, second in ((at, cv), (lens[:1], lens[1:])):
+        if first and second:
+            both = f"{' and '.join(first)} as well as {' and '.join(second)}"
             raise StudyError(f"`{key}` has {both}: one is enough. {ways}")
     pose = ("R", "t") if cv else ("eye", "target")
     missing = [name for name in pose if name not in at + cv]

@@ -107,16 +107,16 @@ def _refused(file: SceneFile, warnings: list[str]) -> list[str]:
 
 def _views(file: SceneFile) -> list[tuple[str, str, Film | None]]:
     """Return key, camera and film of what is shown: all films, or else all cameras."""
-    found: list[tuple[str, str, Film | None]] = [
-        (f"observations.{name}", camera_of(f"observations.{name}", one.camera, file), one)
-        for name, one in file.films.items()
+    views: list[tuple[str, str, Film | None]] = [
+        (f"observations.{name}", camera_of(f"observations.{name}", film.camera, file), film)
+        for name, film in file.films.items()
     ]
-    found = found or [(f"cameras.{name}", name, None) for name in file.cameras]
-    if not found and not _tracks(file):
+    views = views or [(f"cameras.{name}", name, None) for name in file.cameras]
+    if not views and not _tracks(file):
         raise StudyError(
             "`cameras` is empty: a preview needs a table [cameras.NAME], or tracked points."
         )
-    return found
+    return views
 
 
 def _tracks(file: SceneFile) -> list[str]:
