@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from studies.runs.starting import Job
 
 
-LONGEST = 2000  # characters of a line of a message
+LONGEST = 2000  # characters of a line of a message: of longer ones the middle is left out
 NO_MEMORY, USER_ERROR, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 
 app = typer.Typer(
@@ -62,8 +62,7 @@ Checkpoint = Annotated[
     ),
 ]
 Resume = Annotated[
-    bool,
-    typer.Option("--resume", help="Go on with what is in --out; begin where nothing is."),
+    bool, typer.Option("--resume", help="Go on with what is in --out; begin where nothing is.")
 ]
 Device = Annotated[str | None, typer.Option(metavar="cpu|cuda", help="Default: cpu.")]
 Dtype = Annotated[str | None, typer.Option(metavar="float64|float32", help="Default: float64.")]
@@ -133,8 +132,7 @@ def run(  # noqa: PLR0913 -- the options of a command
     ] = None,
     checkpoint: Checkpoint = None,
     no_certificate: Annotated[
-        bool,
-        typer.Option("--no-certificate", help="Skip the check of the gradient at the end."),
+        bool, typer.Option("--no-certificate", help="Skip the check of the gradient at the end.")
     ] = False,
     blind: Annotated[
         bool,
@@ -206,8 +204,7 @@ def _pool(
             again += " --resume"
             again += "" if scheduler is None else f" --scheduler {shlex.quote(scheduler)}"
             print(
-                f"\nInterrupted. What was computed is kept. Go on with:\n  {again}",
-                file=sys.stderr,
+                f"\nInterrupted. What was computed is kept. Go on with:\n  {again}", file=sys.stderr
             )
             raise typer.Exit(INTERRUPTED) from None
         except Exception as error:
@@ -498,12 +495,10 @@ def track(  # noqa: PLR0913 -- the options of a command
     film: Annotated[Path, typer.Argument(help="A film, or a folder of PNG frames.")],
     *,
     color: Annotated[
-        str | None,
-        typer.Option(metavar="'R G B'", help="Track this colour; numbers from 0 to 1."),
+        str | None, typer.Option(metavar="'R G B'", help="Track this colour; numbers from 0 to 1.")
     ] = None,
     background: Annotated[
-        bool,
-        typer.Option("--background", help="Track what differs from what most frames show."),
+        bool, typer.Option("--background", help="Track what differs from what most frames show.")
     ] = False,
     tolerance: Annotated[
         float,
@@ -655,8 +650,11 @@ def _call(stopped_by: list[int]) -> None:
         if _shows_traceback:
             raise
         is_memory = isinstance(error, MemoryError)
-        message = _short_of_memory(error) if is_memory else _shortened(str(error))
-        print(f"adjsim: {message}", file=sys.stderr)
+        lines = (_short_of_memory(error) if is_memory else str(error)).split("\n")
+        short = [
+            line if len(line) <= LONGEST else f"{line[:800]} ... {line[-400:]}" for line in lines
+        ]
+        print("adjsim:", "\n".join(short), file=sys.stderr)
         raise SystemExit(NO_MEMORY if is_memory else USER_ERROR) from None
     except (KeyboardInterrupt, SystemExit) as stop:  # Typer turns the one into the other
         if isinstance(stop, SystemExit) and stop.code != INTERRUPTED:
@@ -664,14 +662,6 @@ def _call(stopped_by: list[int]) -> None:
         if _if_interrupted:
             print(f"\n{_if_interrupted}", file=sys.stderr)
         raise SystemExit(TERMINATED if stopped_by else INTERRUPTED) from None
-
-
-def _shortened(message: str) -> str:
-    """Return a message without the middle of long values that its lines quote."""
-    return "\n".join(
-        line if len(line) <= LONGEST else f"{line[:800]} ... {line[-400:]}"
-        for line in message.split("\n")
-    )
 
 
 def _short_of_memory(error: Exception) -> str:

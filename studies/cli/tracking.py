@@ -9,14 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.problem.observations.film_tracker import (
-    LEAST,
-    Spot,
-    Tracked,
-    has_hue,
-    marked,
-    usual,
-)
+from studies.problem.observations.film_tracker import LEAST, Spot, Tracked, has_hue, marked, usual
 from studies.problem.observations.films import film_frames
 from studies.runs import media
 from studies.runs.errors import StudyError

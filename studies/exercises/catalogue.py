@@ -176,18 +176,16 @@ class Exercise:
         text = f"Exercise {self.number}. {text.rstrip()}\n\nGrade it: {command}\n"
         signature = inspect.signature(self.vjp)
         blocks = [f"    # ({k}) {code}" for k, code in sorted(self.lines.items(), reverse=True)]
+        wanted = ", ".join(f"adj_{name}" for name in self.inputs)
         gap = [
             f"def {self.name}_vjp{signature}:",
             f'    """{self.vjp.__doc__}"""',
             "    # Compute again what you need of the forward function, then undo its lines, the",
             "    # last one first. Two cotangents of one value are added.",
             *blocks,
-            f'    raise NotImplementedError("replace this line by `return {self._wanted()}`")',
+            f'    raise NotImplementedError("replace this line by `return {wanted}`")',
         ]
         return f'{head}"""{text}"""{rest.rstrip()}\n\n\n' + "\n".join(gap) + "\n"
-
-    def _wanted(self) -> str:
-        return ", ".join(f"adj_{name}" for name in self.inputs)
 
 
 @cache

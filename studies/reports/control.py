@@ -160,9 +160,9 @@ def _limits(records: Sequence[dict[str, Any]], kinds: Sequence[str], name: str) 
 
 def _column(ax: Any, searches: Sequence[dict[str, Any]], name: str, color: str) -> None:
     """Draw a measure over evaluations, a line for each search and their median while all run."""
-    tables = [np.array([np.nan if v is None else v for v in one[name]]) for one in searches]
-    for one, values in zip(searches, tables, strict=True):
-        ax.plot(one["spent"], values, color=color, lw=0.9, alpha=0.45)
+    tables = [np.array(search[name], float) for search in searches]  # NaN in place of None
+    for search, values in zip(searches, tables, strict=True):
+        ax.plot(search["spent"], values, color=color, lw=0.9, alpha=0.45)
     shortest = min(len(values) for values in tables)
     if len(tables) > 1:
         middle = np.median([values[:shortest] for values in tables], axis=0)

@@ -110,9 +110,7 @@ class FigureFiles:
 
 
 def loss(
-    log: list[Evaluation],
-    others: Sequence[list[Evaluation]] = (),
-    ends: Sequence[int] = (),
+    log: list[Evaluation], others: Sequence[list[Evaluation]] = (), ends: Sequence[int] = ()
 ) -> Any:
     """Draw the loss against evaluations, on a log scale; faint, that of other starts.
 
@@ -277,7 +275,7 @@ def taylor(name: str, point: dict[str, Any]) -> Any:
         ("r1", 2, "--", {"color": BLUE, "label": "R1, with gradient"} | thin),
     )
     for key, slope, dashes, style in curves:
-        r = np.array([np.nan if value is None else value for value in test[key]])
+        r = np.array(test[key], float)  # NaN in place of None
         r = np.where(r > 0.0, r, np.nan)
         ax.loglog(eps, r, "o-", **style)
         falls = np.abs(np.log2(r[:-1] / r[1:]) - slope) < NEAR_SLOPE  # at a halving of the step

@@ -170,7 +170,11 @@ def parameters_table(rows: Sequence[Mapping[str, Any]]) -> Block | None:
 
 def _cells(row: dict[str, Any]) -> dict[str, str]:
     """Return the cells of a parameter by the heads of their columns."""
-    is_known, is_many = "truth" in row, row["count"] > 1
+    is_many, truth, error = row["count"] > 1, "", ""
+    if "truth" in row:
+        kind, size = truth_error(row)
+        truth = number(row["truth"])
+        error = f"{size}\nabsolute" if kind == "error" else size.replace(", ", "\n")
     about = f"\n{row['count']} values: mean, root mean square" if is_many else ""
     answer = f"{number(row['estimate'])}, {number(row['estimate_rms'])}" if is_many else ""
     return {
@@ -180,14 +184,9 @@ def _cells(row: dict[str, Any]) -> dict[str, str]:
         "pixel noise only": interval(row, "pixel_interval"),
         "verdict": row.get("verdict") or "",
         "start": number(row["start"]),
-        "truth": number(row["truth"]) if is_known else "",
-        "relative error": _error(row) if is_known else "",
+        "truth": truth,
+        "relative error": error,
     }
-
-
-def _error(row: dict[str, Any]) -> str:
-    kind, size = truth_error(row)
-    return f"{size}\nabsolute" if kind == "error" else size.replace(", ", "\n")
 
 
 def _unit(row: Mapping[str, Any], before: str = " ", after: str = "") -> str:
@@ -200,14 +199,11 @@ def _cameras(cameras: Sequence[Mapping[str, Any]]) -> Block | None:
     for one in cameras:
         moved = "-" if one["moved"] is None else f"{one['moved']:.1f} σ\nmost: {one['most']}"
         for kind, end in (("declared", ""), ("fitted", moved)):
-            lines.append([f"{one['name']}, {kind}", *map(_vector, one[kind].values()), end])
+            vectors = map(np.atleast_1d, one[kind].values())
+            cells = (", ".join(f"{number:.4g}" for number in vector) for vector in vectors)
+            lines.append([f"{one['name']}, {kind}", *cells, end])
     lens = "fov_y [deg]" if cameras and "fov_y" in cameras[0]["fitted"] else "focal [pixels]"
     return table(["camera", "eye [m]", "target [m]", lens, "moved by"], lines)
-
-
-def _vector(value: Any) -> str:
-    parts = value if isinstance(value, list) else [value]
-    return ", ".join(f"{part:.4g}" for part in parts)
 
 
 def _notes(result: dict[str, Any]) -> list[str]:
@@ -361,11 +357,13 @@ def _set_up(
         size = f" of {one['size'][0]} x {one['size'][1]} pixels" if one["size"] else ""
         described.append(f"{name}: {count(one['frames'], 'frame')}{size}")
     ended = result["status"].lower().replace("_", " ")
+    is_rolled_out = result["n_steps"] is not None
+    steps = f"{count(result['n_steps'], 'step')} of {result['dt']:.4g} s" if is_rolled_out else ""
     facts = {
         "command": manifest["command"],
         "what moves": result["what"],
         "observations": "; ".join(described),
-        "time": _steps(result),
+        "time": steps,
         "method": f"{result['method']}; loss: {result['loss_function']}",
         "search ended": f"{ended}: {result['message']} After {seconds:.1f} s.",
         "gradient certificate": certificate.line(certified),
@@ -375,13 +373,6 @@ def _set_up(
         Facts({name: text for name, text in facts.items() if text}),
         certificate.folded(certified, result["status"], files),
     )
-
-
-def _steps(result: dict[str, Any]) -> str:
-    """Return number and size of the time steps; "" where nothing is rolled out."""
-    if result["n_steps"] is None:
-        return ""
-    return f"{count(result['n_steps'], 'step')} of {result['dt']:.4g} s"
 
 
 def provenance(folder: RunFolder, manifest: Mapping[str, Any]) -> Section | None:

@@ -196,15 +196,11 @@ def _slice_cells(record: dict[str, Any], units: dict[str, str]) -> dict[str, str
         cells["truth"] = f"{named(record['truth'], units)}, {landscape.where_truth_is(record)}"
     inside = [minimum["at"] for minimum in record["local_minima"] if not minimum["on_border"]]
     edge = len(record["local_minima"]) - len(inside)
-    cells["local minima"] = _places(inside, units) + (f"; {edge} at the border" if edge else "")
+    where = "; ".join(named(place, units) for place in inside[:MOST_PLACES])
+    more = ", ..." if len(inside) > MOST_PLACES else ""
+    cells["local minima"] = f"{len(inside)}: {where}{more}" if inside else "none"
+    cells["local minima"] += f"; {edge} at the border" if edge else ""
     return cells
-
-
-def _places(places: list[dict[str, float]], units: dict[str, str]) -> str:
-    """Return how many places there are, and where."""
-    where = "; ".join(named(place, units) for place in places[:MOST_PLACES])
-    more = ", ..." if len(places) > MOST_PLACES else ""
-    return f"{len(places)}: {where}{more}" if places else "none"
 
 
 def _trust(

@@ -9,6 +9,7 @@ from studies.runs.errors import StudyError, error_of
 from studies.scene import declared
 from studies.scene.declared import Scene, SceneFile
 from studies.scene.joining import check_contact, check_joined, check_joint
+from studies.scene.overrides import OWNERS
 from studies.scene.shared_checks import (
     check_bounce,
     check_direction,
@@ -19,10 +20,7 @@ from studies.scene.shared_checks import (
 from studies.scene.tables import joined
 
 
-RESERVED = (
-    "mass", "gravity", "state", "camera", "rasterizer", "world", "cameras", "lights", "bodies",
-    "obstacles", "contacts", "joints", "observations", "pushes", "forces",
-)  # fmt: skip
+RESERVED = ("mass", "gravity", "state", "camera", "rasterizer", "world", *OWNERS)
 # Ends of paths of what acts on what moves alone.
 OF_MOTION = (
     ".viscosity", ".damping", ".bending_damping", ".drag_rate", ".velocity", ".spin",
@@ -156,11 +154,7 @@ def check_names(scene: Scene) -> None:
         raise StudyError(
             "`bodies` must hold at least one body: add a table [bodies.NAME] with its kind."
         )
-    tables = (
-        "bodies", "obstacles", "contacts", "joints", "pushes", "forces", "cameras", "lights",
-        "observations",
-    )  # fmt: skip
-    for table in tables:
+    for table in OWNERS:
         for name in getattr(scene, table, {}):
             key = joined(table, name)
             if not name.isidentifier():

@@ -270,9 +270,7 @@ def inspect_frames(
 
 
 def pull_worlds(
-    recorded: Record[Any, Any],
-    adj_frames: Sequence[Mapping[str, np.ndarray]],
-    wrt: tuple[str, ...],
+    recorded: Record[Any, Any], adj_frames: Sequence[Mapping[str, np.ndarray]], wrt: tuple[str, ...]
 ) -> list[dict[str, np.ndarray]]:
     """Pull those of every world of a batch back; the gradients are NaN where one diverged."""
     worlds = zip(recorded.trajectory, adj_frames, strict=True)

@@ -45,8 +45,11 @@ def make_own_forces(forces: Mapping[str, OwnForce], nodes: Sequence[NodePart]) -
                 continue
             path = f"{key}.{parameter.name}"
             reach = 10.0 * float(np.abs(value).max()) or 1.0
-            positive_value = positive(value, parameter.unit) if parameter.positive else None
-            out.values[path] = positive_value or linear(value, parameter.unit, reach)
+            out.values[path] = (
+                positive(value, parameter.unit)
+                if parameter.positive
+                else linear(value, parameter.unit, reach)
+            )
             out.maps.append(Scaled(path, {f"{name}.{parameter.name}": 1.0}))
     return out
 
@@ -60,18 +63,15 @@ def _where(key: str, kind: Any, settings: OwnForce, body: NodePart | None) -> di
             raise StudyError(
                 f"`{key}.body` is rigid: {settings.type} needs a field `acts_on` for it."
             )
-        return {"acts_on": settings.body, **({} if elements is None else {rows: _whole(elements)})}
+        chosen = {} if elements is None else {rows: np.asarray(elements, np.int64)}
+        return {"acts_on": settings.body, **chosen}
     if rows not in fields:
         raise StudyError(
             f"`{key}.type`: {settings.type} must name the field with its nodes in `ELEMENTS`, or "
             "it would act on all bodies."
         )
-    node_numbers = np.arange(len(body.points)) if elements is None else _whole(elements)
-    return {rows: body.first + node_numbers}
-
-
-def _whole(given: Any) -> np.ndarray:
-    return np.asarray(given, np.int64)
+    every = np.arange(len(body.points))
+    return {rows: body.first + (every if elements is None else np.asarray(elements, np.int64))}
 
 
 def force_class(key: str, path: str) -> Any:

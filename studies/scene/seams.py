@@ -49,13 +49,14 @@ def _showing_edges(scene: Scene, built: BuiltScene, film: Film) -> list[str]:
         for name in names
         if isinstance(body := scene.bodies[name], Rigid | Soft)
         and body.held is None
-        and (_is_faceted(built.meshes[name]) or has_color_edges(built.meshes[name]))
+        and has_edges(built.meshes[name])
     ]
 
 
-def _is_faceted(mesh: Mesh) -> bool:
-    """Whether the light of scenes, which have at least one, is another on each face."""
-    return not mesh.smooth_normals and bool(np.any(mesh.material.diffuse))
+def has_edges(mesh: Mesh) -> bool:
+    """Whether light, of which scenes have one at least, or colours jump from a face to the next."""
+    is_faceted = not mesh.smooth_normals and bool(np.any(mesh.material.diffuse))
+    return is_faceted or has_color_edges(mesh)
 
 
 def has_color_edges(mesh: Mesh) -> bool:

@@ -27,6 +27,8 @@ UNKNOWN, MISSING, NO_KIND = "unexpected_keyword_argument", "missing", "union_tag
 ORDER = (UNKNOWN, MISSING, NO_KIND, "union_tag_invalid", "value_error")
 SMALLEST, LARGEST = 1e-100, 1e30  # beyond, products of numbers are 0 or infinite
 T = TypeVar("T")
+_adapter = functools.cache(TypeAdapter)
+_hints = functools.cache(functools.partial(get_type_hints, include_extras=True))
 
 
 def joined(path: str, key: str) -> str:
@@ -75,11 +77,6 @@ def _out_of_scale(value: Any, path: str = "") -> Iterator[str]:
             f"`{path}` must be 0 or from {SMALLEST:g} to {LARGEST:g} in size, got {value!r}. "
             "Check its unit."
         )
-
-
-@functools.cache
-def _adapter(cls: type[T]) -> TypeAdapter[T]:
-    return TypeAdapter(cls)
 
 
 def _mistakes(cls: type, values: Mapping[str, Any], error: ValidationError) -> list[str]:
@@ -166,16 +163,11 @@ def expected(hint: Any) -> str:
 
 
 def _expected_list(items: tuple[Any, ...]) -> str:
-    one = expected(items[0])
+    item = expected(items[0])
     if items[-1] is Ellipsis:
-        return f"a list, each {one}"
-    plural = one.removeprefix("a ").replace("number", "numbers", 1).replace("list", "lists", 1)
+        return f"a list, each {item}"
+    plural = item.removeprefix("a ").replace("number", "numbers", 1).replace("list", "lists", 1)
     return f"a list of {len(items)} {plural}"
-
-
-@functools.cache
-def _hints(cls: type) -> dict[str, Any]:
-    return get_type_hints(cls, include_extras=True)
 
 
 def _plain(hint: Any) -> Any:

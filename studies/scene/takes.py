@@ -70,9 +70,10 @@ def spread_takes(values: Mapping[str, Any]) -> dict[str, Any]:
         }
         truth |= {renamed.path(path): number for path, number in shared.items()}
         truth |= {
-            renamed.path(path): number for path, number in _joined("truth", take_values).items()
+            renamed.path(path): number
+            for path, number in JOINED["truth"](take_values.get("truth", {})).items()
         }
-        ties |= renamed.free(_joined("free", take_values))
+        ties |= renamed.free(JOINED["free"](take_values.get("free", {})))
     ends = ["" if take == first else f"_{take}" for take in takes]
     for name, obstacle in out.get("obstacles", {}).items():
         if carrier := obstacle.get("fixed_to"):
@@ -174,10 +175,6 @@ class _Renamed:
         known = {"observations": self.take_values["observations"]}
         known |= dict.fromkeys(COPIED, self.copied)
         return f"{head}.{rest[0]}" if rest and rest[0] in known.get(head, ()) else ""
-
-
-def _joined(key: str, own: Mapping[str, Any]) -> dict[str, Any]:
-    return JOINED[key](own.get(key, {}))
 
 
 def _check(values: Mapping[str, Any], takes: Any) -> None:

@@ -161,7 +161,9 @@ def _strip(shot: Shot, joints: Mapping[str, JointMark]) -> np.ndarray:
         if shot.data is not None:
             footage = _enlarged(shot.data.frames[shot.indices[k]])
             footage = media.hatched(footage, shot.data.ignored)
-            over = _outlined(footage, drawn[..., 3])
+            inside = drawn[..., 3] > 0.5
+            line = np.logical_xor(binary_dilation(inside), binary_erosion(inside))
+            over = np.where(line[..., None], PINK, footage)
             panels = {"film": footage, **panels, "outline of the scene over the film": over}
         label = f"{shot.key}, {shot.times[k]:.3g} s"
         labelled = [_labelled(panel, f"{title}: {label}") for title, panel in panels.items()]
@@ -173,13 +175,6 @@ def _enlarged(image: np.ndarray) -> np.ndarray:
     """Return an image (H, W, C) as high as a row, linear between pixels."""
     height, width = image.shape[:2]
     return media.resized(image, (ROW, max(round(width * ROW / height), 1)), by="BILINEAR")
-
-
-def _outlined(footage: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-    """Return a picture with a line where alpha is one half."""
-    inside = alpha > 0.5
-    line = np.logical_xor(binary_dilation(inside), binary_erosion(inside))
-    return np.where(line[..., None], PINK, footage)
 
 
 def _labelled(panel: np.ndarray, text: str) -> np.ndarray:

@@ -1,7 +1,7 @@
 """What every body made of nodes gives to the model, and helpers for its values."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,13 +15,7 @@ from adjsim.values import values_under
 from render.scene import Mesh
 from studies.runs.errors import StudyError
 from studies.scene.declared import Held
-from studies.scene.maps import (
-    ParameterMap,
-    Scaled,
-    Value,
-    all_targets,
-    values_of,
-)
+from studies.scene.maps import ParameterMap, Scaled, Value, all_targets, values_of
 from studies.scene.mesh_source import FIELD, Source, turned
 from studies.scene.series import Series, Sines, Varying, in_steps
 
@@ -141,6 +135,15 @@ class Additions:
     values: dict[str, Value] = field(default_factory=dict)  # by path
     maps: list[ParameterMap] = field(default_factory=list)
     varying: dict[str, Varying] = field(default_factory=dict)  # by target
+
+
+def node_stiffness(forces: Mapping[str, Force], n: int) -> np.ndarray:
+    """Return what the elements of forces hold each of n nodes with, (n,) [N/m]."""
+    k = np.zeros(n)
+    for force in forces.values():
+        each = force.nodes.shape[1]
+        k += np.bincount(force.nodes.ravel(), np.repeat(force.stiffness_bound(), each), n)
+    return k
 
 
 def positive(value: Any, unit: str, wide: float = WIDE) -> Value:

@@ -39,7 +39,7 @@ def make_smoke(
     density = np.asarray(picture.texels).mean(axis=2)
     velocity = np.zeros((*density.shape, 2))
     if body.velocity is not None:
-        velocity = _velocity(f"{key}.velocity", Path(body.velocity), velocity.shape)
+        velocity = _read_velocity(f"{key}.velocity", Path(body.velocity), velocity.shape)
     system = tried(f"{key}.density", lambda: SmokeSystem(density.shape))
     values = {
         f"{name}.density": Value(density, "-", "linear", (0.0, 1.0)),
@@ -57,7 +57,7 @@ def make_smoke(
     return system, SmokeState(velocity, density), values, maps
 
 
-def _velocity(key: str, path: Path, shape: tuple[int, ...]) -> np.ndarray:
+def _read_velocity(key: str, path: Path, shape: tuple[int, ...]) -> np.ndarray:
     if not path.is_file():
         raise StudyError(f"`{key}`: there is no file {path}.")
     velocity = tried(key, lambda: np.load(path, allow_pickle=False))
