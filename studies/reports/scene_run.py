@@ -357,13 +357,11 @@ def _set_up(
         size = f" of {one['size'][0]} x {one['size'][1]} pixels" if one["size"] else ""
         described.append(f"{name}: {count(one['frames'], 'frame')}{size}")
     ended = result["status"].lower().replace("_", " ")
-    is_rolled_out = result["n_steps"] is not None
-    steps = f"{count(result['n_steps'], 'step')} of {result['dt']:.4g} s" if is_rolled_out else ""
     facts = {
         "command": manifest["command"],
         "what moves": result["what"],
         "observations": "; ".join(described),
-        "time": steps,
+        "time": _steps(result),
         "method": f"{result['method']}; loss: {result['loss_function']}",
         "search ended": f"{ended}: {result['message']} After {seconds:.1f} s.",
         "gradient certificate": certificate.line(certified),
@@ -373,6 +371,13 @@ def _set_up(
         Facts({name: text for name, text in facts.items() if text}),
         certificate.folded(certified, result["status"], files),
     )
+
+
+def _steps(result: dict[str, Any]) -> str:
+    """Return number and size of the time steps; "" where nothing is rolled out."""
+    if result["n_steps"] is None:
+        return ""
+    return f"{count(result['n_steps'], 'step')} of {result['dt']:.4g} s"
 
 
 def provenance(folder: RunFolder, manifest: Mapping[str, Any]) -> Section | None:
