@@ -137,7 +137,11 @@ def _curves(
         _column(ax, [record["searches"][kind] for record in records], name, COLORS[across % 3])
         if name in bars:
             ax.axhline(bars[name], color=INK, lw=0.9, ls=":")
-        ax.set(xlim=(0.0, 1.03 * most), **_limits(records, kinds, name))
+        ax.set(xlim=(0.0, 1.03 * most), ylim=(0.0, 1.02))
+        if name != "cover":  # distances are drawn by their logarithm
+            curves = [record["searches"][kind][name] for record in records for kind in kinds]
+            values = [value for curve in curves for value in curve if value is not None]
+            ax.set(yscale="log", ylim=(max(0.5 * min(values), LEAST_DISTANCE), 2.0 * max(values)))
         ax.tick_params(labelleft=across == 0)
         if down == 0:
             ax.set_title(kind, fontsize=10, color=INK)
@@ -147,15 +151,6 @@ def _curves(
             label = f"{name} [{MEASURES[name].unit}]"
             ax.set_ylabel("cover (IoU)" if name == "cover" else label)
     return figure
-
-
-def _limits(records: Sequence[dict[str, Any]], kinds: Sequence[str], name: str) -> dict[str, Any]:
-    """Return scale and limits of a measure: distances are drawn by their logarithm."""
-    if name == "cover":
-        return {"ylim": (0.0, 1.02)}
-    curves = [record["searches"][kind][name] for record in records for kind in kinds]
-    values = [value for curve in curves for value in curve if value is not None]
-    return {"yscale": "log", "ylim": (max(0.5 * min(values), LEAST_DISTANCE), 2.0 * max(values))}
 
 
 def _column(ax: Any, searches: Sequence[dict[str, Any]], name: str, color: str) -> None:

@@ -103,8 +103,6 @@ def _file_checks(scene: SceneFile) -> list[Check]:
         (_check_observation, f"observations.{name}", one, scene)
         for name, one in scene.observations.items()
     ]
-    if scene.world.motion == declared.EQUILIBRIUM:
-        checks += [(_check_felt, path) for path in scene.free]
     for path, free in scene.free.items():
         checks.append((_check_free, path, free, scene))
         checks.append((check_joined, joined("free", path), path, scene))
@@ -112,25 +110,23 @@ def _file_checks(scene: SceneFile) -> list[Check]:
     for path, value in scene.truth.items():
         checks.append((_check_truth, path, value, scene))
         checks.append((_check_drawn, joined("truth", path), value))
-    return [*checks, (_check_simulated, scene), (_check_gravity, scene)]
-
-
-def _check_gravity(scene: SceneFile) -> None:
-    if {"world.gravity", "world.gravity_direction"} <= set(scene.free):
-        raise StudyError(
-            '`free."world.gravity_direction"` must be left out beside `free."world.gravity"`, '
-            "whose direction is free already."
-        )
+    return [*checks, (_check_simulated, scene)]
 
 
 def _check_truth(path: str, value: Any, scene: SceneFile) -> None:
-    """Raise if a path of the truth leads nowhere, or its value is none."""
-    if path.startswith("bodies."):
-        _check_declared(joined("truth", path), path, scene)
-    elif isinstance(value, str):
-        raise StudyError(f"`{joined('truth', path)}` must be a number, or several, got {value!r}.")
-    else:
-        check_path(joined("truth", path), path, scene)
+    """Raise if a path of the truth leads to no value, nor to a key of a body's table."""
+    key, (head, *names) = joined("truth", path), path.split(".")
+    if head != "bodies" or not names:
+        if isinstance(value, str):
+            raise StudyError(f"`{key}` must be a number, or several, got {value!r}.")
+        check_path(key, path, scene)
+        return
+    name, *keys = names
+    check_reference(key, "body", name, scene.bodies)
+    if len(keys) != 1:
+        raise StudyError(f"`{key}` must name one key, such as bodies.{name}.mesh, got {path!r}.")
+    known = [field.name for field in dataclasses.fields(scene.bodies[name])]
+    check_reference(key, "key", keys[0], known)
 
 
 def _check_simulated(scene: SceneFile) -> None:
@@ -266,15 +262,6 @@ def _check_moves(world: declared.World) -> None:
             '`world.step` must be left out where `world.motion` is "equilibrium", got '
             f'"{world.step}": '
             "what rests takes no steps."
-        )
-
-
-def _check_felt(path: str) -> None:
-    """Raise on a free value that changes nothing of what rests."""
-    if path.endswith(OF_MOTION):
-        raise StudyError(
-            f"`{joined('free', path)}` must be left out: it has no effect where `world.motion` is "
-            '"equilibrium", since nothing moves.'
         )
 
 
@@ -429,9 +416,19 @@ def _check_observation(key: str, spec: Any, scene: SceneFile) -> None:
 
 
 def _check_free(path: str, free: declared.Free, scene: SceneFile) -> None:
-    """Raise if a free path leads nowhere, or its bounds, start or tie do not fit."""
+    """Raise if a free path leads nowhere or changes nothing, or bounds, start or tie do not fit."""
     key = joined("free", path)
     check_path(key, path, scene)
+    if scene.world.motion == declared.EQUILIBRIUM and path.endswith(OF_MOTION):
+        raise StudyError(
+            f"`{key}` must be left out: it has no effect where `world.motion` is "
+            '"equilibrium", since nothing moves.'
+        )
+    if path == "world.gravity_direction" and "world.gravity" in scene.free:
+        raise StudyError(
+            f'`{key}` must be left out beside `free."world.gravity"`, whose direction is free '
+            "already."
+        )
     owner, _, name = path.rpartition(".")
     if name == "restitution" and owner in scene.contacts and not scene.contacts[owner].speed:
         raise StudyError(
@@ -441,16 +438,6 @@ def _check_free(path: str, free: declared.Free, scene: SceneFile) -> None:
     _check_bounds(key, free, _start_in_scene(path, scene) if free.start is None else free.start)
     if free.tied_to is not None:
         _check_tie(key, path, free.tied_to, scene)
-
-
-def _check_declared(key: str, path: str, scene: SceneFile) -> None:
-    """Raise if a path is not that of a key of a body's table."""
-    _, name, *keys = path.split(".")
-    check_reference(key, "body", name, scene.bodies)
-    known = [field.name for field in dataclasses.fields(scene.bodies[name])]
-    if len(keys) != 1:
-        raise StudyError(f"`{key}` must name one key, such as bodies.{name}.mesh, got {path!r}.")
-    check_reference(key, "key", keys[0], known)
 
 
 def check_path(key: str, path: str, scene: SceneFile) -> None:

@@ -30,7 +30,12 @@ def make_own_forces(forces: Mapping[str, OwnForce], nodes: Sequence[NodePart]) -
     """Return all forces of the user's own."""
     out, of_nodes = Additions(), {body.name: body for body in nodes}
     for name, settings in forces.items():
-        key, kind = f"forces.{name}", force_class(f"forces.{name}.type", settings.type)
+        key, kind = f"forces.{name}", imported(f"forces.{name}.type", settings.type)
+        if not (isinstance(kind, type) and issubclass(kind, Force)):
+            raise StudyError(
+                f"`{key}.type` must be module:Class with a subclass of Force, got "
+                f"{settings.type!r}."
+            )
         where = _where(key, kind, settings, of_nodes.get(settings.body))
         try:
             force = kind(**{**settings.values, **where})
@@ -72,14 +77,6 @@ def _where(key: str, kind: Any, settings: OwnForce, body: NodePart | None) -> di
         )
     every = np.arange(len(body.points))
     return {rows: body.first + (every if elements is None else np.asarray(elements, np.int64))}
-
-
-def force_class(key: str, path: str) -> Any:
-    """Return the class of forces with an import path, "module:Class"."""
-    found = imported(key, path)
-    if not (isinstance(found, type) and issubclass(found, Force)):
-        raise StudyError(f"`{key}` must be module:Class with a subclass of Force, got {path!r}.")
-    return found
 
 
 def imported(key: str, path: str, *, is_called: bool = False) -> Any:

@@ -81,9 +81,18 @@ def preview(
 
 
 def inspect(file: SceneFile, built: BuiltScene) -> tuple[list[Shot], list[str]]:
-    """Return a scene as its cameras see it at its start values, and what looks wrong about it."""
+    """Return a scene at its start values in all films, or else cameras, and what looks wrong."""
     shots, warnings = [], []
-    for key, camera, film in _views(file):
+    views: list[tuple[str, str, Film | None]] = [
+        (f"observations.{name}", camera_of(f"observations.{name}", film.camera, file), film)
+        for name, film in file.films.items()
+    ]
+    views = views or [(f"cameras.{name}", name, None) for name in file.cameras]
+    if not views and not _tracks(file):
+        raise StudyError(
+            "`cameras` is empty: a preview needs a table [cameras.NAME], or tracked points."
+        )
+    for key, camera, film in views:
         shot, said = shoot(file, built, key, name=camera, film=film)
         warnings += said
         if shot.data is not None:
@@ -103,20 +112,6 @@ def _refused(file: SceneFile, warnings: list[str]) -> list[str]:
         if not warnings or "`free" in str(error):
             return [f"`adjsim run` will refuse this scene: {error}"]
     return []
-
-
-def _views(file: SceneFile) -> list[tuple[str, str, Film | None]]:
-    """Return key, camera and film of what is shown: all films, or else all cameras."""
-    views: list[tuple[str, str, Film | None]] = [
-        (f"observations.{name}", camera_of(f"observations.{name}", film.camera, file), film)
-        for name, film in file.films.items()
-    ]
-    views = views or [(f"cameras.{name}", name, None) for name in file.cameras]
-    if not views and not _tracks(file):
-        raise StudyError(
-            "`cameras` is empty: a preview needs a table [cameras.NAME], or tracked points."
-        )
-    return views
 
 
 def _tracks(file: SceneFile) -> list[str]:
