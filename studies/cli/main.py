@@ -75,12 +75,10 @@ def _folder_name(text: str) -> Path:
 
 
 def _out(text: str) -> Any:
-    """Return the option of a folder."""
     return typer.Option(parser=_folder_name, metavar="DIR", help=text)
 
 
 def _keys(text: str) -> Any:
-    """Return the argument of keys and their values."""
     return typer.Argument(metavar="KEY=VALUE", help=text)
 
 

@@ -116,7 +116,6 @@ def _pictured(observers: Sequence[Observer]) -> Observer | None:
 
 
 def _centered(observers: Sequence[Observer]) -> PointObserver | None:
-    """Return the observation of a centre of mass."""
     points = (one for one in observers if isinstance(one, PointObserver))
     return next((one for one in points if one.is_center), None)
 

@@ -214,7 +214,6 @@ def _first_wrong_value(exercise: Exercise, is_right: dict[str, bool], source: st
 
 
 def _listed(items: list) -> str:
-    """Return items in words: 1, 2 and 3."""
     *first, last = [str(item) for item in items]
     return f"{', '.join(first)} and {last}" if first else last
 

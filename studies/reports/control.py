@@ -12,7 +12,6 @@ from studies.reports.figures import BLUE, GREEN, INK, ORANGE, SOFT, FigureFiles,
 from studies.reports.instances import failed_blocks
 from studies.reports.numbers import count, number
 from studies.runs.evaluations import Evaluation
-from studies.runs.folder import RunFolder
 
 
 GOALS = {
@@ -61,8 +60,9 @@ def control_section(
     )
 
 
-def comparison_section(folder: RunFolder, files: FigureFiles) -> Section | None:
+def comparison_section(files: FigureFiles) -> Section | None:
     """Return table, curves and last pictures of all instances; None of a single search."""
+    folder = files.folder
     if not folder.has(COMPARISON):
         return None
     comparison = folder.read_json(COMPARISON)

@@ -6,14 +6,14 @@ from studies.reports import figures
 from studies.reports.content import Block, Section, Table, Text, charts, details, section, table
 from studies.reports.figures import FigureFiles
 from studies.reports.numbers import number
-from studies.runs.folder import INSTANCES, INSTANCES_CSV, RunFolder
+from studies.runs.folder import INSTANCES, INSTANCES_CSV
 
 
-def instances_section(folder: RunFolder, files: FigureFiles) -> Section | None:
+def instances_section(files: FigureFiles) -> Section | None:
     """Return what a run found in all of its instances; None of a single one."""
-    if not folder.has(INSTANCES):
+    if not files.folder.has(INSTANCES):
         return None
-    instances = folder.read_json(INSTANCES)
+    instances = files.folder.read_json(INSTANCES)
     rows = instances["parameters"]
     is_published = any(row["published"] is not None for row in rows)
     head = ["parameter", "median error", "worst", "in instance"] + is_published * ["published"]

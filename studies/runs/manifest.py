@@ -140,7 +140,6 @@ def dependencies(
 
 
 def _without_folders(value: Any) -> Any:
-    """Return settings whose input files have no folder."""
     if isinstance(value, Mapping):
         return {key: _without_folders(one) for key, one in value.items()}
     if isinstance(value, list | tuple):

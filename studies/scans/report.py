@@ -96,7 +96,6 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
 
 
 def _figures(scan: Scan, data: xr.Dataset, result: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the figures by section and name."""
     parts = [
         scan_slice.to_draw() for scan_slice in slices(scan, data) if scan_slice.lowest() is not None
     ]

@@ -186,7 +186,6 @@ def make_grid(scan: Scan) -> ScanPoints:
 
 
 def _scene(scan: Scan, changed: Mapping[str, Any]) -> SceneFile:
-    """Return the scene with settings changed, by dotted key."""
     values = tomllib.loads(scan.scene)
     for key, value in changed.items():
         set_override(values, f"{key}={value!r}")

@@ -50,7 +50,6 @@ def check_world(scene: Scene) -> None:
 
 
 def _raise_all(checks: list[Check], source: str) -> None:
-    """Raise one error on all checks that fail."""
     mistakes: dict[str, None] = {}  # two checks may find the same
     for check, *given in checks:
         try:

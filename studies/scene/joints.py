@@ -159,7 +159,6 @@ class JointMaker:
         return values, {}
 
     def _pin(self, name: str, joint: declared.PinJoint) -> None:
-        """Add the pins of nodes."""
         of_nodes = {body.name: body for body in self.nodes}
         first, second = joint.between
         body = of_nodes[first]

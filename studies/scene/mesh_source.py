@@ -194,7 +194,6 @@ def skin_of(source: Source, volume: TetMesh) -> tuple[scipy.sparse.csr_array, Tr
 
 
 def _generated(key: str, body: Any) -> TetMesh | TriangleMesh | Chain:
-    """Return the mesh of a generator, around the origin."""
     if body.mesh.startswith(SHAPE):
         name = checks.known_key("shape", body.mesh.removeprefix(SHAPE), SHAPES)
         _refuse(key, body, "cells")
