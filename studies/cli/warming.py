@@ -48,17 +48,18 @@ def warm(scene: str, overrides: Sequence[str]) -> int:
     from adjsim.jit.backend import CACHE_DIR
 
     try:
-        with (
-            FileLock(CACHE_DIR / "warming.lock", timeout=0),
-            tempfile.TemporaryDirectory() as folder,
-        ):
-            command = [*COMMAND, "run", scene, *overrides, FEW, "--out", f"{folder}/run"]
-            env = os.environ | {"ADJSIM_OWN_KERNELS": "1", WARMING: "1"}
-            done = subprocess.run(command, env=env, stdout=subprocess.DEVNULL, check=False)
-            return done.returncode
+        with FileLock(CACHE_DIR / "warming.lock", timeout=0):
+            return _run(scene, overrides)
     except Timeout:
         print("Another process compiles kernels already.", file=sys.stderr)
         return 0
+
+
+def _run(scene: str, overrides: Sequence[str]) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        command = [*COMMAND, "run", scene, *overrides, FEW, "--out", f"{folder}/run"]
+        env = os.environ | {"ADJSIM_OWN_KERNELS": "1", WARMING: "1"}
+        return subprocess.run(command, env=env, stdout=subprocess.DEVNULL, check=False).returncode
 
 
 def warm_in_background(scene: str, overrides: Sequence[str]) -> None:
