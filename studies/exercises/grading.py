@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from studies.exercises.answers import Answers, answers_of
-from studies.exercises.catalogue import KINDS, POINTS, Exercise, Mistake
+from studies.exercises.catalogue import KINDS, POINTS, Exercise
+from studies.exercises.derived import Mistake
 from studies.runs.errors import StudyError
 
 
