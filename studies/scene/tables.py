@@ -85,18 +85,16 @@ def _mistakes(cls: type, values: Mapping[str, Any], error: ValidationError) -> l
     What follows from a graver mistake is left out: a key that is missing beside a misspelt one, and
     what the other branches of a union find at the same place.
     """
-    rank = {kind: k for k, kind in enumerate(ORDER)}
-    mistakes = [
-        (
-            detail["type"] if detail["type"] in rank and isinstance(detail["loc"][-1], str) else "",
-            detail,
-        )
-        for detail in error.errors()
-    ]
+
+    def kind_of(detail: ErrorDetails) -> str:
+        is_grave = detail["type"] in ORDER and isinstance(detail["loc"][-1], str)
+        return detail["type"] if is_grave else ""
+
+    rank = {kind: k for k, kind in enumerate((*ORDER, ""))}
     messages: dict[str, str] = {}  # by path
     misspelt = set()  # tables with such keys
-    for kind, detail in sorted(mistakes, key=lambda mistake: rank.get(mistake[0], len(ORDER))):
-        location = detail["loc"]
+    for detail in sorted(error.errors(), key=lambda detail: rank[kind_of(detail)]):
+        kind, location = kind_of(detail), detail["loc"]
         is_key = kind in (UNKNOWN, MISSING)
         at = _field_at(cls, values, location[:-1] if is_key else location)
         path = joined(at[0], str(location[-1])) if is_key else at[0]
