@@ -11,6 +11,7 @@ import inspect
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -113,11 +114,9 @@ def sources(scene: Scene) -> dict[str, str]:
             paths[f"observations.{name}.type"] = one.type
     if ":" in scene.world.step:
         paths["world.step"] = scene.world.step
-    return {key: _source(imported(key, path)) for key, path in paths.items()}
-
-
-def _source(found: Any) -> str:
-    try:
-        return inspect.getsource(sys.modules[found.__module__])
-    except (AttributeError, OSError, TypeError):  # a notebook, or no function
-        return ""
+    code = dict.fromkeys(paths, "")
+    for key, path in paths.items():
+        leads_to = imported(key, path)
+        with suppress(AttributeError, OSError, TypeError):  # a notebook, or no function
+            code[key] = inspect.getsource(sys.modules[leads_to.__module__])
+    return code
