@@ -75,16 +75,10 @@ class Problem:
     def file(self) -> SceneFile:
         """Return the same as a scene file declares it, without residuals of one's own."""
         scene = {name: getattr(self.scene, name) for name in Scene.__dataclass_fields__}
-        return SceneFile(
-            **scene,
-            observations={
-                name: one
-                for name, one in self.observations.items()
-                if not isinstance(one, OwnResiduals)
-            },
-            free=dict(self.free),
-            search=replace(self.search, loss=self.loss),
-        )
+        own = self.own()
+        declared: dict[str, Any] = {k: v for k, v in self.observations.items() if k not in own}
+        search = replace(self.search, loss=self.loss)
+        return SceneFile(**scene, observations=declared, free=dict(self.free), search=search)
 
     def own(self) -> dict[str, OwnResiduals]:
         """Return the residuals of one's own by name."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.control.results import COMPARISON, CURVES, MEASURES, chosen, measures_of
+from studies.control.results import COMPARISON, CURVES, MEASURES, Records, chosen, measures_of
 from studies.reports import figures
 from studies.reports.content import Block, Section, Text, charts, section, table
 from studies.reports.figures import BLUE, GREEN, INK, ORANGE, SOFT, FigureFiles, make_axes, named
@@ -125,11 +125,9 @@ def _titles(record: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _curves(
-    records: Sequence[dict[str, Any]], kinds: Sequence[str], bars: Mapping[str, float]
-) -> Any:
+def _curves(records: Records, kinds: Sequence[str], bars: Mapping[str, float]) -> Any:
     """Draw the measures of every evaluation: a column for each kind; bold, the medians."""
-    names = [name for name in CURVES if name in measures_of([*records])]
+    names = [name for name in CURVES if name in measures_of(records)]
     figure, axes = make_axes(len(names), len(kinds), (3.1 * len(kinds) + 0.4, 2.4 * len(names)))
     most = max(record["searches"][kind]["spent"][-1] for record in records for kind in kinds)
     for (down, across), ax in np.ndenumerate(axes.reshape(len(names), len(kinds))):
