@@ -17,6 +17,8 @@ from studies.reports.view import drawing_problem, set_camera
 from studies.runs import media
 
 
+Color = tuple[float, float, float]
+Size = tuple[int, int]  # height and width [pixels]
 NAME = "VTK"
 SUN = (0.5, 1.0, 0.6)  # direction towards it
 # Lamps of the image: direction, half their angle [rad], radiance.
@@ -66,12 +68,7 @@ def radiance(direction: np.ndarray) -> np.ndarray:
 
 
 def photograph(
-    faces: np.ndarray,
-    frames: np.ndarray,
-    *,
-    color: tuple[float, float, float],
-    camera: AnyCamera,
-    size: tuple[int, int],
+    faces: np.ndarray, frames: np.ndarray, *, color: Color, camera: AnyCamera, size: Size
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return a video of a body, and the picture of the empty scene, RGB in [0, 1].
 

@@ -39,6 +39,7 @@ from studies.search.coarse import read_search
 
 
 Sections = Iterator[Section | None]
+Json = dict[str, Any]  # of a JSON file of the run
 LOOKS = "looks.npz"  # pictures of shapes and textures by name, (rows, columns, height, width, 3)
 FILMS, THUMBNAIL = "films.json", "films/thumbnail.jpg"  # written by `studies/fitting/writing.py`
 SHOWN_PARAMETERS = 6
@@ -278,9 +279,7 @@ def _points(files: FigureFiles, result: dict[str, Any]) -> Sections:
             yield section(f"Points and answer: {name}", charts({f"points of {name}": file}, text))
 
 
-def _convergence(
-    files: FigureFiles, result: dict[str, Any], log: list[Evaluation]
-) -> Section | None:
+def _convergence(files: FigureFiles, result: Json, log: list[Evaluation]) -> Section | None:
     """Return the curves of the search; faint, those of other starts."""
     if not log:
         return None
@@ -346,12 +345,7 @@ def _basins(files: FigureFiles, result: dict[str, Any]) -> Section | None:
 
 
 def _set_up(
-    result: dict[str, Any],
-    manifest: dict[str, Any],
-    certified: dict[str, Any],
-    files: FigureFiles,
-    *,
-    seconds: float,
+    result: Json, manifest: Json, certified: Json, files: FigureFiles, *, seconds: float
 ) -> Section | None:
     described = []
     for name, one in result["observations"].items():
