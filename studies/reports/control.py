@@ -7,7 +7,7 @@ import numpy as np
 
 from studies.control.results import COMPARISON, CURVES, MEASURES, Records, chosen, measures_of
 from studies.reports import figures
-from studies.reports.content import Block, Section, Text, charts, section, table
+from studies.reports.content import Block, Json, Section, Text, charts, section, table
 from studies.reports.figures import BLUE, GREEN, INK, ORANGE, SOFT, FigureFiles, make_axes, named
 from studies.reports.instances import failed_blocks
 from studies.reports.numbers import count, number
@@ -35,9 +35,7 @@ COLORS = (BLUE, ORANGE, GREEN)
 LEAST_DISTANCE = 1e-6  # metres; what is less is drawn here
 
 
-def control_section(
-    result: dict[str, Any], log: Sequence[Evaluation], files: FigureFiles
-) -> Section | None:
+def control_section(result: Json, log: Sequence[Evaluation], files: FigureFiles) -> Section | None:
     """Return the measures of a control beside their bars; None where nothing is controlled."""
     measured = result.get("control")
     if not measured:

@@ -17,6 +17,7 @@ from studies.reports.content import (
     Facts,
     Headline,
     Item,
+    Json,
     Links,
     Media,
     Report,
@@ -39,7 +40,6 @@ from studies.search.coarse import read_search
 
 
 Sections = Iterator[Section | None]
-Json = dict[str, Any]  # of a JSON file of the run
 LOOKS = "looks.npz"  # pictures of shapes and textures by name, (rows, columns, height, width, 3)
 FILMS, THUMBNAIL = "films.json", "films/thumbnail.jpg"  # written by `studies/fitting/writing.py`
 SHOWN_PARAMETERS = 6
