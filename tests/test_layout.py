@@ -93,6 +93,24 @@ WRITES_LLVM = re.compile(r"llvmlite\.ir|numba\.(extending|core\.cgutils)")
 NUMBERED = re.compile(r"#\s*\(\d+\)")
 MOST_PARAMETERS = 12
 VAGUE = {"one", "own", "found", "part", "given", "known", "made", "shown"}
+# Where no function binds more than one of them.
+PLAINLY_NAMED = (
+    "adjsim",
+    "render",
+    "adjoint",
+    "studies/bundled",
+    "studies/cli",
+    "studies/control",
+    "studies/datasets",
+    "studies/exercises",
+    "studies/optimizers",
+    "studies/paper",
+    "studies/reports",
+    "studies/runs",
+    "studies/scans",
+    "studies/scene",
+    "studies/search",
+)
 CLEAN = tuple(MAY_IMPORT)
 
 
@@ -291,7 +309,7 @@ def vague_names(root):
     """Functions with more than one name that does not say what the thing is."""
     return [
         f"{path} {function}"
-        for path in python_files(root, "adjsim", "render", "adjoint")
+        for path in python_files(root, *PLAINLY_NAMED)
         for function in facts(root / path).vague
     ]
 
