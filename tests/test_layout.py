@@ -94,6 +94,16 @@ NUMBERED = re.compile(r"#\s*\(\d+\)")
 MOST_PARAMETERS = 12
 VAGUE = {"one", "own", "found", "part", "given", "known", "made", "shown"}
 CLEAN = tuple(MAY_IMPORT)
+SAYS_WHAT = (  # where a function binds at most one of the names in `VAGUE`
+    "adjsim",
+    "render",
+    "adjoint",
+    "studies/answer",
+    "studies/fitting",
+    "studies/optimizers",
+    "studies/problem",
+    "studies/search",
+)
 
 
 def python_files(root, *folders):
@@ -291,7 +301,7 @@ def vague_names(root):
     """Functions with more than one name that does not say what the thing is."""
     return [
         f"{path} {function}"
-        for path in python_files(root, "adjsim", "render", "adjoint")
+        for path in python_files(root, *SAYS_WHAT)
         for function in facts(root / path).vague
     ]
 

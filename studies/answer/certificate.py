@@ -219,7 +219,7 @@ def _tested(problem: SceneProblem, theta: np.ndarray, seed: int, say: Say) -> di
 def covered_pixels(problem: SceneProblem, theta: np.ndarray) -> float | None:
     """Return the part of the pictures' pixels that the bodies cover; None without pictures."""
     rows = problem.by_observer(problem.images(theta))
-    alpha = [own[:, 3] for one, own in rows if one.IS_PICTURE]
+    alpha = [pixels[:, 3] for observer, pixels in rows if observer.IS_PICTURE]
     return float(np.mean(np.concatenate(alpha) > 0.5)) if alpha else None
 
 

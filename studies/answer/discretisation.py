@@ -166,7 +166,7 @@ def changes_by(
             changes.append(Change(MESH, step, share))
     except NOT_FINITE as error:
         notes.append(f"The error by mesh or time step is not known. {error}")
-    return changes, notes + [own for one in changes if (own := one.note()) is not None]
+    return changes, notes + [note for change in changes if (note := change.note()) is not None]
 
 
 def change_by_contact(
@@ -254,11 +254,11 @@ def linear_at(problem: SceneProblem, theta: np.ndarray, distance: np.ndarray | N
 def _frames_within(problem: SceneProblem, finer: SceneProblem, most: float) -> int:
     """Return how many frames of the finer motion cost at most as much as `most` evaluations."""
     elements = element_counts(problem.built)
-    growth = sum(one * times for one, times in elements) / sum(one for one, _ in elements)
-    part = most * problem.steps.count / finer.steps.count / (1.0 + growth)
-    if part < LEAST_FRAMES:
+    growth = sum(count * times for count, times in elements) / sum(count for count, _ in elements)
+    share = most * problem.steps.count / finer.steps.count / (1.0 + growth)
+    if share < LEAST_FRAMES:
         raise StudyError("A motion on a mesh twice as fine takes longer than the search.")
-    return int(np.ceil(min(part, 1.0) * problem.n_frames))
+    return int(np.ceil(min(share, 1.0) * problem.n_frames))
 
 
 def _share(

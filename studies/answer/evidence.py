@@ -147,9 +147,9 @@ def worst_combination(found: Evidence) -> dict[str, float]:
     """Return the weights of the direction in theta of the largest variance, by label."""
     assert found.intervals is not None
     chosen = found.components
-    own = found.intervals.covariance[np.ix_(chosen, chosen)]
+    covariance = found.intervals.covariance[np.ix_(chosen, chosen)]
     scale = theta_scale(found.parameters, found.theta)[chosen]
-    direction = np.linalg.eigh(own / np.outer(scale, scale))[1][:, -1]
+    direction = np.linalg.eigh(covariance / np.outer(scale, scale))[1][:, -1]
     labels = [found.parameters.theta_labels[i] for i in chosen]
     return largest_components(direction, labels, NAMED)
 
@@ -174,13 +174,13 @@ def how_much_worse(found: Evidence, basin: Rival) -> float:
     By frames: what the appearance gets wrong in the first frame is subtracted from both. The
     standard error of their difference over blocks of frames counts in favour of the basin.
     """
-    own, other, still = found.residual_squares, basin.residual_squares, found.still_squares
-    if own is None or other is None or still is None or len(own) < 2 or not still[1:].any():
+    left, other_left, still = found.residual_squares, basin.residual_squares, found.still_squares
+    if left is None or other_left is None or still is None or len(left) < 2 or not still[1:].any():
         return basin.loss / max(found.loss, 1e-300)
     motion = float(still[1:].mean())
     least = LEAST_UNEXPLAINED * motion
-    mine = max(float(own[1:].mean() - own.min()), least)
-    theirs = mine + float((other - own)[1:].mean()) - _standard_error((other - own)[1:])
+    mine = max(float(left[1:].mean() - left.min()), least)
+    theirs = mine + float((other_left - left)[1:].mean()) - _standard_error((other_left - left)[1:])
     return max(theirs, 0.0) / mine
 
 

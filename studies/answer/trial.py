@@ -97,11 +97,13 @@ def try_answer(
     of many points are None where there are none.
     """
     ends = _interval_ends(information, half_width, scale, components)
-    own = list(components)
-    lengths = np.abs(ends[:, own] / scale[own]).max(axis=1, initial=0.0) if len(ends) else []
+    asked = list(components)
+    lengths = np.abs(ends[:, asked] / scale[asked]).max(axis=1, initial=0.0) if len(ends) else []
     places = _places(theta, ends, np.asarray(lengths))
-    places = [one for one in places if ((bounds[0] <= one.at) & (one.at <= bounds[1])).all()]
-    seen = iter(residuals([theta, *(one.at for one in places)]))
+    places = [
+        place for place in places if ((bounds[0] <= place.at) & (place.at <= bounds[1])).all()
+    ]
+    seen = iter(residuals([theta, *(place.at for place in places)]))
     here = next(seen)
     if here is None or not places:
         return None
@@ -120,7 +122,7 @@ def try_answer(
             least = max(min(_change(here, both), rise), 1e-300)
             widening[k] = max(widening[k], np.sqrt(should) / np.sqrt(least))
     least = np.maximum(np.minimum(LOWER * promised, LOWER_PART * loss), ROUNDING * loss)
-    lower = [gain for gain, one in gains.items() if gain > least[one.end]]
+    lower = [gain for gain, place in gains.items() if gain > least[place.end]]
     gain = max(lower, default=0.0)
     best = gains[gain].at if lower else None
     return Trial(ends, widening, best, gain / max(loss, 1e-300), 1 + len(places))

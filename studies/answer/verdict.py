@@ -202,7 +202,7 @@ def judge_each(found: Evidence) -> dict[str, str]:
     What is wrong with the whole, such as a motion that is not explained, is so with each.
     """
     alone = {found.parameters.labels[i]: replace(found, answers=(i,)) for i in found.components}
-    return {label: str(judge(one).kind) for label, one in alone.items()}
+    return {label: str(judge(evidence).kind) for label, evidence in alone.items()}
 
 
 def judge(found: Evidence) -> Verdict:
@@ -220,7 +220,7 @@ def judge(found: Evidence) -> Verdict:
         several_answers,
         misses_truth,
     )
-    verdict = next((own for test in tests if (own := test(found)) is not None), None)
+    verdict = next((failed for test in tests if (failed := test(found)) is not None), None)
     if verdict is not None and verdict.kind is Kind.NOT_FINISHED:
         return _with_unexplained(verdict, found)
     return verdict or _found(found)
@@ -361,8 +361,8 @@ def misses_simulated(found: Evidence) -> Verdict | None:
 def does_not_explain(found: Evidence) -> Verdict | None:
     """Return the verdict of a fit that leaves too much of the motion, or of the pictures."""
     film, pictures = found.explained, found.unexplained_pictures
-    part = WITHOUT_GRADIENTS if found.is_without_gradients else 1.0
-    unexplained, predicted_most = part * UNEXPLAINED, part * PREDICTED
+    share = WITHOUT_GRADIENTS if found.is_without_gradients else 1.0
+    unexplained, predicted_most = share * UNEXPLAINED, share * PREDICTED
     checks: list[Check] = []
     if found.missing is not None:
         checks.append(_lacks_term(found, found.missing))
@@ -399,13 +399,13 @@ def does_not_explain(found: Evidence) -> Verdict | None:
             (film.first, FIRST, first, numbers),
             (film.predicted_unexplained, predicted_most, predicted, numbers),
         ]
-    for name, own in found.predictions.items():
+    for name, unseen in found.predictions.items():
         text = (
-            f"`{name}` was kept from the search, and the answer leaves {percent(own)} of its "
+            f"`{name}` was kept from the search, and the answer leaves {percent(unseen)} of its "
             f"{what} unexplained (at most {percent(PREDICTED)} is accepted). Check its camera, "
             f"{check}."
         )
-        checks.append((own, PREDICTED, text, {"observation": name, "unexplained": own}))
+        checks.append((unseen, PREDICTED, text, {"observation": name, "unexplained": unseen}))
     if found.bent is not None:
         label, far = found.bent
         text = (
@@ -658,7 +658,7 @@ def _width(found: Evidence, i: int, relative: float) -> str:
     half = float(relative_half_widths(found)[i]) * scale
     if half < abs(float(found.parameters.natural(found.theta)[i])):
         return percent(relative)
-    unit = str(found.parameters.each([one.unit for one in found.parameters.free])[i])
+    unit = str(found.parameters.each([free.unit for free in found.parameters.free])[i])
     return f"{relative * scale:.2g} {unit.strip('-')}".rstrip()
 
 

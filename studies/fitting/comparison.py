@@ -61,11 +61,11 @@ class Comparison(Instances):
         ends, pictures = {}, {}
         for kind in self.kinds:
             progress.begin(kind)
-            own = inside(folder, f"{place(k)}/{kind}")
+            within = inside(folder, f"{place(k)}/{kind}")
             file = replace(fit.file, goal=replace(fit.file.goal, supervision=kind))
-            solved = replace(fit, file=file).solve(own, progress)
-            log = read_log(own.file(ITERATIONS))
-            if not any(np.isfinite(one.loss) for one in log):
+            solved = replace(fit, file=file).solve(within, progress)
+            log = read_log(within.file(ITERATIONS))
+            if not any(np.isfinite(evaluation.loss) for evaluation in log):
                 raise FailedSearchError(f"{kind}: no rollout stayed finite.")
             ends[kind] = results.curve(solved.result.status.name, log)
             ends[kind]["verdict"] = str(solved.verdict.kind)
@@ -100,9 +100,9 @@ class Comparison(Instances):
 def _last_picture(solved: Solution) -> np.ndarray | None:
     """Return the last picture of an answer's first film, (height, width, 4); None without films."""
     problem = solved.problem
-    for one, part in problem.by_observer(problem.images(solved.result.theta)):
-        if one.IS_PICTURE:
-            return one.as_images(part)[-1]
+    for observer, rows in problem.by_observer(problem.images(solved.result.theta)):
+        if observer.IS_PICTURE:
+            return observer.as_images(rows)[-1]
     return None
 
 

@@ -33,8 +33,8 @@ def laplace_intervals(solved: Solution) -> Ends:
     StudyError
         If the answer has no intervals, or the loss is no minimum there.
     """
-    if solved.spread.reason:
-        raise StudyError(f"There are no intervals: {solved.spread.reason}.")
+    if solved.intervals.reason:
+        raise StudyError(f"There are no intervals: {solved.intervals.reason}.")
     problem, theta = solved.problem, solved.result.theta
     parameters = problem.parameters
     scale = theta_scale(parameters, theta)

@@ -114,11 +114,11 @@ class FilmObserver(PictureObserver):
         rows = drawn.images.reshape(-1, 4)
 
         def jvp(tan: Moved, tan_values: Values) -> np.ndarray:
-            tangents = {f"{name}.vertices": part for name, part in tan.items()}
+            tangents = {f"{name}.vertices": vertices for name, vertices in tan.items()}
             for name, value in values_under(self.camera_path, tan_values).items():
                 tangents[f"camera.{name}"] = value
             tangents |= {
-                own: tan_values[path] for own, path in self.paths.items() if path in tan_values
+                key: tan_values[path] for key, path in self.paths.items() if path in tan_values
             }
             if not tangents:
                 return np.zeros(rows.shape, rows.dtype)

@@ -60,8 +60,8 @@ def fit_first_frames(
         nuisances = Parameters(free, wholes=problem.parameters.wholes)
         nuisances = nuisances.held_at_values(problem.fixed)
         first = replace(first_of_films(problem), parameters=nuisances)
-        found = minimize(first, nuisances.start, FIRST, stall=Stall(1e-3, 3))
-        values = nuisances.scene_values(found.theta)
+        fitted = minimize(first, nuisances.start, FIRST, stall=Stall(1e-3, 3))
+        values = nuisances.scene_values(fitted.theta)
         problem = replace(
             problem,
             fixed={**problem.fixed, **values},

@@ -27,7 +27,7 @@ VERTICES = ".vertices"
 
 
 def make_free(
-    given: Mapping[str, declared.Free],
+    declared_free: Mapping[str, declared.Free],
     values: Mapping[str, Any],
     nuisances: tuple[FreeParameter, ...],
     views: Mapping[str, FreeParameter] | None = None,
@@ -39,7 +39,7 @@ def make_free(
     one, or the start of an observation, beside parameters of the motion, it is a nuisance too: the
     question is the motion.
     """
-    table = _ungrouped(given, values)
+    table = _ungrouped(declared_free, values)
     ties, answers = {}, []
     wholes: dict[str, np.ndarray] = {}
     for path, one in table.items():
@@ -82,13 +82,13 @@ def make_free(
 
 
 def _ungrouped(
-    given: Mapping[str, declared.Free], values: Mapping[str, Any]
+    declared_free: Mapping[str, declared.Free], values: Mapping[str, Any]
 ) -> dict[str, declared.Free]:
     """Return the table with groups such as "cameras.front.pose" replaced by their paths."""
     table: dict[str, declared.Free] = {}
-    for path, one in given.items():
+    for path, one in declared_free.items():
         owner, _, name = path.rpartition(".")
-        members = [f"{owner}.{part}" for part in GROUPS.get(name, ())]
+        members = [f"{owner}.{key}" for key in GROUPS.get(name, ())]
         if path not in values and members and all(member in values for member in members):
             table |= dict.fromkeys(members, one)
         else:
@@ -174,11 +174,15 @@ def camera_nuisances(
 
     What is declared with an error of 0 is known, and not fitted.
     """
-    cameras = {one.camera_path: one.camera for one in observers if one.camera is not None}
+    cameras = {
+        observer.camera_path: observer.camera
+        for observer in observers
+        if observer.camera is not None
+    }
     out: list[FreeParameter] = []
     for path, camera in cameras.items():
         spec = file.cameras[path.partition(".")[2]]
-        known = camera.parameters()
+        parameters = camera.parameters()
         distance = float(np.linalg.norm(camera.translation))
         angle = np.radians(spec.angle_error)
         # the middle of what is filmed moves sideways by position and by view
@@ -188,9 +192,9 @@ def camera_nuisances(
             "translation": np.array([sideways, sideways, distance * spec.position_error]),
         }
         for name in camera_names(camera):
-            error = errors.get(name, spec.fov_error * known[name])
+            error = errors.get(name, spec.fov_error * parameters[name])
             if np.any(error):
-                out.append(nuisance(f"{path}.{name}", known[name], error, UNITS[name]))
+                out.append(nuisance(f"{path}.{name}", parameters[name], error, UNITS[name]))
     return tuple(out)
 
 
@@ -263,12 +267,12 @@ class ShapeLosses:
 
 def shape_losses(free: Mapping[str, declared.Free], built: BuiltScene) -> tuple[ShapeLosses, ...]:
     """Return the losses of shape of all bodies whose vertices are free."""
-    found = []
+    out = []
     for path, one in free.items():
         if not path.endswith(VERTICES) or path not in built.values:
             continue
-        known = built.values[path]
-        points, size = known.value, float(known.scale)
+        vertices = built.values[path]
+        points, size = vertices.value, float(vertices.scale)
         faces = np.asarray(built.meshes[path.removesuffix(VERTICES)].faces)
         laplacian, edges = Laplacian(faces), EdgeLength(faces)
         ends = points[edges.ends]
@@ -278,5 +282,5 @@ def shape_losses(free: Mapping[str, declared.Free], built: BuiltScene) -> tuple[
             (one.edge_length / size**2, EdgeLength(faces, length)),
             (one.normals, NormalConsistency(faces)),
         ]
-        found.append(ShapeLosses(path, [pair for pair in weighted if pair[0]]))
-    return tuple(found)
+        out.append(ShapeLosses(path, [pair for pair in weighted if pair[0]]))
+    return tuple(out)

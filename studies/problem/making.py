@@ -144,7 +144,7 @@ class PreparedProblem:
 
 def make_problem(
     file: declared.SceneFile,
-    own: Mapping[str, OwnResiduals] | None = None,
+    more: Mapping[str, OwnResiduals] | None = None,
     *,
     dtype: str = "float64",
     device: str = "cpu",
@@ -158,16 +158,16 @@ def make_problem(
     the command line. Without `fits_first` backgrounds, cameras and looks are not fitted to the
     first frames: everything is only checked. `say` gets a line about what is done.
     """
-    own = {**declared_own(file), **(own or {})}
-    if not file.observations and not own:
+    more = {**declared_own(file), **(more or {})}
+    if not file.observations and not more:
         raise StudyError(
             "`observations` must hold at least one film, table of points, states, or residuals of "
             "your own, got none."
         )
-    lone = without_own(file, own)
+    lone = without_own(file, more)
     films = {name: _film(file, name, one) for name, one in file.films.items()}
     real = {name: one for name, one in file.films.items() if one.simulate is None}
-    built = build(lone, at_rest=not own and is_still(file, films))
+    built = build(lone, at_rest=not more and is_still(file, films))
     if isinstance(built.system, Settled):
         say(SETTLING)
     notes = built.notes + notes_on_fields_of_view(file) + notes_on_errors(file)
@@ -177,8 +177,8 @@ def make_problem(
     check_lengths({f"observations.{name}": (one, films[name]) for name, one in real.items()})
     observers = make_observers(file, built, films, device=device)
     notes += [note for one in observers for note in one.notes]
-    observers += [own_observer(name, one, start_surfaces(built)) for name, one in own.items()]
-    kept = frozenset(k for k, one in {**file.observations, **own}.items() if one.validate)
+    observers += [own_observer(name, one, start_surfaces(built)) for name, one in more.items()]
+    kept = frozenset(k for k, one in {**file.observations, **more}.items() if one.validate)
     if len(kept) == len(observers):
         raise StudyError("`observations` must hold one without `validate`, to be fitted.")
     values = {**built.values, **more_values(observers)}
@@ -221,9 +221,11 @@ def make_problem(
     )
 
 
-def without_own(file: declared.SceneFile, own: Mapping[str, OwnResiduals]) -> declared.SceneFile:
+def without_own(
+    file: declared.SceneFile, residuals: Mapping[str, OwnResiduals]
+) -> declared.SceneFile:
     """Return a scene file without free paths of residuals of one's own, which no file can have."""
-    of_own = tuple(f"observations.{name}." for name in own)
+    of_own = tuple(f"observations.{name}." for name in residuals)
     free = {path: one for path, one in file.free.items() if not path.startswith(of_own)}
     return replace(file, free=free)
 

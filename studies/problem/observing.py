@@ -105,19 +105,19 @@ class _Observing:
         drawn = {body: (meshes[body].faces, self.surfaces[body]) for body in bodies}
         require_outside(which, seen_from, drawn)
         is_rgb = one.compare == "rgb"
-        known: dict[str, Any] = {"blend": Hard()}
+        drawn_as: dict[str, Any] = {"blend": Hard()}
         if one.softness:
             sigma = softness(one.softness, data.frames.shape[1])
-            known = {"sigma": sigma, "seamless": not with_seams(self.file, self.built, one)}
+            drawn_as = {"sigma": sigma, "seamless": not with_seams(self.file, self.built, one)}
         if one.simulate is not None and data.backdrop is not None:  # else it is found in the film
-            known["background"] = data.backdrop if is_rgb else np.zeros_like(data.backdrop)
+            drawn_as["background"] = data.backdrop if is_rgb else np.zeros_like(data.backdrop)
         observer = FilmObserver(
             **self._pictures(name, one),
             scene=Scene(meshes, self.built.lights) if is_rgb else _white(meshes),
             camera=posed(seen_from, self.center),
             center=self.center,
             camera_path=f"cameras.{which}",
-            rasterizer=SoftRasterizer(**known),
+            rasterizer=SoftRasterizer(**drawn_as),
             paths=_look_paths(meshes, self.built.lights) if is_rgb else {},
             growth=self.file.search.growth,
             device=self.device,
@@ -295,9 +295,9 @@ class _Observing:
         weights = mass / mass.sum() if one.center else np.ones(n)
         entries = (weights, (np.zeros_like(rows) if one.center else np.arange(n), rows))
         matrix = scipy.sparse.csr_array(entries, shape=(n, n_nodes))
-        known = _observed(name, one, data.times)
+        common = _observed(name, one, data.times)
         return PointObserver(
-            **known, places=data.values, error=one.error, matrix=matrix, object="",
+            **common, places=data.values, error=one.error, matrix=matrix, object="",
             is_center=one.center, notes=tuple(self._advice_on_fall(key, one, data)),
         )  # fmt: skip
 
@@ -305,8 +305,8 @@ class _Observing:
 def _observed(name: str, one: Observed, times: np.ndarray) -> dict[str, Any]:
     """Return what all observers have in common."""
     index = np.arange(len(times))
-    known = {"name": name, "weight": one.weight, "times": times}
-    return {**known, "start": one.start, "index": index}
+    common = {"name": name, "weight": one.weight, "times": times}
+    return {**common, "start": one.start, "index": index}
 
 
 def _require_places(one: declared.Points, data: PointData, key: str) -> None:

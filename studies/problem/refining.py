@@ -43,8 +43,8 @@ def refined_problem(problem: SceneProblem, scene: declared.Scene) -> SceneProble
     if n > MOST_ELEMENTS:
         raise StudyError(f"A mesh twice as fine has {n} elements, more than {MOST_ELEMENTS}.")
     built = build(scene, refined=True)
-    given = {**problem.fixed, **problem.parameters.scene_values(problem.parameters.start)}
-    for path, value in given.items():
+    chosen = {**problem.fixed, **problem.parameters.scene_values(problem.parameters.start)}
+    for path, value in chosen.items():
         if path in built.values and np.shape(value) != built.values[path].value.shape:
             raise StudyError(f"`{path}` has a number for each element or node of the mesh.")
     before = _nodes_before(problem.built, built)

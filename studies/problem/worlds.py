@@ -78,12 +78,12 @@ def run_worlds(motions: Sequence[Motion], *, keeps: bool) -> tuple[list[Any], Pu
     kept: Any = None
     if keeps:
         kept = record(batch, states, first.dt, first.n_steps, checkpoint=first.checkpoint, **shared)
-        found = kept.trajectory
+        trajectories = kept.trajectory
     else:
-        found = rollout(batch, states, first.dt, first.n_steps, **shared)
+        trajectories = rollout(batch, states, first.dt, first.n_steps, **shared)
     runs = [
         run if run.diverged is None else _diverged(motion, run)
-        for motion, run in zip(motions, found, strict=True)
+        for motion, run in zip(motions, trajectories, strict=True)
     ]
     return runs, lambda adj, wrt: [dict(one) for one in pull_worlds(kept, adj, wrt)]
 

@@ -336,21 +336,21 @@ class _Frames:
 
     def ignored(self) -> np.ndarray | None:
         """Return what is not compared, (H, W) of truth values; None where all is."""
-        given, key = self.film.ignore, f"{self.key}.ignore"
-        if given is None:
+        declared, key = self.film.ignore, f"{self.key}.ignore"
+        if declared is None:
             return None
         assert self.size is not None
         height, width = self.size
         mask = np.zeros((height, width))
-        if isinstance(given, str):
-            pictures = _opened(given, key, is_picture=True).frames
+        if isinstance(declared, str):
+            pictures = _opened(declared, key, is_picture=True).frames
             mask = media.as_float(next(iter(_decoded(pictures, key))))[..., :3].max(axis=-1)
             if mask.shape != self.size:
                 raise StudyError(
                     f"`{key}` must be as large as the film, {_text(self.size)} (height x width), "
                     f"got {_text(mask.shape)}."
                 )
-        for x0, y0, x1, y1 in () if isinstance(given, str) else given:
+        for x0, y0, x1, y1 in () if isinstance(declared, str) else declared:
             if not (0 <= x0 <= x1 < width and 0 <= y0 <= y1 < height):
                 raise StudyError(
                     f"`{key}` must have rectangles [x0, y0, x1, y1] from the first to the last "
@@ -358,12 +358,12 @@ class _Frames:
                     f"{[x0, y0, x1, y1]}."
                 )
             mask[y0 : y1 + 1, x0 : x1 + 1] = 1.0
-        found = self.compared(mask[..., None])[..., 0] > 0.0
-        if not found.any():
+        covered = self.compared(mask[..., None])[..., 0] > 0.0
+        if not covered.any():
             raise StudyError(f"`{key}` covers no pixel of the film. Leave it out.")
-        if found.all():
+        if covered.all():
             raise StudyError(f"`{key}` covers the whole film: nothing is left to compare.")
-        return found
+        return covered
 
     def compared(self, picture: np.ndarray) -> np.ndarray:
         """Return a picture of the file's size without distortion, in blocks of pixels."""
