@@ -93,8 +93,8 @@ WRITES_LLVM = re.compile(r"llvmlite\.ir|numba\.(extending|core\.cgutils)")
 NUMBERED = re.compile(r"#\s*\(\d+\)")
 MOST_PARAMETERS = 12
 VAGUE = {"one", "own", "found", "part", "given", "known", "made", "shown"}
-CLEAN = tuple(MAY_IMPORT)
-SAYS_WHAT = (  # where a function binds at most one of the names in `VAGUE`
+# Where no function binds more than one of them.
+PLAINLY_NAMED = (
     "adjsim",
     "render",
     "adjoint",
@@ -104,6 +104,7 @@ SAYS_WHAT = (  # where a function binds at most one of the names in `VAGUE`
     "studies/problem",
     "studies/search",
 )
+CLEAN = tuple(MAY_IMPORT)
 
 
 def python_files(root, *folders):
@@ -301,7 +302,7 @@ def vague_names(root):
     """Functions with more than one name that does not say what the thing is."""
     return [
         f"{path} {function}"
-        for path in python_files(root, *SAYS_WHAT)
+        for path in python_files(root, *PLAINLY_NAMED)
         for function in facts(root / path).vague
     ]
 

@@ -200,12 +200,7 @@ def _judged(change: Change) -> tuple[list[Change], list[str]]:
 
 
 def change_by_fit(
-    problem: SceneProblem,
-    other: SceneProblem,
-    theta: np.ndarray,
-    linear: Linear,
-    *,
-    source: str,
+    problem: SceneProblem, other: SceneProblem, theta: np.ndarray, linear: Linear, *, source: str
 ) -> tuple[list[Change], list[str]]:
     """Return what an answer would change by if `other` were fitted in its place, and notes.
 
@@ -220,12 +215,7 @@ def change_by_fit(
 
 
 def change_in_space(
-    problem: SceneProblem,
-    other: SceneProblem,
-    theta: np.ndarray,
-    linear: Linear,
-    *,
-    source: str,
+    problem: SceneProblem, other: SceneProblem, theta: np.ndarray, linear: Linear, *, source: str
 ) -> tuple[list[Change], list[str]]:
     """Return what an answer would change by with the motion of `other`, which is far from its own.
 

@@ -502,12 +502,7 @@ def at_a_bound(found: Evidence) -> Verdict | None:
                 f"{parameters.natural(theta)[i]:.4g}: the optimum lies at the bound or beyond."
                 f"{also} Widen the bound if values beyond it are possible, or check what is held "
                 "fixed.",
-                {
-                    "parameter": label,
-                    "bound": end,
-                    "slope": float(slope[i]),
-                    "unexplained": left,
-                },
+                {"parameter": label, "bound": end, "slope": float(slope[i]), "unexplained": left},
             )
     return None
 

@@ -140,10 +140,7 @@ def check_scene_file(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any
 
 
 def expected_intervals(
-    problem: SceneProblem,
-    theta: np.ndarray,
-    floor: float,
-    declared: Sequence[DeclaredNumber] = (),
+    problem: SceneProblem, theta: np.ndarray, floor: float, declared: Sequence[DeclaredNumber] = ()
 ) -> tuple[Intervals, Budget | None]:
     """Return intervals where residuals are noise, and their budget with what is declared.
 

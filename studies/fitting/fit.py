@@ -156,11 +156,7 @@ def make_fit(
     """Read the observations of a scene, fit cameras and looks, and return the job."""
     _check_step(file, options)
     prepared = make_problem(
-        file,
-        dtype=options.dtype,
-        device=options.device,
-        checkpoint=options.checkpoint,
-        say=say,
+        file, dtype=options.dtype, device=options.device, checkpoint=options.checkpoint, say=say
     )
     _check_budget(prepared, options)
     if file.cameras and any(film.video for film in file.films.values()):

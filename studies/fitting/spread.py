@@ -83,10 +83,7 @@ def expected_covariance(problem: SceneProblem, J: Jacobian) -> np.ndarray | None
 
 
 def _covariance(
-    problem: SceneProblem,
-    J: Jacobian,
-    variances: Sequence[float | np.ndarray],
-    inner: np.ndarray,
+    problem: SceneProblem, J: Jacobian, variances: Sequence[float | np.ndarray], inner: np.ndarray
 ) -> np.ndarray | None:
     """Return the covariance of theta, (p, p), for variances of each observation's noise.
 

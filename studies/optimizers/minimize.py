@@ -8,14 +8,7 @@ import numpy as np
 from adjsim import checks
 from studies.optimizers.evaluations import Evaluator
 from studies.optimizers.newton import newton_cg
-from studies.optimizers.problem import (
-    Method,
-    Problem,
-    Result,
-    SearchEnd,
-    Stall,
-    Status,
-)
+from studies.optimizers.problem import Method, Problem, Result, SearchEnd, Stall, Status
 from studies.optimizers.scipy_methods import gauss_newton, lbfgsb
 from studies.runs.evaluations import Evaluation
 from studies.scene.declared import Search

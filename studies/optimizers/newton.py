@@ -29,12 +29,7 @@ ROUNDING = 1e-13  # promised part of the loss that is not known
 
 
 def newton_cg(
-    evaluator: Evaluator,
-    theta: np.ndarray,
-    tolerance: float,
-    bounds: Bounds,
-    *,
-    eps: float,
+    evaluator: Evaluator, theta: np.ndarray, tolerance: float, bounds: Bounds, *, eps: float
 ) -> Status:
     """Take steps until the gradient has fallen to `tolerance` times the first one.
 

@@ -169,10 +169,7 @@ class _Slopes:
 
 
 def gauss_newton(
-    evaluator: Evaluator,
-    theta: np.ndarray,
-    tolerance: float,
-    bounds: tuple[np.ndarray, np.ndarray],
+    evaluator: Evaluator, theta: np.ndarray, tolerance: float, bounds: tuple[np.ndarray, np.ndarray]
 ) -> Status:
     """Run trust-region Gauss-Newton until a step is below `tolerance` times |theta|.
 

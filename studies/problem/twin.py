@@ -95,9 +95,7 @@ def _recorded(rows: np.ndarray, simulate: declared.Simulated) -> np.ndarray:
 
 
 def truth_of(
-    parameters: Parameters,
-    truth: Mapping[str, np.ndarray] | None,
-    values: Mapping[str, Value],
+    parameters: Parameters, truth: Mapping[str, np.ndarray] | None, values: Mapping[str, Value]
 ) -> Truth | None:
     """Return the hidden value of every free path, and what its error is relative to.
 
