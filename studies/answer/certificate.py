@@ -158,12 +158,15 @@ def check_point(
 
 
 def _tested(problem: SceneProblem, theta: np.ndarray, seed: int, say: Say) -> dict[str, Any]:
-    """Return the outcome of both tests at theta."""
     loss, gradient = problem.loss_and_gradient(theta)
     beside = 0.0
     if not gradient.any():
         beside = BESIDE
-        theta = moved_inside(problem, theta, seed)
+        direction = np.random.default_rng([seed, 2]).standard_normal(theta.size)
+        step = BESIDE * direction / np.linalg.norm(direction)
+        low, high = problem.bounds
+        is_inside = ((low < theta + step) & (theta + step < high)).all()
+        theta = theta + step if is_inside else theta - step
         loss, gradient = problem.loss_and_gradient(theta)
     sweeps, between = taylor_sweeps(problem, theta, seed, say), None
     dot = dot_test(
@@ -221,15 +224,6 @@ def covered_pixels(problem: SceneProblem, theta: np.ndarray) -> float | None:
     rows = problem.by_observer(problem.images(theta))
     alpha = [pixels[:, 3] for observer, pixels in rows if observer.IS_PICTURE]
     return float(np.mean(np.concatenate(alpha) > 0.5)) if alpha else None
-
-
-def moved_inside(problem: SceneProblem, theta: np.ndarray, seed: int) -> np.ndarray:
-    """Return a point `BESIDE` theta in a random direction, or in the opposite one."""
-    direction = np.random.default_rng([seed, 2]).standard_normal(theta.size)
-    step = BESIDE * direction / np.linalg.norm(direction)
-    low, high = problem.bounds
-    is_inside = ((low < theta + step) & (theta + step < high)).all()
-    return theta + step if is_inside else theta - step
 
 
 def taylor_sweeps(

@@ -180,11 +180,7 @@ def how_much_worse(found: Evidence, basin: Rival) -> float:
     motion = float(still[1:].mean())
     least = LEAST_UNEXPLAINED * motion
     mine = max(float(left[1:].mean() - left.min()), least)
-    theirs = mine + float((other_left - left)[1:].mean()) - _standard_error((other_left - left)[1:])
-    return max(theirs, 0.0) / mine
-
-
-def _standard_error(values: np.ndarray) -> float:
-    """Return the standard error of the mean of correlated values, by blocks."""
-    means = [part.mean() for part in np.array_split(values, min(BLOCKS, len(values)))]
-    return float(np.std(means, ddof=1) / np.sqrt(len(means))) if len(means) > 1 else 0.0
+    apart = (other_left - left)[1:]
+    means = [block.mean() for block in np.array_split(apart, min(BLOCKS, len(apart)))]
+    error = float(np.std(means, ddof=1) / np.sqrt(len(means))) if len(means) > 1 else 0.0
+    return max(mine + float(apart.mean()) - error, 0.0) / mine

@@ -99,9 +99,10 @@ def try_answer(
     ends = _interval_ends(information, half_width, scale, components)
     asked = list(components)
     lengths = np.abs(ends[:, asked] / scale[asked]).max(axis=1, initial=0.0) if len(ends) else []
-    places = _places(theta, ends, np.asarray(lengths))
     places = [
-        place for place in places if ((bounds[0] <= place.at) & (place.at <= bounds[1])).all()
+        place
+        for place in _places(theta, ends, np.asarray(lengths))
+        if ((bounds[0] <= place.at) & (place.at <= bounds[1])).all()
     ]
     seen = iter(residuals([theta, *(place.at for place in places)]))
     here = next(seen)
@@ -141,7 +142,8 @@ def _places(theta: np.ndarray, ends: np.ndarray, lengths: np.ndarray) -> list[_P
     return [
         _Place(k, size / length, theta + sign * size / length * end)
         for k, (end, length) in enumerate(zip(ends, lengths, strict=True))
-        for size in _sizes(length)
+        for first in [max(length, LEAST_SIZE)]
+        for size in (first, *(size for size in SIZES if size > APART * first))
         for sign in (1.0, -1.0)
     ]
 
@@ -151,12 +153,6 @@ def _change(here: np.ndarray, both: Sequence[np.ndarray]) -> float:
     apart = both[0]
     apart -= both[1] if len(both) == 2 else here
     return float(apart @ apart) / len(both) ** 2
-
-
-def _sizes(length: float) -> list[float]:
-    """Return the distances to try, as parts of a value, for an interval of this half-width."""
-    first = max(length, LEAST_SIZE)
-    return [first, *(size for size in SIZES if size > APART * first)]
 
 
 def _interval_ends(

@@ -648,7 +648,6 @@ def _words(found: Evidence) -> Words:
 
 
 def _width(found: Evidence, i: int, relative: float) -> str:
-    """Return a relative half-width of a value in percent; in its unit where the value is near 0."""
     scale = float(value_scale(found.parameters, found.theta)[i])
     half = float(relative_half_widths(found)[i]) * scale
     if half < abs(float(found.parameters.natural(found.theta)[i])):

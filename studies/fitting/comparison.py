@@ -107,7 +107,6 @@ def _last_picture(solved: Solution) -> np.ndarray | None:
 
 
 def _table_lines(compared: dict[str, Any]) -> list[str]:
-    """Return the table in a few lines for the terminal."""
     count, failed = compared["instances"], compared["failed"]
     ended = count - len(failed)
     lines = [

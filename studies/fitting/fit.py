@@ -179,7 +179,6 @@ def _check_step(file: declared.SceneFile, options: RunOptions) -> None:
 
 
 def _check_budget(made: PreparedProblem, options: RunOptions) -> None:
-    """Raise if the budget of a reverse sweep has no room for two states."""
     built = made.everything.built
     if not isinstance(built.system, AtRest):
         dtype = "float64" if options.certificate else options.dtype  # certificates are in float64
@@ -340,7 +339,6 @@ def summary(result: dict[str, Any], certified: dict[str, Any]) -> list[str]:
 
 
 def _parameter_line(row: dict[str, Any]) -> str:
-    """Return what was identified of a parameter, in one line."""
     unit = f" {row['unit']}" if row["unit"].strip("-") else ""
     line = f"  {row['name']} = {estimate(row)}{unit}"
     if row["count"] > 1:

@@ -159,7 +159,6 @@ def growth_warnings(
 
 
 def _problem_at(folder: RunFolder, at: str) -> tuple[SceneProblem, np.ndarray]:
-    """Return the problem of a run, and where its search began or ended."""
     manifest = folder.read_json(MANIFEST)
     keep_meshes(folder)
     options = {key: manifest[key] for key in ("dtype", "device", "checkpoint")}

@@ -250,7 +250,6 @@ def csv_text(lines: Sequence[Sequence[Any]]) -> str:
 
 
 def _table_lines(table: dict[str, Any]) -> list[str]:
-    """Return the table in a few lines for the terminal."""
     lines = [f"{table['errors_are']}s over {counted(len(table['records']), 'instance')}:"]
     for row in table["parameters"]:
         published = "" if row["published"] is None else f"  published {row['published']:.1e}"

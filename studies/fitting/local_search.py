@@ -84,7 +84,6 @@ class LocalSearch:
         return replace(result, evaluations=spent)
 
     def _slides(self, problem: SceneProblem, before: np.ndarray, theta: np.ndarray) -> bool:
-        """Return whether theta moved, and will move next, by little of its intervals."""
         self.spent += len(theta)
         try:
             r, J = problem.residuals_and_jacobian(theta)

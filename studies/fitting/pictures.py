@@ -139,7 +139,6 @@ def _add_shape(
 
 
 def _in_clay(mesh: TriangleMesh, cameras: Sequence[AnyCamera]) -> np.ndarray:
-    """Return pictures of a mesh with nothing but shade, (n_cameras, height, width, 3)."""
     drawn = Mesh(mesh.faces, np.broadcast_to(CLAY, mesh.faces.shape), material=Material(0.35, 0.65))
     lights = {
         "key": DirectionalLight((0.6, 1.0, 0.8)),
@@ -164,7 +163,6 @@ def _add_texture(
     *,
     path: str,
 ) -> None:
-    """Add which texels pictures determine, and how well."""
     fitted = problem._values(theta)[path]
     shape, surfaces = fitted.shape[:2], start_surfaces(problem.built)
     matrices = felt_by(problem.observers, surfaces, path)

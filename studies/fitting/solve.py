@@ -46,18 +46,10 @@ RIVAL_STEPS = 6  # of Gauss-Newton: how far another basin is fitted with cameras
 PARTS = 50  # of a loss, of which one is the largest that makes another answer
 LEAST_FITTED = 3  # frames that must be left when some are held back
 VECTORS, AXIAL = ("velocity",), ("spin", "rotation")  # the last parts of their paths
-# How changes are found that move a body by more than a pixel or two.
-OF_HELD = (
-    discretisation.HELD,
-    discretisation.RELEASED,
-    discretisation.LARGER,
-    discretisation.SMALLER,
-)
-COMPARED = {
-    **dict.fromkeys(OF_HELD, discretisation.change_in_space),
-    discretisation.LAW: discretisation.change_by_fit,
-}
-ONCE = (discretisation.SHADING, *OF_HELD)  # changes that have no more of their kind behind them
+ONCE = (
+    discretisation.SHADING,
+    *discretisation.OF_HELD,
+)  # changes that have no more of their kind behind them
 DEVIATIONS = 2.0  # uncertainties of a size, by which other nodes may be held
 SMALL = 1e-3  # of a vector: a smaller change is none
 
@@ -278,9 +270,9 @@ class _Fits:
         spent, n_frames, note = tried.evaluations, problem.n_frames, ""
         if tried.trial is None or not tried.trial.is_rough:
             return common, problem, tried, note
-        theta = tried.result.theta
+        whole, theta = common, tried.result.theta
         for share in shares:
-            shorter = self._shortened(common, theta, share)
+            shorter = self._shortened(whole, theta, share)
             problem_there, again = self.tried(shorter)
             spent, theta = spent + again.evaluations, again.result.theta
             if again.trial is None:  # so few frames may show nothing
@@ -359,8 +351,9 @@ def _refinements(
     ):
         changed = other(problem) if source == discretisation.LAW or not prepared.is_twin else None
         if changed is not None:
-            compare = COMPARED.get(source, discretisation.change_by_contact)
-            more, more_notes = compare(problem, changed, theta, linear, source=source)
+            more, more_notes = discretisation.change_by(
+                problem, changed, theta, linear, source=source
+            )
             changes, notes = changes + more, notes + more_notes
     return {change.source: change.step for change in changes if change.is_error}, notes
 
@@ -436,7 +429,6 @@ def _needed(problem: SceneProblem, answer: Result, theta: np.ndarray) -> float:
 def _validated(
     everything: SceneProblem, kept: frozenset[str], theta: np.ndarray
 ) -> dict[str, float | None]:
-    """Return how well theta predicts the observations that are kept from the search."""
     out: dict[str, float | None] = {}
     for observer in everything.observers:
         if observer.name in kept:

@@ -114,7 +114,6 @@ def _tracks(prepared: PreparedProblem, n_fitted: int) -> SceneProblem | None:
 def _started_at(
     prepared: PreparedProblem, theta: np.ndarray, progress: EvaluationProgress
 ) -> PreparedProblem:
-    """Return the problem that starts at theta, with looks for where the bodies are there."""
     start = prepared.everything.parameters.start
     begun = prepared.everything.at(theta)
     if first_frames_differ(prepared.everything, start, theta):

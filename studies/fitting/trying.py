@@ -144,7 +144,6 @@ def _intervals(
 def _secant_intervals(
     problem: SceneProblem, theta: np.ndarray, local: LocalSearch, stage: np.ndarray
 ) -> Intervals:
-    """Return intervals from secants over the size of the interval."""
     scale = theta_scale(problem.parameters, theta)
     distance = SIZES[0] * scale
     for attempt in range(2):

@@ -182,7 +182,6 @@ def write_seen(
 
 
 def _parts(problem: SceneProblem, theta: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the predicted rows of every observation, by name."""
     return {one.name: rows for one, rows in problem.by_observer(problem.images(theta))}
 
 

@@ -229,7 +229,6 @@ class _Declared:
             yield self._number(f"the frame rate of `{name}`", error, partial(_faster, name))
 
     def _number(self, name: str, error: _Error, moved: Moved) -> DeclaredNumber:
-        """Return a number whose uncertainty is given, or else chosen."""
         chosen = 0.0 if self.file.is_twin else error.chosen
         size = chosen if error.given is None else error.given
         return DeclaredNumber(name, error.key, size, error.unit, error.given is None, moved)
@@ -242,13 +241,11 @@ class _Declared:
         return [i for i in range(size) if f"{path}[{i}]" not in self.free]
 
     def _scaled(self, paths: Sequence[str], name: str, error: _Error) -> Iterator[DeclaredNumber]:
-        """Yield the common factor of values, as far as they are not free."""
         fixed = {path: each for path in paths if (each := self._fixed(path))}
         if fixed:
             yield self._number(name, error, partial(_with_factor, fixed))
 
     def _components(self, path: str, name: str, error: _Error) -> Iterator[DeclaredNumber]:
-        """Yield the components of a vector that are not free."""
         for i in self._fixed(path):
             yield self._number(name, error, partial(_with_component, path, i))
 
@@ -287,7 +284,6 @@ def _rebuilt(
 
 
 def _faster(name: str, problem: SceneProblem, amount: float) -> SceneProblem:
-    """Return the problem with an observation whose rate of frames is larger."""
     observers = [
         replace(one, times=one.times / (1.0 + amount)) if one.name == name else one
         for one in problem.observers
@@ -306,7 +302,6 @@ def _of_typed(fps: float, file_fps: float | None) -> float:
 def _with_factor(
     fixed: Mapping[str, Sequence[int]], problem: SceneProblem, amount: float
 ) -> SceneProblem:
-    """Return the problem with these components of values larger by a part of them."""
     for path, indices in fixed.items():
         problem = _with_value(problem, path, indices, lambda value: (1.0 + amount) * value)
     return problem

@@ -191,7 +191,6 @@ class FilmObserver(PictureObserver):
 
     @cached_property
     def _backgrounds(self) -> dict[np.dtype, np.ndarray]:
-        """These residuals by dtype."""
         return {}
 
     def reached(self, rows: np.ndarray, count: int) -> ReachedResiduals:

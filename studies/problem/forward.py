@@ -121,7 +121,6 @@ def start_surfaces(built: BuiltScene) -> dict[str, np.ndarray]:
 
 
 def _hull(bodies: RigidBodies, state: BodyState) -> np.ndarray:
-    """Return x + R c of the vertices of a set with one rigid body, (n_vertices, 3) [m]."""
     theta, nominal = state.rotation[0].copy(), state.orientation[0].copy()
     turned = Rotation.from_rotvec(theta) * Rotation.from_quat(nominal)
     return state.position[0] + turned.apply(bodies.arms[bodies.hull])

@@ -152,7 +152,6 @@ def _width(start: np.ndarray, bounds: tuple[float, float]) -> float:
 def _prior(
     key: str, given: declared.Prior, kind: str, width: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and standard deviation of theta."""
     mean = np.asarray(given.mean, np.float64)
     if mean.shape not in {(), width.shape[1:], width.shape}:
         raise StudyError(f"`{key}.mean` must be one number or {width.size}, got {mean.size}.")

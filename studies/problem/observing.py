@@ -139,7 +139,6 @@ class _Observing:
         return SmokeObserver(**self._pictures(name, one), background=background)
 
     def _pictures(self, name: str, one: declared.Film) -> dict[str, Any]:
-        """Return what all observers of pictures have in common."""
         data, search = self.films[name], self.file.search
         return {
             **_observed(name, one, data.times),
@@ -228,7 +227,6 @@ class _Observing:
         return advice_on_fall(data.times, data.values, self.file.world.gravity, key)
 
     def _sags(self, body: str) -> bool:
-        """Return whether a body is soft and seen where it rests."""
         is_soft = isinstance(self.file.bodies[body], declared.Soft)
         return is_soft and isinstance(self.built.system, Settled)
 
@@ -303,7 +301,6 @@ class _Observing:
 
 
 def _observed(name: str, one: Observed, times: np.ndarray) -> dict[str, Any]:
-    """Return what all observers have in common."""
     index = np.arange(len(times))
     common = {"name": name, "weight": one.weight, "times": times}
     return {**common, "start": one.start, "index": index}
@@ -332,7 +329,6 @@ def _require_seconds(times: np.ndarray, world: declared.World, key: str) -> None
 
 
 def _white(meshes: Mapping[str, Mesh]) -> Scene:
-    """Return the bodies in white, whatever the light."""
     white = Material(ambient=np.ones(3), diffuse=np.zeros(3))
     return Scene({name: Mesh(mesh.faces, material=white) for name, mesh in meshes.items()})
 

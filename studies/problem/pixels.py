@@ -111,7 +111,6 @@ def to_pixels_vjp(
 
 
 def _focal_rates(camera: PosedCamera) -> np.ndarray:
-    """Return d(f_x, f_y) / d(fov_y) (2, 1), or / d(focal) (2, 2)."""
     f_x, _, _, f_y, _ = camera.optics.numbers()
     if isinstance(camera.optics, Perspective):
         half = np.radians(camera.optics.fov_y) / 2.0

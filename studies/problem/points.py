@@ -106,7 +106,6 @@ def _distances(
 
 
 def _edges(faces: np.ndarray, n: int) -> scipy.sparse.coo_array:
-    """Return which vertices a side of a triangle joins, (n, n)."""
     pairs = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]]])
     return scipy.sparse.coo_array((np.ones(len(pairs)), pairs.T), shape=(n, n))
 

@@ -101,7 +101,6 @@ def _ignoring(data: FilmData, ignored: np.ndarray) -> FilmData:
 
 
 def _chosen(film: Film) -> range:
-    """Return the numbers of the frames that are read; without end where all are."""
     return range(*(film.frames or (sys.maxsize,)))
 
 
@@ -259,7 +258,6 @@ def silhouettes(data: FilmData, plate: np.ndarray) -> np.ndarray:
 
 
 def _distance(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the largest difference of the channels."""
     return np.abs(a - b).max(axis=-1)
 
 
@@ -370,7 +368,6 @@ class _Frames:
         return media.area_mean(undistorted_picture(picture, self.source), self.factor)
 
     def _picture(self, path: str, size: tuple[int, int]) -> np.ndarray:
-        """Return the background picture, of the size of the file or of the frames."""
         key = f"{self.key}.background.picture"
         pictures = _opened(path, key, is_picture=True).frames
         picture = media.as_float(next(iter(_decoded(pictures, key))))[..., :3]
@@ -385,7 +382,6 @@ class _Frames:
         )
 
     def _check_size(self, picture: np.ndarray, i: int, key: str) -> None:
-        """Raise if a picture is of another size than the first of the film, which sets it."""
         size = picture.shape[0], picture.shape[1]
         if self.size is None:
             self.size = size
@@ -428,7 +424,6 @@ def _opened(path: str, key: str, *, is_picture: bool = False) -> media.Clip:
 
 
 def _decoded(pictures: Iterator[np.ndarray], key: str) -> Iterator[np.ndarray]:
-    """Yield pictures; mistakes by `key`."""
     try:
         yield from pictures
     except ValueError as error:

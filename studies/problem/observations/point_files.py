@@ -150,7 +150,6 @@ def read_tracker(text: str, path: Path, key: str) -> PointData:
 
 
 def _require_different(names: list[str], path: Path, key: str) -> None:
-    """Raise if two points of a file have one name."""
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise StudyError(f"`{key}.file`: {path} has two points named {twice!r}. Rename one.")

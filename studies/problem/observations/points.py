@@ -115,7 +115,6 @@ def _chosen(table: PointData, points: Points, key: str) -> PointData:
 
 
 def _in_world(table: PointData, points: Points, key: str) -> np.ndarray:
-    """Return the places in the world [m]."""
     units = points.units or table.units
     if units is None:
         raise StudyError(
@@ -127,7 +126,6 @@ def _in_world(table: PointData, points: Points, key: str) -> np.ndarray:
 
 
 def _read_table(path: Path, key: str) -> PointData:
-    """Return the points of a file, as they are."""
     if path.suffix.lower() == ".c3d":
         return read_c3d(path, key)
     try:
@@ -141,7 +139,6 @@ def _read_table(path: Path, key: str) -> PointData:
 
 
 def _read_csv(text: str, path: Path, key: str) -> PointData:
-    """Return the points of a CSV file with the columns time, point, and x, y, z or u, v."""
     rows: Rows = {}
     try:
         table = csv.DictReader(io.StringIO(text, newline=""), skipinitialspace=True, strict=True)
