@@ -154,36 +154,25 @@ def make_fit(
     say: Callable[[str], None] = lambda text: print(text, flush=True),
 ) -> SceneFit:
     """Read the observations of a scene, fit cameras and looks, and return the job."""
-    _check_step(file, options)
+    if not step_of(file.world).IS_FOR_ALL:
+        for option, only in (("dtype", "float64"), ("device", "cpu")):
+            if (value := getattr(options, option)) != only:
+                raise StudyError(
+                    f'`--{option}` must be {only} where `world.step` is "{file.world.step}", '
+                    f"got {value}."
+                )
     prepared = make_problem(
         file, dtype=options.dtype, device=options.device, checkpoint=options.checkpoint, say=say
     )
-    _check_budget(prepared, options)
-    if file.cameras and any(film.video for film in file.films.values()):
-        _, warnings = inspect(file, prepared.everything.built)
-        prepared.notes.extend(warning for warning in warnings if warning not in prepared.notes)
-    return SceneFit(file, prepared, options, title)
-
-
-def _check_step(file: declared.SceneFile, options: RunOptions) -> None:
-    """Raise if a step is asked for on a device or in a precision that it does not have."""
-    if step_of(file.world).IS_FOR_ALL:
-        return
-    for option, only in (("dtype", "float64"), ("device", "cpu")):
-        value = getattr(options, option)
-        if value != only:
-            raise StudyError(
-                f'`--{option}` must be {only} where `world.step` is "{file.world.step}", '
-                f"got {value}."
-            )
-
-
-def _check_budget(made: PreparedProblem, options: RunOptions) -> None:
-    built = made.everything.built
-    if not isinstance(built.system, AtRest):
+    built = prepared.everything.built
+    if not isinstance(built.system, AtRest):  # two states must fit the budget of a reverse sweep
         dtype = "float64" if options.certificate else options.dtype  # certificates are in float64
         size = state_bytes(built.system, built.state, dtype, options.device)
         check_room(options.checkpoint, size)
+    if file.cameras and any(film.video for film in file.films.values()):
+        _, warnings = inspect(file, built)
+        prepared.notes.extend(warning for warning in warnings if warning not in prepared.notes)
+    return SceneFit(file, prepared, options, title)
 
 
 def parameter_rows(

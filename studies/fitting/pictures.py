@@ -144,15 +144,10 @@ def _in_clay(mesh: TriangleMesh, cameras: Sequence[AnyCamera]) -> np.ndarray:
         "key": DirectionalLight((0.6, 1.0, 0.8)),
         "fill": DirectionalLight((-0.8, 0.1, -0.6), (0.35, 0.4, 0.5)),
     }
-    return _drawn(Scene({"mesh": drawn}, lights), cameras, {"mesh": mesh.points})
-
-
-def _drawn(
-    scene: Scene, cameras: Sequence[AnyCamera], vertices: Mapping[str, np.ndarray]
-) -> np.ndarray:
-    """Return pictures for the report alone: hard edges, smoothed by supersampling, on white."""
+    # for the report alone: hard edges, smoothed by supersampling, on white
     behind = SoftRasterizer(background=(1.0, 1.0, 1.0), blend=Hard(), supersample=FINER)
-    return rasterize(scene, list(cameras), behind, dict(vertices), SIZE)[..., :3]
+    scene, vertices = Scene({"mesh": drawn}, lights), {"mesh": mesh.points}
+    return rasterize(scene, list(cameras), behind, vertices, SIZE)[..., :3]
 
 
 def _add_texture(

@@ -32,7 +32,7 @@ from studies.problem.first_frames import first_frames_differ
 from studies.problem.frame_squares import still_squares
 from studies.problem.making import PreparedProblem
 from studies.problem.problem import SceneProblem, on_one_timeline
-from studies.problem.refining import with_less_held, with_more_held, with_other_shading
+from studies.problem.refining import with_other_shading, with_row_held
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
@@ -343,8 +343,8 @@ def _refinements(
         (discretisation.CONTACT, prepared.harder),
         (discretisation.LOSS, prepared.lossier),
         (discretisation.SHADING, with_other_shading),
-        (discretisation.HELD, with_more_held),
-        (discretisation.RELEASED, with_less_held),
+        (discretisation.HELD, lambda problem: with_row_held(problem, released=False)),
+        (discretisation.RELEASED, lambda problem: with_row_held(problem, released=True)),
         (discretisation.LARGER, lambda problem: prepared.held_if_larger(problem, DEVIATIONS)),
         (discretisation.SMALLER, lambda problem: prepared.held_if_larger(problem, -DEVIATIONS)),
         (discretisation.LAW, prepared.other_law),

@@ -62,10 +62,8 @@ def fields_shown(
         both = {"answer": value}
         if has_truth and prepared.truth is not None:
             both = {"truth": prepared.truth.flat((free.path,)).reshape(value.shape), **both}
-        values_drawn = {
-            name: _of_vertices(solved, body, subject, each) for name, each in both.items()
-        }
-        painted = {name: each for name, each in values_drawn.items() if each is not None}
+        painted = {name: _of_vertices(solved, body, subject, each) for name, each in both.items()}
+        painted = {name: each for name, each in painted.items() if each is not None}
         if not painted:
             continue
         low = min(float(np.nanmin(each)) for each in painted.values())
@@ -172,7 +170,9 @@ def write_seen(
             if len(one.times) > longest:
                 longest, thumbnail = len(one.times), page.answer[-1]
     if thumbnail is not None:
-        _write_thumbnail(folder, thumbnail)
+        height, width = thumbnail.shape[:2]
+        size = (THUMBNAIL_ROWS, max(round(THUMBNAIL_ROWS * width / height), 1))
+        write_jpeg(folder.file(THUMBNAIL), as_uint8(resized(thumbnail / 255.0, size)))
     fields = {}
     pictured = fields_shown(prepared, solved, has_truth=file.purpose == "identify")
     for k, (path, one) in enumerate(pictured.items()):
@@ -227,13 +227,6 @@ def _write_film(
         "frames": f"frames-{one.name}.npz",
         "items": items,
     }
-
-
-def _write_thumbnail(folder: RunFolder, image: np.ndarray) -> None:
-    """Write a small copy of a picture, (height, width, 3) uint8."""
-    height, width = image.shape[:2]
-    size = (THUMBNAIL_ROWS, max(round(THUMBNAIL_ROWS * width / height), 1))
-    write_jpeg(folder.file(THUMBNAIL), as_uint8(resized(image / 255.0, size)))
 
 
 def facts_of(problem: SceneProblem) -> dict[str, Any]:

@@ -38,7 +38,13 @@ def tracked_problem(problem: SceneProblem) -> SceneProblem | None:
     observers = [one for one in tracks if one is not None]
     if films.isdisjoint(one.name for one in observers):
         return None
-    return on_one_timeline(replace(problem, parameters=_drawn_to_start(problem)), observers)
+    parameters, free = problem.parameters, []
+    for one, theta in parameters.parts(parameters.start):
+        low, high = one.transform.box(*(np.broadcast_to(end, theta.shape) for end in one.bounds))
+        width = np.where(np.isfinite(high - low), high - low, 1.0 / WIDTH)
+        free.append(replace(one, prior=one.prior or (theta, WIDTH * width)))
+    drawn_to_start = Parameters(tuple(free), parameters.ties, parameters.wholes)
+    return on_one_timeline(replace(problem, parameters=drawn_to_start), observers)
 
 
 def _begun(problem: SceneProblem) -> dict[str, Begun]:
@@ -62,14 +68,3 @@ def relative_errors(tracks: SceneProblem, theta: np.ndarray) -> np.ndarray:
     r, J = tracks.residuals_and_jacobian(theta)
     error = np.sqrt(np.diag(np.linalg.inv(J.T @ J))) * max(1.0, float(np.linalg.norm(r)))
     return error / tracks.parameters.prior_error
-
-
-def _drawn_to_start(problem: SceneProblem) -> Parameters:
-    """Return the parameters with a weak prior about their start where they have none."""
-    parameters = problem.parameters
-    free = []
-    for one, theta in parameters.parts(parameters.start):
-        low, high = one.transform.box(*(np.broadcast_to(end, theta.shape) for end in one.bounds))
-        width = np.where(np.isfinite(high - low), high - low, 1.0 / WIDTH)
-        free.append(replace(one, prior=one.prior or (theta, WIDTH * width)))
-    return Parameters(tuple(free), parameters.ties, parameters.wholes)

@@ -115,7 +115,9 @@ def _answer(
     if given.start is None and path.endswith(COLORS):  # black and white are at the bounds
         start = np.clip(start, NEAR_BLACK, 1.0 - NEAR_BLACK)
     kind = given.transform or value.transform
-    low, high = given.bounds or _default_bounds(start, kind, value.bounds)
+    low, high = given.bounds or value.bounds
+    if given.bounds is None and kind == "log":  # two decades either way, or what is allowed
+        low, high = max(float(start.min()) / WIDE, low), min(float(start.max()) * WIDE, high)
     if not ((low < start) & (start < high)).all():
         raise StudyError(
             f"`{key}.bounds` = [{low:g}, {high:g}] must have the start inside, got "
@@ -131,16 +133,6 @@ def _answer(
     transform = Log() if kind == "log" else Scaled(width)
     prior = None if given.prior is None else _prior(f"{key}.prior", given.prior, kind, width)
     return FreeParameter(path, start, (low, high), transform, value.unit, prior)
-
-
-def _default_bounds(
-    start: np.ndarray, kind: str, allowed: tuple[float, float]
-) -> tuple[float, float]:
-    """Return bounds for a parameter that has none: two decades either way, or what is allowed."""
-    if kind != "log":
-        return allowed
-    low, high = float(start.min()) / WIDE, float(start.max()) * WIDE
-    return max(low, allowed[0]), min(high, allowed[1])
 
 
 def _width(start: np.ndarray, bounds: tuple[float, float]) -> float:
@@ -201,17 +193,13 @@ def views(
     cameras: Sequence[FreeParameter], values: Mapping[str, Value]
 ) -> dict[str, FreeParameter]:
     """Return cameras, colours and directions of light that may be free, with priors, by path."""
-    looks = {
-        path: nuisance(path, one.value, COLOR_ERROR)
-        for path, one in values.items()
-        if path.endswith((".look.ambient", ".look.diffuse"))
-    }
-    lights = {
-        path: nuisance(path, one.value, DIRECTION_ERROR)
-        for path, one in values.items()
-        if path.startswith("lights.")
-    }
-    return {one.path: one for one in cameras} | looks | lights
+    out = {camera.path: camera for camera in cameras}
+    for path, one in values.items():
+        if path.endswith((".look.ambient", ".look.diffuse")):
+            out[path] = nuisance(path, one.value, COLOR_ERROR)
+        elif path.startswith("lights."):
+            out[path] = nuisance(path, one.value, DIRECTION_ERROR)
+    return out
 
 
 def look_nuisances(

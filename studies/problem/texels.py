@@ -90,12 +90,9 @@ def felt_by(observers: Sequence[Observer], surfaces: Arrays, path: str) -> Matri
                 i, j = (np.rint(k[pixel, c] / weight[pixel, c]).astype(int) for k in (row, column))
                 entries[c].append((weight[pixel, c], first + pixel, i * width + j))
         first += math.prod(film.size)
-    return tuple(_matrix(parts, (first, height * width)) for parts in entries)
-
-
-def _matrix(parts: list[tuple[np.ndarray, ...]], shape: tuple[int, int]) -> csr_array:
-    weight, pixel, texel = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return csr_array((weight, (pixel, texel)), shape=shape)
+    joined = (map(np.concatenate, zip(*channel, strict=True)) for channel in entries)
+    size = (first, height * width)
+    return tuple(csr_array((w, (pixel, texel)), shape=size) for w, pixel, texel in joined)
 
 
 def texel_units(matrices: Matrices, shape: tuple[int, int]) -> np.ndarray:

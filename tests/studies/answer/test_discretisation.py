@@ -23,8 +23,8 @@ from studies.problem.making import make_problem
 from studies.problem.refining import (
     refined_problem,
     with_harder_contacts,
-    with_less_held,
     with_lossier_contacts,
+    with_row_held,
 )
 from studies.runs.errors import StudyError
 from studies.scene import declared
@@ -428,5 +428,9 @@ def test_a_body_of_another_size_may_hold_other_nodes(x, deviations, more):
 
 
 def test_a_row_is_released_only_where_half_of_the_held_nodes_stay():
-    assert with_less_held(held_to(0.01).everything) is None  # one row: nothing would be left
-    assert with_less_held(held_to(0.06).everything).built.held.sum() == 4  # of two rows
+    assert (
+        with_row_held(held_to(0.01).everything, released=True) is None
+    )  # one row: nothing would be left
+    assert (
+        with_row_held(held_to(0.06).everything, released=True).built.held.sum() == 4
+    )  # of two rows
