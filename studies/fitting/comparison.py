@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from studies.answer.reached import bars_of
-from studies.answer.solution import Solution
 from studies.control import results
 from studies.control.goal import make_target
 from studies.fitting.fit import SceneFit, make_fit
@@ -69,8 +68,11 @@ class Comparison(Instances):
                 raise FailedSearchError(f"{kind}: no rollout stayed finite.")
             ends[kind] = results.curve(solved.result.status.name, log)
             ends[kind]["verdict"] = str(solved.verdict.kind)
-            if (last := _last_picture(solved)) is not None:
-                pictures[f"picture.{kind}"] = last
+            problem = solved.problem
+            for observer, rows in problem.by_observer(problem.images(solved.result.theta)):
+                if observer.IS_PICTURE:  # the last picture of the first film
+                    pictures[f"picture.{kind}"] = observer.as_images(rows)[-1]
+                    break
         name = f"{place(k)}/last-pictures.npz"
         outline = make_target(fit.made, "picture")[1].silhouette
         if outline is not None:
@@ -95,15 +97,6 @@ class Comparison(Instances):
         folder.write_text(INSTANCES_CSV, csv_text(results.ends_lines(records, failed)))
         folder.write_text(CURVES_CSV, csv_text(results.curves_lines(records)))
         return _table_lines(compared), worst, f"{place(worst)}/{first}"
-
-
-def _last_picture(solved: Solution) -> np.ndarray | None:
-    """Return the last picture of an answer's first film, (height, width, 4); None without films."""
-    problem = solved.problem
-    for observer, rows in problem.by_observer(problem.images(solved.result.theta)):
-        if observer.IS_PICTURE:
-            return observer.as_images(rows)[-1]
-    return None
 
 
 def _table_lines(compared: dict[str, Any]) -> list[str]:

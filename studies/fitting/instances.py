@@ -79,7 +79,14 @@ class Instances:
         table = _table(records, self.file.published)
         folder.write_text(run_folder.INSTANCES_CSV, _as_csv(records))
         folder.write_json(run_folder.INSTANCES, table)
-        lines = _table_lines(table)
+        lines = [f"{table['errors_are']}s over {counted(len(table['records']), 'instance')}:"]
+        for row in table["parameters"]:
+            published = "" if row["published"] is None else f"  published {row['published']:.1e}"
+            lines.append(
+                f"  {row['name']}: median {row['median']:.1e}  worst {row['worst']:.1e} "
+                f"(instance {row['worst_instance']}){published}"
+            )
+        lines += failure_lines(table["failed"], table["count"])
         every = self.file.observations.values()
         if any(one.simulate is not None and one.simulate.noise > 0.0 for one in every):
             lines += covered(records)
@@ -247,17 +254,6 @@ def csv_text(lines: Sequence[Sequence[Any]]) -> str:
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(lines)
     return out.getvalue()
-
-
-def _table_lines(table: dict[str, Any]) -> list[str]:
-    lines = [f"{table['errors_are']}s over {counted(len(table['records']), 'instance')}:"]
-    for row in table["parameters"]:
-        published = "" if row["published"] is None else f"  published {row['published']:.1e}"
-        lines.append(
-            f"  {row['name']}: median {row['median']:.1e}  worst {row['worst']:.1e} "
-            f"(instance {row['worst_instance']}){published}"
-        )
-    return lines + failure_lines(table["failed"], table["count"])
 
 
 def failure_lines(failed: Records, count: int) -> list[str]:

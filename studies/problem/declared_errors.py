@@ -21,7 +21,7 @@ that was observed is simulated nothing is chosen: all is exact that is not decla
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -225,8 +225,16 @@ class _Declared:
         elif getattr(given, "camera", None) is not None:
             chosen = STAMPED
         if not isinstance(self.built.system, Settled):
+
+            def faster(problem: SceneProblem, amount: float) -> SceneProblem:
+                observers = [
+                    replace(one, times=one.times / (1.0 + amount)) if one.name == name else one
+                    for one in problem.observers
+                ]
+                return replace(problem, observers=tuple(observers))
+
             error = _Error(f"observations.{name}.fps_error", given.fps_error, chosen)
-            yield self._number(f"the frame rate of `{name}`", error, partial(_faster, name))
+            yield self._number(f"the frame rate of `{name}`", error, faster)
 
     def _number(self, name: str, error: _Error, moved: Moved) -> DeclaredNumber:
         chosen = 0.0 if self.file.is_twin else error.chosen
@@ -242,12 +250,22 @@ class _Declared:
 
     def _scaled(self, paths: Sequence[str], name: str, error: _Error) -> Iterator[DeclaredNumber]:
         fixed = {path: each for path in paths if (each := self._fixed(path))}
+
+        def scaled(problem: SceneProblem, amount: float) -> SceneProblem:
+            for path, indices in fixed.items():
+                problem = _with_value(problem, path, indices, lambda value: (1.0 + amount) * value)
+            return problem
+
         if fixed:
-            yield self._number(name, error, partial(_with_factor, fixed))
+            yield self._number(name, error, scaled)
 
     def _components(self, path: str, name: str, error: _Error) -> Iterator[DeclaredNumber]:
         for i in self._fixed(path):
-            yield self._number(name, error, partial(_with_component, path, i))
+            yield self._number(
+                name,
+                error,
+                lambda problem, amount, i=i: _with_value(problem, path, [i], lambda x: x + amount),
+            )
 
     def _with_obstacle(self, name: str, changed: Callable[[float], declared.Obstacle]) -> Moved:
         def moved(problem: SceneProblem, amount: float) -> SceneProblem:
@@ -283,32 +301,12 @@ def _rebuilt(
     return replace(problem, built=build(file, at_rest=problem.is_still, sizes=sizes))
 
 
-def _faster(name: str, problem: SceneProblem, amount: float) -> SceneProblem:
-    observers = [
-        replace(one, times=one.times / (1.0 + amount)) if one.name == name else one
-        for one in problem.observers
-    ]
-    return replace(problem, observers=tuple(observers))
-
-
 def _of_typed(fps: float, file_fps: float | None) -> float:
     """Return the uncertainty of a rate that was typed, where the file may have one of its own."""
     off = abs(fps / file_fps - 1.0) if file_fps else np.inf
     if off < STAMPED:
         return STAMPED
     return max(TYPED, off) if off < NEARLY else TYPED
-
-
-def _with_factor(
-    fixed: Mapping[str, Sequence[int]], problem: SceneProblem, amount: float
-) -> SceneProblem:
-    for path, indices in fixed.items():
-        problem = _with_value(problem, path, indices, lambda value: (1.0 + amount) * value)
-    return problem
-
-
-def _with_component(path: str, i: int, problem: SceneProblem, amount: float) -> SceneProblem:
-    return _with_value(problem, path, [i], lambda value: value + amount)
 
 
 def _with_value(

@@ -144,7 +144,7 @@ class PreparedProblem:
 
 def make_problem(
     file: declared.SceneFile,
-    more: Mapping[str, OwnResiduals] | None = None,
+    residuals: Mapping[str, OwnResiduals] | None = None,
     *,
     dtype: str = "float64",
     device: str = "cpu",
@@ -154,20 +154,26 @@ def make_problem(
 ) -> PreparedProblem:
     """Return the problem of a scene file.
 
-    `own` are residuals of the user's own, by name. `dtype`, `device` and `checkpoint` are those of
-    the command line. Without `fits_first` backgrounds, cameras and looks are not fitted to the
+    `residuals` are the user's own, by name. `dtype`, `device` and `checkpoint` are those of the
+    command line. Without `fits_first` backgrounds, cameras and looks are not fitted to the
     first frames: everything is only checked. `say` gets a line about what is done.
     """
-    more = {**declared_own(file), **(more or {})}
-    if not file.observations and not more:
+    every_own = {**declared_own(file), **(residuals or {})}
+    if not file.observations and not every_own:
         raise StudyError(
             "`observations` must hold at least one film, table of points, states, or residuals of "
             "your own, got none."
         )
-    lone = without_own(file, more)
-    films = {name: _film(file, name, one) for name, one in file.films.items()}
+    lone = without_own(file, every_own)
     real = {name: one for name, one in file.films.items() if one.simulate is None}
-    built = build(lone, at_rest=not more and is_still(file, films))
+    films = {
+        name: read_film(one, file.camera_of(one), f"observations.{name}")
+        if name in real
+        else blank_film(one, frame_times(one, file.world, key), key)
+        for name, one in file.films.items()
+        for key in [f"observations.{name}"]
+    }
+    built = build(lone, at_rest=not every_own and is_still(file, films))
     if isinstance(built.system, Settled):
         say(SETTLING)
     notes = built.notes + notes_on_fields_of_view(file) + notes_on_errors(file)
@@ -177,8 +183,8 @@ def make_problem(
     check_lengths({f"observations.{name}": (one, films[name]) for name, one in real.items()})
     observers = make_observers(file, built, films, device=device)
     notes += [note for one in observers for note in one.notes]
-    observers += [own_observer(name, one, start_surfaces(built)) for name, one in more.items()]
-    kept = frozenset(k for k, one in {**file.observations, **more}.items() if one.validate)
+    observers += [own_observer(name, one, start_surfaces(built)) for name, one in every_own.items()]
+    kept = frozenset(k for k, one in {**file.observations, **every_own}.items() if one.validate)
     if len(kept) == len(observers):
         raise StudyError("`observations` must hold one without `validate`, to be fitted.")
     values = {**built.values, **more_values(observers)}
@@ -256,14 +262,6 @@ def is_still(file: declared.SceneFile, films: Mapping[str, FilmData]) -> bool:
             for name, one in file.observations.items()
         )
     )
-
-
-def _film(file: declared.SceneFile, name: str, one: declared.Film) -> FilmData:
-    """Return a film as it is read, or a blank one where it is still to be simulated."""
-    key = f"observations.{name}"
-    if one.simulate is None:
-        return read_film(one, file.camera_of(one), key)
-    return blank_film(one, frame_times(one, file.world, key), key)
 
 
 def _problem(

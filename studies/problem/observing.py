@@ -169,9 +169,15 @@ class _Observing:
         surface = self.surfaces[one.body]
         faces = np.asarray(self.built.meshes[one.body].faces)
         places = np.zeros((len(data.names), 3))  # of the points on the body at its start
-        sags = self._sags(one.body)
-        if sags:
-            _require_places(one, data, key)
+        is_soft = isinstance(self.file.bodies[one.body], declared.Soft)
+        sags = is_soft and isinstance(self.built.system, Settled)  # it is seen where it rests
+        missing = [point for point in data.names if point not in one.at]
+        if sags and missing:
+            point = missing[0]
+            raise StudyError(
+                f"`{key}.at.{point}` is missing: the file has the point where the body rests. Say "
+                f"where it was before the body gave way by `at.{point} = [x, y, z]`."
+            )
         for k, point in enumerate(data.names):
             if point in one.at:
                 places[k] = one.at[point]
@@ -301,20 +307,8 @@ class _Observing:
 
 
 def _observed(name: str, one: Observed, times: np.ndarray) -> dict[str, Any]:
-    index = np.arange(len(times))
-    common = {"name": name, "weight": one.weight, "times": times}
-    return {**common, "start": one.start, "index": index}
-
-
-def _require_places(one: declared.Points, data: PointData, key: str) -> None:
-    """Raise if a point of a body that is seen where it rests could be anywhere in it."""
-    missing = [point for point in data.names if point not in one.at]
-    if missing:
-        point = missing[0]
-        raise StudyError(
-            f"`{key}.at.{point}` is missing: the file has the point where the body rests. Say "
-            f"where it was before the body gave way by `at.{point} = [x, y, z]`."
-        )
+    common = {"name": name, "weight": one.weight, "start": one.start}
+    return {**common, "times": times, "index": np.arange(len(times))}
 
 
 def _require_seconds(times: np.ndarray, world: declared.World, key: str) -> None:

@@ -85,19 +85,12 @@ def read_film(film: Film, camera: Camera | None, key: str = "film") -> FilmData:
     if film.masks is not None:
         masks = frames.read_masks(film.masks, n_frames)
     assert frames.size is not None
-    data = FilmData(kept, masks, times, fps, frames.factor, frames.size, backdrop, clip.fps)
-    ignored = frames.ignored()
-    return data if ignored is None else _ignoring(data, ignored)
-
-
-def _ignoring(data: FilmData, ignored: np.ndarray) -> FilmData:
-    """Return a film in which nothing is seen where `ignored` (H, W) is true."""
-    behind = data.backdrop
-    if behind is None:
-        behind = _filled(np.median(data.frames, axis=0), ignored)
-    frames = np.where(ignored[..., None], behind, data.frames)
-    masks = None if data.masks is None else np.where(ignored, 0.0, data.masks)
-    return replace(data, frames=frames, masks=masks, ignored=ignored)
+    if (ignored := frames.ignored()) is not None:  # nothing is seen there
+        behind = _filled(np.median(kept, axis=0), ignored) if backdrop is None else backdrop
+        kept = np.where(ignored[..., None], behind, kept)
+        masks = None if masks is None else np.where(ignored, 0.0, masks)
+    factor, size = frames.factor, frames.size
+    return FilmData(kept, masks, times, fps, factor, size, backdrop, clip.fps, ignored)
 
 
 def _chosen(film: Film) -> range:
