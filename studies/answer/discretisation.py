@@ -147,7 +147,12 @@ def changes_by(
     finer: SceneProblem | None = None
     try:
         finer = with_shorter_steps(refined(problem), theta, count)
-        stop = _frames_within(problem, finer, most)
+        elements = element_counts(problem.built)
+        growth = sum(n * times for n, times in elements) / sum(n for n, _ in elements)
+        affordable = most * problem.steps.count / finer.steps.count / (1.0 + growth)
+        if affordable < LEAST_FRAMES:
+            raise StudyError("A motion on a mesh twice as fine takes longer than the search.")
+        stop = int(np.ceil(min(affordable, 1.0) * problem.n_frames))
         problem, finer = problem.first_frames(stop), finer.first_frames(stop)
         count = finer.steps.count
     except (StudyError, MemoryError) as error:
@@ -208,16 +213,6 @@ def linear_at(problem: SceneProblem, theta: np.ndarray, distance: np.ndarray | N
     if found is None:
         raise FloatingPointError("The simulation blows up beside the answer.")
     return found
-
-
-def _frames_within(problem: SceneProblem, finer: SceneProblem, most: float) -> int:
-    """Return how many frames of the finer motion cost at most as much as `most` evaluations."""
-    elements = element_counts(problem.built)
-    growth = sum(count * times for count, times in elements) / sum(count for count, _ in elements)
-    share = most * problem.steps.count / finer.steps.count / (1.0 + growth)
-    if share < LEAST_FRAMES:
-        raise StudyError("A motion on a mesh twice as fine takes longer than the search.")
-    return int(np.ceil(min(share, 1.0) * problem.n_frames))
 
 
 def _share(

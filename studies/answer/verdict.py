@@ -83,14 +83,13 @@ REFINEMENTS = {
         "so the edges of what is drawn lead the fit. Set `look.smooth` of the body as the film has "
         "it, or compare silhouettes.",
     ),
-    "held": (
-        "With one more row of nodes held",
-        "so it matters where the clamp ends. Check `held`, and take a finer mesh there.",
-    ),
-    "released": (
-        "With one row of nodes fewer held",
-        "so it matters where the clamp ends. Check `held`, and take a finer mesh there.",
-    ),
+    **{
+        source: (
+            f"With one {row} held",
+            "so it matters where the clamp ends. Check `held`, and take a finer mesh there.",
+        )
+        for source, row in (("held", "more row of nodes"), ("released", "row of nodes fewer"))
+    },
     **{
         size: (
             f"With the nodes held that a {size} body would have held, by two uncertainties of its "
@@ -299,13 +298,12 @@ def evaluations_spent(found: Evidence) -> Verdict | None:
 
 def stands_still(found: Evidence) -> Verdict | None:
     """Return the verdict of a search whose answers are where it began, to the bit."""
-    chosen = found.components
+    chosen, intervals = found.components, found.intervals
     if found.start is None or not chosen or found.loss <= ROUNDING * found.loss_at_start:
         return None
-    if not np.array_equal(found.theta[chosen], found.start[chosen]):
+    leaves_no_trace = intervals is not None and intervals.reason  # which says more
+    if leaves_no_trace or not np.array_equal(found.theta[chosen], found.start[chosen]):
         return None
-    if found.intervals is not None and found.intervals.reason:
-        return None  # it leaves no trace, which says more
     return Verdict(
         Kind.NOT_FINISHED,
         "The answer is where the search began: no step lowered the loss. Start elsewhere, or look "
@@ -344,10 +342,7 @@ def fails_the_trial(found: Evidence) -> Verdict | None:
 def misses_simulated(found: Evidence) -> Verdict | None:
     """Return the verdict of a simulated film of which the answer leaves more than the truth."""
     film, by_truth = found.explained, found.unexplained_by_truth
-    if film is None or by_truth is None:
-        return None
-    most = by_truth + SIMULATED
-    if film.unexplained <= most:
+    if film is None or by_truth is None or film.unexplained <= (most := by_truth + SIMULATED):
         return None
     return Verdict(
         Kind.NOT_FINISHED,

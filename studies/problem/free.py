@@ -128,17 +128,14 @@ def _answer(
             f"`{key}.bounds` must be positive for a parameter that is searched in its logarithm, "
             f'got [{low:g}, {high:g}]. Raise the lower one, or set `{key}.transform = "linear"`.'
         )
-    scale = _width(start, (low, high)) if value.scale is None else value.scale
+    scale = value.scale
+    if scale is None:  # the unit of theta: a tenth of its bounds, or its size
+        is_bounded = np.isfinite(high - low)
+        scale = (high - low) / 10.0 if is_bounded else max(float(np.abs(start).max()), 1.0)
     width = np.broadcast_to(np.asarray(scale, np.float64), start.shape).copy()
     transform = Log() if kind == "log" else Scaled(width)
     prior = None if given.prior is None else _prior(f"{key}.prior", given.prior, kind, width)
     return FreeParameter(path, start, (low, high), transform, value.unit, prior)
-
-
-def _width(start: np.ndarray, bounds: tuple[float, float]) -> float:
-    """Return the unit of theta of a linear parameter: a tenth of its bounds, or its size."""
-    span = bounds[1] - bounds[0]
-    return span / 10.0 if np.isfinite(span) else max(float(np.abs(start).max()), 1.0)
 
 
 def _prior(
