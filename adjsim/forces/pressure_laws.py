@@ -23,11 +23,16 @@ So e and the depth C that is reached at u give
 m is what one point carries: several that touch at the same time share a body, and a point off the
 centre of mass carries less than all of it. Of twice the mass e is .67 where it is .6 of the mass.
 
-In place of G the obvious max(0, 1 - w) has everything in closed form. But its pressure begins with
-a slope in c, k gamma u, and what a step makes of that changes with where in it the touch falls: in
-20 to 80 steps a touch the exact gradient of the discrete program is off by 0.01 u/C times
-what moves the touch, which is several times the slope of the motion after two bounces. G is
-bounded, so the pressure begins as c^3, and there is no such error.
+In place of G the obvious max(0, 1 - w) has everything in closed form: p = k c^3 - eta c u_n with
+zeta = eta/(2 sqrt(2 k m)), e = exp(-2 zeta acos(zeta)/sqrt(1 - zeta^2)) and q = e. But its pressure
+begins with a slope in c, k gamma u, and what a step makes of that changes with where in it the
+touch falls. G is bounded, so the pressure begins as c^3. After a fall from 0.11 m, with e = 0.6
+and C = 2 mm, the height at 0.3 s has the slope 0.88 by the first height. The exact gradient of the
+discrete program is off by (root mean square over where in a step the touch falls)
+
+    steps a touch      20      40      80     160
+    max(0, 1 - w)     1.7     0.8     0.7     0.3
+    G                0.02   < 0.01  < 0.01  < 0.01
 
 Tests: `tests/forces/test_pressure_laws.py`. Adjoint: of the law, `adjoint/forces/contact_law.py`.
 """
@@ -44,8 +49,8 @@ from adjsim import checks
 
 # Of ln w in the integrals: the trapezoidal rule converges exponentially for them.
 SPACING, BEYOND = 0.1, 20.0
-LEAST_LOG, MOST_LOG = -25.0, 25.0  # of zeta
-LEAST = 1e-9  # of a restitution, and of what is lost
+LEAST_LOG, MOST_LOG = -25.0, 41.0  # of zeta
+LEAST = 1e-9  # of a restitution, and of what is lost: less counts as nothing
 
 
 @dataclass(frozen=True)
@@ -134,7 +139,7 @@ def bouncing(mass: Any, restitution: float, depth: Any, speed: Any) -> dict[str,
     mass : float or array
         m that a point carries [kg].
     restitution : float
-        The part e of the speed that is left, at every speed, between 0 and 1 [-].
+        The part e of the speed that is left, at every speed, 0 < e <= 1 [-].
     depth, speed : float or array
         How deep it goes [m] where it arrives at this speed [m/s].
 
@@ -146,7 +151,7 @@ def bouncing(mass: Any, restitution: float, depth: Any, speed: Any) -> dict[str,
     Raises
     ------
     ValueError
-        If a number is not positive, or the restitution not between 0 and 1.
+        If a number is not positive, or the restitution above 1.
     """
     zeta, q = bounce(restitution)[0]
     given = {"mass": mass, "depth": depth, "speed": speed}
@@ -160,13 +165,12 @@ Numbers = tuple[float, float]
 
 
 def bounce(restitution: float) -> tuple[Numbers, Numbers]:
-    """Return zeta and q of a restitution 0 < e < 1, and their slopes by e."""
+    """Return zeta and q of a restitution 0 < e <= 1, and their slopes by e."""
     e = float(checks.number("restitution", restitution))
-    if not LEAST <= e <= 1.0 - LEAST:
-        raise ValueError(
-            f"`restitution` must be between 0 and 1, got {e:g}. For a contact that loses nothing "
-            "give a `cubic_stiffness` alone."
-        )
+    if not LEAST <= e <= 1.0:
+        raise ValueError(f"`restitution` must be above 0 and at most 1, got {e:g}.")
+    if e > 1.0 - LEAST:  # ln e = -pi zeta and q = 1 - pi zeta to first order
+        return (0.0, 1.0), (-1.0 / np.pi, 1.0)
     return _bounce(e)
 
 

@@ -26,13 +26,13 @@ from benchmarks.contact_gradients.measuring import (
 )
 from benchmarks.contact_gradients.peers import peers_of
 from benchmarks.contact_gradients.pictures import draw
-from benchmarks.contact_gradients.problems import DAMPED, PROBLEMS, Problem, Values
+from benchmarks.contact_gradients.problems import CUBIC, DAMPED, PROBLEMS, Problem, Values
 from benchmarks.contact_gradients.two_bodies import TWO_BODIES, rate_at
 
 
 FINER = (1, 5, 25)  # how many times shorter the steps of two bodies get
 ALL = PROBLEMS | TWO_BODIES
-LAW_RATE, LAW_STEPS = 400.0, (1e-4, 1e-5)  # of the comparison of both laws [1/s], [s]
+LAW_RATE, LAW_STEPS = 400.0, (1e-4, 1e-5)  # of the comparison of the laws [1/s], [s]
 
 
 def compare(
@@ -108,7 +108,7 @@ def cell(over: np.ndarray, errors: np.ndarray, derived: int) -> str:
 
 
 def law_table() -> Table:
-    """Return the height after a bounce that halves the speed, and its slope, by both laws."""
+    """Return the height after a bounce that halves the speed, and its slope, by each law."""
     table = Table(
         title=f"Height after a bounce that halves the speed, contact rate {LAW_RATE:g}/s, "
         "and its slope by the first height",
@@ -117,7 +117,8 @@ def law_table() -> Table:
     for heading in ("energy is lost by", "step [s]", "value (limit)", "slope: limit",
                     f"over ± {100 * WIDE:g} %", f"gradient, {COPIES} starts"):  # fmt: skip
         table.add_column(heading)
-    for law, problem in (("dissipation", PROBLEMS["lossy"]), ("damping", DAMPED)):
+    laws = {"dissipation": PROBLEMS["lossy"], "damping": DAMPED, "cubic law": CUBIC}
+    for law, problem in laws.items():
         for dt in LAW_STEPS:
             copies = copies_of(problem, LAW_RATE, dt)
             values, gradients = run(problem, copies, steps_of(problem, dt))

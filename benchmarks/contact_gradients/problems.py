@@ -6,8 +6,8 @@ once. Only the ball of `LossyBall` loses energy as it touches. Our contact has a
     impact:    omega = sqrt(k_e/m)                a touch takes about pi/omega
     friction:  k_f/m                              slip below mu p/k_f dies out at this rate
 
-`DampedBall` loses its energy by the other law, of which no gradient has the limit: it is compared
-with the nine, and is none of them.
+`DampedBall` and `CubicBall` lose their energy by the other laws: they are compared with the nine,
+and are none of them. No gradient of the first has the limit.
 
 A closed form takes complex numbers where its functions do, so that tests can differentiate it by a
 complex step. All angles are in rad, lengths in m, and masses of the moving parts are 1 kg.
@@ -22,6 +22,7 @@ from scipy.special import ellipeinc, ellipj, ellipk, lambertw
 
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
+from adjsim.forces.pressure_laws import bounce, bouncing
 from adjsim.forces.sphere import SphereContact
 from adjsim.forces.springs import Springs
 from adjsim.meshes.sheets import sheet
@@ -230,6 +231,33 @@ class DampedBall(BouncingBall):
     def pull(self, g: dict[str, np.ndarray], p: Values, rate: float) -> Values:
         """Return the derivatives by the parameters."""
         return super().pull(g, p, rate) | {"ratio": 2 * rate * float(g["floor.damping"])}
+
+
+class CubicBall(BouncingBall):
+    """A ball leaves with the part e of its speed by the cubic law, which begins as c^3 at touch."""
+
+    title = "ball that loses energy by the cubic law"
+
+    def rebound(self, p: Any, s: Any) -> Any:
+        """Return e s."""
+        return p["restitution"] * s
+
+    def rebound_slopes(self, p: Values, s: float) -> tuple[float, Values]:
+        """Return e, and s."""
+        return p["restitution"], {"restitution": s}
+
+    def floor(self, p: Values, rate: float) -> HalfSpaceContact:
+        """Return a floor that gives way by 1 m/s over the rate at 1 m/s."""
+        return HalfSpaceContact(**bouncing(1.0, p["restitution"], 1.0 / rate, 1.0))
+
+    def pull(self, g: dict[str, np.ndarray], p: Values, rate: float) -> Values:
+        """Return the derivatives by the parameters."""
+        (zeta, q), (zeta_by_e, q_by_e) = bounce(p["restitution"])
+        numbers = bouncing(1.0, p["restitution"], 1.0 / rate, 1.0)
+        by_k = float(g["floor.cubic_stiffness"]) * numbers["cubic_stiffness"]
+        by_gamma = float(g["floor.cubic_dissipation"]) * numbers["cubic_dissipation"]
+        slope = by_k * q_by_e / q + by_gamma * (zeta_by_e / zeta - 0.5 * q_by_e / q)
+        return super().pull(g, p, rate) | {"restitution": slope}
 
 
 class TwoBalls(Problem):
@@ -676,6 +704,7 @@ class LandingCloth(Problem):
 
 LIMIT_ANGLE = float(np.arctan(0.5))
 FALL = {"height": 0.2, "speed": 0.5, "gravity": GRAVITY}
+CUBIC = CubicBall(FALL | {"restitution": 0.5}, end=0.27, rate=100.0, dt=5e-4)
 DAMPED = DampedBall(FALL | {"ratio": 0.6}, end=0.27, rate=100.0, dt=5e-4)  # keeps half its speed
 PROBLEMS: dict[str, Problem] = {
     "ball": BouncingBall(FALL, end=0.27, rate=100.0, dt=5e-4),

@@ -141,9 +141,10 @@ def make_case(name: str, out: Path) -> Path:
     make(case.filmed(film), folder)
     scene = tomllib.loads((folder / "scene.toml").read_text())
     case.scene(scene)
-    owners = (*scene["bodies"].values(), *scene.get("obstacles", {}).values())
+    world = scene.get("world", {})
+    owners = (world, *scene["bodies"].values(), *scene.get("obstacles", {}).values())
     for owner in owners:  # nothing was measured: the uncertainties are those that adjsim takes
-        for key in (*MEASURED, "tilt_error"):
+        for key in (*MEASURED, "tilt_error", "gravity_error"):
             owner.pop(key, None)
     (folder / "scene.toml").write_text(tomlkit.dumps(scene))
     truth = json.loads((folder / "truth.json").read_text())

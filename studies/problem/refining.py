@@ -112,7 +112,7 @@ def with_harder_contacts(
     for name, one in contacts.items():
         if one.stiffness is not None or one.contact_time is not None or f"{name}.stiffness" in free:
             continue
-        if not isinstance(one, declared.Contact) and one.restitution is not None:
+        if one.restitution is not None:
             if one.depth is not None or f"{name}.depth" in free:
                 continue
             harder[f"{name}.depth"] = 1.0 / np.sqrt(HARDER)  # as deep as with that stiffness

@@ -10,7 +10,6 @@ from studies.scene import declared
 from studies.scene.declared import Scene, SceneFile
 from studies.scene.joining import check_contact, check_joined, check_joint
 from studies.scene.shared_checks import (
-    check_bounce,
     check_direction,
     check_held,
     check_law,
@@ -315,7 +314,6 @@ def _check_body(key: str, body: Any) -> None:
 def _check_obstacle(key: str, obstacle: Any, scene: Scene) -> None:
     """Raise if an obstacle loses energy in two ways, is on no body, or a plane has no normal."""
     check_law(key, obstacle)
-    check_bounce(key, obstacle)
     if obstacle.fixed_to is not None:
         rigid = [k for k, body in scene.bodies.items() if isinstance(body, declared.Rigid)]
         check_reference(f"{key}.fixed_to", "rigid body", obstacle.fixed_to, rigid)
@@ -438,12 +436,6 @@ def _check_free(path: str, free: declared.Free, scene: SceneFile) -> None:
     """Raise if a free path leads nowhere, or its bounds, start or tie do not fit."""
     key = joined("free", path)
     check_path(key, path, scene)
-    owner, _, name = path.rpartition(".")
-    if name == "restitution" and owner in scene.contacts and not scene.contacts[owner].speed:
-        raise StudyError(
-            f"`{key}` needs `contacts.{owner}.speed`, the speed of arrival [m/s] for which it is "
-            "asked: faster touches keep a smaller part. After a fall of h it is sqrt(2 g h)."
-        )
     _check_bounds(key, free, _start_in_scene(path, scene) if free.start is None else free.start)
     if free.tied_to is not None:
         _check_tie(key, path, free.tied_to, scene)

@@ -11,8 +11,9 @@ speeds. A contact time that is given, and what is chosen, hold at the `speed` of
 default that of a fall from the body's own size L that begins with its declared velocity v:
 u^2 = 2 g L + |v|^2.
 
-An obstacle with a `restitution` has the cubic law instead (`adjsim/forces/pressure_laws.py`), of
-the same restitution at every speed. The depth at the `speed` is the `depth`, by default 0.01 L. A
+A contact with a `restitution` has the cubic law instead (`adjsim/forces/pressure_laws.py`), of
+the same restitution at every speed. Of an obstacle the depth at the `speed` is the `depth`, by
+default 0.01 L. A
 touch that sinks in takes a time, so that the flights before and after it would meet behind the
 surface, by e T u/(1 + e), which is 1.31 of the depth for e = 1 and 1.16 for 0.3. Such a contact
 begins that much before the surface (`MEETING`), where bodies bounce as on a hard one, but no
@@ -59,6 +60,7 @@ from typing import Any
 
 import numpy as np
 
+from adjsim.forces.pressure_laws import bounce
 from adjsim.stable_step import SINK
 
 
@@ -121,6 +123,11 @@ class Touching:
         """Mass behind one point that touches: all of a rigid body, or the mean of a node [kg]."""
         return float(np.mean(self.mass))
 
+    @property
+    def bounce_mass(self) -> np.ndarray:
+        """Mass that a point with a restitution is taken to carry, () or (n,) [kg]."""
+        return np.asarray(self.mass if self.struck is None else self.struck)
+
     def shared_out(self, law: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the numbers of a contact at all points from those of the body before.
 
@@ -138,16 +145,24 @@ class Touching:
         return out
 
 
-def bounced(body: Touching, depth: float | None, speed: float) -> dict[str, np.ndarray]:
+def bounced(mass: Any, depth: float, speed: float) -> dict[str, np.ndarray]:
     """Return K and G for each point: k = K q/c^4 and gamma = G zeta c^2/sqrt(q); and the depth c.
 
     q and the damping ratio zeta follow from the restitution (`adjsim/forces/pressure_laws.py`).
     """
-    mass = np.asarray(body.mass if body.struck is None else body.struck)
     return {
-        "cubic_stiffness": 2.0 * mass * speed**2,
+        "cubic_stiffness": np.asarray(2.0 * mass * speed**2),
         "cubic_dissipation": np.full(np.shape(mass), 2.0 / speed),
-        "depth": np.asarray(depth or BOUNCE_DEPTH * body.size),
+        "depth": np.asarray(depth),
+    }
+
+
+def cubic_numbers(law: Mapping[str, Any], restitution: float, depth: float) -> dict[str, Any]:
+    """Return k and gamma from K and G, which a law has by their names."""
+    zeta, q = bounce(restitution)[0]
+    return {
+        "cubic_stiffness": law["cubic_stiffness"] * q / depth**4,
+        "cubic_dissipation": law["cubic_dissipation"] * (zeta * depth**2 / np.sqrt(q)),
     }
 
 
@@ -166,12 +181,12 @@ def chosen_stiffness(body: Touching, gravity: float, speed: float) -> np.ndarray
 
 def chosen_dissipation(body: Touching, speed: float) -> np.ndarray:
     """Return d for each point, () of a rigid body or (n,) [s/m]; `speed` is that of arrival."""
-    loss = loss_of(RESTITUTION)[0] if body.is_rigid else NODE_LOSS
+    loss = loss_of(RESTITUTION) if body.is_rigid else NODE_LOSS
     return np.full(np.shape(body.mass), loss / speed)
 
 
-def loss_of(restitution: float) -> tuple[float, float]:
-    """Return D = d u at which this part e of the speed u is left, 0 < e < 1, and dD/de."""
+def loss_of(restitution: float) -> float:
+    """Return D = d u at which this part e of the speed u is left, 0 < e < 1."""
     from scipy.optimize import brentq
 
     e = restitution
@@ -181,10 +196,7 @@ def loss_of(restitution: float) -> tuple[float, float]:
         return back / e - np.log1p(back / e) + back - s
 
     s: Any = brentq(excess, 1e-3 * (1.0 - e), 2.0 + 1.0 / e)
-    back = -float(np.expm1(-s))
-    D = back / e
-    # D/(1 + D) dD = D e/(1 - D e) (e dD + D de), the differential of phi(D) = phi(-D e)
-    return D, -D * back / (e * back - D / (1.0 + D) * float(np.exp(-s)))
+    return -float(np.expm1(-s)) / e
 
 
 @lru_cache

@@ -35,7 +35,7 @@ Tilt = Annotated[float, Field(ge=0.0, le=45.0)] | None  # the same of a directio
 Count = Annotated[int, Field(ge=1, le=100_000)]
 Pixels = Annotated[int, Field(ge=1, le=16_384)]
 Texels = Annotated[int, Field(ge=2, le=16_384)]
-Restitution = Annotated[float, Field(ge=0.01, le=0.99)]
+Restitution = Annotated[float, Field(gt=0.0, le=1.0)]
 # One for all links of a pendulum, or one for each.
 Radii = Annotated[NotNegative | tuple[NotNegative, ...], "a number >= 0, or a list of them"]
 Colors = Annotated[
@@ -355,14 +355,15 @@ class _Law:
     """How a contact pushes, loses energy and rubs; a None is chosen from the bodies.
 
     A contact loses energy by its `dissipation`, without jumps, or by its `damping`, which is not
-    chosen: its force jumps at touch. A `restitution` may be given in place of them, and a
-    `contact_time` in place of `stiffness`: that of one point that arrives with all the mass of a
-    rigid body, or of each node alone. It, and what is chosen, holds for arrival at `speed`, by
-    default that of a fall from the body's own size that begins with its velocity; a restitution of
-    an obstacle is the same at every speed.
+    chosen: its force jumps at touch. A `restitution`, the same at every speed, may be given in
+    place of them and of a `stiffness`; the contact then gives way by `depth` at `speed`. A
+    `contact_time` may be given in place of `stiffness`: that of one point that arrives with all the
+    mass of a rigid body, or of each node alone. It, and what is chosen, holds for arrival at
+    `speed`, by default that of a fall from the body's own size that begins with its velocity.
     """
 
     restitution: Restitution | None = None  # part of the speed that is left [-]
+    depth: Positive | None = None  # at the deepest, with a restitution [m]
     contact_time: Positive | None = None  # of one bounce [s]
     speed: Positive | None = None  # of arrival [m/s]
     stiffness: Positive | None = None  # of each node [N/m]
@@ -377,11 +378,9 @@ class _Obstacle(_Law):
     """What all obstacles have. `bodies` are those that may touch it, all by default.
 
     An obstacle is fixed in the world, or to a rigid body, which carries it from where both are
-    declared and feels the reaction. With a `restitution` it gives way by `depth` at `speed`.
+    declared and feels the reaction.
     `distance_error` is the standard uncertainty of its distance from the bodies.
     """
-
-    depth: Positive | None = None  # at the deepest [m]
 
     fixed_to: Name | None = None
     bodies: tuple[Name, ...] | None = None

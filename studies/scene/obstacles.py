@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from adjsim.forces.acted_rows import NODES
-from adjsim.forces.pressure_laws import bounce
+from adjsim.forces.pressure_laws import LEAST, bounce
 from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.bodies.part import Additions, positive
 from studies.scene.contacts import (
+    BOUNCE_DEPTH,
     MEETING,
     RESOLVED,
     Touching,
@@ -26,6 +27,7 @@ from studies.scene.contacts import (
     chosen_friction_stiffness,
     chosen_stiffness,
     contact_duration,
+    cubic_numbers,
     expected_depth,
     fall_speed,
 )
@@ -40,7 +42,7 @@ UNITS = {
     "friction_stiffness": "N s/m",
 }
 TOO_DEEP = 0.02  # of a body's size, at the start
-RESTITUTIONS = (0.01, 0.99)  # between which a free one is searched
+RESTITUTIONS = (0.01, 1.0)  # between which a free one is searched
 DEPTHS = 1.5  # times and part of a depth, within which it is searched: the step serves these
 
 
@@ -49,8 +51,7 @@ class Bounces(ParameterMap):
 
         k = K q(e)/c^4,   gamma = G zeta(e) c^2/sqrt(q)
 
-    `stiffness` has K and `dissipation` G by target. Outside of `RESTITUTIONS` they are those of the
-    nearest e there.
+    `stiffness` has K and `dissipation` G by target. Above 1 they are those of e = 1.
     """
 
     def __init__(
@@ -90,13 +91,14 @@ class Bounces(ParameterMap):
     def _powers(self, sources: Arrays) -> list[tuple[float, float, float]]:
         """Return what multiplies K and G, and its slopes by e and c."""
         e, c = (float(sources[source]) for source in self.sources)
-        inside = float(np.clip(e, *RESTITUTIONS))
+        inside = float(np.clip(e, LEAST, 1.0))
         moves = inside == e
         (zeta, q), (zeta_by_e, q_by_e) = bounce(inside)
         k, gamma = q / c**4, zeta * c * c / np.sqrt(q)
+        gamma_by_e = c * c / np.sqrt(q) * (zeta_by_e - 0.5 * zeta * q_by_e / q)
         return [
             (k, moves * k * q_by_e / q, -4.0 * k / c),
-            (gamma, moves * gamma * (zeta_by_e / zeta - 0.5 * q_by_e / q), 2.0 * gamma / c),
+            (gamma, moves * gamma_by_e, 2.0 * gamma / c),
         ]
 
 
@@ -111,14 +113,30 @@ def make_contacts(
             carrier = by_name[obstacle.fixed_to]
             touching = [body.against(carrier) for body in touching]
             own = shape_of(name, obstacle).about(carrier.center)
+        _check_depth(name, obstacle, touching)
         laws = [(b, _law(own, b.before or b, gravity)) for b in touching]
         _add_contacts(out, name, own, laws, gravity=gravity)
     return out
 
 
+def _check_depth(name: str, obstacle: declared.Obstacle, bodies: Sequence[Touching]) -> None:
+    for body in bodies:
+        if (obstacle.depth or 0.0) >= body.size:
+            raise StudyError(
+                f"`obstacles.{name}.depth` must be smaller than `bodies.{body.name}`, which is "
+                f"{body.size:.3g} m large, got {obstacle.depth:.3g} m. By default it is "
+                f"{BOUNCE_DEPTH * body.size:.3g} m."
+            )
+
+
 def _speed(obstacle: declared.Obstacle, body: Touching, gravity: float) -> float:
     """Return the speed of arrival that contact numbers are chosen for [m/s]."""
     return obstacle.speed or fall_speed(body, gravity)
+
+
+def _depth(obstacle: declared.Obstacle, body: Touching) -> float:
+    """Return how deep a contact with a restitution is at the `speed` [m]."""
+    return obstacle.depth or BOUNCE_DEPTH * body.size
 
 
 def _law(obstacle: declared.Obstacle, body: Touching, gravity: float) -> dict[str, np.ndarray]:
@@ -127,7 +145,7 @@ def _law(obstacle: declared.Obstacle, body: Touching, gravity: float) -> dict[st
     law = {key: np.array(number, float) for key, number in own.items() if number is not None}
     speed = _speed(obstacle, body, gravity)
     if obstacle.restitution is not None:
-        law |= bounced(body, obstacle.depth, speed)
+        law |= bounced(body.bounce_mass, _depth(obstacle, body), speed)
         k = law["cubic_stiffness"] / (2.0 * law["depth"] ** 2)  # m u^2/c^2
         law.setdefault("friction_stiffness", chosen_friction_stiffness(body, k))
         return law
@@ -150,8 +168,7 @@ def blows_on(
         for body in _chosen(name, obstacle, bodies):
             if obstacle.restitution is not None and body.is_rigid:
                 speed = _speed(obstacle, body, gravity)
-                depth = float(bounced(body, obstacle.depth, speed)["depth"])
-                blow = float(body.mass) * (speed / depth) ** 2
+                blow = float(body.mass) * (speed / _depth(obstacle, body)) ** 2
                 blows[body.name] = max(blows.get(body.name, 0.0), blow)
     return blows
 
@@ -210,10 +227,7 @@ def _add_contacts(
             gap = float(shape.distance(surface).min()) - (body.ball or 0.0)
             early[pair] = min(MEETING, max(gap, 0.0) / depth)
             radii[pair] = body.ball or 0.0
-            zeta, q = bounce(e)[0]
-            own["cubic_stiffness"] = own["cubic_stiffness"] * q / depth**4
-            loss = zeta * depth**2 / np.sqrt(q)
-            own["cubic_dissipation"] = own["cubic_dissipation"] * loss
+            own |= cubic_numbers(own, e, depth)
             depth *= RESOLVED * np.sqrt(max(1.0, fall_speed(body, gravity, 4.0) / speed))
         elif "dissipation" in own:
             depth = expected_depth(
@@ -236,7 +250,9 @@ def _add_contacts(
             **shape.pose, **own, **touching, deepest=depth, friction=obstacle.friction
         )
     if e is not None:
-        _add_bounces(out, name, e, numbers, depths=depths)
+        k, gamma = (numbers.pop(key) for key in ("cubic_stiffness", "cubic_dissipation"))
+        del numbers["depth"]
+        add_bounces(out, name, e, (k, gamma), depths=depths)
         factors = {
             f"{pair}.radius": early[pair] * depths[pair] / depths[pairs[0]] for pair in pairs
         }
@@ -256,21 +272,19 @@ def _add_contacts(
         out.maps.append(Scaled(f"{name}.{key}", {f"{pair}.{key}": 1.0 for pair in pairs}))
 
 
-def _add_bounces(
+def add_bounces(
     out: Additions,
     name: str,
     restitution: float,
-    numbers: dict[str, dict[str, np.ndarray]],
+    factors: tuple[Mapping[str, Any], Mapping[str, Any]],
     *,
     depths: Mapping[str, float],
 ) -> None:
-    """Add the values of an obstacle with a restitution, and take its law out of the numbers.
+    """Add the values of what has a restitution; `factors` are K and G, each by path.
 
-    `depths` are those of its contacts; the value is that of the first.
+    `depths` are those of its contacts, by name; the value is that of the first.
     """
-    first = next(iter(depths.values()))
-    k, gamma = (numbers.pop(key) for key in ("cubic_stiffness", "cubic_dissipation"))
-    del numbers["depth"]
+    first, (k, gamma) = next(iter(depths.values())), factors
     ratios = {path: depths[path.rpartition(".")[0]] / first for path in (*k, *gamma)}
     out.values[f"{name}.restitution"] = Value(np.array(restitution), "-", "linear", RESTITUTIONS)
     out.values[f"{name}.depth"] = positive(first, "m", DEPTHS)

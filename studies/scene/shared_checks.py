@@ -33,7 +33,7 @@ def check_held(key: str, held: declared.Held) -> None:
 
 
 def check_law(key: str, contact: declared.Obstacle | declared.Contact) -> None:
-    """Raise if a loss of energy, or a stiffness, is given in two ways."""
+    """Raise if a loss of energy, or a stiffness, is given in two ways, or a depth by itself."""
     units = {
         "dissipation": "s/m", "damping": "N s/m", "restitution": "", "contact_time": "s",
         "stiffness": "N/m",
@@ -52,18 +52,14 @@ def check_law(key: str, contact: declared.Obstacle | declared.Contact) -> None:
             raise StudyError(
                 f"`{key}` must have `{first}` or `{second}`, got both: {both}. {advice}"
             )
-
-
-def check_bounce(key: str, obstacle: declared.Obstacle) -> None:
-    """Raise if an obstacle with a restitution has a stiffness too, or one without has a depth."""
     for other in ("stiffness", "contact_time"):
-        if obstacle.restitution is not None and getattr(obstacle, other) is not None:
+        if contact.restitution is not None and getattr(contact, other) is not None:
             raise StudyError(
                 f"`{key}` must not have `{other}` beside `restitution`, got "
-                f"{getattr(obstacle, other):g}. Give the `depth` that bodies sink to."
+                f"{getattr(contact, other):g}. Give the `depth` that bodies sink to."
             )
-    if obstacle.depth is not None and obstacle.restitution is None:
+    if contact.depth is not None and contact.restitution is None:
         raise StudyError(
-            f"`{key}.depth` must come with `restitution`, got {obstacle.depth:g} m alone. Give a "
+            f"`{key}.depth` must come with `restitution`, got {contact.depth:g} m alone. Give a "
             "`stiffness` in place of it."
         )

@@ -20,7 +20,7 @@ from benchmarks.contact_gradients.measuring import (
     wide_slope,
 )
 from benchmarks.contact_gradients.peers import BALLS
-from benchmarks.contact_gradients.problems import DAMPED, PROBLEMS
+from benchmarks.contact_gradients.problems import CUBIC, DAMPED, PROBLEMS
 from benchmarks.contact_gradients.two_bodies import TWO_BODIES, rate_at
 
 
@@ -31,12 +31,13 @@ each_problem = pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.nightly) if n in LONGEST else n for n in PROBLEMS]
 )
 each_pair = pytest.mark.parametrize("name", TWO_BODIES)
-each_with_damped = pytest.mark.parametrize("name", [*PROBLEMS, "damped"])
+ALL = PROBLEMS | {"damped": DAMPED, "cubic": CUBIC}
+each_with_all_laws = pytest.mark.parametrize("name", ALL)
 
 
-@each_with_damped
+@each_with_all_laws
 def test_closed_slopes_are_the_derivatives_of_the_closed_form(name):
-    problem = (PROBLEMS | {"damped": DAMPED})[name]
+    problem = ALL[name]
     p = problem.start
     slopes = problem.slopes(p)
     assert list(slopes) == list(p)
@@ -50,11 +51,11 @@ def test_closed_slopes_are_the_derivatives_of_the_closed_form(name):
             assert found == pytest.approx(slopes[key], rel=1e-13, abs=1e-15)
 
 
-@each_with_damped
+@each_with_all_laws
 def test_the_adjoint_is_the_derivative_of_the_program(name):
     # Central differences of 1e-6, of values of 1 rounded some thousand times; a touch that
     # moves to another step within the difference bends the value by rate^2 dt 1e-6.
-    problem = (PROBLEMS | {"damped": DAMPED})[name]
+    problem = ALL[name]
     assert derivative_error(problem, problem.rate, problem.dt) < 1e-6
 
 
@@ -93,12 +94,12 @@ def test_the_error_of_a_gradient_through_a_touch_has_the_derived_size():
     assert rms[2:] == pytest.approx(0.32 * derived, rel=0.1)
 
 
-def test_the_gradient_of_a_bounce_is_the_slope_with_dissipation_but_not_with_damping():
+def test_the_gradient_of_a_bounce_is_the_slope_but_with_damping():
     # Without a jump what is left is the ripple of a touch within its step: rate^2 dt/sqrt(6) times
-    # the time left, of which the mean over 89 copies is smaller. The jump k_d s makes the gradient
-    # wrong by e k_d times the time left.
+    # the time left, of which the mean over 89 copies is smaller, and hardly any where the pressure
+    # begins as c^3. The jump k_d s makes the gradient wrong by e k_d times the time left.
     rate, dt = 200.0, 5e-5
-    for problem in (PROBLEMS["lossy"], DAMPED):
+    for problem in (PROBLEMS["lossy"], CUBIC, DAMPED):
         p, n = problem.start, round(problem.end / dt)
         values, gradients = run(problem, copies_of(problem, rate, dt), n)
         slope, found = wide_slope(problem, rate, dt, "height"), gradients[:, 0]
@@ -107,7 +108,7 @@ def test_the_gradient_of_a_bounce_is_the_slope_with_dissipation_but_not_with_dam
         ripple = rate**2 * dt / np.sqrt(6) * rest
         assert values.mean() == pytest.approx(problem.limit(p), abs=s / rate)  # a touch takes time
         assert slope == pytest.approx(problem.slopes(p)["height"], abs=0.1)
-        assert found.std() < ripple
+        assert found.std() < (ripple if problem is not CUBIC else 0.1 * ripple)
         if problem is DAMPED:
             wrong = DAMPED.rebound(p, s) / s * 2 * p["ratio"] * rate * rest
             assert slope - found.mean() == pytest.approx(wrong, rel=0.2)  # `rest` has the touch
@@ -204,7 +205,7 @@ def test_a_run_prints_the_table_and_writes_picture_and_numbers(tmp_path):
     assert (tmp_path / "errors.png").stat().st_size > 10_000
 
 
-def test_a_run_of_the_ball_that_loses_energy_compares_both_laws(tmp_path, monkeypatch):
+def test_a_run_of_the_ball_that_loses_energy_compares_the_laws(tmp_path, monkeypatch):
     monkeypatch.setattr(contact_gradients, "LAW_STEPS", (2e-4,))
     app = typer.Typer()
     app.command()(compare)
@@ -213,6 +214,7 @@ def test_a_run_of_the_ball_that_loses_energy_compares_both_laws(tmp_path, monkey
     rows = [line.split("│") for line in done.output.splitlines() if "0.0002" in line]
     slopes = {cells[1].strip(): [float(c.split("±")[0]) for c in cells[5:7]] for cells in rows}
     assert slopes["dissipation"][1] == pytest.approx(slopes["dissipation"][0], abs=0.2)
+    assert slopes["cubic law"][1] == pytest.approx(slopes["cubic law"][0], abs=0.05)
     assert slopes["damping"][1] < -20.0 < slopes["damping"][0]
 
 

@@ -69,6 +69,13 @@ def test_the_cubic_law_worked_out_by_hand():
     assert np.abs(force((3.0, -2.0, 4.0), 1e-4, CUBIC)).max() <= 2.0 * 1e4 * 1e-12
 
 
+def test_the_cubic_law_never_pulls_and_always_takes_energy(rng):
+    for c, u_n in zip(rng.uniform(1e-3, 0.2, 200), rng.uniform(-3.0, 3.0, 200), strict=True):
+        p = force((0.0, u_n, 0.0), c, CUBIC)[1]
+        assert p > 0.0
+        assert (p - CUBIC[3] * c**3) * u_n < 0.0  # the power of what is not elastic
+
+
 def test_the_force_turns_with_the_normal_and_the_velocity(rng):
     Q = np.linalg.qr(rng.standard_normal((3, 3)))[0]
     n, u = np.array(UP), np.array([3.0, -2.0, 4.0])

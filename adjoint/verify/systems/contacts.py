@@ -41,6 +41,7 @@ CUBIC = {
     "cubic_stiffness": 1.3e4, "cubic_dissipation": 2e-3,
     "friction_stiffness": 20.0, "friction": 0.34,
 }  # fmt: skip
+STIFF_CUBIC = {**CUBIC, "cubic_stiffness": 1.3e5, "cubic_dissipation": 2e-4}
 # Relative velocity along the normal and across it [m/s].
 REGIMES = ((-0.6, 0.03), (-0.6, 1.5), (0.6, 0.03), (0.6, 1.5))
 CENTER, TURN = np.array([0.3, -0.2, 0.4]), np.array([0.5, -0.3, 0.7])
@@ -152,8 +153,8 @@ def _moving(rng: np.random.Generator, n_steps: int) -> dict[str, Any]:
     }
 
 
-def plane_moving(n_steps: int) -> Example:
-    """A plane that rises and tilts on a given path; a dissipation for each contact."""
+def plane_moving(n_steps: int, law: dict[str, float] = DISSIPATIVE) -> Example:
+    """A plane that rises and tilts on a given path; numbers of a law for each contact."""
     rng = np.random.default_rng(11)
     n = rotation_matrix(TURN)[:, 1]
     knots = np.array([0.0, 7.5, 20.0])
@@ -164,7 +165,8 @@ def plane_moving(n_steps: int) -> Example:
             normal=Signal(knots, 2.0 * n + [[0.0] * 3, [0.002] * 3, [-0.002] * 3]),
             height=float(n @ CENTER) + t * float(n @ V),
             velocity=V + 5.0 * t[:, None] * OMEGA,
-            **_each({**DISSIPATIVE, "radius": RADIUS}, rng, n_contacts),
+            **_each({**law, "radius": RADIUS}, rng, n_contacts),
+            deepest=RADIUS,
         )
 
     return _scene(rng, n_steps, PLANE_SPOTS, make, omega=np.zeros(3))
@@ -256,6 +258,7 @@ def balls(build: Callable[[int], Example], n_steps: int) -> Example:
 SHAPES = {"sphere": sphere, "box": box, "capsule": capsule}
 BUILDS: dict[str, Callable[[int], Example]] = {
     "contact/plane-moving": plane_moving,
+    "contact/plane-cubic": partial(plane_moving, law=STIFF_CUBIC),
     **{f"contact/{name}": partial(build, moves=False) for name, build in SHAPES.items()},
     **{f"contact/{name}-moving": partial(build, moves=True) for name, build in SHAPES.items()},
     "contact/plane-carried": partial(carried, plane_moving),

@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from adjsim.forces.pressure_laws import bouncing
+from adjsim.rollout import rollout
 from studies.problem.forward import simulate
 from studies.problem.making import make_problem
 from studies.problem.refining import with_harder_contacts
@@ -13,7 +15,6 @@ from studies.runs.errors import NotFiniteError, StudyError
 from studies.scene.body_contacts import PER_STEP
 from studies.scene.building import build
 from studies.scene.checking import check_scene
-from studies.scene.contacts import loss_of
 from studies.scene.declared import (
     Cloth,
     Contact,
@@ -30,6 +31,7 @@ from studies.scene.drawing import instance_of
 from studies.scene.files import find_scene
 from studies.scene.maps import all_targets, values_of
 from studies.scene.reading import read_scene
+from studies.scene.struck import struck_mass
 from tests.studies.scene.slopes import check_slopes
 
 
@@ -69,15 +71,56 @@ def test_the_numbers_of_a_contact_are_values():
     assert targets["touch.stiffness"] == 2e3
 
 
-def test_a_restitution_is_a_value_in_place_of_a_dissipation():
-    built = build(balls(restitution=0.5, speed=1.5))
-    assert built.values["touch.restitution"].value == 0.5
-    assert "touch.dissipation" not in built.values
-    loss = loss_of(0.5)[0] / 1.5
-    assert built.system.forces["touch"].dissipation == pytest.approx(loss)
-    moved = {"touch.restitution": np.array(0.3)}
-    targets = all_targets(built.maps, values_of(built.values) | moved)
-    assert targets["touch.dissipation"] == pytest.approx(loss_of(0.3)[0] / 1.5)
+FLYING = replace(CUBE, position=(-0.144, 0.0, 0.0), rotation=(35, 0, 45))  # a corner first
+
+
+def test_a_restitution_and_a_depth_are_values_in_place_of_a_stiffness_and_a_dissipation():
+    given = {"restitution": 0.5, "depth": 0.002, "speed": 1.5, "radius": 0.004}
+    built = build(of_kinds(FLYING, CUBE, **given))
+    law = {"restitution", "depth", "radius", "friction", "friction_stiffness"}
+    assert {path for path in built.values if path.startswith("touch.")} == {
+        f"touch.{key}" for key in law
+    }
+    bodies = built.system.bodies
+    m = 1.0 / sum(1.0 / struck_mass(name, bodies[name], {}) for name in "ab")
+    for key, e in (("cubic_stiffness", 0.5), ("cubic_dissipation", 0.3)):
+        moved = {"touch.restitution": np.array(e)}
+        targets = all_targets(built.maps, values_of(built.values) | moved)
+        wanted = bouncing(m, e, 0.002, 1.5)
+        assert targets[f"touch.{key}"] == pytest.approx(wanted[key], rel=1e-12)
+    touch, wanted = built.system.forces["touch"], bouncing(m, 0.5, 0.002, 1.5)
+    assert touch.cubic_stiffness == pytest.approx(wanted["cubic_stiffness"], rel=1e-12)
+
+
+BALLS = [Rigid(mesh="shape:sphere", size=(0.05,), position=(x, 0, 0)) for x in (-0.104, 0.0)]
+
+
+FLAT = replace(CUBE, position=(-0.104, 0.0, 0.0))
+WALL = replace(CUBE, size=(0.1, 0.2, 0.2))
+
+
+@pytest.mark.parametrize("bodies", [BALLS, [FLAT, WALL]], ids=["balls", "boxes"])
+def test_a_restitution_is_about_the_same_at_every_speed(bodies):
+    kept = []
+    for speed in (0.1, 1.0, 10.0):
+        first = replace(bodies[0], velocity=(speed, 0.0, 0.0))
+        numbers = {"restitution": 0.6, "speed": 4.0, "radius": 1e-3, "friction": 0.0}
+        built = build(replace(of_kinds(first, bodies[1], **numbers), world=WEIGHTLESS))
+        dt = min(2e-5 / speed, 0.5 * built.system.stable_dt())
+        end = rollout(built.system, built.state, dt, int(0.035 / speed / dt)).bodies
+        kept.append((end["b"].velocity - end["a"].velocity)[-1, 0, 0] / speed)
+    np.testing.assert_allclose(kept, kept[1], rtol=5e-3)
+    np.testing.assert_allclose(kept, 0.6, atol=0.1)
+
+
+def test_a_depth_leaves_room_for_faster_touches():
+    with pytest.raises(StudyError, match=r"`contacts.touch.depth` must be at most the radius, 0.0"):
+        build(balls(restitution=0.5, radius=0.002, depth=0.003))
+
+
+def test_gradients_of_a_restitution_and_a_depth_match_differences():
+    paths = ["touch.restitution", "touch.depth", "touch.friction", "left.E", "left.velocity"]
+    check_slopes(balls(restitution=0.5, radius=0.005), paths, 5e-5, 500)
 
 
 def test_gradients_of_all_numbers_match_differences():
@@ -148,6 +191,15 @@ def test_a_contact_that_was_chosen_is_made_harder():
     assert "touch.radius" not in harder.fixed
     thinner = with_harder_contacts(problem, {"touch": replace(given, stiffness=None, radius=None)})
     assert thinner.fixed["touch.radius"] == 0.5 * problem.built.values["touch.radius"].value
+
+
+def test_a_depth_that_was_chosen_is_halved():
+    file = instance_of(read_scene(find_scene("cradle")), seed=0)
+    problem, given = make_problem(file, fits_first=False).everything, file.contacts["one"]
+    assert with_harder_contacts(problem, {"one": given}) is None
+    harder = with_harder_contacts(problem, {"one": replace(given, depth=None, radius=None)})
+    for key in ("depth", "radius"):
+        assert harder.fixed[f"one.{key}"] == 0.5 * problem.built.values[f"one.{key}"].value
 
 
 def test_a_finer_mesh_shares_the_pressure():
@@ -234,6 +286,10 @@ TWICE = {"touch": Contact(between=("a", "b")), "again": Contact(between=("b", "a
         ({"contacts": TWICE}, r"`contacts\.again\.between` must be a pair that has no contact yet"),
         ({"contacts": {"t": Contact(between=("a", "b"), damping=1.0, dissipation=0.1)}},
          r"`contacts\.t` must have `dissipation` or `damping`, got both"),
+        ({"contacts": {"t": Contact(between=("a", "b"), restitution=0.5, stiffness=9.0)}},
+         r"`contacts\.t` must not have `stiffness` beside `restitution`, got 9. Give the `depth`"),
+        ({"contacts": {"t": Contact(between=("a", "b"), depth=1e-3)}},
+         r"`contacts\.t\.depth` must come with `restitution`, got 0\.001 m alone"),
         ({"bodies": {"a": LEFT, "b": Springs(mesh="box", size=(0.1,) * 3)}},
          r"must name bodies that are soft, cloth or rigid, got `bodies\.b`, which is springs"),
         ({"bodies": {"a": LEFT, "b": replace(CUBE, take="x")}}, "must name bodies of one take"),

@@ -13,6 +13,7 @@ from studies.scene.building import build
 from studies.scene.declared import HingeJoint, PlaneObstacle, Rigid, Scene, Soft, World
 from studies.scene.motion import Motion
 from studies.scene.obstacle_shapes import shape_of
+from tests.studies.scene.slopes import check_slopes
 
 
 L = 0.1
@@ -268,6 +269,24 @@ def test_the_law_follows_a_free_restitution_and_depth_with_their_slopes():
     assert bounces.jvp(beyond, {"floor.restitution": np.array(1.0)})["floor_a.cubic_stiffness"] == 0
 
 
+def test_gradients_of_a_free_restitution_and_depth_match_differences():
+    ball = Rigid(mesh="ball", size=(0.05,), position=(0, 0.1, 0), velocity=(0.3, -1, 0))
+    floor = PlaneObstacle(restitution=0.6, friction=0.2)
+    scene = Scene(bodies={"a": ball}, obstacles={"floor": floor})
+    paths = ["floor.restitution", "floor.depth", "floor.friction", "a.velocity"]
+    check_slopes(scene, paths, 5e-5, 1500)
+
+
+def test_a_ball_that_loses_nothing_leaves_as_fast_as_it_came():
+    _, motion = fall(Rigid(mesh="ball", size=(0.5 * L,)), 1.0, restitution=1.0)
+    assert motion.bodies["a"].velocity[-1, 0, 1] == pytest.approx(1.0, rel=1e-4)
+
+
+def test_a_depth_larger_than_a_body_is_refused():
+    with pytest.raises(StudyError, match=r"`obstacles\.floor\.depth` must be smaller than `bodies"):
+        fall(Rigid(mesh="box", size=(L, L, L)), 1.0, restitution=0.5, depth=1.1 * L)
+
+
 @pytest.mark.parametrize(
     ("numbers", "message"),
     [
@@ -289,7 +308,7 @@ def test_a_law_that_is_given_twice_is_refused(numbers, message):
         build(scene)
 
 
-@pytest.mark.parametrize("e", [0.0, 1.0, -0.5])
+@pytest.mark.parametrize("e", [0.0, 1.001, -0.5])
 def test_a_restitution_out_of_range_is_refused(e):
     with pytest.raises(ValueError, match="restitution"):
         PlaneObstacle(restitution=e)
