@@ -27,15 +27,7 @@ import numpy as np
 
 from adjoint.verify.dot_test import dot_test
 from adjoint.verify.taylor_test import LEAST_HALVINGS, TaylorTest, taylor_test
-from studies.answer import verdict as answer_verdict
-from studies.answer.kinks import (
-    STEPS,
-    compare_sides,
-    events_between,
-    has_one_clock,
-    nearest_touch,
-    reach,
-)
+from studies.answer import kinks, verdict as answer_verdict
 from studies.optimizers.problem import NOT_FINITE
 from studies.problem.problem import SceneProblem
 from studies.runs.manifest import machine, now, versions
@@ -176,21 +168,25 @@ def _tested(problem: SceneProblem, theta: np.ndarray, seed: int, say: Say) -> di
         scale=np.ones_like(theta),
         seed=seed,
     )
-    if not sweeps[-1][0].passed and (events := events_between(problem, theta)) and gradient.any():
-        reaches = ((d, reach(events, theta, d)) for d in _directions(theta, seed))
+    if (
+        not sweeps[-1][0].passed
+        and (events := kinks.events_between(problem, theta))
+        and gradient.any()
+    ):
+        reaches = ((d, kinks.reach(events, theta, d)) for d in _directions(theta, seed))
         short = ((d, eps0) for d, eps0 in reaches if eps0)
         within = _sweeps(problem, theta, short, "between events of contact", say=say)
         sweeps += within
         if all(test.halvings < LEAST_HALVINGS for test, _ in within):  # rounding hides all slopes
             far = max((float(test.eps[0]) for test, _ in within), default=0.0)
             say("no slope can be read; comparing differences to either side")
-            between = compare_sides(problem.loss_at, gradient, theta, reach=far, seed=seed)
+            between = kinks.compare_sides(problem.loss_at, gradient, theta, reach=far, seed=seed)
             if dot.passed and not between.agrees:  # a rough loss agrees with no gradient
-                for step in STEPS:
+                for step in kinks.STEPS:
                     require_smooth(problem.loss_at, theta, _directions(theta, seed), step / LONGER)
     best, left_out = next((sweep for sweep in sweeps if sweep[0].passed), sweeps[0])
     shown = covered_pixels(problem, theta)
-    touch = nearest_touch(problem, theta) if has_one_clock(problem) else None
+    touch = kinks.nearest_touch(problem, theta) if kinks.has_one_clock(problem) else None
     verdict = Outcome.FAILED
     if dot.passed and gradient.any() and shown != 0.0:  # both tests also pass on nothing at all
         if best.passed:

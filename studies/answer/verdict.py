@@ -26,14 +26,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from studies.answer.evidence import (
-    Evidence,
-    MissingTerm,
-    differences,
-    how_much_worse,
-    relative_half_widths,
-    worst_combination,
-)
+from studies.answer import evidence
+from studies.answer.evidence import Evidence, MissingTerm
 from studies.answer.scales import percent, theta_scale, value_scale
 from studies.optimizers.problem import Status
 from studies.problem.parameters import COLORS
@@ -201,7 +195,7 @@ def judge_each(found: Evidence) -> dict[str, str]:
     What is wrong with the whole, such as a motion that is not explained, is so with each.
     """
     alone = {found.parameters.labels[i]: replace(found, answers=(i,)) for i in found.components}
-    return {label: str(judge(evidence).kind) for label, evidence in alone.items()}
+    return {label: str(judge(each).kind) for label, each in alone.items()}
 
 
 def judge(found: Evidence) -> Verdict:
@@ -452,9 +446,9 @@ def several_answers(found: Evidence) -> Verdict | None:
     """Return the verdict where another basin with other values is not clearly worse."""
     value = found.parameters.natural(found.theta)
     for basin in sorted(found.basins, key=lambda one: one.loss):
-        if not np.isfinite(basin.loss) or not (differ := differences(found, basin, OTHER)):
+        if not np.isfinite(basin.loss) or not (differ := evidence.differences(found, basin, OTHER)):
             continue
-        ratio = how_much_worse(found, basin)
+        ratio = evidence.how_much_worse(found, basin)
         if ratio > WORSE:
             continue
         other = found.parameters.natural(basin.theta)
@@ -545,12 +539,12 @@ def not_determined(found: Evidence) -> Verdict | None:
             f"No intervals: {found.intervals.reason}.{along}",
             {"worst_direction": found.worst_direction},
         )
-    widths = relative_half_widths(found)
+    widths = evidence.relative_half_widths(found)
     chosen = found.components
     worst = max(chosen, key=lambda i: widths[i])
     if widths[worst] <= WIDE:
         return None
-    weights = worst_combination(found)
+    weights = evidence.worst_combination(found)
     label = found.parameters.labels[worst]
     along = (
         f" The combination determined worst is {combination(weights)}." if len(chosen) > 1 else ""
@@ -595,7 +589,7 @@ def _found(found: Evidence) -> Verdict:
     numbers: dict[str, Any] = {}
     parts, quote = [], "Quote the interval with model error."
     if found.has_intervals:
-        widths = relative_half_widths(found)
+        widths = evidence.relative_half_widths(found)
         worst = max(found.components, key=lambda i: widths[i])
         numbers["relative_half_width"] = float(widths[worst])
         label = found.parameters.labels[worst]
@@ -644,7 +638,7 @@ def _words(found: Evidence) -> Words:
 
 def _width(found: Evidence, i: int, relative: float) -> str:
     scale = float(value_scale(found.parameters, found.theta)[i])
-    half = float(relative_half_widths(found)[i]) * scale
+    half = float(evidence.relative_half_widths(found)[i]) * scale
     if half < abs(float(found.parameters.natural(found.theta)[i])):
         return percent(relative)
     unit = str(found.parameters.each([free.unit for free in found.parameters.free])[i])

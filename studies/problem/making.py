@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from studies.problem import refining
 from studies.problem.declared_errors import DeclaredNumber, declared_numbers, notes_on_errors
 from studies.problem.first_frames import fit_first_frames
 from studies.problem.forward import start_surfaces
@@ -33,13 +34,6 @@ from studies.problem.observing import frame_times, make_observers
 from studies.problem.own import OwnResiduals, declared_own, own_observer
 from studies.problem.parameters import FreeParameter, Parameters
 from studies.problem.problem import SceneProblem, on_one_timeline
-from studies.problem.refining import (
-    refined_problem,
-    with_harder_contacts,
-    with_held_if_larger,
-    with_lossier_contacts,
-    with_other_law,
-)
 from studies.problem.steps import TimeSteps, first_steps, shortest_interval
 from studies.problem.terms import Term, terms_of
 from studies.problem.texels import TEXELS, felt_by, texel_units
@@ -107,23 +101,25 @@ class PreparedProblem:
 
     def refined(self, problem: SceneProblem) -> SceneProblem:
         """Return a problem on a mesh twice as fine."""
-        return refined_problem(problem, self.file)
+        return refining.refined_problem(problem, self.file)
 
     def harder(self, problem: SceneProblem) -> SceneProblem | None:
         """Return a problem with stiffer contacts; None where adjsim chose none."""
-        return with_harder_contacts(problem, self.contacts)
+        return refining.with_harder_contacts(problem, self.contacts)
 
     def lossier(self, problem: SceneProblem) -> SceneProblem | None:
         """Return a problem with contacts that lose more; None where adjsim chose none."""
-        return with_lossier_contacts(problem, self.contacts)
+        return refining.with_lossier_contacts(problem, self.contacts)
 
     def held_if_larger(self, problem: SceneProblem, deviations: float) -> SceneProblem | None:
         """Return a problem that holds the nodes of larger bodies; None where these are the same."""
-        return with_held_if_larger(problem, deviations, scene=self.file, numbers=self.declared)
+        return refining.with_held_if_larger(
+            problem, deviations, scene=self.file, numbers=self.declared
+        )
 
     def other_law(self, problem: SceneProblem) -> SceneProblem | None:
         """Return a problem with the other law of solids; None without solids, or if it is known."""
-        return with_other_law(problem, self.file) if self.has_law_error else None
+        return refining.with_other_law(problem, self.file) if self.has_law_error else None
 
     @property
     def problem(self) -> SceneProblem:
