@@ -1,48 +1,30 @@
 """The page on scene files has every key of every table, with its default."""
 
 import dataclasses
+import json
 import re
+import sys
 import textwrap
 import tomllib
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft7Validator
 
 from studies.scene import declared
+from studies.scene.files import BUNDLED, SCHEMA, read_toml
 from studies.scene.reading import scene_from_dict
 
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
-PAGE, STEPS = ((DOCS / name).read_text("utf-8") for name in ("scene_files.md", "own_video.md"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "docs" / "_ext"))
+from scene_schema import CLASSES, NO_SECTION, PAGE, rows, schema
+
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+STEPS = (DOCS / "own_video.md").read_text("utf-8")
 FREE = PAGE[PAGE.index("## Free\n") :]
-BODY, OBSTACLE = "Keys of every body with a mesh", "Keys of every obstacle"
-OBSERVATION = "Keys of every observation"
-SECTIONS = {
-    "_Body": BODY,
-    "_Obstacle": OBSTACLE,
-    "_Observation": OBSERVATION,
-    "_Law": "Law of contact",
-    "Contact": "Contacts",
-    "_Joint": "Keys of every joint",
-    "_Framed": "Keys of welds, hinges and sliders",
-    "_Driven": "Keys of hinges and sliders",
-    **{f"{kind}Joint": f"{kind} joint" for kind in ("Ball", "Pin")},
-    "OwnForce": "Own force",
-    "OwnObservation": "Own residuals",
-    **{f"{kind}Obstacle": f"{kind} obstacle" for kind in ("Plane", "Sphere", "Box", "Capsule")},
-}
-# Tables that hold tables, those of two keys that stand in the table above them, and kinds of joints
-# without keys of their own.
-NO_SECTION = (
-    "Scene", "SceneFile", "Box", "Plane", "Ball", "WeldJoint", "HingeJoint", "SliderJoint",
-)  # fmt: skip
-CLASSES = [
-    one
-    for name, one in vars(declared).items()
-    if dataclasses.is_dataclass(one)
-    and one.__module__ == declared.__name__
-    and name not in NO_SECTION
-]
+EXAMPLES = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+VALIDATOR = Draft7Validator(json.loads(SCHEMA.read_text("utf-8")))
 
 
 def own_fields(cls):
@@ -56,20 +38,6 @@ def own_fields(cls):
     return [field for field in dataclasses.fields(cls) if field.name not in inherited]
 
 
-def rows(title):
-    """Return the rows of the first table under a heading: keys, and the cells behind them."""
-    section = re.split(rf"^#+ {re.escape(title)}$", PAGE, maxsplit=1, flags=re.MULTILINE)[1]
-    section = re.split(r"^#", section, maxsplit=1, flags=re.MULTILINE)[0]
-    found = {}
-    for line in section.splitlines():
-        key = re.match(r"\| `(\w+)` \|", line)
-        if key:
-            found.setdefault(key[1], line.split("|")[2:])
-        elif found and not line.startswith("|"):
-            break
-    return found
-
-
 def as_toml(value):
     """Return a default as a scene file would have it."""
     if isinstance(value, bool):
@@ -79,13 +47,12 @@ def as_toml(value):
     return repr(list(value)) if isinstance(value, tuple) else repr(value)
 
 
-@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
-def test_every_key_is_in_its_table_with_its_default(cls):
-    table = rows(SECTIONS.get(cls.__name__, cls.__name__))
-    fields = own_fields(cls)
+@pytest.mark.parametrize("name", sorted(CLASSES.keys() - NO_SECTION))
+def test_every_key_is_in_its_table_with_its_default(name):
+    table, fields = rows(CLASSES[name]), own_fields(CLASSES[name])
     assert list(table) == [field.name for field in fields]
     for field in fields:
-        default = table[field.name][1].strip()
+        default = table[field.name][1]
         if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             assert default == "required", field.name
         elif field.default is not None and field.default is not dataclasses.MISSING:
@@ -101,6 +68,47 @@ def test_the_tables_of_a_scene_are_named():
         )
 
 
+def test_the_schema_is_that_of_the_classes_and_the_page():
+    """`python docs/_ext/scene_schema.py` writes it."""
+    assert json.loads(SCHEMA.read_text("utf-8")) == schema()
+
+
+@pytest.mark.parametrize("path", sorted(BUNDLED.glob("*.toml")), ids=lambda path: path.stem)
+def test_every_bundled_scene_names_the_schema_and_keeps_it(path):
+    assert path.read_text("utf-8").startswith(f"#:schema {SCHEMA.name}\n")
+    assert [error.message for error in VALIDATOR.iter_errors(read_toml(path))] == []
+
+
+def test_every_example_of_takes_keeps_the_schema():
+    example = next(block for block in EXAMPLES if "[takes." in block)
+    assert [error.message for error in VALIDATOR.iter_errors(tomllib.loads(example))] == []
+
+
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        ({}, "'bodies' is a required property"),
+        ({"bodies": {}, "camera": {}}, "'camera' was unexpected"),
+        ({"bodies": {"duck": {"mesh": "ball"}}}, "is not valid under any"),
+        ({"bodies": {}, "search": {"stages": [2.0]}}, "2.0 is greater than the maximum of 1.0"),
+        ({"bodies": {}, "world": {"gravity": [0.0, 1.0]}}, "[0.0, 1.0] is too short"),
+    ],
+)
+def test_the_schema_refuses_what_reading_refuses(tables, message):
+    with pytest.raises(ValueError, match=r"."):
+        scene_from_dict(tables)
+    (error,) = VALIDATOR.iter_errors(tables)
+    assert message in error.message
+
+
+def test_the_schema_has_units_and_sentences():
+    properties = VALIDATOR.schema["$defs"]["Soft"]["properties"]
+    assert "[Pa]" in properties["E"]["description"]
+    assert "Young's modulus" in properties["E"]["description"]
+    assert "[m]" in properties["position"]["description"]
+    assert VALIDATOR.schema["properties"]["title"]["description"] == "heading of the report"
+
+
 def test_small_tables_have_all_their_keys():
     for cls in (declared.Box, declared.Plane, declared.Ball):
         line = re.search(rf"^\| `held\.{cls.__name__.lower()}` \|.*$", PAGE, re.MULTILINE)[0]
@@ -111,7 +119,7 @@ def test_small_tables_have_all_their_keys():
 def test_the_complete_example_is_a_scene_file(tmp_path):
     for name in ("duck.stl", "duck.mp4"):
         (tmp_path / name).touch()
-    example = re.search(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[1]
+    example = EXAMPLES[0]
     more = tomllib.loads(textwrap.dedent(re.search(r"(?:^    .*\n)+", FREE, re.MULTILINE)[0]))
     tables = tomllib.loads(example)
     scene = scene_from_dict(tables, tmp_path)

@@ -431,6 +431,60 @@ def inspect_adjoint(
     print(*lines, *files, sep="\n")
 
 
+@app.command()
+def new(
+    file: Annotated[Path, typer.Argument(help="The scene file to write, NAME.toml.")],
+    *,
+    start: Annotated[
+        str | None,
+        typer.Option("--from", metavar="NAME", help="A bundled scene, with its comments."),
+    ] = None,
+    film: Annotated[
+        str | None, typer.Option(help="A film, a folder of PNG frames, or a photograph.")
+    ] = None,
+    mesh: Annotated[
+        str | None,
+        typer.Option(help="Of the body: a file, or ball, box, sheet, chain, shape:NAME, ..."),
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            metavar="soft|cloth|rigid|springs|pendulum",
+            help="What the body is. Default: by its mesh.",
+        ),
+    ] = None,
+    points: Annotated[
+        str | None, typer.Option(help="Tracked points: CSV, C3D, or text of Tracker.")
+    ] = None,
+    urdf: Annotated[str | None, typer.Option(help="A robot, in place of `--mesh`.")] = None,
+) -> None:
+    """Write a scene file to begin with: of what there is, or of a bundled scene.
+
+    \b
+    you have                            adjsim new my.toml ...
+    a film of something soft            --film clip.mp4 --mesh part.stl --kind soft
+    a thing that bounces: how soft      --film clip.mp4 --mesh ball --kind soft
+    a thing that bounces: how fast      --film clip.mp4 --mesh ball --kind rigid
+    a film of a cloth                   --film clip.mp4 --mesh sheet --kind cloth
+    a film of a pendulum                --film clip.mp4 --kind pendulum
+    a rigid body that slides, tumbles   --film clip.mp4 --mesh box --kind rigid
+    a photograph of a thing that hangs  --film photo.jpg --mesh part.stl --kind soft
+    photographs of a known thing        --from camera, --from light, --from texture
+    pictures of a shape, all around     --from shape
+    markers, tracked points             --points track.csv --mesh part.stl --kind rigid
+    a colour to follow in a film        --points clip-track.csv --mesh ball --kind rigid
+    two bodies that touch               --from two-balls, --from draped-cloth
+    a robot, as a URDF file             --urdf arm.urdf
+    an arm, a chain or a hinge          --from links
+    a goal in place of a film           --from control-fem
+    """  # noqa: D301 -- Click's mark of lines that stay as they are
+    _begin(f"looking at what {file} is made of")
+    from studies.cli.new_scene.command import new_command
+
+    things = {"film": film, "mesh": mesh, "kind": kind, "points": points, "urdf": urdf}
+    print("\n".join(new_command(file, start, things)))
+
+
 @app.command(cls=SettingsCommand)
 def preview(
     scene: SceneName,
@@ -606,6 +660,14 @@ def exercise(
         passed, text = command.check(number, file)
         print(text)
         raise typer.Exit(0 if passed else 1)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON schema of scene files, by which editors complete and explain their keys."""
+    from studies.scene.files import SCHEMA
+
+    print(SCHEMA.read_text(encoding="utf-8"), end="")
 
 
 @app.command()

@@ -10,6 +10,7 @@ from studies.runs.errors import StudyError
 
 SCENE = "scene"  # what the manifest of a run calls its study
 BUNDLED = Path(__file__).resolve().parents[1] / "bundled"
+SCHEMA = BUNDLED / "scene.schema.json"  # of scene files; docs/_ext/scene_schema.py writes it
 LARGEST = 10_000_000  # bytes of a TOML file
 DEEPEST = 50  # tables and lists in each other
 
@@ -88,7 +89,8 @@ def find_scene(name: str) -> Path:
     if path := scene_file(name):
         return path
     if (name.endswith(".toml") or "/" in name) and not Path(name).exists():
-        raise StudyError(f"There is no scene file {name}.")
+        way = f" `adjsim new {name}` writes one." if name.endswith(".toml") else ""
+        raise StudyError(f"There is no scene file {name}.{way}")
     if name.endswith(".toml"):
         raise StudyError(f"{name} is no scene file: there must be a table [bodies.NAME] in it.")
     known = sorted(path.stem for path in BUNDLED.glob("*.toml"))

@@ -9,7 +9,8 @@ of a free body. Of one that a hinge with the axis a through p holds to the world
 `restitution` is made for one mass: that of the mean w of a free body over all n, each at the point
 that a plane with this normal touches; and that of the farthest point of one on a hinge, pushed
 along its way. Points that a plane there touches with it share this mass, with the fourth power of
-how far they move, as a cubic contact works. A ball is struck towards its centre: m.
+how far they move, as a cubic contact works; behind a hinge they may move the other way, and share
+nothing. A ball is struck towards its centre: m.
 """
 
 from collections.abc import Mapping
@@ -39,7 +40,7 @@ def struck_mass(name: str, bodies: RigidBodies, joints: Mapping[str, Joint]) -> 
             n = ways[np.argmax(lengths)] / lengths.max()
             beside = arms @ n > np.max(arms @ n) - FLAT * np.ptp(arms, axis=0).max()
             touching = np.sum((np.maximum(ways[beside] @ n, 0.0) / lengths.max()) ** 4)
-            return float(about / lengths.max() ** 2 / touching)
+            return float(about / lengths.max() ** 2 / max(touching, 1.0))
     n = _directions(DIRECTIONS)
     turns = np.cross(arms[np.argmin(arms @ n.T, axis=0)], n)
     w = 1.0 / mass + np.einsum("ki,ij,kj->k", turns, np.linalg.inv(inertia), turns)

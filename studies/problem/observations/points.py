@@ -52,7 +52,7 @@ def read_points(
     the `size` (height, width) of its film for that.
     """
     assert points.file is not None
-    data = _read_table(Path(points.file), key)
+    data = read_table(Path(points.file), key)
     for given in ("points", "at"):
         for name in getattr(points, given):
             if name not in data.names:
@@ -125,7 +125,8 @@ def _in_world(table: PointData, points: Points, key: str) -> np.ndarray:
     return METRES[units] * table.values @ R.T + np.asarray(points.position or np.zeros(3))
 
 
-def _read_table(path: Path, key: str) -> PointData:
+def read_table(path: Path, key: str) -> PointData:
+    """Return the points of a file, as they are."""
     if path.suffix.lower() == ".c3d":
         return read_c3d(path, key)
     try:

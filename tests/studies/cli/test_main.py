@@ -1,5 +1,6 @@
 """The command line as a user meets it: what it says, and what it leaves behind."""
 
+import json
 import os
 import re
 import signal
@@ -73,6 +74,12 @@ def test_the_command_has_one_thread_of_linear_algebra():
     env = environment(OPENBLAS_NUM_THREADS="4")
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
     assert done.stdout == "1\n"
+
+
+def test_schema_prints_the_schema_of_scene_files(adjsim):
+    code, out, _ = adjsim("schema")
+    assert code == 0
+    assert "world" in json.loads(out)["properties"]
 
 
 def test_info_says_versions_and_what_is_missing(adjsim):

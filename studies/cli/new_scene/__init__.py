@@ -1,0 +1,1 @@
+"""Scene files to begin with: what `adjsim new` writes."""
