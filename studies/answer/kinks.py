@@ -79,7 +79,7 @@ def nearest_touch(problem: Any, theta: np.ndarray) -> Touch | None:
     """
     exact = problem.with_dtype("float64")
     squares = [
-        {name: np.zeros(margins_there.touch.shape) for name, margins_there in window.items()}
+        {name: np.zeros(margin.touch.shape) for name, margin in window.items()}
         for window in margins_by_window(exact.motion_at(theta))
     ]
     is_view = exact.parameters.each([free.is_view for free in exact.parameters.free])
@@ -94,10 +94,10 @@ def nearest_touch(problem: Any, theta: np.ndarray) -> Touch | None:
                 sums[name] += slope**2 * len(moving) / len(directions)
     depths = margins_by_window(exact.motion_at(theta))
     touches = (
-        _nearest(name, margins_there, np.sqrt(sums[name]), exact.motion_at(theta).dt)
+        _nearest(name, margin, np.sqrt(sums[name]), exact.motion_at(theta).dt)
         for sums, window in zip(squares, depths, strict=True)
-        for name, margins_there in window.items()
-        if np.isfinite(margins_there.touch).any()
+        for name, margin in window.items()
+        if np.isfinite(margin.touch).any()
     )
     return min(touches, key=lambda touch: touch.distance, default=None)
 

@@ -388,13 +388,13 @@ def does_not_explain(found: Evidence) -> Verdict | None:
             (film.first, FIRST, first, numbers),
             (film.predicted_unexplained, predicted_most, predicted, numbers),
         ]
-    for name, unseen in found.predictions.items():
+    for name, missed in found.predictions.items():
         text = (
-            f"`{name}` was kept from the search, and the answer leaves {percent(unseen)} of its "
+            f"`{name}` was kept from the search, and the answer leaves {percent(missed)} of its "
             f"{what} unexplained (at most {percent(PREDICTED)} is accepted). Check its camera, "
             f"{check}."
         )
-        checks.append((unseen, PREDICTED, text, {"observation": name, "unexplained": unseen}))
+        checks.append((missed, PREDICTED, text, {"observation": name, "unexplained": missed}))
     if found.bent is not None:
         label, far = found.bent
         text = (

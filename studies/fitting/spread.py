@@ -65,8 +65,8 @@ def pixel_covariance(
     p = len(theta)
     rows, parts = problem.by_observer(problem.images(theta)), problem.by_residuals(r[:-p])
     variances = [
-        observer.noise(seen, r_there, p)
-        for (observer, seen), (_, r_there) in zip(rows, parts, strict=True)
+        observer.noise(seen, residuals, p)
+        for (observer, seen), (_, residuals) in zip(rows, parts, strict=True)
     ]
     return _covariance(problem, J, variances, np.zeros((p, p)))
 

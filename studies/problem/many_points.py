@@ -97,37 +97,37 @@ def _sampled(
     runs, pull = run_worlds([moment[1] for _, _, moment in points], keeps=with_gradient)
     pulled: list[Back | None] = []
     losses: list[tuple[float, np.ndarray]] = []
-    for (_, at_point, moment), run in zip(points, runs, strict=True):
+    for (_, stepped, moment), run in zip(points, runs, strict=True):
         back, r = None, np.empty(0)
         if not isinstance(run, Failure):
             values, motion, samplings = moment
             if with_gradient:
-                records = at_point.recorded(moment, run)
+                records = stepped.recorded(moment, run)
                 rows = np.concatenate([record.rows for record in records])
-                r = at_point.residuals_of(rows)
-                adj_rows = at_point.reached_cotangent(rows, r)
-                back = at_point.pull_rows_back(motion, run, records, adj_rows)
+                r = stepped.residuals_of(rows)
+                adj_rows = stepped.reached_cotangent(rows, r)
+                back = stepped.pull_rows_back(motion, run, records, adj_rows)
             else:
-                parts = at_point.rows_of(at_point.moved_by(motion, run), samplings, values)
-                r = at_point.residuals_of(np.concatenate(parts))
+                parts = stepped.rows_of(stepped.moved_by(motion, run), samplings, values)
+                r = stepped.residuals_of(np.concatenate(parts))
         pulled.append(back)
-        losses.append((float(r @ r), at_point.frame_losses_of(r) if r.size else r))
+        losses.append((float(r @ r), stepped.frame_losses_of(r) if r.size else r))
     adjoints: list[dict[str, np.ndarray]] = [{} for _ in points]
     if with_gradient:
-        frames = [{} if back_there is None else back_there[0].frames for back_there in pulled]
+        frames = [{} if pair is None else pair[0].frames for pair in pulled]
         wanted = points[0][1].reached_parameters()
         adjoints = pull(frames, wanted) if wanted and any(frames) else adjoints
     out: list[Sample | Failure] = []
-    for (k, at_point, moment), run, back, adjoint, (value, by_frame) in zip(
+    for (k, stepped, moment), run, back, adjoint, (value, by_frame) in zip(
         points, runs, pulled, adjoints, losses, strict=True
     ):
         if isinstance(run, Failure):
             out.append(run)
             continue
-        more, slope = at_point.penalty(thetas[k])
+        more, slope = stepped.penalty(thetas[k])
         gradient = np.empty(0)
         if back is not None:
-            gradient = at_point.gradient_of(thetas[k], moment[0], back, adjoint) + slope
+            gradient = stepped.gradient_of(thetas[k], moment[0], back, adjoint) + slope
         out.append(_checked(Sample(float(value + more), gradient, by_frame)))
     return out
 

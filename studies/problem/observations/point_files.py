@@ -124,14 +124,14 @@ def read_tracker(text: str, path: Path, key: str) -> PointData:
     _require_different(names, path, key)
     where: list[tuple[str, list[int]]] = []
     for name, (start, end) in zip(names, pairwise([*starts, len(columns)]), strict=True):
-        names_there = columns[start:end]
-        missing = [column for column in ("x", "y") if column not in names_there]
+        headings = columns[start:end]
+        missing = [column for column in ("x", "y") if column not in headings]
         if missing:
             raise StudyError(
                 f"`{key}.file`: line 2 of {path} has no column {missing[0]} for {name!r}."
             )
-        time = start + names_there.index("t") if "t" in names_there else columns.index("t")
-        where.append((name, [time, start + names_there.index("x"), start + names_there.index("y")]))
+        time = start + headings.index("t") if "t" in headings else columns.index("t")
+        where.append((name, [time, start + headings.index("x"), start + headings.index("y")]))
     rows: Rows = {}
     for number, line in enumerate(lines, start=3):
         cells = [cell.strip() for cell in re.split(cut, line)]
