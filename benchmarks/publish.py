@@ -1,6 +1,6 @@
 """Measured numbers of README and manual: data files, pages that show them, and a run that compares.
 
-    python -m benchmarks.publish            # render the pages from docs/data/*.json
+    python -m benchmarks.publish            # render the pages from docs/data/*.json and the forces
     python -m benchmarks.publish --again    # measure a sample again, and say what moved
 
 A benchmark with the option `--data docs/data` writes what it measured as NAME.json there: the
@@ -12,6 +12,9 @@ of texts whose first row is its header. A page shows them between two comments:
     <!-- end -->
 
 or in a line, but not at its beginning: <!-- data real-apple.answer -->1.055 m<!-- end -->.
+
+The parameters of forces, joints and contacts, and the list of these classes in the reference, are
+rendered from what the classes declare.
 """
 
 import json
@@ -34,6 +37,10 @@ ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "docs" / "data"
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 SHOWN = re.compile(r"<!-- data ([\w-]+)\.([\w-]+) -->(.*?)<!-- end -->", re.DOTALL)
+NAMES = "<!-- further forces -->\n"  # where docs/names.md gets the table of a force that it lacks
+CLASSES = ".. further forces\n"  # where docs/api.md gets its class
+ROW = re.compile(r"\| `(\w+)` \| (.*) \| [^|]* \| [^|]* \| ([^|]*) \|")
+SUPERSCRIPT = str.maketrans("23-", "²³–")
 NUMBER = re.compile(r"-?\d[\d ]*\.?\d*(?:e[+-]?\d+)?")
 NOT_COMPARED = ("error", "evaluations")  # columns: that follow from others, or vary
 # What is measured again: the data file, the commands, and by how much numbers may move, as a part
@@ -73,7 +80,7 @@ def read(folder: Path, name: str) -> dict[str, Any]:
 
 
 def rendered(text: str, folder: Path = DATA) -> str:
-    """Return the text of a page with the values of the data files."""
+    """Return the text of a page with the values of the data files, and with all forces."""
 
     def shown(match: re.Match[str]) -> str:
         name, key, _ = match.groups()
@@ -81,7 +88,47 @@ def rendered(text: str, folder: Path = DATA) -> str:
         body = value if isinstance(value, str) else f"\n{in_markdown(value)}\n"
         return f"<!-- data {name}.{key} -->{body}<!-- end -->"
 
-    return SHOWN.sub(shown, text)
+    return SHOWN.sub(shown, with_forces(text))
+
+
+def with_forces(text: str) -> str:
+    """Return a page with the parameters, or the class, of each of the package's forces."""
+    from adjoint.forces.registry import forces
+
+    for kind in forces() if NAMES in text else ():
+        title = f"### `{kind.__name__}`\n\n"
+        if title not in text:
+            text = text.replace(NAMES, f"{title}\n{NAMES}")
+        before, _, after = text.partition(title)
+        written = re.match(r"(\|.*\n)*", after)
+        assert written is not None
+        text = f"{before}{title}{parameter_table(kind, written[0])}\n{after[written.end() :]}"
+    for kind in forces() if CLASSES in text else ():
+        entry, module = f".. autoclass:: {kind.__name__}\n", f"py:module:: {kind.__module__}\n"
+        if entry not in text:
+            module = module.replace("module", "currentmodule") if module in text else module
+            text = text.replace(CLASSES, f".. {module}{entry}\n{CLASSES}")
+    return text
+
+
+def parameter_table(kind: type, written: str = "") -> str:
+    """Return the table of a force's parameters, in Markdown.
+
+    What the table has `written` so far for the symbol of a parameter stays, and with which other
+    one it is transformed.
+    """
+    rows = [["name", "symbol", "unit", "shape", "default transform"]]
+    cells = {name: (symbol, transform) for name, symbol, transform in ROW.findall(written)}
+    for parameter in kind.PARAMETERS:
+        symbol, transform = cells.get(parameter.name, (f"${parameter.symbol}$", ""))
+        if not transform.startswith("pair"):
+            transform = "log" if parameter.positive else "none"
+        unit = re.sub(
+            r"(?<=[a-z])[23]|^-$", lambda sign: sign[0].translate(SUPERSCRIPT), parameter.unit
+        )
+        shape = re.sub(r"\([^)]*\)", r"`\g<0>`", parameter.shape)
+        rows.append([f"`{parameter.name}`", symbol, unit, shape, transform])
+    return in_markdown(rows)
 
 
 def in_markdown(table: Table) -> str:

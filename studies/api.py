@@ -75,16 +75,10 @@ class Problem:
     def file(self) -> SceneFile:
         """Return the same as a scene file declares it, without residuals of one's own."""
         scene = {name: getattr(self.scene, name) for name in Scene.__dataclass_fields__}
-        return SceneFile(
-            **scene,
-            observations={
-                name: one
-                for name, one in self.observations.items()
-                if not isinstance(one, OwnResiduals)
-            },
-            free=dict(self.free),
-            search=replace(self.search, loss=self.loss),
-        )
+        own = self.own()
+        declared: dict[str, Any] = {k: v for k, v in self.observations.items() if k not in own}
+        search = replace(self.search, loss=self.loss)
+        return SceneFile(**scene, observations=declared, free=dict(self.free), search=search)
 
     def own(self) -> dict[str, OwnResiduals]:
         """Return the residuals of one's own by name."""
@@ -189,14 +183,13 @@ def fit(problem: Problem, out: str | Path | None = None, *, seed: int = 0) -> An
     checks.instance("problem", problem, Problem)
     with one_blas_thread(), tempfile.TemporaryDirectory() as temporary:
         path = Path(temporary) / "run" if out is None else Path(out)
-        folder, made = start_or_resume(
-            _recipe(problem, seed), path, problem.make, resume=not is_nothing(path)
-        )
+        recipe, goes_on = _recipe(problem, seed), not is_nothing(path)
+        folder, prepared = start_or_resume(recipe, path, problem.make, resume=goes_on)
         with folder, EvaluationProgress(problem.search.max_evaluations) as progress:
-            solved = solve(made, problem.search, folder, progress, seed=seed)
+            solved = solve(prepared, problem.search, folder, progress, seed=seed)
     parameters, theta = solved.problem.parameters, solved.result.theta
     ends = zip(*(parameters.parts(end) for end in solved.intervals.model), strict=True)
-    intervals = {one.path: (low, high) for (one, low), (_, high) in ends}
+    intervals = {free.path: (low, high) for (free, low), (_, high) in ends}
     values = parameters.values(theta)
     return Answer(values, intervals, solved.verdict, solved, solved.verdicts)
 
@@ -206,11 +199,11 @@ def _recipe(problem: Problem, seed: int) -> Recipe:
     settings = plain(problem.file())
     own = {
         name: {
-            "times": np.asarray(one.times).tolist(),
-            "weight": one.weight,
-            "functions": [_source(fn) for fn in (one.residuals, one.vjp, one.jvp)],
+            "times": np.asarray(terms.times).tolist(),
+            "weight": terms.weight,
+            "functions": [_source(fn) for fn in (terms.residuals, terms.vjp, terms.jvp)],
         }
-        for name, one in problem.own().items()
+        for name, terms in problem.own().items()
     }
     dependent = {**_absolute(settings), "own": own} if own else _absolute(settings)
     if code := sources(problem.file()):

@@ -29,7 +29,7 @@ PARAMETERS = {
     for p in force.PARAMETERS
     if p.name in force.parameters()
 }
-DECLARED = {kind.__name__: kind.PARAMETERS for kind in (*forces(), *OTHERS)}
+DECLARED = {kind.__name__: kind.PARAMETERS for kind in OTHERS}
 
 
 def changed(scene, name, parameter, factor):
@@ -92,7 +92,7 @@ def test_the_manual_has_the_declared_unit_shape_and_transform(owner):
         assert transform.startswith(("log", "pair")) == p.positive, p.name
 
 
-def test_the_reference_has_every_force_and_system():
+def test_the_reference_has_every_system():
     listed = set(re.findall(r"autoclass:: (\w+)", (DOCS / "api.md").read_text()))
-    kinds = {kind.__name__ for kind in (*forces(), *SYSTEM_TWINS)}
+    kinds = {kind.__name__ for kind in SYSTEM_TWINS}
     assert kinds | {"State", "PendulumState", "SmokeState", "Signal"} <= listed

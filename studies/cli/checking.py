@@ -29,7 +29,13 @@ def check_command(path: Path, overrides: Sequence[str], *, as_json: bool) -> Non
         for name, interval in summary["numbers"].items():
             word = "" if interval["is_determined"] else "not determined"
             start = f"{number(interval['start'])} {interval['unit']}".rstrip()
-            table.add_row(name, start, _width(interval), word)
+            relative, half_width = interval["relative_half_width"], interval["half_width"]
+            width = "any value"
+            if relative is not None and relative <= WIDEST:
+                width = f"± {half_width:.2g} {interval['unit']}".rstrip()
+                if half_width < abs(interval["start"]):  # else percents say nothing
+                    width += f", {percent(relative)}"
+            table.add_row(name, start, width, word)
         console.print(table)
     for line in facts(summary):
         console.print(line)
@@ -59,14 +65,3 @@ def facts(found: dict[str, Any]) -> list[str]:
     if (seconds := found["seconds_per_evaluation"]) is not None:
         lines.append(f"one evaluation: {seconds:.2g} s")
     return lines
-
-
-def _width(interval: dict[str, Any]) -> str:
-    """Return an interval in the unit of its number, and in percent unless the start is near 0."""
-    relative = interval["relative_half_width"]
-    if relative is None or relative > WIDEST:
-        return "any value"
-    half = f"± {interval['half_width']:.2g} {interval['unit']}".rstrip()
-    return (
-        f"{half}, {percent(relative)}" if interval["half_width"] < abs(interval["start"]) else half
-    )

@@ -14,6 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from studies.cli.settings_help import SettingsCommand, listed
 from studies.cli.warming import WARMING, compiling_beside, warm as warm_scene, warm_in_background
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from studies.runs.starting import Job
 
 
-LONGEST = 2000  # characters of a line of a message
+LONGEST = 2000  # characters of a line of a message: of longer ones the middle is left out
 NO_MEMORY, USER_ERROR, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 
 app = typer.Typer(
@@ -46,7 +47,7 @@ _shows_traceback = False
 _if_interrupted = "Interrupted."  # what is still to be said of a Ctrl-C
 Scheduler = Annotated[
     str | None,
-    typer.Option(
+    Option(
         help="Where items of work run: local:N, in N processes on this machine; serial, one after "
         "the other; or tcp://HOST:PORT, on the workers of a Dask scheduler. Default: on this "
         "machine's cores."
@@ -54,7 +55,7 @@ Scheduler = Annotated[
 ]
 Checkpoint = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="SIZE",
         help="What the states of a reverse sweep may take, e.g. 500MB, or all; the others are "
         "computed again. It costs time and changes no number, so --resume may give another. "
@@ -62,11 +63,10 @@ Checkpoint = Annotated[
     ),
 ]
 Resume = Annotated[
-    bool,
-    typer.Option("--resume", help="Go on with what is in --out; begin where nothing is."),
+    bool, Option("--resume", help="Go on with what is in --out; begin where nothing is.")
 ]
-Device = Annotated[str | None, typer.Option(metavar="cpu|cuda", help="Default: cpu.")]
-Dtype = Annotated[str | None, typer.Option(metavar="float64|float32", help="Default: float64.")]
+Device = Annotated[str | None, Option(metavar="cpu|cuda", help="Default: cpu.")]
+Dtype = Annotated[str | None, Option(metavar="float64|float32", help="Default: float64.")]
 
 
 def _folder_name(text: str) -> Path:
@@ -76,16 +76,14 @@ def _folder_name(text: str) -> Path:
 
 
 def _out(text: str) -> Any:
-    """Return the option of a folder."""
-    return typer.Option(parser=_folder_name, metavar="DIR", help=text)
+    return Option(parser=_folder_name, metavar="DIR", help=text)
 
 
 def _keys(text: str) -> Any:
-    """Return the argument of keys and their values."""
-    return typer.Argument(metavar="KEY=VALUE", help=text)
+    return Argument(metavar="KEY=VALUE", help=text)
 
 
-SceneName = Annotated[str, typer.Argument(help="A bundled scene by name, or a TOML file.")]
+SceneName = Annotated[str, Argument(help="A bundled scene by name, or a TOML file.")]
 Overrides = Annotated[list[str] | None, _keys("Keys of the scene, e.g. bodies.duck.E=2e5.")]
 
 
@@ -94,7 +92,7 @@ def options(
     ctx: typer.Context,
     *,
     traceback: Annotated[
-        bool, typer.Option("--traceback", help="Show where in the code an error was raised.")
+        bool, Option("--traceback", help="Show where in the code an error was raised.")
     ] = False,
 ) -> None:
     """Simulation and rendering with hand-derived, proven gradients."""
@@ -112,7 +110,7 @@ def list_studies() -> None:
 
 @app.command(cls=SettingsCommand)
 def run(  # noqa: PLR0913 -- the options of a command
-    scene: Annotated[str, typer.Argument(help="A scene by name (see list), or a TOML file.")],
+    scene: Annotated[str, Argument(help="A scene by name (see list), or a TOML file.")],
     overrides: Annotated[
         list[str] | None,
         _keys(
@@ -129,16 +127,15 @@ def run(  # noqa: PLR0913 -- the options of a command
     device: Device = None,
     dtype: Dtype = None,
     seed: Annotated[
-        int | None, typer.Option(help="Seed of noise and of all that is drawn. Default: 0.")
+        int | None, Option(help="Seed of noise and of all that is drawn. Default: 0.")
     ] = None,
     checkpoint: Checkpoint = None,
     no_certificate: Annotated[
-        bool,
-        typer.Option("--no-certificate", help="Skip the check of the gradient at the end."),
+        bool, Option("--no-certificate", help="Skip the check of the gradient at the end.")
     ] = False,
     blind: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--blind",
             help="Take what is simulated for footage: only the report knows the truth, after the "
             "verdict.",
@@ -206,8 +203,7 @@ def _pool(
             again += " --resume"
             again += "" if scheduler is None else f" --scheduler {shlex.quote(scheduler)}"
             print(
-                f"\nInterrupted. What was computed is kept. Go on with:\n  {again}",
-                file=sys.stderr,
+                f"\nInterrupted. What was computed is kept. Go on with:\n  {again}", file=sys.stderr
             )
             raise typer.Exit(INTERRUPTED) from None
         except Exception as error:
@@ -237,7 +233,7 @@ def _pool(
 def scan(  # noqa: PLR0913 -- the options of a command
     study: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="SCENE",
             help="A scene or a bundled scan by name (see list), or a TOML file of either.",
         ),
@@ -248,7 +244,7 @@ def scan(  # noqa: PLR0913 -- the options of a command
     *,
     over: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             help="An axis, once for each: KEY=START:STOP:NUM, or with :log behind it. KEY is a "
             "value by its path, in its own unit, e.g. beam.mu=1e5:4e5:31 or "
             "'ball.velocity[0]=-1:1:21', or a number of the scene file."
@@ -256,7 +252,7 @@ def scan(  # noqa: PLR0913 -- the options of a command
     ] = None,
     at: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="truth|start|RUN",
             help="Where the rest is held: at the truth, at the start of the search, or at the "
             "answer of the run in folder RUN. Default: the truth where observations are simulated.",
@@ -264,14 +260,14 @@ def scan(  # noqa: PLR0913 -- the options of a command
     ] = None,
     trust: Annotated[
         bool | None,
-        typer.Option(help="Compare the gradient with differences at every point. Default: yes."),
+        Option(help="Compare the gradient with differences at every point. Default: yes."),
     ] = None,
     out: Annotated[
         Path | None, _out("Folder; by default the next free runs/scan-NAME-NNN.")
     ] = None,
     device: Device = None,
     dtype: Dtype = None,
-    seed: Annotated[int | None, typer.Option(help="As of `adjsim run`. Default: 0.")] = None,
+    seed: Annotated[int | None, Option(help="As of `adjsim run`. Default: 0.")] = None,
     checkpoint: Checkpoint = None,
     scheduler: Scheduler = None,
     resume: Resume = False,
@@ -288,25 +284,23 @@ def scan(  # noqa: PLR0913 -- the options of a command
 @app.command(cls=SettingsCommand)
 def dataset(  # noqa: PLR0913 -- the options of a command
     name: Annotated[
-        str | None, typer.Argument(help="A scene that draws something: bundled, or a TOML file.")
+        str | None, Argument(help="A scene that draws something: bundled, or a TOML file.")
     ] = None,
     overrides: Annotated[
         list[str] | None,
         _keys("E.g. bodies.duck.E=2e5; `adjsim dataset SCENE --help` shows a bundled scene."),
     ] = None,
     *,
-    count: Annotated[int | None, typer.Option(help="Scenes. Default: 1000.")] = None,
+    count: Annotated[int | None, Option(help="Scenes. Default: 1000.")] = None,
     out: Annotated[
         Path | None, _out("Folder; by default the next free runs/dataset-NAME-NNN.")
     ] = None,
     device: Device = None,
     dtype: Dtype = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Scene k follows from it and k. Default: 0.")
-    ] = None,
+    seed: Annotated[int | None, Option(help="Scene k follows from it and k. Default: 0.")] = None,
     resume: Resume = False,
     verify: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Check the checksums of a data set instead.")
+        Path | None, Option(metavar="DIR", help="Check the checksums of a data set instead.")
     ] = None,
     scheduler: Scheduler = None,
 ) -> None:
@@ -332,10 +326,10 @@ def dataset(  # noqa: PLR0913 -- the options of a command
 @app.command()
 def verify(
     name: Annotated[
-        str | None, typer.Argument(help="One system, or a group of them, e.g. tets or loss/mse.")
+        str | None, Argument(help="One system, or a group of them, e.g. tets or loss/mse.")
     ] = None,
     *,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    json: Annotated[bool, Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Check every gradient now, system by parameter."""
     _begin(f"checking {name or 'all systems'}", everywhere=True)
@@ -349,7 +343,7 @@ def verify(
 def report(
     runs: Annotated[
         list[Path],
-        typer.Argument(
+        Argument(
             help="A run folder: its report is rebuilt. Several, or a folder of runs: one "
             "page about all of them, index.html in the folder that all of them lie in."
         ),
@@ -357,14 +351,13 @@ def report(
     *,
     out: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             help="The page about several runs, *.html, or a folder for its index.html. "
             "Default: the folder that all of them lie in."
         ),
     ] = None,
     figures: Annotated[
-        str | None,
-        typer.Option(metavar="pdf|svg", help="Write the figures of a run as vectors too."),
+        str | None, Option(metavar="pdf|svg", help="Write the figures of a run as vectors too.")
     ] = None,
 ) -> None:
     """Rebuild the report of a run, or write an index of many.
@@ -389,10 +382,10 @@ def report(
 
 @app.command()
 def view(
-    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    run: Annotated[Path, Argument(help="A run folder.")],
     *,
     screenshot: Annotated[
-        Path | None, typer.Option(help="Write a PNG instead of opening a window.")
+        Path | None, Option(help="Write a PNG instead of opening a window.")
     ] = None,
 ) -> None:
     """Show a run in 3-D."""
@@ -413,11 +406,11 @@ def view(
 
 @app.command("inspect")
 def inspect_adjoint(
-    run: Annotated[Path, typer.Argument(help="The folder of a run whose scene moves.")],
+    run: Annotated[Path, Argument(help="The folder of a run whose scene moves.")],
     *,
     at: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="start|answer",
             help="At the start of the search, or at its answer, where a good fit has no gradient.",
         ),
@@ -491,7 +484,7 @@ def preview(
     overrides: Overrides = None,
     *,
     out: Annotated[
-        Path | None, typer.Option(help="The picture; by default SCENE-preview.png, here.")
+        Path | None, Option(help="The picture; by default SCENE-preview.png, here.")
     ] = None,
 ) -> None:
     """Show a scene at its start values beside its films, and say what looks wrong."""
@@ -517,7 +510,7 @@ def preview(
 
 @app.command(cls=SettingsCommand)
 def warm(
-    scene: Annotated[str, typer.Argument(help="A bundled scene by name, or a TOML file.")] = "beam",
+    scene: Annotated[str, Argument(help="A bundled scene by name, or a TOML file.")] = "beam",
     overrides: Overrides = None,
 ) -> None:
     """Compile the kernels of a scene for this machine; later runs take them.
@@ -537,7 +530,7 @@ def check(
     scene: SceneName,
     overrides: Overrides = None,
     *,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    json: Annotated[bool, Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Print what the observations of a scene can determine, before any search."""
     _begin(f"looking at what the observations of {scene} determine")
@@ -549,19 +542,17 @@ def check(
 
 @app.command()
 def track(  # noqa: PLR0913 -- the options of a command
-    film: Annotated[Path, typer.Argument(help="A film, or a folder of PNG frames.")],
+    film: Annotated[Path, Argument(help="A film, or a folder of PNG frames.")],
     *,
     color: Annotated[
-        str | None,
-        typer.Option(metavar="'R G B'", help="Track this colour; numbers from 0 to 1."),
+        str | None, Option(metavar="'R G B'", help="Track this colour; numbers from 0 to 1.")
     ] = None,
     background: Annotated[
-        bool,
-        typer.Option("--background", help="Track what differs from what most frames show."),
+        bool, Option("--background", help="Track what differs from what most frames show.")
     ] = False,
     tolerance: Annotated[
         float,
-        typer.Option(
+        Option(
             help="Difference in red, green or blue up to which a pixel is like the colour, where "
             "white is 1. Raise it until the whole of it is marked in the picture, lower it where "
             "something else is."
@@ -569,7 +560,7 @@ def track(  # noqa: PLR0913 -- the options of a command
     ] = 0.15,
     hue: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--hue/--no-hue",
             help="Whether the colour counts in any light, as on the shaded side of a body. By "
             "default it does, unless it is a grey within the tolerance.",
@@ -577,20 +568,18 @@ def track(  # noqa: PLR0913 -- the options of a command
         ),
     ] = None,
     frames: Annotated[
-        str | None, typer.Option(metavar="'FIRST END'", help="Frames; END is left out.")
+        str | None, Option(metavar="'FIRST END'", help="Frames; END is left out.")
     ] = None,
     region: Annotated[
         str | None,
-        typer.Option(metavar="'U0 V0 U1 V1'", help="Look only between these columns and rows."),
+        Option(metavar="'U0 V0 U1 V1'", help="Look only between these columns and rows."),
     ] = None,
     fps: Annotated[
-        float | None, typer.Option(help="Frames per second; by default from the file.")
+        float | None, Option(help="Frames per second; by default from the file.")
     ] = None,
-    point: Annotated[str, typer.Option(help="Name of the point in the table.")] = "point",
-    out: Annotated[
-        Path | None, typer.Option(help="The table; by default FILM-track.csv, here.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a table.")] = False,
+    point: Annotated[str, Option(help="Name of the point in the table.")] = "point",
+    out: Annotated[Path | None, Option(help="The table; by default FILM-track.csv, here.")] = None,
+    force: Annotated[bool, Option("--force", help="Replace a table.")] = False,
 ) -> None:
     """Track a plain colour or what moves; write its centroid as a table of points in pixels.
 
@@ -611,14 +600,14 @@ def track(  # noqa: PLR0913 -- the options of a command
 @app.command()
 def camera(
     pictures: Annotated[
-        list[Path], typer.Argument(metavar="PICTURE...", help="Pictures of a chessboard.")
+        list[Path], Argument(metavar="PICTURE...", help="Pictures of a chessboard.")
     ],
     *,
     corners: Annotated[
-        str, typer.Option(metavar="COLUMNSxROWS", help="Inner corners of the board, such as 9x6.")
+        str, Option(metavar="COLUMNSxROWS", help="Inner corners of the board, such as 9x6.")
     ],
-    square: Annotated[float, typer.Option(help="Edge of a square [m].")],
-    name: Annotated[str, typer.Option(help="Name of the camera.")] = "front",
+    square: Annotated[float, Option(help="Edge of a square [m].")],
+    name: Annotated[str, Option(help="Name of the camera.")] = "front",
 ) -> None:
     """Print the table of a camera for a scene file, from pictures of a chessboard.
 
@@ -634,17 +623,15 @@ def camera(
 
 @app.command()
 def exercise(
-    number: Annotated[int | None, typer.Argument(help="Left out: list all.")] = None,
+    number: Annotated[int | None, Argument(help="Left out: list all.")] = None,
     file: Annotated[
-        Path | None, typer.Argument(help="Default: exercise_NUMBER_NAME.py, in this folder.")
+        Path | None, Argument(help="Default: exercise_NUMBER_NAME.py, in this folder.")
     ] = None,
     *,
-    check: Annotated[
-        bool, typer.Option("--check", help="Grade the file; do not write it.")
-    ] = False,
+    check: Annotated[bool, Option("--check", help="Grade the file; do not write it.")] = False,
     grade: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Grade all files of a class and print a table, CSV."),
+        Option(metavar="FOLDER", help="Grade all files of a class and print a table, CSV."),
     ] = None,
 ) -> None:
     """Write an exercise of the course, or grade your solution or those of a class."""
@@ -717,8 +704,11 @@ def _call(stopped_by: list[int]) -> None:
         if _shows_traceback:
             raise
         is_memory = isinstance(error, MemoryError)
-        message = _short_of_memory(error) if is_memory else _shortened(str(error))
-        print(f"adjsim: {message}", file=sys.stderr)
+        lines = (_short_of_memory(error) if is_memory else str(error)).split("\n")
+        short = [
+            line if len(line) <= LONGEST else f"{line[:800]} ... {line[-400:]}" for line in lines
+        ]
+        print("adjsim:", "\n".join(short), file=sys.stderr)
         raise SystemExit(NO_MEMORY if is_memory else USER_ERROR) from None
     except (KeyboardInterrupt, SystemExit) as stop:  # Typer turns the one into the other
         if isinstance(stop, SystemExit) and stop.code != INTERRUPTED:
@@ -726,14 +716,6 @@ def _call(stopped_by: list[int]) -> None:
         if _if_interrupted:
             print(f"\n{_if_interrupted}", file=sys.stderr)
         raise SystemExit(TERMINATED if stopped_by else INTERRUPTED) from None
-
-
-def _shortened(message: str) -> str:
-    """Return a message without the middle of long values that its lines quote."""
-    return "\n".join(
-        line if len(line) <= LONGEST else f"{line[:800]} ... {line[-400:]}"
-        for line in message.split("\n")
-    )
 
 
 def _short_of_memory(error: Exception) -> str:

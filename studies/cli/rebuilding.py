@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from studies.runs.errors import StudyError
-from studies.runs.folder import SCAN, SPEC, RunFolder
+from studies.runs.folder import MANIFEST, SCAN, SPEC, RunFolder
 from studies.scene.files import SCENE
 
 
@@ -18,7 +18,7 @@ def rebuild(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
             from studies.scans.report import write_report as write_scan_report
 
             return write_scan_report(folder, formats)
-        if folder.study_name() != SCENE:
+        if folder.read_json(MANIFEST)["study"] != SCENE:
             raise StudyError(f"{folder.path} holds no run of a scene, a scan or a data set.")
         from studies.reports.scene_run import write_report
 

@@ -9,14 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.problem.observations.film_tracker import (
-    LEAST,
-    Spot,
-    Tracked,
-    has_hue,
-    marked,
-    usual,
-)
+from studies.problem.observations.film_tracker import LEAST, Spot, Tracked, has_hue, marked, usual
 from studies.problem.observations.films import film_frames
 from studies.runs import media
 from studies.runs.errors import StudyError
@@ -43,7 +36,7 @@ def track_command(  # noqa: PLR0913 -- the options of a command
     count; None chooses that where the colour is no grey within the tolerance.
     """
     color, frames, region = (_numbers(name, numbers[name]) for name in COUNTS)
-    _check(color, background=background, tolerance=tolerance, fps=fps, hue=hue)
+    _check(color, tolerance, background=background, fps=fps, hue=hue)
     _check_table(table, force=force)
     first, end = (int(frames[0]), int(frames[1])) if frames else (0, None)
     if end is not None and not 0 <= first < end:
@@ -126,7 +119,6 @@ def _advice_on_tolerance(
 
 
 def _limits(region: tuple[float, ...]) -> tuple[int, ...]:
-    """Return first and last columns and rows of a region."""
     u0, v0, u1, v1 = limits = tuple(int(number) for number in region)
     if not (0 <= u0 < u1 and 0 <= v0 < v1):
         raise StudyError(
@@ -167,14 +159,9 @@ def _in_words_of_the_command() -> Iterator[None]:
 
 
 def _check(
-    color: tuple[float, ...] | None,
-    *,
-    background: bool,
-    tolerance: float,
-    fps: float | None,
-    hue: bool | None,
-) -> None:
-    """Raise if options do not fit each other."""
+    color: tuple[float, ...] | None, tolerance: float, *,
+    background: bool, fps: float | None, hue: bool | None,
+) -> None:  # fmt: skip
     if (color is None) == (not background):
         raise StudyError("Give one of `--color 'R G B'` and `--background`.")
     if color is not None and not all(0.0 <= one <= 1.0 for one in color):
@@ -203,7 +190,6 @@ def _check_table(table: Path, *, force: bool) -> None:
 
 
 def _numbers(name: str, text: str | None) -> tuple[float, ...] | None:
-    """Return the numbers of an option."""
     if text is None:
         return None
     try:

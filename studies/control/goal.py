@@ -8,8 +8,6 @@ The cover is of alphas, sum min(a, b) / sum max(a, b). Those of a target that wa
 known. In a picture from a file a pixel shows a body, or does not: it does where it differs from the
 background by more than half of what most such pixels differ by; then pixels of the motion count
 where a body covers half of them or more.
-
-Tests: `tests/studies/control/test_goal.py`.
 """
 
 from collections.abc import Sequence
@@ -116,7 +114,6 @@ def _pictured(observers: Sequence[Observer]) -> Observer | None:
 
 
 def _centered(observers: Sequence[Observer]) -> PointObserver | None:
-    """Return the observation of a centre of mass."""
     points = (one for one in observers if isinstance(one, PointObserver))
     return next((one for one in points if one.is_center), None)
 

@@ -2,8 +2,6 @@
 
 There is no coarse set, no other basins, no held-back frames and no intervals: many controls reach a
 goal, and any of them will do.
-
-Tests: `tests/studies/control/test_searching.py`.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,11 +21,12 @@ from studies.problem.making import PreparedProblem
 from studies.problem.problem import SceneProblem
 from studies.runs.evaluations import Evaluation
 from studies.runs.folder import ITERATIONS, RunFolder
-from studies.scene import declared
+from studies.scene.declared import SceneFile
 from studies.scene.drawing import numbers
 from studies.search.coarse import Basin, SearchResult
 
 
+Progress = Callable[[Evaluation], None]  # what is called with every evaluation
 FALLS = 0.01  # part of the loss
 NO_INTERVALS = "a control is no measurement"
 
@@ -78,12 +77,7 @@ def watched_problem(made: PreparedProblem, supervision: str) -> Watched:
 
 
 def drawn_at_random(
-    watched: Watched,
-    file: declared.SceneFile,
-    *,
-    log: Path,
-    seen: Callable[[Evaluation], None],
-    seed: int,
+    watched: Watched, file: SceneFile, *, log: Path, seen: Progress, seed: int
 ) -> Result:
     """Return the best of as many random values as a search evaluates."""
     parameters, n = watched.problem.parameters, file.search.max_evaluations
@@ -111,12 +105,7 @@ def falls(history: Sequence[Evaluation]) -> bool:
 
 
 def solve_control(
-    made: PreparedProblem,
-    file: declared.SceneFile,
-    folder: RunFolder,
-    progress: Callable[[Evaluation], None],
-    *,
-    seed: int = 0,
+    made: PreparedProblem, file: SceneFile, folder: RunFolder, progress: Progress, *, seed: int = 0
 ) -> Solution:
     """Search for what brings the bodies to the goal, and judge whether they are there."""
     watched = watched_problem(made, file.goal.supervision)

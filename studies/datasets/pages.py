@@ -123,7 +123,6 @@ def _spread(spec: Spec, columns: dict[str, np.ndarray]) -> bytes:
 
 
 def _table(spec: Spec, columns: dict[str, np.ndarray], shown: int) -> Table:
-    """Return what was drawn for the first scenes."""
     fields = fields_of(spec)
     names = [name for name in fields if columns[name].ndim == 1]
     head = [f"{name.partition('/')[2]}\n{fields[name].unit}" for name in names]

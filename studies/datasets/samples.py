@@ -56,20 +56,21 @@ FIELDS = {
 
 def make_samples(file: SceneFile, options: RunOptions, numbers: Sequence[int]) -> list[Sample]:
     """Return what is kept of scenes by number, one mapping for each; nothing of `file` is drawn."""
-    return [_sample(instance_of(file, options.seed, number), options, number) for number in numbers]
-
-
-def _sample(file: SceneFile, options: RunOptions, number: int) -> Sample:
-    arrays: Sample = {
-        "scene": np.array(number),
-        "split": np.array(split(number)),
-        "toml": np.array(to_toml(file)),
-        **{f"parameters/{path}": value for path, value in parameters_of(file).items()},
-    }
-    try:
-        return {**arrays, "problem": np.array(""), **_simulated(file, options)}
-    except (StudyError, *NOT_FINITE) as error:
-        return {**arrays, "problem": np.array(str(error)), **_nothing(file)}
+    samples = []
+    for number in numbers:
+        scene = instance_of(file, options.seed, number)
+        sample: Sample = {
+            "scene": np.array(number),
+            "split": np.array(split(number)),
+            "toml": np.array(to_toml(scene)),
+            **{f"parameters/{path}": value for path, value in parameters_of(scene).items()},
+        }
+        try:
+            sample |= {"problem": np.array(""), **_simulated(scene, options)}
+        except (StudyError, *NOT_FINITE) as error:
+            sample |= {"problem": np.array(str(error)), **_nothing(scene)}
+        samples.append(sample)
+    return samples
 
 
 def require_simulated(file: SceneFile, options: RunOptions) -> None:

@@ -89,7 +89,6 @@ def write_shard(folder: RunFolder, spec: Spec, samples: Sequence[Sample]) -> "En
 
 
 def _of_split(numbers: Sequence[int], which: str) -> list[int]:
-    """Return the scenes of "train" or "test", by number."""
     return [k for k in numbers if split(k) == which]
 
 

@@ -133,7 +133,6 @@ def _checked(exercise: Exercise, call: Call, result: Any) -> list[np.ndarray]:
 
 
 def _equal(a: Any, b: Any) -> bool:
-    """Return whether two inputs are the same numbers."""
     first, second = _numbers(a), _numbers(b)
     return first is not None and second is not None and np.array_equal(first, second)
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from studies.exercises.derived import derived_mistakes
+from studies.exercises.derived import Mistake, derived_mistakes
 
 
 SOLUTION, GRADING = "# --- solution ---", "# --- grading ---"
@@ -43,16 +43,6 @@ KINDS = {
     "order": "Lines are undone in the wrong order.",
     "branch": "The wrong branch: the adjoint must take the one that the forward line took.",
 }
-
-
-class Mistake(NamedTuple):
-    """A classic mistake: `right` of the solution, at forward line `line`, replaced by `wrong`."""
-
-    kind: str  # a key of KINDS
-    line: int
-    right: str
-    wrong: str
-    hint: str = ""  # said behind what the kind says
 
 
 class Call(NamedTuple):
@@ -121,7 +111,7 @@ class Exercise:
     @cached_property
     def derived(self) -> list[Mistake]:
         """The mistakes that the text of the solution invites."""
-        return [Mistake(*one) for one in derived_mistakes(self.solution, self.inputs)]
+        return derived_mistakes(self.solution, self.inputs)
 
     @cached_property
     def inputs(self) -> list[str]:
@@ -176,18 +166,16 @@ class Exercise:
         text = f"Exercise {self.number}. {text.rstrip()}\n\nGrade it: {command}\n"
         signature = inspect.signature(self.vjp)
         blocks = [f"    # ({k}) {code}" for k, code in sorted(self.lines.items(), reverse=True)]
+        wanted = ", ".join(f"adj_{name}" for name in self.inputs)
         gap = [
             f"def {self.name}_vjp{signature}:",
             f'    """{self.vjp.__doc__}"""',
             "    # Compute again what you need of the forward function, then undo its lines, the",
             "    # last one first. Two cotangents of one value are added.",
             *blocks,
-            f'    raise NotImplementedError("replace this line by `return {self._wanted()}`")',
+            f'    raise NotImplementedError("replace this line by `return {wanted}`")',
         ]
         return f'{head}"""{text}"""{rest.rstrip()}\n\n\n' + "\n".join(gap) + "\n"
-
-    def _wanted(self) -> str:
-        return ", ".join(f"adj_{name}" for name in self.inputs)
 
 
 @cache

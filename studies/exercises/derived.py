@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 BLOCK = re.compile(r"^( *)# \((\d+)\) .*\n", re.MULTILINE)
 
 
-class Derived(NamedTuple):
-    """A mistake as a task file declares one."""
+class Mistake(NamedTuple):
+    """A classic mistake: `right` of the solution, at forward line `line`, replaced by `wrong`."""
 
-    kind: str
+    kind: str  # a key of `KINDS` in catalogue.py
     line: int
     right: str
     wrong: str
-    hint: str
+    hint: str = ""  # said behind what the kind says
 
 
 class _Block(NamedTuple):
@@ -37,7 +37,7 @@ class _Block(NamedTuple):
     text: str
 
 
-def derived_mistakes(solution: str, inputs: list[str]) -> list[Derived]:
+def derived_mistakes(solution: str, inputs: list[str]) -> list[Mistake]:
     """Return the mistakes that a solution invites; `inputs` are those with a cotangent."""
     blocks = _blocks(solution)
     return [*_dropped(solution, blocks, inputs), *_swapped(blocks)]
@@ -61,7 +61,7 @@ def _blocks(solution: str) -> list[_Block]:
     return blocks
 
 
-def _dropped(solution: str, blocks: list[_Block], inputs: list[str]) -> Iterator[Derived]:
+def _dropped(solution: str, blocks: list[_Block], inputs: list[str]) -> Iterator[Mistake]:
     """Yield terms that are left out; terms that are added to others come first."""
     later = []
     for statement in ast.walk(ast.parse(solution)):
@@ -77,18 +77,18 @@ def _dropped(solution: str, blocks: list[_Block], inputs: list[str]) -> Iterator
         right = ast.get_source_segment(solution, statement) or ""
         hint = f"`{name}` lacks what comes through this line."
         if isinstance(statement, ast.AugAssign):
-            yield Derived("dropped", number, right, "pass", hint)
+            yield Mistake("dropped", number, right, "pass", hint)
             continue
         terms = [ast.unparse(term) for term in _terms(statement.value)]
         for k, term in enumerate(terms if len(terms) > 1 else ()):
             wrong = f"{name} = {' + '.join(terms[:k] + terms[k + 1 :])}"
             if k > 0 and terms[0] == name:
-                yield Derived("dropped", number, right, wrong, hint)
+                yield Mistake("dropped", number, right, wrong, hint)
             elif term != name:  # without itself it would be overwritten
-                later.append(Derived("dropped", number, right, wrong, hint))
+                later.append(Mistake("dropped", number, right, wrong, hint))
         if name not in terms and name.removeprefix("adj_") not in inputs:
             wrong = f"{name} = 0.0 * ({ast.unparse(statement.value)})"
-            later.append(Derived("dropped", number, right, wrong, f"Nothing flows into `{name}`."))
+            later.append(Mistake("dropped", number, right, wrong, f"Nothing flows into `{name}`."))
     yield from later
 
 
@@ -102,10 +102,10 @@ def _terms(value: ast.expr) -> list[ast.expr]:
     return [*_terms(value.left), last]
 
 
-def _swapped(blocks: list[_Block]) -> Iterator[Derived]:
+def _swapped(blocks: list[_Block]) -> Iterator[Mistake]:
     """Yield two neighbouring blocks the other way round."""
     for first, second in pairwise(blocks):
         if first.last + 1 == second.first and first.indent == second.indent:
             hint = f"Undo ({first.number}) before ({second.number})."
             right, wrong = first.text + second.text, second.text + first.text
-            yield Derived("order", second.number, right, wrong, hint)
+            yield Mistake("order", second.number, right, wrong, hint)

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from studies.exercises.answers import Answers, answers_of
-from studies.exercises.catalogue import KINDS, POINTS, Exercise, Mistake
+from studies.exercises.catalogue import KINDS, POINTS, Exercise
+from studies.exercises.derived import Mistake
 from studies.runs.errors import StudyError
 
 
@@ -140,8 +141,7 @@ def _explain(
             explains.append((mistakes, same))
         while explains:
             mistakes, same = max(
-                explains,
-                key=lambda one: (len(one[1] & left), len(one[1]), all(map(fits, one[0]))),
+                explains, key=lambda one: (len(one[1] & left), len(one[1]), all(map(fits, one[0])))
             )
             if not same & left:
                 break
@@ -200,28 +200,23 @@ def _first_wrong_value(exercise: Exercise, is_right: dict[str, bool], source: st
     wrong = sorted((name for name in is_right if not is_right[name]), key=lambda n: last.get(n, 0))
     if not wrong:
         return []
-    lines, terms = _assigned(source).get(wrong[0]), _undone_into(exercise, wrong[0])
+    name, lines = wrong[0], _assigned(source).get(wrong[0])
     where = f"; you set it in line {_listed(lines)}" if lines else ""
-    report = [f"`{wrong[0]}` is the first whose value differs from ours{where}."]
-    if terms:
-        report += [f"It gets a term from undoing {_listed(terms)}: are all there?"]
-    return report
-
-
-def _listed(items: list) -> str:
-    """Return items in words: 1, 2 and 3."""
-    *first, last = [str(item) for item in items]
-    return f"{', '.join(first)} and {last}" if first else last
-
-
-def _undone_into(exercise: Exercise, name: str) -> list[str]:
-    """Return the numbers of the forward lines whose undoing adds to a variable."""
-    numbers = {
+    report = [f"`{name}` is the first whose value differs from ours{where}."]
+    terms = {
         mistake.line
         for mistake in exercise.derived
         if mistake.kind == "dropped" and re.match(rf"{name}\b", mistake.right)
     }
-    return [f"({number})" for number in sorted(numbers, reverse=True)]
+    if terms:
+        numbers = [f"({number})" for number in sorted(terms, reverse=True)]
+        report += [f"It gets a term from undoing {_listed(numbers)}: are all there?"]
+    return report
+
+
+def _listed(items: list) -> str:
+    *first, last = [str(item) for item in items]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _line_of(exercise: Exercise, mistake: Mistake, source: str) -> int | None:

@@ -91,7 +91,6 @@ def _show(printed: Path) -> None:
 
 
 def _limit(kind: int, most: int) -> None:
-    """Let this process have no more of something."""
     hard = resource.getrlimit(kind)[1]
     if hard != resource.RLIM_INFINITY:
         most = min(most, hard)

@@ -17,13 +17,12 @@ from studies.reports.view import drawing_problem, set_camera
 from studies.runs import media
 
 
+Color = tuple[float, float, float]
+Size = tuple[int, int]  # height and width [pixels]
 NAME = "VTK"
 SUN = (0.5, 1.0, 0.6)  # direction towards it
 # Lamps of the image: direction, half their angle [rad], radiance.
-LAMPS = (
-    (SUN, 0.22, (5.0, 4.6, 4.0)),
-    ((-0.9, 0.45, 0.5), 0.25, (1.6, 2.0, 2.6)),
-)
+LAMPS = ((SUN, 0.22, (5.0, 4.6, 4.0)), ((-0.9, 0.45, 0.5), 0.25, (1.6, 2.0, 2.6)))
 SKY, HORIZON, GROUND = (0.2, 0.27, 0.38), (0.34, 0.36, 0.38), (0.2, 0.19, 0.18)
 RIM = 0.02  # softness of a lamp's rim, in cosines
 GAMMA = 2.2  # of a screen: physically based rendering takes colours that are linear
@@ -69,12 +68,7 @@ def radiance(direction: np.ndarray) -> np.ndarray:
 
 
 def photograph(
-    faces: np.ndarray,
-    frames: np.ndarray,
-    *,
-    color: tuple[float, float, float],
-    camera: AnyCamera,
-    size: tuple[int, int],
+    faces: np.ndarray, frames: np.ndarray, *, color: Color, camera: AnyCamera, size: Size
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return a video of a body, and the picture of the empty scene, RGB in [0, 1].
 

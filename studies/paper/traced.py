@@ -34,9 +34,9 @@ def photograph(
     faces: np.ndarray,
     frames: np.ndarray,
     *,
-    color: tuple[float, float, float],
+    color: photo.Color,
     camera: AnyCamera,
-    size: tuple[int, int],
+    size: photo.Size,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return a video of a body, and the picture of the empty scene; see `photo.photograph`."""
     import mitsuba as mi  # pyright: ignore[reportMissingImports]

@@ -68,15 +68,13 @@ def _row(where: str, point: dict[str, Any]) -> list[str]:
     )
     slopes = ["-" if test[key] is None else f"{test[key]:.3f}" for key in ("slope0", "slope1")]
     residual = "-" if dot["residual"] is None else f"{dot['residual']:.1e}"
-    return [place, f"{point['gradient_norm']:.2e}", *slopes, residual, _verdict(point)]
-
-
-def _verdict(point: dict[str, Any]) -> str:
-    found = verdict_of(point)
-    if found is Outcome.FAILED:
-        return point["taylor"]["reason"] or point["dot"]["reason"]
-    as_zero = found is Outcome.PASSED and vanishes(point)
-    return in_words(found) + (", as a gradient of 0 would" if as_zero else "")
+    outcome = verdict_of(point)
+    verdict = in_words(outcome)
+    if outcome is Outcome.FAILED:
+        verdict = test["reason"] or dot["reason"]
+    elif outcome is Outcome.PASSED and vanishes(point):
+        verdict += ", as a gradient of 0 would"
+    return [place, f"{point['gradient_norm']:.2e}", *slopes, residual, verdict]
 
 
 def vanishes(point: dict[str, Any]) -> bool:

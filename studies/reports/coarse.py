@@ -20,10 +20,10 @@ OTHERS = "Ds^v"  # markers of as many basins beside the answer
 
 
 def coarse_json(
-    found: SearchResult, parameters: Parameters, units: Mapping[str, str]
+    search: SearchResult, parameters: Parameters, units: Mapping[str, str]
 ) -> dict[str, Any] | None:
     """Return what is drawn of a search, in natural values; None where there is nothing to draw."""
-    coarse = found.coarse
+    coarse = search.coarse
     if coarse is None or not coarse.points.axes or not np.isfinite(coarse.by_stage[-1, 1:]).any():
         return None
     axes = list(coarse.points.axes)
@@ -40,7 +40,7 @@ def coarse_json(
         "scales": ["log" if is_log(parameters)[axis] else "linear" for axis in axes],
         "ends": natural(ends),
         "points": natural(coarse.points.points),
-        "losses": [[x if np.isfinite(x) else None for x in one] for one in coarse.by_stage],
+        "losses": [[x if np.isfinite(x) else None for x in row] for row in coarse.by_stage],
         "frames": list(coarse.frames),
         "n_frames": coarse.by_frame.shape[1],
         "basins": [
@@ -50,7 +50,7 @@ def coarse_json(
                 "loss": basin.loss if np.isfinite(basin.loss) else None,
                 "is_searched": basin.is_searched,
             }
-            for basin in found.basins
+            for basin in search.basins
         ],
     }
 

@@ -20,6 +20,7 @@ from studies.runs.folder import RunFolder
 
 STRICT = ConfigDict(extra="forbid")
 Tone = Literal["good", "bad", "plain"]
+Json = dict[str, Any]  # of a JSON file of a run
 
 
 @dataclass(frozen=True, config=STRICT)

@@ -5,14 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from studies.control.results import COMPARISON, CURVES, MEASURES, chosen, measures_of
+from studies.control.results import COMPARISON, CURVES, MEASURES, Records, chosen, measures_of
 from studies.reports import figures
-from studies.reports.content import Block, Section, Text, charts, section, table
+from studies.reports.content import Block, Json, Section, Text, charts, section, table
 from studies.reports.figures import BLUE, GREEN, INK, ORANGE, SOFT, FigureFiles, make_axes, named
 from studies.reports.instances import failed_blocks
 from studies.reports.numbers import count, number
 from studies.runs.evaluations import Evaluation
-from studies.runs.folder import RunFolder
 
 
 GOALS = {
@@ -36,9 +35,7 @@ COLORS = (BLUE, ORANGE, GREEN)
 LEAST_DISTANCE = 1e-6  # metres; what is less is drawn here
 
 
-def control_section(
-    result: dict[str, Any], log: Sequence[Evaluation], files: FigureFiles
-) -> Section | None:
+def control_section(result: Json, log: Sequence[Evaluation], files: FigureFiles) -> Section | None:
     """Return the measures of a control beside their bars; None where nothing is controlled."""
     measured = result.get("control")
     if not measured:
@@ -61,36 +58,37 @@ def control_section(
     )
 
 
-def comparison_section(folder: RunFolder, files: FigureFiles) -> Section | None:
+def comparison_section(files: FigureFiles) -> Section | None:
     """Return table, curves and last pictures of all instances; None of a single search."""
+    folder = files.folder
     if not folder.has(COMPARISON):
         return None
-    found = folder.read_json(COMPARISON)
-    kinds, records = found["kinds"], found["records"]
-    drawn = _curves(records, kinds, found["bars"])
-    curves = {"distance and cover over evaluations": files.save("control-curves", drawn)}
-    names = [one["pictures"] for one in records]
+    comparison = folder.read_json(COMPARISON)
+    kinds, records, bars = comparison["kinds"], comparison["records"], comparison["bars"]
+    figure = _curves(records, kinds, bars)
+    curves = {"distance and cover over evaluations": files.save("control-curves", figure)}
+    names = [record["pictures"] for record in records]
     ends = {}
     if all(names):
         pictures = [folder.read_npz(name) for name in names]
-        drawn = _ends(pictures, kinds, [_titles(one) for one in records])
-        ends = {"last pictures of every instance": files.save("control-ends", drawn)}
-    bars = ", ".join(f"{name} {bar:.2g}" for name, bar in found["bars"].items())
+        figure = _ends(pictures, kinds, [_titles(record) for record in records])
+        ends = {"last pictures of every instance": files.save("control-ends", figure)}
+    asked = ", ".join(f"{name} {bar:.2g}" for name, bar in bars.items())
     meanings = "; ".join(f"{kind} {TOLD[kind]}" for kind in kinds)
     return section(
-        f"{count(found['instances'], 'random instance')}, each by {', '.join(kinds)}",
-        *failed_blocks(found["failed"], found["instances"]),
-        _table(found),
+        f"{count(comparison['instances'], 'random instance')}, each by {', '.join(kinds)}",
+        *failed_blocks(comparison["failed"], comparison["instances"]),
+        _table(comparison),
         Text(f"{MEANINGS} {meanings[0].upper()}{meanings[1:]}."),
         charts(
             curves,
             "Every evaluation of every instance, not the best so far; bold, their median while "
-            f"all run; dotted, what is asked for: {bars}.",
+            f"all run; dotted, what is asked for: {asked}.",
         ),
         charts(ends, "Last pictures, with the outline of the target."),
         Text(
             f"The rest of this page shows the instance that ends worst by {kinds[0]}, number "
-            f"{found['shown']}."
+            f"{comparison['shown']}."
         ),
     )
 
@@ -125,11 +123,9 @@ def _titles(record: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _curves(
-    records: Sequence[dict[str, Any]], kinds: Sequence[str], bars: Mapping[str, float]
-) -> Any:
+def _curves(records: Records, kinds: Sequence[str], bars: Mapping[str, float]) -> Any:
     """Draw the measures of every evaluation: a column for each kind; bold, the medians."""
-    names = [name for name in CURVES if name in measures_of([*records])]
+    names = [name for name in CURVES if name in measures_of(records)]
     figure, axes = make_axes(len(names), len(kinds), (3.1 * len(kinds) + 0.4, 2.4 * len(names)))
     most = max(record["searches"][kind]["spent"][-1] for record in records for kind in kinds)
     for (down, across), ax in np.ndenumerate(axes.reshape(len(names), len(kinds))):
@@ -137,7 +133,11 @@ def _curves(
         _column(ax, [record["searches"][kind] for record in records], name, COLORS[across % 3])
         if name in bars:
             ax.axhline(bars[name], color=INK, lw=0.9, ls=":")
-        ax.set(xlim=(0.0, 1.03 * most), **_limits(records, kinds, name))
+        ax.set(xlim=(0.0, 1.03 * most), ylim=(0.0, 1.02))
+        if name != "cover":  # distances are drawn by their logarithm
+            curves = [record["searches"][kind][name] for record in records for kind in kinds]
+            values = [value for curve in curves for value in curve if value is not None]
+            ax.set(yscale="log", ylim=(max(0.5 * min(values), LEAST_DISTANCE), 2.0 * max(values)))
         ax.tick_params(labelleft=across == 0)
         if down == 0:
             ax.set_title(kind, fontsize=10, color=INK)
@@ -149,20 +149,11 @@ def _curves(
     return figure
 
 
-def _limits(records: Sequence[dict[str, Any]], kinds: Sequence[str], name: str) -> dict[str, Any]:
-    """Return scale and limits of a measure: distances are drawn by their logarithm."""
-    if name == "cover":
-        return {"ylim": (0.0, 1.02)}
-    curves = [record["searches"][kind][name] for record in records for kind in kinds]
-    values = [value for curve in curves for value in curve if value is not None]
-    return {"yscale": "log", "ylim": (max(0.5 * min(values), LEAST_DISTANCE), 2.0 * max(values))}
-
-
 def _column(ax: Any, searches: Sequence[dict[str, Any]], name: str, color: str) -> None:
     """Draw a measure over evaluations, a line for each search and their median while all run."""
-    tables = [np.array([np.nan if v is None else v for v in one[name]]) for one in searches]
-    for one, values in zip(searches, tables, strict=True):
-        ax.plot(one["spent"], values, color=color, lw=0.9, alpha=0.45)
+    tables = [np.array(search[name], float) for search in searches]  # NaN in place of None
+    for search, values in zip(searches, tables, strict=True):
+        ax.plot(search["spent"], values, color=color, lw=0.9, alpha=0.45)
     shortest = min(len(values) for values in tables)
     if len(tables) > 1:
         middle = np.median([values[:shortest] for values in tables], axis=0)

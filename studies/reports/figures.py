@@ -110,9 +110,7 @@ class FigureFiles:
 
 
 def loss(
-    log: list[Evaluation],
-    others: Sequence[list[Evaluation]] = (),
-    ends: Sequence[int] = (),
+    log: list[Evaluation], others: Sequence[list[Evaluation]] = (), ends: Sequence[int] = ()
 ) -> Any:
     """Draw the loss against evaluations, on a log scale; faint, that of other starts.
 
@@ -277,7 +275,7 @@ def taylor(name: str, point: dict[str, Any]) -> Any:
         ("r1", 2, "--", {"color": BLUE, "label": "R1, with gradient"} | thin),
     )
     for key, slope, dashes, style in curves:
-        r = np.array([np.nan if value is None else value for value in test[key]])
+        r = np.array(test[key], float)  # NaN in place of None
         r = np.where(r > 0.0, r, np.nan)
         ax.loglog(eps, r, "o-", **style)
         falls = np.abs(np.log2(r[:-1] / r[1:]) - slope) < NEAR_SLOPE  # at a halving of the step
@@ -341,14 +339,14 @@ def compared(frames: Mapping[str, np.ndarray]) -> Any:
     times = frames["times"]
     moves = np.ptp(times) > 0.0  # a single instant needs no name
     titles = [f"{1e3 * times[index]:.0f} ms" if moves else "" for index in chosen]
-    shown = {key: frames[key][chosen][..., :3] for key in COMPARED}
-    difference = shown["fitted"] - shown["target"]
-    shown["difference"] = 0.5 + difference_gain(float(np.abs(difference).max())) * difference
-    rows = [list(one) for one in shown.values()]
+    images = {key: frames[key][chosen][..., :3] for key in COMPARED}
+    difference = images["fitted"] - images["target"]
+    images["difference"] = 0.5 + difference_gain(float(np.abs(difference).max())) * difference
+    rows = [list(row) for row in images.values()]
     if len(titles) <= 2:
         below = list(zip(*rows, strict=True))
-        return pictures(below, titles, list(shown), interpolation="nearest")
-    return pictures(rows, list(shown), titles, interpolation="nearest")
+        return pictures(below, titles, list(images), interpolation="nearest")
+    return pictures(rows, list(images), titles, interpolation="nearest")
 
 
 def pictures(

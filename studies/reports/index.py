@@ -32,16 +32,16 @@ class Entry(NamedTuple):
 
 def find_runs(paths: Sequence[Path]) -> list[Path]:
     """Return folders of runs: those that are given, and those in the folders that are given."""
-    found: list[Path] = []
+    runs: dict[Path, None] = {}
     for path in paths:
         inside = sorted(path.iterdir()) if path.is_dir() else []
-        own = [path] if is_run(path) else [one for one in inside if is_run(one)]
-        if not own:
+        folders = [path] if is_run(path) else list(filter(is_run, inside))
+        if not folders:
             raise StudyError(
                 f"{path} is not a run folder, and has none in it: name one, or several."
             )
-        found += [one.resolve() for one in own]
-    return list(dict.fromkeys(found))
+        runs |= dict.fromkeys(folder.resolve() for folder in folders)
+    return list(runs)
 
 
 def is_run(path: Path) -> bool:
@@ -60,11 +60,11 @@ def write_index(runs: Sequence[Path], out: Path | None, rebuild: Rebuild) -> Pat
             f"{path} is not an index of `adjsim report`. Name another file by `--out`."
         )
     entries = [read_entry(run, path.parent, rebuild) for run in runs]
-    given = list(dict.fromkeys(key for one in entries for key in one.report.facts))
-    others = [key for key in given if key not in (*FIRST, *LAST)]
-    columns = [key for key in (*FIRST, *others, *LAST) if key in given]
-    said = {(one.report.verdict.tone, one.report.verdict.text) for one in entries}
-    verdicts = sorted(said, key=lambda one: (one[0] != "good", one))
+    keys = list(dict.fromkeys(key for entry in entries for key in entry.report.facts))
+    others = [key for key in keys if key not in (*FIRST, *LAST)]
+    columns = [key for key in (*FIRST, *others, *LAST) if key in keys]
+    said = {(entry.report.verdict.tone, entry.report.verdict.text) for entry in entries}
+    verdicts = sorted(said, key=lambda verdict: (verdict[0] != "good", verdict))
     text = render("index", title="Runs", entries=entries, columns=columns, verdicts=verdicts)
     RunFolder(path.parent).write_text(path.name, text)
     return path

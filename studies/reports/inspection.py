@@ -35,7 +35,7 @@ class Pixels:
 
 
 def inspection_page(
-    found: Inspection,
+    inspection: Inspection,
     title: str = "The adjoint",
     meshes: Meshes | None = None,
     films: Sequence[Pixels] = (),
@@ -44,7 +44,7 @@ def inspection_page(
 
     Parameters
     ----------
-    found : Inspection
+    inspection : Inspection
     title : str
     meshes : mapping of str to (array, array), optional
         What is drawn, by name: vertices at the pauses, (n_pauses, n_vertices, 3) [m], and faces,
@@ -52,24 +52,25 @@ def inspection_page(
     films : sequence of Pixels
         Films whose pixels are shown.
     """
+    view = _view(inspection, meshes or {})
     data = {
-        "times": found.times,
-        "steps": found.steps,
-        "end": found.frames[-1] * found.dt,
-        "frames": found.frames * found.dt,
-        "curves": _curves(found),
-        "marks": _marks(found, films),
-        "view": _view(found, meshes or {}),
+        "times": inspection.times,
+        "steps": inspection.steps,
+        "end": inspection.frames[-1] * inspection.dt,
+        "frames": inspection.frames * inspection.dt,
+        "curves": _curves(inspection),
+        "marks": _marks(inspection, films),
+        "view": view,
     }
     return render(
         "inspection",
         title=title,
-        summary=found.summary(),
-        facts=_facts(found),
+        summary=inspection.summary(),
+        facts=_facts(inspection),
         data=json.dumps(data, default=_plain, separators=(",", ":")).replace("<", "\\u003c"),
-        films=[_film(one) for one in films],
-        paths=_table(found),
-        has_view=data["view"] is not None,
+        films=[_film(film) for film in films],
+        paths=_table(inspection),
+        has_view=view is not None,
     )
 
 
@@ -78,127 +79,113 @@ def model_meshes(model: Model, trajectory: Any) -> dict[str, tuple[np.ndarray, n
 
     Rigid bodies have none here: of them the page has arrows alone.
     """
-    found = {}
-    for name, force in model.forces.items():
-        if force.is_of_nodes and force.nodes.shape[1] in (2, 3, 4):
-            found[name] = (trajectory.x, np.asarray(force.nodes))
-    return found
+    return {
+        name: (trajectory.x, np.asarray(force.nodes))
+        for name, force in model.forces.items()
+        if force.is_of_nodes and force.nodes.shape[1] in (2, 3, 4)
+    }
 
 
-def _curves(found: Inspection) -> list[dict[str, Any]]:
-    """Return the charts: a title, whether its axis is logarithmic, and lines by name."""
-    charts = [
-        {
-            "title": "Size of the adjoint",
-            "text": "The derivative of the loss in the state at a time, by part of the state. "
-            "Read it from right to left: the sweep begins at the last frame.",
-            "log": True,
-            "lines": found.norms(),
-        },
-        {
-            "title": "What makes it grow",
-            "text": "The growth rate [1/s], back in time: its mean to the next pause, and the part "
-            "of each force in the one step that begins at the pause. Below 0 a force "
-            "makes the adjoint smaller.",
-            "log": False,
-            "lines": {MEAN: found.mean_rates, **found.rates},
-        },
-        {
-            "title": "What each force adds in a step",
-            "text": f"The norm of what it adds to the adjoint of {_first(found)}.",
-            "log": True,
-            "lines": {k: own[_first(found)] for k, own in found.added.items() if k != "motion"},
-        },
-    ]
+def _chart(
+    title: str, text: str, lines: Mapping[str, np.ndarray], *, is_log: bool = False
+) -> dict[str, Any]:
+    """Return a chart of the largest lines; those that are 0 are on no logarithmic axis."""
+    lines = {name: line for name, line in lines.items() if np.any(line) or not is_log}
+    largest = sorted(lines.items(), key=lambda item: -np.nanmax(np.abs(item[1])))
+    return {"title": title, "text": text, "log": is_log, "lines": dict(largest[:MOST_CURVES])}
+
+
+def _curves(inspection: Inspection) -> list[dict[str, Any]]:
+    """Return the charts that have lines."""
+    first = next(iter(inspection.adjoint))  # positions, if there are any
+    added = {name: sizes[first] for name, sizes in inspection.added.items() if name != "motion"}
     shares = {}
-    for path, parts in found.contributions.items():
-        gradient = found.gradient[path]
+    for path, contributions in inspection.contributions.items():
+        gradient = inspection.gradient[path]
         size = np.linalg.norm(gradient)
         if size > 0.0:
-            along = (parts * gradient).reshape(len(parts), -1).sum(axis=1) / size**2
-            shares[path] = np.cumsum(along[::-1])[::-1]
-    charts.append(
-        {
-            "title": "Where the gradient comes from",
-            "text": "The part of the gradient of each parameter that the steps from a time to the "
-            "last frame make: 1 at the start.",
-            "log": False,
-            "lines": shares,
-        }
-    )
-    if found.gap.size:
-        charts.append(
-            {
-                "title": "float32 beside float64",
-                "text": "Distance of the two motions, over the largest distance moved.",
-                "log": True,
-                "lines": {"gap": np.where(np.isfinite(found.gap), found.gap, np.nan)},
-            }
-        )
-    most = {name: np.maximum.reduceat(own, found.steps) for name, own in found.touching.items()}
-    for name, own in found.slipping.items():
-        most[f"{name}, slipping"] = np.maximum.reduceat(own, found.steps)
-    if most:
-        charts.append(
-            {
-                "title": "Contact",
-                "text": "Points that touch, and those that slip: the most until the next pause.",
-                "log": False,
-                "lines": most,
-            }
-        )
-    for chart in charts:
-        if chart["log"]:
-            chart["lines"] = {k: line for k, line in chart["lines"].items() if np.any(line)}
-        largest = sorted(chart["lines"].items(), key=lambda one: -np.nanmax(np.abs(one[1])))
-        chart["lines"] = dict(largest[:MOST_CURVES])
+            along = (contributions * gradient).reshape(len(contributions), -1).sum(axis=1)
+            shares[path] = np.cumsum((along / size**2)[::-1])[::-1]
+    gap = np.where(np.isfinite(inspection.gap), inspection.gap, np.nan)
+    slipping = {f"{name}, slipping": counts for name, counts in inspection.slipping.items()}
+    contacts = {**inspection.touching, **slipping}
+    charts = [
+        _chart(
+            "Size of the adjoint",
+            "The derivative of the loss in the state at a time, by part of the state. Read it from "
+            "right to left: the sweep begins at the last frame.",
+            inspection.norms(), is_log=True,
+        ),
+        _chart(
+            "What makes it grow",
+            "The growth rate [1/s], back in time: its mean to the next pause, and the part of each "
+            "force in the one step that begins at the pause. Below 0 a force makes the adjoint "
+            "smaller.",
+            {MEAN: inspection.mean_rates, **inspection.rates},
+        ),
+        _chart(
+            "What each force adds in a step",
+            f"The norm of what it adds to the adjoint of {first}.", added, is_log=True,
+        ),
+        _chart(
+            "Where the gradient comes from",
+            "The part of the gradient of each parameter that the steps from a time to the last "
+            "frame make: 1 at the start.",
+            shares,
+        ),
+        _chart(
+            "float32 beside float64",
+            "Distance of the two motions, over the largest distance moved.",
+            {"gap": gap} if gap.size else {}, is_log=True,
+        ),
+        _chart(
+            "Contact", "Points that touch, and those that slip: the most until the next pause.",
+            {k: np.maximum.reduceat(count, inspection.steps) for k, count in contacts.items()},
+        ),
+    ]  # fmt: skip
     return [chart for chart in charts if chart["lines"]]
 
 
-def _first(found: Inspection) -> str:
-    """Return the part of a state that a force's curve is about: positions, if there are any."""
-    return next(iter(found.adjoint))
-
-
-def _marks(found: Inspection, films: Sequence[Pixels]) -> dict[str, Any]:
+def _marks(inspection: Inspection, films: Sequence[Pixels]) -> dict[str, Any]:
     """Return what is marked on the axis of time."""
+    dt = inspection.dt
     events = {
-        name: np.flatnonzero(counts)[:: -(-np.count_nonzero(counts) // MOST_DOTS)] * found.dt
-        for name, counts in found.events.items()
+        name: np.flatnonzero(counts)[:: -(-np.count_nonzero(counts) // MOST_DOTS)] * dt
+        for name, counts in inspection.events.items()
         if counts.any()
     }
-    for one in films:
-        if one.swaps is not None and one.swaps.any():
-            events[f"{one.name}: depth swap"] = one.times[one.swaps > 0]
-    matters = found.precision_matters_from
+    for film in films:
+        if film.swaps is not None and film.swaps.any():
+            events[f"{film.name}: depth swap"] = film.times[film.swaps > 0]
+    horizon, matters = inspection.horizon, inspection.precision_matters_from
     return {
         "events": events,
-        "horizon": None if found.horizon is None else found.horizon * found.dt,
-        "precision_matters_from": None if matters is None else matters * found.dt,
+        "horizon": None if horizon is None else horizon * dt,
+        "precision_matters_from": None if matters is None else matters * dt,
     }
 
 
-def _view(found: Inspection, meshes: Meshes) -> dict[str, Any] | None:
+def _view(inspection: Inspection, meshes: Meshes) -> dict[str, Any] | None:
     """Return what is drawn in space: edges, and arrows at nodes and bodies."""
     points, edges, first = [], [], 0
     for x, faces in meshes.values():
         corners = np.asarray(faces)
         pairs = [corners[:, [a, b]] for a in range(corners.shape[1]) for b in range(a)]
-        own = np.unique(np.sort(np.concatenate(pairs), axis=1), axis=0)
-        keep = own[:: -(-len(own) // (3 * MOST_POINTS))]
+        every = np.unique(np.sort(np.concatenate(pairs), axis=1), axis=0)
+        keep = every[:: -(-len(every) // (3 * MOST_POINTS))]
         used = np.unique(keep)
         points.append(x[:, used])
         edges.append(np.searchsorted(used, keep) + first)
         first += len(used)
     at, arrows = [], []
-    for part, adj in found.adjoint.items():
-        name, _, key = part.rpartition(".")
+    for path, adj in inspection.adjoint.items():
+        name, _, key = path.rpartition(".")
         if key == "x":
-            every = slice(None, None, max(1, -(-adj.shape[1] // MOST_POINTS)))
-            at.append(found.trajectory.x[:, every])
-            arrows.append(adj[:, every])
+            nodes = slice(None, None, max(1, -(-adj.shape[1] // MOST_POINTS)))
+            at.append(inspection.trajectory.x[:, nodes])
+            arrows.append(adj[:, nodes])
         elif key == "position":
-            at.append(found.trajectory.bodies[name].position)
+            at.append(inspection.trajectory.bodies[name].position)
             arrows.append(adj)
     if not at:
         return None
@@ -214,12 +201,12 @@ def _view(found: Inspection, meshes: Meshes) -> dict[str, Any] | None:
 def _packed(values: np.ndarray) -> dict[str, Any]:
     """Return an array as float32 in base 64, scaled so that none overflows."""
     largest = float(np.abs(values).max(initial=0.0)) or 1.0
-    flat = np.ascontiguousarray(values / largest, "<f4")
-    return {
-        "data": base64.b64encode(flat.tobytes()).decode(),
-        "count": values.shape[1],
-        "scale": largest,
-    }
+    flat = np.ascontiguousarray(values / largest, "<f4").tobytes()
+    return {"data": _base64(flat), "count": values.shape[1], "scale": largest}
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
 
 
 def _plain(value: Any) -> Any:
@@ -232,80 +219,70 @@ def _plain(value: Any) -> Any:
     return np.array(flat, object).reshape(value.shape).tolist()
 
 
-def _facts(found: Inspection) -> dict[str, str]:
+def _facts(inspection: Inspection) -> dict[str, str]:
     """Return the numbers above the charts."""
+    dt, frames, n_pauses = inspection.dt, inspection.frames, len(inspection.steps)
     facts = {
-        "steps": f"{int(found.frames[-1])} of {found.dt:.3g} s, paused at {len(found.steps)}",
-        "frames": str(len(found.frames)),
-        "mean growth of the adjoint, back in time": f"{found.exponent:.4g}/s",
+        "steps": f"{int(frames[-1])} of {dt:.3g} s, paused at {n_pauses}",
+        "frames": str(len(frames)),
+        "mean growth of the adjoint, back in time": f"{inspection.exponent:.4g}/s",
     }
-    if found.lyapunov:
-        tangent, adjoint = found.lyapunov
+    if inspection.lyapunov:
+        tangent, adjoint = inspection.lyapunov
         facts["largest growth (Lyapunov exponent)"] = (
             f"{tangent:.4g}/s by the tangent, {adjoint:.4g}/s by the adjoint"
         )
-        apart = found.precision_matters_from
-        together = "stay together" if found.gap.size else "one of them leaves the finite numbers"
-        facts["float32 and float64"] = (
-            together if apart is None else f"apart from {apart * found.dt:.4g} s on"
+        apart = inspection.precision_matters_from
+        together = (
+            "stay together" if inspection.gap.size else "one of them leaves the finite numbers"
         )
-    facts["horizon"] = (
-        "none: rounding errors stay small over the whole motion"
-        if found.horizon is None
-        else f"{found.horizon * found.dt:.4g} s: nothing before it informs the gradient"
-    )
+        facts["float32 and float64"] = (
+            together if apart is None else f"apart from {apart * dt:.4g} s on"
+        )
+    facts["horizon"] = "none: rounding errors stay small over the whole motion"
+    if inspection.horizon is not None:
+        begin = inspection.horizon * dt
+        facts["horizon"] = f"{begin:.4g} s: nothing before it informs the gradient"
     return facts
 
 
-def _table(found: Inspection) -> list[dict[str, Any]]:
+def _table(inspection: Inspection) -> list[dict[str, Any]]:
     """Return for each parameter its gradient and the frames that make most of it."""
-    rows = []
-    for path, gradient in found.gradient.items():
-        size, shares = float(np.linalg.norm(gradient)), found.shares.get(path)
+    rows, times = [], inspection.frames * inspection.dt
+    for path, gradient in inspection.gradient.items():
+        size, shares = float(np.linalg.norm(gradient)), inspection.shares.get(path)
         most = ""
         if shares is not None:
             order = np.argsort(-np.abs(shares))[:3]
-            most = ", ".join(
-                f"{found.frames[k] * found.dt:.3g} s ({shares[k] / size:.0%})" for k in order
-            )
+            most = ", ".join(f"{times[k]:.3g} s ({shares[k] / size:.0%})" for k in order)
         rows.append({"path": path, "size": f"{size:.4g}", "frames": most})
     return rows
 
 
-def _film(one: Pixels) -> dict[str, Any]:
+def _film(film: Pixels) -> dict[str, Any]:
     """Return frames of a film in grey with the cotangent of its pixels in red and blue."""
-    by_frame = sizes(one.cotangents)
-    shown = np.unique(np.linspace(0, len(one.times) - 1, MOST_FILM_FRAMES).round().astype(int))
-    signed = one.cotangents.sum(axis=-1)
+    from PIL import Image
+
+    by_frame = sizes(film.cotangents)
+    chosen = np.unique(np.linspace(0, len(film.times) - 1, MOST_FILM_FRAMES).round().astype(int))
+    signed = film.cotangents.sum(axis=-1)
     largest = float(np.abs(signed).max()) or 1.0
     frames = []
-    for k in shown:
-        grey = one.images[k].mean(axis=-1, keepdims=True).clip(0.0, 1.0) * 0.6 + 0.25
+    for k in chosen:
+        grey = film.images[k].mean(axis=-1, keepdims=True).clip(0.0, 1.0) * 0.6 + 0.25
         share = np.sqrt(np.abs(signed[k]) / largest)[..., None]
         color = np.where(signed[k][..., None] > 0.0, (0.85, 0.1, 0.1), (0.1, 0.25, 0.9))
         image = (1.0 - share) * grey + share * color
+        pixels = (255.0 * image.clip(0.0, 1.0)).round().astype(np.uint8)
+        factor, out = max(1, round(220 / image.shape[1])), io.BytesIO()
+        Image.fromarray(pixels.repeat(factor, axis=0).repeat(factor, axis=1)).save(out, "PNG")
         size = np.abs(signed[k])
         top = np.argsort(-size, axis=None)[:BRIGHTEST]
-        part = float(size.ravel()[top].sum() / (size.sum() or 1.0))
-        frames.append(
-            {
-                "src": _png(image),
-                "caption": f"{one.times[k]:.3g} s: {by_frame[k]:.3g}; the {len(top)} strongest "
-                f"pixels are {part:.0%} of it",
-            }
+        of_all = float(size.ravel()[top].sum() / (size.sum() or 1.0))
+        caption = (
+            f"{film.times[k]:.3g} s: {by_frame[k]:.3g}; the {len(top)} strongest pixels are "
+            f"{of_all:.0%} of it"
         )
-    return {"name": one.name, "frames": frames}
-
-
-def _png(image: np.ndarray) -> str:
-    from PIL import Image
-
-    height, width = image.shape[:2]
-    factor = max(1, round(220 / width))
-    pixels = (255.0 * image.clip(0.0, 1.0)).round().astype(np.uint8)
-    made = Image.fromarray(pixels).resize(
-        (width * factor, height * factor), Image.Resampling.NEAREST
-    )
-    out = io.BytesIO()
-    made.save(out, "PNG")
-    return f"data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}"
+        src = f"data:image/png;base64,{_base64(out.getvalue())}"
+        frames.append({"src": src, "caption": caption})
+    return {"name": film.name, "frames": frames}

@@ -6,15 +6,15 @@ from studies.reports import figures
 from studies.reports.content import Block, Section, Table, Text, charts, details, section, table
 from studies.reports.figures import FigureFiles
 from studies.reports.numbers import number
-from studies.runs.folder import INSTANCES, INSTANCES_CSV, RunFolder
+from studies.runs.folder import INSTANCES, INSTANCES_CSV
 
 
-def instances_section(folder: RunFolder, files: FigureFiles) -> Section | None:
+def instances_section(files: FigureFiles) -> Section | None:
     """Return what a run found in all of its instances; None of a single one."""
-    if not folder.has(INSTANCES):
+    if not files.folder.has(INSTANCES):
         return None
-    found = folder.read_json(INSTANCES)
-    rows = found["parameters"]
+    instances = files.folder.read_json(INSTANCES)
+    rows = instances["parameters"]
     is_published = any(row["published"] is not None for row in rows)
     head = ["parameter", "median error", "worst", "in instance"] + is_published * ["published"]
     lines = []
@@ -23,37 +23,37 @@ def instances_section(folder: RunFolder, files: FigureFiles) -> Section | None:
         errors = [f"{row[key]:.1e}" for key in ("median", "worst")]
         lines.append([row["name"], *errors, row["worst_instance"], *is_published * [bar]])
     published = "Published is what the gradSim paper reports. " * is_published
-    drawn = {"errors of every instance": files.save("instances", figures.instances(found))}
+    drawn = {"errors of every instance": files.save("instances", figures.instances(instances))}
     return section(
-        f"{found['count']} random instances",
-        *failed_blocks(found["failed"], found["count"]),
+        f"{instances['count']} random instances",
+        *failed_blocks(instances["failed"], instances["count"]),
         table(head, lines, strong=(1,)),
         charts(drawn),
         Text(
             "Relative errors, or the measures that a study has in their place; of a parameter with "
             f"many values, their mean. {published}The rest of this page "
-            f"shows the worst instance, number {found['worst']}. All of them are in "
+            f"shows the worst instance, number {instances['worst']}. All of them are in "
             f"{INSTANCES_CSV}."
         ),
-        details("Every instance", _every(found)),
+        details("Every instance", _every(instances)),
     )
 
 
 def failed_blocks(failed: list[dict[str, Any]], count: int) -> list[Block | None]:
     """Return how many instances did not end, and why."""
     text = f"{len(failed)} of {count} instances failed. All numbers are those of the others."
-    rows = [[one["instance"], one["reason"]] for one in failed]
+    rows = [[record["instance"], record["reason"]] for record in failed]
     return [Text(text, "bad"), table(["instance", "why it failed"], rows)] if failed else []
 
 
-def _every(found: dict[str, Any]) -> Table | None:
-    names = [row["name"] for row in found["parameters"]]
+def _every(instances: dict[str, Any]) -> Table | None:
+    names = [row["name"] for row in instances["parameters"]]
     lines = []
-    for one in found["records"]:
-        ended = one.get("verdict", one["status"].lower().replace("_", " "))
-        errors = [f"{one['errors'][name]['mean']:.1e}" for name in names]
-        condition = one["spectrum"]["condition"]
-        shown = "-" if condition is None else number(condition, 0.05 * condition)
-        searched = [f"{one['loss']:.1e}", one["evaluations"], one["starts"]]
-        lines.append([one["instance"], ended, *errors, *searched, shown])
+    for record in instances["records"]:
+        ended = record.get("verdict", record["status"].lower().replace("_", " "))
+        errors = [f"{record['errors'][name]['mean']:.1e}" for name in names]
+        condition = record["spectrum"]["condition"]
+        spectrum = "-" if condition is None else number(condition, 0.05 * condition)
+        search = [f"{record['loss']:.1e}", record["evaluations"], record["starts"]]
+        lines.append([record["instance"], ended, *errors, *search, spectrum])
     return table(["", "ended", *names, "loss", "evaluations", "starts", "condition"], lines)

@@ -17,6 +17,7 @@ from studies.reports.content import (
     Facts,
     Headline,
     Item,
+    Json,
     Links,
     Media,
     Report,
@@ -73,16 +74,16 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
             row.pop("truth", None)
     seconds = log[-1].seconds if log else 0.0
     sections: list[Section | None] = [
-        instances_section(folder, files),
-        comparison_section(folder, files),
+        instances_section(files),
+        comparison_section(files),
         control_section(result, log, files),
-        _answer(folder, files, result),
-        *_looks(folder, files, result),
-        *_films(folder, files),
-        _fields(folder, files),
-        *_points(folder, files, result),
-        _convergence(folder, files, result, log),
-        _basins(folder, files, result),
+        _answer(files, result),
+        *_looks(files, result),
+        *_films(files),
+        _fields(files),
+        *_points(files, result),
+        _convergence(files, result, log),
+        _basins(files, result),
         _set_up(result, manifest, certified, files, seconds=seconds),
         section("Files", Links({k: what for k, what in FILES.items() if folder.has(k)})),
         provenance(folder, manifest),
@@ -129,11 +130,11 @@ def index_facts(
     }
 
 
-def _answer(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Section | None:
+def _answer(files: FigureFiles, result: dict[str, Any]) -> Section | None:
     notes = [] if result["purpose"] == "control" else _notes(result)
     others = [one for one in result.get("nuisances", []) if not one["name"].startswith("cameras.")]
     spectrum = {}
-    if (values := folder.read_npz(run_folder.PARAMETERS)["singular_values"]).size > 1:
+    if (values := files.folder.read_npz(run_folder.PARAMETERS)["singular_values"]).size > 1:
         spectrum["singular values"] = files.save("spectrum", figures.spectrum(values))
     return section(
         "The answer",
@@ -170,7 +171,11 @@ def parameters_table(rows: Sequence[Mapping[str, Any]]) -> Block | None:
 
 def _cells(row: dict[str, Any]) -> dict[str, str]:
     """Return the cells of a parameter by the heads of their columns."""
-    is_known, is_many = "truth" in row, row["count"] > 1
+    is_many, truth, error = row["count"] > 1, "", ""
+    if "truth" in row:
+        kind, size = truth_error(row)
+        truth = number(row["truth"])
+        error = f"{size}\nabsolute" if kind == "error" else size.replace(", ", "\n")
     about = f"\n{row['count']} values: mean, root mean square" if is_many else ""
     answer = f"{number(row['estimate'])}, {number(row['estimate_rms'])}" if is_many else ""
     return {
@@ -180,14 +185,9 @@ def _cells(row: dict[str, Any]) -> dict[str, str]:
         "pixel noise only": interval(row, "pixel_interval"),
         "verdict": row.get("verdict") or "",
         "start": number(row["start"]),
-        "truth": number(row["truth"]) if is_known else "",
-        "relative error": _error(row) if is_known else "",
+        "truth": truth,
+        "relative error": error,
     }
-
-
-def _error(row: dict[str, Any]) -> str:
-    kind, size = truth_error(row)
-    return f"{size}\nabsolute" if kind == "error" else size.replace(", ", "\n")
 
 
 def _unit(row: Mapping[str, Any], before: str = " ", after: str = "") -> str:
@@ -200,14 +200,11 @@ def _cameras(cameras: Sequence[Mapping[str, Any]]) -> Block | None:
     for one in cameras:
         moved = "-" if one["moved"] is None else f"{one['moved']:.1f} σ\nmost: {one['most']}"
         for kind, end in (("declared", ""), ("fitted", moved)):
-            lines.append([f"{one['name']}, {kind}", *map(_vector, one[kind].values()), end])
+            vectors = map(np.atleast_1d, one[kind].values())
+            cells = (", ".join(f"{number:.4g}" for number in vector) for vector in vectors)
+            lines.append([f"{one['name']}, {kind}", *cells, end])
     lens = "fov_y [deg]" if cameras and "fov_y" in cameras[0]["fitted"] else "focal [pixels]"
     return table(["camera", "eye [m]", "target [m]", lens, "moved by"], lines)
-
-
-def _vector(value: Any) -> str:
-    parts = value if isinstance(value, list) else [value]
-    return ", ".join(f"{part:.4g}" for part in parts)
 
 
 def _notes(result: dict[str, Any]) -> list[str]:
@@ -233,23 +230,25 @@ def _notes(result: dict[str, Any]) -> list[str]:
     return notes
 
 
-def _films(folder: RunFolder, files: FigureFiles) -> Sections:
+def _films(files: FigureFiles) -> Sections:
     """Yield a section for each film: film, answer and difference, and a strip of frames."""
+    folder = files.folder
     more: list[Details | None] = []
-    for k, one in enumerate(folder.read_json(FILMS)["films"] if folder.has(FILMS) else []):
-        frames = folder.read_npz(one["frames"])
-        strip = files.save(f"strip-{one['name']}", figures.compared(frames))
-        shown = Media(tuple(Item(**item) for item in one["items"]))
+    for k, film in enumerate(folder.read_json(FILMS)["films"] if folder.has(FILMS) else []):
+        frames = folder.read_npz(film["frames"])
+        strip = files.save(f"strip-{film['name']}", figures.compared(frames))
+        media = Media(tuple(Item(**item) for item in film["items"]))
         compared = Media((Item(strip, "start, film, answer and difference", wide=True),))
         if k < MOST_FILMS:
-            yield section(one["title"], shown, details("Frames as they are compared", compared))
+            yield section(film["title"], media, details("Frames as they are compared", compared))
         else:
-            more.append(details(one["title"], shown, compared))
+            more.append(details(film["title"], media, compared))
     yield section("More films and pictures", *more)
 
 
-def _fields(folder: RunFolder, files: FigureFiles) -> Section | None:
+def _fields(files: FigureFiles) -> Section | None:
     """Return the fields among the answers as colours on their bodies."""
+    folder = files.folder
     stored = folder.read_json(FILMS) if folder.has(FILMS) else {}
     items = []
     for k, (path, one) in enumerate(stored.get("fields", {}).items()):
@@ -260,9 +259,9 @@ def _fields(folder: RunFolder, files: FigureFiles) -> Section | None:
     return section("Fields", Media(tuple(items), caption) if items else None)
 
 
-def _looks(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Sections:
+def _looks(files: FigureFiles, result: dict[str, Any]) -> Sections:
     """Yield a section for each further figure of shapes and textures from pictures."""
-    arrays = folder.read_npz(LOOKS) if result.get("looks") else {}
+    arrays = files.folder.read_npz(LOOKS) if result.get("looks") else {}
     for one in result.get("looks", []):
         rows = [list(row) for row in arrays[one["name"]]]
         figure = figures.pictures(rows, one["rows"], one["columns"], interpolation="nearest")
@@ -270,27 +269,24 @@ def _looks(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Sec
         yield section(one["title"], Media((item,), one["caption"]))
 
 
-def _points(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Sections:
+def _points(files: FigureFiles, result: dict[str, Any]) -> Sections:
     """Yield a section for each observation of tracked points: curves over time."""
     for name in result["observations"]:
-        if not folder.has(f"points-{name}.npz"):
-            continue
-        arrays = folder.read_npz(f"points-{name}.npz")
-        file = files.save(f"points-{name}", figures.points(arrays))
-        text = "Dots were observed, lines are the answer."
-        yield section(f"Points and answer: {name}", charts({f"points of {name}": file}, text))
+        if files.folder.has(f"points-{name}.npz"):
+            arrays = files.folder.read_npz(f"points-{name}.npz")
+            file = files.save(f"points-{name}", figures.points(arrays))
+            text = "Dots were observed, lines are the answer."
+            yield section(f"Points and answer: {name}", charts({f"points of {name}": file}, text))
 
 
-def _convergence(
-    folder: RunFolder, files: FigureFiles, result: dict[str, Any], log: list[Evaluation]
-) -> Section | None:
+def _convergence(files: FigureFiles, result: Json, log: list[Evaluation]) -> Section | None:
     """Return the curves of the search; faint, those of other starts."""
     if not log:
         return None
-    arrays = folder.read_npz(run_folder.PARAMETERS)
+    arrays = files.folder.read_npz(run_folder.PARAMETERS)
     if result["purpose"] == "control":
         arrays.pop("truth", None)
-    others = [read_search(folder, names) for names in result["logs"][1:]]
+    others = [read_search(files.folder, names) for names in result["logs"][1:]]
     stages = {one.stage: one.spent for one in log}
     ends = [*stages.values()][:-1]
     graded = [(one.spent, one.gradient_norm) for one in log if one.gradient_norm]
@@ -326,11 +322,11 @@ def _convergence(
     return section("Convergence", charts(drawn, caption))
 
 
-def _basins(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Section | None:
+def _basins(files: FigureFiles, result: dict[str, Any]) -> Section | None:
     """Return what the coarse set showed, and all optima."""
     drawn = None
-    if folder.has(coarse.FILE):
-        data = folder.read_json(coarse.FILE)
+    if files.folder.has(coarse.FILE):
+        data = files.folder.read_json(coarse.FILE)
         file = files.save("coarse", coarse.coarse_figure(data))
         is_wide = len(data["labels"]) > 2
         drawn = Media((Item(file, "losses of the coarse set", wide=is_wide, chart=not is_wide),))
@@ -349,12 +345,7 @@ def _basins(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Se
 
 
 def _set_up(
-    result: dict[str, Any],
-    manifest: dict[str, Any],
-    certified: dict[str, Any],
-    files: FigureFiles,
-    *,
-    seconds: float,
+    result: Json, manifest: Json, certified: Json, files: FigureFiles, *, seconds: float
 ) -> Section | None:
     described = []
     for name, one in result["observations"].items():

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 
 _Numbers = list[float | None] | None
+_adapter = cache(TypeAdapter)
 
 
 @dataclass(kw_only=True)
@@ -69,11 +70,6 @@ class PointRecord:
     black_box: _Numbers = None
     touches: int | None = None
     faces: int | None = None
-
-
-@cache
-def _adapter(kind: type) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
 
 
 def require_contents(data: bytes, kind: type) -> None:

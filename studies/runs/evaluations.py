@@ -55,19 +55,12 @@ class Evaluation:
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "Evaluation":
         """Return the evaluation of a record of the log."""
-        loss, gradient, jacobian = record["loss"], record["gradient"], record["jacobian"]
-        return cls(
-            record["kind"],
-            np.array(record["theta"]),
-            np.inf if loss is None else loss,
-            None if gradient is None else np.array(gradient),
-            None if jacobian is None else np.array(jacobian),
-            record["values"],
-            record["cost"],
-            record["spent"],
-            record["seconds"],
-            record.get("stage", ""),
-        )
+        keys = ("kind", "values", "cost", "spent", "seconds")
+        plain: dict[str, Any] = {key: record[key] for key in keys}
+        for key in ("theta", "gradient", "jacobian"):
+            plain[key] = None if record[key] is None else np.array(record[key])
+        loss = np.inf if record["loss"] is None else record["loss"]
+        return cls(**plain, loss=loss, stage=record.get("stage", ""))
 
 
 def read_log(path: Path, *, cut: bool = False) -> list[Evaluation]:

@@ -68,8 +68,16 @@ def read_records(
     if cut and end < len(data):
         with explained(path):
             os.truncate(path, end)
-    lines = data[:end].splitlines()
-    return [_record(path, number, line, kind) for number, line in enumerate(lines, start=1)]
+    records = []
+    for number, line in enumerate(data[:end].splitlines(), start=1):
+        try:
+            records.append(unsealed(line, CHECK, _crc32, kind))
+        except ValueError as error:
+            raise StudyError(
+                f"Line {number} of {path} is damaged: something else has changed it ({error}). "
+                "Delete the file, and `--resume` computes its contents again."
+            ) from error
+    return records
 
 
 def append_record(path: Path, record: Mapping[str, Any]) -> None:
@@ -120,13 +128,3 @@ def unsealed(
 
 def _crc32(record: Mapping[str, Any]) -> str:
     return f"{zlib.crc32(json.dumps(record, allow_nan=False).encode()):08x}"
-
-
-def _record(path: Path, number: int, line: bytes, kind: type | None) -> dict[str, Any]:
-    try:
-        return unsealed(line, CHECK, _crc32, kind)
-    except ValueError as error:
-        raise StudyError(
-            f"Line {number} of {path} is damaged: something else has changed it ({error}). Delete "
-            "the file, and `--resume` computes its contents again."
-        ) from error

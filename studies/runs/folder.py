@@ -239,10 +239,6 @@ class RunFolder:
         """Return what a report is made of: result, certificate and manifest."""
         return self.read_json(RESULT), self.read_json(CERTIFICATE), self.read_json(MANIFEST)
 
-    def study_name(self) -> str:
-        """Return what study the run is of."""
-        return str(self.read_json(MANIFEST)["study"])
-
     def how_to_go_on(self) -> str:
         """Return the command that goes on with the run, as a shell takes it."""
         command = self.command()

@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
@@ -139,7 +140,6 @@ def dependencies(
 
 
 def _without_folders(value: Any) -> Any:
-    """Return settings whose input files have no folder."""
     if isinstance(value, Mapping):
         return {key: _without_folders(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
@@ -154,8 +154,22 @@ def hash_of(parts: Mapping[str, Any]) -> str:
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Return what differs between two sets of dependencies, each in a few words."""
-    keys = [key for key in {**before, **now} if before.get(key, MISSING) != now.get(key, MISSING)]
-    return [_in_words(key, before.get(key, MISSING), now.get(key, MISSING)) for key in keys]
+    lines = []
+    for key in {**before, **now}:
+        values = before.get(key, MISSING), now.get(key, MISSING)
+        kind, _, name = key.partition(".")
+        if values[0] == values[1]:
+            continue
+        if kind == "code":
+            lines.append("the code of adjsim has changed")
+        elif kind == "inputs" and MISSING not in values:
+            lines.append(f"the file of `{name}` has changed")
+        else:
+            name = f"--{kind}" if kind in ("seed", "dtype", "device") else name
+            what = f"`{name}`" if kind == "settings" or name.startswith("--") else name or kind
+            was, is_ = (value if isinstance(value, str) else json.dumps(value) for value in values)
+            lines.append(f"{what} was {was}, is {is_}")
+    return lines
 
 
 def listed(found: Iterable[str]) -> str:
@@ -163,19 +177,6 @@ def listed(found: Iterable[str]) -> str:
     found = list(found)
     more = f", and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
     return ", ".join(found[:SHOWN]) + more
-
-
-def _in_words(key: str, before: Any, now: Any) -> str:
-    kind, _, name = key.partition(".")
-    if kind == "code":
-        return "the code of adjsim has changed"
-    if kind == "inputs" and MISSING not in (before, now):
-        return f"the file of `{name}` has changed"
-    if kind in ("seed", "dtype", "device"):
-        name = f"--{kind}"
-    what = f"`{name}`" if kind in ("settings", "seed", "dtype", "device") else name or kind
-    was, is_ = (one if isinstance(one, str) else json.dumps(one) for one in (before, now))
-    return f"{what} was {was}, is {is_}"
 
 
 def versions() -> dict[str, str | None]:
@@ -196,21 +197,17 @@ def version(name: str) -> str | None:
 
 def machine() -> dict[str, Any]:
     """Return what the numbers were computed on."""
+    processor = platform.processor() or platform.machine()
+    with suppress(OSError):
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+        model = re.search(r"^model name\s*:(.*)$", text, re.MULTILINE)
+        processor = model[1].strip() if model else platform.machine()
     return {
         "system": f"{platform.system()} {platform.release()}",
-        "processor": _processor(),
+        "processor": processor,
         "cores": os.cpu_count(),
         "byteorder": sys.byteorder,
     }
-
-
-def _processor() -> str:
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return platform.processor() or platform.machine()
-    found = re.search(r"^model name\s*:(.*)$", text, re.MULTILINE)
-    return found[1].strip() if found else platform.machine()
 
 
 def git_commit() -> str | None:

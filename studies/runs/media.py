@@ -207,7 +207,6 @@ def write_video(
 
 
 def _encode(path: Path, pixels: np.ndarray, rate: Fraction, crf: int) -> None:
-    """Encode uint8 RGB frames."""
     import av
 
     with av.open(str(path), mode="w", format="mp4") as container:
@@ -315,7 +314,6 @@ def _gif_frames(path: Path) -> Iterator[tuple[np.ndarray, int]]:
 
 
 def _read_container(path: Path) -> Clip:
-    """Return the decoded frames in RGB."""
     with _container(path, "read as a video") as container:
         if not container.streams.video:
             raise ValueError(f"`video`: {path} has no pictures, only sound or text. {KINDS}")

@@ -41,22 +41,20 @@ def filled(surface: TriangleMesh, edge_length: float) -> TetMesh:
     `edge_length` is that of a tetrahedron, over the diagonal of the surface [-].
     """
     key = key_of(surface, edge_length)
-    if key not in KEPT:
-        check_sizes(surface, edge_length)
-        KEPT[key] = _cached(CACHE_DIR.parent / "meshes" / f"{key}.npz", surface, edge_length)
-    return KEPT[key]
-
-
-def _cached(path: Path, surface: TriangleMesh, edge_length: float) -> TetMesh:
-    """Return the mesh in a file; without it, make one and write it there."""
+    if key in KEPT:
+        return KEPT[key]
+    check_sizes(surface, edge_length)
+    path = CACHE_DIR.parent / "meshes" / f"{key}.npz"
     if path.is_file():
         try:
-            return _read(path)
+            KEPT[key] = _read(path)
+            return KEPT[key]
         except DAMAGED:
             print(f"warning: {path} is damaged: the mesh is made again", file=sys.stderr)
     mesh = meshed_apart(surface, edge_length)
     with replacing(path) as part, part.open("wb") as stream:
         np.savez(stream, points=mesh.points, tets=mesh.tets)
+    KEPT[key] = mesh
     return mesh
 
 

@@ -94,10 +94,10 @@ class _Elsewhere(Pool, ABC):
         """Wait for an item to end; return those that have."""
         return wait(running, POLL_SECONDS, FIRST_COMPLETED).done
 
-    def _run_all(
+    def __call__(
         self, function: Callable[[Item], Result], items: Iterable[Item]
     ) -> Iterator[tuple[Item, Result]]:
-        """Yield every item with its result; at the end, raise if one ended too many workers."""
+        """Yield every item with its result, as `Pool` does."""
         lost = yield from self._run(function, items)
         again = []
         for item in lost:  # those that were at the same worker or beside it are blamed too
@@ -182,7 +182,7 @@ class LocalPool(_Elsewhere):
             yield item, run_item(function, item)
             least = min(least, time.monotonic() - began)
             is_cold = is_cold and _compiled_files() > before
-        yield from self._run_all(function, left)
+        yield from super().__call__(function, left)
 
     @contextmanager
     def _executor(self, count: int) -> Iterator[tuple[Executor, type[Exception]]]:
@@ -208,12 +208,6 @@ class DaskPool(_Elsewhere):
         """Yes: whoever names a scheduler wants its workers."""
         del count
         return True
-
-    def __call__(
-        self, function: Callable[[Item], Result], items: Iterable[Item]
-    ) -> Iterator[tuple[Item, Result]]:
-        """Yield every item with its result, as `Pool` does."""
-        return self._run_all(function, items)
 
     @contextmanager
     def _executor(self, count: int) -> Iterator[tuple[Executor, type[Exception]]]:

@@ -61,11 +61,10 @@ def _columns(width: int) -> Sequence[ProgressColumn]:
     if width < NARROW:
         return count, loss, TimeElapsedColumn()
     slope = TextColumn("|g| {task.fields[gradient]}")
-    if width < WIDE:
-        left = TextColumn("{task.fields[left]}")
-        return count, BarColumn(bar_width=4), loss, slope, TimeElapsedColumn(), left
-    left = TextColumn("{task.fields[left]}{task.fields[ends]}")
-    return count, BarColumn(bar_width=24), loss, slope, TimeElapsedColumn(), left
+    is_wide = width >= WIDE
+    left = TextColumn("{task.fields[left]}" + "{task.fields[ends]}" * is_wide)
+    bar = BarColumn(bar_width=24 if is_wide else 4)
+    return count, bar, loss, slope, TimeElapsedColumn(), left
 
 
 def clock(seconds: int) -> str:

@@ -83,7 +83,10 @@ def make_dataset(grid: ScanPoints, records: Sequence[dict[str, Any]]) -> xr.Data
     for name, (of, text) in EVENTS.items():
         if any(one.get(of) for one in points):
             sets = xr.DataArray(_over_grid(points, of, grid.shape, ""), dims=keys)
-            variables[name] = _changes(sets).assign_attrs(long_name=text)
+            following = [sets.shift({key: -1}, fill_value="") for key in sets.dims]
+            changes = [(sets != "") & (other != "") & (sets != other) for other in following]
+            along = xr.concat(changes, "along").transpose(..., "along")
+            variables[name] = along.assign_attrs(long_name=text)
     if first.truth is not None:
         variables["truth"] = "parameter", first.truth[kept]
     variables["held"] = "parameter", first.base[kept]
@@ -109,18 +112,6 @@ def _over_grid(
     """Return what every point has of this name; `empty` where it has nothing."""
     values = [empty if one.get(name) is None else one[name] for one in points]
     return np.array(values, object).reshape(*shape, *np.shape(empty))
-
-
-def _changes(sets: xr.DataArray) -> xr.DataArray:
-    """Return whether the name of a set differs from that of the next point along each axis."""
-    following = [sets.shift({key: -1}, fill_value="") for key in sets.dims]
-    changes = [(sets != "") & (one != "") & (sets != one) for one in following]
-    return xr.concat(changes, "along").transpose(..., "along")
-
-
-def write_dataset(folder: RunFolder, data: xr.Dataset) -> None:
-    """Write a data set."""
-    folder.write_dataset(FILE, data)
 
 
 def read_dataset(folder: RunFolder) -> xr.Dataset:

@@ -281,7 +281,6 @@ def because(own: dict[str, Any]) -> str:
 
 
 def _told(record: dict[str, Any], units: Mapping[str, str]) -> str:
-    """Return what a slice shows, in a sentence."""
     where = named(record["settings"], units)
     where = f"{where}: " if where else ""
     if record["lowest"] is None:

@@ -11,6 +11,7 @@ from studies.reports.content import (
     Facts,
     Headline,
     Item,
+    Json,
     Links,
     Media,
     Report,
@@ -33,6 +34,7 @@ from studies.scans.spec import Scan, read_scan
 from studies.scans.trust import STEP
 
 
+Files = dict[str, str]  # of figures, by name
 MOST_REASONS = 6
 MOST_SLICES = 6  # contours
 MOST_ROWS = 40
@@ -96,7 +98,6 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
 
 
 def _figures(scan: Scan, data: xr.Dataset, result: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the figures by section and name."""
     parts = [
         scan_slice.to_draw() for scan_slice in slices(scan, data) if scan_slice.lowest() is not None
     ]
@@ -166,9 +167,7 @@ def _verdict(result: dict[str, Any]) -> tuple[Tone, str]:
     return tone, f"the lowest point is {landscape.nearness(on_grid[0])} the truth"
 
 
-def _landscape(
-    scan: Scan, data: xr.Dataset, result: dict[str, Any], files: dict[str, str]
-) -> Section | None:
+def _landscape(scan: Scan, data: xr.Dataset, result: Json, files: Files) -> Section | None:
     axes, units = sum(axis.count > 1 for axis in scan.axes) or 1, units_of(data)
     text = SAYS.get(axes, f"A grid of this many axes is not drawn: see {FILE}. ")
     if len(result["slices"]) > 1:
@@ -196,20 +195,14 @@ def _slice_cells(record: dict[str, Any], units: dict[str, str]) -> dict[str, str
         cells["truth"] = f"{named(record['truth'], units)}, {landscape.where_truth_is(record)}"
     inside = [minimum["at"] for minimum in record["local_minima"] if not minimum["on_border"]]
     edge = len(record["local_minima"]) - len(inside)
-    cells["local minima"] = _places(inside, units) + (f"; {edge} at the border" if edge else "")
+    where = "; ".join(named(place, units) for place in inside[:MOST_PLACES])
+    more = ", ..." if len(inside) > MOST_PLACES else ""
+    cells["local minima"] = f"{len(inside)}: {where}{more}" if inside else "none"
+    cells["local minima"] += f"; {edge} at the border" if edge else ""
     return cells
 
 
-def _places(places: list[dict[str, float]], units: dict[str, str]) -> str:
-    """Return how many places there are, and where."""
-    where = "; ".join(named(place, units) for place in places[:MOST_PLACES])
-    more = ", ..." if len(places) > MOST_PLACES else ""
-    return f"{len(places)}: {where}{more}" if places else "none"
-
-
-def _trust(
-    dtype: str, result: dict[str, Any], data: xr.Dataset, files: dict[str, str]
-) -> Section | None:
+def _trust(dtype: str, result: Json, data: xr.Dataset, files: Files) -> Section | None:
     """Return the section on the gradients of a scan in float64 or float32."""
     if not result["trust"]["axes"]:
         return None
@@ -275,9 +268,7 @@ def _failures(data: xr.Dataset) -> Section | None:
     return section("Points without a loss", table(("", "reason"), rows), tail)
 
 
-def _set_up(
-    scan: Scan, data: xr.Dataset, result: dict[str, Any], manifest: dict[str, Any]
-) -> Section | None:
+def _set_up(scan: Scan, data: xr.Dataset, result: Json, manifest: Json) -> Section | None:
     others = data.held.drop_sel(parameter=[x.key for x in scan.axes], errors="ignore")
     held = dict(zip(others.parameter.values, others.values, strict=True))
     where = "the truth" if scan.at == "truth" and "truth" in data else "the start of the search"

@@ -21,7 +21,7 @@ from studies.runs.pool import HERE, Pool
 from studies.runs.progress import PointProgress
 from studies.runs.starting import Recipe, recalled, start_or_resume, warn
 from studies.scans import spec
-from studies.scans.dataset import POINTS, make_dataset, with_curvature, write_dataset
+from studies.scans.dataset import FILE, POINTS, make_dataset, with_curvature
 from studies.scans.landscape import summary
 from studies.scans.report import write_report
 from studies.scans.survey import Index, Survey
@@ -62,7 +62,7 @@ class ScanJob:
         if self.grid.scan.trust:
             print("second derivatives at the lowest point")
             data = with_curvature(self.grid, data)
-        write_dataset(folder, data)
+        folder.write_dataset(FILE, data)
         conclusions = summary(self.grid.scan, data)
         folder.write_json(RESULT, {**conclusions, "evaluated": len(left), "seconds": seconds})
         report = write_report(folder)

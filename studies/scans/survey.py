@@ -72,7 +72,6 @@ def _terrain(survey: Survey, changed: tuple[tuple[str, Any], ...]) -> Terrain | 
 def _make_points(
     grid: ScanPoints, terrain: Terrain, indices: Sequence[Index]
 ) -> list[dict[str, Any]]:
-    """Return what a scan keeps of points that share their settings."""
     points = [grid.natural(terrain, index) for index in indices]
     records: list[dict[str, Any]] = [{"index": list(index)} for index in indices]
     samples: dict[int, Sample] = {}

@@ -34,6 +34,8 @@ from studies.scene.tables import unknown
 SHOWN = 8  # labels that a message names
 SECOND_STEP, TOLERANCE = 0.7, 0.05  # of second derivatives: part of the first step, difference
 ACCURACY = 1e-3  # of these
+Points = Sequence[np.ndarray]  # natural values, (n,) each
+Steps = Sequence[TimeSteps]
 MOST_KEPT = 16  # natural values whose gradient is kept, where none of the others is scanned
 
 
@@ -65,11 +67,7 @@ class Terrain:
         return ""
 
     def samples(
-        self,
-        points: Sequence[np.ndarray],
-        *,
-        with_gradient: bool = True,
-        steps: Sequence[TimeSteps] | None = None,
+        self, points: Points, *, with_gradient: bool = True, steps: Steps | None = None
     ) -> list[Sample | Failure]:
         """Return loss and gradient at natural values; else as `many_points.samples`."""
         reasons = [self.why_not(point) for point in points]
@@ -186,7 +184,6 @@ def make_grid(scan: Scan) -> ScanPoints:
 
 
 def _scene(scan: Scan, changed: Mapping[str, Any]) -> SceneFile:
-    """Return the scene with settings changed, by dotted key."""
     values = tomllib.loads(scan.scene)
     for key, value in changed.items():
         set_override(values, f"{key}={value!r}")

@@ -38,9 +38,8 @@ from render.scene import Material, Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.answer.kinks import margins
 from studies.problem.problem import SceneProblem
-from studies.problem.steps import TimeSteps
 from studies.problem.worlds import Sample
-from studies.scans.terrain import ScanPoints, Terrain
+from studies.scans.terrain import Points, ScanPoints, Steps, Terrain
 
 
 # Of a difference, as a part of the value or of the axis's spacing. In float32 at a minimum the
@@ -76,12 +75,7 @@ def _step_sizes(grid: ScanPoints, natural: np.ndarray) -> np.ndarray:
 
 
 def compare(
-    grid: ScanPoints,
-    terrain: Terrain,
-    points: Sequence[np.ndarray],
-    samples: Sequence[Sample],
-    *,
-    steps: Sequence[TimeSteps],
+    grid: ScanPoints, terrain: Terrain, points: Points, samples: Sequence[Sample], *, steps: Steps
 ) -> list[Trust]:
     """Return how the gradients of samples stand beside differences, in float64.
 
@@ -114,12 +108,7 @@ def _relative(adjoints: np.ndarray, difference: np.ndarray, scale: np.ndarray) -
 
 
 def _differences(
-    exact: Terrain,
-    grid: ScanPoints,
-    points: Sequence[np.ndarray],
-    sizes: np.ndarray,
-    *,
-    steps: Sequence[TimeSteps],
+    exact: Terrain, grid: ScanPoints, points: Points, sizes: np.ndarray, *, steps: Steps
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return d of points with their steps, s without |a|, and r L/h, (n_points, n_axes) each."""
     moved = [
@@ -144,9 +133,7 @@ def _moved(point: np.ndarray, i: int, by: float) -> np.ndarray:
     return out
 
 
-def _losses(
-    terrain: Terrain, points: Sequence[np.ndarray], steps: Sequence[TimeSteps]
-) -> np.ndarray:
+def _losses(terrain: Terrain, points: Points, steps: Steps) -> np.ndarray:
     """Return the losses of many points; NaN where there is none."""
     samples = terrain.samples(points, with_gradient=False, steps=steps)
     return np.array([sample.loss if isinstance(sample, Sample) else np.nan for sample in samples])
@@ -177,12 +164,7 @@ def _kinks(
 
 
 def estimates(
-    grid: ScanPoints,
-    terrain: Terrain,
-    points: Sequence[np.ndarray],
-    numbers: Sequence[int],
-    *,
-    steps: Sequence[TimeSteps],
+    grid: ScanPoints, terrain: Terrain, points: Points, numbers: Sequence[int], *, steps: Steps
 ) -> list[np.ndarray]:
     """Return the estimate of a black box at points, (n_axes,) each; NaN where a sample has none.
 

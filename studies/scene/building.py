@@ -24,7 +24,13 @@ from render.scene import DirectionalLight, Mesh, SphericalHarmonics
 from render.shaders.harmonics import N_HARMONICS, Y0
 from studies.runs.errors import StudyError
 from studies.scene.bodies.cloth import make_cloth
-from studies.scene.bodies.part import NodePart, linear, motion_values, uniform_velocity
+from studies.scene.bodies.part import (
+    NodePart,
+    linear,
+    motion_values,
+    node_stiffness,
+    uniform_velocity,
+)
 from studies.scene.bodies.pendulum import drawn_pendulum, make_pendulum
 from studies.scene.bodies.rigid import RigidPart, make_rigid
 from studies.scene.bodies.smoke import make_smoke
@@ -266,7 +272,7 @@ def _shapes(
     """Return all nodes at rest, (n, 3) [m], the bodies' forces, and bodies as contacts see them."""
     rest = np.concatenate([np.zeros((0, 3)), *(part.points for part in nodes)])
     forces = {name: force for part in nodes for name, force in part.forces(rest).items()}
-    return rest, forces, _touching(scene, nodes, rigid, _stiffness(forces, len(rest)))
+    return rest, forces, _touching(scene, nodes, rigid, node_stiffness(forces, len(rest)))
 
 
 def _with_before(
@@ -461,15 +467,6 @@ def _of_nodes(
         node_part.mass_map(node_part.rows, n),
         NodeMotion(name, node_part.points, node_part.center, np.asarray(body.position), **pose),
     ]
-
-
-def _stiffness(forces: Mapping[str, Force], n: int) -> np.ndarray:
-    """Return what the elements of each node hold it with, (n_nodes,) [N/m]."""
-    k = np.zeros(n)
-    for force in forces.values():
-        each = force.nodes.shape[1]
-        k += np.bincount(force.nodes.ravel(), np.repeat(force.stiffness_bound(), each), n)
-    return k
 
 
 def _touching(

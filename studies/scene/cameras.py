@@ -44,8 +44,14 @@ def make_camera(
         )
     lens: dict[str, Any] = {"fov_y": camera.fov_y}
     if camera.K is not None:
-        matrix = camera.K
-        _check_film(f"{key}.K", matrix, size)
+        matrix, (height, width) = camera.K, size
+        c_u, c_v = matrix[0][2], matrix[1][2]
+        if not (0.0 <= c_u < width - 1 and 0.0 <= c_v < height - 1):
+            raise StudyError(
+                f"`{key}.K` must be in pixels of the film, which has {width} x {height}, but its "
+                f"principal point is at ({c_u:g}, {c_v:g}). If the film was made smaller after the "
+                "calibration, scale the first two rows of K alike."
+            )
         lens = {"lens": tried(f"{key}.K", lambda: Intrinsics.from_matrix(matrix, size))}
     if camera.eye is not None:
         made: AnyCamera = tried(key, lambda: Camera(camera.eye, camera.target, camera.up, **lens))
@@ -55,17 +61,6 @@ def make_camera(
     distance = float(np.linalg.norm(made.pose()[0] - np.asarray(middle)))
     changes: dict[str, Any] = {"near": NEAR * distance, "far": FAR * distance}
     return dataclasses.replace(cast("Any", made), **changes)
-
-
-def _check_film(key: str, K: Any, size: tuple[int, int]) -> None:
-    """Raise if intrinsics are those of a larger film."""
-    (c_u, c_v), (height, width) = (K[0][2], K[1][2]), size
-    if not (0.0 <= c_u < width - 1 and 0.0 <= c_v < height - 1):
-        raise StudyError(
-            f"`{key}` must be in pixels of the film, which has {width} x {height}, but its "
-            f"principal point is at ({c_u:g}, {c_v:g}). If the film was made smaller after the "
-            "calibration, scale the first two rows of K alike."
-        )
 
 
 def require_outside(name: str, camera: AnyCamera, drawn: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ from studies.runs.errors import StudyError, error_of
 from studies.scene import declared
 from studies.scene.declared import Scene, SceneFile
 from studies.scene.joining import check_contact, check_joined, check_joint
+from studies.scene.overrides import OWNERS
 from studies.scene.shared_checks import (
     check_direction,
     check_held,
@@ -18,10 +19,7 @@ from studies.scene.shared_checks import (
 from studies.scene.tables import joined
 
 
-RESERVED = (
-    "mass", "gravity", "state", "camera", "rasterizer", "world", "cameras", "lights", "bodies",
-    "obstacles", "contacts", "joints", "observations", "pushes", "forces",
-)  # fmt: skip
+RESERVED = ("mass", "gravity", "state", "camera", "rasterizer", "world", *OWNERS)
 # Ends of paths of what acts on what moves alone.
 OF_MOTION = (
     ".viscosity", ".damping", ".bending_damping", ".drag_rate", ".velocity", ".spin",
@@ -51,7 +49,6 @@ def check_world(scene: Scene) -> None:
 
 
 def _raise_all(checks: list[Check], source: str) -> None:
-    """Raise one error on all checks that fail."""
     mistakes: dict[str, None] = {}  # two checks may find the same
     for check, *given in checks:
         try:
@@ -104,8 +101,6 @@ def _file_checks(scene: SceneFile) -> list[Check]:
         (_check_observation, f"observations.{name}", one, scene)
         for name, one in scene.observations.items()
     ]
-    if scene.world.motion == declared.EQUILIBRIUM:
-        checks += [(_check_felt, path) for path in scene.free]
     for path, free in scene.free.items():
         checks.append((_check_free, path, free, scene))
         checks.append((check_joined, joined("free", path), path, scene))
@@ -113,25 +108,23 @@ def _file_checks(scene: SceneFile) -> list[Check]:
     for path, value in scene.truth.items():
         checks.append((_check_truth, path, value, scene))
         checks.append((_check_drawn, joined("truth", path), value))
-    return [*checks, (_check_simulated, scene), (_check_gravity, scene)]
-
-
-def _check_gravity(scene: SceneFile) -> None:
-    if {"world.gravity", "world.gravity_direction"} <= set(scene.free):
-        raise StudyError(
-            '`free."world.gravity_direction"` must be left out beside `free."world.gravity"`, '
-            "whose direction is free already."
-        )
+    return [*checks, (_check_simulated, scene)]
 
 
 def _check_truth(path: str, value: Any, scene: SceneFile) -> None:
-    """Raise if a path of the truth leads nowhere, or its value is none."""
-    if path.startswith("bodies."):
-        _check_declared(joined("truth", path), path, scene)
-    elif isinstance(value, str):
-        raise StudyError(f"`{joined('truth', path)}` must be a number, or several, got {value!r}.")
-    else:
-        check_path(joined("truth", path), path, scene)
+    """Raise if a path of the truth leads to no value, nor to a key of a body's table."""
+    key, (head, *names) = joined("truth", path), path.split(".")
+    if head != "bodies" or not names:
+        if isinstance(value, str):
+            raise StudyError(f"`{key}` must be a number, or several, got {value!r}.")
+        check_path(key, path, scene)
+        return
+    name, *keys = names
+    check_reference(key, "body", name, scene.bodies)
+    if len(keys) != 1:
+        raise StudyError(f"`{key}` must name one key, such as bodies.{name}.mesh, got {path!r}.")
+    known = [field.name for field in dataclasses.fields(scene.bodies[name])]
+    check_reference(key, "key", keys[0], known)
 
 
 def _check_simulated(scene: SceneFile) -> None:
@@ -155,11 +148,7 @@ def check_names(scene: Scene) -> None:
         raise StudyError(
             "`bodies` must hold at least one body: add a table [bodies.NAME] with its kind."
         )
-    tables = (
-        "bodies", "obstacles", "contacts", "joints", "pushes", "forces", "cameras", "lights",
-        "observations",
-    )  # fmt: skip
-    for table in tables:
+    for table in OWNERS:
         for name in getattr(scene, table, {}):
             key = joined(table, name)
             if not name.isidentifier():
@@ -203,9 +192,9 @@ def _check_camera(key: str, camera: declared.Camera) -> None:
     at = [name for name in ("eye", "target") if getattr(camera, name) is not None]
     cv = [name for name in ("R", "t") if getattr(camera, name) is not None]
     lens = [name for name in ("fov_y", "K") if getattr(camera, name) is not None]
-    for one, other in ((at, cv), (lens[:1], lens[1:])):
-        if one and other:
-            both = f"{' and '.join(one)} as well as {' and '.join(other)}"
+    for first, second in ((at, cv), (lens[:1], lens[1:])):
+        if first and second:
+            both = f"{' and '.join(first)} as well as {' and '.join(second)}"
             raise StudyError(f"`{key}` has {both}: one is enough. {ways}")
     pose = ("R", "t") if cv else ("eye", "target")
     missing = [name for name in pose if name not in at + cv]
@@ -271,15 +260,6 @@ def _check_moves(world: declared.World) -> None:
             '`world.step` must be left out where `world.motion` is "equilibrium", got '
             f'"{world.step}": '
             "what rests takes no steps."
-        )
-
-
-def _check_felt(path: str) -> None:
-    """Raise on a free value that changes nothing of what rests."""
-    if path.endswith(OF_MOTION):
-        raise StudyError(
-            f"`{joined('free', path)}` must be left out: it has no effect where `world.motion` is "
-            '"equilibrium", since nothing moves.'
         )
 
 
@@ -433,22 +413,22 @@ def _check_observation(key: str, spec: Any, scene: SceneFile) -> None:
 
 
 def _check_free(path: str, free: declared.Free, scene: SceneFile) -> None:
-    """Raise if a free path leads nowhere, or its bounds, start or tie do not fit."""
+    """Raise if a free path leads nowhere or changes nothing, or bounds, start or tie do not fit."""
     key = joined("free", path)
     check_path(key, path, scene)
+    if scene.world.motion == declared.EQUILIBRIUM and path.endswith(OF_MOTION):
+        raise StudyError(
+            f"`{key}` must be left out: it has no effect where `world.motion` is "
+            '"equilibrium", since nothing moves.'
+        )
+    if path == "world.gravity_direction" and "world.gravity" in scene.free:
+        raise StudyError(
+            f'`{key}` must be left out beside `free."world.gravity"`, whose direction is free '
+            "already."
+        )
     _check_bounds(key, free, _start_in_scene(path, scene) if free.start is None else free.start)
     if free.tied_to is not None:
         _check_tie(key, path, free.tied_to, scene)
-
-
-def _check_declared(key: str, path: str, scene: SceneFile) -> None:
-    """Raise if a path is not that of a key of a body's table."""
-    _, name, *keys = path.split(".")
-    check_reference(key, "body", name, scene.bodies)
-    known = [field.name for field in dataclasses.fields(scene.bodies[name])]
-    if len(keys) != 1:
-        raise StudyError(f"`{key}` must name one key, such as bodies.{name}.mesh, got {path!r}.")
-    check_reference(key, "key", keys[0], known)
 
 
 def check_path(key: str, path: str, scene: SceneFile) -> None:

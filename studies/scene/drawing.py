@@ -70,7 +70,6 @@ def _plain(value: Any) -> Any:
 
 
 def _seeded(one: Any, rng: np.random.Generator) -> Any:
-    """Return an observation whose noise has a seed."""
     simulate = one.simulate
     if simulate is None or not simulate.noise or simulate.seed is not None:
         return one

@@ -28,7 +28,6 @@ import numpy as np
 import scipy.sparse
 
 from adjsim.forces.acted_rows import NODES
-from adjsim.forces.element import Force
 from adjsim.joints.driven import HingeJoint, SliderJoint
 from adjsim.joints.joint import BallJoint, WeldJoint, frames_at
 from adjsim.joints.pins import Pins
@@ -37,11 +36,19 @@ from adjsim.rigid.mass_properties import from_six
 from adjsim.rigid.pose import BodyState
 from studies.runs.errors import StudyError
 from studies.scene import declared
-from studies.scene.bodies.part import Additions, NodePart, held_nodes, linear, positive
+from studies.scene.bodies.part import (
+    WIDE,
+    Additions,
+    NodePart,
+    held_nodes,
+    linear,
+    node_stiffness,
+    positive,
+)
 from studies.scene.bodies.rigid import RigidPart
 from studies.scene.contacts import GRAVITY
 from studies.scene.declared import WORLD
-from studies.scene.maps import Arrays, ParameterMap, Scaled, Value
+from studies.scene.maps import Scaled, Value, Widened
 from studies.scene.series import Series, read_series
 
 
@@ -55,30 +62,6 @@ KINDS: dict[str, type[Any]] = {
     "ball": BallJoint, "weld": WeldJoint, "hinge": HingeJoint, "slider": SliderJoint,
 }  # fmt: skip
 ANGLES = ("friction_width", "spring_rest", "lower", "upper")  # in degrees, of a hinge
-
-
-class Anchored(ParameterMap):
-    """Anchors about centres of mass, by target, from one in the scene."""
-
-    def __init__(self, source: str, centers: Mapping[str, np.ndarray]) -> None:
-        self.sources, self.targets = (source,), tuple(centers)
-        self.source, self.centers = source, centers
-
-    def values(self, sources: Arrays) -> dict[str, np.ndarray]:
-        """Return the anchor minus the centres."""
-        return {target: sources[self.source] - center for target, center in self.centers.items()}
-
-    def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
-        """Return the tangent of the anchor."""
-        del sources
-        tangent = np.asarray(tangents.get(self.source, np.zeros(3)))
-        return dict.fromkeys(self.targets, tangent)
-
-    def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
-        """Return the sum of the cotangents."""
-        del sources
-        own = [np.reshape(adjoints[key], 3) for key in self.targets if key in adjoints]
-        return {self.source: np.sum(own, axis=0) if own else np.zeros(3)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,12 +103,13 @@ class JointMaker:
         holds = _holds(
             joint, list(parts.values()), loads[pair[1]], self.gravity or GRAVITY, least=least
         )
-        values = {key: positive(number, _unit(joint, key)) for key, number in holds.items()}
+        values = {key: _value(joint, key, number) for key, number in holds.items()}
         motor: dict[str, Any] = {}
         if isinstance(joint, declared.HingeJoint | declared.SliderJoint):
             driven, motor = self._drive(name, joint, holds)
             values |= driven
-        factors = {key: _factor(joint, key) for key in values}
+        degrees = np.pi / 180.0 if joint.kind == "hinge" else 1.0
+        factors = {key: degrees if key in ANGLES else 1.0 for key in values}
         coefficients = {key: factors[key] * value.value for key, value in values.items()}
         axis = None if isinstance(joint, declared.BallJoint) else getattr(joint, "axis", (0, 0, 1))
         frames = frames_at(pair, states, joint.anchor, axis)
@@ -136,9 +120,9 @@ class JointMaker:
             self.out.maps.append(Scaled(path, {path: factors[key]}))
         path, reach = f"{name}.anchor", min(rigid.size for rigid in parts.values())
         centers = [np.zeros(3) if body is None else parts[body].center for body in pair]
-        about = {f"{name}.anchor_{side}": at for side, at in zip("ab", centers, strict=True)}
+        about = {f"{name}.anchor_{side}": -at for side, at in zip("ab", centers, strict=True)}
         self.out.values[path] = linear(joint.anchor, "m", reach)
-        self.out.maps.append(Anchored(path, about))
+        self.out.maps.append(Widened(path, dict.fromkeys(about, 1.0), about))
         if axis is not None:
             path = f"{name}.rotation"
             self.out.values[path] = linear(np.zeros(3), "rad", 1.0)
@@ -148,34 +132,33 @@ class JointMaker:
         self, name: str, joint: Any, holds: Mapping[str, float]
     ) -> tuple[dict[str, Value], dict[str, Any]]:
         """Return the values of what drives a joint, and its motor where that is a series."""
-        given: dict[str, Any] = {
-            key: number
+        values = {
+            key: _value(joint, key, number, 100.0)
             for key in ("viscous_friction", "dry_friction", "spring_stiffness")
             if (number := getattr(joint, key)) > 0.0 or f"{name}.{key}" in self.free
         }
-        if "dry_friction" in given:
-            given["friction_width"] = joint.friction_width or WIDTHS[joint.kind]
-        values = {key: positive(number, _unit(joint, key), 100.0) for key, number in given.items()}
+        if "dry_friction" in values:
+            width = joint.friction_width or WIDTHS[joint.kind]
+            values["friction_width"] = _value(joint, "friction_width", width, 100.0)
         is_hinge = joint.kind == "hinge"
         reach = 180.0 if is_hinge else 1.0
-        if "spring_stiffness" in given:
-            values["spring_rest"] = linear(joint.spring_rest, _unit(joint, "spring_rest"), reach)
+        if "spring_stiffness" in values:
+            values["spring_rest"] = _value(joint, "spring_rest", joint.spring_rest, reach)
         if joint.lower is not None:
             hold = joint.limit_stiffness or holds["angular_stiffness" if is_hinge else "stiffness"]
-            values["limit_stiffness"] = positive(hold, _unit(joint, "limit_stiffness"))
+            values["limit_stiffness"] = _value(joint, "limit_stiffness", hold)
             for key in ("lower", "upper"):
-                values[key] = linear(getattr(joint, key), _unit(joint, key), reach)
+                values[key] = _value(joint, key, getattr(joint, key), reach)
         if isinstance(joint.motor, str):
             series = Series(*read_series(f"joints.{name}.motor", joint.motor, {1}))
             self.out.varying[f"{name}.motor"] = series
             return values, {"motor": series.course(1.0)}
         if joint.motor is not None or f"{name}.motor" in self.free:
             motor = joint.motor or 0.0
-            values["motor"] = linear(motor, _unit(joint, "motor"), 10.0 * abs(motor) or 1.0)
+            values["motor"] = _value(joint, "motor", motor, 10.0 * abs(motor) or 1.0)
         return values, {}
 
     def _pin(self, name: str, joint: declared.PinJoint) -> None:
-        """Add the pins of nodes."""
         of_nodes = {body.name: body for body in self.nodes}
         first, second = joint.between
         body = of_nodes[first]
@@ -189,7 +172,10 @@ class JointMaker:
             acts_on, ends = (NODES, second), [f"{second}.{name}_{k}" for k in range(len(pinned))]
         pairs = list(zip((body.first + pinned).tolist(), ends, strict=True))
         load = body.mass.sum() * (self.gravity or GRAVITY) / len(pinned)
-        chosen = np.maximum(_held_with(body)[pinned], SINKS * load / body.size)
+        rest = np.zeros((body.first + len(body.points), 3))
+        rest[body.first :] = body.points
+        held_with = node_stiffness(body.forces(rest), len(rest))[body.first :]
+        chosen = np.maximum(held_with[pinned], SINKS * load / body.size)
         k = np.full(len(pinned), joint.stiffness) if joint.stiffness else chosen
         loss = LOSS * np.sqrt(k * body.mass[pinned])
         c = loss if joint.damping is None else np.full(len(pinned), joint.damping)
@@ -240,25 +226,14 @@ def _ends(between: tuple[str, str]) -> tuple[Any, str]:
     return (None if a == WORLD else a), b
 
 
-def _unit(joint: Any, key: str) -> str:
-    """Return the unit of a number of a joint."""
-    is_slider = joint.kind == "slider"
-    units = {
-        "stiffness": "N/m", "damping": "N s/m",
-        "angular_stiffness": "N m", "angular_damping": "N m s",
-        "motor": "N" if is_slider else "N m",
-        "viscous_friction": "N s/m" if is_slider else "N m s",
-        "dry_friction": "N" if is_slider else "N m",
-        "friction_width": "m/s" if is_slider else "deg/s",
-        "spring_stiffness": "N/m" if is_slider else "N m",
-        "limit_stiffness": "N/m" if is_slider else "N m",
-    }  # fmt: skip
-    return units.get(key, "m" if is_slider else "deg")
+def _value(joint: Any, key: str, number: float, reach: float = WIDE) -> Value:
+    """Return a number of a joint as a value, in degrees where the force has radians.
 
-
-def _factor(joint: Any, key: str) -> float:
-    """Return the factor from a number of a joint to that of its force: of angles, radians."""
-    return np.pi / 180.0 if joint.kind == "hinge" and key in ANGLES else 1.0
+    `reach` is how many times a positive one may change, or how far any other one.
+    """
+    parameter = next(each for each in KINDS[joint.kind].PARAMETERS if each.name == key)
+    make = positive if parameter.positive else linear
+    return make(number, parameter.unit.replace("rad", "deg"), reach)
 
 
 def _pinned(name: str, joint: declared.PinJoint, part: NodePart) -> np.ndarray:
@@ -281,19 +256,6 @@ def with_pin_points(
         bodies = replace(body.bodies, points={**body.bodies.points, **points})
         of_bodies[body.name] = replace(body, bodies=bodies)
     return list(of_bodies.values())
-
-
-def _held_with(body: NodePart) -> np.ndarray:
-    """Return what the elements of each node of a body hold it with, (n_nodes,) [N/m]."""
-    n = body.first + len(body.points)
-    rest = np.zeros((n, 3))
-    rest[body.first :] = body.points
-    stiffness = np.zeros(n)
-    forces: dict[str, Force] = body.forces(rest)
-    for force in forces.values():
-        each = force.nodes.shape[1]
-        stiffness += np.bincount(force.nodes.ravel(), np.repeat(force.stiffness_bound(), each), n)
-    return stiffness[body.first :]
 
 
 def _partners(name: str, body: NodePart, pinned: np.ndarray, other: NodePart) -> np.ndarray:
@@ -322,7 +284,10 @@ def joint_marks(
             soft = of_nodes[joint.between[0]]
             drawn = soft.skin @ soft.points
             places = soft.points[_pinned(name, joint, soft)]
-            marks[name] = JointMark(soft.name, _nearest(drawn, places), None)
+            near = np.argmin(np.linalg.norm(places[:, None] - drawn, axis=2), axis=1)
+            entries = (np.ones(len(near)), (np.arange(len(near)), near))
+            picked = scipy.sparse.csr_array(entries, shape=(len(near), len(drawn)))
+            marks[name] = JointMark(soft.name, picked, None)
             continue
         body = of_bodies[_ends(joint.between)[1]]
         drawn = body.bodies.meshes[0].points
@@ -334,13 +299,6 @@ def joint_marks(
         at = scipy.sparse.csr_array(_affine(drawn, anchor)[None])
         marks[name] = JointMark(body.name, at, axis)
     return marks
-
-
-def _nearest(drawn: np.ndarray, places: np.ndarray) -> scipy.sparse.csr_array:
-    """Return the matrix that picks the vertex nearest to each place, (n_places, n_vertices)."""
-    near = np.argmin(np.linalg.norm(places[:, None] - drawn, axis=2), axis=1)
-    entries = (np.ones(len(near)), (np.arange(len(near)), near))
-    return scipy.sparse.csr_array(entries, shape=(len(near), len(drawn)))
 
 
 def _affine(drawn: np.ndarray, place: np.ndarray) -> np.ndarray:

@@ -85,16 +85,11 @@ def _shares(n: int, m: int) -> np.ndarray:
     return m * np.maximum(high - low, 0.0)
 
 
-def _place_colors(points: np.ndarray) -> np.ndarray:
-    """Return a colour for each point that tells where it is, (n, 3): its place in the box."""
-    low, high = points.min(axis=0), points.max(axis=0)
-    return 0.15 + 0.7 * (points - low) / np.where(high > low, high - low, 1.0)
-
-
 def _vertex_colors(key: str, name: str, source: Source, points: np.ndarray) -> np.ndarray:
     """Return an array of the mesh file as colours, (n_vertices, 3) from 0 to 1."""
-    if name == BY_PLACE:
-        return _place_colors(points)
+    if name == BY_PLACE:  # each tells where in the box it is
+        low, high = points.min(axis=0), points.max(axis=0)
+        return 0.15 + 0.7 * (points - low) / np.where(high > low, high - low, 1.0)
     if name not in source.points:
         raise StudyError(
             f"`{key}.vertex_colors` must name an array of the mesh's points, got {name!r}."

@@ -211,10 +211,7 @@ class Moduli(ParameterMap):
     """
 
     def __init__(
-        self,
-        name: str,
-        curves: Mapping[str, Curve],
-        averages: Mapping[str, scipy.sparse.csr_array],
+        self, name: str, curves: Mapping[str, Curve], averages: Mapping[str, scipy.sparse.csr_array]
     ) -> None:
         self.E, self.nu = f"{name}.E", f"{name}.nu"
         self.sources, self.targets = (self.E, self.nu), tuple(curves)
@@ -246,15 +243,12 @@ class Moduli(ParameterMap):
             if target not in adjoints:
                 continue
             g, slope = curve(nu)
-            adj = self._gather(target, adjoints[target], E.shape)
+            spread = self.averages.get(target) if E.ndim else None
+            adj = adjoints[target]
+            adj = sum_to(E.shape, adj) if spread is None else spread.T @ adj
             adj_E = adj_E + g * adj
             adj_nu = adj_nu + np.sum(E * slope * adj)
         return {self.E: adj_E, self.nu: adj_nu}
 
     def _spread(self, target: str, values: np.ndarray) -> np.ndarray:
         return self.averages[target] @ values if values.ndim and target in self.averages else values
-
-    def _gather(self, target: str, adj: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-        if shape and target in self.averages:
-            return self.averages[target].T @ adj
-        return sum_to(shape, adj)

@@ -122,7 +122,9 @@ def read_source(key: str, body: Any) -> Source:
         tried(f"{key}.mesh", lambda: _require_honest(find_mesh(name)))
         data = tried(f"{key}.mesh", lambda: read_mesh_data(name))
         source = Source(data.mesh, name, data.cells, data.points, data.corners)
-    mesh = _moved(source.mesh, body)
+    mesh: Any = source.mesh
+    points = in_world(body, np.asarray(body.scale) * np.asarray(mesh.points))
+    mesh = mesh._replace(points=points) if isinstance(mesh, Chain) else replace(mesh, points=points)
     with np.errstate(over="ignore"):
         longest = float(np.ptp(np.asarray(mesh.points), axis=0).max())
     if not SHORTEST < longest < LONGEST:
@@ -143,12 +145,6 @@ def _require_honest(path: Path) -> None:
             f"{path} cannot be read as a mesh: it is damaged. Its header counts more vertices and "
             f"faces than its {path.stat().st_size} bytes hold."
         )
-
-
-def _moved(mesh: Any, body: Any) -> Any:
-    """Return a mesh in the world, in the declared pose of a body."""
-    points = in_world(body, np.asarray(body.scale) * np.asarray(mesh.points))
-    return mesh._replace(points=points) if isinstance(mesh, Chain) else replace(mesh, points=points)
 
 
 def in_world(body: Any, points: np.ndarray) -> np.ndarray:
@@ -198,7 +194,6 @@ def skin_of(source: Source, volume: TetMesh) -> tuple[scipy.sparse.csr_array, Tr
 
 
 def _generated(key: str, body: Any) -> TetMesh | TriangleMesh | Chain:
-    """Return the mesh of a generator, around the origin."""
     if body.mesh.startswith(SHAPE):
         name = checks.known_key("shape", body.mesh.removeprefix(SHAPE), SHAPES)
         _refuse(key, body, "cells")

@@ -21,6 +21,7 @@ from adjsim.steps.semi_implicit import SEMI_IMPLICIT
 from adjsim.system import OnDivergence, System, TimeStep
 from studies.runs.errors import NotFiniteError
 from studies.runs.memory import Plan, state_bytes
+from studies.scene.maps import Arrays
 
 
 DT = "world.dt"  # what settings call the size of a step
@@ -258,10 +259,7 @@ def pull_frames(
 
 
 def inspect_frames(
-    recorded: Record[Any, Any],
-    adj_frames: Mapping[str, np.ndarray],
-    wrt: tuple[str, ...],
-    **options: Any,
+    recorded: Record[Any, Any], adj_frames: Arrays, wrt: tuple[str, ...], **options: Any
 ) -> Inspection:
     """Return what `Record.inspect` finds for cotangents of a trajectory's fields, by name."""
     own, bodies = _cotangents(recorded.trajectory, adj_frames)
@@ -270,9 +268,7 @@ def inspect_frames(
 
 
 def pull_worlds(
-    recorded: Record[Any, Any],
-    adj_frames: Sequence[Mapping[str, np.ndarray]],
-    wrt: tuple[str, ...],
+    recorded: Record[Any, Any], adj_frames: Sequence[Mapping[str, np.ndarray]], wrt: tuple[str, ...]
 ) -> list[dict[str, np.ndarray]]:
     """Pull those of every world of a batch back; the gradients are NaN where one diverged."""
     worlds = zip(recorded.trajectory, adj_frames, strict=True)

@@ -11,6 +11,7 @@ import inspect
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -30,7 +31,12 @@ def make_own_forces(forces: Mapping[str, OwnForce], nodes: Sequence[NodePart]) -
     """Return all forces of the user's own."""
     out, of_nodes = Additions(), {body.name: body for body in nodes}
     for name, settings in forces.items():
-        key, kind = f"forces.{name}", force_class(f"forces.{name}.type", settings.type)
+        key, kind = f"forces.{name}", imported(f"forces.{name}.type", settings.type)
+        if not (isinstance(kind, type) and issubclass(kind, Force)):
+            raise StudyError(
+                f"`{key}.type` must be module:Class with a subclass of Force, got "
+                f"{settings.type!r}."
+            )
         where = _where(key, kind, settings, of_nodes.get(settings.body))
         try:
             force = kind(**{**settings.values, **where})
@@ -45,8 +51,11 @@ def make_own_forces(forces: Mapping[str, OwnForce], nodes: Sequence[NodePart]) -
                 continue
             path = f"{key}.{parameter.name}"
             reach = 10.0 * float(np.abs(value).max()) or 1.0
-            positive_value = positive(value, parameter.unit) if parameter.positive else None
-            out.values[path] = positive_value or linear(value, parameter.unit, reach)
+            out.values[path] = (
+                positive(value, parameter.unit)
+                if parameter.positive
+                else linear(value, parameter.unit, reach)
+            )
             out.maps.append(Scaled(path, {f"{name}.{parameter.name}": 1.0}))
     return out
 
@@ -60,26 +69,15 @@ def _where(key: str, kind: Any, settings: OwnForce, body: NodePart | None) -> di
             raise StudyError(
                 f"`{key}.body` is rigid: {settings.type} needs a field `acts_on` for it."
             )
-        return {"acts_on": settings.body, **({} if elements is None else {rows: _whole(elements)})}
+        chosen = {} if elements is None else {rows: np.asarray(elements, np.int64)}
+        return {"acts_on": settings.body, **chosen}
     if rows not in fields:
         raise StudyError(
             f"`{key}.type`: {settings.type} must name the field with its nodes in `ELEMENTS`, or "
             "it would act on all bodies."
         )
-    node_numbers = np.arange(len(body.points)) if elements is None else _whole(elements)
-    return {rows: body.first + node_numbers}
-
-
-def _whole(given: Any) -> np.ndarray:
-    return np.asarray(given, np.int64)
-
-
-def force_class(key: str, path: str) -> Any:
-    """Return the class of forces with an import path, "module:Class"."""
-    found = imported(key, path)
-    if not (isinstance(found, type) and issubclass(found, Force)):
-        raise StudyError(f"`{key}` must be module:Class with a subclass of Force, got {path!r}.")
-    return found
+    every = np.arange(len(body.points))
+    return {rows: body.first + (every if elements is None else np.asarray(elements, np.int64))}
 
 
 def imported(key: str, path: str, *, is_called: bool = False) -> Any:
@@ -116,11 +114,9 @@ def sources(scene: Scene) -> dict[str, str]:
             paths[f"observations.{name}.type"] = one.type
     if ":" in scene.world.step:
         paths["world.step"] = scene.world.step
-    return {key: _source(imported(key, path)) for key, path in paths.items()}
-
-
-def _source(found: Any) -> str:
-    try:
-        return inspect.getsource(sys.modules[found.__module__])
-    except (AttributeError, OSError, TypeError):  # a notebook, or no function
-        return ""
+    code = dict.fromkeys(paths, "")
+    for key, path in paths.items():
+        leads_to = imported(key, path)
+        with suppress(AttributeError, OSError, TypeError):  # a notebook, or no function
+            code[key] = inspect.getsource(sys.modules[leads_to.__module__])
+    return code

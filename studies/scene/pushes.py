@@ -10,8 +10,7 @@ import numpy as np
 
 from adjsim.forces.acted_rows import NODES
 from adjsim.forces.external import ExternalForces
-from studies.runs.errors import StudyError
-from studies.scene.bodies.part import Additions, NodePart, linear
+from studies.scene.bodies.part import Additions, NodePart, check_numbers, linear
 from studies.scene.bodies.rigid import CENTRE, RigidPart
 from studies.scene.declared import Push
 from studies.scene.maps import Scaled
@@ -49,11 +48,7 @@ def _is_local(push: Push) -> bool:
 def _vertices(key: str, push: Push, points: np.ndarray) -> np.ndarray:
     """Return the numbers of the vertices that are pushed, (n_loads,)."""
     if push.nodes:
-        outside = [node for node in push.nodes if node >= len(points)]
-        if outside:
-            raise StudyError(
-                f"`{key}.nodes` must be numbers from 0 to {len(points) - 1}, got {outside[0]}."
-            )
+        check_numbers(f"{key}.nodes", push.nodes, len(points))
         return np.asarray(push.nodes, np.int64)
     if not _is_local(push):
         return np.arange(len(points))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from render.scene import Mesh
-from render.textures import Texture, Wrap
+from render.textures import Wrap
 from studies.scene.building import BuiltScene
 from studies.scene.declared import Film, Rigid, Scene, Soft
 from studies.scene.motion import AtRest, Settled
@@ -49,13 +49,14 @@ def _showing_edges(scene: Scene, built: BuiltScene, film: Film) -> list[str]:
         for name in names
         if isinstance(body := scene.bodies[name], Rigid | Soft)
         and body.held is None
-        and (_is_faceted(built.meshes[name]) or has_color_edges(built.meshes[name]))
+        and has_edges(built.meshes[name])
     ]
 
 
-def _is_faceted(mesh: Mesh) -> bool:
-    """Whether the light of scenes, which have at least one, is another on each face."""
-    return not mesh.smooth_normals and bool(np.any(mesh.material.diffuse))
+def has_edges(mesh: Mesh) -> bool:
+    """Whether light, of which scenes have one at least, or colours jump from a face to the next."""
+    is_faceted = not mesh.smooth_normals and bool(np.any(mesh.material.diffuse))
+    return is_faceted or has_color_edges(mesh)
 
 
 def has_color_edges(mesh: Mesh) -> bool:
@@ -81,14 +82,9 @@ def _corner_colors(mesh: Mesh) -> np.ndarray | None:
     uv = mesh.uv[mesh.faces if mesh.uv_faces is None else mesh.uv_faces]
     middle = uv.mean(axis=1, keepdims=True)
     at = np.concatenate([(1.0 - INSIDE) * uv + INSIDE * middle, middle], axis=1)
-    colors = _nearest_texels(mesh.texture, at)
+    size = np.array(mesh.texture.texels.shape[1::-1])
+    texel = np.floor(np.stack([at[..., 0], 1.0 - at[..., 1]], axis=-1) * size).astype(int)
+    texel = np.clip(texel, 0, size - 1) if mesh.texture.wrap is Wrap.CLAMP else texel % size
+    colors = mesh.texture.texels[texel[..., 1], texel[..., 0]]  # the nearest
     is_flat = np.ptp(colors, axis=1).max(axis=-1) < FLAT
     return colors[:, :3] if is_flat.mean() >= FLAT_PART else None
-
-
-def _nearest_texels(texture: Texture, uv: np.ndarray) -> np.ndarray:
-    """Return the texels at places (..., 2)."""
-    size = np.array(texture.texels.shape[1::-1])
-    at = np.floor(np.stack([uv[..., 0], 1.0 - uv[..., 1]], axis=-1) * size).astype(int)
-    at = np.clip(at, 0, size - 1) if texture.wrap is Wrap.CLAMP else at % size
-    return texture.texels[at[..., 1], at[..., 0]]

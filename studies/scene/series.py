@@ -12,6 +12,7 @@ import numpy as np
 
 from adjsim.courses import Policy, Signal, TimeCourse
 from studies.runs.errors import StudyError
+from studies.scene.maps import Arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +57,7 @@ class Window:
 Varying = Series | Sines | Window  # a parameter of a system over time
 
 
-def in_steps(
-    varying: Mapping[str, Varying], values: Mapping[str, np.ndarray], dt: float
-) -> dict[str, TimeCourse]:
+def in_steps(varying: Mapping[str, Varying], values: Arrays, dt: float) -> dict[str, TimeCourse]:
     """Return what varies over the steps of dt [s], by path, from what the system has."""
     return {path: one.course(dt, values.get(path)) for path, one in varying.items()}
 

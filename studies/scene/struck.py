@@ -41,15 +41,10 @@ def struck_mass(name: str, bodies: RigidBodies, joints: Mapping[str, Joint]) -> 
             beside = arms @ n > np.max(arms @ n) - FLAT * np.ptp(arms, axis=0).max()
             touching = np.sum((np.maximum(ways[beside] @ n, 0.0) / lengths.max()) ** 4)
             return float(about / lengths.max() ** 2 / max(touching, 1.0))
-    n = _directions(DIRECTIONS)
+    k = np.arange(DIRECTIONS) + 0.5  # n lie evenly on the sphere
+    z, turn = 1.0 - 2.0 * k / DIRECTIONS, np.pi * (1.0 + np.sqrt(5.0)) * k
+    r = np.sqrt(1.0 - z * z)
+    n = np.column_stack([r * np.cos(turn), r * np.sin(turn), z])
     turns = np.cross(arms[np.argmin(arms @ n.T, axis=0)], n)
     w = 1.0 / mass + np.einsum("ki,ij,kj->k", turns, np.linalg.inv(inertia), turns)
     return float(1.0 / w.mean())
-
-
-def _directions(count: int) -> np.ndarray:
-    """Return unit vectors that lie evenly on the sphere, (count, 3)."""
-    k = np.arange(count) + 0.5
-    z, turn = 1.0 - 2.0 * k / count, np.pi * (1.0 + np.sqrt(5.0)) * k
-    r = np.sqrt(1.0 - z * z)
-    return np.column_stack([r * np.cos(turn), r * np.sin(turn), z])

@@ -27,6 +27,8 @@ UNKNOWN, MISSING, NO_KIND = "unexpected_keyword_argument", "missing", "union_tag
 ORDER = (UNKNOWN, MISSING, NO_KIND, "union_tag_invalid", "value_error")
 SMALLEST, LARGEST = 1e-100, 1e30  # beyond, products of numbers are 0 or infinite
 T = TypeVar("T")
+_adapter = functools.cache(TypeAdapter)
+_hints = functools.cache(functools.partial(get_type_hints, include_extras=True))
 
 
 def joined(path: str, key: str) -> str:
@@ -77,29 +79,22 @@ def _out_of_scale(value: Any, path: str = "") -> Iterator[str]:
         )
 
 
-@functools.cache
-def _adapter(cls: type[T]) -> TypeAdapter[T]:
-    return TypeAdapter(cls)
-
-
 def _mistakes(cls: type, values: Mapping[str, Any], error: ValidationError) -> list[str]:
     """Return what is wrong with a table, the gravest mistakes first.
 
     What follows from a graver mistake is left out: a key that is missing beside a misspelt one, and
     what the other branches of a union find at the same place.
     """
-    rank = {kind: k for k, kind in enumerate(ORDER)}
-    mistakes = [
-        (
-            detail["type"] if detail["type"] in rank and isinstance(detail["loc"][-1], str) else "",
-            detail,
-        )
-        for detail in error.errors()
-    ]
+
+    def kind_of(detail: ErrorDetails) -> str:
+        is_grave = detail["type"] in ORDER and isinstance(detail["loc"][-1], str)
+        return detail["type"] if is_grave else ""
+
+    rank = {kind: k for k, kind in enumerate((*ORDER, ""))}
     messages: dict[str, str] = {}  # by path
     misspelt = set()  # tables with such keys
-    for kind, detail in sorted(mistakes, key=lambda mistake: rank.get(mistake[0], len(ORDER))):
-        location = detail["loc"]
+    for detail in sorted(error.errors(), key=lambda detail: rank[kind_of(detail)]):
+        kind, location = kind_of(detail), detail["loc"]
         is_key = kind in (UNKNOWN, MISSING)
         at = _field_at(cls, values, location[:-1] if is_key else location)
         path = joined(at[0], str(location[-1])) if is_key else at[0]
@@ -166,16 +161,11 @@ def expected(hint: Any) -> str:
 
 
 def _expected_list(items: tuple[Any, ...]) -> str:
-    one = expected(items[0])
+    item = expected(items[0])
     if items[-1] is Ellipsis:
-        return f"a list, each {one}"
-    plural = one.removeprefix("a ").replace("number", "numbers", 1).replace("list", "lists", 1)
+        return f"a list, each {item}"
+    plural = item.removeprefix("a ").replace("number", "numbers", 1).replace("list", "lists", 1)
     return f"a list of {len(items)} {plural}"
-
-
-@functools.cache
-def _hints(cls: type) -> dict[str, Any]:
-    return get_type_hints(cls, include_extras=True)
 
 
 def _plain(hint: Any) -> Any:

@@ -61,38 +61,35 @@ def spread_takes(values: Mapping[str, Any]) -> dict[str, Any]:
                     "Rename the take."
                 )
             spread[key] |= tables
-        ties |= {
-            renamed.path(path): {**settings, "tied_to": settings["tied_to"]}
-            if "tied_to" in settings
-            else {"tied_to": path}
-            for path, settings in free.items()
-            if renamed.path(path) != path
-        }
-        truth |= {renamed.path(path): number for path, number in shared.items()}
-        truth |= {
-            renamed.path(path): number for path, number in _joined("truth", take_values).items()
-        }
-        ties |= renamed.free(_joined("free", take_values))
+        for path, settings in free.items():
+            if renamed.path(path) != path:
+                is_tied = "tied_to" in settings
+                ties[renamed.path(path)] = dict(settings) if is_tied else {"tied_to": path}
+        for numbers in (shared, JOINED["truth"](take_values.get("truth", {}))):
+            truth |= {renamed.path(path): number for path, number in numbers.items()}
+        ties |= renamed.free(JOINED["free"](take_values.get("free", {})))
     ends = ["" if take == first else f"_{take}" for take in takes]
-    for name, obstacle in out.get("obstacles", {}).items():
-        if carrier := obstacle.get("fixed_to"):
-            bodies = obstacle.get("bodies") or [
-                body for body in values["bodies"] if body != carrier
-            ]
-            copies = {
-                f"{name}{end}": {
-                    **obstacle, "fixed_to": f"{carrier}{end}",
-                    "bodies": [f"{body}{end}" for body in bodies],
-                }
-                for end in ends
-            }  # fmt: skip
-            out["obstacles"] = {**out["obstacles"], **copies}
-        elif isinstance(obstacle.get("bodies"), list):
-            each = [f"{body}{end}" for end in ends for body in obstacle["bodies"]]
-            out["obstacles"] = {**out["obstacles"], name: {**obstacle, "bodies": each}}
+    if "obstacles" in out:
+        out["obstacles"] = _obstacles_of_all(values, ends)
     out |= {key: tables for key, tables in spread.items() if tables}
     out["free"] = free | ties
     return out | ({"truth": truth} if truth else {})
+
+
+def _obstacles_of_all(values: Mapping[str, Any], ends: Sequence[str]) -> dict[str, Any]:
+    """Return the obstacles, each with the bodies of all takes, or copies on their carriers."""
+    obstacles = dict(values["obstacles"])
+    for name, obstacle in values["obstacles"].items():
+        bodies, carrier = obstacle.get("bodies"), obstacle.get("fixed_to")
+        if carrier:
+            bodies = bodies or [body for body in values["bodies"] if body != carrier]
+            for end in ends:
+                mine = {"fixed_to": f"{carrier}{end}", "bodies": [f"{k}{end}" for k in bodies]}
+                obstacles[f"{name}{end}"] = {**obstacle, **mine}
+        elif isinstance(bodies, list):
+            every = [f"{body}{end}" for end in ends for body in bodies]
+            obstacles[name] = {**obstacle, "bodies": every}
+    return obstacles
 
 
 def without_repeats(mistakes: Sequence[str], takes: Iterable[str]) -> list[str]:
@@ -174,10 +171,6 @@ class _Renamed:
         known = {"observations": self.take_values["observations"]}
         known |= dict.fromkeys(COPIED, self.copied)
         return f"{head}.{rest[0]}" if rest and rest[0] in known.get(head, ()) else ""
-
-
-def _joined(key: str, own: Mapping[str, Any]) -> dict[str, Any]:
-    return JOINED[key](own.get(key, {}))
 
 
 def _check(values: Mapping[str, Any], takes: Any) -> None:

@@ -54,6 +54,20 @@ def test_a_changed_number_of_a_page_is_noticed_and_rendered_again(tmp_path):
     assert publish.rendered(text.replace("5.1e4", "5.2e4"), tmp_path) == text
 
 
+def test_a_force_that_a_page_lacks_gets_its_table_and_its_class():
+    row = "| `damping` | $c$, of all | m | `()` | none |"
+    text = publish.rendered(f"Names\n\n### `Pins`\n\n{row}\n\nPins.\n\n{publish.NAMES}")
+    damping = "| `damping` | $c$, of all | N s/m | `()` or `(n_pins,)` | log |"
+    assert f"| `stiffness` | $k$ | N/m | `()` or `(n_pins,)` | log |\n{damping}\n\nPins." in text
+    assert "### `LinearDrag`\n\n| name |" in text
+    assert "| `cubic_stiffness` | $k$ | N/m³ |" in text
+    assert publish.rendered(text) == text
+    reference = publish.rendered(f".. py:module:: adjsim.joints.pins\n\n{publish.CLASSES}")
+    assert ".. py:currentmodule:: adjsim.joints.pins\n.. autoclass:: Pins\n" in reference
+    assert ".. py:module:: adjsim.forces.linear_drag\n.. autoclass:: LinearDrag\n" in reference
+    assert publish.rendered(reference) == reference
+
+
 @pytest.mark.parametrize(
     ("now", "said"),
     [

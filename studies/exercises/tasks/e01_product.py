@@ -28,7 +28,6 @@ def product_vjp(a, b, adj_y):
 
 
 def inputs(rng):
-    """Return two numbers."""
     return {"a": rng.normal(), "b": rng.normal()}
 
 

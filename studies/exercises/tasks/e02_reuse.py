@@ -35,7 +35,6 @@ def reuse_vjp(x, y, adj_z):
 
 
 def inputs(rng):
-    """Return two numbers."""
     return {"x": rng.normal(), "y": rng.normal()}
 
 

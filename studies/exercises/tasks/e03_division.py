@@ -26,7 +26,6 @@ def quotient_vjp(a, b, adj_q):
 
 
 def inputs(rng):
-    """Return a number, and one that is not near 0."""
     return {"a": rng.normal(), "b": rng.uniform(0.5, 2.0)}
 
 

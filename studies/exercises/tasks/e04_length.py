@@ -30,7 +30,6 @@ def distance_vjp(x0, x1, adj_l):
 
 
 def inputs(rng):
-    """Return two points."""
     return {"x0": rng.normal(size=3), "x1": rng.normal(size=3)}
 
 

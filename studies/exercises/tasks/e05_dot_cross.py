@@ -32,7 +32,6 @@ def products_vjp(a, b, adj_d, adj_c):
 
 
 def inputs(rng):
-    """Return two vectors."""
     return {"a": rng.normal(size=3), "b": rng.normal(size=3)}
 
 

@@ -27,7 +27,6 @@ def matrix_vector_vjp(A, x, adj_y):
 
 
 def inputs(rng):
-    """Return a matrix and a vector."""
     return {"A": rng.normal(size=(3, 3)), "x": rng.normal(size=3)}
 
 

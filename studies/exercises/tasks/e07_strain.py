@@ -29,7 +29,6 @@ def strain_vjp(F, adj_E):
 
 
 def inputs(rng):
-    """Return a matrix."""
     return {"F": rng.normal(size=(3, 3))}
 
 

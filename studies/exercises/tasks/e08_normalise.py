@@ -32,7 +32,6 @@ def unit_vjp(m, adj_n):
 
 
 def inputs(rng):
-    """Return a vector."""
     return {"m": rng.normal(size=3)}
 
 

@@ -40,7 +40,6 @@ def spring_vjp(x0, x1, l0, k, adj_f0):
 
 
 def inputs(rng):
-    """Return a stretched or pressed spring."""
     x0, x1 = rng.normal(size=(2, 3))
     return {"x0": x0, "x1": x1, "l0": rng.uniform(0.5, 1.5), "k": rng.uniform(1.0, 9.0)}
 

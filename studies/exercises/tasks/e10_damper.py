@@ -44,7 +44,6 @@ def damper_vjp(x0, x1, v0, v1, c, adj_f0):
 
 
 def inputs(rng):
-    """Return two moving points."""
     x0, x1, v0, v1 = rng.normal(size=(4, 3))
     return {"x0": x0, "x1": x1, "v0": v0, "v1": v1, "c": rng.uniform(0.1, 2.0)}
 

@@ -38,7 +38,6 @@ def euler_step_vjp(x, v, k, m, adj_x1, adj_v1):
 
 
 def inputs(rng):
-    """Return a moving mass."""
     x, v = rng.normal(size=(2, 3))
     return {"x": x, "v": v, "k": rng.uniform(5.0, 9.0), "m": rng.uniform(0.5, 2.0)}
 

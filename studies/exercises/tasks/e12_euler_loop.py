@@ -43,7 +43,6 @@ def euler_loop_vjp(x, v, k, adj_xn, adj_vn):
 
 
 def inputs(rng):
-    """Return a moving mass."""
     x, v = rng.normal(size=(2, 2))
     return {"x": x, "v": v, "k": rng.uniform(0.5, 1.5)}
 

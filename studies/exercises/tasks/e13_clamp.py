@@ -29,7 +29,6 @@ def clamp_vjp(x, low, high, adj_y):
 
 
 def inputs(rng):
-    """Return two entries below, two between, two above."""
     x = np.concatenate([rng.uniform(-3, -2, 2), rng.uniform(-0.9, 0.9, 2), rng.uniform(2, 3, 2)])
     return {"x": x, "low": rng.uniform(-1.5, -1.0), "high": rng.uniform(1.0, 1.5)}
 

@@ -36,7 +36,6 @@ def contact_vjp(y, v, r, k, c, adj_f):
 
 
 def inputs(rng):
-    """Return balls in contact, above the floor falling, in contact leaving fast, and in contact."""
     y = np.array([0.8, 1.5, 0.9, 0.7]) + rng.uniform(0.0, 0.05, 4)
     v = np.array([-1.0, -90.0, 9.0, 1.0]) + rng.uniform(0.0, 0.5, 4)
     return {"y": y, "v": v, "r": 1.0, "k": rng.uniform(40, 50), "c": rng.uniform(1.0, 2.0)}

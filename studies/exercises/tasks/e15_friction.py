@@ -47,7 +47,6 @@ def friction_vjp(v, n, p, mu, k, adj_f):
 
 
 def inputs(rng):
-    """Return a node that sticks or slides; p decides."""
     v, n = rng.normal(size=(2, 3))
     p = rng.choice([0.05, 50.0])
     return {"v": v, "n": n / np.sqrt(n @ n), "p": p, "mu": rng.uniform(0.3, 0.8), "k": 2.0}

@@ -32,7 +32,6 @@ def inverse_vjp(F, adj_J, adj_B):
 
 
 def inputs(rng):
-    """Return a matrix that is far from singular."""
     return {"F": np.array([[2.0, 0.5], [-0.7, 1.5]]) + rng.normal(scale=0.3, size=(2, 2))}
 
 

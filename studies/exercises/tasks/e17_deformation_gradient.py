@@ -31,7 +31,6 @@ def deformation_gradient_vjp(x, B, adj_F):
 
 
 def inputs(rng):
-    """Return a tetrahedron."""
     return {"x": rng.normal(size=(4, 3)), "B": rng.normal(size=(3, 3))}
 
 

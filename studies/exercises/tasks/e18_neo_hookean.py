@@ -43,7 +43,6 @@ def neo_hookean_vjp(F, mu, lam, adj_psi):
 
 
 def inputs(rng):
-    """Return a deformed state of some material."""
     F = np.eye(3) + rng.normal(scale=0.2, size=(3, 3))
     return {"F": F, "mu": rng.uniform(1.0, 3.0), "lam": rng.uniform(4.0, 9.0)}
 

@@ -54,7 +54,6 @@ def hinge_angle_vjp(e, a, b, adj_phi):
 
 
 def inputs(rng):
-    """Return three edges."""
     e, a, b = rng.normal(size=(3, 3))
     return {"e": e, "a": a, "b": b}
 

@@ -43,7 +43,6 @@ def quaternion_product_vjp(p, q, adj_r):
 
 
 def inputs(rng):
-    """Return two quaternions, not of length 1."""
     p, q = rng.normal(size=(2, 4))
     return {"p": p, "q": q}
 

@@ -45,7 +45,6 @@ def spring_net_vjp(x, k, adj_f):
 
 
 def inputs(rng):
-    """Return four nodes and five stiffnesses."""
     return {"x": rng.normal(size=(4, 3)), "k": rng.uniform(1.0, 2.0, 5)}
 
 

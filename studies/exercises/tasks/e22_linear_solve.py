@@ -28,7 +28,6 @@ def linear_solve_vjp(A, b, adj_x):
 
 
 def inputs(rng):
-    """Return a matrix that is far from singular, and a right side."""
     return {"A": 3.0 * np.eye(3) + rng.normal(size=(3, 3)), "b": rng.normal(size=3)}
 
 

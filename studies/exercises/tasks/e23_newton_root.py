@@ -31,7 +31,6 @@ def equilibrium_vjp(k, c, f, adj_x):
 
 
 def inputs(rng):
-    """Return a spring and a load."""
     return {"k": rng.uniform(1.0, 2.0), "c": rng.uniform(0.5, 2.0), "f": rng.uniform(1.0, 9.0)}
 
 

@@ -42,7 +42,6 @@ def log_loss_vjp(u, measured, adj_L):
 
 
 def inputs(rng):
-    """Return a logarithm and measurements."""
     return {"u": rng.normal(), "measured": rng.uniform(0.5, 3.0, 3)}
 
 

@@ -34,7 +34,6 @@ def project_vjp(p, f, adj_a, adj_z):
 
 
 def inputs(rng):
-    """Return a point in front of the camera."""
     return {"p": np.array([*rng.normal(size=2), rng.uniform(2.0, 4.0)]), "f": rng.uniform(1.0, 3.0)}
 
 

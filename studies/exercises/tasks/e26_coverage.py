@@ -47,7 +47,6 @@ def coverage_vjp(a, b, p, w, adj_D):
 
 
 def inputs(rng):
-    """Return an edge and a pixel near it."""
     a, b, p = rng.normal(size=(3, 2))
     return {"a": a, "b": b, "p": p, "w": rng.uniform(0.5, 1.5)}
 

@@ -42,7 +42,6 @@ def over_vjp(D, C, background, adj_I):
 
 
 def inputs(rng):
-    """Return faces of which the last covers everything at two points of four."""
     D = rng.uniform(0.2, 0.8, 5)
     D[4] = rng.choice([1.0, 0.5])
     return {"D": D, "C": rng.uniform(size=(5, 3)), "background": rng.uniform(size=3)}

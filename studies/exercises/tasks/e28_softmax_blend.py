@@ -34,7 +34,6 @@ def softmax_blend_vjp(u, C, adj_I):
 
 
 def inputs(rng):
-    """Return logits and colours."""
     return {"u": 2.0 * rng.normal(size=5), "C": rng.uniform(size=(5, 3))}
 
 

@@ -47,7 +47,6 @@ def texture_vjp(T, s, t, adj_c):
 
 
 def inputs(rng):
-    """Return texels and a place that is on none of their borders."""
     s, t = rng.integers(0, 3, 2) + rng.uniform(0.1, 0.9, 2)
     return {"T": rng.uniform(size=(4, 4)), "s": s, "t": t}
 

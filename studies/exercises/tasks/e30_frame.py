@@ -67,7 +67,6 @@ def frame_vjp(x, C, adj_I):
 
 
 def inputs(rng):
-    """Return two overlapping triangles, counted round so that their insides are positive."""
     x = np.array([[(0, 0), (3, 0.5), (1, 3)], [(1, 0), (3.5, 2), (0, 2.5)]])
     return {"x": x + rng.normal(scale=0.2, size=x.shape), "C": rng.uniform(size=(2, 3))}
 

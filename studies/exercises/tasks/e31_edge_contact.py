@@ -60,7 +60,6 @@ def edge_contact_vjp(p, a, b, k, adj_f, adj_g):
 
 
 def inputs(rng):
-    """Return a point above an edge."""
     a, u = rng.normal(size=(2, 2))
     n = np.array([-u[1], u[0]]) / np.sqrt(u @ u)
     p = a + rng.uniform(0.2, 0.8) * u + rng.uniform(0.5, 1.5) * n

@@ -48,7 +48,6 @@ def undo_step_vjp(x, p, ax, av, adj_bx, adj_bv, adj_bp):
 
 
 def inputs(rng):
-    """Return an angle and cotangents."""
     x, ax, av = rng.normal(size=3)
     return {"x": x, "p": rng.uniform(1.0, 2.0), "ax": ax, "av": av}
 

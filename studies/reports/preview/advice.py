@@ -20,6 +20,7 @@ from studies.scene.building import BuiltScene
 from studies.scene.declared import EQUILIBRIUM, Pendulum, Rigid, SceneFile, Smoke, Soft
 
 
+Mask = np.ndarray | None  # of pixels, where there is a film
 COVERED = 4  # pixels, below which a scene covers nothing
 LARGER = 1.15  # times larger: what a camera's errors do not explain
 DARK = 1.05  # times larger with its dark parts: more than soft edges add
@@ -44,12 +45,7 @@ class SizeWarning(str):
 
 
 def advice_on(
-    file: SceneFile,
-    built: BuiltScene,
-    shot: Shot,
-    seen: np.ndarray | None,
-    *,
-    faint: np.ndarray | None = None,
+    file: SceneFile, built: BuiltScene, shot: Shot, seen: Mask, *, faint: Mask = None
 ) -> list[str]:
     """Return what looks wrong about a film.
 
@@ -67,9 +63,7 @@ def advice_on(
     return advice + motion
 
 
-def _advice_on_start(
-    file: SceneFile, built: BuiltScene, shot: Shot, seen: np.ndarray | None
-) -> list[str]:
+def _advice_on_start(file: SceneFile, built: BuiltScene, shot: Shot, seen: Mask) -> list[str]:
     """Return what looks wrong about the first frame; `seen` (H, W) is where the bodies are."""
     whole = outline(shot.drawn[0])
     where = f"first frame of `{shot.key}`"

@@ -156,7 +156,7 @@ def places_at(
             f"with a step of {motion.dt:.3g} s. Check E and density, whether bodies begin inside "
             "an obstacle, or give a smaller `world.dt`."
         )
-    found = {name: at.at(one.vertices(motion, run)) for name, one in built.subjects.items()}
+    places = {k: at.at(subject.vertices(motion, run)) for k, subject in built.subjects.items()}
     if getattr(run, "x", None) is not None:
-        found[NODES] = at.at(np.asarray(run.x))
-    return found, failed
+        places[NODES] = at.at(np.asarray(run.x))
+    return places, failed

@@ -81,9 +81,18 @@ def preview(
 
 
 def inspect(file: SceneFile, built: BuiltScene) -> tuple[list[Shot], list[str]]:
-    """Return a scene as its cameras see it at its start values, and what looks wrong about it."""
+    """Return a scene at its start values in all films, or else cameras, and what looks wrong."""
     shots, warnings = [], []
-    for key, camera, film in _views(file):
+    views: list[tuple[str, str, Film | None]] = [
+        (f"observations.{name}", camera_of(f"observations.{name}", film.camera, file), film)
+        for name, film in file.films.items()
+    ]
+    views = views or [(f"cameras.{name}", name, None) for name in file.cameras]
+    if not views and not _tracks(file):
+        raise StudyError(
+            "`cameras` is empty: a preview needs a table [cameras.NAME], or tracked points."
+        )
+    for key, camera, film in views:
         shot, said = shoot(file, built, key, name=camera, film=film)
         warnings += said
         if shot.data is not None:
@@ -103,20 +112,6 @@ def _refused(file: SceneFile, warnings: list[str]) -> list[str]:
         if not warnings or "`free" in str(error):
             return [f"`adjsim run` will refuse this scene: {error}"]
     return []
-
-
-def _views(file: SceneFile) -> list[tuple[str, str, Film | None]]:
-    """Return key, camera and film of what is shown: all films, or else all cameras."""
-    found: list[tuple[str, str, Film | None]] = [
-        (f"observations.{name}", camera_of(f"observations.{name}", one.camera, file), one)
-        for name, one in file.films.items()
-    ]
-    found = found or [(f"cameras.{name}", name, None) for name in file.cameras]
-    if not found and not _tracks(file):
-        raise StudyError(
-            "`cameras` is empty: a preview needs a table [cameras.NAME], or tracked points."
-        )
-    return found
 
 
 def _tracks(file: SceneFile) -> list[str]:
@@ -161,7 +156,9 @@ def _strip(shot: Shot, joints: Mapping[str, JointMark]) -> np.ndarray:
         if shot.data is not None:
             footage = _enlarged(shot.data.frames[shot.indices[k]])
             footage = media.hatched(footage, shot.data.ignored)
-            over = _outlined(footage, drawn[..., 3])
+            inside = drawn[..., 3] > 0.5
+            line = np.logical_xor(binary_dilation(inside), binary_erosion(inside))
+            over = np.where(line[..., None], PINK, footage)
             panels = {"film": footage, **panels, "outline of the scene over the film": over}
         label = f"{shot.key}, {shot.times[k]:.3g} s"
         labelled = [_labelled(panel, f"{title}: {label}") for title, panel in panels.items()]
@@ -173,13 +170,6 @@ def _enlarged(image: np.ndarray) -> np.ndarray:
     """Return an image (H, W, C) as high as a row, linear between pixels."""
     height, width = image.shape[:2]
     return media.resized(image, (ROW, max(round(width * ROW / height), 1)), by="BILINEAR")
-
-
-def _outlined(footage: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-    """Return a picture with a line where alpha is one half."""
-    inside = alpha > 0.5
-    line = np.logical_xor(binary_dilation(inside), binary_erosion(inside))
-    return np.where(line[..., None], PINK, footage)
 
 
 def _labelled(panel: np.ndarray, text: str) -> np.ndarray:

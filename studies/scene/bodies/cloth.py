@@ -119,7 +119,6 @@ def make_cloth(name: str, body: Cloth, free: frozenset[str], *, refined: bool = 
 def _muscles(
     name: str, body: Cloth, sheet: TriangleMesh, hinges: np.ndarray, *, free: frozenset[str]
 ) -> Additions:
-    """Return the muscles of the triangles and of the hinges."""
     target = f"{name}_bending.actuation"
     flat = make_muscles(
         name, body, sheet.faces, sheet.points, target=f"{name}.actuation", free=free

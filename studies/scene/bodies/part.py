@@ -1,7 +1,7 @@
 """What every body made of nodes gives to the model, and helpers for its values."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,13 +15,7 @@ from adjsim.values import values_under
 from render.scene import Mesh
 from studies.runs.errors import StudyError
 from studies.scene.declared import Held
-from studies.scene.maps import (
-    ParameterMap,
-    Scaled,
-    Value,
-    all_targets,
-    values_of,
-)
+from studies.scene.maps import ParameterMap, Scaled, Value, all_targets, values_of
 from studies.scene.mesh_source import FIELD, Source, turned
 from studies.scene.series import Series, Sines, Varying, in_steps
 
@@ -143,6 +137,15 @@ class Additions:
     varying: dict[str, Varying] = field(default_factory=dict)  # by target
 
 
+def node_stiffness(forces: Mapping[str, Force], n: int) -> np.ndarray:
+    """Return what the elements of forces hold each of n nodes with, (n,) [N/m]."""
+    k = np.zeros(n)
+    for force in forces.values():
+        each = force.nodes.shape[1]
+        k += np.bincount(force.nodes.ravel(), np.repeat(force.stiffness_bound(), each), n)
+    return k
+
+
 def positive(value: Any, unit: str, wide: float = WIDE) -> Value:
     """Return a positive value, searched by its logarithm; one that may be 0 is linear there."""
     given = np.array(value, np.float64)
@@ -256,8 +259,13 @@ def held_nodes(key: str, held: Held | None, points: np.ndarray, *, numbered: boo
     if held.ball is not None:
         distance = np.linalg.norm(points - held.ball.center, axis=1)
         mask |= distance <= held.ball.radius + near
-    if held.nodes:
-        _hold_numbers(key, held.nodes, mask, numbered=numbered)
+    if held.nodes and not numbered:
+        raise StudyError(
+            f"`{key}.nodes` must be left out for a surface that is filled with tetrahedra, "
+            "whose nodes have other numbers. Use a box, a plane or a ball."
+        )
+    check_numbers(f"{key}.nodes", held.nodes, len(mask))
+    mask[list(held.nodes)] = True
     if not mask.any() or mask.all():
         body = ".".join(key.split(".")[:2])
         scale = f"`{body}.scale`" if body.startswith("bodies.") else "its `scale`"
@@ -271,15 +279,8 @@ def held_nodes(key: str, held: Held | None, points: np.ndarray, *, numbered: boo
     return mask
 
 
-def _hold_numbers(key: str, nodes: tuple[int, ...], mask: np.ndarray, *, numbered: bool) -> None:
-    if not numbered:
-        raise StudyError(
-            f"`{key}.nodes` must be left out for a surface that is filled with tetrahedra, "
-            "whose nodes have other numbers. Use a box, a plane or a ball."
-        )
-    outside = [node for node in nodes if not 0 <= node < len(mask)]
+def check_numbers(key: str, nodes: Sequence[int], n: int) -> None:
+    """Raise if nodes are not all among n."""
+    outside = [node for node in nodes if not 0 <= node < n]
     if outside:
-        raise StudyError(
-            f"`{key}.nodes` must be numbers from 0 to {len(mask) - 1}, got {outside[0]}."
-        )
-    mask[list(nodes)] = True
+        raise StudyError(f"`{key}` must be numbers from 0 to {n - 1}, got {outside[0]}.")

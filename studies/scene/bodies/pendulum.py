@@ -99,9 +99,6 @@ def drawn_pendulum(name: str, body: Pendulum) -> tuple[Mesh, HangingRods]:
         )
         colors, look = shape.colors(rods, bobs), replace(look, color=WHITE)
     mesh = Mesh(
-        shape.faces,
-        vertex_colors=colors,
-        material=material_of(look),
-        smooth_normals=look.smooth,
+        shape.faces, vertex_colors=colors, material=material_of(look), smooth_normals=look.smooth
     )
     return mesh, HangingRods(shape)

@@ -39,7 +39,17 @@ def make_smoke(
     density = np.asarray(picture.texels).mean(axis=2)
     velocity = np.zeros((*density.shape, 2))
     if body.velocity is not None:
-        velocity = _velocity(f"{key}.velocity", Path(body.velocity), velocity.shape)
+        path, shape = Path(body.velocity), velocity.shape
+        if not path.is_file():
+            raise StudyError(f"`{key}.velocity`: there is no file {path}.")
+        velocity = tried(f"{key}.velocity", lambda: np.load(path, allow_pickle=False))
+        if not isinstance(velocity, np.ndarray) or velocity.shape != shape:
+            got = getattr(velocity, "shape", "an archive")
+            raise StudyError(
+                f"`{key}.velocity`: {path} must have the shape (rows, columns, 2) = {shape} of the "
+                f"picture, got {got}."
+            )
+        velocity = velocity.astype(np.float64)
     system = tried(f"{key}.density", lambda: SmokeSystem(density.shape))
     values = {
         f"{name}.density": Value(density, "-", "linear", (0.0, 1.0)),
@@ -55,19 +65,6 @@ def make_smoke(
             values[path] = Value(start, "cells/step", "linear", (-FASTEST, FASTEST))
         maps.append(flow)
     return system, SmokeState(velocity, density), values, maps
-
-
-def _velocity(key: str, path: Path, shape: tuple[int, ...]) -> np.ndarray:
-    if not path.is_file():
-        raise StudyError(f"`{key}`: there is no file {path}.")
-    velocity = tried(key, lambda: np.load(path, allow_pickle=False))
-    if not isinstance(velocity, np.ndarray) or velocity.shape != shape:
-        got = getattr(velocity, "shape", "an archive")
-        raise StudyError(
-            f"`{key}`: {path} must have the shape (rows, columns, 2) = {shape} of the picture, got "
-            f"{got}."
-        )
-    return velocity.astype(np.float64)
 
 
 class Waves(ParameterMap):

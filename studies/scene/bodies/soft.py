@@ -121,7 +121,6 @@ def _material(name: str, body: Soft, source: Source, *, is_filled: bool) -> dict
 
 
 def _material_maps(name: str, values: dict[str, Value], law: SolidLaw) -> list[ParameterMap]:
-    """Return the maps to the energy's parameters."""
     maps: list[ParameterMap] = []
     if f"{name}.E" in values:
         maps.append(Moduli(name, solid_curves(name, law), {}))

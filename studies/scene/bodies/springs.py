@@ -21,12 +21,7 @@ from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.values import values_under
 from render.scene import Mesh
 from studies.runs.errors import StudyError
-from studies.scene.bodies.part import (
-    NodePart,
-    held_nodes,
-    node_velocities,
-    positive,
-)
+from studies.scene.bodies.part import NodePart, held_nodes, node_velocities, positive
 from studies.scene.declared import Springs
 from studies.scene.looks import drawn_mesh, material_of
 from studies.scene.maps import Placed, Scaled

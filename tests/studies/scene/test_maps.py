@@ -3,8 +3,7 @@ import pytest
 import scipy.sparse
 
 from studies.scene.bodies.materials import SOLID_LAWS, sheet_curves, solid_curves
-from studies.scene.joints import Anchored
-from studies.scene.maps import Moduli, Placed, Scaled, Weighed, add_up, sum_to
+from studies.scene.maps import Moduli, Placed, Scaled, Weighed, Widened, add_up, sum_to
 
 
 RNG = np.random.default_rng(1)
@@ -25,7 +24,11 @@ def moduli(E, averages=()):
 
 CASES = {
     "anchor": (
-        Anchored("j.anchor", {"j.anchor_a": np.zeros(3), "j.anchor_b": np.arange(3.0)}),
+        Widened(
+            "j.anchor",
+            {"j.anchor_a": 1.0, "j.anchor_b": 1.0},
+            {"j.anchor_a": np.zeros(3), "j.anchor_b": np.arange(3.0)},
+        ),
         {"j.anchor": np.array([1.0, 2.0, 4.0])},
     ),
     "factor": (Scaled("a", {"x": 2.0, "y": -1.0}), {"a": np.array(3.0)}),
