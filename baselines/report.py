@@ -11,12 +11,12 @@ from baselines.scores import relative_errors
 from baselines.videos import Videos
 from studies.reports.content import (
     Facts,
+    Headline,
     Item,
     Media,
     Report,
     Table,
     Text,
-    Verdict,
     charts,
     section,
     table,
@@ -81,7 +81,7 @@ def write_report(
     )
     report = Report(
         "Parameters guessed from a video",
-        Verdict("trained", "plain"),
+        Headline("trained", "plain"),
         {"run": folder.path.name, "of": "learned baselines"},
         tuple(one for one in sections if one is not None),
     )

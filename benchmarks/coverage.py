@@ -110,7 +110,7 @@ def measured(name: str, seed: int) -> dict[str, dict[str, Any]]:
         solved = solve(made.without_truth(), how, RunFolder(Path(folder)), bar, seed=seed)
     parameters = solved.problem.parameters
     value = parameters.natural(solved.result.theta)
-    low, high = solved.spread.intervals.model
+    low, high = solved.intervals.model
     true = np.concatenate([np.ravel(truth[path]) for path in parameters.paths if path in truth])
     scale = {path: np.linalg.norm(_declared(tables, path.partition("[")[0])) for path in truth}
     budget = solved.budget

@@ -148,7 +148,7 @@ class Answer:
     def laplace_intervals(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Return 95 % intervals by pixel noise that count how the residuals bend.
 
-        They stand beside those of Gauss-Newton, `solved.spread.intervals.pixel`, which drop second
+        They stand beside those of Gauss-Newton, `solved.intervals.pixel`, which drop second
         derivatives, and take about 10 gradients for each free number.
 
         Returns
@@ -188,7 +188,7 @@ def fit(problem: Problem, out: str | Path | None = None, *, seed: int = 0) -> An
         with folder, EvaluationProgress(problem.search.max_evaluations) as progress:
             solved = solve(prepared, problem.search, folder, progress, seed=seed)
     parameters, theta = solved.problem.parameters, solved.result.theta
-    ends = zip(*(parameters.parts(end) for end in solved.spread.intervals.model), strict=True)
+    ends = zip(*(parameters.parts(end) for end in solved.intervals.model), strict=True)
     intervals = {free.path: (low, high) for (free, low), (_, high) in ends}
     values = parameters.values(theta)
     return Answer(values, intervals, solved.verdict, solved, solved.verdicts)

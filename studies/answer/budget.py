@@ -320,18 +320,18 @@ def budget_at(
     changes = declared_changes(problem, theta, numbers, is_rough=is_rough)
     of_cameras = _of_cameras(parameters)
     is_scale = np.array([not number.unit for number in changes.numbers], bool)
-    known = np.where(is_scale & of_cameras.any(), KNOWN_BESIDE_CAMERA, KNOWN_BY_DATA)
+    visible = np.where(is_scale & of_cameras.any(), KNOWN_BESIDE_CAMERA, KNOWN_BY_DATA)
     rubbing = [path.removesuffix(".friction") for path in parameters.paths if ".friction" in path]
     leaning = [f"obstacles.{name}.tilt_error" for name in rubbing
                if f"{name}.restitution" not in parameters.paths]  # fmt: skip
-    known[[number.key in leaning for number in changes.numbers]] = HIDDEN
+    visible[[number.key in leaning for number in changes.numbers]] = HIDDEN
     errors = declared_errors(
         Jacobian.beside([jacobian, changes.looks]),
         changes.residuals,
         None if is_rough else residuals,
         clusters_of_rows(problem),
         is_camera=of_cameras & np.isfinite(parameters.prior_error),
-        known=known,
+        known=visible,
     )
     more = errors.covariance * (QUANTILE / intervals.quantile) ** 2
     intervals = widened(intervals, parameters, theta, more, source=DECLARED)
@@ -359,9 +359,9 @@ def budget_at(
         **of_numbers,
     }
     parts = {name: width for name, width in parts.items() if width.any()}
-    shown = {number.name: number for number in changes.numbers if number.name in parts}
+    of_parts = {number.name: number for number in changes.numbers if number.name in parts}
     labels = tuple(parameters.labels[i] for i in chosen)
-    budget = Budget(labels, total, parts, shown, is_log(parameters)[chosen])
+    budget = Budget(labels, total, parts, of_parts, is_log(parameters)[chosen])
     return budget, intervals, changes.notes
 
 

@@ -27,15 +27,7 @@ import numpy as np
 
 from adjoint.verify.dot_test import dot_test
 from adjoint.verify.taylor_test import LEAST_HALVINGS, TaylorTest, taylor_test
-from studies.answer import verdict as answer_verdict
-from studies.answer.kinks import (
-    STEPS,
-    compare_sides,
-    events_between,
-    has_one_clock,
-    nearest_touch,
-    reach,
-)
+from studies.answer import kinks, verdict as answer_verdict
 from studies.optimizers.problem import NOT_FINITE
 from studies.problem.problem import SceneProblem
 from studies.runs.manifest import machine, now, versions
@@ -158,12 +150,15 @@ def check_point(
 
 
 def _tested(problem: SceneProblem, theta: np.ndarray, seed: int, say: Say) -> dict[str, Any]:
-    """Return the outcome of both tests at theta."""
     loss, gradient = problem.loss_and_gradient(theta)
     beside = 0.0
     if not gradient.any():
         beside = BESIDE
-        theta = moved_inside(problem, theta, seed)
+        direction = np.random.default_rng([seed, 2]).standard_normal(theta.size)
+        step = BESIDE * direction / np.linalg.norm(direction)
+        low, high = problem.bounds
+        is_inside = ((low < theta + step) & (theta + step < high)).all()
+        theta = theta + step if is_inside else theta - step
         loss, gradient = problem.loss_and_gradient(theta)
     sweeps, between = taylor_sweeps(problem, theta, seed, say), None
     dot = dot_test(
@@ -173,21 +168,25 @@ def _tested(problem: SceneProblem, theta: np.ndarray, seed: int, say: Say) -> di
         scale=np.ones_like(theta),
         seed=seed,
     )
-    if not sweeps[-1][0].passed and (events := events_between(problem, theta)) and gradient.any():
-        reaches = ((d, reach(events, theta, d)) for d in _directions(theta, seed))
+    if (
+        not sweeps[-1][0].passed
+        and (events := kinks.events_between(problem, theta))
+        and gradient.any()
+    ):
+        reaches = ((d, kinks.reach(events, theta, d)) for d in _directions(theta, seed))
         short = ((d, eps0) for d, eps0 in reaches if eps0)
         within = _sweeps(problem, theta, short, "between events of contact", say=say)
         sweeps += within
         if all(test.halvings < LEAST_HALVINGS for test, _ in within):  # rounding hides all slopes
             far = max((float(test.eps[0]) for test, _ in within), default=0.0)
             say("no slope can be read; comparing differences to either side")
-            between = compare_sides(problem.loss_at, gradient, theta, reach=far, seed=seed)
+            between = kinks.compare_sides(problem.loss_at, gradient, theta, reach=far, seed=seed)
             if dot.passed and not between.agrees:  # a rough loss agrees with no gradient
-                for step in STEPS:
+                for step in kinks.STEPS:
                     require_smooth(problem.loss_at, theta, _directions(theta, seed), step / LONGER)
     best, left_out = next((sweep for sweep in sweeps if sweep[0].passed), sweeps[0])
     shown = covered_pixels(problem, theta)
-    touch = nearest_touch(problem, theta) if has_one_clock(problem) else None
+    touch = kinks.nearest_touch(problem, theta) if kinks.has_one_clock(problem) else None
     verdict = Outcome.FAILED
     if dot.passed and gradient.any() and shown != 0.0:  # both tests also pass on nothing at all
         if best.passed:
@@ -219,17 +218,8 @@ def _tested(problem: SceneProblem, theta: np.ndarray, seed: int, say: Say) -> di
 def covered_pixels(problem: SceneProblem, theta: np.ndarray) -> float | None:
     """Return the part of the pictures' pixels that the bodies cover; None without pictures."""
     rows = problem.by_observer(problem.images(theta))
-    alpha = [own[:, 3] for one, own in rows if one.IS_PICTURE]
+    alpha = [pixels[:, 3] for observer, pixels in rows if observer.IS_PICTURE]
     return float(np.mean(np.concatenate(alpha) > 0.5)) if alpha else None
-
-
-def moved_inside(problem: SceneProblem, theta: np.ndarray, seed: int) -> np.ndarray:
-    """Return a point `BESIDE` theta in a random direction, or in the opposite one."""
-    direction = np.random.default_rng([seed, 2]).standard_normal(theta.size)
-    step = BESIDE * direction / np.linalg.norm(direction)
-    low, high = problem.bounds
-    is_inside = ((low < theta + step) & (theta + step < high)).all()
-    return theta + step if is_inside else theta - step
 
 
 def taylor_sweeps(

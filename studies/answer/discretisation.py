@@ -78,6 +78,7 @@ OTHER = {
     SMALLER: "the nodes that a smaller body would have held",
 }
 WHOLE = 2.0  # error over the change: on a mesh twice as fine at first order, with one other law
+OF_HELD = (HELD, RELEASED, LARGER, SMALLER)
 CORRECTIONS = 5  # of a step, at most
 SHORT, LONG = 0.02, 1.0  # steps of theta: that need no correction, and that are not taken at once
 LEAST_FRAMES = 1.0 / 3.0  # part of the film that must be simulated for a change to be known
@@ -146,7 +147,12 @@ def changes_by(
     finer: SceneProblem | None = None
     try:
         finer = with_shorter_steps(refined(problem), theta, count)
-        stop = _frames_within(problem, finer, most)
+        elements = element_counts(problem.built)
+        growth = sum(n * times for n, times in elements) / sum(n for n, _ in elements)
+        affordable = most * problem.steps.count / finer.steps.count / (1.0 + growth)
+        if affordable < LEAST_FRAMES:
+            raise StudyError("A motion on a mesh twice as fine takes longer than the search.")
+        stop = int(np.ceil(min(affordable, 1.0) * problem.n_frames))
         problem, finer = problem.first_frames(stop), finer.first_frames(stop)
         count = finer.steps.count
     except (StudyError, MemoryError) as error:
@@ -166,79 +172,37 @@ def changes_by(
             changes.append(Change(MESH, step, share))
     except NOT_FINITE as error:
         notes.append(f"The error by mesh or time step is not known. {error}")
-    return changes, notes + [own for one in changes if (own := one.note()) is not None]
+    return changes, notes + [note for change in changes if (note := change.note()) is not None]
 
 
-def change_by_contact(
-    problem: SceneProblem,
-    other: SceneProblem,
-    theta: np.ndarray,
-    linear: Linear,
-    *,
-    source: str = CONTACT,
+def change_by(
+    problem: SceneProblem, other: SceneProblem, theta: np.ndarray, linear: Linear, *, source: str
 ) -> tuple[list[Change], list[str]]:
-    """Return what an answer would change by with the contacts of `other`, and why it is unknown.
+    """Return what an answer would change by with `other` in place of its problem, and notes.
 
-    Nothing where nothing touches. `linear` are the residuals of `problem` and their Jacobian.
+    `linear` are the residuals of `problem` and their Jacobian. With another law `other` is fitted;
+    with other held nodes, whose motion is far from its own, places are compared as with a finer
+    mesh. Nothing where nothing differs, such as where nothing touches.
     """
     try:
         other = with_shorter_steps(other, theta, problem.steps.count)
-        same_steps = with_shorter_steps(problem, theta, other.steps.count)
-        difference = other.residuals(theta) - same_steps.residuals(theta)
-        if not difference.any():
-            return [], []
-        step = _change(problem, theta, linear, linear[0] + difference)
+        if source == LAW:
+            step = _change_of_fit(other, theta, linear[1])
+        elif source in OF_HELD:
+            places = with_shorter_steps(seen_in_space(problem), theta, other.steps.count)
+            there = seen_in_space(other).residuals(theta)
+            step = _change(places, theta, linear_at(places, theta, None), there)
+        else:
+            same_steps = with_shorter_steps(problem, theta, other.steps.count)
+            difference = other.residuals(theta) - same_steps.residuals(theta)
+            if not difference.any():
+                return [], []
+            step = _change(problem, theta, linear, linear[0] + difference)
     except NOT_FINITE as error:
         return [], [f"The error by {OTHER[source]} is not known. {error}"]
-    return _judged(Change(source, step, _share(problem, other, theta, step=step, linear=linear)))
-
-
-def _judged(change: Change) -> tuple[list[Change], list[str]]:
-    """Return a change, and its note if there is one."""
-    note = change.note()
+    change = Change(source, step, _share(problem, other, theta, step=step, linear=linear))
+    note = None if source in OF_HELD else change.note()
     return [change], [] if note is None else [note]
-
-
-def change_by_fit(
-    problem: SceneProblem,
-    other: SceneProblem,
-    theta: np.ndarray,
-    linear: Linear,
-    *,
-    source: str,
-) -> tuple[list[Change], list[str]]:
-    """Return what an answer would change by if `other` were fitted in its place, and notes.
-
-    `linear` is as in `change_by_contact`.
-    """
-    try:
-        other = with_shorter_steps(other, theta, problem.steps.count)
-        step = _change_of_fit(other, theta, linear[1])
-    except NOT_FINITE as error:
-        return [], [f"The error by {OTHER[source]} is not known. {error}"]
-    return _judged(Change(source, step, _share(problem, other, theta, step=step, linear=linear)))
-
-
-def change_in_space(
-    problem: SceneProblem,
-    other: SceneProblem,
-    theta: np.ndarray,
-    linear: Linear,
-    *,
-    source: str,
-) -> tuple[list[Change], list[str]]:
-    """Return what an answer would change by with the motion of `other`, which is far from its own.
-
-    As with a finer mesh, places are compared. `linear` is as in `change_by_contact`.
-    """
-    try:
-        other = with_shorter_steps(other, theta, problem.steps.count)
-        places = with_shorter_steps(seen_in_space(problem), theta, other.steps.count)
-        there = seen_in_space(other).residuals(theta)
-        step = _change(places, theta, linear_at(places, theta, None), there)
-    except NOT_FINITE as error:
-        return [], [f"The error by {OTHER[source]} is not known. {error}"]
-    return [Change(source, step, _share(problem, other, theta, step=step, linear=linear))], []
 
 
 def linear_at(problem: SceneProblem, theta: np.ndarray, distance: np.ndarray | None) -> Linear:
@@ -249,16 +213,6 @@ def linear_at(problem: SceneProblem, theta: np.ndarray, distance: np.ndarray | N
     if found is None:
         raise FloatingPointError("The simulation blows up beside the answer.")
     return found
-
-
-def _frames_within(problem: SceneProblem, finer: SceneProblem, most: float) -> int:
-    """Return how many frames of the finer motion cost at most as much as `most` evaluations."""
-    elements = element_counts(problem.built)
-    growth = sum(one * times for one, times in elements) / sum(one for one, _ in elements)
-    part = most * problem.steps.count / finer.steps.count / (1.0 + growth)
-    if part < LEAST_FRAMES:
-        raise StudyError("A motion on a mesh twice as fine takes longer than the search.")
-    return int(np.ceil(min(part, 1.0) * problem.n_frames))
 
 
 def _share(

@@ -147,9 +147,9 @@ def worst_combination(found: Evidence) -> dict[str, float]:
     """Return the weights of the direction in theta of the largest variance, by label."""
     assert found.intervals is not None
     chosen = found.components
-    own = found.intervals.covariance[np.ix_(chosen, chosen)]
+    covariance = found.intervals.covariance[np.ix_(chosen, chosen)]
     scale = theta_scale(found.parameters, found.theta)[chosen]
-    direction = np.linalg.eigh(own / np.outer(scale, scale))[1][:, -1]
+    direction = np.linalg.eigh(covariance / np.outer(scale, scale))[1][:, -1]
     labels = [found.parameters.theta_labels[i] for i in chosen]
     return largest_components(direction, labels, NAMED)
 
@@ -174,17 +174,13 @@ def how_much_worse(found: Evidence, basin: Rival) -> float:
     By frames: what the appearance gets wrong in the first frame is subtracted from both. The
     standard error of their difference over blocks of frames counts in favour of the basin.
     """
-    own, other, still = found.residual_squares, basin.residual_squares, found.still_squares
-    if own is None or other is None or still is None or len(own) < 2 or not still[1:].any():
+    left, other_left, still = found.residual_squares, basin.residual_squares, found.still_squares
+    if left is None or other_left is None or still is None or len(left) < 2 or not still[1:].any():
         return basin.loss / max(found.loss, 1e-300)
     motion = float(still[1:].mean())
     least = LEAST_UNEXPLAINED * motion
-    mine = max(float(own[1:].mean() - own.min()), least)
-    theirs = mine + float((other - own)[1:].mean()) - _standard_error((other - own)[1:])
-    return max(theirs, 0.0) / mine
-
-
-def _standard_error(values: np.ndarray) -> float:
-    """Return the standard error of the mean of correlated values, by blocks."""
-    means = [part.mean() for part in np.array_split(values, min(BLOCKS, len(values)))]
-    return float(np.std(means, ddof=1) / np.sqrt(len(means))) if len(means) > 1 else 0.0
+    mine = max(float(left[1:].mean() - left.min()), least)
+    apart = (other_left - left)[1:]
+    means = [block.mean() for block in np.array_split(apart, min(BLOCKS, len(apart)))]
+    error = float(np.std(means, ddof=1) / np.sqrt(len(means))) if len(means) > 1 else 0.0
+    return max(mine + float(apart.mean()) - error, 0.0) / mine

@@ -20,17 +20,17 @@ def offset(images: np.ndarray, targets: np.ndarray) -> dict[str, Any]:
     numbers, "share" the part of the sum of squares that these two constants explain.
     """
     left = np.asarray(images[..., :3] - targets[..., :3], np.float64)
-    if all(not np.ptp(one[..., :3], axis=-1).any() for one in (images, targets)):
+    if all(not np.ptp(pictures[..., :3], axis=-1).any() for pictures in (images, targets)):
         return {"body": [0.0] * 3, "background": [0.0] * 3, "share": 0.0}
     alpha, total = images[..., 3], float(np.sum(left**2))
-    found: dict[str, Any] = {}
+    out: dict[str, Any] = {}
     share = 0.0
     for name, region in (("body", alpha > BODY), ("background", alpha < BEHIND)):
         count = int(region.sum())
         mean = left[region].mean(axis=0) if count else np.zeros(3)
-        found[name] = mean.tolist()
+        out[name] = mean.tolist()
         share += count * float(mean @ mean) / total if total > 0.0 else 0.0
-    return {**found, "share": share}
+    return {**out, "share": share}
 
 
 def fit_warnings(result: dict[str, Any]) -> list[str]:
@@ -41,7 +41,7 @@ def fit_warnings(result: dict[str, Any]) -> list[str]:
     found = result["offset"]  # None where images are not compared with films as they are
     if found is None or found["share"] < CONSTANT:
         return []
-    if max(abs(part) for name in ("body", "background") for part in found[name]) < VISIBLE:
+    if max(abs(number) for name in ("body", "background") for number in found[name]) < VISIBLE:
         return []
     body, behind = (
         "({:+.2f}, {:+.2f}, {:+.2f})".format(*found[name]) for name in ("body", "background")

@@ -57,7 +57,11 @@ SHOWN, LEAST_SHOWN = 8, 0.05  # components told of the worst and the best direct
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """Two intervals for every natural parameter; `reason` says why there are none."""
+    """Two intervals for every natural parameter, and the spectrum of the Jacobian.
+
+    `reason` says why there are none. The spectrum is that of J itself: J^T J would hide all below
+    the root of the rounding error.
+    """
 
     # Lower and upper ends, (p,) each: pixel noise only, and with model error
     pixel: tuple[np.ndarray, np.ndarray]
@@ -71,13 +75,36 @@ class Intervals:
     parts: dict[str, np.ndarray] = field(default_factory=dict)
     reason: str = ""
     quantile: float = np.nan  # half-width with model error over the standard deviation
+    noise: float = 0.0  # estimated standard deviation of a pixel [-]
+    # Of J in theta: values descending, (p,), and a unit direction in each row, (p, p)
+    singular_values: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    directions: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+
+    def to_dict(self, labels: tuple[str, ...]) -> dict[str, Any]:
+        """Return the spectrum and the noise as plain numbers, ready for JSON."""
+        values = self.singular_values
+        n = self.directions.shape[1]
+        is_whole = 0 < n == len(self.directions)
+        is_known = 0 < n == len(values) and values[-1] > 0.0
+        return {
+            "level": LEVEL,
+            "reason": self.reason,
+            "sources": {k: v.tolist() for k, v in self.parts.items()},
+            "noise": self.noise,
+            "singular_values": values.tolist(),
+            "condition": float(values[0] / values[-1]) if is_known else None,
+            "worst_direction": largest_components(self.directions[-1], labels) if is_whole else {},
+            "best_direction": largest_components(self.directions[0], labels) if values.size else {},
+        }
 
 
-def no_intervals(n: int, reason: str) -> Intervals:
+def no_intervals(n: int, reason: str, noise: float = 0.0) -> Intervals:
     """Return intervals of n parameters that could not be computed, with the reason."""
-    nan = np.full(n, np.nan)
-    square = np.full((n, n), np.nan)
-    return Intervals((nan, nan), (nan, nan), square, nan, nan, nan, reason=reason)
+    nan, square = np.full(n, np.nan), np.full((n, n), np.nan)
+    return Intervals(
+        (nan, nan), (nan, nan), square, nan, nan, nan,
+        reason=reason, noise=noise, directions=np.zeros((0, n)),
+    )  # fmt: skip
 
 
 def intervals(  # noqa: PLR0913 -- what an interval may rest on
@@ -114,6 +141,10 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
     if not diagonal.min() > SINGULAR * diagonal.max():
         return no_intervals(p, "a direction of theta leaves no trace in the images")
     fit = _Whitened(J, r, frames, R)
+    # The square of theta's scale for a relative error: 1 for a logarithm. The components of a
+    # vector share its length: an error of a camera turns it.
+    squares = parameters.each([np.square(value).sum() for _, value in parameters.parts(theta)])
+    squares = np.where(is_log(parameters), 1.0, squares)
     if pixel_covariance is None:
         pixel = float(r @ r) / (n - p) * np.eye(p)
     else:
@@ -123,7 +154,7 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
         "lasting": fit.lasting(aligned=aligned),
         "jackknife": fit.jackknife(),
         "drift": fit.drift(theta, stages),
-        "floor": floor**2 * fit.relative(_scale(parameters, theta)),
+        "floor": floor**2 * fit.relative(squares),
     }
     residual = upper_bound(upper_bound(sources["pixel"], sources["lasting"]), sources["jackknife"])
     with_model = residual + sources["drift"] + sources["floor"]
@@ -280,15 +311,6 @@ def natural_interval(
     return low, high
 
 
-def _scale(parameters: Parameters, theta: np.ndarray) -> np.ndarray:
-    """Return the square of theta's scale for a relative error: 1 for a logarithm.
-
-    The components of a vector share its length: an error of a camera turns it.
-    """
-    squares = parameters.each([np.square(part).sum() for _, part in parameters.parts(theta)])
-    return np.where(is_log(parameters), 1.0, squares)
-
-
 def _deviation(covariance: np.ndarray) -> np.ndarray:
     return np.sqrt(np.maximum(np.diag(covariance), 0.0))
 
@@ -307,47 +329,6 @@ def _remaining(
     return step
 
 
-@dataclass(frozen=True, eq=False)
-class Uncertainty:
-    """Intervals, and the spectrum of the Jacobian.
-
-    It is that of J itself: J^T J would hide all below the root of the rounding error.
-    """
-
-    intervals: Intervals
-    noise: float  # estimated standard deviation of a pixel [-]
-    # Of J in theta: values descending, (n,), and a unit direction in each row, (n, n)
-    singular_values: np.ndarray
-    directions: np.ndarray
-
-    @property
-    def interval(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper ends of the natural values by pixel noise, `(n,)`; NaN if unknown."""
-        return self.intervals.pixel
-
-    @property
-    def reason(self) -> str:
-        """Why there are no intervals, if there are none."""
-        return self.intervals.reason
-
-    def to_dict(self, labels: tuple[str, ...]) -> dict[str, Any]:
-        """Return the spectrum and the noise as plain numbers, ready for JSON."""
-        values = self.singular_values
-        n = self.directions.shape[1]
-        is_whole = 0 < n == len(self.directions)
-        is_known = 0 < n == len(values) and values[-1] > 0.0
-        return {
-            "level": LEVEL,
-            "reason": self.reason,
-            "sources": {k: v.tolist() for k, v in self.intervals.parts.items()},
-            "noise": self.noise,
-            "singular_values": values.tolist(),
-            "condition": float(values[0] / values[-1]) if is_known else None,
-            "worst_direction": largest_components(self.directions[-1], labels) if is_whole else {},
-            "best_direction": largest_components(self.directions[0], labels) if values.size else {},
-        }
-
-
 def largest_components(
     direction: np.ndarray, labels: list[str] | tuple[str, ...], most: int = SHOWN
 ) -> dict[str, float]:
@@ -362,8 +343,3 @@ def spectrum(jacobian: Jacobian) -> tuple[np.ndarray, np.ndarray]:
     """Return the singular values of J, descending, and their directions in rows."""
     _, values, directions = np.linalg.svd(triangle(jacobian))
     return values, directions
-
-
-def no_spread(n: int, reason: str, noise: float = 0.0) -> Uncertainty:
-    """Return what is known of n parameters without intervals, for this reason."""
-    return Uncertainty(no_intervals(n, reason), noise, np.zeros(0), np.zeros((0, n)))

@@ -79,10 +79,10 @@ def nearest_touch(problem: Any, theta: np.ndarray) -> Touch | None:
     """
     exact = problem.with_dtype("float64")
     squares = [
-        {name: np.zeros(own.touch.shape) for name, own in window.items()}
+        {name: np.zeros(margin.touch.shape) for name, margin in window.items()}
         for window in margins_by_window(exact.motion_at(theta))
     ]
-    is_view = exact.parameters.each([one.is_view for one in exact.parameters.free])
+    is_view = exact.parameters.each([free.is_view for free in exact.parameters.free])
     moving = np.eye(len(theta))[~is_view]  # cameras, lights and looks move nothing
     directions = _axes(len(moving)) @ moving if squares else moving[:0]
     for direction in PROBE * directions:
@@ -94,10 +94,10 @@ def nearest_touch(problem: Any, theta: np.ndarray) -> Touch | None:
                 sums[name] += slope**2 * len(moving) / len(directions)
     depths = margins_by_window(exact.motion_at(theta))
     touches = (
-        _nearest(name, own, np.sqrt(sums[name]), exact.motion_at(theta).dt)
+        _nearest(name, margin, np.sqrt(sums[name]), exact.motion_at(theta).dt)
         for sums, window in zip(squares, depths, strict=True)
-        for name, own in window.items()
-        if np.isfinite(own.touch).any()
+        for name, margin in window.items()
+        if np.isfinite(margin.touch).any()
     )
     return min(touches, key=lambda touch: touch.distance, default=None)
 
@@ -200,8 +200,8 @@ def has_one_clock(problem: Any) -> bool:
 def _sides(problem: Any, theta: np.ndarray) -> np.ndarray:
     """Return which margins of contact are positive at theta, flat: not those at 0, or of none."""
     windows = margins_by_window(problem.motion_at(theta))
-    found = [part.all() > 0.0 for window in windows for part in window.values()]
-    return np.concatenate([np.zeros(0, bool), *found])
+    sides = [margins.all() > 0.0 for window in windows for margins in window.values()]
+    return np.concatenate([np.zeros(0, bool), *sides])
 
 
 def reach(events: Callable[[np.ndarray], int], theta: np.ndarray, direction: np.ndarray) -> float:

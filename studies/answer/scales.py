@@ -12,10 +12,10 @@ LEAST_SHOWN = 1e-5  # a smaller part is not shown in percent
 
 def value_scale(parameters: Parameters, theta: np.ndarray) -> np.ndarray:
     """Return what a natural value is compared with, `(p,)`."""
-    lengths = [np.linalg.norm(np.ravel(own)) for own in parameters.values(theta).values()]
+    lengths = [np.linalg.norm(np.ravel(value)) for value in parameters.values(theta).values()]
     positive = is_log(parameters)
     scale = np.where(positive, np.abs(parameters.natural(theta)), parameters.each(lengths))
-    width = parameters.each([np.ptp(one.bounds) for one in parameters.free])
+    width = parameters.each([np.ptp(free.bounds) for free in parameters.free])
     return np.maximum(scale, np.where(np.isfinite(width) & ~positive, LEAST_SCALE * width, 0.0))
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from studies.answer.budget import Budget
 from studies.answer.held_back import Explained
-from studies.answer.intervals import Uncertainty
+from studies.answer.intervals import Intervals
 from studies.answer.verdict import Verdict
 from studies.optimizers.problem import Result
 from studies.problem.problem import SceneProblem
@@ -25,7 +25,7 @@ class Solution:
     result: Result  # of the last local search
     found: SearchResult  # of the answers alone, on the frames that were not held back
     searched: SceneProblem  # the problem of `found`
-    spread: Uncertainty
+    intervals: Intervals
     verdict: Verdict
     explained: Explained | None
     evaluations: int

@@ -97,11 +97,14 @@ def try_answer(
     of many points are None where there are none.
     """
     ends = _interval_ends(information, half_width, scale, components)
-    own = list(components)
-    lengths = np.abs(ends[:, own] / scale[own]).max(axis=1, initial=0.0) if len(ends) else []
-    places = _places(theta, ends, np.asarray(lengths))
-    places = [one for one in places if ((bounds[0] <= one.at) & (one.at <= bounds[1])).all()]
-    seen = iter(residuals([theta, *(one.at for one in places)]))
+    asked = list(components)
+    lengths = np.abs(ends[:, asked] / scale[asked]).max(axis=1, initial=0.0) if len(ends) else []
+    places = [
+        place
+        for place in _places(theta, ends, np.asarray(lengths))
+        if ((bounds[0] <= place.at) & (place.at <= bounds[1])).all()
+    ]
+    seen = iter(residuals([theta, *(place.at for place in places)]))
     here = next(seen)
     if here is None or not places:
         return None
@@ -120,7 +123,7 @@ def try_answer(
             least = max(min(_change(here, both), rise), 1e-300)
             widening[k] = max(widening[k], np.sqrt(should) / np.sqrt(least))
     least = np.maximum(np.minimum(LOWER * promised, LOWER_PART * loss), ROUNDING * loss)
-    lower = [gain for gain, one in gains.items() if gain > least[one.end]]
+    lower = [gain for gain, place in gains.items() if gain > least[place.end]]
     gain = max(lower, default=0.0)
     best = gains[gain].at if lower else None
     return Trial(ends, widening, best, gain / max(loss, 1e-300), 1 + len(places))
@@ -139,7 +142,8 @@ def _places(theta: np.ndarray, ends: np.ndarray, lengths: np.ndarray) -> list[_P
     return [
         _Place(k, size / length, theta + sign * size / length * end)
         for k, (end, length) in enumerate(zip(ends, lengths, strict=True))
-        for size in _sizes(length)
+        for first in [max(length, LEAST_SIZE)]
+        for size in (first, *(size for size in SIZES if size > APART * first))
         for sign in (1.0, -1.0)
     ]
 
@@ -149,12 +153,6 @@ def _change(here: np.ndarray, both: Sequence[np.ndarray]) -> float:
     apart = both[0]
     apart -= both[1] if len(both) == 2 else here
     return float(apart @ apart) / len(both) ** 2
-
-
-def _sizes(length: float) -> list[float]:
-    """Return the distances to try, as parts of a value, for an interval of this half-width."""
-    first = max(length, LEAST_SIZE)
-    return [first, *(size for size in SIZES if size > APART * first)]
 
 
 def _interval_ends(

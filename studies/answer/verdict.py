@@ -26,14 +26,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from studies.answer.evidence import (
-    Evidence,
-    MissingTerm,
-    differences,
-    how_much_worse,
-    relative_half_widths,
-    worst_combination,
-)
+from studies.answer import evidence
+from studies.answer.evidence import Evidence, MissingTerm
 from studies.answer.scales import percent, theta_scale, value_scale
 from studies.optimizers.problem import Status
 from studies.problem.parameters import COLORS
@@ -83,14 +77,13 @@ REFINEMENTS = {
         "so the edges of what is drawn lead the fit. Set `look.smooth` of the body as the film has "
         "it, or compare silhouettes.",
     ),
-    "held": (
-        "With one more row of nodes held",
-        "so it matters where the clamp ends. Check `held`, and take a finer mesh there.",
-    ),
-    "released": (
-        "With one row of nodes fewer held",
-        "so it matters where the clamp ends. Check `held`, and take a finer mesh there.",
-    ),
+    **{
+        source: (
+            f"With one {row} held",
+            "so it matters where the clamp ends. Check `held`, and take a finer mesh there.",
+        )
+        for source, row in (("held", "more row of nodes"), ("released", "row of nodes fewer"))
+    },
     **{
         size: (
             f"With the nodes held that a {size} body would have held, by two uncertainties of its "
@@ -202,7 +195,7 @@ def judge_each(found: Evidence) -> dict[str, str]:
     What is wrong with the whole, such as a motion that is not explained, is so with each.
     """
     alone = {found.parameters.labels[i]: replace(found, answers=(i,)) for i in found.components}
-    return {label: str(judge(one).kind) for label, one in alone.items()}
+    return {label: str(judge(each).kind) for label, each in alone.items()}
 
 
 def judge(found: Evidence) -> Verdict:
@@ -220,7 +213,7 @@ def judge(found: Evidence) -> Verdict:
         several_answers,
         misses_truth,
     )
-    verdict = next((own for test in tests if (own := test(found)) is not None), None)
+    verdict = next((failed for test in tests if (failed := test(found)) is not None), None)
     if verdict is not None and verdict.kind is Kind.NOT_FINISHED:
         return _with_unexplained(verdict, found)
     return verdict or _found(found)
@@ -299,13 +292,12 @@ def evaluations_spent(found: Evidence) -> Verdict | None:
 
 def stands_still(found: Evidence) -> Verdict | None:
     """Return the verdict of a search whose answers are where it began, to the bit."""
-    chosen = found.components
+    chosen, intervals = found.components, found.intervals
     if found.start is None or not chosen or found.loss <= ROUNDING * found.loss_at_start:
         return None
-    if not np.array_equal(found.theta[chosen], found.start[chosen]):
+    leaves_no_trace = intervals is not None and intervals.reason  # which says more
+    if leaves_no_trace or not np.array_equal(found.theta[chosen], found.start[chosen]):
         return None
-    if found.intervals is not None and found.intervals.reason:
-        return None  # it leaves no trace, which says more
     return Verdict(
         Kind.NOT_FINISHED,
         "The answer is where the search began: no step lowered the loss. Start elsewhere, or look "
@@ -344,10 +336,7 @@ def fails_the_trial(found: Evidence) -> Verdict | None:
 def misses_simulated(found: Evidence) -> Verdict | None:
     """Return the verdict of a simulated film of which the answer leaves more than the truth."""
     film, by_truth = found.explained, found.unexplained_by_truth
-    if film is None or by_truth is None:
-        return None
-    most = by_truth + SIMULATED
-    if film.unexplained <= most:
+    if film is None or by_truth is None or film.unexplained <= (most := by_truth + SIMULATED):
         return None
     return Verdict(
         Kind.NOT_FINISHED,
@@ -361,8 +350,8 @@ def misses_simulated(found: Evidence) -> Verdict | None:
 def does_not_explain(found: Evidence) -> Verdict | None:
     """Return the verdict of a fit that leaves too much of the motion, or of the pictures."""
     film, pictures = found.explained, found.unexplained_pictures
-    part = WITHOUT_GRADIENTS if found.is_without_gradients else 1.0
-    unexplained, predicted_most = part * UNEXPLAINED, part * PREDICTED
+    share = WITHOUT_GRADIENTS if found.is_without_gradients else 1.0
+    unexplained, predicted_most = share * UNEXPLAINED, share * PREDICTED
     checks: list[Check] = []
     if found.missing is not None:
         checks.append(_lacks_term(found, found.missing))
@@ -399,13 +388,13 @@ def does_not_explain(found: Evidence) -> Verdict | None:
             (film.first, FIRST, first, numbers),
             (film.predicted_unexplained, predicted_most, predicted, numbers),
         ]
-    for name, own in found.predictions.items():
+    for name, missed in found.predictions.items():
         text = (
-            f"`{name}` was kept from the search, and the answer leaves {percent(own)} of its "
+            f"`{name}` was kept from the search, and the answer leaves {percent(missed)} of its "
             f"{what} unexplained (at most {percent(PREDICTED)} is accepted). Check its camera, "
             f"{check}."
         )
-        checks.append((own, PREDICTED, text, {"observation": name, "unexplained": own}))
+        checks.append((missed, PREDICTED, text, {"observation": name, "unexplained": missed}))
     if found.bent is not None:
         label, far = found.bent
         text = (
@@ -457,9 +446,9 @@ def several_answers(found: Evidence) -> Verdict | None:
     """Return the verdict where another basin with other values is not clearly worse."""
     value = found.parameters.natural(found.theta)
     for basin in sorted(found.basins, key=lambda one: one.loss):
-        if not np.isfinite(basin.loss) or not (differ := differences(found, basin, OTHER)):
+        if not np.isfinite(basin.loss) or not (differ := evidence.differences(found, basin, OTHER)):
             continue
-        ratio = how_much_worse(found, basin)
+        ratio = evidence.how_much_worse(found, basin)
         if ratio > WORSE:
             continue
         other = found.parameters.natural(basin.theta)
@@ -502,12 +491,7 @@ def at_a_bound(found: Evidence) -> Verdict | None:
                 f"{parameters.natural(theta)[i]:.4g}: the optimum lies at the bound or beyond."
                 f"{also} Widen the bound if values beyond it are possible, or check what is held "
                 "fixed.",
-                {
-                    "parameter": label,
-                    "bound": end,
-                    "slope": float(slope[i]),
-                    "unexplained": left,
-                },
+                {"parameter": label, "bound": end, "slope": float(slope[i]), "unexplained": left},
             )
     return None
 
@@ -555,12 +539,12 @@ def not_determined(found: Evidence) -> Verdict | None:
             f"No intervals: {found.intervals.reason}.{along}",
             {"worst_direction": found.worst_direction},
         )
-    widths = relative_half_widths(found)
+    widths = evidence.relative_half_widths(found)
     chosen = found.components
     worst = max(chosen, key=lambda i: widths[i])
     if widths[worst] <= WIDE:
         return None
-    weights = worst_combination(found)
+    weights = evidence.worst_combination(found)
     label = found.parameters.labels[worst]
     along = (
         f" The combination determined worst is {combination(weights)}." if len(chosen) > 1 else ""
@@ -605,7 +589,7 @@ def _found(found: Evidence) -> Verdict:
     numbers: dict[str, Any] = {}
     parts, quote = [], "Quote the interval with model error."
     if found.has_intervals:
-        widths = relative_half_widths(found)
+        widths = evidence.relative_half_widths(found)
         worst = max(found.components, key=lambda i: widths[i])
         numbers["relative_half_width"] = float(widths[worst])
         label = found.parameters.labels[worst]
@@ -653,12 +637,11 @@ def _words(found: Evidence) -> Words:
 
 
 def _width(found: Evidence, i: int, relative: float) -> str:
-    """Return a relative half-width of a value in percent; in its unit where the value is near 0."""
     scale = float(value_scale(found.parameters, found.theta)[i])
-    half = float(relative_half_widths(found)[i]) * scale
+    half = float(evidence.relative_half_widths(found)[i]) * scale
     if half < abs(float(found.parameters.natural(found.theta)[i])):
         return percent(relative)
-    unit = str(found.parameters.each([one.unit for one in found.parameters.free])[i])
+    unit = str(found.parameters.each([free.unit for free in found.parameters.free])[i])
     return f"{relative * scale:.2g} {unit.strip('-')}".rstrip()
 
 

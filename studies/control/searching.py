@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from studies.answer.intervals import no_spread
+from studies.answer.intervals import no_intervals
 from studies.answer.reached import judge_control
 from studies.answer.solution import Solution
 from studies.control.goal import Target, make_target
@@ -130,7 +130,7 @@ def solve_control(
         result,
         SearchResult((Basin.of(problem.parameters.start, result, ITERATIONS),), result.evaluations),
         problem,
-        no_spread(problem.parameters.size, NO_INTERVALS),
+        no_intervals(problem.parameters.size, NO_INTERVALS),
         judge_control(file.goal, target.size, measured, result, falls=falls(history)),
         None,
         result.evaluations,

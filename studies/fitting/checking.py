@@ -89,12 +89,13 @@ def check_scene_file(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any
             '`purpose` must be "identify", got "control": a control has no observations that '
             "could determine anything. Run it."
         )
-    options, title = RunOptions(), file.title or path.stem
-    made = make_fit(file, options, title=title, say=lambda text: print(text, file=sys.stderr)).made
-    start = made.everything.parameters.start
-    problem = made.everything.with_steps_for(start)
+    title = file.title or path.stem
+    fit = make_fit(file, RunOptions(), title=title, say=lambda text: print(text, file=sys.stderr))
+    prepared, everything = fit.made, fit.made.everything
+    start = everything.parameters.start
+    problem = everything.with_steps_for(start)
     n, answers = problem.parameters.size, problem.answers
-    found: dict[str, Any] = {
+    out: dict[str, Any] = {
         "title": title,
         "elements": what_moves(problem.built),
         "frames": problem.n_frames,
@@ -107,38 +108,39 @@ def check_scene_file(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any
         "worst_direction": {},
         "budget": {},
         "seconds_per_evaluation": None,
-        "advice": list(made.notes),
+        "advice": list(prepared.notes),
     }
     if element_counts(problem.built):
-        found["advice"].append("No error by the mesh is counted here: a run estimates it.")
-    advice, part = advice_on_growth(file)
-    if (growth := growth_at(problem, start, part)) is not None:
-        found["growth"] = {"times": growth.times, "seconds": growth.seconds}
-        found["advice"] += growth.warnings(advice)
+        out["advice"].append("No error by the mesh is counted here: a run estimates it.")
+    advice, share = advice_on_growth(file)
+    if (growth := growth_at(problem, start, share)) is not None:
+        out["growth"] = {"times": growth.times, "seconds": growth.seconds}
+        out["advice"] += growth.warnings(advice)
     try:
-        floor = 0.0 if made.is_twin else FOOTAGE_FLOOR
-        own, budget = expected_intervals(problem, start, floor, made.declared)
-        if own.reason:
-            found["advice"].append(f"No intervals: {own.reason}.")
+        floor = 0.0 if prepared.is_twin else FOOTAGE_FLOOR
+        expected, budget = expected_intervals(problem, start, floor, prepared.declared)
+        if expected.reason:
+            out["advice"].append(f"No intervals: {expected.reason}.")
         else:
-            known = determined(problem, start, own)
-            found["numbers"], found["rank"] = known.numbers, known.rank
-            found["worst_direction"] = known.worst
-            found["budget"] = {} if budget is None else budget.to_dict()
-            found["advice"] += [each["advice"] for each in found["budget"].values()
-                                if each["advice"]]  # fmt: skip
-            found["advice"] += known.advice(moves=problem.rolls_out)
-        found["seconds_per_evaluation"] = _seconds(problem, start, method_for(file.search, n))
+            numbers = determined(problem, start, expected)
+            out |= {"numbers": numbers.numbers, "rank": numbers.rank}
+            out["worst_direction"] = numbers.worst
+            out["budget"] = {} if budget is None else budget.to_dict()
+            out["advice"] += [row["advice"] for row in out["budget"].values() if row["advice"]]
+            out["advice"] += numbers.advice(moves=problem.rolls_out)
+        begun = time.perf_counter()
+        if method_for(file.search, n) is Method.GAUSS_NEWTON:
+            problem.residuals_and_jacobian(start)
+        else:
+            problem.loss_and_gradient(start)
+        out["seconds_per_evaluation"] = time.perf_counter() - begun
     except NOT_FINITE as error:
-        found["advice"].append(f"At the start values the simulation blows up. {error}")
-    return found
+        out["advice"].append(f"At the start values the simulation blows up. {error}")
+    return out
 
 
 def expected_intervals(
-    problem: SceneProblem,
-    theta: np.ndarray,
-    floor: float,
-    declared: Sequence[DeclaredNumber] = (),
+    problem: SceneProblem, theta: np.ndarray, floor: float, declared: Sequence[DeclaredNumber] = ()
 ) -> tuple[Intervals, Budget | None]:
     """Return intervals where residuals are noise, and their budget with what is declared.
 
@@ -168,10 +170,10 @@ def expected_intervals(
     return own, budget
 
 
-def determined(problem: SceneProblem, theta: np.ndarray, own: Intervals) -> Determined:
+def determined(problem: SceneProblem, theta: np.ndarray, expected: Intervals) -> Determined:
     """Return what observations determine whose intervals at theta are these."""
     parameters, answers = problem.parameters, list(problem.answers)
-    scale, (low, high) = _scale(problem, theta), own.model
+    scale, (low, high) = _scale(problem, theta), expected.model
     value = parameters.natural(theta)
     half = np.where(is_log(parameters), high - value, (high - low) / 2.0)
     relative = half / (scale * np.diag(parameters.natural_jacobian(theta)))
@@ -186,9 +188,9 @@ def determined(problem: SceneProblem, theta: np.ndarray, own: Intervals) -> Dete
         }
         for i in answers
     }
-    C = own.covariance[np.ix_(answers, answers)] / np.outer(scale[answers], scale[answers])
+    C = expected.covariance[np.ix_(answers, answers)] / np.outer(scale[answers], scale[answers])
     variances, directions = np.linalg.eigh(C)
-    rank = int((own.quantile * np.sqrt(np.maximum(variances, 0.0)) <= WIDE).sum())
+    rank = int((expected.quantile * np.sqrt(np.maximum(variances, 0.0)) <= WIDE).sum())
     labels = tuple(parameters.theta_labels[i] for i in answers)
     return Determined(numbers, rank, largest_components(directions[:, -1], labels, NAMED))
 
@@ -197,11 +199,3 @@ def _scale(problem: SceneProblem, theta: np.ndarray) -> np.ndarray:
     """Return the scale of theta, (p,); of what starts at 0 its unit."""
     scale = theta_scale(problem.parameters, theta)
     return np.where(scale > 0.0, scale, 1.0)
-
-
-def _seconds(problem: SceneProblem, theta: np.ndarray, method: Method) -> float:
-    """Return how long an evaluation of a search takes [s]."""
-    is_least_squares = method is Method.GAUSS_NEWTON
-    begun = time.perf_counter()
-    (problem.residuals_and_jacobian if is_least_squares else problem.loss_and_gradient)(theta)
-    return time.perf_counter() - begun

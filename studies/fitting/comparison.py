@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from studies.answer.reached import bars_of
-from studies.answer.solution import Solution
 from studies.control import results
 from studies.control.goal import make_target
 from studies.fitting.fit import SceneFit, make_fit
@@ -61,16 +60,19 @@ class Comparison(Instances):
         ends, pictures = {}, {}
         for kind in self.kinds:
             progress.begin(kind)
-            own = inside(folder, f"{place(k)}/{kind}")
+            within = inside(folder, f"{place(k)}/{kind}")
             file = replace(fit.file, goal=replace(fit.file.goal, supervision=kind))
-            solved = replace(fit, file=file).solve(own, progress)
-            log = read_log(own.file(ITERATIONS))
-            if not any(np.isfinite(one.loss) for one in log):
+            solved = replace(fit, file=file).solve(within, progress)
+            log = read_log(within.file(ITERATIONS))
+            if not any(np.isfinite(evaluation.loss) for evaluation in log):
                 raise FailedSearchError(f"{kind}: no rollout stayed finite.")
             ends[kind] = results.curve(solved.result.status.name, log)
             ends[kind]["verdict"] = str(solved.verdict.kind)
-            if (last := _last_picture(solved)) is not None:
-                pictures[f"picture.{kind}"] = last
+            problem = solved.problem
+            for observer, rows in problem.by_observer(problem.images(solved.result.theta)):
+                if observer.IS_PICTURE:  # the last picture of the first film
+                    pictures[f"picture.{kind}"] = observer.as_images(rows)[-1]
+                    break
         name = f"{place(k)}/last-pictures.npz"
         outline = make_target(fit.made, "picture")[1].silhouette
         if outline is not None:
@@ -97,17 +99,7 @@ class Comparison(Instances):
         return _table_lines(compared), worst, f"{place(worst)}/{first}"
 
 
-def _last_picture(solved: Solution) -> np.ndarray | None:
-    """Return the last picture of an answer's first film, (height, width, 4); None without films."""
-    problem = solved.problem
-    for one, part in problem.by_observer(problem.images(solved.result.theta)):
-        if one.IS_PICTURE:
-            return one.as_images(part)[-1]
-    return None
-
-
 def _table_lines(compared: dict[str, Any]) -> list[str]:
-    """Return the table in a few lines for the terminal."""
     count, failed = compared["instances"], compared["failed"]
     ended = count - len(failed)
     lines = [

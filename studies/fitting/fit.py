@@ -136,7 +136,7 @@ class SceneFit:
             "parameters": [row for row in rows if row["is_answer"]],
             "nuisances": [row for row in rows if not row["is_answer"]],
             "theta_labels": list(parameters.theta_labels),
-            "uncertainty": solved.spread.to_dict(parameters.theta_labels),
+            "uncertainty": solved.intervals.to_dict(parameters.theta_labels),
             "budget": {} if solved.budget is None else solved.budget.to_dict(),
             "logs": logs(solved, logs_in),
             "basins": basins_json(solved.searched.parameters, solved.found),
@@ -154,48 +154,32 @@ def make_fit(
     say: Callable[[str], None] = lambda text: print(text, flush=True),
 ) -> SceneFit:
     """Read the observations of a scene, fit cameras and looks, and return the job."""
-    _check_step(file, options)
-    made = make_problem(
-        file,
-        dtype=options.dtype,
-        device=options.device,
-        checkpoint=options.checkpoint,
-        say=say,
+    if not step_of(file.world).IS_FOR_ALL:
+        for option, only in (("dtype", "float64"), ("device", "cpu")):
+            if (value := getattr(options, option)) != only:
+                raise StudyError(
+                    f'`--{option}` must be {only} where `world.step` is "{file.world.step}", '
+                    f"got {value}."
+                )
+    prepared = make_problem(
+        file, dtype=options.dtype, device=options.device, checkpoint=options.checkpoint, say=say
     )
-    _check_budget(made, options)
-    if file.cameras and any(film.video for film in file.films.values()):
-        _, warnings = inspect(file, made.everything.built)
-        made.notes.extend(one for one in warnings if one not in made.notes)
-    return SceneFit(file, made, options, title)
-
-
-def _check_step(file: declared.SceneFile, options: RunOptions) -> None:
-    """Raise if a step is asked for on a device or in a precision that it does not have."""
-    if step_of(file.world).IS_FOR_ALL:
-        return
-    for option, only in (("dtype", "float64"), ("device", "cpu")):
-        value = getattr(options, option)
-        if value != only:
-            raise StudyError(
-                f'`--{option}` must be {only} where `world.step` is "{file.world.step}", '
-                f"got {value}."
-            )
-
-
-def _check_budget(made: PreparedProblem, options: RunOptions) -> None:
-    """Raise if the budget of a reverse sweep has no room for two states."""
-    built = made.everything.built
-    if not isinstance(built.system, AtRest):
+    built = prepared.everything.built
+    if not isinstance(built.system, AtRest):  # two states must fit the budget of a reverse sweep
         dtype = "float64" if options.certificate else options.dtype  # certificates are in float64
         size = state_bytes(built.system, built.state, dtype, options.device)
         check_room(options.checkpoint, size)
+    if file.cameras and any(film.video for film in file.films.values()):
+        _, warnings = inspect(file, built)
+        prepared.notes.extend(warning for warning in warnings if warning not in prepared.notes)
+    return SceneFit(file, prepared, options, title)
 
 
 def parameter_rows(
     solved: Solution, start: np.ndarray, truth: Truth | None
 ) -> list[dict[str, Any]]:
     """Return one row for each component of answers and nuisances; many of a path are summed up."""
-    parameters, theta, spread = solved.problem.parameters, solved.result.theta, solved.spread
+    parameters, theta = solved.problem.parameters, solved.result.theta
     estimate, labels = parameters.natural(theta), parameters.labels
     begun = parameters.held_at(start)  # of the same paths
     first = begun.natural(begun.start)
@@ -208,27 +192,27 @@ def parameter_rows(
         count, done = one.start.size, sum(row["count"] for row in out)
         is_long = count > LARGEST_LIST
         for i in range(done, done + (1 if is_long else count)):
-            own = slice(i, i + (count if is_long else 1))
+            rows = slice(i, i + (count if is_long else 1))
             row: dict[str, Any] = {
                 "name": one.path if is_long else labels[i],
                 "index": None if is_long else i,
                 "count": count if is_long else 1,
                 "unit": one.unit,
-                "start": float(first[own].mean()),
-                "estimate": float(estimate[own].mean()),
+                "start": float(first[rows].mean()),
+                "estimate": float(estimate[rows].mean()),
                 "verdict": None if is_long else solved.verdicts.get(labels[i]),
-                "interval": None if is_long else _ends(spread.intervals.model, i),
-                "pixel_interval": None if is_long else _ends(spread.interval, i),
+                "interval": None if is_long else _ends(solved.intervals.model, i),
+                "pixel_interval": None if is_long else _ends(solved.intervals.pixel, i),
                 "bounds": [*map(float, one.bounds)] if np.isfinite(one.bounds).all() else None,
             }
             if is_long:  # the mean of some does not move: weights of sines with even phases
-                row["start_rms"] = float(np.sqrt(np.mean(first[own] ** 2)))
-                row["estimate_rms"] = float(np.sqrt(np.mean(estimate[own] ** 2)))
+                row["start_rms"] = float(np.sqrt(np.mean(first[rows] ** 2)))
+                row["estimate_rms"] = float(np.sqrt(np.mean(estimate[rows] ** 2)))
             if truth is not None:
-                row["truth"] = float(hidden[own].mean())
-                row["relative_error"] = float(errors[own].mean())
+                row["truth"] = float(hidden[rows].mean())
+                row["relative_error"] = float(errors[rows].mean())
                 if is_long:
-                    row["largest_error"] = float(errors[own].max())
+                    row["largest_error"] = float(errors[rows].max())
             out.append({**row, "is_answer": one.is_answer})
     return out
 
@@ -239,19 +223,19 @@ def _ends(interval: tuple[np.ndarray, np.ndarray], i: int) -> list[float] | None
     return ends if np.isfinite(ends).all() else None
 
 
-def basins_json(parameters: Parameters, found: SearchResult) -> list[dict[str, Any]]:
+def basins_json(parameters: Parameters, search: SearchResult) -> list[dict[str, Any]]:
     """Return where every start ended, the answer among them: values of few parameters, loss."""
     few = parameters.size <= LARGEST_LIST
     return [
         {
             "values": dict(zip(parameters.labels, map(float, values), strict=True)) if few else {},
-            "loss": finite(one.loss),
-            "status": one.status.name,
-            "evaluations": one.evaluations,
+            "loss": finite(basin.loss),
+            "status": basin.status.name,
+            "evaluations": basin.evaluations,
             "is_answer": k == 0,
         }
-        for k, one in enumerate(found.basins)
-        for values in [parameters.natural(one.theta)]
+        for k, basin in enumerate(search.basins)
+        for values in [parameters.natural(basin.theta)]
     ]
 
 
@@ -319,8 +303,8 @@ def write_parameters(
         history_theta=np.array(thetas),
         history=np.array([searched.natural(one) for one in thetas]),
         history_loss=np.array([one.loss for one in history]),
-        singular_values=solved.spread.singular_values,
-        directions=solved.spread.directions,
+        singular_values=solved.intervals.singular_values,
+        directions=solved.intervals.directions,
         **({} if truth is None else {"truth": truth.flat(parameters.paths)}),
     )
 
@@ -344,7 +328,6 @@ def summary(result: dict[str, Any], certified: dict[str, Any]) -> list[str]:
 
 
 def _parameter_line(row: dict[str, Any]) -> str:
-    """Return what was identified of a parameter, in one line."""
     unit = f" {row['unit']}" if row["unit"].strip("-") else ""
     line = f"  {row['name']} = {estimate(row)}{unit}"
     if row["count"] > 1:

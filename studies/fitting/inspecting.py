@@ -62,10 +62,13 @@ def inspect_run(path: Path, at: str) -> tuple[list[Path], list[str]]:
             f"`RUN` must hold a run of a scene that moves, got {path}, which compares pictures of "
             "things at rest: no step leads to them. Its gradient is checked in its report."
         )
-    found, judged = problem.inspect(theta, thorough=True)
-    moved = problem.motion_at(theta).at(found.steps)
+    inspection, judged = problem.inspect(theta, thorough=True)
+    moved = problem.motion_at(theta).at(inspection.steps)
     meshes = {
-        name: (one.vertices(moved, found.trajectory), np.asarray(problem.built.meshes[name].faces))
+        name: (
+            one.vertices(moved, inspection.trajectory),
+            np.asarray(problem.built.meshes[name].faces),
+        )
         for name, one in problem.built.subjects.items()
         if not isinstance(one, Still)
     }
@@ -78,9 +81,9 @@ def inspect_run(path: Path, at: str) -> tuple[list[Path], list[str]]:
     where = "where the search began" if at == START else "at the answer"
     title = f"The adjoint of {folder.read_json(MANIFEST)['name']}, {where}"
     name = "inspect" if at == START else "inspect-answer"
-    folder.write_dataset(f"{name}.nc", found.dataset())
-    folder.write_text(f"{name}.html", inspection_page(found, title, meshes, films))
-    return [folder.file(f"{name}.{end}") for end in ("nc", "html")], found.summary()
+    folder.write_dataset(f"{name}.nc", inspection.dataset())
+    folder.write_text(f"{name}.html", inspection_page(inspection, title, meshes, films))
+    return [folder.file(f"{name}.{end}") for end in ("nc", "html")], inspection.summary()
 
 
 def depth_swaps(seen: Scenery) -> np.ndarray:
@@ -91,15 +94,15 @@ def depth_swaps(seen: Scenery) -> np.ndarray:
     raster = SoftRasterizer(blend=Hard())
     depths = []
     for name, mesh in seen.scene.objects.items():
-        own = {name: seen.vertices[name]}
-        alone = (Scene({name: mesh}), seen.camera, raster, own, seen.size, "depth")
+        vertices = {name: seen.vertices[name]}
+        alone = (Scene({name: mesh}), seen.camera, raster, vertices, seen.size, "depth")
         depths.append(rasterize_outputs(*alone)["depth"])
-    found = np.zeros(len(next(iter(seen.vertices.values()))), int)
-    for one, other in combinations(depths, 2):
-        there, ahead = np.maximum(one, other) < seen.camera.far, one < other
+    swaps = np.zeros(len(next(iter(seen.vertices.values()))), int)
+    for depth, other in combinations(depths, 2):
+        there, ahead = np.maximum(depth, other) < seen.camera.far, depth < other
         swapped = there[1:] & there[:-1] & (ahead[1:] != ahead[:-1])
-        found[1:] += swapped.sum(axis=(1, 2))
-    return found
+        swaps[1:] += swapped.sum(axis=(1, 2))
+    return swaps
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,7 @@ class Growth:
         ]
 
 
-def growth_at(problem: SceneProblem, theta: np.ndarray, part: float = 1.0) -> Growth | None:
+def growth_at(problem: SceneProblem, theta: np.ndarray, share: float = 1.0) -> Growth | None:
     """Return how much the gradient at theta grows in a first part of the motion.
 
     None where nothing moves, where the simulation blows up, and on a GPU, where it is not measured.
@@ -139,24 +142,23 @@ def growth_at(problem: SceneProblem, theta: np.ndarray, part: float = 1.0) -> Gr
     if not problem.rolls_out or problem.device != "cpu" or not problem.parameters.size:
         return None
     try:
-        found, _ = problem.with_steps_for(theta).inspect(theta, most_pauses=PAUSES)
+        inspection, _ = problem.with_steps_for(theta).inspect(theta, most_pauses=PAUSES)
     except NOT_FINITE:
         return None
-    end = part * found.frames[-1]
-    later = np.interp(end, [*found.steps, found.frames[-1]], [*found.growth, 0.0])
-    return Growth(part, float(end * found.dt), float(found.growth[0] - later))
+    end = share * inspection.frames[-1]
+    later = np.interp(end, [*inspection.steps, inspection.frames[-1]], [*inspection.growth, 0.0])
+    return Growth(share, float(end * inspection.dt), float(inspection.growth[0] - later))
 
 
 def growth_warnings(
-    problem: SceneProblem, theta: np.ndarray, advice: str, part: float = 1.0
+    problem: SceneProblem, theta: np.ndarray, advice: str, share: float = 1.0
 ) -> list[str]:
     """Return a sentence if the gradient at theta grows a lot in a first part of the motion."""
-    found = growth_at(problem, theta, part)
-    return [] if found is None else found.warnings(advice)
+    growth = growth_at(problem, theta, share)
+    return [] if growth is None else growth.warnings(advice)
 
 
 def _problem_at(folder: RunFolder, at: str) -> tuple[SceneProblem, np.ndarray]:
-    """Return the problem of a run, and where its search began or ended."""
     manifest = folder.read_json(MANIFEST)
     keep_meshes(folder)
     options = {key: manifest[key] for key in ("dtype", "device", "checkpoint")}

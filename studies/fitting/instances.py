@@ -71,7 +71,7 @@ class Instances:
             "starts": len(solved.found.basins),
             "errors_are": "relative error",
             "errors": _errors(fit, solved),
-            "spectrum": solved.spread.to_dict(solved.problem.parameters.theta_labels),
+            "spectrum": solved.intervals.to_dict(solved.problem.parameters.theta_labels),
         }
 
     def sum_up(self, folder: RunFolder, records: Records) -> tuple[list[str], int, str]:
@@ -79,7 +79,14 @@ class Instances:
         table = _table(records, self.file.published)
         folder.write_text(run_folder.INSTANCES_CSV, _as_csv(records))
         folder.write_json(run_folder.INSTANCES, table)
-        lines = _table_lines(table)
+        lines = [f"{table['errors_are']}s over {counted(len(table['records']), 'instance')}:"]
+        for row in table["parameters"]:
+            published = "" if row["published"] is None else f"  published {row['published']:.1e}"
+            lines.append(
+                f"  {row['name']}: median {row['median']:.1e}  worst {row['worst']:.1e} "
+                f"(instance {row['worst_instance']}){published}"
+            )
+        lines += failure_lines(table["failed"], table["count"])
         every = self.file.observations.values()
         if any(one.simulate is not None and one.simulate.noise > 0.0 for one in every):
             lines += covered(records)
@@ -167,25 +174,25 @@ def _errors(fit: SceneFit, solved: Solution) -> dict[str, Any]:
     truth = fit.made.truth
     if truth is None:
         return {}
-    low, high = solved.spread.interval
-    found: dict[str, Any] = {}
+    low, high = solved.intervals.pixel
+    out: dict[str, Any] = {}
     first = 0
     for one, value in zip(parameters.free, parameters.values(theta).values(), strict=True):
         k, first = first, first + value.size
         if not one.is_answer:
             continue
         off = truth.errors((one.path,), np.ravel(value))
-        found[one.path] = {"mean": float(off.mean())}
+        out[one.path] = {"mean": float(off.mean())}
         if value.size > 1:
-            found[one.path]["max"] = float(off.max())
+            out[one.path]["max"] = float(off.max())
             continue
         hidden = float(truth.flat((one.path,))[0])
-        found[one.path] |= {
+        out[one.path] |= {
             "truth": hidden,
             "estimate": float(value.item()),
             "covered": bool(low[k] <= hidden <= high[k]),
         }
-    return found
+    return out
 
 
 def _table(records: Records, published: Mapping[str, float]) -> dict[str, Any]:
@@ -228,10 +235,10 @@ def parted(records: Records) -> tuple[Records, Records]:
 def _as_csv(records: Records) -> str:
     """Return one line per instance; one that failed has nothing but its status and the reason."""
     ended = next((one for one in records if one["status"] != FAILED), {})
-    columns = [(path, key) for path, own in ended.get("errors", {}).items() for key in own]
+    columns = [(path, key) for path, errors in ended.get("errors", {}).items() for key in errors]
     names = {"mean": ended.get("errors_are"), "max": f"largest {ended.get('errors_are')}"}
-    own = [f"{path} {names.get(key, key)}".strip() for path, key in columns]
-    head = ["instance", "status", "loss", "evaluations", "starts", "condition", *own, "reason"]
+    errors = [f"{path} {names.get(key, key)}".strip() for path, key in columns]
+    head = ["instance", "status", "loss", "evaluations", "starts", "condition", *errors, "reason"]
     lines: list[list[Any]] = [head]
     for one in records:
         if one["status"] == FAILED:
@@ -249,18 +256,6 @@ def csv_text(lines: Sequence[Sequence[Any]]) -> str:
     return out.getvalue()
 
 
-def _table_lines(table: dict[str, Any]) -> list[str]:
-    """Return the table in a few lines for the terminal."""
-    lines = [f"{table['errors_are']}s over {counted(len(table['records']), 'instance')}:"]
-    for row in table["parameters"]:
-        published = "" if row["published"] is None else f"  published {row['published']:.1e}"
-        lines.append(
-            f"  {row['name']}: median {row['median']:.1e}  worst {row['worst']:.1e} "
-            f"(instance {row['worst_instance']}){published}"
-        )
-    return lines + failure_lines(table["failed"], table["count"])
-
-
 def failure_lines(failed: Records, count: int) -> list[str]:
     """Return which of so many instances failed and why, in a few lines, if any did."""
     if not failed:
@@ -272,10 +267,10 @@ def failure_lines(failed: Records, count: int) -> list[str]:
 def covered(records: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return in how many instances the interval for pixel noise held the truth, in lines."""
     held: dict[str, list[bool]] = {}
-    for one in records:
-        for path, own in one.get("errors", {}).items():
-            if "covered" in own:
-                held.setdefault(path, []).append(own["covered"])
+    for record in records:
+        for path, error in record.get("errors", {}).items():
+            if "covered" in error:
+                held.setdefault(path, []).append(error["covered"])
     return [
         f"  the 95 % interval of {path} for pixel noise held the truth in {sum(flags)} of "
         f"{len(flags)} instances"

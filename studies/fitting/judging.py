@@ -1,18 +1,17 @@
 """Judge the answer of a scene: what it leaves unexplained, its intervals, its verdict."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from studies.answer.budget import Budget
-from studies.answer.evidence import Evidence, MissingTerm, Rival
+from studies.answer.evidence import Evidence
 from studies.answer.held_back import Explained, explained
 from studies.answer.kinks import margins_by_window
+from studies.answer.trial import Trial
 from studies.answer.verdict import Verdict, judge, judge_each
-from studies.fitting.trying import Tried
 from studies.optimizers.problem import NOT_FINITE
 from studies.problem.films import films_of
 from studies.problem.first_frames import first_frames_differ, moves_first_frame
@@ -34,67 +33,57 @@ from studies.reports.preview.advice import SizeWarning
 MOST_LISTED = 12  # numbers that have a verdict each
 
 
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """An answer that is still to be judged."""
-
-    problem: SceneProblem  # of all that was observed, with the time step of the answer
-    tried: Tried  # the answer with its intervals
-    loss_at_start: float  # 0 if unknown
-    first_look: np.ndarray  # theta as the first frames show cameras and looks
-    looks: list[np.ndarray]  # thetas whose looks fit the first frames
-    predicted: Explained | None  # how well held-back frames were predicted
-    validation: Mapping[str, float | None]  # as in `Solution`
-    rivals: Sequence[Rival]  # what other basins leave
-    refinements: Mapping[str, np.ndarray]  # as in `Evidence`
-    budget: Budget | None = None
-    missing: MissingTerm | None = None
-
-
 def judge_answer(
-    one: Candidate, made: PreparedProblem
+    evidence: Evidence,
+    problem: SceneProblem,
+    prepared: PreparedProblem,
+    *,
+    looks: list[np.ndarray],
+    predicted: Explained | None,
 ) -> tuple[Verdict, dict[str, str], Explained | None]:
-    """Return the verdict on an answer, on each of its numbers, and how it explains the motion."""
-    result, spread = one.tried.result, one.tried.spread
-    problem, theta, parameters = one.problem, result.theta, one.problem.parameters
-    left, motion = explained_motion(problem, theta, looks=one.looks)
-    if motion is not None and one.predicted is not None:
-        motion = replace(
-            motion,
-            predicted_unexplained=one.predicted.predicted_unexplained,
-            held_back=one.predicted.held_back,
-        )
-    evidence = Evidence(
-        parameters=parameters,
-        theta=theta,
-        status=result.status,
-        loss=result.loss,
+    """Return the verdict on an answer, on each of its numbers, and how it explains the motion.
+
+    `evidence` has what the search and its trial say, all else is found here. `looks` are thetas
+    whose looks fit the first frames, the first one as these show cameras and looks, and `predicted`
+    says how well frames that were held back were predicted, if there were any.
+    """
+    theta, parameters = evidence.theta, evidence.parameters
+    left, motion = explained_motion(problem, theta, looks=looks)
+    if motion is not None and predicted is not None:
+        unexplained = predicted.predicted_unexplained
+        motion = replace(motion, predicted_unexplained=unexplained, held_back=predicted.held_back)
+    by_truth = bent = None
+    if prepared.is_twin and prepared.truth is not None:
+        truth = parameters.theta(prepared.truth.flat(parameters.paths))
+        by_truth = explained_motion(problem, truth, looks=[truth])[1]
+    if not moves_first_frame(problem):  # else the first frame does not show the camera
+        is_seen = [
+            not (one.is_answer or one.is_start_time) and sees(problem, one.path)
+            for one in parameters.free
+        ]
+        bent = _furthest(parameters, theta - looks[0], is_seen)
+    counts = [
+        one.path.startswith("cameras.") or one.is_answer or one.is_start_time
+        for one in parameters.free
+    ]
+    evidence = replace(
+        evidence,
         gradient=_if_finite(lambda: problem.loss_and_gradient(theta)[1]),
-        intervals=spread.intervals,
         answers=problem.answers,
         explained=motion,
         unexplained_pictures=unexplained_pictures(problem, theta) if motion is None else None,
         residual_squares=left,
         still_squares=still_squares(problem),
-        basins=one.rivals,
-        worst_direction=spread.to_dict(parameters.theta_labels)["worst_direction"],
         needs_intervals=any(
             free.is_answer and not (free.is_view or free.is_shape) for free in parameters.free
         ),
-        bent=_bent(problem, one.first_look, theta),
-        loss_at_start=one.loss_at_start,
-        start=parameters.held_at(made.everything.parameters.start).start,
-        trial=one.tried.trial,
-        film_without_seams=_film_without_seams(one),
-        is_without_gradients=one.tried.is_without_gradients,
-        predictions={k: part for k, part in one.validation.items() if part is not None},
-        strayed=_strayed(parameters, theta),
-        size_warning=_size_warning(made, theta),
-        unexplained_by_truth=_unexplained_by_truth(one, made),
-        truth=None if made.truth is None else made.truth.flat(parameters.paths),
-        refinements=one.refinements,
-        budget=one.budget,
-        missing=one.missing,
+        bent=bent,
+        strayed=_furthest(parameters, theta - parameters.prior_mean, counts),
+        start=parameters.held_at(prepared.everything.parameters.start).start,
+        film_without_seams=_film_without_seams(problem, theta, evidence.trial),
+        size_warning=_size_warning(prepared, theta),
+        unexplained_by_truth=None if by_truth is None else by_truth.unexplained,
+        truth=None if prepared.truth is None else prepared.truth.flat(parameters.paths),
     )
     return (
         judge(evidence),
@@ -103,9 +92,9 @@ def judge_answer(
     )
 
 
-def loss_at_start(made: PreparedProblem) -> float:
+def loss_at_start(prepared: PreparedProblem) -> float:
     """Return the loss of all observations where the search begins; 0 if it blows up there."""
-    loss = loss_where_finite(made.everything, made.everything.parameters.start)
+    loss = loss_where_finite(prepared.everything, prepared.everything.parameters.start)
     return loss if np.isfinite(loss) else 0.0
 
 
@@ -130,25 +119,24 @@ def explained_motion(
     elsewhere in it is no matter of looks: they leave only what is left where the two agree on where
     the body is.
     """
-    own = problem.with_steps_for(theta)
-    images = _if_finite(lambda: own.images(theta))
-    left = None if images is None else _if_finite(lambda: squares_of(own, images))
+    stepped = problem.with_steps_for(theta)
+    images = _if_finite(lambda: stepped.images(theta))
+    left = None if images is None else _if_finite(lambda: squares_of(stepped, images))
     if images is None or left is None:
         return None, None
-    counted = counted_rows(own, images)
+    counted = counted_rows(stepped, images)
     is_loose = moves_first_frame(problem)
 
     def by_looks(at: np.ndarray) -> np.ndarray:
-        stepped = problem.with_steps_for(at)
-        shown = stepped.images(at)
-        mask = counted & agreed_rows(stepped, shown) if is_loose else counted
-        return look_squares(stepped, at, mask)
+        there = problem.with_steps_for(at)
+        mask = counted & agreed_rows(there, there.images(at)) if is_loose else counted
+        return look_squares(there, at, mask)
 
     every = [_if_finite(lambda at=at: by_looks(at)) for at in looks]
-    found = [one for one in every if one is not None]
-    appearance = np.min(found, axis=0) if found else None
-    part, still = squares_of(own, images, counted), still_squares(own, counted)
-    return left, explained(part, still, n_fitted=n_fitted, appearance=appearance)
+    finite = [squares for squares in every if squares is not None]
+    appearance = np.min(finite, axis=0) if finite else None
+    where_counted, still = squares_of(stepped, images, counted), still_squares(stepped, counted)
+    return left, explained(where_counted, still, n_fitted=n_fitted, appearance=appearance)
 
 
 def unexplained_pictures(problem: SceneProblem, theta: np.ndarray) -> float | None:
@@ -156,13 +144,13 @@ def unexplained_pictures(problem: SceneProblem, theta: np.ndarray) -> float | No
 
     As of films, shadows and light beside the bodies do not count.
     """
-    own = problem.with_steps_for(theta)
-    images = _if_finite(lambda: own.images(theta))
+    stepped = problem.with_steps_for(theta)
+    images = _if_finite(lambda: stepped.images(theta))
     if images is None:
         return None
-    counted = counted_rows(own, images)
-    variation = float(variation_squares(own, counted).sum())
-    return float(squares_of(own, images, counted).sum()) / variation if variation else None
+    counted = counted_rows(stepped, images)
+    variation = float(variation_squares(stepped, counted).sum())
+    return float(squares_of(stepped, images, counted).sum()) / variation if variation else None
 
 
 def squares_left(problem: SceneProblem, theta: np.ndarray) -> np.ndarray | None:
@@ -178,70 +166,38 @@ def _if_finite(compute: Callable[[], Any]) -> Any:
     return None
 
 
-def _bent(problem: SceneProblem, first: np.ndarray, theta: np.ndarray) -> tuple[str, float] | None:
-    """Return the nuisance that moved furthest since the first frame, in deviations of its prior.
-
-    None where a free number moves the first frame, which then does not show the camera.
-    """
-    if moves_first_frame(problem):
-        return None
-    parameters = problem.parameters
-    is_seen = [
-        not (one.is_answer or one.is_start_time) and sees(problem, one.path)
-        for one in parameters.free
-    ]
-    far = np.abs(theta - first) / parameters.prior_error
-    far = np.where(parameters.each(is_seen), far, 0.0)
+def _furthest(
+    parameters: Parameters, off: np.ndarray, counts: list[bool]
+) -> tuple[str, float] | None:
+    """Return what of the paths that count is furthest off, in deviations of its prior, if any."""
+    far = np.where(parameters.each(counts), np.abs(off) / parameters.prior_error, 0.0)
     worst = int(np.argmax(far))
     return (parameters.labels[worst], float(far[worst])) if far[worst] > 0.0 else None
 
 
-def _strayed(parameters: Parameters, theta: np.ndarray) -> tuple[str, float] | None:
-    """Return what ends furthest from its prior, in deviations, of cameras and what has a prior."""
-    counts = [
-        one.path.startswith("cameras.") or one.is_answer or one.is_start_time
-        for one in parameters.free
-    ]
-    far = np.abs(theta - parameters.prior_mean) / parameters.prior_error
-    far = np.where(parameters.each(counts), far, 0.0)
-    worst = int(np.argmax(far))
-    return (parameters.labels[worst], float(far[worst])) if far[worst] > 0.0 else None
-
-
-def _film_without_seams(one: Candidate) -> str:
+def _film_without_seams(problem: SceneProblem, theta: np.ndarray, trial: Trial | None) -> str:
     """Return a film without soft edges inside outlines, if a trial failed and nothing touches."""
-    trial, problem, theta = one.tried.trial, one.problem, one.tried.result.theta
     films = [film.name for film in films_of(problem.observers) if film.rasterizer.seamless]
     if trial is None or not trial.is_rough or not films:
         return ""
     windows = margins_by_window(problem.with_steps_for(theta).motion_at(theta))
-    touches = any((own.touch > 0.0).any() for window in windows for own in window.values())
+    touches = any((each.touch > 0.0).any() for window in windows for each in window.values())
     return "" if touches else films[0]
 
 
-def _size_warning(made: PreparedProblem, theta: np.ndarray) -> str:
+def _size_warning(prepared: PreparedProblem, theta: np.ndarray) -> str:
     """Return the warning that bodies are drawn too large or small, if the answer changes nothing.
 
     Where the answer moves or reshapes what the first frame shows, the warning is of the start.
     """
-    warning = next((note for note in made.notes if isinstance(note, SizeWarning)), "")
+    warning = next((note for note in prepared.notes if isinstance(note, SizeWarning)), "")
     if not warning:
         return ""
-    problem = made.everything
+    problem = prepared.everything
     start = problem.parameters.start
     answers = np.isin(np.arange(len(start)), problem.answers)
     there = np.where(answers, theta, start)
     return "" if first_frames_differ(problem, start, there) else warning
-
-
-def _unexplained_by_truth(one: Candidate, made: PreparedProblem) -> float | None:
-    """Return what the truth of a simulated film leaves of its motion; None where it is unknown."""
-    if not made.is_twin or made.truth is None:
-        return None
-    parameters = one.problem.parameters
-    truth = parameters.theta(made.truth.flat(parameters.paths))
-    motion = explained_motion(one.problem, truth, looks=[truth])[1]
-    return None if motion is None else motion.unexplained
 
 
 def sees(problem: SceneProblem, path: str) -> bool:

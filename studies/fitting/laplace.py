@@ -33,8 +33,8 @@ def laplace_intervals(solved: Solution) -> Ends:
     StudyError
         If the answer has no intervals, or the loss is no minimum there.
     """
-    if solved.spread.reason:
-        raise StudyError(f"There are no intervals: {solved.spread.reason}.")
+    if solved.intervals.reason:
+        raise StudyError(f"There are no intervals: {solved.intervals.reason}.")
     problem, theta = solved.problem, solved.result.theta
     parameters = problem.parameters
     scale = theta_scale(parameters, theta)
@@ -49,10 +49,9 @@ def laplace_intervals(solved: Solution) -> Ends:
             "There are no Laplace intervals: the loss falls to both sides along some direction, so "
             "that the answer is no minimum. Let the search go on, or use those of Gauss-Newton."
         ) from None
-    bend = cho_solve(
-        factor, (J.T @ J) * np.outer(scale, scale)
-    )  # 1 where the residuals do not bend
-    covariance = (bend @ (pixel / np.outer(scale, scale)) @ bend.T) * np.outer(scale, scale)
+    units = np.outer(scale, scale)
+    bend = cho_solve(factor, (J.T @ J) * units)  # 1 where the residuals do not bend
+    covariance = (bend @ (pixel / units) @ bend.T) * units
     quantile = float(stdtrit(len(r) - len(theta), 0.5 + LEVEL / 2.0))
     ends = natural_interval(parameters, theta, covariance, quantile)
     pairs = zip(*(parameters.parts(end) for end in ends), strict=True)

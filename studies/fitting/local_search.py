@@ -84,15 +84,14 @@ class LocalSearch:
         return replace(result, evaluations=spent)
 
     def _slides(self, problem: SceneProblem, before: np.ndarray, theta: np.ndarray) -> bool:
-        """Return whether theta moved, and will move next, by little of its intervals."""
         self.spent += len(theta)
         try:
             r, J = problem.residuals_and_jacobian(theta)
-            own = spread_of(problem, theta, r, J, stages=(), floor=self.floor).intervals
+            intervals = spread_of(problem, theta, r, J, stages=(), floor=self.floor)
         except NOT_FINITE:
             return False
-        apart = np.maximum(np.abs(theta - before), np.abs(own.remaining))
-        return not own.reason and bool((apart <= LITTLE * own.half_width).all())
+        apart = np.maximum(np.abs(theta - before), np.abs(intervals.remaining))
+        return not intervals.reason and bool((apart <= LITTLE * intervals.half_width).all())
 
 
 def log_names(log: str) -> list[str]:

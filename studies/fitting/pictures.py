@@ -89,7 +89,7 @@ def shown(
 
 def _add_shape(
     out: AppearanceReport,
-    made: PreparedProblem,
+    prepared: PreparedProblem,
     problem: SceneProblem,
     theta: np.ndarray,
     *,
@@ -97,12 +97,12 @@ def _add_shape(
 ) -> None:
     """Add how far a shape is from the hidden one, and both in clay."""
     name = path.removesuffix(VERTICES)
-    assert made.hidden is not None
-    hidden = made.hidden.built
+    assert prepared.hidden is not None
+    hidden = prepared.hidden.built
     films = films_of(problem.observers)
     center = films[0].center
     faces = np.asarray(problem.built.meshes[name].faces)
-    begun = made.everything
+    begun = prepared.everything
     meshes = {
         "start": TriangleMesh(begun._values(begun.parameters.start)[path] - center, faces),
         "fitted": TriangleMesh(problem._values(theta)[path] - center, faces),
@@ -110,22 +110,23 @@ def _add_shape(
             start_surfaces(hidden)[name] - center, np.asarray(hidden.meshes[name].faces)
         ),
     }
-    cameras = [one.camera_at(problem._values(theta)) for one in films]
+    cameras = [film.camera_at(problem._values(theta)) for film in films]
     unseen = _between(cameras)
     radius = float(np.linalg.norm(meshes["hidden"].points, axis=1).max())
     points = surface_points(meshes["hidden"])
-    found = {DISTANCE: chamfer(surface_points(meshes["fitted"]), points) / radius}
+    measured = {DISTANCE: chamfer(surface_points(meshes["fitted"]), points) / radius}
     for key, views in ((APART, cameras), (UNSEEN, unseen)):
         mine, theirs = (
             _silhouettes(meshes[which], views, films[0].size) for which in ("fitted", "hidden")
         )
-        found[key] = 1.0 - overlap(mine, theirs)
-    out.measures.update({key: {"mean": value} for key, value in found.items()})
+        measured[key] = 1.0 - overlap(mine, theirs)
+    out.measures.update({key: {"mean": value} for key, value in measured.items()})
     least = chamfer(points, surface_points(meshes["hidden"], seed=1)) / radius
     out.findings.append(
-        f"{found[APART]:.1%} of the silhouettes of {name} and of the hidden shape are apart, in "
-        f"views that no picture shows {found[UNSEEN]:.1%}. The surfaces are {found[DISTANCE]:.2g} "
-        f"radii apart, where points drawn twice on the hidden one are {least:.2g}."
+        f"{measured[APART]:.1%} of the silhouettes of {name} and of the hidden shape are apart, in "
+        f"views that no picture shows {measured[UNSEEN]:.1%}. The surfaces are "
+        f"{measured[DISTANCE]:.2g} radii apart, where points drawn twice on the hidden one are "
+        f"{least:.2g}."
     )
     chosen = unseen[:: -(-len(unseen) // MOST_VIEWS)]
     look = {
@@ -138,48 +139,41 @@ def _add_shape(
 
 
 def _in_clay(mesh: TriangleMesh, cameras: Sequence[AnyCamera]) -> np.ndarray:
-    """Return pictures of a mesh with nothing but shade, (n_cameras, height, width, 3)."""
     drawn = Mesh(mesh.faces, np.broadcast_to(CLAY, mesh.faces.shape), material=Material(0.35, 0.65))
     lights = {
         "key": DirectionalLight((0.6, 1.0, 0.8)),
         "fill": DirectionalLight((-0.8, 0.1, -0.6), (0.35, 0.4, 0.5)),
     }
-    return _drawn(Scene({"mesh": drawn}, lights), cameras, {"mesh": mesh.points})
-
-
-def _drawn(
-    scene: Scene, cameras: Sequence[AnyCamera], vertices: Mapping[str, np.ndarray]
-) -> np.ndarray:
-    """Return pictures for the report alone: hard edges, smoothed by supersampling, on white."""
+    # for the report alone: hard edges, smoothed by supersampling, on white
     behind = SoftRasterizer(background=(1.0, 1.0, 1.0), blend=Hard(), supersample=FINER)
-    return rasterize(scene, list(cameras), behind, dict(vertices), SIZE)[..., :3]
+    scene, vertices = Scene({"mesh": drawn}, lights), {"mesh": mesh.points}
+    return rasterize(scene, list(cameras), behind, vertices, SIZE)[..., :3]
 
 
 def _add_texture(
     out: AppearanceReport,
-    made: PreparedProblem,
+    prepared: PreparedProblem,
     problem: SceneProblem,
     theta: np.ndarray,
     *,
     path: str,
 ) -> None:
-    """Add which texels pictures determine, and how well."""
     fitted = problem._values(theta)[path]
     shape, surfaces = fitted.shape[:2], start_surfaces(problem.built)
     matrices = felt_by(problem.observers, surfaces, path)
     seen = np.zeros(shape, bool)
     for matrix in matrices:
         seen.ravel()[np.unique(matrix.indices)] = True
-    found = [f"No pixel looks at {int((~seen).sum())} of {seen.size} texels of `{path}`: they stay "
-             "as they started."]  # fmt: skip
-    truth = None if made.true_values is None else made.true_values.get(path)
+    findings = [f"No pixel looks at {int((~seen).sum())} of {seen.size} texels of `{path}`: they "
+                "stay as they started."]  # fmt: skip
+    truth = None if prepared.true_values is None else prepared.true_values.get(path)
     determined = seen
     gain = np.where(seen, 1.0, np.nan)
     if seen.sum() <= MOST_TEXELS:
         gain = np.max([texel_gain(matrix, shape) for matrix in matrices], axis=0)
         determined = gain <= GAIN
         worst = f", the worst {gain[determined].max():.2g}" if determined.any() else ""
-        found.append(
+        findings.append(
             f"The pictures determine {int(determined.sum())}: noise of a pixel comes through to "
             f"them at most {GAIN:g} times, the median {np.median(gain[determined]):.2g}{worst}. "
             f"{int((seen & ~determined).sum())} more are looked at too little, or only together "
@@ -189,12 +183,12 @@ def _add_texture(
     if truth is not None and determined.any():
         off = np.abs(fitted - truth).max(axis=-1)[determined]
         out.measures["determined texels"] = {"mean": float(off.mean()), "max": float(off.max())}
-        found.append(
+        findings.append(
             f"The determined texels are off by {off.mean():.1e} in the mean and {off.max():.1e} "
             "at most; 1 is white."
         )
         rows = {"hidden": truth, "fitted": fitted}
-    out.findings.extend(found)
+    out.findings.extend(findings)
     name, textures = path.removesuffix(TEXELS), rows
     shade = np.clip(np.log10(np.where(np.isfinite(gain), gain, 1e3)) / 3.0, 0.0, 1.0)
     shades = np.where(np.isnan(gain), 0.5, 1.0 - shade)[..., None] * np.ones(3)

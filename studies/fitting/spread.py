@@ -1,10 +1,11 @@
 """Intervals of an answer, from the Jacobian or from secants of its residuals."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from studies.answer.intervals import Uncertainty, intervals, spectrum, triangle
+from studies.answer.intervals import Intervals, intervals, spectrum, triangle
 from studies.optimizers.jacobian import Jacobian
 from studies.problem.clusters import clusters_of_rows
 from studies.problem.frame_squares import residual_squares
@@ -21,12 +22,12 @@ def spread_of(
     *,
     stages: Sequence[np.ndarray],
     floor: float,
-) -> Uncertainty:
+) -> Intervals:
     """Return intervals and spectrum of theta, (p,), with the residuals r, (n,), and J, (n, p).
 
     `stages` and `floor` are those of `studies.answer.intervals.intervals`.
     """
-    own = intervals(
+    without_spectrum = intervals(
         problem.parameters,
         theta,
         r,
@@ -37,7 +38,9 @@ def spread_of(
         stages=stages,
         floor=floor,
     )
-    return Uncertainty(own, pixel_noise(problem, theta), *spectrum(J))
+    values, directions = spectrum(J)
+    noise = pixel_noise(problem, theta)
+    return replace(without_spectrum, noise=noise, singular_values=values, directions=directions)
 
 
 def pixel_noise(problem: SceneProblem, theta: np.ndarray) -> float:
@@ -61,7 +64,10 @@ def pixel_covariance(
     """
     p = len(theta)
     rows, parts = problem.by_observer(problem.images(theta)), problem.by_residuals(r[:-p])
-    variances = [one.noise(seen, own, p) for (one, seen), (_, own) in zip(rows, parts, strict=True)]
+    variances = [
+        observer.noise(seen, residuals, p)
+        for (observer, seen), (_, residuals) in zip(rows, parts, strict=True)
+    ]
     return _covariance(problem, J, variances, np.zeros((p, p)))
 
 
@@ -77,10 +83,7 @@ def expected_covariance(problem: SceneProblem, J: Jacobian) -> np.ndarray | None
 
 
 def _covariance(
-    problem: SceneProblem,
-    J: Jacobian,
-    variances: Sequence[float | np.ndarray],
-    inner: np.ndarray,
+    problem: SceneProblem, J: Jacobian, variances: Sequence[float | np.ndarray], inner: np.ndarray
 ) -> np.ndarray | None:
     """Return the covariance of theta, (p, p), for variances of each observation's noise.
 

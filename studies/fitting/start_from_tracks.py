@@ -38,7 +38,7 @@ FOLLOWED = 0.05  # part of the squared motion of the tracks that a good fit leav
 class TrackedStart:
     """What a fit to the places of the bodies says of the search."""
 
-    made: PreparedProblem  # its problem starts at the result
+    prepared: PreparedProblem  # its problem starts at the result
     # Components of the answers that the coarse set of the search varies; None: all of them
     axes: tuple[int, ...] | None = None
     others: tuple[np.ndarray, ...] = ()  # results in other basins: theta of the answers
@@ -46,7 +46,7 @@ class TrackedStart:
 
 
 def start_from_tracks(
-    made: PreparedProblem,
+    prepared: PreparedProblem,
     how: Search,
     folder: RunFolder,
     progress: EvaluationProgress,
@@ -58,11 +58,11 @@ def start_from_tracks(
 
     Only the first `n_fitted` frames are tracked; the others are held back.
     """
-    start = made.everything.parameters.start
-    first = list(made.everything.parameters.first_answers)
-    tracks = _tracks(made, n_fitted)
+    start = prepared.everything.parameters.start
+    first = list(prepared.everything.parameters.first_answers)
+    tracks = _tracks(prepared, n_fitted)
     if tracks is None:
-        return TrackedStart(made)
+        return TrackedStart(prepared)
     progress.say("following the bodies through the film")
     flown, unknown = start_of_flights(tracks), start[first]
     if flown is not None:
@@ -70,54 +70,53 @@ def start_from_tracks(
         tracks, unknown = tracks.at(flown), flown
     short = replace(how, max_evaluations=min(how.max_evaluations, MOST))
     within = RunFolder(folder.path / FOLDER)
-    found = robust_search(tracks, short, within, progress, seed=(seed,), is_rough=True)
-    best = found.best.theta
+    search = robust_search(tracks, short, within, progress, seed=(seed,), is_rough=True)
+    best = search.best.theta
     try:
         errors = relative_errors(tracks.with_steps_for(best), best)
     except NOT_FINITE:
-        return TrackedStart(made, evaluations=found.evaluations)
-    ends = [np.where(errors > UNKNOWN, unknown, one.theta) for one in found.basins]
+        return TrackedStart(prepared, evaluations=search.evaluations)
+    ends = [np.where(errors > UNKNOWN, unknown, basin.theta) for basin in search.basins]
     theta = start.copy()
     theta[first] = ends[0]
     try:
-        begun = _started_at(made, theta, progress)
+        begun = _started_at(prepared, theta, progress)
     except (*NOT_FINITE, StudyError) as error:  # such as a body that no camera sees there
         progress.say(f"the search begins at the declared start, not where the tracks end: {error}")
-        return TrackedStart(made, evaluations=found.evaluations)
+        return TrackedStart(prepared, evaluations=search.evaluations)
     still = sum(float(one.squares(one.still(), one.targets()).mean()) for one in tracks.observers)
-    left = found.best.loss / max(still, 1e-300)
+    left = search.best.loss / max(still, 1e-300)
     if left <= FOLLOWED:
         progress.say(f"the search begins there: {100.0 * left:.2g} % of the motion is unexplained")
         axes = tuple(np.flatnonzero(errors > OPEN).tolist())
-        return TrackedStart(begun, axes, tuple(ends[1:]), found.evaluations)
+        return TrackedStart(begun, axes, tuple(ends[1:]), search.evaluations)
     there = begun.everything.parameters.start
-    if loss_where_finite(begun.everything, there) < loss_where_finite(made.everything, start):
+    if loss_where_finite(begun.everything, there) < loss_where_finite(prepared.everything, start):
         progress.say("the search begins there, as the film agrees better than at the start")
-        return TrackedStart(begun, evaluations=found.evaluations)
+        return TrackedStart(begun, evaluations=search.evaluations)
     progress.say("the film agrees better with the declared start")
-    return TrackedStart(made, evaluations=found.evaluations)
+    return TrackedStart(prepared, evaluations=search.evaluations)
 
 
-def _tracks(made: PreparedProblem, n_fitted: int) -> SceneProblem | None:
+def _tracks(prepared: PreparedProblem, n_fitted: int) -> SceneProblem | None:
     """Return the problem of the tracks; None where there are none, or one number alone is free."""
-    parameters = made.everything.parameters
+    parameters = prepared.everything.parameters
     first = parameters.first_answers
-    if len(first) < 2 or made.is_twin:
+    if len(first) < 2 or prepared.is_twin:
         return None
     try:
-        problem = made.problem.first_frames(n_fitted).at(parameters.start, keep=first)
+        problem = prepared.problem.first_frames(n_fitted).at(parameters.start, keep=first)
         return tracked_problem(problem)
     except NOT_FINITE:
         return None
 
 
 def _started_at(
-    made: PreparedProblem, theta: np.ndarray, progress: EvaluationProgress
+    prepared: PreparedProblem, theta: np.ndarray, progress: EvaluationProgress
 ) -> PreparedProblem:
-    """Return the problem that starts at theta, with looks for where the bodies are there."""
-    start = made.everything.parameters.start
-    begun = made.everything.at(theta)
-    if first_frames_differ(made.everything, start, theta):
+    start = prepared.everything.parameters.start
+    begun = prepared.everything.at(theta)
+    if first_frames_differ(prepared.everything, start, theta):
         progress.say("the bodies begin elsewhere than declared: fitting looks once more")
-        begun = made.refitted(begun.with_steps_for(theta))
-    return replace(made, everything=begun)
+        begun = prepared.refitted(begun.with_steps_for(theta))
+    return replace(prepared, everything=begun)

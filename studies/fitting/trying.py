@@ -11,19 +11,17 @@ from functools import partial
 
 import numpy as np
 
-from studies.answer.intervals import FOOTAGE_FLOOR, Uncertainty, no_spread, widened
+from studies.answer.intervals import Intervals, no_intervals, widened
 from studies.answer.scales import theta_scale
 from studies.answer.trial import LEAST_SIZE, SIZES, Trial, try_answer
+from studies.fitting.local_search import LocalSearch
 from studies.fitting.spread import pixel_noise, spread_of
-from studies.optimizers.jacobian import Jacobian
 from studies.optimizers.minimize import MOST_TANGENTS, method_for
 from studies.optimizers.problem import NOT_FINITE, Method, Result, Status
 from studies.optimizers.secants import secant_jacobian, secant_search
 from studies.problem.many_points import residuals_at
 from studies.problem.parameters import Parameters
 from studies.problem.problem import SceneProblem
-from studies.runs.progress import EvaluationProgress
-from studies.scene import declared
 
 
 MOST_FREE = 12  # numbers that are searched without gradients at most
@@ -35,50 +33,50 @@ class Tried:
     """An answer with its intervals, as wide as the loss about it says."""
 
     result: Result
-    spread: Uncertainty
+    intervals: Intervals
     trial: Trial | None  # None where nothing could be tried
     is_without_gradients: bool = False
     evaluations: int = 0  # of trials, and of the search without gradients
 
     def with_errors(self, parameters: Parameters, errors: Mapping[str, np.ndarray]) -> "Tried":
         """Return the answer, its intervals widened by errors of theta, (p,) each, by source."""
-        own = self.spread.intervals
+        wider = self.intervals
         for source, error in errors.items():
-            more = np.outer(error, error) / own.quantile**2
-            own = widened(own, parameters, self.result.theta, more, source=source)
-        return replace(self, spread=replace(self.spread, intervals=own))
+            more = np.outer(error, error) / wider.quantile**2
+            wider = widened(wider, parameters, self.result.theta, more, source=source)
+        return replace(self, intervals=wider)
 
     def secant_distance(self, parameters: Parameters) -> np.ndarray | None:
         """Return the distances of secants, (p,); None where gradients are slopes."""
         if not self.is_without_gradients:
             return None
         scale = theta_scale(parameters, self.result.theta)
-        return np.clip(self.spread.intervals.half_width, LEAST_SIZE * scale, SIZES[-1] * scale)
+        return np.clip(self.intervals.half_width, LEAST_SIZE * scale, SIZES[-1] * scale)
 
 
-@dataclass(frozen=True, eq=False)
-class Judge:
-    """What intervals of an answer rest on beside the residuals."""
+def try_result(
+    problem: SceneProblem,
+    result: Result,
+    local: LocalSearch,
+    *,
+    stage: np.ndarray,
+    loss_at_start: float,
+) -> Tried:
+    """Return the answer and its intervals after it was tried, and searched on if it failed.
 
-    stage: np.ndarray  # theta before held-back frames and observations were fitted too
-    loss_at_start: float  # 0 if unknown
-    is_twin: bool  # whether all observations are simulated
-    how: declared.Search
-    progress: EvaluationProgress
-
-
-def try_result(problem: SceneProblem, result: Result, judge: Judge) -> Tried:
-    """Return the answer and its intervals after it was tried, and searched on if it failed."""
+    `stage` is theta before held-back frames and observations were fitted too; `loss_at_start` is 0
+    if it is not known.
+    """
     if result.status is Status.NOT_FINITE:
-        return Tried(result, no_spread(problem.parameters.size, "the loss is not finite"), None)
-    spread = _spread(problem, result.theta, judge)
-    if result.loss <= EXACT * judge.loss_at_start:
-        return Tried(result, spread, None)
-    tried = _tried(problem, result, spread)
+        return Tried(result, no_intervals(problem.parameters.size, "the loss is not finite"), None)
+    intervals = _intervals(problem, result.theta, local, stage)
+    if result.loss <= EXACT * loss_at_start:
+        return Tried(result, intervals, None)
+    tried = _tried(problem, result, intervals)
     size = problem.parameters.size
     if tried.trial is None or not tried.trial.is_rough or size > MOST_FREE:
         return tried
-    judge.progress.say(
+    local.progress.say(
         "the loss about the answer does not rise as its gradient promises: going on without "
         "gradients"
     )
@@ -88,27 +86,26 @@ def try_result(problem: SceneProblem, result: Result, judge: Judge) -> Tried:
         start,
         scale=theta_scale(problem.parameters, start),
         bounds=problem.bounds,
-        most=judge.how.max_evaluations,
-        say=lambda loss, h: judge.progress.say(
+        most=local.how.max_evaluations,
+        say=lambda loss, h: local.progress.say(
             f"without gradients, differences over {100 * h:.2g} %: loss {loss:.3e}"
         ),
     )
     spent = tried.evaluations + end.evaluations
     if not end.loss < tried.result.loss:
         return replace(tried, evaluations=spent)
-    own = Result(end.theta, end.loss, Status.SETTLED, end.evaluations)
-    again = _tried(problem, own, _secant_spread(problem, end.theta, judge))
+    again = _tried(problem, end, _secant_intervals(problem, end.theta, local, stage))
     return replace(again, is_without_gradients=True, evaluations=spent + again.evaluations)
 
 
-def _tried(problem: SceneProblem, result: Result, spread: Uncertainty) -> Tried:
+def _tried(problem: SceneProblem, result: Result, intervals: Intervals) -> Tried:
     """Return the answer with intervals as wide as the losses about it say."""
-    if not (problem.answers and spread.singular_values.size):
-        return Tried(result, spread, None)
-    parameters, own = problem.parameters, spread.intervals
-    scale, half_width = theta_scale(parameters, result.theta), own.half_width
-    H = (spread.directions.T * spread.singular_values**2) @ spread.directions
-    if spread.reason:  # J may be so large in a number that the others leave no trace beside it
+    if not (problem.answers and intervals.singular_values.size):
+        return Tried(result, intervals, None)
+    parameters = problem.parameters
+    scale, half_width = theta_scale(parameters, result.theta), intervals.half_width
+    H = (intervals.directions.T * intervals.singular_values**2) @ intervals.directions
+    if intervals.reason:  # J may be so large in a number that the others leave no trace beside it
         H, half_width = np.diag(np.diag(H)), LEAST_SIZE * scale
     trial = try_answer(
         partial(residuals_at, problem),
@@ -120,50 +117,41 @@ def _tried(problem: SceneProblem, result: Result, spread: Uncertainty) -> Tried:
         bounds=problem.bounds,
     )
     if trial is None:
-        return Tried(result, spread, None)
-    if spread.reason and not trial.is_rough:
-        return Tried(result, spread, None, evaluations=trial.evaluations)
-    more = trial.covariance(own.quantile)
+        return Tried(result, intervals, None)
+    if intervals.reason and not trial.is_rough:
+        return Tried(result, intervals, None, evaluations=trial.evaluations)
+    more = trial.covariance(intervals.quantile)
     if more.any():
-        own = widened(own, parameters, result.theta, more, source="trial")
-    return Tried(result, replace(spread, intervals=own), trial, evaluations=trial.evaluations)
+        intervals = widened(intervals, parameters, result.theta, more, source="trial")
+    return Tried(result, intervals, trial, evaluations=trial.evaluations)
 
 
-def _spread(problem: SceneProblem, theta: np.ndarray, judge: Judge) -> Uncertainty:
+def _intervals(
+    problem: SceneProblem, theta: np.ndarray, local: LocalSearch, stage: np.ndarray
+) -> Intervals:
     """Return intervals and spectrum; of many parameters none, unless the search had Jacobians."""
     n = problem.parameters.size
     try:
-        if n > MOST_TANGENTS and method_for(judge.how, n) is not Method.GAUSS_NEWTON:
+        if n > MOST_TANGENTS and method_for(local.how, n) is not Method.GAUSS_NEWTON:
             noise = pixel_noise(problem, theta)
-            return no_spread(n, f"more than {MOST_TANGENTS} parameters", noise)
+            return no_intervals(n, f"more than {MOST_TANGENTS} parameters", noise)
         r, J = problem.residuals_and_jacobian(theta)
     except NOT_FINITE as error:
-        return no_spread(n, str(error))
-    return _with_floor(problem, theta, (r, J), judge)
+        return no_intervals(n, str(error))
+    return spread_of(problem, theta, r, J, stages=[stage], floor=local.floor)
 
 
-def _secant_spread(problem: SceneProblem, theta: np.ndarray, judge: Judge) -> Uncertainty:
-    """Return intervals from secants over the size of the interval."""
+def _secant_intervals(
+    problem: SceneProblem, theta: np.ndarray, local: LocalSearch, stage: np.ndarray
+) -> Intervals:
     scale = theta_scale(problem.parameters, theta)
-    distance, spread = SIZES[0] * scale, None
-    for _ in range(2):
-        found = secant_jacobian(partial(residuals_at, problem), theta, distance, problem.bounds)
-        if found is None:
-            return no_spread(len(theta), "the simulation blows up beside the answer")
-        spread = _with_floor(problem, theta, found, judge)
-        if spread.reason:
+    distance = SIZES[0] * scale
+    for attempt in range(2):
+        linear = secant_jacobian(partial(residuals_at, problem), theta, distance, problem.bounds)
+        if linear is None:
             break
-        part = spread.intervals.half_width / scale
-        distance = np.clip(part, LEAST_SIZE, SIZES[-1]) * scale
-    assert spread is not None
-    return spread
-
-
-def _with_floor(
-    problem: SceneProblem,
-    theta: np.ndarray,
-    linear: tuple[np.ndarray, Jacobian],
-    judge: Judge,
-) -> Uncertainty:
-    floor = 0.0 if judge.is_twin else FOOTAGE_FLOOR
-    return spread_of(problem, theta, *linear, stages=[judge.stage], floor=floor)
+        intervals = spread_of(problem, theta, *linear, stages=[stage], floor=local.floor)
+        if intervals.reason or attempt:
+            return intervals
+        distance = np.clip(intervals.half_width / scale, LEAST_SIZE, SIZES[-1]) * scale
+    return no_intervals(len(theta), "the simulation blows up beside the answer")

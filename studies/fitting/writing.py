@@ -41,7 +41,7 @@ SECONDS = 2.5  # how long a film plays; the motion itself is mostly shorter
 
 
 def fields_shown(
-    made: PreparedProblem, solved: Solution, *, has_truth: bool
+    prepared: PreparedProblem, solved: Solution, *, has_truth: bool
 ) -> dict[str, dict[str, Any]]:
     """Return pictures of the fields among the answers by path, seen by the first film's camera.
 
@@ -54,16 +54,16 @@ def fields_shown(
         return {}
     surfaces, out = start_surfaces(problem.built), {}
     values = problem.parameters.values(theta).values()
-    for one, value in zip(problem.parameters.free, values, strict=True):
-        body = one.path.partition(".")[0]
+    for free, value in zip(problem.parameters.free, values, strict=True):
+        body = free.path.partition(".")[0]
         subject = problem.built.subjects.get(body)
-        if not one.is_answer or not isinstance(subject, Skin):
+        if not free.is_answer or not isinstance(subject, Skin):
             continue
         both = {"answer": value}
-        if has_truth and made.truth is not None:
-            both = {"truth": made.truth.flat((one.path,)).reshape(value.shape), **both}
-        found = {name: _of_vertices(solved, body, subject, each) for name, each in both.items()}
-        painted = {name: each for name, each in found.items() if each is not None}
+        if has_truth and prepared.truth is not None:
+            both = {"truth": prepared.truth.flat((free.path,)).reshape(value.shape), **both}
+        painted = {name: _of_vertices(solved, body, subject, each) for name, each in both.items()}
+        painted = {name: each for name, each in painted.items() if each is not None}
         if not painted:
             continue
         low = min(float(np.nanmin(each)) for each in painted.values())
@@ -78,8 +78,8 @@ def fields_shown(
             mesh = _painted(np.asarray(problem.built.meshes[body].faces), each, low, high)
             (drawn,) = rasterize(Scene({body: mesh}), view, rasterizer, {body: place}, size)
             images[name] = drawn[_around(drawn[..., 3])][..., :3]
-        unit = problem.parameters.units().get(one.path, "")
-        out[one.path] = {"images": images, "unit": unit, "low": low, "high": high}
+        unit = problem.parameters.units().get(free.path, "")
+        out[free.path] = {"images": images, "unit": unit, "low": low, "high": high}
     return out
 
 
@@ -96,11 +96,11 @@ def _of_vertices(
         return None
     n_nodes = len(built.held)
     nodal = np.full(n_nodes, np.nan)
-    own = np.arange(n_nodes)[rows]
-    free = own[~built.held[rows]]
+    nodes = np.arange(n_nodes)[rows]
+    free = nodes[~built.held[rows]]
     elements = getattr(getattr(built.system, "forces", {}).get(body), "nodes", None)
-    if len(field) == len(own):
-        nodal[own] = field
+    if len(field) == len(nodes):
+        nodal[nodes] = field
     elif len(field) == len(free):
         nodal[free] = field
     elif elements is not None and len(field) == len(elements):
@@ -110,9 +110,9 @@ def _of_vertices(
         nodal = np.where(count > 0, total / np.maximum(count, 1), np.nan)
     else:
         return None
-    known = np.isfinite(nodal)
-    weight = subject.matrix @ known.astype(float)
-    mean = subject.matrix @ np.where(known, nodal, 0.0) / np.where(weight > 0.0, weight, 1.0)
+    is_known = np.isfinite(nodal)
+    weight = subject.matrix @ is_known.astype(float)
+    mean = subject.matrix @ np.where(is_known, nodal, 0.0) / np.where(weight > 0.0, weight, 1.0)
     return np.where(weight > 0.0, mean, np.nan)
 
 
@@ -137,7 +137,7 @@ def _painted(faces: np.ndarray, values: np.ndarray, low: float, high: float) -> 
 
 
 def write_seen(
-    folder: RunFolder, file: declared.SceneFile, made: PreparedProblem, solved: Solution
+    folder: RunFolder, file: declared.SceneFile, prepared: PreparedProblem, solved: Solution
 ) -> None:
     """Write the fitted motion, every film beside its fit, and the curves of tracked points."""
     problem, theta = solved.problem, solved.result.theta
@@ -152,13 +152,13 @@ def write_seen(
         run_folder.TRAJECTORY, objects=np.array(list(problem.built.subjects), str), **arrays
     )
     fitted, begun = _parts(problem, theta), {}
-    start = made.everything.parameters.start
+    start = prepared.everything.parameters.start
     with suppress(*NOT_FINITE):
-        begun = _parts(made.everything.with_steps_for(start), start)
+        begun = _parts(prepared.everything.with_steps_for(start), start)
     films, longest, thumbnail = [], 0, None
     values, truth = problem._values(theta), None
-    if made.hidden is not None and made.true_values is not None:
-        truth = made.hidden, {**made.hidden.fixed, **made.true_values}
+    if prepared.hidden is not None and prepared.true_values is not None:
+        truth = prepared.hidden, {**prepared.hidden.fixed, **prepared.true_values}
     for one in problem.observers:
         rows = fitted[one.name]
         if len(one.times) > 1 and (curves := one.curves(rows)):
@@ -170,17 +170,18 @@ def write_seen(
             if len(one.times) > longest:
                 longest, thumbnail = len(one.times), page.answer[-1]
     if thumbnail is not None:
-        _write_thumbnail(folder, thumbnail)
+        height, width = thumbnail.shape[:2]
+        size = (THUMBNAIL_ROWS, max(round(THUMBNAIL_ROWS * width / height), 1))
+        write_jpeg(folder.file(THUMBNAIL), as_uint8(resized(thumbnail / 255.0, size)))
     fields = {}
-    found = fields_shown(made, solved, has_truth=file.purpose == "identify")
-    for k, (path, one) in enumerate(found.items()):
+    pictured = fields_shown(prepared, solved, has_truth=file.purpose == "identify")
+    for k, (path, one) in enumerate(pictured.items()):
         folder.write_npz(f"field-{k + 1}.npz", **one.pop("images"))
         fields[path] = {**one, "file": f"field-{k + 1}.npz"}
     folder.write_json(FILMS, {"films": films, "fields": fields})
 
 
 def _parts(problem: SceneProblem, theta: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the predicted rows of every observation, by name."""
     return {one.name: rows for one, rows in problem.by_observer(problem.images(theta))}
 
 
@@ -226,13 +227,6 @@ def _write_film(
         "frames": f"frames-{one.name}.npz",
         "items": items,
     }
-
-
-def _write_thumbnail(folder: RunFolder, image: np.ndarray) -> None:
-    """Write a small copy of a picture, (height, width, 3) uint8."""
-    height, width = image.shape[:2]
-    size = (THUMBNAIL_ROWS, max(round(THUMBNAIL_ROWS * width / height), 1))
-    write_jpeg(folder.file(THUMBNAIL), as_uint8(resized(image / 255.0, size)))
 
 
 def facts_of(problem: SceneProblem) -> dict[str, Any]:

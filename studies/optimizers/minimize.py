@@ -8,14 +8,7 @@ import numpy as np
 from adjsim import checks
 from studies.optimizers.evaluations import Evaluator
 from studies.optimizers.newton import newton_cg
-from studies.optimizers.problem import (
-    Method,
-    Problem,
-    Result,
-    SearchEnd,
-    Stall,
-    Status,
-)
+from studies.optimizers.problem import Method, Problem, Result, SearchEnd, Stall, Status
 from studies.optimizers.scipy_methods import gauss_newton, lbfgsb
 from studies.runs.evaluations import Evaluation
 from studies.scene.declared import Search
@@ -154,8 +147,10 @@ def polyak(
             return Status.CONVERGED
         d = two_loops(here.gradient, pairs, here.loss / float(here.gradient @ here.gradient))
         is_far = here.loss >= NEAR * first.loss
-        t = more * min(1.0, here.loss / float(here.gradient @ d))
-        moved = np.clip(theta - _limited(t * d, how.learning_rate, is_far), *bounds)
+        step = more * min(1.0, here.loss / float(here.gradient @ d)) * d
+        length, rate = float(np.sqrt(np.mean(step**2))), how.learning_rate
+        step = step * (np.clip(length, LEAST * rate if is_far else 0.0, rate) / length)
+        moved = np.clip(theta - step, *bounds)
         there = evaluator.gradient(moved)
         promised = min(float(here.gradient @ (theta - moved)), here.loss)
         more = LONGER * more if abs(there.loss - here.loss) < LITTLE * promised else 1.0
@@ -166,12 +161,6 @@ def polyak(
                 pairs = [*pairs, (s, y)][-how.memory :]
         theta, here = moved, there
     return Status.NOT_FINITE
-
-
-def _limited(step: np.ndarray, rate: float, is_far: bool) -> np.ndarray:
-    """Return a step as long as it may be, and far from the goal as it must be."""
-    length = float(np.sqrt(np.mean(step**2)))
-    return step * (np.clip(length, LEAST * rate if is_far else 0.0, rate) / length)
 
 
 def two_loops(g: np.ndarray, pairs: Sequence[Pair], first: float) -> np.ndarray:

@@ -29,12 +29,7 @@ ROUNDING = 1e-13  # promised part of the loss that is not known
 
 
 def newton_cg(
-    evaluator: Evaluator,
-    theta: np.ndarray,
-    tolerance: float,
-    bounds: Bounds,
-    *,
-    eps: float,
+    evaluator: Evaluator, theta: np.ndarray, tolerance: float, bounds: Bounds, *, eps: float
 ) -> Status:
     """Take steps until the gradient has fallen to `tolerance` times the first one.
 
@@ -99,8 +94,10 @@ def _steihaug(
         curvature = float(d @ Hd)
         alpha = float(r @ r) / curvature if curvature > 0.0 else 0.0
         if curvature <= 0.0 or np.linalg.norm(step + alpha * d) >= radius:
-            to_edge = _to_edge(step, d, radius)
-            return step + to_edge * d, product + to_edge * Hd
+            # the positive t with |step + t d| = radius
+            a, b, c = float(d @ d), float(step @ d), float(step @ step) - radius**2
+            t = (np.sqrt(max(b * b - a * c, 0.0)) - b) / a
+            return step + t * d, product + t * Hd
         step, product = step + alpha * d, product + alpha * Hd
         before, r = r, r + alpha * Hd
         if np.linalg.norm(r) <= forcing:
@@ -122,9 +119,3 @@ def _product(
     points = (np.clip(middle + sign * h * d, low, high) for sign in (1.0, -1.0))
     ahead, behind = (evaluator.beside(point).gradient for point in points)
     return d if ahead is None or behind is None else (ahead - behind) / (2.0 * h)
-
-
-def _to_edge(step: np.ndarray, d: np.ndarray, radius: float) -> float:
-    """Return the positive t with |step + t d| = radius."""
-    a, b, c = float(d @ d), float(step @ d), float(step @ step) - radius**2
-    return (np.sqrt(max(b * b - a * c, 0.0)) - b) / a

@@ -114,14 +114,10 @@ class _Slopes:
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
-        self._H: np.ndarray | None = None
+        self.H: np.ndarray | None = None  # None asks for a Jacobian next
         self._theta = self._slope = np.zeros(0)  # of the last step, and J^T r there
         self._loss = self._promised = np.inf  # there, and the fall from there
         self.are_old = False  # whether H is no J^T J
-
-    def forget(self) -> None:
-        """Ask for a Jacobian next."""
-        self._H, self.are_old = None, False
 
     def __call__(self, theta: np.ndarray) -> np.ndarray:
         """Return the reduced Jacobian at theta, (n + 1, n)."""
@@ -134,7 +130,7 @@ class _Slopes:
             reduced, self._loss = evaluation.jacobian, evaluation.loss
             if reduced is None:
                 raise SearchEnd(Status.NOT_FINITE)
-            self._H = reduced.T @ reduced
+            self.H = reduced.T @ reduced
         self._theta, self._slope = theta.copy(), np.sqrt(self._loss) * reduced[0]
         self._promised = promised_fall(self._loss, reduced)
         if not reduced.any() or self._promised <= SMALL_FALL * self._loss:
@@ -143,36 +139,33 @@ class _Slopes:
 
     def _from_gradient(self, theta: np.ndarray) -> np.ndarray | None:
         """Return it from the gradient and the H before; None where they do not go together."""
-        if self._H is None or len(theta) < LEAST_KEPT:
+        if self.H is None or len(theta) < LEAST_KEPT:
             return None
         evaluation = self._evaluator.gradient(theta)
         if evaluation.gradient is None or evaluation.loss == 0.0:
             return None
         slope = 0.5 * evaluation.gradient
         along = slope / np.sqrt(evaluation.loss)
-        for H in (self._updated(theta - self._theta, slope - self._slope), self._H):
+        for H in (self._updated(theta - self._theta, slope - self._slope), self.H):
             try:
                 rest = np.linalg.cholesky(H - np.outer(along, along)).T
             except np.linalg.LinAlgError:  # it promises more than there is
                 continue
-            self._H, self._loss = H, evaluation.loss
+            self.H, self._loss = H, evaluation.loss
             return np.concatenate([along[None], rest])
         return None
 
     def _updated(self, s: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return H after a step; as it was where the curvature along it is small or negative."""
-        assert self._H is not None
-        Hs, curvature = self._H @ s, float(s @ y)
+        assert self.H is not None
+        Hs, curvature = self.H @ s, float(s @ y)
         if not curvature >= CURVED * float(s @ Hs) > 0.0:
-            return self._H
-        return self._H + np.outer(y, y) / curvature - np.outer(Hs, Hs) / float(s @ Hs)
+            return self.H
+        return self.H + np.outer(y, y) / curvature - np.outer(Hs, Hs) / float(s @ Hs)
 
 
 def gauss_newton(
-    evaluator: Evaluator,
-    theta: np.ndarray,
-    tolerance: float,
-    bounds: tuple[np.ndarray, np.ndarray],
+    evaluator: Evaluator, theta: np.ndarray, tolerance: float, bounds: tuple[np.ndarray, np.ndarray]
 ) -> Status:
     """Run trust-region Gauss-Newton until a step is below `tolerance` times |theta|.
 
@@ -193,7 +186,7 @@ def gauss_newton(
         if started:
             started.clear()
         elif best is not None and slopes.are_old and not evaluation.loss < best.loss:
-            slopes.forget()
+            slopes.H, slopes.are_old = None, False
             raise _Restart
         if is_rough(evaluator.history):
             raise SearchEnd(Status.CONVERGED)

@@ -13,13 +13,13 @@ The best of all points that were evaluated is the next theta; where none is bett
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from studies.optimizers.jacobian import Jacobian
+from studies.optimizers.problem import Result, Status
 
 
 FIRST, LEAST, SHRINK = 0.05, 1e-4, 3.0  # h at first and at last, and by what it is divided
@@ -30,15 +30,6 @@ GAIN = 1e-3  # part of the loss that a round must gain, or h shrinks
 Residuals = Callable[[Sequence[np.ndarray]], Iterable[np.ndarray | None]]
 
 
-@dataclass(frozen=True, eq=False)
-class SecantResult:
-    """The best theta, its loss, and how many points were evaluated."""
-
-    theta: np.ndarray
-    loss: float
-    evaluations: int
-
-
 def secant_search(
     residuals: Residuals,
     theta: np.ndarray,
@@ -47,7 +38,7 @@ def secant_search(
     bounds: tuple[np.ndarray, np.ndarray],
     most: int,
     say: Callable[[float, float], None] = lambda _loss, _size: None,
-) -> SecantResult:
+) -> Result:
     """Return the end of a search from theta, (p,), with about `most` evaluations.
 
     `residuals` of many points are None where there are none, and are looked at one after the other.
@@ -56,7 +47,7 @@ def secant_search(
     size, spent = FIRST, 1
     (r,) = residuals([theta])
     if r is None:
-        return SecantResult(theta, np.inf, spent)
+        return Result(theta, np.inf, Status.NOT_FINITE, spent)
     best = _Point(theta, r, float(r @ r))
 
     def watched(points: Sequence[np.ndarray]) -> Iterator[np.ndarray | None]:
@@ -76,7 +67,7 @@ def secant_search(
         deque(watched(steps), maxlen=0)
         if best.loss > (1.0 - GAIN) * before:
             size /= SHRINK
-    return SecantResult(best.theta, best.loss, spent)
+    return Result(best.theta, best.loss, Status.SETTLED, spent)
 
 
 def secant_jacobian(

@@ -33,24 +33,24 @@ def tracked_problem(problem: SceneProblem) -> SceneProblem | None:
     films = {film.name for film in films_of(problem.observers)}
     if problem.is_still or not films:
         return None
-    subjects, begun = problem.built.subjects, _begun(problem)
-    tracks = [one.track(subjects, begun) for one in problem.observers]
-    observers = [one for one in tracks if one is not None]
-    if films.isdisjoint(one.name for one in observers):
-        return None
-    return on_one_timeline(replace(problem, parameters=_drawn_to_start(problem)), observers)
-
-
-def _begun(problem: SceneProblem) -> dict[str, Begun]:
-    """Return the first frame of every film by name."""
     is_known, first = not moves_first_frame(problem), first_of_films(problem)
     moved, samplings, values = first.run_at(problem.parameters.start)
-    begun = {}
+    begun = {}  # the first frame of every film by name
     for film, at in zip(films_of(first.observers), samplings, strict=True):
         drawing = film.as_images(film.predict(moved, at, values))[0]
         vertices = {name: at.at(rows)[0] - film.center for name, rows in surfaces(moved).items()}
         begun[film.name] = Begun(drawing, vertices, film.camera_at(values), is_known)
-    return begun
+    tracks = [one.track(problem.built.subjects, begun) for one in problem.observers]
+    observers = [one for one in tracks if one is not None]
+    if films.isdisjoint(one.name for one in observers):
+        return None
+    parameters, free = problem.parameters, []
+    for one, theta in parameters.parts(parameters.start):
+        low, high = one.transform.box(*(np.broadcast_to(end, theta.shape) for end in one.bounds))
+        width = np.where(np.isfinite(high - low), high - low, 1.0 / WIDTH)
+        free.append(replace(one, prior=one.prior or (theta, WIDTH * width)))
+    drawn_to_start = Parameters(tuple(free), parameters.ties, parameters.wholes)
+    return on_one_timeline(replace(problem, parameters=drawn_to_start), observers)
 
 
 def relative_errors(tracks: SceneProblem, theta: np.ndarray) -> np.ndarray:
@@ -62,14 +62,3 @@ def relative_errors(tracks: SceneProblem, theta: np.ndarray) -> np.ndarray:
     r, J = tracks.residuals_and_jacobian(theta)
     error = np.sqrt(np.diag(np.linalg.inv(J.T @ J))) * max(1.0, float(np.linalg.norm(r)))
     return error / tracks.parameters.prior_error
-
-
-def _drawn_to_start(problem: SceneProblem) -> Parameters:
-    """Return the parameters with a weak prior about their start where they have none."""
-    parameters = problem.parameters
-    free = []
-    for one, theta in parameters.parts(parameters.start):
-        low, high = one.transform.box(*(np.broadcast_to(end, theta.shape) for end in one.bounds))
-        width = np.where(np.isfinite(high - low), high - low, 1.0 / WIDTH)
-        free.append(replace(one, prior=one.prior or (theta, WIDTH * width)))
-    return Parameters(tuple(free), parameters.ties, parameters.wholes)

@@ -19,9 +19,12 @@ def clusters_of_rows(problem: SceneProblem) -> np.ndarray:
     n, number = len(counts), np.int32  # half the memory: there are as many as residuals
     if not problem.is_still:
         pairs = zip(problem.observers, counts, strict=True)
-        own = [np.repeat(one.index.astype(number), k // len(one.times)) for one, k in pairs]
+        clusters = [
+            np.repeat(observer.index.astype(number), k // len(observer.times))
+            for observer, k in pairs
+        ]
     elif n >= FEW_FRAMES or len(set(counts)) > 1:
-        own = [np.repeat(np.arange(n, dtype=number), counts)]
+        clusters = [np.repeat(np.arange(n, dtype=number), counts)]
     else:
-        own = [(np.arange(counts.sum()) * STRIPS * n // counts.sum()).astype(number)]
-    return np.concatenate([*own, np.full(problem.parameters.size, -1, number)])
+        clusters = [(np.arange(counts.sum()) * STRIPS * n // counts.sum()).astype(number)]
+    return np.concatenate([*clusters, np.full(problem.parameters.size, -1, number)])

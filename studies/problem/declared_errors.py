@@ -21,7 +21,7 @@ that was observed is simulated nothing is chosen: all is exact that is not decla
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -225,11 +225,18 @@ class _Declared:
         elif getattr(given, "camera", None) is not None:
             chosen = STAMPED
         if not isinstance(self.built.system, Settled):
+
+            def faster(problem: SceneProblem, amount: float) -> SceneProblem:
+                observers = [
+                    replace(one, times=one.times / (1.0 + amount)) if one.name == name else one
+                    for one in problem.observers
+                ]
+                return replace(problem, observers=tuple(observers))
+
             error = _Error(f"observations.{name}.fps_error", given.fps_error, chosen)
-            yield self._number(f"the frame rate of `{name}`", error, partial(_faster, name))
+            yield self._number(f"the frame rate of `{name}`", error, faster)
 
     def _number(self, name: str, error: _Error, moved: Moved) -> DeclaredNumber:
-        """Return a number whose uncertainty is given, or else chosen."""
         chosen = 0.0 if self.file.is_twin else error.chosen
         size = chosen if error.given is None else error.given
         return DeclaredNumber(name, error.key, size, error.unit, error.given is None, moved)
@@ -242,15 +249,23 @@ class _Declared:
         return [i for i in range(size) if f"{path}[{i}]" not in self.free]
 
     def _scaled(self, paths: Sequence[str], name: str, error: _Error) -> Iterator[DeclaredNumber]:
-        """Yield the common factor of values, as far as they are not free."""
         fixed = {path: each for path in paths if (each := self._fixed(path))}
+
+        def scaled(problem: SceneProblem, amount: float) -> SceneProblem:
+            for path, indices in fixed.items():
+                problem = _with_value(problem, path, indices, lambda value: (1.0 + amount) * value)
+            return problem
+
         if fixed:
-            yield self._number(name, error, partial(_with_factor, fixed))
+            yield self._number(name, error, scaled)
 
     def _components(self, path: str, name: str, error: _Error) -> Iterator[DeclaredNumber]:
-        """Yield the components of a vector that are not free."""
         for i in self._fixed(path):
-            yield self._number(name, error, partial(_with_component, path, i))
+            yield self._number(
+                name,
+                error,
+                lambda problem, amount, i=i: _with_value(problem, path, [i], lambda x: x + amount),
+            )
 
     def _with_obstacle(self, name: str, changed: Callable[[float], declared.Obstacle]) -> Moved:
         def moved(problem: SceneProblem, amount: float) -> SceneProblem:
@@ -286,34 +301,12 @@ def _rebuilt(
     return replace(problem, built=build(file, at_rest=problem.is_still, sizes=sizes))
 
 
-def _faster(name: str, problem: SceneProblem, amount: float) -> SceneProblem:
-    """Return the problem with an observation whose rate of frames is larger."""
-    observers = [
-        replace(one, times=one.times / (1.0 + amount)) if one.name == name else one
-        for one in problem.observers
-    ]
-    return replace(problem, observers=tuple(observers))
-
-
 def _of_typed(fps: float, file_fps: float | None) -> float:
     """Return the uncertainty of a rate that was typed, where the file may have one of its own."""
     off = abs(fps / file_fps - 1.0) if file_fps else np.inf
     if off < STAMPED:
         return STAMPED
     return max(TYPED, off) if off < NEARLY else TYPED
-
-
-def _with_factor(
-    fixed: Mapping[str, Sequence[int]], problem: SceneProblem, amount: float
-) -> SceneProblem:
-    """Return the problem with these components of values larger by a part of them."""
-    for path, indices in fixed.items():
-        problem = _with_value(problem, path, indices, lambda value: (1.0 + amount) * value)
-    return problem
-
-
-def _with_component(path: str, i: int, problem: SceneProblem, amount: float) -> SceneProblem:
-    return _with_value(problem, path, [i], lambda value: value + amount)
 
 
 def _with_value(

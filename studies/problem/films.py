@@ -14,7 +14,7 @@ from adjsim.jit.device_arrays import beside, to_host
 from adjsim.values import values_under
 from render.posed_camera import PosedCamera
 from render.pyramid_boxes import boxes_around
-from render.scene import Mesh, Scene
+from render.scene import Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.problem.film_pages import (
     AT_ONCE,
@@ -114,11 +114,11 @@ class FilmObserver(PictureObserver):
         rows = drawn.images.reshape(-1, 4)
 
         def jvp(tan: Moved, tan_values: Values) -> np.ndarray:
-            tangents = {f"{name}.vertices": part for name, part in tan.items()}
+            tangents = {f"{name}.vertices": vertices for name, vertices in tan.items()}
             for name, value in values_under(self.camera_path, tan_values).items():
                 tangents[f"camera.{name}"] = value
             tangents |= {
-                own: tan_values[path] for own, path in self.paths.items() if path in tan_values
+                key: tan_values[path] for key, path in self.paths.items() if path in tan_values
             }
             if not tangents:
                 return np.zeros(rows.shape, rows.dtype)
@@ -191,7 +191,6 @@ class FilmObserver(PictureObserver):
 
     @cached_property
     def _backgrounds(self) -> dict[np.dtype, np.ndarray]:
-        """These residuals by dtype."""
         return {}
 
     def reached(self, rows: np.ndarray, count: int) -> ReachedResiduals:
@@ -483,20 +482,17 @@ def with_look(scene: Scene, paths: Mapping[str, str], values: Values) -> Scene:
         if path not in values:
             continue
         owner, _, name = target.rpartition(".")
+        changed: Any = {name: values[path]}
         if owner in lights:
-            lights[owner] = replace(lights[owner], **{name: values[path]})
-        else:
-            objects[owner] = _with_value(objects[owner], name, values[path])
+            lights[owner] = replace(lights[owner], **changed)
+            continue
+        mesh = objects[owner]
+        if name == "texels" and mesh.texture is not None:
+            changed = {"texture": replace(mesh.texture, **changed)}
+        elif name != "vertex_colors":
+            changed = {"material": replace(mesh.material, **changed)}
+        objects[owner] = replace(mesh, **changed)
     return Scene(objects, lights)
-
-
-def _with_value(mesh: Mesh, name: str, value: np.ndarray) -> Mesh:
-    """Return a mesh with another texture, colours of vertices, or part of its material."""
-    if name == "texels" and mesh.texture is not None:
-        return replace(mesh, texture=replace(mesh.texture, texels=value))
-    if name == "vertex_colors":
-        return replace(mesh, vertex_colors=value)
-    return replace(mesh, material=replace(mesh.material, **{name: value}))
 
 
 def _lies_in(mask: np.ndarray, pixels: np.ndarray) -> np.ndarray:

@@ -45,7 +45,16 @@ def fit_first_frames(
     """
     if not films_of(problem.observers):
         return problem
-    free = () if problem.settles and not again else (*_fitted_cameras(problem), *looks)
+    is_loose, declared_free = moves_first_frame(problem), problem.parameters.free
+    has_shape = any(one.is_shape for one in declared_free)
+    views = [
+        one
+        for one in declared_free
+        if one.is_view
+        and not (problem.is_still and (one.is_answer or has_shape))
+        and not (is_loose and one.path.startswith("cameras."))
+    ]
+    free = () if problem.settles and not again else (*views, *looks)
     are_cameras = [one.path.startswith("cameras.") for one in free]
     what = ["cameras"] * any(are_cameras) + ["looks"] * (not all(are_cameras))
     if what:
@@ -60,27 +69,14 @@ def fit_first_frames(
         nuisances = Parameters(free, wholes=problem.parameters.wholes)
         nuisances = nuisances.held_at_values(problem.fixed)
         first = replace(first_of_films(problem), parameters=nuisances)
-        found = minimize(first, nuisances.start, FIRST, stall=Stall(1e-3, 3))
-        values = nuisances.scene_values(found.theta)
+        fitted = minimize(first, nuisances.start, FIRST, stall=Stall(1e-3, 3))
+        values = nuisances.scene_values(fitted.theta)
         problem = replace(
             problem,
             fixed={**problem.fixed, **values},
             parameters=problem.parameters.held_at_values(values),
         )
     return _with_backgrounds(problem, films, file, margins[-1])
-
-
-def _fitted_cameras(problem: SceneProblem) -> tuple[FreeParameter, ...]:
-    """Return the free cameras, lights and looks that are fitted to the first frames."""
-    is_loose = moves_first_frame(problem)
-    has_shape = any(one.is_shape for one in problem.parameters.free)
-    return tuple(
-        one
-        for one in problem.parameters.free
-        if one.is_view
-        and not (problem.is_still and (one.is_answer or has_shape))
-        and not (is_loose and one.path.startswith("cameras."))
-    )
 
 
 def _is_anywhere(problem: SceneProblem) -> bool:
@@ -112,20 +108,13 @@ def moves_first_frame(problem: SceneProblem) -> bool:
     """
     if not films_of(problem.observers) or all(one.is_view for one in problem.parameters.free):
         return False
+    (low, high), start = problem.bounds, problem.parameters.start
+    width = np.where(np.isfinite(high - low), high - low, 1.0)
+    nudged = start + np.where(start + MOVED * width < high, MOVED, -MOVED) * width
     try:
-        return problem.settles or _bodies_differ(
-            problem, problem.parameters.start, _nudged(problem)
-        )
+        return problem.settles or _bodies_differ(problem, start, nudged)
     except NOT_FINITE:  # what moves them so far
         return True
-
-
-def _nudged(problem: SceneProblem) -> np.ndarray:
-    """Return the start in theta with everything that is free moved a little."""
-    low, high = problem.bounds
-    width = np.where(np.isfinite(high - low), high - low, 1.0)
-    start = problem.parameters.start
-    return start + np.where(start + MOVED * width < high, MOVED, -MOVED) * width
 
 
 def _bodies_differ(problem: SceneProblem, theta: np.ndarray, other: np.ndarray) -> bool:

@@ -74,13 +74,15 @@ def simulate(scene: Scene, times: Any, values: Mapping[str, Any] | None = None) 
         or (np.diff(instants) <= 0.0).any()
     ):
         raise StudyError(f"`times` must increase from 0 on, (n_times,) [s], got {times!r}.")
-    given = {path: np.asarray(value, np.float64) for path, value in (values or {}).items()}
+    replaced = {path: np.asarray(value, np.float64) for path, value in (values or {}).items()}
     built = build(scene)
-    for path in given:
+    for path in replaced:
         checks.known_key("path in `values`", path, built.values)
-    motion, at = motion_through(built, instants, longest_step(scene.world), given)
+    motion, at = motion_through(built, instants, longest_step(scene.world), replaced)
     run = motion.run()
-    surfaces = {name: at.at(one.vertices(motion, run)) for name, one in built.subjects.items()}
+    surfaces = {
+        name: at.at(subject.vertices(motion, run)) for name, subject in built.subjects.items()
+    }
     return Simulated(instants, surfaces, built, motion.dt)
 
 
@@ -124,7 +126,6 @@ def start_surfaces(built: BuiltScene) -> dict[str, np.ndarray]:
 
 
 def _hull(bodies: RigidBodies, state: BodyState) -> np.ndarray:
-    """Return x + R c of the vertices of a set with one rigid body, (n_vertices, 3) [m]."""
     theta, nominal = state.rotation[0].copy(), state.orientation[0].copy()
     turned = Rotation.from_rotvec(theta) * Rotation.from_quat(nominal)
     return state.position[0] + turned.apply(bodies.arms[bodies.hull])

@@ -40,10 +40,10 @@ def look_squares(problem: SceneProblem, theta: np.ndarray, counted: np.ndarray) 
     out = np.zeros(problem.n_frames)
     rows = np.concatenate(problem.rows_of(moved, samplings, values))
     parts = zip(problem.by_observer(rows), problem.by_observer(counted), strict=True)
-    for (one, own), (_, mask) in parts:
-        left = _squares_where(one, own, one.targets(), mask)
-        begins_late = one.instants(values)[0] > SAME_TIME
-        out[one.index] += left.min() if begins_late else left[0]
+    for (observer, predicted), (_, mask) in parts:
+        left = _squares_where(observer, predicted, observer.targets(), mask)
+        begins_late = observer.instants(values)[0] > SAME_TIME
+        out[observer.index] += left.min() if begins_late else left[0]
     return out
 
 
@@ -65,12 +65,12 @@ def _squares(
 ) -> np.ndarray:
     out = np.zeros(problem.n_frames)
     if counted is None:
-        for one, part in problem.by_observer(rows):
-            out[one.index] += one.squares(part, other(one))
+        for observer, predicted in problem.by_observer(rows):
+            out[observer.index] += observer.squares(predicted, other(observer))
         return out
     parts = zip(problem.by_observer(rows), problem.by_observer(counted), strict=True)
-    for (one, part), (_, own) in parts:
-        out[one.index] += _squares_where(one, part, other(one), own)
+    for (observer, predicted), (_, mask) in parts:
+        out[observer.index] += _squares_where(observer, predicted, other(observer), mask)
     return out
 
 

@@ -27,7 +27,7 @@ VERTICES = ".vertices"
 
 
 def make_free(
-    given: Mapping[str, declared.Free],
+    declared_free: Mapping[str, declared.Free],
     values: Mapping[str, Any],
     nuisances: tuple[FreeParameter, ...],
     views: Mapping[str, FreeParameter] | None = None,
@@ -39,7 +39,7 @@ def make_free(
     one, or the start of an observation, beside parameters of the motion, it is a nuisance too: the
     question is the motion.
     """
-    table = _ungrouped(given, values)
+    table = _ungrouped(declared_free, values)
     ties, answers = {}, []
     wholes: dict[str, np.ndarray] = {}
     for path, one in table.items():
@@ -82,13 +82,13 @@ def make_free(
 
 
 def _ungrouped(
-    given: Mapping[str, declared.Free], values: Mapping[str, Any]
+    declared_free: Mapping[str, declared.Free], values: Mapping[str, Any]
 ) -> dict[str, declared.Free]:
     """Return the table with groups such as "cameras.front.pose" replaced by their paths."""
     table: dict[str, declared.Free] = {}
-    for path, one in given.items():
+    for path, one in declared_free.items():
         owner, _, name = path.rpartition(".")
-        members = [f"{owner}.{part}" for part in GROUPS.get(name, ())]
+        members = [f"{owner}.{key}" for key in GROUPS.get(name, ())]
         if path not in values and members and all(member in values for member in members):
             table |= dict.fromkeys(members, one)
         else:
@@ -115,7 +115,9 @@ def _answer(
     if given.start is None and path.endswith(COLORS):  # black and white are at the bounds
         start = np.clip(start, NEAR_BLACK, 1.0 - NEAR_BLACK)
     kind = given.transform or value.transform
-    low, high = given.bounds or _default_bounds(start, kind, value.bounds)
+    low, high = given.bounds or value.bounds
+    if given.bounds is None and kind == "log":  # two decades either way, or what is allowed
+        low, high = max(float(start.min()) / WIDE, low), min(float(start.max()) * WIDE, high)
     if not ((low < start) & (start < high)).all():
         raise StudyError(
             f"`{key}.bounds` = [{low:g}, {high:g}] must have the start inside, got "
@@ -126,33 +128,19 @@ def _answer(
             f"`{key}.bounds` must be positive for a parameter that is searched in its logarithm, "
             f'got [{low:g}, {high:g}]. Raise the lower one, or set `{key}.transform = "linear"`.'
         )
-    scale = _width(start, (low, high)) if value.scale is None else value.scale
+    scale = value.scale
+    if scale is None:  # the unit of theta: a tenth of its bounds, or its size
+        is_bounded = np.isfinite(high - low)
+        scale = (high - low) / 10.0 if is_bounded else max(float(np.abs(start).max()), 1.0)
     width = np.broadcast_to(np.asarray(scale, np.float64), start.shape).copy()
     transform = Log() if kind == "log" else Scaled(width)
     prior = None if given.prior is None else _prior(f"{key}.prior", given.prior, kind, width)
     return FreeParameter(path, start, (low, high), transform, value.unit, prior)
 
 
-def _default_bounds(
-    start: np.ndarray, kind: str, allowed: tuple[float, float]
-) -> tuple[float, float]:
-    """Return bounds for a parameter that has none: two decades either way, or what is allowed."""
-    if kind != "log":
-        return allowed
-    low, high = float(start.min()) / WIDE, float(start.max()) * WIDE
-    return max(low, allowed[0]), min(high, allowed[1])
-
-
-def _width(start: np.ndarray, bounds: tuple[float, float]) -> float:
-    """Return the unit of theta of a linear parameter: a tenth of its bounds, or its size."""
-    span = bounds[1] - bounds[0]
-    return span / 10.0 if np.isfinite(span) else max(float(np.abs(start).max()), 1.0)
-
-
 def _prior(
     key: str, given: declared.Prior, kind: str, width: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and standard deviation of theta."""
     mean = np.asarray(given.mean, np.float64)
     if mean.shape not in {(), width.shape[1:], width.shape}:
         raise StudyError(f"`{key}.mean` must be one number or {width.size}, got {mean.size}.")
@@ -174,11 +162,15 @@ def camera_nuisances(
 
     What is declared with an error of 0 is known, and not fitted.
     """
-    cameras = {one.camera_path: one.camera for one in observers if one.camera is not None}
+    cameras = {
+        observer.camera_path: observer.camera
+        for observer in observers
+        if observer.camera is not None
+    }
     out: list[FreeParameter] = []
     for path, camera in cameras.items():
         spec = file.cameras[path.partition(".")[2]]
-        known = camera.parameters()
+        parameters = camera.parameters()
         distance = float(np.linalg.norm(camera.translation))
         angle = np.radians(spec.angle_error)
         # the middle of what is filmed moves sideways by position and by view
@@ -188,9 +180,9 @@ def camera_nuisances(
             "translation": np.array([sideways, sideways, distance * spec.position_error]),
         }
         for name in camera_names(camera):
-            error = errors.get(name, spec.fov_error * known[name])
+            error = errors.get(name, spec.fov_error * parameters[name])
             if np.any(error):
-                out.append(nuisance(f"{path}.{name}", known[name], error, UNITS[name]))
+                out.append(nuisance(f"{path}.{name}", parameters[name], error, UNITS[name]))
     return tuple(out)
 
 
@@ -198,17 +190,13 @@ def views(
     cameras: Sequence[FreeParameter], values: Mapping[str, Value]
 ) -> dict[str, FreeParameter]:
     """Return cameras, colours and directions of light that may be free, with priors, by path."""
-    looks = {
-        path: nuisance(path, one.value, COLOR_ERROR)
-        for path, one in values.items()
-        if path.endswith((".look.ambient", ".look.diffuse"))
-    }
-    lights = {
-        path: nuisance(path, one.value, DIRECTION_ERROR)
-        for path, one in values.items()
-        if path.startswith("lights.")
-    }
-    return {one.path: one for one in cameras} | looks | lights
+    out = {camera.path: camera for camera in cameras}
+    for path, one in values.items():
+        if path.endswith((".look.ambient", ".look.diffuse")):
+            out[path] = nuisance(path, one.value, COLOR_ERROR)
+        elif path.startswith("lights."):
+            out[path] = nuisance(path, one.value, DIRECTION_ERROR)
+    return out
 
 
 def look_nuisances(
@@ -263,12 +251,12 @@ class ShapeLosses:
 
 def shape_losses(free: Mapping[str, declared.Free], built: BuiltScene) -> tuple[ShapeLosses, ...]:
     """Return the losses of shape of all bodies whose vertices are free."""
-    found = []
+    out = []
     for path, one in free.items():
         if not path.endswith(VERTICES) or path not in built.values:
             continue
-        known = built.values[path]
-        points, size = known.value, float(known.scale)
+        vertices = built.values[path]
+        points, size = vertices.value, float(vertices.scale)
         faces = np.asarray(built.meshes[path.removesuffix(VERTICES)].faces)
         laplacian, edges = Laplacian(faces), EdgeLength(faces)
         ends = points[edges.ends]
@@ -278,5 +266,5 @@ def shape_losses(free: Mapping[str, declared.Free], built: BuiltScene) -> tuple[
             (one.edge_length / size**2, EdgeLength(faces, length)),
             (one.normals, NormalConsistency(faces)),
         ]
-        found.append(ShapeLosses(path, [pair for pair in weighted if pair[0]]))
-    return tuple(found)
+        out.append(ShapeLosses(path, [pair for pair in weighted if pair[0]]))
+    return tuple(out)

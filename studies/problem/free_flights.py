@@ -77,7 +77,6 @@ class Flights:
         return self.start + ramps @ velocities + 0.5 * t[:, None] ** 2 * self.gravity
 
     def _latest(self, count: int) -> float:
-        """Return how far the latest of the first places are off, over their error."""
         r = self._residuals(self._numbers(), count)[: 2 * count].reshape(-1, 2)[-LATEST:]
         return float(np.sqrt(np.square(r).mean()))
 

@@ -41,8 +41,8 @@ def marked(
 
     `places` are their vertices by name, (n_vertices, 3) [m].
     """
-    shown = [one for one in joints.values() if one.body in places]
-    if not shown:
+    joints_here = [one for one in joints.values() if one.body in places]
+    if not joints_here:
         return image
     height, width = image.shape[:2]
     large = Image.fromarray(image).resize((SHARP * width, SHARP * height), Image.Resampling.BICUBIC)
@@ -52,7 +52,7 @@ def marked(
         pixels, depths = seen_at(points)
         return SHARP * (pixels[depths > 0.0] + 0.5)
 
-    for one in shown:
+    for one in joints_here:
         x = places[one.body]
         anchors = one.anchors @ x
         if one.axis is not None:

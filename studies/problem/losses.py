@@ -51,7 +51,7 @@ class SceneLosses(ScenePredictor):
 
     def residuals_cotangent(self, images: np.ndarray, adj_r: np.ndarray) -> np.ndarray:
         """Return the cotangent of predictions, in as many columns as they have."""
-        rows = [one.residuals_vjp(part) for one, part in self.by_residuals(adj_r)]
+        rows = [observer.residuals_vjp(adj) for observer, adj in self.by_residuals(adj_r)]
         return joined(rows)[:, : images.shape[-1]]
 
     def reached_cotangent(self, images: Any, r: Any) -> Any:
@@ -59,11 +59,11 @@ class SceneLosses(ScenePredictor):
         if not isinstance(images, np.ndarray):  # on a device all of it is as fast
             return self.residuals_cotangent(images, 2.0 * r)
         rows = []
-        for (one, own), (_, part) in zip(
+        for (observer, predicted), (_, of_observer) in zip(
             self.by_observer(images), self.by_residuals(r), strict=True
         ):
-            reached = one.reached(own, len(part))
-            rows.append(reached.vjp(2.0 * part[reached.rows]))
+            reached = observer.reached(predicted, len(of_observer))
+            rows.append(reached.vjp(2.0 * of_observer[reached.rows]))
         return joined(rows)[:, : images.shape[-1]]
 
     def residual_counts(self) -> list[int]:
@@ -96,9 +96,13 @@ class SceneLosses(ScenePredictor):
         """Return the loss of every instant alone from residuals without priors, (n_frames,)."""
         # the loss of an observation is a mean over its frames: alone, a frame counts whole
         squares, parts = np.zeros(self.n_frames), np.zeros(self.n_frames)
-        for one, own in self.by_residuals(r):
-            np.add.at(squares, one.index, np.square(own).reshape(len(one.times), -1).sum(axis=1))
-            np.add.at(parts, one.index, 1.0 / len(one.times))
+        for observer, residuals in self.by_residuals(r):
+            np.add.at(
+                squares,
+                observer.index,
+                np.square(residuals).reshape(len(observer.times), -1).sum(axis=1),
+            )
+            np.add.at(parts, observer.index, 1.0 / len(observer.times))
         return squares / np.where(parts > 0.0, parts, 1.0)
 
     # Of theta
@@ -217,10 +221,10 @@ class SceneLosses(ScenePredictor):
             return 0.0, self.residuals_cotangent(images, 2.0 * self.residuals_of(images))
 
         _, recorded, records, (_, adj_rows), back = self._judged(theta, judge)
-        found = inspect_frames(recorded, back[0].frames, self.reached_parameters(), **options)
+        inspection = inspect_frames(recorded, back[0].frames, self.reached_parameters(), **options)
         rows = self.by_observer(np.concatenate([record.rows for record in records]))
         pairs = zip(rows, self.by_observer(adj_rows), strict=True)
-        return found, [(one, own, adj) for (one, own), (_, adj) in pairs]
+        return inspection, [(observer, predicted, adj) for (observer, predicted), (_, adj) in pairs]
 
 
 def _sum_of_squares(r: Any) -> float:

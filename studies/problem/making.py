@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from studies.problem import refining
 from studies.problem.declared_errors import DeclaredNumber, declared_numbers, notes_on_errors
 from studies.problem.first_frames import fit_first_frames
 from studies.problem.forward import start_surfaces
@@ -34,13 +35,6 @@ from studies.problem.own import OwnResiduals, declared_own, own_observer
 from studies.problem.pace import tried_steps
 from studies.problem.parameters import FreeParameter, Parameters
 from studies.problem.problem import SceneProblem, on_one_timeline
-from studies.problem.refining import (
-    refined_problem,
-    with_harder_contacts,
-    with_held_if_larger,
-    with_lossier_contacts,
-    with_other_law,
-)
 from studies.problem.steps import TimeSteps, first_steps, shortest_interval
 from studies.problem.terms import Term, terms_of
 from studies.problem.texels import TEXELS, felt_by, texel_units
@@ -108,23 +102,25 @@ class PreparedProblem:
 
     def refined(self, problem: SceneProblem) -> SceneProblem:
         """Return a problem on a mesh twice as fine."""
-        return refined_problem(problem, self.file)
+        return refining.refined_problem(problem, self.file)
 
     def harder(self, problem: SceneProblem) -> SceneProblem | None:
         """Return a problem with stiffer contacts; None where adjsim chose none."""
-        return with_harder_contacts(problem, self.contacts)
+        return refining.with_harder_contacts(problem, self.contacts)
 
     def lossier(self, problem: SceneProblem) -> SceneProblem | None:
         """Return a problem with contacts that lose more; None where adjsim chose none."""
-        return with_lossier_contacts(problem, self.contacts)
+        return refining.with_lossier_contacts(problem, self.contacts)
 
     def held_if_larger(self, problem: SceneProblem, deviations: float) -> SceneProblem | None:
         """Return a problem that holds the nodes of larger bodies; None where these are the same."""
-        return with_held_if_larger(problem, deviations, scene=self.file, numbers=self.declared)
+        return refining.with_held_if_larger(
+            problem, deviations, scene=self.file, numbers=self.declared
+        )
 
     def other_law(self, problem: SceneProblem) -> SceneProblem | None:
         """Return a problem with the other law of solids; None without solids, or if it is known."""
-        return with_other_law(problem, self.file) if self.has_law_error else None
+        return refining.with_other_law(problem, self.file) if self.has_law_error else None
 
     @property
     def problem(self) -> SceneProblem:
@@ -145,7 +141,7 @@ class PreparedProblem:
 
 def make_problem(
     file: declared.SceneFile,
-    own: Mapping[str, OwnResiduals] | None = None,
+    residuals: Mapping[str, OwnResiduals] | None = None,
     *,
     dtype: str = "float64",
     device: str = "cpu",
@@ -155,20 +151,26 @@ def make_problem(
 ) -> PreparedProblem:
     """Return the problem of a scene file.
 
-    `own` are residuals of the user's own, by name. `dtype`, `device` and `checkpoint` are those of
-    the command line. Without `fits_first` backgrounds, cameras and looks are not fitted to the
+    `residuals` are the user's own, by name. `dtype`, `device` and `checkpoint` are those of the
+    command line. Without `fits_first` backgrounds, cameras and looks are not fitted to the
     first frames: everything is only checked. `say` gets a line about what is done.
     """
-    own = {**declared_own(file), **(own or {})}
-    if not file.observations and not own:
+    every_own = {**declared_own(file), **(residuals or {})}
+    if not file.observations and not every_own:
         raise StudyError(
             "`observations` must hold at least one film, table of points, states, or residuals of "
             "your own, got none."
         )
-    lone = without_own(file, own)
-    films = {name: _film(file, name, one) for name, one in file.films.items()}
+    lone = without_own(file, every_own)
     real = {name: one for name, one in file.films.items() if one.simulate is None}
-    built = build(lone, at_rest=not own and is_still(file, films))
+    films = {
+        name: read_film(one, file.camera_of(one), f"observations.{name}")
+        if name in real
+        else blank_film(one, frame_times(one, file.world, key), key)
+        for name, one in file.films.items()
+        for key in [f"observations.{name}"]
+    }
+    built = build(lone, at_rest=not every_own and is_still(file, films))
     if isinstance(built.system, Settled):
         say(SETTLING)
     notes = built.notes + notes_on_fields_of_view(file) + notes_on_errors(file)
@@ -178,8 +180,8 @@ def make_problem(
     check_lengths({f"observations.{name}": (one, films[name]) for name, one in real.items()})
     observers = make_observers(file, built, films, device=device)
     notes += [note for one in observers for note in one.notes]
-    observers += [own_observer(name, one, start_surfaces(built)) for name, one in own.items()]
-    kept = frozenset(k for k, one in {**file.observations, **own}.items() if one.validate)
+    observers += [own_observer(name, one, start_surfaces(built)) for name, one in every_own.items()]
+    kept = frozenset(k for k, one in {**file.observations, **every_own}.items() if one.validate)
     if len(kept) == len(observers):
         raise StudyError("`observations` must hold one without `validate`, to be fitted.")
     values = {**built.values, **more_values(observers)}
@@ -226,9 +228,11 @@ def make_problem(
     )
 
 
-def without_own(file: declared.SceneFile, own: Mapping[str, OwnResiduals]) -> declared.SceneFile:
+def without_own(
+    file: declared.SceneFile, residuals: Mapping[str, OwnResiduals]
+) -> declared.SceneFile:
     """Return a scene file without free paths of residuals of one's own, which no file can have."""
-    of_own = tuple(f"observations.{name}." for name in own)
+    of_own = tuple(f"observations.{name}." for name in residuals)
     free = {path: one for path, one in file.free.items() if not path.startswith(of_own)}
     return replace(file, free=free)
 
@@ -259,14 +263,6 @@ def is_still(file: declared.SceneFile, films: Mapping[str, FilmData]) -> bool:
             for name, one in file.observations.items()
         )
     )
-
-
-def _film(file: declared.SceneFile, name: str, one: declared.Film) -> FilmData:
-    """Return a film as it is read, or a blank one where it is still to be simulated."""
-    key = f"observations.{name}"
-    if one.simulate is None:
-        return read_film(one, file.camera_of(one), key)
-    return blank_film(one, frame_times(one, file.world, key), key)
 
 
 def _problem(

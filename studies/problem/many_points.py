@@ -26,16 +26,16 @@ def samples(
 
     `steps` are the time steps of every point; by default those of `with_rounded_steps`.
     """
-    found: list[Sample | Failure] = [Failure("")] * len(thetas)
+    out: list[Sample | Failure] = [Failure("")] * len(thetas)
     for points, failures in _batches(problem, thetas, steps, keeps=with_gradient):
         for k, failure in failures.items():
-            found[k] = failure
+            out[k] = failure
         if not points:
             continue
-        made = _sampled(thetas, points, with_gradient=with_gradient)
-        for (k, *_), one in zip(points, made, strict=True):
-            found[k] = one
-    return found
+        sampled = _sampled(thetas, points, with_gradient=with_gradient)
+        for (k, *_), sample in zip(points, sampled, strict=True):
+            out[k] = sample
+    return out
 
 
 def residuals_at(problem: SceneLosses, thetas: Sequence[np.ndarray]) -> Iterator[np.ndarray | None]:
@@ -97,37 +97,37 @@ def _sampled(
     runs, pull = run_worlds([moment[1] for _, _, moment in points], keeps=with_gradient)
     pulled: list[Back | None] = []
     losses: list[tuple[float, np.ndarray]] = []
-    for (_, own, moment), run in zip(points, runs, strict=True):
+    for (_, stepped, moment), run in zip(points, runs, strict=True):
         back, r = None, np.empty(0)
         if not isinstance(run, Failure):
             values, motion, samplings = moment
             if with_gradient:
-                records = own.recorded(moment, run)
+                records = stepped.recorded(moment, run)
                 rows = np.concatenate([record.rows for record in records])
-                r = own.residuals_of(rows)
-                adj_rows = own.reached_cotangent(rows, r)
-                back = own.pull_rows_back(motion, run, records, adj_rows)
+                r = stepped.residuals_of(rows)
+                adj_rows = stepped.reached_cotangent(rows, r)
+                back = stepped.pull_rows_back(motion, run, records, adj_rows)
             else:
-                parts = own.rows_of(own.moved_by(motion, run), samplings, values)
-                r = own.residuals_of(np.concatenate(parts))
+                parts = stepped.rows_of(stepped.moved_by(motion, run), samplings, values)
+                r = stepped.residuals_of(np.concatenate(parts))
         pulled.append(back)
-        losses.append((float(r @ r), own.frame_losses_of(r) if r.size else r))
+        losses.append((float(r @ r), stepped.frame_losses_of(r) if r.size else r))
     adjoints: list[dict[str, np.ndarray]] = [{} for _ in points]
     if with_gradient:
-        frames = [{} if one is None else one[0].frames for one in pulled]
+        frames = [{} if pair is None else pair[0].frames for pair in pulled]
         wanted = points[0][1].reached_parameters()
         adjoints = pull(frames, wanted) if wanted and any(frames) else adjoints
     out: list[Sample | Failure] = []
-    for (k, own, moment), run, back, adjoint, (value, by_frame) in zip(
+    for (k, stepped, moment), run, back, adjoint, (value, by_frame) in zip(
         points, runs, pulled, adjoints, losses, strict=True
     ):
         if isinstance(run, Failure):
             out.append(run)
             continue
-        more, slope = own.penalty(thetas[k])
+        more, slope = stepped.penalty(thetas[k])
         gradient = np.empty(0)
         if back is not None:
-            gradient = own.gradient_of(thetas[k], moment[0], back, adjoint) + slope
+            gradient = stepped.gradient_of(thetas[k], moment[0], back, adjoint) + slope
         out.append(_checked(Sample(float(value + more), gradient, by_frame)))
     return out
 

@@ -36,9 +36,8 @@ Values = Mapping[str, np.ndarray]  # by scene path
 # drawn object (n_rows, n_vertices, 3) [m], and `NODES` of the model (n_rows, n_nodes, 3) [m] or
 # `DENSITY` of smoke (n_rows, height, width) [-]
 Moved = Mapping[str, np.ndarray]
-Back = tuple[
-    dict[str, np.ndarray], dict[str, np.ndarray]
-]  # cotangents of what moves, and of values by path
+# Cotangents of what moves, and of values by path
+Back = tuple[dict[str, np.ndarray], dict[str, np.ndarray]]
 
 
 def surfaces(moved: Moved) -> dict[str, np.ndarray]:

@@ -105,19 +105,19 @@ class _Observing:
         drawn = {body: (meshes[body].faces, self.surfaces[body]) for body in bodies}
         require_outside(which, seen_from, drawn)
         is_rgb = one.compare == "rgb"
-        known: dict[str, Any] = {"blend": Hard()}
+        drawn_as: dict[str, Any] = {"blend": Hard()}
         if one.softness:
             sigma = softness(one.softness, data.frames.shape[1])
-            known = {"sigma": sigma, "seamless": not with_seams(self.file, self.built, one)}
+            drawn_as = {"sigma": sigma, "seamless": not with_seams(self.file, self.built, one)}
         if one.simulate is not None and data.backdrop is not None:  # else it is found in the film
-            known["background"] = data.backdrop if is_rgb else np.zeros_like(data.backdrop)
+            drawn_as["background"] = data.backdrop if is_rgb else np.zeros_like(data.backdrop)
         observer = FilmObserver(
             **self._pictures(name, one),
             scene=Scene(meshes, self.built.lights) if is_rgb else _white(meshes),
             camera=posed(seen_from, self.center),
             center=self.center,
             camera_path=f"cameras.{which}",
-            rasterizer=SoftRasterizer(**known),
+            rasterizer=SoftRasterizer(**drawn_as),
             paths=_look_paths(meshes, self.built.lights) if is_rgb else {},
             growth=self.file.search.growth,
             device=self.device,
@@ -139,7 +139,6 @@ class _Observing:
         return SmokeObserver(**self._pictures(name, one), background=background)
 
     def _pictures(self, name: str, one: declared.Film) -> dict[str, Any]:
-        """Return what all observers of pictures have in common."""
         data, search = self.films[name], self.file.search
         return {
             **_observed(name, one, data.times),
@@ -170,9 +169,15 @@ class _Observing:
         surface = self.surfaces[one.body]
         faces = np.asarray(self.built.meshes[one.body].faces)
         places = np.zeros((len(data.names), 3))  # of the points on the body at its start
-        sags = self._sags(one.body)
-        if sags:
-            _require_places(one, data, key)
+        is_soft = isinstance(self.file.bodies[one.body], declared.Soft)
+        sags = is_soft and isinstance(self.built.system, Settled)  # it is seen where it rests
+        missing = [point for point in data.names if point not in one.at]
+        if sags and missing:
+            point = missing[0]
+            raise StudyError(
+                f"`{key}.at.{point}` is missing: the file has the point where the body rests. Say "
+                f"where it was before the body gave way by `at.{point} = [x, y, z]`."
+            )
         for k, point in enumerate(data.names):
             if point in one.at:
                 places[k] = one.at[point]
@@ -228,7 +233,6 @@ class _Observing:
         return advice_on_fall(data.times, data.values, self.file.world.gravity, key)
 
     def _sags(self, body: str) -> bool:
-        """Return whether a body is soft and seen where it rests."""
         is_soft = isinstance(self.file.bodies[body], declared.Soft)
         return is_soft and isinstance(self.built.system, Settled)
 
@@ -295,29 +299,16 @@ class _Observing:
         weights = mass / mass.sum() if one.center else np.ones(n)
         entries = (weights, (np.zeros_like(rows) if one.center else np.arange(n), rows))
         matrix = scipy.sparse.csr_array(entries, shape=(n, n_nodes))
-        known = _observed(name, one, data.times)
+        common = _observed(name, one, data.times)
         return PointObserver(
-            **known, places=data.values, error=one.error, matrix=matrix, object="",
+            **common, places=data.values, error=one.error, matrix=matrix, object="",
             is_center=one.center, notes=tuple(self._advice_on_fall(key, one, data)),
         )  # fmt: skip
 
 
 def _observed(name: str, one: Observed, times: np.ndarray) -> dict[str, Any]:
-    """Return what all observers have in common."""
-    index = np.arange(len(times))
-    known = {"name": name, "weight": one.weight, "times": times}
-    return {**known, "start": one.start, "index": index}
-
-
-def _require_places(one: declared.Points, data: PointData, key: str) -> None:
-    """Raise if a point of a body that is seen where it rests could be anywhere in it."""
-    missing = [point for point in data.names if point not in one.at]
-    if missing:
-        point = missing[0]
-        raise StudyError(
-            f"`{key}.at.{point}` is missing: the file has the point where the body rests. Say "
-            f"where it was before the body gave way by `at.{point} = [x, y, z]`."
-        )
+    common = {"name": name, "weight": one.weight, "start": one.start}
+    return {**common, "times": times, "index": np.arange(len(times))}
 
 
 def _require_seconds(times: np.ndarray, world: declared.World, key: str) -> None:
@@ -332,7 +323,6 @@ def _require_seconds(times: np.ndarray, world: declared.World, key: str) -> None
 
 
 def _white(meshes: Mapping[str, Mesh]) -> Scene:
-    """Return the bodies in white, whatever the light."""
     white = Material(ambient=np.ones(3), diffuse=np.zeros(3))
     return Scene({name: Mesh(mesh.faces, material=white) for name, mesh in meshes.items()})
 

@@ -176,18 +176,18 @@ class OwnObserver(Observer):
         except NOT_FINITE:
             return  # the search begins elsewhere, or says why it cannot
         seen = self.seen(moved, at)
-        given = {name: np.asarray(x, np.float64)[self.filled] for name, x in seen.items()}
+        surfaces = {name: np.asarray(x, np.float64)[self.filled] for name, x in seen.items()}
         rng = np.random.default_rng(0)
-        tangents = {name: rng.standard_normal(x.shape) for name, x in given.items()}
-        tan_r, other = (self._difference(given, tangents, step) for step in (STEP, 2.0 * STEP))
+        tangents = {name: rng.standard_normal(x.shape) for name, x in surfaces.items()}
+        tan_r, other = (self._difference(surfaces, tangents, step) for step in (STEP, 2.0 * STEP))
         self._require_finite("residuals", tan_r)
         sizes = np.linalg.norm(tan_r, axis=0)
         sure = np.linalg.norm(tan_r - other, axis=0) < SURE * sizes
         weights = np.where(sure, 1.0 / np.where(sure, sizes, 1.0) ** 2, 0.0)
-        pulled = self.pulled(given, weights * tan_r)  # each column counts 1
+        pulled = self.pulled(surfaces, weights * tan_r)  # each column counts 1
         found = {"vjp": sum(float(np.sum(adj * tangents[k])) for k, adj in pulled.items())}
         if self.own.jvp is not None:
-            found["jvp"] = float(np.sum(weights * tan_r * self._pushed(given, tangents)))
+            found["jvp"] = float(np.sum(weights * tan_r * self._pushed(surfaces, tangents)))
         expected = int(sure.sum())
         for function, value in found.items():
             if abs(value - expected) > AGREE * expected:
@@ -268,7 +268,7 @@ def declared_own(file: SceneFile) -> dict[str, OwnResiduals]:
     StudyError
         If a function cannot be imported, or returns something else.
     """
-    found = {}
+    out = {}
     for name, one in file.observations.items():
         if not isinstance(one, OwnObservation):
             continue
@@ -284,11 +284,11 @@ def declared_own(file: SceneFile) -> dict[str, OwnResiduals]:
             arguments = inspect.signature(make).bind(**one.values)
         except TypeError as error:
             raise StudyError(f"`{key}.values` must be arguments of {one.type}: {error}") from error
-        made = make(*arguments.args, **arguments.kwargs)
-        if not isinstance(made, OwnResiduals):
+        returned = make(*arguments.args, **arguments.kwargs)
+        if not isinstance(returned, OwnResiduals):
             raise StudyError(
                 f"`{key}.type`: {one.type} must return a `studies.api.OwnResiduals`, got "
-                f"{type(made).__name__}."
+                f"{type(returned).__name__}."
             )
-        found[name] = replace(made, weight=one.weight, start=one.start, validate=one.validate)
-    return found
+        out[name] = replace(returned, weight=one.weight, start=one.start, validate=one.validate)
+    return out

@@ -164,9 +164,9 @@ class Parameters:
         for one in free:
             shape = one.start.shape
             low, high = one.transform.box(*(np.broadcast_to(end, shape) for end in one.bounds))
-            known = one.prior or (np.zeros(shape), np.full(shape, np.inf))
-            for whole, part in zip((lower, upper, mean, error), (low, high, *known), strict=True):
-                whole.append(np.broadcast_to(part, shape).ravel())
+            prior = one.prior or (np.zeros(shape), np.full(shape, np.inf))
+            for whole, end in zip((lower, upper, mean, error), (low, high, *prior), strict=True):
+                whole.append(np.broadcast_to(end, shape).ravel())
         self.lower, self.upper = np.concatenate(lower), np.concatenate(upper)
         self.prior_mean, self.prior_error = np.concatenate(mean), np.concatenate(error)
 
@@ -183,7 +183,7 @@ class Parameters:
     def values(self, theta: np.ndarray) -> dict[str, np.ndarray]:
         """Return the natural value of every path at theta."""
         parts = self.parts(theta)
-        return {one.path: np.asarray(one.transform.natural(part)) for one, part in parts}
+        return {one.path: np.asarray(one.transform.natural(block)) for one, block in parts}
 
     def natural(self, theta: np.ndarray) -> np.ndarray:
         """Return all natural values at theta as one flat vector."""
@@ -192,7 +192,7 @@ class Parameters:
     def natural_tangents(self, theta: np.ndarray, tan_theta: np.ndarray) -> dict[str, np.ndarray]:
         """Return the tangent of every path for a tangent of theta."""
         pairs = zip(self.parts(theta), self.parts(tan_theta), strict=True)
-        return {one.path: one.transform.rate(part) * tan for (one, part), (_, tan) in pairs}
+        return {one.path: one.transform.rate(block) * tan for (one, block), (_, tan) in pairs}
 
     def natural_jacobian(self, theta: np.ndarray) -> np.ndarray:
         """Return d natural / d theta, `(size, size)`: it is diagonal."""
@@ -202,21 +202,21 @@ class Parameters:
     def gradient(self, theta: np.ndarray, adjoints: Mapping[str, Any]) -> np.ndarray:
         """Return the gradient in theta from cotangents of the natural values by path."""
         parts = []
-        for one, part in self.parts(theta):
-            adj = np.asarray(adjoints[one.path], np.float64).reshape(part.shape)
-            parts.append(np.ravel(one.transform.rate(part) * adj))
+        for one, block in self.parts(theta):
+            adj = np.asarray(adjoints[one.path], np.float64).reshape(block.shape)
+            parts.append(np.ravel(one.transform.rate(block) * adj))
         return np.concatenate(parts)
 
     def theta(self, natural: np.ndarray) -> np.ndarray:
         """Return theta of natural values, flat."""
-        parts = [np.ravel(one.transform.theta(part)) for one, part in self.parts(natural)]
+        parts = [np.ravel(one.transform.theta(block)) for one, block in self.parts(natural)]
         return np.concatenate(parts)
 
     def parts(self, theta: np.ndarray) -> list[tuple[FreeParameter, np.ndarray]]:
         """Return every free path with its part of a flat vector, in its shape."""
         return [
-            (one, np.asarray(theta[part], np.float64).reshape(one.start.shape))
-            for one, part in zip(self.free, self._slices, strict=True)
+            (one, np.asarray(theta[rows], np.float64).reshape(one.start.shape))
+            for one, rows in zip(self.free, self._slices, strict=True)
         ]
 
     def with_short_turns(self, theta: np.ndarray) -> np.ndarray:
@@ -225,12 +225,12 @@ class Parameters:
         A long step may take a rotation vector a whole turn too far, where its prior counts it.
         """
         theta = theta.copy()
-        for one, part in zip(self.free, self._slices, strict=True):
+        for one, rows in zip(self.free, self._slices, strict=True):
             if one.path.startswith("cameras.") and one.path.endswith(".rotation"):
-                turn = np.asarray(one.transform.natural(theta[part]))
+                turn = np.asarray(one.transform.natural(theta[rows]))
                 if (angle := float(np.linalg.norm(turn))) > np.pi:
                     short = turn * (math.remainder(angle, 2.0 * np.pi) / angle)
-                    theta[part] = one.transform.theta(short)
+                    theta[rows] = one.transform.theta(short)
         return theta
 
     @property
@@ -281,9 +281,9 @@ class Parameters:
         values = self.values(theta)
         free = tuple(replace(one, start=_inside(values[one.path], one)) for one in self.free)
         if keep is not None:
-            parts = [range(self.size)[own] for own in self._slices]
+            parts = [range(self.size)[rows] for rows in self._slices]
             pairs = zip(free, parts, strict=True)
-            free = tuple(one for one, part in pairs if not set(part).isdisjoint(keep))
+            free = tuple(one for one, numbers in pairs if not set(numbers).isdisjoint(keep))
         kept = {one.path for one in free}
         ties = {path: tie for path, tie in self.ties.items() if tie[0] in kept}
         whole = self.scene_values(theta)
@@ -295,9 +295,9 @@ class Parameters:
         free = []
         for one in self.free:
             owner, index = split_component(one.path)
-            known = owner in values
-            start = values[owner][index] if known and index else values.get(owner)
-            free.append(replace(one, start=_inside(np.asarray(start), one)) if known else one)
+            has_value = owner in values
+            start = values[owner][index] if has_value and index else values.get(owner)
+            free.append(replace(one, start=_inside(np.asarray(start), one)) if has_value else one)
         wholes = {path: values.get(path, one) for path, one in self.wholes.items()}
         return Parameters(tuple(free), self.ties, wholes)
 

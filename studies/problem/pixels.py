@@ -11,12 +11,8 @@ from render.lenses import Perspective
 from render.posed_camera import PosedCamera
 
 
-UNITS = {
-    "rotation": "rad",
-    "translation": "m",
-    "fov_y": "deg",
-    "focal": "pixels",
-}  # of what may be free
+# of what may be free
+UNITS = {"rotation": "rad", "translation": "m", "fov_y": "deg", "focal": "pixels"}
 Values = Mapping[str, np.ndarray]  # by name
 
 
@@ -74,7 +70,9 @@ def to_pixels_jvp(
     if "translation" in tangents:
         tan_p = tan_p + tangents["translation"]
     f_x, k, _, f_y, _ = camera.optics.numbers()
-    tan_f_x, tan_f_y = _focal_rates(camera) @ _lens_tangent(camera, tangents)
+    rates = _focal_rates(camera)
+    tan_lens = np.asarray(tangents.get(camera_names(camera)[2], 0.0), np.float64)
+    tan_f_x, tan_f_y = rates @ np.broadcast_to(tan_lens, rates.shape[1:])
     z, tan_z = -p[..., 2], -tan_p[..., 2]
     a, tan_a = f_x * p[..., 0] + k * p[..., 1], f_x * tan_p[..., 0] + k * tan_p[..., 1]
     tan_a = tan_a + tan_f_x * p[..., 0]
@@ -111,7 +109,6 @@ def to_pixels_vjp(
 
 
 def _focal_rates(camera: PosedCamera) -> np.ndarray:
-    """Return d(f_x, f_y) / d(fov_y) (2, 1), or / d(focal) (2, 2)."""
     f_x, _, _, f_y, _ = camera.optics.numbers()
     if isinstance(camera.optics, Perspective):
         half = np.radians(camera.optics.fov_y) / 2.0
@@ -119,9 +116,3 @@ def _focal_rates(camera: PosedCamera) -> np.ndarray:
         return np.array([[rate], [rate]])
     focal = np.asarray(camera.optics.focal)  # pyright: ignore[reportAttributeAccessIssue]
     return np.diag([f_x / focal[0], f_y / focal[1]])
-
-
-def _lens_tangent(camera: PosedCamera, tangents: Values) -> np.ndarray:
-    name = camera_names(camera)[2]
-    size = 1 if name == "fov_y" else 2
-    return np.broadcast_to(np.asarray(tangents.get(name, 0.0), np.float64), (size,))

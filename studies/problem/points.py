@@ -46,12 +46,17 @@ def carried_by_surface(
     far, cells, nearest = _distances(surface, faces, places)
     _require_near(name, surface, far, places=places, part=FAR if is_stiff else NEAR)
     weights = scipy.sparse.lil_array((len(places), len(surface)))
-    pieces = connected_components(_edges(faces, len(surface)))[1]
+    sides = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]]])
+    joined = scipy.sparse.coo_array((np.ones(len(sides)), sides.T), shape=(len(surface),) * 2)
+    pieces = connected_components(joined)[1]
     size = float(np.linalg.norm(np.ptp(surface, axis=0)))
     for k, (corners, place) in enumerate(zip(faces[cells], places, strict=True)):
         if is_stiff and far[k] > ON * size:
             own = np.flatnonzero(pieces == pieces[corners[0]])
-            weights[[k], own] = (affine := _affine(surface[own], place))
+            # the smallest weights that sum up to 1, and with the corners to the place
+            middle = surface[own].mean(axis=0)
+            shares = np.linalg.pinv(surface[own] - middle).T @ (place - middle)
+            weights[[k], own] = (affine := 1.0 / len(own) + shares)
             if np.linalg.norm(affine @ surface[own] - place) > ON * size:
                 raise StudyError(
                     f"`observations.{name}` has a point {far[k]:.3g} m off a flat body, which "
@@ -103,18 +108,6 @@ def _distances(
     found: Any = mesh.find_closest_cell(places, return_closest_point=True)
     cells, nearest = found
     return np.linalg.norm(nearest - places, axis=1), np.atleast_1d(cells), nearest
-
-
-def _edges(faces: np.ndarray, n: int) -> scipy.sparse.coo_array:
-    """Return which vertices a side of a triangle joins, (n, n)."""
-    pairs = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]]])
-    return scipy.sparse.coo_array((np.ones(len(pairs)), pairs.T), shape=(n, n))
-
-
-def _affine(corners: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """Return the smallest weights (n,) that sum up to 1, and with corners (n, 3) to a place."""
-    middle = corners.mean(axis=0)
-    return 1.0 / len(corners) + np.linalg.pinv(corners - middle).T @ (place - middle)
 
 
 def _barycentric(corners: np.ndarray, points: np.ndarray) -> np.ndarray:

@@ -80,8 +80,8 @@ class SceneProblem(SceneLosses):
         stiffness asks for nearly the same time step are worlds of one batch.
         """
         none = np.full(self.n_frames, np.inf)
-        found = samples(self, thetas, with_gradient=False)
-        return np.stack([one.frame_loss if isinstance(one, Sample) else none for one in found])
+        out = samples(self, thetas, with_gradient=False)
+        return np.stack([one.frame_loss if isinstance(one, Sample) else none for one in out])
 
 
 def on_one_timeline(problem: SceneProblem, observers: Sequence[Observer]) -> SceneProblem:

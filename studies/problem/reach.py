@@ -79,7 +79,7 @@ class Reach:
         if not isinstance(system, Model):
             return tuple(self.built.maps)
         moving = np.where(system.pinned, 0.0, 1.0)
-        bodies = {name: part.n_bodies for name, part in system.bodies.items()}
+        bodies = {name: body_set.n_bodies for name, body_set in system.bodies.items()}
         nodes = ("state.v",) if len(moving) else ()
         targets = (*nodes, *(f"{name}.velocity" for name in bodies))
         gravity = next(one for one in self.built.maps if "gravity" in one.targets)
@@ -96,24 +96,24 @@ class Reach:
         reached = (t for one in self.maps if set(one.sources) & set(paths) for t in one.targets)
         return tuple(dict.fromkeys(reached))
 
-    def values(self, given: Values) -> dict[str, np.ndarray]:
+    def values(self, scene_values: Values) -> dict[str, np.ndarray]:
         """Return the system's parameters that differ from those of the built scene."""
-        known = {**self.defaults, **given}
+        every = {**self.defaults, **scene_values}
         always = (one.targets for one in self.maps if isinstance(one, HalfStep))
-        wanted = {*self.targets(given), *chain.from_iterable(always)}
-        summed = add_up(one.values(known) for one in self._ending_at(wanted))
+        wanted = {*self.targets(scene_values), *chain.from_iterable(always)}
+        summed = add_up(one.values(every) for one in self._ending_at(wanted))
         return {path: value for path, value in summed.items() if path in wanted}
 
-    def jvp(self, given: Values, tangents: Values) -> dict[str, np.ndarray]:
+    def jvp(self, scene_values: Values, tangents: Values) -> dict[str, np.ndarray]:
         """Return the tangents of the system's parameters for tangents of scene paths."""
-        known = {**self.defaults, **given}
+        every = {**self.defaults, **scene_values}
         moved = [one for one in self.maps if set(one.sources) & set(tangents)]
-        return add_up(one.jvp(known, tangents) for one in moved)
+        return add_up(one.jvp(every, tangents) for one in moved)
 
-    def vjp(self, given: Values, adjoints: Values) -> dict[str, np.ndarray]:
+    def vjp(self, scene_values: Values, adjoints: Values) -> dict[str, np.ndarray]:
         """Return the cotangents of scene paths for those of the system's parameters."""
-        known = {**self.defaults, **given}
-        return add_up(one.vjp(known, adjoints) for one in self._ending_at(set(adjoints)))
+        every = {**self.defaults, **scene_values}
+        return add_up(one.vjp(every, adjoints) for one in self._ending_at(set(adjoints)))
 
     def _ending_at(self, targets: set[str]) -> list[ParameterMap]:
         return [one for one in self.maps if set(one.targets) & targets]

@@ -43,12 +43,19 @@ def refined_problem(problem: SceneProblem, scene: declared.Scene) -> SceneProble
     if n > MOST_ELEMENTS:
         raise StudyError(f"A mesh twice as fine has {n} elements, more than {MOST_ELEMENTS}.")
     built = build(scene, refined=True)
-    given = {**problem.fixed, **problem.parameters.scene_values(problem.parameters.start)}
-    for path, value in given.items():
+    chosen = {**problem.fixed, **problem.parameters.scene_values(problem.parameters.start)}
+    for path, value in chosen.items():
         if path in built.values and np.shape(value) != built.values[path].value.shape:
             raise StudyError(f"`{path}` has a number for each element or node of the mesh.")
-    before = _nodes_before(problem.built, built)
-    observers = tuple(one.refined(before) for one in problem.observers)
+    # the matrix from all nodes to those that were there before, (n_before, n_nodes)
+    rows = [
+        np.arange(built.nodes[name].start, built.nodes[name].start + before.stop - before.start)
+        for name, before in problem.built.nodes.items()
+    ]
+    columns = np.concatenate(rows)
+    entries = (np.ones(len(columns)), (np.arange(len(columns)), columns))
+    matrix = scipy.sparse.csr_array(entries, shape=(len(columns), len(built.state.x)))
+    observers = tuple(one.refined(matrix) for one in problem.observers)
     return replace(problem, built=built, observers=observers)
 
 
@@ -113,12 +120,8 @@ def with_harder_contacts(
             harder[f"{name}.stiffness"] = HARDER
         if one.friction_stiffness is None and f"{name}.friction_stiffness" not in free:
             harder[f"{name}.friction_stiffness"] = np.sqrt(HARDER)
-        if (
-            isinstance(one, declared.Contact)
-            and one.radius is None
-            and f"{name}.radius" not in free
-        ):
-            harder[f"{name}.radius"] = CLOSER
+        if isinstance(one, declared.Contact) and one.radius is None:
+            harder |= {} if f"{name}.radius" in free else {f"{name}.radius": CLOSER}
     return _times(problem, harder)
 
 
@@ -144,20 +147,25 @@ def with_other_shading(problem: SceneProblem) -> SceneProblem | None:
     return None if observers == problem.observers else replace(problem, observers=observers)
 
 
-def with_more_held(problem: SceneProblem) -> SceneProblem | None:
-    """Return the problem in which bodies are held by one more row of nodes; None if none is held.
+def with_row_held(problem: SceneProblem, *, released: bool) -> SceneProblem | None:
+    """Return the problem in which bodies are held by one more row of nodes, or one fewer.
 
-    That are all nodes of elements with a node that is held.
+    Those of one more are all nodes of elements with a node that is held. Where one is `released`,
+    those stay that have no node beside them that is free. None where none is held, or where less
+    than `STAYING` are left.
     """
-    return _held_beside(problem, released=False)
-
-
-def with_less_held(problem: SceneProblem) -> SceneProblem | None:
-    """Return the problem in which bodies are held by one row of nodes fewer.
-
-    Those stay that have no node beside them that is free; None where these are less than `STAYING`.
-    """
-    return _held_beside(problem, released=True)
+    built, model = problem.built, model_of(problem.built.system)
+    if model is None or built.held is None or not built.held.any():
+        return None
+    spread = built.held ^ released  # the nodes from which a row is taken
+    mask = spread.copy()
+    for name in built.nodes:
+        elements = model.forces[name].nodes
+        mask[elements[spread[elements].any(axis=1)]] = True
+    held = mask ^ released
+    if released and held.sum() < STAYING * built.held.sum():
+        return None
+    return _with_held(problem, held)
 
 
 def with_held_if_larger(
@@ -194,21 +202,6 @@ def with_held_if_larger(
     return _with_held(problem, held)
 
 
-def _held_beside(problem: SceneProblem, *, released: bool) -> SceneProblem | None:
-    built, model = problem.built, model_of(problem.built.system)
-    if model is None or built.held is None or not built.held.any():
-        return None
-    spread = built.held ^ released  # the nodes from which a row is taken
-    mask = spread.copy()
-    for name in built.nodes:
-        elements = model.forces[name].nodes
-        mask[elements[spread[elements].any(axis=1)]] = True
-    held = mask ^ released
-    if released and held.sum() < STAYING * built.held.sum():
-        return None
-    return _with_held(problem, held)
-
-
 def _with_held(problem: SceneProblem, held: np.ndarray) -> SceneProblem | None:
     """Return the problem in which some nodes are held, not all; None if it holds these."""
     built, model = problem.built, model_of(problem.built.system)
@@ -224,14 +217,3 @@ def _times(problem: SceneProblem, factors: Mapping[str, float]) -> SceneProblem 
     values = {path: one.value for path, one in problem.built.values.items()} | dict(problem.fixed)
     fixed = {path: times * values[path] for path, times in factors.items() if path in values}
     return replace(problem, fixed={**problem.fixed, **fixed}) if fixed else None
-
-
-def _nodes_before(before: BuiltScene, built: BuiltScene) -> scipy.sparse.csr_array:
-    """Return the matrix from all nodes to those that were there before, (n_before, n_nodes)."""
-    rows = [
-        np.arange(built.nodes[name].start, built.nodes[name].start + own.stop - own.start)
-        for name, own in before.nodes.items()
-    ]
-    columns = np.concatenate(rows)
-    entries = (np.ones(len(columns)), (np.arange(len(columns)), columns))
-    return scipy.sparse.csr_array(entries, shape=(len(columns), len(built.state.x)))

@@ -61,7 +61,6 @@ def terms_of(file: declared.SceneFile, parameters: Parameters) -> list[Term]:
 
 
 def _paths(file: declared.SceneFile) -> Iterator[list[str]]:
-    """Yield the path of each number, with those of the same one in other takes behind it."""
     for names in copies_of(file.bodies).values():
         match file.bodies[names[0]]:
             case declared.Pendulum():

@@ -68,32 +68,31 @@ def felt_by(observers: Sequence[Observer], surfaces: Arrays, path: str) -> Matri
     films = [film for film in films_of(observers) if path in film.paths.values()]
     body = path.removesuffix(TEXELS)
     target = f"{body}.texels"
-    found: list[list[tuple[np.ndarray, ...]]] = [[], [], []]
+    entries: list[list[tuple[np.ndarray, ...]]] = [[], [], []]
     first = 0
     texture: Any = films[0].scene.objects[body].texture
     height, width = texture.texels.shape[:2]
     code = np.stack([np.ones((height, width)), *np.indices((height, width))])
-    for one in films:
-        hard = replace(one.rasterizer, blend=Hard(), background=np.zeros(3))
-        vertices = {name: surfaces[name] - one.center for name in one.scene.objects}
-        record = record_images(one.scene, one.camera, hard, vertices, one.size)
+    for film in films:
+        hard = replace(film.rasterizer, blend=Hard(), background=np.zeros(3))
+        vertices = {name: surfaces[name] - film.center for name in film.scene.objects}
+        record = record_images(film.scene, film.camera, hard, vertices, film.size)
         for chosen in _classes(height, width):
             tans = [
-                record.jvp({target: np.repeat((part[..., None] * chosen), 3, axis=-1)})
-                for part in code
+                record.jvp({target: np.repeat((values[..., None] * chosen), 3, axis=-1)})
+                for values in code
             ]
-            weight, row, column = (part[..., :3].reshape(-1, 3).astype(np.float64) for part in tans)
+            weight, row, column = (
+                values[..., :3].reshape(-1, 3).astype(np.float64) for values in tans
+            )
             for c in range(3):
                 (pixel,) = np.nonzero(weight[:, c])
                 i, j = (np.rint(k[pixel, c] / weight[pixel, c]).astype(int) for k in (row, column))
-                found[c].append((weight[pixel, c], first + pixel, i * width + j))
-        first += math.prod(one.size)
-    return tuple(_matrix(parts, (first, height * width)) for parts in found)
-
-
-def _matrix(parts: list[tuple[np.ndarray, ...]], shape: tuple[int, int]) -> csr_array:
-    weight, pixel, texel = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return csr_array((weight, (pixel, texel)), shape=shape)
+                entries[c].append((weight[pixel, c], first + pixel, i * width + j))
+        first += math.prod(film.size)
+    joined = (map(np.concatenate, zip(*channel, strict=True)) for channel in entries)
+    size = (first, height * width)
+    return tuple(csr_array((w, (pixel, texel)), shape=size) for w, pixel, texel in joined)
 
 
 def texel_units(matrices: Matrices, shape: tuple[int, int]) -> np.ndarray:

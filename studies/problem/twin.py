@@ -29,14 +29,14 @@ def true_values(
     """Return the values by path that observations are simulated with; None if none is."""
     if not any(one.simulate for one in file.observations.values()):
         return None
-    given: dict[str, Any] = {
+    declared_truth: dict[str, Any] = {
         path: one for path, one in file.truth.items() if not path.startswith("bodies.")
     }
     for path, one in file.free.items():
-        if one.tied_to in given and path not in given:
-            given[path] = one.factor * np.asarray(given[one.tied_to], np.float64)
-    found, wholes = {}, {}
-    for path, value in given.items():
+        if one.tied_to in declared_truth and path not in declared_truth:
+            declared_truth[path] = one.factor * np.asarray(declared_truth[one.tied_to], np.float64)
+    out, wholes = {}, {}
+    for path, value in declared_truth.items():
         owner, _ = split_component(path)
         if owner not in values:
             raise StudyError(f"`truth`: {unknown('path', path, values)}")
@@ -48,8 +48,8 @@ def true_values(
                 f'`truth."{path}"` must have the shape {default.shape}, or be one number, got '
                 f"shape {array.shape}."
             )
-        found[path] = np.broadcast_to(array, default.shape).copy()
-    return with_components(found, wholes)
+        out[path] = np.broadcast_to(array, default.shape).copy()
+    return with_components(out, wholes)
 
 
 def hidden_scene(file: declared.SceneFile) -> declared.SceneFile:
@@ -95,9 +95,7 @@ def _recorded(rows: np.ndarray, simulate: declared.Simulated) -> np.ndarray:
 
 
 def truth_of(
-    parameters: Parameters,
-    truth: Mapping[str, np.ndarray] | None,
-    values: Mapping[str, Value],
+    parameters: Parameters, truth: Mapping[str, np.ndarray] | None, values: Mapping[str, Value]
 ) -> Truth | None:
     """Return the hidden value of every free path, and what its error is relative to.
 

@@ -78,12 +78,18 @@ def run_worlds(motions: Sequence[Motion], *, keeps: bool) -> tuple[list[Any], Pu
     kept: Any = None
     if keeps:
         kept = record(batch, states, first.dt, first.n_steps, checkpoint=first.checkpoint, **shared)
-        found = kept.trajectory
+        trajectories = kept.trajectory
     else:
-        found = rollout(batch, states, first.dt, first.n_steps, **shared)
+        trajectories = rollout(batch, states, first.dt, first.n_steps, **shared)
     runs = [
-        run if run.diverged is None else _diverged(motion, run)
-        for motion, run in zip(motions, found, strict=True)
+        run
+        if run.diverged is None
+        else Failure(
+            f"The rollout leaves the finite numbers in step {run.diverged} (t = "
+            f"{run.diverged * motion.dt:.4g} s); it is stable below about `{DT}` = "
+            f"{cast('Model', motion.system).stable_dt():.2g} s."
+        )
+        for motion, run in zip(motions, trajectories, strict=True)
     ]
     return runs, lambda adj, wrt: [dict(one) for one in pull_worlds(kept, adj, wrt)]
 
@@ -107,11 +113,3 @@ def _run_one_by_one(motions: Sequence[Motion], *, keeps: bool) -> tuple[list[Any
         return [{} if kept is None else dict(pull_frames(kept, adj, wrt)) for kept, adj in pairs]
 
     return runs, pull
-
-
-def _diverged(motion: Motion, run: Any) -> Failure:
-    stable = cast("Model", motion.system).stable_dt()
-    return Failure(
-        f"The rollout leaves the finite numbers in step {run.diverged} (t = "
-        f"{run.diverged * motion.dt:.4g} s); it is stable below about `{DT}` = {stable:.2g} s."
-    )

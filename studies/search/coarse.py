@@ -61,11 +61,18 @@ def coarse_set(
     elif is_grid:
         unit = (np.arange(count)[:, None] + 0.5) / count
     else:
-        unit = _sample(len(axes), count, seed)
+        from scipy.stats import qmc  # it takes a third of the start of a run to load
+
+        sampler = qmc.Sobol(len(axes), scramble=True, rng=np.random.default_rng([*seed, 2]))
+        unit = sampler.random_base2(math.ceil(math.log2(count)))[:count]
     points = np.tile(parameters.start, (1 + len(unit), 1))
     points[1:, axes] = lower + (upper - lower) * unit
     places = (points[:, axes] - lower) / (upper - lower)
-    neighbours = _in_next_cell(places, len(unit)) if is_grid else _nearest(places)
+    if is_grid:
+        neighbours = np.abs(places - places.T) * len(unit) <= 1.0 + ROUNDING
+        np.fill_diagonal(neighbours, val=False)
+    else:
+        neighbours = _nearest(places)
     return CoarseSet(points, axes, lower, upper, neighbours)
 
 
@@ -100,21 +107,6 @@ def local_minima(coarse: CoarseSet, values: np.ndarray) -> np.ndarray:
     rank[order] = np.arange(len(values))
     least_beside = np.where(coarse.neighbours, rank, len(values)).min(axis=1)
     return np.array([i for i in order if np.isfinite(values[i]) and rank[i] < least_beside[i]], int)
-
-
-def _sample(n_axes: int, count: int, seed: Sequence[int]) -> np.ndarray:
-    """Return the beginning of a scrambled Sobol sequence, (count, n_axes)."""
-    from scipy.stats import qmc  # it takes a third of the start of a run to load
-
-    sampler = qmc.Sobol(n_axes, scramble=True, rng=np.random.default_rng([*seed, 2]))
-    return sampler.random_base2(math.ceil(math.log2(count)))[:count]
-
-
-def _in_next_cell(places: np.ndarray, cells: int) -> np.ndarray:
-    """Return which points of one axis are at most one cell apart."""
-    neighbours = np.abs(places - places.T) * cells <= 1.0 + ROUNDING
-    np.fill_diagonal(neighbours, val=False)
-    return neighbours
 
 
 def _nearest(places: np.ndarray) -> np.ndarray:

@@ -117,7 +117,6 @@ def robust_search(
 
 
 def _count(number: int, what: str) -> str:
-    """Return a number of things in words."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
@@ -188,7 +187,6 @@ class LocalSearches:
         return basin
 
     def _stall(self, problem: SceneProblem, basin: Basin, *, is_whole: bool) -> Stall:
-        """Return when the loss of a stage counts as settled."""
         if self.how.method in FIRST_ORDER or problem.is_still:
             return FIRST_ORDER_STALL
         is_squares = method_for(self.how, len(basin.theta)) is Method.GAUSS_NEWTON
@@ -249,7 +247,6 @@ class LocalSearches:
         return sorted(kept, key=lambda basin: basin.number)
 
     def _is_same(self, a: np.ndarray, b: np.ndarray) -> bool:
-        """Return whether two answers differ by no more than `SAME`."""
         parameters, answers = self.problem.parameters, list(self.problem.answers)
         width = parameters.upper - parameters.lower
         scale = np.where(np.isfinite(width), width, np.maximum(np.abs(a), np.abs(b)))

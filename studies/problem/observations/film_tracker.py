@@ -96,12 +96,12 @@ def usual(frames: Iterable[np.ndarray], say: Callable[[int], None]) -> np.ndarra
     return np.median(kept, axis=0) / 255.0
 
 
-def marked(frame: np.ndarray, found: Spot, like: np.ndarray | None = None) -> np.ndarray:
+def marked(frame: np.ndarray, spot: Spot, like: np.ndarray | None = None) -> np.ndarray:
     """Return a frame with what was found in pink, and a cross through its middle.
 
     What of it is not like the colour itself, (H, W), is blue.
     """
     tint = PINK if like is None else np.where(like[..., None], PINK, BLUE)
-    shown = np.where(found.pixels[..., None], 0.4 * frame + 0.6 * tint, frame)
-    shown[round(found.v), :] = shown[:, round(found.u)] = PINK
-    return shown
+    out = np.where(spot.pixels[..., None], 0.4 * frame + 0.6 * tint, frame)
+    out[round(spot.v), :] = out[:, round(spot.u)] = PINK
+    return out

@@ -85,23 +85,15 @@ def read_film(film: Film, camera: Camera | None, key: str = "film") -> FilmData:
     if film.masks is not None:
         masks = frames.read_masks(film.masks, n_frames)
     assert frames.size is not None
-    data = FilmData(kept, masks, times, fps, frames.factor, frames.size, backdrop, clip.fps)
-    ignored = frames.ignored()
-    return data if ignored is None else _ignoring(data, ignored)
-
-
-def _ignoring(data: FilmData, ignored: np.ndarray) -> FilmData:
-    """Return a film in which nothing is seen where `ignored` (H, W) is true."""
-    behind = data.backdrop
-    if behind is None:
-        behind = _filled(np.median(data.frames, axis=0), ignored)
-    frames = np.where(ignored[..., None], behind, data.frames)
-    masks = None if data.masks is None else np.where(ignored, 0.0, data.masks)
-    return replace(data, frames=frames, masks=masks, ignored=ignored)
+    if (ignored := frames.ignored()) is not None:  # nothing is seen there
+        behind = _filled(np.median(kept, axis=0), ignored) if backdrop is None else backdrop
+        kept = np.where(ignored[..., None], behind, kept)
+        masks = None if masks is None else np.where(ignored, 0.0, masks)
+    factor, size = frames.factor, frames.size
+    return FilmData(kept, masks, times, fps, factor, size, backdrop, clip.fps, ignored)
 
 
 def _chosen(film: Film) -> range:
-    """Return the numbers of the frames that are read; without end where all are."""
     return range(*(film.frames or (sys.maxsize,)))
 
 
@@ -259,7 +251,6 @@ def silhouettes(data: FilmData, plate: np.ndarray) -> np.ndarray:
 
 
 def _distance(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the largest difference of the channels."""
     return np.abs(a - b).max(axis=-1)
 
 
@@ -336,21 +327,21 @@ class _Frames:
 
     def ignored(self) -> np.ndarray | None:
         """Return what is not compared, (H, W) of truth values; None where all is."""
-        given, key = self.film.ignore, f"{self.key}.ignore"
-        if given is None:
+        declared, key = self.film.ignore, f"{self.key}.ignore"
+        if declared is None:
             return None
         assert self.size is not None
         height, width = self.size
         mask = np.zeros((height, width))
-        if isinstance(given, str):
-            pictures = _opened(given, key, is_picture=True).frames
+        if isinstance(declared, str):
+            pictures = _opened(declared, key, is_picture=True).frames
             mask = media.as_float(next(iter(_decoded(pictures, key))))[..., :3].max(axis=-1)
             if mask.shape != self.size:
                 raise StudyError(
                     f"`{key}` must be as large as the film, {_text(self.size)} (height x width), "
                     f"got {_text(mask.shape)}."
                 )
-        for x0, y0, x1, y1 in () if isinstance(given, str) else given:
+        for x0, y0, x1, y1 in () if isinstance(declared, str) else declared:
             if not (0 <= x0 <= x1 < width and 0 <= y0 <= y1 < height):
                 raise StudyError(
                     f"`{key}` must have rectangles [x0, y0, x1, y1] from the first to the last "
@@ -358,19 +349,18 @@ class _Frames:
                     f"{[x0, y0, x1, y1]}."
                 )
             mask[y0 : y1 + 1, x0 : x1 + 1] = 1.0
-        found = self.compared(mask[..., None])[..., 0] > 0.0
-        if not found.any():
+        covered = self.compared(mask[..., None])[..., 0] > 0.0
+        if not covered.any():
             raise StudyError(f"`{key}` covers no pixel of the film. Leave it out.")
-        if found.all():
+        if covered.all():
             raise StudyError(f"`{key}` covers the whole film: nothing is left to compare.")
-        return found
+        return covered
 
     def compared(self, picture: np.ndarray) -> np.ndarray:
         """Return a picture of the file's size without distortion, in blocks of pixels."""
         return media.area_mean(undistorted_picture(picture, self.source), self.factor)
 
     def _picture(self, path: str, size: tuple[int, int]) -> np.ndarray:
-        """Return the background picture, of the size of the file or of the frames."""
         key = f"{self.key}.background.picture"
         pictures = _opened(path, key, is_picture=True).frames
         picture = media.as_float(next(iter(_decoded(pictures, key))))[..., :3]
@@ -385,7 +375,6 @@ class _Frames:
         )
 
     def _check_size(self, picture: np.ndarray, i: int, key: str) -> None:
-        """Raise if a picture is of another size than the first of the film, which sets it."""
         size = picture.shape[0], picture.shape[1]
         if self.size is None:
             self.size = size
@@ -428,7 +417,6 @@ def _opened(path: str, key: str, *, is_picture: bool = False) -> media.Clip:
 
 
 def _decoded(pictures: Iterator[np.ndarray], key: str) -> Iterator[np.ndarray]:
-    """Yield pictures; mistakes by `key`."""
     try:
         yield from pictures
     except ValueError as error:

@@ -128,7 +128,6 @@ def faint_foreground(data: FilmData) -> np.ndarray | None:
 
 
 def _background(data: FilmData) -> np.ndarray | None:
-    """Return the background that is declared, or a plain one that is found; None without one."""
     return plain_background(data.frames[0]) if data.backdrop is None else data.backdrop
 
 

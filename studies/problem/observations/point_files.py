@@ -124,14 +124,14 @@ def read_tracker(text: str, path: Path, key: str) -> PointData:
     _require_different(names, path, key)
     where: list[tuple[str, list[int]]] = []
     for name, (start, end) in zip(names, pairwise([*starts, len(columns)]), strict=True):
-        own = columns[start:end]
-        missing = [one for one in ("x", "y") if one not in own]
+        headings = columns[start:end]
+        missing = [column for column in ("x", "y") if column not in headings]
         if missing:
             raise StudyError(
                 f"`{key}.file`: line 2 of {path} has no column {missing[0]} for {name!r}."
             )
-        time = start + own.index("t") if "t" in own else columns.index("t")
-        where.append((name, [time, start + own.index("x"), start + own.index("y")]))
+        time = start + headings.index("t") if "t" in headings else columns.index("t")
+        where.append((name, [time, start + headings.index("x"), start + headings.index("y")]))
     rows: Rows = {}
     for number, line in enumerate(lines, start=3):
         cells = [cell.strip() for cell in re.split(cut, line)]
@@ -140,7 +140,7 @@ def read_tracker(text: str, path: Path, key: str) -> PointData:
             if not texts[0]:
                 continue
             at = f"`{key}.file`: line {number} of {path}"
-            time, x, y = (_number(one, at) for one in texts)
+            time, x, y = (_number(text, at) for text in texts)
             if not math.isfinite(time):
                 raise StudyError(f"{at} must have a time, got {texts[0]!r}.")
             add_row(rows, name, time, (x, y, math.nan if math.isnan(x + y) else 0.0), where=at)
@@ -150,15 +150,14 @@ def read_tracker(text: str, path: Path, key: str) -> PointData:
 
 
 def _require_different(names: list[str], path: Path, key: str) -> None:
-    """Raise if two points of a file have one name."""
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise StudyError(f"`{key}.file`: {path} has two points named {twice!r}. Rename one.")
 
 
 def _columns(header: str) -> list[str]:
-    found = [COLUMN.match(cell.strip().lower()) for cell in re.split(_cut_at(header), header)]
-    return [one[0] if one else "" for one in found]
+    matches = [COLUMN.match(cell.strip().lower()) for cell in re.split(_cut_at(header), header)]
+    return [match[0] if match else "" for match in matches]
 
 
 def _cut_at(header: str) -> str:

@@ -115,7 +115,6 @@ def _chosen(table: PointData, points: Points, key: str) -> PointData:
 
 
 def _in_world(table: PointData, points: Points, key: str) -> np.ndarray:
-    """Return the places in the world [m]."""
     units = points.units or table.units
     if units is None:
         raise StudyError(
@@ -141,11 +140,23 @@ def read_table(path: Path, key: str) -> PointData:
 
 
 def _read_csv(text: str, path: Path, key: str) -> PointData:
-    """Return the points of a CSV file with the columns time, point, and x, y, z or u, v."""
     rows: Rows = {}
     try:
         table = csv.DictReader(io.StringIO(text, newline=""), skipinitialspace=True, strict=True)
-        columns = _columns(path, key, table.fieldnames)
+        names = [str(name).strip() for name in table.fieldnames or ()]
+        columns = next(
+            (
+                each
+                for each in (SPACE, PICTURE)
+                if sorted(names) == sorted(("time", "point", *each))
+            ),
+            None,
+        )
+        if columns is None:
+            raise StudyError(
+                f"`{key}.file`: line 1 of {path} must name the columns time, point, and x, y, z or "
+                f"u, v, and no others, got {', '.join(names) or 'nothing'}."
+            )
         for row in table:
             where = f"`{key}.file`: line {table.line_num} of {path}"
             time, name, place = _read_row(row, columns, where)
@@ -155,18 +166,6 @@ def _read_csv(text: str, path: Path, key: str) -> PointData:
     if not any(math.isfinite(x) for own in rows.values() for x, *_ in own.values()):
         raise StudyError(f"`{key}.file`: {path} has no points.")
     return table_of(rows, len(columns))
-
-
-def _columns(path: Path, key: str, header: object) -> tuple[str, ...]:
-    """Return x, y, z or u, v, which the header must have beside time and point."""
-    names = [str(name).strip() for name in header] if isinstance(header, list | tuple) else []
-    for columns in (SPACE, PICTURE):
-        if header is not None and sorted(names) == sorted(("time", "point", *columns)):
-            return columns
-    raise StudyError(
-        f"`{key}.file`: line 1 of {path} must name the columns time, point, and x, y, z or u, v, "
-        f"and no others, got {', '.join(names) or 'nothing'}."
-    )
 
 
 def _read_row(
@@ -202,7 +201,18 @@ def read_states(states: States, key: str = "states") -> PointData:
     for name in ("times", "x"):
         if name not in arrays:
             raise StudyError(f"`{key}.file`: {unknown('array', name, arrays)}")
-    return _checked_states(arrays["times"], arrays["x"], key)
+    times, x = arrays["times"], arrays["x"]
+    for name, array in (("times", times), ("x", x)):
+        if array.dtype.kind not in "iuf" or not np.isfinite(array).all():
+            raise StudyError(f"`{key}.file`: `{name}` must hold finite numbers.")
+    if times.ndim != 1 or not len(times) or (np.diff(times) <= 0.0).any():
+        raise StudyError(f"`{key}.file`: `times` must be (n,) and grow, got shape {times.shape}.")
+    if x.ndim != 3 or x.shape[0] != len(times) or x.shape[2] != 3:
+        raise StudyError(
+            f"`{key}.file`: `x` must have shape ({len(times)}, n_nodes, 3), one row for each of "
+            f"`times`, got {x.shape}."
+        )
+    return PointData((), times.astype(np.float64), x.astype(np.float64))
 
 
 def _loaded(path: str, key: str) -> dict[str, np.ndarray]:
@@ -229,21 +239,6 @@ def _loaded(path: str, key: str) -> dict[str, np.ndarray]:
         raise StudyError(
             f"`{key}`: {path} must be .npz with arrays of numbers: {error}."
         ) from error
-
-
-def _checked_states(times: np.ndarray, x: np.ndarray, key: str) -> PointData:
-    """Return the two arrays in float64 if they fit: (n_times,) [s], (n_times, n_nodes, 3) [m]."""
-    for name, array in (("times", times), ("x", x)):
-        if array.dtype.kind not in "iuf" or not np.isfinite(array).all():
-            raise StudyError(f"`{key}.file`: `{name}` must hold finite numbers.")
-    if times.ndim != 1 or not len(times) or (np.diff(times) <= 0.0).any():
-        raise StudyError(f"`{key}.file`: `times` must be (n,) and grow, got shape {times.shape}.")
-    if x.ndim != 3 or x.shape[0] != len(times) or x.shape[2] != 3:
-        raise StudyError(
-            f"`{key}.file`: `x` must have shape ({len(times)}, n_nodes, 3), one row for each of "
-            f"`times`, got {x.shape}."
-        )
-    return PointData((), times.astype(np.float64), x.astype(np.float64))
 
 
 def advice_on_fall(

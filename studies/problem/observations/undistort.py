@@ -88,11 +88,9 @@ def undistorted_points(points: np.ndarray, camera: Camera, size: tuple[int, int]
 
 
 def _to_plane(K: np.ndarray, u: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (x, y) at depth 1."""
     y = (v - K[1, 2]) / K[1, 1]
     return (u - K[0, 2] - K[0, 1] * y) / K[0, 0], y
 
 
 def _to_pixels(K: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (u, v)."""
     return K[0, 0] * x + K[0, 1] * y + K[0, 2], K[1, 1] * y + K[1, 2]

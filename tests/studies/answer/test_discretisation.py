@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from studies.answer.discretisation import (
+    CONTACT,
     LAW,
     LOSS,
     MESH,
     TIME_STEP,
     Change,
     _share,
-    change_by_contact,
-    change_by_fit,
+    change_by,
     changes_by,
     linear_at,
 )
@@ -23,8 +23,8 @@ from studies.problem.making import make_problem
 from studies.problem.refining import (
     refined_problem,
     with_harder_contacts,
-    with_less_held,
     with_lossier_contacts,
+    with_row_held,
 )
 from studies.runs.errors import StudyError
 from studies.scene import declared
@@ -256,14 +256,16 @@ def test_the_change_by_a_contact_is_what_a_fit_with_a_harder_one_finds():
     problem, theta = fitted(made.problem)
     harder = made.harder(made.problem)
     _, there = fitted(harder)
-    (change,), notes = change_by_contact(problem, harder, theta, linear_at(problem, theta, None))
+    (change,), notes = change_by(
+        problem, harder, theta, linear_at(problem, theta, None), source=CONTACT
+    )
     assert not notes
     assert abs(there - theta)[0] > 0.1
     assert change.step == pytest.approx(there - theta, rel=0.2)
     assert change.share[0] == pytest.approx(1.0, abs=0.05)
     assert change.is_error
-    (secants,), _ = change_by_contact(
-        problem, harder, theta, linear_at(problem, theta, np.full(1, 0.01))
+    (secants,), _ = change_by(
+        problem, harder, theta, linear_at(problem, theta, np.full(1, 0.01)), source=CONTACT
     )
     assert secants.step == pytest.approx(change.step, rel=0.05)
 
@@ -271,8 +273,8 @@ def test_the_change_by_a_contact_is_what_a_fit_with_a_harder_one_finds():
 def test_a_film_of_the_contact_that_was_chosen_has_no_error_by_it():
     made = make_problem(block())
     problem, theta = fitted(made.problem)
-    (change,), notes = change_by_contact(
-        problem, made.harder(problem), theta, linear_at(problem, theta, None)
+    (change,), notes = change_by(
+        problem, made.harder(problem), theta, linear_at(problem, theta, None), source=CONTACT
     )
     assert not change.is_error
     assert notes == [change.note()]
@@ -323,7 +325,7 @@ def test_a_film_of_a_contact_that_loses_more_shows_it():
     """The film is that of a floor that loses 4 times as much, which E cannot make up for."""
     made = make_problem(block(4.0, powers={"floor.dissipation": 1.0}))
     problem, theta = fitted(made.problem)
-    (change,), notes = change_by_contact(
+    (change,), notes = change_by(
         problem, made.lossier(problem), theta, linear_at(problem, theta, None), source=LOSS
     )
     assert not notes
@@ -338,7 +340,10 @@ def test_a_body_that_touches_nothing_has_no_error_by_contact():
     problem = make_problem(replace(file, bodies={"block": far})).problem
     harder = with_harder_contacts(problem, file.obstacles)
     start = problem.parameters.start
-    assert change_by_contact(problem, harder, start, linear_at(problem, start, None)) == ([], [])
+    assert change_by(problem, harder, start, linear_at(problem, start, None), source=CONTACT) == (
+        [],
+        [],
+    )
 
 
 def jelly(law, observed, **free):
@@ -371,7 +376,7 @@ def test_the_change_by_a_law_is_what_a_fit_with_the_other_one_finds(law, observe
     assert made.has_law_error
     problem, theta = fitted(made.problem)
     missing = np.log([4e3, 6e3]) - theta
-    (change,), notes = change_by_fit(
+    (change,), notes = change_by(
         problem, made.other_law(problem), theta, linear_at(problem, theta, None), source=LAW
     )
     assert abs(missing[1]) > 0.3  # the laws differ in how they resist a change of volume
@@ -388,7 +393,7 @@ def test_the_change_by_a_law_is_what_a_fit_with_the_other_one_finds(law, observe
 def test_what_has_the_scenes_own_law_shows_it():
     made = make_problem(jelly("stable", "stable"))
     problem, theta = fitted(made.problem)
-    (change,), notes = change_by_fit(
+    (change,), notes = change_by(
         problem, made.other_law(problem), theta, linear_at(problem, theta, None), source=LAW
     )
     assert not change.is_error
@@ -423,5 +428,9 @@ def test_a_body_of_another_size_may_hold_other_nodes(x, deviations, more):
 
 
 def test_a_row_is_released_only_where_half_of_the_held_nodes_stay():
-    assert with_less_held(held_to(0.01).everything) is None  # one row: nothing would be left
-    assert with_less_held(held_to(0.06).everything).built.held.sum() == 4  # of two rows
+    assert (
+        with_row_held(held_to(0.01).everything, released=True) is None
+    )  # one row: nothing would be left
+    assert (
+        with_row_held(held_to(0.06).everything, released=True).built.held.sum() == 4
+    )  # of two rows

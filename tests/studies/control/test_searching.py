@@ -40,7 +40,7 @@ def test_a_few_steps_lead_to_the_goal_and_the_log_tells_how_near(tmp_path):
     assert best.values == pytest.approx(found.control)
     assert list(log[0].values) == ["cover", "distance", "gain"]
     assert found.found.coarse is None
-    assert found.spread.reason
+    assert found.intervals.reason
 
 
 @pytest.mark.nightly

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from studies.answer.intervals import no_spread
+from studies.answer.intervals import no_intervals
 from studies.answer.scales import theta_scale
 from studies.fitting.laplace import laplace_intervals
 from studies.fitting.solve import solve
@@ -44,7 +44,7 @@ def test_laplace_and_gauss_newton_agree_where_noise_is_small(tmp_path):
     solved = solved_with(tmp_path / "run", 1e-3)
     found = laplace_intervals(solved)
     assert list(found) == ["rod.length", "world.gravity"]
-    low, high = solved.spread.intervals.pixel
+    low, high = solved.intervals.pixel
     own = np.array([np.squeeze(ends) for ends in found.values()])
     # residuals of 1e-3 bend the loss by a part of about 1e-3
     np.testing.assert_allclose(np.ptp(own, axis=1), high - low, rtol=0.02)
@@ -53,7 +53,7 @@ def test_laplace_and_gauss_newton_agree_where_noise_is_small(tmp_path):
 def test_laplace_counts_how_residuals_bend(solved):
     found = laplace_intervals(solved)
     own = np.array([np.squeeze(ends) for ends in found.values()])
-    low, high = solved.spread.intervals.pixel
+    low, high = solved.intervals.pixel
     ratio = np.ptp(own, axis=1) / (high - low)
     assert (np.abs(ratio - 1.0) > 1e-4).all()
     assert (np.abs(ratio - 1.0) < 0.5).all()
@@ -62,7 +62,7 @@ def test_laplace_counts_how_residuals_bend(solved):
 
 
 def test_there_are_no_laplace_intervals_without_others(solved):
-    none = replace(solved, spread=no_spread(2, "the film is short"))
+    none = replace(solved, intervals=no_intervals(2, "the film is short"))
     with pytest.raises(StudyError, match="There are no intervals: the film is short"):
         laplace_intervals(none)
 

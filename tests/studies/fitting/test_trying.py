@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.answer.intervals import Uncertainty, intervals, no_intervals
+from studies.answer.intervals import intervals, no_intervals
 from studies.fitting import solve as solving, trying
 from studies.fitting.fit import make_fit
 from studies.fitting.local_search import LocalSearch
@@ -83,8 +83,8 @@ def test_with_damping_the_search_goes_on_without_gradients_and_no_wrong_answer_i
 def test_where_all_frames_have_no_slope_the_first_ones_answer(tmp_path, capsys, monkeypatch):
     real = solving.try_result
 
-    def rough_with_all(problem, result, judge):
-        tried = real(problem, result, judge)
+    def rough_with_all(problem, result, local, **options):
+        tried = real(problem, result, local, **options)
         if problem.n_frames == FRAMES and tried.trial is not None:
             tried = replace(tried, trial=replace(tried.trial, lower=result.theta))
         return tried
@@ -130,14 +130,11 @@ def test_an_interval_counts_the_errors_of_other_sources(rng):
     own = Parameters([FreeParameter(name, np.array(2.0), (0.01, 100.0), Log()) for name in "ab"])
     theta, step = own.start, np.array([0.1, 0.0])
     known = intervals(own, theta, r, J, frames=np.repeat(np.arange(10), 6))
-    spread = Uncertainty(known, 0.0, np.ones(2), np.eye(2))
-    before = Tried(Result(theta, 1.0, Status.CONVERGED, 1), spread, None)
-    after = before.with_errors(own, {"mesh": step}).spread.intervals
+    before = Tried(Result(theta, 1.0, Status.CONVERGED, 1), known, None)
+    after = before.with_errors(own, {"mesh": step}).intervals
     expected = np.sqrt(known.half_width**2 + step**2)
     np.testing.assert_allclose(after.half_width, expected, rtol=1e-12)
-    assert before.with_errors(own, {}).spread.intervals.half_width.tolist() == (
-        known.half_width.tolist()
-    )
+    assert before.with_errors(own, {}).intervals.half_width.tolist() == (known.half_width.tolist())
 
 
 def test_an_answer_whose_gradient_hides_all_others_is_tried_alone(monkeypatch):
@@ -154,13 +151,14 @@ def test_an_answer_whose_gradient_hides_all_others_is_tried_alone(monkeypatch):
 
     def tried(at: float, *singular_values: float) -> Tried:
         result = Result(np.array([at, 0.0]), 1.0, Status.CONVERGED, 1)
-        spread = Uncertainty(no_trace, 0.0, np.array(singular_values), np.eye(2))
-        return trying._tried(problem, result, spread)
+        values = np.array(singular_values)
+        hidden = replace(no_trace, singular_values=values, directions=np.eye(2))
+        return trying._tried(problem, result, hidden)
 
     wild, smooth = tried(0.1, 1e13, 10.0), tried(0.0, 10.0, 1e-20)
     assert wild.trial is not None
     assert wild.trial.is_rough
     assert wild.trial.lower is not None  # where the search goes on without gradients
-    assert wild.spread.reason == smooth.spread.reason == no_trace.reason
+    assert wild.intervals.reason == smooth.intervals.reason == no_trace.reason
     assert smooth.trial is None
     assert smooth.evaluations > 0

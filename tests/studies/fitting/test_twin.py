@@ -171,7 +171,7 @@ def test_every_method_goes_towards_the_truth(tmp_path, method):
     if method == "gauss-newton":
         assert errors.max() < 1e-13
         assert solved.verdict.kind.value == "found"
-        low, high = solved.spread.interval
+        low, high = solved.intervals.pixel
         assert (high - low < 1e-10).all()
 
 

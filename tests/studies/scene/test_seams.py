@@ -1,7 +1,5 @@
 """Films are drawn with seams where a body may turn and its colours jump between faces."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import pyvista
@@ -127,5 +125,4 @@ def test_missing_seams_are_named_where_nothing_touches(scene, overrides, widenin
     problem = make_problem(file, fits_first=False).problem
     theta = problem.parameters.start
     trial = Trial(np.zeros((1, 3)), np.array([widening]), None, 0.0, 9)
-    tried = SimpleNamespace(trial=trial, result=SimpleNamespace(theta=theta))
-    assert _film_without_seams(SimpleNamespace(problem=problem, tried=tried)) == expected
+    assert _film_without_seams(problem, theta, trial) == expected
