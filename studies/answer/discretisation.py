@@ -116,7 +116,10 @@ class Change:
             f"{round(100.0 * error)} %"
         )
         if self.is_error:
-            return f"What was observed shows another `law` of soft bodies. Try it: {amount}."
+            return (
+                f"What was observed moves as soft bodies of another `law` do: {amount}. Set their "
+                '`law` to the other of "stable" and "log", and run again.'
+            )
         if self.source == SHADING:  # nothing was chosen, so nothing is to be said
             return None
         own = {LOSS: "loss in contact"}.get(self.source, self.source)

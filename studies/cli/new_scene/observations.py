@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from studies.problem.observations.films import FilmData, read_film
+from studies.problem.observations.films import STILL, FilmData, read_film
 from studies.problem.observations.outlines import foreground, outline, plain_background
 from studies.problem.observations.point_files import METRES, PointData
 from studies.problem.observations.points import read_table
@@ -94,9 +94,11 @@ class Footage:
 
     @property
     def background(self) -> list[float]:
-        """The mean colour of a plain background; nothing where it is not."""
+        """The colour of a background of one colour; nothing where it is not."""
         plain = plain_background(self.data.frames[0])
-        return [] if plain is None else np.round(plain.mean(axis=(0, 1)), PLACES).tolist()
+        if plain is None or np.ptp(plain, axis=(0, 1)).max() > STILL:
+            return []
+        return np.round(plain.mean(axis=(0, 1)), PLACES).tolist()
 
     def exif_field(self) -> float | None:
         """Return the vertical field of view that a photograph says [deg]."""

@@ -14,6 +14,7 @@ from studies.cli.new_scene.observations import Seen
 
 ROOM = 3.0  # times the body is the picture, where nothing says how large the body is seen
 HALF_VIEW = math.radians(20.0)  # of the shorter side of a picture: a phone's
+DIGITS = 4  # after the first, of places and distances
 NEARLY = 0.99  # part of a depth that counts as less
 # By the axis that points up, the sides from which things are seen: z and x, or of robots -y and x.
 SIDES = {1: ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0)), 2: ((0.0, -1.0, 0.0), (1.0, 0.0, 0.0))}
@@ -57,5 +58,7 @@ def view_of(
         fov_y = math.degrees(2.0 * math.atan(math.tan(HALF_VIEW) * size[0] / min(size)))
     distance = max(0.5 * whole / math.tan(math.radians(0.5 * fov_y)), depths[side])
     target = middle - whole * (seen.right * right - seen.down * up)
+    places = DIGITS - math.floor(math.log10(distance))
+    target, distance = np.round(target, places), round(float(distance), places)
     eye, is_sized = target + distance * sides[side], seen.diagonal is not None
     return View(eye, target, right, up, float(whole), fov_y, is_sized)

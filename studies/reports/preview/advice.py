@@ -25,6 +25,7 @@ COVERED = 4  # pixels, below which a scene covers nothing
 LARGER = 1.15  # times larger: what a camera's errors do not explain
 DARK = 1.05  # times larger with its dark parts: more than soft edges add
 SHIFTED = 0.05  # of the height, likewise
+REMAINS = 0.5  # part of what differs in the first frame, if a body is still there
 LIKE = 0.7  # overlap that is good enough to start from
 MOVED = 0.5  # part of the held nodes that may seem to move
 FALLS = 0.15  # of the height: a fall that is one
@@ -60,7 +61,9 @@ def advice_on(
     advice = _advice_on_start(file, built, shot, first)
     if first is not None and faint is not None and faint.sum() > DARK**2 * first.sum():
         advice = min(advice, _advice_on_start(file, built, shot, faint), key=len)
-    return advice + motion
+    if seen is None or advice or motion:
+        return advice + motion
+    return _advice_on_leaving(file, shot, seen[shot.indices[: len(shot.images)]])
 
 
 def _advice_on_start(file: SceneFile, built: BuiltScene, shot: Shot, seen: Mask) -> list[str]:
@@ -118,6 +121,19 @@ def _advice_on_motion(file: SceneFile, shot: Shot, seen: np.ndarray) -> list[str
             f"{film_down[last]:.0f} in the same time.{_advice_on_unheld(file)}{floor} Check "
             "stiffness and `fps`."
         ]
+    return []
+
+
+def _advice_on_leaving(file: SceneFile, shot: Shot, filmed: np.ndarray) -> list[str]:
+    """Return what is said of a scene that leaves the picture while `filmed` (n, H, W) shows one."""
+    least = max(COVERED, REMAINS * filmed[0].sum())
+    for k, mask in enumerate(filmed):
+        if shot.drawn[k].sum() < COVERED and mask.sum() > least:
+            floor = "" if file.obstacles else " There is no obstacle to land on."
+            return [
+                f"After {shot.times[k]:.2g} s the scene is not in the picture of `{shot.key}`, but "
+                f"the film shows a body there.{_advice_on_unheld(file)}{floor}"
+            ]
     return []
 
 

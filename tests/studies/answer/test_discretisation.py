@@ -385,7 +385,7 @@ def test_the_change_by_a_law_is_what_a_fit_with_the_other_one_finds(law, observe
     assert change.share[0] == pytest.approx(1.0, abs=0.05)
     assert change.is_error
     assert notes == [change.note()]
-    assert "shows another `law` of soft bodies" in notes[0]
+    assert "moves as soft bodies of another `law` do" in notes[0]
     assert replace(change, share=(3.1, 0.7)).note() is None  # shows neither
     assert replace(change, share=(np.nan, np.nan)).note() is None
 

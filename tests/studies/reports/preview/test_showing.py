@@ -181,6 +181,7 @@ def test_a_wrong_size_or_place_of_a_body_with_dark_parts_is_noticed(tmp_path, li
         ("bodies.brick.rotation=[0, 0, 90]", ["overlap only by", "`rotation`"]),
         ("observations.film.fps=15", ["times the acceleration", "(now 15; 30"]),
         ("world.gravity=[0, -3.7, 0]", ["times the acceleration", "`world.gravity`"]),
+        ("bodies.brick.velocity=[9.0, 1.5, 0.0]", ["is not in the picture", "shows a body there"]),
         ("world.gravity=[0, 9.81, 0]", ["fall the other way", "is [0.0, 9.81, 0.0]"]),
     ],
 )
