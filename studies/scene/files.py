@@ -23,11 +23,14 @@ def read_toml(path: Path) -> dict[str, Any]:
             "Put long lists in files of their own, such as CSV."
         )
     try:
-        return parse_toml(path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise StudyError(f"{path} is no text in UTF-8: {error}.") from error
+    try:
+        return parse_toml(text)
     except ValueError as error:
-        raise StudyError(f"{path} is not valid TOML: {_in_words(error)}.") from error
+        where = _line_of(error, text)
+        raise StudyError(f"{path} is not valid TOML: {_in_words(error)}.{where}") from error
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -60,6 +63,17 @@ def _in_words(error: ValueError) -> str:
     names = re.findall(r"'([^']*)'", twice[1])
     what = names[0] if names[0] in ("bodies", "obstacles", "cameras", "lights") else "tables"
     return f"two {what} with one name, [{'.'.join(names)}]{twice[2]}. Rename one of them"
+
+
+def _line_of(error: ValueError, text: str) -> str:
+    """Return the line of an error of the TOML parser, and what is often wrong in such a line."""
+    place = re.search(r"at line (\d+)", str(error))
+    lines = text.splitlines()
+    if not place or int(place[1]) > len(lines):
+        return ""
+    line = lines[int(place[1]) - 1].strip()
+    unit = re.fullmatch(r"[^=]*=\s*[-+.\de]*\d\s*[A-Za-z°%]+\S*\s*(#.*)?", line)
+    return f" The line is `{line}`.{' Numbers stand without their units.' if unit else ''}"
 
 
 def scene_file(name: str) -> Path | None:

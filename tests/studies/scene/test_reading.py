@@ -283,6 +283,7 @@ CASES = {
     "too many": ("[search]", "[search]\ncoarse = 1000000000", ["`search.coarse`", "up to 100000"]),
     "no stages": ("[search]", "[search]\nstages = []", ["`search.stages`", "a list with numbers"]),
     "no softness": ("[search]", "[search]\nsoftness = []", ["`search.softness`", "from 1 to 1000"]),
+    "a unit": ("1.0e5", "1.0e5 Pa", ["The line is `E = 1.0e5 Pa`", "without their units"]),
     "no TOML": ("[bodies.duck]", "[bodies.duck", ["is not valid TOML", "line"]),
     "a table of numbers": ("[search]", "[[search]]", ["`search` must be a table"]),
 }
