@@ -47,8 +47,7 @@ def rows_of(scene: str, result: dict[str, Any]) -> list[list[str]]:
     """Return a row of texts for each number that a scene finds."""
     rows = []
     for row in result["parameters"]:
-        low, high = row["interval"]
-        wide = 50.0 * (high - low) / row["estimate"]
+        wide = 100.0 * _half_width(row, result)
         error = f"{row['relative_error']:.1g}" if "truth" in row else ""
         rows.append([
             scene, row["name"], f"{row['estimate']:.4g} {row['unit']}", f"{wide:.2g} %", error,
@@ -57,12 +56,18 @@ def rows_of(scene: str, result: dict[str, Any]) -> list[list[str]]:
     return rows
 
 
+def _half_width(row: dict[str, Any], result: dict[str, Any]) -> float:
+    """Return the half-width of an interval as the error budget has it, a part of the value."""
+    budget = result["budget"].get(row["name"])
+    return budget["half_width"] if budget else row["interval"][1] / row["estimate"] - 1.0
+
+
 def row_of_given(given: tuple[str, str], result: dict[str, Any]) -> list[str]:
     """Return what `identify` says with one number changed."""
     (row,) = result["parameters"]
     low, high = row["interval"]
     holds = "holds" if low <= TRUE_E <= high else "does not hold"
-    wide = percent((high - low) / (2.0 * row["estimate"]))
+    wide = percent(_half_width(row, result))
     left = result["verdict"]["numbers"].get("unexplained")
     return [
         *given, percent(abs(row["estimate"] / TRUE_E - 1.0)), f"± {wide}, {holds} the true value",
