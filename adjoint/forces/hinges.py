@@ -14,8 +14,12 @@ from adjoint.series import series_rows_vjp
 from adjoint.values import add_at_nodes, unbroadcast
 from adjsim.algebra.vec3 import add, axpy, cross, dot, scale, sub
 from adjsim.forces.hinges import (
+    COS,
     DAMPED,
     ELASTIC,
+    K_B,
+    K_D,
+    SIN,
     Hinges,
     angle_rate,
     edges,
@@ -130,20 +134,20 @@ def hinge_twin(kind: ElementKind) -> TwinKind:
         """Pull adj_f back through `hinge_force`; elastic: adj_v is ()."""
         shape = hinge_shape(x)
         sin_half, cos_half = half_angle(x[2], shape[0], shape[3], shape[4])
-        sin_psi = sin_half * series[0] - cos_half * series[1]  # (5) replayed
-        cos_psi = cos_half * series[0] + sin_half * series[1]
+        sin_psi = sin_half * series[COS] - cos_half * series[SIN]  # (5) replayed
+        cos_psi = cos_half * series[COS] + sin_half * series[SIN]
 
         # (8) moment = k_b c0 sin psi + k_d c0 rate
         if damped:
             rate = angle_rate(v, shape[0], shape[1], shape[2], shape[5], shape[6])  # (7) replayed
-            moment = params[0] * sin_psi + params[1] * rate  # (8) replayed
+            moment = params[K_B] * sin_psi + params[K_D] * rate  # (8) replayed
             adj_moment, adj_shape = moment_forces_vjp(moment, shape, adj_f)
-            adj_v, adj_shape = angle_rate_vjp(v, shape, params[1] * adj_moment, adj_shape)
+            adj_v, adj_shape = angle_rate_vjp(v, shape, params[K_D] * adj_moment, adj_shape)
             adj_params = (sin_psi * adj_moment, rate * adj_moment)
         else:
-            adj_moment, adj_shape = moment_forces_vjp(params[0] * sin_psi, shape, adj_f)
+            adj_moment, adj_shape = moment_forces_vjp(params[K_B] * sin_psi, shape, adj_f)
             adj_v, adj_params = (), (sin_psi * adj_moment,)
-        adj_sin_psi = params[0] * adj_moment
+        adj_sin_psi = params[K_B] * adj_moment
 
         # (5) sin psi = sin(phi/2) cos beta - cos(phi/2) sin beta
         adj_series = (sin_half * adj_sin_psi, -cos_half * adj_sin_psi)

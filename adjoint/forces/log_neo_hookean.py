@@ -11,7 +11,15 @@ from adjoint.examples import Example
 from adjoint.forces.neo_hookean import SolidTetsTwin, solid_twin
 from adjoint.forces.registry import register
 from adjsim.algebra.logarithm import natural_log
-from adjsim.forces.log_neo_hookean import ELASTIC, SWELL, VISCOUS, LogNeoHookeanTets, scalars
+from adjsim.forces.log_neo_hookean import (
+    ELASTIC,
+    SIXTH_MU,
+    SWELL,
+    VISCOUS,
+    LogNeoHookeanTets,
+    scalars,
+)
+from adjsim.forces.neo_hookean import ACTUATION, SIXTH_LAM
 from adjsim.jit.backend import device_fn, lit
 from adjsim.meshes.grid import box_tets
 from adjsim.model import Model, State
@@ -21,18 +29,18 @@ from adjsim.model import Model, State
 def scalars_vjp(I_C, J, params, series, adj_s, adj_q):
     """Pull adj_s and adj_q back through (6) and (5): adj_I_C, adj_J, adj_params, adj_series."""
     r, swell = lit(1, J) / J, lit(SWELL, J)
-    stretch, swollen = natural_log(J) - series[0], lit(1, J) + swell * series[0]
-    g = params[1] * stretch - params[2] * swollen  # (5) replayed
+    stretch, swollen = natural_log(J) - series[ACTUATION], lit(1, J) + swell * series[ACTUATION]
+    g = params[SIXTH_LAM] * stretch - params[SIXTH_MU] * swollen  # (5) replayed
 
     # (6) q = r g, r = 1/J, s = mu_v
     adj_g = r * adj_q
     adj_J = -g * r * adj_g
 
     # (5) g = lam/6 (log J - a) - mu/6 (1 + 5/6 a)
-    adj_J = adj_J + params[1] * r * adj_g
+    adj_J = adj_J + params[SIXTH_LAM] * r * adj_g
     adj_sixth_lam = stretch * adj_g
     adj_sixth_mu = -swollen * adj_g
-    adj_a = -(params[1] + swell * params[2]) * adj_g
+    adj_a = -(params[SIXTH_LAM] + swell * params[SIXTH_MU]) * adj_g
     return lit(0, J), adj_J, (adj_s, adj_sixth_lam, adj_sixth_mu), (adj_a,)
 
 

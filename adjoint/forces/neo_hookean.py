@@ -35,7 +35,13 @@ from adjsim.algebra.mat3 import (
 )
 from adjsim.algebra.vec3 import dot
 from adjsim.forces.neo_hookean import (
+    ACTUATION,
+    ALPHA_0,
     ELASTIC,
+    ETA_V,
+    MU_V,
+    PER_6V,
+    SIXTH_LAM,
     VISCOUS,
     NeoHookeanTets,
     SolidTets,
@@ -53,17 +59,17 @@ from adjsim.tiles.element_kind import ElementKind
 def scalars_vjp(I_C, J, params, series, adj_s, adj_q):
     """Pull adj_s and adj_q back through (5) and (6): adj_I_C, adj_J, adj_params, adj_series."""
     r = lit(1, I_C) / (I_C + lit(1, I_C))
-    stretch = J - params[2] - series[0]
+    stretch = J - params[ALPHA_0] - series[ACTUATION]
 
     # (6) q = lam/6 (J - alpha0 - a)
     adj_sixth_lam = stretch * adj_q
-    adj_J = params[1] * adj_q
+    adj_J = params[SIXTH_LAM] * adj_q
     adj_alpha0 = -adj_J
     adj_a = -adj_J
 
     # (5) s = mu_v I_C / (I_C + 1)
     adj_mu_v = I_C * r * adj_s
-    adj_I_C = params[0] * r * r * adj_s
+    adj_I_C = params[MU_V] * r * r * adj_s
     return adj_I_C, adj_J, (adj_mu_v, adj_sixth_lam, adj_alpha0), (adj_a,)
 
 
@@ -74,7 +80,7 @@ def invariants_vjp(E, consts, W, C, adj_C, adj_I_C, adj_J, adj_E):
     What W = E M contributes otherwise, the callers undo with line (10).
     """
     # (4) J = det(E)/(6 V), and the gradient of det is cof
-    adj_E = maxpy(consts[6] * adj_J, C, adj_E)
+    adj_E = maxpy(consts[PER_6V] * adj_J, C, adj_E)
 
     # (3) C = cof E
     adj_E = madd(cofactor_vjp(E, adj_C), adj_E)
@@ -122,9 +128,9 @@ def solid_twin(kind: ElementKind, scalars: Callable, scalars_vjp: Callable) -> T
         # (10) H = W T + q C, elastic T = s I; (1) W = E M
         adj_s, adj_v, adj_eta_v = frobenius(W, adj_H), (), ()
         if viscous:
-            T = stress_matrix(x, v, consts, params[3], s)  # replayed
+            T = stress_matrix(x, v, consts, params[ETA_V], s)  # replayed
             Z = matmul(adj_H, symmetric(consts))  # adj_E = adj_H T^T M, and T^T M = M T
-            adj_x, adj_v, adj_eta = stress_matrix_vjp(x, v, params[3], W, Z, matmul(Z, T))
+            adj_x, adj_v, adj_eta = stress_matrix_vjp(x, v, params[ETA_V], W, Z, matmul(Z, T))
             adj_eta_v = (adj_eta,)
         else:
             adj_x = matmul(mscale(s, adj_H), symmetric(consts))
@@ -145,11 +151,11 @@ def solid_twin(kind: ElementKind, scalars: Callable, scalars_vjp: Callable) -> T
 
         # (10) H = W T + q C; (4) J = det(E)/(6 V), (2) I_C = E : W, (1) W = E M
         if viscous:
-            T = stress_matrix(x, v, consts, params[3], s)  # replayed
+            T = stress_matrix(x, v, consts, params[ETA_V], s)  # replayed
             adj_T, adj_W = t_matmul(W, adj_H), matmul_t(adj_H, T)
             adj_I_C, adj_J, _, _ = scalars_vjp(I_C, J, params, series, trace(adj_T), adj_q)
             # (9) T = s I + eta_v R, (8) R = dg M with dg symmetric
-            adj_M = matmul(symmetric_t_matmul(x, v), mscale(params[3], adj_T))
+            adj_M = matmul(symmetric_t_matmul(x, v), mscale(params[ETA_V], adj_T))
             A = madd(t_matmul(x, maxpy(adj_I_C, x, adj_W)), adj_M)
             return const_row(A, adj_J * det)
         adj_s = frobenius(W, adj_H)
@@ -171,7 +177,7 @@ class SolidTetsTwin(NeoHookeanTwin[S]):
     def rest_vjp(self, force: S, adj_consts: np.ndarray, adj_params: np.ndarray) -> np.ndarray:
         """Pull cotangents of M, 1/(6 V), mu V and eta V back to the rest positions."""
         B, V = rest_shape(force.rest_positions, force.tets)
-        adj_V = self.adj_measure(force, adj_params) - adj_consts[:, 6] / (6.0 * V * V)
+        adj_V = self.adj_measure(force, adj_params) - adj_consts[:, PER_6V] / (6.0 * V * V)
         # M = B B^T; entries off the diagonal are given once and count twice
         both = adj_consts[:, MATRIX].reshape(-1, 3, 3) * (1.0 + np.eye(3))
         return rest_shape_vjp(force.rest_positions, force.tets, both @ B, adj_V)

@@ -35,7 +35,14 @@ from adjsim.algebra.sym2 import (
 )
 from adjsim.algebra.vec3 import neg
 from adjsim.forces.neo_hookean_triangles import (
+    ACTUATION,
+    ALPHA_0,
     ELASTIC,
+    ETA_A,
+    HALF_LAM,
+    METRIC,
+    MU_A,
+    PER_AREA,
     VISCOUS,
     NeoHookeanTriangles,
     add_viscous_stress,
@@ -52,11 +59,11 @@ from adjsim.tiles.element_kind import ElementKind
 @device_fn
 def elastic_stress_vjp(g, l, consts, params, series, adj_S):
     """Pull adj_S back through lines (7) to (2): adj_g, adj_params (3), adj_series (1)."""
-    M, r = consts[0:3], consts[3]
-    mu_a, half_lam, alpha0 = params[0], params[1], params[2]
+    M, r = consts[METRIC], consts[PER_AREA]
+    mu_a, half_lam, alpha0 = params[MU_A], params[HALF_LAM], params[ALPHA_0]
     I_C = frobenius(M, g)  # (3) replayed
     u, over_l = inverses(I_C + lit(1, I_C), l)
-    stretch = r * l - alpha0 - series[0]
+    stretch = r * l - alpha0 - series[ACTUATION]
     p = half_lam * stretch  # (5) replayed
     q = p * over_l  # (6) replayed
     C = cofactor(g)
@@ -113,8 +120,8 @@ def gram_vjp(E, adj_g, adj_E):
 @device_fn
 def elastic_stress_vjp_consts(g, consts, params, adj_S):
     """Pull adj_S back through lines (7) to (3): adj_M, paired by `frobenius`, and adj_r."""
-    M = consts[0:3]
-    mu_a, half_lam = params[0], params[1]
+    M = consts[METRIC]
+    mu_a, half_lam = params[MU_A], params[HALF_LAM]
     I_C = frobenius(M, g)  # (3) replayed
     u = lit(1, I_C) / (I_C + lit(1, I_C))
 
@@ -138,7 +145,7 @@ def triangle_twin(kind: ElementKind) -> TwinKind:
         l = double_area(x, g)  # (2) replayed
         S = elastic_stress(g, l, consts, params, series)
         if viscous:
-            M, eta_a = consts[0:3], params[3]
+            M, eta_a = consts[METRIC], params[ETA_A]
             dg = gram_rate(x, v)  # (8) replayed
             adj_x, adj_S = nodal_forces_vjp(x, add_viscous_stress(dg, M, eta_a, S), adj_f)
             adj_dg, adj_eta_a = add_viscous_stress_vjp(dg, M, eta_a, adj_S)
@@ -160,7 +167,8 @@ def triangle_twin(kind: ElementKind) -> TwinKind:
         adj_M, adj_r = elastic_stress_vjp_consts(gram(x), consts, params, adj_S)
         if viscous:
             # (9) S += eta_a M dg M
-            adj_M = saxpy(params[3], sandwich_twice(gram_rate(x, v), consts[0:3], adj_S), adj_M)
+            rate = sandwich_twice(gram_rate(x, v), consts[METRIC], adj_S)
+            adj_M = saxpy(params[ETA_A], rate, adj_M)
         return (adj_M[0], adj_M[1] + adj_M[1], adj_M[2], adj_r)  # M12 stands for two entries
 
     return TwinKind(kind, triangle_vjp, triangle_vjp_consts)

@@ -8,7 +8,8 @@ from adjoint.rigid.frames import motion_vjp, spread_vjp
 from adjsim.algebra.mat3 import madd
 from adjsim.algebra.vec3 import add, cross, neg, sub
 from adjsim.jit.backend import device_fn, lit
-from adjsim.joints.elements import between_of, still
+from adjsim.joints.elements import ANCHOR_A, ANCHOR_B, LAW, between_of, still
+from adjsim.joints.laws import R
 from adjsim.rigid.frames import motion
 from adjsim.tiles.element_kind import ElementKind
 
@@ -33,10 +34,10 @@ def pair_twin(kind: ElementKind, law: Callable, law_vjp: Callable) -> TwinKind:
     @device_fn
     def pair_vjp(x, v, consts, params, series, adj_g):
         """Pull adj_g back through `pair_force`."""
-        a, b, own = params[0:3], params[3:6], params[6:]
+        a, b, own = params[ANCHOR_A], params[ANCHOR_B], params[LAW]
         A, B = motion(x[0:4], v[0:4], a), motion(x[4:8], v[4:8], b)  # (1) replayed
         between = between_of(A, B)  # (2) replayed
-        r = between[0]
+        r = between[R]
         f, T = law(between, own, series)  # (3) replayed
         T_a = add(T, cross(r, f))  # (4) replayed
 
@@ -76,7 +77,7 @@ def world_twin(kind: ElementKind, law: Callable, law_vjp: Callable) -> TwinKind:
     @device_fn
     def world_vjp(x, v, consts, params, series, adj_g):
         """Pull adj_g back through `world_force`."""
-        a, b, own = params[0:3], params[3:6], params[6:]
+        a, b, own = params[ANCHOR_A], params[ANCHOR_B], params[LAW]
         A, B = still(a, lit(1, a[0])), motion(x, v, b)  # (1) replayed
         between = between_of(A, B)  # (2) replayed
         f, T = law(between, own, series)

@@ -64,6 +64,8 @@ from adjsim.tiles.element_kind import ElementKind
 from adjsim.values import Parameter, broadcast
 
 
+K_B, K_D = range(2)  # of a row's parameters
+COS, SIN = range(2)  # of beta: of its series
 CORNERS = ([2, 3, 0], [3, 2, 1])  # of the two triangles, (x3, x4, x1) and (x4, x3, x2)
 
 
@@ -107,10 +109,10 @@ def sin_psi_jvp(x, shape, series, tan_x, tan_series):
     """Return sin psi and its tangent."""
     l, t1, t2, n1, n2, h1, h2 = shape
     sin_half, cos_half = half_angle(x[2], l, n1, n2)
-    sin_psi = sin_half * series[0] - cos_half * series[1]  # (5)
-    cos_psi = cos_half * series[0] + sin_half * series[1]
+    sin_psi = sin_half * series[COS] - cos_half * series[SIN]  # (5)
+    cos_psi = cos_half * series[COS] + sin_half * series[SIN]
     tan_phi = angle_rate(tan_x, l, t1, t2, h1, h2)
-    tan_beta_part = sin_half * tan_series[0] - cos_half * tan_series[1]
+    tan_beta_part = sin_half * tan_series[COS] - cos_half * tan_series[SIN]
     return sin_psi, lit(0.5, l) * cos_psi * tan_phi + tan_beta_part
 
 
@@ -182,8 +184,8 @@ def hinge_energy(x, consts, params, series):
     """Return the elastic energy U [J] of one hinge."""
     l, _, _, n1, n2, _, _ = hinge_shape(x)
     sin_half, cos_half = half_angle(x[2], l, n1, n2)
-    cos_psi = cos_half * series[0] + sin_half * series[1]
-    return lit(2, l) * params[0] * (lit(1, l) - cos_psi)
+    cos_psi = cos_half * series[COS] + sin_half * series[SIN]
+    return lit(2, l) * params[K_B] * (lit(1, l) - cos_psi)
 
 
 @device_fn
@@ -201,10 +203,10 @@ def hinge_kind(*, damped: bool) -> ElementKind:
         """Return the forces [N] on x4, x1, x2 of edges x and rates v; elastic: `v` is ()."""
         l, t1, t2, n1, n2, h1, h2 = hinge_shape(x)
         sin_half, cos_half = half_angle(x[2], l, n1, n2)
-        sin_psi = sin_half * series[0] - cos_half * series[1]  # (5)
-        moment = params[0] * sin_psi  # (8)
+        sin_psi = sin_half * series[COS] - cos_half * series[SIN]  # (5)
+        moment = params[K_B] * sin_psi  # (8)
         if damped:
-            moment += params[1] * angle_rate(v, l, t1, t2, h1, h2)
+            moment += params[K_D] * angle_rate(v, l, t1, t2, h1, h2)
         return moment_forces(moment, l, t1, t2, h1, h2)
 
     @device_fn
@@ -213,12 +215,12 @@ def hinge_kind(*, damped: bool) -> ElementKind:
         shape = hinge_shape(x)
         tan_shape = hinge_shape_jvp(x, shape, tan_x)
         sin_psi, tan_sin_psi = sin_psi_jvp(x, shape, series, tan_x, tan_series)
-        moment = params[0] * sin_psi  # (8)
-        tan_moment = tan_params[0] * sin_psi + params[0] * tan_sin_psi
+        moment = params[K_B] * sin_psi  # (8)
+        tan_moment = tan_params[K_B] * sin_psi + params[K_B] * tan_sin_psi
         if damped:
             rate, tan_rate = angle_rate_jvp(v, shape, tan_v, tan_shape)
-            moment += params[1] * rate
-            tan_moment += tan_params[1] * rate + params[1] * tan_rate
+            moment += params[K_D] * rate
+            tan_moment += tan_params[K_D] * rate + params[K_D] * tan_rate
         return moment_forces_jvp(moment, shape, tan_moment, tan_shape)
 
     name, n_params = ("damped_hinge", 2) if damped else ("hinge", 1)

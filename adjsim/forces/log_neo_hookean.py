@@ -33,44 +33,46 @@ import numpy as np
 from adjsim.algebra.logarithm import natural_log
 from adjsim.algebra.mat3 import cofactor, frobenius, matmul, symmetric
 from adjsim.algebra.vec3 import dot
-from adjsim.forces.neo_hookean import SolidTets, solid_kind
+from adjsim.forces.neo_hookean import ACTUATION, MU_V, PER_6V, SIXTH_LAM, SolidTets, solid_kind
 from adjsim.jit.backend import device_fn, lit
 from adjsim.meshes.tet_mesh import signed_volumes
 from adjsim.tiles.element_kind import ElementKind
 from adjsim.values import Parameter
 
 
+SIXTH_MU = 2  # of a row's parameters, in the place of alpha
 SWELL = 5.0 / 6.0  # part of mu in the pressure of an actuation
 
 
 @device_fn
 def scalars(I_C, J, params, series):
     """Return s [N m] and q [Pa] of the logarithmic law."""
-    r, swollen = lit(1, J) / J, lit(1, J) + lit(SWELL, J) * series[0]
-    g = params[1] * (natural_log(J) - series[0]) - params[2] * swollen  # (5)
-    return params[0], r * g  # (6)
+    r, swollen = lit(1, J) / J, lit(1, J) + lit(SWELL, J) * series[ACTUATION]
+    g = params[SIXTH_LAM] * (natural_log(J) - series[ACTUATION]) - params[SIXTH_MU] * swollen  # (5)
+    return params[MU_V], r * g  # (6)
 
 
 @device_fn
 def scalars_jvp(I_C, J, params, series, tan_I_C, tan_J, tan_params, tan_series):
     """Push tangents through `scalars`."""
     r, swell = lit(1, J) / J, lit(SWELL, J)
-    stretch, swollen = natural_log(J) - series[0], lit(1, J) + swell * series[0]
-    g = params[1] * stretch - params[2] * swollen  # (5)
-    tan_g = tan_params[1] * stretch - tan_params[2] * swollen
-    tan_g += params[1] * (r * tan_J - tan_series[0]) - params[2] * swell * tan_series[0]
-    return tan_params[0], r * (tan_g - g * r * tan_J)  # (6)
+    stretch, swollen = natural_log(J) - series[ACTUATION], lit(1, J) + swell * series[ACTUATION]
+    g = params[SIXTH_LAM] * stretch - params[SIXTH_MU] * swollen  # (5)
+    tan_g = tan_params[SIXTH_LAM] * stretch - tan_params[SIXTH_MU] * swollen
+    tan_a = tan_series[ACTUATION]
+    tan_g += params[SIXTH_LAM] * (r * tan_J - tan_a) - params[SIXTH_MU] * swell * tan_a
+    return tan_params[MU_V], r * (tan_g - g * r * tan_J)  # (6)
 
 
 @device_fn
 def log_neo_hookean_energy(x, consts, params, series):
     """Return the elastic energy V psi [J] of one tetrahedron."""
-    mu_v, sixth_lam, sixth_mu = params[0], params[1], params[2]
+    mu_v, sixth_lam, sixth_mu = params[MU_V], params[SIXTH_LAM], params[SIXTH_MU]
     I_C = frobenius(x, matmul(x, symmetric(consts)))
-    L = natural_log(consts[6] * dot(x[0], cofactor(x)[0]))
+    L = natural_log(consts[PER_6V] * dot(x[0], cofactor(x)[0]))
     half, push = lit(0.5, I_C), sixth_lam + lit(SWELL, I_C) * sixth_mu
-    volume = half * sixth_lam * L * L - (sixth_mu + push * series[0]) * L
-    return half * mu_v * (I_C - lit(3, I_C)) + volume / consts[6]  # lam V = sixth_lam 6 V
+    volume = half * sixth_lam * L * L - (sixth_mu + push * series[ACTUATION]) * L
+    return half * mu_v * (I_C - lit(3, I_C)) + volume / consts[PER_6V]  # lam V = sixth_lam 6 V
 
 
 ELASTIC = solid_kind("log_neo_hookean", scalars, scalars_jvp, viscous=False)

@@ -68,13 +68,18 @@ from adjsim.tiles.element_kind import ElementKind
 from adjsim.values import Parameter, broadcast
 
 
+MU_V, SIXTH_LAM, ALPHA_0, ETA_V = range(4)  # of a row's parameters
+PER_6V = 6  # of its constants, behind the six numbers of M
+ACTUATION = 0  # of its series
+
+
 @device_fn
 def invariants(E, consts):
     """Return W [1/m], cof E [m2], I_C and J."""
     W = matmul(E, symmetric(consts))  # (1)
     I_C = frobenius(E, W)  # (2)
     C = cofactor(E)  # (3)
-    return W, C, I_C, consts[6] * dot(E[0], C[0])  # (4)
+    return W, C, I_C, consts[PER_6V] * dot(E[0], C[0])  # (4)
 
 
 @device_fn
@@ -83,23 +88,24 @@ def invariants_jvp(E, consts, W, C, tan_E):
     tan_W = matmul(tan_E, symmetric(consts))  # (1)
     tan_I_C = lit(2, W[0][0]) * frobenius(tan_E, W)  # (2) M symmetric
     tan_C = cofactor_jvp(E, tan_E)  # (3)
-    return tan_W, tan_C, tan_I_C, consts[6] * frobenius(C, tan_E)  # (4)
+    return tan_W, tan_C, tan_I_C, consts[PER_6V] * frobenius(C, tan_E)  # (4)
 
 
 @device_fn
 def scalars(I_C, J, params, series):
     """Return s [N m] and q [Pa] of the stable law."""
-    s = params[0] * (I_C / (I_C + lit(1, I_C)))  # (5) mu V (1 - 1/(I_C + 1)): no cancellation
-    return s, params[1] * (J - params[2] - series[0])  # (6)
+    s = params[MU_V] * (I_C / (I_C + lit(1, I_C)))  # (5) mu V (1 - 1/(I_C + 1)): no cancellation
+    return s, params[SIXTH_LAM] * (J - params[ALPHA_0] - series[ACTUATION])  # (6)
 
 
 @device_fn
 def scalars_jvp(I_C, J, params, series, tan_I_C, tan_J, tan_params, tan_series):
     """Push tangents through `scalars`."""
     r = lit(1, I_C) / (I_C + lit(1, I_C))
-    stretch = J - params[2] - series[0]
-    tan_s = tan_params[0] * I_C * r + params[0] * r * r * tan_I_C  # (5)
-    tan_q = tan_params[1] * stretch + params[1] * (tan_J - tan_params[2] - tan_series[0])  # (6)
+    stretch = J - params[ALPHA_0] - series[ACTUATION]
+    tan_s = tan_params[MU_V] * I_C * r + params[MU_V] * r * r * tan_I_C  # (5)
+    tan_stretch = tan_J - tan_params[ALPHA_0] - tan_series[ACTUATION]
+    tan_q = tan_params[SIXTH_LAM] * stretch + params[SIXTH_LAM] * tan_stretch  # (6)
     return tan_s, tan_q
 
 
@@ -140,13 +146,13 @@ def rest_constants(X):
 @device_fn
 def neo_hookean_energy(x, consts, params, series):
     """Return the elastic energy V psi [J] of one tetrahedron."""
-    mu_v, sixth_lam, alpha0 = params[0], params[1], params[2]
+    mu_v, sixth_lam, alpha0 = params[MU_V], params[SIXTH_LAM], params[ALPHA_0]
     I_C = frobenius(x, matmul(x, symmetric(consts)))
-    stretch = consts[6] * dot(x[0], cofactor(x)[0]) - alpha0 - series[0]
+    stretch = consts[PER_6V] * dot(x[0], cofactor(x)[0]) - alpha0 - series[ACTUATION]
     half = lit(0.5, I_C)
     shear = I_C - lit(3, I_C) - math.log(I_C + lit(1, I_C))
     # lam V = sixth_lam 6 V
-    return half * mu_v * shear + half * sixth_lam / consts[6] * stretch * stretch
+    return half * mu_v * shear + half * sixth_lam / consts[PER_6V] * stretch * stretch
 
 
 def solid_kind(
@@ -160,7 +166,7 @@ def solid_kind(
         W, C, I_C, J = invariants(x, consts)
         s, q = scalars(I_C, J, params, series)
         if viscous:
-            T = stress_matrix(x, v, consts, params[3], s)
+            T = stress_matrix(x, v, consts, params[ETA_V], s)
             return nodal_forces(matmul_add(W, T, mscale(q, C)))  # (10)
         return nodal_forces(maxpy(q, C, mscale(s, W)))  # (10)
 
@@ -172,8 +178,9 @@ def solid_kind(
         tan_W, tan_C, tan_I_C, tan_J = invariants_jvp(x, consts, W, C, tan_x)
         tan_s, tan_q = scalars_jvp(I_C, J, params, series, tan_I_C, tan_J, tan_params, tan_series)
         if viscous:
-            T = stress_matrix(x, v, consts, params[3], s)
-            tan_T = stress_matrix_jvp(x, v, consts, params[3], tan_x, tan_v, tan_params[3], tan_s)
+            eta_v, tan_eta_v = params[ETA_V], tan_params[ETA_V]
+            T = stress_matrix(x, v, consts, eta_v, s)
+            tan_T = stress_matrix_jvp(x, v, consts, eta_v, tan_x, tan_v, tan_eta_v, tan_s)
             tan_H = matmul_add(tan_W, T, matmul(W, tan_T))  # (10)
         else:
             tan_H = maxpy(tan_s, W, mscale(s, tan_W))  # (10)
@@ -185,12 +192,13 @@ def solid_kind(
         zero = lit(0, consts[0])
         W, C, I_C, J = invariants(x, consts)
         s, _ = scalars(I_C, J, params, series)
-        tan_W, tan_J = matmul(x, symmetric(tan_consts)), tan_consts[6] * dot(x[0], C[0])  # (1), (4)
+        tan_W = matmul(x, symmetric(tan_consts))  # (1)
+        tan_J = tan_consts[PER_6V] * dot(x[0], C[0])  # (4)
         tan_I_C, none = frobenius(x, tan_W), (zero, zero, zero)  # (2)
         tan_s, tan_q = scalars_jvp(I_C, J, params, series, tan_I_C, tan_J, none, (zero,))
         if viscous:
-            T = stress_matrix(x, v, consts, params[3], s)
-            tan_T = stress_matrix(x, v, tan_consts, params[3], tan_s)  # linear in M and s
+            T = stress_matrix(x, v, consts, params[ETA_V], s)
+            tan_T = stress_matrix(x, v, tan_consts, params[ETA_V], tan_s)  # linear in M and s
             return nodal_forces(maxpy(tan_q, C, matmul_add(tan_W, T, matmul(W, tan_T))))  # (10)
         return nodal_forces(maxpy(tan_q, C, maxpy(tan_s, W, mscale(s, tan_W))))  # (10)
 

@@ -59,6 +59,11 @@ from adjsim.tiles.element_kind import ElementKind
 from adjsim.values import Parameter
 
 
+MU_A, HALF_LAM, ALPHA_0, ETA_A = range(4)  # of a row's parameters
+METRIC, PER_AREA = slice(0, 3), 3  # of its constants: M and 1/(2 A0)
+ACTUATION = 0  # of its series
+
+
 @device_fn
 def double_area(E, g):
     """Return l = |e1 x e2| [m2], twice the area; 0 where it is not above rounding."""
@@ -77,12 +82,12 @@ def inverses(a, b):
 @device_fn
 def elastic_stress(g, l, consts, params, series):
     """Return S [N/m], with E S the elastic pull on nodes 1 and 2, of a metric and its l."""
-    M, r = consts[0:3], consts[3]
-    mu_a, half_lam, alpha0 = params[0], params[1], params[2]
+    M, r = consts[METRIC], consts[PER_AREA]
+    mu_a, half_lam, alpha0 = params[MU_A], params[HALF_LAM], params[ALPHA_0]
     I_C = frobenius(M, g)  # (3)
     u, over_l = inverses(I_C + lit(1, I_C), l)
     s = mu_a * I_C * u  # (4) = mu A0 (1 - 1/(I_C + 1)): no cancellation
-    p = half_lam * (r * l - alpha0 - series[0])  # (5) = dU/dl
+    p = half_lam * (r * l - alpha0 - series[ACTUATION])  # (5) = dU/dl
     q = p * over_l  # (6)
     return saxpy(q, cofactor(g), sscale(s, M))  # (7)
 
@@ -90,17 +95,18 @@ def elastic_stress(g, l, consts, params, series):
 @device_fn
 def elastic_stress_jvp(g, l, consts, params, series, tan_g, tan_params, tan_series):
     """Push tangents through lines (2) to (7): the tangent of S."""
-    M, r = consts[0:3], consts[3]
-    mu_a, half_lam, alpha0 = params[0], params[1], params[2]
+    M, r = consts[METRIC], consts[PER_AREA]
+    mu_a, half_lam, alpha0 = params[MU_A], params[HALF_LAM], params[ALPHA_0]
     C = cofactor(g)
     I_C = frobenius(M, g)  # (3)
     tan_I_C = frobenius(M, tan_g)
     u, over_l = inverses(I_C + lit(1, I_C), l)
     tan_l = lit(0.5, l) * over_l * frobenius(C, tan_g)  # (2)
-    tan_s = tan_params[0] * I_C * u + mu_a * u * u * tan_I_C  # (4) s = mu_a I_C u
-    stretch = r * l - alpha0 - series[0]
+    tan_s = tan_params[MU_A] * I_C * u + mu_a * u * u * tan_I_C  # (4) s = mu_a I_C u
+    stretch = r * l - alpha0 - series[ACTUATION]
     p = half_lam * stretch  # (5)
-    tan_p = tan_params[1] * stretch + half_lam * (r * tan_l - tan_params[2] - tan_series[0])
+    tan_stretch = r * tan_l - tan_params[ALPHA_0] - tan_series[ACTUATION]
+    tan_p = tan_params[HALF_LAM] * stretch + half_lam * tan_stretch
     q = p * over_l  # (6)
     tan_q = over_l * (tan_p - q * tan_l)
     tan_sM = sscale(tan_s, M)  # (7)
@@ -110,8 +116,8 @@ def elastic_stress_jvp(g, l, consts, params, series, tan_g, tan_params, tan_seri
 @device_fn
 def elastic_stress_jvp_consts(g, consts, params, tan_consts):
     """Push a tangent of M and r = 1/(2 A0) through lines (3) to (7): the tangent of S."""
-    M, tan_M, tan_r = consts[0:3], tan_consts[0:3], tan_consts[3]
-    mu_a, half_lam = params[0], params[1]
+    M, tan_M, tan_r = consts[METRIC], tan_consts[METRIC], tan_consts[PER_AREA]
+    mu_a, half_lam = params[MU_A], params[HALF_LAM]
     I_C = frobenius(M, g)  # (3)
     tan_I_C = frobenius(tan_M, g)
     u = lit(1, I_C) / (I_C + lit(1, I_C))
@@ -157,11 +163,11 @@ def rest_edges(positions: np.ndarray, triangles: np.ndarray) -> np.ndarray:
 @device_fn
 def neo_hookean_triangle_energy(x, consts, params, series):
     """Return the elastic energy A0 psi [J] of one triangle."""
-    M, r = consts[0:3], consts[3]
-    mu_a, half_lam, alpha0 = params[0], params[1], params[2]
+    M, r = consts[METRIC], consts[PER_AREA]
+    mu_a, half_lam, alpha0 = params[MU_A], params[HALF_LAM], params[ALPHA_0]
     g = gram(x)
     I_C = frobenius(M, g)
-    stretch = r * double_area(x, g) - alpha0 - series[0]
+    stretch = r * double_area(x, g) - alpha0 - series[ACTUATION]
     half = lit(0.5, I_C)
     shear = I_C - lit(2, I_C) - math.log(I_C + lit(1, I_C))
     # lam/2 A0 = half_lam/(2 r)
@@ -178,7 +184,7 @@ def triangle_kind(*, viscous: bool) -> ElementKind:
         l = double_area(x, g)  # (2)
         S = elastic_stress(g, l, consts, params, series)
         if viscous:
-            S = add_viscous_stress(gram_rate(x, v), consts[0:3], params[3], S)  # (8)
+            S = add_viscous_stress(gram_rate(x, v), consts[METRIC], params[ETA_A], S)  # (8)
         return nodal_forces(x, S)
 
     @device_fn
@@ -190,10 +196,10 @@ def triangle_kind(*, viscous: bool) -> ElementKind:
         S = elastic_stress(g, l, consts, params, series)
         tan_S = elastic_stress_jvp(g, l, consts, params, series, tan_g, tan_params, tan_series)
         if viscous:
-            M, eta_a = consts[0:3], params[3]
+            M, eta_a = consts[METRIC], params[ETA_A]
             dg = gram_rate(x, v)  # (8)
             tan_dg = saxpy(lit(1, eta_a), gram_rate(tan_x, v), gram_rate(x, tan_v))
-            tan_S = add_viscous_stress_jvp(dg, M, eta_a, tan_dg, tan_params[3], tan_S)
+            tan_S = add_viscous_stress_jvp(dg, M, eta_a, tan_dg, tan_params[ETA_A], tan_S)
             S = add_viscous_stress(dg, M, eta_a, S)
         return nodal_forces_jvp(x, S, tan_x, tan_S)
 
@@ -202,8 +208,9 @@ def triangle_kind(*, viscous: bool) -> ElementKind:
         """Push a tangent of M and r through `triangle_force`."""
         tan_S = elastic_stress_jvp_consts(gram(x), consts, params, tan_consts)
         if viscous:
-            rate = sandwich_twice(consts[0:3], gram_rate(x, v), tan_consts[0:3])  # (9) eta_a M dg M
-            tan_S = saxpy(params[3], rate, tan_S)
+            # (9) eta_a M dg M
+            rate = sandwich_twice(consts[METRIC], gram_rate(x, v), tan_consts[METRIC])
+            tan_S = saxpy(params[ETA_A], rate, tan_S)
         return nodal_forces(x, tan_S)
 
     name, n_params = ("viscous_neo_hookean_triangle", 4) if viscous else ("neo_hookean_triangle", 3)

@@ -33,7 +33,7 @@ from adjsim.jit.kernel_cache import KEY_DIGITS
 
 types: Any = numba_types
 TRUSTED = ("builtins", "math", "numpy", "numba", "llvmlite")  # what they do follows from versions
-PLAIN = (type(None), type(...), bool, int, float, complex, str, bytes)
+PLAIN = (type(None), type(...), bool, int, float, complex, str, bytes, slice)
 VALUES = type({}.values())
 # Of what is set in Numba, what begins so changes no code, or chooses a processor.
 NO_CODE = ("_", "CACHE_", "COLOR_", "CPU_", "DEBUG_CACHE", "ENABLE_AVX", "NUMBA_", "THREADING_")

@@ -11,6 +11,7 @@ import numpy as np
 from adjsim import checks
 from adjsim.forces.margins import ContactMargins
 from adjsim.joints import laws
+from adjsim.joints.elements import LAW
 from adjsim.joints.joint import FRAME, FRAME_PARAMETERS, N_POINTS, FramedJoint
 from adjsim.series import freeze_series, series_rows, series_rows_jvp, steps_of
 from adjsim.values import Parameter
@@ -23,7 +24,8 @@ DRIVE: dict[str, tuple[int, ...]] = dict.fromkeys(
     ),
     (),
 )  # fmt: skip
-WIDTH = 30  # of the parameters of an element: the width of dry friction
+# Of the parameters of an element
+WIDTH = LAW.start + laws.DRIVEN.start + [*DRIVE].index("friction_width")
 
 
 def drive_parameters(

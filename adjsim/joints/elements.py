@@ -17,11 +17,15 @@ from functools import cache
 
 from adjsim.algebra.vec3 import add, cross, neg, sub
 from adjsim.jit.backend import device_fn, lit
+from adjsim.joints.laws import R
 from adjsim.rigid.frames import motion, motion_jvp, spread, spread_jvp
 from adjsim.tiles.element_kind import ElementKind
 
 
 N_ANCHORS = 6  # the first parameters: both anchors; what follows is the law's
+
+
+ANCHOR_A, ANCHOR_B, LAW = slice(0, 3), slice(3, 6), slice(6, None)  # of an element's parameters
 
 
 @device_fn
@@ -58,27 +62,27 @@ def pair_kind(name: str, laws: tuple[Callable, Callable], n_own: int, n_series: 
     @device_fn
     def pair_force(x, v, consts, params, series):
         """Return the forces on the frame points of A and of B."""
-        a, b, own = params[0:3], params[3:6], params[6:]
+        a, b, own = params[ANCHOR_A], params[ANCHOR_B], params[LAW]
         A, B = motion(x[0:4], v[0:4], a), motion(x[4:8], v[4:8], b)  # (1)
         between = between_of(A, B)  # (2)
         f, T = law(between, own, series)  # (3)
-        T_a = add(T, cross(between[0], f))  # (4)
+        T_a = add(T, cross(between[R], f))  # (4)
         return (*spread(A[3], a, f, T_a), *spread(B[3], b, neg(f), neg(T)))  # (5)
 
     @device_fn
     def pair_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
         """Push tangents through `pair_force`."""
-        a, b, own = params[0:3], params[3:6], params[6:]
+        a, b, own = params[ANCHOR_A], params[ANCHOR_B], params[LAW]
         tan_a, tan_b, tan_own = tan_params[0:3], tan_params[3:6], tan_params[6:]
         A, B = motion(x[0:4], v[0:4], a), motion(x[4:8], v[4:8], b)  # (1)
         tan_A = motion_jvp(x[0:4], v[0:4], a, tan_x[0:4], tan_v[0:4], tan_a)
         tan_B = motion_jvp(x[4:8], v[4:8], b, tan_x[4:8], tan_v[4:8], tan_b)
         between = between_of(A, B)  # (2)
-        tan_between = between_jvp(A, between[0], tan_A, tan_B)
+        tan_between = between_jvp(A, between[R], tan_A, tan_B)
         f, T = law(between, own, series)  # (3)
         tan_f, tan_T = law_jvp(between, own, series, tan_between, tan_own, tan_series)
-        T_a = add(T, cross(between[0], f))  # (4)
-        tan_T_a = add(tan_T, add(cross(tan_between[0], f), cross(between[0], tan_f)))
+        T_a = add(T, cross(between[R], f))  # (4)
+        tan_T_a = add(tan_T, add(cross(tan_between[R], f), cross(between[R], tan_f)))
         on_a = spread_jvp(A[3], a, f, T_a, tan_A[3], tan_a, tan_f, tan_T_a)  # (5)
         on_b = spread_jvp(B[3], b, neg(f), neg(T), tan_B[3], tan_b, neg(tan_f), neg(tan_T))
         return (*on_a, *on_b)
@@ -97,7 +101,7 @@ def world_kind(
     @device_fn
     def world_force(x, v, consts, params, series):
         """Return the forces on the frame points of B."""
-        a, b, own = params[0:3], params[3:6], params[6:]
+        a, b, own = params[ANCHOR_A], params[ANCHOR_B], params[LAW]
         A, B = still(a, lit(1, a[0])), motion(x, v, b)  # (1)
         f, T = law(between_of(A, B), own, series)  # (2)
         return spread(B[3], b, neg(f), neg(T))  # (3)
@@ -105,12 +109,12 @@ def world_kind(
     @device_fn
     def world_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
         """Push tangents through `world_force`."""
-        a, b, own = params[0:3], params[3:6], params[6:]
+        a, b, own = params[ANCHOR_A], params[ANCHOR_B], params[LAW]
         tan_a, tan_b, tan_own = tan_params[0:3], tan_params[3:6], tan_params[6:]
         A, B = still(a, lit(1, a[0])), motion(x, v, b)  # (1)
         tan_A, tan_B = still(tan_a, lit(0, a[0])), motion_jvp(x, v, b, tan_x, tan_v, tan_b)
         between = between_of(A, B)  # (2)
-        tan_between = between_jvp(A, between[0], tan_A, tan_B)
+        tan_between = between_jvp(A, between[R], tan_A, tan_B)
         f, T = law(between, own, series)
         tan_f, tan_T = law_jvp(between, own, series, tan_between, tan_own, tan_series)
         return spread_jvp(  # (3)

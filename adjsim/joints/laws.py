@@ -30,6 +30,11 @@ from adjsim.joints.drive import drive, drive_jvp
 from adjsim.rigid.frames import spins
 
 
+K, C, K_T, C_T = range(4)  # what is a joint's own, of which each law has the first so many:
+F_A, F_B, DRIVEN = slice(4, 13), slice(13, 22), slice(22, 30)
+R, U, OMEGA, E_A, E_B = range(5)  # what lies between two bodies
+
+
 @device_fn
 def columns(own):
     """Return nine numbers as the columns of a matrix."""
@@ -39,100 +44,102 @@ def columns(own):
 @device_fn
 def hold(r, u, own):
     """Return the force that holds two points together; `own` begins with k and c."""
-    return axpy(own[0], r, scale(own[1], u))
+    return axpy(own[K], r, scale(own[C], u))
 
 
 @device_fn
 def hold_jvp(r, u, own, tan_r, tan_u, tan_own):
     """Push tangents through `hold`."""
-    moved = axpy(own[0], tan_r, scale(own[1], tan_u))
-    return axpy(tan_own[0], r, axpy(tan_own[1], u, moved))
+    moved = axpy(own[K], tan_r, scale(own[C], tan_u))
+    return axpy(tan_own[K], r, axpy(tan_own[C], u, moved))
 
 
 @device_fn
 def axes(between, own):
     """Return the joint's axes in the world by both bodies, Q_A and Q_B."""
-    return matmul(between[3], columns(own[4:13])), matmul(between[4], columns(own[13:22]))
+    return matmul(between[E_A], columns(own[F_A])), matmul(between[E_B], columns(own[F_B]))
 
 
 @device_fn
 def axes_jvp(between, own, tan, tan_own):
     """Push tangents through `axes`."""
-    F_a, F_b = columns(own[4:13]), columns(own[13:22])
-    tan_F_a, tan_F_b = columns(tan_own[4:13]), columns(tan_own[13:22])
+    F_a, F_b = columns(own[F_A]), columns(own[F_B])
+    tan_F_a, tan_F_b = columns(tan_own[F_A]), columns(tan_own[F_B])
     return (
-        matmul_add(tan[3], F_a, matmul(between[3], tan_F_a)),
-        matmul_add(tan[4], F_b, matmul(between[4], tan_F_b)),
+        matmul_add(tan[E_A], F_a, matmul(between[E_A], tan_F_a)),
+        matmul_add(tan[E_B], F_b, matmul(between[E_B], tan_F_b)),
     )
 
 
 @device_fn
 def lock(Q_a, Q_b, omega, own):
     """Return the torque that holds all axes; `own` has k_t and c_t behind k and c."""
-    return axpy(lit(0.5, own[2]) * own[2], spins(Q_a, Q_b), scale(own[3], omega))
+    return axpy(lit(0.5, own[K_T]) * own[K_T], spins(Q_a, Q_b), scale(own[C_T], omega))
 
 
 @device_fn
 def lock_jvp(Q_a, Q_b, omega, own, tan_Q_a, tan_Q_b, tan_omega, tan_own):
     """Push tangents through `lock`."""
-    half = lit(0.5, own[2])
+    half = lit(0.5, own[K_T])
     tan_spins = add(spins(tan_Q_a, Q_b), spins(Q_a, tan_Q_b))
-    fixed = axpy(half * own[2], tan_spins, scale(own[3], tan_omega))
-    return axpy(half * tan_own[2], spins(Q_a, Q_b), axpy(tan_own[3], omega, fixed))
+    fixed = axpy(half * own[K_T], tan_spins, scale(own[C_T], tan_omega))
+    return axpy(half * tan_own[K_T], spins(Q_a, Q_b), axpy(tan_own[C_T], omega, fixed))
 
 
 @device_fn
 def ball(between, own, series):
     """Return f and T = 0 of a ball joint; `between` is (r, u, omega, E_A, E_B)."""
-    zero = lit(0, own[0])
-    return hold(between[0], between[1], own), (zero, zero, zero)  # (1)
+    zero = lit(0, own[K])
+    return hold(between[R], between[U], own), (zero, zero, zero)  # (1)
 
 
 @device_fn
 def ball_jvp(between, own, series, tan, tan_own, tan_series):
     """Push tangents through `ball`."""
-    zero = lit(0, own[0])
-    tan_f = hold_jvp(between[0], between[1], own, tan[0], tan[1], tan_own)  # (1)
+    zero = lit(0, own[K])
+    tan_f = hold_jvp(between[R], between[U], own, tan[R], tan[U], tan_own)  # (1)
     return tan_f, (zero, zero, zero)
 
 
 @device_fn
 def weld(between, own, series):
     """Return f and T of a weld."""
-    f = hold(between[0], between[1], own)  # (1)
+    f = hold(between[R], between[U], own)  # (1)
     Q_a, Q_b = axes(between, own)  # (2)
-    return f, lock(Q_a, Q_b, between[2], own)  # (3)
+    return f, lock(Q_a, Q_b, between[OMEGA], own)  # (3)
 
 
 @device_fn
 def weld_jvp(between, own, series, tan, tan_own, tan_series):
     """Push tangents through `weld`."""
-    tan_f = hold_jvp(between[0], between[1], own, tan[0], tan[1], tan_own)  # (1)
+    tan_f = hold_jvp(between[R], between[U], own, tan[R], tan[U], tan_own)  # (1)
     Q_a, Q_b = axes(between, own)  # (2)
     tan_Q_a, tan_Q_b = axes_jvp(between, own, tan, tan_own)
-    return tan_f, lock_jvp(Q_a, Q_b, between[2], own, tan_Q_a, tan_Q_b, tan[2], tan_own)  # (3)
+    return tan_f, lock_jvp(
+        Q_a, Q_b, between[OMEGA], own, tan_Q_a, tan_Q_b, tan[OMEGA], tan_own
+    )  # (3)
 
 
 @device_fn
 def hinge(between, own, series):
     """Return f and T of a hinge."""
-    omega = between[2]
-    f = hold(between[0], between[1], own)  # (1)
+    omega = between[OMEGA]
+    f = hold(between[R], between[U], own)  # (1)
     Q_a, Q_b = axes(between, own)  # (2)
     z = Q_a[2]
     across, along = dot(Q_a[1], Q_b[0]), dot(Q_a[0], Q_b[0])  # (3)
     phi = angle_of(along, across)  # (4)
     w = dot(omega, z)  # (5)
-    tau = drive(phi, w, own[22:30], series[0])  # (6)
-    held = axpy(own[2], cross(z, Q_b[2]), scale(own[3], omega))  # (7)
-    return f, axpy(-(own[3] * w + tau), z, held)  # (8)
+    tau = drive(phi, w, own[DRIVEN], series[0])  # (6)
+    held = axpy(own[K_T], cross(z, Q_b[2]), scale(own[C_T], omega))  # (7)
+    return f, axpy(-(own[C_T] * w + tau), z, held)  # (8)
 
 
 @device_fn
 def hinge_jvp(between, own, series, tan, tan_own, tan_series):
     """Push tangents through `hinge`."""
-    omega, tan_omega = between[2], tan[2]
-    tan_f = hold_jvp(between[0], between[1], own, tan[0], tan[1], tan_own)  # (1)
+    omega, tan_omega = between[OMEGA], tan[OMEGA]
+    tan_f = hold_jvp(between[R], between[U], own, tan[R], tan[U], tan_own)  # (1)
     Q_a, Q_b = axes(between, own)  # (2)
     tan_Q_a, tan_Q_b = axes_jvp(between, own, tan, tan_own)
     z, tan_z = Q_a[2], tan_Q_a[2]
@@ -143,44 +150,44 @@ def hinge_jvp(between, own, series, tan, tan_own, tan_series):
     tan_phi = (along * tan_across - across * tan_along) / (along * along + across * across)
     w = dot(omega, z)  # (5)
     tan_w = dot(tan_omega, z) + dot(omega, tan_z)
-    tau = drive(phi, w, own[22:30], series[0])  # (6)
+    tau = drive(phi, w, own[DRIVEN], series[0])  # (6)
     tan_tau = drive_jvp(
-        phi, w, own[22:30], series[0], tan_phi, tan_w, tan_own[22:30], tan_series[0]
+        phi, w, own[DRIVEN], series[0], tan_phi, tan_w, tan_own[DRIVEN], tan_series[0]
     )
     turn = cross(z, Q_b[2])  # (7)
     tan_turn = add(cross(tan_z, Q_b[2]), cross(z, tan_Q_b[2]))
-    tan_held = axpy(own[2], tan_turn, axpy(tan_own[2], turn, scale(tan_own[3], omega)))
-    tan_held = axpy(own[3], tan_omega, tan_held)
-    tan_pull = tan_own[3] * w + own[3] * tan_w + tan_tau  # (8)
-    return tan_f, axpy(-tan_pull, z, axpy(-(own[3] * w + tau), tan_z, tan_held))
+    tan_held = axpy(own[K_T], tan_turn, axpy(tan_own[K_T], turn, scale(tan_own[C_T], omega)))
+    tan_held = axpy(own[C_T], tan_omega, tan_held)
+    tan_pull = tan_own[C_T] * w + own[C_T] * tan_w + tan_tau  # (8)
+    return tan_f, axpy(-tan_pull, z, axpy(-(own[C_T] * w + tau), tan_z, tan_held))
 
 
 @device_fn
 def slider(between, own, series):
     """Return f and T of a slider."""
-    r, u, omega = between[0], between[1], between[2]
+    r, u, omega = between[R], between[U], between[OMEGA]
     Q_a, Q_b = axes(between, own)  # (1)
     z = Q_a[2]
     l, l_rate = dot(r, z), dot(u, z)  # (2)
-    tau = drive(l, l_rate, own[22:30], series[0])  # (3)
-    f = axpy(-(own[0] * l + own[1] * l_rate + tau), z, hold(r, u, own))  # (4)
+    tau = drive(l, l_rate, own[DRIVEN], series[0])  # (3)
+    f = axpy(-(own[K] * l + own[C] * l_rate + tau), z, hold(r, u, own))  # (4)
     return f, lock(Q_a, Q_b, omega, own)  # (5)
 
 
 @device_fn
 def slider_jvp(between, own, series, tan, tan_own, tan_series):
     """Push tangents through `slider`."""
-    r, u, omega = between[0], between[1], between[2]
+    r, u, omega = between[R], between[U], between[OMEGA]
     Q_a, Q_b = axes(between, own)  # (1)
     tan_Q_a, tan_Q_b = axes_jvp(between, own, tan, tan_own)
     z, tan_z = Q_a[2], tan_Q_a[2]
     l, l_rate = dot(r, z), dot(u, z)  # (2)
-    tan_l, tan_l_rate = dot(tan[0], z) + dot(r, tan_z), dot(tan[1], z) + dot(u, tan_z)
-    tau = drive(l, l_rate, own[22:30], series[0])  # (3)
+    tan_l, tan_l_rate = dot(tan[R], z) + dot(r, tan_z), dot(tan[U], z) + dot(u, tan_z)
+    tau = drive(l, l_rate, own[DRIVEN], series[0])  # (3)
     tan_tau = drive_jvp(
-        l, l_rate, own[22:30], series[0], tan_l, tan_l_rate, tan_own[22:30], tan_series[0]
+        l, l_rate, own[DRIVEN], series[0], tan_l, tan_l_rate, tan_own[DRIVEN], tan_series[0]
     )
-    pull = own[0] * l + own[1] * l_rate + tau  # (4)
-    tan_pull = tan_own[0] * l + own[0] * tan_l + tan_own[1] * l_rate + own[1] * tan_l_rate + tan_tau
-    tan_f = axpy(-tan_pull, z, axpy(-pull, tan_z, hold_jvp(r, u, own, tan[0], tan[1], tan_own)))
-    return tan_f, lock_jvp(Q_a, Q_b, omega, own, tan_Q_a, tan_Q_b, tan[2], tan_own)  # (5)
+    pull = own[K] * l + own[C] * l_rate + tau  # (4)
+    tan_pull = tan_own[K] * l + own[K] * tan_l + tan_own[C] * l_rate + own[C] * tan_l_rate + tan_tau
+    tan_f = axpy(-tan_pull, z, axpy(-pull, tan_z, hold_jvp(r, u, own, tan[R], tan[U], tan_own)))
+    return tan_f, lock_jvp(Q_a, Q_b, omega, own, tan_Q_a, tan_Q_b, tan[OMEGA], tan_own)  # (5)

@@ -347,8 +347,8 @@ MISTAKES = (
         (
             (
                 "adjoint/joints/laws.py",
-                "    return (scale(own[0], adj_f), scale(own[1], adj_f), none, adj_E, adj_E), ",
-                "    return (scale(-own[0], adj_f), scale(own[1], adj_f), none, adj_E, adj_E), ",
+                "    return (scale(own[K], adj_f), scale(own[C], adj_f), none, adj_E, adj_E), ",
+                "    return (scale(-own[K], adj_f), scale(own[C], adj_f), none, adj_E, adj_E), ",
             ),
         ),
         (
