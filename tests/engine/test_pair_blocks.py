@@ -13,7 +13,7 @@ from tests.pairs.scenes import DT, nets
 def touching():
     """Nets while they touch."""
     model, state = nets()
-    run = rollout(model, state, DT, 100)
+    run = rollout(model, state, DT, 80)
     return State(run.x[-1], run.v[-1])
 
 

@@ -63,7 +63,7 @@ def blocks() -> Example:
     """
     rng = np.random.default_rng(33)
     lower, upper = box_tets((1, 1, 1), (0.2, 0.1, 0.2)), box_tets((1, 1, 1), (0.1, 0.1, 0.1))
-    turned = (upper.points - [0.05, 0.0, 0.05]) @ rotation_matrix(np.array([0.0, 0.35, 0.0])).T
+    turned = (upper.points - [0.05, 0.0, 0.05]) @ rotation_matrix(np.array([0.0, 0.5, 0.0])).T
     above = np.array([0.0, 0.015, 0.0])
     x = np.concatenate([lower.points - [0.1, 0.1, 0.1], turned + above])
     x += 0.001 * rng.standard_normal(x.shape)

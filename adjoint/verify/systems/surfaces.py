@@ -22,7 +22,8 @@ from adjsim.pairs.surface_contact import SurfaceContact
 FLOOR = [[-0.5, -0.4, 0.0], [0.6, -0.4, 0.0], [0.0, 0.6, 0.0]]  # a large face
 CORNER = [[0.02, 0.0, 0.026], [0.1, 0.03, 0.12], [-0.06, 0.09, 0.13], [-0.02, -0.08, 0.11]]
 LOWER = [[-0.15, 0.01, 0.6], [0.17, -0.02, 0.6], [0.0, 0.0, 0.4]]  # a blade with its edge up
-UPPER = [[0.01, -0.16, 0.627], [-0.02, 0.15, 0.627], [0.0, 0.0, 0.83]]  # one with its edge down
+# One with its edge down, which crosses at 20 degrees and near its end: there weights have slopes.
+UPPER = [[-0.068, -0.025, 0.627], [0.803, 0.202, 0.627], [0.35, 0.1, 0.83]]
 FIRST = np.array([[0, 1, 2], [3, 4, 5]])
 OTHER = np.array([[6, 7, 8], [6, 8, 9], [6, 9, 7], [10, 11, 12]])
 LAW = {"stiffness": 80.0, "friction_stiffness": 0.4, "friction": 0.3}
