@@ -129,13 +129,14 @@ class PictureObserver(Observer):
     def frames_compared(self, rows: np.ndarray, begun: np.ndarray | None) -> dict[str, np.ndarray]:
         """Return `target`, and the pictures of two predictions, `fitted` and at the `start`.
 
-        All are of float32; those of the start are 0 where they are None.
+        All are of float32; those of the start are 0 where they are None. They may go on for longer:
+        an answer may rest on the first frames alone.
         """
         fitted = self.as_images(rows).astype(np.float32)
         # a copy: its pixels are written
         start = np.zeros_like(fitted)
         if begun is not None:
-            start[:] = self.as_images(begun)
+            start[:] = self.as_images(begun)[: len(start)]
         for pictures in (fitted, start):
             pictures[..., :3] = hatched(pictures[..., :3], self.ignored)
         target = hatched(self.frames, self.ignored).astype(np.float32)

@@ -75,6 +75,16 @@ def test_every_column_of_the_jacobian_is_a_difference(many):
         assert off < 1e-3, label
 
 
+def test_an_answer_to_the_first_frames_is_shown_beside_the_start_of_all(many):
+    early, start = many.first_frames(4), many.parameters.start
+    (film,), (whole,) = early.observers, many.observers
+    begun = many.images(start)
+    shown = film.frames_compared(early.images(start), begun)
+    assert len(shown["target"]) == len(film.times) < len(whole.times)
+    first = whole.as_images(begun)[: len(film.times)].astype(np.float32)
+    np.testing.assert_array_equal(shown["start"], first)
+
+
 def test_a_prior_has_one_mean_or_one_for_each_number(folder):
     free = {"cube.velocity": {"prior": {"mean": [0.0, 1.0], "error": 1.0}}}
     with pytest.raises(StudyError, match=r"velocity\".prior.mean` must be one number or 3, got 2"):
