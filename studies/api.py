@@ -148,8 +148,8 @@ class Answer:
     def laplace_intervals(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Return 95 % intervals by pixel noise that count how the residuals bend.
 
-        They stand beside those of Gauss-Newton, `solved.intervals.pixel`, which drop second
-        derivatives, and take about 10 gradients for each free number.
+        The Gauss-Newton intervals, `solved.intervals.pixel`, drop second derivatives; these do not,
+        at the price of about 10 gradients for each free number.
 
         Returns
         -------

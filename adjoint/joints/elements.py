@@ -34,11 +34,11 @@ def pair_twin(kind: ElementKind, law: Callable, law_vjp: Callable) -> TwinKind:
     @device_fn
     def pair_vjp(x, v, consts, params, series, adj_g):
         """Pull adj_g back through `pair_force`."""
-        a, b, own = params[ANCHOR_A], params[ANCHOR_B], params[LAW]
+        a, b, joint = params[ANCHOR_A], params[ANCHOR_B], params[LAW]
         A, B = motion(x[0:4], v[0:4], a), motion(x[4:8], v[4:8], b)  # (1) replayed
         between = between_of(A, B)  # (2) replayed
         r = between[R]
-        f, T = law(between, own, series)  # (3) replayed
+        f, T = law(between, joint, series)  # (3) replayed
         T_a = add(T, cross(r, f))  # (4) replayed
 
         # (5) g_A = spread(f, T_A), g_B = spread(-f, -T)
@@ -51,7 +51,7 @@ def pair_twin(kind: ElementKind, law: Callable, law_vjp: Callable) -> TwinKind:
         adj_r = cross(f, adj_T_a)
 
         # (3) f, T = law(between)
-        adj_between, adj_own, adj_series = law_vjp(between, own, series, adj_f, adj_T)
+        adj_between, adj_joint, adj_series = law_vjp(between, joint, series, adj_f, adj_T)
         by_law_r, adj_u, adj_omega, by_law_a, by_law_b = adj_between
         adj_between = (
             add(by_law_r, adj_r), adj_u, adj_omega, madd(by_law_a, adj_E_a),
@@ -64,7 +64,7 @@ def pair_twin(kind: ElementKind, law: Callable, law_vjp: Callable) -> TwinKind:
         # (1) motions of A and B
         adj_x_a, adj_v_a, more_a = motion_vjp(A[3], A[4], a, adj_A)
         adj_x_b, adj_v_b, more_b = motion_vjp(B[3], B[4], b, adj_B)
-        adj_params = (*add(adj_a, more_a), *add(adj_b, more_b), *adj_own)
+        adj_params = (*add(adj_a, more_a), *add(adj_b, more_b), *adj_joint)
         return (*adj_x_a, *adj_x_b), (*adj_v_a, *adj_v_b), adj_params, adj_series
 
     return TwinKind(kind, pair_vjp)
@@ -77,21 +77,23 @@ def world_twin(kind: ElementKind, law: Callable, law_vjp: Callable) -> TwinKind:
     @device_fn
     def world_vjp(x, v, consts, params, series, adj_g):
         """Pull adj_g back through `world_force`."""
-        a, b, own = params[ANCHOR_A], params[ANCHOR_B], params[LAW]
+        a, b, joint = params[ANCHOR_A], params[ANCHOR_B], params[LAW]
         A, B = still(a, lit(1, a[0])), motion(x, v, b)  # (1) replayed
         between = between_of(A, B)  # (2) replayed
-        f, T = law(between, own, series)
+        f, T = law(between, joint, series)
 
         # (3) g = spread(-f, -T)
         adj_E, adj_b, minus_f, minus_T = spread_vjp(B[3], b, neg(f), neg(T), adj_g)
 
         # (2) f, T = law(between)
-        adj_between, adj_own, adj_series = law_vjp(between, own, series, neg(minus_f), neg(minus_T))
+        adj_between, adj_joint, adj_series = law_vjp(
+            between, joint, series, neg(minus_f), neg(minus_T)
+        )
         adj_r, adj_u, adj_omega, _, adj_E_b = adj_between  # r = p_B - a, u = p_B'
 
         # (1) the world stands still, the motion of B
         adj_B = adj_r, adj_u, adj_omega, madd(adj_E_b, adj_E)
         adj_x, adj_v, more_b = motion_vjp(B[3], B[4], b, adj_B)
-        return adj_x, adj_v, (*neg(adj_r), *add(adj_b, more_b), *adj_own), adj_series
+        return adj_x, adj_v, (*neg(adj_r), *add(adj_b, more_b), *adj_joint), adj_series
 
     return TwinKind(kind, world_vjp)

@@ -45,7 +45,8 @@ from adjsim.tiles.loop_arrays import Bodies, Elements, ModelArrays, Nodes, State
 MOST_ELEMENTS = 4000  # of a world on which a block works
 MOST_IF_FEW_WORLDS = 1600  # elements; above, the grid is faster if most multiprocessors would idle
 PROCESSORS = 100  # of a GPU, about
-MOST_THREADS, MOST_IF_SHARED, WARP = 512, 256, 32  # of a block alone on its multiprocessor, else
+# Threads of a block that has a multiprocessor to itself, of one that shares it, and of a warp
+MOST_THREADS, MOST_IF_SHARED, WARP = 512, 256, 32
 ALIGNED = 16  # [bytes]
 
 

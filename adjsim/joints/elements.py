@@ -55,45 +55,47 @@ def still(a, one):
 
 
 @cache
-def pair_kind(name: str, laws: tuple[Callable, Callable], n_own: int, n_series: int) -> ElementKind:
+def pair_kind(
+    name: str, laws: tuple[Callable, Callable], n_columns: int, n_series: int
+) -> ElementKind:
     """Return the kind of element of a law and its tangent between two bodies."""
     law, law_jvp = laws
 
     @device_fn
     def pair_force(x, v, consts, params, series):
         """Return the forces on the frame points of A and of B."""
-        a, b, own = params[ANCHOR_A], params[ANCHOR_B], params[LAW]
+        a, b, joint = params[ANCHOR_A], params[ANCHOR_B], params[LAW]
         A, B = motion(x[0:4], v[0:4], a), motion(x[4:8], v[4:8], b)  # (1)
         between = between_of(A, B)  # (2)
-        f, T = law(between, own, series)  # (3)
+        f, T = law(between, joint, series)  # (3)
         T_a = add(T, cross(between[R], f))  # (4)
         return (*spread(A[3], a, f, T_a), *spread(B[3], b, neg(f), neg(T)))  # (5)
 
     @device_fn
     def pair_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
         """Push tangents through `pair_force`."""
-        a, b, own = params[ANCHOR_A], params[ANCHOR_B], params[LAW]
-        tan_a, tan_b, tan_own = tan_params[0:3], tan_params[3:6], tan_params[6:]
+        a, b, joint = params[ANCHOR_A], params[ANCHOR_B], params[LAW]
+        tan_a, tan_b, tan_joint = tan_params[ANCHOR_A], tan_params[ANCHOR_B], tan_params[LAW]
         A, B = motion(x[0:4], v[0:4], a), motion(x[4:8], v[4:8], b)  # (1)
         tan_A = motion_jvp(x[0:4], v[0:4], a, tan_x[0:4], tan_v[0:4], tan_a)
         tan_B = motion_jvp(x[4:8], v[4:8], b, tan_x[4:8], tan_v[4:8], tan_b)
         between = between_of(A, B)  # (2)
         tan_between = between_jvp(A, between[R], tan_A, tan_B)
-        f, T = law(between, own, series)  # (3)
-        tan_f, tan_T = law_jvp(between, own, series, tan_between, tan_own, tan_series)
+        f, T = law(between, joint, series)  # (3)
+        tan_f, tan_T = law_jvp(between, joint, series, tan_between, tan_joint, tan_series)
         T_a = add(T, cross(between[R], f))  # (4)
         tan_T_a = add(tan_T, add(cross(tan_between[R], f), cross(between[R], tan_f)))
         on_a = spread_jvp(A[3], a, f, T_a, tan_A[3], tan_a, tan_f, tan_T_a)  # (5)
         on_b = spread_jvp(B[3], b, neg(f), neg(T), tan_B[3], tan_b, neg(tan_f), neg(tan_T))
         return (*on_a, *on_b)
 
-    n_params = N_ANCHORS + n_own
+    n_params = N_ANCHORS + n_columns
     return ElementKind(name, pair_force, 8, 0, n_params, n_series, uses_velocity=True, jvp=pair_jvp)
 
 
 @cache
 def world_kind(
-    name: str, laws: tuple[Callable, Callable], n_own: int, n_series: int
+    name: str, laws: tuple[Callable, Callable], n_columns: int, n_series: int
 ) -> ElementKind:
     """Return the kind of element of a law and its tangent between the world and a body."""
     law, law_jvp = laws
@@ -101,27 +103,27 @@ def world_kind(
     @device_fn
     def world_force(x, v, consts, params, series):
         """Return the forces on the frame points of B."""
-        a, b, own = params[ANCHOR_A], params[ANCHOR_B], params[LAW]
+        a, b, joint = params[ANCHOR_A], params[ANCHOR_B], params[LAW]
         A, B = still(a, lit(1, a[0])), motion(x, v, b)  # (1)
-        f, T = law(between_of(A, B), own, series)  # (2)
+        f, T = law(between_of(A, B), joint, series)  # (2)
         return spread(B[3], b, neg(f), neg(T))  # (3)
 
     @device_fn
     def world_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
         """Push tangents through `world_force`."""
-        a, b, own = params[ANCHOR_A], params[ANCHOR_B], params[LAW]
-        tan_a, tan_b, tan_own = tan_params[0:3], tan_params[3:6], tan_params[6:]
+        a, b, joint = params[ANCHOR_A], params[ANCHOR_B], params[LAW]
+        tan_a, tan_b, tan_joint = tan_params[ANCHOR_A], tan_params[ANCHOR_B], tan_params[LAW]
         A, B = still(a, lit(1, a[0])), motion(x, v, b)  # (1)
         tan_A, tan_B = still(tan_a, lit(0, a[0])), motion_jvp(x, v, b, tan_x, tan_v, tan_b)
         between = between_of(A, B)  # (2)
         tan_between = between_jvp(A, between[R], tan_A, tan_B)
-        f, T = law(between, own, series)
-        tan_f, tan_T = law_jvp(between, own, series, tan_between, tan_own, tan_series)
+        f, T = law(between, joint, series)
+        tan_f, tan_T = law_jvp(between, joint, series, tan_between, tan_joint, tan_series)
         return spread_jvp(  # (3)
             B[3], b, neg(f), neg(T), tan_B[3], tan_b, neg(tan_f), neg(tan_T)
         )
 
-    n_params = N_ANCHORS + n_own
+    n_params = N_ANCHORS + n_columns
     return ElementKind(
         name, world_force, 4, 0, n_params, n_series, uses_velocity=True, jvp=world_jvp
     )

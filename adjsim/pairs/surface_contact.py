@@ -311,7 +311,7 @@ class SurfaceContact(Force):
 def _pairs_at_once(surface: Surface, other: Surface) -> float:
     """Return how many pairs push a vertex of a surface that lies flat on another one, about.
 
-    Its own with the other surface, those of the other's vertices, and those of edges.
+    The vertex itself on the other surface, vertices of the other one near it, and crossing edges.
     """
     share = max(1.0, len(other.vertices) / len(surface.vertices))
     meshed, other_meshed = (len(x.edges) / (PER_VERTEX * len(x.vertices)) for x in (surface, other))

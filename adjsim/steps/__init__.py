@@ -1,4 +1,4 @@
-"""Time steps. `STEPS` are those of the package by the names that scene files use."""
+"""Time steps. `STEPS` lists the package's steps by the names that scene files use."""
 
 from adjsim.steps.implicit import ImplicitEuler
 from adjsim.steps.semi_implicit import SemiImplicitEuler

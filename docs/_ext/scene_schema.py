@@ -35,8 +35,8 @@ SECTIONS = {
     "OwnObservation": "Own residuals",
     **{f"{kind}Obstacle": f"{kind} obstacle" for kind in ("Plane", "Sphere", "Box", "Capsule")},
 }
-# Tables that hold tables, those of two keys that stand in the table above them, and kinds of joints
-# without keys of their own.
+# These have no section of their own in the manual: some only hold other tables, some have two keys
+# that are described with the table above them, and these joints add no keys.
 NO_SECTION = (
     "Scene", "SceneFile", "Box", "Plane", "Ball", "WeldJoint", "HingeJoint", "SliderJoint",
 )  # fmt: skip

@@ -50,9 +50,8 @@ class _Trial:
     steps: TimeSteps
     motion: Motion
     run: Any = None  # None if it left the finite numbers, or bodies went through each other
-    surfaces: Mapping[str, np.ndarray] = dataclasses.field(
-        default_factory=dict
-    )  # (N_FRAMES, n_vertices, 3)
+    # (N_FRAMES, n_vertices, 3) by name
+    surfaces: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
 
     def first_difference(self, finer: "_Trial") -> int | None:
         """Return the frame at which a vertex is too far away from where a finer motion has it."""
@@ -88,10 +87,10 @@ def _states(motion: Motion, run: Any) -> list[tuple[int, State]]:
     """Return the step and the state of each frame before the end."""
     return [
         (int(step), State(run.x[i], run.v[i], {name: replace(
-            motion.state.bodies[name], rotation=None, position=own.position[i],
-            orientation=own.orientation[i], velocity=own.velocity[i],
-            angular_velocity=own.angular_velocity[i],
-        ) for name, own in run.bodies.items()}))
+            motion.state.bodies[name], rotation=None, position=body.position[i],
+            orientation=body.orientation[i], velocity=body.velocity[i],
+            angular_velocity=body.angular_velocity[i],
+        ) for name, body in run.bodies.items()}))
         for i, step in enumerate(run.steps)
         if step < motion.n_steps
     ]  # fmt: skip
@@ -108,12 +107,12 @@ def tried_steps(
     system, _ = system_at(built, values, steps.dt)
     if steps.is_given or built.step.IS_STABLE or not isinstance(system, Model):
         return steps, []
-    found, notes = steps.suited_to(system), []
+    suited, notes = steps.suited_to(system), []
     if any(force.changes for force in system.forces.values()):
-        found, notes = _tried(found, built, values, end)
-    if found.dt < SHORT:
-        notes.append(_cause(system, found))
-    return found, notes
+        suited, notes = _tried(suited, built, values, end)
+    if suited.dt < SHORT:
+        notes.append(_cause(system, suited))
+    return suited, notes
 
 
 def _tried(
@@ -155,8 +154,8 @@ def _trial(steps: TimeSteps, built: BuiltScene, values: Mapping[str, Any], end: 
         return _Trial(steps, motion)
     moving = {*built.nodes, *system.bodies}
     surfaces = {
-        name: at.at(one.vertices(motion, run))
-        for name, one in built.subjects.items()
+        name: at.at(subject.vertices(motion, run))
+        for name, subject in built.subjects.items()
         if name in moving
     }
     return _Trial(steps, motion, run, surfaces=surfaces)

@@ -343,8 +343,8 @@ MISTAKES = (
         (
             (
                 "adjoint/joints/laws.py",
-                "    return (scale(own[K], adj_f), scale(own[C], adj_f), none, adj_E, adj_E), ",
-                "    return (scale(-own[K], adj_f), scale(own[C], adj_f), none, adj_E, adj_E), ",
+                "    return (scale(joint[K], adj_f), scale(joint[C], adj_f), none, ",
+                "    return (scale(-joint[K], adj_f), scale(joint[C], adj_f), none, ",
             ),
         ),
         (
