@@ -268,7 +268,7 @@ class ModelTangent(Tangent):
         head = (s.packed.arrays, s.patches, s.pieces)
         args = (*head, self.tan, self.work, numbers, steps, states, tan, finite)
         with s.watched(len(rows) - 1) as pairs:
-            own = s.with_tangents(pairs, self.tan.params)
+            own = s.changing.with_tangents(pairs, self.tan.params) if pairs else ()
             args = TeamTangent(*args, Worlds(s.packed.starts), own)
             return advance_tangent_on_gpu(s.packed.kinds, s.sizes, args)
 

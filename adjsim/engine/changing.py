@@ -66,7 +66,7 @@ class ChangingPairs:
     """The pairs of packed models that were found last, and the lists made of them.
 
     Parts of a sweep that stand `apart` have a list each, else all have one. A list serves until a
-    row has moved by a `share` of its allowance, at first. `wider` scales the allowances.
+    row has moved by a share of its allowance.
     """
 
     def __init__(
@@ -76,11 +76,8 @@ class ChangingPairs:
         n_parts: int,
         *,
         apart: bool,
-        share: float = LEAST,
-        wider: float = 1.0,
     ) -> None:
         self.packed = packed
-        self.share, self.wider = share, wider
         self.sets = sets = changing_forces(models, packed)
         world_ends = packed.group_ends if apart else np.array([0, packed.n_worlds])
         set_ptr = np.searchsorted([contact.world for contact in sets], world_ends)
@@ -105,22 +102,23 @@ class ChangingPairs:
         self.found: list[FoundPairs] = []
         self.x: Any = None  # positions of all rows where they were found
         self.near: NearPairs | None = None
-        self.moved_on = False  # whether a sweep has ended since the pairs no longer serve
         self.reaches: list[float] = []
 
     def serve(self, x: np.ndarray) -> bool:
         """Whether the pairs serve positions of all rows; if so, the lists do too."""
-        return self.near is not None and not self.moved_on and serve_kernel()(self.near, x)
+        return self.near is not None and serve_kernel()(self.near, x)
+
+    def by_contact(self, x: np.ndarray) -> list[np.ndarray]:
+        """Return the positions of the rows of each contact."""
+        return [x[contact.rows] for contact in self.sets]
 
     def find(self, x: np.ndarray) -> None:
         """Find the pairs near positions of all rows."""
-        self.x, self.moved_on = np.array(x), False
+        self.x = np.array(x)
         if self.near is None:
-            self.reaches = [self.reach(contact) for contact in self.sets]
-        self.found = [
-            contact.force.find(self.x[contact.rows], reach)
-            for contact, reach in zip(self.sets, self.reaches, strict=True)
-        ]
+            self.reaches = [own.force.reach(self.x[own.rows]) for own in self.sets]
+        each = zip(self.sets, self.by_contact(self.x), self.reaches, strict=True)
+        self.found = [contact.force.find(positions, reach) for contact, positions, reach in each]
         rho = np.array([contact.force.thickness for contact in self.sets])
         allowances = 0.5 * (np.array(self.reaches) - rho)
         counts = [len(pairs.gaps) for pairs in self.found]
@@ -151,7 +149,7 @@ class ChangingPairs:
             numbers=np.concatenate([pairs.numbers for pairs in self.found]),
             due=gaps,  # times are made of them
             clock=np.zeros(n_lists),
-            share=np.full(n_lists, self.share),
+            share=np.full(n_lists, LEAST),
             served=np.zeros(n_lists, np.int64),
             found_at=at,
             listed_at=at.copy(),
@@ -161,11 +159,6 @@ class ChangingPairs:
             sum_slots=np.zeros(4 * len(gaps), np.int64),
         )
         make_lists_kernel()(self.near, self.x)
-
-    def reach(self, own: ChangingForce) -> float:
-        """Return the distance within which the pairs of a force are looked for [m]."""
-        rho = own.force.thickness
-        return rho + self.wider * (own.force.reach(self.x[own.rows]) - rho)
 
     def spread(self, params: np.ndarray, table: np.ndarray) -> np.ndarray:
         """Return parameters of all elements, or their tangents, as each pair reads them."""

@@ -1,6 +1,6 @@
 r"""Pairs that change, on a GPU: a thread takes a pair, and later a row of a surface.
 
-All pairs that a search has found (`adjsim/engine/changing.py`) are elements of the steps: a GPU
+All pairs that a search has found (`adjsim/engine/cuda_search.py`) are elements of the steps: a GPU
 makes no shorter lists. Their lanes write slots, and mark those that are not 0; after a barrier the
 marked slots of each row of a surface are added up, in the order of the pairs, into the sum that the
 nodes read. No bit depends on which search found the pairs.
@@ -30,7 +30,6 @@ from adjsim.tiles.element_kind import ElementKind
 from adjsim.tiles.node_sum import slot_at, zero_of
 
 
-WIDER = 1.5  # than on the CPU: pairs cost a GPU little, and searches on the host much
 CORNERS = PAIR.n_nodes
 SHARES = 64  # threads that look at the rows of one state
 
@@ -63,31 +62,6 @@ class TeamPairs(NamedTuple):
     turns: Any  # (1,) how many turns the sweep has at most
 
 
-def team_pairs(changing: ChangingPairs) -> TeamPairs:
-    """Return the pairs found last, on the device."""
-    near: Any = changing.near
-    dtype, n = near.slots.dtype, near.element_ptr
-    table = near.pair_table.copy()
-    table[:, N_TILES] = -(-near.counts // TILE)
-    guides = np.zeros(n[-1], np.int64)
-    for first, last in pairwise(n):
-        away = near.found_at[first:last] - near.found_at[first:last].mean(axis=0)
-        guides[first:last] = first + np.argmin(np.square(away).sum(axis=1))
-    limits = np.repeat((1.0 - MOST) ** 2 * near.scales[:, 2], np.diff(n)).astype(dtype)
-    none, n_sums = np.zeros(0, dtype), int(near.sum_ptr[-1])
-    sum_slots = near.sum_slots[:n_sums]
-    entries = np.full(len(near.pair_nodes), n_sums, np.uint32)
-    entries[sum_slots // (3 * TILE) * TILE + sum_slots % TILE] = np.arange(n_sums)
-    pairs = TeamPairs(
-        table, near.pair_nodes, near.pair_consts, near.pair_params, near.series[:0],
-        array_module(Device.CUDA).zeros(near.slots.size, dtype), none, none, none, near.rows,
-        near.places, np.concatenate([contact.params for contact in changing.sets]), near.sum_ptr,
-        sum_slots, np.zeros(n_sums, np.uint32), entries, near.found_at.astype(dtype), guides,
-        limits, np.zeros(1, np.int64),
-    )  # fmt: skip
-    return on_device(pairs)
-
-
 def pair_kind(kinds: Sequence[ElementKind]) -> ElementKind | None:
     """Return the kind of the pairs of some kinds of element, which have one in common."""
     return next((kind.pairs for kind in kinds if kind.pairs), None)
@@ -101,20 +75,19 @@ def serves_from(pairs: TeamPairs, x: Any, rows: np.ndarray) -> int:
     n = len(rows) - 1
     if n == 0:
         return 0
-    far = array_module(Device.CUDA).zeros((n, SHARES), np.int64)
+    far = array_module(Device.CUDA).zeros(n * SHARES, np.int64)
     launch(far_thread, n * SHARES, on_device((pairs, x, np.asarray(rows, np.int64), far)))
-    found = np.flatnonzero(to_host(far).any(axis=1))
-    return int(found[-1]) + 1 if len(found) else 0
+    return int(far.max())
 
 
 @device_fn
 def far_thread(i, args):
-    """Record whether any row in a share of the rows of a state has moved too far."""
+    """Write from which state on the pairs may serve: none in which a row of a share is too far."""
     pairs, x, rows, far = args
     state, share = i // SHARES, i % SHARES
     for row in range(share, pairs.rows.size, SHARES):
         if has_moved_far(pairs, row, x[rows[state]]):
-            far[state, share] = 1
+            far[i] = state + 1
 
 
 @device_fn

@@ -9,7 +9,8 @@ import numpy as np
 
 from adjsim.engine.changing import ChangingPairs, has_changing
 from adjsim.engine.cuda_own_nodes import owns_nodes
-from adjsim.engine.cuda_pairs import WIDER, TeamPairs, serves_from, team_pairs
+from adjsim.engine.cuda_pairs import TeamPairs, serves_from
+from adjsim.engine.cuda_search import PairSearch
 from adjsim.engine.cuda_teams import PROCESSORS, Sizes, fits_blocks, pieces_of
 from adjsim.engine.cuda_timeloop import advance_on_gpu
 from adjsim.engine.layouts import count_elements
@@ -25,10 +26,11 @@ from adjsim.engine.timeloop import (
     step_table,
 )
 from adjsim.jit.backend import thread_count, using_threads
-from adjsim.jit.device_arrays import constants, kept_on_device, leaves, on_device, to_host
+from adjsim.jit.device_arrays import constants, kept_on_device, leaves, to_host
 from adjsim.jit.devices import Device, array_module, check_device, module_of, require_room
 from adjsim.model import Model, State, Trajectory
-from adjsim.pairs.near import MOST, NearPairs, serves_from_kernel
+from adjsim.pairs.near import NearPairs, serves_from_kernel
+from adjsim.pairs.search import FoundPairs
 from adjsim.rigid.bodies import pack_bodies
 from adjsim.rigid.points import place_kernel
 from adjsim.rigid.pose import BodyTrajectory
@@ -67,7 +69,7 @@ class ModelStepper(Stepper[Any, Any]):
         self.is_batch = isinstance(system, Batch)
         self.models = worlds_of(system)
         self.packed = packed
-        self.changing: ChangingPairs | None = None
+        self.changing: Any = None  # the `ChangingPairs` of the CPU, or the `PairSearch` of a GPU
         # The state that a run forward has reached since its pairs were found; None: not from one.
         self.reached: int | None = None
         self.dtype = dtype
@@ -138,7 +140,6 @@ class ModelStepper(Stepper[Any, Any]):
 
         They serve the last one.
         """
-        assert self.changing is not None
         return serves_from_kernel()(self.changing.near, x, rows)
 
     def advance(self, k0: int, rows: np.ndarray, fields: Fields) -> None:
@@ -178,31 +179,38 @@ class ModelStepper(Stepper[Any, Any]):
 
         With a step, raise if surfaces go through each other in the state before it.
         """
-        pairs: Any = self.changing
+        pairs = self.changing
         if pairs.serve(x):
             return
         before, last = pairs.found, pairs.x if self.reached == step is not None else None
         pairs.find(x)
         self.reached = None
-        if step is not None:
-            self.check_apart(step, before, last, x)
+        if step is None:
+            return
+        then = None if last is None else pairs.by_contact(last)
+        self.check_apart(step, pairs.by_contact(x), then, (before, pairs.found))
 
-    def check_apart(self, step: int, before: Sequence[Any], last: Any, x: np.ndarray) -> None:
+    def check_apart(
+        self,
+        step: int,
+        now: Sequence[np.ndarray],
+        last: Sequence[np.ndarray] | None,
+        found: Sequence[Sequence[FoundPairs]],
+    ) -> None:
         """Raise if surfaces go through each other, or did so after the positions `last`.
 
-        `before`: the pairs that were found there.
+        Positions are those of each contact; `found`: the pairs that were found there and now.
         """
-        changing: Any = self.changing
-        for k, contact in enumerate(changing.sets):
+        for k, contact in enumerate(self.changing.sets):
             if self.diverged[contact.world] <= step:
                 continue
-            now, force = x[contact.rows], contact.force
+            force = contact.force
             if step == 0:
-                force.check_radii(now, contact.name)
-            place = force.crossing(now)
+                force.check_radii(now[k], contact.name)
+            place = force.crossing(now[k])
             if last is not None:
-                for pairs in (before[k], changing.found[k]):
-                    place = place or force.passed(pairs, last[contact.rows], now)
+                for pairs in found:
+                    place = place or force.passed(pairs[k], last[k], now[k])
             if place and self.on_divergence is OnDivergence.MARK:
                 self.diverged[contact.world] = step
             elif place:
@@ -398,11 +406,8 @@ class CudaStepper(ModelStepper):
         slots = max(packed.n_slots, PROCESSORS * self.sizes.slots if self.sizes else 0)
         self.step_seconds = STEP_SECONDS + SLOT_SECONDS * slots
         self.most_steps = max(1, int(LAUNCH_SECONDS / self.step_seconds))
-        self.pairs: TeamPairs | tuple[()] = ()
         if has_changing(self.models):
-            self.changing = ChangingPairs(
-                self.models, packed, 1, apart=False, share=1.0 - MOST, wider=WIDER
-            )
+            self.changing = PairSearch(self.models, packed, self.packed.params)
 
     def require_room(self, n_states: int, remedy: str) -> None:
         """Raise a MemoryError unless there is room for states, slots and a gradient."""
@@ -420,31 +425,35 @@ class CudaStepper(ModelStepper):
             )  # fmt: skip
 
     def find_pairs(self, x: Any, step: int | None = None) -> None:
-        """Find the pairs near positions of all rows on the host, and copy them to the device."""
-        changing: Any = self.changing
-        before = changing.near
-        super().find_pairs(to_host(x), step)
-        if changing.near is not before:
-            self.pairs = team_pairs(changing)
+        """Find the pairs near positions of all rows on the device, as the CPU does on the host.
+
+        After steps that ended in these positions the pairs serve unless a row has moved too far.
+        """
+        search = self.changing
+        goes_on = self.reached == step is not None
+        if goes_on and not search.moved_on:
+            return
+        is_first, last = search.tables is None, search.pairs
+        if is_first:
+            search.begin(to_host(x))
+        is_trouble = search.find(x, checked=step is not None, since_last=goes_on) or is_first
+        self.reached = None
+        if step is None or not is_trouble:
+            return
+        now = search.by_contact(to_host(search.pairs.found_at))
+        then = search.by_contact(to_host(last.found_at)) if goes_on else now
+        found = [search.find_on_host(positions) for positions in (then, now)]
+        self.check_apart(step, now, then if goes_on else None, found)
 
     def serves_from(self, x: Any, rows: np.ndarray) -> int:
         """Return the first of several states, `x[rows]`, from which on the pairs serve."""
-        assert self.pairs
-        return serves_from(self.pairs, x, rows)
-
-    def with_tangents(self, pairs: TeamPairs | tuple[()], params: Any) -> TeamPairs | tuple[()]:
-        """Return the pairs with tangents of parameters, and room for tangents of forces."""
-        if not pairs:
-            return ()
-        changing: Any = self.changing
-        own = on_device((changing.spread(to_host(params), changing.near.pair_table),))[0]
-        return pairs._replace(more_slots=self.zeros_like(pairs.slots), more_params=own)
+        return serves_from(self.changing.pairs, x, rows)
 
     def with_cotangents(self) -> TeamPairs | tuple[()]:
         """Return the pairs that change with room for cotangents."""
-        if not self.pairs:
+        if self.changing is None:
             return ()
-        pairs = self.pairs
+        pairs = self.changing.pairs
         x, v, params = map(self.zeros_like, (pairs.slots, pairs.slots, pairs.pair_params))
         return pairs._replace(more_slots=x, v_slots=v, more_params=params)
 
@@ -455,13 +464,13 @@ class CudaStepper(ModelStepper):
     @contextmanager
     def watched(self, n_turns: int) -> Iterator[TeamPairs | tuple[()]]:
         """Give a sweep the pairs that change; note how many turns it ran."""
-        if not self.pairs or self.changing is None:
+        if self.changing is None:
             yield ()
             return
-        turns = self.xp.full(1, n_turns, np.int64)
-        yield self.pairs._replace(turns=turns)
-        self.n_run = int(to_host(turns)[0])
-        self.changing.moved_on = self.n_run < n_turns
+        turns = self.xp.full(1, n_turns + 1, np.int64)  # a sweep that a row ends has at most n
+        yield self.changing.pairs._replace(turns=turns)
+        most = int(to_host(turns)[0])
+        self.n_run, self.changing.moved_on = min(most, n_turns), most <= n_turns
 
 
 def keeps_no_points(n_nodes: int, n_rows: int) -> bool:

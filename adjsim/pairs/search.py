@@ -145,14 +145,20 @@ def _boxes_kernel() -> Callable:
 def write_boxes(x, rows, margin, found):
     """Write the boxes of features."""
     for i in range(rows.shape[0]):
-        for c in range(3):
-            low = high = np.float64(x[rows[i, 0], c])
-            for k in range(1, rows.shape[1]):
-                value = np.float64(x[rows[i, k], c])
-                # Not min and max, which lose what is no number.
-                low = value if not value >= low else low
-                high = value if not value <= high else high
-            found[0, i, c], found[1, i, c] = low - margin, high + margin
+        write_box(x, rows[i], margin, found[0, i], found[1, i])
+
+
+@device_fn
+def write_box(x, rows, margin, lower, upper):
+    """Write the box of a feature."""
+    for c in range(3):
+        low = high = np.float64(x[rows[0], c])
+        for k in range(1, rows.shape[0]):
+            value = np.float64(x[rows[k], c])
+            # Not min and max, which lose what is no number.
+            low = value if not value >= low else low
+            high = value if not value <= high else high
+        lower[c], upper[c] = low - margin, high + margin
 
 
 @cache
@@ -313,20 +319,27 @@ def _sides_kernel() -> Callable:
 def write_sides(rows, numbers, x, found, between):
     """Write the side of each pair, and the vector between its closest points."""
     for m in range(rows.shape[0]):
-        if numbers[m, 0] != FACE and numbers[m, 0] != EDGES:
-            continue
-        p = point(x, rows[m, 0])
-        a, b, c = point(x, rows[m, 1]), point(x, rows[m, 2]), point(x, rows[m, 3])
-        at = closest(numbers[m, 0], (sub(a, p), sub(b, p), sub(c, p)))
-        if numbers[m, 0] == FACE:
-            inside = dot(at.d_2, at.d_2) > 0.0
-            normal, away = cross(sub(b, a), sub(c, a)), sub(p, a)
-        else:
-            inside = 0.0 < at.a_1 < 1.0 and 0.0 < at.a_2 < 1.0
-            normal, away = cross(sub(a, p), sub(c, b)), sub(p, b)
-        if inside:
-            found[m] = 1 if dot(normal, away) > 0.0 else -1
-            between[m, 0], between[m, 1], between[m, 2] = at.r
+        found[m], (between[m, 0], between[m, 1], between[m, 2]) = side_of(numbers[m, 0], rows[m], x)
+
+
+@device_fn
+def side_of(code, rows, x):
+    """Return on which side the features of a pair are, and the vector between closest points."""
+    none = (0.0, 0.0, 0.0)
+    if code != FACE and code != EDGES:
+        return 0, none
+    p = point(x, rows[0])
+    a, b, c = point(x, rows[1]), point(x, rows[2]), point(x, rows[3])
+    at = closest(code, (sub(a, p), sub(b, p), sub(c, p)))
+    if code == FACE:
+        inside = dot(at.d_2, at.d_2) > 0.0
+        normal, away = cross(sub(b, a), sub(c, a)), sub(p, a)
+    else:
+        inside = 0.0 < at.a_1 < 1.0 and 0.0 < at.a_2 < 1.0
+        normal, away = cross(sub(a, p), sub(c, b)), sub(p, b)
+    if not inside:
+        return 0, none
+    return 1 if dot(normal, away) > 0.0 else -1, at.r
 
 
 @cache
@@ -341,17 +354,24 @@ def search(part, near, lower, grid, rows, numbers, gaps):
     """
     n = 0
     for p in range(part.first.shape[0]):
-        if not is_finite_box(lower, p):
-            continue
-        begin = n
-        if cells_around(lower, p, grid) > grid.keys.size:
-            for at in range(grid.keys.size):
-                n = try_pair(part, near, lower, grid, p, at, begin, n, numbers, gaps)
-        else:
-            for level in range(grid.levels.size):
-                if grid.levels[level] > 0:
-                    n = search_level(part, near, lower, grid, p, level, begin, n, numbers, gaps)
+        begin, n = n, search_feature(part, near, lower, grid, p, n, numbers, gaps)
         fill(part, p, begin, min(n, rows.shape[0]), rows, numbers)
+    return n
+
+
+@device_fn
+def search_feature(part, near, lower, grid, p, begin, numbers, gaps):
+    """Write the pairs of feature p from `begin` on, if there is room; return where they end."""
+    n, first, last = begin, grid.starts[0], grid.starts[grid.starts.size - 1]
+    if not is_finite_box(lower, p):
+        return n
+    if cells_around(lower, p, grid) > last - first:
+        for at in range(first, last):
+            n = try_pair(part, near, lower, grid, p, at, begin, n, numbers, gaps)
+    else:
+        for level in range(grid.levels.size):
+            if grid.levels[level] > 0:
+                n = search_level(part, near, lower, grid, p, level, begin, n, numbers, gaps)
     return n
 
 

@@ -200,6 +200,15 @@ class SurfaceContact(Force):
         edges = PairSet(EDGES, a.edges, b.edges, np.ones(len(b.edges)), len(self.surfaces) == 1)
         return (*sets, edges)
 
+    def piercing_sets(self) -> tuple[PairSet, ...]:
+        """Return the edges and the faces that they may go through."""
+        a, b = self.surfaces[0], self.surfaces[-1]
+        both = ((a, b),) if a is b else ((a, b), (b, a))
+        return tuple(
+            PairSet(PIERCED, one.edges, other.faces, np.ones(len(other.faces)), False)
+            for one, other in both
+        )
+
     def check_radii(self, x: np.ndarray, name: str) -> None:
         """Raise a ValueError by `name` if a radius is larger than its surface's mean edge."""
         for key, surface in zip(("radius", "other_radius"), self.surfaces, strict=False):
@@ -213,13 +222,7 @@ class SurfaceContact(Force):
 
     def crossing(self, x: np.ndarray) -> str | None:
         """Return where the surfaces go through each other; None: not."""
-        a, b = self.surfaces[0], self.surfaces[-1]
-        both = ((a, b),) if a is b else ((a, b), (b, a))
-        sets = tuple(
-            PairSet(PIERCED, one.edges, other.faces, np.ones(len(other.faces)), False)
-            for one, other in both
-        )
-        rows = find_pairs(sets, x, 0.0, None).rows
+        rows = find_pairs(self.piercing_sets(), x, 0.0, None).rows
         if not len(rows):
             return None
         at = ", ".join(f"{v:.4g}" for v in x[rows[0, 0]])

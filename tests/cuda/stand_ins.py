@@ -112,6 +112,9 @@ class CupyArray(OnDevice, np.lib.mixins.NDArrayOperatorsMixin):
     def sum(self, axis=None):
         return CupyArray(np.asarray(self.numbers.sum(axis=axis)))
 
+    def max(self, axis=None):
+        return CupyArray(np.asarray(self.numbers.max(axis=axis)))
+
     def mean(self, axis=None):
         return CupyArray(np.asarray(self.numbers.mean(axis=axis)))
 

@@ -30,6 +30,7 @@ METHODS = (
     "repeat",
     "clip",
     "sum",
+    "max",
     "mean",
     "all",
 )

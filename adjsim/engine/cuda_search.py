@@ -1,0 +1,440 @@
+r"""The search for pairs on a GPU: the lists of `adjsim/pairs/search.py`, to the bit, in any order.
+
+    boxes and cells of features -> keys, sorted -> how many pairs each first feature has -> sums
+    of these -> pairs -> keys (row, entry), sorted -> what each row of a surface adds up
+
+The features of all contacts lie one after the other, by the elements of their surfaces: the second
+ones of all sets of pairs, then the first ones. A thread takes a feature. It runs the functions that
+the CPU runs: pairs of a first feature are put in order by the second, so no list depends on the
+order of threads, nor on the grid. Its cells are fixed with the first positions: what has grown much
+larger since lies in one cell that all look into.
+
+The host reads one number of a search: how many pairs there are. Where edges go through faces, or
+pairs have changed sides since the last search, it has more than 40 bits, and the host looks for
+what to say. The first search also reads the positions.
+
+Tests: `tests/cuda/emulate/lists.py`.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adjsim.algebra.vec3 import dot, sub
+from adjsim.engine.changing import ChangingForce, changing_forces
+from adjsim.engine.cuda_pairs import CORNERS, TeamPairs
+from adjsim.engine.layouts import make_table
+from adjsim.engine.packing import PackedModels
+from adjsim.jit.backend import device_fn
+from adjsim.jit.cuda_launch import launch
+from adjsim.jit.device_arrays import bare, on_device
+from adjsim.jit.devices import Device, array_module
+from adjsim.model import Model
+from adjsim.pairs.near import MOST
+from adjsim.pairs.pair_force import N_PARAMS, PAIR
+from adjsim.pairs.search import (
+    MOST_CELLS,
+    PIERCED,
+    FoundPairs,
+    HashGrid,
+    Near,
+    PairSet,
+    bucket_of,
+    fill,
+    is_finite_box,
+    key_of,
+    level_of,
+    middle,
+    point,
+    search_feature,
+    side_of,
+    write_box,
+)
+from adjsim.tiles.assembly import N_TILES, TILE
+
+
+WIDER = 1.5  # than on the CPU: pairs cost a GPU little
+ROOM = 1.5  # how much larger a feature may grow before it lies in larger cells
+FINER = 4.0  # how much smaller the cells of a level are than those of the next one
+ALL = 1e308  # the width of the last cell [m]
+HALF = np.int64(32)  # bits of a key
+LOWER = np.int64((1 << 32) - 1)
+COUNT = np.int64((1 << 40) - 1)
+TROUBLE = np.int64(1 << 40)
+
+
+class SearchTables(NamedTuple):
+    """What does not change from search to search; `features` by elements, the last one repeated."""
+
+    features: Any  # (n_seconds + n_firsts, 3)
+    weights: Any  # of the second ones
+    set_of: Any  # the set of pairs of each feature
+
+    # Of sets of pairs, those last that tell where edges go through faces.
+    codes: Any
+    same: Any
+    first_ptr: Any  # among the features
+    second_ptr: Any
+    bucket_ptr: Any
+    reach: Any
+    closer: Any
+    origins: Any
+    widths: Any  # (n_sets, n_levels)
+    levels: Any  # (n_levels,) 1: any level may have boxes
+
+    # Of elements.
+    at_rest: Any
+    guides: Any
+    limits: Any  # square of how far an element may move from search to search unseen [m^2]
+
+
+class Entries(NamedTuple):
+    """The boxes of the second features by cells, as `HashGrid` has them, of all sets."""
+
+    starts: Any
+    order: Any
+    keys: Any
+    boxes: Any
+
+
+class Cells(NamedTuple):
+    """What `level_of` and `middle` read of a `HashGrid`."""
+
+    origin: Any
+    widths: Any
+
+
+@device_fn
+def place_of(tables, boxes, q):
+    """Return the cell of a second feature and its bucket: the one behind all if it has none."""
+    k, extent = tables.set_of[q], 0.0
+    for c in range(3):
+        extent = max(extent, boxes[1, q, c] - boxes[0, q, c])
+    if not (is_finite_box(boxes, q) and extent <= ALL):
+        return np.int64(0), tables.bucket_ptr[tables.bucket_ptr.size - 1]
+    cells = Cells(tables.origins[k], tables.widths[k])
+    level = level_of(cells, extent)
+    x, y, z = middle(cells, level, boxes, q)
+    first, last = tables.bucket_ptr[k], tables.bucket_ptr[k + 1]
+    return key_of(level, x, y, z), first + bucket_of(level, x, y, z, last - first)
+
+
+@device_fn
+def box_thread(i, args):
+    """Write the box of a feature."""
+    tables, at, boxes = args
+    margin = tables.reach[tables.set_of[i]] if i < tables.weights.size else 0.0
+    write_box(at, tables.features[i], margin, boxes[0, i], boxes[1, i])
+
+
+@device_fn
+def key_thread(q, args):
+    """Write the key of a second feature: its bucket, and its number."""
+    tables, boxes, keys = args
+    _, bucket = place_of(tables, boxes, q)
+    keys[q] = bucket << HALF | q
+
+
+@device_fn
+def enter_thread(at, args):
+    """Write an entry of the grid."""
+    tables, boxes, sorted_keys, entries = args
+    q = sorted_keys[at] & LOWER
+    entries.order[at] = q - tables.second_ptr[tables.set_of[q]]
+    entries.keys[at], _ = place_of(tables, boxes, q)
+    for c in range(3):
+        entries.boxes[at, c], entries.boxes[at, 3 + c] = boxes[0, q, c], boxes[1, q, c]
+
+
+@device_fn
+def pairs_of(i, search, begin, members, numbers, gaps):
+    """Write the pairs of a first feature from `begin` on, if there is room; return their end."""
+    tables, entries, at, boxes = search
+    k = tables.set_of[i]
+    p, lower = i - tables.first_ptr[k], boxes[:, tables.first_ptr[k] : tables.first_ptr[k + 1]]
+    first, last = tables.second_ptr[k], tables.second_ptr[k + 1]
+    pair_set = PairSet(
+        tables.codes[k], tables.features[tables.first_ptr[k] : tables.first_ptr[k + 1]],
+        tables.features[first:last], tables.weights[first:last], tables.same[k] != 0,
+    )  # fmt: skip
+    starts = entries.starts[tables.bucket_ptr[k] : tables.bucket_ptr[k + 1] + 1]
+    grid = HashGrid(
+        entries.boxes, tables.origins[k], tables.widths[k], starts, entries.keys, entries.order,
+        tables.levels,
+    )  # fmt: skip
+    near = Near(at, tables.reach[k], tables.at_rest, tables.closer[k])
+    end = search_feature(pair_set, near, lower, grid, p, begin, numbers, gaps)
+    fill(pair_set, p, begin, min(end, members.shape[0]), members, numbers)
+    return end
+
+
+@device_fn
+def count_thread(i, args):
+    """Count the pairs of a first feature; an edge that goes through a face is trouble."""
+    search, none, counts = args
+    first = i + search[0].weights.size
+    n = pairs_of(first, search, np.int64(0), none.rows, none.numbers, none.gaps)
+    is_through = search[0].codes[search[0].set_of[first]] == PIERCED
+    counts[i] = (TROUBLE if n > 0 else np.int64(0)) if is_through else n
+
+
+@device_fn
+def trouble_thread(i, args):
+    """Look whether a pair found before has changed sides, or an element has moved too far.
+
+    A pair that is not among them may have, where an element has moved by half of the reach.
+    """
+    tables, found, before, at, counts = args
+    n, is_trouble = found.rows.shape[0], False
+    if i < n:
+        first, r_first = side_of(found.numbers[i, 0], found.rows[i], before)
+        then, r_then = side_of(found.numbers[i, 0], found.rows[i], at)
+        is_trouble = first * then < 0 and dot(r_first, r_then) < 0.0
+    else:
+        e = i - n
+        guide = tables.guides[e]
+        own = sub(point(at, e), point(before, e))
+        moved = sub(own, sub(point(at, guide), point(before, guide)))
+        is_trouble = dot(moved, moved) > tables.limits[e]
+    counts[i] = TROUBLE if is_trouble else np.int64(0)
+
+
+@device_fn
+def write_thread(i, args):
+    """Write the pairs of a first feature where the sums of counts say."""
+    search, found, total = args
+    first = i + search[0].weights.size
+    pairs_of(first, search, total[i], found.rows, found.numbers, found.gaps)
+
+
+@device_fn
+def spread(lane, places, members, source, out):
+    """Write the parameters that a lane reads, those of its first element."""
+    n, tile, q = members.shape[0], lane // TILE, lane % TILE
+    place = places[members[lane if lane < n else tile * TILE, 0]]
+    for column in range(N_PARAMS):
+        out[(tile * N_PARAMS + column) * TILE + q] = source[place + column * TILE]
+
+
+@device_fn
+def spread_thread(lane, args):
+    """Write tangents of parameters as a lane reads them."""
+    spread(lane, *args)
+
+
+@device_fn
+def lane_thread(lane, args):
+    """Write what a lane reads, and the keys of its entries: row of a surface, entry.
+
+    Lanes behind the last pair repeat the first of their tile, and count for nothing.
+    """
+    found, pairs, params, keys = args
+    members, n = found.rows, found.rows.shape[0]
+    tile, q, is_pair = lane // TILE, lane % TILE, lane < n
+    m = lane if is_pair else tile * TILE
+    for a in range(CORNERS):
+        at = (tile * CORNERS + a) * TILE + q
+        pairs.pair_nodes[at] = pairs.rows[members[m, a]]
+        if is_pair:
+            keys[CORNERS * m + a] = members[m, a] << HALF | (CORNERS * m + a)
+        else:
+            pairs.entries[at] = CORNERS * n
+    for a in range(2):
+        number = found.numbers[m, a] if is_pair else 0.0
+        pairs.pair_consts[(tile * 2 + a) * TILE + q] = number
+    spread(lane, pairs.param_places, members, params, pairs.pair_params)
+
+
+@device_fn
+def entry_thread(k, args):
+    """Write which slot an entry of the sums is of, and where the entry of the slot is."""
+    keys, sum_slots, entries = args
+    entry = keys[k] & LOWER
+    m, a = entry // CORNERS, entry % CORNERS
+    row, q = m // TILE * CORNERS + a, m % TILE
+    sum_slots[k] = row * 3 * TILE + q
+    entries[row * TILE + q] = k
+
+
+class PairSearch:
+    """The pairs of packed models that were found last, on the device.
+
+    `found` has the elements of pairs in place of rows of X, `pairs` what the kernels of steps take.
+    """
+
+    def __init__(self, models: Sequence[Model], packed: PackedModels, params: Any) -> None:
+        self.sets = changing_forces(models, packed)
+        self.dtype, self.params = packed.params.dtype, params
+        self.element_ptr = np.cumsum([0, *(len(contact.rows) for contact in self.sets)])
+        columns = zip(*((c.rows, c.places, c.params) for c in self.sets), strict=True)
+        self.rows, self.places, self.param_places = on_device(tuple(map(np.concatenate, columns)))
+        self.reaches: list[float] = []
+        self.tables: Any = None
+        self.found: Any = None
+        self.pairs: Any = None
+        self.moved_on = False  # whether a sweep has ended since the pairs no longer serve
+
+    def begin(self, x: np.ndarray) -> None:
+        """Choose reaches, cells and guides by the first positions of all rows."""
+        for contact in self.sets:
+            rho, reach = contact.force.thickness, contact.force.reach(x[contact.rows])
+            self.reaches.append(rho + WIDER * (reach - rho))
+        n = np.diff(self.element_ptr)
+        reach = np.array(self.reaches)
+        rho = np.array([contact.force.thickness for contact in self.sets])
+        limits = np.square((1.0 - MOST) * 0.5 * (reach - rho)).repeat(n).astype(self.dtype)
+        at = np.concatenate([x[contact.rows] for contact in self.sets]).astype(np.float64)
+        tables, self.n_own = search_tables(self.sets, self.element_ptr, self.reaches, at)
+        first_keys, row_keys = (
+            np.arange(size + 1) << HALF for size in (tables.bucket_ptr[-1], len(at))
+        )
+        self.tables, self.limits, self.first_keys, self.row_keys = on_device(
+            (tables, limits, first_keys, row_keys)
+        )
+
+    def find(self, x: Any, *, checked: bool, since_last: bool) -> bool:
+        """Find the pairs near positions of all rows; return whether there may be trouble.
+
+        That is looked for where it is `checked`: in these positions, and `since_last` on the way
+        from the last ones.
+        """
+        xp, tables, before = array_module(Device.CUDA), self.tables, self.pairs
+        n_features, n_seconds = tables.features.shape[0], tables.weights.size
+        at, boxes = on_device((x[bare(self.rows)], xp.empty((2, n_features, 3))))
+        launch(box_thread, n_features, (tables, at, boxes))
+        keys = xp.empty(n_seconds, np.int64)
+        launch(key_thread, n_seconds, (tables, boxes, *on_device((keys,))))
+        keys = xp.sort(keys)
+        order, cells = (xp.empty(n_seconds, np.int64) for _ in range(2))
+        starts = xp.searchsorted(keys, bare(self.first_keys))
+        entries = on_device(Entries(starts, order, cells, xp.empty((n_seconds, 6))))
+        launch(enter_thread, n_seconds, (tables, boxes, *on_device((keys,)), entries))
+        search = tables, entries, at, boxes
+        n = n_features - n_seconds if checked else self.n_own
+        n_more = self.found.rows.shape[0] + len(at.array) if checked and since_last else 0
+        counts = xp.zeros(1 + n + n_more, np.int64)
+        launch(count_thread, n, (search, room_for(xp, 0), *on_device((counts[1 : n + 1],))))
+        if n_more:
+            args = (tables, self.found, before.found_at, at, *on_device((counts[n + 1 :],)))
+            launch(trouble_thread, n_more, args)
+        total = xp.cumsum(counts)
+        last = int(total[-1])  # the host waits
+        self.found = room_for(xp, last & COUNT)
+        launch(write_thread, self.n_own, (search, self.found, *on_device((total,))))
+        self.pairs, self.moved_on = self.team_pairs(at), False
+        return last > COUNT
+
+    def by_contact(self, at: np.ndarray) -> list[np.ndarray]:
+        """Return positions of elements as those of each contact."""
+        return np.split(at, self.element_ptr[1:-1])
+
+    def find_on_host(self, positions: Sequence[np.ndarray]) -> list[FoundPairs]:
+        """Return the pairs near positions of each contact, as the CPU finds them."""
+        each = zip(self.sets, positions, self.reaches, strict=True)
+        return [contact.force.find(x, reach) for contact, x, reach in each]
+
+    def team_pairs(self, at: Any) -> TeamPairs:
+        """Return the pairs that were found as elements, and what each row of a surface adds up."""
+        xp, n = array_module(Device.CUDA), self.found.rows.shape[0]
+        table, n_entries = make_table((PAIR,), [n], [1]), CORNERS * n
+        n_lanes = int(table[0, N_TILES]) * TILE
+        keys, none = xp.empty(n_entries, np.int64), xp.zeros(0, self.dtype)
+        ptr = xp.zeros(self.row_keys.size, np.int64)
+        pairs = TeamPairs(
+            table, xp.empty(4 * n_lanes, np.uint32), xp.empty(2 * n_lanes, self.dtype),
+            xp.empty(N_PARAMS * n_lanes, self.dtype), none, xp.zeros(12 * n_lanes, self.dtype),
+            none, none, none, self.rows, self.places, self.param_places, ptr,
+            xp.empty(n_entries, np.int64), xp.zeros(n_entries, np.uint32),
+            xp.empty(4 * n_lanes, np.uint32), at, self.tables.guides, self.limits,
+            xp.zeros(1, np.int64),
+        )  # fmt: skip
+        pairs = on_device(pairs)
+        launch(lane_thread, n_lanes, (self.found, pairs, self.params, *on_device((keys,))))
+        if n > 0:
+            keys = xp.sort(keys)
+            (ptr,) = on_device((xp.searchsorted(keys, bare(self.row_keys)),))
+        args = (*on_device((keys,)), pairs.sum_slots, pairs.entries)
+        launch(entry_thread, n_entries, args)
+        return pairs._replace(sum_ptr=ptr)
+
+    def with_tangents(self, pairs: TeamPairs, params: Any) -> TeamPairs:
+        """Return the pairs with tangents of parameters, and room for tangents of forces."""
+        xp, n = array_module(Device.CUDA), pairs.pair_params.size
+        own, more = on_device((xp.empty(n, self.dtype), xp.zeros(pairs.slots.size, self.dtype)))
+        args = (self.param_places, self.found.rows, *on_device((params,)), own)
+        launch(spread_thread, n // N_PARAMS, args)
+        return pairs._replace(more_slots=more, more_params=own)
+
+
+def room_for(xp: Any, n: int) -> FoundPairs:
+    """Return room for n pairs."""
+    return on_device(FoundPairs(xp.empty((n, 4), np.int64), xp.empty((n, 2)), xp.empty(n)))
+
+
+def search_tables(
+    sets: Sequence[ChangingForce], element_ptr: np.ndarray, reaches: Sequence[float], x: np.ndarray
+) -> tuple[SearchTables, int]:
+    """Return the tables of contacts, and how many first features belong to their own pairs.
+
+    `x`: the first positions of their elements.
+    """
+    own, checks = [], []
+    at_rest, guides, limits = np.zeros_like(x), np.zeros(len(x), np.int64), np.zeros(len(x))
+    for contact, reach, (lo, hi) in zip(sets, reaches, pairwise(element_ptr), strict=True):
+        force = contact.force
+        closer = -1.0 if force.rest is None else force.thickness
+        at_rest[lo:hi] = 0.0 if force.rest is None else force.rest
+        guides[lo:hi] = lo + np.argmin(np.square(x[lo:hi] - x[lo:hi].mean(axis=0)).sum(axis=1))
+        limits[lo:hi] = (0.5 * reach) ** 2
+        own += [(pair_set, lo, reach, closer) for pair_set in force.pair_sets()]
+        checks += [(pair_set, lo, 0.0, -1.0) for pair_set in force.piercing_sets()]
+    pair_sets, starts, reach, closer = map(list, zip(*own, *checks, strict=True))
+    counting = [np.flatnonzero(pair_set.weights) for pair_set in pair_sets]
+    both = list(zip(pair_sets, counting, starts, strict=True))
+    seconds = [_elements_of(pair_set.second[which], start) for pair_set, which, start in both]
+    firsts = [_elements_of(pair_set.first, start) for pair_set, _, start in both]
+    n_seconds, n_firsts = ([len(rows) for rows in features] for features in (seconds, firsts))
+    cells = [_cells(x[rows], margin) for rows, margin in zip(seconds, reach, strict=True)]
+    n_levels, widths, origins = map(np.array, zip(*cells, strict=True))
+    widths = widths[:, None] * FINER ** np.arange(n_levels.max() + 1)
+    widths[:, -1] = ALL
+    numbers, tables = np.arange(len(pair_sets)), 1 << np.array([(2 * n).bit_length() for n in n_seconds])
+    return SearchTables(
+        features=np.concatenate([*seconds, *firsts]),
+        weights=np.concatenate([p.weights[which] for p, which, _ in both]),
+        set_of=np.concatenate([numbers.repeat(n_seconds), numbers.repeat(n_firsts)]),
+        codes=np.array([pair_set.code for pair_set in pair_sets]),
+        same=np.array([pair_set.same for pair_set in pair_sets], np.int64),
+        first_ptr=np.cumsum([sum(n_seconds), *n_firsts]),
+        second_ptr=np.cumsum([0, *n_seconds]),
+        bucket_ptr=np.cumsum([0, *tables]),
+        reach=np.array(reach),
+        closer=np.array(closer),
+        origins=origins,
+        widths=widths,
+        levels=np.ones(widths.shape[1], np.int64),
+        at_rest=at_rest,
+        guides=guides,
+        limits=limits,
+    ), sum(n_firsts[: len(own)])
+
+
+def _elements_of(rows: np.ndarray, start: int) -> np.ndarray:
+    """Return the elements of features, (n, 3), of which the first is `start`."""
+    return start + rows[:, np.minimum(np.arange(3), rows.shape[1] - 1)]
+
+
+def _cells(corners: np.ndarray, margin: float) -> tuple[int, float, np.ndarray]:
+    """Return how many levels features need, the width of the first, and where cells begin.
+
+    `corners`: (n, 3, 3), of features that may turn.
+    """
+    sides = np.square(corners - corners[:, [1, 2, 0]]).sum(axis=2).max(axis=1, initial=0.0)
+    extents = np.sqrt(sides) + 2.0 * margin
+    largest, mean = extents.max(initial=0.0), extents.mean() if len(extents) else 0.0
+    width = ROOM * max(min(largest, 2.0 * mean), 1e-300)
+    n_levels = 2 + int(np.ceil(np.log(max(ROOM * largest / width, 1.0)) / np.log(FINER)))
+    middle = corners.reshape(-1, 3).mean(axis=0) if len(corners) else np.zeros(3)
+    return n_levels, width, middle - 0.5 * MOST_CELLS * width
