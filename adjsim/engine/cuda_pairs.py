@@ -12,18 +12,15 @@ Adjoint: `adjoint/engine/cuda_pairs.py`. Tests: `tests/cuda`.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from adjsim.algebra.vec3 import add, dot, sub
-from adjsim.engine.changing import ChangingPairs
 from adjsim.jit.backend import device_fn
 from adjsim.jit.cuda_launch import launch
-from adjsim.jit.device_arrays import on_device, to_host
+from adjsim.jit.device_arrays import on_device
 from adjsim.jit.devices import Device, array_module
-from adjsim.pairs.near import MOST
 from adjsim.pairs.pair_force import N_PARAMS, PAIR
 from adjsim.tiles.assembly import N_TILES, NODES, TILE
 from adjsim.tiles.element_kind import ElementKind

@@ -59,10 +59,9 @@ WIDER = 1.5  # than on the CPU: pairs cost a GPU little
 ROOM = 1.5  # how much larger a feature may grow before it lies in larger cells
 FINER = 4.0  # how much smaller the cells of a level are than those of the next one
 ALL = 1e308  # the width of the last cell [m]
-HALF = np.int64(32)  # bits of a key
-LOWER = np.int64((1 << 32) - 1)
-COUNT = np.int64((1 << 40) - 1)
-TROUBLE = np.int64(1 << 40)
+HALF = 32  # bits of a key
+LOWER = (1 << HALF) - 1
+TROUBLE = 1 << 40
 
 
 class SearchTables(NamedTuple):
@@ -87,7 +86,7 @@ class SearchTables(NamedTuple):
     # Of elements.
     at_rest: Any
     guides: Any
-    limits: Any  # square of how far an element may move from search to search unseen [m^2]
+    limits: Any  # square of how far one may move between searches unseen by a check [m^2]
 
 
 class Entries(NamedTuple):
@@ -123,18 +122,14 @@ def place_of(tables, boxes, q):
 
 @device_fn
 def box_thread(i, args):
-    """Write the box of a feature."""
-    tables, at, boxes = args
-    margin = tables.reach[tables.set_of[i]] if i < tables.weights.size else 0.0
+    """Write the box of a feature; of a second one also the key: its bucket, and its number."""
+    tables, at, boxes, keys = args
+    is_second = i < keys.size
+    margin = tables.reach[tables.set_of[i]] if is_second else 0.0
     write_box(at, tables.features[i], margin, boxes[0, i], boxes[1, i])
-
-
-@device_fn
-def key_thread(q, args):
-    """Write the key of a second feature: its bucket, and its number."""
-    tables, boxes, keys = args
-    _, bucket = place_of(tables, boxes, q)
-    keys[q] = bucket << HALF | q
+    if is_second:
+        _, bucket = place_of(tables, boxes, i)
+        keys[i] = bucket << HALF | i
 
 
 @device_fn
@@ -177,7 +172,7 @@ def count_thread(i, args):
     first = i + search[0].weights.size
     n = pairs_of(first, search, np.int64(0), none.rows, none.numbers, none.gaps)
     is_through = search[0].codes[search[0].set_of[first]] == PIERCED
-    counts[i] = (TROUBLE if n > 0 else np.int64(0)) if is_through else n
+    counts[i] = min(n, 1) * TROUBLE if is_through else n
 
 
 @device_fn
@@ -198,7 +193,7 @@ def trouble_thread(i, args):
         own = sub(point(at, e), point(before, e))
         moved = sub(own, sub(point(at, guide), point(before, guide)))
         is_trouble = dot(moved, moved) > tables.limits[e]
-    counts[i] = TROUBLE if is_trouble else np.int64(0)
+    counts[i] = TROUBLE if is_trouble else 0
 
 
 @device_fn
@@ -249,13 +244,13 @@ def lane_thread(lane, args):
 
 @device_fn
 def entry_thread(k, args):
-    """Write which slot an entry of the sums is of, and where the entry of the slot is."""
-    keys, sum_slots, entries = args
+    """Write which slot an entry of the sums is of, without a mark, and where that of a slot is."""
+    pairs, keys = args
     entry = keys[k] & LOWER
     m, a = entry // CORNERS, entry % CORNERS
     row, q = m // TILE * CORNERS + a, m % TILE
-    sum_slots[k] = row * 3 * TILE + q
-    entries[row * TILE + q] = k
+    pairs.sum_slots[k], pairs.marks[k] = row * 3 * TILE + q, 0
+    pairs.entries[row * TILE + q] = k
 
 
 class PairSearch:
@@ -303,9 +298,8 @@ class PairSearch:
         xp, tables, before = array_module(Device.CUDA), self.tables, self.pairs
         n_features, n_seconds = tables.features.shape[0], tables.weights.size
         at, boxes = on_device((x[bare(self.rows)], xp.empty((2, n_features, 3))))
-        launch(box_thread, n_features, (tables, at, boxes))
         keys = xp.empty(n_seconds, np.int64)
-        launch(key_thread, n_seconds, (tables, boxes, *on_device((keys,))))
+        launch(box_thread, n_features, (tables, at, boxes, *on_device((keys,))))
         keys = xp.sort(keys)
         order, cells = (xp.empty(n_seconds, np.int64) for _ in range(2))
         starts = xp.searchsorted(keys, bare(self.first_keys))
@@ -313,7 +307,7 @@ class PairSearch:
         launch(enter_thread, n_seconds, (tables, boxes, *on_device((keys,)), entries))
         search = tables, entries, at, boxes
         n = n_features - n_seconds if checked else self.n_own
-        n_more = self.found.rows.shape[0] + len(at.array) if checked and since_last else 0
+        n_more = self.found.rows.shape[0] + at.shape[0] if checked and since_last else 0
         counts = xp.zeros(1 + n + n_more, np.int64)
         launch(count_thread, n, (search, room_for(xp, 0), *on_device((counts[1 : n + 1],))))
         if n_more:
@@ -321,10 +315,10 @@ class PairSearch:
             launch(trouble_thread, n_more, args)
         total = xp.cumsum(counts)
         last = int(total[-1])  # the host waits
-        self.found = room_for(xp, last & COUNT)
+        self.found = room_for(xp, last % TROUBLE)
         launch(write_thread, self.n_own, (search, self.found, *on_device((total,))))
         self.pairs, self.moved_on = self.team_pairs(at), False
-        return last > COUNT
+        return last >= TROUBLE
 
     def by_contact(self, at: np.ndarray) -> list[np.ndarray]:
         """Return positions of elements as those of each contact."""
@@ -346,7 +340,7 @@ class PairSearch:
             table, xp.empty(4 * n_lanes, np.uint32), xp.empty(2 * n_lanes, self.dtype),
             xp.empty(N_PARAMS * n_lanes, self.dtype), none, xp.zeros(12 * n_lanes, self.dtype),
             none, none, none, self.rows, self.places, self.param_places, ptr,
-            xp.empty(n_entries, np.int64), xp.zeros(n_entries, np.uint32),
+            xp.empty(n_entries, np.int64), xp.empty(n_entries, np.uint32),
             xp.empty(4 * n_lanes, np.uint32), at, self.tables.guides, self.limits,
             xp.zeros(1, np.int64),
         )  # fmt: skip
@@ -355,8 +349,7 @@ class PairSearch:
         if n > 0:
             keys = xp.sort(keys)
             (ptr,) = on_device((xp.searchsorted(keys, bare(self.row_keys)),))
-        args = (*on_device((keys,)), pairs.sum_slots, pairs.entries)
-        launch(entry_thread, n_entries, args)
+        launch(entry_thread, n_entries, (pairs, *on_device((keys,))))
         return pairs._replace(sum_ptr=ptr)
 
     def with_tangents(self, pairs: TeamPairs, params: Any) -> TeamPairs:
@@ -400,7 +393,7 @@ def search_tables(
     n_levels, widths, origins = map(np.array, zip(*cells, strict=True))
     widths = widths[:, None] * FINER ** np.arange(n_levels.max() + 1)
     widths[:, -1] = ALL
-    numbers, tables = np.arange(len(pair_sets)), 1 << np.array([(2 * n).bit_length() for n in n_seconds])
+    numbers, n_buckets = np.arange(len(pair_sets)), [1 << (2 * n).bit_length() for n in n_seconds]
     return SearchTables(
         features=np.concatenate([*seconds, *firsts]),
         weights=np.concatenate([p.weights[which] for p, which, _ in both]),
@@ -409,7 +402,7 @@ def search_tables(
         same=np.array([pair_set.same for pair_set in pair_sets], np.int64),
         first_ptr=np.cumsum([sum(n_seconds), *n_firsts]),
         second_ptr=np.cumsum([0, *n_seconds]),
-        bucket_ptr=np.cumsum([0, *tables]),
+        bucket_ptr=np.cumsum([0, *n_buckets]),
         reach=np.array(reach),
         closer=np.array(closer),
         origins=origins,

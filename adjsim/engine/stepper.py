@@ -441,9 +441,11 @@ class CudaStepper(ModelStepper):
         if step is None or not is_trouble:
             return
         now = search.by_contact(to_host(search.pairs.found_at))
-        then = search.by_contact(to_host(last.found_at)) if goes_on else now
-        found = [search.find_on_host(positions) for positions in (then, now)]
-        self.check_apart(step, now, then if goes_on else None, found)
+        then, found = None, []
+        if goes_on:
+            then = search.by_contact(to_host(last.found_at))
+            found = [search.find_on_host(positions) for positions in (then, now)]
+        self.check_apart(step, now, then, found)
 
     def serves_from(self, x: Any, rows: np.ndarray) -> int:
         """Return the first of several states, `x[rows]`, from which on the pairs serve."""

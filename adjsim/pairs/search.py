@@ -325,20 +325,19 @@ def write_sides(rows, numbers, x, found, between):
 @device_fn
 def side_of(code, rows, x):
     """Return on which side the features of a pair are, and the vector between closest points."""
-    none = (0.0, 0.0, 0.0)
-    if code != FACE and code != EDGES:
-        return 0, none
     p = point(x, rows[0])
     a, b, c = point(x, rows[1]), point(x, rows[2]), point(x, rows[3])
     at = closest(code, (sub(a, p), sub(b, p), sub(c, p)))
     if code == FACE:
         inside = dot(at.d_2, at.d_2) > 0.0
         normal, away = cross(sub(b, a), sub(c, a)), sub(p, a)
-    else:
+    elif code == EDGES:
         inside = 0.0 < at.a_1 < 1.0 and 0.0 < at.a_2 < 1.0
         normal, away = cross(sub(a, p), sub(c, b)), sub(p, b)
+    else:
+        return 0, (0.0, 0.0, 0.0)
     if not inside:
-        return 0, none
+        return 0, (0.0, 0.0, 0.0)
     return 1 if dot(normal, away) > 0.0 else -1, at.r
 
 

@@ -229,6 +229,25 @@ def render_launches(dtype):
     return launches
 
 
+def search_launches(dtype):
+    """As `render_launches`, of a search for pairs, which finds none, and of tangents of pairs."""
+    from adjsim.engine import cuda_search
+    from adjsim.engine.packing import pack
+    from tests.cuda.pair_scenes import close_nets
+
+    launches, (model, state) = {}, close_nets()
+    packed = pack([model], 1, dtype, 0)
+    cuda_search.array_module = lambda device: np
+    cuda_search.on_device = lambda arrays: arrays
+    cuda_search.launch = lambda body, n, args: launches.setdefault(body.__name__, (body, args))
+    search, x = cuda_search.PairSearch([model], packed, packed.params), state.x.astype(dtype)
+    search.begin(x)
+    for since_last in (False, True):
+        search.find(x, checked=True, since_last=since_last)
+    search.with_tangents(search.pairs, packed.params)
+    return launches
+
+
 def kernels(real):
     """Name, kernel and the types of its arguments, of all physics and of the renderer."""
     from numba import types
@@ -242,14 +261,15 @@ def kernels(real):
     for name, kernel, argument in (*physics_kernels(), *pair_kernels()):
         yield name, kernel, (argument(getattr(types, real)),)
     kinds = pairs(getattr(types, real)), array(getattr(types, real), 3)
-    arguments = types.Tuple((*kinds, array(types.int64, 1), array(types.int64, 2)))
+    arguments = types.Tuple((*kinds, *[array(types.int64, 1)] * 2))
     yield "far_thread", index_kernel(far_thread), (types.int64, arguments)
     reals = [array(getattr(types, real), ndim) for ndim in (1, 3)]
     entries = named_type(Entries, [reals[0], *[array(types.int32, 1)] * 2])
     arguments = types.Tuple((entries, reals[1], reals[1]))
     yield "product_thread", index_kernel(product_thread), (types.int64, arguments)
     dtype = np.dtype(real)
-    for name, (body, args) in (launches(dtype) | render_launches(dtype)).items():
+    found = launches(dtype) | render_launches(dtype) | search_launches(dtype)
+    for name, (body, args) in found.items():
         yield name, index_kernel(body), (types.int64, typeof(args))
 
 

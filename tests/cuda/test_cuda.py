@@ -28,12 +28,14 @@ WITHIN_LIBDEVICE = {
     "float32": {"ex2.approx.ftz.f32", "rcp.approx.ftz.f32"},
     "float64": {"rcp.approx.ftz.f64"},
 }
-WITHOUT_REALS = {"lengths_thread", "outline_thread"}
+WITHOUT_REALS = {"lengths_thread", "outline_thread", "entry_thread"}
+# A search for pairs, as on the CPU.
+ALWAYS_DOUBLE = {f"{name}_thread" for name in ("box", "enter", "count", "trouble", "write", "lane")}
 REALS, CAPABILITIES = ("float64", "float32"), ("80", "90")
 EVERY = dict.fromkeys(REALS, "")
 # One kernel of each kind, in float32 with all forces, of joints only forward.
 SOME = {
-    "float64": "^advance on grid|^product_thread|^fragments_thread|^pixel_vjp_thread",
+    "float64": "^advance on grid|^product_thread|^fragments_thread|^pixel_vjp_thread|^count_thread",
     "float32": "^reverse with rest in blocks|^advance in blocks|^face_vjp_thread|^pair_jvp_thread",
 }
 LINKED = {"float64": ("--link", "90"), "float32": ()}  # as long again
@@ -88,7 +90,8 @@ def test_kernels_compile_to_ptx_and_float32_stays_float32(which, capabilities):
         assert row["barriers"] == (of_grid if on_grid else 0), row
         assert row["meets_in_blocks"] == (on_grid or in_blocks), row
         assert row["lines"] > 100, row
-        double = row["real"] == "float64" and row["kernel"] not in WITHOUT_REALS
+        double = row["real"] == "float64" or row["kernel"] in ALWAYS_DOUBLE
+        double &= row["kernel"] not in WITHOUT_REALS
         assert row["has_f64"] == double, row
         exponential = row["kernel"].startswith(("pixel_", "fragments_", "pair_"))
         allowed = WITHIN_LIBDEVICE[row["real"]] if exponential else set()

@@ -122,6 +122,7 @@ def use_stand_in() -> None:
 
         def read(self, *rest):
             DEVICE.counts[what] += 1
+            DEVICE.counts["bytes read back"] += self.numbers.nbytes
             if DEVICE.is_idle:
                 DEVICE.answers.rotate(-1)
                 return DEVICE.answers[-1]

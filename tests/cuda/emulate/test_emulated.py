@@ -15,14 +15,19 @@ EMULATED = {"LLVMLITE_ENABLE_IR_LAYER_TYPED_POINTERS": "0"}
 GRID, BLOCKS = "on_grid_with_bodies", "in_blocks_with_bodies"
 ON_GRID = {f"{sweep}_{GRID}" for sweep in ("advance", "reverse", "tangent")}
 IN_BLOCKS = {f"{sweep}_{BLOCKS}" for sweep in ("advance", "reverse_with_rest", "tangent_with_rest")}
+OF_PAIRS = {
+    f"{name}_thread"
+    for name in ("far", "box", "enter", "count", "trouble", "write", "lane", "entry", "spread")
+}
 KERNELS = {
     "worlds": ON_GRID | IN_BLOCKS,
     "nodes": {"advance_own_nodes"},
-    "surfaces": ON_GRID | {"far_thread"},
-    "outputs": launched_threads() - {"product_thread", "far_thread"},
+    "surfaces": ON_GRID | OF_PAIRS,
+    "outputs": launched_threads() - {"product_thread"} - OF_PAIRS,
     "physics": IN_BLOCKS,
 }
 # Worlds have few forces and the kernels of all of them. The simulator runs all forces.
+LAUNCHES_OF_A_SEARCH = 6  # 7 where it is checked
 NIGHTLY = ("physics", "render", "batches", "study")
 RUNS = ["worlds", "nodes", "surfaces", "outputs", "reduced"]
 RUNS += [pytest.param(what, marks=pytest.mark.nightly) for what in NIGHTLY]
@@ -32,7 +37,7 @@ RUNS += [pytest.param(what, marks=pytest.mark.nightly) for what in NIGHTLY]
 def test_the_emulated_device_gives_the_numbers_of_the_cpu(what):
     report = run("tests.cuda.emulate", what, "--json", **EMULATED)
     assert report["faults"] == []
-    files = r"^.*_cuda_(raster|bins|sums|tangents|pairs)_"
+    files = r"^.*_cuda_(raster|bins|sums|tangents|pairs|search)_"
     assert KERNELS.get(what, set()) <= {re.sub(files, "", name) for name in report["kernels"]}
     for name, row in report["results"].items():
         assert row["alike"], name
@@ -53,6 +58,30 @@ def test_a_picture_of_new_vertices_asks_little_of_the_host():
             "uploads": "1 / 2",
         }.items()
     }
+
+
+def test_pairs_are_found_as_on_the_cpu_in_any_order_of_threads():
+    """The lists to the bit; distances contract otherwise there."""
+    report = run("tests.cuda.emulate.lists", **EMULATED)
+    found = report["lists"]
+    for name, row in found.items():
+        assert row["same"], name
+        assert row["faults"] == [], name
+        assert row["pairs"] > 0 or "much larger" in name, name
+        assert row["counts"]["bytes read back"] == 8, name
+        assert row["counts"]["launches"] <= LAUNCHES_OF_A_SEARCH, name
+        assert row["counts"]["uploads"] == 1, name
+    assert len(found) == 30
+    said = {name: last for name, (first, last) in report["troubles"].items() if not first}
+    assert said == {
+        "apart": False,
+        "through": True,
+        "beyond": True,
+        "found beyond": False,
+        "fast": True,
+    }
+    assert "through each other before step 2" in report["errors"]["cpu"]
+    assert report["errors"]["cuda"] == report["errors"]["cpu"]
 
 
 def test_the_emulated_device_tells_mistakes():
