@@ -285,8 +285,8 @@ class PairSearch:
         first_keys, row_keys = (
             np.arange(size + 1) << HALF for size in (tables.bucket_ptr[-1], len(at))
         )
-        self.tables, self.limits, self.first_keys, self.row_keys = on_device(
-            (tables, limits, first_keys, row_keys)
+        self.tables, self.limits, self.first_keys, self.row_keys, self.no_sums = on_device(
+            (tables, limits, first_keys, row_keys, 0 * row_keys)
         )
 
     def find(self, x: Any, *, checked: bool, since_last: bool) -> bool:
@@ -334,15 +334,14 @@ class PairSearch:
         xp, n = array_module(Device.CUDA), self.found.rows.shape[0]
         table, n_entries = make_table((PAIR,), [n], [1]), CORNERS * n
         n_lanes = int(table[0, N_TILES]) * TILE
-        keys, none = xp.empty(n_entries, np.int64), xp.zeros(0, self.dtype)
-        ptr = xp.zeros(self.row_keys.size, np.int64)
+        keys, none, ptr = xp.empty(n_entries, np.int64), xp.empty(0, self.dtype), self.no_sums
         pairs = TeamPairs(
             table, xp.empty(4 * n_lanes, np.uint32), xp.empty(2 * n_lanes, self.dtype),
             xp.empty(N_PARAMS * n_lanes, self.dtype), none, xp.zeros(12 * n_lanes, self.dtype),
             none, none, none, self.rows, self.places, self.param_places, ptr,
             xp.empty(n_entries, np.int64), xp.empty(n_entries, np.uint32),
             xp.empty(4 * n_lanes, np.uint32), at, self.tables.guides, self.limits,
-            xp.zeros(1, np.int64),
+            xp.empty(1, np.int64),
         )  # fmt: skip
         pairs = on_device(pairs)
         launch(lane_thread, n_lanes, (self.found, pairs, self.params, *on_device((keys,))))

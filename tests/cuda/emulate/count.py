@@ -17,6 +17,7 @@ from adjsim.engine.packing import pack
 from adjsim.engine.patches import TILE_HI, TILE_LO
 from adjsim.jit.cuda_launch import BLOCK, Launcher
 from adjsim.rollout import rollout
+from adjsim.system import RunSettings, make_stepper
 from adjsim.tiles.assembly import TILE
 from adjsim.worlds import stack
 from benchmarks.publish import DATA, record as record_data
@@ -28,6 +29,7 @@ from studies.scene.files import BUNDLED
 from studies.scene.reading import read_scene
 from tests.cuda.emulate import install  # noqa: F401
 from tests.cuda.emulate.driver import DEVICE
+from tests.cuda.pair_scenes import DT, close_nets
 from tests.cuda.study_scenes import BEAM
 
 
@@ -142,6 +144,21 @@ def search() -> Iterator[Row]:
     yield "host time of a launch, median [µs]", f"{1e6 * np.median(spent):.0f}"
 
 
+def surfaces() -> Iterator[Row]:
+    """Find the pairs of two nets again, after steps."""
+    model, state = close_nets()
+    stepper = make_stepper(model, RunSettings(DT, 1, device="cuda"))
+    fields = stepper.allocate(1)
+    stepper.load(state, fields, 0)
+    stepper.find_pairs(fields[0][0], 0)
+    stepper.reached, stepper.changing.moved_on = 1, True
+    DEVICE.reset()
+    stepper.find_pairs(fields[0][0], 1)
+    for what, names in zip(PICTURE, (PICTURE[:1], ("of CuPy",), WAITS, ("uploads",)), strict=True):
+        yield f"{what}, a search for pairs of surfaces after the first", str(counts(*names))
+    yield "bytes read back by it", str(counts("bytes read back"))
+
+
 def worlds() -> Iterator[Row]:
     """Run 200 worlds of 100 tetrahedra."""
     one = make_block(100)
@@ -219,7 +236,7 @@ def memory() -> Iterator[Row]:
 
 
 CASES = {
-    case.__name__: case for case in (film, picture, search, worlds, world, turns, mesh, memory)
+    case.__name__: case for case in (film, picture, search, surfaces, worlds, world, turns, mesh, memory)
 }
 
 
