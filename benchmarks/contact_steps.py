@@ -109,10 +109,12 @@ def mujoco_seconds(scene: Scene, end: float) -> str:
 
     The shortest of three motions, after one that is not counted.
     """
-    boxes = {name: body for name, body in scene.bodies.items() if isinstance(body, Rigid)}
-    if importlib.util.find_spec("mujoco") is None or any(
-        body.mesh != "box" for body in scene.bodies.values()
-    ):
+    boxes = {
+        name: body
+        for name, body in scene.bodies.items()
+        if isinstance(body, Rigid) and body.mesh == "box"
+    }
+    if importlib.util.find_spec("mujoco") is None or len(boxes) < len(scene.bodies):
         return "–"
     mujoco: Any = importlib.import_module("mujoco")
     spec = mujoco.MjSpec()
