@@ -6,7 +6,7 @@ from functools import cache
 from adjoint.forces.element import TwinKind
 from adjoint.rigid.frames import axes_vjp, outer_add
 from adjsim.algebra.mat3 import matvec, t_matvec
-from adjsim.algebra.vec3 import add, axpy, dot, neg, scale, sub
+from adjsim.algebra.vec3 import add, dot, neg, scale, sub
 from adjsim.forces.carried import carried_kind, frame_of, make_seen, seen_from
 from adjsim.jit.backend import device_fn, lit
 
