@@ -257,7 +257,7 @@ def test_obstacles_held_nodes_axes_and_gravity_are_drawn_over_a_scene(tmp_path):
     plain = np.full((*shot.size, 3), 255, np.uint8)
     for mark in marks.values():
         drawn = draw_overlays(plain, [mark], 0, shot.seen_at)
-        assert (drawn == mark.color).all(axis=2).sum() > 5
+        assert (drawn == mark.color).all(axis=2).any()
 
 
 def test_a_scene_without_a_camera(tmp_path):
