@@ -50,7 +50,8 @@ class ScheduleCost:
         Most restart states held at once; longest transient buffer.
     bytes : int
         Memory of both together [bytes]. The current state comes on top; of bodies, whose
-        points are not kept but placed again, a few states with all points: 1 MB, or four.
+        points are not kept but placed again, a few states with all points: 1 MB, or four. Of
+        surfaces that touch, also the pairs that were found, in `Schedule.spare_bytes`.
     """
 
     extra_forward_steps: int
@@ -92,6 +93,10 @@ class Schedule(ABC):
         checks.whole("n_steps", n_steps, 0)
         checks.whole("bytes_per_state", bytes_per_state, 1)
         return self
+
+    def spare_bytes(self, cost: ScheduleCost) -> int:
+        """Return how many bytes a run may keep beside its states: at most as many again."""
+        return cost.bytes
 
     @abstractmethod
     def _plan(self, n_steps: int) -> Iterator[Action]: ...
@@ -280,6 +285,10 @@ class MemoryBudget(Schedule):
             return plan._measure(n_steps)[0] + segment_price * -(-n_steps // plan.segment)
 
         return min((Binomial(n_states - k, k) for k in range(1, n_states)), key=work)
+
+    def spare_bytes(self, cost: ScheduleCost) -> int:
+        """Return what the states leave of the budget."""
+        return size_in_bytes(self.budget) - cost.bytes
 
     def _plan(self, n_steps: int) -> Iterator[Action]:
         raise ValueError(

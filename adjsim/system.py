@@ -103,6 +103,7 @@ class Stepper(ABC, Generic[S, T]):
     step_seconds: float = 1e-6
     HAS_FLOAT32: ClassVar[bool] = True
     step: "TimeStep | None" = None  # that it takes; None: that of the system itself
+    spare_bytes: int = 0  # that a run may keep beside states, for a sweep back
     places_again: bool = False  # whether states are kept without what `complete` finds again
 
     @abstractmethod

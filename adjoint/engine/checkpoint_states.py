@@ -256,8 +256,14 @@ def states_of(
 def choose_schedule(
     checkpoint: Schedule | str | int | None, stepper: Stepper[Any, Any]
 ) -> tuple[Schedule, ScheduleCost]:
-    """Return the schedule that a `checkpoint=` argument means for a stepper, and its cost."""
+    """Return the schedule that a `checkpoint=` argument means for a stepper, and its cost.
+
+    The stepper is told how many bytes are left for what it keeps beside states.
+    """
     price = SEGMENT_SECONDS / stepper.step_seconds
     size = stepper.bytes_per_state()
-    schedule = as_schedule(checkpoint).choose(stepper.n_steps, size, price)
-    return schedule, schedule.cost(stepper.n_steps, size)
+    asked = as_schedule(checkpoint)
+    schedule = asked.choose(stepper.n_steps, size, price)
+    cost = schedule.cost(stepper.n_steps, size)
+    stepper.spare_bytes = asked.spare_bytes(cost)
+    return schedule, cost

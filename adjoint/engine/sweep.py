@@ -135,8 +135,7 @@ class ReverseSweep(Sweep):
         """Undo len(rows) steps, in compiled code from the last one to the first."""
         s, n = self.stepper, len(rows)
         while n and s.changing is not None:
-            s.find_pairs(fields[0][rows[n - 1]])
-            first = s.serves_from(fields[0], rows[:n])
+            first = s.serve_back(start, rows[:n], fields[0])
             self.undo_piece(start + first, rows[first:n], fields)
             n = first
         if n:

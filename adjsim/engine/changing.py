@@ -16,6 +16,7 @@ import numpy as np
 
 from adjsim.engine.layouts import make_table
 from adjsim.engine.packing import PackedModels
+from adjsim.jit.device_arrays import leaves
 from adjsim.model import Model
 from adjsim.pairs.near import LEAST, NearPairs, make_lists_kernel, serve_kernel
 from adjsim.pairs.pair_force import N_PARAMS, PAIR
@@ -62,6 +63,40 @@ def changing_forces(models: Sequence[Model], packed: PackedModels) -> list[Chang
     return forces
 
 
+class ServedSteps(NamedTuple):
+    """Which steps pairs served, from `first` to before `stop`: what was found, at positions x."""
+
+    first: int
+    stop: int
+    found: Any
+    x: Any
+
+
+class KeptPairs:
+    """The pairs that served steps of a run forward, for the sweep back over them.
+
+    Where they would take more bytes than there is room for, those kept first are dropped.
+    """
+
+    def __init__(self) -> None:
+        self.kept: list[ServedSteps] = []
+
+    def add(self, steps: ServedSteps, room: int) -> None:
+        """Keep the pairs of steps, in place of those of the same steps, or of steps before."""
+        first, stop, found, x = steps
+        if self.kept and self.kept[-1].found is found and self.kept[-1].stop == first:
+            first = self.kept.pop().first
+        self.kept = [own for own in self.kept if own.first < first or own.stop > stop]
+        self.kept.append(ServedSteps(first, stop, found, x))
+        sizes = [sum(array.nbytes for array in leaves((own.found, own.x))) for own in self.kept]
+        while sizes and sum(sizes) > room:
+            del sizes[0], self.kept[0]
+
+    def of_step(self, step: int) -> ServedSteps | None:
+        """Return the pairs that served a step last; None: there are none any more."""
+        return next((own for own in self.kept[::-1] if own.first <= step < own.stop), None)
+
+
 class ChangingPairs:
     """The pairs of packed models that were found last, and the lists made of them.
 
@@ -99,7 +134,7 @@ class ChangingPairs:
             "places": np.concatenate([contact.places for contact in sets]),
             "param_places": np.array([contact.params[0] for contact in sets]),
         }
-        self.found: list[FoundPairs] = []
+        self.found: tuple[FoundPairs, ...] = ()
         self.x: Any = None  # positions of all rows where they were found
         self.near: NearPairs | None = None
         self.reaches: list[float] = []
@@ -115,10 +150,17 @@ class ChangingPairs:
     def find(self, x: np.ndarray) -> None:
         """Find the pairs near positions of all rows."""
         self.x = np.array(x)
-        if self.near is None:
+        if not self.reaches:
             self.reaches = [own.force.reach(self.x[own.rows]) for own in self.sets]
         each = zip(self.sets, self.by_contact(self.x), self.reaches, strict=True)
-        self.found = [contact.force.find(positions, reach) for contact, positions, reach in each]
+        found = tuple(contact.force.find(positions, reach) for contact, positions, reach in each)
+        self.use(found, self.x, self.x)
+
+    def use(self, found: tuple[FoundPairs, ...], x: np.ndarray, now: np.ndarray) -> None:
+        """Make lists that serve positions `now`, of pairs found at x that serve them."""
+        if found is self.found and self.serve(now):
+            return
+        self.found, self.x = found, x
         rho = np.array([contact.force.thickness for contact in self.sets])
         allowances = 0.5 * (np.array(self.reaches) - rho)
         counts = [len(pairs.gaps) for pairs in self.found]
@@ -148,17 +190,17 @@ class ChangingPairs:
             members=np.concatenate(members),
             numbers=np.concatenate([pairs.numbers for pairs in self.found]),
             due=gaps,  # times are made of them
-            clock=np.zeros(n_lists),
+            clock=np.full(n_lists, 0.0 if now is x else 1.0),  # rows have moved by less than 1
             share=np.full(n_lists, LEAST),
             served=np.zeros(n_lists, np.int64),
             found_at=at,
-            listed_at=at.copy(),
+            listed_at=now[self.lay["rows"]].astype(at.dtype),
             found_drifts=np.zeros((len(counts), 3)),
             listed_drifts=np.zeros((len(counts), 3)),
             sum_ptr=np.zeros(len(at) + n_lists, np.int64),
             sum_slots=np.zeros(4 * len(gaps), np.int64),
         )
-        make_lists_kernel()(self.near, self.x)
+        make_lists_kernel()(self.near, now)
 
     def spread(self, params: np.ndarray, table: np.ndarray) -> np.ndarray:
         """Return parameters of all elements, or their tangents, as each pair reads them."""

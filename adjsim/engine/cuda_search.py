@@ -268,6 +268,7 @@ class PairSearch:
         self.reaches: list[float] = []
         self.tables: Any = None
         self.found: Any = None
+        self.x: Any = None  # positions of elements where they were found
         self.pairs: Any = None
         self.moved_on = False  # whether a sweep has ended since the pairs no longer serve
 
@@ -295,7 +296,7 @@ class PairSearch:
         That is looked for where it is `checked`: in these positions, and `since_last` on the way
         from the last ones.
         """
-        xp, tables, before = array_module(Device.CUDA), self.tables, self.pairs
+        xp, tables = array_module(Device.CUDA), self.tables
         n_features, n_seconds = tables.features.shape[0], tables.weights.size
         at, boxes = on_device((x[bare(self.rows)], xp.empty((2, n_features, 3))))
         keys = xp.empty(n_seconds, np.int64)
@@ -311,14 +312,21 @@ class PairSearch:
         counts = xp.zeros(1 + n + n_more, np.int64)
         launch(count_thread, n, (search, room_for(xp, 0), *on_device((counts[1 : n + 1],))))
         if n_more:
-            args = (tables, self.found, before.found_at, at, *on_device((counts[n + 1 :],)))
+            args = (tables, self.found, self.x, at, *on_device((counts[n + 1 :],)))
             launch(trouble_thread, n_more, args)
         total = xp.cumsum(counts)
         last = int(total[-1])  # the host waits
-        self.found = room_for(xp, last % TROUBLE)
-        launch(write_thread, self.n_own, (search, self.found, *on_device((total,))))
-        self.pairs, self.moved_on = self.team_pairs(at), False
+        found = room_for(xp, last % TROUBLE)
+        launch(write_thread, self.n_own, (search, found, *on_device((total,))))
+        self.use(found, at, x)
         return last >= TROUBLE
+
+    def use(self, found: FoundPairs, at: Any, now: Any) -> None:
+        """Have pairs found at positions of elements serve those of all rows `now`, as they can."""
+        is_new = found is not self.found
+        self.found, self.x, self.moved_on = found, at, False
+        if is_new:
+            self.pairs = self.team_pairs()
 
     def by_contact(self, at: np.ndarray) -> list[np.ndarray]:
         """Return positions of elements as those of each contact."""
@@ -329,7 +337,7 @@ class PairSearch:
         each = zip(self.sets, positions, self.reaches, strict=True)
         return [contact.force.find(x, reach) for contact, x, reach in each]
 
-    def team_pairs(self, at: Any) -> TeamPairs:
+    def team_pairs(self) -> TeamPairs:
         """Return the pairs that were found as elements, and what each row of a surface adds up."""
         xp, n = array_module(Device.CUDA), self.found.rows.shape[0]
         table, n_entries = make_table((PAIR,), [n], [1]), CORNERS * n
@@ -340,7 +348,7 @@ class PairSearch:
             xp.empty(N_PARAMS * n_lanes, self.dtype), none, xp.zeros(12 * n_lanes, self.dtype),
             none, none, none, self.rows, self.places, self.param_places, ptr,
             xp.empty(n_entries, np.int64), xp.empty(n_entries, np.uint32),
-            xp.empty(4 * n_lanes, np.uint32), at, self.tables.guides, self.limits,
+            xp.empty(4 * n_lanes, np.uint32), self.x, self.tables.guides, self.limits,
             xp.empty(1, np.int64),
         )  # fmt: skip
         pairs = on_device(pairs)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adjsim.engine.changing import ChangingPairs, has_changing
+from adjsim.engine.changing import ChangingPairs, KeptPairs, ServedSteps, has_changing
 from adjsim.engine.cuda_own_nodes import owns_nodes
 from adjsim.engine.cuda_pairs import TeamPairs, serves_from
 from adjsim.engine.cuda_search import PairSearch
@@ -69,6 +69,7 @@ class ModelStepper(Stepper[Any, Any]):
         self.is_batch = isinstance(system, Batch)
         self.models = worlds_of(system)
         self.packed = packed
+        self.kept = KeptPairs()
         self.changing: Any = None  # the `ChangingPairs` of the CPU, or the `PairSearch` of a GPU
         # The state that a run forward has reached since its pairs were found; None: not from one.
         self.reached: int | None = None
@@ -88,6 +89,7 @@ class ModelStepper(Stepper[Any, Any]):
 
     def load(self, state: Any, fields: Fields, row: int) -> None:
         """Write positions and velocities to a row, those of body points from their bodies."""
+        self.kept = KeptPairs()
         initial = constants(self.initial(state), self.device)
         for field, part in zip(fields, initial, strict=True):
             field[row] = part
@@ -170,9 +172,28 @@ class ModelStepper(Stepper[Any, Any]):
             finite[lost] = np.minimum(finite[lost], done + own[lost])
             if lost.any() and self.on_divergence is OnDivergence.RAISE:
                 break
+            pairs, first = self.changing, k0 + done
             done += steps
             self.reached = k0 + done
+            served = ServedSteps(first, self.reached, pairs.found, pairs.x)
+            self.kept.add(served, self.spare_bytes)
         return finite
+
+    def serve_back(self, start: int, rows: np.ndarray, x: Any) -> int:
+        """Have pairs serve the last of several states, `x[rows]`; return from which one on.
+
+        Those that served its step forward are taken again if they were kept. `start`: the first
+        step.
+        """
+        first, last = 0, x[rows[-1]]
+        steps = self.kept.of_step(start + len(rows) - 1)
+        if steps is None:
+            self.find_pairs(last)
+        else:
+            self.changing.use(steps.found, steps.x, last)
+            first = max(steps.first - start, 0)
+        self.reached = None
+        return first + self.serves_from(x, rows[first:])
 
     def find_pairs(self, x: Any, step: int | None = None) -> None:
         """Find the pairs near positions of all rows, unless those found before serve.
@@ -414,7 +435,12 @@ class CudaStepper(ModelStepper):
         p = self.packed
         work = 3 * self.slots.nbytes + sum(part.nbytes for part in (p.consts, p.params, p.series))
         n_bytes = n_states * self.bytes_per_state() + work
-        require_room(n_bytes, f"{n_states} states of the rollout", remedy)
+        what = f"{n_states} states of the rollout"
+        try:
+            require_room(n_bytes + self.spare_bytes, what, remedy)
+        except MemoryError:
+            self.spare_bytes = 0
+            require_room(n_bytes, what, remedy)
 
     def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
         """Run the loop in one launch."""
@@ -433,17 +459,17 @@ class CudaStepper(ModelStepper):
         goes_on = self.reached == step is not None
         if goes_on and not search.moved_on:
             return
-        is_first, last = search.tables is None, search.pairs
+        is_first, last = search.tables is None, search.x
         if is_first:
             search.begin(to_host(x))
         is_trouble = search.find(x, checked=step is not None, since_last=goes_on) or is_first
         self.reached = None
         if step is None or not is_trouble:
             return
-        now = search.by_contact(to_host(search.pairs.found_at))
+        now = search.by_contact(to_host(search.x))
         then, found = None, []
         if goes_on:
-            then = search.by_contact(to_host(last.found_at))
+            then = search.by_contact(to_host(last))
             found = [search.find_on_host(positions) for positions in (then, now)]
         self.check_apart(step, now, then, found)
 

@@ -159,7 +159,7 @@ def _serve(pairs, k, x):
     pairs.served[k] += 1
     if moved <= pairs.share[k]:
         return True
-    if farthest(pairs, k, pairs.found_at, pairs.found_drifts, x) > 1.0 - MOST:
+    if far_from_found(pairs, k, x) > 1.0 - MOST:
         return False
     if pairs.served[k] < SHORT:
         pairs.share[k] = min(2.0 * pairs.share[k], MOST)
@@ -197,6 +197,13 @@ def farthest(pairs, k, before, drifts, x):
         for c in range(3):
             drifts[s, c] = common[c] / max(n, 1)
     return np.sqrt(most)
+
+
+@device_fn
+def far_from_found(pairs, k, x):
+    """Return the motion since pairs were found beside the mean one, whatever came before."""
+    farthest(pairs, k, pairs.found_at, pairs.found_drifts, x)
+    return farthest(pairs, k, pairs.found_at, pairs.found_drifts, x)
 
 
 @device_fn
@@ -410,7 +417,6 @@ def serves_from(pairs, x, rows):
     """Return the first of several states, `x[rows]`, from which on the pairs serve."""
     for n in range(rows.size - 2, -1, -1):
         for k in range(pairs.clock.size):
-            far = farthest(pairs, k, pairs.found_at, pairs.found_drifts, x[rows[n]])
-            if far > 1.0 - MOST:
+            if far_from_found(pairs, k, x[rows[n]]) > 1.0 - MOST:
                 return n + 1
     return 0

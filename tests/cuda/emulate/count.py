@@ -235,9 +235,8 @@ def memory() -> Iterator[Row]:
     )
 
 
-CASES = {
-    case.__name__: case for case in (film, picture, search, surfaces, worlds, world, turns, mesh, memory)
-}
+EVERY = film, picture, search, surfaces, worlds, world, turns, mesh, memory
+CASES = {case.__name__: case for case in EVERY}
 
 
 def main(names: list[str]) -> int:
