@@ -83,18 +83,18 @@ class KeptPairs:
 
     def add(self, steps: ServedSteps, room: int) -> None:
         """Keep the pairs of steps, in place of those of the same steps, or of steps before."""
-        first, stop, found, x = steps
-        if self.kept and self.kept[-1].found is found and self.kept[-1].stop == first:
-            first = self.kept.pop().first
-        self.kept = [own for own in self.kept if own.first < first or own.stop > stop]
-        self.kept.append(ServedSteps(first, stop, found, x))
-        sizes = [sum(array.nbytes for array in leaves((own.found, own.x))) for own in self.kept]
+        if self.kept and self.kept[-1].found is steps.found and self.kept[-1].stop == steps.first:
+            steps = steps._replace(first=self.kept.pop().first)
+        inside = [steps.first <= old.first and old.stop <= steps.stop for old in self.kept]
+        self.kept = [old for old, is_again in zip(self.kept, inside, strict=True) if not is_again]
+        self.kept.append(steps)
+        sizes = [sum(array.nbytes for array in leaves((old.found, old.x))) for old in self.kept]
         while sizes and sum(sizes) > room:
             del sizes[0], self.kept[0]
 
     def of_step(self, step: int) -> ServedSteps | None:
         """Return the pairs that served a step last; None: there are none any more."""
-        return next((own for own in self.kept[::-1] if own.first <= step < own.stop), None)
+        return next((old for old in self.kept[::-1] if old.first <= step < old.stop), None)
 
 
 class ChangingPairs:
@@ -151,7 +151,7 @@ class ChangingPairs:
         """Find the pairs near positions of all rows."""
         self.x = np.array(x)
         if not self.reaches:
-            self.reaches = [own.force.reach(self.x[own.rows]) for own in self.sets]
+            self.reaches = [c.force.reach(self.x[c.rows]) for c in self.sets]
         each = zip(self.sets, self.by_contact(self.x), self.reaches, strict=True)
         found = tuple(contact.force.find(positions, reach) for contact, positions, reach in each)
         self.use(found, self.x, self.x)

@@ -190,8 +190,8 @@ def trouble_thread(i, args):
     else:
         e = i - n
         guide = tables.guides[e]
-        own = sub(point(at, e), point(before, e))
-        moved = sub(own, sub(point(at, guide), point(before, guide)))
+        shared = sub(point(at, guide), point(before, guide))
+        moved = sub(sub(point(at, e), point(before, e)), shared)
         is_trouble = dot(moved, moved) > tables.limits[e]
     counts[i] = TROUBLE if is_trouble else 0
 
