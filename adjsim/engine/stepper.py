@@ -69,7 +69,7 @@ class ModelStepper(Stepper[Any, Any]):
         self.is_batch = isinstance(system, Batch)
         self.models = worlds_of(system)
         self.packed = packed
-        self.kept = KeptPairs()
+        self.kept_pairs = KeptPairs()
         self.changing: Any = None  # the `ChangingPairs` of the CPU, or the `PairSearch` of a GPU
         # The state that a run forward has reached since its pairs were found; None: not from one.
         self.reached: int | None = None
@@ -89,7 +89,7 @@ class ModelStepper(Stepper[Any, Any]):
 
     def load(self, state: Any, fields: Fields, row: int) -> None:
         """Write positions and velocities to a row, those of body points from their bodies."""
-        self.kept = KeptPairs()
+        self.kept_pairs = KeptPairs()
         initial = constants(self.initial(state), self.device)
         for field, part in zip(fields, initial, strict=True):
             field[row] = part
@@ -176,7 +176,7 @@ class ModelStepper(Stepper[Any, Any]):
             done += steps
             self.reached = k0 + done
             served = ServedSteps(first, self.reached, pairs.found, pairs.x)
-            self.kept.add(served, self.spare_bytes)
+            self.kept_pairs.add(served, self.spare_bytes)
         return finite
 
     def serve_back(self, start: int, rows: np.ndarray, x: Any) -> int:
@@ -186,7 +186,7 @@ class ModelStepper(Stepper[Any, Any]):
         step.
         """
         first, last = 0, x[rows[-1]]
-        steps = self.kept.of_step(start + len(rows) - 1)
+        steps = self.kept_pairs.of_step(start + len(rows) - 1)
         if steps is None:
             self.find_pairs(last)
         else:
