@@ -40,6 +40,7 @@ from studies.scene.reading import read_scene
 POSE_POINTS, LENS_POINTS = 3, 4  # known points that determine a pose, and a field of view as well
 BEHIND = 1e4  # pixels that a point behind the camera is off
 GOOD = 0.02  # of the height: known points that are farther off are doubtful
+ENOUGH = 0.005  # likewise: points that are nearer are seen by no other camera
 AROUND = 1e-3  # of the size of a body, by which the box of held nodes is larger than they are
 TOLERANCE = 0.15  # of a colour that is tracked
 
@@ -247,6 +248,8 @@ def solved_camera(
         end = least_squares(off, start, args=(turn,), x_scale="jac", max_nfev=200)
         if best is None or end.cost < best[0].cost:
             best = end, turn
+        if np.sqrt(2.0 * best[0].cost / len(places)) < ENOUGH * shot.size[0]:
+            break
     end, turn = best
     eye, axes = _opencv(made(end.x, turn))
     rms = float(np.sqrt(2.0 * end.cost / len(places)))

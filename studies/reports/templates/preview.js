@@ -87,7 +87,7 @@ function show(fresh) {
 }
 
 async function send(what, values) {
-  $("say").textContent = "…";
+  $("say").textContent = "working …";
   const answer = await (await fetch(what, { method: "POST", body: JSON.stringify({ shot: +$("shot").value || 0, frame: frame(), ...values }) })).json();
   if (answer.error) { $("say").textContent = answer.error; return draw(); }
   if (what === "pick") { middle = answer.middle; $("say").textContent = answer.say; return draw(); }
