@@ -11,7 +11,8 @@ Run these first, in a folder RUNS (`held.toml` is the bundled scene without its 
     adjsim run identify --out density 'free."beam.density"={}'
     python docs/_ext/scene_pictures.py RUNS
 
-`page.png` is a picture of `adjsim preview identify --page`, 1280 pixels wide, with four corners clicked.
+`page.png` is a picture of `adjsim preview identify --page`, 1280 pixels wide, with four corners
+clicked.
 Needs chromium, for the pages of the reports.
 """
 
