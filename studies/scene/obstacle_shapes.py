@@ -51,6 +51,11 @@ class Shape(ABC):
     def distance(self, x: np.ndarray) -> np.ndarray:
         """Return how far points (n, 3) are outside of it, (n,) [m]; inside it is negative."""
 
+    @property
+    def width(self) -> float:
+        """Its smallest extent [m]; a plane has none."""
+        return np.inf
+
     @abstractmethod
     def surface(self) -> TriangleMesh:
         """Return the surface that is drawn."""
@@ -185,6 +190,10 @@ class _Rounded(Shape):
         beyond = np.abs((x - np.asarray(self.pose["center"])) @ R) - np.asarray(self.half)
         outside = np.linalg.norm(np.maximum(beyond, 0.0), axis=1)
         return outside + np.minimum(beyond.max(axis=1), 0.0) - self.radius
+
+    @property
+    def width(self) -> float:
+        return 2.0 * (self.radius or float(np.min(self.half)))
 
     def wire(self, center: np.ndarray, far: float) -> np.ndarray:
         """Return outlines across the axes of its frame, through the middle or the ends of y."""

@@ -177,6 +177,15 @@ def test_a_body_that_starts_inside_an_obstacle_is_noted():
     assert notes[1].startswith("`bodies.cube` starts 0.1 m deep")
 
 
+def test_an_obstacle_that_may_slip_between_the_points_of_a_body_is_noted():
+    rod = CapsuleObstacle(ends=((0, 0, -1), (0, 0, 1)), radius=1e-3)
+    (note,) = built(rod=replace(rod, bodies=("soft",))).notes[1:]
+    assert note.startswith("`obstacles.rod` is 0.002 m wide, and the edges of `bodies.soft` are")
+    assert not built(
+        rod=replace(rod, radius=0.5, bodies=("soft",), ends=((9, 0, 0), (9, 0, 1)))
+    ).notes[1:]
+
+
 @pytest.mark.parametrize("direction", [(0, 1, 0), (0, -1, 0), (1, 0, 0), (0.6, 0, -0.8)])
 def test_the_y_axis_is_turned_to_any_direction(direction):
     turned = rotation_matrix(turn_to(np.array(direction, float))) @ [0, 1, 0]
