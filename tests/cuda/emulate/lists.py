@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 
+from adjoint.rollout import record
 from adjsim.engine.cuda_pairs import CORNERS
 from adjsim.forces.springs import Springs
 from adjsim.jit.device_arrays import to_device, to_host
@@ -144,8 +145,31 @@ def errors():
             yield device, str(error)
 
 
+def kept():
+    """How often a run and its sweep back search, with room for the pairs of the run or without."""
+    model, state = close_nets(skin=0.005)
+    adj, gradients = np.ones((1, model.n_nodes, 3)), {}
+    all_states = record(model, state, DT, 30, frames=[30], device="cuda").cost.bytes
+    for name, room in {"with room": 100 * all_states, "without": all_states}.items():
+        DEVICE.reset()
+        run = record(model, state, DT, 30, frames=[30], device="cuda", checkpoint=room)
+        forward = searches()
+        gradients[name] = run.vjp(adj)
+        yield name, [forward, searches()]
+    first, second = gradients.values()
+    yield "same", all(np.array_equal(first[path], second[path]) for path in first)
+
+
+def searches():
+    """Return how often pairs were looked for since the device was reset."""
+    return sum(
+        kernel["launches"] for name, kernel in DEVICE.kernels.items() if "box_thread" in name
+    )
+
+
 def main():
     report = {"lists": dict(lists()), "troubles": dict(troubles()), "errors": dict(errors())}
+    report["kept"] = dict(kept())
     json.dump(report, sys.stdout)
 
 

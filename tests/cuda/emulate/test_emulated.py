@@ -82,6 +82,10 @@ def test_pairs_are_found_as_on_the_cpu_in_any_order_of_threads():
     }
     assert "through each other before step 2" in report["errors"]["cpu"]
     assert report["errors"]["cuda"] == report["errors"]["cpu"]
+    (forward, after), (again, more) = (report["kept"][name] for name in ("with room", "without"))
+    assert forward == after == again > 2
+    assert more > again
+    assert report["kept"]["same"]
 
 
 def test_the_emulated_device_tells_mistakes():
