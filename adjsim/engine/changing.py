@@ -149,7 +149,8 @@ class ChangingPairs:
             listed=np.zeros(len(gaps), np.int64),
             members=np.concatenate(members),
             numbers=np.concatenate([pairs.numbers for pairs in self.found]),
-            due=gaps,  # times are made of them
+            gaps=gaps,
+            due=np.empty(len(gaps)),
             clock=np.zeros(n_lists),
             share=np.full(n_lists, self.share),
             served=np.zeros(n_lists, np.int64),
@@ -157,6 +158,7 @@ class ChangingPairs:
             listed_at=at.copy(),
             found_drifts=np.zeros((len(counts), 3)),
             listed_drifts=np.zeros((len(counts), 3)),
+            shifts=np.zeros(len(at)),
             sum_ptr=np.zeros(len(at) + n_lists, np.int64),
             sum_slots=np.zeros(4 * len(gaps), np.int64),
         )

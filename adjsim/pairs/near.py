@@ -85,6 +85,7 @@ class NearPairs(NamedTuple):
     listed: Any  # of each set, the pairs that may touch soon
     members: Any  # (n_pairs, 4) elements
     numbers: Any  # (n_pairs, 2) code of the feature, and weight
+    gaps: Any  # distances when pairs were found
     due: Any  # time on the clock before which the pair cannot touch
 
     # Lists again: how far rows have moved, how far they may before a list is made again, and how
@@ -100,6 +101,7 @@ class NearPairs(NamedTuple):
     listed_at: Any  # positions when the list was made
     found_drifts: Any  # (n_sets, 3) motion that a set has in common since then
     listed_drifts: Any
+    shifts: Any  # allowances, by which each had moved since then when the list was made
     sum_ptr: Any  # element i of list k adds up sum_slots[sum_ptr[i + k]:sum_ptr[i + k + 1]]
     sum_slots: Any
 
@@ -214,6 +216,7 @@ def _make_list(pairs, k, x):
     """Make list k: of its pairs those that may touch before the clock has gone on by a share."""
     begin, end = pairs.set_ptr[k], pairs.set_ptr[k + 1]
     for s in range(begin, end):
+        measure_shifts(pairs, s, x)
         n = 0
         for m in range(pairs.pair_ptr[s], pairs.pair_ptr[s + 1]):
             if may_touch(pairs, s, m, k, x):
@@ -228,12 +231,31 @@ def _make_list(pairs, k, x):
 
 
 @device_fn
+def measure_shifts(pairs, s, x):
+    """Write by how many allowances each element of set s has moved since pairs were found."""
+    drift = pairs.found_drifts[s, 0], pairs.found_drifts[s, 1], pairs.found_drifts[s, 2]
+    for i in range(pairs.element_ptr[s], pairs.element_ptr[s + 1]):
+        own = sub(shift(pairs, i, pairs.found_at, x), drift)
+        square = dot(own, own) / pairs.scales[s, 2]
+        pairs.shifts[i] = np.sqrt(square) if square - square == 0.0 else np.inf
+
+
+@device_fn
 def may_touch(pairs, s, m, k, x):
     """Whether pair m of set s may touch soon; if it had to be looked at, its `due` is new."""
     clock, share = pairs.clock[k], pairs.share[k]
     if pairs.due[m] > clock + share:
         return False
-    a = pairs.members[m]
+    a, moved = pairs.members[m], pairs.shifts
+    # A bound from how far the rows have moved saves most of the distances.
+    if pairs.numbers[m, 0] == EDGES:
+        nearer = max(moved[a[0]], moved[a[1]]) + max(moved[a[2]], moved[a[3]])
+    else:
+        nearer = moved[a[0]] + max(moved[a[1]], moved[a[2]], moved[a[3]])
+    left = waits(pairs.gaps[m], pairs.scales[s, 0], pairs.scales[s, 1]) - 0.5 * nearer
+    if left > share:
+        pairs.due[m] = clock + left
+        return False
     origin = point(x, pairs.rows[a[0]])
     y_1 = sub(point(x, pairs.rows[a[1]]), origin)
     y_2 = sub(point(x, pairs.rows[a[2]]), origin)
@@ -392,10 +414,10 @@ def make_lists_kernel() -> Callable:
 
 
 def make_lists(pairs, x):
-    """Make all lists of pairs that were found at these positions; `due` holds their distances."""
+    """Make all lists of pairs that were found at these positions."""
     for s in range(pairs.counts.size):
         for m in range(pairs.pair_ptr[s], pairs.pair_ptr[s + 1]):
-            pairs.due[m] = waits(pairs.due[m], pairs.scales[s, 0], pairs.scales[s, 1])
+            pairs.due[m] = waits(pairs.gaps[m], pairs.scales[s, 0], pairs.scales[s, 1])
     for k in range(pairs.clock.size):
         make_list(pairs, k, x)
 
