@@ -414,10 +414,7 @@ def make_lists_kernel() -> Callable:
 
 
 def make_lists(pairs, x):
-    """Make all lists of pairs that were found at these positions."""
-    for s in range(pairs.counts.size):
-        for m in range(pairs.pair_ptr[s], pairs.pair_ptr[s + 1]):
-            pairs.due[m] = waits(pairs.gaps[m], pairs.scales[s, 0], pairs.scales[s, 1])
+    """Make all lists of pairs that were found."""
     for k in range(pairs.clock.size):
         make_list(pairs, k, x)
 
