@@ -114,8 +114,9 @@ class ChangingPairs:
         }
         self.found: list[FoundPairs] = []
         self.away: list[np.ndarray] = []  # of x, each row was from where `found` counts it
+        self.changed: list[np.ndarray | None] = []  # which rows `found` is new of; None: of all
         self.x: Any = None  # positions of all rows where they were found
-        self.near: NearPairs | None = None
+        self.near: Any = None  # `NearPairs`
         self.moved_on = False  # whether a sweep has ended since the pairs no longer serve
         self.reaches: list[float] = []
         self.room: list[int] = []  # how many pairs of each set there is room for
@@ -134,7 +135,9 @@ class ChangingPairs:
         self.changed = []
         n = len(self.sets)
         found, self.found, self.away = self.found or [None] * n, [], []
-        for k, (contact, reach, before) in enumerate(zip(self.sets, self.reaches, found, strict=True)):
+        for k, (contact, reach, before) in enumerate(
+            zip(self.sets, self.reaches, found, strict=True)
+        ):
             at, force = self.x[contact.rows], contact.force
             start, changed = at, None
             if self.near is not None and before is not None:
@@ -145,7 +148,8 @@ class ChangingPairs:
             else:
                 drifts[k] = self.near.found_drifts[k]
                 self.found.append(force.find_changed(before, start, reach, changed))
-            self.away.append(np.sqrt(np.square(at - start - drifts[k]).sum(axis=1)))
+            away = np.sqrt(np.square(at - start - drifts[k]).sum(axis=1))
+            self.away.append(np.where(np.isfinite(away), away, 0.0))
             self.changed.append(changed)
             starts.append(start)
         rho = np.array([contact.force.thickness for contact in self.sets])
@@ -205,6 +209,8 @@ class ChangingPairs:
         The others stay where they were, as seen with the motion that all of the set share.
         """
         near: Any = self.near
+        if near is None:
+            return at, None
         before = near.found_at[near.element_ptr[k] : near.element_ptr[k + 1]]
         own = at - near.found_drifts[k]
         with np.errstate(over="ignore", invalid="ignore"):

@@ -191,7 +191,7 @@ class ModelStepper(Stepper[Any, Any]):
     def check_apart(self, step: int, before: Sequence[Any], last: Any, x: np.ndarray) -> None:
         """Raise if surfaces go through each other, or did so after the positions `last`.
 
-        `before`: the pairs that were found there, and how far rows were from where these count them.
+        `before`: the pairs found there, and how far rows were from where these count them.
         """
         changing: Any = self.changing
         for k, contact in enumerate(changing.sets):

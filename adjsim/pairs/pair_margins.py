@@ -161,9 +161,9 @@ def relative(x, rows):
 
 
 def _depth(code, y, rho):
-    """Return the closest points of a pair, c = rho - d, and how far inside of the edges they are [m].
+    """Return the closest points of a pair, c = rho - d, and how far inside of edges they are [m].
 
-    A vertex and a feature are always inside.
+    Those of a vertex and a feature are always inside.
     """
     at = closest(code, y)
     if code != EDGES:

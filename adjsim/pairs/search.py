@@ -95,19 +95,16 @@ def find_pairs(
     are. `room`: how many pairs to expect; more make the search begin again.
     """
     near = Near(x, reach, *((x, -1.0) if rest is None else rest))
-    parts, expected = [], max(room, sum(len(pair_set.first) for pair_set in sets))
-    buffers = _pair_buffers(expected)
-    n = 0
+    expected = room or (8 if changed is None else 1) * sum(len(each.first) for each in sets)
+    parts, buffers, n = [], _pair_buffers(expected), 0
     for number, pair_set in enumerate(sets):
         lower, upper = boxes(x, pair_set.first, 0.0), boxes(x, pair_set.second, reach)
         searches = [(lower, pair_set.weights)]
         if changed is not None:
-            first, second = (changed[rows].any(axis=1) for rows in (pair_set.first, pair_set.second))
-            # Boxes that are not finite and features without weight are left out.
-            searches = [
-                (np.where(first[:, None], lower, np.nan), pair_set.weights),
-                (np.where(first[:, None], np.nan, lower), pair_set.weights * second),
-            ]
+            first, second = has_any(changed, pair_set.first), has_any(changed, pair_set.second)
+            others = lower.copy()
+            lower[:, ~first], others[:, first] = np.nan, np.nan  # boxes that are left out
+            searches.append((others, pair_set.weights * second))
         for of_first, weights in searches:
             grid = grid_of(upper, weights)
             if len(of_first[0]) == 0 or len(grid.keys) == 0:
@@ -128,6 +125,11 @@ def find_pairs(
         return found
     order = np.argsort(found.keys, kind="stable")
     return FoundPairs(*(part[order] for part in found))
+
+
+def has_any(changed: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return which features have a row that has changed, (n,)."""
+    return np.logical_or.reduce([changed[rows[:, k]] for k in range(rows.shape[1])])
 
 
 def merge_pairs(before: FoundPairs, changed: np.ndarray, new: FoundPairs) -> FoundPairs:

@@ -216,8 +216,8 @@ def test_the_force_is_smooth_wherever_no_margin_changes_its_sign_and_nowhere_els
     f, slope = np.array(f), np.array(slope)
     errors = np.abs(np.diff(f, axis=0) - 0.5 / n * (slope[1:] + slope[:-1])).max(axis=(1, 2))
     assert 10 < events.sum() < n // 4
-    # Signs change where the window of two edges opens, too, which is smooth. Edges that touch with a
-    # window that is nearly closed have a weak kink.
+    # Signs change where the window of two edges opens, too, which is smooth. Edges that touch while
+    # their window is nearly closed have a weak kink.
     kinks = errors[events & ~windows_open(alone.forces["touch"], line.x)]
     assert len(kinks) > 10
     assert kinks.min() > errors[~events].max()
