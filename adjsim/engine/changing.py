@@ -184,6 +184,7 @@ class ChangingPairs:
             listed_at=at,
             found_drifts=drifts,
             listed_drifts=np.zeros((len(counts), 3)),
+            paces=np.ones(len(at)) if self.near is None else self.near.paces,
             shifts=np.zeros(len(at)),
             sum_ptr=np.zeros(len(at) + n_lists, np.int64),
         )
