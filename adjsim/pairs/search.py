@@ -366,6 +366,26 @@ def fill(part, p, begin, end, rows, numbers):
         numbers[m, 0], numbers[m, 1] = part.code, part.weights[q]
 
 
+def within(found: FoundPairs, far: np.ndarray) -> np.ndarray:
+    """Return which pairs are closer than their rows can come where each moves so `far`, (n,)."""
+    close = np.zeros(len(found.gaps), bool)
+    _within_kernel()(found, far, close)
+    return close
+
+
+@cache
+def _within_kernel() -> Callable:
+    return cpu_kernel(write_within)
+
+
+def write_within(found, far, close):
+    """Write whether the rows of each pair can meet."""
+    for m in range(close.size):
+        a = found.rows[m]
+        most = max(far[a[0]], far[a[1]], far[a[2]], far[a[3]])
+        close[m] = found.gaps[m] <= 2.0 * most
+
+
 def sides(rows: np.ndarray, numbers: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return on which side of its face a vertex is, of one edge another: 1, -1, or 0 for no other.
 

@@ -28,12 +28,12 @@ from adjsim.forces.pressure_laws import PressureLaw, choose_law
 from adjsim.pairs.closest import EDGE, EDGES, FACE, VERTEX
 from adjsim.pairs.pair_force import SURFACE_ROW
 from adjsim.pairs.pair_margins import surface_margins
-from adjsim.pairs.search import PIERCED, FoundPairs, PairSet, find_pairs, merge_pairs, sides
+from adjsim.pairs.search import PIERCED, FoundPairs, PairSet, find_pairs, merge_pairs, sides, within
 from adjsim.pairs.surface import Surface, surface_of
 from adjsim.values import Parameter
 
 
-OF_EDGES = 0.6  # of a mean edge: within that there are few pairs but those of two layers
+OF_EDGES = 0.8  # of a mean edge: within that there are few pairs but those of two layers
 # How many pairs of edges push a vertex of a flat fine mesh on another one; they have 3 edges each.
 AT_ONCE, PER_VERTEX = 6.0, 3.0
 SCALARS = (*LAW, "radius", "other_radius")
@@ -251,9 +251,7 @@ class SurfaceContact(Force):
         moved = shifts_of(before, after)
         if not moved.any():
             return None
-        far = moved + away
-        some = np.flatnonzero(found.gaps <= 2.0 * far.max())
-        close = some[found.gaps[some] <= 2.0 * far[found.rows[some]].max(axis=1)]
+        close = within(found, moved + away)
         rows, numbers = found.rows[close], found.numbers[close]
         (first, r_first), (then, r_then) = (sides(rows, numbers, x) for x in (before, after))
         changed = (first * then < 0) & ((r_first * r_then).sum(axis=1) < 0.0)
