@@ -128,26 +128,20 @@ class ChangingPairs:
     def find(self, x: np.ndarray) -> None:
         """Find the pairs near positions of all rows: of rows that have moved, if these are few."""
         self.x, self.moved_on = np.array(x), False
-        starts, drifts = [], np.zeros((len(self.sets), 3))
-        if self.near is None:
+        near, before = self.near, self.found
+        if near is None:
             self.reaches = [self.reach(contact) for contact in self.sets]
-            self.found, self.away = [], []
-        self.changed = []
-        n = len(self.sets)
-        found, self.found, self.away = self.found or [None] * n, [], []
-        for k, (contact, reach, before) in enumerate(
-            zip(self.sets, self.reaches, found, strict=True)
-        ):
+        starts, drifts = [], np.zeros((len(self.sets), 3))
+        self.found, self.away, self.changed = [], [], []
+        for k, (contact, reach) in enumerate(zip(self.sets, self.reaches, strict=True)):
             at, force = self.x[contact.rows], contact.force
-            start, changed = at, None
-            if self.near is not None and before is not None:
-                start, changed = self.moved_rows(k, at)
-            if changed is None:
-                room = 0 if before is None else len(before.gaps) * 9 // 8
+            start, changed = self.moved_rows(k, at)
+            if near is None or changed is None:
+                room = len(before[k].gaps) * 9 // 8 if before else 0
                 self.found.append(force.find(at, reach, room))
             else:
-                drifts[k] = self.near.found_drifts[k]
-                self.found.append(force.find_changed(before, start, reach, changed))
+                drifts[k] = near.found_drifts[k]
+                self.found.append(force.find_changed(before[k], start, reach, changed))
             away = np.sqrt(np.square(at - start - drifts[k]).sum(axis=1))
             self.away.append(np.where(np.isfinite(away), away, 0.0))
             self.changed.append(changed)

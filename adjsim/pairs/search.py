@@ -118,13 +118,13 @@ def find_pairs(
                 n, buffers = 0, _pair_buffers(max(count, expected))
             n += count
     parts.append(FoundPairs(*(buffer[:n] for buffer in buffers)))
-    found = parts[0]
+    pairs = parts[0]
     if len(parts) > 1:
-        found = FoundPairs(*map(np.concatenate, zip(*parts, strict=True)))
+        pairs = FoundPairs(*map(np.concatenate, zip(*parts, strict=True)))
     if changed is None:
-        return found
-    order = np.argsort(found.keys, kind="stable")
-    return FoundPairs(*(part[order] for part in found))
+        return pairs
+    order = np.argsort(pairs.keys, kind="stable")
+    return FoundPairs(*(column[order] for column in pairs))
 
 
 def has_any(changed: np.ndarray, rows: np.ndarray) -> np.ndarray:
