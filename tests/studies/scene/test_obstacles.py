@@ -106,6 +106,13 @@ OBSTACLES = {
 }
 
 
+@pytest.mark.parametrize("kind", OBSTACLES)
+def test_a_wire_lies_on_the_surface(kind):
+    wire = shape_of(kind, OBSTACLES[kind]).wire(np.zeros(3), 0.5)
+    assert wire.shape[1:] == (2, 3)
+    np.testing.assert_allclose(distance(OBSTACLES[kind], wire.reshape(-1, 3)), 0.0, atol=1e-12)
+
+
 def distance(obstacle, x):
     """Return the signed distance of points, from the definitions of the shapes."""
     match obstacle:
@@ -168,6 +175,15 @@ def test_a_body_that_starts_inside_an_obstacle_is_noted():
     notes = built(floor=PlaneObstacle(point=(0, 1, 0))).notes[1:]
     assert notes[0].startswith("`bodies.soft` starts 0.05 m deep inside `obstacles.floor`")
     assert notes[1].startswith("`bodies.cube` starts 0.1 m deep")
+
+
+def test_an_obstacle_that_may_slip_between_the_points_of_a_body_is_noted():
+    rod = CapsuleObstacle(ends=((0, 0, -1), (0, 0, 1)), radius=1e-3)
+    (note,) = built(rod=replace(rod, bodies=("soft",))).notes[1:]
+    assert note.startswith("`obstacles.rod` is 0.002 m wide, and the edges of `bodies.soft` are")
+    assert not built(
+        rod=replace(rod, radius=0.5, bodies=("soft",), ends=((9, 0, 0), (9, 0, 1)))
+    ).notes[1:]
 
 
 @pytest.mark.parametrize("direction", [(0, 1, 0), (0, -1, 0), (1, 0, 0), (0.6, 0, -0.8)])
