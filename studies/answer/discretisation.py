@@ -197,10 +197,13 @@ def change_by(
             step = _change(places, theta, linear_at(places, theta, None), there)
         else:
             same_steps = with_shorter_steps(problem, theta, other.steps.count)
-            difference = other.residuals(theta) - same_steps.residuals(theta)
-            if not difference.any():
+            there = other.residuals(theta)
+            there -= same_steps.residuals(theta)
+            if not there.any():
                 return [], []
-            step = _change(problem, theta, linear, linear[0] + difference)
+            there += linear[0]
+            step = _change(problem, theta, linear, there)
+            del there  # as long as all residuals of a film
     except NOT_FINITE as error:
         return [], [f"The error by {OTHER[source]} is not known. {error}"]
     change = Change(source, step, _share(problem, other, theta, step=step, linear=linear))
@@ -237,7 +240,7 @@ def _share(
         r, J = problem.residuals_and_jacobian(theta) if linear is None else linear
     except NOT_FINITE:
         return np.nan, np.nan
-    D = D - r
+    D -= r
     instants = clusters_of_rows(problem)
     present = np.flatnonzero(np.bincount(instants[instants >= 0]))
     blocks = np.array_split(present, BLOCKS)
@@ -289,7 +292,7 @@ def _change(
             break
         if (left := float(np.linalg.norm(finer - r))) < least:
             best, least = shift, left
-        J = J.updated(r - before, step)
+        J = J.updated(before, r, step)
     assert best is not None
     return -best
 
@@ -311,7 +314,7 @@ def _change_of_fit(other: SceneProblem, theta: np.ndarray, J: Jacobian) -> np.nd
             there = other.with_steps_for(at).residuals(at)
         except NOT_FINITE:
             break
-        J = J.updated(there - r, step)
+        J = J.updated(r, there, step)
         if float(there @ there) < float(r @ r):
             r, shift = there, at - theta
         if np.abs(step).max() <= SHORT:
