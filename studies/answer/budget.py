@@ -115,8 +115,8 @@ def declared_changes(
         observer.shown(observer.seen(moved, sampling), values)
         for observer, sampling in zip(precise.observers, samplings, strict=True)
     ]
-    reached, numbers = precise.reached([record.rows for record in records])
-    rows, count = np.concatenate(numbers), sum(problem.residual_counts()) + len(theta)
+    reached, places = precise.reached([record.rows for record in records])
+    rows, count = np.concatenate(places), sum(problem.residual_counts()) + len(theta)
 
     def column(tangents: Sequence[Moved], of_values: Mapping[str, np.ndarray]) -> Jacobian:
         pushed = [
