@@ -48,7 +48,8 @@ class Jacobian:
         values = np.zeros((len(rows), ends[-1]), order="F")
         for block, end in zip(blocks, ends, strict=True):
             columns = slice(end - block.shape[1], end)
-            values[np.searchsorted(rows, block.rows), columns] = block.values
+            is_all = len(block.rows) == len(rows)
+            values[... if is_all else np.searchsorted(rows, block.rows), columns] = block.values
         return cls(rows, values, blocks[0].count)
 
     @property

@@ -1,5 +1,6 @@
 """Films from a camera as observations: drawn, with tangent and cotangent, tracked and shown."""
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -111,7 +112,7 @@ class FilmObserver(PictureObserver):
     def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
         """Draw the film."""
         drawn = record_images(*self._drawn(seen, values), device=self.device)
-        rows = drawn.images.reshape(-1, 4)
+        rows, room = drawn.images.reshape(-1, 4), threading.local()
 
         def jvp(tan: Moved, tan_values: Values) -> np.ndarray:
             tangents = {f"{name}.vertices": vertices for name, vertices in tan.items()}
@@ -122,7 +123,8 @@ class FilmObserver(PictureObserver):
             }
             if not tangents:
                 return np.zeros(rows.shape, rows.dtype)
-            return drawn.jvp(tangents).reshape(-1, 4)
+            room.images = drawn.jvp(tangents, getattr(room, "images", None))
+            return room.images.reshape(-1, 4)
 
         def vjp(adj_rows: np.ndarray) -> Back:
             names = camera_names(self.camera)
@@ -264,7 +266,9 @@ class FilmObserver(PictureObserver):
             name: replace(mesh, smooth_normals=not mesh.smooth_normals)
             for name, mesh in self.scene.objects.items()
         }
-        return replace(self, scene=replace(self.scene, objects=objects))
+        other = replace(self, scene=replace(self.scene, objects=objects))
+        other.__dict__["_backgrounds"] = self._backgrounds  # the same, and large
+        return other
 
     def simulated(self, rows: np.ndarray) -> Self:
         """Return the film of these pixels.
