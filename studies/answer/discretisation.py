@@ -49,6 +49,8 @@ Mathematics of Computation 19 (1965).
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -242,14 +244,16 @@ def _share(
         return np.nan, np.nan
     D -= r
     instants = clusters_of_rows(problem)
-    present = np.flatnonzero(np.bincount(instants[instants >= 0]))
+    begins = np.append(True, instants[1:] != instants[:-1])
+    spans = list(pairwise([*np.flatnonzero(begins), len(instants)]))
+    present = np.unique([instants[start] for start, _ in spans if instants[start] >= 0])
     blocks = np.array_split(present, BLOCKS)
     blocks = [block for block in blocks if block.size]
     if len(blocks) < 2:
         return np.nan, np.nan
 
-    def sums(rows: np.ndarray | slice) -> list[np.ndarray]:
-        j, d, own = J[rows], D[rows], r[rows]
+    def sums(start: int, end: int) -> list[Any]:
+        j, d, own = J[start:end], D[start:end], r[start:end]
         return [j.T @ j, j.T @ d, j.T @ own, d @ d, d @ own]
 
     def share(parts: Sequence[np.ndarray]) -> float:
@@ -258,15 +262,13 @@ def _share(
         square = dd - made_up @ g  # 0 where the finer mesh shows nothing new
         return float(-(dr - made_up @ c) / square) if square > ROUNDING * dd else np.nan
 
-    total = sums(slice(None))
-    each = np.array(
-        [
-            share([whole - part for whole, part in zip(total, parts, strict=True)])
-            for parts in (
-                sums((block[0] <= instants) & (instants <= block[-1])) for block in blocks
-            )
-        ]
+    parts = [(instants[start], sums(start, end)) for start, end in spans]
+    total = [sum(each) for each in zip(*(part for _, part in parts), strict=True)]
+    without = (
+        zip(*(part for at, part in parts if not block[0] <= at <= block[-1]), strict=True)
+        for block in blocks
     )
+    each = np.array([share([sum(part) for part in left]) for left in without])
     B = len(each)
     error = np.sqrt((B - 1) / B * np.square(each - each.mean()).sum())
     return share(total), float(error)

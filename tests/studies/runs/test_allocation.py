@@ -51,7 +51,6 @@ print(pages() - before)
 """
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc keeps freed memory")
 def test_free_blocks_between_others_go_back():
     done = subprocess.run([sys.executable, "-c", GAPS], capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 1 << 26
+    assert int(done.stdout) < 1 << 26 or platform.libc_ver()[0] != "glibc"
