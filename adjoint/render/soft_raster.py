@@ -48,12 +48,12 @@ class Drawing(NamedTuple):
     threads: int | None
     device: Device
 
-    def push(self, tangents: Sequence[paths.Packed], out: np.ndarray | None = None) -> np.ndarray:
+    def push(self, tangents: Sequence[paths.Packed]) -> np.ndarray:
         """Tangents of the layers, (n_views, n_frames, n_layers, height, width, 4)."""
         jobs, layers, kept, on_gpu, threads, device = self
         if device is Device.CUDA:
             return average(jvp_on_gpu(jobs, layers, on_gpu, tangents), jobs[0].samples)
-        tan_images = empty_images(jobs, layers) if out is None else out
+        tan_images = empty_images(jobs, layers)
 
         def work(view: int, frame: int, pool: Pool) -> None:
             job, of_view = jobs[view], (layers[view], tangents[view])
@@ -119,15 +119,13 @@ class ImageRecord:
         objects = ", ".join(self.scene.objects)
         return f"ImageRecord(images={self.images.shape} {self.images.dtype}, objects: {objects})"
 
-    def jvp(self, tangents: Mapping[str, Any], out: np.ndarray | None = None) -> np.ndarray:
+    def jvp(self, tangents: Mapping[str, Any]) -> np.ndarray:
         """Push tangents of the parameters forward to the images, which are not drawn again.
 
         Parameters
         ----------
         tangents : mapping of str to array_like
             Path to tangent, of the shape of the parameter; those not named have the tangent 0.
-        out : ndarray, optional
-            What an earlier call returned, to be written over; on a GPU it is not used.
 
         Returns
         -------
@@ -141,9 +139,7 @@ class ImageRecord:
         """
         job = self.drawing.jobs[0]
         packed = paths.pack_tangents(self.scene, self.cameras, job, self.shapes, tangents)
-        if out is not None:
-            out = out.reshape(len(self.drawing.jobs), len(job.x), 1, *out.shape[-3:])
-        return self.drawing.push(packed, out).reshape(self.images.shape)
+        return self.drawing.push(packed).reshape(self.images.shape)
 
     def vjp(self, adj_images: Any, wrt: Iterable[str] | None = None) -> dict[str, np.ndarray]:
         """Pull the adjoint of the images back to the parameters.

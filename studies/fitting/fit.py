@@ -33,7 +33,6 @@ from studies.reports.numbers import estimate, interval, truth_error
 from studies.reports.preview.showing import inspect
 from studies.reports.scene_run import LOOKS
 from studies.runs import folder as run_folder
-from studies.runs.allocation import return_freed_memory
 from studies.runs.errors import FailedSearchError, StudyError
 from studies.runs.evaluations import Evaluation
 from studies.runs.folder import RunFolder
@@ -83,7 +82,6 @@ class SceneFit:
 
         `logs_in` is the folder of the logs in that of the run.
         """
-        return_freed_memory()
         if self.options.certificate:
             progress.say("certifying the gradient")
         theta = solved.result.theta

@@ -12,7 +12,6 @@ from studies.fitting.spread import spread_of
 from studies.optimizers.minimize import method_for, minimize
 from studies.optimizers.problem import NOT_FINITE, Method, Result, Stall, Status
 from studies.problem.problem import SceneProblem
-from studies.runs.allocation import return_freed_memory
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
@@ -56,7 +55,6 @@ class LocalSearch:
         spent, result = 0, Result(theta, np.inf, Status.NOT_FINITE, 0)
         stall = FIRST_ORDER_STALL if how.method in FIRST_ORDER else STALL
         names = log_names(log)
-        return_freed_memory()
         for name in names:
             stepped = problem.with_steps_for(theta)
             self.progress.begin(stage)

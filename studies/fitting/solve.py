@@ -33,7 +33,6 @@ from studies.problem.frame_squares import still_squares
 from studies.problem.making import PreparedProblem
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.problem.refining import with_other_shading, with_row_held
-from studies.runs.allocation import return_freed_memory
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
@@ -90,7 +89,6 @@ def solve(
         )[1]
     rivals = _rivals(problem, search, tried.result, local, staged=staged)
     progress.say("judging the answer")
-    return_freed_memory()
     before = spent + local.spent + tried.evaluations
     linear = _linear(prepared, problem, tried)
     steps, notes = _refinements(prepared, problem, tried, linear, most=before)

@@ -1,6 +1,5 @@
 """Films from a camera as observations: drawn, with tangent and cotangent, tracked and shown."""
 
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -112,7 +111,7 @@ class FilmObserver(PictureObserver):
     def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
         """Draw the film."""
         drawn = record_images(*self._drawn(seen, values), device=self.device)
-        rows, room = drawn.images.reshape(-1, 4), threading.local()
+        rows = drawn.images.reshape(-1, 4)
 
         def jvp(tan: Moved, tan_values: Values) -> np.ndarray:
             tangents = {f"{name}.vertices": vertices for name, vertices in tan.items()}
@@ -123,8 +122,7 @@ class FilmObserver(PictureObserver):
             }
             if not tangents:
                 return np.zeros(rows.shape, rows.dtype)
-            room.images = drawn.jvp(tangents, getattr(room, "images", None))
-            return room.images.reshape(-1, 4)
+            return drawn.jvp(tangents).reshape(-1, 4)
 
         def vjp(adj_rows: np.ndarray) -> Back:
             names = camera_names(self.camera)

@@ -50,8 +50,7 @@ class RecordedPrediction:
     """A prediction with its derivatives."""
 
     rows: np.ndarray  # (n_rows, 4)
-    # the tangent of the rows, of those of what moves and of values; missing ones are 0. The next
-    # call in the same thread may write over it
+    # the tangent of the rows, of those of what moves and of values; missing ones are 0
     jvp: Callable[[Moved, Values], np.ndarray]
     vjp: Callable[[np.ndarray], Back]
 

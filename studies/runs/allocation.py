@@ -22,9 +22,3 @@ def keep_freed_memory() -> None:
         if mallopt(M_MMAP_THRESHOLD, LARGEST) or mallopt(M_MMAP_THRESHOLD, LARGEST_OF_OLD):
             mallopt(M_TRIM_THRESHOLD, MOST)
             mallopt(M_ARENA_MAX, 1)  # those of other threads hold small blocks only
-
-
-def return_freed_memory() -> None:
-    """Give free blocks back: between stages, since those of the next have other sizes."""
-    with suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).malloc_trim(0)

@@ -31,26 +31,3 @@ def test_a_block_is_filled_again_without_new_pages(how):
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     is_kept = how == "kept" and platform.libc_ver()[0] == "glibc"
     assert (int(done.stdout) < 8) == is_kept  # 16 MB are at least 8 huge pages
-
-
-GAPS = """
-import resource, sys
-import numpy as np
-from studies.runs.allocation import keep_freed_memory, return_freed_memory
-
-def pages():
-    with open("/proc/self/statm") as stream:
-        return int(stream.read().split()[1]) * resource.getpagesize()
-
-keep_freed_memory()
-before = pages()
-blocks = [np.ones(1 << 24, np.uint8) for _ in range(8)]
-del blocks[:-1]  # the last one holds the end of the heap
-return_freed_memory()
-print(pages() - before)
-"""
-
-
-def test_free_blocks_between_others_go_back():
-    done = subprocess.run([sys.executable, "-c", GAPS], capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 1 << 26 or platform.libc_ver()[0] != "glibc"
