@@ -245,7 +245,7 @@ def _share(
     D -= r
     instants = clusters_of_rows(problem)
     begins = np.append(True, instants[1:] != instants[:-1])
-    spans = list(pairwise([*np.flatnonzero(begins), len(instants)]))
+    spans = list(pairwise([*np.flatnonzero(begins).tolist(), len(instants)]))
     present = np.unique([instants[start] for start, _ in spans if instants[start] >= 0])
     blocks = np.array_split(present, BLOCKS)
     blocks = [block for block in blocks if block.size]
@@ -256,7 +256,7 @@ def _share(
         j, d, own = J[start:end], D[start:end], r[start:end]
         return [j.T @ j, j.T @ d, j.T @ own, d @ d, d @ own]
 
-    def share(parts: Sequence[np.ndarray]) -> float:
+    def share(parts: Sequence[Any]) -> float:
         H, g, c, dd, dr = parts
         made_up = np.linalg.lstsq(H, g, rcond=None)[0]
         square = dd - made_up @ g  # 0 where the finer mesh shows nothing new

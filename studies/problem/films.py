@@ -265,7 +265,7 @@ class FilmObserver(PictureObserver):
             for name, mesh in self.scene.objects.items()
         }
         other = replace(self, scene=replace(self.scene, objects=objects))
-        other.__dict__["_backgrounds"] = self._backgrounds  # the same, and large
+        object.__setattr__(other, "_backgrounds", self._backgrounds)  # the same, and large
         return other
 
     def simulated(self, rows: np.ndarray) -> Self:
