@@ -141,14 +141,9 @@ def row_margins(x, v, params, pairs, f, i, out):
         if c > 0.0 and s > 0.0:
             u = combine(at.weights, w)
             law = (
-                params[K_E],
-                params[K_D],
-                params[D],
-                params[K],
-                params[GAMMA],
-                params[K_F],
+                params[K_E], params[K_D], params[D], params[K], params[GAMMA], params[K_F],
                 params[MU],
-            )
+            )  # fmt: skip
             n = put_in(pairs, m, i, n, at, c, law_margins(normal, rho - s, u, law))
         elif -c < min(least, rho):
             least, speed = -c, dot(normal, combine(at.weights, w))

@@ -274,7 +274,7 @@ def undo_frame(
         add_records(slots.records, slots.place, slots.written, adj.scene.texels)
         add_uv(job.scene.uv_faces, adj_faces, adj.scene.uv)
     sums = slots.tiles.sum(axis=0)
-    adj.numbers[:3], adj.numbers[4:] = sums[:BACKGROUND], sums[NEAR:]
+    adj.numbers[:BACKGROUND], adj.numbers[paths.CLIPPING] = sums[:BACKGROUND], sums[NEAR:]
     behind = sums[BACKGROUND:NEAR]
     if len(slots.behind) > 0:  # of an image
         behind = repeat_vjp(slots.behind, job.samples)
