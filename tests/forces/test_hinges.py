@@ -16,14 +16,7 @@ from adjoint.verify.contract import (
     vectors,
 )
 from adjsim.engine.stepper import RolloutError
-from adjsim.forces.hinges import (
-    DAMPED,
-    ELASTIC,
-    Hinges,
-    dihedral_angle,
-    half_angle,
-    hinge_energy,
-)
+from adjsim.forces.hinges import DAMPED, ELASTIC, Hinges, dihedral_angle, half_angle, hinge_energy
 from adjsim.meshes.hinges import mesh_hinges
 from adjsim.meshes.sheets import sheet
 from adjsim.model import Model, State
@@ -98,8 +91,7 @@ def test_wings_of_a_square_feel_the_moment_worked_by_hand():
     # Wings of length 1 and 2 at right angles to an edge of length 1, flat, phi0 = -pi/3:
     # c0 = 1/(1 + 2), moment = 6/3 sin(pi/6) = 1, and dphi/dx1 = -1/1 along n, dphi/dx2 = -1/2.
     x = folded(0.0)
-    hinge = Hinges(ONE, x, 6.0, rest_angle=-np.pi / 3)
-    f = nodal_forces(hinge, x, 0 * x)
+    f = nodal_forces(Hinges(ONE, x, 6.0, rest_angle=-np.pi / 3), x, 0 * x)
     np.testing.assert_allclose(f[:2], [(0, 0, 1), (0, 0, 0.5)], rtol=0, atol=10 * EPS)
 
 
@@ -140,8 +132,7 @@ def test_the_force_is_the_reference_at_every_angle(phi, phi0):
 
 def test_flat_hinges_have_finite_derivatives():
     hinge = Hinges(HINGES, FLAT_SHEET, 0.02, damping=1e-3)
-    model = Model(np.ones(len(REST)), {"it": hinge})
-    run = record(model, State(FLAT_SHEET), 1e-2, 3)
+    run = record(Model(np.ones(len(REST)), {"it": hinge}), State(FLAT_SHEET), 1e-2, 3)
     gradient = run.vjp(np.ones((1, *REST.shape)), np.ones((1, *REST.shape)))
     assert all(np.isfinite(value).all() for value in gradient.values())
 

@@ -159,8 +159,7 @@ def test_stiffness_bound_is_above_the_stiffness(rng):
         x, _, consts, params, series = element_input(tets, e, MESH.points, MESH.points)
         columns = []
         for unit in np.eye(12):
-            tan_x = vectors(relative(unit.reshape(4, 3)))
-            tan = (tan_x, (), (0.0,) * 3, (0.0,))
+            tan = (vectors(relative(unit.reshape(4, 3))), (), (0.0,) * 3, (0.0,))
             tan_f = ELASTIC.jvp(x, (), consts, params, series, *tan)
             columns.append(np.ravel(on_nodes(tan_f)))
         K = -np.array(columns)
@@ -215,8 +214,7 @@ def test_it_falls_by_implicit_steps_and_rests():
 
 
 def test_checkpoints_change_no_bit_of_a_gradient(rng):
-    tets = random_tets(rng, viscosity=30.0, density=1000.0)
-    model, n = Model(None, {"gel": tets}), 40
+    model, n = Model(None, {"gel": random_tets(rng, viscosity=30.0, density=1000.0)}), 40
     state = State(MESH.points + 0.002 * rng.standard_normal(MESH.points.shape))
     adj = rng.standard_normal((1, *MESH.points.shape))
     stored, kept = (

@@ -17,12 +17,7 @@ from adjoint.verify.contract import (
     vectors,
 )
 from adjsim.forces.log_neo_hookean import LogNeoHookeanTets
-from adjsim.forces.neo_hookean import (
-    ELASTIC,
-    VISCOUS,
-    NeoHookeanTets,
-    neo_hookean_energy,
-)
+from adjsim.forces.neo_hookean import ELASTIC, VISCOUS, NeoHookeanTets, neo_hookean_energy
 from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
 from adjsim.meshes.grid import box_tets
 from adjsim.model import Model, State
@@ -101,8 +96,7 @@ def test_uniaxial_stretch_pulls_with_the_stress_worked_out_by_hand():
 def test_energy_of_a_stretch_worked_out_by_hand():
     # psi = (6 - 3) + 2 (5/8)^2 - log 7, and V = 1/6.
     x = CORNER * [2.0, 1.0, 1.0]
-    edges = vectors(relative(x))
-    got = neo_hookean_energy(edges, IDENTITY, (2 / 6, 4 / 6, 11 / 8), (0.0,))
+    got = neo_hookean_energy(vectors(relative(x)), IDENTITY, (2 / 6, 4 / 6, 11 / 8), (0.0,))
     assert got == pytest.approx((3 + 2 * 25 / 64 - np.log(7)) / 6, rel=10 * EPS)
 
 
@@ -143,8 +137,7 @@ def test_young_and_lame_make_the_same_elements(law):
     assert (by_young.mu, by_young.lam) == law.moduli(E, nu)
     mu = E / (2.0 * (1.0 + nu))
     assert law.small_strain_lame(E, nu)[0] == pytest.approx(mu)
-    several = law.from_lame(cells, points, [1.0], [2.0])
-    assert several.mu.shape == (1,)
+    assert law.from_lame(cells, points, [1.0], [2.0]).mu.shape == (1,)
 
 
 def test_moduli_agree_with_the_reference():
@@ -254,8 +247,7 @@ def test_stiffness_bound_is_above_the_stiffness(rng):
         x, _, consts, params, series = element_input(tets, e, MESH.points, MESH.points)
         columns = []
         for unit in np.eye(12):
-            tan_x = vectors(relative(unit.reshape(4, 3)))
-            tan = (tan_x, (), (0.0,) * 3, (0.0,))
+            tan = (vectors(relative(unit.reshape(4, 3))), (), (0.0,) * 3, (0.0,))
             tan_f = ELASTIC.jvp(x, (), consts, params, series, *tan)
             columns.append(np.ravel(on_nodes(tan_f)))
         K = -np.array(columns)
@@ -345,6 +337,5 @@ def test_moduli_must_be_numbers():
 
 def test_rebuilding_with_the_same_values_changes_nothing(rng):
     tets, state = random_tets(rng), random_state(rng)
-    model = Model(tets.lumped_mass(1000.0), {"solid": tets})
-    again, _ = rebuilt(model, state, {})
+    again, _ = rebuilt(Model(tets.lumped_mass(1000.0), {"solid": tets}), state, {})
     np.testing.assert_array_equal(again.forces["solid"].pack_params(), tets.pack_params())

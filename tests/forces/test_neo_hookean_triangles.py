@@ -98,8 +98,7 @@ def corner_forces(F, mu, lam, a=0.0):
 def test_uniaxial_stretch_pulls_with_the_stress_worked_out_by_hand():
     # mu = 3, lam = 4: alpha = 1 + 1/2. F = diag(2, 1): I_C = 5, J = 2, dJ/dF = diag(1, 2).
     # P = 3 (1 - 1/6) F + 4 (2 - 3/2) dJ/dF = diag(5 + 2, 5/2 + 4), and A0 = 1/2.
-    F = np.array([[2.0, 0], [0, 1], [0, 0]])
-    f = corner_forces(F, 3.0, 4.0)
+    f = corner_forces(np.array([[2.0, 0], [0, 1], [0, 0]]), 3.0, 4.0)
     np.testing.assert_allclose(f[1:], [[-3.5, 0, 0], [0, -3.25, 0]], rtol=0, atol=20 * EPS)
     np.testing.assert_allclose(f[0], [3.5, 3.25, 0], rtol=0, atol=20 * EPS)
 
@@ -166,8 +165,7 @@ def test_gradient_equals_complex_steps_through_the_reference(rng):
     cloth = random_sheet(rng, viscosity=0.3 * each[0], density=0.2 * each[1])
 
     def references(own):
-        keys = ("mu", "lam", "viscosity", "actuation")
-        rows = [own[f"cloth.{key}"] for key in keys]
+        rows = [own[f"cloth.{key}"] for key in ("mu", "lam", "viscosity", "actuation")]
         rest = own["cloth.rest_positions"]
         return [lambda k, x, v: reference.forces(x, v, rest, TRIANGLES, *rows)]
 
@@ -265,8 +263,7 @@ def test_stiffness_bound_is_above_the_stiffness(rng):
         x, _, consts, params, series = element_input(cloth, e, REST, REST)
         columns = []
         for unit in np.eye(9):
-            tan_x = vectors(relative(unit.reshape(3, 3)))
-            tan = (tan_x, (), (0.0,) * 3, (0.0,))
+            tan = (vectors(relative(unit.reshape(3, 3))), (), (0.0,) * 3, (0.0,))
             tan_f = ELASTIC.jvp(x, (), consts, params, series, *tan)
             columns.append(np.ravel(on_nodes(tan_f)))
         K = -np.array(columns)

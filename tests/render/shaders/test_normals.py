@@ -36,8 +36,7 @@ def normals(x):
 
 
 def test_every_corner_is_found_at_its_vertex_in_the_order_of_the_faces():
-    faces = np.array([[0, 2, 3], [3, 2, 4]])
-    start, corners = vertex_corners(faces, 6)
+    start, corners = vertex_corners(np.array([[0, 2, 3], [3, 2, 4]]), 6)
     at = [list(corners[start[i] : start[i + 1]]) for i in range(6)]
     assert at == [[0], [], [1, 4], [2, 3], [5], []]
 

@@ -30,8 +30,7 @@ def test_light_falls_off_with_the_cosine():
 
 def test_a_highlight_is_brightest_where_light_is_mirrored_into_the_eye():
     straight = (0.0, 0.0, 1.0)
-    mirrored = (-2 / 7, -3 / 7, 6 / 7)
-    shine = highlight(straight, mirrored, TOWARDS, LIGHT, SPECULAR, 20.0)
+    shine = highlight(straight, (-2 / 7, -3 / 7, 6 / 7), TOWARDS, LIGHT, SPECULAR, 20.0)
     np.testing.assert_allclose(shine, np.array(LIGHT) * SPECULAR, rtol=1e-14)
     r = 2 * np.dot(NORMAL, TOWARDS) * np.array(NORMAL) - TOWARDS
     shine = highlight(NORMAL, EYE, TOWARDS, LIGHT, SPECULAR, 2.5)
@@ -41,8 +40,7 @@ def test_a_highlight_is_brightest_where_light_is_mirrored_into_the_eye():
 def test_a_light_behind_a_face_still_shines_from_it_as_from_a_mirror():
     # No gate: r turns with n.l, and n.l < 0 is no reason for darkness.
     behind = (0.0, 0.6, -0.8)
-    seen_from = (0.0, -0.6, -0.8)
-    shine = highlight((0.0, 0.0, 1.0), seen_from, behind, LIGHT, SPECULAR, 3.0)
+    shine = highlight((0.0, 0.0, 1.0), (0.0, -0.6, -0.8), behind, LIGHT, SPECULAR, 3.0)
     np.testing.assert_allclose(shine, np.array(LIGHT) * SPECULAR, rtol=1e-14)
 
 

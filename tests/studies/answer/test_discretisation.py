@@ -72,12 +72,7 @@ def fitted(problem):
 
 
 def changes_of(problem, theta, file, most=1e6):
-    return changes_by(
-        problem,
-        theta,
-        refined=lambda one: refined_problem(one, file),
-        most=most,
-    )
+    return changes_by(problem, theta, refined=lambda one: refined_problem(one, file), most=most)
 
 
 def test_the_change_is_what_a_fit_on_the_finer_mesh_finds():

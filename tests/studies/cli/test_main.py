@@ -216,8 +216,7 @@ def test_report_of_an_empty_folder_is_one_message(adjsim, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
-    [("a.bmp", "must name a .png file"), ("nodir/x.png", "there is no")],
+    ("name", "message"), [("a.bmp", "must name a .png file"), ("nodir/x.png", "there is no")]
 )
 def test_a_screenshot_goes_to_a_png_in_a_folder_that_exists(adjsim, tmp_path, name, message):
     folder = RunFolder.create(tmp_path / "run")

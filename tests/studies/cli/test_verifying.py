@@ -88,8 +88,7 @@ def test_what_stops_the_command_ends_its_processes_without_tracebacks(stop, code
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
     )  # fmt: skip
     try:
-        begun = process.stdout.readline()
-        assert begun == "checking tets ...\n"
+        assert process.stdout.readline() == "checking tets ...\n"
         for _ in range(100):  # until the workers are there
             time.sleep(0.1)
             if len(_group(process.pid)) >= 3:

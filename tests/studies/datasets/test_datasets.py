@@ -45,8 +45,7 @@ def assert_same(one, other):
 
 
 def test_a_scene_is_an_instance_of_the_study_to_the_bit(tmp_path):
-    file = resolved().file
-    (sample,) = make_samples(file, RunOptions(), [3])
+    (sample,) = make_samples(resolved().file, RunOptions(), [3])
     (tmp_path / "one.toml").write_text(str(sample["toml"]))
     drawn = read_scene(tmp_path / "one.toml")
     assert drawn.bodies["body"].mesh == "shape:cone"
@@ -105,8 +104,7 @@ def test_nothing_needs_to_be_free_in_a_scene_of_a_data_set(tmp_path):
     begun, job = generating.start(
         {"name": str(text), "overrides": (), "count": 2}, tmp_path / "out"
     )
-    printed = job.run(begun)
-    assert "not simulated: 0 scenes" in printed
+    assert "not simulated: 0 scenes" in job.run(begun)
     with h5py.File(begun.file("shard-00000.h5")) as shard:
         assert shard["parameters/ball.velocity"].shape == (2, 3)
 

@@ -274,8 +274,7 @@ def test_the_view_shows_what_moves_not_the_floor(finished):
 def test_a_second_film_is_predicted_then_fitted(tmp_path):
     scenes.write_film(tmp_path)
     tables = scenes.tables(free={"cube.E": {"start": START, "bounds": [1e3, 1e6]}})
-    front = tables["cameras"]["front"]
-    tables["cameras"]["other"] = {**front, "eye": [0.3, 0.305, 0.9]}
+    tables["cameras"]["other"] = {**tables["cameras"]["front"], "eye": [0.3, 0.305, 0.9]}
     film = tables["observations"]["film"]
     tables["observations"] = {
         "film": {**film, "camera": "front"},

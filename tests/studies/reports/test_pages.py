@@ -121,8 +121,7 @@ def test_a_picture_that_is_missing_is_named(folder):
 
 def test_files_outside_of_the_run_are_refused(folder):
     (folder.path.parent / "secret.png").write_bytes(b"1")
-    report = Report("A", Headline("found", "good"), thumbnail="../secret.png")
-    write_report(folder, report)
+    write_report(folder, Report("A", Headline("found", "good"), thumbnail="../secret.png"))
     index = write_index([folder.path], None, no_rebuild).read_text()
     assert "leads out of the run folder" in index
 

@@ -111,8 +111,7 @@ def test_a_scan_that_was_stopped_ends_with_the_same_files(finished, tmp_path, mo
 
     monkeypatch.setattr(scanning, "write_points", stop)
     monkeypatch.setattr(survey, "worlds_at_once", lambda motion, keeps: 2)
-    arguments = ("scan", "pushed-cube", *CUBE, "--over", *OVER, "--out", out)
-    code, _, err = adjsim(*arguments)
+    code, _, err = adjsim(*("scan", "pushed-cube", *CUBE, "--over", *OVER, "--out", out))
     assert code == 130
     assert f"adjsim scan pushed-cube --out {out} --resume" in err
     assert not (out / "scan.nc").exists()
@@ -221,8 +220,7 @@ def test_diverging_points_are_marked_and_two_axes_drawn(tmp_path):
     folder, summary = run(tmp_path / "scan", path, (), *over)
     with xr.open_dataset(folder.file("scan.nc")) as data:
         assert np.isfinite(data.loss[0]).all()
-        wild = data.reason[2].values.ravel()
-        assert all("finite numbers" in one for one in wild)
+        assert all("finite numbers" in one for one in data.reason[2].values.ravel())
     assert re.search(r"have no loss; that at beam\.mu = .* Pa, beam\.lam = .* Pa", summary)
     assert {path.name for path in folder.file("figures").iterdir()} == {
         "loss_1.png", "trust_beam_mu.png", "trust_beam_lam.png",
@@ -285,8 +283,7 @@ def test_bundled_scans_are_sound(name):
     scan = spec.resolve(asked(name))
     assert scan.axes
     record = json.loads(json.dumps(scan.to_json()))
-    again = TypeAdapter(spec.Scan).validate_python({**record, "scene": scan.scene})
-    assert again == scan
+    assert TypeAdapter(spec.Scan).validate_python({**record, "scene": scan.scene}) == scan
 
 
 SUBSETS = '[subsets]\n"all" = [1, 2, 3]\n"last" = [3]\n'
