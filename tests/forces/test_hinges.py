@@ -23,15 +23,24 @@ from adjsim.model import Model, State
 from adjsim.rollout import rollout
 from tests.forces.complex_steps import check_one_step
 from tests.reference import hinges as reference
-from tests.reference.test_hinges import ONE, folded
 
 
 EDGE_FIRST = [2, 3, 0, 1]  # x1 .. x4 in the order of the element
+ONE = np.array([[0, 1, 2, 3]])
 CLOTH = sheet((4, 4), (0.4, 0.4))
 HINGES = mesh_hinges(CLOTH.faces)  # 40: three tiles, of which the last is half full
 FLAT_SHEET = CLOTH.points
 REST = FLAT_SHEET + 0.015 * np.random.default_rng(6).standard_normal(FLAT_SHEET.shape)
 N = len(HINGES)
+
+
+def folded(phi):
+    """x1, x2, x3, x4: two right triangles on an edge along y, bent down by phi about it.
+
+    Their normals point to +z when flat, so bending down makes the upper side convex.
+    """
+    down, out = -np.sin(phi / 2), np.cos(phi / 2)
+    return np.array([(-out, 0.4, down), (2 * out, 0.7, 2 * down), (0, 0, 0), (0, 1.0, 0)])
 
 
 def random_hinges(rng, **parameters):
