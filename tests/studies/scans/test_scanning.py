@@ -115,9 +115,7 @@ def test_a_scan_that_was_stopped_ends_with_the_same_files(finished, tmp_path, mo
     assert code == 130
     assert f"adjsim scan pushed-cube --out {out} --resume" in err
     assert not (out / "scan.nc").exists()
-    code, _, err = adjsim("report", out)
-    assert code == 2
-    assert "has not ended. Go on with it: `adjsim scan pushed-cube" in err
+    assert "has not ended. Go on with it: `adjsim scan pushed-cube" in adjsim.refused("report", out)
     monkeypatch.undo()
     monkeypatch.setattr("sys.argv", ["adjsim"])
     budget = {"checkpoint": "500B"}  # no part of what must agree: it changes no number
@@ -138,12 +136,8 @@ def test_a_scan_that_has_ended_may_be_resumed_and_reported_again(finished, adjsi
     with undrawn():
         job.run(again)
     assert folder.file("scan.nc").read_bytes() == before
-    code, out, _ = adjsim("report", folder.path)
-    assert code == 0
-    assert out.splitlines()[-1] == str(folder.file("report.html"))
-    code, _, err = adjsim("view", folder.path)
-    assert code == 2
-    assert "holds a scan, not one motion" in err
+    assert adjsim.done("report", folder.path).splitlines()[-1] == str(folder.file("report.html"))
+    assert "holds a scan, not one motion" in adjsim.refused("view", folder.path)
 
 
 @pytest.mark.parametrize(
