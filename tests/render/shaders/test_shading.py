@@ -11,7 +11,7 @@ from adjoint.render.shaders.shading import (
     power_slopes,
 )
 from render.shaders.shading import flat_normal, highlight, lambert, power
-from tests.render.elements import check_element
+from tests.render.elements import check_element, check_twins
 
 
 NORMAL, TOWARDS, EYE = (0.6, 0.0, 0.8), (2 / 7, 3 / 7, 6 / 7), (0.48, -0.36, 0.8)
@@ -91,10 +91,6 @@ def test_the_twins_of_lambert_are_its_derivatives(rng):
 
 @pytest.mark.parametrize("p", [0.7, 1.0, 2.5, 40.0])
 def test_the_twins_of_a_highlight_are_its_derivatives(rng, p):
-    check_element(
-        rng,
-        highlight,
-        lambda a, t: highlight_jvp(*a, *t),
-        lambda a, c: highlight_vjp(*a, c),
-        (NORMAL, EYE, TOWARDS, LIGHT, SPECULAR, p),
+    check_twins(
+        rng, highlight, highlight_jvp, highlight_vjp, (NORMAL, EYE, TOWARDS, LIGHT, SPECULAR, p)
     )
