@@ -24,12 +24,7 @@ import numpy as np
 
 from adjsim.algebra.mat3 import matvec
 from adjsim.algebra.vec3 import add, dot, sub
-from adjsim.forces.contact import (
-    CONTACT_PARAMETERS,
-    MOTION_PARAMETERS,
-    POSE_PARAMETERS,
-    Contact,
-)
+from adjsim.forces.contact import CONTACT_PARAMETERS, MOTION_PARAMETERS, POSE_PARAMETERS, Contact
 from adjsim.forces.contact_law import RADIUS, SIZE
 from adjsim.forces.gap import (
     Geometry,

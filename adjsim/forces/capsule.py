@@ -23,12 +23,7 @@ from scipy.spatial.transform import Rotation
 
 from adjsim import checks
 from adjsim.algebra.vec3 import axpy, dot, sub
-from adjsim.forces.contact import (
-    CONTACT_PARAMETERS,
-    MOTION_PARAMETERS,
-    POSE_PARAMETERS,
-    Contact,
-)
+from adjsim.forces.contact import CONTACT_PARAMETERS, MOTION_PARAMETERS, POSE_PARAMETERS, Contact
 from adjsim.forces.contact_law import RADIUS, SIZE
 from adjsim.forces.gap import (
     Geometry,

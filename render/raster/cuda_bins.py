@@ -209,10 +209,7 @@ def outline_thread(k, args):
 @device_fn
 def bins_across(pixels):
     """How many rows and columns of bins an image has."""
-    return (
-        (pixels.pixel_y.shape[0] + BIN - 1) // BIN,
-        (pixels.pixel_x.shape[0] + BIN - 1) // BIN,
-    )
+    return ((pixels.pixel_y.shape[0] + BIN - 1) // BIN, (pixels.pixel_x.shape[0] + BIN - 1) // BIN)
 
 
 @device_fn
