@@ -104,6 +104,13 @@ OBSTACLES = {
 }
 
 
+@pytest.mark.parametrize("kind", OBSTACLES)
+def test_a_wire_lies_on_the_surface(kind):
+    wire = shape_of(kind, OBSTACLES[kind]).wire(np.zeros(3), 0.5)
+    assert wire.shape[1:] == (2, 3)
+    np.testing.assert_allclose(distance(OBSTACLES[kind], wire.reshape(-1, 3)), 0.0, atol=1e-12)
+
+
 def distance(obstacle, x):
     """Return the signed distance of points, from the definitions of the shapes."""
     match obstacle:
