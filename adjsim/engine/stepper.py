@@ -33,14 +33,7 @@ from adjsim.rigid.bodies import pack_bodies
 from adjsim.rigid.points import place_kernel
 from adjsim.rigid.pose import BodyTrajectory
 from adjsim.rigid.rows import STATE_SIZE
-from adjsim.system import (
-    Fields,
-    OnDivergence,
-    RolloutError,
-    RunSettings,
-    Stepper,
-    make_stepper,
-)
+from adjsim.system import Fields, OnDivergence, RolloutError, RunSettings, Stepper, make_stepper
 from adjsim.tiles.assembly import TILE
 from adjsim.tiles.loop_arrays import States, Steps, Work
 from adjsim.worlds import Batch

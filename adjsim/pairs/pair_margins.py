@@ -35,12 +35,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjsim.algebra.vec3 import cross, dot, norm, sub
-from adjsim.forces.contact_law import N_LAW
+from adjsim.forces.contact_law import GAMMA, K_D, K_E, K_F, MU, D, K
 from adjsim.forces.gap import direction
 from adjsim.forces.margins import ContactMargins, law_margins
 from adjsim.jit.backend import cpu_kernel, device_fn, shared_fn
 from adjsim.pairs.closest import EDGES, FACE, VERTEX, closest, combine
 from adjsim.pairs.near import PARALLEL
+from adjsim.pairs.pair_force import R_A, R_B
 from adjsim.pairs.search import point, segment_distance
 
 
@@ -131,7 +132,7 @@ def margins_loop(x, v, params, pairs, out):
 @device_fn
 def row_margins(x, v, params, pairs, f, i, out):
     """Write the margins of a row."""
-    rho = params[N_LAW] + params[N_LAW + 1]
+    rho = params[R_A] + params[R_B]
     n, least, speed = 0, np.inf, 0.0
     for m in range(pairs.ptr[i], pairs.ptr[i + 1]):
         y, w = relative(x, pairs.rows[m]), relative(v, pairs.rows[m])
@@ -141,7 +142,8 @@ def row_margins(x, v, params, pairs, f, i, out):
         if c > 0.0 and s > 0.0 and inside > 0.0:
             u = combine(at.weights, w)
             law = (
-                params[0], params[1], params[2], params[3], params[4], params[5], params[6],
+                params[K_E], params[K_D], params[D], params[K], params[GAMMA], params[K_F],
+                params[MU],
             )  # fmt: skip
             n = put_in(pairs, m, i, n, at, c, law_margins(normal, rho - s, u, law))
         elif c <= 0.0 and max(-c, -inside) < min(least, rho):

@@ -21,8 +21,7 @@ from tests.pairs.test_search import brute
 def changing(threads=1, **law):
     """The pairs of two nets, and where these are."""
     model, state = nets(**law)
-    stepper = make_stepper(model, RunSettings(DT, 1, threads=threads))
-    return stepper.changing, state.x
+    return make_stepper(model, RunSettings(DT, 1, threads=threads)).changing, state.x
 
 
 def add_up():

@@ -79,8 +79,7 @@ def test_positions_that_are_not_finite_do_no_harm(rng, bad):
     whole, *_ = find_pairs(sets, x, 0.1, None)
     x[3, 1] = bad
     rows, *_ = find_pairs(sets, x, 0.1, None)
-    sound = whole[~(whole == 3).any(axis=1)]
-    np.testing.assert_array_equal(rows, sound)
+    np.testing.assert_array_equal(rows, whole[~(whole == 3).any(axis=1)])
 
 
 def test_one_set_of_features_in_two_places_is_found_far_from_the_origin(rng):
