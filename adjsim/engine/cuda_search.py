@@ -268,7 +268,7 @@ class PairSearch:
         self.reaches: list[float] = []
         self.tables: Any = None
         self.found: Any = None
-        self.x: Any = None  # positions of elements where they were found
+        self.found_at: Any = None  # positions of elements where they were found
         self.pairs: Any = None
         self.moved_on = False  # whether a sweep has ended since the pairs no longer serve
 
@@ -312,7 +312,7 @@ class PairSearch:
         counts = xp.zeros(1 + n + n_more, np.int64)
         launch(count_thread, n, (search, room_for(xp, 0), *on_device((counts[1 : n + 1],))))
         if n_more:
-            args = (tables, self.found, self.x, at, *on_device((counts[n + 1 :],)))
+            args = (tables, self.found, self.found_at, at, *on_device((counts[n + 1 :],)))
             launch(trouble_thread, n_more, args)
         total = xp.cumsum(counts)
         last = int(total[-1])  # the host waits
@@ -324,7 +324,7 @@ class PairSearch:
     def use(self, found: FoundPairs, at: Any, now: Any) -> None:
         """Have pairs found at positions of elements serve those of all rows `now`, as they can."""
         is_new = found is not self.found
-        self.found, self.x, self.moved_on = found, at, False
+        self.found, self.found_at, self.moved_on = found, at, False
         if is_new:
             self.pairs = self.team_pairs()
 
@@ -332,10 +332,10 @@ class PairSearch:
         """Return positions of elements as those of each contact."""
         return np.split(at, self.element_ptr[1:-1])
 
-    def find_on_host(self, positions: Sequence[np.ndarray]) -> list[FoundPairs]:
-        """Return the pairs near positions of each contact, as the CPU finds them."""
+    def find_on_host(self, positions: Sequence[np.ndarray]) -> tuple[list[FoundPairs], list]:
+        """Return the pairs near positions of each contact, as the CPU finds them, and 0 away."""
         each = zip(self.sets, positions, self.reaches, strict=True)
-        return [contact.force.find(x, reach) for contact, x, reach in each]
+        return [contact.force.find(x, reach) for contact, x, reach in each], [0.0] * len(self.sets)
 
     def team_pairs(self) -> TeamPairs:
         """Return the pairs that were found as elements, and what each row of a surface adds up."""
@@ -348,7 +348,7 @@ class PairSearch:
             xp.empty(N_PARAMS * n_lanes, self.dtype), none, xp.zeros(12 * n_lanes, self.dtype),
             none, none, none, self.rows, self.places, self.param_places, ptr,
             xp.empty(n_entries, np.int64), xp.empty(n_entries, np.uint32),
-            xp.empty(4 * n_lanes, np.uint32), self.x, self.tables.guides, self.limits,
+            xp.empty(4 * n_lanes, np.uint32), self.found_at, self.tables.guides, self.limits,
             xp.empty(1, np.int64),
         )  # fmt: skip
         pairs = on_device(pairs)
@@ -369,8 +369,9 @@ class PairSearch:
 
 
 def room_for(xp: Any, n: int) -> FoundPairs:
-    """Return room for n pairs."""
-    return on_device(FoundPairs(xp.empty((n, 4), np.int64), xp.empty((n, 2)), xp.empty(n)))
+    """Return room for n pairs, without the keys of the CPU."""
+    rows, numbers, gaps = xp.empty((n, 4), np.int64), xp.empty((n, 2)), xp.empty(n)
+    return on_device(FoundPairs(rows, numbers, gaps, xp.empty(0)))
 
 
 def search_tables(

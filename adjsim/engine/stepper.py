@@ -35,14 +35,7 @@ from adjsim.rigid.bodies import pack_bodies
 from adjsim.rigid.points import place_kernel
 from adjsim.rigid.pose import BodyTrajectory
 from adjsim.rigid.rows import STATE_SIZE
-from adjsim.system import (
-    Fields,
-    OnDivergence,
-    RolloutError,
-    RunSettings,
-    Stepper,
-    make_stepper,
-)
+from adjsim.system import Fields, OnDivergence, RolloutError, RunSettings, Stepper, make_stepper
 from adjsim.tiles.assembly import TILE
 from adjsim.tiles.loop_arrays import States, Steps, Work
 from adjsim.worlds import Batch
@@ -175,7 +168,7 @@ class ModelStepper(Stepper[Any, Any]):
             pairs, first = self.changing, k0 + done
             done += steps
             self.reached = k0 + done
-            served = ServedSteps(first, self.reached, pairs.found, pairs.x)
+            served = ServedSteps(first, self.reached, pairs.found, pairs.found_at)
             self.kept_pairs.add(served, self.spare_bytes)
         return finite
 
@@ -190,7 +183,7 @@ class ModelStepper(Stepper[Any, Any]):
         if steps is None:
             self.find_pairs(last)
         else:
-            self.changing.use(steps.found, steps.x, last)
+            self.changing.use(steps.found, steps.found_at, last)
             first = max(steps.first - start, 0)
         self.reached = None
         return first + self.serves_from(x, rows[first:])
@@ -203,24 +196,28 @@ class ModelStepper(Stepper[Any, Any]):
         pairs = self.changing
         if pairs.serve(x):
             return
-        before, last = pairs.found, pairs.x if self.reached == step is not None else None
+        before = pairs.found, pairs.away
+        last = pairs.x if self.reached == step is not None else None
         pairs.find(x)
         self.reached = None
         if step is None:
             return
         then = None if last is None else pairs.by_contact(last)
-        self.check_apart(step, pairs.by_contact(x), then, (before, pairs.found))
+        found = before, (pairs.found, pairs.away)
+        self.check_apart(step, pairs.by_contact(x), then, found, pairs.changed)
 
     def check_apart(
         self,
         step: int,
         now: Sequence[np.ndarray],
         last: Sequence[np.ndarray] | None,
-        found: Sequence[Sequence[FoundPairs]],
+        found: Sequence[tuple[Sequence[FoundPairs], Sequence[Any]]],
+        changed: Sequence[np.ndarray | None],
     ) -> None:
         """Raise if surfaces go through each other, or did so after the positions `last`.
 
-        Positions are those of each contact; `found`: the pairs that were found there and now.
+        Positions are those of each contact; `found`: the pairs that were found there and now, and
+        how far rows were from where these count them; `changed`: which rows are looked at.
         """
         for k, contact in enumerate(self.changing.sets):
             if self.diverged[contact.world] <= step:
@@ -228,10 +225,10 @@ class ModelStepper(Stepper[Any, Any]):
             force = contact.force
             if step == 0:
                 force.check_radii(now[k], contact.name)
-            place = force.crossing(now[k])
+            place = force.crossing(now[k], changed[k])
             if last is not None:
-                for pairs in found:
-                    place = place or force.passed(pairs[k], last[k], now[k])
+                for pairs, away in found:
+                    place = place or force.passed(pairs[k], last[k], now[k], away[k])
             if place and self.on_divergence is OnDivergence.MARK:
                 self.diverged[contact.world] = step
             elif place:
@@ -459,19 +456,19 @@ class CudaStepper(ModelStepper):
         goes_on = self.reached == step is not None
         if goes_on and not search.moved_on:
             return
-        is_first, last = search.tables is None, search.x
+        is_first, last = search.tables is None, search.found_at
         if is_first:
             search.begin(to_host(x))
         is_trouble = search.find(x, checked=step is not None, since_last=goes_on) or is_first
         self.reached = None
         if step is None or not is_trouble:
             return
-        now = search.by_contact(to_host(search.x))
+        now = search.by_contact(to_host(search.found_at))
         then, found = None, []
         if goes_on:
             then = search.by_contact(to_host(last))
             found = [search.find_on_host(positions) for positions in (then, now)]
-        self.check_apart(step, now, then, found)
+        self.check_apart(step, now, then, found, [None] * len(now))
 
     def serves_from(self, x: Any, rows: np.ndarray) -> int:
         """Return the first of several states, `x[rows]`, from which on the pairs serve."""

@@ -238,11 +238,7 @@ def _add_contacts(
             depth *= RESOLVED * np.sqrt(max(1.0, fall_speed(body, gravity, 4.0) / speed))
         elif "dissipation" in own:
             depth = expected_depth(
-                body,
-                own["stiffness"],
-                own["dissipation"],
-                gravity=gravity,
-                speed=speed,
+                body, own["stiffness"], own["dissipation"], gravity=gravity, speed=speed
             )
         touching: dict[str, Any] = {
             "contact_nodes": shape.nodes(body),

@@ -7,7 +7,7 @@ import pytest
 
 from adjoint.rollout import record
 from adjoint.schedules import Binomial
-from adjsim.pairs.surface_contact import SurfaceContact
+from adjsim.engine.changing import ChangingPairs
 from adjsim.rollout import rollout
 from adjsim.worlds import stack
 from tests.pairs.scenes import DT, N_STEPS, nets
@@ -58,13 +58,13 @@ def test_no_bit_depends_on_the_checkpoints(plain, checkpoint):
 
 def test_the_sweep_back_takes_the_pairs_of_the_run_forward(plain, monkeypatch):
     """Unless there is no room for them: then it finds its own, and no bit depends on it."""
-    (model, state), searches, find = nets(), [], SurfaceContact.find
+    (model, state), searches, find = nets(skin=0.01), [], ChangingPairs.find
 
-    def counted(self, x, reach):
-        searches.append(reach)
-        return find(self, x, reach)
+    def counted(self, x):
+        searches.append(x)
+        find(self, x)
 
-    monkeypatch.setattr(SurfaceContact, "find", counted)
+    monkeypatch.setattr(ChangingPairs, "find", counted)
     adj = np.random.default_rng(1).standard_normal((2, 1, model.n_nodes, 3))
     run = record(model, state, DT, N_STEPS, frames=[N_STEPS])
     n_forward = len(searches)

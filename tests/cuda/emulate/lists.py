@@ -70,8 +70,8 @@ def places(x):
 
 def expected(search, x):
     """What the search has to find, by the CPU's search and by NumPy; and distances."""
-    found = search.find_on_host([x[own.rows] for own in search.sets])
-    columns = [np.concatenate(column) for column in zip(*found, strict=True)]
+    found, _ = search.find_on_host([x[own.rows] for own in search.sets])
+    columns = [np.concatenate(column) for column in zip(*(f[:3] for f in found), strict=True)]
     counts = [len(pairs.gaps) for pairs in found]
     columns[0] = columns[0] + np.repeat(search.element_ptr[:-1], counts)[:, None]
     entries = np.argsort(columns[0].ravel(), kind="stable")

@@ -40,8 +40,7 @@ def built(**obstacles):
 
 def test_each_obstacle_and_body_has_a_contact():
     forces = built(floor=PlaneObstacle(), pole=SphereObstacle(center=(0, 0, 0), radius=1)).system
-    names = {"floor_soft", "floor_cube", "pole_soft", "pole_cube"}
-    assert names < set(forces.forces)
+    assert {"floor_soft", "floor_cube", "pole_soft", "pole_cube"} < set(forces.forces)
     only = built(floor=PlaneObstacle(bodies=("cube",)))
     assert set(only.system.forces) == {"soft", "floor_cube"}
     contact = forces.forces["floor_soft"]
@@ -68,8 +67,7 @@ def test_values_go_to_all_contacts_in_their_proportion():
         np.testing.assert_allclose(moved[f"{pair}.stiffness"], 3.0 * at[f"{pair}.stiffness"])
         assert moved[f"{pair}.friction"] == 0.7
         assert moved[f"{pair}.height"] == 0.5
-    mean = np.mean(at["floor_soft.stiffness"])
-    assert sources["floor.stiffness"] == pytest.approx(mean)
+    assert sources["floor.stiffness"] == pytest.approx(np.mean(at["floor_soft.stiffness"]))
 
 
 def test_given_numbers_are_those_of_every_point():
