@@ -80,8 +80,9 @@ def test_pairs_are_found_as_on_the_cpu_in_any_order_of_threads():
         "found beyond": False,
         "fast": True,
     }
-    assert "through each other before step 2" in report["errors"]["cpu"]
-    assert report["errors"]["cuda"] == report["errors"]["cpu"]
+    assert set(report["errors"]) == {"cpu", "cuda"}
+    for text in report["errors"].values():  # each looks when it searches
+        assert re.match("The surfaces of `touch` went through each other before step [23] ", text)
     (forward, after), (again, more) = (report["kept"][name] for name in ("with room", "without"))
     assert forward == after == again > 2
     assert more > again
