@@ -3,8 +3,8 @@
 A force that `changes` has an element for each row of its surfaces, which lies at one place among
 other elements. Its pairs lie apart (`adjsim/pairs/near.py`). They are found by `force.find`, and
 serve until a row has moved too far: a sweep forward stops there (`watch_phase` of
-`adjsim/engine/timeloop.py`), pairs are found again, and it goes on; the reverse sweep finds its
-own, from the states that it has.
+`adjsim/engine/timeloop.py`), pairs are found again, and it goes on. The reverse sweep takes those
+of the run forward that are kept (`KeptPairs`), and else finds its own.
 
 Tests: `tests/pairs/test_changing.py`.
 """

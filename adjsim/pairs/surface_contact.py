@@ -5,7 +5,7 @@ r"""Contact between the surfaces of bodies, or of one surface with itself.
 
 Nodes of cloth, the boundary of solids and the points of rigid bodies may take part, in any mixture.
 Which pairs are near each other is found again whenever a row has moved too far since
-(`adjsim/pairs/search.py`); nothing of it is stored, and no bit depends on it.
+(`adjsim/pairs/search.py`); no bit depends on it.
 
 Adjoint: `adjoint/pairs/surface_contact.py`. Tests: `tests/pairs/test_surface_contact.py`.
 """
