@@ -42,8 +42,8 @@ class ScheduleCost:
         Most restart states held at once; longest transient buffer.
     bytes : int
         Memory of both together [bytes]. The current state comes on top; of bodies, whose
-        points are not kept but placed again, a few states with all points: 1 MB, or four. Of
-        surfaces that touch, also the pairs that were found, in `Schedule.spare_bytes`.
+        points are not kept but placed again, a few states with all points: 1 MB, or four. On a GPU,
+        of surfaces that touch also the pairs that were found, in `Schedule.spare_bytes`.
     """
 
     extra_forward_steps: int

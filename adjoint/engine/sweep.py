@@ -261,7 +261,7 @@ class ModelTangent(Tangent):
         steps = np.concatenate([[k0], rows]).astype(np.int64)
         head = (s.packed.arrays, s.patches, s.pieces)
         args = (*head, self.tan, self.work, numbers, steps, states, tan, finite)
-        with s.watched(len(rows) - 1) as pairs:
+        with s.watched(k0, len(rows) - 1) as pairs:
             own = s.changing.with_tangents(pairs, self.tan.params) if pairs else ()
             args = TeamTangent(*args, Worlds(s.packed.starts), own)
             return advance_tangent_on_gpu(s.packed.kinds, s.sizes, args)

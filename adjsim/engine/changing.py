@@ -3,8 +3,8 @@
 A force that `changes` has an element for each row of its surfaces, which lies at one place among
 other elements. Its pairs lie apart (`adjsim/pairs/near.py`). They are found by `force.find`, and
 serve until a row has moved too far: a sweep forward stops there (`watch_phase` of
-`adjsim/engine/timeloop.py`), pairs are found again, and it goes on. The reverse sweep takes those
-of the run forward that are kept (`KeptPairs`), and else finds its own.
+`adjsim/engine/timeloop.py`), pairs are found again, and it goes on; the reverse sweep finds its
+own, from the states that it has. On a GPU see `adjsim/engine/cuda_search.py`.
 
 Tests: `tests/pairs/test_changing.py`.
 """
@@ -16,7 +16,6 @@ import numpy as np
 
 from adjsim.engine.layouts import make_table
 from adjsim.engine.packing import PackedModels
-from adjsim.jit.device_arrays import leaves
 from adjsim.model import Model
 from adjsim.pairs.near import LEAST, NearPairs, make_lists_kernel, serve_kernel
 from adjsim.pairs.pair_force import N_PARAMS, PAIR
@@ -73,42 +72,6 @@ def changing_forces(models: Sequence[Model], packed: PackedModels) -> list[Chang
     return forces
 
 
-class ServedSteps(NamedTuple):
-    """Which steps pairs served, from `first` to before `stop`, and the positions they count."""
-
-    first: int
-    stop: int
-    found: Any
-    found_at: Any
-
-
-class KeptPairs:
-    """The pairs that served steps of a run forward, for the sweep back over them.
-
-    Where they would take more bytes than there is room for, those kept first are dropped.
-    """
-
-    def __init__(self) -> None:
-        self.kept: list[ServedSteps] = []
-
-    def add(self, steps: ServedSteps, room: int) -> None:
-        """Keep the pairs of steps, in place of those of the same steps, or of steps before."""
-        if self.kept and self.kept[-1].found is steps.found and self.kept[-1].stop == steps.first:
-            steps = steps._replace(first=self.kept.pop().first)
-        inside = [steps.first <= old.first and old.stop <= steps.stop for old in self.kept]
-        self.kept = [old for old, is_again in zip(self.kept, inside, strict=True) if not is_again]
-        self.kept.append(steps)
-        sizes = [
-            sum(array.nbytes for array in leaves((old.found, old.found_at))) for old in self.kept
-        ]
-        while sizes and sum(sizes) > room:
-            del sizes[0], self.kept[0]
-
-    def of_step(self, step: int) -> ServedSteps | None:
-        """Return the pairs that served a step last; None: there are none any more."""
-        return next((old for old in self.kept[::-1] if old.first <= step < old.stop), None)
-
-
 class ChangingPairs:
     """The pairs of packed models that were found last, and the lists made of them.
 
@@ -141,7 +104,7 @@ class ChangingPairs:
             "places": np.concatenate([contact.places for contact in sets]),
             "param_places": np.array([contact.params[0] for contact in sets]),
         }
-        self.found: tuple[FoundPairs, ...] = ()
+        self.found: list[FoundPairs] = []
         self.away: list[np.ndarray] = []  # of x, each row was from where `found` counts it
         self.changed: list[np.ndarray | None] = []  # which rows `found` is new of; None: of all
         self.x: Any = None  # positions of all rows where they were found
@@ -160,47 +123,31 @@ class ChangingPairs:
     def find(self, x: np.ndarray) -> None:
         """Find the pairs near positions of all rows: of rows that have moved, if these are few."""
         self.x = np.array(x)
-        near, before, found = self.near, self.found, []
+        near, before = self.near, self.found
         if near is None:
             self.reaches = [c.force.reach(self.x[c.rows]) for c in self.sets]
         starts, drifts = [], np.zeros((len(self.sets), 3))
-        self.away, self.changed = [], []
+        self.found, self.away, self.changed = [], [], []
         for k, (contact, reach) in enumerate(zip(self.sets, self.reaches, strict=True)):
             at, force = self.x[contact.rows], contact.force
             start, changed = self.moved_rows(k, at)
             if near is None or changed is None:
                 room = len(before[k].gaps) * 9 // 8 if before else 0
-                found.append(force.find(at, reach, room))
+                self.found.append(force.find(at, reach, room))
             else:
                 drifts[k] = near.found_drifts[k]
-                found.append(force.find_changed(before[k], start, reach, changed))
+                self.found.append(force.find_changed(before[k], start, reach, changed))
             away = np.sqrt(np.square(at - start - drifts[k]).sum(axis=1))
             self.away.append(np.where(np.isfinite(away), away, 0.0))
             self.changed.append(changed)
             starts.append(start)
-        self.make_lists(tuple(found), np.concatenate(starts), drifts, self.x)
-
-    @property
-    def found_at(self) -> np.ndarray:
-        """The positions of elements that `found` counts."""
-        return self.near.found_at
-
-    def use(self, found: tuple[FoundPairs, ...], found_at: np.ndarray, x: np.ndarray) -> None:
-        """Have pairs that counted positions of elements, and serve those of all rows x, do so."""
-        if found is not self.found or not self.serve(x):
-            self.make_lists(found, found_at, np.zeros((len(self.sets), 3)), x)
-
-    def make_lists(
-        self, found: tuple[FoundPairs, ...], found_at: np.ndarray, drifts: np.ndarray, x: np.ndarray
-    ) -> None:
-        """Make lists that serve positions of all rows, of pairs found."""
-        self.found = found
         rho = np.array([contact.force.thickness for contact in self.sets])
         allowances = 0.5 * (np.array(self.reaches) - rho)
         counts = [len(pairs.gaps) for pairs in self.found]
         buffers = self.buffers_for(counts)
         first = self.lay["element_ptr"][:-1]
-        at = x[self.lay["rows"]]
+        at = self.x[self.lay["rows"]]
+        found_at = np.concatenate(starts)
         gaps = np.concatenate([pairs.gaps for pairs in self.found])
         elements, n_lists = self.packed.arrays.elements, len(self.lay["set_ptr"]) - 1
         none = np.zeros(0, self.packed.params.dtype)
@@ -230,7 +177,7 @@ class ChangingPairs:
             shifts=np.zeros(len(at)),
             sum_ptr=np.zeros(len(at) + n_lists, np.int64),
         )
-        make_lists_kernel()(self.near, x)
+        make_lists_kernel()(self.near, self.x)
 
     def buffers_for(self, counts: Sequence[int]) -> dict[str, np.ndarray]:
         """Return arrays with room for so many pairs of each set: the last ones, if they have."""

@@ -29,7 +29,7 @@ from adjsim.engine.layouts import make_table
 from adjsim.engine.packing import PackedModels
 from adjsim.jit.backend import device_fn
 from adjsim.jit.cuda_launch import launch
-from adjsim.jit.device_arrays import bare, on_device
+from adjsim.jit.device_arrays import bare, leaves, on_device
 from adjsim.jit.devices import Device, array_module
 from adjsim.model import Model
 from adjsim.pairs.near import MOST
@@ -253,6 +253,44 @@ def entry_thread(k, args):
     pairs.entries[row * TILE + q] = k
 
 
+class ServedSteps(NamedTuple):
+    """Which steps pairs served, from `first` to before `stop`, and the positions they count."""
+
+    first: int
+    stop: int
+    found: Any
+    found_at: Any
+
+
+class KeptPairs:
+    """The pairs that served steps of a run forward, for the sweep back over them.
+
+    Where they would take more bytes than there is room for, those kept first are dropped.
+    """
+
+    def __init__(self) -> None:
+        self.kept: list[ServedSteps] = []
+
+    def add(self, steps: ServedSteps, room: int) -> None:
+        """Keep the pairs of steps, in place of those of the same; no others, if a run begins."""
+        if steps.first == 0:
+            self.kept = []
+        if self.kept and self.kept[-1].found is steps.found and self.kept[-1].stop == steps.first:
+            steps = steps._replace(first=self.kept.pop().first)
+        inside = [steps.first <= old.first and old.stop <= steps.stop for old in self.kept]
+        self.kept = [old for old, is_again in zip(self.kept, inside, strict=True) if not is_again]
+        self.kept.append(steps)
+        sizes = [
+            sum(array.nbytes for array in leaves((old.found, old.found_at))) for old in self.kept
+        ]
+        while sizes and sum(sizes) > room:
+            del sizes[0], self.kept[0]
+
+    def of_step(self, step: int) -> ServedSteps | None:
+        """Return the pairs that served a step last; None: there are none any more."""
+        return next((old for old in self.kept[::-1] if old.first <= step < old.stop), None)
+
+
 class PairSearch:
     """The pairs of packed models that were found last, on the device.
 
@@ -270,6 +308,7 @@ class PairSearch:
         self.found: Any = None
         self.found_at: Any = None  # positions of elements where they were found
         self.pairs: Any = None
+        self.kept = KeptPairs()
         self.moved_on = False  # whether a sweep has ended since the pairs no longer serve
 
     def begin(self, x: np.ndarray) -> None:
@@ -318,13 +357,13 @@ class PairSearch:
         last = int(total[-1])  # the host waits
         found = room_for(xp, last % TROUBLE)
         launch(write_thread, self.n_own, (search, found, *on_device((total,))))
-        self.use(found, at, x)
+        self.use(found, at)
         return last >= TROUBLE
 
-    def use(self, found: FoundPairs, at: Any, now: Any) -> None:
-        """Have pairs found at positions of elements serve those of all rows `now`, as they can."""
+    def use(self, found: FoundPairs, found_at: Any) -> None:
+        """Have pairs that were found at positions of elements serve."""
         is_new = found is not self.found
-        self.found, self.found_at, self.moved_on = found, at, False
+        self.found, self.found_at, self.moved_on = found, found_at, False
         if is_new:
             self.pairs = self.team_pairs()
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from adjsim.engine.changing import ChangingPairs, KeptPairs, ServedSteps, has_changing
+from adjsim.engine.changing import ChangingPairs, has_changing
 from adjsim.engine.cuda_own_nodes import owns_nodes
 from adjsim.engine.cuda_pairs import TeamPairs, serves_from
-from adjsim.engine.cuda_search import PairSearch
+from adjsim.engine.cuda_search import PairSearch, ServedSteps
 from adjsim.engine.cuda_teams import PROCESSORS, Sizes, fits_blocks, pieces_of
 from adjsim.engine.cuda_timeloop import advance_on_gpu
 from adjsim.engine.layouts import count_elements
@@ -62,7 +62,6 @@ class ModelStepper(Stepper[Any, Any]):
         self.is_batch = isinstance(system, Batch)
         self.models = worlds_of(system)
         self.packed = packed
-        self.kept_pairs = KeptPairs()
         self.changing: Any = None  # the `ChangingPairs` of the CPU, or the `PairSearch` of a GPU
         # The state that a run forward has reached since its pairs were found; None: not from one.
         self.reached: int | None = None
@@ -82,7 +81,6 @@ class ModelStepper(Stepper[Any, Any]):
 
     def load(self, state: Any, fields: Fields, row: int) -> None:
         """Write positions and velocities to a row, those of body points from their bodies."""
-        self.kept_pairs = KeptPairs()
         initial = constants(self.initial(state), self.device)
         for field, part in zip(fields, initial, strict=True):
             field[row] = part
@@ -165,28 +163,17 @@ class ModelStepper(Stepper[Any, Any]):
             finite[lost] = np.minimum(finite[lost], done + own[lost])
             if lost.any() and self.on_divergence is OnDivergence.RAISE:
                 break
-            pairs, first = self.changing, k0 + done
             done += steps
             self.reached = k0 + done
-            served = ServedSteps(first, self.reached, pairs.found, pairs.found_at)
-            self.kept_pairs.add(served, self.spare_bytes)
         return finite
 
     def serve_back(self, start: int, rows: np.ndarray, x: Any) -> int:
         """Have pairs serve the last of several states, `x[rows]`; return from which one on.
 
-        Those that served its step forward are taken again if they were kept. `start`: the first
-        step.
+        `start`: the step of the first.
         """
-        first, last = 0, x[rows[-1]]
-        steps = self.kept_pairs.of_step(start + len(rows) - 1)
-        if steps is None:
-            self.find_pairs(last)
-        else:
-            self.changing.use(steps.found, steps.found_at, last)
-            first = max(steps.first - start, 0)
-        self.reached = None
-        return first + self.serves_from(x, rows[first:])
+        self.find_pairs(x[rows[-1]])
+        return self.serves_from(x, rows)
 
     def find_pairs(self, x: Any, step: int | None = None) -> None:
         """Find the pairs near positions of all rows, unless those found before serve.
@@ -441,7 +428,7 @@ class CudaStepper(ModelStepper):
 
     def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
         """Run the loop in one launch."""
-        with self.watched(len(rows) - 1) as pairs:
+        with self.watched(k0, len(rows) - 1) as pairs:
             return advance_on_gpu(
                 self.packed, self.sizes, self.pieces, self.dt, self.slots, k0, rows, fields, pairs,
                 self.sums,
@@ -470,6 +457,15 @@ class CudaStepper(ModelStepper):
             found = [search.find_on_host(positions) for positions in (then, now)]
         self.check_apart(step, now, then, found, [None] * len(now))
 
+    def serve_back(self, start: int, rows: np.ndarray, x: Any) -> int:
+        """Have pairs serve as on the CPU: those that served the steps forward, if they are kept."""
+        steps = self.changing.kept.of_step(start + len(rows) - 1)
+        if steps is None:
+            return super().serve_back(start, rows, x)
+        self.changing.use(steps.found, steps.found_at)
+        self.reached = None
+        return max(steps.first - start, 0)
+
     def serves_from(self, x: Any, rows: np.ndarray) -> int:
         """Return the first of several states, `x[rows]`, from which on the pairs serve."""
         return serves_from(self.changing.pairs, x, rows)
@@ -487,15 +483,17 @@ class CudaStepper(ModelStepper):
         return self.xp.zeros(array.shape, array.dtype)
 
     @contextmanager
-    def watched(self, n_turns: int) -> Iterator[TeamPairs | tuple[()]]:
-        """Give a sweep the pairs that change; note how many turns it ran."""
+    def watched(self, k0: int, n_turns: int) -> Iterator[TeamPairs | tuple[()]]:
+        """Give a sweep from state k0 the pairs that change; note how many turns it ran."""
         if self.changing is None:
             yield ()
             return
-        turns = self.xp.full(1, n_turns + 1, np.int64)  # a sweep that a row ends has at most n
-        yield self.changing.pairs._replace(turns=turns)
-        most = int(to_host(turns)[0])
-        self.n_run, self.changing.moved_on = min(most, n_turns), most <= n_turns
+        search, turns = self.changing, self.xp.full(1, n_turns + 1, np.int64)
+        yield search.pairs._replace(turns=turns)
+        most = int(to_host(turns)[0])  # n at most where a row has moved too far
+        self.n_run, search.moved_on = min(most, n_turns), most <= n_turns
+        steps = ServedSteps(k0, k0 + self.n_run, search.found, search.found_at)
+        search.kept.add(steps, self.spare_bytes)
 
 
 def keeps_no_points(n_nodes: int, n_rows: int) -> bool:

@@ -7,7 +7,6 @@ import pytest
 
 from adjoint.rollout import record
 from adjoint.schedules import Binomial
-from adjsim.engine.changing import ChangingPairs
 from adjsim.rollout import rollout
 from adjsim.worlds import stack
 from tests.pairs.scenes import DT, N_STEPS, nets
@@ -54,26 +53,6 @@ def test_no_bit_depends_on_the_threads(plain, threads):
 @pytest.mark.parametrize("checkpoint", [Binomial(2), Binomial(7)], ids=str)
 def test_no_bit_depends_on_the_checkpoints(plain, checkpoint):
     assert_same(gradient(*nets(), checkpoint=checkpoint), plain)
-
-
-def test_the_sweep_back_takes_the_pairs_of_the_run_forward(plain, monkeypatch):
-    """Unless there is no room for them: then it finds its own, and no bit depends on it."""
-    (model, state), searches, find = nets(skin=0.01), [], ChangingPairs.find
-
-    def counted(self, x):
-        searches.append(x)
-        find(self, x)
-
-    monkeypatch.setattr(ChangingPairs, "find", counted)
-    adj = np.random.default_rng(1).standard_normal((2, 1, model.n_nodes, 3))
-    run = record(model, state, DT, N_STEPS, frames=[N_STEPS])
-    n_forward = len(searches)
-    gradients = [run.vjp(*adj) for _ in range(2)]
-    assert len(searches) == n_forward > 2
-    assert_same((run.trajectory, gradients[1]), plain)
-    no_room = record(model, state, DT, N_STEPS, frames=[N_STEPS], checkpoint=run.cost.bytes)
-    assert_same((no_room.trajectory, no_room.vjp(*adj)), plain)
-    assert len(searches) > 2 * n_forward
 
 
 def test_no_bit_depends_on_the_worlds_beside_it(plain):

@@ -9,7 +9,7 @@ from adjoint.verify.contract import relative, vectors
 from adjsim.forces.acted_rows import ActedRows
 from adjsim.jit.backend import cpu_kernel
 from adjsim.pairs.closest import EDGE, EDGES, FACE, VERTEX, closest
-from adjsim.pairs.near import sum_pairs, until_across
+from adjsim.pairs.near import serves_from_kernel, sum_pairs, until_across
 from adjsim.pairs.search import distance, find_pairs
 from adjsim.pairs.surface_contact import SurfaceContact
 from adjsim.system import RunSettings, make_stepper
@@ -206,3 +206,15 @@ def test_a_state_of_a_world_that_is_lost_is_no_trouble():
     lost = state.x.copy()
     lost[3] = 1e200
     force.passed(found, state.x[rows], lost[rows])  # and warns of no overflow
+
+
+def test_pairs_serve_back_over_states_that_have_moved_as_a_whole():
+    """How far a state is from where they were found depends on no state looked at before."""
+    pairs, first = changing()
+    pairs.find(first)
+    reach, allowance = pairs.reaches[0], pairs.near.scales[0, 1]
+    turned = np.random.default_rng(4).standard_normal(first.shape)
+    turned *= 0.3 * allowance / np.linalg.norm(turned, axis=1).max()
+    states = np.stack([first + k * (2.0 * reach + turned) for k in (1.0, 0.5, 0.0)])
+    assert serves_from_kernel()(pairs.near, states, np.arange(3)) == 0
+    assert pairs.serve(first + turned)
