@@ -193,7 +193,7 @@ class ReverseSweep(Sweep):
             out = States(*map(np.zeros_like, (adj.x, adj.v, adj.p)))
             turn(
                 Span(0, packed.n_nodes, 0, packed.n_bodies), s.dtype.type(s.dt),
-                Turn(ends=True, begins=False, has_frame=False, with_forces=False),
+                Turn(step=0, ends=True, begins=False, has_frame=False, with_forces=False),
                 nodes, bodies, only, p, p, out, adj._replace(**out._asdict(), arms=adj.arms[:0]),
             )  # fmt: skip
             added[name] = tuple(out)

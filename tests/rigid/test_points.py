@@ -43,7 +43,7 @@ def slots():
     rows = np.arange(N_ROWS)
     of = (rows // 16 * 48 + rows % 16).astype(np.uint32)
     lists = (np.arange(N_ROWS + 1, dtype=np.uint32), of)
-    return Nodes(np.zeros(0), np.zeros((1, 3)), *lists, *lists, np.zeros(2, int)), write
+    return Nodes(np.zeros(0), np.zeros((1, 3)), *lists, *lists, np.zeros(2, int), np.zeros((0, 2), int)), write
 
 
 def states(rng):
