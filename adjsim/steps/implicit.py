@@ -71,6 +71,7 @@ class ImplicitEuler(FieldStep):
     most_iterations: int = 100
 
     IS_STABLE: ClassVar[bool] = True
+    FORCES_AT_END: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checks.positive("tolerance", checks.number("tolerance", self.tolerance))
