@@ -10,7 +10,7 @@ Derivatives: `adjoint/equilibria.py`. Tests: `tests/test_equilibria.py`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -85,8 +85,7 @@ def equilibria(model: Model, state: State, states: Sequence[int], n_steps: int) 
     """
     grips = grips_of(model)
     places = {name: force.pack_series(n_steps) for name, force in grips.items()}
-    others = {name: force for name, force in model.forces.items() if name not in grips}
-    still = replace(model, forces=others) if grips else model
+    still = model.without(grips) if grips else model
     rows = [k - 1 for k in states] if grips else [-1] * len(states)
     found: list[Equilibrium] = []
     for k, row in enumerate(rows):

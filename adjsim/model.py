@@ -1,7 +1,7 @@
 """What does not change in a rollout (`Model`), what does (`State`), and `Trajectory`."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -125,6 +125,11 @@ class Model(System["State", "Trajectory"]):
         """Return a force fitted to the rows that it acts on."""
         rows = self.rows(force.acts_on, f"{name}.acts_on")
         return force.bind(rows, name).with_mass(self.mass)
+
+    def without(self, forces: Iterable[str]) -> "Model":
+        """Return the model without forces of these names; what grips held stays pinned."""
+        left = {name: force for name, force in self.forces.items() if name not in set(forces)}
+        return replace(self, forces=left)
 
     def _led_nodes(self) -> np.ndarray:
         """Return the mask of nodes that grips lead; complain of one that several lead."""

@@ -34,7 +34,7 @@ NODES, DENSITY = "state.x", "state.density"
 Values = Mapping[str, np.ndarray]  # by scene path
 # Where everything is at the steps that are kept, or tangents of it: by name the vertices of every
 # drawn object (n_rows, n_vertices, 3) [m], and `NODES` of the model (n_rows, n_nodes, 3) [m] or
-# `DENSITY` of smoke (n_rows, height, width) [-]
+# `DENSITY` of smoke (n_rows, height, width) [-], and what sensors read (n_rows, 1, 3), "force.NAME"
 Moved = Mapping[str, np.ndarray]
 # Cotangents of what moves, and of values by path
 Back = tuple[dict[str, np.ndarray], dict[str, np.ndarray]]
@@ -42,7 +42,7 @@ Back = tuple[dict[str, np.ndarray], dict[str, np.ndarray]]
 
 def surfaces(moved: Moved) -> dict[str, np.ndarray]:
     """Return the vertices of the drawn objects alone."""
-    return {name: rows for name, rows in moved.items() if name not in (NODES, DENSITY)}
+    return {name: rows for name, rows in moved.items() if "." not in name}
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +82,7 @@ class Observer(ABC):
     times: np.ndarray  # relative to `start`, increasing, (n_frames,) [s]
     start: float  # the scene's time of time 0 [s]; free as "observations.NAME.start"
     index: np.ndarray  # number of each frame on the timeline of all observations, (n_frames,)
+    sensor: str = field(default="", kw_only=True)  # of the built scene, that it reads; "": none
     # of what is seen in a picture; it looks at points minus `center`, so that it turns about there
     camera: PosedCamera | None = field(default=None, kw_only=True)
     camera_path: str = field(default="", kw_only=True)  # "cameras.NAME"

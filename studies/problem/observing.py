@@ -15,6 +15,7 @@ from render.blending import Hard
 from render.scene import Material, Mesh, Scene, SphericalHarmonics
 from render.soft_raster import SoftRasterizer
 from studies.problem.films import FilmObserver
+from studies.problem.forces import ForceObserver
 from studies.problem.forward import start_surfaces
 from studies.problem.observations.films import FilmData
 from studies.problem.observations.point_files import PointData
@@ -34,13 +35,16 @@ from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.building import BuiltScene, Lit
 from studies.scene.cameras import make_camera, require_outside
+from studies.scene.grip_sensor import FORCE
 from studies.scene.motion import Settled, model_of
 from studies.scene.seams import with_seams
+from studies.scene.series import read_series
 
 
 PIXEL = 1.0  # default standard deviation
+FORCE_PART = 0.01  # the same of a force, as a part of the largest
 LONGEST = 1.0  # between rows of a table [s]: a chosen time step makes thousands of steps of it
-Observed = declared.Film | declared.Points | declared.States
+Observed = declared.Film | declared.Points | declared.States | declared.Force
 
 
 def make_observers(
@@ -66,6 +70,8 @@ def make_observers(
             observers.append(making.points(name, spec))
         elif isinstance(spec, declared.States):
             observers.append(making.states(name, spec))
+        elif isinstance(spec, declared.Force):
+            observers.append(making.force(name, spec))
         elif not isinstance(spec, declared.OwnObservation):  # which `declared_own` makes
             assert_never(spec)
     return observers
@@ -304,6 +310,41 @@ class _Observing:
             **common, places=data.values, error=one.error, matrix=matrix, object="",
             is_center=one.center, notes=tuple(self._advice_on_fall(key, one, data)),
         )  # fmt: skip
+
+    def force(self, name: str, one: declared.Force) -> ForceObserver:
+        """Return the force of a grip as an observer."""
+        key, n = f"observations.{name}", 3 if one.axis is None else 1
+        sensor = f"{FORCE}{one.grip}"
+        if sensor not in self.built.sensors or self._has_rigid:
+            raise StudyError(
+                f"`{key}` needs a scene of soft bodies, cloth and springs that move or settle: the "
+                "force of a grip is not known beside rigid bodies."
+            )
+        if one.simulate is None:
+            assert one.file is not None
+            times, forces = read_series(f"{key}.file", one.file, {n})
+            forces = forces.reshape(len(times), n)
+            _require_seconds(times, self.file.world, key)
+        else:
+            times = frame_times(one, self.file.world, key)
+            forces = np.zeros((len(times), n))
+        axis = None if one.axis is None else np.array(one.axis) / np.linalg.norm(one.axis)
+        largest = float(np.abs(forces).max())
+        error = one.error or FORCE_PART * largest or one.simulate and one.simulate.noise
+        if not error:
+            raise StudyError(
+                f"`{key}.error` is missing: a standard deviation of the force [N], of a file that "
+                "is 0 throughout or of what is simulated without `noise`."
+            )
+        return ForceObserver(
+            **_observed(name, one, times), forces=forces, error=float(error), axis=axis,
+            sensor=sensor,
+        )  # fmt: skip
+
+    @property
+    def _has_rigid(self) -> bool:
+        """Whether there are rigid bodies."""
+        return any(isinstance(body, declared.Rigid) for body in self.file.bodies.values())
 
 
 def _observed(name: str, one: Observed, times: np.ndarray) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import numpy as np
 from studies.runs.errors import StudyError, error_of
 from studies.scene import declared
 from studies.scene.declared import Scene, SceneFile
+from studies.scene.grips import grips_of
 from studies.scene.joining import check_contact, check_joined, check_joint
 from studies.scene.overrides import OWNERS
 from studies.scene.shared_checks import (
@@ -73,6 +74,7 @@ def _world_checks(scene: Scene) -> list[Check]:
         checks.append((_check_obstacle, key, obstacle, scene))
     if scene.world.motion == declared.EQUILIBRIUM:
         pinned = {name for joint in scene.joints.values() for name in joint.between}
+        pinned |= {grip.body for grip in scene.grips.values()}
         checks += [(_check_settles, name, body, pinned) for name, body in scene.bodies.items()]
     if scene.world.step != declared.SEMI_IMPLICIT:
         checks.append((_check_step, scene.world.step))
@@ -80,6 +82,7 @@ def _world_checks(scene: Scene) -> list[Check]:
         checks += [(_check_steps, name, body, scene.world) for name, body in scene.bodies.items()]
     checks += [(check_contact, name, scene) for name in scene.contacts]
     checks += [(check_joint, name, scene) for name in scene.joints]
+    checks += [(_check_grip, name, one, scene) for name, one in scene.grips.items()]
     checks += [(_check_push, f"pushes.{name}", one, scene) for name, one in scene.pushes.items()]
     with_mesh = [name for name, body in scene.bodies.items() if hasattr(body, "mesh")]
     checks += [
@@ -323,6 +326,14 @@ def _check_push(key: str, push: declared.Push, scene: Scene) -> None:
         )
 
 
+def _check_grip(name: str, grip: declared.Grip, scene: Scene) -> None:
+    """Raise if a grip holds no body made of nodes, or no nodes."""
+    kinds = declared.Soft | declared.Cloth | declared.Springs
+    soft = [key for key, body in scene.bodies.items() if isinstance(body, kinds)]
+    check_reference(f"grips.{name}.body", "soft body, cloth or body of springs", grip.body, soft)
+    check_held(f"grips.{name}.where", grip.where)
+
+
 def _check_pendulum(key: str, body: declared.Pendulum) -> None:
     """Raise if a pendulum has not one or two links, or lists of other lengths."""
     n_links = len(body.length)
@@ -401,6 +412,10 @@ def _check_observation(key: str, spec: Any, scene: SceneFile) -> None:
         )
     if hasattr(spec, "body"):
         check_reference(f"{key}.body", "body", spec.body, scene.bodies)
+    if isinstance(spec, declared.Force):
+        check_reference(f"{key}.grip", "grip or body with `held`", spec.grip, grips_of(scene))
+        if spec.axis is not None:
+            check_direction(f"{key}.axis", spec.axis)
     for body in getattr(spec, "bodies", None) or ():
         check_reference(f"{key}.bodies", "body", body, scene.bodies)
     is_smoke = all(isinstance(body, declared.Smoke) for body in scene.bodies.values())
@@ -435,7 +450,7 @@ def check_path(key: str, path: str, scene: SceneFile) -> None:
     """Raise if the first names of a scene path, which `key` gives, lead nowhere."""
     head, *rest = path.split(".")
     tables = ("pushes", "forces", "cameras", "lights", "observations")
-    named = {table: getattr(scene, table) for table in tables}
+    named = {table: getattr(scene, table) for table in tables} | {"grips": grips_of(scene)}
     if not rest:
         raise StudyError(
             f"`{key}` must be a path such as duck.E or cameras.front.position, got {path!r}."

@@ -149,6 +149,47 @@ class Held:
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
+class Poses:
+    """Poses of a grip at some times [s], of which the first is that at the start.
+
+    `rotations` are rotation vectors in world axes [deg]; without any it does not turn.
+    """
+
+    times: tuple[NotNegative, ...]
+    positions: tuple[Vector, ...]  # [m]
+    rotations: tuple[Vector, ...] = ()
+
+
+# Where a grip goes: its poses over time, or a file. A CSV file has a column `time` [s] and three
+# of its place [m], and perhaps three of its rotation vector [deg] or four of its quaternion, x, y,
+# z, w. An .npz file has `times` (n,) [s] and `x`, places of the nodes (n, n_nodes, 3) [m].
+GripPath = Annotated[File | Poses, "path of a file, or { times = [...], positions = [...] }"]
+Between = Literal["linear", "cubic"]  # how a path goes on between its times
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class HeldBody(Held):
+    """The nodes of a body that are held, or led along a `path`, as by a grip of the body's name."""
+
+    path: GripPath | None = None
+    interpolation: Between = "linear"
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Grip:
+    """Nodes of a body that are held where they are, or move along a `path` as a rigid body.
+
+    A path goes on linearly between its times, or by a cubic that is at rest at both ends. What is
+    free is "grips.NAME.position" and "grips.NAME.rotation" [rad]: poses after the first.
+    """
+
+    body: Name
+    where: Held
+    path: GripPath | None = None
+    interpolation: Between = "linear"
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class Policy:
     """Muscles in open loop: every element has weights W of sinusoids of its own.
 
@@ -212,7 +253,7 @@ class _Body:
     spin: Vector = (0.0, 0.0, 0.0)  # at the start, about the centre of mass [rad/s]
     # Drag per mass: the force -drag_rate m v, and a moment alike [1/s].
     drag_rate: NotNegative = 0.0
-    held: Held | None = None
+    held: HeldBody | None = None
     take: Name = ""  # whose copy it is, where a file has takes: it meets no body of other takes
     scale_error: PartError = None
     mass_error: PartError = None
@@ -780,6 +821,23 @@ class States(_Observation):
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
+class Force(_Observation):
+    """The force of a grip on its body over time, as a load cell reads it [N].
+
+    A CSV file with a column `time` [s] and three of the force along the world's axes; or one, along
+    `axis`. `grip` is a grip's name, or that of a body with `held`. What a cell reads where it pulls
+    is positive along the pull.
+    """
+
+    kind: Literal["force"] = "force"
+    file: Series | None = None
+    simulate: Simulated | None = None
+    grip: Name
+    axis: Vector | None = None
+    error: Positive | None = None  # one standard deviation [N]; a hundredth of the largest force
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class OwnObservation(_Observation):
     """Residuals of your own: what a function of yours returns, a `studies.api.OwnResiduals`.
 
@@ -796,7 +854,9 @@ class OwnObservation(_Observation):
     simulate: ClassVar[None] = None  # as other observations may be
 
 
-Observation = Annotated[Film | Points | States | OwnObservation, Field(discriminator="kind")]
+Observation = Annotated[
+    Film | Points | States | Force | OwnObservation, Field(discriminator="kind")
+]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -896,6 +956,7 @@ class Scene:
     obstacles: dict[Name, Obstacle] = field(default_factory=dict)
     contacts: dict[Name, Contact] = field(default_factory=dict)
     joints: dict[Name, Joint] = field(default_factory=dict)
+    grips: dict[Name, Grip] = field(default_factory=dict)
     pushes: dict[Name, Push] = field(default_factory=dict)
     forces: dict[Name, OwnForce] = field(default_factory=dict)
     cameras: dict[Name, Camera] = field(default_factory=dict)

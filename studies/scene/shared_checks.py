@@ -21,7 +21,7 @@ def check_direction(key: str, vector: Sequence[float]) -> None:
 
 def check_held(key: str, held: declared.Held) -> None:
     """Raise if a selection of nodes is none."""
-    if held == declared.Held():
+    if not (held.box or held.plane or held.ball or held.nodes):
         raise StudyError(f"`{key}` selects nothing: give box, plane, ball or nodes.")
     if held.box and any(a > b for a, b in zip(held.box.lower, held.box.upper, strict=True)):
         raise StudyError(
