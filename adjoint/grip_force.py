@@ -1,9 +1,9 @@
 r"""Adjoint of `adjsim/grip_force.py`, which has the tangent: read the two files side by side.
 
-    (3) R = sum m (a - g) - f       adj_a += m adj_R,  adj_g -= m adj_R,  adj_m += (a - g) . adj_R,
-                                    adj_f = -adj_R, which is pulled through the forces
-    (2) a = (v_{j+1} - v_j)/dt      adj_v_{j+1} += adj_a/dt,  adj_v_j -= adj_a/dt
-    (1) v_i = (p_i - p_{i-1})/dt    adj_p_i += adj_v_i/dt,  adj_p_{i-1} -= adj_v_i/dt
+(3) R = sum m (a - g) - f       adj_a += m adj_R,  adj_g -= m adj_R,  adj_m += (a - g) . adj_R,
+adj_f = -adj_R, which is pulled through the forces
+(2) a = (v_{j+1} - v_j)/dt      adj_v_{j+1} += adj_a/dt,  adj_v_j -= adj_a/dt
+(1) v_i = (p_i - p_{i-1})/dt    adj_p_i += adj_v_i/dt,  adj_p_{i-1} -= adj_v_i/dt
 """
 
 from collections.abc import Iterable
@@ -50,7 +50,7 @@ def grip_force_vjp(
         frames[:, frame] = adj.x, adj.v
         _undo_acceleration(grip, sweep, j, adj_R, start)
     adj.x[:], adj.v[:] = start
-    return PulledForce(*frames, sweep.gradient(list(wrt), adj_mass))
+    return PulledForce(frames[0], frames[1], sweep.gradient(list(wrt), adj_mass))
 
 
 def _undo_acceleration(

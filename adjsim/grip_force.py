@@ -14,7 +14,7 @@ outside and of the weight is the change of momentum, to rounding.
 Adjoint: `adjoint/grip_force.py`. Tests: `tests/test_grip_force.py`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -38,7 +38,7 @@ class GripForce:
         Of nodes alone.
     state : State
         Where the rollout began.
-    nodes : sequence of int
+    nodes : array_like
         Pinned nodes, whose forces are added up, (n,).
     dt : float
         Step of the rollout [s].
@@ -54,7 +54,7 @@ class GripForce:
     """
 
     def __init__(
-        self, model: Model, state: State, nodes: Sequence[int], dt: float, n_steps: int,
+        self, model: Model, state: State, nodes: Any, dt: float, n_steps: int,
         step: TimeStep | None,
     ) -> None:  # fmt: skip
         if checks.instance("model", model, Model).n_bodies:

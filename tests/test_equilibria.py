@@ -37,7 +37,9 @@ def test_a_tensile_test_in_ten_loads_has_E_A_strain():
     pulled, still = ENDS[X[ENDS, 0] > 0.1], found.found[0].field.model
     R = GripForce(still, State(X), pulled, 1.0, 1, None).at(run)
     # The law leaves linear elasticity by a few times the square of the strain.
-    np.testing.assert_allclose(R[:, 0], E * 0.05**2 * STRAIN * part, atol=5 * E * 0.05**2 * STRAIN**2)
+    np.testing.assert_allclose(
+        R[:, 0], E * 0.05**2 * STRAIN * part, atol=5 * E * 0.05**2 * STRAIN**2
+    )
 
 
 def test_derivatives_along_a_path_agree_with_each_other_and_with_differences(rng):

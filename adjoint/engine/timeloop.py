@@ -5,9 +5,10 @@ r"""Adjoint and tangent of `adjsim/engine/timeloop.py`: the step undone, last li
                                            adj_w += dt f . adj_v'
         f = f(x, v, theta)                 adj_x += (df/dx)^T adj_f, adj_v, adj_theta alike
 
-A node that a grip leads is undone by `adjoint/forces/grip.py`. The step of a rigid body is undone beside it, by `adjoint/rigid/points.py`. A frame's cotangent
-is added when the sweep reaches its state. The Jacobian of the step is
-triangular, so no system is solved. Source: gradSim (ICLR 2021) eq. 5.
+A node that a grip leads is undone by `adjoint/forces/grip.py`. The step of a rigid body is undone
+beside it, by `adjoint/rigid/points.py`. A frame's cotangent is added when the sweep reaches its
+state. The Jacobian of the step is triangular, so no system is solved. Source: gradSim (ICLR 2021)
+eq. 5.
 """
 
 from collections.abc import Callable
@@ -335,7 +336,8 @@ def turn_signature(dtype: np.dtype) -> Any:
     """Return the signature of `turn_rows`."""
     of, real, boolean = types_of(dtype), numba.from_dtype(dtype), numba.boolean
     a, m = real[::1], real[:, ::1]
-    turn, work = named_type(Turn, [numba.int64, *[boolean] * 4]), named_type(ReverseWork, [a, a, a, m, m])
+    turn = named_type(Turn, [numba.int64, *[boolean] * 4])
+    work = named_type(ReverseWork, [a, a, a, m, m])
     heads = (of[Span], real, turn, of[Nodes], of[Bodies], work, m, m)
     return numba.void(*heads, of[States], vector_type(dtype))
 

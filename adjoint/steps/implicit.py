@@ -12,8 +12,9 @@ Of bodies, e(u) = 0 (`adjsim/rigid/implicit_step.py`): A^T lam = adj_u, and -lam
 to all but u. A tangent first goes through e and the forces with u kept as it is.
 
 A pinned node has lam = 0, and adj_v = adj_v+ + dt adj_x+ + (dt D + dt^2 K)^T lam; its tan_v goes
-through D and K to the others. One that a grip leads is undone by `adjoint/steps/leads.py`. K and D are taken at the end of the step: that of the last step of a
-segment is not stored but solved for again, which has the same bits.
+through D and K to the others. One that a grip leads is undone by `adjoint/steps/leads.py`. K and D
+are taken at the end of the step: that of the last step of a segment is not stored but solved for
+again, which has the same bits.
 """
 
 from typing import Any
@@ -103,9 +104,7 @@ class ImplicitTangent(FieldTangent):
         tan_u = kept + s.solved(s.matrix(k, before, end), right, "N")
         return self.moved(k, (before, end), tan, tan_u)
 
-    def moved(
-        self, k: int, ends: tuple[States, States], tan: States, tan_u: np.ndarray
-    ) -> States:
+    def moved(self, k: int, ends: tuple[States, States], tan: States, tan_u: np.ndarray) -> States:
         """Return the tangent of the state at the end of step k, given that of its unknowns, flat.
 
         `ends`: the states before the step and at its end.

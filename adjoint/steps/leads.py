@@ -1,7 +1,5 @@
 """Adjoint of `adjsim/steps/leads.py`, whose tangent it is itself."""
 
-import numpy as np
-
 from adjsim.engine.tangent_packing import PackedVector
 from adjsim.steps.leads import Leads
 

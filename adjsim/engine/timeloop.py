@@ -3,8 +3,9 @@ r"""The whole time loop in compiled code: semi-implicit (symplectic) Euler.
     v' = v + dt (w f(x, v, theta) + [w > 0] g)        w = 1/m, 0 pins a node
     x' = x + dt v'
 
-but of nodes that a grip leads, which go where it says (`adjsim/forces/grip.py`). Rigid bodies take their own step beside the nodes, by `adjsim/rigid/points.py`; each thread
-advances its share of the nodes and of the bodies.
+but of nodes that a grip leads, which go where it says (`adjsim/forces/grip.py`). Rigid bodies take
+their own step beside the nodes, by `adjsim/rigid/points.py`; each thread advances its share of the
+nodes and of the bodies.
 
 It is compiled once per dtype, not once per model: the forces come as tables of addresses.
 `Steps.rows[k]` names the row of X, V and P that holds state first + k, so the same loop keeps

@@ -330,7 +330,7 @@ class _Observing:
             forces = np.zeros((len(times), n))
         axis = None if one.axis is None else np.array(one.axis) / np.linalg.norm(one.axis)
         largest = float(np.abs(forces).max())
-        error = one.error or FORCE_PART * largest or one.simulate and one.simulate.noise
+        error = one.error or FORCE_PART * largest or (one.simulate and one.simulate.noise)
         if not error:
             raise StudyError(
                 f"`{key}.error` is missing: a standard deviation of the force [N], of a file that "

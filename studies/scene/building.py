@@ -59,8 +59,8 @@ from studies.scene.declared import (
     Springs,
 )
 from studies.scene.filming import Carried, Hulls, Skin, Still, Subject
-from studies.scene.grip_sensor import FORCE, GripSensor
 from studies.scene.gravity import DIRECTION, GRAVITY, Turned
+from studies.scene.grip_sensor import FORCE, GripSensor
 from studies.scene.grips import Led, grips_of, make_grips, with_grips
 from studies.scene.joints import JointMaker, JointMark, joint_marks, with_pin_points
 from studies.scene.looks import drawn_mesh
@@ -203,7 +203,7 @@ def _moving(
     added = (*nodes, joints, grips, pushes)
     varying = {k: v for addition in added for k, v in addition.varying.items()}
     if scene.world.motion == EQUILIBRIUM:
-        if loads := [path for path, one in varying.items() if not isinstance(one, Led)]:
+        if loads := [path for path, course in varying.items() if not isinstance(course, Led)]:
             raise StudyError(
                 f"`{loads[0]}` must be constant where `world.motion` is "
                 f'"{EQUILIBRIUM}": what rests has no time. Leave out `seconds`, series and '
@@ -229,7 +229,7 @@ def _moving(
         varying=varying,
         longest_dt=longest_step(scene.contacts, touching, scene.world.gravity, per_step),
         joints=joint_marks(scene.joints, nodes, rigid),
-        sensors={f"{FORCE}{name}": GripSensor(own) for name, own in gripped.items()},
+        sensors={f"{FORCE}{name}": GripSensor(held_rows) for name, held_rows in gripped.items()},
         links=_links(scene),
         step=step,
     )
@@ -476,9 +476,7 @@ def _of_nodes(
         velocities[is_free], "m/s", "linear", (bounds[0] - fastest, bounds[1] + fastest)
     )
     pose = {"is_free": is_free, "rows": node_part.rows, "n": n}
-    motion = NodeMotion(
-        name, node_part.points, node_part.center, np.asarray(body.position), **pose
-    )
+    motion = NodeMotion(name, node_part.points, node_part.center, np.asarray(body.position), **pose)
     return values, [*node_part.material, node_part.mass_map(node_part.rows, n)], motion
 
 

@@ -31,9 +31,9 @@ class GripSensor:
     def vertices_jvp(self, motion: Motion, run: Any, tan_run: Any, tangents: Arrays) -> np.ndarray:
         """Return its tangent."""
         force = self._force(motion)
-        known = force.model.parameters() | force.model.state_parameters(force.state)
-        own = {path: np.asarray(tan) for path, tan in tangents.items() if path in known}
-        return force.jvp(_on_host(run), _on_host(tan_run), own)[:, None]
+        values = force.model.parameters() | force.model.state_parameters(force.state)
+        felt = {path: np.asarray(tan) for path, tan in tangents.items() if path in values}
+        return force.jvp(_on_host(run), _on_host(tan_run), felt)[:, None]
 
     def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> ImageCotangents:
         """Return the cotangents of the frames and of the parameters that it depends on."""

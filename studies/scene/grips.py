@@ -87,7 +87,7 @@ def grips_of(scene: declared.Scene) -> dict[str, declared.Grip]:
 
 def with_grips(part: NodePart, grips: Mapping[str, declared.Grip]) -> NodePart:
     """Return a body whose nodes in grips are held."""
-    masks = [grip_mask(name, one, part) for name, one in grips.items() if one.body == part.name]
+    masks = [grip_mask(name, grip, part) for name, grip in grips.items() if grip.body == part.name]
     return replace(part, held=np.any([part.held, *masks], axis=0))
 
 
@@ -141,7 +141,7 @@ def make_grips(
     return out, rows
 
 
-def _by_node(key: str, file: str, mask: np.ndarray) -> dict[str, np.ndarray]:
+def _by_node(key: str, file: str, mask: np.ndarray) -> dict[str, Any]:
     """Return times and places of nodes, of a file that has those of a grip or of its body."""
     times, x = read_node_arrays(key, file)
     if x.shape[1] == len(mask):
@@ -277,7 +277,9 @@ class RigidPath(ParameterMap):
         )
         theta = self._at_times(self.poses.rotations[0], sources[self.sources[1]])
         tan_X = self.motion.jvp(sources, tangents)["state.x"][self.rows]
-        tan = self._arms(self._start(sources)) @ rotation_matrix_jvp(theta, tan_theta).swapaxes(1, 2)
+        tan = self._arms(self._start(sources)) @ rotation_matrix_jvp(theta, tan_theta).swapaxes(
+            1, 2
+        )
         tan += tan_X @ self.back.T @ rotation_matrix(theta).swapaxes(1, 2)
         return {self.targets[0]: tan_p[:, None] + tan}
 

@@ -1,6 +1,6 @@
 """Several takes of one scene: the tables `takes.NAME`, spread over copies of the bodies.
 
-Every take has copies of all bodies, their contacts, joints and grips, and pushes, which start, and are
+Every take has copies of all bodies, their contacts, joints, grips and pushes, which start, and are
 filmed, as its own tables say; obstacles that no body carries, cameras, lights and the world are
 shared. Bodies of different takes do not touch each other. Bodies of the first take keep their
 names; in other takes the name of the take is appended: "cube", "cube_toss2". What is free outside
@@ -19,7 +19,13 @@ from studies.scene.overrides import JOINED
 from studies.scene.tables import joined, unknown
 
 
-COPIED = ("bodies", "contacts", "joints", "grips", "pushes")  # tables of which every take has copies
+COPIED = (
+    "bodies",
+    "contacts",
+    "joints",
+    "grips",
+    "pushes",
+)  # tables of which every take has copies
 OWN = (*COPIED, "observations", "free", "truth", "validate")  # keys of a take
 SHARED = (*COPIED, "obstacles", "free")  # tables of tables beside the takes
 ALONE = ("pendulum", "smoke")  # kinds of bodies of which a scene has one

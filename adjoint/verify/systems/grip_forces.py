@@ -17,8 +17,6 @@ from adjsim.model import Model
 from adjsim.steps.implicit import ImplicitEuler
 
 
-
-
 def explicit(n_steps: int) -> Example:
     """A net between two grips, a tetrahedron with a density in it, and a node that is pinned."""
     scene = grip.example(n_steps)

@@ -199,7 +199,6 @@ def read_states(states: States, key: str = "states") -> PointData:
     return PointData((), *read_node_arrays(f"{key}.file", states.file))
 
 
-
 def advice_on_fall(
     times: np.ndarray, places: np.ndarray, gravity: tuple[float, float, float], key: str
 ) -> list[str]:
