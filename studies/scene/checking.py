@@ -280,7 +280,7 @@ def _check_body(key: str, body: Any) -> None:
                     f"`{key}.held`: a rigid body has no nodes to hold. Leave it out, or make an "
                     "obstacle of it."
                 )
-            check_held(f"{key}.held", body.held)
+            check_held(f"{key}.held", body.held, may_move=True)
         if isinstance(body, declared.Rigid) and isinstance(body.velocity, str):
             raise StudyError(
                 f"`{key}.velocity` must be a vector for a rigid body, got {body.velocity!r}: its "

@@ -139,16 +139,6 @@ class Ball:
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
-class Held:
-    """The nodes that are held: all that any of these selects, in the world's coordinates."""
-
-    box: Box | None = None
-    plane: Plane | None = None
-    ball: Ball | None = None
-    nodes: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True, config=STRICT)
 class Poses:
     """Poses of a grip at some times [s], of which the first is that at the start.
 
@@ -168,9 +158,16 @@ Between = Literal["linear", "cubic"]  # how a path goes on between its times
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
-class HeldBody(Held):
-    """The nodes of a body that are held, or led along a `path`, as by a grip of the body's name."""
+class Held:
+    """The nodes that are held: all that any of these selects, in the world's coordinates.
 
+    Those of a body's `held` are led along a `path`, if it has one, as by a grip of its name.
+    """
+
+    box: Box | None = None
+    plane: Plane | None = None
+    ball: Ball | None = None
+    nodes: tuple[int, ...] = ()
     path: GripPath | None = None
     interpolation: Between = "linear"
 
@@ -253,7 +250,7 @@ class _Body:
     spin: Vector = (0.0, 0.0, 0.0)  # at the start, about the centre of mass [rad/s]
     # Drag per mass: the force -drag_rate m v, and a moment alike [1/s].
     drag_rate: NotNegative = 0.0
-    held: HeldBody | None = None
+    held: Held | None = None
     take: Name = ""  # whose copy it is, where a file has takes: it meets no body of other takes
     scale_error: PartError = None
     mass_error: PartError = None

@@ -178,7 +178,7 @@ class _Poses:
             )
         angles = np.linalg.norm(np.diff(poses[:, 3:], axis=0), axis=1)
         least = PIECES if is_cubic or turns else 1
-        pieces = np.maximum(np.ceil(angles / TURN), least).astype(int)
+        pieces = np.maximum(np.ceil(angles / TURN - 1e-9), least).astype(int)
         parts = [
             np.linspace(low, high, n, endpoint=False)
             for low, high, n in zip(times[:-1], times[1:], pieces, strict=True)
