@@ -61,7 +61,7 @@ from studies.scene.declared import (
 from studies.scene.filming import Carried, Hulls, Skin, Still, Subject
 from studies.scene.gravity import DIRECTION, GRAVITY, Turned
 from studies.scene.grip_sensor import FORCE, GripSensor
-from studies.scene.grips import Led, grips_of, make_grips, with_grips
+from studies.scene.grips import Led, make_grips, with_grips
 from studies.scene.joints import JointMaker, JointMark, joint_marks, with_pin_points
 from studies.scene.looks import drawn_mesh
 from studies.scene.maps import ParameterMap, Scaled, Value, all_targets, values_of
@@ -182,7 +182,7 @@ def _moving(
         values |= own_values
         maps += [*material, motion]
         motions[body.name] = motion
-    grips, gripped = make_grips(grips_of(scene), nodes, motions, free)
+    grips, gripped = make_grips(scene.every_grip, nodes, motions, free)
     for addition in (*rigid, contacts, between, joints, grips, pushes, own_forces):
         values |= addition.values
         maps += addition.maps
@@ -324,7 +324,7 @@ def _parts(
                 nodes.append(make_springs(name, body))
             case Rigid():
                 rigid.append(make_rigid(name, body, gravity, free))
-    grips = grips_of(scene)
+    grips = scene.every_grip
     nodes = [with_grips(part.with_drag(scene.bodies[part.name], free), grips) for part in nodes]
     bodies: dict[str, Any] = dict(scene.bodies)
     for name, factor in (sizes or {}).items():

@@ -8,7 +8,6 @@ import numpy as np
 from studies.runs.errors import StudyError, error_of
 from studies.scene import declared
 from studies.scene.declared import Scene, SceneFile
-from studies.scene.grips import grips_of
 from studies.scene.joining import check_contact, check_joined, check_joint
 from studies.scene.overrides import OWNERS
 from studies.scene.shared_checks import (
@@ -413,7 +412,7 @@ def _check_observation(key: str, spec: Any, scene: SceneFile) -> None:
     if hasattr(spec, "body"):
         check_reference(f"{key}.body", "body", spec.body, scene.bodies)
     if isinstance(spec, declared.Force):
-        check_reference(f"{key}.grip", "grip or body with `held`", spec.grip, grips_of(scene))
+        check_reference(f"{key}.grip", "grip or body with `held`", spec.grip, scene.every_grip)
         if spec.axis is not None:
             check_direction(f"{key}.axis", spec.axis)
     for body in getattr(spec, "bodies", None) or ():
@@ -450,7 +449,7 @@ def check_path(key: str, path: str, scene: SceneFile) -> None:
     """Raise if the first names of a scene path, which `key` gives, lead nowhere."""
     head, *rest = path.split(".")
     tables = ("pushes", "forces", "cameras", "lights", "observations")
-    named = {table: getattr(scene, table) for table in tables} | {"grips": grips_of(scene)}
+    named = {table: getattr(scene, table) for table in tables} | {"grips": scene.every_grip}
     if not rest:
         raise StudyError(
             f"`{key}` must be a path such as duck.E or cameras.front.position, got {path!r}."

@@ -960,6 +960,17 @@ class Scene:
     lights: dict[Name, AnyLight] = field(default_factory=dict)
     world: World = field(default_factory=World)
 
+    @property
+    def every_grip(self) -> dict[Name, Grip]:
+        """All grips: those of the tables, and what holds a body, by the body's name."""
+        every = {}
+        for name, body in self.bodies.items():
+            held = getattr(body, "held", None)
+            if held is not None:
+                path, how = held.path, held.interpolation
+                every[name] = Grip(body=name, where=held, path=path, interpolation=how)
+        return {**every, **self.grips}
+
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class SceneFile(Scene):

@@ -74,17 +74,6 @@ class Led:
             )
 
 
-def grips_of(scene: declared.Scene) -> dict[str, declared.Grip]:
-    """Return all grips: those of the scene, and what holds a body, by the body's name."""
-    out = {}
-    for name, body in scene.bodies.items():
-        held = getattr(body, "held", None)
-        if held is not None:
-            path, how = held.path, held.interpolation
-            out[name] = declared.Grip(body=name, where=held, path=path, interpolation=how)
-    return {**out, **scene.grips}
-
-
 def with_grips(part: NodePart, grips: Mapping[str, declared.Grip]) -> NodePart:
     """Return a body whose nodes in grips are held."""
     masks = [grip_mask(name, grip, part) for name, grip in grips.items() if grip.body == part.name]
