@@ -236,7 +236,7 @@ def many_worlds(device, dtype=np.float64):
 
 
 def own_nodes(device, dtype=np.float64):
-    """Frames and gradients of two led blocks on a floor; on the grid patches advance their nodes."""
+    """Frames, gradients of two led blocks on a floor; on the grid patches advance their nodes."""
     rng, mesh = np.random.default_rng(5), box_tets(cells=(3, 3, 2), size=(0.3, 0.3, 0.2))
     soft, led = NeoHookeanTets(mesh.tets, mesh.points, 1e4, 2e4), [2, 31, 7, 40]
     path = mesh.points[led] + 1e-3 * rng.standard_normal((N_STEPS, 4, 3))
