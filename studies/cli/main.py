@@ -466,7 +466,9 @@ def new(
     pictures of a shape, all around     --from shape
     markers, tracked points             --points track.csv --mesh part.stl --kind rigid
     a colour to follow in a film        --points clip-track.csv --mesh ball --kind rigid
+    force and displacement of a test    --from tensile-test
     two bodies that touch               --from two-balls, --from draped-cloth
+    a grip that moves a soft thing      --from folded-towel
     a robot, as a URDF file             --urdf arm.urdf
     an arm, a chain or a hinge          --from links
     a goal in place of a film           --from control-fem
