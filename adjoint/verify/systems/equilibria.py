@@ -1,14 +1,21 @@
-"""Where nodes rest: a block that a belt presses and drags, a chain that hangs, stacked blocks."""
+"""Where nodes rest: a block that a belt presses and drags, a chain that hangs, stacked blocks.
+
+And a block at several places of a grip that pulls it.
+"""
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from adjoint.equilibria import equilibria_jvp, equilibria_vjp
 from adjoint.equilibrium import equilibrium_jvp, equilibrium_vjp
 from adjoint.examples import Example
 from adjoint.verify.problem import Problem, Values, changed, systems
 from adjoint.verify.systems.solids import DENSITY, ROLLOUT_TOLERANCE, beam
+from adjsim.courses import Signal
+from adjsim.equilibria import equilibria
 from adjsim.equilibrium import equilibrium
+from adjsim.forces.grip import Grip
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.forces.springs import Springs
@@ -127,8 +134,49 @@ def resting(build: Callable[[], Example]) -> Problem:
     )
 
 
-SYSTEMS = systems(
-    "solids",
-    resting,
-    {f"equilibrium/{build.__name__}": build for build in (pressed, hanging, blocks)},
+def pulled(n_steps: int) -> Example:
+    """A block one of whose ends is pinned, while a grip pulls and turns the other."""
+    rng = np.random.default_rng(35)
+    tets, _ = beam(rng, mu=2e4 * rng.uniform(0.8, 1.2, 10), lam=5e4, actuation=0.03)
+    x = np.array(tets.rest_positions)
+    ends = np.flatnonzero(x[:, 0] == x[:, 0].max())
+    path = Signal([-1.0, 0.5, 2.0], x[ends] + 0.01 * rng.standard_normal((3, len(ends), 3)))
+    forces = {"solid": tets, "grip": Grip(ends, path)}
+    model = Model(tets.lumped_mass(DENSITY), forces, (0.5, -9.8, 0.3), x[:, 0] == 0.0)
+    start = State(x + 0.001 * rng.standard_normal(x.shape))
+    return Example(model, start, dt=1.0, n_steps=n_steps, inert=("state.v",))
+
+
+def along_path(build: Callable[[int], Example], n_steps: int = 3) -> Problem:
+    """Return the equilibria of a scene along its path as a problem: all positions in each state."""
+    scene = build(n_steps)
+    point, states = scene.parameters(), range(n_steps + 1)
+    path = equilibria(scene.model, scene.state, states, n_steps)
+    scale = float(np.std(path.x - scene.state.x))
+
+    def forward(values: Values) -> np.ndarray:
+        moved = scene.at(changed(values, point))
+        return equilibria(moved.model, moved.state, states, n_steps).x.ravel() / scale
+
+    def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
+        return equilibria_vjp(path, adj.reshape(path.x.shape) / scale, wrt)
+
+    return Problem(
+        point=point,
+        owners=scene.owners(),
+        forward=forward,
+        jvp=lambda tangents: equilibria_jvp(path, tangents).ravel() / scale,
+        vjp=vjp,
+        dot_tolerance=ROLLOUT_TOLERANCE,
+        inert=scene.inert,
+    )
+
+
+SYSTEMS = (
+    *systems(
+        "solids",
+        resting,
+        {f"equilibrium/{build.__name__}": build for build in (pressed, hanging, blocks)},
+    ),
+    *systems("solids", along_path, {"equilibrium/pulled": pulled}),
 )
