@@ -1,6 +1,6 @@
 """Where nodes rest: a block that a belt presses and drags, a chain that hangs, stacked blocks.
 
-And a block at several places of a grip that pulls it.
+And springs at several places of a grip that pulls them.
 """
 
 from collections.abc import Callable, Sequence
@@ -135,16 +135,13 @@ def resting(build: Callable[[], Example]) -> Problem:
 
 
 def pulled(n_steps: int) -> Example:
-    """A block one of whose ends is pinned, while a grip pulls and turns the other."""
-    rng = np.random.default_rng(35)
-    tets, _ = beam(rng, mu=2e4 * rng.uniform(0.8, 1.2, 10), lam=5e4, actuation=0.03)
-    x = np.array(tets.rest_positions)
-    ends = np.flatnonzero(x[:, 0] == x[:, 0].max())
-    path = Signal([-1.0, 0.5, 2.0], x[ends] + 0.01 * rng.standard_normal((3, len(ends), 3)))
-    forces = {"solid": tets, "grip": Grip(ends, path)}
-    model = Model(tets.lumped_mass(DENSITY), forces, (0.5, -9.8, 0.3), x[:, 0] == 0.0)
-    start = State(x + 0.001 * rng.standard_normal(x.shape))
-    return Example(model, start, dt=1.0, n_steps=n_steps, inert=("state.v",))
+    """Three nodes in a row on springs, a grip at one end and a pin at the other."""
+    x = np.array([[0.0, 0.0, 0.0], [0.2, -0.1, 0.0], [0.4, -0.1, 0.1], [0.6, 0.0, 0.1]])
+    net = Springs([[0, 1], [1, 2], [2, 3], [0, 2]], [50.0, 40.0, 60.0, 20.0], 0.15)
+    path = Signal([-1.0, 0.5, 2.0], [[[0.0, 0.0, 0.0]], [[-0.1, 0.05, 0.02]], [[0.0, 0.1, 0.1]]])
+    forces, pinned = {"net": net, "grip": Grip([0], path)}, np.arange(4) == 3
+    model = Model([0.1, 0.2, 0.15, 0.05], forces, (0.5, -9.8, 0.3), pinned)
+    return Example(model, State(x), dt=1.0, n_steps=n_steps, inert=("state.v", "net.damping"))
 
 
 def along_path(build: Callable[[int], Example], n_steps: int = 3) -> Problem:

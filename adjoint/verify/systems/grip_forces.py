@@ -36,7 +36,7 @@ def implicit(n_steps: int) -> Example:
 def force_problem(build: Callable[[int], Example], n_steps: int = N_STEPS) -> Problem:
     """Return the force of all held nodes of a scene at its frames, the first state too."""
     scene = build(n_steps)
-    frames, point = [0, *scene.frames], scene.parameters()
+    frames, point = sorted({0, *scene.frames}), scene.parameters()
     held = np.flatnonzero(scene.model.pinned)
     sweep = {"step": scene.step, "frames": frames}
     run = record(scene.model, scene.state, scene.dt, n_steps, **sweep)
