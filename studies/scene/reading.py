@@ -2,10 +2,10 @@
 
 `kind` may be left out of a light (`coefficients` are of a sky), of an observation (a `video` is a
 film, a `file` .csv holds points, .npz states, what is simulated with a `height` is a film, `at`
-places points) and of an obstacle (`ends`: capsule, `radius`: sphere, `size`: box, else plane). File
-names are relative to the folder of the scene file; "adjsim:NAME" is in studies/bundled/assets. A
-camera in a ring, as of a turntable, stands for many views and their pictures, and takes for copies
-of the bodies (`studies/scene/takes.py`).
+places points, a `grip` has a force) and of an obstacle (`ends`: capsule, `radius`: sphere, `size`:
+box, else plane). File names are relative to the folder of the scene file; "adjsim:NAME" is in
+studies/bundled/assets. A camera in a ring, as of a turntable, stands for many views and their
+pictures, and takes for copies of the bodies (`studies/scene/takes.py`).
 """
 
 import copy
@@ -96,6 +96,7 @@ def _infer_kinds(values: dict[str, Any]) -> None:
         kind = "film" if "video" in table else {".csv": "points", ".npz": "states"}.get(suffix)
         if isinstance(simulate := table.get("simulate"), dict):
             kind = "film" if "height" in simulate else "points" if "at" in table else "states"
+        kind = "force" if "grip" in table else kind
         kind = "own" if "type" in table else kind
         if kind:
             table.setdefault("kind", kind)

@@ -20,7 +20,7 @@ BAR = {"kind": "soft", "mesh": "box", "size": [0.1, 0.02, 0.02], "cells": [4, 1,
        "nu": 0.3, "held": LOW}  # fmt: skip
 PULLED = {"times": [0.0, 0.1], "positions": [[0, 0, 0], [0.01, 0, 0]]}
 JAW = {"body": "bar", "where": HIGH, "path": PULLED}
-CELL = {"kind": "force", "grip": "jaw", "simulate": {"frames": 4, "duration": 0.1, "noise": 0.01}}
+CELL = {"grip": "jaw", "simulate": {"frames": 4, "duration": 0.1, "noise": 0.01}}
 
 
 def tables(**changes):
