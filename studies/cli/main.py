@@ -488,9 +488,17 @@ def preview(
     out: Annotated[
         Path | None, Option(help="The picture; by default SCENE-preview.png, here.")
     ] = None,
+    page: Annotated[
+        bool, Option("--page", help="Set the scene up by looking, in a page on this machine.")
+    ] = False,
 ) -> None:
     """Show a scene at its start values beside its films, and say what looks wrong."""
     _begin(f"drawing {scene}")
+    if page:
+        from studies.cli.previewing import serve_page
+
+        serve_page(scene, overrides or [])
+        return
     from studies.reports.preview.showing import preview as draw
     from studies.runs.errors import StudyError
     from studies.scene.files import find_scene
