@@ -10,7 +10,7 @@ has a standard uncertainty: it is declared by the key below, or chosen, and 0 me
     gravity_error     direction of gravity, to two sides        1 degree
     distance_error    distance of an obstacle                   1 % of the largest body's size [m]
     tilt_error        direction of a plane, to two sides        2 degrees
-    fps_error         rate of a film, or of points in pixels    0.5 % if its file has times, or 2 %
+    fps_error         rate of a film, points in pixels, cloud   0.5 % if its file has times, or 2 %
 
 Pictures check a size as well as the camera is known: where the errors of a camera that is fitted
 are larger than their defaults, the uncertainty of a size that is chosen grows with them. Where all
@@ -222,6 +222,8 @@ class _Declared:
             chosen = STAMPED if given.fps is None else _of_typed(given.fps, film.own_fps)
             if not film.times.any():
                 return
+        elif getattr(given, "fps", None) is not None:
+            chosen = TYPED
         elif getattr(given, "camera", None) is not None:
             chosen = STAMPED
         if not isinstance(self.built.system, Settled):

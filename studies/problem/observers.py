@@ -306,6 +306,16 @@ class Observer(ABC):
         del rows
         return {}
 
+    def over_surface(self, seen: Moved) -> dict[str, np.ndarray]:
+        """Return measured points over the surfaces that are seen, {} of what has none.
+
+        At k of its times these are `times` (k,) [s], `points` (k, n_points, 3) [m], NaN where there
+        is none, their signed `distances` (k, n_points) [m], `vertices` (k, n_vertices, 3) [m] and
+        `faces` (n_faces, 3).
+        """
+        del seen
+        return {}
+
     def frames_compared(self, rows: np.ndarray, begun: np.ndarray | None) -> dict[str, np.ndarray]:
         """Return pictures as they are compared, for two predictions; {} of what is no picture."""
         del rows, begun

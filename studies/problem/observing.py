@@ -9,13 +9,16 @@ import numpy as np
 import scipy.sparse
 
 from adjsim.model import Model
+from adjsim.pairs.nearest import SurfaceSearch
 from adjsim.reduced.smoke import SmokeState
 from render.annealing import softness
 from render.blending import Hard
 from render.scene import Material, Mesh, Scene, SphericalHarmonics
 from render.soft_raster import SoftRasterizer
+from studies.problem.clouds import CloudObserver, require_on_surface, surface_samples
 from studies.problem.films import FilmObserver
 from studies.problem.forward import start_surfaces
+from studies.problem.observations.clouds import read_cloud
 from studies.problem.observations.films import FilmData
 from studies.problem.observations.point_files import PointData
 from studies.problem.observations.points import advice_on_fall, read_points, read_states
@@ -40,7 +43,7 @@ from studies.scene.seams import with_seams
 
 PIXEL = 1.0  # default standard deviation
 LONGEST = 1.0  # between rows of a table [s]: a chosen time step makes thousands of steps of it
-Observed = declared.Film | declared.Points | declared.States
+Observed = declared.Film | declared.Points | declared.States | declared.Cloud
 
 
 def make_observers(
@@ -66,6 +69,8 @@ def make_observers(
             observers.append(making.points(name, spec))
         elif isinstance(spec, declared.States):
             observers.append(making.states(name, spec))
+        elif isinstance(spec, declared.Cloud):
+            observers.append(making.cloud(name, spec))
         elif not isinstance(spec, declared.OwnObservation):  # which `declared_own` makes
             assert_never(spec)
     return observers
@@ -303,6 +308,37 @@ class _Observing:
         return PointObserver(
             **common, places=data.values, error=one.error, matrix=matrix, object="",
             is_center=one.center, notes=tuple(self._advice_on_fall(key, one, data)),
+        )  # fmt: skip
+
+    def cloud(self, name: str, spec: declared.Cloud) -> CloudObserver:
+        """Return a cloud of points in space as an observer."""
+        key = f"observations.{name}"
+        bodies = self.file.bodies if spec.bodies is None else spec.bodies
+        if missing := [body for body in bodies if body not in self.built.subjects]:
+            raise StudyError(f"`{key}.bodies` must have surfaces, and {missing[0]!r} has none.")
+        begun = {body: np.asarray(self.surfaces[body], np.float64) for body in bodies}
+        counts = np.cumsum([0, *(len(x) for x in begun.values())])
+        faces = np.concatenate(
+            [
+                self.built.meshes[body].faces + first
+                for body, first in zip(bodies, counts, strict=False)
+            ]
+        )
+        surface = np.concatenate(list(begun.values()))
+        search, samples = SurfaceSearch.of(faces, surface), None
+        if spec.simulate is None:
+            data = read_cloud(spec, key)
+            _require_seconds(data.times, self.file.world, key)
+            require_on_surface(data, search, surface, spec=spec, key=key)
+            times, clouds = data.times, data.padded()
+        else:
+            times = frame_times(spec, self.file.world, key)
+            clouds = np.zeros((len(times), spec.simulate.points, 3))
+            seed = spec.simulate.seed or 0
+            samples = surface_samples(surface, faces, spec.simulate.points, seed)
+        return CloudObserver(
+            **_observed(name, spec, times), clouds=clouds, error=spec.error, search=search,
+            begun=begun, is_two_sided=spec.two_sided, samples=samples,
         )  # fmt: skip
 
 

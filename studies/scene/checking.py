@@ -19,6 +19,11 @@ from studies.scene.shared_checks import (
 from studies.scene.tables import joined
 
 
+# Keys of observations that say how a file is read.
+OF_FILES = (
+    "masks", "fps", "times", "frames", "downsample", "points", "units", "rotation", "position",
+    "box", "most_points",
+)  # fmt: skip
 RESERVED = ("mass", "gravity", "state", "camera", "rasterizer", "world", *OWNERS)
 # Ends of paths of what acts on what moves alone.
 OF_MOTION = (
@@ -369,8 +374,9 @@ def _check_source(key: str, spec: declared.Observation) -> None:
         raise StudyError(f"`{key}` must have `{spec.SOURCE}` or a table `simulate`, got {given}.")
     if spec.simulate is None:
         return
-    for name in ("masks", "fps", "frames", "downsample", "points", "units", "rotation", "position"):
-        if getattr(spec, name, None):
+    for name in OF_FILES:
+        value = getattr(spec, name, None)
+        if value and value != getattr(type(spec), name, None):  # its default
             raise StudyError(f"`{key}.{name}` must be left out of what is simulated.")
 
 

@@ -780,6 +780,44 @@ class States(_Observation):
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
+class SimulatedCloud(Simulated):
+    """A simulated cloud of so many points of the bodies' surfaces, drawn evenly."""
+
+    points: Count = 500
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Cloud(_Observation):
+    """Points in space that were measured on surfaces, by a depth camera or a scanner.
+
+    `file` is a folder with a PLY, PCD, CSV (x, y, z) or NPZ (`points`) file for each frame, in the
+    order of their names. They have `fps`, or `times`, a CSV file with a column `time` [s]. Or it is
+    a single file: CSV with the columns time, x, y, z, or NPZ with `times` (n,) [s] and `points`
+    (n, n_points, 3), NaN behind the last one of a frame; or one of the others, of time 0.
+
+    `rotation` and `position` put the file's axes into the world. Points outside of `box`, which is
+    in the world, are left out; of others at most `most_points` a frame are compared. Points far
+    from the surface count less (Huber, from three times `error` on). With `two_sided` vertices look
+    for the nearest measured point, too: only for clouds of a whole surface.
+    """
+
+    kind: Literal["cloud"] = "cloud"
+    file: File | None = None
+    simulate: SimulatedCloud | None = None
+    bodies: tuple[Name, ...] | None = None  # on which points lie; None: all
+    fps: Annotated[float, Field(gt=0.0, le=1e7)] | None = None
+    times: Series | None = None
+    frames: tuple[int, int] | tuple[int, int, int] | None = None  # the first, the end, the step
+    units: Literal["m", "cm", "mm"] = "m"
+    rotation: Vector | None = None  # rotation vector of the file's axes [deg]
+    position: Vector | None = None  # where their origin is [m]
+    box: Box | None = None
+    most_points: Count = 2000
+    two_sided: bool = False
+    error: Positive = 2e-3  # one standard deviation [m]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class OwnObservation(_Observation):
     """Residuals of your own: what a function of yours returns, a `studies.api.OwnResiduals`.
 
@@ -796,7 +834,9 @@ class OwnObservation(_Observation):
     simulate: ClassVar[None] = None  # as other observations may be
 
 
-Observation = Annotated[Film | Points | States | OwnObservation, Field(discriminator="kind")]
+Observation = Annotated[
+    Film | Points | States | Cloud | OwnObservation, Field(discriminator="kind")
+]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

@@ -197,7 +197,7 @@ def _number(column: str, text: str, where: str) -> float:
 def read_states(states: States, key: str = "states") -> PointData:
     """Read positions of nodes; messages call the table by `key`, "observations.NAME"."""
     assert states.file is not None
-    arrays = _loaded(states.file, f"{key}.file")
+    arrays = load_arrays(states.file, f"{key}.file")
     for name in ("times", "x"):
         if name not in arrays:
             raise StudyError(f"`{key}.file`: {unknown('array', name, arrays)}")
@@ -215,7 +215,7 @@ def read_states(states: States, key: str = "states") -> PointData:
     return PointData((), times.astype(np.float64), x.astype(np.float64))
 
 
-def _loaded(path: str, key: str) -> dict[str, np.ndarray]:
+def load_arrays(path: str, key: str) -> dict[str, np.ndarray]:
     """Return the arrays of an .npz file; nothing in it is run."""
     try:
         file = np.load(path, allow_pickle=False)
