@@ -141,13 +141,14 @@ def write_seen(
 ) -> None:
     """Write the fitted motion, every film beside its fit, and the curves of tracked points."""
     problem, theta = solved.problem, solved.result.theta
-    motion = problem.motion_at(theta)
+    _, motion, samplings = problem.moment(theta)
     run = motion.run()
+    moved = problem.moved_by(motion, run)
     arrays: dict[str, np.ndarray] = {"steps": run.steps, "times": run.times}
     arrays |= trajectory_fields(run)
     for name, subject in problem.built.subjects.items():
         arrays[f"faces.{name}"] = np.asarray(problem.built.meshes[name].faces)
-        arrays[f"vertices.{name}"] = subject.vertices(motion, run)
+        arrays[f"vertices.{name}"] = moved[name]
     folder.write_npz(
         run_folder.TRAJECTORY, objects=np.array(list(problem.built.subjects), str), **arrays
     )
@@ -155,6 +156,9 @@ def write_seen(
     start = prepared.everything.parameters.start
     with suppress(*NOT_FINITE):
         begun = _parts(prepared.everything.with_steps_for(start), start)
+    for one, at in zip(problem.observers, samplings, strict=True):
+        if cloud := one.over_surface(one.seen(moved, at)):
+            folder.write_npz(f"cloud-{one.name}.npz", **cloud)
     films, longest, thumbnail = [], 0, None
     values, truth = problem._values(theta), None
     if prepared.hidden is not None and prepared.true_values is not None:

@@ -186,9 +186,9 @@ def _frames_of(
 def _read_csv(path: Path, key: str) -> tuple[list[str], np.ndarray]:
     """Return the columns of a CSV file, and its rows."""
     try:
-        with path.open(encoding="utf-8-sig") as stream:
-            names = [name.strip() for name in stream.readline().split(",")]
-            table = np.loadtxt(stream, delimiter=",", ndmin=2) if names != [""] else np.zeros(0)
+        header, *lines = path.read_text(encoding="utf-8-sig").splitlines() or [""]
+        names = [name.strip() for name in header.split(",")]
+        table = np.loadtxt(lines, delimiter=",", ndmin=2) if lines else np.zeros((0, len(names)))
     except (OSError, UnicodeDecodeError, ValueError) as error:
         raise StudyError(f"`{key}`: {path} cannot be read as a CSV file: {error}.") from error
     if not set(SPACE) <= set(names):
@@ -196,7 +196,7 @@ def _read_csv(path: Path, key: str) -> tuple[list[str], np.ndarray]:
             f"`{key}`: line 1 of {path} must name the columns x, y, z, and time where the file has "
             f"all frames, got {', '.join(names) or 'nothing'}."
         )
-    return names, table.reshape(-1, len(names)) if not table.size else table
+    return names, table
 
 
 def _read_ply(data: bytes) -> np.ndarray:
