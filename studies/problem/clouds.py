@@ -295,6 +295,6 @@ def require_on_surface(
             f"`{key}.file`: half of the points of its first frame are more than "
             f"{np.median(far):.3g} m away from the bodies, which are {sizes[1]:.3g} m across at "
             f"the start. The middle of the points is at {points.mean(axis=0).round(4).tolist()} m, "
-            f"that of the bodies at {x.mean(axis=0).round(4).tolist()} m. Check `units`, `rotation` "
+            f"of the bodies at {x.mean(axis=0).round(4).tolist()} m. Check `units`, `rotation` "
             "and `position`, or leave points of other things out by `box`."
         )

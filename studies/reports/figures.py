@@ -345,7 +345,7 @@ def cloud(arrays: Mapping[str, np.ndarray]) -> Any:
     figure, axes = make_axes(1, n, (3.2 * n + 0.8, 3.2 * ratio + 0.8))
     for k, ax in enumerate(axes):
         ax.triplot(x[k, :, across], x[k, :, up], arrays["faces"], color=SOFT, lw=0.3)
-        colored = ax.scatter(
+        ax.scatter(
             points[k, :, across], points[k, :, up], c=distances[k], s=5, cmap="coolwarm",
             vmin=-widest, vmax=widest,
         )  # fmt: skip
@@ -357,7 +357,7 @@ def cloud(arrays: Mapping[str, np.ndarray]) -> Any:
             ylabel=f"{'xyz'[up]} [m]",
             title=f"{arrays['times'][k]:.3g} s: {off:.2g} mm rms",
         )
-    figure.colorbar(colored, ax=axes.tolist(), label="distance [mm]")
+    figure.colorbar(axes[-1].collections[-1], ax=axes.tolist(), label="distance [mm]")
     return figure
 
 

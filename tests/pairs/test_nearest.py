@@ -63,7 +63,8 @@ def test_signs_are_those_of_inside_and_outside(sphere, rng):
     radius = np.linalg.norm(points, axis=1)
     distances = SurfaceSearch.of(faces, rest).nearest(rest, points).distances
     inner = np.linalg.norm(rest[faces].mean(axis=1), axis=1).min()
-    assert (distances[radius > 1.0] > 0.0).all() and (distances[radius < inner] < 0.0).all()
+    assert (distances[radius > 1.0] > 0.0).all()
+    assert (distances[radius < inner] < 0.0).all()
 
 
 def test_ties_go_to_the_face_with_the_lowest_number():
@@ -107,4 +108,5 @@ def test_distances_have_the_slope_of_their_normals(sphere, rng):
 
 def test_a_point_that_was_not_measured_has_no_distance():
     near = SurfaceSearch.of(FACES, CUBE).nearest(CUBE, np.array([[np.nan] * 3, [0.5, 0.5, 2.0]]))
-    assert near.distances.tolist() == [0.0, 1.0] and not near.weights[0].any()
+    assert near.distances.tolist() == [0.0, 1.0]
+    assert not near.weights[0].any()
