@@ -2,14 +2,18 @@
 
 Each scene moves in the step that is chosen, and in steps 8 times as short, which its vertices are
 compared with. Stable is what the tangent of the forces asks for at 33 instants
-(`adjsim/measured_rate.py`), the estimate what bounds of everything that might touch ask for.
+(`adjsim/measured_rate.py`), the estimate what bounds of everything that might touch ask for. Boxes
+move in MuJoCo as well, where it is installed, in its own step of 2 ms: one step there solves for
+all contact forces at once, and it has no gradient by parameters of contact.
 """
 
+import importlib
+import importlib.util
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 import numpy as np
 import typer
@@ -27,7 +31,7 @@ from studies.scene.reading import read_scene
 N_TIMES, FINER = 33, 8
 HEADER = [
     "scene", "estimate [s]", "chosen [s]", "stable [s]", "steps", "CPU [s]", "µs a step",
-    "error [mm]", "at the end [mm]",
+    "error [mm]", "at the end [mm]", "MuJoCo, CPU [s]",
 ]  # fmt: skip
 
 
@@ -100,10 +104,45 @@ def moved(
     return surfaces, {"dt": motion.dt, "n": motion.n_steps, "cpu": spent, "stable": stable}
 
 
+def mujoco_seconds(scene: Scene, end: float) -> str:
+    """Return the processor seconds of the same boxes in MuJoCo, a dash where it has no such body.
+
+    The shortest of three motions, after one that is not counted.
+    """
+    boxes = {
+        name: body
+        for name, body in scene.bodies.items()
+        if isinstance(body, Rigid) and body.mesh == "box"
+    }
+    if importlib.util.find_spec("mujoco") is None or len(boxes) < len(scene.bodies):
+        return "–"
+    mujoco: Any = importlib.import_module("mujoco")
+    spec = mujoco.MjSpec()
+    spec.option.gravity = scene.world.gravity
+    floor = {"type": mujoco.mjtGeom.mjGEOM_PLANE, "size": [0, 0, 1], "quat": [1, -1, 0, 0]}
+    friction = next(iter(scene.contacts.values())).friction
+    spec.worldbody.add_geom(friction=[friction, 0.0, 0.0], **floor)
+    for name, box in boxes.items():
+        body = spec.worldbody.add_body(name=name, pos=box.position)
+        body.add_freejoint()
+        body.add_geom(
+            type=mujoco.mjtGeom.mjGEOM_BOX, size=0.5 * np.array(box.size), density=box.density,
+            friction=[friction, 0.0, 0.0],
+        )  # fmt: skip
+    model, spent = spec.compile(), []
+    for _ in range(4):
+        data, start = mujoco.MjData(model), time.process_time()
+        while data.time < end:
+            mujoco.mj_step(model, data)
+        spent.append(time.process_time() - start)
+    return f"{min(spent[1:]):.2g}"
+
+
 def row_of(name: str) -> list[str]:
     """Return what a scene comes to, in words."""
     make, end = SCENES[name]
-    built = build(make())
+    scene = make()
+    built = build(scene)
     estimate = cast("Model", built.system).stable_dt()
     surfaces, found = moved(built, end, None)
     finer, _ = moved(built, end, found["dt"] / FINER)
@@ -115,6 +154,7 @@ def row_of(name: str) -> list[str]:
         *(f"{v:.2g}" for v in (estimate, found["dt"], found["stable"])),
         f"{found['n']}", f"{found['cpu']:.2g}", f"{1e6 * found['cpu'] / found['n']:.1f}",
         f"{1e3 * apart.max():.2g}", f"{1e3 * apart[-1]:.2g}",
+        mujoco_seconds(scene, end),
     ]  # fmt: skip
 
 

@@ -26,10 +26,9 @@ class ContactTwin(ForceTwin[Contact]):
         self._ball = ball_twin(contact.BALL, gap, gap_vjp)
 
     def twin_kind(self, force: Contact) -> TwinKind:
-        """Return the twin of an obstacle in the world, of one that a body carries, or of balls."""
-        if force.balls:
-            return self._ball
-        return self._shape if force.fixed_to is None else carried_twin(self._shape)
+        """Return the twin of contact of nodes or balls, in the world or with a body's shape."""
+        twin = self._ball if force.balls else self._shape
+        return twin if force.fixed_to is None else carried_twin(twin)
 
     def pack_vjp(
         self, force: Contact, adj_params: np.ndarray, adj_series: np.ndarray

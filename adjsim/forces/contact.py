@@ -92,7 +92,8 @@ class Contact(Force):
         axes, and its own points do not touch. None: the obstacle is fixed in the world.
     balls : sequence of str
         Rigid bodies, named as in `fixed_to`, that touch as balls with the `radius` about their
-        centre of mass, in place of `contact_nodes` and `acts_on`; n_contacts is their number.
+        centre of mass, in place of `contact_nodes` and `acts_on`; n_contacts is their number. Two
+        balls touch each other where one of them carries a `SphereContact`.
     """
 
     stiffness: Any = None
@@ -176,24 +177,29 @@ class Contact(Force):
             )
 
     def _frames(self) -> tuple[Body, ...]:
-        """Return the bodies on whose pose it acts: the one that carries it, or the balls."""
+        """Return the bodies on whose pose it acts: the one that carries it, and the balls."""
+        carrier = () if self.fixed_to is None else (Body.of("fixed_to", self.fixed_to),)
         if not self.balls:
-            return () if self.fixed_to is None else (Body.of("fixed_to", self.fixed_to),)
-        if self.fixed_to is not None or self.contact_nodes is not None:
-            other = "contact_nodes" if self.fixed_to is None else "fixed_to"
+            return carrier
+        if self.contact_nodes is not None:
             raise ValueError(
-                f"`balls` must not be given with `{other}`, got {self.balls} and "
-                f"{getattr(self, other)}. Use a contact of its own for either."
+                f"`balls` must not be given with `contact_nodes`, got {self.balls} and "
+                f"{self.contact_nodes}. Use a contact of its own for either."
             )
         checks.positive("radius", checks.array("radius", self.radius))
-        return tuple(Body.of("balls", ball) for ball in self.balls)
+        balls = tuple(Body.of("balls", ball) for ball in self.balls)
+        if set(carrier) & set(balls):
+            raise ValueError(
+                f"`balls` must be other bodies than `fixed_to`, which carries the obstacle, got "
+                f"{self.balls} and {self.fixed_to!r}. Leave it out."
+            )
+        return carrier + balls
 
     @property
     def kind(self) -> ElementKind:
-        """The kind of element these are: of nodes or balls, or of nodes and a body's frame."""
-        if self.balls:
-            return self.BALL
-        return self.KIND if self.fixed_to is None else carried_kind(self.KIND)
+        """The kind of element these are: of nodes or balls, which a body's frame may follow."""
+        kind = self.BALL if self.balls else self.KIND
+        return kind if self.fixed_to is None else carried_kind(kind)
 
     @property
     def bounded_rows(self) -> np.ndarray:
@@ -247,14 +253,17 @@ class Contact(Force):
 
     def _bound_to_balls(self, rows: ActedRows, name: str) -> Self:
         """Return the contact with the frame points of its balls filled in."""
-        centers = np.array([rows.frames[body].center for body in self.framed], np.int64)
-        points = centers[:, None] + np.arange(N_BALL)
+        balls = self.framed[-len(self.balls) :]
+        centers = np.array([rows.frames[ball].center for ball in balls], np.int64)
+        frame = None if self.fixed_to is None else rows.frames[self.framed[0]]
+        points = _joined(centers[:, None] + np.arange(N_BALL), frame)
         if self.rows is not None and np.array_equal(np.asarray(self.rows), points):
             return self
         for key in (*self.scalars, "deepest"):
             checks.scalar_or_array(f"{name}.{key}", getattr(self, key), len(points), "n_contacts")
         bound = copy.copy(self)
         checks.freeze(bound, "rows", points)
+        object.__setattr__(bound, "frame", frame)
         return bound
 
     def pack_params(self) -> np.ndarray:
@@ -363,7 +372,7 @@ class Contact(Force):
 
 
 def _joined(nodes: np.ndarray, frame: BodyFrame | None) -> np.ndarray:
-    """Return the rows of each contact: of the node, and of the frame points behind it."""
+    """Return the rows of each contact: of what touches, and of the frame points behind it."""
     if frame is None:
         return nodes
     points = np.broadcast_to(frame.center + np.arange(N_FRAME), (len(nodes), N_FRAME))

@@ -89,32 +89,33 @@ def obstacle_margins(force: Any, steps: np.ndarray, x: np.ndarray, v: np.ndarray
     n_steps = n_rows or int(steps[-1]) + 1
     series = force.pack_series(n_steps)
     rows = to_tiles(series, np.dtype(np.float64)).reshape(len(series), -1)
-    nodes, n_frames, geometry = force.nodes[:, 0], len(steps), force.GEOMETRY
-    spin = np.zeros((n_frames, len(nodes), 3))
-    if force.balls:
-        spin = spins_of(x[:n_frames, force.nodes], v[:n_frames, force.nodes])
+    n_frames, n, geometry = len(steps), len(force.nodes), force.GEOMETRY
+    spin = np.zeros((n_frames, n, 3))
+    x, v = x[:n_frames, force.nodes], v[:n_frames, force.nodes]
     if force.fixed_to is not None:
-        x, v = seen_from_body(x[:, force.nodes], v[:, force.nodes])
-        nodes = np.arange(len(nodes))
-    touch, leaving, damping, slip = np.empty((4, n_frames, len(nodes)))
-    shape = np.empty((n_frames, len(nodes), geometry.n_kinks))
+        x, v = seen_from_body(x, v)
+    if force.balls:
+        spin = spins_of(x, v)
+    x, v = (np.ascontiguousarray(points[:, :, 0]) for points in (x, v))
+    touch, leaving, damping, slip = np.empty((4, n_frames, n))
+    shape = np.empty((n_frames, n, geometry.n_kinks))
     margins_kernel(geometry, force.kind.n_params, force.kind.n_series)(
-        x[:n_frames], v[:n_frames], spin, steps * (len(rows) > 1), nodes,
+        x, v, spin, steps * (len(rows) > 1),
         to_tiles(force.pack_params(), rows.dtype), rows, touch, leaving, damping, slip, shape,
     )  # fmt: skip
-    counted = np.arange(len(nodes)) if force.balls else np.asarray(force.contact_nodes)
+    counted = np.arange(n) if force.balls else np.asarray(force.contact_nodes)
     return ContactMargins(steps, counted, touch, leaving, damping, slip, shape)
 
 
 def seen_from_body(x: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return y and w of `adjsim/forces/carried.py`, (n_frames, n, 3).
+    """Return y and w of `adjsim/forces/carried.py` of points, (n_frames, n, k, 3).
 
-    `x` and `v` are those of each node and of the frame points behind it, (n_frames, n, 5, 3).
+    `x` and `v` are those of the points and of the frame points behind, (n_frames, n, k + 4, 3).
     """
-    E, D = (at[:, :, 2:] - at[:, :, 1:2] for at in (x, v))
-    y = np.einsum("fnij,fnj->fni", E, x[:, :, 0] - x[:, :, 1])
-    s = v[:, :, 0] - v[:, :, 1] - np.einsum("fnij,fni->fnj", D, y)
-    return y, np.einsum("fnij,fnj->fni", E, s)
+    E, D = (at[:, :, -3:] - at[:, :, -4:-3] for at in (x, v))
+    y = np.einsum("fnij,fnkj->fnki", E, x[:, :, :-4] - x[:, :, -4:-3])
+    s = v[:, :, :-4] - v[:, :, -4:-3] - np.einsum("fnij,fnki->fnkj", D, y)
+    return y, np.einsum("fnij,fnkj->fnki", E, s)
 
 
 def spins_of(x: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -128,12 +129,12 @@ GAP = KINKS = READ_P = READ_S = WRITE_K = write_0
 NP = NS = 0
 
 
-def margins_loop(x, v, spin, rows, nodes, params, series, touch, leaving, damping, slip, shape):
+def margins_loop(x, v, spin, rows, params, series, touch, leaving, damping, slip, shape):
     """Write the margins of every frame and contact."""
     for f in range(rows.size):
-        for e in range(nodes.size):
-            i, tile, lane = nodes[e], e // TILE * TILE, e % TILE
-            at, by = (x[f, i, 0], x[f, i, 1], x[f, i, 2]), (v[f, i, 0], v[f, i, 1], v[f, i, 2])
+        for e in range(x.shape[1]):
+            tile, lane = e // TILE * TILE, e % TILE
+            at, by = (x[f, e, 0], x[f, e, 1], x[f, e, 2]), (v[f, e, 0], v[f, e, 1], v[f, e, 2])
             own = READ_P(params, np.uint64(tile * NP + lane))
             pose = READ_S(series[rows[f]], np.uint64(tile * NS + lane))
             n, c, u = GAP(at, by, own, pose)

@@ -172,7 +172,9 @@ def how_much_worse(found: Evidence, basin: Rival) -> float:
     """Return how much more of the motion a basin leaves than the answer, as a factor.
 
     By frames: what the appearance gets wrong in the first frame is subtracted from both. The
-    standard error of their difference over blocks of frames counts in favour of the basin.
+    standard error of their difference over blocks of frames counts in favour of the basin, but only
+    as far as what the answer leaves can make it: of residuals e and e + d the squares differ by
+    |d|^2 + 2 e.d, and what is by chance is at most 2 |e| |d|, |d| <= |e + d| + |e|.
     """
     left, other_left, still = found.residual_squares, basin.residual_squares, found.still_squares
     if left is None or other_left is None or still is None or len(left) < 2 or not still[1:].any():
@@ -183,4 +185,7 @@ def how_much_worse(found: Evidence, basin: Rival) -> float:
     apart = (other_left - left)[1:]
     means = [block.mean() for block in np.array_split(apart, min(BLOCKS, len(apart)))]
     error = float(np.std(means, ddof=1) / np.sqrt(len(means))) if len(means) > 1 else 0.0
+    mine_by_frame, other_by_frame = np.sqrt(left[1:]), np.sqrt(other_left[1:])
+    chance = 2.0 * float((mine_by_frame * (mine_by_frame + other_by_frame)).mean())
+    error = min(error, chance)
     return max(mine + float(apart.mean()) - error, 0.0) / mine

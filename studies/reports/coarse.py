@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.spatial import KDTree
+from scipy.spatial import Delaunay
 
 from studies.problem.parameters import Parameters
 from studies.reports import figures
@@ -13,8 +13,7 @@ from studies.search.coarse import SearchResult, is_log
 
 FILE = "coarse.json"
 PANELS = 6  # of parameters, if there are more than two
-CELLS = 150  # of the map, along each axis
-BLEW_UP = "#c9cfd6"  # where the map has no loss
+LEVELS = 60  # of the colours of a map
 SHADES = (0.25, 1.0)  # opacity of the curve of the first and of the last stage
 OTHERS = "Ds^v"  # markers of as many basins beside the answer
 
@@ -152,22 +151,34 @@ def _mark_along(ax: Any, data: dict[str, Any], axis: int) -> None:
 def _map(data: dict[str, Any], points: np.ndarray) -> Any:
     """Draw the loss of all frames over both axes, and paths from starts to answers.
 
-    Every place has the colour of the nearest point, grey where that one blew up.
+    Each point has the colour of its loss, a cross where it blew up; between three points that have
+    one, the colour is interpolated.
     """
+    from matplotlib.colors import LogNorm
+    from matplotlib.tri import Triangulation
+
     figure, (ax,) = figures.make_axes(1, 1, (6.4, 5.0))
     ax.grid(visible=False)
-    ax.set_facecolor(BLEW_UP)
-    edges, losses = _nearest_losses(data, points)
-    drawn = ax.pcolormesh(*edges, losses, norm="log", cmap="viridis_r", rasterized=True)
-    ax.plot(*points.T, ".", color="white", ms=2.5, alpha=0.7)
+    ax.use_sticky_edges = False  # of the colours: points at the rim are drawn whole
+    losses = _finite(data["losses"][-1])
+    blew_up = np.isnan(losses)
+    shade = {"norm": LogNorm(np.nanmin(losses), np.nanmax(losses)), "cmap": "viridis_r"}
+    corners = _triangles(data, points)
+    if len(corners):
+        between = Triangulation(*points.T, corners, blew_up[corners].any(axis=1))
+        values = np.where(blew_up, np.nanmax(losses), losses)
+        levels = np.geomspace(np.nanmin(losses), np.nanmax(losses) * (1.0 + 1e-9), LEVELS)
+        ax.tricontourf(between, values, levels, **shade)
+    drawn = ax.scatter(*points[~blew_up].T, c=losses[~blew_up], s=26.0, ec="white", lw=0.5, **shade)
+    if blew_up.any():
+        ax.plot(*points[blew_up].T, "x", color=figures.INK, ms=5.0, label="blew up")
     bar = figure.colorbar(drawn, ax=ax, pad=0.02)
     bar.set_label("loss of all frames [-]", fontsize=9)
     bar.ax.tick_params(labelsize=9)
     ax.plot(*points[0], "X", color="white", mec=figures.INK, mew=0.8, ms=9.0, label="start", ls="")
     for basin, label, marker in _styled(data):
         for begin in basin["starts"]:
-            ax.plot(*zip(begin, basin["end"], strict=True), "-", color="white", lw=1.6)
-            ax.plot(*begin, "o", color="white", mec=figures.INK, mew=0.6, ms=4.0)
+            ax.plot(*zip(begin, basin["end"], strict=True), "-", color=figures.INK, lw=1.0)
         ax.plot(*basin["end"], label=label, ls="", mec="white", mew=0.8, clip_on=False, **marker)
     scales = {"xscale": data["scales"][0], "yscale": data["scales"][1]}
     ax.set(**scales, xlabel=_label(data, 0), ylabel=_label(data, 1))
@@ -177,18 +188,14 @@ def _map(data: dict[str, Any], points: np.ndarray) -> Any:
     return figure
 
 
-def _nearest_losses(
-    data: dict[str, Any], points: np.ndarray
-) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return the corners of many small cells, and the loss of the point nearest to each."""
-    fraction = np.arange(CELLS + 1) / CELLS
-    edges, units = [], []
+def _triangles(data: dict[str, Any], points: np.ndarray) -> np.ndarray:
+    """Return the corners of triangles between points, (n, 3), with both axes of equal length."""
+    units = []
     for axis, scale in enumerate(data["scales"]):
-        into, back = (np.log, np.exp) if scale == "log" else (np.array, np.array)
+        into = np.log if scale == "log" else np.array
         low, high = (into(end[axis]) for end in data["ends"])
-        edges.append(back(low + (high - low) * fraction))
         units.append((into(points[:, axis]) - low) / (high - low))
-    middles = fraction[:-1] + 0.5 / CELLS
-    cells = np.stack(np.meshgrid(middles, middles), axis=-1)
-    _, nearest = KDTree(np.stack(units, axis=1)).query(cells)
-    return edges, _finite(data["losses"][-1])[nearest]
+    at = np.stack(units, axis=1)
+    if len(at) < 3 or np.linalg.matrix_rank(at - at[0], tol=1e-9) < 2:
+        return np.zeros((0, 3), int)
+    return Delaunay(at).simplices

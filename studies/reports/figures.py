@@ -123,15 +123,18 @@ def loss(
         known = [(e.spent, max(e.loss, LEAST_LOSS)) for e in some if np.isfinite(e.loss)]
         return np.reshape(known, (-1, 2)).T
 
-    for other in others:
-        ax.semilogy(*finite(other), "o-", color=SOFT, ms=2.0, lw=0.8, alpha=0.6)
+    for number, other in enumerate(others):
+        label = "other starts" if number == 0 else None
+        ax.semilogy(*finite(other), "o-", color=SOFT, ms=2.0, lw=0.8, alpha=0.6, label=label)
     spent, losses = finite(log)
     for after, end in zip([0, *ends], [*ends, np.inf], strict=True):  # each has losses of its own
         mine = (spent > after) & (spent <= end)
-        ax.semilogy(spent[mine], losses[mine], "o-", color=BLUE, ms=3.5, lw=1.4)
+        label = "this search" if after == 0 else None
+        ax.semilogy(spent[mine], losses[mine], "o-", color=BLUE, ms=3.5, lw=1.4, label=label)
     blown = [e.spent for e in log if not np.isfinite(e.loss)]
     if blown:
         ax.plot(blown, [max(losses)] * len(blown), "x", color=ORANGE, label="blew up")
+    if blown or others:
         ax.legend(frameon=False, fontsize=9)
     ax.set_ylabel("loss [-]")
     return figure

@@ -1,5 +1,7 @@
 r"""Contact between bodies, and of a body with itself: a `SurfaceContact` for each table.
 
+Two rigid balls touch as balls: their contact is a `SphereContact` of the first with the second.
+
 The force of "touch" is called "touch", and so are its values: "touch.friction" and the others. What
 a table leaves out is chosen, with rho = 2 r the thickness of both surfaces together, u the speed of
 arrival (given, or that of a fall from the larger body's size that begins with the difference of
@@ -27,8 +29,8 @@ A `restitution` e has the cubic law, as of obstacles, of the same e at every spe
          carry (`studies/scene/struck.py`). Where nodes take part, as of an arrival at
          C sqrt(k/mu) if that is faster than u, with the k that is chosen without a restitution
 
-Pairs that touch at the same time share a mass. Of e = 0.6 boxes keep 0.51 to 0.57, whether a corner
-or a face meets a face, and balls by their meshes 0.50 to 0.58, each the same at every speed.
+Balls that are free to move keep e. Pairs that touch at the same time share a mass: of e = 0.6 boxes
+keep 0.51 to 0.57, whether a corner or a face meets a face, the same at every speed.
 
 Surfaces that start in each other are an error.
 """
@@ -40,6 +42,7 @@ import numpy as np
 
 from adjsim.forces.acted_rows import NODES
 from adjsim.forces.pressure_laws import CUBIC
+from adjsim.forces.sphere import SphereContact
 from adjsim.model import Model, State
 from adjsim.pairs.surface_contact import SurfaceContact
 from studies.runs.errors import StudyError
@@ -49,6 +52,7 @@ from studies.scene.contacts import (
     NODE_FRICTION_RATE,
     NODE_LOSS,
     NODE_PART,
+    RESOLVED,
     RESTITUTION,
     SHARED,
     Touching,
@@ -58,7 +62,7 @@ from studies.scene.contacts import (
     loss_of,
 )
 from studies.scene.declared import Contact, Vector
-from studies.scene.maps import Scaled
+from studies.scene.maps import Scaled, Widened
 from studies.scene.obstacles import UNITS, add_bounces
 
 
@@ -85,13 +89,6 @@ def make_body_contacts(
         factors = {key: share if key in SHARED else 1.0 for key in law}
         radius, depth = law.pop("radius"), law.pop("depth", 0.0)
         _check_radius(name, radius, (a, b))
-        faces, acts_on = _triangles(a, b, len(rest))
-        radii: dict[str, Any] = {"radius": radius}
-        if b is a:
-            where: dict[str, Any] = {"triangles": faces[0], "rest_positions": rest}
-        else:
-            where = dict(zip(("triangles", "other_triangles"), faces, strict=True))
-            radii["other_radius"] = radius
         speed = _arrival_speed(contact, *before, gravity) if a.is_rigid and b.is_rigid else None
         own: dict[str, Any] = {key: factors[key] * number for key, number in law.items()}
         if contact.restitution is not None:
@@ -100,13 +97,34 @@ def make_body_contacts(
             add_bounces(out, name, contact.restitution, (k, gamma), depths={name: depth})
             own |= cubic_numbers(own, contact.restitution, depth)
             law = {key: law[key] for key in law if key not in CUBIC.scalars}
-        out.forces[name] = SurfaceContact(
-            **where, **radii, **own, friction=contact.friction, acts_on=acts_on, speed=speed
-        )
+        numbers = {**own, "friction": contact.friction}
+        if a.ball is not None and b.ball is not None:
+            bare = {"radius": a.ball, "sphere_radius": b.ball}
+            depth = depth or speed * np.sqrt(_shared_mass(*before) / own["stiffness"])
+            out.forces[name] = SphereContact(
+                **{key: ball + radius for key, ball in bare.items()}, **numbers,
+                deepest=RESOLVED * depth, balls=(a.name,), fixed_to=b.name,
+            )  # fmt: skip
+        else:
+            out.forces[name] = _surfaces(a, b, rest, radius, speed=speed, **numbers)
+            bare = {"radius": 0.0} if a is b else {"radius": 0.0, "other_radius": 0.0}
         _add_values(out, name, contact, {key: (law[key], factors[key]) for key in law})
         out.values[f"{name}.radius"] = positive(radius, "m", 3.0)
-        out.maps.append(Scaled(f"{name}.radius", {f"{name}.{key}": 1.0 for key in radii}))
+        base = {f"{name}.{key}": ball for key, ball in bare.items()}
+        out.maps.append(Widened(f"{name}.radius", dict.fromkeys(base, 1.0), base))
     return out
+
+
+def _surfaces(
+    a: Touching, b: Touching, rest: np.ndarray, radius: float, **numbers: Any
+) -> SurfaceContact:
+    """Return the contact of the surfaces of two bodies, or of one with itself."""
+    faces, acts_on = _triangles(a, b, len(rest))
+    if b is a:
+        where: dict[str, Any] = {"triangles": faces[0], "rest_positions": rest}
+    else:
+        where = {"triangles": faces[0], "other_triangles": faces[1], "other_radius": radius}
+    return SurfaceContact(**where, radius=radius, acts_on=acts_on, **numbers)
 
 
 def longest_step(
@@ -145,7 +163,7 @@ def _law(contact: Contact, a: Touching, b: Touching, gravity: Vector) -> dict[st
     law = {key: float(number) for key, number in own.items() if number is not None}
     radius = law["radius"] = _radius(contact, a, b)
     speed = _arrival_speed(contact, a, b, gravity)
-    mass = 1.0 / (1.0 / a.point_mass + 1.0 / b.point_mass)
+    mass = _shared_mass(a, b)
     are_rigid = a.is_rigid and b.is_rigid
     if contact.restitution is not None:
         struck = 1.0 / sum(1.0 / float(np.mean(body.bounce_mass)) for body in (a, b))
@@ -173,6 +191,11 @@ def _law(contact: Contact, a: Touching, b: Touching, gravity: Vector) -> dict[st
     rate = PAIR_FRICTION_RATE if are_rigid else NODE_FRICTION_RATE
     law.setdefault("friction_stiffness", rate * float(np.sqrt(k * mass)))
     return law
+
+
+def _shared_mass(a: Touching, b: Touching) -> float:
+    """Return 1/(1/m_A + 1/m_B) of points that touch [kg]."""
+    return 1.0 / (1.0 / a.point_mass + 1.0 / b.point_mass)
 
 
 def _node_stiffness(
@@ -277,6 +300,8 @@ def check_apart(contacts: Mapping[str, Contact], model: Model, state: State) -> 
     x = np.concatenate([state.x, *rows])
     for name, contact in contacts.items():
         force: Any = model.forces[name]
+        if not force.changes:
+            continue  # of balls, which have no surfaces
         if crossing := force.crossing(x[force.nodes[:, 0]]):
             a, b = contact.between
             if a == b:

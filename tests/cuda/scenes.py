@@ -128,6 +128,10 @@ def stones(rng):
         height=0.4, radius=[0.2, 0.35], friction=[0.3, 1e-5], friction_stiffness=1.0,
         balls=("pair.1", "stone"), **law,
     )  # fmt: skip
+    forces["meeting"] = SphereContact(
+        sphere_radius=0.8, radius=0.7, friction=0.3, friction_stiffness=1.0, balls=("pair.1",),
+        fixed_to="stone", **law,
+    )  # fmt: skip
     return bodies, states, forces | joints(rng)
 
 

@@ -160,8 +160,8 @@ def test_the_stable_step_is_that_of_a_ball_whose_friction_spins_it():
 def test_balls_exclude_other_ways_to_touch():
     with pytest.raises(ValueError, match="`balls` must not be given with `contact_nodes`"):
         SphereContact(radius=0.1, balls=["stone"], contact_nodes=[0])
-    with pytest.raises(ValueError, match="`balls` must not be given with `fixed_to`"):
-        SphereContact(radius=0.1, balls=["stone"], fixed_to="arm")
+    with pytest.raises(ValueError, match="`balls` must be other bodies than `fixed_to`"):
+        SphereContact(radius=0.1, balls=["stone", "arm"], fixed_to="arm")
     with pytest.raises(ValueError, match="`radius` must be positive"):
         SphereContact(balls=["stone"])
     with pytest.raises(ValueError, match='`balls` must name a body, as "arm"'):
@@ -177,3 +177,60 @@ def test_a_ball_of_a_set_is_named_by_its_number():
     end = rollout(model, state, 1e-4, 1).bodies["balls"].velocity[0]
     assert end[0, 1] == 0.0
     assert end[1, 1] == pytest.approx(1e4 * 0.5 * R * 1e-4 / bodies.masses[1])
+
+
+def two_balls(law, *, speed=1.0, spin=0.0, aside=0.0):
+    """Return a model of a ball that meets another one, with a third of its mass, and its state."""
+    contact = SphereContact(
+        sphere_radius=0.6 * R, radius=R, balls=["left"], fixed_to="right", **law
+    )
+    inertia = [0.4 * R**2] * 3 + [0.0] * 3
+    bodies = {
+        name: RigidBodies(np.zeros((1, 3)), mass=m, inertia=m * np.array(inertia))
+        for name, m in (("left", MASS), ("right", MASS / 3.0))
+    }
+    start = {
+        "left": BodyState([0, aside, 0], velocity=[speed, 0, 0], angular_velocity=[0, 0, spin]),
+        "right": BodyState([1.61 * R, 0.0, 0.0], angular_velocity=[0.0, 0.0, 0.7 * spin]),
+    }
+    return Model(forces={"touch": contact}, bodies=bodies, gravity=(0, 0, 0)), State(bodies=start)
+
+
+@pytest.mark.parametrize("speed", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("e", [0.3, 0.9])
+def test_two_balls_part_with_the_declared_restitution(e, speed):
+    reduced = MASS / 4.0  # of MASS and a third of it
+    model, state = two_balls(bouncing(reduced, e, 1e-3, speed), speed=speed)
+    end = rollout(model, state, 1e-6 / speed, int(0.02 * 1e6)).bodies
+    left, right = (end[name].velocity[0, 0, 0] for name in ("left", "right"))
+    assert right - left == pytest.approx(e * speed, rel=1e-3)
+    assert left + right / 3.0 == pytest.approx(speed, rel=1e-12)
+
+
+def test_two_balls_keep_momentum_and_angular_momentum():
+    law = {"stiffness": 2e5, "dissipation": 0.2, "friction": 0.4, "friction_stiffness": 1e4}
+    model, state = two_balls(law, spin=40.0, aside=0.5 * R)
+
+    def momenta(positions, velocities, spins):
+        masses = {name: bodies.masses[0] for name, bodies in model.bodies.items()}
+        linear = sum(m * velocities[name] for name, m in masses.items())
+        angular = sum(
+            m * (np.cross(positions[name], velocities[name]) + 0.4 * R**2 * spins[name])
+            for name, m in masses.items()
+        )
+        return linear, angular
+
+    start = (
+        {name: np.array(getattr(body, key)[0]) for name, body in state.bodies.items()}
+        for key in ("position", "velocity", "angular_velocity")
+    )
+    run = rollout(model, state, 1e-5, 3000).bodies
+    end = (
+        {name: getattr(body, key)[0, 0] for name, body in run.items()}
+        for key in ("position", "velocity", "angular_velocity")
+    )
+    before, after = momenta(*start), momenta(*end)
+    assert np.linalg.norm(run["right"].velocity[0, 0]) > 0.3
+    assert abs(run["right"].angular_velocity[0, 0, 2] - 0.7 * 40.0) > 1.0  # friction acts
+    np.testing.assert_allclose(after[0], before[0], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(after[1], before[1], rtol=0, atol=1e-6)

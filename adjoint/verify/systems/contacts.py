@@ -255,6 +255,24 @@ def balls(build: Callable[[int], Example], n_steps: int) -> Example:
     return Example(model, State(bodies={"balls": state}), DT, n_steps, inert=("balls.vertices",))
 
 
+def rolling_on(build: Callable[[int], Example], n_steps: int) -> Example:
+    """The balls of a scene on a body that carries the obstacle, as in `carried`."""
+    scene = balls(build, n_steps)
+    rolling, rng = scene.state.bodies["balls"], np.random.default_rng(17)
+    start = poses(rng, rng.standard_normal((1, 3)), speed=0.5, spin=2.0, turn=2.0)
+    R = Rotation.from_quat(start.pack()[0, 3:7])
+    x, v = np.array(rolling.position), np.array(rolling.velocity)
+    placed = start.position[0] + R.apply(x)
+    moving = start.velocity[0] + R.apply(np.cross(start.angular_velocity[0], x) + v)
+    turned = BodyState(placed, rolling.orientation, moving, rolling.angular_velocity)
+    carrier = RigidBodies(brick(rng), mass=20.0, inertia=[5.0, 6.0, 4.0, 0.2, -0.1, 0.3])
+    contact = replace(scene.model.forces["obstacle"], fixed_to="carrier")
+    bodies = {**scene.model.bodies, "carrier": carrier}
+    model = Model(forces={"obstacle": contact}, bodies=bodies)
+    state = State(bodies={"balls": turned, "carrier": start})
+    return Example(model, state, DT, n_steps, inert=(*scene.inert, "carrier.vertices"))
+
+
 SHAPES = {"sphere": sphere, "box": box, "capsule": capsule}
 BUILDS: dict[str, Callable[[int], Example]] = {
     "contact/plane-moving": plane_moving,
@@ -271,5 +289,6 @@ BUILDS: dict[str, Callable[[int], Example]] = {
         f"contact/{name}-balls": partial(balls, partial(build, moves=True))
         for name, build in SHAPES.items()
     },
+    "contact/sphere-balls-carried": partial(rolling_on, partial(sphere, moves=False)),
 }
 SYSTEMS = systems("contacts", rollout_problem, BUILDS)

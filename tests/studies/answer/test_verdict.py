@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from studies.answer.evidence import Evidence, Rival
+from studies.answer.evidence import Evidence, Rival, how_much_worse
 from studies.answer.held_back import Explained, explained
 from studies.answer.intervals import intervals, no_intervals, widened
 from studies.answer.trial import Trial
@@ -184,6 +184,18 @@ def test_several_answers_are_basins_that_explain_as_much(film):
     assert judge(replace(good, basins=[Rival(other, 1.2 * good.loss)])).kind is Kind.SEVERAL_ANSWERS
     nuisance = Rival(moved(good.theta, [0.0, 0.9]), good.loss)
     assert judge(replace(good, basins=[nuisance], answers=(0,))).is_found
+
+
+def test_what_is_wrong_in_few_frames_is_not_by_chance_where_the_answer_leaves_nothing(film):
+    exact = predict(TRUTH)
+    clean = evidence(TRUTH, exact)
+    late = np.where(np.arange(len(TIMES)) >= len(TIMES) - 2, 0.1 * clean.still_squares.max(), 0.0)
+    late = Rival(moved(TRUTH, [0.5, 0.0]), float(late.sum()), late)
+    assert how_much_worse(clean, late) > 5.0
+    good = evidence(fit(film.reshape(len(TIMES), -1), TRUTH), film)
+    noisy = good.residual_squares.copy()
+    noisy[-2:] *= 1.5
+    assert how_much_worse(good, replace(late, residual_squares=noisy)) < 1.3
 
 
 def test_basins_along_a_valley_are_not_determined_rather_than_several_answers(rng, film):

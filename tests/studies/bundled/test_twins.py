@@ -29,7 +29,6 @@ TOYS = {
         NARROW,
         "observations.film.simulate.duration=0.6",
         "observations.film.simulate.frames=12",
-        "search.coarse=0",
     ),
     "draped-cloth": (*SMALL, NARROW, "bodies.cloth.cells=[8, 8]", "search.coarse=0"),
     "two-balls": (

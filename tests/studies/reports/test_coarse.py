@@ -35,8 +35,9 @@ def test_a_coarse_set_is_drawn_from_json(tmp_path, free, answers):
     assert data["basins"][0]["end"] == answer[list(result.coarse.points.axes)].tolist()
 
 
-def test_points_that_blew_up_are_drawn(tmp_path):
-    problem = Swing(one_free(60.0), longest_step=1.0)
+@pytest.mark.parametrize("free", [one_free, two_free])
+def test_points_that_blew_up_are_drawn(tmp_path, free):
+    problem = Swing(free(60.0), longest_step=1.0)
     result = found(tmp_path / "run", problem)
     result.coarse.by_frame[[3, 9]] = np.inf
     data = coarse_json(result, problem.parameters, {})

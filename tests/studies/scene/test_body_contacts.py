@@ -99,8 +99,15 @@ FLAT = replace(CUBE, position=(-0.104, 0.0, 0.0))
 WALL = replace(CUBE, size=(0.1, 0.2, 0.2))
 
 
-@pytest.mark.parametrize("bodies", [BALLS, [FLAT, WALL]], ids=["balls", "boxes"])
-def test_a_restitution_is_about_the_same_at_every_speed(bodies):
+MESHES = [replace(ball, touches="points") for ball in BALLS]
+
+
+@pytest.mark.parametrize(
+    ("bodies", "near"),
+    [(BALLS, 1e-3), (MESHES, 0.1), ([FLAT, WALL], 0.1)],
+    ids=["balls", "meshes", "boxes"],
+)
+def test_a_restitution_is_the_same_at_every_speed(bodies, near):
     kept = []
     for speed in (0.1, 1.0, 10.0):
         first = replace(bodies[0], velocity=(speed, 0.0, 0.0))
@@ -110,7 +117,21 @@ def test_a_restitution_is_about_the_same_at_every_speed(bodies):
         end = rollout(built.system, built.state, dt, int(0.035 / speed / dt)).bodies
         kept.append((end["b"].velocity - end["a"].velocity)[-1, 0, 0] / speed)
     np.testing.assert_allclose(kept, kept[1], rtol=5e-3)
-    np.testing.assert_allclose(kept, 0.6, atol=0.1)
+    np.testing.assert_allclose(kept, 0.6, atol=near)
+
+
+@pytest.mark.parametrize("law", [{}, {"restitution": 0.6}], ids=["chosen", "restitution"])
+def test_balls_touch_as_balls_with_slopes_of_every_number(law):
+    first = replace(BALLS[0], velocity=(1.0, 0.3, 0.0))
+    scene = replace(of_kinds(first, BALLS[1], friction=1.0, **law), world=WEIGHTLESS)
+    built = build(scene)
+    touch = built.system.forces["touch"]
+    assert (touch.balls, touch.fixed_to) == (("a",), "b")
+    targets = all_targets(built.maps, values_of(built.values) | {"touch.radius": np.array(0.001)})
+    wide = {key: float(targets[f"touch.{key}"]) for key in ("radius", "sphere_radius")}
+    assert wide == pytest.approx({"radius": 0.051, "sphere_radius": 0.051}, abs=1e-12)
+    paths = [path for path in built.values if path.startswith("touch.")]
+    check_slopes(scene, [*paths, "a.velocity", "b.position"], built.system.stable_dt(), 400)
 
 
 def test_a_depth_leaves_room_for_faster_touches():
