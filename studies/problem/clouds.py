@@ -38,7 +38,7 @@ FAR = 0.5  # of the size of the bodies, beyond which half of the points are not 
 LOOKS_LIKE = (("mm", (200.0, 5000.0)), ("cm", (50.0, 200.0)))
 
 
-class _Rho(NamedTuple):
+class Rho(NamedTuple):
     """Huber's residual of distances, and its derivative."""
 
     values: np.ndarray
@@ -46,6 +46,7 @@ class _Rho(NamedTuple):
 
     @classmethod
     def of(cls, distances: np.ndarray, error: float) -> Self:
+        """Return it for an error of one standard deviation [m]."""
         h, far = HUBER * error, np.abs(distances)
         root = np.sqrt(np.maximum(2.0 * h * far - h * h, h * h))
         is_near = far <= h
@@ -105,7 +106,7 @@ class CloudObserver(Observer):
         rows = np.zeros((len(self.times), self.rows_per_frame(), 3))
         middles = np.nanmean(self.clouds, axis=1, keepdims=True)
         distances = np.nan_to_num(np.linalg.norm(self.clouds - middles, axis=2))
-        rows[:, : self.n_points, 0] = _Rho.of(distances, self.error).values
+        rows[:, : self.n_points, 0] = Rho.of(distances, self.error).values
         return rows.reshape(-1, 3)
 
     def fields(self, moved: Moved) -> Moved:
@@ -163,7 +164,7 @@ class CloudObserver(Observer):
         with ThreadPoolExecutor(thread_count(None, large=self.clouds.size > LARGE)) as pool:
             near = [*pool.map(self.search.nearest, x, self.clouds)]
         distances, normals, faces, weights = map(np.stack, zip(*near, strict=True))
-        rho, slope = _Rho.of(distances, self.error)
+        rho, slope = Rho.of(distances, self.error)
         slope = slope * self.is_measured
         corners = self.search.faces[faces] + x.shape[1] * np.arange(len(x))[:, None, None]
         columns = 3 * corners[..., None] + np.arange(3)
@@ -178,7 +179,7 @@ class CloudObserver(Observer):
         ]
         v = x - np.stack(nearest)
         length = np.linalg.norm(v, axis=2, keepdims=True)
-        rho, slope = _Rho.of(length, self.error)
+        rho, slope = Rho.of(length, self.error)
         safe = np.where(length > 0.0, length, 1.0)
         return _ToPoints(rho * v / safe, np.where(length > 0.0, rho / safe, 1.0), slope, v / safe)
 

@@ -16,9 +16,11 @@ from render.blending import Hard
 from render.scene import Material, Mesh, Scene, SphericalHarmonics
 from render.soft_raster import SoftRasterizer
 from studies.problem.clouds import CloudObserver, require_on_surface, surface_samples
+from studies.problem.depths import JUMP, DepthObserver
 from studies.problem.films import FilmObserver
 from studies.problem.forward import start_surfaces
 from studies.problem.observations.clouds import read_cloud
+from studies.problem.observations.depths import DepthData, read_depth
 from studies.problem.observations.films import FilmData
 from studies.problem.observations.point_files import PointData
 from studies.problem.observations.points import advice_on_fall, read_points, read_states
@@ -43,7 +45,7 @@ from studies.scene.seams import with_seams
 
 PIXEL = 1.0  # default standard deviation
 LONGEST = 1.0  # between rows of a table [s]: a chosen time step makes thousands of steps of it
-Observed = declared.Film | declared.Points | declared.States | declared.Cloud
+Observed = declared.Film | declared.Points | declared.States | declared.Cloud | declared.Depth
 
 
 def make_observers(
@@ -71,6 +73,8 @@ def make_observers(
             observers.append(making.states(name, spec))
         elif isinstance(spec, declared.Cloud):
             observers.append(making.cloud(name, spec))
+        elif isinstance(spec, declared.Depth):
+            observers.append(making.depth(name, spec))
         elif not isinstance(spec, declared.OwnObservation):  # which `declared_own` makes
             assert_never(spec)
     return observers
@@ -340,6 +344,34 @@ class _Observing:
             **_observed(name, spec, times), clouds=clouds, error=spec.error, search=search,
             begun=begun, is_two_sided=spec.two_sided, samples=samples,
         )  # fmt: skip
+
+    def depth(self, name: str, spec: declared.Depth) -> DepthObserver:
+        """Return a depth film as an observer."""
+        key, which = f"observations.{name}", self.file.camera_name(spec)
+        bodies = self.file.bodies if spec.bodies is None else spec.bodies
+        hidden = set(self.file.bodies).difference(bodies)
+        meshes = {k: mesh for k, mesh in self.built.meshes.items() if k not in hidden}
+        view = self.file.cameras[which]
+        if spec.simulate is None:
+            data = read_depth(spec, view, key, camera_key=f"cameras.{which}")
+            _require_seconds(data.times, self.file.world, key)
+        else:
+            times, size = frame_times(spec, self.file.world, key), spec.simulate
+            data = DepthData(
+                times, np.zeros((len(times), size.height, size.width)), (size.height, size.width)
+            )
+        camera = make_camera(which, view, data.full_size, self.center)
+        require_outside(which, camera, {k: (meshes[k].faces, self.surfaces[k]) for k in bodies})
+        observer = DepthObserver(
+            **_observed(name, spec, data.times), depths=data.depths, error=spec.error,
+            scene=_white(meshes), begun={k: self.surfaces[k] for k in meshes},
+            jump=JUMP * float(np.linalg.norm(np.ptp(self.bodies, axis=0))),
+            is_simulated=spec.simulate is not None, camera=posed(camera, self.center),
+            center=self.center, camera_path=f"cameras.{which}",
+        )  # fmt: skip
+        if spec.simulate is None:
+            observer.require_compared()
+        return observer
 
 
 def _observed(name: str, one: Observed, times: np.ndarray) -> dict[str, Any]:

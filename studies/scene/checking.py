@@ -22,7 +22,7 @@ from studies.scene.tables import joined
 # Keys of observations that say how a file is read.
 OF_FILES = (
     "masks", "fps", "times", "frames", "downsample", "points", "units", "rotation", "position",
-    "box", "most_points",
+    "box", "most_points", "scale",
 )  # fmt: skip
 RESERVED = ("mass", "gravity", "state", "camera", "rasterizer", "world", *OWNERS)
 # Ends of paths of what acts on what moves alone.

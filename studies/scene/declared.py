@@ -818,6 +818,42 @@ class Cloud(_Observation):
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
+class SimulatedDepth(Simulated):
+    """A simulated depth film of this size [pixels]; `noise` is that of a depth [m]."""
+
+    height: Pixels
+    width: Pixels
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Depth(_Observation):
+    """A depth film: how far what each pixel shows is along the view of a camera, with K, R and t.
+
+    `file` is a folder of 16-bit PNG pictures, one a frame in the order of their names, which have
+    `fps` or `times`; or an NPZ file with `depth` (n, height, width), and perhaps `times` (n,) [s].
+    Their numbers times `scale` are metres; 0 and NaN are holes, which say nothing. Blocks of
+    `downsample` pixels a side become one, their median.
+
+    A pixel is compared where something is both measured and drawn, two pixels away from edges of
+    either. Depths that are far off count less (Huber, from three times `error` on).
+    """
+
+    NEEDS_CAMERA = True
+
+    kind: Literal["depth"] = "depth"
+    file: File | None = None
+    simulate: SimulatedDepth | None = None
+    camera: Name | None = None  # may be left out where there is one camera
+    bodies: tuple[Name, ...] | None = None  # that are seen; None: all
+    scale: Positive | None = None  # None: 0.001 of PNG, whose numbers are millimetres, else 1
+    fps: Annotated[float, Field(gt=0.0, le=1e7)] | None = None
+    times: Series | None = None
+    frames: tuple[int, int] | tuple[int, int, int] | None = None
+    downsample: Pixels = 1
+    error: Positive = 2e-3  # one standard deviation [m]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class OwnObservation(_Observation):
     """Residuals of your own: what a function of yours returns, a `studies.api.OwnResiduals`.
 
@@ -835,7 +871,7 @@ class OwnObservation(_Observation):
 
 
 Observation = Annotated[
-    Film | Points | States | Cloud | OwnObservation, Field(discriminator="kind")
+    Film | Points | States | Cloud | Depth | OwnObservation, Field(discriminator="kind")
 ]
 
 
@@ -978,7 +1014,7 @@ class SceneFile(Scene):
         """The observations that are films, by name."""
         return {name: one for name, one in self.observations.items() if isinstance(one, Film)}
 
-    def camera_name(self, film: Film) -> str:
+    def camera_name(self, film: Film | Depth) -> str:
         """Return the name of the camera of a film: the only one, if it names none."""
         return film.camera or next(iter(self.cameras))
 

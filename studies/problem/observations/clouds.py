@@ -15,7 +15,7 @@ from adjsim.rotations import rotation_matrix
 from studies.problem.observations.point_files import METRES
 from studies.problem.observations.points import load_arrays
 from studies.runs.errors import StudyError
-from studies.scene.declared import Cloud
+from studies.scene.declared import Cloud, Depth
 from studies.scene.series import read_series
 
 
@@ -51,7 +51,7 @@ def read_cloud(cloud: Cloud, key: str = "cloud") -> CloudData:
     path = Path(cloud.file)
     times, frames, names = _read(path, f"{key}.file")
     if times is None:
-        times = _declared_times(cloud, len(frames), key)
+        times = declared_times(cloud, len(frames), key)
     elif cloud.fps is not None or cloud.times is not None:
         given = "fps" if cloud.fps is not None else "times"
         raise StudyError(f"`{key}.{given}` must be left out: {path} has times.")
@@ -74,7 +74,7 @@ def read_cloud(cloud: Cloud, key: str = "cloud") -> CloudData:
     return CloudData(times[np.array(chosen)], compared)
 
 
-def _declared_times(cloud: Cloud, count: int, key: str) -> np.ndarray:
+def declared_times(cloud: Cloud | Depth, count: int, key: str) -> np.ndarray:
     """Return the times of files without any, by `fps` or `times`."""
     if (cloud.fps is None) == (cloud.times is None) and (count > 1 or cloud.fps is not None):
         have = "both" if cloud.fps is not None else "neither"
