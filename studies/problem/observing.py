@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, assert_never
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse
 
 from adjsim.model import Model
@@ -17,12 +18,13 @@ from render.scene import Material, Mesh, Scene, SphericalHarmonics
 from render.soft_raster import SoftRasterizer
 from studies.problem.clouds import CloudObserver, require_on_surface, surface_samples
 from studies.problem.depths import JUMP, DepthObserver
+from studies.problem.encoders import EncoderObserver
 from studies.problem.films import FilmObserver
 from studies.problem.forward import start_surfaces
 from studies.problem.observations.clouds import read_cloud
 from studies.problem.observations.depths import DepthData, read_depth
 from studies.problem.observations.films import FilmData
-from studies.problem.observations.point_files import PointData
+from studies.problem.observations.point_files import METRES, PointData
 from studies.problem.observations.points import advice_on_fall, read_points, read_states
 from studies.problem.observers import Observer
 from studies.problem.pixels import posed, to_pixels
@@ -39,13 +41,24 @@ from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.building import BuiltScene, Lit
 from studies.scene.cameras import make_camera, require_outside
+from studies.scene.joints import affine_weights, ends_of
 from studies.scene.motion import Settled, model_of
 from studies.scene.seams import with_seams
+from studies.scene.series import read_series
 
 
 PIXEL = 1.0  # default standard deviation
+ENCODER_ANGLE, ENCODER_LENGTH = 0.1, 1e-4  # likewise [deg], [m]
+ANGULAR = {"deg": 1.0, "rad": 180.0 / np.pi}
 LONGEST = 1.0  # between rows of a table [s]: a chosen time step makes thousands of steps of it
-Observed = declared.Film | declared.Points | declared.States | declared.Cloud | declared.Depth
+Observed = (
+    declared.Film
+    | declared.Points
+    | declared.States
+    | declared.Cloud
+    | declared.Depth
+    | declared.Encoder
+)
 
 
 def make_observers(
@@ -75,6 +88,8 @@ def make_observers(
             observers.append(making.cloud(name, spec))
         elif isinstance(spec, declared.Depth):
             observers.append(making.depth(name, spec))
+        elif isinstance(spec, declared.Encoder):
+            observers.append(making.encoder(name, spec))
         elif not isinstance(spec, declared.OwnObservation):  # which `declared_own` makes
             assert_never(spec)
     return observers
@@ -372,6 +387,53 @@ class _Observing:
         if spec.simulate is None:
             observer.require_compared()
         return observer
+
+    def encoder(self, name: str, spec: declared.Encoder) -> EncoderObserver:
+        """Return the encoder of a joint as an observer."""
+        key, joint = f"observations.{name}", self.file.joints.get(spec.joint)
+        if not isinstance(joint, declared.HingeJoint | declared.SliderJoint):
+            moving = [
+                k
+                for k, each in self.file.joints.items()
+                if isinstance(each, declared.HingeJoint | declared.SliderJoint)
+            ]
+            raise StudyError(
+                f"`{key}.joint` must be a hinge or a slider, got {spec.joint!r}. Known: "
+                f"{', '.join(moving) or 'none'}."
+            )
+        is_hinge = isinstance(joint, declared.HingeJoint)
+        unit = spec.units or ("deg" if is_hinge else "m")
+        if (unit in ANGULAR) != is_hinge:
+            raise StudyError(
+                f"`{key}.units` must be {'deg or rad' if is_hinge else 'm or mm'} of a "
+                f"{joint.kind}, got {unit!r}."
+            )
+        factor = {**ANGULAR, **METRES}[unit]
+        if spec.simulate is None:
+            assert spec.file is not None
+            times, numbers = read_series(f"{key}.file", spec.file, {1})
+            _require_seconds(times, self.file.world, key)
+            if times[0] < 0.0:
+                raise StudyError(f"`{key}.file` must begin at time 0 or later, got {times[0]:g} s.")
+        else:
+            times = frame_times(spec, self.file.world, key)
+            numbers = np.full(len(times), spec.offset)
+        along = np.asarray(joint.axis) / np.linalg.norm(joint.axis)
+        axes = scipy.linalg.null_space(along[None]).T  # two, across it
+        if np.linalg.det([*axes, along]) < 0.0:
+            axes = axes[::-1]
+        tips = axes if is_hinge else np.stack([along, axes[0]])
+        points = np.asarray(joint.anchor) + np.concatenate([np.zeros((1, 3)), tips])
+        bodies = [body for body in ends_of(joint.between) if body is not None]
+        weights = {
+            body: np.stack([affine_weights(self.surfaces[body], point) for point in points])
+            for body in bodies
+        }
+        return EncoderObserver(
+            **_observed(name, spec, times), measured=factor * (numbers - spec.offset),
+            error=spec.error or (ENCODER_ANGLE if is_hinge else ENCODER_LENGTH),
+            is_hinge=is_hinge, weights=weights, points=points,
+        )  # fmt: skip
 
 
 def _observed(name: str, one: Observed, times: np.ndarray) -> dict[str, Any]:

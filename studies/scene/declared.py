@@ -854,6 +854,23 @@ class Depth(_Observation):
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
+class Encoder(_Observation):
+    """The angle of a hinge or the length of a slider: CSV with `time` [s] and one more column.
+
+    Both are 0 at the start of the scene, where the encoder says `offset`. Whole turns of an angle
+    do not count. The file's numbers are in `units`, of a hinge degrees.
+    """
+
+    kind: Literal["encoder"] = "encoder"
+    file: Series | None = None
+    simulate: Simulated | None = None
+    joint: Name
+    units: Literal["deg", "rad", "m", "mm"] | None = None
+    offset: float = 0.0  # [units]
+    error: Positive | None = None  # one standard deviation [deg] or [m]; 0.1 deg, 0.1 mm
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class OwnObservation(_Observation):
     """Residuals of your own: what a function of yours returns, a `studies.api.OwnResiduals`.
 
@@ -871,7 +888,7 @@ class OwnObservation(_Observation):
 
 
 Observation = Annotated[
-    Film | Points | States | Cloud | Depth | OwnObservation, Field(discriminator="kind")
+    Film | Points | States | Cloud | Depth | Encoder | OwnObservation, Field(discriminator="kind")
 ]
 
 
