@@ -58,8 +58,8 @@ def without_edges(z: np.ndarray, jump: float) -> np.ndarray:
     low = np.asarray(minimum_filter(np.where(is_there, z, np.inf), footprint=around))
     high = np.asarray(maximum_filter(np.where(is_there, z, -np.inf), footprint=around))
     is_edge = high - low >= 2.0 * jump
-    is_edge |= binary_dilation(binary_opening(~is_there, around), around)
-    return is_there & ~binary_dilation(is_edge, around, iterations=MARGIN - 1)
+    is_edge |= np.asarray(binary_dilation(binary_opening(~is_there, around), around))
+    return is_there & ~np.asarray(binary_dilation(is_edge, around, iterations=MARGIN - 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,21 +171,22 @@ class DepthObserver(Observer):
 
     def require_compared(self) -> None:
         """Raise if the first frame has no depths where the bodies are drawn, or far from theirs."""
-        z = self._drawn(self._at_start(1), {})
-        mask = self.is_measured[:1] & without_edges(z, self.jump)
-        if mask.sum() < LEAST_COMPARED:
-            raise StudyError(
-                f"`observations.{self.name}`: only {mask.sum()} pixels of the first frame are both "
-                f"measured and drawn, of {int(self.is_measured[0].sum())} measured and "
-                f"{int(np.isfinite(z).sum())} drawn ones, away from edges. Check "
-                f"`{self.camera_path}` and where the bodies are, or run `adjsim preview`."
-            )
-        ratio = float(np.median(self.depths[:1][mask] / z[mask]))
+        z, first = self._drawn(self._at_start(1), {}), self.depths[:1]
+        both = np.isfinite(z) & np.isfinite(first)
+        ratio = float(np.median(first[both] / z[both])) if both.any() else 1.0
         if not 1.0 / WRONG_SCALE < ratio < WRONG_SCALE:
             raise StudyError(
                 f"`observations.{self.name}.scale`: depths of the first frame are {ratio:.3g} "
                 "times those of the bodies as they are drawn. `scale` takes the file's numbers to "
                 "metres: 0.001 of millimetres."
+            )
+        compared = int((self.is_measured[:1] & without_edges(z, self.jump)).sum())
+        if compared < LEAST_COMPARED:
+            raise StudyError(
+                f"`observations.{self.name}`: only {compared} pixels of the first frame are both "
+                f"measured and drawn, of {int(self.is_measured[0].sum())} measured and "
+                f"{int(np.isfinite(z).sum())} drawn ones, away from edges. Check "
+                f"`{self.camera_path}` and where the bodies are, or run `adjsim preview`."
             )
 
     # Residuals
