@@ -635,10 +635,7 @@ def _tangent_growth(
 
 
 def _gap(
-    twin: SystemTwin[Any, Any],
-    trajectory: Any,
-    reruns: Reruns,
-    steps: np.ndarray,
+    twin: SystemTwin[Any, Any], trajectory: Any, reruns: Reruns, steps: np.ndarray
 ) -> np.ndarray:
     """Return the distance of the motions in both precisions over the largest distance moved."""
     try:

@@ -91,11 +91,7 @@ class Record(Generic[S, T]):
         )
 
     def vjp(
-        self,
-        *adjoints: Any,
-        bodies: Any = None,
-        wrt: Sequence[str] | None = None,
-        **named: Any,
+        self, *adjoints: Any, bodies: Any = None, wrt: Sequence[str] | None = None, **named: Any
     ) -> Any:
         """Pull cotangents of the frames back to every parameter.
 

@@ -10,11 +10,7 @@ def rotation_matrix_vjp(theta: np.ndarray, adj_R: np.ndarray) -> np.ndarray:
     # dR = [w]x R: adj_w . w = <adj_R R^T, [w]x>, the antisymmetric part of M = adj_R R^T
     M = adj_R @ np.swapaxes(rotation_matrix(theta), -1, -2)
     adj_turn = np.stack(
-        [
-            M[..., 2, 1] - M[..., 1, 2],
-            M[..., 0, 2] - M[..., 2, 0],
-            M[..., 1, 0] - M[..., 0, 1],
-        ],
+        [M[..., 2, 1] - M[..., 1, 2], M[..., 0, 2] - M[..., 2, 0], M[..., 1, 0] - M[..., 0, 1]],
         axis=-1,
     )
     # w = J dtheta

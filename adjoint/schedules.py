@@ -17,15 +17,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Integral
 
-from adjoint.checkpoint_actions import (
-    Action,
-    Discard,
-    EndForward,
-    Forward,
-    Restore,
-    Reverse,
-    Store,
-)
+from adjoint.checkpoint_actions import Action, Discard, EndForward, Forward, Restore, Reverse, Store
 from adjsim import checks
 
 

@@ -31,7 +31,7 @@ SYSTEM_TWINS: dict[type[System[Any, Any]], SystemTwin[Any, Any]] = {
 
 # Of steps that are not a system's own.
 STEP_TWINS: dict[type[TimeStep], SystemTwin[Any, Any]] = {
-    ImplicitEuler: FieldTwin(ImplicitSweep, ImplicitTangent),
+    ImplicitEuler: FieldTwin(ImplicitSweep, ImplicitTangent)
 }
 
 

@@ -21,12 +21,7 @@ import scipy.sparse
 
 from adjsim import checks
 from adjsim.engine.changing import ChangingPairs
-from adjsim.engine.field_loops import (
-    forces_and_pairs_loop,
-    forces_loop,
-    push_loop,
-    push_pairs_loop,
-)
+from adjsim.engine.field_loops import forces_and_pairs_loop, forces_loop, push_loop, push_pairs_loop
 from adjsim.engine.pair_blocks import pair_blocks
 from adjsim.engine.stepper import CpuStepper
 from adjsim.engine.tangent_packing import PackedVector, packed_tangents, tangent_fields

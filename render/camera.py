@@ -20,7 +20,7 @@ import numpy as np
 
 from adjsim import checks
 from render.lenses import Intrinsics, Lens, Orthographic, Perspective
-from render.projection import VIEW_SIZE
+from render.projection import AXES, EYE, LENS, PERSPECTIVE, VIEW_SIZE
 
 
 FOV_Y = 45.0  # degrees, of a camera that is given no lens
@@ -79,8 +79,8 @@ class AnyCamera(ABC):
         """Return the view of `render/projection.py`, (18,)."""
         eye, axes = self.pose()
         out = np.empty(VIEW_SIZE)
-        out[:3], out[3:12], out[12:17] = eye, axes.ravel(), self.optics.numbers()
-        out[17] = 0.0 if self.optics.is_orthographic else 1.0
+        out[EYE], out[AXES], out[LENS] = eye, axes.ravel(), self.optics.numbers()
+        out[PERSPECTIVE] = 0.0 if self.optics.is_orthographic else 1.0
         return out
 
     def extrinsics(self) -> np.ndarray:

@@ -28,13 +28,7 @@ import numpy as np
 
 from adjsim.jit.devices import Device, check_device
 from render.camera import AnyCamera
-from render.raster.layers import (
-    DEPTH,
-    MASK,
-    NORMALS,
-    Output,
-    layers_of,
-)
+from render.raster.layers import DEPTH, MASK, NORMALS, Output, layers_of
 from render.raster.packing import Job, check_cameras, pack
 from render.scene import Scene
 from render.soft_raster import SoftRasterizer, check_rasterizer, draw_frames, only_asked

@@ -24,6 +24,7 @@ from adjsim.jit.backend import device_fn, lit
 
 
 VIEW_SIZE = 18
+EYE, AXES, LENS, PERSPECTIVE = slice(0, 3), slice(3, 12), slice(12, 17), 17  # of a view
 
 
 def image_size(size: Any) -> tuple[int, int]:

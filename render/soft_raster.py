@@ -183,9 +183,7 @@ def draw_frames(
     def draw(view: int, frame: int, pool: Pool) -> None:
         job = jobs[view]
         draw_samples(
-            job,
-            images[view, frame],
-            lambda room: draw_frame(job, frame, layers[view], room, pool),
+            job, images[view, frame], lambda room: draw_frame(job, frame, layers[view], room, pool)
         )
 
     for_each_frame(jobs, threads, draw)

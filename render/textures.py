@@ -160,10 +160,7 @@ def corner_uv(f, scene):
 def weighted_uv(w, corners):
     """Sum of w_k uv_k over three corners."""
     a, b, c = corners
-    return (
-        w[0] * a[0] + w[1] * b[0] + w[2] * c[0],
-        w[0] * a[1] + w[1] * b[1] + w[2] * c[1],
-    )
+    return (w[0] * a[0] + w[1] * b[0] + w[2] * c[0], w[0] * a[1] + w[1] * b[1] + w[2] * c[1])
 
 
 @device_fn

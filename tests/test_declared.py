@@ -35,8 +35,7 @@ DECLARED = {kind.__name__: kind.PARAMETERS for kind in OTHERS}
 def changed(scene, name, parameter, factor):
     """The model with a parameter of a force times a factor."""
     path = f"{name}.{parameter.name}"
-    value = scene.parameters()[path]
-    return scene.at({path: factor * value - 10.0 * (factor < 0.0)})
+    return scene.at({path: factor * scene.parameters()[path] - 10.0 * (factor < 0.0)})
 
 
 def test_the_catalogue_has_every_parameter_of_every_force():

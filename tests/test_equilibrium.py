@@ -38,16 +38,14 @@ def beam(E=3e4, load=None):
     forces = {"beam": tets, "floor": floor}
     if load is not None:
         forces["push"] = ExternalForces([len(mesh.points) - 1], load)
-    model = Model(None, forces, pinned=mesh.points[:, 0] < 1e-9)
-    return model, State(mesh.points)
+    return Model(None, forces, pinned=mesh.points[:, 0] < 1e-9), State(mesh.points)
 
 
 def test_a_mass_hangs_where_its_weight_is_held_and_moves_as_its_formula_does():
     k, m = 50.0, 0.4
     found = equilibrium(*hanging(k, m))
     assert found.state.x[1] == pytest.approx([0, -0.3 - m * G / k, 0], rel=1e-13, abs=1e-13)
-    adj = np.array([[0.0, 0, 0], [0.0, 1.0, 0]])
-    gradient = equilibrium_vjp(found, adj)
+    gradient = equilibrium_vjp(found, np.array([[0.0, 0, 0], [0.0, 1.0, 0]]))
     assert gradient["spring.stiffness"] == pytest.approx(m * G / k**2, rel=1e-12)
     assert gradient["spring.rest_length"] == pytest.approx(-1.0, rel=1e-12)
     np.testing.assert_allclose(gradient["mass"], [0.0, -G / k], rtol=1e-12)
@@ -181,8 +179,7 @@ def test_the_gradient_of_stacked_blocks_is_that_of_differences(stacked, rng):
     adj = rng.standard_normal(found.state.x.shape)
     gradient = equilibrium_vjp(found, adj, list(at))
     total = sum(np.vdot(gradient[path], tangents[path]) for path in at)
-    pushed = np.vdot(adj, equilibrium_jvp(found, tangents))
-    assert total == pytest.approx(pushed, rel=1e-12)
+    assert total == pytest.approx(np.vdot(adj, equilibrium_jvp(found, tangents)), rel=1e-12)
 
     def slope(h):
         ends = (scene.at({path: v + s * h * tangents[path] for path, v in at.items()})
@@ -221,8 +218,7 @@ def test_a_mass_that_starts_above_its_hold_swings_down():
 
 def test_nodes_that_are_all_pinned_rest_where_they_are():
     model, state = hanging()
-    still = Model(model.mass, model.forces, pinned=[True, True])
-    found = equilibrium(still, state)
+    found = equilibrium(Model(model.mass, model.forces, pinned=[True, True]), state)
     np.testing.assert_array_equal(found.state.x, state.x)
     moved = np.ones((2, 3))
     np.testing.assert_array_equal(equilibrium_jvp(found, {"state.x": moved}), moved)

@@ -77,8 +77,7 @@ def soft_body():
 def springs():
     rng = np.random.default_rng(3)
     x = rng.standard_normal((6, 3))
-    edges = [(i, j) for i in range(6) for j in range(i)]
-    forces = {"net": Springs(edges, 50.0, 0.8, 0.3)}
+    forces = {"net": Springs([(i, j) for i in range(6) for j in range(i)], 50.0, 0.8, 0.3)}
     model = Model(rng.uniform(0.5, 2.0, 6), forces)
     run = record(model, State(x, rng.standard_normal((6, 3))), 2e-3, 200, frames=[100, 200])
     return of_positions(run, ["mass", "net.stiffness", "net.rest_length", "state.x", "gravity"])
@@ -278,5 +277,4 @@ def test_the_verifiers_refuse_a_wrong_product(rng):
     assert adjoint.symmetry_test(right, x, tolerance=1e-14).passed
     wrong = taylor_test(f, gradient, x, hvp=lambda d: 1.001 * right(d))
     assert "of R2 below 2.9" in wrong.reason
-    lopsided = adjoint.symmetry_test(lambda d: A @ d, x)
-    assert "residual" in lopsided.reason
+    assert "residual" in adjoint.symmetry_test(lambda d: A @ d, x).reason

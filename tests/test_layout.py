@@ -115,6 +115,7 @@ PLAINLY_NAMED = (
     "studies/search",
 )
 CLEAN = tuple(MAY_IMPORT)
+COLUMN = re.compile(r"(?:^|[._])(?:params|consts|series)\[(?:.*?(?:, |:))?[1-9]\d*(?:[:,].*)?\]$")
 
 
 def python_files(root, *folders):
@@ -131,12 +132,13 @@ class Facts(NamedTuple):
     choices: list[int]  # lines of loops over `prange` whose argument holds a choice
     parameters: dict[str, int]  # the most that a function of a name takes
     vague: list[str]  # functions that bind more than one of the names in `VAGUE`
+    columns: list[str]  # of packed rows that are read by number
 
 
 @cache
 def facts(path):
     """Return the facts of a file, whose tree is walked once for all rules."""
-    found = Facts([], False, [], {}, [])
+    found = Facts([], False, [], {}, [], [])
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import | ast.ImportFrom):
             found.imports.extend(imported(node))
@@ -150,6 +152,8 @@ def facts(path):
                 found = found._replace(has_device_functions=True)
         elif isinstance(node, ast.Call) and has_choice_in_prange(node):
             found.choices.append(node.lineno)
+        elif isinstance(node, ast.Subscript) and COLUMN.search(text := ast.unparse(node)):
+            found.columns.append(text)
     return found
 
 
@@ -317,9 +321,18 @@ def vague_names(root):
     ]
 
 
+def columns_by_number(root):
+    """Columns of packed rows, but for the first, that are read by number and not by name."""
+    return [
+        f"{path} {column}"
+        for path in python_files(root, "adjsim", "render", "adjoint")
+        for column in facts(root / path).columns
+    ]
+
+
 RULES = [
     against_the_arrow, outside_of_jit, outside_of_bridges, without_partner, serial_loops,
-    import_cycle, against_the_floors, many_parameters, vague_names,
+    import_cycle, against_the_floors, many_parameters, vague_names, columns_by_number,
 ]  # fmt: skip
 
 
@@ -344,6 +357,7 @@ def test_a_tree_that_breaks_every_rule_is_caught(tmp_path):
         "adjsim/jit/rows.py": "from numba.extending import intrinsic\nimport numba.cuda\n",
         "adjoint/bridges/torch.py": "import torch\nfrom torch import nn\n",
         "adjoint/tensors.py": "def f():\n    import jax.numpy\n    import adjoint.bridges.torch\n",
+        "adjoint/row.py": "p.adj_params[:, 2] + series[0] + consts[K]\n",
         "adjoint/loop.py": "for i in prange(n):\n    for j in prange(n if i else 0):\n        f()",
         "adjoint/vague.py": "def f(own):\n    def g(one): ...\n    return [part for part in own]",
         "studies/guess.py": "from baselines.videos import read_videos\n",
@@ -393,3 +407,4 @@ def test_a_tree_that_breaks_every_rule_is_caught(tmp_path):
     ]
     assert many_parameters(tmp_path) == ["benchmarks/wide.py f takes 13"]
     assert vague_names(tmp_path) == ["adjoint/vague.py f: own, part"]
+    assert columns_by_number(tmp_path) == ["adjoint/row.py p.adj_params[:, 2]"]

@@ -39,8 +39,7 @@ def test_the_gradient_is_that_of_the_loss_flat_and_by_path(objective):
     check = gradcheck(lambda v: objective(v)[0], lambda c: {k: c * g for k, g in
                       objective(start)[1].items()}, start)  # fmt: skip
     assert check.passed, check.table()
-    flat = objective.flat(start)
-    value, gradient = objective(flat)
+    value, gradient = objective(objective.flat(start))
     assert value == objective(start)[0]
     np.testing.assert_array_equal(gradient, objective.flat(objective(start)[1]))
 

@@ -65,8 +65,7 @@ def test_the_hessian_is_symmetric_and_that_of_hvp(run):
     def cotangents(trajectory):
         return 4.0 * trajectory.x**3
 
-    H = hessian_operator(run, cotangents, ["net.stiffness", "mass"])
-    dense = H @ np.eye(4)
+    dense = hessian_operator(run, cotangents, ["net.stiffness", "mass"]) @ np.eye(4)
     np.testing.assert_allclose(dense, dense.T, rtol=0, atol=1e-9 * np.abs(dense).max())
     own = run.hvp({"net.stiffness": 1.0, "mass": np.zeros(3)}, cotangents)
     assert dense[0, 0] == own["net.stiffness"]

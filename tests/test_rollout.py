@@ -81,8 +81,7 @@ def test_a_gradient_has_every_parameter_in_its_own_shape(box, gradient):
 def test_gradient_matches_complex_steps_through_the_reference(path, box, gradient, adj, rng):
     value = values_of(*box)[path]
     direction = rng.standard_normal(value.shape)
-    tangent = {path: value + 1e-30j * direction}
-    x, v = referenced(*box, DT, N_STEPS, tangent, frames=FRAMES)
+    x, v = referenced(*box, DT, N_STEPS, {path: value + 1e-30j * direction}, frames=FRAMES)
     slope = (np.vdot(adj[0], x) + np.vdot(adj[1], v)).imag / 1e-30
     size = np.linalg.norm(gradient[path]) * np.linalg.norm(direction)
     # 30 steps round by some 1000 eps each.
@@ -134,8 +133,7 @@ def test_every_row_of_a_series_has_its_own_gradient(box, gradient, adj):
         step[k, 7] = 1e-30j
         x, v = referenced(*box, DT, N_STEPS, {"solid.actuation": series + step}, frames=FRAMES)
         slope = (np.vdot(adj[0], x) + np.vdot(adj[1], v)).imag / 1e-30
-        got = gradient["solid.actuation"][k, 7]
-        assert got == pytest.approx(slope, rel=1e-9), k
+        assert gradient["solid.actuation"][k, 7] == pytest.approx(slope, rel=1e-9), k
 
 
 def test_a_row_after_the_last_frame_has_no_gradient(box):
@@ -287,8 +285,7 @@ def test_an_exploding_rollout_names_step_time_node_and_stable_dt(box):
     step = int(message.split("in step ")[1].split(maxsplit=1)[0])
     assert f"t = {step * 3.0 * stable:.6g} s" in message
     assert f"estimated stable dt is {stable:.3g} s. Try `dt` below {stable:.3g} s" in message
-    node = int(message.split("at node ")[1].split(".", maxsplit=1)[0])
-    assert 0 <= node < 27
+    assert 0 <= int(message.split("at node ")[1].split(".", maxsplit=1)[0]) < 27
     series = solid.forces["solid"].actuation
     assert np.isfinite(rollout_of(solid, state, 3.0 * stable, step, series).x).all()
     for call in (record, lambda *a, **k: rollout_jvp(*a, {}, **k)):

@@ -52,10 +52,7 @@ def test_only_a_series_says_for_how_many_steps_it_is(rng):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (
-            np.zeros(2),
-            r"`force` must have shape \(n_steps, 4, 3\), or one of \(3,\), \(4, 3\)",
-        ),
+        (np.zeros(2), r"`force` must have shape \(n_steps, 4, 3\), or one of \(3,\), \(4, 3\)"),
         (np.zeros((5, 2, 3)), r"got \(5, 2, 3\)"),
         (np.full(3, np.nan), r"`force` must be finite, got nan"),
         (Signal([0, 1], np.zeros((2, 2))), r"\(n_knots, ...\) with ... one of \(3,\), \(4, 3\)"),

@@ -71,8 +71,7 @@ def test_bodies_are_read_back_where_they_are_drawn(tmp_path, rng):
         assert (data.points == vertices(bodies, states)[k]).all()
         assert (data.regular_faces == bodies.faces).all()
         for b, mesh in enumerate(bodies.meshes):
-            first = data.regular_faces[data["body"] == b]
-            assert len(first) == len(mesh.faces)
+            assert len(data.regular_faces[data["body"] == b]) == len(mesh.faces)
             # The mean over the cube's vertices, at its centre, moves with the body.
         assert np.allclose(data["velocity"][:8].mean(axis=0), v[k, 0], atol=1e-14)
     with pytest.raises(ValueError, match=r"`times` must have shape \(2,\)"):

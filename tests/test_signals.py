@@ -133,8 +133,7 @@ def test_the_gradient_of_a_signal_is_that_of_its_values(path, adj, gradient):
         return float(np.vdot(adj[0], run.x) + np.vdot(adj[1], run.v))
 
     own = {path: gradient[path]}
-    margins = rollout_margins(MODEL, STATE, DT, N_STEPS)
-    kink = kink_distance(margins, values, gradient=own)
+    kink = kink_distance(rollout_margins(MODEL, STATE, DT, N_STEPS), values, gradient=own)
     check = gradcheck(loss, own, values, n_directions=4, step=1e-3, kink=kink)
     assert check.passed, check.table()
 

@@ -235,8 +235,7 @@ def test_a_few_worlds_may_run_step_by_step_together(different, expected):
 
 @pytest.mark.parametrize("n_parts", [1, 2, 3, 5])
 def test_parts_share_out_everything_once(different, n_parts):
-    models = [own for own, _ in different]
-    packed = pack(models, N_STEPS, F64, n_parts)
+    packed = pack([own for own, _ in different], N_STEPS, F64, n_parts)
     assert packed.n_groups >= n_parts
     for parts in (
         whole_groups(packed), whole_groups(packed, merged=False), even_shares(packed, n_parts)
@@ -263,8 +262,7 @@ def test_worlds_with_nodes_here_and_bodies_there_are_shared_out_once(sizes):
         (
             Model(np.ones(n), bodies={"set": RigidBodies([hull] * k, mass=1.0)}),
             State(
-                rng.standard_normal((n, 3)),
-                bodies={"set": BodyState(rng.standard_normal((k, 3)))},
+                rng.standard_normal((n, 3)), bodies={"set": BodyState(rng.standard_normal((k, 3)))}
             ),
         )
         for n, k in sizes

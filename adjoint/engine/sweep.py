@@ -39,12 +39,7 @@ from adjsim.engine.tangent_packing import (
     packed_tangents,
     tangent_fields,
 )
-from adjsim.engine.tangents import (
-    TANGENT,
-    TANGENT_PAIRS,
-    TangentWork,
-    tangent_calls,
-)
+from adjsim.engine.tangents import TANGENT, TANGENT_PAIRS, TangentWork, tangent_calls
 from adjsim.engine.timeloop import force_table
 from adjsim.jit.calls import function_table
 from adjsim.jit.device_arrays import to_device, to_host

@@ -8,8 +8,17 @@ from adjoint.forces.gap import direction_vjp, relative_velocity_vjp
 from adjoint.forces.registry import register
 from adjsim.algebra.mat3 import matvec
 from adjsim.algebra.vec3 import add, axpy, dot, neg, scale, sub
-from adjsim.forces.box import BoxContact, box_distance, excess
-from adjsim.forces.contact_law import SIZE
+from adjsim.forces.box import (
+    HALF_EXTENTS,
+    OMEGA,
+    R_1,
+    R_2,
+    R_3,
+    X_C,
+    BoxContact,
+    box_distance,
+    excess,
+)
 from adjsim.jit.backend import device_fn, lit
 
 
@@ -42,8 +51,8 @@ def box_distance_vjp(y, b, adj_n, adj_s):
 @device_fn
 def box_gap_vjp(x, v, params, series, adj_n, adj_c, adj_u):
     """Pull cotangents back through `box_gap`, where it touches."""
-    center, b, Omega = series[0:3], params[SIZE:], series[15:18]
-    R = (series[3:6], series[6:9], series[9:12])
+    center, b, Omega = series[X_C], params[HALF_EXTENTS], series[OMEGA]
+    R = (series[R_1], series[R_2], series[R_3])
     d = sub(x, center)  # (3) replayed
     y = (dot(R[0], d), dot(R[1], d), dot(R[2], d))  # (4) replayed
     n_box, _ = box_distance(y, b)  # (5) replayed

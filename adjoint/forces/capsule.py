@@ -7,8 +7,7 @@ from adjoint.forces.contact import ContactTwin
 from adjoint.forces.gap import direction_vjp, relative_velocity_vjp
 from adjoint.forces.registry import register
 from adjsim.algebra.vec3 import add, axpy, dot, neg, scale, sub
-from adjsim.forces.capsule import CapsuleContact
-from adjsim.forces.contact_law import SIZE
+from adjsim.forces.capsule import A_C, HALF_LENGTH, OMEGA, X_C, CapsuleContact
 from adjsim.forces.gap import direction
 from adjsim.jit.backend import device_fn, lit
 
@@ -16,8 +15,8 @@ from adjsim.jit.backend import device_fn, lit
 @device_fn
 def capsule_gap_vjp(x, v, params, series, adj_n, adj_c, adj_u):
     """Pull cotangents back through `capsule_gap`, where it touches."""
-    half_length = params[SIZE]
-    center, a, Omega = series[0:3], series[3:6], series[9:12]
+    half_length = params[HALF_LENGTH]
+    center, a, Omega = series[X_C], series[A_C], series[OMEGA]
     zero = lit(0, adj_c)
     d = sub(x, center)  # (1) replayed
     h = dot(a, d)  # (2) replayed

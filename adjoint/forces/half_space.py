@@ -3,14 +3,14 @@ r"""Adjoint of `adjsim/forces/half_space.py`, which has the tangent: read them s
 from adjoint.forces.contact import ContactTwin
 from adjoint.forces.registry import register
 from adjsim.algebra.vec3 import axpy, neg, scale
-from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.forces.half_space import NORMAL, HalfSpaceContact
 from adjsim.jit.backend import device_fn
 
 
 @device_fn
 def half_space_gap_vjp(x, v, params, series, adj_n, adj_c, adj_u):
     """Pull cotangents back through `half_space_gap`."""
-    n = series[0:3]
+    n = series[NORMAL]
     # (2) u = v - V
     adj_v, adj_V = adj_u, neg(adj_u)
     # (1) c = h + r - n.x

@@ -176,21 +176,22 @@ class HingesTwin(ForceTwin[Hinges]):
         """Pull row cotangents back to stiffness, damping, rest angle and actuation."""
         c0 = rest_shape(force.rest_positions, force.hinges)
         cos_sin = force.pack_series(len(adj_series))
-        adj_beta = cos_sin[..., 0] * adj_series[..., 1] - cos_sin[..., 1] * adj_series[..., 0]
+        adj_cos, adj_sin = adj_series[..., COS], adj_series[..., SIN]
+        adj_beta = cos_sin[..., COS] * adj_sin - cos_sin[..., SIN] * adj_cos
         adj = {
-            "stiffness": unbroadcast(c0 * adj_params[:, 0], force.stiffness.shape),
+            "stiffness": unbroadcast(c0 * adj_params[:, K_B], force.stiffness.shape),
             "rest_angle": unbroadcast(0.5 * adj_beta.sum(axis=0), force.rest_angle.shape),
             "actuation": series_rows_vjp(force.actuation, (len(c0),), -adj_beta),
         }
         if force.damping is not None:
-            adj["damping"] = unbroadcast(c0 * adj_params[:, 1], force.damping.shape)
+            adj["damping"] = unbroadcast(c0 * adj_params[:, K_D], force.damping.shape)
         return adj
 
     def rest_vjp(self, force: Hinges, adj_consts: np.ndarray, adj_params: np.ndarray) -> np.ndarray:
         """Pull cotangents of k_b c0 and k_d c0 back to the rest positions."""
-        adj_c0 = force.stiffness * adj_params[:, 0]
+        adj_c0 = force.stiffness * adj_params[:, K_B]
         if force.damping is not None:
-            adj_c0 = adj_c0 + force.damping * adj_params[:, 1]
+            adj_c0 = adj_c0 + force.damping * adj_params[:, K_D]
         return rest_shape_vjp(force.rest_positions, force.hinges, adj_c0)
 
 

@@ -11,7 +11,7 @@ from adjoint.forces.element import TwinKind
 from adjoint.forces.lumping import LumpedForceTwin
 from adjoint.series import series_rows_vjp
 from adjoint.values import unbroadcast
-from adjsim.forces.neo_hookean_material import NeoHookean
+from adjsim.forces.neo_hookean_material import ETA, LAM, MU, THIRD, NeoHookean
 
 
 N = TypeVar("N", bound=NeoHookean)
@@ -37,19 +37,19 @@ class NeoHookeanTwin(LumpedForceTwin[N]):
     ) -> dict[str, np.ndarray]:
         """Pull row cotangents back to mu, lam, viscosity and actuation."""
         measure = force.rest_measure()
-        of_mu, of_lam = self.third_row_vjp(force, adj_params[:, 2])
-        adj_mu = measure * adj_params[:, 0] + of_mu
-        adj_lam = adj_params[:, 1] / force.LAM_PARTS + of_lam
+        of_mu, of_lam = self.third_row_vjp(force, adj_params[:, THIRD])
+        adj_mu = measure * adj_params[:, MU] + of_mu
+        adj_lam = adj_params[:, LAM] / force.LAM_PARTS + of_lam
         adj = {
             "mu": unbroadcast(adj_mu, force.mu.shape),
             "lam": unbroadcast(adj_lam, force.lam.shape),
             "actuation": series_rows_vjp(force.actuation, (len(measure),), adj_series[..., 0]),
         }
         if force.viscosity is not None:
-            adj["viscosity"] = unbroadcast(measure * adj_params[:, 3], force.viscosity.shape)
+            adj["viscosity"] = unbroadcast(measure * adj_params[:, ETA], force.viscosity.shape)
         return adj
 
     def adj_measure(self, force: N, adj_params: np.ndarray) -> np.ndarray:
         """Return the cotangents of the measures that mu V and eta V give."""
-        adj = force.mu * adj_params[:, 0]
-        return adj if force.viscosity is None else adj + force.viscosity * adj_params[:, 3]
+        adj = force.mu * adj_params[:, MU]
+        return adj if force.viscosity is None else adj + force.viscosity * adj_params[:, ETA]

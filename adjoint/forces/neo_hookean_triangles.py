@@ -191,8 +191,9 @@ class NeoHookeanTrianglesTwin(NeoHookeanTwin[NeoHookeanTriangles]):
     ) -> np.ndarray:
         """Pull cotangents of M, 1/(2 A0), mu A0 and eta A0 back to the rest positions."""
         _, area = rest_shape(force.rest_positions, force.triangles)
-        adj_area = self.adj_measure(force, adj_params) - 0.5 * adj_consts[:, 3] / area**2
-        return rest_shape_vjp(force.rest_positions, force.triangles, adj_consts[:, :3], adj_area)
+        adj_M, adj_per_area = adj_consts[:, METRIC], adj_consts[:, PER_AREA]
+        adj_area = self.adj_measure(force, adj_params) - 0.5 * adj_per_area / area**2
+        return rest_shape_vjp(force.rest_positions, force.triangles, adj_M, adj_area)
 
     def measure_vjp(self, force: NeoHookeanTriangles, adj_measure: np.ndarray) -> np.ndarray:
         """Pull a cotangent of the areas back to the rest positions."""

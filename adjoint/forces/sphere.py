@@ -5,14 +5,14 @@ from adjoint.forces.gap import direction_vjp, relative_velocity_vjp
 from adjoint.forces.registry import register
 from adjsim.algebra.vec3 import add, neg, sub
 from adjsim.forces.gap import direction
-from adjsim.forces.sphere import SphereContact
+from adjsim.forces.sphere import OMEGA, X_C, SphereContact
 from adjsim.jit.backend import device_fn
 
 
 @device_fn
 def sphere_gap_vjp(x, v, params, series, adj_n, adj_c, adj_u):
     """Pull cotangents back through `sphere_gap`, where it touches."""
-    center, Omega = series[0:3], series[6:9]
+    center, Omega = series[X_C], series[OMEGA]
     d = sub(x, center)  # (1) replayed
     n, s = direction(d)  # (2) replayed
 

@@ -7,14 +7,14 @@ Differentiated with respect to positions, velocities, k, c and l0.
 from adjoint.forces.element import ForceTwin, TwinKind
 from adjoint.forces.registry import register
 from adjsim.algebra.vec3 import axpy, dot, norm, scale
-from adjsim.forces.springs import SPRING, Springs
+from adjsim.forces.springs import L0, SPRING, C, K, Springs
 from adjsim.jit.backend import device_fn, lit
 
 
 @device_fn
 def spring_vjp(x, v, consts, params, series, adj_f):
     """Pull adj_f back through `spring_force`."""
-    k, c, l0 = params[0], params[1], params[2]
+    k, c, l0 = params[K], params[C], params[L0]
     r = x[0]
     l = norm(r)  # (1) replayed
     inv_l = lit(1, l) / l

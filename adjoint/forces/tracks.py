@@ -5,13 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from adjoint.rotations import rotation_matrix_vjp
-from adjsim.forces.tracks import (
-    as_rows,
-    axis_rows,
-    matrix_rows,
-    unit_rows,
-    unit_rows_jvp,
-)
+from adjsim.forces.tracks import as_rows, axis_rows, matrix_rows, unit_rows, unit_rows_jvp
 
 
 def as_rows_vjp(values: np.ndarray, adj_rows: np.ndarray, axes: np.ndarray) -> np.ndarray:

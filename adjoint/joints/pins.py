@@ -4,7 +4,7 @@ from adjoint.forces.element import ForceTwin, TwinKind
 from adjoint.forces.registry import register
 from adjsim.algebra.vec3 import dot, scale
 from adjsim.jit.backend import device_fn
-from adjsim.joints.pins import PIN, Pins
+from adjsim.joints.pins import PIN, C, K, Pins
 
 
 @device_fn
@@ -13,7 +13,7 @@ def pin_vjp(x, v, consts, params, series, adj_f):
     adj = adj_f[0]
     # (1) f_j = -k r - c r'
     adj_params = -dot(x[0], adj), -dot(v[0], adj)
-    return (scale(-params[0], adj),), (scale(-params[1], adj),), adj_params, ()
+    return (scale(-params[K], adj),), (scale(-params[C], adj),), adj_params, ()
 
 
 PIN_TWIN = TwinKind(PIN, pin_vjp)

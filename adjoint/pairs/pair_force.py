@@ -6,10 +6,10 @@ from adjoint.forces.gap import direction_vjp
 from adjoint.pairs.closest import closest_vjp
 from adjoint.pairs.window import window_gradient_vjp
 from adjsim.algebra.vec3 import add, dot, scale
-from adjsim.forces.contact_law import N_LAW, contact_law
+from adjsim.forces.contact_law import K_E, N_LAW, K, contact_law
 from adjsim.jit.backend import device_fn, lit
 from adjsim.pairs.closest import EDGES, combine
-from adjsim.pairs.pair_force import CUBIC, N_PARAMS, PAIR, elastic_energy, touch
+from adjsim.pairs.pair_force import CODE, N_PARAMS, PAIR, elastic_energy, touch
 
 
 no_params = make_zeros(N_PARAMS)
@@ -50,9 +50,9 @@ def pair_vjp(x, v, consts, params, series, adj_f):
     adj_n, adj_c, adj_u, adj_law = contact_law_vjp(n, c, u, law, adj_F)
 
     # (7) energy = k_e c^2/2 + k c^4/4
-    adj_k_e = adj_law[0] + lit(0.5, c) * c * c * adj_energy
-    adj_k = adj_law[CUBIC] + lit(0.25, c) * c * c * c * c * adj_energy
-    adj_c += (params[0] + params[CUBIC] * c * c) * c * adj_energy
+    adj_k_e = adj_law[K_E] + lit(0.5, c) * c * c * adj_energy
+    adj_k = adj_law[K] + lit(0.25, c) * c * c * c * c * adj_energy
+    adj_c += (params[K_E] + params[K] * c * c) * c * adj_energy
 
     # (5) u = sum w_k v_k
     adj_v = (scale(w[0], adj_u), scale(w[1], adj_u), scale(w[2], adj_u))
@@ -65,10 +65,10 @@ def pair_vjp(x, v, consts, params, series, adj_f):
     adj_x = closest_vjp(at, adj_r, adj_w)
 
     # (4) omega and its gradient
-    if consts[0] == lit(EDGES, zero):
+    if consts[CODE] == lit(EDGES, zero):
         more = window_gradient_vjp(at, gradient, adj_omega, adj_gradient)
         adj_x = (add(adj_x[0], more[0]), add(adj_x[1], more[1]), add(adj_x[2], more[2]))
-    k_d, d, gamma, k_f, mu = adj_law[1], adj_law[2], adj_law[4], adj_law[5], adj_law[6]
+    _, k_d, d, _, gamma, k_f, mu = adj_law
     adj_params = (adj_k_e, k_d, d, adj_k, gamma, k_f, mu, adj_c, adj_c)
     return adj_x, adj_v, adj_params, ()
 

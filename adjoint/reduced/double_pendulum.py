@@ -14,15 +14,22 @@ import math
 from adjoint.reduced.joint_friction import smooth_sign_vjp
 from adjoint.reduced.pendulum_loop import PendulumTwinKind
 from adjsim.jit.backend import device_fn, lit
-from adjsim.reduced.double_pendulum import DOUBLE_PENDULUM, mass_matrix, solve
+from adjsim.reduced.double_pendulum import (
+    DOUBLE_PENDULUM,
+    JOINTS,
+    LINKS,
+    WITH_MOMENTS,
+    mass_matrix,
+    solve,
+)
 from adjsim.reduced.joint_friction import smooth_sign, smooth_sign_jvp
 
 
 @device_fn
 def mass_matrix_jvp(q, params, tan_q, tan_params):
     """Push tangents through `mass_matrix`: tan_s, tan_p and tan_M."""
-    l1, _, m1, m2, c1, c2 = params[0:6]
-    tan_l1, _, tan_m1, tan_m2, tan_c1, tan_c2, tan_I1, tan_I2 = tan_params[0:8]
+    l1, _, m1, m2, c1, c2 = params[LINKS]
+    tan_l1, _, tan_m1, tan_m2, tan_c1, tan_c2, tan_I1, tan_I2 = tan_params[WITH_MOMENTS]
     s, cos, p, _, _ = mass_matrix(q, params)
     tan_D = tan_q[0] - tan_q[1]
     tan_s, tan_cos = cos * tan_D, -s * tan_D  # (1)
@@ -36,10 +43,10 @@ def mass_matrix_jvp(q, params, tan_q, tan_params):
 @device_fn
 def double_pendulum_jvp(q, u, params, torque, tan_q, tan_u, tan_params, tan_torque):
     """Push tangents through `double_pendulum_acceleration`."""
-    l1, _, m1, m2, c1, c2 = params[0:6]
-    b1, b2, f1, f2, eps, g = params[8:14]
-    tan_l1, _, tan_m1, tan_m2, tan_c1, tan_c2 = tan_params[0:6]
-    tan_b1, tan_b2, tan_f1, tan_f2, tan_eps, tan_g = tan_params[8:14]
+    l1, _, m1, m2, c1, c2 = params[LINKS]
+    b1, b2, f1, f2, eps, g = params[JOINTS]
+    tan_l1, _, tan_m1, tan_m2, tan_c1, tan_c2 = tan_params[LINKS]
+    tan_b1, tan_b2, tan_f1, tan_f2, tan_eps, tan_g = tan_params[JOINTS]
     s, _, p, M, det = mass_matrix(q, params)
     tan_s, tan_p, tan_M = mass_matrix_jvp(q, params, tan_q, tan_params)
     w1, w2 = (m1 * c1 + m2 * l1) * g, m2 * c2 * g  # (5)
@@ -70,7 +77,7 @@ def double_pendulum_jvp(q, u, params, torque, tan_q, tan_u, tan_params, tan_torq
 @device_fn
 def mass_matrix_vjp(q, params, adj_s, adj_p, adj_M):
     """Pull cotangents of sin D, p and M back through `mass_matrix`: adj_q, adj of l1, m, c, I."""
-    l1, _, m1, m2, c1, c2 = params[0:6]
+    l1, _, m1, m2, c1, c2 = params[LINKS]
     s, cos, p, _, _ = mass_matrix(q, params)  # (1), (2), (3) replayed
 
     # (4) M = (J1 + m2 l1^2, J2, p cos D)
@@ -99,8 +106,8 @@ def mass_matrix_vjp(q, params, adj_s, adj_p, adj_M):
 @device_fn
 def double_pendulum_vjp(q, u, params, torque, adj_a):
     """Pull adj_a back through `double_pendulum_acceleration`."""
-    l1, _, m1, m2, c1, c2 = params[0:6]
-    b1, b2, f1, f2, eps, g = params[8:14]
+    l1, _, m1, m2, c1, c2 = params[LINKS]
+    b1, b2, f1, f2, eps, g = params[JOINTS]
     s, _, p, M, det = mass_matrix(q, params)  # (1), (2), (3), (4) replayed
     w1, w2 = (m1 * c1 + m2 * l1) * g, m2 * c2 * g  # (5) replayed
     h = p * s  # (6) replayed

@@ -14,14 +14,7 @@ from typing import Any
 
 from adjsim.jit.backend import device_fn, lit, specialise
 from adjsim.jit.devices import Device
-from adjsim.reduced.pendulum_loop import (
-    PendulumKind,
-    axpy_1,
-    bindings,
-    read_0,
-    runner,
-    write_0,
-)
+from adjsim.reduced.pendulum_loop import PendulumKind, axpy_1, bindings, read_0, runner, write_0
 
 
 @dataclass(frozen=True)

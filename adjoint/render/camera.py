@@ -15,7 +15,7 @@ from adjoint.render.posed_camera import posed_jvp, posed_vjp
 from render.camera import AnyCamera, Camera, cross
 from render.orbit_camera import OrbitCamera
 from render.posed_camera import PosedCamera
-from render.projection import VIEW_SIZE
+from render.projection import AXES, EYE, LENS, VIEW_SIZE
 
 
 Values = Mapping[str, np.ndarray]
@@ -84,13 +84,13 @@ def view_jvp(camera: AnyCamera, tangents: Values) -> np.ndarray:
     }
     out = np.zeros(VIEW_SIZE)
     tan_eye, tan_axes = POSE_TWINS[type(camera)][0](camera, all_tangents)
-    out[:3], out[3:12] = tan_eye, tan_axes.ravel()
-    out[12:17] = LENS_TWINS[type(camera.optics)][0](camera.optics, all_tangents)
+    out[EYE], out[AXES] = tan_eye, tan_axes.ravel()
+    out[LENS] = LENS_TWINS[type(camera.optics)][0](camera.optics, all_tangents)
     return out
 
 
 def view_vjp(camera: AnyCamera, adj_view: np.ndarray) -> dict[str, np.ndarray]:
     """Pull the adjoint of the view (18,) back to the camera's parameters, by name."""
     adj = np.asarray(adj_view, float)
-    pose = POSE_TWINS[type(camera)][1](camera, adj[:3], adj[3:12].reshape(3, 3))
-    return pose | LENS_TWINS[type(camera.optics)][1](camera.optics, adj[12:17])
+    pose = POSE_TWINS[type(camera)][1](camera, adj[EYE], adj[AXES].reshape(3, 3))
+    return pose | LENS_TWINS[type(camera.optics)][1](camera.optics, adj[LENS])

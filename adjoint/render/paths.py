@@ -27,6 +27,8 @@ from render.shaders.harmonics import N_HARMONICS
 
 
 NUMBERS = ("sigma", "gamma", "epsilon")
+SIGMA, GAMMA, EPSILON, NEAR, FAR = 0, 1, 2, 4, 5  # of `Packed.numbers`
+CLIPPING = slice(NEAR, FAR + 1)
 PLANES = ("near", "far")  # of a camera; in numbers, behind them
 Cameras = Mapping[str, AnyCamera]  # by the first part of the paths of their parameters
 
@@ -214,7 +216,7 @@ def _sums(
     for packed in frames:
         for n, image in enumerate(_images(packed)):
             add(owners[k // n_frames], 0, image.view)
-            add(f"{owners[k // n_frames]}.planes", 0, image.numbers[4:])
+            add(f"{owners[k // n_frames]}.planes", 0, image.numbers[CLIPPING])
             for path, part in views(scene, job, image).items():
                 if path in shape_of and (n == 0 or _has_images(path)):
                     add(path, k % n_frames if _moves(path, shape_of[path]) else 0, part)
@@ -284,5 +286,5 @@ def pack_tangents(
 def _of_camera(packed: Packed, camera: AnyCamera, tangents: dict[str, np.ndarray]) -> Packed:
     """Return packed tangents with those of a camera."""
     view, numbers = view_jvp(camera, tangents), packed.numbers.copy()
-    numbers[4:] = [tangents.get(name, 0.0) for name in PLANES]
+    numbers[CLIPPING] = [tangents.get(name, 0.0) for name in PLANES]
     return packed._replace(view=view.astype(packed.view.dtype), numbers=numbers)

@@ -112,9 +112,9 @@ def _draw_term(
     else:
         tan_faces = _without_colors(tan_faces)
     if term is Term.COVERAGE:
-        tan_numbers[0] = tangents.numbers[0]
+        tan_numbers[paths.SIGMA] = tangents.numbers[paths.SIGMA]
     if term is Term.DEPTH:
-        tan_numbers[1:] = tangents.numbers[1:]
+        tan_numbers[paths.GAMMA :] = tangents.numbers[paths.GAMMA :]
     keep = (term is Term.COVERAGE, term is Term.DEPTH, term in {Term.BARYCENTRICS, Term.SHADING})
     scratch = own_room(empty_tangents, tile_size(ready.tiles, ready.grid))
     draw_tiles_term(

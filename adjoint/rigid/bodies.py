@@ -16,6 +16,7 @@ from adjoint.rigid.mass_properties import mass_properties_vjp
 from adjoint.values import unbroadcast
 from adjsim.rigid.bodies import RigidBodies, is_weighed
 from adjsim.rigid.mass_properties import MassProperties, from_six, to_six
+from adjsim.rigid.rows import INERTIA, INVERSE, W
 
 
 TWICE = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
@@ -29,10 +30,10 @@ def pack_params_vjp(
     With those of the arms, (n_points, 3), to the vertices and the positions of points too.
     """
     packed = bodies.packed_params
-    w, J = packed[:, 0], from_six(packed[:, 7:13])
-    adj_J = from_six(adj[:, 7:13] / TWICE)
-    adj_inertia = adj[:, 1:7] - to_six(J @ adj_J @ J) * TWICE
-    adj_mass = -w * w * adj[:, 0]
+    w, J = packed[:, W], from_six(packed[:, INVERSE])
+    adj_J = from_six(adj[:, INVERSE] / TWICE)
+    adj_inertia = adj[:, INERTIA] - to_six(J @ adj_J @ J) * TWICE
+    adj_mass = -w * w * adj[:, W]
     gradient, adj_volumes = {}, np.zeros(bodies.n_bodies)
     adj_unit = np.zeros((bodies.n_bodies, 6))
     if bodies.inertia is not None:

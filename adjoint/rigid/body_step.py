@@ -18,6 +18,7 @@ from adjsim.algebra.vec3 import add, axpy, cross, dot, neg, scale, sub
 from adjsim.jit.backend import device_fn, lit
 from adjsim.rigid.body_step import moment, spin, sym_matvec
 from adjsim.rigid.quaternion import quat_exp, quat_matrix, quat_mul
+from adjsim.rigid.rows import INERTIA, INVERSE, KAPPA, W
 
 
 @device_fn
@@ -68,7 +69,7 @@ def body_step_vjp(state, load, params, dt, adj_state):
     """Pull a cotangent of the new state back to the state, load, parameters and gravity."""
     _, r, v, omega = state
     F, S = load
-    w, inertia, inverse, kappa = params[0], params[1:7], params[7:13], params[13]
+    w, inertia, inverse, kappa = params[W], params[INERTIA], params[INVERSE], params[KAPPA]
     R = quat_matrix(r)  # (2) replayed
     spun = sym_matvec(inertia, omega)  # (4) replayed
     net = sub(moment(R, S), cross(omega, spun))  # (5) replayed

@@ -12,7 +12,10 @@ from adjsim.rigid.body_step import spin, sym_matvec
 from adjsim.rigid.implicit_step import row_load
 from adjsim.rigid.quaternion import quat_matrix
 from adjsim.rigid.rows import (
+    INERTIA,
+    KAPPA,
     PARAMS_SIZE,
+    W,
     place,
     read_3,
     read_body,
@@ -28,7 +31,7 @@ def body_balance_vjp(state, end, load, params, gravity, dt, adj_e):
     _, _, v, omega = state
     _, r_end, v_end, omega_end = end
     (_, S), (adj_e_v, adj_e_w) = load, adj_e
-    m, inertia, kappa = lit(1, dt) / params[0], params[1:7], params[13]
+    m, inertia, kappa = lit(1, dt) / params[W], params[INERTIA], params[KAPPA]
     change = sub(axpy(dt * kappa, v_end, sub(v_end, v)), scale(dt, gravity))  # (1) replayed
     R = quat_matrix(r_end)  # (3) replayed
     spun = sym_matvec(inertia, omega_end)  # (4) replayed

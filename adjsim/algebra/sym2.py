@@ -71,16 +71,10 @@ def sym_t_matmul(E, W):
 @device_fn
 def columns_times(E, A):
     """Return E A, two columns."""
-    return (
-        axpy(A[0], E[0], scale(A[1], E[1])),
-        axpy(A[1], E[0], scale(A[2], E[1])),
-    )
+    return (axpy(A[0], E[0], scale(A[1], E[1])), axpy(A[1], E[0], scale(A[2], E[1])))
 
 
 @device_fn
 def columns_times_add(E, A, D):
     """Return E A + D, two columns."""
-    return (
-        axpy(A[0], E[0], axpy(A[1], E[1], D[0])),
-        axpy(A[1], E[0], axpy(A[2], E[1], D[1])),
-    )
+    return (axpy(A[0], E[0], axpy(A[1], E[1], D[0])), axpy(A[1], E[0], axpy(A[2], E[1], D[1])))

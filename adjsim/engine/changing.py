@@ -23,6 +23,16 @@ from adjsim.pairs.search import FoundPairs
 from adjsim.tiles.assembly import FORCE, N_TILES, PARAMS, ROW, SLOTS, TILE
 
 
+MOVED = 0.4  # of its allowance, by which a row has moved whose pairs are found again
+FEW = 0.3  # of all rows; where more have moved, all pairs are
+
+
+# Arrays of `NearPairs` that are large and serve until there are more pairs.
+BUFFERS = (
+    "pair_table", "pair_nodes", "pair_consts", "pair_params", "slots", "listed", "sum_slots"
+)  # fmt: skip
+
+
 class ChangingForce(NamedTuple):
     """A force whose pairs change: its world and name, its rows of X, and where its numbers are."""
 
@@ -103,64 +113,107 @@ class ChangingPairs:
             "param_places": np.array([contact.params[0] for contact in sets]),
         }
         self.found: list[FoundPairs] = []
+        self.away: list[np.ndarray] = []  # of x, each row was from where `found` counts it
+        self.changed: list[np.ndarray | None] = []  # which rows `found` is new of; None: of all
         self.x: Any = None  # positions of all rows where they were found
-        self.near: NearPairs | None = None
+        self.near: Any = None  # `NearPairs`
         self.moved_on = False  # whether a sweep has ended since the pairs no longer serve
         self.reaches: list[float] = []
+        self.room: list[int] = []  # how many pairs of each set there is room for
 
     def serve(self, x: np.ndarray) -> bool:
         """Whether the pairs serve positions of all rows; if so, the lists do too."""
         return self.near is not None and not self.moved_on and serve_kernel()(self.near, x)
 
     def find(self, x: np.ndarray) -> None:
-        """Find the pairs near positions of all rows."""
+        """Find the pairs near positions of all rows: of rows that have moved, if these are few."""
         self.x, self.moved_on = np.array(x), False
-        if self.near is None:
+        near, before = self.near, self.found
+        if near is None:
             self.reaches = [self.reach(contact) for contact in self.sets]
-        self.found = [
-            contact.force.find(self.x[contact.rows], reach)
-            for contact, reach in zip(self.sets, self.reaches, strict=True)
-        ]
+        starts, drifts = [], np.zeros((len(self.sets), 3))
+        self.found, self.away, self.changed = [], [], []
+        for k, (contact, reach) in enumerate(zip(self.sets, self.reaches, strict=True)):
+            at, force = self.x[contact.rows], contact.force
+            start, changed = self.moved_rows(k, at)
+            if near is None or changed is None:
+                room = len(before[k].gaps) * 9 // 8 if before else 0
+                self.found.append(force.find(at, reach, room))
+            else:
+                drifts[k] = near.found_drifts[k]
+                self.found.append(force.find_changed(before[k], start, reach, changed))
+            away = np.sqrt(np.square(at - start - drifts[k]).sum(axis=1))
+            self.away.append(np.where(np.isfinite(away), away, 0.0))
+            self.changed.append(changed)
+            starts.append(start)
         rho = np.array([contact.force.thickness for contact in self.sets])
         allowances = 0.5 * (np.array(self.reaches) - rho)
         counts = [len(pairs.gaps) for pairs in self.found]
-        table = make_table((PAIR,), counts, [1] * len(counts))
-        n_lanes = int(table[:, N_TILES].sum()) * TILE
+        buffers = self.buffers_for(counts)
         first = self.lay["element_ptr"][:-1]
         at = self.x[self.lay["rows"]]
+        found_at = np.concatenate(starts)
         gaps = np.concatenate([pairs.gaps for pairs in self.found])
-        elements, dtype = self.packed.arrays.elements, self.packed.params.dtype
-        n_lists, none = len(self.lay["set_ptr"]) - 1, np.zeros(0, dtype)
+        elements, n_lists = self.packed.arrays.elements, len(self.lay["set_ptr"]) - 1
+        none = np.zeros(0, self.packed.params.dtype)
         members = [pairs.rows + k for pairs, k in zip(self.found, first, strict=True)]
         self.near = NearPairs(
             **elements._asdict(),
             **self.lay,
-            pair_table=table,
-            pair_nodes=np.zeros(4 * n_lanes, np.uint32),
-            pair_consts=np.zeros(2 * n_lanes, dtype),
-            pair_params=self.spread(self.packed.params, table),
-            slots=np.zeros(12 * n_lanes, dtype),
+            **buffers,
             more_slots=none,
             v_slots=none,
             more_params=none,
             pair_ptr=np.cumsum([0, *counts]),
             scales=np.stack([rho, allowances, np.square(allowances)], axis=1),
             counts=np.zeros(len(counts), np.int64),
-            listed=np.zeros(len(gaps), np.int64),
             members=np.concatenate(members),
             numbers=np.concatenate([pairs.numbers for pairs in self.found]),
-            due=gaps,  # times are made of them
+            gaps=gaps,
+            due=np.zeros(len(gaps)),
             clock=np.zeros(n_lists),
             share=np.full(n_lists, self.share),
             served=np.zeros(n_lists, np.int64),
-            found_at=at,
-            listed_at=at.copy(),
-            found_drifts=np.zeros((len(counts), 3)),
+            found_at=found_at,
+            listed_at=at,
+            found_drifts=drifts,
             listed_drifts=np.zeros((len(counts), 3)),
+            paces=np.ones(len(at)) if self.near is None else self.near.paces,
+            shifts=np.zeros(len(at)),
             sum_ptr=np.zeros(len(at) + n_lists, np.int64),
-            sum_slots=np.zeros(4 * len(gaps), np.int64),
         )
         make_lists_kernel()(self.near, self.x)
+
+    def buffers_for(self, counts: Sequence[int]) -> dict[str, np.ndarray]:
+        """Return arrays with room for so many pairs of each set: the last ones, if they have."""
+        if self.near is not None and all(n <= m for n, m in zip(counts, self.room, strict=True)):
+            return {name: getattr(self.near, name) for name in BUFFERS}
+        self.room = [n * 9 // 8 for n in counts]
+        table, dtype = make_table((PAIR,), self.room, [1] * len(counts)), self.packed.params.dtype
+        n_lanes = int(table[:, N_TILES].sum()) * TILE
+        arrays = (
+            table, np.zeros(4 * n_lanes, np.uint32), np.zeros(2 * n_lanes, dtype),
+            self.spread(self.packed.params, table), np.zeros(12 * n_lanes, dtype),
+            np.zeros(sum(self.room), np.int64), np.zeros(4 * sum(self.room), np.int64),
+        )  # fmt: skip
+        return dict(zip(BUFFERS, arrays, strict=True))
+
+    def moved_rows(self, k: int, at: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return where rows of set k count from now on, and which moved; None: all count anew.
+
+        The others stay where they were, as seen with the motion that all of the set share.
+        """
+        near: Any = self.near
+        if near is None:
+            return at, None
+        before = near.found_at[near.element_ptr[k] : near.element_ptr[k + 1]]
+        own = at - near.found_drifts[k]
+        with np.errstate(over="ignore", invalid="ignore"):
+            far = np.square(own - before).sum(axis=1)
+        changed = ~(far <= MOVED**2 * near.scales[k, 2])
+        if changed.mean() > FEW:
+            return at, None
+        return np.where(changed[:, None], own, before), changed
 
     def reach(self, own: ChangingForce) -> float:
         """Return the distance within which the pairs of a force are looked for [m]."""

@@ -21,15 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from adjsim.engine.cuda_patches import (
-    V0,
-    X0,
-    ZERO,
-    load_nodes,
-    load_rest,
-    sum_nodes,
-    vector_at,
-)
+from adjsim.engine.cuda_patches import V0, X0, ZERO, load_nodes, load_rest, sum_nodes, vector_at
 from adjsim.engine.packing import PackedModels
 from adjsim.engine.patches import NODE_LO
 from adjsim.engine.timeloop import euler_step

@@ -503,12 +503,7 @@ def holds_patches(kernel: Any, args: Any, shared: int) -> bool:
 
 
 def run_teams(
-    kernel: Any,
-    sizes: Sizes | None,
-    args: Any,
-    units: Sequence[tuple[int, ...]],
-    *,
-    patch: int,
+    kernel: Any, sizes: Sizes | None, args: Any, units: Sequence[tuple[int, ...]], *, patch: int
 ) -> None:
     """Launch a kernel of one block for each world, or, without `sizes`, of the whole grid.
 

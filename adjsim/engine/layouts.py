@@ -29,16 +29,7 @@ import numpy as np
 from adjsim.engine.patches import Patches, cut_patches, morton_order
 from adjsim.forces.element import Force
 from adjsim.model import Model
-from adjsim.tiles.assembly import (
-    CONSTS,
-    N_TILES,
-    NODES,
-    PARAMS,
-    SERIES,
-    SERIES_STRIDE,
-    SLOTS,
-    TILE,
-)
+from adjsim.tiles.assembly import CONSTS, N_TILES, NODES, PARAMS, SERIES, SERIES_STRIDE, SLOTS, TILE
 from adjsim.tiles.by_tiles import join, to_tiles
 from adjsim.tiles.element_kind import ElementKind
 

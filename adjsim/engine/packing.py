@@ -116,12 +116,7 @@ class PackedModels(Layout):
 
 
 def pack(
-    models: Sequence[Model],
-    n_steps: int,
-    dtype: np.dtype,
-    n_parts: int = 1,
-    *,
-    apart: bool = False,
+    models: Sequence[Model], n_steps: int, dtype: np.dtype, n_parts: int = 1, *, apart: bool = False
 ) -> PackedModels:
     """Pack models, each a world, into flat arrays by tiles.
 

@@ -33,14 +33,7 @@ from adjsim.rigid.bodies import pack_bodies
 from adjsim.rigid.points import place_kernel
 from adjsim.rigid.pose import BodyTrajectory
 from adjsim.rigid.rows import STATE_SIZE
-from adjsim.system import (
-    Fields,
-    OnDivergence,
-    RolloutError,
-    RunSettings,
-    Stepper,
-    make_stepper,
-)
+from adjsim.system import Fields, OnDivergence, RolloutError, RunSettings, Stepper, make_stepper
 from adjsim.tiles.assembly import TILE
 from adjsim.tiles.loop_arrays import States, Steps, Work
 from adjsim.worlds import Batch
@@ -181,7 +174,8 @@ class ModelStepper(Stepper[Any, Any]):
         pairs: Any = self.changing
         if pairs.serve(x):
             return
-        before, last = pairs.found, pairs.x if self.reached == step is not None else None
+        before = list(zip(pairs.found, pairs.away, strict=True))
+        last = pairs.x if self.reached == step is not None else None
         pairs.find(x)
         self.reached = None
         if step is not None:
@@ -190,7 +184,7 @@ class ModelStepper(Stepper[Any, Any]):
     def check_apart(self, step: int, before: Sequence[Any], last: Any, x: np.ndarray) -> None:
         """Raise if surfaces go through each other, or did so after the positions `last`.
 
-        `before`: the pairs that were found there.
+        `before`: the pairs found there, and how far rows were from where these count them.
         """
         changing: Any = self.changing
         for k, contact in enumerate(changing.sets):
@@ -199,10 +193,10 @@ class ModelStepper(Stepper[Any, Any]):
             now, force = x[contact.rows], contact.force
             if step == 0:
                 force.check_radii(now, contact.name)
-            place = force.crossing(now)
+            place = force.crossing(now, changing.changed[k])
             if last is not None:
-                for pairs in (before[k], changing.found[k]):
-                    place = place or force.passed(pairs, last[contact.rows], now)
+                for pairs, away in (before[k], (changing.found[k], changing.away[k])):
+                    place = place or force.passed(pairs, last[contact.rows], now, away)
             if place and self.on_divergence is OnDivergence.MARK:
                 self.diverged[contact.world] = step
             elif place:

@@ -51,11 +51,7 @@ from adjsim.tiles.node_sum import node_sum
 def euler_step(x, v, f, w, gravity, dt):
     """Advance one node by one step: its new x [m] and v [m/s]."""
     free = lit(1, w) if w > lit(0, w) else lit(0, w)
-    a = (
-        w * f[0] + free * gravity[0],
-        w * f[1] + free * gravity[1],
-        w * f[2] + free * gravity[2],
-    )
+    a = (w * f[0] + free * gravity[0], w * f[1] + free * gravity[1], w * f[2] + free * gravity[2])
     v_new = (v[0] + dt * a[0], v[1] + dt * a[1], v[2] + dt * a[2])  # (1)
     x_new = (x[0] + dt * v_new[0], x[1] + dt * v_new[1], x[2] + dt * v_new[2])  # (2)
     return x_new, v_new

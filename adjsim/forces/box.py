@@ -24,12 +24,7 @@ import numpy as np
 
 from adjsim.algebra.mat3 import matvec
 from adjsim.algebra.vec3 import add, dot, sub
-from adjsim.forces.contact import (
-    CONTACT_PARAMETERS,
-    MOTION_PARAMETERS,
-    POSE_PARAMETERS,
-    Contact,
-)
+from adjsim.forces.contact import CONTACT_PARAMETERS, MOTION_PARAMETERS, POSE_PARAMETERS, Contact
 from adjsim.forces.contact_law import RADIUS, SIZE
 from adjsim.forces.gap import (
     Geometry,
@@ -44,6 +39,11 @@ from adjsim.values import Parameter
 
 
 NAN = float("nan")
+
+
+X_C, R_1, R_2, R_3 = slice(0, 3), slice(3, 6), slice(6, 9), slice(9, 12)  # of a row's series
+V_C, OMEGA = slice(12, 15), slice(15, 18)
+HALF_EXTENTS = slice(SIZE, None)  # of its parameters
 
 
 @device_fn
@@ -103,11 +103,11 @@ def box_distance_jvp(y, b, tan_y, tan_b):
 @device_fn
 def box_gap(x, v, params, series):
     """Return the normal [-], the penetration [m] and the relative velocity [m/s] of one node."""
-    center, V, Omega = series[0:3], series[12:15], series[15:18]
-    R = (series[3:6], series[6:9], series[9:12])
+    center, V, Omega = series[X_C], series[V_C], series[OMEGA]
+    R = (series[R_1], series[R_2], series[R_3])
     d = sub(x, center)  # (3)
     y = (dot(R[0], d), dot(R[1], d), dot(R[2], d))  # (4) = R^T d
-    n_box, s = box_distance(y, params[SIZE:])  # (5)
+    n_box, s = box_distance(y, params[HALF_EXTENTS])  # (5)
     n = matvec(R, n_box)  # (6)
     c = params[RADIUS] - s  # (7)
     u = relative_velocity(v, d, V, Omega)  # (8)
@@ -117,11 +117,11 @@ def box_gap(x, v, params, series):
 @device_fn
 def box_gap_jvp(x, v, params, series, tan_x, tan_v, tan_params, tan_series):
     """Push tangents through `box_gap`, where it touches."""
-    center, Omega = series[0:3], series[15:18]
-    R = (series[3:6], series[6:9], series[9:12])
-    tan_center, tan_V, tan_Omega = tan_series[0:3], tan_series[12:15], tan_series[15:18]
-    tan_R = (tan_series[3:6], tan_series[6:9], tan_series[9:12])
-    b, tan_b = params[SIZE:], tan_params[SIZE:]
+    center, Omega = series[X_C], series[OMEGA]
+    R = (series[R_1], series[R_2], series[R_3])
+    tan_center, tan_V, tan_Omega = tan_series[X_C], tan_series[V_C], tan_series[OMEGA]
+    tan_R = (tan_series[R_1], tan_series[R_2], tan_series[R_3])
+    b, tan_b = params[HALF_EXTENTS], tan_params[HALF_EXTENTS]
     d, tan_d = sub(x, center), sub(tan_x, tan_center)  # (3)
     y = (dot(R[0], d), dot(R[1], d), dot(R[2], d))  # (4)
     tan_y = (
@@ -140,8 +140,8 @@ def box_gap_jvp(x, v, params, series, tan_x, tan_v, tan_params, tan_series):
 @device_fn
 def box_kinks(x, params, series):
     """Return the margins [m] between face, edge and corner, or inside between any two faces."""
-    d, b = sub(x, series[0:3]), params[SIZE:]
-    y = (dot(series[3:6], d), dot(series[6:9], d), dot(series[9:12], d))
+    d, b = sub(x, series[X_C]), params[HALF_EXTENTS]
+    y = (dot(series[R_1], d), dot(series[R_2], d), dot(series[R_3], d))
     s0, s1, s2 = abs(y[0]) - b[0], abs(y[1]) - b[1], abs(y[2]) - b[2]
     zero, none = lit(0, s0), lit(NAN, s0)
     nearest = max(s0, s1, s2)

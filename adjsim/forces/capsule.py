@@ -23,12 +23,7 @@ from scipy.spatial.transform import Rotation
 
 from adjsim import checks
 from adjsim.algebra.vec3 import axpy, dot, sub
-from adjsim.forces.contact import (
-    CONTACT_PARAMETERS,
-    MOTION_PARAMETERS,
-    POSE_PARAMETERS,
-    Contact,
-)
+from adjsim.forces.contact import CONTACT_PARAMETERS, MOTION_PARAMETERS, POSE_PARAMETERS, Contact
 from adjsim.forces.contact_law import RADIUS, SIZE
 from adjsim.forces.gap import (
     Geometry,
@@ -42,11 +37,15 @@ from adjsim.jit.backend import device_fn, lit
 from adjsim.values import Parameter
 
 
+X_C, A_C, V_C, OMEGA = slice(0, 3), slice(3, 6), slice(6, 9), slice(9, 12)  # of a row's series
+HALF_LENGTH, CAPSULE_RADIUS = SIZE, SIZE + 1  # of its parameters
+
+
 @device_fn
 def capsule_gap(x, v, params, series):
     """Return the normal [-], the penetration [m] and the relative velocity [m/s] of one node."""
-    half_length, capsule_radius = params[SIZE], params[SIZE + 1]
-    center, a, V, Omega = series[0:3], series[3:6], series[6:9], series[9:12]
+    half_length, capsule_radius = params[HALF_LENGTH], params[CAPSULE_RADIUS]
+    center, a, V, Omega = series[X_C], series[A_C], series[V_C], series[OMEGA]
     d = sub(x, center)  # (1)
     h = dot(a, d)  # (2) [m] along the axis
     t = min(max(h, -half_length), half_length)  # (3) of the segment's nearest point
@@ -62,10 +61,10 @@ def capsule_gap(x, v, params, series):
 @device_fn
 def capsule_gap_jvp(x, v, params, series, tan_x, tan_v, tan_params, tan_series):
     """Push tangents through `capsule_gap`, where it touches."""
-    half_length, tan_half_length = params[SIZE], tan_params[SIZE]
-    center, a, Omega = series[0:3], series[3:6], series[9:12]
-    tan_center, tan_a = tan_series[0:3], tan_series[3:6]
-    tan_V, tan_Omega = tan_series[6:9], tan_series[9:12]
+    half_length, tan_half_length = params[HALF_LENGTH], tan_params[HALF_LENGTH]
+    center, a, Omega = series[X_C], series[A_C], series[OMEGA]
+    tan_center, tan_a = tan_series[X_C], tan_series[A_C]
+    tan_V, tan_Omega = tan_series[V_C], tan_series[OMEGA]
     d, tan_d = sub(x, center), sub(tan_x, tan_center)  # (1)
     h = dot(a, d)  # (2)
     t, tan_t = h, dot(tan_a, d) + dot(a, tan_d)
@@ -77,7 +76,7 @@ def capsule_gap_jvp(x, v, params, series, tan_x, tan_v, tan_params, tan_series):
     tan_e = axpy(-tan_t, a, axpy(-t, tan_a, tan_d))
     n, s = direction(e)  # (5)
     tan_n, tan_s = direction_jvp(n, s, tan_e)
-    tan_c = tan_params[SIZE + 1] + tan_params[RADIUS] - tan_s  # (6)
+    tan_c = tan_params[CAPSULE_RADIUS] + tan_params[RADIUS] - tan_s  # (6)
     tan_u = relative_velocity_jvp(d, Omega, tan_v, tan_d, tan_V, tan_Omega)  # (7)
     return tan_n, tan_c, tan_u
 
@@ -85,8 +84,8 @@ def capsule_gap_jvp(x, v, params, series, tan_x, tan_v, tan_params, tan_series):
 @device_fn
 def capsule_kinks(x, params, series):
     """Return how far beyond either end of the side a node is [m]."""
-    h = dot(series[3:6], sub(x, series[0:3]))
-    return (h - params[SIZE], h + params[SIZE])
+    h = dot(series[A_C], sub(x, series[X_C]))
+    return (h - params[HALF_LENGTH], h + params[HALF_LENGTH])
 
 
 @dataclass(frozen=True, eq=False)

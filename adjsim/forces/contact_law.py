@@ -47,6 +47,7 @@ LAW = (
     "friction_stiffness", "friction",
 )  # fmt: skip
 N_LAW = len(LAW)
+K_E, K_D, D, K, GAMMA, K_F, MU = range(N_LAW)
 RADIUS = N_LAW
 SIZE = N_LAW + 1  # the first of the sizes
 

@@ -24,10 +24,13 @@ from adjsim.series import series_values
 from adjsim.values import Parameter
 
 
+NORMAL, HEIGHT, V_P = slice(0, 3), 3, slice(4, 7)  # of a row's series: n, h and V
+
+
 @device_fn
 def half_space_gap(x, v, params, series):
     """Return the normal [-], the penetration [m] and the relative velocity [m/s] of one node."""
-    n, height, V = series[0:3], series[3], series[4:7]
+    n, height, V = series[NORMAL], series[HEIGHT], series[V_P]
     c = height + params[RADIUS] - dot(n, x)  # (1)
     u = sub(v, V)  # (2)
     return n, c, u
@@ -36,8 +39,8 @@ def half_space_gap(x, v, params, series):
 @device_fn
 def half_space_gap_jvp(x, v, params, series, tan_x, tan_v, tan_params, tan_series):
     """Push tangents through `half_space_gap`."""
-    n = series[0:3]
-    tan_n, tan_height, tan_V = tan_series[0:3], tan_series[3], tan_series[4:7]
+    n = series[NORMAL]
+    tan_n, tan_height, tan_V = tan_series[NORMAL], tan_series[HEIGHT], tan_series[V_P]
     tan_c = tan_height + tan_params[RADIUS] - dot(tan_n, x) - dot(n, tan_x)  # (1)
     tan_u = sub(tan_v, tan_V)  # (2)
     return tan_n, tan_c, tan_u

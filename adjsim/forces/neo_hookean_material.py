@@ -22,6 +22,9 @@ from adjsim.tiles.element_kind import ElementKind
 from adjsim.values import broadcast
 
 
+MU, LAM, THIRD, ETA = range(4)  # of a row's parameters
+
+
 class NeoHookean(LumpedForce):
     """Elements of a neo-Hookean material, stable unless the third row is another."""
 

@@ -29,11 +29,14 @@ from adjsim.jit.backend import device_fn, lit
 from adjsim.values import Parameter
 
 
+X_C, V_C, OMEGA = slice(0, 3), slice(3, 6), slice(6, 9)  # of a row's series
+
+
 @device_fn
 def sphere_gap(x, v, params, series):
     """Return the normal [-], the penetration [m] and the relative velocity [m/s] of one node."""
     sphere_radius = params[SIZE]
-    center, V, Omega = series[0:3], series[3:6], series[6:9]
+    center, V, Omega = series[X_C], series[V_C], series[OMEGA]
     d = sub(x, center)  # (1)
     n, s = direction(d)  # (2)
     c = sphere_radius + params[RADIUS] - s  # (3)
@@ -46,8 +49,8 @@ def sphere_gap(x, v, params, series):
 @device_fn
 def sphere_gap_jvp(x, v, params, series, tan_x, tan_v, tan_params, tan_series):
     """Push tangents through `sphere_gap`, where it touches."""
-    center, Omega = series[0:3], series[6:9]
-    tan_center, tan_V, tan_Omega = tan_series[0:3], tan_series[3:6], tan_series[6:9]
+    center, Omega = series[X_C], series[OMEGA]
+    tan_center, tan_V, tan_Omega = tan_series[X_C], tan_series[V_C], tan_series[OMEGA]
     d, tan_d = sub(x, center), sub(tan_x, tan_center)  # (1)
     n, s = direction(d)  # (2)
     tan_n, tan_s = direction_jvp(n, s, tan_d)

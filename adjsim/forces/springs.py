@@ -29,10 +29,13 @@ from adjsim.tiles.element_kind import ElementKind
 from adjsim.values import Parameter, broadcast
 
 
+K, C, L0 = range(3)  # of a row's parameters
+
+
 @device_fn
 def spring_force(x, v, consts, params, series):
     """Return the force f_j [N] on node j; `x` holds r and `v` its rate."""
-    k, c, l0 = params[0], params[1], params[2]
+    k, c, l0 = params[K], params[C], params[L0]
     r = x[0]
     l = norm(r)  # (1)
     d = scale(lit(1, l) / l, r)  # (2)
@@ -44,8 +47,8 @@ def spring_force(x, v, consts, params, series):
 @device_fn
 def spring_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
     """Push tangents through `spring_force`."""
-    k, c, l0 = params[0], params[1], params[2]
-    tan_k, tan_c, tan_l0 = tan_params[0], tan_params[1], tan_params[2]
+    k, c, l0 = params[K], params[C], params[L0]
+    tan_k, tan_c, tan_l0 = tan_params[K], tan_params[C], tan_params[L0]
     r, tan_r = x[0], tan_x[0]
     l = norm(r)  # (1)
     inv_l = lit(1, l) / l
@@ -63,8 +66,8 @@ def spring_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_serie
 @device_fn
 def spring_energy(x, consts, params, series):
     """Return the elastic energy U [J] of one spring."""
-    stretch = norm(x[0]) - params[2]
-    return lit(0.5, stretch) * params[0] * stretch * stretch
+    stretch = norm(x[0]) - params[L0]
+    return lit(0.5, stretch) * params[K] * stretch * stretch
 
 
 SPRING = ElementKind(

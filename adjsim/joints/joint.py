@@ -312,10 +312,7 @@ def columns_of(axes: np.ndarray) -> np.ndarray:
 
 
 def frames_at(
-    bodies: Any,
-    states: Mapping[str, BodyState],
-    anchor: Any,
-    axis: Any = None,
+    bodies: Any, states: Mapping[str, BodyState], anchor: Any, axis: Any = None
 ) -> dict[str, Any]:
     """Return the frames of joints that hold bodies as they are: arguments of a joint.
 

@@ -22,17 +22,20 @@ from adjsim.tiles.element_kind import ElementKind
 from adjsim.values import Parameter, broadcast
 
 
+K, C = range(2)  # of a row's parameters
+
+
 @device_fn
 def pin_force(x, v, consts, params, series):
     """Return the force f_j on point j; `x` holds r and `v` its rate."""
-    return (axpy(-params[0], x[0], scale(-params[1], v[0])),)  # (1)
+    return (axpy(-params[K], x[0], scale(-params[C], v[0])),)  # (1)
 
 
 @device_fn
 def pin_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
     """Push tangents through `pin_force`."""
-    moved = axpy(-params[0], tan_x[0], scale(-params[1], tan_v[0]))
-    return (axpy(-tan_params[0], x[0], axpy(-tan_params[1], v[0], moved)),)  # (1)
+    moved = axpy(-params[K], tan_x[0], scale(-params[C], tan_v[0]))
+    return (axpy(-tan_params[K], x[0], axpy(-tan_params[C], v[0], moved)),)  # (1)
 
 
 PIN = ElementKind("pin", pin_force, 2, 0, 2, 0, uses_velocity=True, relative=True, jvp=pin_jvp)

@@ -27,9 +27,7 @@ class Chain(NamedTuple):
 
 
 def chain(
-    n_points: int,
-    start: Sequence[float] = (0.0, 0.0, 0.0),
-    end: Sequence[float] = (1.0, 0.0, 0.0),
+    n_points: int, start: Sequence[float] = (0.0, 0.0, 0.0), end: Sequence[float] = (1.0, 0.0, 0.0)
 ) -> Chain:
     """Return evenly spaced points from `start` to `end`, both included.
 

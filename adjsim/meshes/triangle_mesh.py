@@ -140,12 +140,7 @@ class TriangleMesh:
                 "have one triangle only",
                 "Close the holes, e.g. with pyvista.PolyData.fill_holes, or give a volume mesh.",
             ),
-            (
-                counts > 2,
-                "be manifold",
-                "have more than two triangles",
-                "Remove inner walls.",
-            ),
+            (counts > 2, "be manifold", "have more than two triangles", "Remove inner walls."),
             (
                 balance != 0,
                 "agree on which side is outside",

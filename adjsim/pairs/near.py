@@ -4,7 +4,8 @@ A search (`adjsim/pairs/search.py`) finds all pairs within reach of a state, mor
 Its pairs are good until a row has moved by its allowance, half of what was added to the reach. A
 list has those of them that may touch before a row has moved by a small share of its allowance. Only
 the pairs of a list are elements of the steps, packed by tiles like the elements of other forces.
-The share is halved where lists last long, and doubled where they do not.
+The share is halved where lists last long, and doubled where they do not. A row that is slow beside
+the others may move by a part of the share only, its pace, so that few of its pairs are listed.
 
 A clock counts how far rows have moved, in allowances A, as if all steps led the same way. Where a
 pair of thickness rho was d apart at clock t, it cannot touch before
@@ -39,6 +40,7 @@ from adjsim.tiles.node_sum import node_sum
 
 LEAST, MOST = 1.0 / 64.0, 0.125  # shares of the allowance
 SHORT, LONG = 8, 32  # states that a list serves
+SLOWEST, EASE = 0.125, 2.0  # the least pace, and how much faster than it was a row may become
 PARALLEL = 1e-4  # square of the sine between edges whose closest points are not known well
 
 
@@ -85,6 +87,7 @@ class NearPairs(NamedTuple):
     listed: Any  # of each set, the pairs that may touch soon
     members: Any  # (n_pairs, 4) elements
     numbers: Any  # (n_pairs, 2) code of the feature, and weight
+    gaps: Any  # distances when pairs were found
     due: Any  # time on the clock before which the pair cannot touch
 
     # Lists again: how far rows have moved, how far they may before a list is made again, and how
@@ -100,6 +103,8 @@ class NearPairs(NamedTuple):
     listed_at: Any  # positions when the list was made
     found_drifts: Any  # (n_sets, 3) motion that a set has in common since then
     listed_drifts: Any
+    paces: Any  # the part of the share by which each may move before a list is made again
+    shifts: Any  # allowances, by which each had moved since then when the list was made
     sum_ptr: Any  # element i of list k adds up sum_slots[sum_ptr[i + k]:sum_ptr[i + k + 1]]
     sum_slots: Any
 
@@ -155,9 +160,8 @@ def own_share(pairs, part, first, last):
 
 def _serve(pairs, k, x):
     """Make list k serve positions of all rows; return False if its pairs no longer do."""
-    moved = farthest(pairs, k, pairs.listed_at, pairs.listed_drifts, x)
     pairs.served[k] += 1
-    if moved <= pairs.share[k]:
+    if keeps_pace(pairs, k, x):
         return True
     if farthest(pairs, k, pairs.found_at, pairs.found_drifts, x) > 1.0 - MOST:
         return False
@@ -166,7 +170,9 @@ def _serve(pairs, k, x):
     elif pairs.served[k] > LONG:
         pairs.share[k] = max(0.5 * pairs.share[k], LEAST)
     pairs.served[k] = 0
+    moved = farthest(pairs, k, pairs.listed_at, pairs.listed_drifts, x)
     pairs.clock[k] += moved
+    set_paces(pairs, k, x, moved)
     first, last = pairs.element_ptr[pairs.set_ptr[k]], pairs.element_ptr[pairs.set_ptr[k + 1]]
     for i in range(first, last):
         for c in range(3):
@@ -174,6 +180,38 @@ def _serve(pairs, k, x):
     pairs.listed_drifts[pairs.set_ptr[k] : pairs.set_ptr[k + 1]] = 0.0
     make_list(pairs, k, x)
     return True
+
+
+@device_fn
+def keeps_pace(pairs, k, x):
+    """Whether no row of list k has moved farther since it was made than its pace allows."""
+    limit, most = pairs.share[k] * pairs.share[k], 0.0
+    for s in range(pairs.set_ptr[k], pairs.set_ptr[k + 1]):
+        drift = pairs.listed_drifts[s, 0], pairs.listed_drifts[s, 1], pairs.listed_drifts[s, 2]
+        by, n, common = 1.0 / pairs.scales[s, 2], 0, (0.0, 0.0, 0.0)
+        for i in range(pairs.element_ptr[s], pairs.element_ptr[s + 1]):
+            moved = shift(pairs, i, pairs.listed_at, x)
+            own = sub(moved, drift)
+            square = by * dot(own, own)
+            far = square - limit * pairs.paces[i] * pairs.paces[i]
+            most = far if far > most else most  # max may return what is no number
+            if square - square == 0.0:  # finite
+                n, common = n + 1, add(common, moved)
+        for c in range(3):
+            pairs.listed_drifts[s, c] = common[c] / max(n, 1)
+    return most <= 0.0
+
+
+@device_fn
+def set_paces(pairs, k, x, most):
+    """Set the paces of list k by how far rows have moved since it was made, `most` of them all."""
+    for s in range(pairs.set_ptr[k], pairs.set_ptr[k + 1]):
+        drift = pairs.listed_drifts[s, 0], pairs.listed_drifts[s, 1], pairs.listed_drifts[s, 2]
+        by = EASE / (most * np.sqrt(pairs.scales[s, 2]))
+        for i in range(pairs.element_ptr[s], pairs.element_ptr[s + 1]):
+            own = sub(shift(pairs, i, pairs.listed_at, x), drift)
+            pace = by * np.sqrt(dot(own, own))
+            pairs.paces[i] = min(pace, 1.0) if pace > SLOWEST else SLOWEST
 
 
 @device_fn
@@ -214,6 +252,7 @@ def _make_list(pairs, k, x):
     """Make list k: of its pairs those that may touch before the clock has gone on by a share."""
     begin, end = pairs.set_ptr[k], pairs.set_ptr[k + 1]
     for s in range(begin, end):
+        measure_shifts(pairs, s, x)
         n = 0
         for m in range(pairs.pair_ptr[s], pairs.pair_ptr[s + 1]):
             if may_touch(pairs, s, m, k, x):
@@ -228,23 +267,50 @@ def _make_list(pairs, k, x):
 
 
 @device_fn
+def measure_shifts(pairs, s, x):
+    """Write by how many allowances each element of set s has moved since pairs were found."""
+    drift = pairs.found_drifts[s, 0], pairs.found_drifts[s, 1], pairs.found_drifts[s, 2]
+    for i in range(pairs.element_ptr[s], pairs.element_ptr[s + 1]):
+        own = sub(shift(pairs, i, pairs.found_at, x), drift)
+        square = dot(own, own) / pairs.scales[s, 2]
+        pairs.shifts[i] = np.sqrt(square) if square - square == 0.0 else np.inf
+
+
+@device_fn
 def may_touch(pairs, s, m, k, x):
     """Whether pair m of set s may touch soon; if it had to be looked at, its `due` is new."""
     clock, share = pairs.clock[k], pairs.share[k]
     if pairs.due[m] > clock + share:
         return False
     a = pairs.members[m]
+    share *= 0.5 * of_both(pairs, m, pairs.paces)
+    if pairs.due[m] > clock + share:
+        return False
+    # A bound from how far the rows have moved saves most of the distances.
+    thickness, allowance = pairs.scales[s, 0], pairs.scales[s, 1]
+    left = waits(pairs.gaps[m], thickness, allowance) - 0.5 * of_both(pairs, m, pairs.shifts)
+    if left > share:
+        pairs.due[m] = clock + left
+        return False
     origin = point(x, pairs.rows[a[0]])
     y_1 = sub(point(x, pairs.rows[a[1]]), origin)
     y_2 = sub(point(x, pairs.rows[a[2]]), origin)
     y_3 = sub(point(x, pairs.rows[a[3]]), origin)
-    thickness, allowance = pairs.scales[s, 0], pairs.scales[s, 1]
     left = waits(distance(pairs.numbers[m, 0], (y_1, y_2, y_3)), thickness, allowance)
     if pairs.numbers[m, 0] == EDGES:
         across = until_across((y_1, y_2, y_3), thickness) / allowance
         left = across if across > left else left  # max may return what is no number
     pairs.due[m] = clock + left
     return not left > share
+
+
+@device_fn
+def of_both(pairs, m, values):
+    """Return the sum over the features of pair m of the largest value of their rows."""
+    a = pairs.members[m]
+    if pairs.numbers[m, 0] == EDGES:
+        return max(values[a[0]], values[a[1]]) + max(values[a[2]], values[a[3]])
+    return values[a[0]] + max(values[a[1]], values[a[2]], values[a[3]])
 
 
 @device_fn
@@ -392,10 +458,7 @@ def make_lists_kernel() -> Callable:
 
 
 def make_lists(pairs, x):
-    """Make all lists of pairs that were found at these positions; `due` holds their distances."""
-    for s in range(pairs.counts.size):
-        for m in range(pairs.pair_ptr[s], pairs.pair_ptr[s + 1]):
-            pairs.due[m] = waits(pairs.due[m], pairs.scales[s, 0], pairs.scales[s, 1])
+    """Make all lists of pairs that were found."""
     for k in range(pairs.clock.size):
         make_list(pairs, k, x)
 

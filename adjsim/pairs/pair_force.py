@@ -18,7 +18,7 @@ Adjoint: `adjoint/pairs/pair_force.py`. Tests: `tests/pairs/test_pair_force.py`.
 from dataclasses import replace
 
 from adjsim.algebra.vec3 import axpy, scale
-from adjsim.forces.contact_law import LAW, N_LAW, contact_law, contact_law_jvp
+from adjsim.forces.contact_law import K_E, N_LAW, K, contact_law, contact_law_jvp
 from adjsim.forces.gap import direction, direction_jvp
 from adjsim.jit.backend import device_fn, lit
 from adjsim.pairs.closest import EDGES, closest, closest_jvp, combine
@@ -27,30 +27,29 @@ from adjsim.tiles.element_kind import ElementKind
 
 
 CODE, WEIGHT = range(2)  # rows of consts; a pair of weight 0 is none
-CUBIC = LAW.index("cubic_stiffness")
-N_PARAMS = N_LAW + 2
+R_A, R_B, N_PARAMS = N_LAW, N_LAW + 1, N_LAW + 2  # of a pair's parameters, behind the law's
 
 
 @device_fn
 def pair_weight(at, consts):
     """Return omega and its gradient along y."""
-    zero = lit(0, consts[0])
+    zero = lit(0, consts[CODE])
     none = (zero, zero, zero)
-    if consts[0] == lit(EDGES, zero):
+    if consts[CODE] == lit(EDGES, zero):
         return window_gradient(at)
-    return consts[1], (none, none, none)
+    return consts[WEIGHT], (none, none, none)
 
 
 @device_fn
 def touch(x, consts, params):
     """Return the closest points of a pair, n, s, c, omega and its gradient; omega 0: no touch."""
-    zero = lit(0, consts[0])
-    at = closest(consts[0], x)  # (1)
+    zero = lit(0, consts[CODE])
+    at = closest(consts[CODE], x)  # (1)
     n, s = direction(at.r)  # (2)
-    c = params[N_LAW] + params[N_LAW + 1] - s  # (3)
+    c = params[R_A] + params[R_B] - s  # (3)
     none = (zero, zero, zero)
     omega, gradient = zero, (none, none, none)
-    if consts[1] != zero and c > zero and s > zero:
+    if consts[WEIGHT] != zero and c > zero and s > zero:
         omega, gradient = pair_weight(at, consts)  # (4)
     return at, n, s, c, omega, gradient
 
@@ -58,7 +57,7 @@ def touch(x, consts, params):
 @device_fn
 def elastic_energy(c, params):
     """Return the elastic energy [J] of a depth c."""
-    return (lit(0.5, c) * params[0] + lit(0.25, c) * params[CUBIC] * c * c) * c * c
+    return (lit(0.5, c) * params[K_E] + lit(0.25, c) * params[K] * c * c) * c * c
 
 
 @device_fn
@@ -90,9 +89,9 @@ def pair_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series)
         return (none, none, none)
     tan_r, tan_d_1, tan_d_2, tan_a_1, tan_a_2, tan_w = closest_jvp(at, tan_x)  # (1)
     tan_n, tan_s = direction_jvp(n, s, tan_r)  # (2)
-    tan_c = tan_params[N_LAW] + tan_params[N_LAW + 1] - tan_s  # (3)
+    tan_c = tan_params[R_A] + tan_params[R_B] - tan_s  # (3)
     tan_omega, tan_gradient = zero, (none, none, none)
-    if consts[0] == lit(EDGES, zero):
+    if consts[CODE] == lit(EDGES, zero):
         tan_omega, tan_gradient = window_gradient_jvp(  # (4)
             at, tan_r, tan_d_1, tan_d_2, tan_a_1, tan_a_2
         )
@@ -103,7 +102,7 @@ def pair_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series)
     F = contact_law(n, c, u, law)  # (6)
     tan_F = contact_law_jvp(n, c, u, law, tan_n, tan_c, tan_u, tan_law)
     energy = elastic_energy(c, params)  # (7)
-    tan_energy = elastic_energy(c, tan_params) + (params[0] + params[CUBIC] * c * c) * c * tan_c
+    tan_energy = elastic_energy(c, tan_params) + (params[K_E] + params[K] * c * c) * c * tan_c
     forward = scale(tan_omega, F)
     moved = axpy(omega, tan_F, forward)  # (omega F)' of a unit weight
     by_w = scale(omega, F)

@@ -12,10 +12,11 @@ the force is not smooth where
     its place changes    the normal is continuous, but turns at another rate: from a face to an
                          edge, or from there to a corner, unless both faces lie in one plane
 
-Two edges touch only where their window is open, so c is the least of rho - d and of how far, in
-metres, the closest points are from the ends. A window opens smoothly (`adjsim/pairs/window.py`),
-but where it does so counts as a touch. Edges that are nearly parallel have hardly any force: a
-smaller c keeps them out.
+Two edges touch only where their window is open. It opens smoothly (`adjsim/pairs/window.py`), so no
+margin is 0 where it does; but the sign of those with signs changes there, since no function of the
+state changes its sign where c = 0 with an open window and nowhere else. The margin of two edges
+apart is the larger of d - rho and of how far, in metres, the closest points are outside; edges that
+are nearly parallel have hardly any force, and count as outside.
 
 A row of X has many pairs: those of its vertex, and those of edges of which it is the first end of
 the first. Its margins are the least of these. The sign of `touch` and `slip` says whether any of
@@ -34,12 +35,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjsim.algebra.vec3 import cross, dot, norm, sub
-from adjsim.forces.contact_law import N_LAW
+from adjsim.forces.contact_law import GAMMA, K_D, K_E, K_F, MU, D, K
 from adjsim.forces.gap import direction
 from adjsim.forces.margins import ContactMargins, law_margins
 from adjsim.jit.backend import cpu_kernel, device_fn, shared_fn
 from adjsim.pairs.closest import EDGES, FACE, VERTEX, closest, combine
 from adjsim.pairs.near import PARALLEL
+from adjsim.pairs.pair_force import R_A, R_B
 from adjsim.pairs.search import point, segment_distance
 
 
@@ -130,21 +132,22 @@ def margins_loop(x, v, params, pairs, out):
 @device_fn
 def row_margins(x, v, params, pairs, f, i, out):
     """Write the margins of a row."""
-    rho = params[N_LAW] + params[N_LAW + 1]
+    rho = params[R_A] + params[R_B]
     n, least, speed = 0, np.inf, 0.0
     for m in range(pairs.ptr[i], pairs.ptr[i + 1]):
         y, w = relative(x, pairs.rows[m]), relative(v, pairs.rows[m])
         pairs.places[m - pairs.ptr[i]] = -1
-        at, c = depth(pairs.numbers[m, 0], y, rho)
+        at, c, inside = depth(pairs.numbers[m, 0], y, rho)
         normal, s = direction(at.r)
-        if c > 0.0 and s > 0.0:
+        if c > 0.0 and s > 0.0 and inside > 0.0:
             u = combine(at.weights, w)
             law = (
-                params[0], params[1], params[2], params[3], params[4], params[5], params[6],
+                params[K_E], params[K_D], params[D], params[K], params[GAMMA], params[K_F],
+                params[MU],
             )  # fmt: skip
             n = put_in(pairs, m, i, n, at, c, law_margins(normal, rho - s, u, law))
-        elif -c < min(least, rho):
-            least, speed = -c, dot(normal, combine(at.weights, w))
+        elif c <= 0.0 and max(-c, -inside) < min(least, rho):
+            least, speed = max(-c, -inside), dot(normal, combine(at.weights, w))
     write(pairs, f, i, n, least, speed, place_margin(x, pairs, i), out)
 
 
@@ -160,16 +163,18 @@ def relative(x, rows):
 
 
 def _depth(code, y, rho):
-    """Return the closest points of a pair and c [m], of edges the least of rho - d and window."""
+    """Return the closest points of a pair, c = rho - d, and how far inside of edges they are [m].
+
+    Those of a vertex and a feature are always inside.
+    """
     at = closest(code, y)
     if code != EDGES:
-        return at, rho - norm(at.r)
+        return at, rho - norm(at.r), np.inf
     A, B, C = dot(at.d_1, at.d_1), dot(at.d_1, at.d_2), dot(at.d_2, at.d_2)
     s = min(at.a_1, 1.0 - at.a_1) * np.sqrt(A)
     t = min(at.a_2, 1.0 - at.a_2) * np.sqrt(C)
     g = 1.0 - B * B / (A * C)
-    c = min(rho - segment_distance(y), s, t)
-    return at, c - 2.0 * rho * max(0.0, 1.0 - g / PARALLEL)
+    return at, rho - segment_distance(y), min(s, t) - 2.0 * rho * max(0.0, 1.0 - g / PARALLEL)
 
 
 depth = shared_fn(_depth)  # once, since it takes long to compile
@@ -225,7 +230,7 @@ def place_margin(x, pairs, i):
         if place < 0 or pairs.numbers[m, 0] == VERTEX or pairs.numbers[m, 0] == EDGES:
             continue
         y = relative(x, pairs.rows[m])
-        at, _ = depth(pairs.numbers[m, 0], y, 0.0)
+        at, _, _ = depth(pairs.numbers[m, 0], y, 0.0)
         acts = pairs.numbers_of[place, WEIGHT] != 0.0
         size = pairs.numbers_of[place, SIZE]
         for k in range(3 if pairs.numbers[m, 0] == FACE else 1):

@@ -7,7 +7,8 @@ first set, and then of the second.
 
 A pair beyond the sum of the radii has no force, exactly: all lists that hold the nearer ones, in
 the same order, give the same bits. What is found at one state therefore serves as long as no row
-has moved farther than half of what was added to the reach.
+has moved farther than half of what was added to the reach. If few rows have, only pairs with one of
+these are found again: `find_pairs` of the rows that moved, `merge_pairs` with the others.
 
 Tests: `tests/pairs/test_search.py`.
 """
@@ -26,6 +27,7 @@ from adjsim.pairs.closest import EDGES, FACE, closest
 
 PIERCED = 4  # the code of an edge and a face that it goes through
 MOST_CELLS = 2.0**19 - 1.0  # along an axis
+KEY_BITS = 29  # of the number of a feature in a key
 ROUNDING = 1e-5  # of the extents of a pair: more than float32 makes of it
 FIRST, SECOND, THIRD = 73856093, 19349663, 83492791  # of Teschner et al. 2003
 
@@ -50,11 +52,15 @@ class Near(NamedTuple):
 
 
 class FoundPairs(NamedTuple):
-    """Pairs: their rows of X, (n, 4), code and weight, (n, 2), and distances, (n,)."""
+    """Pairs: their rows of X, (n, 4), code and weight, (n, 2), and distances, (n,).
+
+    They are in the order of `keys`, (n,), which count sets, first and second features.
+    """
 
     rows: np.ndarray
     numbers: np.ndarray
     gaps: np.ndarray
+    keys: np.ndarray
 
 
 class HashGrid(NamedTuple):
@@ -75,34 +81,101 @@ class HashGrid(NamedTuple):
 
 
 def find_pairs(
-    sets: tuple[PairSet, ...], x: np.ndarray, reach: float, rest: tuple[np.ndarray, float] | None
+    sets: tuple[PairSet, ...],
+    x: np.ndarray,
+    reach: float,
+    rest: tuple[np.ndarray, float] | None,
+    changed: np.ndarray | None = None,
+    room: int = 0,
 ) -> FoundPairs:
     """Return the pairs within reach.
 
     `rest`, if given, are positions and a distance: pairs that are closer there are left out, as are
-    those that share a row.
+    those that share a row. `changed` says of each row whether pairs with it are found; None: all
+    are. `room`: how many pairs to expect; more make the search begin again.
     """
-    columns: list[list[np.ndarray]] = [
-        [np.zeros((0, 4), np.int64)],
-        [np.zeros((0, 2))],
-        [np.zeros(0)],
-    ]
     near = Near(x, reach, *((x, -1.0) if rest is None else rest))
-    for pair_set in sets:
-        lower = boxes(x, pair_set.first, 0.0)
-        grid = grid_of(boxes(x, pair_set.second, reach), pair_set.weights)
-        if len(lower[0]) == 0 or len(grid.keys) == 0:
+    expected = room or (8 if changed is None else 1) * sum(len(each.first) for each in sets)
+    parts, buffers, n = [], _pair_buffers(expected), 0
+    for number, pair_set in enumerate(sets):
+        lower, upper = boxes(x, pair_set.first, 0.0), boxes(x, pair_set.second, reach)
+        searches = [(lower, pair_set.weights)]
+        if changed is not None:
+            first, second = has_any(changed, pair_set.first), has_any(changed, pair_set.second)
+            others = lower.copy()
+            lower[:, ~first], others[:, first] = np.nan, np.nan  # boxes that are left out
+            searches.append((others, pair_set.weights * second))
+        for of_first, weights in searches:
+            grid = grid_of(upper, weights)
+            if len(of_first[0]) == 0 or len(grid.keys) == 0:
+                continue
+            while True:
+                rest_of = [buffer[n:] for buffer in buffers]
+                count = _search_kernel()(number, pair_set, near, of_first, grid, *rest_of)
+                if n + count <= len(buffers.gaps):
+                    break
+                parts.append(FoundPairs(*(buffer[:n].copy() for buffer in buffers)))
+                n, buffers = 0, _pair_buffers(max(count, expected))
+            n += count
+    parts.append(FoundPairs(*(buffer[:n] for buffer in buffers)))
+    pairs = parts[0]
+    if len(parts) > 1:
+        pairs = FoundPairs(*map(np.concatenate, zip(*parts, strict=True)))
+    if changed is None:
+        return pairs
+    order = np.argsort(pairs.keys, kind="stable")
+    return FoundPairs(*(column[order] for column in pairs))
+
+
+def has_any(changed: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return which features have a row that has changed, (n,)."""
+    return np.logical_or.reduce([changed[rows[:, k]] for k in range(rows.shape[1])])
+
+
+def merge_pairs(before: FoundPairs, changed: np.ndarray, new: FoundPairs) -> FoundPairs:
+    """Return the pairs without a row that has changed and the new ones, in their order."""
+    merged = _pair_buffers(len(before.keys) + len(new.keys))
+    n = _merge_kernel()(before, changed, new, merged)
+    return FoundPairs(*(part[:n] for part in merged))
+
+
+@cache
+def _merge_kernel() -> Callable:
+    return cpu_kernel(merge)
+
+
+def merge(before, changed, new, merged):
+    """Write pairs, of which `new` have rows that changed, by their keys; return how many."""
+    n, k = 0, 0
+    for m in range(before.keys.size):
+        a = before.rows[m]
+        if changed[a[0]] or changed[a[1]] or changed[a[2]] or changed[a[3]]:
             continue
-        n = 8 * len(pair_set.first)
-        while True:
-            buffers = np.empty((n, 4), np.int64), np.empty((n, 2)), np.empty(n)
-            count = _search_kernel()(pair_set, near, lower, grid, *buffers)
-            if count <= n:
-                break
-            n = count
-        for parts, new in zip(columns, buffers, strict=True):
-            parts.append(new[:count])
-    return FoundPairs(*map(np.concatenate, columns))
+        while k < new.keys.size and new.keys[k] < before.keys[m]:
+            copy_pair(new, k, merged, n)
+            k, n = k + 1, n + 1
+        copy_pair(before, m, merged, n)
+        n += 1
+    for m in range(k, new.keys.size):
+        copy_pair(new, m, merged, n)
+        n += 1
+    return n
+
+
+@device_fn
+def copy_pair(pairs, m, merged, n):
+    """Write pair m as number n of others."""
+    for a in range(4):
+        merged.rows[n, a] = pairs.rows[m, a]
+    for a in range(2):
+        merged.numbers[n, a] = pairs.numbers[m, a]
+    merged.gaps[n], merged.keys[n] = pairs.gaps[m], pairs.keys[m]
+
+
+def _pair_buffers(n: int) -> FoundPairs:
+    return FoundPairs(
+        np.empty((n, 4), np.int64), np.empty((n, 2)), np.empty(n), np.empty(n, np.int64)
+    )
 
 
 def grid_of(own: np.ndarray, weights: np.ndarray) -> HashGrid:
@@ -293,6 +366,26 @@ def fill(part, p, begin, end, rows, numbers):
         numbers[m, 0], numbers[m, 1] = part.code, part.weights[q]
 
 
+def within(found: FoundPairs, far: np.ndarray) -> np.ndarray:
+    """Return which pairs are closer than their rows can come where each moves so `far`, (n,)."""
+    close = np.zeros(len(found.gaps), bool)
+    _within_kernel()(found, far, close)
+    return close
+
+
+@cache
+def _within_kernel() -> Callable:
+    return cpu_kernel(write_within)
+
+
+def write_within(found, far, close):
+    """Write whether the rows of each pair can meet."""
+    for m in range(close.size):
+        a = found.rows[m]
+        most = max(far[a[0]], far[a[1]], far[a[2]], far[a[3]])
+        close[m] = found.gaps[m] <= 2.0 * most
+
+
 def sides(rows: np.ndarray, numbers: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return on which side of its face a vertex is, of one edge another: 1, -1, or 0 for no other.
 
@@ -334,8 +427,8 @@ def _search_kernel() -> Callable:
     return cpu_kernel(search)
 
 
-def search(part, near, lower, grid, rows, numbers, gaps):
-    """Write the pairs, and return how many there are.
+def search(number, part, near, lower, grid, rows, numbers, gaps, keys):
+    """Write the pairs of set `number`, and return how many there are.
 
     Of more pairs than `rows` has room for only the number is right.
     """
@@ -351,7 +444,10 @@ def search(part, near, lower, grid, rows, numbers, gaps):
             for level in range(grid.levels.size):
                 if grid.levels[level] > 0:
                     n = search_level(part, near, lower, grid, p, level, begin, n, numbers, gaps)
-        fill(part, p, begin, min(n, rows.shape[0]), rows, numbers)
+        end = min(n, rows.shape[0])
+        for m in range(begin, end):
+            keys[m] = (number << KEY_BITS | p) << KEY_BITS | np.int64(numbers[m, 1])
+        fill(part, p, begin, end, rows, numbers)
     return n
 
 

@@ -28,12 +28,12 @@ from adjsim.forces.pressure_laws import PressureLaw, choose_law
 from adjsim.pairs.closest import EDGE, EDGES, FACE, VERTEX
 from adjsim.pairs.pair_force import SURFACE_ROW
 from adjsim.pairs.pair_margins import surface_margins
-from adjsim.pairs.search import PIERCED, FoundPairs, PairSet, find_pairs, sides
+from adjsim.pairs.search import PIERCED, FoundPairs, PairSet, find_pairs, merge_pairs, sides, within
 from adjsim.pairs.surface import Surface, surface_of
 from adjsim.values import Parameter
 
 
-OF_EDGES = 0.6  # of a mean edge: within that there are few pairs but those of two layers
+OF_EDGES = 0.8  # of a mean edge: within that there are few pairs but those of two layers
 # How many pairs of edges push a vertex of a flat fine mesh on another one; they have 3 edges each.
 AT_ONCE, PER_VERTEX = 6.0, 3.0
 SCALARS = (*LAW, "radius", "other_radius")
@@ -211,15 +211,18 @@ class SurfaceContact(Force):
                     "coarser mesh."
                 )
 
-    def crossing(self, x: np.ndarray) -> str | None:
-        """Return where the surfaces go through each other; None: not."""
+    def crossing(self, x: np.ndarray, changed: np.ndarray | None = None) -> str | None:
+        """Return where the surfaces go through each other; None: not.
+
+        With `changed` only edges and faces with a row that has are looked at.
+        """
         a, b = self.surfaces[0], self.surfaces[-1]
         both = ((a, b),) if a is b else ((a, b), (b, a))
         sets = tuple(
             PairSet(PIERCED, one.edges, other.faces, np.ones(len(other.faces)), False)
             for one, other in both
         )
-        rows = find_pairs(sets, x, 0.0, None).rows
+        rows = find_pairs(sets, x, 0.0, None, changed).rows
         if not len(rows):
             return None
         at = ", ".join(f"{v:.4g}" for v in x[rows[0, 0]])
@@ -238,12 +241,17 @@ class SurfaceContact(Force):
                 return found
         return None
 
-    def passed(self, found: FoundPairs, before: np.ndarray, after: np.ndarray) -> str | None:
-        """Return which of the pairs found at either of two positions changed sides; None: none."""
-        moved = farthest(before, after)
-        if moved == 0.0:
+    def passed(
+        self, found: FoundPairs, before: np.ndarray, after: np.ndarray, away: Any = 0.0
+    ) -> str | None:
+        """Return which of the pairs found at either of two positions changed sides; None: none.
+
+        `away`: how far rows were there from the positions that `gaps` are of.
+        """
+        moved = shifts_of(before, after)
+        if not moved.any():
             return None
-        close = found.gaps <= 2.0 * moved
+        close = within(found, moved + away)
         rows, numbers = found.rows[close], found.numbers[close]
         (first, r_first), (then, r_then) = (sides(rows, numbers, x) for x in (before, after))
         changed = (first * then < 0) & ((r_first * r_then).sum(axis=1) < 0.0)
@@ -254,10 +262,19 @@ class SurfaceContact(Force):
         what = "edges cross" if numbers[m, 0] == EDGES else "a vertex goes through a face"
         return f"{what} near ({at})"
 
-    def find(self, x: np.ndarray, reach: float) -> FoundPairs:
-        """Return the pairs within reach."""
-        rest = None if self.rest is None else (self.rest, self.thickness)
-        return find_pairs(self.pair_sets(), x, reach, rest)
+    def find(self, x: np.ndarray, reach: float, room: int = 0) -> FoundPairs:
+        """Return the pairs within reach; `room`: how many to expect."""
+        return find_pairs(self.pair_sets(), x, reach, self._rest_and_thickness(), room=room)
+
+    def find_changed(
+        self, before: FoundPairs, x: np.ndarray, reach: float, changed: np.ndarray
+    ) -> FoundPairs:
+        """Return the pairs within reach, of which those without a row that `changed` are known."""
+        rest = self._rest_and_thickness()
+        return merge_pairs(before, changed, find_pairs(self.pair_sets(), x, reach, rest, changed))
+
+    def _rest_and_thickness(self) -> tuple[np.ndarray, float] | None:
+        return None if self.rest is None else (self.rest, self.thickness)
 
     def margins(self, steps: np.ndarray, x: np.ndarray, v: np.ndarray) -> ContactMargins:
         """Return how far the pairs of each row are from touching, slipping and other places."""
@@ -320,12 +337,17 @@ def _pairs_at_once(surface: Surface, other: Surface) -> float:
 
 def farthest(before: np.ndarray, after: np.ndarray) -> float:
     """Return how far a row has moved at most, beside the motion of all; 0 if none is finite."""
+    return float(shifts_of(before, after).max(initial=0.0))
+
+
+def shifts_of(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Return how far each row has moved beside the motion of all; 0 for those not finite."""
     sound = np.isfinite(after).all(axis=1) & np.isfinite(before).all(axis=1)
-    shifts = after[sound] - before[sound]
-    if not len(shifts):
-        return 0.0
-    with np.errstate(over="ignore", invalid="ignore"):  # of a world on its way to infinity
-        return float(np.sqrt(np.square(shifts - shifts.mean(axis=0)).sum(axis=1).max()))
+    moved, shifts = np.zeros(len(before)), after[sound] - before[sound]
+    if len(shifts):
+        with np.errstate(over="ignore", invalid="ignore"):  # of a world on its way to infinity
+            moved[sound] = np.sqrt(np.square(shifts - shifts.mean(axis=0)).sum(axis=1))
+    return moved
 
 
 def mean_edge(x: np.ndarray, surface: Surface) -> float:

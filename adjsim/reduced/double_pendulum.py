@@ -38,10 +38,13 @@ from adjsim.reduced.pendulum_loop import PendulumKind
 from adjsim.values import Parameter
 
 
+LINKS, WITH_MOMENTS, JOINTS = slice(0, 6), slice(0, 8), slice(8, 14)  # of the parameters
+
+
 @device_fn
 def mass_matrix(q, params):
     """Return sin D, cos D, p = m2 l1 c2, M = (M11, M22, M12) and det M."""
-    l1, _, m1, m2, c1, c2, I1, I2 = params[0:8]
+    l1, _, m1, m2, c1, c2, I1, I2 = params[WITH_MOMENTS]
     s, cos = math.sin(q[0] - q[1]), math.cos(q[0] - q[1])  # (1)
     p = m2 * l1 * c2  # (2)
     J1, J2 = I1 + m1 * c1 * c1, I2 + m2 * c2 * c2  # (3)
@@ -63,8 +66,8 @@ def double_pendulum_acceleration(q, u, params, torque):
 
     params are (l1, l2, m1, m2, c1, c2, I1, I2, b1, b2, f1, f2, eps, g).
     """
-    l1, _, m1, m2, c1, c2 = params[0:6]
-    b1, b2, f1, f2, eps, g = params[8:14]
+    l1, _, m1, m2, c1, c2 = params[LINKS]
+    b1, b2, f1, f2, eps, g = params[JOINTS]
     s, _, p, M, det = mass_matrix(q, params)
     w1, w2 = (m1 * c1 + m2 * l1) * g, m2 * c2 * g  # (5) weights times arms [N m]
     h = p * s  # (6)

@@ -22,7 +22,7 @@ from adjsim.rigid.mass_properties import (
     mass_properties_jvp,
     to_six,
 )
-from adjsim.rigid.rows import PARAMS_SIZE
+from adjsim.rigid.rows import INVERSE, PARAMS_SIZE, W
 from adjsim.tiles.loop_arrays import Bodies
 from adjsim.values import Parameter, broadcast
 
@@ -388,7 +388,7 @@ def pack_params_jvp(bodies: RigidBodies, tangents: dict[str, np.ndarray]) -> np.
     tan_volumes, _, tan_unit = weigh_jvp(bodies, tangents.get("vertices"))
     n = bodies.n_bodies
     packed = bodies.packed_params
-    w, J = packed[:, 0], from_six(packed[:, 7:13])
+    w, J = packed[:, W], from_six(packed[:, INVERSE])
     name = "mass" if bodies.density is None else "density"
     tan = np.broadcast_to(tangents.get(name, 0.0), (n,))
     tan_mass = tan

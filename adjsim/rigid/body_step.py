@@ -41,6 +41,7 @@ from adjsim.rigid.quaternion import (
     quat_unit,
     quat_unit_jvp,
 )
+from adjsim.rigid.rows import INERTIA, INVERSE, KAPPA, W
 
 
 @device_fn
@@ -118,7 +119,7 @@ def body_step(state, load, params, gravity, dt):
     """Advance one body by one step; `load` = (F, S), `params` = (w, I, J, kappa), 14 numbers."""
     _, r, v, omega = state
     F, S = load
-    w, inertia, inverse, kappa = params[0], params[1:7], params[7:13], params[13]
+    w, inertia, inverse, kappa = params[W], params[INERTIA], params[INVERSE], params[KAPPA]
     v_new = axpy(dt, axpy(-kappa, v, axpy(w, F, gravity)), v)  # (1)
     R = quat_matrix(r)  # (2)
     torque = moment(R, S)  # (3) body frame [N m]
@@ -134,9 +135,9 @@ def body_step_jvp(state, load, params, dt, tan_state, tan_load, tan_params, tan_
     _, r, v, omega = state
     _, tan_r, tan_v, tan_omega = tan_state
     (F, S), (tan_F, tan_S) = load, tan_load
-    w, inertia, inverse, kappa = params[0], params[1:7], params[7:13], params[13]
-    tan_w, tan_inertia, tan_inverse = tan_params[0], tan_params[1:7], tan_params[7:13]
-    tan_kappa = tan_params[13]
+    w, inertia, inverse, kappa = params[W], params[INERTIA], params[INVERSE], params[KAPPA]
+    tan_w, tan_inertia, tan_inverse = tan_params[W], tan_params[INERTIA], tan_params[INVERSE]
+    tan_kappa = tan_params[KAPPA]
     tan_a = add(axpy(w, tan_F, scale(tan_w, F)), tan_gravity)
     tan_a = axpy(-kappa, tan_v, axpy(-tan_kappa, v, tan_a))
     tan_v_new = axpy(dt, tan_a, tan_v)  # (1)

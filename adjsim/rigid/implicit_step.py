@@ -20,7 +20,7 @@ from adjsim.jit.backend import device_fn, lit
 from adjsim.rigid.body_step import body_end, body_end_jvp, moment, sym_matvec
 from adjsim.rigid.points import place_points, place_tangents
 from adjsim.rigid.quaternion import quat_matrix, quat_matrix_jvp
-from adjsim.rigid.rows import read_3, read_body, read_params, write_3, write_body
+from adjsim.rigid.rows import INERTIA, KAPPA, W, read_3, read_body, read_params, write_3, write_body
 from adjsim.tiles.loop_arrays import Bodies
 
 
@@ -33,7 +33,7 @@ def body_balance(state, end, load, params, gravity, dt):
     _, _, v, omega = state
     _, r_end, v_end, omega_end = end
     F, S = load
-    m, inertia, kappa = lit(1, dt) / params[0], params[1:7], params[13]
+    m, inertia, kappa = lit(1, dt) / params[W], params[INERTIA], params[KAPPA]
     change = sub(axpy(dt * kappa, v_end, sub(v_end, v)), scale(dt, gravity))  # (1) of velocity
     e_v = axpy(-dt, F, scale(m, change))  # (2)
     torque = moment(quat_matrix(r_end), S)  # (3) body frame
@@ -53,8 +53,8 @@ def body_balance_jvp(
     _, _, tan_v, tan_omega = tan_state
     _, tan_r_end, tan_v_end, tan_omega_end = tan_end
     (_, S), (tan_F, tan_S) = load, tan_load
-    m, inertia, kappa = lit(1, dt) / params[0], params[1:7], params[13]
-    tan_m, tan_inertia, tan_kappa = -m * m * tan_params[0], tan_params[1:7], tan_params[13]
+    m, inertia, kappa = lit(1, dt) / params[W], params[INERTIA], params[KAPPA]
+    tan_m, tan_inertia, tan_kappa = -m * m * tan_params[W], tan_params[INERTIA], tan_params[KAPPA]
     change = sub(axpy(dt * kappa, v_end, sub(v_end, v)), scale(dt, gravity))  # (1)
     tan_change = axpy(dt * kappa, tan_v_end, sub(tan_v_end, tan_v))
     tan_change = axpy(dt * tan_kappa, v_end, axpy(-dt, tan_gravity, tan_change))

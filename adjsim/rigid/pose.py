@@ -165,10 +165,7 @@ def vertices(bodies: RigidBodies, poses: BodyTrajectory) -> np.ndarray:
 
 
 def vertices_jvp(
-    bodies: RigidBodies,
-    poses: BodyTrajectory,
-    tan_poses: BodyTrajectory,
-    tan_vertices: Any = None,
+    bodies: RigidBodies, poses: BodyTrajectory, tan_poses: BodyTrajectory, tan_vertices: Any = None
 ) -> np.ndarray:
     """Push tangents of positions and orientations through `adjsim.rigid.pose.vertices`.
 

@@ -12,8 +12,9 @@ from adjsim.algebra.vec3 import axpy
 from adjsim.jit.backend import device_fn
 
 
-STATE_SIZE = 13  # x 3, r 4, v 3, omega 3
-PARAMS_SIZE = 14  # w 1, I 6, J = I^-1 6, kappa 1
+STATE_SIZE, V, OMEGA = 13, slice(7, 10), slice(10, 13)  # x 3, r 4, v 3, omega 3
+PARAMS_SIZE = 14
+W, INERTIA, INVERSE, KAPPA = 0, slice(1, 7), slice(7, 13), 13  # of parameters: w, I, J, kappa
 
 
 @device_fn
@@ -48,7 +49,7 @@ def read_params(params, b):
     """Return w, I, J and kappa of body b: 14 numbers."""
     inertia = (*read_3(params, b, 1), *read_3(params, b, 4))
     inverse = (*read_3(params, b, 7), *read_3(params, b, 10))
-    return (params[b, 0], *inertia, *inverse, params[b, 13])
+    return (params[b, W], *inertia, *inverse, params[b, KAPPA])
 
 
 @device_fn

@@ -31,6 +31,7 @@ from adjsim.rigid.implicit_step import (
 )
 from adjsim.rigid.mass_properties import from_six
 from adjsim.rigid.points import place_tangents_kernel
+from adjsim.rigid.rows import INERTIA, OMEGA, V, W
 from adjsim.tiles.loop_arrays import States
 
 
@@ -48,11 +49,11 @@ class BodyBalance:
         self.owner = np.repeat(np.arange(self.n_bodies), sizes)  # of each point
         self.reach = np.linalg.norm(self.bodies.arms, axis=1)  # of each point
         params = self.bodies.params
-        self.mass, self.moments = 1.0 / params[:, :1], from_six(params[:, 1:7])
+        self.mass, self.moments = 1.0 / params[:, W, None], from_six(params[:, INERTIA])
         self.weight = float(np.abs(self.mass * self.nodes.gravity).max(initial=0.0))
         # What resists a change of each unknown.
-        diagonal = np.hstack([np.repeat(self.mass, 3, axis=1), params[:, 1:4]])
-        self.inertia = diagonal.ravel()
+        moments = np.diagonal(self.moments, axis1=1, axis2=2)
+        self.inertia = np.hstack([np.repeat(self.mass, 3, axis=1), moments]).ravel()
 
     def end(self, p: np.ndarray, u: np.ndarray, end: States) -> None:
         """Write the state at the end of a step from p, whose velocities are u, (n_bodies, 6)."""
@@ -72,7 +73,7 @@ class BodyBalance:
         """
         if not self.n_bodies:
             return [0.0, 0.0], [0.0, 0.0]
-        v, omega = p[:, 7:10], p[:, 10:]
+        v, omega = p[:, V], p[:, OMEGA]
         spin = np.einsum("bij,bj->bi", self.moments, omega)
         force = np.bincount(self.owner, acts, self.n_bodies).max() + self.weight
         moment = np.bincount(self.owner, self.reach * acts, self.n_bodies)

@@ -44,6 +44,15 @@ TOUCH: dict[str, Any] = {
     "friction_stiffness": 0.05,
     "friction": 0.3,
 }
+# Of a pile: blocks that hardly sink under their weight, and press each other by a seventh of the
+# thickness. The upper one slides for a third of a second, and then rests.
+PILE_MU, PILE_LAM = 3e5, 6e5  # [Pa]
+PILE_TOUCH: dict[str, Any] = {
+    "stiffness": 1e4,
+    "dissipation": 3.0,
+    "friction_stiffness": 100.0,
+    "friction": 0.3,
+}
 WHIRL, LAYER = 0.5, 0.34  # fastest [cells/step], part of the grid that holds smoke at first
 DISTANCE = 4.0  # of the camera from the middle of the unit ball [m]
 FLAT, PHONG, TEXTURE = LOOKS = ("flat", "phong", "texture")
@@ -143,14 +152,15 @@ def make_pile(n_tets: int, *, touches: bool) -> Body:
     points = np.concatenate([mesh.points, mesh.points + up])
     forces: dict[str, Any] = {
         "blocks": NeoHookeanTets(
-            np.concatenate([mesh.tets, mesh.tets + n]), points, MU, LAM, density=DENSITY
+            np.concatenate([mesh.tets, mesh.tets + n]), points, PILE_MU, PILE_LAM, density=DENSITY
         )
     }
     if touches:
         faces = mesh.surface().faces
         forces["touch"] = SurfaceContact(
-            triangles=faces, other_triangles=faces + n, radius=radius, other_radius=radius, **TOUCH
-        )
+            triangles=faces, other_triangles=faces + n, radius=radius, other_radius=radius,
+            **PILE_TOUCH,
+        )  # fmt: skip
     pinned, v = points[:, 1] <= points[:, 1].min(), np.zeros_like(points)
     v[n:, 0] = SPEED
     return Body(mesh, Model(None, forces, pinned=pinned), State(points, v))

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from scipy.optimize import nnls
 
-from benchmarks.timing.laps import FORWARD, GPU
+from benchmarks.timing.laps import BOTH, FORWARD, GPU
 
 
 UNITS = {
@@ -56,6 +56,19 @@ def _gain(rows: dict[int, Row]) -> str:
 
 def _time(row: Row | None, scale: float) -> str:
     return "" if row is None else f"{scale * row['min']:.4g} ({scale * row['median']:.4g})"
+
+
+def contact_table(rows: Sequence[Row]) -> list[list[str]]:
+    """Return what contact costs on one thread, as a table of texts: ms a step, and ratios."""
+    table = [["scene", "forward [ms]", "to no contact", "with reverse [ms]", "to no contact"]]
+    own = {(row["case"], row["kind"]): row for row in rows if row["ratio"] and row["threads"] == 1}
+    for case in dict.fromkeys(case for case, _ in own):
+        cells = [case]
+        for kind in (FORWARD, BOTH):
+            row = own[case, kind]
+            cells += [f"{1e3 * row['min']:.2g}", f"{row['ratio']['median']:.1f}"]
+        table.append(cells)
+    return table
 
 
 def growth_lines(rows: Sequence[Row]) -> list[str]:

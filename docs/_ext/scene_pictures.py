@@ -11,6 +11,8 @@ Run these first, in a folder RUNS (`held.toml` is the bundled scene without its 
     adjsim run identify --out density 'free."beam.density"={}'
     python docs/_ext/scene_pictures.py RUNS
 
+`page.png` is a picture of `adjsim preview identify --page`, 1280 pixels wide, with four corners
+clicked.
 Needs chromium, for the pages of the reports.
 """
 
@@ -83,6 +85,7 @@ def main(runs):
     write("preview_good", Image.open(runs / "good.png"), 900)
     write("preview_scale", rows(Image.open(runs / "scale.png"), [0]), 900)
     write("preview_held", rows(Image.open(runs / "held.png"), [1]), 900)
+    write("preview_page", Image.open(runs / "page.png").crop((0, 60, 1264, 745)), 900)
     strip = Image.open(runs / "found" / "figures" / "strip-film.png")
     write("scene_fit", strip, 900)
     write("scene_search", Image.open(runs / "found" / "figures" / "coarse.png"), 700)

@@ -17,7 +17,7 @@ import numpy as np
 
 from adjsim.jit.backend import cpu_kernel, device_fn, lit
 from render.faces.coverage import cross2
-from render.projection import project_body, towards_body, unpack_view
+from render.projection import PERSPECTIVE, project_body, towards_body, unpack_view
 from render.shaders.harmonics import harmonic_shade
 from render.shaders.normals import normal_body
 from render.shaders.shading import flat_normal, lambert
@@ -40,6 +40,9 @@ class Settings(NamedTuple):
     blend: int  # OVER, SOFTMAX or NEAREST
     cull: bool
     is_deep: bool  # whether depths have adjoints: in Softmax, and where they are an output
+
+
+SIGMA, NEAR, FAR = (Settings._fields.index(name) for name in ("sigma", "near", "far"))
 
 
 class PackedScene(NamedTuple):
@@ -244,9 +247,9 @@ def _setup_faces(view, scene, x, settings, shape, corners, faces):
     for i in range(x.shape[0]):
         project_body(i, x, eye, frame, faces.screen)
     for i in range(faces.towards.shape[0]):
-        towards_body(i, x, eye, frame[2], view[17], faces.towards)
+        towards_body(i, x, eye, frame[2], view[PERSPECTIVE], faces.towards)
     for f in range(scene.faces.shape[0]):
-        face_body(f, scene, x, view[17], settings, shape, faces)
+        face_body(f, scene, x, view[PERSPECTIVE], settings, shape, faces)
 
 
 setup_faces = cpu_kernel(_setup_faces)

@@ -29,9 +29,18 @@ from adjsim.jit.cuda_launch import launch
 from adjsim.jit.device_arrays import beside, constants, kept_on_device, on_device, to_host
 from adjsim.jit.devices import Device, array_module
 from render.blending import OVER
-from render.faces.face_setup import Faces, PackedScene, Settings, face_body, load_corners
+from render.faces.face_setup import (
+    FAR,
+    NEAR,
+    SIGMA,
+    Faces,
+    PackedScene,
+    Settings,
+    face_body,
+    load_corners,
+)
 from render.faces.fragment_lists import sort_body
-from render.projection import project_body, towards_body, unpack_view
+from render.projection import PERSPECTIVE, project_body, towards_body, unpack_view
 from render.raster.fragments import Fragments, fragment_logit, misses, write_fragment
 from render.raster.layers import Layers
 from render.raster.packing import Job
@@ -147,7 +156,7 @@ def vertex_thread(k, args):
     eye, frame = unpack_view(view[n])
     project_body(i, x[n], eye, frame, screen[n])
     if towards.shape[1] > 0:
-        towards_body(i, x[n], eye, frame[2], view[n, 17], towards[n])
+        towards_body(i, x[n], eye, frame[2], view[n, PERSPECTIVE], towards[n])
 
 
 @device_fn
@@ -176,7 +185,7 @@ def face_thread(k, args):
     shape, own = (pixels.pixel_y.shape[0], pixels.pixel_x.shape[0]), faces_of(n, faces)
     settings = unpack_settings(numbers[n], flags)
     counts[k] = 0
-    if face_body(f, scene, x[n], view[n, 17], settings, shape, own):
+    if face_body(f, scene, x[n], view[n, PERSPECTIVE], settings, shape, own):
         top, bottom, left, right = bin_box(f, own.box)
         counts[k] = (bottom - top) * (right - left)
 
@@ -200,10 +209,7 @@ def outline_thread(k, args):
 @device_fn
 def bins_across(pixels):
     """How many rows and columns of bins an image has."""
-    return (
-        (pixels.pixel_y.shape[0] + BIN - 1) // BIN,
-        (pixels.pixel_x.shape[0] + BIN - 1) // BIN,
-    )
+    return ((pixels.pixel_y.shape[0] + BIN - 1) // BIN, (pixels.pixel_x.shape[0] + BIN - 1) // BIN)
 
 
 @device_fn
@@ -223,7 +229,7 @@ def keys_thread(k, args):
     own, (rows, columns) = faces_of(n, faces), bins_across(pixels)
     at = place[k]
     if at < place[k + 1]:
-        z, near, far = own.corners[f, 6], numbers[n, 3], numbers[n, 4]
+        z, near, far = own.corners[f, 6], numbers[n, NEAR], numbers[n, FAR]
         z = (z + own.corners[f, 7] + own.corners[f, 8]) / lit(3.0, z)
         depth = np.int64((z - near) / (far - near) * lit(DEPTHS - 1, z))
         depth = max(0, min(depth, DEPTHS - 1))
@@ -305,7 +311,7 @@ def fragments_thread(m, args):
     if q >= 0:
         f, (n, i, j) = pairs.face[k], locate(pairs.bin[k], pixels)
         own, y, x = faces_of(n, faces), i * BIN + row, j * BIN + column
-        logit = pixel_logit((pixels.pixel_x[x], pixels.pixel_y[y]), f, own, numbers[n, 0])
+        logit = pixel_logit((pixels.pixel_x[x], pixels.pixel_y[y]), f, own, numbers[n, SIGMA])
         corners = load_corners(f, own.corners)
         write_fragment(q, logit, f, y, x, corners, pixels, scene, own, flags[0], fragments)
 

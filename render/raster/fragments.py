@@ -22,13 +22,7 @@ import numpy as np
 from adjsim.algebra.vec3 import axpy, scale
 from adjsim.jit.backend import device_fn, lit, shared_fn
 from render.blending import NEAREST, OVER
-from render.faces.coverage import (
-    coverage,
-    cross2,
-    exp_minus,
-    sigmoid_parts,
-    signed_square_distance,
-)
+from render.faces.coverage import coverage, cross2, exp_minus, sigmoid_parts, signed_square_distance
 from render.faces.face_setup import load_corners
 from render.faces.fragment_lists import list_fragments, sort_body
 from render.faces.nearest import outer_coverage

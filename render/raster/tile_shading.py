@@ -13,12 +13,7 @@ from adjsim.algebra.vec3 import add, scale
 from adjsim.jit.backend import device_fn, shared_fn
 from render.faces.face_setup import load3, load_corners
 from render.raster.light_reach import CURVED, SHINY, reached_light
-from render.raster.pixel_shading import (
-    corner_albedo,
-    corner_normals,
-    corner_rows,
-    weighted,
-)
+from render.raster.pixel_shading import corner_albedo, corner_normals, corner_rows, weighted
 from render.raster.tile_curved import has_one_color, is_lit_alone, light_curved
 from render.raster.tile_rows import (
     COLORS,

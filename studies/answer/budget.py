@@ -41,7 +41,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.jit.device_arrays import to_host
 from studies.answer.intervals import Intervals, widened
 from studies.answer.scales import percent, uncertainty, value_scale
 from studies.optimizers.jacobian import Jacobian
@@ -116,13 +115,15 @@ def declared_changes(
         observer.shown(observer.seen(moved, sampling), values)
         for observer, sampling in zip(precise.observers, samplings, strict=True)
     ]
+    reached, places = precise.reached([record.rows for record in records])
+    rows, count = np.concatenate(places), sum(problem.residual_counts()) + len(theta)
 
     def column(tangents: Sequence[Moved], of_values: Mapping[str, np.ndarray]) -> Jacobian:
-        rows = [
-            to_host(observer.residuals_jvp(record.jvp(tan, of_values)))
-            for observer, record, tan in zip(precise.observers, records, tangents, strict=True)
+        pushed = [
+            block.jvp(record.jvp(tan, of_values))
+            for block, record, tan in zip(reached, records, tangents, strict=True)
         ]
-        return Jacobian.of(np.concatenate([*rows, np.zeros(len(theta))])[:, None])  # no prior
+        return Jacobian(rows, np.concatenate(pushed)[:, None], count)  # no prior
 
     still: list[Moved] = [{} for _ in records]
     drawn = {path for observer in precise.observers for path in observer.looks()}
@@ -146,7 +147,7 @@ def declared_changes(
             for far, near in zip(ahead, behind, strict=True)
         ]
         columns.append(column(slopes, {}))
-    nothing = Jacobian.of(np.zeros((sum(problem.residual_counts()) + len(theta), 0)))
+    nothing = Jacobian.of(np.zeros((count, 0)))
     C, L = (Jacobian.beside(each) if each else nothing for each in (columns, looks))
     return DeclaredChanges(kept, C, L, notes)
 

@@ -49,6 +49,8 @@ Mathematics of Computation 19 (1965).
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -197,10 +199,13 @@ def change_by(
             step = _change(places, theta, linear_at(places, theta, None), there)
         else:
             same_steps = with_shorter_steps(problem, theta, other.steps.count)
-            difference = other.residuals(theta) - same_steps.residuals(theta)
-            if not difference.any():
+            there = other.residuals(theta)
+            there -= same_steps.residuals(theta)
+            if not there.any():
                 return [], []
-            step = _change(problem, theta, linear, linear[0] + difference)
+            there += linear[0]
+            step = _change(problem, theta, linear, there)
+            del there  # as long as all residuals of a film
     except NOT_FINITE as error:
         return [], [f"The error by {OTHER[source]} is not known. {error}"]
     change = Change(source, step, _share(problem, other, theta, step=step, linear=linear))
@@ -237,33 +242,33 @@ def _share(
         r, J = problem.residuals_and_jacobian(theta) if linear is None else linear
     except NOT_FINITE:
         return np.nan, np.nan
-    D = D - r
+    D -= r
     instants = clusters_of_rows(problem)
-    present = np.flatnonzero(np.bincount(instants[instants >= 0]))
+    begins = np.append(True, instants[1:] != instants[:-1])
+    spans = list(pairwise([*np.flatnonzero(begins).tolist(), len(instants)]))
+    present = np.unique([instants[start] for start, _ in spans if instants[start] >= 0])
     blocks = np.array_split(present, BLOCKS)
     blocks = [block for block in blocks if block.size]
     if len(blocks) < 2:
         return np.nan, np.nan
 
-    def sums(rows: np.ndarray | slice) -> list[np.ndarray]:
-        j, d, own = J[rows], D[rows], r[rows]
+    def sums(start: int, end: int) -> list[Any]:
+        j, d, own = J[start:end], D[start:end], r[start:end]
         return [j.T @ j, j.T @ d, j.T @ own, d @ d, d @ own]
 
-    def share(parts: Sequence[np.ndarray]) -> float:
+    def share(parts: Sequence[Any]) -> float:
         H, g, c, dd, dr = parts
         made_up = np.linalg.lstsq(H, g, rcond=None)[0]
         square = dd - made_up @ g  # 0 where the finer mesh shows nothing new
         return float(-(dr - made_up @ c) / square) if square > ROUNDING * dd else np.nan
 
-    total = sums(slice(None))
-    each = np.array(
-        [
-            share([whole - part for whole, part in zip(total, parts, strict=True)])
-            for parts in (
-                sums((block[0] <= instants) & (instants <= block[-1])) for block in blocks
-            )
-        ]
+    parts = [(instants[start], sums(start, end)) for start, end in spans]
+    total = [sum(each) for each in zip(*(part for _, part in parts), strict=True)]
+    without = (
+        zip(*(part for at, part in parts if not block[0] <= at <= block[-1]), strict=True)
+        for block in blocks
     )
+    each = np.array([share([sum(part) for part in left]) for left in without])
     B = len(each)
     error = np.sqrt((B - 1) / B * np.square(each - each.mean()).sum())
     return share(total), float(error)
@@ -289,7 +294,7 @@ def _change(
             break
         if (left := float(np.linalg.norm(finer - r))) < least:
             best, least = shift, left
-        J = J.updated(r - before, step)
+        J = J.updated(before, r, step)
     assert best is not None
     return -best
 
@@ -311,7 +316,7 @@ def _change_of_fit(other: SceneProblem, theta: np.ndarray, J: Jacobian) -> np.nd
             there = other.with_steps_for(at).residuals(at)
         except NOT_FINITE:
             break
-        J = J.updated(there - r, step)
+        J = J.updated(r, there, step)
         if float(there @ there) < float(r @ r):
             r, shift = there, at - theta
         if np.abs(step).max() <= SHORT:

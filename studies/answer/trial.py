@@ -122,6 +122,7 @@ def try_answer(
             rise = float(np.mean(losses)) - loss
             least = max(min(_change(here, both), rise), 1e-300)
             widening[k] = max(widening[k], np.sqrt(should) / np.sqrt(least))
+        both.clear()  # before the next motions
     least = np.maximum(np.minimum(LOWER * promised, LOWER_PART * loss), ROUNDING * loss)
     lower = [gain for gain, place in gains.items() if gain > least[place.end]]
     gain = max(lower, default=0.0)

@@ -27,6 +27,7 @@ from studies.answer.discretisation import Linear
 from studies.answer.evidence import MissingTerm
 from studies.fitting.judging import explained_motion
 from studies.fitting.local_search import LocalSearch
+from studies.optimizers.jacobian import Jacobian
 from studies.optimizers.problem import NOT_FINITE
 from studies.problem.body_tracks import tracked_problem
 from studies.problem.problem import SceneProblem
@@ -106,10 +107,10 @@ def _best_score(
     r, J = linear
     H = inverse(J.T @ J)
     beside = H @ (J.T @ r)
+    rest = r.copy()
+    rest[J.rows] -= J.values @ beside
     scores = [
-        score
-        for term in terms
-        if (score := _score(problem, theta, (r - J @ beside, J, H, beside), term))
+        score for term in terms if (score := _score(problem, theta, (rest, J, H, beside), term))
     ]
     best = max(scores, key=lambda score: score.gain, default=None)
     return best if best is not None and best.gain > GAIN else None
@@ -128,13 +129,17 @@ def _score(
     (probe, value), (rest, J, H, beside) = made, fitted
     there = np.append(theta, probe.parameters.start[n:])
     try:
-        C = np.stack([probe.residuals_jvp(there, tan) for tan in np.eye(len(there))[n:]], axis=1)
+        columns = [  # 0 at the priors of theta, the last rows of J
+            Jacobian.of(probe.residuals_jvp(there, tan)[: len(rest), None])
+            for tan in np.eye(len(there))[n:]
+        ]
     except NOT_FINITE:
         return None
-    C = np.concatenate([C[: len(rest) - n], np.zeros((n, C.shape[1]))])  # of priors
-    along = H @ (J.T @ C)
-    alone = C - J @ along
-    slope = alone.T @ rest
+    both = Jacobian.beside([J, *columns])
+    of_theta, of_term = both.values[:, :n], both.values[:, n:]
+    along = H @ (of_theta.T @ of_term)
+    alone = of_term - of_theta @ along
+    slope = alone.T @ rest[both.rows]
     step = -inverse(alone.T @ alone) @ slope
     start = value.value + step.reshape(value.value.shape)
     low, high = value.bounds

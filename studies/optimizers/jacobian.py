@@ -48,7 +48,8 @@ class Jacobian:
         values = np.zeros((len(rows), ends[-1]), order="F")
         for block, end in zip(blocks, ends, strict=True):
             columns = slice(end - block.shape[1], end)
-            values[np.searchsorted(rows, block.rows), columns] = block.values
+            is_all = len(block.rows) == len(rows)
+            values[... if is_all else np.searchsorted(rows, block.rows), columns] = block.values
         return cls(rows, values, blocks[0].count)
 
     @property
@@ -82,27 +83,29 @@ class Jacobian:
                 raise ValueError(f"Rows of a Jacobian must follow each other, got {key}.")
             first, end = np.searchsorted(self.rows, [start, stop])
             return type(self)(self.rows[first:end] - start, self.values[first:end], stop - start)
-        chosen = np.flatnonzero(key) if key.dtype == bool else key
+        if key.dtype == bool:
+            chosen, is_kept = np.flatnonzero(key), key[self.rows]
+            rows = np.searchsorted(chosen, self.rows[is_kept])
+            return type(self)(rows, self.values[is_kept], len(chosen))
         place = np.full(self.count, -1)
-        place[chosen] = np.arange(len(chosen))
+        place[key] = np.arange(len(key))
         order = np.argsort(place[self.rows], kind="stable")
         order = order[np.count_nonzero(place[self.rows] < 0) :]
-        return type(self)(place[self.rows[order]], self.values[order], len(chosen))
+        return type(self)(place[self.rows[order]], self.values[order], len(key))
 
     def solve(self, y: np.ndarray) -> np.ndarray:
         """Return x, (p,), that makes |J x - y| least, the shortest of several."""
         return np.linalg.lstsq(self.values, y[self.rows], rcond=None)[0]
 
-    def updated(self, change: np.ndarray, step: np.ndarray) -> Self:
-        """Return J by Broyden's rule after a step (p,) that changed the residuals by (n,)."""
-        missed = change.copy()
-        missed[self.rows] -= self.values @ step
-        is_stored = missed != 0.0
+    def updated(self, before: np.ndarray, after: np.ndarray, step: np.ndarray) -> Self:
+        """Return J by Broyden's rule after a step (p,) between residuals (n,)."""
+        is_stored = before != after
         is_stored[self.rows] = True
         rows = np.flatnonzero(is_stored)
         values = np.zeros((len(rows), len(step)), order="F")
         values[np.searchsorted(rows, self.rows)] = self.values
-        values += np.outer(missed[rows], step / float(step @ step))
+        missed = after[rows] - before[rows] - values @ step
+        values += np.outer(missed, step / float(step @ step))
         return type(self)(rows, values, self.count)
 
     def squares_beside(self, r: np.ndarray) -> float:

@@ -58,8 +58,8 @@ def without_edges(z: np.ndarray, jump: float) -> np.ndarray:
     low = np.asarray(minimum_filter(np.where(is_there, z, np.inf), footprint=around))
     high = np.asarray(maximum_filter(np.where(is_there, z, -np.inf), footprint=around))
     is_edge = high - low >= 2.0 * jump
-    is_edge |= np.asarray(binary_dilation(binary_opening(~is_there, around), around))
-    return is_there & ~np.asarray(binary_dilation(is_edge, around, iterations=MARGIN - 1))
+    is_edge |= np.asarray(binary_dilation(binary_opening(~is_there, around), around), bool)
+    return is_there & ~np.asarray(binary_dilation(is_edge, around, iterations=MARGIN - 1), bool)
 
 
 @dataclass(frozen=True, eq=False)

@@ -264,7 +264,9 @@ class FilmObserver(PictureObserver):
             name: replace(mesh, smooth_normals=not mesh.smooth_normals)
             for name, mesh in self.scene.objects.items()
         }
-        return replace(self, scene=replace(self.scene, objects=objects))
+        other = replace(self, scene=replace(self.scene, objects=objects))
+        object.__setattr__(other, "_backgrounds", self._backgrounds)  # the same, and large
+        return other
 
     def simulated(self, rows: np.ndarray) -> Self:
         """Return the film of these pixels.

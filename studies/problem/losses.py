@@ -17,7 +17,7 @@ from adjsim.jit.backend import thread_count
 from adjsim.jit.device_arrays import joined, to_host
 from studies.optimizers.jacobian import Jacobian
 from studies.problem.free import ShapeLosses
-from studies.problem.observers import SEEN, Observer
+from studies.problem.observers import SEEN, Observer, ReachedResiduals
 from studies.problem.predict import ScenePredictor, cut
 from studies.scene.motion import inspect_frames
 
@@ -75,6 +75,16 @@ class SceneLosses(ScenePredictor):
             counts.append(len(one.times) * len(first.residuals_jvp(blank)))
         return counts
 
+    def reached(
+        self, predicted: Sequence[np.ndarray]
+    ) -> tuple[list[ReachedResiduals], list[np.ndarray]]:
+        """Return the residuals of every observer that theta may change, and their numbers in r."""
+        counts = self.residual_counts()
+        observed = zip(self.observers, predicted, counts, strict=True)
+        blocks = [one.reached(rows, count) for one, rows, count in observed]
+        starts = np.cumsum(counts) - counts
+        return blocks, [first + each.rows for first, each in zip(starts, blocks, strict=True)]
+
     def by_residuals(self, r: np.ndarray) -> list[tuple[Observer, np.ndarray]]:
         """Return every observer with its part of the residuals, without priors."""
         return list(zip(self.observers, cut(r, self.residual_counts()), strict=True))
@@ -97,11 +107,8 @@ class SceneLosses(ScenePredictor):
         # the loss of an observation is a mean over its frames: alone, a frame counts whole
         squares, parts = np.zeros(self.n_frames), np.zeros(self.n_frames)
         for observer, residuals in self.by_residuals(r):
-            np.add.at(
-                squares,
-                observer.index,
-                np.square(residuals).reshape(len(observer.times), -1).sum(axis=1),
-            )
+            by_frame = residuals.reshape(len(observer.times), -1)
+            np.add.at(squares, observer.index, np.einsum("ij,ij->i", by_frame, by_frame))
             np.add.at(parts, observer.index, 1.0 / len(observer.times))
         return squares / np.where(parts > 0.0, parts, 1.0)
 
@@ -141,12 +148,11 @@ class SceneLosses(ScenePredictor):
         The rows of the priors, the last ones, are always stored.
         """
         n, (records, push) = len(theta), replace(self, threads=1).pushing(theta)
-        pairs = list(zip(self.observers, (record.rows for record in records), strict=True))
-        parts = [to_host(one.residuals(rows)) for one, rows in pairs]
-        starts = np.cumsum([0, *(len(r) for r in parts)])
-        reached = [one.reached(rows, len(r)) for (one, rows), r in zip(pairs, parts, strict=True)]
-        numbers = [start + block.rows for start, block in zip(starts, reached, strict=False)]
-        numbers.append(starts[-1] + np.arange(n))
+        predicted = [record.rows for record in records]
+        pairs = zip(self.observers, predicted, strict=True)
+        r = self.with_priors(theta, joined([to_host(one.residuals(rows)) for one, rows in pairs]))
+        reached, numbers = self.reached(predicted)
+        numbers.append(len(r) - n + np.arange(n))
         ends = np.cumsum([len(rows) for rows in numbers])
         values, scale = np.empty((ends[-1], n), order="F"), self._prior(theta)[1]
 
@@ -160,7 +166,6 @@ class SceneLosses(ScenePredictor):
 
         with ThreadPoolExecutor(thread_count(None, large=self.device == "cpu")) as pool:
             list(pool.map(fill, range(n)))
-        r = self.with_priors(theta, joined(parts))
         return r, Jacobian(np.concatenate(numbers), values, len(r))
 
     def loss_at(self, theta: np.ndarray) -> float:
@@ -218,7 +223,7 @@ class SceneLosses(ScenePredictor):
         """
 
         def judge(images: np.ndarray) -> tuple[float, np.ndarray]:
-            return 0.0, self.residuals_cotangent(images, 2.0 * self.residuals_of(images))
+            return 0.0, 2.0 * self.residuals_cotangent(images, self.residuals_of(images))
 
         _, recorded, records, (_, adj_rows), back = self._judged(theta, judge)
         inspection = inspect_frames(recorded, back[0].frames, self.reached_parameters(), **options)

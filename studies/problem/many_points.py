@@ -55,8 +55,9 @@ def residuals_at(problem: SceneLosses, thetas: Sequence[np.ndarray]) -> Iterator
         if k in moved and not isinstance(moved[k][2], Failure):
             own, (values, motion, samplings), run = moved.pop(k)
             with suppress(*NOT_FINITE):  # a camera that there is not
-                rows = joined(own.rows_of(own.moved_by(motion, run), samplings, values))
-                r = own.with_priors(theta, to_host(own.residuals_of(rows)))
+                moved_then = own.moved_by(motion, run)
+                r = to_host(own.residuals_of(joined(own.rows_of(moved_then, samplings, values))))
+                r = own.with_priors(theta, r)
         yield r if r is not None and np.isfinite(r).all() else None
 
 

@@ -109,8 +109,10 @@ class PictureObserver(Observer):
     def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
         """Return the cotangent of the pixels."""
         shape = (*self.frames.shape[:-1], 4)
-        blank = module_of(adj_r).zeros(shape, self.frames.dtype)
-        adj = residuals_vjp(self.loss, blank, self.frames, self._scale * adj_r)
+        xp = module_of(adj_r)
+        blank = xp.broadcast_to(xp.zeros((), self.frames.dtype), shape)
+        adj = residuals_vjp(self.loss, blank, self.frames, adj_r)
+        adj *= self._scale
         return self.where_compared(adj).reshape(-1, 4)
 
     def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:

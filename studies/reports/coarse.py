@@ -165,7 +165,7 @@ def _map(data: dict[str, Any], points: np.ndarray) -> Any:
     shade = {"norm": LogNorm(np.nanmin(losses), np.nanmax(losses)), "cmap": "viridis_r"}
     corners = _triangles(data, points)
     if len(corners):
-        between = Triangulation(*points.T, corners, blew_up[corners].any(axis=1))
+        between = Triangulation(points[:, 0], points[:, 1], corners, blew_up[corners].any(axis=1))
         values = np.where(blew_up, np.nanmax(losses), losses)
         levels = np.geomspace(np.nanmin(losses), np.nanmax(losses) * (1.0 + 1e-9), LEVELS)
         ax.tricontourf(between, values, levels, **shade)

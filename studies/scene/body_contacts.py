@@ -222,7 +222,7 @@ def _node_stiffness(
 
 def _radius(contact: Contact, a: Touching, b: Touching) -> float:
     """Return the radius of both surfaces, given or chosen [m]."""
-    chosen = min(min(OF_EDGE * mean_edge(body), OF_SIZE * body.size) for body in (a, b))
+    chosen = min(min(OF_EDGE * body.mean_edge, OF_SIZE * body.size) for body in (a, b))
     return contact.radius or chosen
 
 
@@ -237,21 +237,6 @@ def _speed_between(a: Touching, b: Touching, gravity: Vector) -> float:
     apart = float(np.linalg.norm(a.velocity - b.velocity)) + sum(of_nodes)
     g = float(np.linalg.norm(gravity)) or (0.0 if apart > 0.0 else GRAVITY)
     return float(np.sqrt(2.0 * g * max(a.size, b.size) + apart**2))
-
-
-def mean_edge(body: Touching) -> float:
-    """Return the mean length of the edges of a body's surface [m]."""
-    corners = _places(body)[body.faces]
-    return float(np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).mean())
-
-
-def _places(body: Touching) -> np.ndarray:
-    """Return the points of a body by the numbers that its faces have, (n, 3) [m]."""
-    if body.nodes is None:
-        return body.points
-    out = np.zeros((int(body.nodes.max()) + 1, 3))
-    out[body.nodes] = body.points
-    return out
 
 
 def _count(a: Touching, b: Touching) -> int:
@@ -284,7 +269,7 @@ def _check_depth(name: str, depth: float, radius: float) -> None:
 
 def _check_radius(name: str, radius: float, bodies: tuple[Touching, Touching]) -> None:
     for body in bodies:
-        if (edge := mean_edge(body)) < radius:
+        if (edge := body.mean_edge) < radius:
             raise StudyError(
                 f"`contacts.{name}.radius` must be smaller than the edges of `bodies.{body.name}`, "
                 f"{edge:.3g} m on average, got {radius:.3g} m. Give a smaller radius or a coarser "
@@ -364,7 +349,7 @@ def signed_distances(body: Touching, other: Touching) -> tuple[np.ndarray, bool]
     """
     import pyvista as pv
 
-    surface = pv.PolyData.from_regular_faces(_places(other), np.asarray(other.faces))
-    points = pv.PolyData(_places(body)[np.unique(np.asarray(body.faces))])
+    surface = pv.PolyData.from_regular_faces(other.places, np.asarray(other.faces))
+    points = pv.PolyData(body.places[np.unique(np.asarray(body.faces))])
     distances = points.compute_implicit_distance(surface)["implicit_distance"]
     return np.asarray(distances), surface.n_open_edges == 0

@@ -10,12 +10,7 @@ from studies.scene import declared
 from studies.scene.declared import Scene, SceneFile
 from studies.scene.joining import check_contact, check_joined, check_joint
 from studies.scene.overrides import OWNERS
-from studies.scene.shared_checks import (
-    check_direction,
-    check_held,
-    check_law,
-    check_reference,
-)
+from studies.scene.shared_checks import check_direction, check_held, check_law, check_reference
 from studies.scene.tables import joined
 
 

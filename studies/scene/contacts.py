@@ -119,6 +119,21 @@ class Touching:
         )
 
     @property
+    def places(self) -> np.ndarray:
+        """Its points by the numbers that its faces have, (n, 3) [m]."""
+        if self.nodes is None:
+            return self.points
+        out = np.zeros((int(self.nodes.max()) + 1, 3))
+        out[self.nodes] = self.points
+        return out
+
+    @property
+    def mean_edge(self) -> float:
+        """Mean length of the edges of its surface [m]."""
+        corners = self.places[self.faces]
+        return float(np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).mean())
+
+    @property
     def point_mass(self) -> float:
         """Mass behind one point that touches: all of a rigid body, or the mean of a node [kg]."""
         return float(np.mean(self.mass))

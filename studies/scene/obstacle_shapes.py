@@ -4,6 +4,7 @@ A new shape is a dataclass in `studies/scene/declared.py`, a contact in the engi
 with its line in `SHAPES`.
 """
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
@@ -33,6 +34,7 @@ from studies.scene.maps import Value
 from studies.scene.mesh_source import Source, surface_of
 
 
+LINES = 48  # around a ring of a wire
 DRAWN_CELLS = 24  # along the edge of a plane: faces with a corner behind the camera are left out
 
 
@@ -49,6 +51,11 @@ class Shape(ABC):
     def distance(self, x: np.ndarray) -> np.ndarray:
         """Return how far points (n, 3) are outside of it, (n,) [m]; inside it is negative."""
 
+    @property
+    def width(self) -> float:
+        """Its smallest extent [m]; a plane has none."""
+        return np.inf
+
     @abstractmethod
     def surface(self) -> TriangleMesh:
         """Return the surface that is drawn."""
@@ -62,6 +69,13 @@ class Shape(ABC):
         surface = self.surface()
         look = drawn_mesh(f"obstacles.{self.name}.look", self.spec.look, surface, Source(surface))
         return look, surface.points
+
+    @abstractmethod
+    def wire(self, center: np.ndarray, far: float) -> np.ndarray:
+        """Return lines that show it, as segments (n, 2, 3) [m].
+
+        What is further than `far` from `center` [m] need not be in it.
+        """
 
     def patches(self, center: np.ndarray, far: float) -> tuple[list[np.ndarray], np.ndarray]:
         """Return the faces of the patches that a picture shows in turns, and the vertices.
@@ -121,12 +135,23 @@ class _Plane(Shape):
     def about(self, center: np.ndarray) -> declared.Obstacle:
         return replace(self.spec, point=_place(np.asarray(self.spec.point) - center))
 
-    def patches(self, center: np.ndarray, far: float) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return the squares of a floor near the bodies."""
+    def wire(self, center: np.ndarray, far: float) -> np.ndarray:
+        """Return every third line of a grid of squares near the bodies, in pieces."""
+        grid = self._near(center, far).points.reshape(DRAWN_CELLS + 1, DRAWN_CELLS + 1, 3)
+        lines = [lines[::3] for lines in (grid, grid.swapaxes(0, 1))]
+        pieces = [np.stack([line[:, :-1], line[:, 1:]], axis=2) for line in lines]
+        return np.concatenate(pieces).reshape(-1, 2, 3)
+
+    def _near(self, center: np.ndarray, far: float) -> TriangleMesh:
+        """Return the surface with its middle below a point, (3,), no larger than `far` [m]."""
         normal = self.pose["normal"]
         below = center - normal * (normal @ (center - np.asarray(self.spec.point)))
         near = replace(self.spec, point=_place(below), extent=min(self.spec.extent, far))
-        surface = _Plane(self.name, near).surface()
+        return _Plane(self.name, near).surface()
+
+    def patches(self, center: np.ndarray, far: float) -> tuple[list[np.ndarray], np.ndarray]:
+        """Return the squares of a floor near the bodies."""
+        surface = self._near(center, far)
         points, faces = surface.points, surface.faces
         edges = points[[1, DRAWN_CELLS + 1]] - points[0]
         offsets = (points[faces].mean(axis=1) - points[0]) @ edges.T
@@ -166,10 +191,35 @@ class _Rounded(Shape):
         outside = np.linalg.norm(np.maximum(beyond, 0.0), axis=1)
         return outside + np.minimum(beyond.max(axis=1), 0.0) - self.radius
 
+    @property
+    def width(self) -> float:
+        return 2.0 * (self.radius or float(np.min(self.half)))
+
+    def wire(self, center: np.ndarray, far: float) -> np.ndarray:
+        """Return outlines across the axes of its frame, through the middle or the ends of y."""
+        del center, far
+        half, turn = np.asarray(self.half), 2.0 * np.pi * np.arange(LINES + 1) / LINES
+        if not self.radius:  # corners alone, two and two along each axis
+            corners = half * np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
+            pairs = itertools.combinations(corners, 2)
+            edges = [pair for pair in pairs if np.sum(pair[0] != pair[1]) == 1]
+            return self._placed(np.array(edges))
+        c, s, zero = np.cos(turn), np.sin(turn), np.zeros_like(turn)
+        beyond = half[1] * np.sign(s)
+        rings = [self.radius * np.stack(ring, axis=1) for ring in ((c, s, zero), (zero, s, c))]
+        rings = [ring + beyond[:, None] * (0.0, 1.0, 0.0) for ring in rings]
+        flat = self.radius * np.stack([c, zero, s], axis=1)
+        rings += [flat + end * half for end in (-1.0, 1.0)]
+        return self._placed(np.concatenate([np.stack([r[:-1], r[1:]], axis=1) for r in rings]))
+
+    def _placed(self, points: np.ndarray) -> np.ndarray:
+        """Return points of the frame in the world."""
+        R = rotation_matrix(np.asarray(self.rotation))
+        return points @ R.T + np.asarray(self.pose["center"])
+
     def outwards(self, surface: TriangleMesh) -> TriangleMesh:
         """Return a surface of the frame in the world."""
-        points = surface.points @ rotation_matrix(self.rotation).T
-        return TriangleMesh(points + np.asarray(self.pose["center"]), surface.faces)
+        return TriangleMesh(self._placed(surface.points), surface.faces)
 
 
 class _Sphere(_Rounded):

@@ -176,11 +176,18 @@ def blows_on(
 def notes_on_start(
     obstacles: Mapping[str, declared.Obstacle], bodies: Sequence[Touching]
 ) -> list[str]:
-    """Return what should be known of bodies that start inside an obstacle."""
+    """Return what should be known of bodies that start inside an obstacle, or may miss it."""
     notes = []
     for name, obstacle in obstacles.items():
         shape = shape_of(name, obstacle)
         for body in _chosen(name, obstacle, bodies):
+            has_gaps = body.ball is None and body.faces is not None
+            if has_gaps and shape.width < body.mean_edge:
+                notes.append(
+                    f"`obstacles.{name}` is {shape.width:.3g} m wide, and the edges of "
+                    f"`bodies.{body.name}` are {body.mean_edge:.3g} m long on average. Only its "
+                    "points touch, so the obstacle may slip between them: take a finer mesh."
+                )
             deep = -float(shape.distance(body.points).min())
             if deep > TOO_DEEP * body.size:
                 notes.append(
@@ -231,11 +238,7 @@ def _add_contacts(
             depth *= RESOLVED * np.sqrt(max(1.0, fall_speed(body, gravity, 4.0) / speed))
         elif "dissipation" in own:
             depth = expected_depth(
-                body,
-                own["stiffness"],
-                own["dissipation"],
-                gravity=gravity,
-                speed=speed,
+                body, own["stiffness"], own["dissipation"], gravity=gravity, speed=speed
             )
         touching: dict[str, Any] = {
             "contact_nodes": shape.nodes(body),

@@ -159,5 +159,4 @@ def test_too_few_videos_are_refused(rng):
 @pytest.mark.parametrize("size", [(16, 16), (48, 72), (17, 33)])
 def test_a_network_takes_pictures_of_any_size(name, size):
     """Table 2 films 48 x 72 pixels: 72 is no multiple of 16."""
-    network = NETWORKS[name](3, size, 5).eval()
-    assert network(torch.zeros(2, 3, 4, *size)).shape == (2, 5)
+    assert NETWORKS[name](3, size, 5).eval()(torch.zeros(2, 3, 4, *size)).shape == (2, 5)

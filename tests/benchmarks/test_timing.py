@@ -68,8 +68,7 @@ def test_worlds_do_the_work_of_the_block_beside_them():
 
 def test_the_block_touches_the_floor_and_slides():
     block = make_block(40)
-    floor = block.model.forces["floor"]
-    assert (block.state.x[:, 1] < floor.height).any()
+    assert (block.state.x[:, 1] < block.model.forces["floor"].height).any()
     assert (block.state.v[:, 0] > 0.0).all()
 
 
@@ -184,8 +183,7 @@ def test_an_installed_package_moves_the_same_block_or_covers_the_same_pixels(nam
     for table in (racing.BLOCKS, racing.BALLS):
         for other in set(table) - {name}:
             monkeypatch.delitem(table, other)
-    sizes = Sizes(tets=(100,), faces=(320,), pixels=(128,))
-    laps, notes = racing.peer_laps(sizes)
+    laps, notes = racing.peer_laps(Sizes(tets=(100,), faces=(320,), pixels=(128,)))
     if notes and ("No module named" in notes[0] or "it needs LLVM" in notes[0]):
         pytest.skip(notes[0])
     assert notes == []

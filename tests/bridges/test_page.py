@@ -27,8 +27,7 @@ def test_the_page_shows_every_program():
 
 def test_a_training_loop_finds_the_stiffness(of_page):
     pytest.importorskip("torch")
-    training = of_page("training")
-    assert training.log_stiffness.exp().item() == pytest.approx(60.0, rel=0.01)
+    assert of_page("training").log_stiffness.exp().item() == pytest.approx(60.0, rel=0.01)
 
 
 def test_optax_finds_the_stiffness(of_page):

@@ -11,14 +11,7 @@ import sys
 
 import numpy as np
 
-from tests.cuda import (
-    pair_scenes,
-    reduced_scenes,
-    render_scenes,
-    scenes,
-    stand_ins,
-    study_scenes,
-)
+from tests.cuda import pair_scenes, reduced_scenes, render_scenes, scenes, stand_ins, study_scenes
 
 
 RUNS = {

@@ -115,8 +115,7 @@ def test_frames_in_between_do_not_change_the_end(rng):
 def test_momentum_changes_by_gravity_only(rng):
     model, state = sliding_box(rng, 50, pinned=(), height=-10.0)
     end = rollout(model, state, DT, 50, threads=1)
-    m = model.mass[:, None]
-    gained = (m * (end.v[0] - state.v)).sum(axis=0)
+    gained = (model.mass[:, None] * (end.v[0] - state.v)).sum(axis=0)
     # 50 steps of forces that cancel to eps of their sizes.
     expected = 50 * DT * model.mass.sum() * model.gravity
     np.testing.assert_allclose(gained, expected, rtol=0, atol=1e-12)

@@ -24,10 +24,7 @@ MOTION = ("velocity", "angular_velocity")
 DISTANCES = {
     SphereContact: (obstacles.sphere, ("center", "sphere_radius")),
     BoxContact: (obstacles.box, ("center", "rotation", "half_extents")),
-    CapsuleContact: (
-        obstacles.capsule,
-        ("center", "rotation", "half_length", "capsule_radius"),
-    ),
+    CapsuleContact: (obstacles.capsule, ("center", "rotation", "half_length", "capsule_radius")),
 }
 CLASSES = (HalfSpaceContact, *DISTANCES)
 

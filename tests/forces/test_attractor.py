@@ -68,8 +68,7 @@ def test_registration_says_what_it_wants():
         pass
 
     model = Model(np.ones(2), {"it": Other([(0, 1)], 1.0, 1.0)})
-    state = State([[0.0, 0.0, 0.0], [1.5, 0.0, 0.0]])
-    run = record(model, state, 0.01, 2)
+    run = record(model, State([[0.0, 0.0, 0.0], [1.5, 0.0, 0.0]]), 0.01, 2)
     with pytest.raises(TypeError, match=r"registry.register\(Other, twin\)` beside the class"):
         run.vjp(np.ones((1, 2, 3)))
     with pytest.raises(TypeError, match="`force` must be a subclass of Force, got 3"):

@@ -137,8 +137,7 @@ def test_margins_of_slip_are_those_of_the_point_that_touches():
         "angular_velocity": [[0, 0, -0.3 / R]],
     }  # fmt: skip
     model, state = ball(rolling, friction=0.5)
-    done = rollout(model, state, 1e-9, 1, frames=[0])
-    margins = contact_margins(model, done)["floor"]
+    margins = contact_margins(model, rollout(model, state, 1e-9, 1, frames=[0]))["floor"]
     assert margins.touch[0, 0] == pytest.approx(1e-4)
     pressure = bouncing(MASS, E, DEPTH, 1.5)["cubic_stiffness"] * 1e-12
     assert margins.slip[0, 0] == pytest.approx(-0.5 * pressure, rel=1e-6)  # k_f |u_t| is 0
@@ -169,8 +168,7 @@ def test_balls_exclude_other_ways_to_touch():
 
 
 def test_a_ball_of_a_set_is_named_by_its_number():
-    mesh = shape("sphere", radius=R)
-    bodies = RigidBodies([mesh] * 2, density=500.0)
+    bodies = RigidBodies([shape("sphere", radius=R)] * 2, density=500.0)
     floor = HalfSpaceContact(stiffness=1e4, radius=[R], balls=["balls.1"])
     state = State(bodies={"balls": BodyState([[0, 0.5 * R, 0], [1, 0.5 * R, 0]])})
     model = Model(forces={"floor": floor}, bodies={"balls": bodies}, gravity=(0, 0, 0))

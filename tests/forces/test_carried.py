@@ -78,8 +78,7 @@ class TestCarriedByNodes(ForceContract):
         x[:, 0] = x[:, 1] + (back @ seen.x[..., None])[..., 0]
         s = back @ seen.v[..., None] + D @ seen.x[..., None]
         v[:, 0] = v[:, 1] + s[..., 0]
-        bound = force.bind(_Rows(5 * N_NODES), "it")
-        return bound, x.reshape(-1, 3), v.reshape(-1, 3)
+        return force.bind(_Rows(5 * N_NODES), "it"), x.reshape(-1, 3), v.reshape(-1, 3)
 
     def make(self, rng):
         raise NotImplementedError  # `case` makes one of every kind
@@ -169,8 +168,7 @@ def test_a_node_feels_a_moving_obstacle_of_the_world(rng, kind):
 
 @EACH
 def test_an_elastic_force_is_minus_the_slope_of_the_energy_by_every_pose(rng, kind):
-    elastic = {"dissipation": 0.0, "friction": 0.0}
-    force, _ = shape(kind, **elastic)
+    force, _ = shape(kind, dissipation=0.0, friction=0.0)
     k = 300.0
 
     def energy(x):

@@ -16,29 +16,31 @@ from adjoint.verify.contract import (
     vectors,
 )
 from adjsim.engine.stepper import RolloutError
-from adjsim.forces.hinges import (
-    DAMPED,
-    ELASTIC,
-    Hinges,
-    dihedral_angle,
-    half_angle,
-    hinge_energy,
-)
+from adjsim.forces.hinges import DAMPED, ELASTIC, Hinges, dihedral_angle, half_angle, hinge_energy
 from adjsim.meshes.hinges import mesh_hinges
 from adjsim.meshes.sheets import sheet
 from adjsim.model import Model, State
 from adjsim.rollout import rollout
 from tests.forces.complex_steps import check_one_step
 from tests.reference import hinges as reference
-from tests.reference.test_hinges import ONE, folded
 
 
 EDGE_FIRST = [2, 3, 0, 1]  # x1 .. x4 in the order of the element
+ONE = np.array([[0, 1, 2, 3]])
 CLOTH = sheet((4, 4), (0.4, 0.4))
 HINGES = mesh_hinges(CLOTH.faces)  # 40: three tiles, of which the last is half full
 FLAT_SHEET = CLOTH.points
 REST = FLAT_SHEET + 0.015 * np.random.default_rng(6).standard_normal(FLAT_SHEET.shape)
 N = len(HINGES)
+
+
+def folded(phi):
+    """x1, x2, x3, x4: two right triangles on an edge along y, bent down by phi about it.
+
+    Their normals point to +z when flat, so bending down makes the upper side convex.
+    """
+    down, out = -np.sin(phi / 2), np.cos(phi / 2)
+    return np.array([(-out, 0.4, down), (2 * out, 0.7, 2 * down), (0, 0, 0), (0, 1.0, 0)])
 
 
 def random_hinges(rng, **parameters):
@@ -98,8 +100,7 @@ def test_wings_of_a_square_feel_the_moment_worked_by_hand():
     # Wings of length 1 and 2 at right angles to an edge of length 1, flat, phi0 = -pi/3:
     # c0 = 1/(1 + 2), moment = 6/3 sin(pi/6) = 1, and dphi/dx1 = -1/1 along n, dphi/dx2 = -1/2.
     x = folded(0.0)
-    hinge = Hinges(ONE, x, 6.0, rest_angle=-np.pi / 3)
-    f = nodal_forces(hinge, x, 0 * x)
+    f = nodal_forces(Hinges(ONE, x, 6.0, rest_angle=-np.pi / 3), x, 0 * x)
     np.testing.assert_allclose(f[:2], [(0, 0, 1), (0, 0, 0.5)], rtol=0, atol=10 * EPS)
 
 
@@ -140,8 +141,7 @@ def test_the_force_is_the_reference_at_every_angle(phi, phi0):
 
 def test_flat_hinges_have_finite_derivatives():
     hinge = Hinges(HINGES, FLAT_SHEET, 0.02, damping=1e-3)
-    model = Model(np.ones(len(REST)), {"it": hinge})
-    run = record(model, State(FLAT_SHEET), 1e-2, 3)
+    run = record(Model(np.ones(len(REST)), {"it": hinge}), State(FLAT_SHEET), 1e-2, 3)
     gradient = run.vjp(np.ones((1, *REST.shape)), np.ones((1, *REST.shape)))
     assert all(np.isfinite(value).all() for value in gradient.values())
 

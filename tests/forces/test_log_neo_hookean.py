@@ -1,18 +1,12 @@
 """Neo-Hookean tetrahedra with a logarithmic volume law: closed forms, the contract, bad input."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
 from adjoint.rollout import record
 from adjoint.verify.contract import (
     EPS,
-    N_OPS,
-    InternalForceContract,
-    element_input,
     nodal_forces,
-    on_nodes,
     relative,
     vectors,
 )
@@ -20,7 +14,6 @@ from adjsim.equilibrium import equilibrium
 from adjsim.forces import neo_hookean
 from adjsim.forces.log_neo_hookean import (
     ELASTIC,
-    VISCOUS,
     LogNeoHookeanTets,
     log_neo_hookean_energy,
 )
@@ -29,6 +22,7 @@ from adjsim.model import Model, State
 from adjsim.rollout import rollout
 from adjsim.steps.implicit import ImplicitEuler
 from adjsim.system import RolloutError
+from tests.forces.solids import LawFacts, SolidContract
 
 
 CORNER = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])  # B = I, V = 1/6
@@ -47,21 +41,8 @@ def random_tets(rng, **parameters):
     return LogNeoHookeanTets(MESH.tets, MESH.points, **fields)
 
 
-class TestElasticTets(InternalForceContract):
-    def make(self, rng):
-        return random_tets(rng)
-
-    def state(self, rng, force):
-        shape = MESH.points.shape
-        x = MESH.points + 0.01 * rng.standard_normal(shape)
-        return State(x, rng.standard_normal(shape))
-
-    def energy(self, force, x):
-        inputs = (element_input(force, e, x, x) for e in range(len(force.tets)))
-        return sum(log_neo_hookean_energy(x, c, p, s) for x, _, c, p, s in inputs)
-
-    def at_rest(self, force):
-        return dataclasses.replace(force, actuation=0.0)
+class TestElasticTets(SolidContract):
+    random, energy_of = staticmethod(random_tets), staticmethod(log_neo_hookean_energy)
 
 
 class TestViscousTets(TestElasticTets):
@@ -74,6 +55,10 @@ class TestScalarTets(TestElasticTets):
 
     def make(self, rng):
         return random_tets(rng, mu=2e4, lam=5e4, viscosity=30.0, actuation=0.05)
+
+
+class TestLogLaw(LawFacts):
+    LAW, random, BAD_RATIOS, LEAST = LogNeoHookeanTets, staticmethod(random_tets), (0.5,), 0.2
 
 
 def corner_forces(F, mu, lam, a=0.0, law=LogNeoHookeanTets):
@@ -151,38 +136,6 @@ def test_both_laws_estimate_the_same_stable_step():
     np.testing.assert_allclose(one, two, rtol=10 * EPS)
 
 
-def test_stiffness_bound_is_above_the_stiffness(rng):
-    # The largest eigenvalue of an element's Jacobian at rest, from tangents, is below it.
-    tets = random_tets(rng, actuation=0.0)
-    bound = tets.stiffness_bound()
-    for e in range(5):
-        x, _, consts, params, series = element_input(tets, e, MESH.points, MESH.points)
-        columns = []
-        for unit in np.eye(12):
-            tan_x = vectors(relative(unit.reshape(4, 3)))
-            tan = (tan_x, (), (0.0,) * 3, (0.0,))
-            tan_f = ELASTIC.jvp(x, (), consts, params, series, *tan)
-            columns.append(np.ravel(on_nodes(tan_f)))
-        K = -np.array(columns)
-        assert np.abs(K - K.T).max() <= N_OPS * EPS * np.abs(K).max()
-        assert 0.2 * bound[e] <= np.linalg.eigvalsh(K).max() <= bound[e]
-
-
-def test_damping_bound_is_above_the_damping(rng):
-    # The largest eigenvalue of minus the derivative by the velocities at rest is below it.
-    tets = random_tets(rng, viscosity=30.0, actuation=0.0)
-    bound = tets.damping_bound()
-    for e in range(5):
-        point = element_input(tets, e, MESH.points, np.zeros_like(MESH.points))
-        no_tan = ((0.0,) * 3,) * 3
-        columns = []
-        for unit in np.eye(12):
-            tan = (no_tan, vectors(relative(unit.reshape(4, 3))), (0.0,) * 4, (0.0,))
-            columns.append(np.ravel(on_nodes(VISCOUS.jvp(*point, *tan))))
-        C = -np.array(columns)
-        assert 0.3 * bound[e] <= np.linalg.eigvalsh(C).max() <= bound[e]
-
-
 def test_a_squeezed_element_pushes_back_without_bound():
     forces = [corner_forces(np.diag([1.0, 1.0, s]), 2.0, 4.0)[3, 2] for s in (0.5, 0.1, 0.01)]
     assert 0 < forces[0] < forces[1] < forces[2]
@@ -215,8 +168,7 @@ def test_it_falls_by_implicit_steps_and_rests():
 
 
 def test_checkpoints_change_no_bit_of_a_gradient(rng):
-    tets = random_tets(rng, viscosity=30.0, density=1000.0)
-    model, n = Model(None, {"gel": tets}), 40
+    model, n = Model(None, {"gel": random_tets(rng, viscosity=30.0, density=1000.0)}), 40
     state = State(MESH.points + 0.002 * rng.standard_normal(MESH.points.shape))
     adj = rng.standard_normal((1, *MESH.points.shape))
     stored, kept = (
@@ -225,13 +177,6 @@ def test_checkpoints_change_no_bit_of_a_gradient(rng):
     )
     for path, value in stored.items():
         np.testing.assert_array_equal(kept[path], value, err_msg=path)
-
-
-def test_without_a_viscosity_velocities_are_not_read(rng):
-    tets = random_tets(rng)
-    assert tets.kind is ELASTIC
-    assert "viscosity" not in tets.parameters()
-    assert dataclasses.replace(tets, viscosity=0.0).kind is VISCOUS
 
 
 @pytest.mark.parametrize(
@@ -247,10 +192,3 @@ def test_bad_input_is_named(changed, message):
     fits = {"tets": [[0, 1, 2, 3]], "rest_positions": CORNER, "mu": 2.0, "lam": 4.0}
     with pytest.raises(ValueError, match=message):
         LogNeoHookeanTets(**{**fits, **changed})
-
-
-def test_constants_must_be_in_their_ranges():
-    with pytest.raises(ValueError, match=r"`poisson_ratio` must be in \(-1, 0.5\), got"):
-        LogNeoHookeanTets.moduli(1e5, 0.5)
-    with pytest.raises(ValueError, match="`youngs_modulus` must be positive, got"):
-        LogNeoHookeanTets.moduli(0.0, 0.3)

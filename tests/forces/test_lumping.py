@@ -66,8 +66,7 @@ def test_a_density_moves_the_body_as_the_same_masses_do(rng):
 
 @pytest.mark.parametrize("path", ["solid.density", "solid.rest_positions", "shell.density"])
 def test_gradient_and_tangent_go_through_the_masses(rng, path):
-    shell = body(rng.uniform(100.0, 200.0, 4), MESH.tets[:4])
-    model, state = case(rng, shell=shell)
+    model, state = case(rng, shell=body(rng.uniform(100.0, 200.0, 4), MESH.tets[:4]))
     run = record(model, state, DT, N_STEPS)
     value = values_of(model, state)[path]
 
@@ -91,10 +90,8 @@ def test_gradient_and_tangent_go_through_the_masses(rng, path):
 def test_twice_the_density_in_free_fall_changes_nothing(rng):
     # Without stiffness to speak of, and no contact: the derivative of free fall is 0.
     soft = NeoHookeanTets(MESH.tets, MESH.points, 1e-12, 1e-12, density=10.0)
-    model = Model(None, {"soft": soft})
-    run = record(model, State(MESH.points), DT, N_STEPS)
-    adj = rng.standard_normal((1, 12, 3))
-    assert abs(run.vjp(adj)["soft.density"]) < 1e-12
+    run = record(Model(None, {"soft": soft}), State(MESH.points), DT, N_STEPS)
+    assert abs(run.vjp(rng.standard_normal((1, 12, 3)))["soft.density"]) < 1e-12
 
 
 def test_a_rest_shape_costs_nothing_where_no_gradient_of_it_is_asked_for(rng):

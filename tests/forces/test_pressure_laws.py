@@ -63,8 +63,7 @@ def test_the_gradient_is_the_slope_of_the_loss():
     model = Model([MASS], {"floor": contact}, gravity=(0.0, 0.0, 0.0))
     slopes = []
     for height in 0.01 + 1e-5 * np.arange(8):
-        start = State([[0.0, height, 0.0]], [[0.0, -SPEED, 0.0]])
-        run = record(model, start, 2e-5, 1000)
+        run = record(model, State([[0.0, height, 0.0]], [[0.0, -SPEED, 0.0]]), 2e-5, 1000)
         adj = np.zeros((1, 1, 3))
         adj[0, 0, 1] = 1.0
         slopes.append(run.vjp(adj)["state.x"][0, 1])

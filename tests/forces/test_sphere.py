@@ -31,8 +31,7 @@ def test_depth_and_normal_worked_out_by_hand():
 
 def test_the_matter_of_a_spinning_sphere_drags_the_node_along():
     # Omega x d = (0, 0, 2) x (0, 0.4, 0) = (-0.8, 0, 0): u_t = 0.8 along x, and it sticks.
-    spun = SphereContact(**BALL, angular_velocity=(0.0, 0.0, 2.0))
-    f = force_on(spun, (1.0, 2.4, 3.0))
+    f = force_on(SphereContact(**BALL, angular_velocity=(0.0, 0.0, 2.0)), (1.0, 2.4, 3.0))
     np.testing.assert_allclose(f, [-3.2, 10.0, 0.0], rtol=0, atol=200 * EPS)
     carried = SphereContact(**BALL, angular_velocity=(0, 0, 2.0), velocity=(0.8, 0, 0))
     np.testing.assert_allclose(force_on(carried, (1.0, 2.4, 3.0)), [0, 10, 0], atol=200 * EPS)

@@ -89,8 +89,7 @@ def test_forces_and_gradient_equal_the_reference(rng):
     model = Model(rng.uniform(0.5, 2.0, N_NODES), {"net": springs})
 
     def references(at):
-        names = ("stiffness", "rest_length", "damping")
-        own = {name: at[f"net.{name}"] for name in names}
+        own = {name: at[f"net.{name}"] for name in ("stiffness", "rest_length", "damping")}
         return [lambda k, x, v: reference.forces(x, v, EDGES, **own)]
 
     check_one_step(model, random_state(rng), 1e-2, references, rng)
@@ -104,8 +103,7 @@ def test_the_rest_length_is_that_of_the_rest_positions_and_then_its_own(rng):
     shorter = springs.with_values({"rest_length": 0.5 * springs.rest_length})
     assert set(shorter.parameters()) == {"stiffness", "damping", "rest_length"}
     np.testing.assert_array_equal(shorter.rest_length, 0.5 * springs.rest_length)
-    given = Springs(EDGES, 300.0, rest_length=0.2, rest_positions=REST)
-    assert given.rest_length == 0.2
+    assert Springs(EDGES, 300.0, rest_length=0.2, rest_positions=REST).rest_length == 0.2
 
 
 def test_stiffness_bound_is_the_largest_eigenvalue():

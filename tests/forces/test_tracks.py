@@ -54,8 +54,7 @@ def test_a_series_of_equal_rows_is_the_constant_to_the_bit(scene, rng):
     constant = {name: 0.1 * rng.standard_normal(3) for name in TRACKS}
     still, moved = run_box(state, **constant), {}
     for name in TRACKS:
-        series = {**constant, name: np.tile(constant[name], (N_STEPS, 1))}
-        run = run_box(state, **series)
+        run = run_box(state, **{**constant, name: np.tile(constant[name], (N_STEPS, 1))})
         np.testing.assert_array_equal(run.trajectory.x, still.trajectory.x)
         moved[name] = run.vjp(*adj)[f"it.{name}"]
     gradient = still.vjp(*adj)
@@ -105,8 +104,7 @@ def test_a_signal_is_its_series_and_its_gradient_goes_to_the_knots(scene, rng):
 
 def test_the_velocity_of_a_path_is_that_of_a_parabola_and_of_a_spin():
     t = 0.1 * np.arange(8)
-    x = np.stack([t, 3.0 * t**2, np.ones(8)], axis=1)
-    v = path_velocity(x, 0.1)
+    v = path_velocity(np.stack([t, 3.0 * t**2, np.ones(8)], axis=1), 0.1)
     np.testing.assert_allclose(v[1:-1, 1], 6.0 * t[1:-1], atol=1e-12)  # exact inside
     np.testing.assert_allclose(v[:, 0], 1.0, atol=1e-12)
     assert path_velocity(t**2, 0.1).shape == (8,)

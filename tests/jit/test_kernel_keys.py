@@ -103,16 +103,11 @@ def test_a_text_that_a_function_reads_is_hashed_though_it_is_its_docstring_too()
 )
 def test_the_key_changes_with_what_the_function_says(before, after):
     assert FORCE.count(before) == 1
-    changed = key_of(force=FORCE.replace(before, after))
-    assert changed not in (key_of(), None)
+    assert key_of(force=FORCE.replace(before, after)) not in (key_of(), None)
 
 
 def test_the_key_changes_with_what_another_file_says():
-    keys = {
-        key_of(),
-        key_of("2.5"),
-        key_of(helper=HELPER.replace("3.0", "3.5")),
-    }
+    keys = {key_of(), key_of("2.5"), key_of(helper=HELPER.replace("3.0", "3.5"))}
     assert len(keys - {None}) == 3
 
 
@@ -256,11 +251,7 @@ class Toy:
         path.write_text(text)
         env = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(self.folder / "cache")}
         done = subprocess.run(
-            [sys.executable, path],
-            env=env,
-            capture_output=True,
-            text=True,
-            check=True,
+            [sys.executable, path], env=env, capture_output=True, text=True, check=True
         )
         assert done.stderr == ""
         report = json.loads(done.stdout).items()

@@ -59,8 +59,7 @@ def test_a_slider_swings_about_the_rest_of_its_spring():
 
 
 def test_margins_are_how_far_it_is_beyond_a_limit():
-    limit = {"limit_stiffness": 50.0, "lower": -0.3, "upper": 0.2}
-    model = to_world(HingeJoint, **limit)
+    model = to_world(HingeJoint, limit_stiffness=50.0, lower=-0.3, upper=0.2)
     turning = {"block": BodyState([0.0] * 3, angular_velocity=[0.0, 0.0, 1.0])}
     run = rollout(model, State(bodies=turning), 1e-3, 400, frames=range(400))
     margins = contact_margins(model, run)["joint"]

@@ -49,8 +49,7 @@ class TestJointsOfNodes(ForceContract):
         )
         alone = to_world.kind.force(tuples(x), tuples(v), (), *rows)
         both = pair.kind.force(tuples(still) + tuples(x), ((0.0,) * 3,) * 4 + tuples(v), (), *rows)
-        size = np.abs(both).max()
-        np.testing.assert_allclose(alone, both[4:], rtol=0, atol=1e-14 * size)
+        np.testing.assert_allclose(alone, both[4:], rtol=0, atol=1e-14 * np.abs(both).max())
 
     def test_kinds_of_the_same_class_are_one(self, kind, rng):
         own = arguments(rng, kind, 1)

@@ -28,15 +28,13 @@ def blocks(*joints, n=3, **more):
 
 
 def test_only_bodies_in_joints_offer_frame_points():
-    joint = BallJoint(("blocks.2", "blocks"), stiffness=1.0)
-    model = blocks(joint)
+    model = blocks(BallJoint(("blocks.2", "blocks"), stiffness=1.0))
     found = model.bodies["blocks"]
     assert found.framed == (0, 2)
     assert model.bodies["alone"] is not None
     assert model.bodies["alone"].framed == ()
     assert (found.n_points, len(found.hull)) == (24 + 8, 24)
-    rows = model.forces["j0"].rows
-    assert rows.tolist() == [[28, 29, 30, 31, 8, 9, 10, 11]]
+    assert model.forces["j0"].rows.tolist() == [[28, 29, 30, 31, 8, 9, 10, 11]]
     np.testing.assert_array_equal(found.arms[28:], np.vstack([np.zeros(3), np.eye(3)]))
     np.testing.assert_array_equal(found.arms[found.hull], BLOCKS.arms)
     free = Model(bodies=model.bodies)
@@ -106,8 +104,7 @@ def test_the_stable_step_is_stable_and_not_much_too_short(kind, damping, world):
 
     def grows(factor):
         end = rollout(model, State(bodies={"small": kick}), factor * dt, 3000, on_divergence="mark")
-        w = end.bodies["small"].angular_velocity[-1]
-        return not np.abs(w).max() < 0.1
+        return not np.abs(end.bodies["small"].angular_velocity[-1]).max() < 0.1
 
     assert not grows(0.99)
     assert grows(2.1)  # bounding each body apart costs at most a factor of 2 in the stiffness

@@ -57,8 +57,7 @@ def test_a_node_hangs_on_a_point_of_a_body():
     at = np.array([1.0, 2.0, 3.0])
     start = at + block.point_positions[0] - block.centers[0]
     state = State([start], [[0.0, 0.0, 0.0]], {"block": BodyState(at)})
-    dt = 1e-3
-    end = rollout(model, state, dt, 4000)
+    end = rollout(model, state, 1e-3, 4000)
     fall = end.x[-1, 0] - start - (end.bodies["block"].position[-1, 0] - at)
     assert fall == pytest.approx([0.0, 0.0, 0.0], abs=1e-3)  # both fall alike
 

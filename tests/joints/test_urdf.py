@@ -72,8 +72,7 @@ def motion(bodies, forces, start, n_steps=400):
 def coordinates(robot, *names):
     """Where joints are in the start of a robot."""
     model = Model(forces=robot.forces, bodies={"robot": robot.bodies})
-    state = State(bodies={"robot": robot.state})
-    run = rollout(model, state, 1e-9, 1, frames=[0])
+    run = rollout(model, State(bodies={"robot": robot.state}), 1e-9, 1, frames=[0])
     x, v = point_states(model.bodies["robot"], run.bodies["robot"])
     joints = [model.forces[name] for name in names]
     return [float(j.coordinates(x, v)[0][0, 0]) for j in joints if isinstance(j, DrivenJoint)]

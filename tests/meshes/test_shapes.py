@@ -32,8 +32,7 @@ def test_a_shape_is_closed_and_sound_with_at_most_250_points(name):
     holes = {"torus": 1, "gear": 1}.get(name, 0)
     assert len(mesh.points) - len(mesh.edges) + len(mesh.faces) == 2 - 2 * holes
     # No point belongs to two fans of triangles: each has as many triangles as neighbours.
-    triangles = np.bincount(mesh.faces.ravel())
-    assert (triangles == np.bincount(mesh.edges.ravel())).all()
+    assert (np.bincount(mesh.faces.ravel()) == np.bincount(mesh.edges.ravel())).all()
 
 
 @pytest.mark.parametrize("name", SHAPES)

@@ -14,8 +14,7 @@ def test_a_corner_tetrahedron_has_a_sixth_of_the_cube():
 
 def test_the_surface_faces_outwards():
     mesh = box_tets((3, 2, 2), (3.0, 1.0, 2.0), (0.5, 0.0, 0.0))
-    surface = mesh.surface()
-    x = mesh.points[surface.faces]
+    x = mesh.points[mesh.surface().faces]
     # Divergence theorem: the enclosed volume is positive only if the faces look outwards.
     volume = np.einsum("ij,ij->i", x[:, 0], np.cross(x[:, 1], x[:, 2])).sum() / 6.0
     assert volume == pytest.approx(6.0, rel=1e-13)
@@ -27,8 +26,7 @@ def test_the_surface_faces_outwards():
 def test_the_surface_lists_the_points_on_it_and_only_these():
     mesh = box_tets((2, 2, 2))
     surface = mesh.surface()
-    inside = np.flatnonzero((np.abs(mesh.points - 0.5) < 0.4).all(axis=1))
-    assert inside.tolist() == [13]
+    assert np.flatnonzero((np.abs(mesh.points - 0.5) < 0.4).all(axis=1)).tolist() == [13]
     assert np.setdiff1d(np.arange(27), surface.nodes).tolist() == [13]
     assert (surface.nodes[surface.local_faces] == surface.faces).all()
 

@@ -84,13 +84,11 @@ def test_of_a_feature_without_extent_a_corner_is_the_closest():
         )
     middle = 0.5 * (A + B)
     found = at(FACE, over(C, A, middle, B))
-    shortest = at(EDGE, over(C, A, B))
-    np.testing.assert_allclose(found.r, shortest.r, rtol=0, atol=20 * EPS)
+    np.testing.assert_allclose(found.r, at(EDGE, over(C, A, B)).r, rtol=0, atol=20 * EPS)
 
 
 def test_parallel_edges_have_finite_points():
-    found = at(EDGES, crossed(0.5, 0.5, 0.0))
-    assert np.isfinite(flat(found)).all()
+    assert np.isfinite(flat(at(EDGES, crossed(0.5, 0.5, 0.0)))).all()
 
 
 def random_corners(rng, near):
@@ -129,8 +127,7 @@ def test_distances_points_and_derivatives_are_those_of_ipctk(rng, near):
         )
         J = ipctk.edge_edge_closest_point_jacobian(*corners)
         for k, unit in enumerate(np.eye(12)):
-            moved = unit.reshape(4, 3)
-            tan = closest_jvp(found, vectors(relative(moved)))
+            tan = closest_jvp(found, vectors(relative(unit.reshape(4, 3))))
             np.testing.assert_allclose(
                 tan[3:5], J[:, k], rtol=0, atol=1e-11 * condition * np.abs(J).max()
             )

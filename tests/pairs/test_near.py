@@ -21,8 +21,7 @@ from tests.pairs.test_search import brute
 def changing(threads=1, **law):
     """The pairs of two nets, and where these are."""
     model, state = nets(**law)
-    stepper = make_stepper(model, RunSettings(DT, 1, threads=threads))
-    return stepper.changing, state.x
+    return make_stepper(model, RunSettings(DT, 1, threads=threads)).changing, state.x
 
 
 def add_up():
@@ -57,20 +56,23 @@ def touching(pairs, x):
     return [known[tuple(row)] for row in np.column_stack([now.rows, now.numbers])[across]]
 
 
-@pytest.mark.parametrize("step", [1e-3, 5e-3])
-def test_lists_have_all_pairs_that_touch_in_order(rng, step):
+@pytest.mark.parametrize(("step", "fast"), [(1e-3, 1.0), (5e-3, 1.0), (5e-3, 0.1)])
+def test_lists_have_all_pairs_that_touch_in_order(rng, step, fast):
+    """Where all rows move alike, and where few are fast, so that only their pairs are new."""
     pairs, x = changing(skin=0.03)
     above = x[:, 2] > 0.03
     x = x - np.where(above[:, None], [0.0, 0.0, 0.02], 0.0)
     pairs.find(x)
-    searches, n_touching, short = 0, 0, []
+    paces = np.where(rng.random(len(x)) < fast, step, 0.05 * step)[:, None]
+    searches, n_touching, short, of_few = 0, 0, [], 0
     for k in range(120):
-        moved = step * rng.standard_normal(x.shape)
-        moved[above, 0] += 0.3 * step
+        moved = paces * rng.standard_normal(x.shape)
+        moved[above, 0] += 0.3 * paces[above, 0]
         x = x + moved
         if not pairs.serve(x):
             searches += 1
             pairs.find(x)
+            of_few += pairs.changed[0] is not None
         own = listed(pairs)
         assert all(a < b for a, b in pairwise(own))
         own_touching = touching(pairs, x)
@@ -78,6 +80,7 @@ def test_lists_have_all_pairs_that_touch_in_order(rng, step):
         n_touching += len(own_touching)
         short.append(len(own) < len(pairs.near.due))
     assert searches > 0
+    assert of_few > 0 or fast == 1.0
     assert n_touching > 0
     assert any(short)
 

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 from adjoint.rollout import rollout_jvp
+from adjoint.verify.contract import relative, vectors
 from adjsim.contact_margins import contact_margins, nearest_touch
+from adjsim.forces.acted_rows import ActedRows
 from adjsim.meshes.ball import ball_tets
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.model import Model, State, Trajectory
+from adjsim.pairs.closest import EDGES, closest
 from adjsim.pairs.surface_contact import SurfaceContact
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import BodyState
@@ -115,8 +118,10 @@ def crossed(height, end=0.1):
 def test_two_edges_touch_where_they_are_near_and_their_window_is_open():
     assert crossed(0.15).touch[0, 0] == pytest.approx(-0.05)
     assert crossed(0.08).touch[0, 0] == pytest.approx(0.02)
-    assert crossed(0.08, end=0.004).touch[0, 0] == pytest.approx(0.004)
-    assert crossed(0.08, end=-0.01).touch[0, 0] == pytest.approx(-0.01)
+    assert crossed(0.15, end=-0.07).touch[0, 0] == pytest.approx(-0.07)
+    # The window opens without a kink: nothing is near there.
+    assert crossed(0.08, end=0.004).touch[0, 0] == pytest.approx(0.02)
+    assert np.isnan(crossed(0.08, end=-0.01).touch[0, 0])
     parallel = np.array([[0, 0, 0], [1, 0, 0], [0.5, 0, -1], [0.2, 0, 0.09], [0.8, 0, 0.09]])
     force = SurfaceContact(triangles=[[0, 1, 2]], other_triangles=[[3, 4, 5]], **LAW)
     found = states(force, np.concatenate([parallel, [[0.5, 0.0, 1.0]]])[None])
@@ -211,9 +216,26 @@ def test_the_force_is_smooth_wherever_no_margin_changes_its_sign_and_nowhere_els
     f, slope = np.array(f), np.array(slope)
     errors = np.abs(np.diff(f, axis=0) - 0.5 / n * (slope[1:] + slope[:-1])).max(axis=(1, 2))
     assert 10 < events.sum() < n // 4
-    # The window of two edges opens without a kink, but counts as a part of touching.
-    shown = errors[events] > 100.0 * errors[~events].max()
-    assert shown.mean() > 0.9
+    # Signs change where the window of two edges opens, too, which is smooth. Edges that touch while
+    # their window is nearly closed have a weak kink.
+    kinks = errors[events & ~windows_open(alone.forces["touch"], line.x)]
+    assert len(kinks) > 10
+    assert kinks.min() > errors[~events].max()
+    assert (kinks > 100.0 * errors[~events].max()).mean() > 0.9
+
+
+def windows_open(force, x):
+    """Whether the window of two edges that are near each other opens or closes after a state."""
+    bound = force.bind(ActedRows.of_nodes(x.shape[1]), "touch")
+    found = bound.find(x[len(x) // 2], 3.0 * force.thickness)
+    edges = found.rows[found.numbers[:, 0] == EDGES]
+    inside, near = np.zeros((2, len(x), len(edges)), bool)
+    for k, at in enumerate(x):
+        for m, ends in enumerate(at[edges]):
+            p = closest(float(EDGES), vectors(relative(ends)))
+            inside[k, m] = 0.0 < p.a_1 < 1.0 and 0.0 < p.a_2 < 1.0
+            near[k, m] = np.linalg.norm(p.r) < force.thickness
+    return ((inside[1:] != inside[:-1]) & near[1:] & near[:-1]).any(axis=1)
 
 
 def by_state(margins):

@@ -6,7 +6,7 @@ import pytest
 from adjoint.verify.contract import relative, vectors
 from adjsim.forces.acted_rows import ActedRows
 from adjsim.pairs.closest import EDGE, EDGES, VERTEX, closest
-from adjsim.pairs.search import find_pairs
+from adjsim.pairs.search import find_pairs, merge_pairs
 from adjsim.pairs.surface_contact import SurfaceContact
 
 
@@ -56,7 +56,7 @@ def test_pairs_are_those_of_a_search_through_all(rng, self_contact, reach):
     sets = contact(rng, self_contact=self_contact).pair_sets()
     for size in (0.3, 1.0):
         x = size * rng.standard_normal((N, 3))
-        rows, numbers, _ = find_pairs(sets, x, reach, None)
+        rows, numbers, *_ = find_pairs(sets, x, reach, None)
         expected, expected_numbers = brute(sets, x, reach)
         np.testing.assert_array_equal(rows, expected.reshape(-1, 4))
         np.testing.assert_array_equal(numbers, expected_numbers.reshape(-1, 2))
@@ -79,8 +79,7 @@ def test_positions_that_are_not_finite_do_no_harm(rng, bad):
     whole, *_ = find_pairs(sets, x, 0.1, None)
     x[3, 1] = bad
     rows, *_ = find_pairs(sets, x, 0.1, None)
-    sound = whole[~(whole == 3).any(axis=1)]
-    np.testing.assert_array_equal(rows, sound)
+    np.testing.assert_array_equal(rows, whole[~(whole == 3).any(axis=1)])
 
 
 def test_one_set_of_features_in_two_places_is_found_far_from_the_origin(rng):
@@ -90,3 +89,21 @@ def test_one_set_of_features_in_two_places_is_found_far_from_the_origin(rng):
     far, *_ = find_pairs(sets, x - 1e4, 0.1, None)
     np.testing.assert_array_equal(near, far)
     assert {VERTEX, EDGE} <= {part.code for part in sets}
+
+
+@pytest.mark.parametrize("self_contact", [False, True])
+def test_pairs_of_rows_that_moved_and_the_others_are_all(rng, self_contact):
+    sets = contact(rng, self_contact=self_contact).pair_sets()
+    x = 0.3 * rng.standard_normal((N, 3))
+    rest = x + 0.05 * rng.standard_normal((N, 3)), 0.05
+    before = find_pairs(sets, x, 0.1, rest)
+    for share in (0.0, 0.1, 0.5, 1.0):
+        changed = rng.random(N) < share
+        moved = x + 0.2 * changed[:, None] * rng.standard_normal((N, 3))
+        new = find_pairs(sets, moved, 0.1, rest, changed)
+        expected = find_pairs(sets, moved, 0.1, rest, room=1)
+        merged = merge_pairs(before, changed, new)
+        assert len(merged.keys) > 0
+        assert (np.diff(merged.keys) > 0).all()
+        for part, other in zip(merged, expected, strict=True):
+            np.testing.assert_array_equal(part, other)

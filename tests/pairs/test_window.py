@@ -6,13 +6,7 @@ import pytest
 from adjoint.pairs.window import window_gradient_vjp
 from adjoint.verify.contract import EPS, relative, vectors
 from adjsim.pairs.closest import EDGES, closest, closest_jvp
-from adjsim.pairs.window import (
-    bump,
-    mollifier,
-    window,
-    window_gradient,
-    window_gradient_jvp,
-)
+from adjsim.pairs.window import bump, mollifier, window, window_gradient, window_gradient_jvp
 from tests.pairs.features import CASES, central, crossed, pair
 
 

@@ -170,8 +170,7 @@ def test_checkpoints_threads_and_worlds_have_the_same_bits(rng):
         "memory": record(model, state, DT, 200, checkpoint="20kB").vjp(bodies=adj),
         "two threads": record(model, state, DT, 200, threads=2).vjp(bodies=adj),
     }
-    models = stack([model, other[0], model])
-    batch = record(models, [state, other[1], state], DT, 200)
+    batch = record(stack([model, other[0], model]), [state, other[1], state], DT, 200)
     zero = {"links": {key: np.zeros((1, 2, 3)) for key in FIELDS}}
     found = batch.vjp([None] * 3, bodies=[adj, zero, adj])
     others |= {"world 0": found[0], "world 2": found[2]}
@@ -216,8 +215,7 @@ def test_stiffer_joints_come_closer_to_the_constraints_of_mujoco():
         end = rollout(model, state, dt, round(seconds / dt))
         errors.append(np.abs(end.bodies["links"].position[-1] - exact).max())
     assert errors[-1] < 5e-4  # of links that weigh m g/k longer
-    ratios = np.divide(errors[:-1], errors[1:])
-    np.testing.assert_allclose(ratios, 4.0, rtol=0.2)
+    np.testing.assert_allclose(np.divide(errors[:-1], errors[1:]), 4.0, rtol=0.2)
 
 
 def test_a_cart_and_its_pole_swing_as_lagrange_says():
@@ -250,8 +248,7 @@ def test_a_cart_and_its_pole_swing_as_lagrange_says():
 
 
 def test_a_ball_joint_swings_in_every_direction():
-    state = BodyState([0.0, -LENGTH / 2, 0.0], angular_velocity=[2.0, 0.0, 1.0])
-    states = {"links": state}
+    states = {"links": BodyState([0.0, -LENGTH / 2, 0.0], angular_velocity=[2.0, 0.0, 1.0])}
     root = (None, "links")
     joint = BallJoint(root, stiffness=1e5, damping=20.0, **frames_at(root, states, (0.0, 0.0, 0.0)))
     model = Model(forces={"root": joint}, bodies={"links": RigidBodies(LINK, density=700.0)})

@@ -179,8 +179,7 @@ def test_the_energy_of_an_undamped_pendulum_drifts_with_dt_and_does_not_grow(sys
 
 @pytest.mark.parametrize("links", [DOUBLE, LINKS], ids=["point masses", "bars"])
 def test_the_energy_of_an_undamped_double_pendulum_drifts_with_dt(links):
-    free = {"damping": (0.0, 0.0), "friction": (0.0, 0.0)}
-    system = DoublePendulum(**{**links, **free})
+    system = DoublePendulum(**{**links, "damping": (0.0, 0.0), "friction": (0.0, 0.0)})
     state = PendulumState(START[:2], START[2:])
     drifts = [drift(system, state, dt, 2.0) for dt in (1e-3, 5e-4, 2.5e-4)]
     slope = np.log2(np.divide(drifts[:-1], drifts[1:]))

@@ -63,8 +63,7 @@ def scene(angle, speed, *, mass=1.0, mu=MU, **forces):
 def test_a_slab_sticks_or_slides_as_its_angle_says(excess, mass):
     angle, dt, n = np.arctan(MU * (1.0 + excess)), 5e-4, 8000
     model, state, down = scene(angle, 0.0, mass=mass)
-    frames = [n // 2, n]
-    run = record(model, state, dt, n, frames=frames)
+    run = record(model, state, dt, n, frames=[n // 2, n])
     v_half, v_end = run.trajectory.bodies["slab"].velocity[:, 0] @ down
     adj = np.array([[0.0 * down], [down]])
     by_mu = run.vjp(bodies={"slab": {"velocity": adj}}, wrt=["slope.friction"])["slope.friction"]
@@ -127,8 +126,7 @@ def test_the_mass_of_one_gram_is_found_from_a_known_impulse():
     force = np.array([0.01, 0.0, 0.0])
     push = ExternalForces("middle", force, window, acts_on="slab")
     model = Model(forces={"push": push}, gravity=(0, 0, 0), bodies={"slab": slab(mass)})
-    state = State(bodies={"slab": BodyState([0, 0, 0])})
-    run = record(model, state, dt, n)
+    run = record(model, State(bodies={"slab": BodyState([0, 0, 0])}), dt, n)
     x = run.trajectory.bodies["slab"].position[0, 0, 0]
     closed = force[0] / mass * dt**2 * sum(n - k for k in range(*window))
     gradient = run.vjp(bodies={"slab": {"position": np.array([[[1.0, 0, 0]]])}})
@@ -157,8 +155,7 @@ def test_gradients_at_one_gram_agree_with_differences():
         end = rollout(*model.with_values(state, {p: at[p] for p in paths}), dt, n).bodies["slab"]
         return float(np.vdot(adj, end.position) + 1e-2 * np.vdot(adj, end.angular_velocity))
 
-    run = rollout(model, state, dt, n, frames=range(n))
-    margins = contact_margins(model, run)["slope"]
+    margins = contact_margins(model, rollout(model, state, dt, n, frames=range(n)))["slope"]
     assert ((margins.touch > 0) == (margins.touch[0] > 0)).all()
     inside = [part[:, margins.touch[0] > 0] for part in (margins.leaving, margins.slip)]
     assert all((np.sign(part) == np.sign(part[0])).all() for part in inside)

@@ -67,8 +67,7 @@ def scene(Q, obstacle):
 
 @pytest.mark.parametrize("obstacle", OBSTACLES.values(), ids=OBSTACLES)
 def test_a_turned_world_moves_alike_and_its_gradient_turns_with_it(obstacle):
-    rng = np.random.default_rng(10)
-    a_x, a_w = rng.standard_normal((2, 1, 2, 3))
+    a_x, a_w = np.random.default_rng(10).standard_normal((2, 1, 2, 3))
     ends, gradients = [], []
     for Q in (NOT, TURN):
         run = record(*scene(Q, obstacle), DT, N_STEPS)

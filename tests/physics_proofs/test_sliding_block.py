@@ -52,8 +52,7 @@ class Block:
 
     def slopes(self, closed):
         """Derivatives of the way by mu and by the speed."""
-        run = record(*self.scene(), self.dt, self.n_steps)
-        gradient = run.vjp(self.down[None, None])
+        gradient = record(*self.scene(), self.dt, self.n_steps).vjp(self.down[None, None])
         return {
             "mu": slope_of(lambda mu: self.way(mu=mu), MU, gradient["slope.friction"], closed[0]),
             "speed": slope_of(

@@ -31,8 +31,7 @@ def one_mass(stiffness=K, damping=0.0):
 
 def two_masses():
     """Two free masses on a spring, pulled apart by Q0."""
-    springs = Springs([[0, 1]], K, rest_length=L0)
-    model = Model([0.3, M], {"s": springs}, gravity=(0, 0, 0))
+    model = Model([0.3, M], {"s": Springs([[0, 1]], K, rest_length=L0)}, gravity=(0, 0, 0))
     return model, State([(0, 0, 0), AXIS * (L0 + Q0)])
 
 
@@ -54,8 +53,7 @@ def measured(q, dt):
 
 
 @pytest.mark.parametrize(
-    ("build", "omega"),
-    [(one_mass, np.sqrt(K / M)), (two_masses, np.sqrt(K / 0.3 + K / M))],
+    ("build", "omega"), [(one_mass, np.sqrt(K / M)), (two_masses, np.sqrt(K / 0.3 + K / M))]
 )
 def test_the_frequency_is_that_of_the_scheme_and_tends_to_the_one_of_the_ode(build, omega):
     off_ode, off_scheme = [], []
@@ -106,10 +104,8 @@ def test_damping_lets_the_amplitude_fall_by_the_determinant_of_a_step():
     for n in (100, 200, 400):
         dt = 2.0 * np.pi / omega / n
         model, state = one_mass(damping=c)
-        run = rollout(model, state, dt, 5 * n, frames=range(5 * n + 1))
-        q = stretch(run)
-        before = np.stack([q[1:-1], -q[:-2]], axis=-1)
-        _, determinant = np.linalg.lstsq(before, q[2:])[0]
+        q = stretch(rollout(model, state, dt, 5 * n, frames=range(5 * n + 1)))
+        _, determinant = np.linalg.lstsq(np.stack([q[1:-1], -q[:-2]], axis=-1), q[2:])[0]
         off_scheme.append(determinant - (1.0 - c * dt / M))
         off_ode.append(-np.log(determinant) / (2.0 * dt) / (c / (2.0 * M)) - 1.0)
     order = np.log2(np.array(off_ode[:-1]) / off_ode[1:])

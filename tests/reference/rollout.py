@@ -40,7 +40,4 @@ def rollout(
         f = sum((force(k, x, v) for force in forces), np.zeros(x.shape))
         v = v + dt * (w * f + moves[:, None] * gravity)
         states.append((x + dt * v, v))
-    return (
-        np.stack([states[k][0] for k in wanted]),
-        np.stack([states[k][1] for k in wanted]),
-    )
+    return (np.stack([states[k][0] for k in wanted]), np.stack([states[k][1] for k in wanted]))

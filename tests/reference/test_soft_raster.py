@@ -78,9 +78,7 @@ def test_coverage_outside_an_edge_is_the_sigmoid_of_the_squared_distance():
     # Cancellation in s - edge: a relative error of a few eps in d, twice that in d^2.
     np.testing.assert_allclose(pixel[3], coverage, rtol=32 * EPS)
     np.testing.assert_allclose(
-        pixel[:3],
-        coverage * np.array([0.8, 0.4, 0.2]) + (1 - coverage) * background,
-        rtol=32 * EPS,
+        pixel[:3], coverage * np.array([0.8, 0.4, 0.2]) + (1 - coverage) * background, rtol=32 * EPS
     )
 
 

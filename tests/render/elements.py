@@ -51,6 +51,13 @@ def check_element(rng, function, jvp, vjp, args, *, step=1e-5, rtol=1e-8):
     assert abs(pushed @ cotangent - pulled @ tangent) <= 1e-12 * scale
 
 
+def check_twins(rng, function, jvp, vjp, args, **options):
+    """`check_element` of twins that take all arguments, and then the tangents or a cotangent."""
+    check_element(
+        rng, function, lambda a, t: jvp(*a, *t), lambda a, c: vjp(*a, c), args, **options
+    )  # fmt: skip
+
+
 def empty_list(n, dtype=np.float64):
     """Room for n fragments of one pixel, with NaN where a number has to be written first."""
     parts: dict[str, np.ndarray] = {"rgb": np.full((n, 3), np.nan, dtype)}

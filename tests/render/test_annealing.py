@@ -7,8 +7,7 @@ from render.soft_raster import SoftRasterizer
 
 
 def test_softness_is_in_pixels():
-    sigma = softness(0.5, 128)
-    assert np.sqrt(sigma) * 128 / 2 == pytest.approx(0.5, rel=1e-15)
+    assert np.sqrt(softness(0.5, 128)) * 128 / 2 == pytest.approx(0.5, rel=1e-15)
 
 
 def test_a_geometric_schedule_shrinks_by_equal_factors_and_stays_at_its_end():

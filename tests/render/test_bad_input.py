@@ -135,10 +135,7 @@ def test_what_is_no_camera_is_refused(rng, view, error, message):
             {"background": (0.0, 0.0, 0.0, 1.0)},
             r"\(3,\), got \(4,\)\. It is RGB: alpha cannot be set.* Pass background\[\.\.\., :3\]",
         ),
-        (
-            {"supersample": 0},
-            r"`rasterizer.supersample` must be a whole number of .*, got 0",
-        ),
+        ({"supersample": 0}, r"`rasterizer.supersample` must be a whole number of .*, got 0"),
         ({"supersample": 1.5}, r"`rasterizer.supersample` must be a whole number of .* got 1\.5"),
     ],
 )

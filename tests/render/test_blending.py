@@ -35,8 +35,7 @@ def pixel(rng, n, spread=3.0):
 
 def covered(fragments):
     """The fragments with the coverage that their logits give."""
-    parts = [coverage(y) for y in fragments.y]
-    D, rest = np.array(parts).reshape(-1, 2).T.copy()
+    D, rest = np.array([coverage(y) for y in fragments.y]).reshape(-1, 2).T.copy()
     return fragments._replace(D=D, rest=rest)
 
 
@@ -90,8 +89,7 @@ def test_coverage_that_rounds_to_one_has_a_finite_adjoint(rng):
     adj = poisoned(3)
     over_vjp_body(0, 3, fragments, BACKGROUND, (1.0, 1.0, 1.0, 1.0), adj)
     assert np.isfinite(adj.y).all()
-    behind = fragments.order[1:]
-    assert np.abs(adj.w[behind]).max() < 1e-16
+    assert np.abs(adj.w[fragments.order[1:]]).max() < 1e-16
 
 
 @pytest.mark.parametrize("spread", [0.5, 3.0, 30.0])

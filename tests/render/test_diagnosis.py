@@ -91,8 +91,7 @@ def test_between_pixels_where_edges_are_too_sharp():
     assert found.reason is Reason.SATURATED
     assert found.distance == pytest.approx(0.5, rel=1e-12)
     assert found.softness == pytest.approx(0.016, rel=1e-12)
-    wide = asked(CORNERS, at_pixel(12, 16), sigma=softness(0.5, 32))
-    assert wide.reason is Reason.MOVES
+    assert asked(CORNERS, at_pixel(12, 16), sigma=softness(0.5, 32)).reason is Reason.MOVES
 
 
 def test_the_softness_told_is_that_of_the_blend():
@@ -213,8 +212,7 @@ def test_of_several_frames_the_nearest_to_moving_counts():
 
 def test_inner_edges_are_no_outline():
     # The diagonal passes through the middle; the nearest edge of the outline is 4 pixels away.
-    found = asked(CORNERS, at_pixel(15, 15))
-    assert found.distance == pytest.approx(3.5, rel=1e-12)
+    assert asked(CORNERS, at_pixel(15, 15)).distance == pytest.approx(3.5, rel=1e-12)
 
 
 def test_the_distance_from_edges_without_length_is_that_from_their_point():

@@ -3,13 +3,7 @@
 import numpy as np
 import pytest
 
-from adjoint.render.losses import (
-    loss_jvp,
-    loss_vjp,
-    residuals,
-    residuals_jvp,
-    residuals_vjp,
-)
+from adjoint.render.losses import loss_jvp, loss_vjp, residuals, residuals_jvp, residuals_vjp
 from render.losses import Huber, Mse, PyramidMse, SoftIou, reduce_half, reduce_matrix
 
 

@@ -22,8 +22,7 @@ def shape():
 
 def centre(shape, vertices, link):
     """Centre of a bob: the mean of its two poles, the last two of its vertices."""
-    own = vertices[:, (shape.link == link) & shape.is_bob]
-    return own[:, -2:].mean(axis=1)
+    return vertices[:, (shape.link == link) & shape.is_bob][:, -2:].mean(axis=1)
 
 
 def test_bobs_hang_at_the_ends_of_their_links(shape):

@@ -29,10 +29,7 @@ from tests.render.slopes import felt, image_slope_errors, slope_errors
 
 SIZE = (5, 6)
 PLANES = {"near": 0.5, "far": 9.0}
-VIEWS = {
-    "wide": camera(**PLANES),
-    "flat": camera(fov_y=None, lens=Orthographic(2.4), **PLANES),
-}
+VIEWS = {"wide": camera(**PLANES), "flat": camera(fov_y=None, lens=Orthographic(2.4), **PLANES)}
 
 
 def as_it_is(scene):

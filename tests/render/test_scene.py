@@ -30,10 +30,7 @@ def test_a_scene_keeps_its_own_copies_and_cannot_be_written_to():
     [
         (lambda: Mesh([[0, 1]]), r"`faces` must have shape \(n_faces, 3\), got \(1, 2\)"),
         (lambda: Mesh([[0, -1, 2]]), r"`faces` must not be negative, got \[0, -1, 2\] in face 0"),
-        (
-            lambda: Mesh([[0, 1.5, 2]]),
-            r"`faces` must hold whole .*, got \[0\.0, 1\.5, 2\.0\] in",
-        ),
+        (lambda: Mesh([[0, 1.5, 2]]), r"`faces` must hold whole .*, got \[0\.0, 1\.5, 2\.0\] in"),
         (lambda: Mesh([[0, 1, np.nan]]), r"`faces` must hold whole .*, got \[0\.0, 1\.0, nan\] in"),
         (lambda: Mesh([[0, 1, 2**70]]), r"`faces` must be an array of int64: .* too large"),
         (lambda: Mesh([[0, 1, 2, 3]]), r"`faces` must have shape .* got \(1, 4\)\. Cut faces of"),

@@ -154,5 +154,4 @@ def test_on_an_edge_alpha_is_that_of_its_seams_or_of_its_layers(faces, expected)
 def test_welding_by_place_makes_a_seam():
     points, number = np.unique(FIN, axis=0, return_inverse=True)
     faces = number.reshape(-1)[np.array([RIGHT, UNWELDED])]
-    alpha = alpha_of(faces, points, (33, 33), sigma=1e-3, seamless=True)
-    assert alpha[16, 16] == 1.0
+    assert alpha_of(faces, points, (33, 33), sigma=1e-3, seamless=True)[16, 16] == 1.0

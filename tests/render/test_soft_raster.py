@@ -295,8 +295,7 @@ def test_only_scenes_shaded_by_pixel_take_room_for_every_object_in_every_tile(rn
     scene, vertices = two_tetrahedra(rng)
     for own, rows in ((scene, 0), (rounded(scene), 4)):
         (job,) = pack(own, (camera(),), soft(), vertices, (33, 34))
-        slots = empty_slots(job, setup_frame(job, 0))
-        assert slots.parts.ambient.shape == (rows, 2, 3)
+        assert empty_slots(job, setup_frame(job, 0)).parts.ambient.shape == (rows, 2, 3)
 
 
 def test_unknown_paths_and_wrong_shapes_are_refused(rng):

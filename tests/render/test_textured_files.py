@@ -74,8 +74,7 @@ def test_a_mesh_comes_with_its_material_its_picture_and_where_corners_lie_on_it(
 def test_a_jpeg_is_read_and_an_alpha_channel_is_dropped(tmp_path):
     gray = np.full((8, 8, 3), 100, np.uint8)
     Image.fromarray(gray).save(tmp_path / "a.jpg")
-    clear = np.dstack([gray, np.zeros((8, 8), np.uint8)])
-    Image.fromarray(clear).save(tmp_path / "b.png")
+    Image.fromarray(np.dstack([gray, np.zeros((8, 8), np.uint8)])).save(tmp_path / "b.png")
     for name in ("a.jpg", "b.png"):
         texture = read_texture(tmp_path / name, wrap="clamp")
         np.testing.assert_allclose(texture.texels, 100 / 255, atol=1 / 255)

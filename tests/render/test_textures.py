@@ -2,12 +2,7 @@ import numpy as np
 import pytest
 
 from adjoint.render.soft_raster import rasterize_jvp, record_images
-from adjoint.render.textures import (
-    add_records,
-    empty_records,
-    texture_color_jvp,
-    texture_color_vjp,
-)
+from adjoint.render.textures import add_records, empty_records, texture_color_jvp, texture_color_vjp
 from render.faces.face_setup import PackedScene
 from render.scene import Mesh, Scene
 from render.soft_raster import rasterize
@@ -97,8 +92,7 @@ def test_the_twins_of_the_lookup_are_its_derivatives(rng, texels, wrap):
         adj_w, (adj_u, adj_v, _) = texture_color_vjp(0, a[0], primal, adj, records, 0)
         adj_texels = np.zeros_like(primal.texels)
         add_records(records, np.array([0, 1]), np.array([1]), adj_texels)
-        adj_corners = tuple((w * adj_u, w * adj_v) for w in a[0])
-        return adj_w, adj_corners, tuple(adj_texels.ravel())
+        return adj_w, tuple((w * adj_u, w * adj_v) for w in a[0]), tuple(adj_texels.ravel())
 
     check_element(rng, value, jvp, vjp, (W, CORNERS, flat))
 

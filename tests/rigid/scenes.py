@@ -50,10 +50,7 @@ def tumbling(rng, *, soft=False):
     blocks = RigidBodies([box(), lump(rng)], **light)
     inertia = np.array([2e-3, 3e-3, 2.5e-3, 2e-4, -3e-4, 1e-4])
     stone = RigidBodies(
-        lump(rng, 0.15),
-        mass=0.4,
-        inertia=inertia,
-        points={"tip": BodyPoint([0.1, 0.2, 0.3])},
+        lump(rng, 0.15), mass=0.4, inertia=inertia, points={"tip": BodyPoint([0.1, 0.2, 0.3])}
     )
     forces = {
         "floor": HalfSpaceContact(**FLOOR, acts_on="blocks"),

@@ -18,7 +18,7 @@ from adjsim.rigid.quaternion import (
     sinc_and_cos,
 )
 from tests.reference import rigid
-from tests.render.elements import check_element
+from tests.render.elements import check_twins
 
 
 LENGTHS = {
@@ -82,14 +82,7 @@ def test_an_angle_that_is_not_finite_gives_nan_and_ends():
 @pytest.mark.parametrize("length", LENGTHS.values(), ids=LENGTHS)
 def test_the_twins_of_the_exponential(rng, length):
     h = vector(rng, length)
-    check_element(
-        rng,
-        quat_exp,
-        lambda args, tangents: quat_exp_jvp(*args, *tangents),
-        lambda args, adj: (quat_exp_vjp(*args, adj),),
-        (h,),
-        step=1e-4,
-    )
+    check_twins(rng, quat_exp, quat_exp_jvp, quat_exp_vjp, (h,), step=1e-4)
 
 
 @pytest.mark.parametrize("length", LENGTHS.values(), ids=LENGTHS)
@@ -109,37 +102,18 @@ def test_the_series_meets_the_closed_form_where_it_ends():
 
 
 def test_the_twins_of_the_product(rng):
-    check_element(
-        rng,
-        quat_mul,
-        lambda args, tangents: quat_mul_jvp(*args, *tangents),
-        lambda args, adj: quat_mul_vjp(*args, adj),
-        (quaternion(rng), quaternion(rng)),
-    )
+    check_twins(rng, quat_mul, quat_mul_jvp, quat_mul_vjp, (quaternion(rng), quaternion(rng)))
 
 
 def test_the_twins_of_the_matrix(rng):
-    check_element(
-        rng,
-        quat_matrix,
-        lambda args, tangents: quat_matrix_jvp(*args, *tangents),
-        lambda args, adj: (quat_matrix_vjp(*args, adj),),
-        (quaternion(rng),),
-    )
+    check_twins(rng, quat_matrix, quat_matrix_jvp, quat_matrix_vjp, (quaternion(rng),))
 
 
 @pytest.mark.parametrize("length", [1.0, 1.0 + 1e-6, 0.3])
 def test_the_twins_of_the_unit_length(rng, length):
     q = tuple(length * np.array(quaternion(rng)))
     np.testing.assert_allclose(quat_unit(q), np.array(q) / length, rtol=0, atol=4e-16)
-    check_element(
-        rng,
-        quat_unit,
-        lambda args, tangents: quat_unit_jvp(*args, *tangents),
-        lambda args, adj: (quat_unit_vjp(*args, adj),),
-        (q,),
-        step=1e-4,
-    )
+    check_twins(rng, quat_unit, quat_unit_jvp, quat_unit_vjp, (q,), step=1e-4)
 
 
 def test_float32_stays_float32(rng):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from studies.cli import main as cli
 from studies.runs import meshes
+from tests.studies import command
 from tests.studies.undrawn import undrawn
 
 
@@ -14,19 +14,9 @@ def _own_meshes():
 
 
 @pytest.fixture
-def adjsim(monkeypatch, capsys):
-    """Call the command in this process; return exit code, stdout and stderr."""
-
-    def call(*args):
-        monkeypatch.setattr("sys.argv", ["adjsim", *map(str, args)])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as exit_:
-            code = exit_.code or 0
-        return code, *capsys.readouterr()
-
-    return call
+def adjsim():
+    """The command: see `Command`."""
+    return command.adjsim
 
 
 @pytest.fixture

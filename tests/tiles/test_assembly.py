@@ -19,14 +19,7 @@ from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.model import Model, State
 from adjsim.rollout import rollout
 from adjsim.system import RunSettings, make_stepper
-from adjsim.tiles.assembly import (
-    NODES,
-    PARAMS,
-    SERIES,
-    SERIES_STRIDE,
-    SLOTS,
-    TILE,
-)
+from adjsim.tiles.assembly import NODES, PARAMS, SERIES, SERIES_STRIDE, SLOTS, TILE
 from adjsim.tiles.by_tiles import from_tiles, to_tiles
 from tests.physics import referenced, sliding_box, values_of
 
@@ -133,8 +126,7 @@ def test_the_reverse_writes_its_slots_before_it_reads_them(rng, monkeypatch):
 
 def test_a_model_without_forces_falls_freely():
     model = Model(np.ones(3))
-    state = State(np.zeros((3, 3)), np.ones((3, 3)))
-    run = record(model, state, 0.5, 2)
+    run = record(model, State(np.zeros((3, 3)), np.ones((3, 3))), 0.5, 2)
     np.testing.assert_array_equal(run.trajectory.v[0, 0], [1.0, 1.0 - 9.8, 1.0])
     gradient = run.vjp(np.ones((1, 3, 3)))
     # x2 = x0 + 2 dt v0 + 3 dt^2 g
@@ -157,8 +149,7 @@ def test_many_forces_add_up():
     touching = state.x[:, 1] < 0
     expected = single.trajectory.v[0] + np.where(touching, 1e-2 * damping, 0)[:, None] * [0, 1, 0]
     np.testing.assert_allclose(many.trajectory.v[0], expected, rtol=1e-13)
-    adj = np.ones((1, 4, 3))
-    gradient = many.vjp(adj)
+    gradient = many.vjp(np.ones((1, 4, 3)))
     first = gradient["floor0.stiffness"]
     assert first > 0
     for i in range(n_forces):
@@ -221,8 +212,7 @@ def test_a_series_is_packed_anew_for_another_number_of_steps_alone(rng, monkeypa
     )
     for n_steps in (7, 7, 3, 1, 1, 7):
         flat = to_tiles(packs(model.forces["solid"], n_steps), F64)
-        found = pack([model], n_steps, F64).series[: flat.size]
-        np.testing.assert_array_equal(found, flat)
+        np.testing.assert_array_equal(pack([model], n_steps, F64).series[: flat.size], flat)
     assert asked == [7, 3, 1, 7]
     assert id(model.forces["solid"]) in _kept_series
     pack([model], KEPT // 40 + 1, F64)  # too many rows to keep

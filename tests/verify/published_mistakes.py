@@ -274,7 +274,7 @@ MISTAKES = (
         (
             (
                 "adjoint/pairs/pair_force.py",
-                "    adj_c += (params[0] + params[CUBIC] * c * c) * c * adj_energy\n",
+                "    adj_c += (params[K_E] + params[K] * c * c) * c * adj_energy\n",
                 "",
             ),
         ),

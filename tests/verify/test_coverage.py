@@ -107,8 +107,7 @@ def test_bodies_touch_every_obstacle_and_stay_in_stick_or_in_slip(build, sign):
 
 @pytest.mark.parametrize("build", [pixels.over, pixels.softmax, pixels.dibr, pixels.hard])
 def test_the_pictures_show_both_objects_and_the_background(build):
-    images = rasterize(*build().arguments)
-    alpha = images[..., 3]
+    alpha = rasterize(*build().arguments)[..., 3]
     assert alpha.min() < 0.05
     assert alpha.max() > 0.95
 

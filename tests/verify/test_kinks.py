@@ -100,8 +100,7 @@ def coming(shape, offset=0.0):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_nearest_touch_of_a_moving_obstacle_moves_where_it_says(shape):
     model, state = coming(shape)
-    run = rollout(model, state, DT, N_STEPS, frames=range(N_STEPS))
-    found = nearest_touch(model, run)
+    found = nearest_touch(model, rollout(model, state, DT, N_STEPS, frames=range(N_STEPS)))
     assert (found.node, found.step) == (0, 6)  # 0.57 - 0.6 is first inside, by 0.03
     assert found.distance == pytest.approx(0.03, rel=1e-9)
     if shape != "half-space":  # the path of a height is told to no velocity
@@ -150,8 +149,7 @@ def test_the_table_names_the_nearest_touch_of_a_system_with_contact():
     table = Coverage(tuple(checked.cells), (), {"contact/sphere-moving": checked.event})
     assert f"contact/sphere-moving: {checked.event}" in table.table()
     assert table.to_dict()["events"] == {"contact/sphere-moving": checked.event}
-    silent = check_system("loss/mse")
-    assert silent.event == ""
+    assert check_system("loss/mse").event == ""
     assert dataclasses.replace(table, events={}).passed
 
 

@@ -76,8 +76,7 @@ def test_gradcheck_refuses_a_wrong_gradient(rng, corrupt):
 
 
 def test_taylor_test_passes_a_right_gradient_and_sees_both_orders(rng):
-    x = point(rng)
-    test = taylor_test(f, gradient, x)
+    test = taylor_test(f, gradient, point(rng))
     assert test.passed, test.table()
     assert test.halvings >= 4
     assert test.slope1 > 1.95
@@ -112,8 +111,7 @@ def test_dot_test_passes_transposes(rng):
 
 
 @pytest.mark.parametrize(
-    "corrupt",
-    [lambda g: -g, lambda g: g * (1 + 1e-8), lambda g: g * (np.arange(6) != 2), np.flip],
+    "corrupt", [lambda g: -g, lambda g: g * (1 + 1e-8), lambda g: g * (np.arange(6) != 2), np.flip]
 )
 def test_dot_test_refuses_what_is_no_transpose(rng, corrupt):
     x = rng.standard_normal(6)

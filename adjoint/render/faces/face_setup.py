@@ -25,7 +25,7 @@ from adjoint.render.shaders.shading import (
 from adjsim.algebra.vec3 import add
 from adjsim.jit.backend import cpu_kernel, device_fn, lit
 from render.faces.face_setup import corner_body, face_normal, face_shade, load3
-from render.projection import towards_body, unpack_view
+from render.projection import PERSPECTIVE, towards_body, unpack_view
 from render.textures import is_textured
 
 
@@ -262,7 +262,7 @@ def normal_slots_body(i, rounded, box, vertex_corners, adj_faces, adj_normals):
 def towards_vjp_body(i, by_pixel, view, box, vertex_corners, adj_faces, adj_x, adj_view):
     """Vertex i: undo the vector towards the eye, summed over its corners of drawn faces."""
     adj_v = pixel_sum(i, TOWARDS, by_pixel, box, vertex_corners, adj_faces)
-    adj_point, adj_eye, adj_forward = towards_eye_vjp(view[17], adj_v)
+    adj_point, adj_eye, adj_forward = towards_eye_vjp(view[PERSPECTIVE], adj_v)
     add_row(adj_x, i, adj_point)
     for c in range(3):
         adj_view[c] += adj_eye[c]
@@ -314,10 +314,10 @@ def _setup_faces_jvp(view, tan_view, scene, tan_scene, x, tan_x, vertex_corners,
     for i in range(x.shape[0]):
         vertex_jvp_body(i, x, tan_x, eye, tan_eye, frame, tan_frame, tangents.screen)
     for i in range(tangents.towards.shape[0]):
-        towards_body(i, tan_x, tan_eye, tan_frame[2], view[17], tangents.towards)
+        towards_body(i, tan_x, tan_eye, tan_frame[2], view[PERSPECTIVE], tangents.towards)
     for f in range(scene.faces.shape[0]):
         if faces.box[f, 0] < faces.box[f, 1]:
-            corner_body(f, scene, tangents.screen, lit(0.0, view[17]), tangents.corners)
+            corner_body(f, scene, tangents.screen, lit(0.0, view[PERSPECTIVE]), tangents.corners)
             shade_jvp_body(f, scene, tan_scene, x, tan_x, tangents)
 
 

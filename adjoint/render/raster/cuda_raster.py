@@ -71,7 +71,8 @@ from render.raster.packing import Job
 
 
 CORNER_SLOTS = 27  # numbers of a face: nine at each corner
-PIXEL_PARTS = 7  # of gamma, epsilon, near, far and what lies behind
+OF_PIXELS = [paths.GAMMA, paths.EPSILON, paths.NEAR, paths.FAR]
+BEHIND, PIXEL_PARTS = 4, 7  # where these end, and what lies behind them
 OF_MATERIALS = ("ambient", "diffuse", "specular", "shininess")
 
 
@@ -486,15 +487,15 @@ def unpack_results(job: Job, arrays: Mapping[str, np.ndarray]) -> paths.Packed:
     n, scene = len(arrays["x"]), job.scene
     of_faces = arrays["faces"].reshape(n, len(scene.ambient), -1)
     numbers = np.zeros((n, 6), job.x.dtype)
-    numbers[:, 0] = of_faces[:, :, 0].sum(axis=1)
-    numbers[:, 1:3], numbers[:, 4:] = arrays["pixels"][:, :2], arrays["pixels"][:, 2:4]
+    numbers[:, paths.SIGMA] = of_faces[:, :, 0].sum(axis=1)
+    numbers[:, OF_PIXELS], of_behind = np.split(arrays["pixels"], [BEHIND], axis=1)
     of_objects, sums = of_faces.sum(axis=0)[:, 1:], {}
     for name, shape in zip(ShadeParts._fields, part_shapes(scene), strict=True):
         block, of_objects = np.split(of_objects, [prod(shape)], axis=1)
         sums[name] = block if name in OF_MATERIALS else block.sum(axis=0).reshape(shape)
-    background = arrays["pixels"][:, 4:].sum(axis=0).reshape(1, 1, 3)
+    background = of_behind.sum(axis=0).reshape(1, 1, 3)
     if len(job.background_shape) == 3:
-        samples = arrays["behind"].reshape(-1, PIXEL_PARTS)[:, 4:]
+        samples = arrays["behind"].reshape(-1, PIXEL_PARTS)[:, BEHIND:]
         background = repeat_vjp(samples.reshape(scene.background.shape), job.samples)
     adj_uv = np.zeros_like(scene.uv)
     if len(adj_uv):

@@ -13,6 +13,7 @@ import numpy as np
 from adjoint.render import paths
 from adjoint.render.blending import FragmentTangents, blend_jvp_body
 from adjoint.render.faces.face_setup import FaceTangents, shade_jvp_body, vertex_jvp_body
+from adjoint.render.paths import EPSILON, FAR, GAMMA, NEAR, SIGMA
 from adjoint.render.raster.fragments import pair_jvp_body
 from adjoint.render.raster.layers import behind_jvp, flat_normal_jvp_body, layer_jvp_body
 from adjoint.render.shaders.normals import normal_jvp_body
@@ -21,7 +22,7 @@ from adjsim.jit.cuda_launch import launch
 from adjsim.jit.device_arrays import on_device, to_host
 from adjsim.jit.devices import Device, array_module
 from render.faces.face_setup import PackedScene, corner_body
-from render.projection import towards_body, unpack_view
+from render.projection import PERSPECTIVE, towards_body, unpack_view
 from render.raster.cuda_bins import (
     PIXELS,
     FoundFragments,
@@ -81,7 +82,7 @@ def vertex_jvp_thread(k, args):
     tan_eye, tan_frame = unpack_view(tan_view[n])
     vertex_jvp_body(i, x[n], tan_x[n], eye, tan_eye, frame, tan_frame, tan_screen[n])
     if tan_towards.shape[1] > 0:
-        towards_body(i, tan_x[n], tan_eye, tan_frame[2], view[n, 17], tan_towards[n])
+        towards_body(i, tan_x[n], tan_eye, tan_frame[2], view[n, PERSPECTIVE], tan_towards[n])
 
 
 @device_fn
@@ -108,7 +109,7 @@ def pair_jvp_thread(k, args):
     """Tangents of the fragments of pair k of a batch."""
     scenes, pixels, numbers, faces, pairs, fragments, tan_faces, tangents = args
     n, _, _ = locate(pairs.bin[k], pixels)
-    sigmas, tan = (numbers[0][n, 0], numbers[1][n, 0]), tangents_of(n, tan_faces)
+    sigmas, tan = (numbers[0][n, SIGMA], numbers[1][n, SIGMA]), tangents_of(n, tan_faces)
     pair_jvp_body(
         k, pairs.face[k], scenes[0], scenes[1], faces_of(n, faces), tan, sigmas, fragments, tangents
     )
@@ -122,7 +123,7 @@ def pixel_jvp_thread(m, args):
     if i < tan_image.shape[1] and j < tan_image.shape[2]:
         begin, end = fragments.start[m], fragments.start[m + 1]
         settings, tan_own = unpack_settings(numbers[0][n], flags), numbers[1][n]
-        tan_settings = (tan_own[1], tan_own[2], tan_own[4], tan_own[5])
+        tan_settings = (tan_own[GAMMA], tan_own[EPSILON], tan_own[NEAR], tan_own[FAR])
         tan = blend_jvp_body(
             begin, end, fragments, tangents, settings, tan_settings,
             behind_at(n, i, j, behind), behind_at(n, i, j, tan_behind),

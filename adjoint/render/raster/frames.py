@@ -38,13 +38,7 @@ from adjoint.render.raster.pixel_shading import ShadeParts, zero_parts
 from adjoint.render.raster.supersampling import repeat_vjp
 from adjoint.render.raster.tile_adjoints import empty_scratch, pair_vjp_tile
 from adjoint.render.raster.tile_calls import UNSHADE, call_unshade, unshade_table
-from adjoint.render.textures import (
-    TexelRecords,
-    add_records,
-    add_uv,
-    empty_records,
-    record_bytes,
-)
+from adjoint.render.textures import TexelRecords, add_records, add_uv, empty_records, record_bytes
 from adjsim.jit.backend import cpu_kernel, device_fn, shared_fn
 from adjsim.jit.calls import function_table
 from adjsim.jit.tile_queue import take_turn
@@ -243,12 +237,7 @@ def draw_frame_vjp(
     return adj
 
 
-def undo_frame(
-    job: Job,
-    frame: int,
-    ready: Frame,
-    slots: Slots,
-) -> paths.Packed:
+def undo_frame(job: Job, frame: int, ready: Frame, slots: Slots) -> paths.Packed:
     """From what the tiles of a frame pulled back to all that the frame depends on."""
     adj = paths.zeros(job)
     dtype, n_faces = job.x.dtype, len(job.scene.faces)
@@ -274,7 +263,7 @@ def undo_frame(
         add_records(slots.records, slots.place, slots.written, adj.scene.texels)
         add_uv(job.scene.uv_faces, adj_faces, adj.scene.uv)
     sums = slots.tiles.sum(axis=0)
-    adj.numbers[:3], adj.numbers[4:] = sums[:BACKGROUND], sums[NEAR:]
+    adj.numbers[:BACKGROUND], adj.numbers[paths.CLIPPING] = sums[:BACKGROUND], sums[NEAR:]
     behind = sums[BACKGROUND:NEAR]
     if len(slots.behind) > 0:  # of an image
         behind = repeat_vjp(slots.behind, job.samples)

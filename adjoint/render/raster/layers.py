@@ -137,7 +137,7 @@ flat_normals_jvp = cpu_kernel(_flat_normals_jvp)
 def behind_jvp(layers: Layers, tangents: paths.Packed) -> np.ndarray:
     """Return the tangents of what lies behind each layer: behind depth that is far."""
     tan = np.zeros_like(layers.behind)
-    tan[layers.kinds == DEPTH, 0, 0, 0] = tangents.numbers[5]
+    tan[layers.kinds == DEPTH, 0, 0, 0] = tangents.numbers[paths.FAR]
     return tan
 
 

@@ -49,12 +49,7 @@ from adjsim.jit.backend import device_fn, lit, specialise
 from adjsim.jit.row_sums import outer, row_sums
 from render.faces.face_setup import load3, load_corners
 from render.raster.light_reach import CURVED, SHINY, reached_light
-from render.raster.pixel_shading import (
-    corner_albedo,
-    corner_normals,
-    corner_rows,
-    weighted,
-)
+from render.raster.pixel_shading import corner_albedo, corner_normals, corner_rows, weighted
 from render.raster.tile_curved import has_one_color, is_lit_alone
 from render.raster.tile_rows import (
     COLORS as SHADE,

@@ -10,6 +10,7 @@ import numpy as np
 from adjoint.render import paths
 from adjoint.render.blending import FragmentTangents, blend_jvp_body
 from adjoint.render.faces.face_setup import FaceTangents, setup_faces_jvp
+from adjoint.render.paths import EPSILON, FAR, GAMMA, NEAR, SIGMA
 from adjoint.render.raster.fragment_cache import KeptFrame, recall_tile, tile_room
 from adjoint.render.raster.fragments import pair_jvp_body
 from adjoint.render.raster.layers import layer_jvp_body, room_to_push, tangents_of_frame
@@ -33,7 +34,7 @@ def tile_tangents_body(
     for pair in range(tiles.start[tile], tiles.start[tile + 1]):
         pair_jvp_body(
             pair - tiles.start[tile], tiles.faces[pair], scene, tan_scene,
-            faces, tan_faces, (settings.sigma, tan_numbers[0]), fragments, tangents,
+            faces, tan_faces, (settings.sigma, tan_numbers[SIGMA]), fragments, tangents,
         )  # fmt: skip
 
 
@@ -41,7 +42,7 @@ def _push_tile(
     tile, background, tan_background, settings, tan_numbers, grid, fragments, tangents, tan_image
 ):
     """From the tangents of the fragments of a tile to those of its pixels."""
-    tan_settings = (tan_numbers[1], tan_numbers[2], tan_numbers[4], tan_numbers[5])
+    tan_settings = (tan_numbers[GAMMA], tan_numbers[EPSILON], tan_numbers[NEAR], tan_numbers[FAR])
     top, bottom, left, right = tile_area(tile, grid)
     is_empty = fragments.start[(bottom - top) << grid.shift] == 0
     for i in range(top, bottom if is_empty else top):

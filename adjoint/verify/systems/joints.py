@@ -116,10 +116,5 @@ def sliding(n_steps: int) -> Example:
 SYSTEMS = systems(
     "bodies",
     rollout_problem,
-    {
-        "joints/ball": loose,
-        "joints/weld": welded,
-        "joints/hinge": hinged,
-        "joints/slider": sliding,
-    },
+    {"joints/ball": loose, "joints/weld": welded, "joints/hinge": hinged, "joints/slider": sliding},
 )

@@ -46,6 +46,7 @@ class Shot:
     images: np.ndarray  # the scene, (n, H, W, 4); fewer than `indices` where the rollout fails
     places: dict[str, np.ndarray]  # vertices by name, (n, n_vertices, 3) [m]
     plate: np.ndarray  # what is behind the bodies, (H, W, 3) or (3,)
+    nodes: np.ndarray | None = None  # of all bodies, (n, n_nodes, 3) [m]
 
     @property
     def size(self) -> tuple[int, int]:
@@ -89,7 +90,7 @@ def shoot(
 ) -> tuple[Shot, list[str]]:
     """Return the scene as a camera, by name, films it, and what is doubtful about the film."""
     spec, said, data = file.cameras[name], [], None
-    size = full_size = SIZE
+    size = full_size = spec.size or SIZE
     indices, times = np.arange(3), np.linspace(0.0, file.world.duration or DURATION, 3)
     if film is not None and film.simulate is not None:
         size = full_size = (film.simulate.height, film.simulate.width)
@@ -129,7 +130,7 @@ def shoot(
             covered |= filmed[0]
         plate = plate_of(data, binary_dilation(covered, iterations=around))
     images[..., :3] += (1.0 - images[..., 3:]) * plate
-    return Shot(key, camera, data, indices, times, images, places, plate), said
+    return Shot(key, camera, data, indices, times, images, places, plate, moved.get(NODES)), said
 
 
 def places_at(

@@ -1,9 +1,9 @@
 """A scene at its start values beside and over its films and tracks, and what looks wrong about it.
 
 For every film the picture has three rows, the first, the middle and the last frame, and three
-columns: the film, the scene, and the film with the outline of the scene. For every table of tracked
-points or states from a file it has their coordinates over time, and of a cloud the points over the
-surface.
+columns: the film, the scene, and the film with the outline of the scene, both with obstacles as
+wire, held nodes, the axes of the world and gravity. For every table of tracked points or states
+from a file it has their coordinates over time, and of a cloud the points over the surface.
 """
 
 import io
@@ -23,6 +23,7 @@ from studies.problem.observations.outlines import faint_foreground, foreground
 from studies.problem.observing import make_observers
 from studies.reports.figures import cloud, png, points
 from studies.reports.preview.advice import advice_on
+from studies.reports.preview.overlay import Overlay, draw_overlays, overlays
 from studies.reports.preview.shots import Shot, places_at, shoot
 from studies.runs import media
 from studies.runs.errors import StudyError
@@ -73,7 +74,7 @@ def preview(
         if not shots:
             raise
         warnings.append(str(error))
-    strips = [_strip(shot, built.joints) for shot in shots]
+    strips = [_strip(shot, built.joints, overlays(file, built, shot)) for shot in shots]
     media.write_png(out, _stacked([*strips, *charts], axis=0))
     moving = {shot.key.removeprefix("observations.") for shot in shots if len(shot.indices) > 1}
     films = {name: film for name, film in file.films.items() if name in moving}
@@ -148,8 +149,11 @@ def _charts(
     return charts, said
 
 
-def _strip(shot: Shot, joints: Mapping[str, JointMark]) -> np.ndarray:
-    """Return the rows of one film: footage, scene with its joints, and footage with its outline."""
+def _strip(shot: Shot, joints: Mapping[str, JointMark], marks: Sequence[Overlay]) -> np.ndarray:
+    """Return the rows of one film: footage, scene with its joints, and footage with its outline.
+
+    Over the scene and the outline are `marks`: obstacles, held nodes, axes and gravity.
+    """
     n = len(shot.images)
     rows = []
     for k in dict.fromkeys((0, n // 2, n - 1)):
@@ -157,13 +161,15 @@ def _strip(shot: Shot, joints: Mapping[str, JointMark]) -> np.ndarray:
         places = {name: points[k] for name, points in shot.places.items()}
         seen_at = seen_by(shot.camera, (drawn.shape[0], drawn.shape[1]))
         scene = marked(media.as_uint8(drawn[..., :3]), joints, places, seen_at)
+        scene = draw_overlays(scene, marks, k, seen_at)
         panels = {"scene": media.as_float(scene)}
         if shot.data is not None:
             footage = _enlarged(shot.data.frames[shot.indices[k]])
             footage = media.hatched(footage, shot.data.ignored)
             inside = drawn[..., 3] > 0.5
             line = np.logical_xor(binary_dilation(inside), binary_erosion(inside))
-            over = np.where(line[..., None], PINK, footage)
+            over = media.as_uint8(np.where(line[..., None], PINK, footage))
+            over = media.as_float(draw_overlays(over, marks, k, seen_at))
             panels = {"film": footage, **panels, "outline of the scene over the film": over}
         label = f"{shot.key}, {shot.times[k]:.3g} s"
         labelled = [_labelled(panel, f"{title}: {label}") for title, panel in panels.items()]

@@ -59,8 +59,7 @@ def test_faces_are_ordered_by_depth_up_to_a_bin_and_stay_in_order_within_it(rng,
     order = np.empty(40, np.int64)
     order = order[: order_faces(corners, box, np.empty(n_bins + 1, np.int64), order)]
     np.testing.assert_array_equal(np.sort(order), np.flatnonzero(box[:, 1]))
-    steps = np.diff(depth[order])
-    assert (steps > -5.0 / max(1, n_bins - 1)).all() or n_bins == 1
+    assert (np.diff(depth[order]) > -5.0 / max(1, n_bins - 1)).all() or n_bins == 1
     if n_bins == 1:
         np.testing.assert_array_equal(order, np.flatnonzero(box[:, 1]))
 

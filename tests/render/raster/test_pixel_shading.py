@@ -148,5 +148,4 @@ def test_the_twins_of_the_colour_of_a_pixel_are_its_derivatives(rng, in_sky, rou
             ),
         )
 
-    args = (W, normals, TOWARDS, COLORS, *light)
-    check_element(rng, value, jvp, vjp, args)
+    check_element(rng, value, jvp, vjp, (W, normals, TOWARDS, COLORS, *light))

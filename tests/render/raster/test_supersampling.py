@@ -72,8 +72,7 @@ def test_samples_over_an_image_have_twins_that_are_transposes(rng, blend):
     seen = rasterize(*args)[..., 3] > 0.01
     assert seen[:10, :10].any()
     assert seen[11:, 11:].any()
-    gradient = check_transposes(rng, args)
-    assert gradient["rasterizer.background"].shape == (*size, 3)
+    assert check_transposes(rng, args)["rasterizer.background"].shape == (*size, 3)
 
 
 def test_the_adjoint_of_a_background_image_is_its_derivative(rng):

@@ -10,15 +10,7 @@ from render.blending import Over
 from render.raster.layers import Output
 from render.raster.tile_scratch import LARGEST_KEPT, ROOMS, TileSize, empty_fragments, own_room
 from render.scene import Scene
-from tests.render.scenes import (
-    BLENDS,
-    camera,
-    glossy,
-    rounded,
-    soft,
-    textured,
-    two_tetrahedra,
-)
+from tests.render.scenes import BLENDS, camera, glossy, rounded, soft, textured, two_tetrahedra
 
 
 SIZE = (40, 70)
@@ -46,8 +38,7 @@ def spoil_rooms():
 
 def drawn_and_undone(record, rng):
     """The images of a record, a tangent of them and a gradient."""
-    adj = rng.normal(size=record.images.shape)
-    gradient = record.vjp(adj)
+    gradient = record.vjp(rng.normal(size=record.images.shape))
     tangents = {path: np.ones_like(value) for path, value in gradient.items()}
     return [record.images, record.jvp(tangents), *gradient.values()]
 

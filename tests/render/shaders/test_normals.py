@@ -20,7 +20,7 @@ from render.shaders.normals import (
     unit_sum,
     vertex_corners,
 )
-from tests.render.elements import check_element
+from tests.render.elements import check_element, check_twins
 
 
 POINTS, FACES = icosahedron()
@@ -36,8 +36,7 @@ def normals(x):
 
 
 def test_every_corner_is_found_at_its_vertex_in_the_order_of_the_faces():
-    faces = np.array([[0, 2, 3], [3, 2, 4]])
-    start, corners = vertex_corners(faces, 6)
+    start, corners = vertex_corners(np.array([[0, 2, 3], [3, 2, 4]]), 6)
     at = [list(corners[start[i] : start[i + 1]]) for i in range(6)]
     assert at == [[0], [], [1, 4], [2, 3], [5], []]
 
@@ -113,13 +112,8 @@ def test_the_twins_of_a_unit_vector_are_its_derivatives(rng):
 
 
 def test_the_twins_of_the_normal_of_a_face_are_its_derivatives(rng):
-    check_element(
-        rng,
-        area_normal,
-        lambda a, t: area_normal_jvp(*a, *t),
-        lambda a, c: area_normal_vjp(*a, c),
-        ((0.1, 0.2, 0.3), (1.0, 0.1, -0.2), (0.2, 0.9, 0.4)),
-    )
+    corners = ((0.1, 0.2, 0.3), (1.0, 0.1, -0.2), (0.2, 0.9, 0.4))
+    check_twins(rng, area_normal, area_normal_jvp, area_normal_vjp, corners)
 
 
 def test_the_twins_of_the_normals_of_a_mesh_are_their_derivatives(rng):

@@ -11,7 +11,7 @@ from adjoint.render.shaders.shading import (
     power_slopes,
 )
 from render.shaders.shading import flat_normal, highlight, lambert, power
-from tests.render.elements import check_element
+from tests.render.elements import check_element, check_twins
 
 
 NORMAL, TOWARDS, EYE = (0.6, 0.0, 0.8), (2 / 7, 3 / 7, 6 / 7), (0.48, -0.36, 0.8)
@@ -30,8 +30,7 @@ def test_light_falls_off_with_the_cosine():
 
 def test_a_highlight_is_brightest_where_light_is_mirrored_into_the_eye():
     straight = (0.0, 0.0, 1.0)
-    mirrored = (-2 / 7, -3 / 7, 6 / 7)
-    shine = highlight(straight, mirrored, TOWARDS, LIGHT, SPECULAR, 20.0)
+    shine = highlight(straight, (-2 / 7, -3 / 7, 6 / 7), TOWARDS, LIGHT, SPECULAR, 20.0)
     np.testing.assert_allclose(shine, np.array(LIGHT) * SPECULAR, rtol=1e-14)
     r = 2 * np.dot(NORMAL, TOWARDS) * np.array(NORMAL) - TOWARDS
     shine = highlight(NORMAL, EYE, TOWARDS, LIGHT, SPECULAR, 2.5)
@@ -41,8 +40,7 @@ def test_a_highlight_is_brightest_where_light_is_mirrored_into_the_eye():
 def test_a_light_behind_a_face_still_shines_from_it_as_from_a_mirror():
     # No gate: r turns with n.l, and n.l < 0 is no reason for darkness.
     behind = (0.0, 0.6, -0.8)
-    seen_from = (0.0, -0.6, -0.8)
-    shine = highlight((0.0, 0.0, 1.0), seen_from, behind, LIGHT, SPECULAR, 3.0)
+    shine = highlight((0.0, 0.0, 1.0), (0.0, -0.6, -0.8), behind, LIGHT, SPECULAR, 3.0)
     np.testing.assert_allclose(shine, np.array(LIGHT) * SPECULAR, rtol=1e-14)
 
 
@@ -93,10 +91,6 @@ def test_the_twins_of_lambert_are_its_derivatives(rng):
 
 @pytest.mark.parametrize("p", [0.7, 1.0, 2.5, 40.0])
 def test_the_twins_of_a_highlight_are_its_derivatives(rng, p):
-    check_element(
-        rng,
-        highlight,
-        lambda a, t: highlight_jvp(*a, *t),
-        lambda a, c: highlight_vjp(*a, c),
-        (NORMAL, EYE, TOWARDS, LIGHT, SPECULAR, p),
+    check_twins(
+        rng, highlight, highlight_jvp, highlight_vjp, (NORMAL, EYE, TOWARDS, LIGHT, SPECULAR, p)
     )

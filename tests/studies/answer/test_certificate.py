@@ -57,8 +57,7 @@ def test_a_run_whose_certificate_diverges_leaves_its_result_and_its_report(tmp_p
     made = folder.read_json("certificate.json")
     assert (made["verdict"], made["passed"]) == ("not made", False)
     assert made["points"]["optimum"]["reason"] == WHY
-    report = rebuild(RunFolder.open(tmp_path / "run")).read_text()
-    assert WHY in report
+    assert WHY in rebuild(RunFolder.open(tmp_path / "run")).read_text()
     folder.release()
 
 

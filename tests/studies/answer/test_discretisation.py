@@ -39,28 +39,20 @@ def beam(cells=(4, 1, 1), **more):
     tables = {
         "bodies": {
             "beam": {
-                "kind": "soft",
-                "mesh": "box",
-                "size": [0.2, 0.05, 0.05],
-                "cells": list(cells),
-                "position": [0.1, 0.0, 0.0],
-                "E": 1e5,
-                "nu": 0.3,
-                "viscosity": 20.0,
+                "kind": "soft", "mesh": "box", "size": [0.2, 0.05, 0.05], "cells": list(cells),
+                "position": [0.1, 0.0, 0.0], "E": 1e5, "nu": 0.3, "viscosity": 20.0,
                 "held": {"plane": {"point": [0.0, 0.0, 0.0], "normal": [1.0, 0.0, 0.0]}},
             }
         },
         "observations": {
             "tip": {
-                "kind": "points",
+                "kind": "points", "body": "beam", "at": {"tip": TIP},
                 "simulate": {"frames": 8, "duration": 0.16},
-                "body": "beam",
-                "at": {"tip": TIP},
             }
         },
         "free": {"beam.E": {}},
         **more,
-    }
+    }  # fmt: skip
     return scene_from_dict(tables)
 
 
@@ -72,12 +64,12 @@ def fitted(problem):
 
 
 def changes_of(problem, theta, file, most=1e6):
-    return changes_by(
-        problem,
-        theta,
-        refined=lambda one: refined_problem(one, file),
-        most=most,
-    )
+    return changes_by(problem, theta, refined=lambda one: refined_problem(one, file), most=most)
+
+
+def change_to(other, problem, theta, source):
+    """Return the change of an answer to another problem's, and notes on it."""
+    return change_by(problem, other, theta, linear_at(problem, theta, None), source=source)
 
 
 def test_the_change_is_what_a_fit_on_the_finer_mesh_finds():
@@ -222,29 +214,20 @@ def block(times=1.0, powers=HARDNESS, **floor):
     tables = {
         "bodies": {
             "block": {
-                "kind": "soft",
-                "mesh": "box",
-                "size": [0.1, 0.1, 0.1],
-                "cells": [2, 2, 2],
-                "position": [0.0, 0.1, 0.0],
-                "rotation": [40.0, 5.0, 30.0],
-                "velocity": [0.3, -1.0, 0.0],
-                "E": 4e4,
-                "nu": 0.3,
-                "density": 900.0,
+                "kind": "soft", "mesh": "box", "size": [0.1, 0.1, 0.1], "cells": [2, 2, 2],
+                "position": [0.0, 0.1, 0.0], "rotation": [40.0, 5.0, 30.0],
+                "velocity": [0.3, -1.0, 0.0], "E": 4e4, "nu": 0.3, "density": 900.0,
                 "viscosity": 10.0,
             }
         },
         "obstacles": {"floor": {"kind": "plane", "friction": 0.4, **floor}},
         "observations": {
             "nodes": {
-                "kind": "states",
-                "simulate": {"frames": 12, "duration": 0.12},
-                "body": "block",
+                "kind": "states", "body": "block", "simulate": {"frames": 12, "duration": 0.12},
             }
         },
         "free": {"block.E": {}},
-    }
+    }  # fmt: skip
     values = make_problem(scene_from_dict(tables)).problem.built.values
     truth = {path: float(times**power * values[path].value) for path, power in powers.items()}
     return scene_from_dict(tables | {"truth": truth})
@@ -256,9 +239,7 @@ def test_the_change_by_a_contact_is_what_a_fit_with_a_harder_one_finds():
     problem, theta = fitted(made.problem)
     harder = made.harder(made.problem)
     _, there = fitted(harder)
-    (change,), notes = change_by(
-        problem, harder, theta, linear_at(problem, theta, None), source=CONTACT
-    )
+    (change,), notes = change_to(harder, problem, theta, CONTACT)
     assert not notes
     assert abs(there - theta)[0] > 0.1
     assert change.step == pytest.approx(there - theta, rel=0.2)
@@ -273,9 +254,7 @@ def test_the_change_by_a_contact_is_what_a_fit_with_a_harder_one_finds():
 def test_a_film_of_the_contact_that_was_chosen_has_no_error_by_it():
     made = make_problem(block())
     problem, theta = fitted(made.problem)
-    (change,), notes = change_by(
-        problem, made.harder(problem), theta, linear_at(problem, theta, None), source=CONTACT
-    )
+    (change,), notes = change_to(made.harder(problem), problem, theta, CONTACT)
     assert not change.is_error
     assert notes == [change.note()]
     assert "shows the scene's own contact" in notes[0]
@@ -325,9 +304,7 @@ def test_a_film_of_a_contact_that_loses_more_shows_it():
     """The film is that of a floor that loses 4 times as much, which E cannot make up for."""
     made = make_problem(block(4.0, powers={"floor.dissipation": 1.0}))
     problem, theta = fitted(made.problem)
-    (change,), notes = change_by(
-        problem, made.lossier(problem), theta, linear_at(problem, theta, None), source=LOSS
-    )
+    (change,), notes = change_to(made.lossier(problem), problem, theta, LOSS)
     assert not notes
     assert change.share[0] == pytest.approx(1.0, abs=0.05)
     same = replace(change, share=(0.01, 0.01))
@@ -340,10 +317,7 @@ def test_a_body_that_touches_nothing_has_no_error_by_contact():
     problem = make_problem(replace(file, bodies={"block": far})).problem
     harder = with_harder_contacts(problem, file.obstacles)
     start = problem.parameters.start
-    assert change_by(problem, harder, start, linear_at(problem, start, None), source=CONTACT) == (
-        [],
-        [],
-    )
+    assert change_to(harder, problem, start, CONTACT) == ([], [])
 
 
 def jelly(law, observed, **free):
@@ -376,9 +350,7 @@ def test_the_change_by_a_law_is_what_a_fit_with_the_other_one_finds(law, observe
     assert made.has_law_error
     problem, theta = fitted(made.problem)
     missing = np.log([4e3, 6e3]) - theta
-    (change,), notes = change_by(
-        problem, made.other_law(problem), theta, linear_at(problem, theta, None), source=LAW
-    )
+    (change,), notes = change_to(made.other_law(problem), problem, theta, LAW)
     assert abs(missing[1]) > 0.3  # the laws differ in how they resist a change of volume
     assert np.abs([missing[0], change.step[0]]).max() < 0.05
     assert change.step == pytest.approx(missing, abs=0.05)
@@ -393,9 +365,7 @@ def test_the_change_by_a_law_is_what_a_fit_with_the_other_one_finds(law, observe
 def test_what_has_the_scenes_own_law_shows_it():
     made = make_problem(jelly("stable", "stable"))
     problem, theta = fitted(made.problem)
-    (change,), notes = change_by(
-        problem, made.other_law(problem), theta, linear_at(problem, theta, None), source=LAW
-    )
+    (change,), notes = change_to(made.other_law(problem), problem, theta, LAW)
     assert not change.is_error
     assert "shows the scene's own law" in notes[0]
 
@@ -428,9 +398,6 @@ def test_a_body_of_another_size_may_hold_other_nodes(x, deviations, more):
 
 
 def test_a_row_is_released_only_where_half_of_the_held_nodes_stay():
-    assert (
-        with_row_held(held_to(0.01).everything, released=True) is None
-    )  # one row: nothing would be left
-    assert (
-        with_row_held(held_to(0.06).everything, released=True).built.held.sum() == 4
-    )  # of two rows
+    # One row, of which nothing would be left, and two rows.
+    assert with_row_held(held_to(0.01).everything, released=True) is None
+    assert with_row_held(held_to(0.06).everything, released=True).built.held.sum() == 4

@@ -17,12 +17,7 @@ The law needs the floor: with `FOOTAGE_FLOOR` its half-width is 3.7 %.
 import numpy as np
 import pytest
 
-from studies.answer.intervals import (
-    FOOTAGE_FLOOR,
-    intervals,
-    natural_interval,
-    upper_bound,
-)
+from studies.answer.intervals import FOOTAGE_FLOOR, intervals, natural_interval, upper_bound
 from studies.problem.parameters import Identity, Parameters
 from studies.runs.errors import StudyError
 from tests.studies.answer.films import FRAMES, fit, jacobian, make_film, predict
@@ -117,8 +112,7 @@ def test_a_step_out_of_the_bounds_does_not_remain(rng):
     J, r, frames = linear(rng)
     bounded = Parameters([positive_block(name, 1.5, {name: (1.0, 2.0)}) for name in "abc"])
     r += J @ [0.3, 0.0, 0.2]  # the step left is -0.3 and -0.2
-    theta = np.array([bounded.lower[0], 0.3, 0.3])
-    found = intervals(bounded, theta, r, J, frames=frames)
+    found = intervals(bounded, np.array([bounded.lower[0], 0.3, 0.3]), r, J, frames=frames)
     assert found.remaining[0] == 0.0
     assert found.remaining[2] == pytest.approx(-0.2, abs=0.2)
 

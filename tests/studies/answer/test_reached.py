@@ -42,8 +42,7 @@ def test_bars_are_those_of_the_goal():
 
 
 def test_who_is_told_states_is_judged_by_the_distance_alone():
-    goal = Goal(supervision="states")
-    assert judged(goal, cover=0.1, distance=0.05).kind == "reached"
+    assert judged(Goal(supervision="states"), cover=0.1, distance=0.05).kind == "reached"
 
 
 def test_a_goal_that_is_meant_to_be_out_of_reach_is_judged_by_the_gain_alone():

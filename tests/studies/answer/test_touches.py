@@ -75,8 +75,7 @@ def test_the_certificate_names_it_and_a_long_theta_is_looked_at_in_fewer_directi
     assert 0.0 < point["nearest_touch"]["distance"] < 1.0
     monkeypatch.setattr(kinks, "MOST_DIRECTIONS", 1)
     assert kinks._axes(2).shape == (1, 2)
-    few = kinks.nearest_touch(shown, theta).distance
-    assert 0.0 < few < np.inf
+    assert 0.0 < kinks.nearest_touch(shown, theta).distance < np.inf
 
 
 def test_without_contact_nothing_is_said():

@@ -62,8 +62,7 @@ def film(rng):
 
 
 def test_a_good_answer_is_found(film):
-    theta = fit(film.reshape(len(TIMES), -1), TRUTH)
-    verdict = judge(evidence(theta, film))
+    verdict = judge(evidence(fit(film.reshape(len(TIMES), -1), TRUTH), film))
     assert verdict.kind is Kind.FOUND
     assert verdict.is_found
     assert "95 % interval with model error" in verdict.reason
@@ -177,8 +176,7 @@ def test_several_answers_are_basins_that_explain_as_much(film):
     assert verdict.kind is Kind.SEVERAL_ANSWERS
     assert f"bar.k = {np.exp(other[0]):.4g} instead of" in verdict.reason
     left = by_frame((predict(other) - film) ** 2)
-    worse = Rival(other, float(left.sum()), left)
-    assert judge(replace(good, basins=[worse])).is_found
+    assert judge(replace(good, basins=[Rival(other, float(left.sum()), left)])).is_found
     same = Rival(moved(good.theta, [0.01, 0.0]), good.loss)  # the same basin, a little off
     assert judge(replace(good, basins=[same, Rival(other, np.inf)])).is_found
     assert judge(replace(good, basins=[Rival(other, 1.2 * good.loss)])).kind is Kind.SEVERAL_ANSWERS
@@ -344,8 +342,7 @@ def test_an_answer_about_which_the_loss_hardly_rises_is_not_finished(film):
 
 
 def test_an_answer_found_without_gradients_says_so(film):
-    good = evidence(TRUTH, film, trial=tried(), is_without_gradients=True)
-    verdict = judge(good)
+    verdict = judge(evidence(TRUTH, film, trial=tried(), is_without_gradients=True))
     assert verdict.is_found
     assert "without gradients" in verdict.reason
 

@@ -86,8 +86,7 @@ def test_rigid_bodies_are_drawn_as_told(instance):
 
 
 def test_without_a_known_force_mass_and_contacts_scale_together():
-    file = file_of("rigid-contact", "pushes.wind.force=[0.0, 0.0, 0.0]")
-    one = make_problem(file)
+    one = make_problem(file_of("rigid-contact", "pushes.wind.force=[0.0, 0.0, 0.0]"))
     theta = one.problem.parameters.theta(one.truth.flat(one.problem.parameters.paths))
     _, jacobian = one.problem.residuals_and_jacobian(theta)
     _, values, directions = np.linalg.svd(jacobian, full_matrices=False)

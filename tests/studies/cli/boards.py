@@ -24,6 +24,5 @@ def picture(R, t):
     x, y = (eye + (-eye[2] / rays[..., 2:]) * rays)[..., :2].transpose(2, 0, 1) / SQUARE
     column, row = np.floor(x + 1.0), np.floor(1.0 - y)
     is_dark = ((column + row) % 2 == 0) & (column >= 0) & (column < 8) & (row >= 0) & (row < 6)
-    grey = np.where(is_dark, 0.1, 0.9)
-    small = grey.reshape(240, FINER, 320, FINER).mean(axis=(1, 3))
+    small = np.where(is_dark, 0.1, 0.9).reshape(240, FINER, 320, FINER).mean(axis=(1, 3))
     return np.repeat(small[..., None], 3, axis=2)

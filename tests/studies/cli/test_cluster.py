@@ -26,8 +26,7 @@ def assert_same(adjsim, address, tmp_path):
         printed = {}
         for name, scheduler in (("here", "serial"), ("there", address)):
             folder = tmp_path / name
-            code, out, err = adjsim(*arguments, "--out", folder, "--scheduler", scheduler)
-            assert code == 0, err
+            out = adjsim.done(*arguments, "--out", folder, "--scheduler", scheduler)
             printed[name] = out.replace(str(folder), "FOLDER")
         assert printed["there"] == printed["here"]
         for name in files:

@@ -27,7 +27,7 @@ from studies.scene.cameras import make_camera
 from studies.scene.files import BUNDLED, SCHEMA, bundled_scenes
 from studies.scene.reading import plain, read_scene
 from tests.joints.test_urdf import PENDULUM, inertial, joint, link, origin
-from tests.studies.fitting.test_running import adjsim
+from tests.studies.command import adjsim
 from tests.studies.scene.test_exif import write_picture
 from tests.studies.undrawn import undrawn
 
@@ -93,8 +93,7 @@ def new(things, tmp_path, monkeypatch):
 
     def call(options):
         path = tmp_path / "my.toml"
-        code, out, err = adjsim("new", path, *options.split())
-        assert code == 0, err
+        out = adjsim.done("new", path, *options.split())
         return path, out
 
     return call
@@ -259,8 +258,7 @@ def test_what_cannot_be_used_is_one_message_and_nothing_is_written(
 @pytest.mark.parametrize("options", ["--from identify", "--mesh ball"])
 def test_a_file_is_new_and_a_toml_file_in_a_folder(tmp_path, name, message, options):
     (tmp_path / "there.toml").write_text("mine")
-    code, _, err = adjsim("new", tmp_path / name, *options.split())
-    assert code == 2
+    err = adjsim.refused("new", tmp_path / name, *options.split())
     assert "`FILE`" in err
     assert message in err
     assert {path.name for path in tmp_path.iterdir()} == {"there.toml"}
@@ -269,8 +267,7 @@ def test_a_file_is_new_and_a_toml_file_in_a_folder(tmp_path, name, message, opti
 
 def test_a_folder_that_is_there_is_no_place_for_meshes(things, tmp_path):
     (tmp_path / "my-meshes").mkdir()
-    code, _, err = adjsim("new", tmp_path / "my.toml", "--urdf", things / "arm.urdf")
-    assert code == 2
+    err = adjsim.refused("new", tmp_path / "my.toml", "--urdf", things / "arm.urdf")
     assert "my-meshes is there already" in err
     assert not (tmp_path / "my.toml").exists()
     assert adjsim("new", tmp_path / "my.toml", "--from", "identify")[0] == 0
@@ -281,15 +278,13 @@ def test_meshes_of_a_robot_that_cannot_be_built_are_not_left(things, tmp_path, m
         raise ValueError("cannot be built")
 
     monkeypatch.setattr("studies.cli.new_scene.command.build", broken)
-    code, _, err = adjsim("new", tmp_path / "my.toml", "--urdf", things / "arm.urdf")
-    assert code == 2
+    err = adjsim.refused("new", tmp_path / "my.toml", "--urdf", things / "arm.urdf")
     assert "cannot be built" in err
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_help_has_the_ways_of_the_page_of_questions():
-    code, out, _ = adjsim("new", "--help")
-    assert code == 0
+    out = adjsim.done("new", "--help")
     ways = {
         way
         for line in PAGE.splitlines()

@@ -59,8 +59,7 @@ def rows_of(table):
 def test_the_middle_is_found_in_every_frame(tmp_path, film, how):
     path = film([drawn([middle]) for middle in MIDDLES])
     table = tmp_path / "t.csv"
-    said = track(path, table, **how)
-    assert said == [str(table), str(tmp_path / "t.png")]
+    assert track(path, table, **how) == [str(table), str(tmp_path / "t.png")]
     times, *places = np.array(rows_of(table)).T
     np.testing.assert_allclose(times, 0.05 * np.arange(8))
     np.testing.assert_allclose(np.transpose(places), MIDDLES, atol=0.15)

@@ -12,25 +12,15 @@ from pathlib import Path
 import pytest
 
 from adjoint.verify.coverage import Coverage, check_system, verify
-from studies.cli import main as cli, verifying
+from studies.cli import verifying
+from tests.studies.command import Command
 
 
-@pytest.fixture
-def command(monkeypatch, capsys):
-    """Call the command in this process; return exit status and stdout."""
-
-    def call(*args):
-        monkeypatch.setattr(sys, "argv", ["adjsim", "verify", *args])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        return ended.value.code or 0, capsys.readouterr().out
-
-    return call
+command = Command("verify")
 
 
-def test_a_system_is_checked_and_told_as_a_table(command):
-    code, printed = command("loss/mse")
-    assert code == 0
+def test_a_system_is_checked_and_told_as_a_table():
+    printed = command.done("loss/mse")
     cells = check_system("loss/mse").cells
     lines = [line for line in printed.splitlines() if line.startswith("loss/mse")]
     assert len(lines) == len(cells)
@@ -38,9 +28,8 @@ def test_a_system_is_checked_and_told_as_a_table(command):
     assert f"{len(cells)} checked, 0 failed" in printed
 
 
-def test_the_same_as_json(command):
-    code, printed = command("loss/mse", "--json")
-    assert code == 0
+def test_the_same_as_json():
+    printed = command.done("loss/mse", "--json")
     found = json.loads(printed)
     assert found["passed"] is True
     (cell,) = check_system("loss/mse").cells
@@ -48,7 +37,7 @@ def test_the_same_as_json(command):
     assert {**mine, "seconds": 0.0} == {**cell.to_dict(), "seconds": 0.0}
 
 
-def test_what_fails_or_is_missing_is_named_and_ends_with_1(command, monkeypatch):
+def test_what_fails_or_is_missing_is_named_and_ends_with_1(monkeypatch):
     (cell,) = check_system("loss/mse").cells
     bad = replace(cell, slope=1.0, reason="Taylor: slope 1.000 below 1.9")
     for found, line in (
@@ -56,20 +45,16 @@ def test_what_fails_or_is_missing_is_named_and_ends_with_1(command, monkeypatch)
         (Coverage((cell,), ("Springs.damping",)), "not covered: Springs.damping"),
     ):
         monkeypatch.setattr(verifying, "verify", lambda *_, found=found, **__: found)
-        code, printed = command()
+        code, printed, _ = command()
         assert code == 1
         assert line in printed
-        code, printed = command("--json")
+        code, printed, _ = command("--json")
         assert code == 1
         assert json.loads(printed)["passed"] is False
 
 
-def test_an_unknown_system_is_named(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["adjsim", "verify", "los/mse"])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    assert ended.value.code == 2
-    assert "Did you mean `loss/mse`" in capsys.readouterr().err
+def test_an_unknown_system_is_named():
+    assert "Did you mean `loss/mse`" in command.refused("los/mse")
 
 
 def test_one_system_starts_no_process(monkeypatch):
@@ -88,8 +73,7 @@ def test_what_stops_the_command_ends_its_processes_without_tracebacks(stop, code
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
     )  # fmt: skip
     try:
-        begun = process.stdout.readline()
-        assert begun == "checking tets ...\n"
+        assert process.stdout.readline() == "checking tets ...\n"
         for _ in range(100):  # until the workers are there
             time.sleep(0.1)
             if len(_group(process.pid)) >= 3:

@@ -39,8 +39,7 @@ def test_a_search_is_told_the_picture_or_the_center_alone():
     weights = {one.name: one.weight for one in picture.observers}
     assert weights == {"target": 1.0, CENTER: 0.0}
     assert {one.name: one.weight for one in states.observers} == {"target": 0.0, CENTER: 1.0}
-    rows = states.images(theta)
-    off = np.linalg.norm(rows[-1, :3] - target.center)
+    off = np.linalg.norm(states.images(theta)[-1, :3] - target.center)
     assert states.loss_at(theta) == pytest.approx(off**2, rel=1e-12)
     assert picture.loss_at(theta) != pytest.approx(off**2, rel=0.1)
 

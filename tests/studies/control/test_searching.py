@@ -36,8 +36,7 @@ def test_a_few_steps_lead_to_the_goal_and_the_log_tells_how_near(tmp_path):
     assert found.verdict.kind == "reached"
     assert found.control["distance"] < 1e-3
     log = read_log(tmp_path / "iterations.jsonl")
-    best = min(log, key=lambda one: one.loss)
-    assert best.values == pytest.approx(found.control)
+    assert min(log, key=lambda one: one.loss).values == pytest.approx(found.control)
     assert list(log[0].values) == ["cover", "distance", "gain"]
     assert found.found.coarse is None
     assert found.intervals.reason

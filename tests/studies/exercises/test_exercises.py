@@ -4,18 +4,17 @@ import csv
 import errno
 import os
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from studies.cli import main as cli
 from studies.exercises.answers import answers_of
 from studies.exercises.catalogue import CHAPTERS, KINDS, exercises
 from studies.exercises.grading import grade
 from studies.exercises.student import run_student
 from studies.runs.errors import StudyError
+from tests.studies.command import Command
 
 
 EACH = pytest.mark.parametrize("exercise", exercises().values(), ids=lambda e: e.slug)
@@ -318,42 +317,28 @@ def test_answers_of_a_process_are_those_of_this_one(tmp_path):
 
 
 @pytest.fixture
-def adjsim(monkeypatch, capsys, tmp_path):
-    """Call the command in an empty folder; return exit code, stdout and stderr."""
+def adjsim(monkeypatch, tmp_path):
+    """The command for exercises, in an empty folder."""
     monkeypatch.chdir(tmp_path)
-
-    def call(*args):
-        monkeypatch.setattr(sys, "argv", ["adjsim", "exercise", *args])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        out, err = capsys.readouterr()
-        return exit_.value.code or 0, out, err
-
-    return call
+    return Command("exercise")
 
 
 def test_the_command_lists_writes_and_grades(adjsim, tmp_path):
     assert re.search(r"\n 30  One frame of a rasterizer +chapter 2\n", adjsim()[1])
-    code, out, _ = adjsim("1")
-    assert code == 0
-    assert out.endswith("then: adjsim exercise 1 --check\n")
+    assert adjsim.done("1").endswith("then: adjsim exercise 1 --check\n")
     path = tmp_path / "exercise_01_product.py"
     text = path.read_text()
-    code, _, err = adjsim("1", "--check")
-    assert code == 2
+    err = adjsim.refused("1", "--check")
     assert "the gap is still there: replace this line by `return adj_a, adj_b`" in err
     path.write_text(re.sub("raise Not.*", "return a * adj_y, a * adj_y", text))
     code, out, _ = adjsim("1", "--check")
     assert code == 1
     assert "1 of 2 cotangents are right" in out
     path.write_text(re.sub("raise Not.*", "return b * adj_y, a * adj_y", text))
-    code, out, _ = adjsim("1", "--check")
-    assert code == 0
+    out = adjsim.done("1", "--check")
     assert "right, at 4 random points" in out
     assert out.endswith("Next: adjsim exercise 2\n")
-    code, _, err = adjsim("1")
-    assert code == 2
-    assert "is there already" in err
+    assert "is there already" in adjsim.refused("1")
 
 
 def test_a_full_disk_leaves_no_exercise_and_names_the_file(adjsim, tmp_path, monkeypatch):
@@ -361,8 +346,7 @@ def test_a_full_disk_leaves_no_exercise_and_names_the_file(adjsim, tmp_path, mon
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    code, _, err = adjsim("1")
-    assert code == 2
+    err = adjsim.refused("1")
     assert "exercise_01_product.py cannot be written: No space left on device. Make room" in err
     assert list(tmp_path.iterdir()) == []
 
@@ -381,8 +365,7 @@ def test_a_class_is_graded_into_a_table(adjsim, tmp_path):
         path = tmp_path / "class" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    code, out, _ = adjsim("--grade", "class")
-    assert code == 0
+    out = adjsim.done("--grade", "class")
     first, *rows = csv.reader(out.splitlines())
     assert first == ["student", "exercise", "result", "right", "of", "what", "file"]
     assert rows == [
@@ -399,9 +382,7 @@ def test_a_class_is_graded_into_a_table(adjsim, tmp_path):
          "eve/exercise_01_product.py"],
     ]  # fmt: skip
     assert adjsim("1", "--grade", "class")[1].count("\n") == 3
-    code, _, err = adjsim("--grade", "none")
-    assert code == 2
-    assert "none must have files exercise_NUMBER_NAME.py" in err
+    assert "none must have files exercise_NUMBER_NAME.py" in adjsim.refused("--grade", "none")
 
 
 def test_a_file_may_have_another_name(adjsim):
@@ -417,6 +398,4 @@ def test_a_file_may_have_another_name(adjsim):
     ],
 )
 def test_a_users_mistake_is_one_message(adjsim, args, message):
-    code, _, err = adjsim(*args)
-    assert code == 2
-    assert message in err
+    assert message in adjsim.refused(*args)

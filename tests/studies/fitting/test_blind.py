@@ -8,7 +8,7 @@ import tomlkit
 from studies.fitting import judging
 from studies.runs.errors import StudyError
 from studies.scene.reading import read_scene
-from tests.studies.fitting.test_running import adjsim
+from tests.studies.command import adjsim
 from tests.studies.fitting.twins import LENGTH, tables
 from tests.studies.undrawn import undrawn
 

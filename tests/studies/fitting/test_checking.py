@@ -12,15 +12,14 @@ from studies.optimizers.jacobian import Jacobian
 from studies.problem.losses import EVIDENCE
 from studies.problem.making import make_problem
 from studies.scene.reading import scene_from_dict
-from tests.studies.fitting.test_running import adjsim
+from tests.studies.command import adjsim
 
 
 MASS = "free.rod.mass={bounds=[0.1,10]}"  # the motion shows damping over mass alone
 
 
 def test_a_scene_that_shows_what_is_asked_for_is_fine():
-    code, out, _ = adjsim("check", "pendulum")
-    assert code == 0
+    out = adjsim.done("check", "pendulum")
     assert "rank: 4 of 4 directions determined" in out
     assert "time: 20 frames, 300 steps of 0.01 s" in out
     for name in ("rod.length", "world.gravity", "rod.damping", "rod.angle"):
@@ -32,8 +31,7 @@ def test_a_scene_that_shows_what_is_asked_for_is_fine():
 
 
 def test_numbers_that_act_alike_are_not_determined():
-    code, out, _ = adjsim("check", "pendulum", MASS, "--json")
-    assert code == 0
+    out = adjsim.done("check", "pendulum", MASS, "--json")
     found = json.loads(out)
     assert (found["rank"], found["asked"]) == (4, 5)
     known = {name for name, one in found["numbers"].items() if one["is_determined"]}
@@ -49,8 +47,7 @@ def test_numbers_that_act_alike_are_not_determined():
 
 
 def test_a_simulation_that_blows_up_at_the_start_is_said_to():
-    code, out, _ = adjsim("check", "pendulum", "free.rod.damping={start=1e9,bounds=[0.1,1e12]}")
-    assert code == 0
+    out = adjsim.done("check", "pendulum", "free.rod.damping={start=1e9,bounds=[0.1,1e12]}")
     assert "advice: At the start values the simulation blows up." in out
 
 
@@ -70,8 +67,7 @@ def test_bad_input_is_one_message(arguments, message):
 
 
 def test_no_mistake_of_many_is_left_out():
-    code, _, err = adjsim("check", "pendulum", *(f"free.rod{k}.length={{}}" for k in range(30)))
-    assert code == 2
+    err = adjsim.refused("check", "pendulum", *(f"free.rod{k}.length={{}}" for k in range(30)))
     assert err.startswith("adjsim: 30 mistakes in ")
     assert all(f"`rod{k}`" in err for k in range(30))
 
@@ -129,8 +125,7 @@ def test_many_numbers_have_no_intervals(tracks, monkeypatch):
 
 
 def test_a_picture_of_what_rests_asks_for_pictures_and_names_held_nodes():
-    code, out, _ = adjsim("check", "sagging-beam", "free.beam.density={start=1000}")
-    assert code == 0
+    out = adjsim.done("check", "sagging-beam", "free.beam.density={start=1000}")
     assert "or take a picture that shows it better" in out
     assert "film" not in out
     assert "(16 of 208 nodes held)" in out

@@ -52,8 +52,7 @@ def test_the_table_is_that_of_the_logs(finished):
         assert rows[kind]["distance"]["mean"] == pytest.approx(np.mean(away), rel=1e-12)
         assert rows[kind]["distance"]["worst"] == max(away)
         assert rows[kind]["cover"]["worst"] == min(one["cover"] for one in best)
-    lines = folder.file("curves.csv").read_text().splitlines()
-    assert len(lines) == 1 + 2 * 3 * 4
+    assert len(folder.file("curves.csv").read_text().splitlines()) == 1 + 2 * 3 * 4
     assert len(folder.file("instances.csv").read_text().splitlines()) == 1 + 2 * 3
 
 

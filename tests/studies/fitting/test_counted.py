@@ -168,8 +168,7 @@ def test_a_shadow_beside_a_body_counts_as_little_in_a_picture_as_in_a_film(probl
     def left(name, position):
         film = problem(name)
         (one,) = film.observers
-        picture = one.between(np.arange(FRAMES) == 5)
-        still = on_one_timeline(film, [picture])
+        still = on_one_timeline(film, [one.between(np.arange(FRAMES) == 5)])
         return unexplained_pictures(still, film.parameters.theta(np.asarray(position)))
 
     assert left("shadow", RIGHT) < 0.01 + left("plain", RIGHT)

@@ -56,7 +56,6 @@ def test_a_basin_that_overflows_over_all_frames_is_dropped_with_a_word(monkeypat
     found, said = SimpleNamespace(basins=basins, best=basins[0]), []
     local = SimpleNamespace(how=Search(), progress=SimpleNamespace(say=said.append))
     answer = SimpleNamespace(theta=np.zeros(1))
-    kept = _rivals(whole, found, answer, local, staged=(0,))
-    assert [one.loss for one in kept] == [2.0]
+    assert [one.loss for one in _rivals(whole, found, answer, local, staged=(0,))] == [2.0]
     dropped = "is dropped: its loss over all frames is not finite"
     assert said == [f"basin 3 {dropped}", f"basin 4 {dropped}"]

@@ -29,8 +29,7 @@ def scene(drag, observed):
 
 def write_tracks(path, drag, rng):
     """Write where three points of a cube are that is thrown through air, with 0.2 mm of noise."""
-    simulate = {"frames": 25, "duration": 0.5}
-    observed = {"body": "cube", "at": AT, "simulate": simulate}
+    observed = {"body": "cube", "at": AT, "simulate": {"frames": 25, "duration": 0.5}}
     made = make_problem(scene_from_dict(scene(drag, observed) | {"free": {"cube.velocity": {}}}))
     (observer,) = made.everything.observers
     rows = observer.targets().reshape(len(observer.times), len(AT), 3)

@@ -1,7 +1,5 @@
 """Runs of scenes from the command line: what they leave, and how they go on after a kill."""
 
-import contextlib
-import io
 import json
 import os
 import shutil
@@ -14,10 +12,10 @@ import pytest
 import tomlkit
 import xarray
 
-from studies.cli import main as cli
 from studies.reports.view import drawing_problem, make_plotter
 from studies.runs.folder import RunFolder
 from studies.runs.media import read_image, write_png
+from tests.studies.command import adjsim
 from tests.studies.problem import scenes
 from tests.studies.undrawn import undrawn
 
@@ -28,19 +26,6 @@ LEFT = {
     "trajectory.npz", "result.json", "certificate.json", "report.html", "report.json", "figures",
     "films", "frames-film.npz", "coarse.json",
 }  # fmt: skip
-
-
-def adjsim(*args):
-    """Call the command in this process; return exit code, stdout and stderr."""
-    out, err, code = io.StringIO(), io.StringIO(), 0
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["adjsim", *map(str, args)])
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            try:
-                cli.main()
-            except SystemExit as exit_:
-                code = exit_.code or 0
-    return code, out.getvalue(), err.getvalue()
 
 
 def write_scene(folder):
@@ -65,8 +50,7 @@ def scene(tmp_path_factory):
 def finished(scene, tmp_path_factory):
     """A finished run, and what it printed."""
     run = tmp_path_factory.mktemp("runs") / "cube"
-    code, out, err = adjsim("run", scene, "--out", run)
-    assert code == 0, err
+    out = adjsim.done("run", scene, "--out", run)
     return run, out
 
 
@@ -164,9 +148,7 @@ def test_a_killed_run_goes_on_to_the_same_bits(scene, plain, tmp_path, lines):
     ],
 )
 def test_a_run_resumes_only_as_it_was_started(scene, finished, given, message):
-    code, _, err = adjsim("run", scene, *given, "--out", finished[0], "--resume")
-    assert code == 2
-    assert message in err
+    assert message in adjsim.refused("run", scene, *given, "--out", finished[0], "--resume")
 
 
 def test_a_changed_film_is_named(scene, finished, tmp_path):
@@ -248,8 +230,7 @@ def test_report_index_and_view_take_the_run_of_a_scene(finished, tmp_path):
     assert (tmp_path / "index.html").read_text().count("± ") >= 2
     if drawing_problem(on_screen=False):
         return
-    code, _, err = adjsim("view", run, "--screenshot", tmp_path / "view.png")
-    assert code == 0, err
+    adjsim.done("view", run, "--screenshot", tmp_path / "view.png")
     assert read_image(tmp_path / "view.png").std() > 0.01
 
 
@@ -274,8 +255,7 @@ def test_the_view_shows_what_moves_not_the_floor(finished):
 def test_a_second_film_is_predicted_then_fitted(tmp_path):
     scenes.write_film(tmp_path)
     tables = scenes.tables(free={"cube.E": {"start": START, "bounds": [1e3, 1e6]}})
-    front = tables["cameras"]["front"]
-    tables["cameras"]["other"] = {**front, "eye": [0.3, 0.305, 0.9]}
+    tables["cameras"]["other"] = {**tables["cameras"]["front"], "eye": [0.3, 0.305, 0.9]}
     film = tables["observations"]["film"]
     tables["observations"] = {
         "film": {**film, "camera": "front"},
@@ -301,8 +281,7 @@ def test_a_second_film_is_predicted_then_fitted(tmp_path):
 @pytest.mark.parametrize("at", ["start", "answer"])
 def test_a_run_can_be_inspected(plain, tmp_path, at):
     run = shutil.copytree(plain[0], tmp_path / "run")
-    code, out, err = adjsim("inspect", run, "--at", at)
-    assert code == 0, err
+    out = adjsim.done("inspect", run, "--at", at)
     assert out.startswith("From the last frame back to the start the adjoint, the derivative of")
     name = "inspect" if at == "start" else "inspect-answer"
     assert out.endswith(f"{run / name}.nc\n{run / name}.html\n")
@@ -316,22 +295,14 @@ def test_a_run_can_be_inspected(plain, tmp_path, at):
 
 def test_what_cannot_be_inspected_is_said(plain, tmp_path):
     run = shutil.copytree(plain[0], tmp_path / "run")
-    code, _, err = adjsim("inspect", tmp_path)
-    assert code == 2
-    assert "is not a run folder: it has no manifest.json" in err
+    assert "is not a run folder: it has no manifest.json" in adjsim.refused("inspect", tmp_path)
     (run / "parameters.npz").unlink()
-    code, _, err = adjsim("inspect", run, "--at", "end")
-    assert code == 2
+    err = adjsim.refused("inspect", run, "--at", "end")
     assert "`--at` must be start or answer, got 'end'" in err
-    code, _, err = adjsim("inspect", run, "--at", "answer")
-    assert code == 2
+    err = adjsim.refused("inspect", run, "--at", "answer")
     assert "has no parameters.npz yet. Finish it with `adjsim run" in err
     (run / "instances").mkdir()
-    code, _, err = adjsim("inspect", run)
-    assert code == 2
-    assert "must hold one search" in err
+    assert "must hold one search" in adjsim.refused("inspect", run)
     for name, what in (("scan.json", "scan"), ("dataset.json", "data set")):
         (run / name).write_text("{}")
-        code, _, err = adjsim("inspect", run)
-        assert code == 2
-        assert f"which holds a {what}" in err
+        assert f"which holds a {what}" in adjsim.refused("inspect", run)

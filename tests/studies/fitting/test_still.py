@@ -58,9 +58,7 @@ def mixed():
         "cameras.side1.pose": {},
     }  # fmt: skip
     file = scene(
-        free=free,
-        lights={"sky": {"coefficients": SKY}},
-        truth={"bodies.thing.mesh": "shape:cube"},
+        free=free, lights={"sky": {"coefficients": SKY}}, truth={"bodies.thing.mesh": "shape:cube"}
     )
     return make_problem(file).problem
 
@@ -248,5 +246,4 @@ def test_a_shape_is_found_from_photographs_with_colour_and_light_guessed(tmp_pat
     assert found.verdict.is_found
     x = found.problem._values(found.result.theta)["thing.vertices"]
     mesh = TriangleMesh(x, np.asarray(found.problem.built.meshes["thing"].faces))
-    points = [surface_points(one) for one in (mesh, shape("cube"))]
-    assert chamfer(*points) < 0.06
+    assert chamfer(*[surface_points(one) for one in (mesh, shape("cube"))]) < 0.06

@@ -87,8 +87,7 @@ def test_a_length_is_found_with_a_camera_that_is_guessed(tmp_path, rng, start):
     low, high = answer.intervals["string.length"]
     assert low < LENGTH < high
     assert high / low < 1.1
-    turn = np.linalg.norm(answer.values["cameras.phone.rotation"])
-    assert turn < np.radians(10.0)
+    assert np.linalg.norm(answer.values["cameras.phone.rotation"]) < np.radians(10.0)
 
 
 def test_a_camera_that_went_round_is_turned_in_the_same_way_by_less(tmp_path, rng):

@@ -55,8 +55,7 @@ def test_a_wide_film_is_drawn_within_what_encoders_take():
     file = instance_of(read_scene(scene_file("ball-material"), [size, "instances=1"]), 0, 0)
     made = make_problem(file)
     (film,) = made.everything.observers
-    page = page_of(made, film, file)
-    assert page.footage.shape == (1, 200, 4000, 3)
+    assert page_of(made, film, file).footage.shape == (1, 200, 4000, 3)
 
 
 def test_no_second_floor_is_drawn_over_a_picture_that_shows_one(ball):
@@ -75,8 +74,7 @@ def test_no_second_floor_is_drawn_over_a_picture_that_shows_one(ball):
 def test_what_is_drawn_large_is_the_film_that_is_compared(ball):
     file, made = ball
     (film,) = made.everything.observers
-    bare = file.__class__(**{**vars(file), "obstacles": {}})
-    page = page_of(made, film, bare)
+    page = page_of(made, film, file.__class__(**{**vars(file), "obstacles": {}}))
     factor = page.footage.shape[1] // film.size[0]
     blocks = page.footage.reshape(3, film.size[0], factor, film.size[1], factor, 3)
     small = blocks.mean(axis=(2, 4)) / 255.0
@@ -105,8 +103,7 @@ def test_a_field_of_masses_is_shown_beside_its_truth(ball):
 
 def test_a_camera_is_shown_as_declared_and_as_it_moved():
     file = read_scene(scene_file("identify"), [])
-    made = make_problem(file, fits_first=False)
-    problem = made.everything
+    problem = make_problem(file, fits_first=False).everything
     parameters = problem.parameters
     theta = parameters.start.copy()
     k = list(parameters.labels).index("cameras.front.translation[2]")

@@ -88,7 +88,9 @@ def test_what_is_small_beside_the_residuals_keeps_its_digits(rng):
 def test_broydens_rule_stores_rows_that_are_reached_now(dense, rng):
     J, step, change = Jacobian.of(dense), rng.normal(size=P), dense @ rng.normal(size=P)
     change[20:50] += rng.normal(size=30)
-    updated = J.updated(change, step)
+    before = rng.normal(size=N)
+    after = before + change
+    updated, change = J.updated(before, after, step), after - before
     expected = dense + np.outer(change - dense @ step, step) / (step @ step)
     close(np.asarray(updated), expected)
     close(updated @ step, change)  # the secant condition

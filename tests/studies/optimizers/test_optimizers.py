@@ -81,8 +81,7 @@ def test_gauss_newton_ends_with_noise_once_steps_promise_nothing():
 
 
 @pytest.mark.parametrize(
-    ("gradient", "rises", "expected"),
-    [(1e-6, 3, True), (1e-6, 2, False), (1.0, 3, False)],
+    ("gradient", "rises", "expected"), [(1e-6, 3, True), (1e-6, 2, False), (1.0, 3, False)]
 )
 def test_trials_that_only_meet_roughness_end_the_search(gradient, rises, expected):
     def evaluation(kind, loss, jacobian=None):
@@ -311,8 +310,7 @@ def test_a_step_that_breaks_its_promise_is_followed_by_a_jacobian(tmp_path, few_
     log = tmp_path / "log.jsonl"
     bent = solve(Method.GAUSS_NEWTON, Decays(bend=1.0), np.zeros(6), log=log)
     assert bent.status is Status.CONVERGED
-    gradient = Decays(bend=1.0).loss_and_gradient(bent.theta)[1]
-    assert np.linalg.norm(gradient) < 1e-2
+    assert np.linalg.norm(Decays(bend=1.0).loss_and_gradient(bent.theta)[1]) < 1e-2
     own = read_log(log)
     triples = zip(own, own[1:], own[2:], strict=False)
     after = {
@@ -331,8 +329,7 @@ def test_a_run_killed_in_the_middle_resumes_to_the_same_bits(method, tmp_path):
     command = [sys.executable, "-c", KILLED, str(method), str(cut)]
     assert subprocess.run(command, env=env, check=False).returncode == -signal.SIGKILL
     assert len(read_log(cut)) == 3 < len(read_log(whole))
-    second = solve(method, max_evaluations=60, log=cut)
-    assert np.array_equal(first.theta, second.theta)
+    assert np.array_equal(first.theta, solve(method, max_evaluations=60, log=cut).theta)
     assert without_times(whole) == without_times(cut)
 
 

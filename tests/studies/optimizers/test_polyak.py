@@ -57,8 +57,7 @@ def test_a_step_that_changes_nothing_is_followed_by_a_longer_one():
 
 
 def test_no_step_is_longer_than_the_rate():
-    seen = steps(1e-3)
-    moves = np.diff([one.theta for one in seen], axis=0)
+    moves = np.diff([one.theta for one in steps(1e-3)], axis=0)
     np.testing.assert_allclose(np.sqrt(np.mean(moves**2, axis=1)), 1e-3, rtol=1e-9)
 
 
@@ -76,11 +75,9 @@ def test_the_two_loops_are_the_dense_update_of_bfgs(rng):
 
 
 def test_it_converges_in_tens_of_evaluations():
-    found = minimize(Decay(), START, how(60, 1e-6, 1.0))
-    assert found.status is Status.CONVERGED
+    assert minimize(Decay(), START, how(60, 1e-6, 1.0)).status is Status.CONVERGED
 
 
 @pytest.mark.parametrize("wall", [-1.0, 0.3])
 def test_a_blow_up_ends_it(wall):
-    result = minimize(Decay(wall=wall), START, how(50, 1e-8, 1.0))
-    assert result.status is Status.NOT_FINITE
+    assert minimize(Decay(wall=wall), START, how(50, 1e-8, 1.0)).status is Status.NOT_FINITE

@@ -40,8 +40,7 @@ def test_a_smooth_problem_is_solved():
 
 
 def test_a_problem_whose_gradient_is_no_slope_is_solved_to_its_ramps():
-    found = search(jagged, (0.7, 1.7))
-    np.testing.assert_allclose(found.theta, TRUTH, atol=5e-3)
+    np.testing.assert_allclose(search(jagged, (0.7, 1.7)).theta, TRUTH, atol=5e-3)
 
 
 def test_bounds_are_kept_and_points_without_residuals_are_passed_over():

@@ -148,8 +148,7 @@ def test_errors_are_summed_up_by_body_and_shown_beside_the_paper(tmp_path):
     assert result["worst"] == errors.max()
     assert errors[result["median_body"]] == result["median"]
     assert result["published"] == 0.2281
-    lines = table([result]).splitlines()
-    assert lines[2].startswith("| no-elasticity | 0.23 |")
+    assert table([result]).splitlines()[2].startswith("| no-elasticity | 0.23 |")
     assert set(PUBLISHED) == {*map(str, Kind)} - {"perfect-deformable"}
 
 

@@ -53,8 +53,7 @@ def write_film(folder, **more):
     given["bodies"]["cube"]["look"]["fit"] = False
     given["cameras"]["front"]["fit"] = False
     given["observations"]["film"]["background"] = {"color": [0.2, 0.3, 0.4]}
-    made = make_problem(scene_from_dict(given, folder))
-    problem = made.problem
+    problem = make_problem(scene_from_dict(given, folder)).problem
     images = problem.images(problem.parameters.start)
     (observer,) = problem.observers
     frames = observer.as_images(images)

@@ -92,13 +92,11 @@ def problem_of(folder, free=("velocity",), **body):
 
 
 def answers_of(problem):
-    start = problem.parameters.start
-    return problem.at(start, keep=problem.parameters.first_answers)
+    return problem.at(problem.parameters.start, keep=problem.parameters.first_answers)
 
 
 def test_the_middle_of_a_body_in_a_film_is_where_the_scene_has_it(folder):
-    problem = answers_of(problem_of(folder))
-    tracks = tracked_problem(problem)
+    tracks = tracked_problem(answers_of(problem_of(folder)))
     (one,) = tracks.observers
     seen = one.places[:, 0]
     assert np.isfinite(seen).mean() > 0.8
@@ -127,8 +125,7 @@ def test_the_middle_of_a_pendulum_is_that_of_what_its_film_shows(tmp_path):
     write_film(tmp_path, swing())
     problem = answers_of(make_problem(scene_from_dict(swing(0.55, 40.0), tmp_path)).problem)
     tracks = tracked_problem(problem)
-    theta = problem.parameters.theta(np.array([LENGTH, ANGLE]))
-    shown = tracks.images(theta)[:, :2]
+    shown = tracks.images(problem.parameters.theta(np.array([LENGTH, ANGLE])))[:, :2]
     (one,) = tracks.observers
     assert np.abs(shown - one.places[:, 0]).max() < 0.5  # pixels; of rod and bob it is 5
 
@@ -149,8 +146,7 @@ def test_a_film_that_is_left_out_leaves_no_hole_in_the_time_line(folder):
 
 
 def test_a_search_begins_where_the_body_is(folder, tmp_path):
-    given = tables(velocity=[-2.0, 3.0, 0.0])
-    file = scene_from_dict(given, folder)
+    file = scene_from_dict(tables(velocity=[-2.0, 3.0, 0.0]), folder)
     problem = Problem(file, file.observations, file.free, search=file.search)
     answer = fit(problem, out=tmp_path / "run")
     assert answer.values["brick.velocity"][:2] == pytest.approx(VELOCITY[:2], abs=0.02)

@@ -61,8 +61,7 @@ def test_a_camera_is_fitted_to_the_first_frame_unless_a_free_number_moves_it(fol
 def test_a_late_first_frame_is_moved_by_a_velocity(folder):
     problem = problem_of(folder, "velocity")
     (film,) = problem.observers
-    late = replace(problem, observers=(film.between(film.times > 0.2),))
-    assert moves_first_frame(late)
+    assert moves_first_frame(replace(problem, observers=(film.between(film.times > 0.2),)))
 
 
 def test_where_a_body_rests_moves_the_first_picture(tmp_path):

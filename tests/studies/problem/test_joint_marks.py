@@ -31,8 +31,7 @@ def test_a_disc_is_at_the_anchor_and_a_line_along_the_axis():
     built, places = links()
     camera = Camera(eye=(0.9, 0.1, 1.2), target=(0.3, 0.0, 0.0), fov_y=40.0)
     seen_at = seen_by(camera, (200, 300))
-    elbow = {"elbow": built.joints["elbow"]}
-    image = marked(GREY, elbow, places, seen_at)
+    image = marked(GREY, {"elbow": built.joints["elbow"]}, places, seen_at)
     (at, end), _ = seen_at(np.array([[0.3, 0.0, 0.035], [0.3, 0.0, 0.095]]))
     column, row = np.rint(at).astype(int)
     assert image[row, column].min() > 240

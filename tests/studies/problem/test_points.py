@@ -114,8 +114,7 @@ def observations(kind, truth, folder):
 def height_residuals(truth):
     """Return residuals of the mean height of the surface, and their cotangent."""
     _, _, problem = truth
-    theta = problem.parameters.start
-    _, motion, (at,) = problem.moment(theta)
+    _, motion, (at,) = problem.moment(problem.parameters.start)
     heights = at.at(problem.built.subjects["beam"].vertices(motion, motion.run()))
     observed = heights[..., 1].mean(axis=1)
 
@@ -150,8 +149,7 @@ def test_the_gradient_certificate_passes_without_pictures_and_beside_them(kind, 
         given["film"] = Film(simulate=size)
         small = Camera(eye=(0.2, 0.2, 1.2), target=(0.15, 0.0, 0.0), fov_y=35.0, fit=False)
         shown = replace(shown, cameras={"front": small})
-    free = {"beam.E": Free(bounds=(1e3, 1e6))}
-    problem = Problem(shown, given, free).make().problem
+    problem = Problem(shown, given, {"beam.E": Free(bounds=(1e3, 1e6))}).make().problem
     point = check_point(problem, problem.parameters.start, seed=0)
     assert point["verdict"] == "passed"
     assert (point["covered_pixels"] is None) == ("film" not in kind)
@@ -280,8 +278,7 @@ def test_points_beside_a_body_and_in_it_begin_where_they_are(kind):
     keys = {"E": 1e5, "nu": 0.3, "cells": [2, 3, 2]} if kind == "soft" else {"density": 500.0}
     problem, notes = carried(kind, STEM, **keys)
     (observer,) = problem.observers
-    surface = start_surfaces(problem.built)["box"]
-    x = surface if observer.object else problem.built.state.x
+    x = start_surfaces(problem.built)["box"] if observer.object else problem.built.state.x
     np.testing.assert_allclose(observer.matrix @ x, list(STEM.values()), atol=1e-12)
     assert not any("stiff rod" in note for note in notes)
     turned = x @ np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])

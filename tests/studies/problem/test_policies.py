@@ -50,8 +50,7 @@ def test_tangent_and_gradient_of_the_weights_are_right(problem):
     difference, pushed = (ahead - behind) / (2.0 * h), problem.residuals_jvp(theta, tan)
     assert np.linalg.norm(difference - pushed) < 1e-7 * np.linalg.norm(pushed)
     adj = np.random.default_rng(4).standard_normal(len(pushed))
-    pulled = problem.residuals_vjp(theta, adj)
-    assert pushed @ adj == pytest.approx(pulled @ tan, rel=1e-11)
+    assert pushed @ adj == pytest.approx(problem.residuals_vjp(theta, adj) @ tan, rel=1e-11)
     loss, gradient = problem.loss_and_gradient(theta)
     parts = np.split(gradient, np.cumsum([one.start.size for one in problem.parameters.free])[:-1])
     assert all(np.linalg.norm(part) > 1e-3 * np.linalg.norm(gradient) for part in parts)
@@ -67,8 +66,7 @@ def test_a_policy_is_the_same_in_other_steps(problem):
     for factor in (1, 4, 16):
         finer = dataclasses.replace(steps, count=factor * steps.count)
         motion = dataclasses.replace(problem, steps=finer).motion_at(theta)
-        force = motion.system.forces["cube"]
-        assert force.actuation.rate == pytest.approx(30.0 * finer.dt)
+        assert motion.system.forces["cube"].actuation.rate == pytest.approx(30.0 * finer.dt)
         ends.append(motion.run().x[-1])
     first, second = np.abs(ends[0] - ends[2]).max(), np.abs(ends[1] - ends[2]).max()
     assert second < 0.35 * first

@@ -274,8 +274,7 @@ def test_a_sample_that_blows_up_leaves_the_others_alone(folder):
 
 def test_a_step_that_leaves_no_camera_counts_as_a_motion_that_blows_up(tmp_path):
     scenes.write_film(tmp_path)
-    problem = scenes.problem_of(tmp_path)
-    (one,) = problem.observers
+    (one,) = scenes.problem_of(tmp_path).observers
     with pytest.raises(NotFiniteError, match="fov_y"):
         one.camera_at({f"{one.camera_path}.fov_y": np.array(-8e15)})
 

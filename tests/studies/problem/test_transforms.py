@@ -43,8 +43,7 @@ def test_box_in_theta_holds_the_natural_box(transform, rng):
     lower, upper = np.array([[1.0], [2.0]]), np.array([[3.0], [9.0]])
     low, high = transform.box(lower, upper)
     for _ in range(50):
-        value = rng.uniform(lower, upper)
-        theta = transform.theta(value)
+        theta = transform.theta(rng.uniform(lower, upper))
         assert (theta >= low - EPS).all()
         assert (theta <= high + EPS).all()
 

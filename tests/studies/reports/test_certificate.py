@@ -70,8 +70,7 @@ def test_where_the_gradient_is_seen_nothing_is_added(page_text):
 
 
 def test_a_certificate_that_was_not_asked_for_is_not_shown(tmp_path):
-    files = FigureFiles(RunFolder(tmp_path))
-    assert folded({"points": {}}, "CONVERGED", files) is None
+    assert folded({"points": {}}, "CONVERGED", FigureFiles(RunFolder(tmp_path))) is None
 
 
 @pytest.mark.parametrize("gradient", [1.0, 0.0])

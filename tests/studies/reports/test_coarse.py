@@ -29,8 +29,7 @@ def test_a_coarse_set_is_drawn_from_json(tmp_path, free, answers):
     problem = Swing(free(60.0), noise=0.1, answers=answers)
     result = found(tmp_path / "run", problem)
     data = json.loads(json.dumps(coarse_json(result, problem.parameters, {"w": "rad/s"})))
-    figure = coarse_figure(data)
-    assert len(png(figure)) > 10_000
+    assert len(png(coarse_figure(data))) > 10_000
     answer = problem.parameters.natural(result.best.theta)
     assert data["basins"][0]["end"] == answer[list(result.coarse.points.axes)].tolist()
 

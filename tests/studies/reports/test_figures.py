@@ -108,8 +108,7 @@ def tile(figure, size, row=None, column=None):
     for k, (axis, name) in enumerate(((ax.yaxis, row), (ax.xaxis, column))):
         if name is not None:
             names = [label.get_text() for label in axis.get_ticklabels()]
-            middle = axis.get_ticklocs()[names.index(name)]
-            firsts[k] = round(middle - 0.5 * (size[k] - 1))
+            firsts[k] = round(axis.get_ticklocs()[names.index(name)] - 0.5 * (size[k] - 1))
     return image.get_array()[firsts[0] : firsts[0] + size[0], firsts[1] : firsts[1] + size[1]]
 
 

@@ -131,8 +131,7 @@ def write_gif(path, n_frames, size):
 def test_a_gif_is_unpacked_frame_by_frame(tmp_path):
     path = write_gif(tmp_path / "a.gif", 20, (1000, 1000))
     tracemalloc.start()
-    clip = media.open_video(path)
-    sizes = [frame.shape for frame in clip.frames]
+    sizes = [frame.shape for frame in media.open_video(path).frames]
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert sizes == [(1000, 1000, 3)] * 20

@@ -130,10 +130,7 @@ def test_sizes_that_no_mesher_takes_are_refused():
     ("code", "message"),
     [
         ("raise SystemExit(__import__('os').kill(__import__('os').getpid(), 11))", "has crashed"),
-        (
-            "import sys; print('`x` is open', file=sys.stderr); sys.exit(2)",
-            "`x` is open",
-        ),
+        ("import sys; print('`x` is open', file=sys.stderr); sys.exit(2)", "`x` is open"),
     ],
 )
 def test_a_mesher_that_fails_is_one_message(monkeypatch, code, message):

@@ -57,8 +57,7 @@ def test_a_fit_goes_on_in_its_folder_and_only_with_the_same_problem(tmp_path):
     logs = {log.name: log.read_bytes() for log in (tmp_path / "run").glob("*.jsonl")}
     assert logs
     (tmp_path / "run" / sorted(logs)[-1]).unlink()
-    again = fit(problem(target), tmp_path / "run")
-    assert again.values["cube.E"] == first.values["cube.E"]
+    assert fit(problem(target), tmp_path / "run").values["cube.E"] == first.values["cube.E"]
     assert records(tmp_path / "run").keys() == logs.keys()
     for other, what in (
         (problem(target, weight=2.0), "`own.height.weight` was 1.0, is 2.0"),

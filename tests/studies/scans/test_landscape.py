@@ -103,8 +103,7 @@ def test_progress_tells_points_and_failures(capsys):
     with PointProgress(3, 1) as tell:
         tell([{"reason": None}])
         tell([{"reason": "too fast"}])
-    printed = capsys.readouterr().err
-    assert "point 3/3  1 failed" in printed
+    assert "point 3/3  1 failed" in capsys.readouterr().err
 
 
 def test_the_time_left_is_told_without_the_first_piece_which_compiles(capsys, monkeypatch):
@@ -126,8 +125,7 @@ def gradients(axes, values):
 
 def test_derivatives_are_per_length_of_an_axis_as_it_is_drawn():
     axes = parse_axes(["a=1:100:3:log", "b=0:5:2"])
-    field = gradients(axes, np.ones((3, 2, 2)))
-    found = per_axis(axes, field)
+    found = per_axis(axes, gradients(axes, np.ones((3, 2, 2))))
     # dL/d(log a / log 100) = a log 100 dL/da
     assert np.allclose(found[..., 0], np.array([[1.0], [10.0], [100.0]]) * np.log(100.0))
     assert np.allclose(found[..., 1], 5.0)

@@ -111,14 +111,11 @@ def test_a_scan_that_was_stopped_ends_with_the_same_files(finished, tmp_path, mo
 
     monkeypatch.setattr(scanning, "write_points", stop)
     monkeypatch.setattr(survey, "worlds_at_once", lambda motion, keeps: 2)
-    arguments = ("scan", "pushed-cube", *CUBE, "--over", *OVER, "--out", out)
-    code, _, err = adjsim(*arguments)
+    code, _, err = adjsim(*("scan", "pushed-cube", *CUBE, "--over", *OVER, "--out", out))
     assert code == 130
     assert f"adjsim scan pushed-cube --out {out} --resume" in err
     assert not (out / "scan.nc").exists()
-    code, _, err = adjsim("report", out)
-    assert code == 2
-    assert "has not ended. Go on with it: `adjsim scan pushed-cube" in err
+    assert "has not ended. Go on with it: `adjsim scan pushed-cube" in adjsim.refused("report", out)
     monkeypatch.undo()
     monkeypatch.setattr("sys.argv", ["adjsim"])
     budget = {"checkpoint": "500B"}  # no part of what must agree: it changes no number
@@ -139,12 +136,8 @@ def test_a_scan_that_has_ended_may_be_resumed_and_reported_again(finished, adjsi
     with undrawn():
         job.run(again)
     assert folder.file("scan.nc").read_bytes() == before
-    code, out, _ = adjsim("report", folder.path)
-    assert code == 0
-    assert out.splitlines()[-1] == str(folder.file("report.html"))
-    code, _, err = adjsim("view", folder.path)
-    assert code == 2
-    assert "holds a scan, not one motion" in err
+    assert adjsim.done("report", folder.path).splitlines()[-1] == str(folder.file("report.html"))
+    assert "holds a scan, not one motion" in adjsim.refused("view", folder.path)
 
 
 @pytest.mark.parametrize(
@@ -221,8 +214,7 @@ def test_diverging_points_are_marked_and_two_axes_drawn(tmp_path):
     folder, summary = run(tmp_path / "scan", path, (), *over)
     with xr.open_dataset(folder.file("scan.nc")) as data:
         assert np.isfinite(data.loss[0]).all()
-        wild = data.reason[2].values.ravel()
-        assert all("finite numbers" in one for one in wild)
+        assert all("finite numbers" in one for one in data.reason[2].values.ravel())
     assert re.search(r"have no loss; that at beam\.mu = .* Pa, beam\.lam = .* Pa", summary)
     assert {path.name for path in folder.file("figures").iterdir()} == {
         "loss_1.png", "trust_beam_mu.png", "trust_beam_lam.png",
@@ -285,8 +277,7 @@ def test_bundled_scans_are_sound(name):
     scan = spec.resolve(asked(name))
     assert scan.axes
     record = json.loads(json.dumps(scan.to_json()))
-    again = TypeAdapter(spec.Scan).validate_python({**record, "scene": scan.scene})
-    assert again == scan
+    assert TypeAdapter(spec.Scan).validate_python({**record, "scene": scan.scene}) == scan
 
 
 SUBSETS = '[subsets]\n"all" = [1, 2, 3]\n"last" = [3]\n'

@@ -29,8 +29,7 @@ def test_points_side_by_side_have_the_bits_of_one_at_a_time(name, tmp_path):
     for point, sample in zip(points, terrain.samples(points), strict=True):
         assert isinstance(sample, Sample)
         (alone,) = terrain.samples([point])
-        problem = terrain.problem.with_rounded_steps(point)
-        loss, gradient = problem.loss_and_gradient(point)
+        loss, gradient = terrain.problem.with_rounded_steps(point).loss_and_gradient(point)
         assert np.linalg.norm(gradient) > 0.0
         assert isinstance(alone, Sample)
         assert sample.loss == alone.loss == loss

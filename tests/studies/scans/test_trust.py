@@ -50,8 +50,7 @@ def test_at_the_truth_where_both_are_zero_they_agree():
 
 
 def test_float32_is_held_against_differences_in_float64():
-    grid = grid_of("pushed-cube", CUBE, f"{MASS}=0.5:1:2", dtype="float32")
-    _, found = compared(grid)
+    _, found = compared(grid_of("pushed-cube", CUBE, f"{MASS}=0.5:1:2", dtype="float32"))
     assert all(one.relative[0] < trust.AGREES["float32"] for one in found)
 
 

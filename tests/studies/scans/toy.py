@@ -5,10 +5,7 @@ from studies.scans.terrain import make_grid
 
 
 MASS = "cube.vertex_mass"
-CUBE = (
-    "observations.film.simulate={height=16, width=16, frames=3, duration=0.6}",
-    "world.dt=0.1",
-)
+CUBE = ("observations.film.simulate={height=16, width=16, frames=3, duration=0.6}", "world.dt=0.1")
 FILM = """
 [cameras.front]
 eye = [0.5, 0.3, 2.0]

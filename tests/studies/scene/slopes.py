@@ -40,8 +40,7 @@ def check_slopes(scene, paths, dt, n_steps, tolerance=1e-6):
     kept = record(system, state, dt, n_steps, step=built.step, frames=[n_steps])
     x = adj.x if adj.x.size else None
     bodies = adj.bodies or None
-    pulled = kept.vjp(x, bodies=bodies, wrt=reach.targets(own))
-    gradient = reach.vjp({}, pulled)
+    gradient = reach.vjp({}, kept.vjp(x, bodies=bodies, wrt=reach.targets(own)))
     for path, value in own.items():
         tangent = rng.uniform(0.5, 1.0, value.shape) * (np.abs(value) + 0.1 * (value == 0.0))
         expected, errors = float(np.vdot(gradient[path], tangent)), []

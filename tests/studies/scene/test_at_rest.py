@@ -41,8 +41,7 @@ def test_the_pose_turns_the_vertices_about_their_middle():
     V = np.array([[2.0, 0.0, 0.0], [1.0, 1.0, 0.0]])
     at = {"b.vertices": V, "b.position": np.array([0.0, 0.0, 3.0])}
     at["b.rotation"] = np.array([0.0, 0.0, np.pi / 2.0])
-    moved = pose.values(at)["b.vertices"]
-    assert np.allclose(moved, [[1.0, 1.0, 3.0], [0.0, 0.0, 3.0]])
+    assert np.allclose(pose.values(at)["b.vertices"], [[1.0, 1.0, 3.0], [0.0, 0.0, 3.0]])
 
 
 def test_the_derivatives_of_the_pose():

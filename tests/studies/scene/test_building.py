@@ -121,8 +121,7 @@ def test_drawn_vertices_are_on_the_bodies():
     run = motion.run()
     for name, subject in BUILT.subjects.items():
         vertices = subject.vertices(motion, run)
-        mesh = BUILT.meshes[name]
-        assert mesh.faces.max() == vertices.shape[1] - 1
+        assert BUILT.meshes[name].faces.max() == vertices.shape[1] - 1
         assert np.isfinite(vertices).all()
     assert isinstance(BUILT.subjects["duck"], Skin)
     assert isinstance(BUILT.subjects["cube"], Hulls)

@@ -52,8 +52,7 @@ def test_a_camera_that_looks_at_a_point_has_it_in_the_middle():
     assert isinstance(camera, Camera)
     middle = pixel(camera, np.array([0.1, 0, 0]), (120, 160))
     np.testing.assert_allclose(middle, [79.5, 59.5], atol=1e-12)
-    distance = np.linalg.norm([0.1, 0.5, 3])
-    assert camera.near == pytest.approx(0.01 * distance)
+    assert camera.near == pytest.approx(0.01 * np.linalg.norm([0.1, 0.5, 3]))
     assert make_camera("f", declared.Camera(eye=(0, 0, 3), target=(0, 0, 0), K=K), (480, 640)).lens
 
 
@@ -61,10 +60,7 @@ def test_a_camera_that_looks_at_a_point_has_it_in_the_middle():
     ("given", "message"),
     [
         ({"eye": (0, 0, 1), "target": (0, 0, 1), "fov_y": 40.0}, "`cameras.front`: .*must differ"),
-        (
-            {"R": matrix(2.0 * R), "t": (0, 0, 1), "K": K},
-            r"`cameras.front.R`: .*rotation",
-        ),
+        ({"R": matrix(2.0 * R), "t": (0, 0, 1), "K": K}, r"`cameras.front.R`: .*rotation"),
         ({"R": matrix(R), "t": (0, 0, 1), "K": matrix(R)}, r"`cameras.front.K`"),
         ({"R": matrix(R), "t": (0, 0, 1), "K": ((7, 0, 1), (0, 7, 1), (0, 0, 2))}, "last entry"),
         (

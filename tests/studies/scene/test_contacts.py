@@ -27,8 +27,7 @@ def run(body, duration, part=0.5, **obstacle):
     model, state = (built := build(scene)).system, built.state
     dt = part * model.stable_dt()
     n = int(duration / dt)
-    trajectory = rollout(model, state, dt, n, frames=range(0, n + 1, max(1, n // 2000)))
-    return model, trajectory
+    return model, rollout(model, state, dt, n, frames=range(0, n + 1, max(1, n // 2000)))
 
 
 def depth(model, trajectory):
@@ -76,8 +75,7 @@ def test_the_stable_step_of_a_rigid_body_is_stable_and_not_far_too_short():
 
 
 def test_without_contact_a_body_has_any_step_and_nodes_have_the_usual_one():
-    flying = build(Scene(bodies={"a": Rigid(mesh="box")})).system
-    assert flying.stable_dt() == np.inf
+    assert build(Scene(bodies={"a": Rigid(mesh="box")})).system.stable_dt() == np.inf
     soft = Soft(mesh="box", cells=(2, 2, 2), E=1e5, nu=0.3)
     both = build(Scene(bodies={"a": Rigid(mesh="box"), "b": soft})).system
     alone = build(Scene(bodies={"b": soft})).system
@@ -225,8 +223,7 @@ def test_a_body_sinks_as_deep_as_chosen_and_keeps_more_of_a_lower_speed():
 
 def test_without_a_speed_it_is_that_of_a_fall_from_the_size_with_the_declared_velocity():
     built, _ = bounce()
-    size = np.ptp(built.system.bodies["a"].arms, axis=0).max()
-    u = np.sqrt(2.0 * 9.81 * size + 4.0)
+    u = np.sqrt(2.0 * 9.81 * np.ptp(built.system.bodies["a"].arms, axis=0).max() + 4.0)
     assert built.system.forces["floor_a"].dissipation * u == pytest.approx(6.64, rel=1e-3)
 
 
@@ -295,10 +292,7 @@ def test_a_depth_larger_than_a_body_is_refused():
         ({"contact_time": 0.1, "stiffness": 9.0}, "`contact_time` or `stiffness`, got both: 0.1 s"),
         ({"contact_time": 0.1, "damping": 9.0}, "`contact_time` or `damping`, got both"),
         ({"restitution": 0.5, "stiffness": 9.0}, "not have `stiffness` beside `restitution`"),
-        (
-            {"restitution": 0.5, "contact_time": 0.1},
-            "not have `contact_time` beside",
-        ),
+        ({"restitution": 0.5, "contact_time": 0.1}, "not have `contact_time` beside"),
         ({"depth": 0.1}, r"`obstacles\.floor\.depth` must come with `restitution`, got 0\.1 m"),
     ],
 )

@@ -94,8 +94,7 @@ def test_what_is_left_out_is_a_value_only_where_it_is_free():
     assert "elbow.dry_friction" not in build(links()).values
     free = {"elbow.dry_friction": Free(start=0.1), "elbow.motor": Free()}
     scene = links()
-    file = SceneFile(bodies=scene.bodies, joints=scene.joints, free=free)
-    values = build(file).values
+    values = build(SceneFile(bodies=scene.bodies, joints=scene.joints, free=free)).values
     assert values["elbow.dry_friction"].value == values["elbow.motor"].value == 0.0
     assert values["elbow.friction_width"].value == 0.5
 

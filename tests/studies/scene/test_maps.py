@@ -16,10 +16,7 @@ def matrix(*shape):
 def moduli(E, averages=()):
     return Moduli(
         "m", {**solid_curves("a", SOLID_LAWS["stable"]), **sheet_curves("b", 0.1)}, dict(averages)
-    ), {
-        "m.E": np.asarray(E, float),
-        "m.nu": np.array(0.3),
-    }
+    ), {"m.E": np.asarray(E, float), "m.nu": np.array(0.3)}
 
 
 CASES = {

@@ -47,14 +47,12 @@ def test_a_pose_scales_then_turns_then_moves():
     placed = source_of(
         mesh="box", cells=(1, 1, 1), scale=2.0, rotation=(0, 0, 90), position=(1, 2, 3)
     )
-    plain = source_of(mesh="box", cells=(1, 1, 1)).mesh.points
-    x, y, z = 2.0 * plain.T
+    x, y, z = 2.0 * source_of(mesh="box", cells=(1, 1, 1)).mesh.points.T
     np.testing.assert_allclose(placed.mesh.points, np.stack([1 - y, 2 + x, 3 + z], 1), atol=1e-14)
 
 
 def test_a_volume_is_drawn_by_its_surface(tmp_path):
-    path = write_tet_mesh(tmp_path / "a.vtu", box_tets((2, 2, 2)))
-    source = source_of(mesh=str(path))
+    source = source_of(mesh=str(write_tet_mesh(tmp_path / "a.vtu", box_tets((2, 2, 2)))))
     volume = volume_of("bodies.a", source, 0.1)
     skin, surface = skin_of(source, volume)
     assert volume is source.mesh

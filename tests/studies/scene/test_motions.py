@@ -45,8 +45,7 @@ def test_tangents_are_derivatives_and_cotangents_their_transpose(part, rotation)
 
 def test_a_body_at_its_own_values_is_where_it_was_declared():
     at = with_nodes(sources() | {"a.position": P0, "a.rotation": np.zeros(3)})
-    values = NODES.values(at)
-    np.testing.assert_array_equal(values["state.x"][2:7], POINTS)
+    np.testing.assert_array_equal(NODES.values(at)["state.x"][2:7], POINTS)
     np.testing.assert_array_equal(BODY.values(at)["a.position"], [POINTS.mean(axis=0)])
 
 

@@ -40,8 +40,7 @@ def built(**obstacles):
 
 def test_each_obstacle_and_body_has_a_contact():
     forces = built(floor=PlaneObstacle(), pole=SphereObstacle(center=(0, 0, 0), radius=1)).system
-    names = {"floor_soft", "floor_cube", "pole_soft", "pole_cube"}
-    assert names < set(forces.forces)
+    assert {"floor_soft", "floor_cube", "pole_soft", "pole_cube"} < set(forces.forces)
     only = built(floor=PlaneObstacle(bodies=("cube",)))
     assert set(only.system.forces) == {"soft", "floor_cube"}
     contact = forces.forces["floor_soft"]
@@ -68,8 +67,7 @@ def test_values_go_to_all_contacts_in_their_proportion():
         np.testing.assert_allclose(moved[f"{pair}.stiffness"], 3.0 * at[f"{pair}.stiffness"])
         assert moved[f"{pair}.friction"] == 0.7
         assert moved[f"{pair}.height"] == 0.5
-    mean = np.mean(at["floor_soft.stiffness"])
-    assert sources["floor.stiffness"] == pytest.approx(mean)
+    assert sources["floor.stiffness"] == pytest.approx(np.mean(at["floor_soft.stiffness"]))
 
 
 def test_given_numbers_are_those_of_every_point():
@@ -104,6 +102,13 @@ OBSTACLES = {
     "box": BoxObstacle(center=(1, 2, 3), size=(1, 2, 3), rotation=(10, 20, 30)),
     "capsule": CapsuleObstacle(ends=((0, 0, 1), (1, 1, 1)), radius=0.3),
 }
+
+
+@pytest.mark.parametrize("kind", OBSTACLES)
+def test_a_wire_lies_on_the_surface(kind):
+    wire = shape_of(kind, OBSTACLES[kind]).wire(np.zeros(3), 0.5)
+    assert wire.shape[1:] == (2, 3)
+    np.testing.assert_allclose(distance(OBSTACLES[kind], wire.reshape(-1, 3)), 0.0, atol=1e-12)
 
 
 def distance(obstacle, x):
@@ -168,6 +173,15 @@ def test_a_body_that_starts_inside_an_obstacle_is_noted():
     notes = built(floor=PlaneObstacle(point=(0, 1, 0))).notes[1:]
     assert notes[0].startswith("`bodies.soft` starts 0.05 m deep inside `obstacles.floor`")
     assert notes[1].startswith("`bodies.cube` starts 0.1 m deep")
+
+
+def test_an_obstacle_that_may_slip_between_the_points_of_a_body_is_noted():
+    rod = CapsuleObstacle(ends=((0, 0, -1), (0, 0, 1)), radius=1e-3)
+    (note,) = built(rod=replace(rod, bodies=("soft",))).notes[1:]
+    assert note.startswith("`obstacles.rod` is 0.002 m wide, and the edges of `bodies.soft` are")
+    assert not built(
+        rod=replace(rod, radius=0.5, bodies=("soft",), ends=((9, 0, 0), (9, 0, 1)))
+    ).notes[1:]
 
 
 @pytest.mark.parametrize("direction", [(0, 1, 0), (0, -1, 0), (1, 0, 0), (0.6, 0, -0.8)])

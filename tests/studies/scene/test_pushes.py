@@ -69,8 +69,7 @@ def test_a_soft_body_is_pushed_as_a_whole_or_at_its_nodes():
 
 
 def test_the_force_is_a_value_of_the_scene():
-    push = Push(body="stone", force=(0.0, 3.0, 0.0), seconds=(0.0, 0.1))
-    one = build(scene(shove=push))
+    one = build(scene(shove=Push(body="stone", force=(0.0, 3.0, 0.0), seconds=(0.0, 0.1))))
     value = one.values["pushes.shove.force"]
     assert value.unit == "N"
     assert value.bounds == (-30.0, 33.0)

@@ -100,8 +100,7 @@ def test_kinds_are_inferred(folder):
 
 @pytest.mark.parametrize("mesh", ["pyvista:hexbeam.vtk", "shape:gear", "sheet"])
 def test_meshes_that_are_no_files_are_left_alone(folder, mesh):
-    scene = read(folder, GOOD, f"bodies.ball.mesh={mesh}")
-    assert scene.bodies["ball"].mesh == mesh
+    assert read(folder, GOOD, f"bodies.ball.mesh={mesh}").bodies["ball"].mesh == mesh
 
 
 def test_a_bundled_file_is_found(folder):
@@ -194,8 +193,7 @@ def test_free_paths_may_stand_without_quotes(folder):
     before, _, after = GOOD.partition("[free]")
     text = f"{before}[free]\nduck.nu = {{ bounds = [0.1, 0.45] }}\nlights.sun.direction = {{}}\n"
     text += "[lights.sun]\n[search]" + after.partition("[search]")[2]
-    scene = read(folder, text)
-    assert list(scene.free) == ["duck.nu", "lights.sun.direction"]
+    assert list(read(folder, text).free) == ["duck.nu", "lights.sun.direction"]
 
 
 FRONT = "eye = [0, 1, 3]\ntarget = [0, 0, 0]\nfov_y = 40"

@@ -90,8 +90,7 @@ def test_basins_have_their_losses_and_the_best_one_is_first(tmp_path):
 
 
 def test_the_logs_hold_every_evaluation(tmp_path):
-    problem = Swing(one_free(60.0), noise=0.1)
-    folder, found = run(tmp_path / "run", problem)
+    folder, found = run(tmp_path / "run", Swing(one_free(60.0), noise=0.1))
     log = read_search(folder, found.basins[0].logs)
     n_stages = len(found.coarse.frames)
     assert log[-1].stage == f"{n_stages}/{n_stages}: 60 of 60 frames"
@@ -155,8 +154,7 @@ class Blind(Swing):
 
 
 def test_first_frames_that_show_nothing_do_no_harm(tmp_path):
-    problem = Blind(one_free(24.0), truth=12.0)
-    _, found = run(tmp_path / "run", problem, coarse=30)
+    _, found = run(tmp_path / "run", Blind(one_free(24.0), truth=12.0), coarse=30)
     assert abs(frequency(found.best.theta) / 12.0 - 1.0) < 0.01
     assert found.coarse.frames == (18, 36, 60)  # no shorter stages are added
     assert found.basins[0].first_stage == 2
@@ -239,13 +237,11 @@ def test_a_search_goes_on_with_longer_steps_where_they_do(tmp_path):
     stepped = problem.with_steps_for(best.step_theta)
     assert stepped.dt > 5.0 * problem.dt
     assert not stepped.steps_are_short(best.theta)
-    from_logs = again(folder, problem, coarse=0)
-    assert np.array_equal(from_logs.best.theta, found.best.theta)
+    assert np.array_equal(again(folder, problem, coarse=0).best.theta, found.best.theta)
 
 
 def test_an_answer_beyond_a_bound_ends_at_it(tmp_path):
-    problem = Swing(one_free(40.0, (22.0, 200.0)), times=TIMES[:20])
-    _, found = run(tmp_path / "run", problem)
+    _, found = run(tmp_path / "run", Swing(one_free(40.0, (22.0, 200.0)), times=TIMES[:20]))
     np.testing.assert_allclose(frequency(found.best.theta), 22.0, rtol=1e-3)
 
 
@@ -257,8 +253,7 @@ def test_many_parameters_are_searched_with_gradients(tmp_path):
             raise AssertionError("a Jacobian of 51 columns")
 
         def loss_and_gradient(self, theta):
-            small = Swing(one_free(24.0), self.times)
-            loss, slope = small.loss_and_gradient(theta[:1])
+            loss, slope = Swing(one_free(24.0), self.times).loss_and_gradient(theta[:1])
             return loss + float(theta[1:] @ theta[1:]), np.append(slope, 2.0 * theta[1:])
 
     _, found = run(tmp_path / "run", Large(parameters, answers=(0,)))

@@ -129,16 +129,14 @@ def test_a_declared_picture_is_the_plate(tmp_path, square):
     _, wall = moving_square()
     picture = media.write_png(tmp_path / "wall.png", wall)
     film = Film(video=square, fps=5.0, downsample=2, background=Background(picture=str(picture)))
-    data = read_film(film, FRONT)
-    plate = plate_of(data, np.zeros((12, 16), bool))
+    plate = plate_of(read_film(film, FRONT), np.zeros((12, 16), bool))
     np.testing.assert_allclose(plate, media.area_mean(wall, 2), atol=0.5 / 255)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.006])
 def test_the_plate_is_found_in_the_film(tmp_path, noise):
     frames, wall = moving_square(noise)
-    film = Film(video=write_folder(tmp_path / "a", frames), fps=5.0)
-    data = read_film(film, FRONT)
+    data = read_film(Film(video=write_folder(tmp_path / "a", frames), fps=5.0), FRONT)
     covered = np.zeros((H, W), bool)
     covered[7:15, 3:11] = True
     plate = plate_of(data, covered)
@@ -162,8 +160,7 @@ def test_the_plate_has_a_horizon_behind_the_body_and_no_shadow(tmp_path):
     data = read_film(Film(video=write_folder(tmp_path / "a", frames), fps=5.0), FRONT)
     covered = np.zeros((H, W), bool)
     covered[6:16, 2:12] = True
-    plate = plate_of(data, covered)
-    off = np.abs(plate - wall).max(axis=-1)
+    off = np.abs(plate_of(data, covered) - wall).max(axis=-1)
     assert off[:, :18].max() < 0.01  # what was left, and where the shadow was
     assert off[8:14, 20:26].max() < 0.01  # where the body came to rest
 

@@ -36,8 +36,7 @@ def test_a_constant_rate_gives_the_bits_that_it_gave(tmp_path, frames, fps):
 
 
 def test_stamps_rounded_to_ticks_are_those_of_the_rate(tmp_path, frames):
-    path = write_stamped(tmp_path / "a.mkv", frames, [0, 33, 67, 100, 133, 167], MS)
-    data = read(path)
+    data = read(write_stamped(tmp_path / "a.mkv", frames, [0, 33, 67, 100, 133, 167], MS))
     assert data.fps == 30.0
     assert data.times.tolist() == (np.arange(N) / 30.0).tolist()
 
@@ -72,8 +71,7 @@ def test_intervals_that_differ_are_kept(tmp_path, frames):
 
 def test_declared_frames_per_second_count_more_than_stamps(tmp_path, frames):
     path = write_stamped(tmp_path / "a.mkv", frames, [0, 40, 80, 60, 60, 120], MS)
-    data = read(path, fps=20.0)
-    assert data.times.tolist() == (np.arange(N) / 20.0).tolist()
+    assert read(path, fps=20.0).times.tolist() == (np.arange(N) / 20.0).tolist()
 
 
 def test_every_second_frame_is_read_and_its_mask(tmp_path, frames):

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 import pyvista
 from PIL import Image
+from scipy.ndimage import binary_dilation
 
 from render.annealing import softness
 from render.scene import Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.problem.forward import simulate
+from studies.reports.preview.overlay import AXES, draw_overlays, overlays
 from studies.reports.preview.shots import places_at, shoot
 from studies.reports.preview.showing import preview
 from studies.runs import media
@@ -145,6 +147,8 @@ def test_a_filmed_body_does_not_stand_beside_the_scene(tmp_path, brick):
     preview(brick, tmp_path / "a.png", overrides)
     picture = media.read_image(tmp_path / "a.png")
     film, scene = picture[20:360, :480], picture[20:360, 486:966]
+    axis = (np.abs(scene - np.array(AXES["x"]) / 255.0) < 0.3).all(axis=2)
+    scene[binary_dilation(axis)] = 1.0  # its label is smooth
     red = [(one[:, 220:, 0] > one[:, 220:, 2] + 0.2).sum() for one in (film, scene)]
     assert red[0] > 1000
     assert red[1] == 0
@@ -232,6 +236,28 @@ def test_a_scene_without_a_film(tmp_path):
     assert preview(path, tmp_path / "a.png") == []
     with Image.open(tmp_path / "a.png") as picture:
         assert picture.size == (480, 3 * 360 + 12)
+
+
+def test_obstacles_held_nodes_axes_and_gravity_are_drawn_over_a_scene(tmp_path):
+    path = tmp_path / "scene.toml"
+    text = HELD.replace("eye = [0, 0, 2]", "eye = [0, 0, 2]\nsize = [90, 120]")
+    floor = '[obstacles.floor]\nkind = "plane"\npoint = [0, -0.3, 0]\n'
+    path.write_text(text + floor, encoding="utf-8")
+    file = read_scene(path)
+    built = build(file)
+    shot, _ = shoot(file, built, "cameras.front", name="front", film=None)
+    assert shot.size == (90, 120)
+    marks = {mark.name: mark for mark in overlays(file, built, shot)}
+    assert set(marks) == {
+        "obstacles.floor", "held nodes", "axis x", "axis y", "axis z", "gravity"
+    }  # fmt: skip
+    assert marks["held nodes"].points.shape == (3, int(built.held.sum()), 1, 3)
+    start, end = marks["gravity"].at(0)[0]
+    assert (end - start)[1] == -0.1  # 0.3 of the diagonal, 0.64 m, as a round number
+    plain = np.full((*shot.size, 3), 255, np.uint8)
+    for mark in marks.values():
+        drawn = draw_overlays(plain, [mark], 0, shot.seen_at)
+        assert (drawn == mark.color).all(axis=2).any()
 
 
 def test_a_scene_without_a_camera(tmp_path):

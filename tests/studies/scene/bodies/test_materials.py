@@ -49,8 +49,7 @@ def test_densities_become_masses():
 
 
 @pytest.mark.parametrize(
-    ("given", "missing"),
-    [({}, "E"), ({"mu": 1.0}, "lam"), ({"lam": 1.0}, "mu")],
+    ("given", "missing"), [({}, "E"), ({"mu": 1.0}, "lam"), ({"lam": 1.0}, "mu")]
 )
 def test_missing_moduli_are_told(given, missing):
     with pytest.raises(StudyError, match=rf"`bodies.a.{missing}` must be given"):

@@ -27,8 +27,7 @@ def test_every_element_has_a_policy_whose_rate_follows_the_step(body, target):
     one = built(body)
     path = "a.bending_policy" if "bending" in target else "a.policy"
     weights = np.random.default_rng(0).standard_normal(one.values[path].value.shape)
-    force = one.system.forces[target.partition(".")[0]]
-    assert weights.shape == (len(force.nodes), 3)
+    assert weights.shape == (len(one.system.forces[target.partition(".")[0]].nodes), 3)
     values = {name: value.value for name, value in one.values.items()} | {path: weights}
     moved = all_targets(one.maps, values)[target]
     np.testing.assert_array_equal(moved, weights)

@@ -1,0 +1,93 @@
+"""What a preview draws over a scene: obstacles, held nodes, the axes of the world and gravity."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from studies.problem.joint_marks import SeenAt
+from studies.reports.preview.shots import Shot
+from studies.scene.building import BuiltScene
+from studies.scene.declared import SceneFile
+from studies.scene.obstacle_shapes import shape_of
+
+
+OBSTACLE, HELD, GRAVITY = (35, 120, 130), (200, 30, 120), (110, 60, 190)
+AXES = {"x": (205, 40, 40), "y": (30, 140, 60), "z": (40, 80, 210)}
+FAR = 2.0  # times the reach of the bodies: how much of a floor is drawn
+LONG = 0.3  # of this reach, an axis and gravity, rounded to 1, 2 or 5 times a power of ten
+DOT = 0.006  # radius of a held node, over the height of the picture
+
+
+@dataclass(frozen=True, eq=False)
+class Overlay:
+    """Lines or dots in space, of one colour.
+
+    `points`: ends of segments (1 or n_frames, n, 2, 3), or dots (1 or n_frames, n, 1, 3) [m].
+    """
+
+    name: str
+    color: tuple[int, int, int]
+    points: np.ndarray
+    label: str = ""  # at the end of the last segment
+
+    def at(self, frame: int) -> np.ndarray:
+        """Return the segments or dots of a frame."""
+        return self.points[min(frame, len(self.points) - 1)]
+
+
+def overlays(file: SceneFile, built: BuiltScene, shot: Shot) -> list[Overlay]:
+    """Return what is drawn over a shot of a scene."""
+    out = []
+    for name, obstacle in file.obstacles.items():
+        if obstacle.fixed_to is None:
+            wire = shape_of(name, obstacle).wire(shot.center, FAR * shot.reach)
+            out.append(Overlay(f"obstacles.{name}", OBSTACLE, wire[None]))
+    if built.held is not None and built.held.any() and shot.nodes is not None:
+        out.append(Overlay("held nodes", HELD, shot.nodes[:, built.held, None]))
+    length = round_length(LONG * shot.reach)
+    for name, direction in zip(AXES, np.eye(3), strict=True):
+        axis = np.stack([np.zeros(3), length * direction])
+        label = f"x, {length:g} m" if name == "x" else name
+        out.append(Overlay(f"axis {name}", AXES[name], axis[None, None], label))
+    gravity = np.asarray(file.world.gravity)
+    if size := float(np.linalg.norm(gravity)):
+        arrow = np.stack([shot.center, shot.center + length * gravity / size])
+        out.append(Overlay("gravity", GRAVITY, arrow[None, None], "g"))
+    return out
+
+
+def round_length(length: float) -> float:
+    """Return the largest of 1, 2 or 5 times a power of ten that is no longer."""
+    power = 10.0 ** np.floor(np.log10(length))
+    return float(max(k for k in (power, 2.0 * power, 5.0 * power) if k <= length * (1.0 + 1e-9)))
+
+
+def seen_pixels(overlay: Overlay, frame: int, seen_at: SeenAt) -> np.ndarray:
+    """Return columns and rows of what is in front of the camera, (n, 1 or 2, 2) [pixels]."""
+    points = overlay.at(frame)
+    pixels, depths = seen_at(points.reshape(-1, 3))
+    ahead = (depths.reshape(points.shape[:2]) > 0.0).all(axis=1)
+    return pixels.reshape(*points.shape[:2], 2)[ahead]
+
+
+def draw_overlays(
+    image: np.ndarray, marks: Sequence[Overlay], frame: int, seen_at: SeenAt
+) -> np.ndarray:
+    """Return a picture (H, W, 3) of 8 bits with what is drawn over it."""
+    picture = Image.fromarray(image)
+    draw, radius = ImageDraw.Draw(picture), max(DOT * image.shape[0], 1.5)
+    for mark in marks:
+        pixels = seen_pixels(mark, frame, seen_at) + 0.5
+        pixels = pixels[(np.abs(pixels) < 1e5).all(axis=(1, 2))]
+        for ends in pixels:
+            if len(ends) == 2:
+                draw.line(ends.ravel().tolist(), mark.color, 2 if mark.label else 1)
+            else:
+                ((column, row),) = ends
+                box = (column - radius, row - radius, column + radius, row + radius)
+                draw.ellipse(box, fill=mark.color)
+        if mark.label and len(pixels):
+            draw.text(tuple(pixels[-1, -1] + 3), mark.label, fill=mark.color)
+    return np.asarray(picture)
