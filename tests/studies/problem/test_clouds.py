@@ -15,7 +15,8 @@ from studies.reports.preview.showing import preview
 from studies.runs.errors import StudyError
 from studies.runs.media import read_image
 from studies.scene.reading import scene_from_dict
-from tests.studies.fitting.test_running import adjsim, read
+from tests.studies.command import adjsim
+from tests.studies.fitting.test_running import read
 
 
 ERROR = 2e-3
@@ -154,8 +155,7 @@ def test_E_is_found_from_a_cloud_in_a_file_and_the_page_shows_it(tmp_path):
     path.write_text(tomlkit.dumps(given))
     assert preview(path, tmp_path / "preview.png") == []
     assert read_image(tmp_path / "preview.png").ndim == 3
-    code, _, err = adjsim("run", path, "--out", run, "search.coarse=0")
-    assert code == 0, err
+    adjsim.done("run", path, "--out", run, "search.coarse=0")
     result = read(run)
     (E,) = result["parameters"]
     assert result["verdict"]["kind"] == "found"

@@ -13,7 +13,8 @@ from studies.problem.making import make_problem
 from studies.reports.preview.showing import preview
 from studies.runs.errors import StudyError
 from studies.scene.reading import scene_from_dict
-from tests.studies.fitting.test_running import adjsim, read
+from tests.studies.command import adjsim
+from tests.studies.fitting.test_running import read
 
 
 ERROR = 2e-3
@@ -233,8 +234,7 @@ def test_E_is_found_from_a_film_with_noise_and_holes_on_another_mesh(rng, tmp_pa
     path, run = tmp_path / "beam.toml", tmp_path / "run"
     path.write_text(tomlkit.dumps(given))
     assert preview(path, tmp_path / "preview.png") == []
-    code, _, err = adjsim("run", path, "--out", run)
-    assert code == 0, err
+    adjsim.done("run", path, "--out", run)
     result = read(run)
     (E,) = result["parameters"]
     assert E["estimate"] == pytest.approx(3e4, rel=0.05)
