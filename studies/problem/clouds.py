@@ -4,7 +4,8 @@ r"""Clouds of points in space as observations: how far what was measured is from
 
 with the sign, and the exact derivative by the surface, of `adjsim/pairs/nearest.py`. Where the
 cloud is whole its other side counts too: of each vertex x_i the vector to the nearest measured
-point, which has no derivative. rho is Huber's loss as a residual, with h = `HUBER` errors:
+point, which has no derivative. Its error includes how far points are from each other. rho is
+Huber's loss as a residual, with h = `HUBER` errors:
 
     rho(d) = d for |d| <= h, else +-sqrt(2 h |d| - h^2),   rho' = 1 or h/|rho|
 
@@ -173,15 +174,23 @@ class CloudObserver(Observer):
         matrix = (entries.ravel(), columns.ravel(), starts)
         return rho, scipy.sparse.csr_array(matrix, shape=(rho.size, x.size))
 
+    @cached_property
+    def _error_of_vertices(self) -> float:
+        """The error, and how far points of a cloud are from each other: so far is a vertex [m]."""
+        gaps = [tree.query(tree.data, k=min(2, tree.n))[0][..., -1] for tree in self._trees]
+        return float(np.sqrt(self.error**2 + np.square(np.concatenate(gaps)).mean()))
+
     def _of_vertices(self, x: np.ndarray) -> "_ToPoints":
         nearest = [
             tree.data[tree.query(places)[1]] for tree, places in zip(self._trees, x, strict=True)
         ]
         v = x - np.stack(nearest)
         length = np.linalg.norm(v, axis=2, keepdims=True)
-        rho, slope = Rho.of(length, self.error)
+        rho, slope = Rho.of(length, self._error_of_vertices)
+        less = self.error / self._error_of_vertices
         safe = np.where(length > 0.0, length, 1.0)
-        return _ToPoints(rho * v / safe, np.where(length > 0.0, rho / safe, 1.0), slope, v / safe)
+        across = less * np.where(length > 0.0, rho / safe, 1.0)
+        return _ToPoints(across * v, across, less * slope, v / safe)
 
     # Residuals
 

@@ -1,8 +1,8 @@
 r"""What an observation predicts from a motion, with tangent and cotangent.
 
 Predictions are rows of four numbers: pixels RGBA of a film, x, y, z, 0 of a point in space, and
-u, v, 0, 0 of one in a picture; what was observed are rows of three. A loss is the mean over frames
-of
+u, v, 0, 0 of one in a picture; what was observed are rows of three. Rows of a cloud, a depth film
+or an encoder are one number each. A loss is the mean over frames of
 
     film      weight * mean over pixels of (image - target)^2 / SEEN^2, summed over a pyramid
     points    weight * mean over points of |p - p_0|^2 / error^2

@@ -131,6 +131,12 @@ def test_a_twin_simulates_points_of_the_surface_at_the_truth(twin):
     assert np.abs(twin.problem.images(twin.problem.parameters.start)[:, 0]).max() > 5 * ERROR
 
 
+def test_both_sides_of_a_whole_cloud_count_alike_at_the_truth():
+    problem = made(two_sided=True).problem
+    assert problem.loss_at(np.log([3e4])) == pytest.approx(2.0, rel=0.25)
+    assert problem.loss_at(np.log([2e4])) > 1.1 * problem.loss_at(np.log([3e4]))
+
+
 def test_samples_lie_evenly_on_a_surface():
     x = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [3, 0, 0]], float)
     faces = np.array([[0, 1, 2], [1, 3, 2]])
