@@ -29,7 +29,7 @@ from studies.problem.clouds import HUBER, SHOWN, Rho
 from studies.problem.observers import (
     Back,
     Moved,
-    Observer,
+    NumberObserver,
     ReachedResiduals,
     RecordedPrediction,
     Values,
@@ -63,13 +63,12 @@ def without_edges(z: np.ndarray, jump: float) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class DepthObserver(Observer):
+class DepthObserver(NumberObserver):
     """A depth film from a camera."""
 
     KIND, BY_FRAME = "depth film", "depths"
 
     depths: np.ndarray  # (n_frames, H, W) [m], NaN where nothing was measured
-    error: float  # standard deviation [m]
     scene: Scene
     begun: Mapping[str, np.ndarray]  # vertices of what is drawn at the start, (n_vertices, 3) [m]
     jump: float  # between neighbours, that is an edge [m]
@@ -195,18 +194,6 @@ class DepthObserver(Observer):
         """Return what scales each row: the mean is over the pixels that are drawn at the start."""
         return float(np.sqrt(self.weight / (self.count * len(self.times)))) / self.error
 
-    def residuals(self, rows: np.ndarray) -> np.ndarray:
-        """Return r, one for each row."""
-        return self._factor() * rows[:, 0]
-
-    def residuals_jvp(self, tan_rows: np.ndarray) -> np.ndarray:
-        """Return the tangent of r."""
-        return self._factor() * tan_rows[:, 0]
-
-    def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
-        """Return the cotangent of the rows."""
-        return np.pad(self._factor() * adj_r[:, None], [(0, 0), (0, 3)])
-
     def reached(self, rows: np.ndarray, count: int) -> ReachedResiduals:
         """Return which residuals may change: those of pixels that are compared."""
         there = np.flatnonzero(rows[:, 3])
@@ -218,20 +205,11 @@ class DepthObserver(Observer):
 
         return ReachedResiduals(there, lambda tan: self._factor() * tan[there, 0], vjp)
 
-    def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Return the weighted mean square by frame."""
-        off = np.square(self._factor() * (rows[:, 0] - other[:, 0]))
-        return len(self.times) * off.reshape(len(self.times), -1).sum(axis=1)
-
     def noise(self, rows: np.ndarray, r: np.ndarray, n_parameters: int) -> float:
         """Return the variance of a residual of those that are compared."""
         is_compared = rows[:, 3] > 0.0
         left = r[is_compared]
         return float(left @ left) / max(left.size - n_parameters, 1.0)
-
-    def expected_noise(self) -> float:
-        """Return the variance of a residual: the declared error squared."""
-        return (self._factor() * self.error) ** 2
 
     def over_surface(self, seen: Moved) -> dict[str, np.ndarray]:
         """Return the points that are compared, and the surface that is drawn, at a few times."""

@@ -15,20 +15,19 @@ from typing import Self
 
 import numpy as np
 
-from studies.problem.observers import Back, Moved, Observer, RecordedPrediction, Values
+from studies.problem.observers import Back, Moved, NumberObserver, RecordedPrediction, Values
 
 
 TURN = 360.0  # [deg]
 
 
 @dataclass(frozen=True, eq=False)
-class EncoderObserver(Observer):
+class EncoderObserver(NumberObserver):
     """What the encoder of a joint measured."""
 
     KIND, BY_FRAME = "encoder", "measured"
 
     measured: np.ndarray  # (n_frames,) [deg] of a hinge, [m] of a slider
-    error: float  # standard deviation, alike
     is_hinge: bool
     # what moves: vertices to the three points of A, if it is a body, and of B, (3, n_vertices)
     weights: Mapping[str, np.ndarray]
@@ -87,28 +86,8 @@ class EncoderObserver(Observer):
 
         return RecordedPrediction(np.pad(row[:, None], [(0, 0), (0, 3)]), jvp, vjp)
 
-    def residuals(self, rows: np.ndarray) -> np.ndarray:
-        """Return r, one a frame."""
-        return self._factor() * (rows[:, 0] - self.measured)
-
-    def residuals_jvp(self, tan_rows: np.ndarray) -> np.ndarray:
-        """Return the tangent of r."""
-        return self._factor() * tan_rows[:, 0]
-
-    def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
-        """Return the cotangent of the rows."""
-        return np.pad(self._factor() * adj_r[:, None], [(0, 0), (0, 3)])
-
     def _factor(self) -> float:
         return float(np.sqrt(self.weight / len(self.times))) / self.error
-
-    def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Return the weighted squares by frame."""
-        return self.weight * np.square((rows[:, 0] - other[:, 0]) / self.error)
-
-    def expected_noise(self) -> float:
-        """Return the variance of a residual: the declared error squared."""
-        return (self._factor() * self.error) ** 2
 
     def curves(self, rows: np.ndarray) -> dict[str, np.ndarray]:
         """Return what was measured and is predicted over time."""

@@ -346,3 +346,31 @@ class Observer(ABC):
         """Return the rows of the first frame, at every frame."""
         per_frame = self.rows_per_frame()
         return np.tile(self.targets()[:per_frame], (len(self.times), 1))
+
+
+@dataclass(frozen=True, eq=False)
+class NumberObserver(Observer):
+    """What compares one number of each row, the first; a subclass has a `_factor` for all rows."""
+
+    error: float  # standard deviation of a number
+
+    def residuals(self, rows: np.ndarray) -> np.ndarray:
+        """Return r, one for each row."""
+        return self._factor() * (rows[:, 0] - self.targets()[:, 0])
+
+    def residuals_jvp(self, tan_rows: np.ndarray) -> np.ndarray:
+        """Return the tangent of r."""
+        return self._factor() * tan_rows[:, 0]
+
+    def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
+        """Return the cotangent of the rows."""
+        return np.pad(self._factor() * adj_r[:, None], [(0, 0), (0, 3)])
+
+    def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Return the weighted mean square by frame."""
+        off = np.square(self._factor() * (rows[:, 0] - other[:, 0]))
+        return len(self.times) * off.reshape(len(self.times), -1).sum(axis=1)
+
+    def expected_noise(self) -> float:
+        """Return the variance of a residual: the error squared."""
+        return (self._factor() * self.error) ** 2
