@@ -264,7 +264,9 @@ def rolling_on(build: Callable[[int], Example], n_steps: int) -> Example:
     x, v = np.array(rolling.position), np.array(rolling.velocity)
     placed = start.position[0] + R.apply(x)
     moving = start.velocity[0] + R.apply(np.cross(start.angular_velocity[0], x) + v)
-    turned = BodyState(placed, rolling.orientation, moving, rolling.angular_velocity)
+    O = Rotation.from_quat(np.array(rolling.orientation))
+    spinning = rolling.angular_velocity + O.inv().apply(np.array(start.angular_velocity[0]))
+    turned = BodyState(placed, (R * O).as_quat(), moving, spinning)
     carrier = RigidBodies(brick(rng), mass=20.0, inertia=[5.0, 6.0, 4.0, 0.2, -0.1, 0.3])
     contact = replace(scene.model.forces["obstacle"], fixed_to="carrier")
     bodies = {**scene.model.bodies, "carrier": carrier}
