@@ -402,6 +402,8 @@ def _check_observation(key: str, spec: Any, scene: SceneFile) -> None:
         )
     if hasattr(spec, "body"):
         check_reference(f"{key}.body", "body", spec.body, scene.bodies)
+    if hasattr(spec, "joint"):
+        check_reference(f"{key}.joint", "joint", spec.joint, scene.joints)
     for body in getattr(spec, "bodies", None) or ():
         check_reference(f"{key}.bodies", "body", body, scene.bodies)
     is_smoke = all(isinstance(body, declared.Smoke) for body in scene.bodies.values())

@@ -15,7 +15,8 @@ def tables(kind="hinge", between=("world", "arm"), **encoder):
     """Return the tables of an arm on a joint, and perhaps a second one."""
     box = {"kind": "rigid", "mesh": "box", "size": [0.3, 0.05, 0.05], "density": 500.0}
     axis = [0.0, 0.0, 2.0] if kind == "hinge" else [0.0, 1.0, 0.0]
-    joint = {"kind": kind, "between": list(between), "anchor": [0.0, 0.0, 0.0], "axis": axis}
+    joint = {"kind": kind, "between": list(between), "anchor": [0.0, 0.0, 0.0]}
+    joint |= {} if kind == "weld" else {"axis": axis}
     elbow = {
         "kind": "hinge", "between": ["arm", "hand"], "anchor": [0.3, 0.0, 0.0],
         "axis": [0.0, 0.0, 1.0],
@@ -127,7 +128,8 @@ def test_a_file_in_radians_with_an_offset_is_the_same_as_what_is_simulated(tmp_p
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"joint": "knee"}, "must be a hinge or a slider, got 'knee'. Known: shoulder, elbow"),
+        ({"joint": "knee"}, "`observations.enc.joint`.*knee.*shoulder, elbow"),
+        ({"kind": "weld"}, "must be a hinge or a slider, got 'shoulder'. Known: elbow"),
         ({"units": "mm"}, "`observations.enc.units` must be deg or rad of a hinge, got 'mm'"),
         ({"kind": "slider", "units": "rad"}, "must be m or mm of a slider, got 'rad'"),
     ],
