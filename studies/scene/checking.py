@@ -14,6 +14,11 @@ from studies.scene.shared_checks import check_direction, check_held, check_law, 
 from studies.scene.tables import joined
 
 
+# Keys of observations that say how a file is read.
+OF_FILES = (
+    "masks", "fps", "times", "frames", "downsample", "points", "units", "rotation", "position",
+    "box", "most_points", "scale",
+)  # fmt: skip
 RESERVED = ("mass", "gravity", "state", "camera", "rasterizer", "world", *OWNERS)
 # Ends of paths of what acts on what moves alone.
 OF_MOTION = (
@@ -374,8 +379,9 @@ def _check_source(key: str, spec: declared.Observation) -> None:
         raise StudyError(f"`{key}` must have `{spec.SOURCE}` or a table `simulate`, got {given}.")
     if spec.simulate is None:
         return
-    for name in ("masks", "fps", "frames", "downsample", "points", "units", "rotation", "position"):
-        if getattr(spec, name, None):
+    for name in OF_FILES:
+        value = getattr(spec, name, None)
+        if value and value != getattr(type(spec), name, None):  # its default
             raise StudyError(f"`{key}.{name}` must be left out of what is simulated.")
 
 
@@ -410,6 +416,8 @@ def _check_observation(key: str, spec: Any, scene: SceneFile) -> None:
         check_reference(f"{key}.grip", "grip or body with `held`", spec.grip, scene.every_grip)
         if spec.axis is not None:
             check_direction(f"{key}.axis", spec.axis)
+    if hasattr(spec, "joint"):
+        check_reference(f"{key}.joint", "joint", spec.joint, scene.joints)
     for body in getattr(spec, "bodies", None) or ():
         check_reference(f"{key}.bodies", "body", body, scene.bodies)
     is_smoke = all(isinstance(body, declared.Smoke) for body in scene.bodies.values())

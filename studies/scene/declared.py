@@ -835,6 +835,97 @@ class Force(_Observation):
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
+class SimulatedCloud(Simulated):
+    """A simulated cloud of so many points of the bodies' surfaces, drawn evenly."""
+
+    points: Count = 500
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Cloud(_Observation):
+    """Points in space that were measured on surfaces, by a depth camera or a scanner.
+
+    `file` is a folder with a PLY, PCD, CSV (x, y, z) or NPZ (`points`) file for each frame, in the
+    order of their names. They have `fps`, or `times`, a CSV file with a column `time` [s]. Or it is
+    a single file: CSV with the columns time, x, y, z, or NPZ with `times` (n,) [s] and `points`
+    (n, n_points, 3), NaN behind the last one of a frame; or one of the others, of time 0.
+
+    `rotation` and `position` put the file's axes into the world. Points outside of `box`, which is
+    in the world, are left out; of others at most `most_points` a frame are compared. Points far
+    from the surface count less (Huber, from three times `error` on). With `two_sided` vertices look
+    for the nearest measured point, too: only for clouds of a whole surface.
+    """
+
+    kind: Literal["cloud"] = "cloud"
+    file: File | None = None
+    simulate: SimulatedCloud | None = None
+    bodies: tuple[Name, ...] | None = None  # on which points lie; None: all
+    fps: Annotated[float, Field(gt=0.0, le=1e7)] | None = None
+    times: Series | None = None
+    frames: tuple[int, int] | tuple[int, int, int] | None = None  # the first, the end, the step
+    units: Literal["m", "cm", "mm"] = "m"
+    rotation: Vector | None = None  # rotation vector of the file's axes [deg]
+    position: Vector | None = None  # where their origin is [m]
+    box: Box | None = None
+    most_points: Count = 2000
+    two_sided: bool = False
+    error: Positive = 2e-3  # one standard deviation [m]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class SimulatedDepth(Simulated):
+    """A simulated depth film of this size [pixels]; `noise` is that of a depth [m]."""
+
+    height: Pixels
+    width: Pixels
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Depth(_Observation):
+    """A depth film: how far what each pixel shows is along the view of a camera, with K, R and t.
+
+    `file` is a folder of 16-bit PNG pictures, one a frame in the order of their names, which have
+    `fps` or `times`; or an NPZ file with `depth` (n, height, width), and perhaps `times` (n,) [s].
+    Their numbers times `scale` are metres; 0 and NaN are holes, which say nothing. Blocks of
+    `downsample` pixels a side become one, their median.
+
+    A pixel is compared where something is both measured and drawn, two pixels away from edges of
+    either. Depths that are far off count less (Huber, from three times `error` on).
+    """
+
+    NEEDS_CAMERA = True
+
+    kind: Literal["depth"] = "depth"
+    file: File | None = None
+    simulate: SimulatedDepth | None = None
+    camera: Name | None = None  # may be left out where there is one camera
+    bodies: tuple[Name, ...] | None = None  # that are seen; None: all
+    scale: Positive | None = None  # None: 0.001 of PNG, whose numbers are millimetres, else 1
+    fps: Annotated[float, Field(gt=0.0, le=1e7)] | None = None
+    times: Series | None = None
+    frames: tuple[int, int] | tuple[int, int, int] | None = None
+    downsample: Pixels = 1
+    error: Positive = 2e-3  # one standard deviation [m]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Encoder(_Observation):
+    """The angle of a hinge or the length of a slider: CSV with `time` [s] and one more column.
+
+    Both are 0 at the start of the scene, where the encoder says `offset`. Whole turns of an angle
+    do not count. The file's numbers are in `units`, of a hinge degrees.
+    """
+
+    kind: Literal["encoder"] = "encoder"
+    file: Series | None = None
+    simulate: Simulated | None = None
+    joint: Name
+    units: Literal["deg", "rad", "m", "mm"] | None = None
+    offset: float = 0.0  # [units]
+    error: Positive | None = None  # one standard deviation [deg] or [m]; 0.1 deg, 0.1 mm
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class OwnObservation(_Observation):
     """Residuals of your own: what a function of yours returns, a `studies.api.OwnResiduals`.
 
@@ -852,7 +943,8 @@ class OwnObservation(_Observation):
 
 
 Observation = Annotated[
-    Film | Points | States | Force | OwnObservation, Field(discriminator="kind")
+    Film | Points | States | Cloud | Depth | Encoder | Force | OwnObservation,
+    Field(discriminator="kind"),
 ]
 
 
@@ -1007,7 +1099,7 @@ class SceneFile(Scene):
         """The observations that are films, by name."""
         return {name: one for name, one in self.observations.items() if isinstance(one, Film)}
 
-    def camera_name(self, film: Film) -> str:
+    def camera_name(self, film: Film | Depth) -> str:
         """Return the name of the camera of a film: the only one, if it names none."""
         return film.camera or next(iter(self.cameras))
 

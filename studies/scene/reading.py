@@ -29,6 +29,9 @@ from studies.scene.takes import spread_takes, without_repeats
 
 PICTURES = (".png", ".jpg", ".jpeg")  # of a ring's films
 
+# Kinds of observations by the names of their files.
+OF_SUFFIX = {".csv": "points", ".npz": "states", ".ply": "cloud", ".pcd": "cloud"}
+
 
 def read_scene(path: Path | str, overrides: Sequence[str] = ()) -> SceneFile:
     """Read a scene file, with overrides such as "bodies.duck.E=2e5" applied.
@@ -93,9 +96,10 @@ def _infer_kinds(values: dict[str, Any]) -> None:
     """Set the kinds of observations and obstacles that their other keys give away."""
     for table in _tables(values.get("observations")):
         suffix = Path(str(table.get("file", ""))).suffix.lower()
-        kind = "film" if "video" in table else {".csv": "points", ".npz": "states"}.get(suffix)
+        kind = "film" if "video" in table else OF_SUFFIX.get(suffix)
         if isinstance(simulate := table.get("simulate"), dict):
             kind = "film" if "height" in simulate else "points" if "at" in table else "states"
+            kind = "cloud" if "points" in simulate else kind
         kind = "force" if "grip" in table else kind
         kind = "own" if "type" in table else kind
         if kind:

@@ -19,15 +19,11 @@ from studies.scene.overrides import JOINED
 from studies.scene.tables import joined, unknown
 
 
-COPIED = (
-    "bodies",
-    "contacts",
-    "joints",
-    "grips",
-    "pushes",
-)  # tables of which every take has copies
+# Tables of which every take has copies.
+COPIED = ("bodies", "contacts", "joints", "grips", "pushes")
 OWN = (*COPIED, "observations", "free", "truth", "validate")  # keys of a take
 SHARED = (*COPIED, "obstacles", "free")  # tables of tables beside the takes
+SCANS = ("cloud", "depth")  # kinds of observations of bodies, beside films
 ALONE = ("pendulum", "smoke")  # kinds of bodies of which a scene has one
 
 
@@ -139,9 +135,11 @@ class _Renamed:
         out = dict(one)
         if self.take_values.get("validate"):
             out.setdefault("validate", True)
-        if owner := next((key for key in ("body", "grip") if key in out), None):
-            out[owner] = f"{out[owner]}{self.end}"
-        elif "video" in out or "height" in (out.get("simulate") or {}):
+        for key in ("body", "joint", "grip"):
+            if key in out:
+                out[key] = f"{out[key]}{self.end}"
+        is_scan = out.get("kind") in SCANS or str(out.get("file", "")).endswith((".ply", ".pcd"))
+        if is_scan or "video" in out or {"height", "points"} & (out.get("simulate") or {}).keys():
             out["bodies"] = [f"{body}{self.end}" for body in out.get("bodies", self.bodies)]
         return out
 
