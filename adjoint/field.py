@@ -44,7 +44,7 @@ def pull(
     step = field.check_step(step)
     adj = checks.array("adj_forces", adj_forces, (field.model.n_rows, 3))
     paths = _wanted(field, state, wrt)
-    sweep = _sweep(field, state, paths)
+    sweep = sweep_of(field, state, paths)
     pull_at(field, sweep, field.row(state), adj, step)
     if field.with_weight:
         _weight_vjp(field.model, sweep.adj, adj)
@@ -53,7 +53,7 @@ def pull(
     return sweep.gradient(paths)
 
 
-def _sweep(field: Field, state: State, paths: list[str]) -> ReverseSweep:
+def sweep_of(field: Field, state: State, paths: list[str]) -> ReverseSweep:
     """Return a sweep with zero cotangents; the last one serves again for the same paths."""
     last = field.beside.get(ReverseSweep)
     if last is None or last.wanted != paths:

@@ -1,7 +1,7 @@
 """What does not change in a rollout (`Model`), what does (`State`), and `Trajectory`."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -41,7 +41,8 @@ class Model(System["State", "Trajectory"]):
     gravity : array
         Acceleration g, (3,) [m/s2].
     pinned : array, optional
-        Mask of pinned nodes, (n_nodes,) bool. A pinned node keeps its velocity.
+        Mask of pinned nodes, (n_nodes,) bool. A pinned node keeps its velocity, unless a `Grip`
+        among the forces leads it: nodes of grips are pinned, named here or not.
     bodies : mapping of str to RigidBodies
         Named sets of bodies; the names are paths too: "block.density". A force that acts on
         bodies names sets in its `acts_on`.
@@ -86,10 +87,10 @@ class Model(System["State", "Trajectory"]):
         checks.freeze(self, "mass", mass)
         object.__setattr__(self, "_lumped", self.mass if given is None else None)
         checks.freeze(self, "gravity", checks.array("gravity", self.gravity, (3,)))
-        checks.freeze(self, "pinned", pinned)
         object.__setattr__(self, "bodies", self._with_frames())
         forces = {name: self._bind(name, force) for name, force in self.forces.items()}
         object.__setattr__(self, "forces", forces)
+        checks.freeze(self, "pinned", pinned | self._led_nodes())
 
     def _check_parts(self) -> None:
         """Complain of forces and bodies that are none, or whose names do not serve."""
@@ -124,6 +125,23 @@ class Model(System["State", "Trajectory"]):
         """Return a force fitted to the rows that it acts on."""
         rows = self.rows(force.acts_on, f"{name}.acts_on")
         return force.bind(rows, name).with_mass(self.mass)
+
+    def without(self, forces: Iterable[str]) -> "Model":
+        """Return the model without forces of these names; what grips held stays pinned."""
+        left = {name: force for name, force in self.forces.items() if name not in set(forces)}
+        return replace(self, forces=left)
+
+    def _led_nodes(self) -> np.ndarray:
+        """Return the mask of nodes that grips lead; complain of one that several lead."""
+        leaders: dict[int, str] = {}
+        for name, force in self.forces.items():
+            for node in force.nodes.ravel().tolist() if force.leads else ():
+                if leaders.setdefault(node, name) != name:
+                    raise ValueError(
+                        f"`forces` must lead each node by one grip, got node {node} in "
+                        f"`{leaders[node]}` and `{name}`."
+                    )
+        return np.isin(np.arange(self.n_nodes), list(leaders))
 
     def rows(self, acts_on: str | Sequence[str] = NODES, where: str = "acts_on") -> ActedRows:
         """Return the rows of X of "nodes", of sets of bodies, or of several of these.

@@ -166,6 +166,7 @@ class TimeStep(ABC):
     """How a system gets from one state to the next: what `rollout` takes as `step`."""
 
     IS_STABLE: ClassVar[bool]  # at any step size
+    FORCES_AT_END: ClassVar[bool] = False  # whether its forces are those of the state at its end
     IS_FOR_ALL: ClassVar[bool] = True  # systems and devices, and in float32; else models alone
 
     @abstractmethod

@@ -52,7 +52,7 @@ class Problem:
     Attributes
     ----------
     scene : studies.scene.declared.Scene
-    observations : mapping of str to Film, Points, States or OwnResiduals
+    observations : mapping of str to Film, Points, States, Cloud, Depth, Encoder or OwnResiduals
     free : mapping of str to Free
         By path, such as "duck.E".
     loss : str

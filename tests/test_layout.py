@@ -40,8 +40,9 @@ FLOORS = {
         ["field"],
         ["descent", "losses", "measured_rate"],
         ["steps"],
-        ["contact_margins", "rollout"],
+        ["contact_margins", "grip_force", "rollout"],
         ["equilibrium"],
+        ["equilibria"],
     ],
     "render": [
         ["shaders", "projection", "textures"],
@@ -65,12 +66,13 @@ FLOORS = {
         ["engine"],  # the reverse sweep and the tangent
         ["field"],
         ["steps"],
-        ["worlds"],
+        ["grip_force", "worlds"],
         ["system_registry"],
         ["hessian", "inspector"],
         ["rollout"],
         ["losses", "operators", "render"],
         ["equilibrium", "objective"],
+        ["equilibria"],
         ["bridges", "verify"],
     ],
     "studies": [

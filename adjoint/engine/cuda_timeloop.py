@@ -17,7 +17,7 @@ from adjoint.engine.timeloop import (
     add_all_slots,
     add_frame,
     add_inverse_mass,
-    undo_euler_step,
+    undo_node_step,
 )
 from adjoint.forces.element import TwinKind
 from adjoint.rigid.pieces import pull_body, spread_pieces, sum_adjoint_pieces, undo_body
@@ -152,7 +152,8 @@ def begin_phase(turn, team, args):
     load_rows(team.start, team.stride, is_shared, stored, now)
     adj_frame = (frame >= 0, own_frame(spans, args.frames, max(frame, 0)))
     dt, with_forces = args.numbers[0], args.rows[1] > 0
-    begin(team.start, team.stride, dt, adj_frame, with_forces, model, work, adj)
+    threads, step = (team.start, team.stride), args.rows[0] + k
+    begin(threads, step, dt, adj_frame, with_forces, model, work, adj)
     if WITH_BODIES:
         undo_bodies(team.start, team.stride, dt, adj_frame, model, pieces, work, stored.p, adj)
     return True
@@ -283,17 +284,17 @@ def store_reverse(team, args):
 
 
 @device_fn
-def begin(start, stride, dt, frame, with_forces, model, work, adj):
+def begin(threads, step, dt, frame, with_forces, model, work, adj):
     """Go from the adjoint of the new state to adj_f, on this thread's nodes.
 
     `frame`: whether one shows the state, and its cotangent.
     """
-    nodes, (has_frame, adj_frame) = model.nodes, frame
+    nodes, (has_frame, adj_frame), (start, stride) = model.nodes, frame, threads
     for i in range(start, nodes.w.size, stride):
         n = np.uint64(i)
         if has_frame:
             add_frame(n, adj_frame, adj)
-        undo_euler_step(n, dt, nodes.w, adj, work.adj_f)
+        undo_node_step(n, step, dt, nodes, adj, work.adj_f)
         if with_forces:
             add_inverse_mass(n, dt, nodes, work.slots, adj)
 
@@ -440,14 +441,15 @@ def tangent_step_phase(k, team, args):
     tan_before, tan_after, tan_stored = states_of_step(
         part, is_shared, tan_now, args.tan_states, a, b
     )
-    nodes, dt = model.nodes, args.numbers[0]
+    nodes, dt, step, series = model.nodes, args.numbers[0], args.rows[0] + k, model.elements.series
     for i in range(team.start, nodes.w.size, team.stride):
         n, world = np.uint64(i), world_at(team.own, nodes, i)
         gravity = gravity_at(team.own, nodes, i)
-        bad = step_node(n, dt, gravity, nodes, work.slots, before, after)
+        bad = step_node(n, step, dt, gravity, series, nodes, work.slots, before, after)
         if bad > 0:
             team.lower(args.finite, world, k)
-        tangent_node(n, dt, args.tan.gravity[world], nodes, tan.w, work, tan_before, tan_after)
+        tan_gravity = args.tan.gravity[world]
+        tangent_node(n, step, dt, tan_gravity, nodes, tan, work, tan_before, tan_after)
         store_rows(is_shared, i, i + 1, now, stored)
         store_rows(is_shared, i, i + 1, tan_now, tan_stored)
     if WITH_BODIES:

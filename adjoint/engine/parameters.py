@@ -1,6 +1,7 @@
 """Between parameters by path, e.g. "beam.mu", and the rows of arrays that loops read."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -36,18 +37,19 @@ def require_rest_adjoints(model: Model, wanted: Iterable[str]) -> None:
 
 
 def collect_gradient(
-    model: Model, state: State, rows: Rows, wanted: Sequence[str]
+    model: Model, state: State, rows: Rows, wanted: Sequence[str], adj_mass: Any = 0.0
 ) -> dict[str, np.ndarray]:
     """Pull the cotangents of a model's rows back to its parameters, in their shapes, float64.
 
-    Those of `wanted` that the model has: of a batch each world may have others.
+    Those of `wanted` that the model has: of a batch each world may have others. `adj_mass` is that
+    of masses which act beside the steps.
     """
     parameters = {*model.parameters(), *model.state_parameters(state)}
     wanted = [path for path in wanted if path in parameters]
     w = model.inverse_mass
     gradient = {
         # w = 1/m: adj_m = -w^2 adj_w, 0 where pinned
-        "mass": -w * w * rows.w,
+        "mass": -w * w * rows.w + adj_mass,
         "gravity": rows.gravity.sum(axis=0, dtype=np.float64),
         "state.x": rows.x.astype(np.float64),
         "state.v": rows.v.astype(np.float64),

@@ -187,7 +187,7 @@ class ReverseSweep(Sweep):
             out = States(*map(np.zeros_like, (adj.x, adj.v, adj.p)))
             turn(
                 Span(0, packed.n_nodes, 0, packed.n_bodies), s.dtype.type(s.dt),
-                Turn(ends=True, begins=False, has_frame=False, with_forces=False),
+                Turn(step=0, ends=True, begins=False, has_frame=False, with_forces=False),
                 nodes, bodies, only, p, p, out, adj._replace(**out._asdict(), arms=adj.arms[:0]),
             )  # fmt: skip
             added[name] = tuple(out)
@@ -201,12 +201,15 @@ class ReverseSweep(Sweep):
             self.adj.p[:] += self.frames.p[0]
         return self.gradient(self.wanted)
 
-    def gradient(self, wanted: Sequence[str]) -> Any:
-        """Return the gradient of the steps that are undone, of wanted parameters."""
+    def gradient(self, wanted: Sequence[str], adj_mass: Any = 0.0) -> Any:
+        """Return the gradient of the steps that are undone, of wanted parameters.
+
+        `adj_mass`, (n_nodes,), is that of masses which act beside the steps, as of pinned nodes.
+        """
         s = self.stepper
         own_rows = part_rows(self.adj, s.packed, s.models)
         worlds = zip(s.models, s.states(self.state), own_rows, strict=True)
-        gradients = [collect_gradient(*world, wanted) for world in worlds]
+        gradients = [collect_gradient(*world, wanted, adj_mass) for world in worlds]
         for gradient in itertools.compress(gradients, s.diverged != NEVER):
             gradient.update({path: np.full_like(value, np.nan) for path, value in gradient.items()})
         return gradients if s.is_batch else gradients[0]

@@ -5,9 +5,10 @@ r"""Adjoint and tangent of `adjsim/engine/timeloop.py`: the step undone, last li
                                            adj_w += dt f . adj_v'
         f = f(x, v, theta)                 adj_x += (df/dx)^T adj_f, adj_v, adj_theta alike
 
-The step of a rigid body is undone beside it, by `adjoint/rigid/points.py`. A frame's cotangent
-is added when the sweep reaches its state. The Jacobian of the step is
-triangular, so no system is solved. Source: gradSim (ICLR 2021) eq. 5.
+A node that a grip leads is undone by `adjoint/forces/grip.py`. The step of a rigid body is undone
+beside it, by `adjoint/rigid/points.py`. A frame's cotangent is added when the sweep reaches its
+state. The Jacobian of the step is triangular, so no system is solved. Source: gradSim (ICLR 2021)
+eq. 5.
 """
 
 from collections.abc import Callable
@@ -17,11 +18,13 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
+from adjoint.forces.grip import undo_led_step
 from adjoint.rigid.points import add_body_frame, add_points, undo_body_step
 from adjoint.tiles.assembly import REST_VJP_LOOP, VJP_LOOP
 from adjsim.engine.partition import NODE_HI, NODE_LO
 from adjsim.engine.tangents import vector_type
 from adjsim.engine.timeloop import near_forces, part_forces, span_of, state_at
+from adjsim.forces.grip import is_led, place_of
 from adjsim.jit.backend import cpu_kernel, device_fn, lit, specialise
 from adjsim.jit.calls import NO_FUNCTION, make_call
 from adjsim.jit.row_gathers import prefetch
@@ -64,6 +67,16 @@ def undo_euler_step(n, dt, w, adj, adj_f):
         adj.v[n, k] = adj_v_new
         adj_f[n, k] = scale * adj_v_new
         adj.gravity[n, k] += free * adj_v_new
+
+
+@device_fn
+def undo_node_step(n, step, dt, nodes, adj, adj_f):
+    """Undo the step of node n, but for adj_w; no force moves a led one."""
+    if is_led(n, nodes):
+        undo_led_step(n, place_of(n, step, nodes.led), dt, adj)
+        adj_f[n, 0] = adj_f[n, 1] = adj_f[n, 2] = lit(0, dt)
+    else:
+        undo_euler_step(n, dt, nodes.w, adj, adj_f)
 
 
 @device_fn
@@ -115,8 +128,9 @@ class ReverseWork(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What is done between two steps."""
+    """What is done between two steps; `step` is the number of the one that begins."""
 
+    step: Any
     ends: Any
     begins: Any
     has_frame: Any
@@ -146,7 +160,7 @@ def turn_rows(span, dt, turn, nodes, bodies, work, p_end, p_begin, adj_frame, ad
         if turn.has_frame:
             add_frame(n, adj_frame, adj)
         if turn.begins:
-            undo_euler_step(n, dt, nodes.w, adj, work.adj_f)
+            undo_node_step(n, turn.step, dt, nodes, adj, work.adj_f)
     replays = turn.begins and turn.with_forces
     for i in range(span.node_lo, span.node_hi if replays else span.node_lo):
         add_inverse_mass(np.uint64(i), dt, nodes, work.slots, adj)
@@ -225,7 +239,7 @@ def turn_phase(part, turn, job):
     if k > last:
         return 0
     frame = frames.of_step[k] if k >= 0 else -1
-    what = Turn(k < last, k >= 0, frame >= 0, len(job.calls.forces) > 0)
+    what = Turn(job.steps.first + k, k < last, k >= 0, frame >= 0, len(job.calls.forces) > 0)
     state, p_end = state_at(job.states, rows[max(k, 0)]), job.states.p[rows[min(k + 1, last)]]
     fetch_part(part, job.parts, state)
     part_turn(
@@ -322,7 +336,8 @@ def turn_signature(dtype: np.dtype) -> Any:
     """Return the signature of `turn_rows`."""
     of, real, boolean = types_of(dtype), numba.from_dtype(dtype), numba.boolean
     a, m = real[::1], real[:, ::1]
-    turn, work = named_type(Turn, [boolean] * 4), named_type(ReverseWork, [a, a, a, m, m])
+    turn = named_type(Turn, [numba.int64, *[boolean] * 4])
+    work = named_type(ReverseWork, [a, a, a, m, m])
     heads = (of[Span], real, turn, of[Nodes], of[Bodies], work, m, m)
     return numba.void(*heads, of[States], vector_type(dtype))
 

@@ -24,7 +24,7 @@ import numpy as np
 from adjsim.engine.cuda_patches import V0, X0, ZERO, load_nodes, load_rest, sum_nodes, vector_at
 from adjsim.engine.packing import PackedModels
 from adjsim.engine.patches import NODE_LO
-from adjsim.engine.timeloop import euler_step
+from adjsim.engine.timeloop import node_step
 from adjsim.jit.backend import device_fn, lit
 from adjsim.jit.devices import cuda_module
 from adjsim.rigid.rows import read_3
@@ -62,9 +62,9 @@ def advance_nodes(team, k, args, sums, shared):
         n, o = np.uint64(patches.nodes[np.uint64(j)]), U3 * np.uint64(j - lo)
         world = nodes.world_of[n]
         f = node_sum(n, nodes.ptr, nodes.slots_of, sums)
-        xn, vn = euler_step(
-            vector_at(shared, X0, j - lo), vector_at(shared, V0, j - lo), f, nodes.w[n],
-            read_3(nodes.gravity, world, 0), args.numbers[0],
+        xn, vn = node_step(
+            n, args.rows[0] + k, vector_at(shared, X0, j - lo), vector_at(shared, V0, j - lo), f,
+            nodes, read_3(nodes.gravity, world, 0), args.numbers[0], args.model.elements.series,
         )  # fmt: skip
         write_vector(shared, X0 + o, xn)
         write_vector(shared, V0 + o, vn)

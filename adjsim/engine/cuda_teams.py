@@ -344,6 +344,7 @@ def model_of(world, part, starts, model):
             cut(nodes.velocity_ptr, rows[0], rows[1]),
             cut(nodes.velocity_slots_of, moving_sums[0], moving_sums[1]),
             nodes.world_of,
+            cut(nodes.led, part.node_lo, part.node_hi),
         ),
         Bodies(
             cut(bodies.point_ptr, bodies_lo + world, bodies_hi + end),
@@ -366,7 +367,7 @@ def share_model(memory, places, model):
         share(nodes.gravity, memory, places[GRAVITY]),
         share(nodes.ptr, memory, places[PTR]),
         share(nodes.slots_of, memory, places[SUMS]),
-        nodes.velocity_ptr, nodes.velocity_slots_of, nodes.world_of,
+        nodes.velocity_ptr, nodes.velocity_slots_of, nodes.world_of, nodes.led,
     )  # fmt: skip
     return ModelArrays(own, own_nodes, bodies)
 

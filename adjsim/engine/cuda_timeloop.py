@@ -240,11 +240,11 @@ def step_phase(k, team, args):
     before, after, stored = states_of_step(
         part, is_shared, now, args.states, args.rows[k + 1], args.rows[k + 2]
     )
-    nodes, dt = model.nodes, args.numbers[0]
+    nodes, dt, step, series = model.nodes, args.numbers[0], args.rows[0] + k, model.elements.series
     for n in range(team.start, nodes.w.size, team.stride):
         world = world_at(team.own, nodes, n)
         gravity = gravity_at(team.own, nodes, n)
-        bad = step_node(np.uint64(n), dt, gravity, nodes, slots, before, after)
+        bad = step_node(np.uint64(n), step, dt, gravity, series, nodes, slots, before, after)
         if bad > 0:
             team.lower(args.finite, world, k)
         store_rows(is_shared, n, n + 1, now, stored)

@@ -18,7 +18,7 @@ from adjsim.forces.element import Force
 from adjsim.jit.device_arrays import kept_on_device, on_device
 from adjsim.model import Model
 from adjsim.rigid.bodies import pack_bodies
-from adjsim.tiles.assembly import CONSTS, PARAMS, SERIES, TILE
+from adjsim.tiles.assembly import CONSTS, PARAMS, SERIES, SERIES_STRIDE, TILE
 from adjsim.tiles.by_tiles import join, to_tiles
 from adjsim.tiles.loop_arrays import Bodies, Elements, ModelArrays, Nodes
 
@@ -31,7 +31,7 @@ KEPT = 10_000
 NUMBERS = ("consts", "params", "series", "w", "gravity", "bodies")
 READ = (
     "table", "nodes", "node_ptr", "node_slots", "velocity_ptr", "velocity_slots", "world_of",
-    "starts",
+    "starts", "led",
 )  # fmt: skip
 _kept_rows: dict[int, dict[int, np.ndarray]] = {}  # by the id of a force, as long as it lives
 _kept_series: dict[int, tuple[int, np.ndarray]] = {}  # the same; for how many steps, and the rows
@@ -42,7 +42,7 @@ class PackedModels(Layout):
     """Worlds as flat arrays of one dtype, shared by forward and reverse: numbers in a layout.
 
     `consts`, `params`, `series` flat by tiles; `w` (n_nodes,) 1/kg; `gravity` (n_worlds, 3);
-    `bodies` as `adjsim/rigid/rows.py` has them.
+    `bodies` as `adjsim/rigid/rows.py` has them; `led` as `Nodes` has it.
     """
 
     consts: np.ndarray
@@ -51,6 +51,7 @@ class PackedModels(Layout):
     w: np.ndarray
     gravity: np.ndarray
     bodies: Bodies
+    led: np.ndarray
 
     @property
     def arrays(self) -> ModelArrays:
@@ -59,7 +60,7 @@ class PackedModels(Layout):
             Elements(self.table, self.nodes, self.consts, self.params, self.series),
             Nodes(
                 self.w, self.gravity, self.node_ptr, self.node_slots, self.velocity_ptr,
-                self.velocity_slots, self.world_of,
+                self.velocity_slots, self.world_of, self.led,
             ),
             self.bodies,
         )  # fmt: skip
@@ -143,7 +144,24 @@ def pack(
         w=np.concatenate([model.inverse_mass for model in models]).astype(dtype),
         gravity=np.stack([model.gravity for model in models]).astype(dtype),
         bodies=_pack_bodies(models, layout, dtype),
+        led=_pack_led(models, layout),
     )
+
+
+def _pack_led(models: Sequence[Model], layout: Layout) -> np.ndarray:
+    """Return where the place of each node lies in the series, (n_nodes, 2), as `Nodes` has it."""
+    led = np.full((int(layout.node_ends[-1]), 2), (-1, 0))
+    groups = np.repeat(np.arange(len(layout.group_ends) - 1), np.diff(layout.group_ends))
+    for w, model in enumerate(models):
+        forces = zip(layout.columns[w], layout.orders[w], model.forces.values(), strict=True)
+        for column, order, force in forces:
+            if force.leads:
+                row = layout.table[groups[w] * len(layout.kinds) + column]
+                lanes = layout.element_starts[w, column] + np.arange(len(force.nodes))
+                first = row[SERIES] + lanes // TILE * TILE * 3 + lanes % TILE
+                nodes = layout.node_ends[w] + permuted(force.nodes, order)[:, 0]
+                led[nodes, 0], led[nodes, 1] = first, row[SERIES_STRIDE]
+    return led
 
 
 def _pack_patches(models: Sequence[Model], layout: Layout, dtype: np.dtype) -> Patches | None:

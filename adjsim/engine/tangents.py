@@ -23,6 +23,7 @@ from adjsim.engine.timeloop import (
     step_table,
     watch_phase,
 )
+from adjsim.forces.grip import is_led, led_step, place_of
 from adjsim.jit.backend import cpu_kernel, device_fn, specialise
 from adjsim.jit.calls import NO_FUNCTION, function_table, make_call
 from adjsim.pairs.near import near_elements, near_tiles, near_vector, sum_pairs
@@ -51,26 +52,29 @@ class TangentWork(NamedTuple):
 
 
 @device_fn
-def tangent_node(n, dt, tan_gravity, nodes, tan_w, work, tan_before, tan_after):
-    """Advance the tangent of node n."""
+def tangent_node(n, step, dt, tan_gravity, nodes, tan, work, tan_before, tan_after):
+    """Advance the tangent of node n; the step of a led one is linear in x and its place."""
     x, v = tan_before.x, tan_before.v
-    tx, tv = euler_step_jvp(
-        (x[n, 0], x[n, 1], x[n, 2]),
-        (v[n, 0], v[n, 1], v[n, 2]),
-        node_sum(n, nodes.ptr, nodes.slots_of, work.slots),
-        node_sum(n, nodes.ptr, nodes.slots_of, work.tan_slots),
-        nodes.w[n], tan_w[n], (tan_gravity[0], tan_gravity[1], tan_gravity[2]), dt,
-    )  # fmt: skip
+    tan_x, tan_v = (x[n, 0], x[n, 1], x[n, 2]), (v[n, 0], v[n, 1], v[n, 2])
+    if is_led(n, nodes):
+        tx, tv = led_step(place_of(n, step, nodes.led), tan_x, dt, tan.series)
+    else:
+        tx, tv = euler_step_jvp(
+            tan_x, tan_v,
+            node_sum(n, nodes.ptr, nodes.slots_of, work.slots),
+            node_sum(n, nodes.ptr, nodes.slots_of, work.tan_slots),
+            nodes.w[n], tan.w[n], (tan_gravity[0], tan_gravity[1], tan_gravity[2]), dt,
+        )  # fmt: skip
     tan_after.x[n, 0], tan_after.x[n, 1], tan_after.x[n, 2] = tx
     tan_after.v[n, 0], tan_after.v[n, 1], tan_after.v[n, 2] = tv
 
 
 def tangent_rows(
-    span, dt, tan_gravity, nodes, bodies, tan, work, before, after, tan_before, tan_after
+    span, step, dt, tan_gravity, nodes, bodies, tan, work, before, after, tan_before, tan_after
 ):
     """Advance the tangents of the nodes and bodies of a span."""
     for i in range(span.node_lo, span.node_hi):
-        tangent_node(np.uint64(i), dt, tan_gravity, nodes, tan.w, work, tan_before, tan_after)
+        tangent_node(np.uint64(i), step, dt, tan_gravity, nodes, tan, work, tan_before, tan_after)
     for b in range(span.body_lo, span.body_hi):
         tangent_body(
             b, dt, tan_gravity, nodes, bodies, tan, work, before, after, tan_before, tan_after
@@ -81,7 +85,7 @@ def tangent_signature(dtype: np.dtype) -> Any:
     """Return the signature of `tangent_rows`."""
     of, real = types_of(dtype), numba.from_dtype(dtype)
     a, m = real[::1], real[:, ::1]
-    heads = (of[Span], real, a, of[Nodes], of[Bodies], vector_type(dtype))
+    heads = (of[Span], numba.int64, real, a, of[Nodes], of[Bodies], vector_type(dtype))
     return numba.void(*heads, named_type(TangentWork, [a, a, m]), *(of[States],) * 4)
 
 
@@ -134,17 +138,14 @@ def part_tangents(part_index, calls, elements, tan, parts, step, state, tan_stat
 
 
 @device_fn
-def part_tangent_step(
-    part, calls, nodes, bodies, tan, parts, dt, work, before, after, tan_before, tan_after
-):  # fmt: skip
-    """Advance the tangents of a part's nodes and bodies."""
-    ranges = parts.ranges
+def part_tangent_step(part, k, calls, nodes, bodies, tan, parts, steps, work, states, tan_states):
+    """Advance the tangents of a part's nodes and bodies by step k of a job."""
+    ranges, a, b = parts.ranges, steps.rows[k], steps.rows[k + 1]
+    ends = (state_at(states, a), state_at(states, b))
+    tan_ends = (state_at(tan_states, a), state_at(tan_states, b))
     for r in range(parts.range_ptr[part], parts.range_ptr[part + 1]):
-        args = (
-            span_of(ranges, r, r), dt, tan.gravity[ranges[r, WORLD]], nodes, bodies,
-            tan, work, before, after, tan_before, tan_after,
-        )  # fmt: skip
-        call_tangent(calls, 0, args)
+        head = (span_of(ranges, r, r), steps.first + k, steps.dt, tan.gravity[ranges[r, WORLD]])
+        call_tangent(calls, 0, (*head, nodes, bodies, tan, work, *ends, *tan_ends))
 
 
 @device_fn
@@ -162,11 +163,9 @@ def force_and_tangent_phase(part, k, job):
 def step_and_tangent_phase(part, k, job):
     """Advance a part's nodes and bodies by step k of a job, and their tangents."""
     lost = step_phase(part, k, job)
-    a, b = job.steps.rows[k], job.steps.rows[k + 1]
     part_tangent_step(
-        part, job.calls.tangent, job.nodes, job.bodies, job.vector, job.parts, job.steps.dt,
-        job.work, state_at(job.states, a), state_at(job.states, b), state_at(job.fields, a),
-        state_at(job.fields, b),
+        part, k, job.calls.tangent, job.nodes, job.bodies, job.vector, job.parts, job.steps,
+        job.work, job.states, job.fields,
     )  # fmt: skip
     return lost
 

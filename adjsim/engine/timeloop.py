@@ -3,8 +3,9 @@ r"""The whole time loop in compiled code: semi-implicit (symplectic) Euler.
     v' = v + dt (w f(x, v, theta) + [w > 0] g)        w = 1/m, 0 pins a node
     x' = x + dt v'
 
-Rigid bodies take their own step beside the nodes, by `adjsim/rigid/points.py`; each thread
-advances its share of the nodes and of the bodies.
+but of nodes that a grip leads, which go where it says (`adjsim/forces/grip.py`). Rigid bodies take
+their own step beside the nodes, by `adjsim/rigid/points.py`; each thread advances its share of the
+nodes and of the bodies.
 
 It is compiled once per dtype, not once per model: the forces come as tables of addresses.
 `Steps.rows[k]` names the row of X, V and P that holds state first + k, so the same loop keeps
@@ -29,6 +30,7 @@ from numba import prange
 from adjsim.engine.packing import PackedModels
 from adjsim.engine.partition import BODY_HI, BODY_LO, NODE_HI, NODE_LO, WORLD
 from adjsim.engine.phases import STALE
+from adjsim.forces.grip import is_led, led_step, place_of
 from adjsim.jit.backend import cpu_kernel, device_fn, lit, specialise
 from adjsim.jit.calls import function_table, make_call
 from adjsim.pairs.near import makes_lists, near_elements, near_tiles, serve, sum_pairs
@@ -72,13 +74,21 @@ def euler_step_jvp(tan_x, tan_v, f, tan_f, w, tan_w, tan_gravity, dt):
 
 
 @device_fn
-def step_node(n, dt, gravity, nodes, slots, before, after):
+def node_step(n, step, x, v, f, nodes, gravity, dt, series):
+    """Return the new x [m] and v [m/s] of node n: where its grip leads it, or by its forces."""
+    if is_led(n, nodes):
+        return led_step(place_of(n, step, nodes.led), x, dt, series)
+    return euler_step(x, v, f, nodes.w[n], gravity, dt)
+
+
+@device_fn
+def step_node(n, step, dt, gravity, series, nodes, slots, before, after):
     """Sum the forces on node n and advance it; return 1 if that is not finite."""
     f = node_sum(n, nodes.ptr, nodes.slots_of, slots)
     x, v = before.x, before.v
-    xn, vn = euler_step(
-        (x[n, 0], x[n, 1], x[n, 2]), (v[n, 0], v[n, 1], v[n, 2]), f, nodes.w[n],
-        (gravity[0], gravity[1], gravity[2]), dt,
+    xn, vn = node_step(
+        n, step, (x[n, 0], x[n, 1], x[n, 2]), (v[n, 0], v[n, 1], v[n, 2]), f, nodes,
+        (gravity[0], gravity[1], gravity[2]), dt, series,
     )  # fmt: skip
     after.x[n, 0], after.x[n, 1], after.x[n, 2] = xn
     after.v[n, 0], after.v[n, 1], after.v[n, 2] = vn
@@ -86,11 +96,11 @@ def step_node(n, dt, gravity, nodes, slots, before, after):
     return 0 if total - total == lit(0, total) else 1
 
 
-def step_rows(span, dt, gravity, nodes, bodies, slots, before, after):
+def step_rows(span, step, dt, gravity, series, nodes, bodies, slots, before, after):
     """Advance the nodes and bodies of a span; return how many are not finite now."""
     bad = 0
     for i in range(span.node_lo, span.node_hi):
-        bad += step_node(np.uint64(i), dt, gravity, nodes, slots, before, after)
+        bad += step_node(np.uint64(i), step, dt, gravity, series, nodes, slots, before, after)
     for b in range(span.body_lo, span.body_hi):
         load = body_load(b, bodies, nodes.ptr, nodes.slots_of, slots)
         bad += advance_body(b, dt, gravity, load, bodies, before.p, after.p)
@@ -101,7 +111,7 @@ def step_signature(dtype: np.dtype) -> Any:
     """Return the signature of `step_rows`."""
     real, of = numba.from_dtype(dtype), types_of(dtype)
     a = real[::1]
-    heads = (of[Span], real, a, of[Nodes], of[Bodies], a)
+    heads = (of[Span], numba.int64, real, a, a, of[Nodes], of[Bodies], a)
     return numba.int64(*heads, of[States], of[States])
 
 
@@ -146,19 +156,20 @@ def part_forces(part, forces, elements, parts, step, state, work):
 
 
 @device_fn
-def part_step(part, calls, nodes, bodies, parts, dt, slots, before, after, k, finite):
+def part_step(part, k, calls, elements, nodes, bodies, parts, steps, slots, states, finite):
     """Advance a part's nodes and bodies by step k; return how many are not finite now.
 
     `finite[world]` becomes at most k where a node or body of that world is not finite. A function
     of its own places the points of bodies: where a state is kept without them, it is called again
     and gives the same bits.
     """
-    ranges = parts.ranges
+    ranges, dt, rows = parts.ranges, steps.dt, steps.rows
+    before, after = state_at(states, rows[k]), state_at(states, rows[k + 1])
     bad = 0
     for r in range(parts.range_ptr[part], parts.range_ptr[part + 1]):
         world, span = ranges[r, WORLD], span_of(ranges, r, r)
-        gravity = nodes.gravity[world]
-        lost = call_step(calls, STEP, (span, dt, gravity, nodes, bodies, slots, before, after))
+        head = (span, steps.first + k, dt, nodes.gravity[world], elements.series)
+        lost = call_step(calls, STEP, (*head, nodes, bodies, slots, before, after))
         if span.body_lo < span.body_hi:
             call_place(calls, PLACE, (span.body_lo, span.body_hi, bodies, after))
         if lost > 0 and finite[world] > k:
@@ -180,11 +191,9 @@ def force_phase(part, k, job):
 @device_fn
 def step_phase(part, k, job):
     """Advance a part's nodes and bodies by step k of a job."""
-    rows, dt = job.steps.rows, job.steps.dt
-    before, after = state_at(job.states, rows[k]), state_at(job.states, rows[k + 1])
     return part_step(
-        part, job.calls.steps, job.nodes, job.bodies, job.parts, dt, job.work.slots, before, after,
-        k, job.finite,
+        part, k, job.calls.steps, job.elements, job.nodes, job.bodies, job.parts, job.steps,
+        job.work.slots, job.states, job.finite,
     )  # fmt: skip
 
 

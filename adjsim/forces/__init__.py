@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from adjsim.forces.capsule import CapsuleContact as CapsuleContact
     from adjsim.forces.element import Force as Force
     from adjsim.forces.external import ExternalForces as ExternalForces
+    from adjsim.forces.grip import Grip as Grip
     from adjsim.forces.half_space import HalfSpaceContact as HalfSpaceContact
     from adjsim.forces.hinges import Hinges as Hinges
     from adjsim.forces.lift_drag import LiftDrag as LiftDrag

@@ -65,6 +65,9 @@ class Force:
     changes : bool
         Whether its elements sum up pairs that are found again as the rows move: see
         `adjsim/engine/changing.py`.
+    leads : bool
+        Whether it says where its nodes are, as `adjsim/forces/grip.py` does: they are pinned, and
+        each element's series is the place of one of them.
     """
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]]
@@ -76,6 +79,7 @@ class Force:
     framed: Sequence[Body] = ()
     touches: ClassVar[bool] = False
     changes: ClassVar[bool] = False
+    leads: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for parameter in self.PARAMETERS:

@@ -55,6 +55,13 @@ class FieldStep(TimeStep):
                 f"`model` must have no rigid bodies {here}, got {', '.join(system.bodies)}. Leave "
                 "`step` out."
             )
+        if not self.STEPPER.HAS_GRIPS:
+            for name, force in system.forces.items():
+                if force.leads:
+                    raise ValueError(
+                        f"`model` must have no grips {here}, which does not lead nodes, got "
+                        f"`{name}`. Leave `step` out."
+                    )
         if run.device == Device.CUDA:
             raise ValueError(f'`device` must be "cpu" {here}, got "cuda": it runs in Python.')
         check_device(run.device)
@@ -71,6 +78,8 @@ class FieldStepper(ModelStepper):
     ----------
     HAS_BODIES : bool
         Whether it moves rigid bodies too.
+    HAS_GRIPS : bool
+        Whether it puts the nodes of grips where these lead them (`Leads`).
     field : Field
         The forces at any state.
     is_free : array
@@ -79,6 +88,7 @@ class FieldStepper(ModelStepper):
 
     HAS_FLOAT32: ClassVar[bool] = False
     HAS_BODIES: ClassVar[bool] = False
+    HAS_GRIPS: ClassVar[bool] = False
     device = Device.CPU
     xp = np
     step_seconds = 1e-2

@@ -2,7 +2,8 @@ r"""Implicit (backward) Euler: stable at any step size, and each step solves a s
 
     M (v+ - v) = dt (f(x+, v+, theta_k) + M g),   x+ = x + dt v+                      (1)
 
-on the nodes that are not pinned; pinned ones keep their velocity. Rigid bodies take such a step
+on the nodes that are not pinned; pinned ones keep their velocity, or go where a grip leads them
+(`adjsim/forces/grip.py`). Rigid bodies take such a step
 too: `adjsim/steps/body_balance.py` has theirs, and the part of (2) that is theirs. It is of first
 order, and takes energy out of what is faster than a step.
 
@@ -39,6 +40,7 @@ from adjsim.model import Model
 from adjsim.rigid.implicit_step import UNKNOWNS
 from adjsim.steps.body_balance import VELOCITIES, BodyBalance
 from adjsim.steps.field_step import FieldStep, FieldStepper
+from adjsim.steps.leads import Leads
 from adjsim.system import RolloutError
 from adjsim.tiles.element_kind import check_tangents
 from adjsim.tiles.loop_arrays import States
@@ -69,6 +71,7 @@ class ImplicitEuler(FieldStep):
     most_iterations: int = 100
 
     IS_STABLE: ClassVar[bool] = True
+    FORCES_AT_END: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checks.positive("tolerance", checks.number("tolerance", self.tolerance))
@@ -79,12 +82,14 @@ class ImplicitStepper(FieldStepper):
     """Solves each step by Newton's method."""
 
     HAS_BODIES: ClassVar[bool] = True
+    HAS_GRIPS: ClassVar[bool] = True
 
     def __init__(self, model: Model, step: ImplicitEuler, dt: float, n_steps: int) -> None:
         super().__init__(model, step, dt, n_steps)
         check_tangents(force.kind for force in model.forces.values())
         self.settings = step
         self.bodies = BodyBalance(self.field.stepper, dt)
+        self.leads = Leads(self.packed.led)
         is_free = [np.repeat(self.is_free, 3), np.ones(UNKNOWNS * model.n_bodies, bool)]
         self.free = np.flatnonzero(np.concatenate(is_free))
         self.mass = np.where(self.is_free, model.mass, 0.0)[:, None]
@@ -103,8 +108,8 @@ class ImplicitStepper(FieldStepper):
         with np.errstate(over="ignore", invalid="ignore"):
             return _Newton(self, k, before).run()
 
-    def moved(self, before: States, u: np.ndarray) -> States:
-        """Return the state at the end of a step with these unknowns: velocities of nodes, bodies.
+    def moved(self, k: int, before: States, u: np.ndarray) -> States:
+        """Return the state at the end of step k with these unknowns: velocities of nodes, bodies.
 
         They are flat: v' of the nodes, then v' and omega' of the bodies.
         """
@@ -112,6 +117,7 @@ class ImplicitStepper(FieldStepper):
         end = States(np.empty_like(x), np.empty_like(x), np.empty_like(before.p))
         end.v[:n] = u[: 3 * n].reshape(-1, 3)
         end.x[:n] = x[:n] + self.dt * end.v[:n]
+        self.leads.put(k, self.dt, self.packed.series, x, end)
         self.bodies.end(before.p, u[3 * n :].reshape(-1, UNKNOWNS), end)
         return end
 
@@ -166,7 +172,7 @@ class _Newton:
     def at(self, u: np.ndarray) -> tuple[np.ndarray, States, np.ndarray]:
         """Return u, the state at the end of a step with u, and the residual of (1), flat [N s]."""
         s, before, n = self.s, self.before, self.s.model.n_nodes
-        end = s.moved(before, u)
+        end = s.moved(self.k, before, u)
         f = s.field.forces_at(end, self.k)
         f[:n][~s.is_free] = 0.0
         r = s.mass * (end.v[:n] - before.v[:n]) - s.dt * (f[:n] + s.weight)

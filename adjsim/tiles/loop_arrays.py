@@ -30,7 +30,9 @@ class Nodes(NamedTuple):
 
     `w` (n_nodes,) inverse masses [1/kg]; `gravity` (n_worlds, 3) [m/s^2]; `ptr`, `slots_of`: row n
     adds slots_of[ptr[n]:ptr[n + 1]]; `velocity_ptr`, `velocity_slots_of`: the same for the forces
-    that read velocities; `world_of` (n_nodes + n_bodies,): the world of each node, then body.
+    that read velocities; `world_of` (n_nodes + n_bodies,): the world of each node, then body; `led`
+    (n_nodes, 2) int64: where the place of a led node in step 0 lies in `Elements.series`, -1 if no
+    grip leads it, and how far from there that in the next step.
     """
 
     w: Any
@@ -40,6 +42,7 @@ class Nodes(NamedTuple):
     velocity_ptr: Any
     velocity_slots_of: Any
     world_of: Any
+    led: Any
 
 
 class Bodies(NamedTuple):
@@ -100,7 +103,7 @@ def types_of(dtype: np.dtype) -> dict[type, Any]:
     real, i, u = numba.from_dtype(dtype), numba.int64, numba.uint32[::1]
     a, m = real[::1], real[:, ::1]
     parts = {
-        Nodes: (a, m, u, u, u, u, i[::1]),
+        Nodes: (a, m, u, u, u, u, i[::1], i[:, ::1]),
         Bodies: (i[::1], m, m),
         States: (m, m, m),
         Span: (i, i, i, i),

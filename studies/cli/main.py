@@ -425,7 +425,7 @@ def inspect_adjoint(
 
 
 @app.command()
-def new(
+def new(  # noqa: PLR0913 -- the options of a command
     file: Annotated[Path, typer.Argument(help="The scene file to write, NAME.toml.")],
     *,
     start: Annotated[
@@ -449,6 +449,12 @@ def new(
     points: Annotated[
         str | None, typer.Option(help="Tracked points: CSV, C3D, or text of Tracker.")
     ] = None,
+    cloud: Annotated[
+        str | None, typer.Option(help="Points in space: a folder of PLY, PCD or CSV, or a file.")
+    ] = None,
+    depth: Annotated[
+        str | None, typer.Option(help="A depth film: a folder of 16-bit PNG, or NPZ.")
+    ] = None,
     urdf: Annotated[str | None, typer.Option(help="A robot, in place of `--mesh`.")] = None,
 ) -> None:
     """Write a scene file to begin with: of what there is, or of a bundled scene.
@@ -465,8 +471,12 @@ def new(
     photographs of a known thing        --from camera, --from light, --from texture
     pictures of a shape, all around     --from shape
     markers, tracked points             --points track.csv --mesh part.stl --kind rigid
+    clouds of a scanner                 --cloud scans --mesh part.stl --kind soft
+    a film of a depth camera            --depth frames --mesh part.stl --kind soft
     a colour to follow in a film        --points clip-track.csv --mesh ball --kind rigid
+    force and displacement of a test    --from tensile-test
     two bodies that touch               --from two-balls, --from draped-cloth
+    a grip that moves a soft thing      --from folded-towel
     a robot, as a URDF file             --urdf arm.urdf
     an arm, a chain or a hinge          --from links
     a goal in place of a film           --from control-fem
@@ -474,7 +484,10 @@ def new(
     _begin(f"looking at what {file} is made of")
     from studies.cli.new_scene.command import new_command
 
-    things = {"film": film, "mesh": mesh, "kind": kind, "points": points, "urdf": urdf}
+    things = {
+        "film": film, "mesh": mesh, "kind": kind, "points": points, "cloud": cloud, "depth": depth,
+        "urdf": urdf,
+    }  # fmt: skip
     print("\n".join(new_command(file, start, things)))
 
 

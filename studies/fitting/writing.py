@@ -20,7 +20,7 @@ from studies.problem.film_pages import ROWS, PageFilm, page_rasterizer
 from studies.problem.films import films_of
 from studies.problem.forward import start_surfaces
 from studies.problem.making import PreparedProblem
-from studies.problem.observers import Observer
+from studies.problem.observers import Moved, Observer
 from studies.problem.problem import SceneProblem
 from studies.reports.figures import difference_gain
 from studies.reports.scene_run import FILMS, THUMBNAIL
@@ -141,13 +141,14 @@ def write_seen(
 ) -> None:
     """Write the fitted motion, every film beside its fit, and the curves of tracked points."""
     problem, theta = solved.problem, solved.result.theta
-    motion = problem.motion_at(theta)
+    _, motion, samplings = problem.moment(theta)
     run = motion.run()
+    moved = problem.moved_by(motion, run)
     arrays: dict[str, np.ndarray] = {"steps": run.steps, "times": run.times}
     arrays |= trajectory_fields(run)
-    for name, subject in problem.built.subjects.items():
+    for name in problem.built.subjects:
         arrays[f"faces.{name}"] = np.asarray(problem.built.meshes[name].faces)
-        arrays[f"vertices.{name}"] = subject.vertices(motion, run)
+        arrays[f"vertices.{name}"] = moved[name]
     folder.write_npz(
         run_folder.TRAJECTORY, objects=np.array(list(problem.built.subjects), str), **arrays
     )
@@ -155,14 +156,14 @@ def write_seen(
     start = prepared.everything.parameters.start
     with suppress(*NOT_FINITE):
         begun = _parts(prepared.everything.with_steps_for(start), start)
+    for one, at in zip(problem.observers, samplings, strict=True):
+        _write_points(folder, one, fitted[one.name], one.seen(moved, at))
     films, longest, thumbnail = [], 0, None
     values, truth = problem._values(theta), None
     if prepared.hidden is not None and prepared.true_values is not None:
         truth = prepared.hidden, {**prepared.hidden.fixed, **prepared.true_values}
     for one in problem.observers:
         rows = fitted[one.name]
-        if len(one.times) > 1 and (curves := one.curves(rows)):
-            folder.write_npz(f"points-{one.name}.npz", **curves)
         if frames := one.frames_compared(rows, begun.get(one.name)):
             folder.write_npz(f"frames-{one.name}.npz", **frames)
             page = one.page(problem, file, values, truth)
@@ -179,6 +180,14 @@ def write_seen(
         folder.write_npz(f"field-{k + 1}.npz", **one.pop("images"))
         fields[path] = {**one, "file": f"field-{k + 1}.npz"}
     folder.write_json(FILMS, {"films": films, "fields": fields})
+
+
+def _write_points(folder: RunFolder, one: Observer, rows: np.ndarray, seen: Moved) -> None:
+    """Write curves of points over time, and points over the surface, of what has these."""
+    if len(one.times) > 1 and (curves := one.curves(rows)):
+        folder.write_npz(f"points-{one.name}.npz", **curves)
+    if cloud := one.over_surface(seen):
+        folder.write_npz(f"cloud-{one.name}.npz", **cloud)
 
 
 def _parts(problem: SceneProblem, theta: np.ndarray) -> dict[str, np.ndarray]:

@@ -11,6 +11,7 @@ has a standard uncertainty: it is declared by the key below, or chosen, and 0 me
     distance_error    distance of an obstacle                   1 % of the largest body's size [m]
     tilt_error        direction of a plane, to two sides        2 degrees
     fps_error         rate of a film, or of points in pixels    0.5 % if its file has times, or 2 %
+                      rate of a folder of clouds                2 %
 
 Pictures check a size as well as the camera is known: where the errors of a camera that is fitted
 are larger than their defaults, the uncertainty of a size that is chosen grows with them. Where all
@@ -222,7 +223,9 @@ class _Declared:
             chosen = STAMPED if given.fps is None else _of_typed(given.fps, film.own_fps)
             if not film.times.any():
                 return
-        elif getattr(given, "camera", None) is not None:
+        elif getattr(given, "fps", None) is not None:
+            chosen = TYPED
+        elif given.NEEDS_CAMERA or getattr(given, "camera", None) is not None:
             chosen = STAMPED
         if not isinstance(self.built.system, Settled):
 

@@ -197,6 +197,8 @@ def make_problem(
     at_start = parameters.scene_values(parameters.start)
     steps, short = tried_steps(problem.steps, built, at_start, end)
     problem, notes = replace(problem, steps=steps), notes + short
+    for path in built.paths:
+        path.check(max(one.start + float(one.times.max()) for one in observers), steps.dt)
     truth, hidden = true_values(file, values), None
     if truth is not None:
         hidden_file = hidden_scene(file)

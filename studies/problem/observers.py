@@ -1,8 +1,8 @@
 r"""What an observation predicts from a motion, with tangent and cotangent.
 
 Predictions are rows of four numbers: pixels RGBA of a film, x, y, z, 0 of a point in space, and
-u, v, 0, 0 of one in a picture; what was observed are rows of three. A loss is the mean over frames
-of
+u, v, 0, 0 of one in a picture; what was observed are rows of three. Rows of a cloud, a depth film
+or an encoder are one number each. A loss is the mean over frames of
 
     film      weight * mean over pixels of (image - target)^2 / SEEN^2, summed over a pyramid
     points    weight * mean over points of |p - p_0|^2 / error^2
@@ -34,7 +34,7 @@ NODES, DENSITY = "state.x", "state.density"
 Values = Mapping[str, np.ndarray]  # by scene path
 # Where everything is at the steps that are kept, or tangents of it: by name the vertices of every
 # drawn object (n_rows, n_vertices, 3) [m], and `NODES` of the model (n_rows, n_nodes, 3) [m] or
-# `DENSITY` of smoke (n_rows, height, width) [-]
+# `DENSITY` of smoke (n_rows, height, width) [-], and what sensors read (n_rows, 1, 3), "force.NAME"
 Moved = Mapping[str, np.ndarray]
 # Cotangents of what moves, and of values by path
 Back = tuple[dict[str, np.ndarray], dict[str, np.ndarray]]
@@ -42,7 +42,7 @@ Back = tuple[dict[str, np.ndarray], dict[str, np.ndarray]]
 
 def surfaces(moved: Moved) -> dict[str, np.ndarray]:
     """Return the vertices of the drawn objects alone."""
-    return {name: rows for name, rows in moved.items() if name not in (NODES, DENSITY)}
+    return {name: rows for name, rows in moved.items() if "." not in name}
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +82,7 @@ class Observer(ABC):
     times: np.ndarray  # relative to `start`, increasing, (n_frames,) [s]
     start: float  # the scene's time of time 0 [s]; free as "observations.NAME.start"
     index: np.ndarray  # number of each frame on the timeline of all observations, (n_frames,)
+    sensor: str = field(default="", kw_only=True)  # of the built scene, that it reads; "": none
     # of what is seen in a picture; it looks at points minus `center`, so that it turns about there
     camera: PosedCamera | None = field(default=None, kw_only=True)
     camera_path: str = field(default="", kw_only=True)  # "cameras.NAME"
@@ -306,6 +307,16 @@ class Observer(ABC):
         del rows
         return {}
 
+    def over_surface(self, seen: Moved) -> dict[str, np.ndarray]:
+        """Return measured points over the surfaces that are seen, {} of what has none.
+
+        At k of its times these are `times` (k,) [s], `points` (k, n_points, 3) [m], NaN where there
+        is none, their signed `distances` (k, n_points) [m], `vertices` (k, n_vertices, 3) [m] and
+        `faces` (n_faces, 3).
+        """
+        del seen
+        return {}
+
     def frames_compared(self, rows: np.ndarray, begun: np.ndarray | None) -> dict[str, np.ndarray]:
         """Return pictures as they are compared, for two predictions; {} of what is no picture."""
         del rows, begun
@@ -336,3 +347,31 @@ class Observer(ABC):
         """Return the rows of the first frame, at every frame."""
         per_frame = self.rows_per_frame()
         return np.tile(self.targets()[:per_frame], (len(self.times), 1))
+
+
+@dataclass(frozen=True, eq=False)
+class NumberObserver(Observer):
+    """What compares one number of each row, the first; a subclass has a `_factor` for all rows."""
+
+    error: float  # standard deviation of a number
+
+    def residuals(self, rows: np.ndarray) -> np.ndarray:
+        """Return r, one for each row."""
+        return self._factor() * (rows[:, 0] - self.targets()[:, 0])
+
+    def residuals_jvp(self, tan_rows: np.ndarray) -> np.ndarray:
+        """Return the tangent of r."""
+        return self._factor() * tan_rows[:, 0]
+
+    def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
+        """Return the cotangent of the rows."""
+        return np.pad(self._factor() * adj_r[:, None], [(0, 0), (0, 3)])
+
+    def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Return the weighted mean square by frame."""
+        off = np.square(self._factor() * (rows[:, 0] - other[:, 0]))
+        return len(self.times) * off.reshape(len(self.times), -1).sum(axis=1)
+
+    def expected_noise(self) -> float:
+        """Return the variance of a residual: the error squared."""
+        return (self._factor() * self.error) ** 2

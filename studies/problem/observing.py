@@ -6,18 +6,26 @@ from functools import cached_property
 from typing import Any, assert_never
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse
 
 from adjsim.model import Model
+from adjsim.pairs.nearest import SurfaceSearch
 from adjsim.reduced.smoke import SmokeState
 from render.annealing import softness
 from render.blending import Hard
 from render.scene import Material, Mesh, Scene, SphericalHarmonics
 from render.soft_raster import SoftRasterizer
+from studies.problem.clouds import CloudObserver, require_on_surface, surface_samples
+from studies.problem.depths import JUMP, DepthObserver
+from studies.problem.encoders import EncoderObserver
 from studies.problem.films import FilmObserver
+from studies.problem.forces import ForceObserver
 from studies.problem.forward import start_surfaces
+from studies.problem.observations.clouds import read_cloud
+from studies.problem.observations.depths import DepthData, read_depth
 from studies.problem.observations.films import FilmData
-from studies.problem.observations.point_files import PointData
+from studies.problem.observations.point_files import METRES, PointData
 from studies.problem.observations.points import advice_on_fall, read_points, read_states
 from studies.problem.observers import Observer
 from studies.problem.pixels import posed, to_pixels
@@ -34,13 +42,27 @@ from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.building import BuiltScene, Lit
 from studies.scene.cameras import make_camera, require_outside
+from studies.scene.grip_sensor import FORCE
+from studies.scene.joints import affine_weights, ends_of
 from studies.scene.motion import Settled, model_of
 from studies.scene.seams import with_seams
+from studies.scene.series import read_series
 
 
 PIXEL = 1.0  # default standard deviation
+FORCE_PART = 0.01  # the same of a force, as a part of the largest
+ENCODER_ANGLE, ENCODER_LENGTH = 0.1, 1e-4  # likewise [deg], [m]
+ANGULAR = {"deg": 1.0, "rad": 180.0 / np.pi}
 LONGEST = 1.0  # between rows of a table [s]: a chosen time step makes thousands of steps of it
-Observed = declared.Film | declared.Points | declared.States
+Observed = (
+    declared.Film
+    | declared.Points
+    | declared.States
+    | declared.Cloud
+    | declared.Depth
+    | declared.Encoder
+    | declared.Force
+)
 
 
 def make_observers(
@@ -66,6 +88,14 @@ def make_observers(
             observers.append(making.points(name, spec))
         elif isinstance(spec, declared.States):
             observers.append(making.states(name, spec))
+        elif isinstance(spec, declared.Force):
+            observers.append(making.force(name, spec))
+        elif isinstance(spec, declared.Cloud):
+            observers.append(making.cloud(name, spec))
+        elif isinstance(spec, declared.Depth):
+            observers.append(making.depth(name, spec))
+        elif isinstance(spec, declared.Encoder):
+            observers.append(making.encoder(name, spec))
         elif not isinstance(spec, declared.OwnObservation):  # which `declared_own` makes
             assert_never(spec)
     return observers
@@ -303,6 +333,147 @@ class _Observing:
         return PointObserver(
             **common, places=data.values, error=one.error, matrix=matrix, object="",
             is_center=one.center, notes=tuple(self._advice_on_fall(key, one, data)),
+        )  # fmt: skip
+
+    def force(self, name: str, one: declared.Force) -> ForceObserver:
+        """Return the force of a grip as an observer."""
+        key, n = f"observations.{name}", 3 if one.axis is None else 1
+        sensor = f"{FORCE}{one.grip}"
+        if sensor not in self.built.sensors or self._has_rigid:
+            raise StudyError(
+                f"`{key}` needs a scene of soft bodies, cloth and springs that move or settle: the "
+                "force of a grip is not known beside rigid bodies."
+            )
+        if one.simulate is None:
+            assert one.file is not None
+            times, forces = read_series(f"{key}.file", one.file, {n})
+            forces = forces.reshape(len(times), n)
+            _require_seconds(times, self.file.world, key)
+        else:
+            times = frame_times(one, self.file.world, key)
+            forces = np.zeros((len(times), n))
+        axis = None if one.axis is None else np.array(one.axis) / np.linalg.norm(one.axis)
+        largest = float(np.abs(forces).max())
+        error = one.error or FORCE_PART * largest or (one.simulate and one.simulate.noise)
+        if not error:
+            raise StudyError(
+                f"`{key}.error` is missing: a standard deviation of the force [N], of a file that "
+                "is 0 throughout or of what is simulated without `noise`."
+            )
+        return ForceObserver(
+            **_observed(name, one, times), forces=forces, error=float(error), axis=axis,
+            sensor=sensor,
+        )  # fmt: skip
+
+    @property
+    def _has_rigid(self) -> bool:
+        """Whether there are rigid bodies."""
+        return any(isinstance(body, declared.Rigid) for body in self.file.bodies.values())
+
+    def cloud(self, name: str, spec: declared.Cloud) -> CloudObserver:
+        """Return a cloud of points in space as an observer."""
+        key = f"observations.{name}"
+        bodies = self.file.bodies if spec.bodies is None else spec.bodies
+        if missing := [body for body in bodies if body not in self.built.subjects]:
+            raise StudyError(f"`{key}.bodies` must have surfaces, and {missing[0]!r} has none.")
+        begun = {body: np.asarray(self.surfaces[body], np.float64) for body in bodies}
+        counts = np.cumsum([0, *(len(x) for x in begun.values())])
+        faces = np.concatenate(
+            [
+                self.built.meshes[body].faces + first
+                for body, first in zip(bodies, counts, strict=False)
+            ]
+        )
+        surface = np.concatenate(list(begun.values()))
+        search, samples = SurfaceSearch.of(faces, surface), None
+        if spec.simulate is None:
+            data = read_cloud(spec, key)
+            _require_seconds(data.times, self.file.world, key)
+            require_on_surface(data, search, surface, spec=spec, key=key)
+            times, clouds = data.times, data.padded()
+        else:
+            times = frame_times(spec, self.file.world, key)
+            clouds = np.zeros((len(times), spec.simulate.points, 3))
+            seed = spec.simulate.seed or 0
+            samples = surface_samples(surface, faces, spec.simulate.points, seed)
+        return CloudObserver(
+            **_observed(name, spec, times), clouds=clouds, error=spec.error, search=search,
+            begun=begun, is_two_sided=spec.two_sided, samples=samples,
+        )  # fmt: skip
+
+    def depth(self, name: str, spec: declared.Depth) -> DepthObserver:
+        """Return a depth film as an observer."""
+        key, which = f"observations.{name}", self.file.camera_name(spec)
+        bodies = self.file.bodies if spec.bodies is None else spec.bodies
+        hidden = set(self.file.bodies).difference(bodies)
+        meshes = {k: mesh for k, mesh in self.built.meshes.items() if k not in hidden}
+        view = self.file.cameras[which]
+        if spec.simulate is None:
+            data = read_depth(spec, view, key, camera_key=f"cameras.{which}")
+            _require_seconds(data.times, self.file.world, key)
+        else:
+            times, size = frame_times(spec, self.file.world, key), spec.simulate
+            data = DepthData(
+                times, np.zeros((len(times), size.height, size.width)), (size.height, size.width)
+            )
+        camera = make_camera(which, view, data.full_size, self.center)
+        require_outside(which, camera, {k: (meshes[k].faces, self.surfaces[k]) for k in bodies})
+        observer = DepthObserver(
+            **_observed(name, spec, data.times), depths=data.depths, error=spec.error,
+            scene=_white(meshes), begun={k: self.surfaces[k] for k in meshes},
+            jump=JUMP * float(np.linalg.norm(np.ptp(self.bodies, axis=0))),
+            is_simulated=spec.simulate is not None, camera=posed(camera, self.center),
+            center=self.center, camera_path=f"cameras.{which}",
+        )  # fmt: skip
+        if spec.simulate is None:
+            observer.require_compared()
+        return observer
+
+    def encoder(self, name: str, spec: declared.Encoder) -> EncoderObserver:
+        """Return the encoder of a joint as an observer."""
+        key, joint = f"observations.{name}", self.file.joints.get(spec.joint)
+        if not isinstance(joint, declared.HingeJoint | declared.SliderJoint):
+            moving = [
+                k
+                for k, each in self.file.joints.items()
+                if isinstance(each, declared.HingeJoint | declared.SliderJoint)
+            ]
+            raise StudyError(
+                f"`{key}.joint` must be a hinge or a slider, got {spec.joint!r}. Known: "
+                f"{', '.join(moving) or 'none'}."
+            )
+        is_hinge = isinstance(joint, declared.HingeJoint)
+        unit = spec.units or ("deg" if is_hinge else "m")
+        if (unit in ANGULAR) != is_hinge:
+            raise StudyError(
+                f"`{key}.units` must be {'deg or rad' if is_hinge else 'm or mm'} of a "
+                f"{joint.kind}, got {unit!r}."
+            )
+        factor = {**ANGULAR, **METRES}[unit]
+        if spec.simulate is None:
+            assert spec.file is not None
+            times, numbers = read_series(f"{key}.file", spec.file, {1})
+            _require_seconds(times, self.file.world, key)
+            if times[0] < 0.0:
+                raise StudyError(f"`{key}.file` must begin at time 0 or later, got {times[0]:g} s.")
+        else:
+            times = frame_times(spec, self.file.world, key)
+            numbers = np.full(len(times), spec.offset)
+        along = np.asarray(joint.axis) / np.linalg.norm(joint.axis)
+        axes = scipy.linalg.null_space(along[None]).T  # two, across it
+        if np.linalg.det([*axes, along]) < 0.0:
+            axes = axes[::-1]
+        tips = axes if is_hinge else np.stack([along, axes[0]])
+        points = np.asarray(joint.anchor) + np.concatenate([np.zeros((1, 3)), tips])
+        bodies = [body for body in ends_of(joint.between) if body is not None]
+        weights = {
+            body: np.stack([affine_weights(self.surfaces[body], point) for point in points])
+            for body in bodies
+        }
+        return EncoderObserver(
+            **_observed(name, spec, times), measured=factor * (numbers - spec.offset),
+            error=spec.error or (ENCODER_ANGLE if is_hinge else ENCODER_LENGTH),
+            is_hinge=is_hinge, weights=weights, points=points,
         )  # fmt: skip
 
 

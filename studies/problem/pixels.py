@@ -51,6 +51,17 @@ def to_pixels(camera: PosedCamera, points: np.ndarray, size: tuple[int, int]) ->
     return np.stack([u, v], axis=-1)
 
 
+def rays(camera: PosedCamera, pixels: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """Return the directions (..., 3) from the eye to what pixels (..., 2) show at a depth of 1."""
+    height, width = size
+    f_x, k, c_x, f_y, c_y = camera.optics.numbers()
+    s_x = (2.0 * pixels[..., 0] + 1 - width) / height
+    s_y = (height - 1 - 2.0 * pixels[..., 1]) / height
+    y = (s_y - c_y) / f_y
+    x = (s_x - c_x - k * y) / f_x
+    return np.stack([x, y, np.ones_like(x)], axis=-1) @ camera.pose()[1]
+
+
 def to_pixels_jvp(
     camera: PosedCamera,
     points: np.ndarray,

@@ -12,7 +12,7 @@ from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.values import values_under
 from render.posed_camera import PosedCamera
 from studies.problem.observers import NODES, Back, Moved, Observer, RecordedPrediction, Values
-from studies.problem.pixels import to_pixels, to_pixels_jvp, to_pixels_vjp
+from studies.problem.pixels import rays, to_pixels, to_pixels_jvp, to_pixels_vjp
 from studies.runs.errors import StudyError
 
 
@@ -133,14 +133,7 @@ def first_hit(
 
     Source: Moeller & Trumbore, Fast, minimum storage ray/triangle intersection, 1997.
     """
-    height, width = size
-    f_x, k, c_x, f_y, c_y = camera.optics.numbers()
-    s_x = (2.0 * pixel[0] + 1 - width) / height
-    s_y = (height - 1 - 2.0 * pixel[1]) / height
-    y = (s_y - c_y) / f_y
-    x = (s_x - c_x - k * y) / f_x
-    eye, axes = camera.pose()
-    ray = np.array([x, y, 1.0]) @ axes
+    eye, ray = camera.pose()[0], rays(camera, pixel, size)
     origin, a, b = (
         surface[faces[:, 0]],
         *(surface[faces[:, i]] - surface[faces[:, 0]] for i in (1, 2)),

@@ -171,10 +171,14 @@ class ScenePredictor:
 
     def moved_by(self, motion: Motion, run: Any) -> Moved:
         """Return what moves in a run of a motion: surfaces, and states that are observed."""
-        surfaces = {
-            name: subject.vertices(motion, run) for name, subject in self.built.subjects.items()
-        }
+        surfaces = {name: one.vertices(motion, run) for name, one in self._shown.items()}
         return surfaces | _states(run)
+
+    @property
+    def _shown(self) -> dict[str, Any]:
+        """What is drawn, and the sensors that observations read, by name."""
+        names = {one.sensor for one in self.observers if one.sensor}
+        return {**self.built.subjects, **{name: self.built.sensors[name] for name in names}}
 
     def images(self, theta: np.ndarray) -> np.ndarray:
         """Return all predictions at theta, (n_rows, 4)."""
@@ -211,7 +215,7 @@ class ScenePredictor:
         run, tan_run = motion.jvp(reached)
         surfaces = {
             name: subject.vertices_jvp(motion, run, tan_run, reached)
-            for name, subject in self.built.subjects.items()
+            for name, subject in self._shown.items()
         }
         return surfaces | _states(tan_run)
 
@@ -281,7 +285,7 @@ class ScenePredictor:
             if name in STATES:
                 pulled.add(ImageCotangents({name.removeprefix("state."): adj}))
             else:
-                pulled.add(self.built.subjects[name].vertices_vjp(motion, run, adj))
+                pulled.add(self._shown[name].vertices_vjp(motion, run, adj))
         return pulled, add_up(values for _, values in back)
 
     def reached_parameters(self) -> tuple[str, ...]:

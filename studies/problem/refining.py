@@ -205,7 +205,8 @@ def with_held_if_larger(
 def _with_held(problem: SceneProblem, held: np.ndarray) -> SceneProblem | None:
     """Return the problem in which some nodes are held, not all; None if it holds these."""
     built, model = problem.built, model_of(problem.built.system)
-    if model is None or held.all() or not held.any() or not (held != built.held).any():
+    is_led = bool(built.paths)  # then a row that is held does not rest
+    if model is None or is_led or held.all() or not held.any() or not (held != built.held).any():
         return None
     changed = replace(model, pinned=held)
     system = Settled(changed) if problem.settles else changed

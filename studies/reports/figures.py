@@ -22,6 +22,7 @@ FEW = 8  # directions that have a tick each
 NEAR_SLOPE = 0.1  # how near to a slope a remainder follows it
 LEAST_BAND = 0.012  # of the height of its axes: a lower one lies within the line of an estimate
 FAR = 10.0  # times the values, beyond which no interval is drawn
+WITHIN = 0.98  # of the points of a cloud, whose distances the colours span
 POINTS = 6  # tracked ones whose curves are drawn
 INSTANTS = 5  # of a film that stand side by side
 TALLEST = 40.0  # figure of pictures [inches]
@@ -329,6 +330,37 @@ def points(arrays: Mapping[str, np.ndarray]) -> Any:
             ax.plot(arrays["times"], observed[:, point, k], ".", color=SOFT, ms=4)
             ax.plot(arrays["times"], predicted[:, point, k], color=BLUE, lw=1.2)
         ax.set(xlabel="time [s]", ylabel=str(label))
+    return figure
+
+
+def cloud(arrays: Mapping[str, np.ndarray]) -> Any:
+    """Draw measured points over a surface at a few instants, coloured by their distance from it.
+
+    `arrays` are what `studies.problem.observers.Observer.over_surface` returns. The view is along
+    the shortest side of what is measured.
+    """
+    points, x, distances = arrays["points"], arrays["vertices"], 1e3 * arrays["distances"]
+    sides = np.ptp(x.reshape(-1, 3), axis=0)
+    across, up = np.sort(np.argsort(sides, kind="stable")[1:])
+    widest = float(np.nanquantile(np.abs(distances[np.isfinite(points[..., 0])]), WITHIN)) or TINY
+    ratio = float(np.clip(sides[up] / sides[across], 0.3, 2.0))
+    n = len(points)
+    figure, axes = make_axes(1, n, (3.2 * n + 0.8, 3.2 * ratio + 0.8))
+    for k, ax in enumerate(axes):
+        ax.triplot(x[k, :, across], x[k, :, up], arrays["faces"], color=SOFT, lw=0.3)
+        ax.scatter(
+            points[k, :, across], points[k, :, up], c=distances[k], s=5, cmap="coolwarm",
+            vmin=-widest, vmax=widest,
+        )  # fmt: skip
+        inside = distances[k][np.isfinite(points[k, :, 0])]
+        off = float(np.sqrt(np.square(inside).mean()))
+        ax.set(
+            aspect="equal",
+            xlabel=f"{'xyz'[across]} [m]",
+            ylabel=f"{'xyz'[up]} [m]",
+            title=f"{arrays['times'][k]:.3g} s: {off:.2g} mm rms",
+        )
+    figure.colorbar(axes[-1].collections[-1], ax=axes.tolist(), label="distance [mm]")
     return figure
 
 

@@ -270,13 +270,18 @@ def _looks(files: FigureFiles, result: dict[str, Any]) -> Sections:
 
 
 def _points(files: FigureFiles, result: dict[str, Any]) -> Sections:
-    """Yield a section for each observation of tracked points: curves over time."""
+    """Yield a section for each observation of points: curves over time, and clouds."""
     for name in result["observations"]:
         if files.folder.has(f"points-{name}.npz"):
             arrays = files.folder.read_npz(f"points-{name}.npz")
             file = files.save(f"points-{name}", figures.points(arrays))
             text = "Dots were observed, lines are the answer."
             yield section(f"Points and answer: {name}", charts({f"points of {name}": file}, text))
+        if files.folder.has(f"cloud-{name}.npz"):
+            arrays = files.folder.read_npz(f"cloud-{name}.npz")
+            item = Item(files.save(f"cloud-{name}", figures.cloud(arrays)), name, wide=True)
+            text = "What was measured, over the surface of the answer; red is outside of it."
+            yield section(f"Cloud and answer: {name}", Media((item,), text))
 
 
 def _convergence(files: FigureFiles, result: Json, log: list[Evaluation]) -> Section | None:

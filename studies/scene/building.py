@@ -60,6 +60,8 @@ from studies.scene.declared import (
 )
 from studies.scene.filming import Carried, Hulls, Skin, Still, Subject
 from studies.scene.gravity import DIRECTION, GRAVITY, Turned
+from studies.scene.grip_sensor import FORCE, GripSensor
+from studies.scene.grips import Led, make_grips, with_grips
 from studies.scene.joints import JointMaker, JointMark, joint_marks, with_pin_points
 from studies.scene.looks import drawn_mesh
 from studies.scene.maps import ParameterMap, Scaled, Value, all_targets, values_of
@@ -102,6 +104,7 @@ class BuiltScene:
     dt: float | None = None  # the step of a system that has a fixed one [s]: smoke
     longest_dt: float = np.inf  # in which surfaces that meet do not pass each other [s]
     joints: dict[str, JointMark] = field(default_factory=dict)  # where they are drawn
+    sensors: dict[str, GripSensor] = field(default_factory=dict)  # what observations may read
     links: tuple[str, ...] = ()  # contacts between bodies, and joints, in words
     step: TimeStep = SEMI_IMPLICIT
 
@@ -112,6 +115,11 @@ class BuiltScene:
             name: f"{held.sum()} of {len(held)} nodes held"
             for name, held in counts.items() if held.any()
         }  # fmt: skip
+
+    @property
+    def paths(self) -> list[Led]:
+        """The paths of grips."""
+        return [one for one in self.varying.values() if isinstance(one, Led)]
 
     def targets(self) -> dict[str, np.ndarray]:
         """Return the system's parameters by path at the scene's own values."""
@@ -164,18 +172,21 @@ def _moving(
     pushes = make_pushes(scene.pushes, nodes, rigid)
     own_forces = make_own_forces(scene.forces, nodes)
     values, maps = _of_world(scene, forces)
+    motions: dict[str, NodeMotion] = {}
     for body in nodes:
-        own_values, own_maps = _of_nodes(body, scene.bodies[body.name], gravity, n)
+        own_values, material, motion = _of_nodes(body, scene.bodies[body.name], gravity, n)
         values |= own_values
-        maps += own_maps
-    for addition in (*rigid, contacts, between, joints, pushes, own_forces):
+        maps += [*material, motion]
+        motions[body.name] = motion
+    grips, gripped = make_grips(scene.every_grip, nodes, motions, free)
+    for addition in (*rigid, contacts, between, joints, grips, pushes, own_forces):
         values |= addition.values
         maps += addition.maps
     model = Model(
         np.concatenate([np.zeros(0), *(body.mass for body in nodes)]),
         _joined(
             forces | between.forces | joints.forces | pushes.forces | own_forces.forces,
-            contacts.forces,
+            contacts.forces | grips.forces,
         ),
         gravity=scene.world.gravity,
         pinned=held,
@@ -185,11 +196,12 @@ def _moving(
     system: Model | Settled
     system, state = model.with_values(start, all_targets(maps, values_of(values)))
     check_apart(scene.contacts, system, state)
-    varying = {k: v for addition in (*nodes, joints, pushes) for k, v in addition.varying.items()}
+    added = (*nodes, joints, grips, pushes)
+    varying = {k: v for addition in added for k, v in addition.varying.items()}
     if scene.world.motion == EQUILIBRIUM:
-        if varying:
+        if loads := [path for path, course in varying.items() if not isinstance(course, Led)]:
             raise StudyError(
-                f"`{next(iter(varying))}` must be constant where `world.motion` is "
+                f"`{loads[0]}` must be constant where `world.motion` is "
                 f'"{EQUILIBRIUM}": what rests has no time. Leave out `seconds`, series and '
                 "policies."
             )
@@ -213,6 +225,7 @@ def _moving(
         varying=varying,
         longest_dt=longest_step(scene.contacts, touching, scene.world.gravity, per_step),
         joints=joint_marks(scene.joints, nodes, rigid),
+        sensors={f"{FORCE}{name}": GripSensor(held_rows) for name, held_rows in gripped.items()},
         links=_links(scene),
         step=step,
     )
@@ -307,7 +320,8 @@ def _parts(
                 nodes.append(make_springs(name, body))
             case Rigid():
                 rigid.append(make_rigid(name, body, gravity, free))
-    nodes = [part.with_drag(scene.bodies[part.name], free) for part in nodes]
+    grips = scene.every_grip
+    nodes = [with_grips(part.with_drag(scene.bodies[part.name], free), grips) for part in nodes]
     bodies: dict[str, Any] = dict(scene.bodies)
     for name, factor in (sizes or {}).items():
         nodes = [
@@ -447,8 +461,8 @@ def _of_world(
 
 def _of_nodes(
     node_part: NodePart, body: Any, gravity: float, n: int
-) -> tuple[dict[str, Value], list[ParameterMap]]:
-    """Return the values of a body among the n nodes, and their maps."""
+) -> tuple[dict[str, Value], list[ParameterMap], NodeMotion]:
+    """Return the values of a body among the n nodes, their maps, and that to where it starts."""
     name, is_free = node_part.name, ~node_part.held
     values = node_part.values | motion_values(name, body, node_part.size, gravity)
     bounds = values[f"{name}.velocity"].bounds
@@ -458,11 +472,8 @@ def _of_nodes(
         velocities[is_free], "m/s", "linear", (bounds[0] - fastest, bounds[1] + fastest)
     )
     pose = {"is_free": is_free, "rows": node_part.rows, "n": n}
-    return values, [
-        *node_part.material,
-        node_part.mass_map(node_part.rows, n),
-        NodeMotion(name, node_part.points, node_part.center, np.asarray(body.position), **pose),
-    ]
+    motion = NodeMotion(name, node_part.points, node_part.center, np.asarray(body.position), **pose)
+    return values, [*node_part.material, node_part.mass_map(node_part.rows, n)], motion
 
 
 def _touching(

@@ -14,6 +14,11 @@ from studies.scene.shared_checks import check_direction, check_held, check_law, 
 from studies.scene.tables import joined
 
 
+# Keys of observations that say how a file is read.
+OF_FILES = (
+    "masks", "fps", "times", "frames", "downsample", "points", "units", "rotation", "position",
+    "box", "most_points", "scale",
+)  # fmt: skip
 RESERVED = ("mass", "gravity", "state", "camera", "rasterizer", "world", *OWNERS)
 # Ends of paths of what acts on what moves alone.
 OF_MOTION = (
@@ -68,6 +73,7 @@ def _world_checks(scene: Scene) -> list[Check]:
         checks.append((_check_obstacle, key, obstacle, scene))
     if scene.world.motion == declared.EQUILIBRIUM:
         pinned = {name for joint in scene.joints.values() for name in joint.between}
+        pinned |= {grip.body for grip in scene.grips.values()}
         checks += [(_check_settles, name, body, pinned) for name, body in scene.bodies.items()]
     if scene.world.step != declared.SEMI_IMPLICIT:
         checks.append((_check_step, scene.world.step))
@@ -75,6 +81,7 @@ def _world_checks(scene: Scene) -> list[Check]:
         checks += [(_check_steps, name, body, scene.world) for name, body in scene.bodies.items()]
     checks += [(check_contact, name, scene) for name in scene.contacts]
     checks += [(check_joint, name, scene) for name in scene.joints]
+    checks += [(_check_grip, name, one, scene) for name, one in scene.grips.items()]
     checks += [(_check_push, f"pushes.{name}", one, scene) for name, one in scene.pushes.items()]
     with_mesh = [name for name, body in scene.bodies.items() if hasattr(body, "mesh")]
     checks += [
@@ -272,7 +279,7 @@ def _check_body(key: str, body: Any) -> None:
                     f"`{key}.held`: a rigid body has no nodes to hold. Leave it out, or make an "
                     "obstacle of it."
                 )
-            check_held(f"{key}.held", body.held)
+            check_held(f"{key}.held", body.held, may_move=True)
         if isinstance(body, declared.Rigid) and isinstance(body.velocity, str):
             raise StudyError(
                 f"`{key}.velocity` must be a vector for a rigid body, got {body.velocity!r}: its "
@@ -316,6 +323,14 @@ def _check_push(key: str, push: declared.Push, scene: Scene) -> None:
         raise StudyError(
             f"`{key}.seconds` must be [first, last] with first < last, got {list(push.seconds)}."
         )
+
+
+def _check_grip(name: str, grip: declared.Grip, scene: Scene) -> None:
+    """Raise if a grip holds no body made of nodes, or no nodes."""
+    kinds = declared.Soft | declared.Cloth | declared.Springs
+    soft = [key for key, body in scene.bodies.items() if isinstance(body, kinds)]
+    check_reference(f"grips.{name}.body", "soft body, cloth or body of springs", grip.body, soft)
+    check_held(f"grips.{name}.where", grip.where)
 
 
 def _check_pendulum(key: str, body: declared.Pendulum) -> None:
@@ -364,8 +379,9 @@ def _check_source(key: str, spec: declared.Observation) -> None:
         raise StudyError(f"`{key}` must have `{spec.SOURCE}` or a table `simulate`, got {given}.")
     if spec.simulate is None:
         return
-    for name in ("masks", "fps", "frames", "downsample", "points", "units", "rotation", "position"):
-        if getattr(spec, name, None):
+    for name in OF_FILES:
+        value = getattr(spec, name, None)
+        if value and value != getattr(type(spec), name, None):  # its default
             raise StudyError(f"`{key}.{name}` must be left out of what is simulated.")
 
 
@@ -396,6 +412,12 @@ def _check_observation(key: str, spec: Any, scene: SceneFile) -> None:
         )
     if hasattr(spec, "body"):
         check_reference(f"{key}.body", "body", spec.body, scene.bodies)
+    if isinstance(spec, declared.Force):
+        check_reference(f"{key}.grip", "grip or body with `held`", spec.grip, scene.every_grip)
+        if spec.axis is not None:
+            check_direction(f"{key}.axis", spec.axis)
+    if hasattr(spec, "joint"):
+        check_reference(f"{key}.joint", "joint", spec.joint, scene.joints)
     for body in getattr(spec, "bodies", None) or ():
         check_reference(f"{key}.bodies", "body", body, scene.bodies)
     is_smoke = all(isinstance(body, declared.Smoke) for body in scene.bodies.values())
@@ -430,7 +452,7 @@ def check_path(key: str, path: str, scene: SceneFile) -> None:
     """Raise if the first names of a scene path, which `key` gives, lead nowhere."""
     head, *rest = path.split(".")
     tables = ("pushes", "forces", "cameras", "lights", "observations")
-    named = {table: getattr(scene, table) for table in tables}
+    named = {table: getattr(scene, table) for table in tables} | {"grips": scene.every_grip}
     if not rest:
         raise StudyError(
             f"`{key}` must be a path such as duck.E or cameras.front.position, got {path!r}."

@@ -139,13 +139,51 @@ class Ball:
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
+class Poses:
+    """Poses of a grip at some times [s], of which the first is that at the start.
+
+    `rotations` are rotation vectors in world axes [deg]; without any it does not turn.
+    """
+
+    times: tuple[NotNegative, ...]
+    positions: tuple[Vector, ...]  # [m]
+    rotations: tuple[Vector, ...] = ()
+
+
+# Where a grip goes: its poses over time, or a file. A CSV file has a column `time` [s] and three
+# of its place [m], and perhaps three of its rotation vector [deg] or four of its quaternion, x, y,
+# z, w. An .npz file has `times` (n,) [s] and `x`, places of the nodes (n, n_nodes, 3) [m].
+GripPath = Annotated[File | Poses, "path of a file, or { times = [...], positions = [...] }"]
+Between = Literal["linear", "cubic"]  # how a path goes on between its times
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class Held:
-    """The nodes that are held: all that any of these selects, in the world's coordinates."""
+    """The nodes that are held: all that any of these selects, in the world's coordinates.
+
+    Those of a body's `held` are led along a `path`, if it has one, as by a grip of its name.
+    """
 
     box: Box | None = None
     plane: Plane | None = None
     ball: Ball | None = None
     nodes: tuple[int, ...] = ()
+    path: GripPath | None = None
+    interpolation: Between = "linear"
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Grip:
+    """Nodes of a body that are held where they are, or move along a `path` as a rigid body.
+
+    A path goes on linearly between its times, or by a cubic that is at rest at both ends. What is
+    free is "grips.NAME.position" and "grips.NAME.rotation" [rad]: poses after the first.
+    """
+
+    body: Name
+    where: Held
+    path: GripPath | None = None
+    interpolation: Between = "linear"
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -780,6 +818,114 @@ class States(_Observation):
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
+class Force(_Observation):
+    """The force of a grip on its body over time, as a load cell reads it [N].
+
+    A CSV file with a column `time` [s] and three of the force along the world's axes; or one, along
+    `axis`. `grip` is a grip's name, or that of a body with `held`. What a cell reads where it pulls
+    is positive along the pull.
+    """
+
+    kind: Literal["force"] = "force"
+    file: Series | None = None
+    simulate: Simulated | None = None
+    grip: Name
+    axis: Vector | None = None
+    error: Positive | None = None  # one standard deviation [N]; a hundredth of the largest force
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class SimulatedCloud(Simulated):
+    """A simulated cloud of so many points of the bodies' surfaces, drawn evenly."""
+
+    points: Count = 500
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Cloud(_Observation):
+    """Points in space that were measured on surfaces, by a depth camera or a scanner.
+
+    `file` is a folder with a PLY, PCD, CSV (x, y, z) or NPZ (`points`) file for each frame, in the
+    order of their names. They have `fps`, or `times`, a CSV file with a column `time` [s]. Or it is
+    a single file: CSV with the columns time, x, y, z, or NPZ with `times` (n,) [s] and `points`
+    (n, n_points, 3), NaN behind the last one of a frame; or one of the others, of time 0.
+
+    `rotation` and `position` put the file's axes into the world. Points outside of `box`, which is
+    in the world, are left out; of others at most `most_points` a frame are compared. Points far
+    from the surface count less (Huber, from three times `error` on). With `two_sided` vertices look
+    for the nearest measured point, too: only for clouds of a whole surface.
+    """
+
+    kind: Literal["cloud"] = "cloud"
+    file: File | None = None
+    simulate: SimulatedCloud | None = None
+    bodies: tuple[Name, ...] | None = None  # on which points lie; None: all
+    fps: Annotated[float, Field(gt=0.0, le=1e7)] | None = None
+    times: Series | None = None
+    frames: tuple[int, int] | tuple[int, int, int] | None = None  # the first, the end, the step
+    units: Literal["m", "cm", "mm"] = "m"
+    rotation: Vector | None = None  # rotation vector of the file's axes [deg]
+    position: Vector | None = None  # where their origin is [m]
+    box: Box | None = None
+    most_points: Count = 2000
+    two_sided: bool = False
+    error: Positive = 2e-3  # one standard deviation [m]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class SimulatedDepth(Simulated):
+    """A simulated depth film of this size [pixels]; `noise` is that of a depth [m]."""
+
+    height: Pixels
+    width: Pixels
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Depth(_Observation):
+    """A depth film: how far what each pixel shows is along the view of a camera, with K, R and t.
+
+    `file` is a folder of 16-bit PNG pictures, one a frame in the order of their names, which have
+    `fps` or `times`; or an NPZ file with `depth` (n, height, width), and perhaps `times` (n,) [s].
+    Their numbers times `scale` are metres; 0 and NaN are holes, which say nothing. Blocks of
+    `downsample` pixels a side become one, their median.
+
+    A pixel is compared where something is both measured and drawn, two pixels away from edges of
+    either. Depths that are far off count less (Huber, from three times `error` on).
+    """
+
+    NEEDS_CAMERA = True
+
+    kind: Literal["depth"] = "depth"
+    file: File | None = None
+    simulate: SimulatedDepth | None = None
+    camera: Name | None = None  # may be left out where there is one camera
+    bodies: tuple[Name, ...] | None = None  # that are seen; None: all
+    scale: Positive | None = None  # None: 0.001 of PNG, whose numbers are millimetres, else 1
+    fps: Annotated[float, Field(gt=0.0, le=1e7)] | None = None
+    times: Series | None = None
+    frames: tuple[int, int] | tuple[int, int, int] | None = None
+    downsample: Pixels = 1
+    error: Positive = 2e-3  # one standard deviation [m]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Encoder(_Observation):
+    """The angle of a hinge or the length of a slider: CSV with `time` [s] and one more column.
+
+    Both are 0 at the start of the scene, where the encoder says `offset`. Whole turns of an angle
+    do not count. The file's numbers are in `units`, of a hinge degrees.
+    """
+
+    kind: Literal["encoder"] = "encoder"
+    file: Series | None = None
+    simulate: Simulated | None = None
+    joint: Name
+    units: Literal["deg", "rad", "m", "mm"] | None = None
+    offset: float = 0.0  # [units]
+    error: Positive | None = None  # one standard deviation [deg] or [m]; 0.1 deg, 0.1 mm
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class OwnObservation(_Observation):
     """Residuals of your own: what a function of yours returns, a `studies.api.OwnResiduals`.
 
@@ -796,7 +942,10 @@ class OwnObservation(_Observation):
     simulate: ClassVar[None] = None  # as other observations may be
 
 
-Observation = Annotated[Film | Points | States | OwnObservation, Field(discriminator="kind")]
+Observation = Annotated[
+    Film | Points | States | Cloud | Depth | Encoder | Force | OwnObservation,
+    Field(discriminator="kind"),
+]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -896,11 +1045,23 @@ class Scene:
     obstacles: dict[Name, Obstacle] = field(default_factory=dict)
     contacts: dict[Name, Contact] = field(default_factory=dict)
     joints: dict[Name, Joint] = field(default_factory=dict)
+    grips: dict[Name, Grip] = field(default_factory=dict)
     pushes: dict[Name, Push] = field(default_factory=dict)
     forces: dict[Name, OwnForce] = field(default_factory=dict)
     cameras: dict[Name, Camera] = field(default_factory=dict)
     lights: dict[Name, AnyLight] = field(default_factory=dict)
     world: World = field(default_factory=World)
+
+    @property
+    def every_grip(self) -> dict[Name, Grip]:
+        """All grips: those of the tables, and what holds a body, by the body's name."""
+        every = {}
+        for name, body in self.bodies.items():
+            held = getattr(body, "held", None)
+            if held is not None:
+                path, how = held.path, held.interpolation
+                every[name] = Grip(body=name, where=held, path=path, interpolation=how)
+        return {**every, **self.grips}
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -938,7 +1099,7 @@ class SceneFile(Scene):
         """The observations that are films, by name."""
         return {name: one for name, one in self.observations.items() if isinstance(one, Film)}
 
-    def camera_name(self, film: Film) -> str:
+    def camera_name(self, film: Film | Depth) -> str:
         """Return the name of the camera of a film: the only one, if it names none."""
         return film.camera or next(iter(self.cameras))
 

@@ -96,7 +96,7 @@ class JointMaker:
 
     def _join(self, name: str, joint: Any, loads: Mapping[str, float]) -> None:
         """Add a joint of rigid bodies; `loads` is the mass of all that hangs together [kg]."""
-        pair = _ends(joint.between)
+        pair = ends_of(joint.between)
         parts = {rigid.name: rigid for rigid in self.rigid if rigid.name in pair}
         states = {body: BodyState(rigid.center) for body, rigid in parts.items()}
         least = STRUCK * max(self.blows.get(body, 0.0) for body in parts)
@@ -218,7 +218,7 @@ def _holds(
     return held
 
 
-def _ends(between: tuple[str, str]) -> tuple[Any, str]:
+def ends_of(between: tuple[str, str]) -> tuple[Any, str]:
     """Return bodies A and B of a joint; None is the world, which is always A."""
     a, b = between
     if b == WORLD:
@@ -289,19 +289,19 @@ def joint_marks(
             picked = scipy.sparse.csr_array(entries, shape=(len(near), len(drawn)))
             marks[name] = JointMark(soft.name, picked, None)
             continue
-        body = of_bodies[_ends(joint.between)[1]]
+        body = of_bodies[ends_of(joint.between)[1]]
         drawn = body.bodies.meshes[0].points
         anchor = np.asarray(joint.anchor)
         axis = None
         if isinstance(joint, declared.HingeJoint | declared.SliderJoint):
             along = np.asarray(joint.axis) / np.linalg.norm(joint.axis)
-            axis = _affine(drawn, anchor + 0.5 * body.size * along)
-        at = scipy.sparse.csr_array(_affine(drawn, anchor)[None])
+            axis = affine_weights(drawn, anchor + 0.5 * body.size * along)
+        at = scipy.sparse.csr_array(affine_weights(drawn, anchor)[None])
         marks[name] = JointMark(body.name, at, axis)
     return marks
 
 
-def _affine(drawn: np.ndarray, place: np.ndarray) -> np.ndarray:
+def affine_weights(drawn: np.ndarray, place: np.ndarray) -> np.ndarray:
     """Return the smallest weights of vertices, sum 1, with this mean: they move as one body."""
     rows = np.column_stack([drawn - place, np.ones(len(drawn))])
     return np.linalg.lstsq(rows.T, np.array([0.0, 0.0, 0.0, 1.0]), rcond=None)[0]

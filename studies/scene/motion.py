@@ -8,12 +8,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from adjoint.engine.checkpoint_states import choose_schedule
-from adjoint.equilibrium import equilibrium_jvp, equilibrium_vjp
+from adjoint.equilibria import equilibria_jvp, equilibria_vjp
 from adjoint.inspector import Inspection
 from adjoint.rollout import Record, record, rollout_jvp
 from adjoint.schedules import ALL
 from adjsim import RolloutError
-from adjsim.equilibrium import Cause, Equilibrium, EquilibriumError, equilibrium
+from adjsim.equilibria import Equilibria, equilibria
+from adjsim.equilibrium import Cause, EquilibriumError
 from adjsim.jit.device_arrays import to_host
 from adjsim.model import Model, Trajectory
 from adjsim.rollout import ready_stepper, rollout
@@ -95,9 +96,9 @@ class Settled:
 
 @dataclass(frozen=True, eq=False)
 class SettledRun:
-    """An equilibrium as the frames of a trajectory, all alike, and what pulls back from them."""
+    """Equilibria as the frames of a trajectory, alike without a path, and what pulls them back."""
 
-    found: Equilibrium
+    found: Equilibria
     trajectory: Trajectory
 
     @classmethod
@@ -111,33 +112,32 @@ class SettledRun:
         """
         assert isinstance(motion.system, Settled)
         try:
-            found = equilibrium(motion.system.model, motion.state)
+            states = motion.frames.tolist()
+            found = equilibria(motion.system.model, motion.state, states, motion.n_steps)
         except EquilibriumError as error:
             raise NotFiniteError(f"{error.seen} {WAYS_OUT[error.cause]}") from error
         except ValueError as error:
             _pass_over_crossing(motion.system.model, error)
-        return cls(found, _alike(motion.frames, motion.dt, found.state.x))
+        return cls(found, _at_rest(motion.frames, motion.dt, found.x))
 
     def vjp(
         self, adj_x: Any = None, adj_v: Any = None, *, bodies: Any = None, wrt: tuple[str, ...]
     ) -> dict[str, np.ndarray]:
         """Pull the cotangents of the frames back; velocities are 0 whatever the parameters are."""
         del adj_v, bodies
-        x = self.found.state.x
-        adj = np.zeros_like(x) if adj_x is None else np.asarray(to_host(adj_x), float).sum(axis=0)
-        return equilibrium_vjp(self.found, adj, wrt)
+        x = self.trajectory.x
+        adj = np.zeros_like(x) if adj_x is None else np.asarray(to_host(adj_x), float)
+        return equilibria_vjp(self.found, adj, wrt)
 
     def jvp(self, tangents: Mapping[str, Any]) -> Trajectory:
         """Return the tangent of the frames."""
-        return _alike(
-            self.trajectory.steps, self.trajectory.dt, equilibrium_jvp(self.found, tangents)
-        )
+        tan = equilibria_jvp(self.found, tangents)
+        return _at_rest(self.trajectory.steps, self.trajectory.dt, tan)
 
 
-def _alike(steps: np.ndarray, dt: float, x: np.ndarray) -> Trajectory:
-    """Return a trajectory that has the same positions, or their tangents, in every frame."""
-    frames = np.repeat(x[None], len(steps), axis=0)
-    return Trajectory(steps, dt, frames, np.zeros_like(frames))
+def _at_rest(steps: np.ndarray, dt: float, x: np.ndarray) -> Trajectory:
+    """Return a trajectory of positions, or of their tangents, without velocities."""
+    return Trajectory(steps, dt, x, np.zeros_like(x))
 
 
 def model_of(system: Any) -> Model | None:

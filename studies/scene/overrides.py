@@ -18,7 +18,7 @@ from studies.scene.files import parse_toml
 FREE_KEYS = frozenset(field.name for field in dataclasses.fields(Free))
 COMPONENT = re.compile(r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]+\[[0-9, ]+\]")  # velocity[0]
 OWNERS = (
-    "bodies", "obstacles", "contacts", "joints", "pushes", "forces", "cameras", "lights",
+    "bodies", "obstacles", "contacts", "joints", "grips", "pushes", "forces", "cameras", "lights",
     "observations",
 )  # fmt: skip
 DRAWN_KEYS = frozenset(field.name for field in dataclasses.fields(Drawn))

@@ -2,10 +2,10 @@
 
 `kind` may be left out of a light (`coefficients` are of a sky), of an observation (a `video` is a
 film, a `file` .csv holds points, .npz states, what is simulated with a `height` is a film, `at`
-places points) and of an obstacle (`ends`: capsule, `radius`: sphere, `size`: box, else plane). File
-names are relative to the folder of the scene file; "adjsim:NAME" is in studies/bundled/assets. A
-camera in a ring, as of a turntable, stands for many views and their pictures, and takes for copies
-of the bodies (`studies/scene/takes.py`).
+places points, a `grip` has a force) and of an obstacle (`ends`: capsule, `radius`: sphere, `size`:
+box, else plane). File names are relative to the folder of the scene file; "adjsim:NAME" is in
+studies/bundled/assets. A camera in a ring, as of a turntable, stands for many views and their
+pictures, and takes for copies of the bodies (`studies/scene/takes.py`).
 """
 
 import copy
@@ -28,6 +28,9 @@ from studies.scene.takes import spread_takes, without_repeats
 
 
 PICTURES = (".png", ".jpg", ".jpeg")  # of a ring's films
+
+# Kinds of observations by the names of their files.
+OF_SUFFIX = {".csv": "points", ".npz": "states", ".ply": "cloud", ".pcd": "cloud"}
 
 
 def read_scene(path: Path | str, overrides: Sequence[str] = ()) -> SceneFile:
@@ -93,9 +96,11 @@ def _infer_kinds(values: dict[str, Any]) -> None:
     """Set the kinds of observations and obstacles that their other keys give away."""
     for table in _tables(values.get("observations")):
         suffix = Path(str(table.get("file", ""))).suffix.lower()
-        kind = "film" if "video" in table else {".csv": "points", ".npz": "states"}.get(suffix)
+        kind = "film" if "video" in table else OF_SUFFIX.get(suffix)
         if isinstance(simulate := table.get("simulate"), dict):
             kind = "film" if "height" in simulate else "points" if "at" in table else "states"
+            kind = "cloud" if "points" in simulate else kind
+        kind = "force" if "grip" in table else kind
         kind = "own" if "type" in table else kind
         if kind:
             table.setdefault("kind", kind)

@@ -7,6 +7,7 @@ import csv
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -54,7 +55,12 @@ class Window:
         return Signal(knots, values)
 
 
-Varying = Series | Sines | Window  # a parameter of a system over time
+class Varying(Protocol):
+    """A parameter of a system over time."""
+
+    def course(self, dt: float, values: np.ndarray | None) -> TimeCourse:
+        """Return it over the steps of dt [s], of the `values` that the system has."""
+        ...
 
 
 def in_steps(varying: Mapping[str, Varying], values: Arrays, dt: float) -> dict[str, TimeCourse]:

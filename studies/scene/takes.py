@@ -1,6 +1,6 @@
 """Several takes of one scene: the tables `takes.NAME`, spread over copies of the bodies.
 
-Every take has copies of all bodies, their contacts and joints, and pushes, which start, and are
+Every take has copies of all bodies, their contacts, joints, grips and pushes, which start, and are
 filmed, as its own tables say; obstacles that no body carries, cameras, lights and the world are
 shared. Bodies of different takes do not touch each other. Bodies of the first take keep their
 names; in other takes the name of the take is appended: "cube", "cube_toss2". What is free outside
@@ -19,9 +19,11 @@ from studies.scene.overrides import JOINED
 from studies.scene.tables import joined, unknown
 
 
-COPIED = ("bodies", "contacts", "joints", "pushes")  # tables of which every take has copies
+# Tables of which every take has copies.
+COPIED = ("bodies", "contacts", "joints", "grips", "pushes")
 OWN = (*COPIED, "observations", "free", "truth", "validate")  # keys of a take
 SHARED = (*COPIED, "obstacles", "free")  # tables of tables beside the takes
+SCANS = ("cloud", "depth")  # kinds of observations of bodies, beside films
 ALONE = ("pendulum", "smoke")  # kinds of bodies of which a scene has one
 
 
@@ -111,7 +113,7 @@ class _Renamed:
         self.copied |= {name for name, obstacle in carried.items() if obstacle.get("fixed_to")}
 
     def copies(self, key: str, take: str) -> dict[str, Any]:
-        """Return the bodies, contacts, joints or pushes of this take."""
+        """Return the bodies, contacts, joints, grips or pushes of this take."""
         shared, changes = self.values.get(key, {}), self.take_values.get(key, {})
         if key == "bodies" and (other := next((n for n in changes if n not in shared), None)):
             raise StudyError(f"`takes.{take}.bodies`: {unknown('body', other, shared)}")
@@ -119,7 +121,7 @@ class _Renamed:
         for name in dict.fromkeys((*shared, *changes)):
             table = {**copy.deepcopy(shared.get(name, {})), **changes.get(name, {})}
             table |= {"take": take} if key == "bodies" else {}
-            if key == "pushes" and "body" in table:
+            if key in ("grips", "pushes") and "body" in table:
                 table["body"] += self.end
             if isinstance(table.get("between"), list):
                 table["between"] = [
@@ -133,9 +135,11 @@ class _Renamed:
         out = dict(one)
         if self.take_values.get("validate"):
             out.setdefault("validate", True)
-        if "body" in out:
-            out["body"] = f"{out['body']}{self.end}"
-        elif "video" in out or "height" in (out.get("simulate") or {}):
+        for key in ("body", "joint", "grip"):
+            if key in out:
+                out[key] = f"{out[key]}{self.end}"
+        is_scan = out.get("kind") in SCANS or str(out.get("file", "")).endswith((".ply", ".pcd"))
+        if is_scan or "video" in out or {"height", "points"} & (out.get("simulate") or {}).keys():
             out["bodies"] = [f"{body}{self.end}" for body in out.get("bodies", self.bodies)]
         return out
 

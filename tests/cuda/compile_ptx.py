@@ -90,7 +90,7 @@ def physics_arguments(*, in_blocks):
 
     def model(real):
         elements = named(Elements, real, "i2", number, "r1", "r1", "r1")
-        nodes = named(Nodes, real, "r1", "r2", "u1", "u1", "u1", "u1", "i1")
+        nodes = named(Nodes, real, "r1", "r2", "u1", "u1", "u1", "u1", "i1", "i2")
         parts = [elements, nodes, named(Bodies, real, "i1", "r2", "r2")]
         patches = none if in_blocks else named(Patches, real, "i2", "u1", "u1", "s1", "r1")
         pieces = named(Pieces, real, "i1", "i1", "i1", "r2")

@@ -15,6 +15,7 @@ from adjsim.engine import cuda_teams, patches
 from adjsim.forces.box import BoxContact
 from adjsim.forces.capsule import CapsuleContact
 from adjsim.forces.external import ExternalForces
+from adjsim.forces.grip import Grip
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.hinges import Hinges
 from adjsim.forces.lift_drag import LiftDrag
@@ -239,14 +240,16 @@ def many_worlds(device, dtype=np.float64):
 
 
 def own_nodes(device, dtype=np.float64):
-    """Frames and gradients of two blocks on a floor; on the grid patches advance their nodes."""
+    """Frames, gradients of two led blocks on a floor; on the grid patches advance their nodes."""
     rng, mesh = np.random.default_rng(5), box_tets(cells=(3, 3, 2), size=(0.3, 0.3, 0.2))
-    soft = NeoHookeanTets(mesh.tets, mesh.points, 1e4, 2e4)
+    soft, led = NeoHookeanTets(mesh.tets, mesh.points, 1e4, 2e4), [2, 31, 7, 40]
+    path = mesh.points[led] + 1e-3 * rng.standard_normal((N_STEPS, 4, 3))
     worlds = [
         Model(
             soft.lumped_mass(1000.0),
             {
                 "soft": soft,
+                "grip": Grip(led, path),
                 "floor": HalfSpaceContact(
                     height=height, stiffness=1e3, damping=1.0, friction=0.5, friction_stiffness=20.0
                 ),
@@ -259,7 +262,7 @@ def own_nodes(device, dtype=np.float64):
     with patch.object(cuda_teams, "MOST_ELEMENTS", 0):
         run = record(stack(worlds), states, DT, N_STEPS, frames=FRAMES, device=device, dtype=dtype)
         adj = [rng.standard_normal(own.x.shape) for own in run.trajectory]
-        grads = run.vjp(adj, wrt=("soft.mu", "floor.friction", "state.v"))
+        grads = run.vjp(adj, wrt=("soft.mu", "floor.friction", "grip.positions", "state.v"))
     out = {}
     for k, (own, grad) in enumerate(zip(run.trajectory, grads, strict=True)):
         out |= {f"{k} x": own.x, f"{k} v": own.v}

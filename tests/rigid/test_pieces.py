@@ -32,7 +32,8 @@ def test_a_step_in_pieces_is_that_of_whole_bodies(rng):
         np.arange(N_ROWS + 1, dtype=np.uint32),
         (rows // 16 * 48 + rows % 16).astype(np.uint32),
     )
-    nodes = Nodes(np.zeros(N_NODES), np.zeros((1, 3)), *lists, *lists, np.zeros(5, int))
+    of_nodes = np.zeros(5, int), np.full((N_NODES, 2), -1)
+    nodes = Nodes(np.zeros(N_NODES), np.zeros((1, 3)), *lists, *lists, *of_nodes)
     before = States(*np.zeros((2, N_ROWS, 3)), rng.normal(size=(2, 13)))
     found = []
     for own in (whole, pieces):

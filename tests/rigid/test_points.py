@@ -43,7 +43,8 @@ def slots():
     rows = np.arange(N_ROWS)
     of = (rows // 16 * 48 + rows % 16).astype(np.uint32)
     lists = (np.arange(N_ROWS + 1, dtype=np.uint32), of)
-    return Nodes(np.zeros(0), np.zeros((1, 3)), *lists, *lists, np.zeros(2, int)), write
+    of_nodes = np.zeros(2, int), np.zeros((0, 2), int)
+    return Nodes(np.zeros(0), np.zeros((1, 3)), *lists, *lists, *of_nodes), write
 
 
 def states(rng):

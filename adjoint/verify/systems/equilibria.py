@@ -1,14 +1,21 @@
-"""Where nodes rest: a block that a belt presses and drags, a chain that hangs, stacked blocks."""
+"""Where nodes rest: a block that a belt presses and drags, a chain that hangs, stacked blocks.
+
+And springs at several places of a grip that pulls them.
+"""
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from adjoint.equilibria import equilibria_jvp, equilibria_vjp
 from adjoint.equilibrium import equilibrium_jvp, equilibrium_vjp
 from adjoint.examples import Example
 from adjoint.verify.problem import Problem, Values, changed, systems
 from adjoint.verify.systems.solids import DENSITY, ROLLOUT_TOLERANCE, beam
+from adjsim.courses import Signal
+from adjsim.equilibria import equilibria
 from adjsim.equilibrium import equilibrium
+from adjsim.forces.grip import Grip
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.forces.springs import Springs
@@ -127,8 +134,46 @@ def resting(build: Callable[[], Example]) -> Problem:
     )
 
 
-SYSTEMS = systems(
-    "solids",
-    resting,
-    {f"equilibrium/{build.__name__}": build for build in (pressed, hanging, blocks)},
+def pulled(n_steps: int) -> Example:
+    """Three nodes in a row on springs, a grip at one end and a pin at the other."""
+    x = np.array([[0.0, 0.0, 0.0], [0.2, -0.1, 0.0], [0.4, -0.1, 0.1], [0.6, 0.0, 0.1]])
+    net = Springs([[0, 1], [1, 2], [2, 3], [0, 2]], [50.0, 40.0, 60.0, 20.0], 0.15)
+    path = Signal([-1.0, 0.5, 2.0], [[[0.0, 0.0, 0.0]], [[-0.1, 0.05, 0.02]], [[0.0, 0.1, 0.1]]])
+    forces, pinned = {"net": net, "grip": Grip([0], path)}, np.arange(4) == 3
+    model = Model([0.1, 0.2, 0.15, 0.05], forces, (0.5, -9.8, 0.3), pinned)
+    return Example(model, State(x), dt=1.0, n_steps=n_steps, inert=("state.v", "net.damping"))
+
+
+def along_path(build: Callable[[int], Example], n_steps: int = 3) -> Problem:
+    """Return the equilibria of a scene along its path as a problem: all positions in each state."""
+    scene = build(n_steps)
+    point, states = scene.parameters(), range(n_steps + 1)
+    path = equilibria(scene.model, scene.state, states, n_steps)
+    scale = float(np.std(path.x - scene.state.x))
+
+    def forward(values: Values) -> np.ndarray:
+        moved = scene.at(changed(values, point))
+        return equilibria(moved.model, moved.state, states, n_steps).x.ravel() / scale
+
+    def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
+        return equilibria_vjp(path, adj.reshape(path.x.shape) / scale, wrt)
+
+    return Problem(
+        point=point,
+        owners=scene.owners(),
+        forward=forward,
+        jvp=lambda tangents: equilibria_jvp(path, tangents).ravel() / scale,
+        vjp=vjp,
+        dot_tolerance=ROLLOUT_TOLERANCE,
+        inert=scene.inert,
+    )
+
+
+SYSTEMS = (
+    *systems(
+        "solids",
+        resting,
+        {f"equilibrium/{build.__name__}": build for build in (pressed, hanging, blocks)},
+    ),
+    *systems("solids", along_path, {"equilibrium/pulled": pulled}),
 )

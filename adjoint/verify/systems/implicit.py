@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from adjoint.examples import Example
+from adjoint.forces import grip
 from adjoint.verify.problem import systems
 from adjoint.verify.systems import surfaces
 from adjoint.verify.systems.bodies import brick, poses
@@ -103,9 +104,14 @@ def tied(n_steps: int) -> Example:
     return Example(model, state, 1e-2, n_steps, step=STEP)
 
 
+def led(n_steps: int) -> Example:
+    """A damped net between two grips that move."""
+    return replace(grip.example(n_steps), dt=2e-2, step=STEP)
+
+
 SYSTEMS = systems(
     "solids",
     rollout_problem,
-    {f"implicit/{build.__name__}": build for build in (block, cloth, chain, touching, tied)},
+    {f"implicit/{build.__name__}": build for build in (block, cloth, chain, touching, tied, led)},
     n_steps=N_STEPS,
 )

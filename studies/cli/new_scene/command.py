@@ -18,7 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from adjsim.meshes.files import poly_data
 from studies.cli.new_scene.body import KINDS, NewBody, body_of
-from studies.cli.new_scene.observations import Footage, Seen, Track, from_middle
+from studies.cli.new_scene.observations import Footage, Scan, Seen, Track, from_middle
 from studies.cli.new_scene.robot import robot_of
 from studies.cli.new_scene.toml_text import aligned, value_text
 from studies.cli.new_scene.view import view_of
@@ -41,7 +41,8 @@ SIZE = (360, 480)  # of pictures where nothing says it [pixels]
 def new_command(file: Path, start: str | None, things: Mapping[str, str | None]) -> list[str]:
     """Write a scene file and return what to say.
 
-    `start` is a bundled scene; `things` are the options film, mesh, kind, points and urdf.
+    `start` is a bundled scene; `things` are the options film, mesh, kind, points, cloud, depth
+    and urdf.
     """
     _check_file(file, has_meshes=things.get("urdf") is not None)
     options = {name: text for name, text in things.items() if text is not None}
@@ -74,8 +75,9 @@ def _check_together(options: Mapping[str, str]) -> None:
     """Raise if options do not fit each other, or there is no body."""
     if not options:
         raise StudyError(
-            "Say what there is: `--film` or `--points` with `--mesh`, or `--urdf`; or the bundled "
-            "scene to begin with, `--from NAME`. `adjsim new --help` shows the ways."
+            "Say what there is: `--film`, `--points`, `--cloud` or `--depth` with `--mesh`, or "
+            "`--urdf`; or the bundled scene to begin with, `--from NAME`. `adjsim new --help` "
+            "shows the ways."
         )
     kind = options.get("kind")
     if kind is not None and kind not in (*KINDS, PENDULUM):
@@ -84,6 +86,8 @@ def _check_together(options: Mapping[str, str]) -> None:
         raise StudyError(
             f"`--{min(others)}` must be left out beside `--urdf`: a robot is its bodies."
         )
+    if kind == PENDULUM and (scans := options.keys() & {"cloud", "depth"}):
+        raise StudyError(f"`--{min(scans)}` needs a body with a surface, not a pendulum.")
     if kind == PENDULUM and "mesh" in options:
         raise StudyError("`--mesh` must be left out of a pendulum, which is drawn as rod and bob.")
     if not ("urdf" in options or "mesh" in options or kind == PENDULUM):
@@ -138,13 +142,17 @@ def _compose(file: Path, options: Mapping[str, str]) -> tuple[int, list[str]]:
     paths = {name: _path(name, text) for name, text in options.items() if name != "kind"}
     film = Footage.read(paths["film"], folder) if "film" in paths else None
     track = Track.read(paths["points"], folder) if "points" in paths else None
+    scans = [Scan.read(paths[kind], folder, kind) for kind in ("cloud", "depth") if kind in paths]
+    depth = next((scan for scan in scans if scan.size is not None), None)
     pixels = track.first if track is not None and track.data.is_in_picture else {}
-    place = None if track is None or pixels else track.middle
+    middles = [scan.middle for scan in scans if scan.middle is not None]
+    place = next(iter(middles), None) if track is None or pixels else track.middle
     subject = _subject(options, paths, file, place)
     body, is_pendulum = subject.body, subject.pendulum is not None
     # Of a pendulum a film shows the rod as well, and perhaps only a part of it.
     seen = film.seen if film is not None and not is_pendulum else Seen()
     size = film.data.full_size if film is not None else SIZE
+    size = size if depth is None or depth.size is None else depth.size
     if track is not None and pixels:
         size = size if film is not None else track.film_size()
         seen = from_middle(track.middle, size)._replace(diagonal=seen.diagonal)
@@ -153,7 +161,8 @@ def _compose(file: Path, options: Mapping[str, str]) -> tuple[int, list[str]]:
     view = view_of(subject.box, middle, subject.up, seen=seen, size=size, fov_y=field)
     text = _rendered(
         schema=SCHEMA.as_uri(), file=file.name, title=file.stem, robot=subject.robot, body=body,
-        pendulum=subject.pendulum, film=film, track=track, size=size, view=view, exif_field=field,
+        pendulum=subject.pendulum, film=film, track=track, scans=scans, depth=depth, size=size,
+        view=view, exif_field=field,
         at={name: view.point(from_middle(pixel, size)) for name, pixel in pixels.items()},
         settles=film is not None and film.is_still and body is not None and body.kind != "rigid",
     )  # fmt: skip

@@ -9,17 +9,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from studies.problem.observations.clouds import read_cloud
+from studies.problem.observations.depths import read_depth
 from studies.problem.observations.films import STILL, FilmData, read_film
 from studies.problem.observations.outlines import foreground, outline, plain_background
 from studies.problem.observations.point_files import METRES, PointData
 from studies.problem.observations.points import read_table
 from studies.reports.numbers import count
 from studies.runs.errors import StudyError
-from studies.scene.declared import Camera, Film, SceneFile
+from studies.scene.declared import Camera, Cloud, Depth, Film, SceneFile
 from studies.scene.exif import with_fields_of_view
 
 
 FPS = 30.0  # of a folder of pictures
+FOCAL = 0.9  # focal length of a depth camera, of the width of its pictures
 LONGEST = 10.0  # a longer mesh or track [m] is taken for one in millimetres
 SIZES = ((480, 640), (720, 1280), (1080, 1920), (2160, 3840))  # of films [pixels]
 PLACES = 2  # of a colour
@@ -154,3 +157,55 @@ class Track:
         sizes = [*SIZES, *(size[::-1] for size in SIZES)]
         fitting = (size for size in sizes if rows < size[0] and columns < size[1])
         return next(fitting, (math.ceil(rows) + 1, math.ceil(columns) + 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """A cloud or a depth film."""
+
+    file: str  # as the scene file has it
+    kind: str  # "cloud" or "depth"
+    count: str  # what is in the file
+    has_times: bool
+    middle: np.ndarray | None = None  # of the first frame of a cloud, (3,) [m]
+    units: str | None = None  # of a cloud, which are a guess
+    size: tuple[int, int] | None = None  # of a depth film: height and width [pixels]
+
+    @property
+    def K(self) -> list[list[float]]:
+        """A guess of the intrinsics of a depth camera."""
+        height, width = self.size or (1, 1)
+        f = round(FOCAL * width, 1)
+        return [[f, 0.0, 0.5 * (width - 1)], [0.0, f, 0.5 * (height - 1)], [0.0, 0.0, 1.0]]
+
+    @classmethod
+    def read(cls, path: str, folder: Path, kind: str) -> "Scan":
+        """Read a cloud or a depth film; where the file does not say times, at a guessed rate."""
+        try:
+            try:
+                data, has_times = _read_scan(path, kind, None), True
+            except StudyError as error:
+                if "must have `fps`" not in str(error):
+                    raise
+                data, has_times = _read_scan(path, kind, FPS), False
+        except StudyError as error:
+            raise StudyError(str(error).replace("`SCAN.file`", f"`--{kind}`")) from error
+        frames = f"{count(len(data.times), 'frame')} until {data.times[-1]:.3g} s"
+        file = beside(path, folder)
+        if kind == "depth":
+            height, width = data.full_size
+            seen = f"{width} x {height} pixels, {frames}"
+            return cls(file, kind, seen, has_times, size=data.full_size)
+        first = data.frames[0]
+        is_long = float(np.ptp(first, axis=0).max()) > LONGEST
+        middle = first.mean(axis=0) * (METRES["mm"] if is_long else 1.0)
+        seen = f"{frames}, {len(first)} points in the first"
+        return cls(file, kind, seen, has_times, middle, "mm" if is_long else "m")
+
+
+def _read_scan(path: str, kind: str, fps: float | None) -> Any:
+    if kind == "cloud":
+        return read_cloud(Cloud(file=path, fps=fps), "SCAN")
+    intrinsics = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+    camera = Camera(K=intrinsics)
+    return read_depth(Depth(file=path, fps=fps), camera, "SCAN", camera_key="cameras.front")

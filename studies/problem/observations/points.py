@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -29,12 +28,12 @@ from studies.problem.observations.point_files import (
 )
 from studies.problem.observations.undistort import undistorted_points
 from studies.runs.errors import StudyError
+from studies.scene.arrays import read_node_arrays
 from studies.scene.declared import Camera, Points, States
 from studies.scene.tables import unknown
 
 
 SPACE, PICTURE = ("x", "y", "z"), ("u", "v")
-MOST_BYTES = 2_000_000_000  # of an .npz file, unpacked
 SHORTEST = 6  # frames from which an acceleration is read
 ON_PARABOLA = 0.02  # part of the height of a parabola that the way may be off it
 LIKE_GRAVITY, ALONG = 0.3, 0.5  # part by which two accelerations may differ, and least cosine
@@ -197,48 +196,7 @@ def _number(column: str, text: str, where: str) -> float:
 def read_states(states: States, key: str = "states") -> PointData:
     """Read positions of nodes; messages call the table by `key`, "observations.NAME"."""
     assert states.file is not None
-    arrays = _loaded(states.file, f"{key}.file")
-    for name in ("times", "x"):
-        if name not in arrays:
-            raise StudyError(f"`{key}.file`: {unknown('array', name, arrays)}")
-    times, x = arrays["times"], arrays["x"]
-    for name, array in (("times", times), ("x", x)):
-        if array.dtype.kind not in "iuf" or not np.isfinite(array).all():
-            raise StudyError(f"`{key}.file`: `{name}` must hold finite numbers.")
-    if times.ndim != 1 or not len(times) or (np.diff(times) <= 0.0).any():
-        raise StudyError(f"`{key}.file`: `times` must be (n,) and grow, got shape {times.shape}.")
-    if x.ndim != 3 or x.shape[0] != len(times) or x.shape[2] != 3:
-        raise StudyError(
-            f"`{key}.file`: `x` must have shape ({len(times)}, n_nodes, 3), one row for each of "
-            f"`times`, got {x.shape}."
-        )
-    return PointData((), times.astype(np.float64), x.astype(np.float64))
-
-
-def _loaded(path: str, key: str) -> dict[str, np.ndarray]:
-    """Return the arrays of an .npz file; nothing in it is run."""
-    try:
-        file = np.load(path, allow_pickle=False)
-        if isinstance(file, np.ndarray):
-            raise StudyError(
-                f"`{key}`: {path} is one array. Save `times` and `x` together, with numpy.savez."
-            )
-        with file:
-            unpacked = sum(one.file_size for one in file.zip.infolist())
-            if unpacked > MOST_BYTES:
-                raise StudyError(
-                    f"`{key}`: the arrays in {path} have {unpacked / 1e9:.1f} GB; at most "
-                    f"{MOST_BYTES / 1e9:.0f} GB are read. Leave out frames, or save float32."
-                )
-            return dict(file)
-    except (OSError, BadZipFile, EOFError) as error:
-        raise StudyError(f"`{key}`: {path} cannot be read: {error}.") from error
-    except ValueError as error:
-        if isinstance(error, StudyError):
-            raise
-        raise StudyError(
-            f"`{key}`: {path} must be .npz with arrays of numbers: {error}."
-        ) from error
+    return PointData((), *read_node_arrays(f"{key}.file", states.file))
 
 
 def advice_on_fall(

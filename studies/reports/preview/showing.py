@@ -2,8 +2,8 @@
 
 For every film the picture has three rows, the first, the middle and the last frame, and three
 columns: the film, the scene, and the film with the outline of the scene, both with obstacles as
-wire, held nodes, the axes of the world and gravity. For every table of tracked
-points or states from a file it has their coordinates over time.
+wire, held nodes, the axes of the world and gravity. For every table of tracked points or states
+from a file it has their coordinates over time, and of a cloud the points over the surface.
 """
 
 import io
@@ -21,7 +21,7 @@ from studies.problem.making import make_problem
 from studies.problem.observations.film_tracker import PINK
 from studies.problem.observations.outlines import faint_foreground, foreground
 from studies.problem.observing import make_observers
-from studies.reports.figures import png, points
+from studies.reports.figures import cloud, png, points
 from studies.reports.preview.advice import advice_on
 from studies.reports.preview.overlay import Overlay, draw_overlays, overlays
 from studies.reports.preview.shots import Shot, places_at, shoot
@@ -134,10 +134,14 @@ def _charts(
     charts, said = [], [note for one in observers for note in one.notes]
     for one in observers:
         moved, failed = places_at(built, longest_step(file.world), one.instants({}))
-        curves = one.curves(one.shown(one.fields(moved), {}).rows)
-        figure = points({**curves, "times": one.start + curves["times"]})
+        seen = one.fields(moved)
+        if over := one.over_surface(seen):
+            figure, start = cloud({**over, "times": one.start + over["times"]}), "grey"
+        else:
+            curves, start = one.curves(one.shown(seen, {}).rows), "lines"
+            figure = points({**curves, "times": one.start + curves["times"]})
         figure.suptitle(
-            f"observations.{one.name}: dots; the scene at its start values: lines", fontsize=10
+            f"observations.{one.name}: dots; the scene at its start values: {start}", fontsize=10
         )
         picture = open_picture(io.BytesIO(png(figure, dpi=110))).convert("RGB")
         charts.append(media.as_float(np.asarray(picture)))

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from jsonschema import Draft7Validator
+from PIL import Image
 
 from adjsim.joints.urdf import read_urdf
 from adjsim.meshes.ball import ball_tets
@@ -73,6 +74,12 @@ def things(tmp_path_factory):
     write_track(folder / "far.csv", "uv", [(700.0, 100.0 + k) for k in range(9)])
     write_track(folder / "space.csv", "xyz", [(200.0, 1000.0 - 30.0 * k, 10.0) for k in range(9)])
     write_track(folder / "metres.csv", "xyz", [(0.2, 1.0 - 0.03 * k, 0.0) for k in range(9)])
+    (folder / "depth").mkdir()
+    for k in range(3):
+        z = np.full(SIZE, 700 + k, np.uint16)
+        Image.fromarray(z).save(folder / "depth" / f"{k}.png")
+    points = 30.0 + 20.0 * np.random.default_rng(0).random((3, 50, 3))
+    np.savez(folder / "cloud.npz", times=[0.0, 0.1, 0.2], points=points)
     write_robot(folder / "arm.urdf", *PENDULUM)
     turned = list(PENDULUM)
     turned[-1] = turned[-1].replace('rpy="0 0 0"', 'rpy="0.3 -0.5 0.7"')
@@ -148,6 +155,14 @@ def test_of_a_film_and_a_mesh_the_first_frame_fits_and_a_search_begins(new, tmp_
         ("--points far.csv --mesh ball --kind rigid", ["size = [720, 1280] "]),
         ("--points far.csv --film film --mesh ball --kind rigid", ["video = ", "at = "]),
         ("--points space.csv --mesh ball --kind rigid", ['units = "mm"', "= [0.2, 1.0, 0.01] "]),
+        (
+            "--cloud cloud.npz --mesh ball.vtu --kind soft",
+            ["3 frames until 0.2 s, 50 points", 'units = "mm"', "position = [0.04"],
+        ),
+        (
+            "--depth depth --mesh box --kind soft",
+            ["K = [[144.0, 0.0, 79.5]", "160 x 120 pixels, 3 frames", "fps = 30.0"],
+        ),
         ("--points metres.csv --kind pendulum", ["pivot = [0.0289899, 1.46985, 0.0]"]),
         ("--urdf arm.urdf", ["[bodies.lower]", "gravity = [0.0, 0.0, -9.81] ", "upper = 14.3239 "]),
         ("--urdf free.urdf --film film", ["[joints.a_b_to_world]", '"tip_joint.viscous_friction"']),

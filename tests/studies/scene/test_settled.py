@@ -150,7 +150,7 @@ def test_what_takes_long_is_said_before_it_is_done(tmp_path, monkeypatch):
         assert lines == [SETTLING]
         raise EquilibriumError("Enough.", Cause.FAR, "")
 
-    monkeypatch.setattr("studies.scene.motion.equilibrium", first)
+    monkeypatch.setattr("studies.scene.motion.equilibria", first)
     with pytest.raises(StudyError, match="Enough"):
         make_problem(scene_from_dict(TABLES, tmp_path), say=lines.append)
 

@@ -42,6 +42,23 @@ def tables(**changes):
     return {**copy.deepcopy(TABLES), **changes}
 
 
+def test_scans_are_of_the_bodies_of_their_take_and_encoders_of_its_joints():
+    hinge = {"kind": "hinge", "between": ["world", "cube"], "anchor": [0.0] * 3, "axis": [0, 0, 1]}
+    given = tables(joints={"pivot": hinge})
+    seen = {
+        "scan": {"simulate": {"frames": 2, "duration": 0.1, "points": 9}},
+        "film": {"kind": "depth", **VIEW},
+        "angle": {"kind": "encoder", "joint": "pivot", "simulate": {"frames": 2, "duration": 0.1}},
+    }
+    for take in given["takes"].values():
+        take["observations"] = copy.deepcopy(seen)
+    scene = scene_from_dict(given)
+    assert scene.observations["scan_fast"].bodies == ("cube_fast",)
+    assert scene.observations["film"].bodies == ("cube",)
+    assert scene.observations["angle_fast"].joint == "pivot_fast"
+    assert len(make_problem(scene).everything.observers) == 6
+
+
 def test_every_take_has_bodies_and_observations_of_its_own():
     scene = scene_from_dict(tables())
     assert list(scene.bodies) == ["cube", "cube_fast"]

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from studies.problem.observations import points
 from studies.problem.observations.points import read_states
 from studies.runs.errors import StudyError
+from studies.scene import arrays
 from studies.scene.declared import States
 
 
@@ -42,7 +42,7 @@ def test_a_missing_array(tmp_path):
 
 
 def test_an_archive_that_unpacks_to_too_much_is_not_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr(points, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(arrays, "MOST_BYTES", 100_000)
     bomb = GOOD | {"x": np.zeros((2, 5000, 3))}
     np.savez_compressed(tmp_path / "a.npz", **bomb)
     assert (tmp_path / "a.npz").stat().st_size < 1000

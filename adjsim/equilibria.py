@@ -1,0 +1,97 @@
+r"""Where the nodes of a model rest along the path of its grips: a tensile test in ten loads.
+
+    r(x_k, theta) = f(x_k, 0, theta) + m g = 0 on the free nodes,   x_k = p_k on the led ones
+
+with p_k the place that a grip gives for state k (`adjsim/forces/grip.py`), and p_0 that of
+`state.x`. Every equilibrium is searched from the one before it, which decides only which of several
+is found. All else must be constant.
+
+Derivatives: `adjoint/equilibria.py`. Tests: `tests/test_equilibria.py`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from adjsim.equilibrium import Equilibrium, equilibrium
+from adjsim.forces.element import Force
+from adjsim.model import Model, State
+
+
+@dataclass(frozen=True, eq=False)
+class Equilibria:
+    """The equilibria at some states of a path.
+
+    Attributes
+    ----------
+    model : Model
+        With its grips; the equilibria are those of the model without.
+    found : tuple of Equilibrium
+        By state, where all that is led is pinned at its place.
+    rows : tuple of int
+        Which row of the places each state has, -1: where `state.x` has them.
+    n_steps : int
+        Of the path.
+    """
+
+    model: Model
+    found: tuple[Equilibrium, ...]
+    rows: tuple[int, ...]
+    n_steps: int
+
+    @property
+    def x(self) -> np.ndarray:
+        """Where the nodes rest, (n_states, n_nodes, 3) [m]."""
+        return np.stack([one.state.x for one in self.found])
+
+    @property
+    def grips(self) -> dict[str, Force]:
+        """The grips by name."""
+        return grips_of(self.model)
+
+
+def grips_of(model: Model) -> dict[str, Force]:
+    """Return the forces of a model that lead nodes, by name."""
+    return {name: force for name, force in model.forces.items() if force.leads}
+
+
+def led_to(x: np.ndarray, model: Model, places: dict[str, np.ndarray], row: int) -> np.ndarray:
+    """Return x with led nodes where their rows of `places` have them; row -1: as it is."""
+    out = np.array(x)
+    for name, force in grips_of(model).items() if row >= 0 else ():
+        out[force.nodes[:, 0]] = places[name][min(row, len(places[name]) - 1)]
+    return out
+
+
+def equilibria(model: Model, state: State, states: Sequence[int], n_steps: int) -> Equilibria:
+    """Find where the nodes of a model rest in some states of the path of its grips.
+
+    Parameters
+    ----------
+    model : Model
+        Of nodes; without grips all states are alike.
+    state : State
+        Where to start, and where pinned nodes are.
+    states : sequence of int
+        Numbers of the states, increasing, 0 to n_steps.
+    n_steps : int
+        Of the path.
+
+    Raises
+    ------
+    ValueError, EquilibriumError
+        As `adjsim.equilibrium.equilibrium`.
+    """
+    grips = grips_of(model)
+    places = {name: force.pack_series(n_steps) for name, force in grips.items()}
+    still = model.without(grips) if grips else model
+    rows = [k - 1 for k in states] if grips else [-1] * len(states)
+    found: list[Equilibrium] = []
+    for k, row in enumerate(rows):
+        if k and row == rows[k - 1]:
+            found.append(found[-1])
+            continue
+        start = found[-1].state if found else state
+        found.append(equilibrium(still, State(led_to(start.x, model, places, row))))
+    return Equilibria(model, tuple(found), tuple(rows), n_steps)

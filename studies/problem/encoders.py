@@ -1,0 +1,99 @@
+r"""Encoders as observations: the angle of a hinge or the length of a slider over time.
+
+Body A (or the world) carries the points o, o + u and o + v, and B the points q and q + w; all of
+them are weighted sums of vertices, and at the start o = q is the anchor. With u x v along the axis
+of a hinge, u along that of a slider, and w = u at the start,
+
+    angle = atan2(w . v, w . u)         length = (q - o) . u
+
+An angle counts up to whole turns: its row is the nearest to what was measured.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from studies.problem.observers import Back, Moved, NumberObserver, RecordedPrediction, Values
+
+
+TURN = 360.0  # [deg]
+
+
+@dataclass(frozen=True, eq=False)
+class EncoderObserver(NumberObserver):
+    """What the encoder of a joint measured."""
+
+    KIND, BY_FRAME = "encoder", "measured"
+
+    measured: np.ndarray  # (n_frames,) [deg] of a hinge, [m] of a slider
+    is_hinge: bool
+    # what moves: vertices to the three points of A, if it is a body, and of B, (3, n_vertices)
+    weights: Mapping[str, np.ndarray]
+    points: np.ndarray  # the three points at the start, (3, 3) [m]
+
+    def targets(self) -> np.ndarray:
+        """Return what was measured, in rows."""
+        return np.pad(self.measured[:, None], [(0, 0), (0, 2)])
+
+    def simulated(self, rows: np.ndarray) -> Self:
+        """Return the encoder that measured this."""
+        return replace(self, measured=rows[:, 0].copy())
+
+    def fields(self, moved: Moved) -> Moved:
+        """Return the vertices of the bodies of the joint."""
+        return {name: moved[name] for name in self.weights}
+
+    def _points(self, seen: Moved, otherwise: np.ndarray) -> list[np.ndarray]:
+        """Return the points of A and of B, (n_frames, 3, 3); those of the world are given."""
+        found = [self.weights[k] @ np.asarray(seen[k], np.float64) for k in self.weights]
+        return found if len(found) == 2 else [np.broadcast_to(otherwise, found[0].shape), *found]
+
+    def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
+        """Predict the angle or length."""
+        del values
+        a, b = self._points(seen, self.points)
+        u, v, w, q = a[:, 1] - a[:, 0], a[:, 2] - a[:, 0], b[:, 1] - b[:, 0], b[:, 0] - a[:, 0]
+        slopes_a, slopes_b = np.zeros(a.shape), np.zeros(a.shape)  # of the row by the points
+        if self.is_hinge:
+            s, c = np.einsum("ij,ij->i", w, v), np.einsum("ij,ij->i", w, u)
+            row = np.degrees(np.arctan2(s, c))
+            row = row + TURN * np.rint((self.measured - row) / TURN)
+            of_s, of_c = (np.degrees(x / (s * s + c * c))[:, None] for x in (c, -s))
+            slopes_a[:, 1], slopes_a[:, 2] = of_c * w, of_s * w
+            slopes_b[:, 1] = of_s * v + of_c * u
+        else:
+            row = np.einsum("ij,ij->i", q, u)
+            slopes_a[:, 1], slopes_b[:, 0] = q, u
+        # a row does not change where both move as one
+        slopes_b[:, 0] -= slopes_b[:, 1]
+        slopes_a[:, 0] = -(slopes_a[:, 1] + slopes_a[:, 2] + slopes_b.sum(axis=1))
+
+        def jvp(tan: Moved, tan_values: Values) -> np.ndarray:
+            del tan_values
+            tangents = {k: tan.get(k, np.zeros_like(seen[k])) for k in self.weights}
+            tan_a, tan_b = self._points(tangents, np.zeros((3, 3)))
+            pushed = np.einsum("ijk,ijk->i", slopes_a, tan_a)
+            pushed = pushed + np.einsum("ijk,ijk->i", slopes_b, tan_b)
+            return np.pad(pushed[:, None], [(0, 0), (0, 3)])
+
+        def vjp(adj_rows: np.ndarray) -> Back:
+            slopes = [slopes_a, slopes_b][-len(self.weights) :]
+            adj = adj_rows[:, :1, None]
+            pairs = zip(self.weights, slopes, strict=True)
+            return {k: self.weights[k].T @ (adj * slope) for k, slope in pairs}, {}
+
+        return RecordedPrediction(np.pad(row[:, None], [(0, 0), (0, 3)]), jvp, vjp)
+
+    def _factor(self) -> float:
+        return float(np.sqrt(self.weight / len(self.times))) / self.error
+
+    def curves(self, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """Return what was measured and is predicted over time."""
+        n = len(rows)
+        label = "angle [deg]" if self.is_hinge else "length [m]"
+        return {
+            "times": self.times[:n], "observed": self.measured[:n, None, None],
+            "predicted": rows[:, None, :1], "labels": np.array([label]),
+        }  # fmt: skip

@@ -1,0 +1,80 @@
+"""The force of a grip over time as an observation."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from studies.problem.observers import Back, Moved, Observer, RecordedPrediction, Values
+
+
+@dataclass(frozen=True, eq=False)
+class ForceObserver(Observer):
+    """What a load cell reads: three components, or one along an axis."""
+
+    KIND, BY_FRAME = "force", "forces"
+
+    forces: np.ndarray  # (n_frames, 3), or (n_frames, 1) along `axis` [N]
+    error: float  # standard deviation [N]
+    axis: np.ndarray | None = None  # unit vector, (3,)
+
+    def targets(self) -> np.ndarray:
+        """Return the forces in rows of three."""
+        return _padded(self.forces, 3)
+
+    def simulated(self, rows: np.ndarray) -> Self:
+        """Return the observation of these forces."""
+        return replace(self, forces=rows[:, : self.forces.shape[1]])
+
+    def expected_noise(self) -> np.ndarray:
+        """Return the variance of each residual: the declared error squared."""
+        return self.residuals_jvp(np.full((len(self.times), 4), self.error)) ** 2
+
+    def curves(self, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the forces over time; of a prediction of fewer frames, of these."""
+        n, k = len(rows), self.forces.shape[1]
+        names = "xyz" if self.axis is None else ("along the axis",)
+        labels = np.array([f"{name} [N]" for name in names])
+        return {
+            "times": self.times[:n], "observed": self.forces[:n, None],
+            "predicted": rows[:, None, :k], "labels": labels,
+        }  # fmt: skip
+
+    def fields(self, moved: Moved) -> Moved:
+        """Return what the sensor reads."""
+        return {self.sensor: moved[self.sensor]}
+
+    def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
+        """Predict the forces."""
+        del values
+
+        def jvp(tan: Moved, tan_values: Values) -> np.ndarray:
+            del tan_values
+            found = tan.get(self.sensor)
+            return np.zeros((len(self.times), 4)) if found is None else self._read(found)
+
+        def vjp(adj_rows: np.ndarray) -> Back:
+            along = adj_rows[:, :3] if self.axis is None else adj_rows[:, :1] * self.axis
+            return {self.sensor: along[:, None]}, {}
+
+        return RecordedPrediction(self._read(seen[self.sensor]), jvp, vjp)
+
+    def _read(self, force: np.ndarray) -> np.ndarray:
+        """Return forces (n_frames, 1, 3) as rows, along the axis if there is one."""
+        rows = force[:, 0] if self.axis is None else force[:, 0] @ self.axis[:, None]
+        return _padded(rows, 4)
+
+    def _factor(self) -> np.ndarray:
+        """Return what scales each row, (n_frames, 1)."""
+        n = len(self.times)
+        return np.full((n, 1), np.sqrt(self.weight / n) / self.error)
+
+    def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Return the weighted mean square by frame."""
+        scaled = np.square(self._factor() * (rows[:, :3] - other[:, :3]))
+        return len(self.times) * scaled.sum(axis=1)
+
+
+def _padded(rows: np.ndarray, n: int) -> np.ndarray:
+    """Return rows with zeros behind them, (n_rows, n)."""
+    return np.pad(rows, ((0, 0), (0, n - rows.shape[1])))

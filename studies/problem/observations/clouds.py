@@ -1,0 +1,265 @@
+"""Clouds of points in space as they are compared: in metres, in the world, with times.
+
+A frame is a PLY, PCD, CSV or NPZ file; one CSV or NPZ file may have all frames.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adjsim.rotations import rotation_matrix
+from studies.problem.observations.point_files import METRES
+from studies.runs.errors import StudyError
+from studies.scene.arrays import load_arrays
+from studies.scene.declared import Cloud, Depth
+from studies.scene.series import read_series
+
+
+SUFFIXES = (".ply", ".pcd", ".csv", ".npz")
+SPACE = ("x", "y", "z")
+# NumPy's types by those of PLY, and by those of PCD with their bytes
+PLY = {
+    "char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4",
+    "float": "f4", "double": "f8", "int8": "i1", "uint8": "u1", "int16": "i2", "uint16": "u2",
+    "int32": "i4", "uint32": "u4", "float32": "f4", "float64": "f8",
+}  # fmt: skip
+PCD = {"F": "f", "I": "i", "U": "u"}
+
+
+@dataclass(frozen=True, eq=False)
+class CloudData:
+    """Points of each frame, and its time."""
+
+    times: np.ndarray  # increasing, (n_frames,) [s]
+    frames: list[np.ndarray]  # (n_points, 3) [m] each, in the world
+
+    def padded(self) -> np.ndarray:
+        """Return all points, (n_frames, n_points, 3), NaN behind the last one of a frame."""
+        out = np.full((len(self.frames), max(map(len, self.frames)), 3), np.nan)
+        for row, points in zip(out, self.frames, strict=True):
+            row[: len(points)] = points
+        return out
+
+
+def read_cloud(cloud: Cloud, key: str = "cloud") -> CloudData:
+    """Read a cloud; messages call the table by `key`, "observations.NAME"."""
+    assert cloud.file is not None
+    path = Path(cloud.file)
+    times, frames, names = _read(path, f"{key}.file")
+    if times is None:
+        times = declared_times(cloud, len(frames), key)
+    elif cloud.fps is not None or cloud.times is not None:
+        given = "fps" if cloud.fps is not None else "times"
+        raise StudyError(f"`{key}.{given}` must be left out: {path} has times.")
+    chosen = range(len(frames))
+    if cloud.frames is not None:
+        if cloud.frames[1] > len(frames):
+            raise StudyError(
+                f"`{key}.frames` must lie within the {len(frames)} frames of {path}, got "
+                f"{list(cloud.frames)}."
+            )
+        chosen = range(*cloud.frames)
+        times = times - times[chosen[0]]
+    if times[chosen[0]] < 0.0:
+        raise StudyError(
+            f"`{key}.file`: the first frame of {path} is at {times[0]:g} s, and time 0 is the "
+            "first that may be compared. Leave earlier ones out by `frames`, which makes the first "
+            "one time 0."
+        )
+    compared = [_in_world(frames[k], cloud, key, names[k]) for k in chosen]
+    return CloudData(times[np.array(chosen)], compared)
+
+
+def declared_times(cloud: Cloud | Depth, count: int, key: str) -> np.ndarray:
+    """Return the times of files without any, by `fps` or `times`."""
+    if (cloud.fps is None) == (cloud.times is None) and (count > 1 or cloud.fps is not None):
+        have = "both" if cloud.fps is not None else "neither"
+        raise StudyError(
+            f"`{key}` must have `fps`, or `times` as a CSV file with a column `time`, for the "
+            f"{count} frames in {cloud.file}, got {have}."
+        )
+    if cloud.times is None:
+        return np.arange(count) / (cloud.fps or 1.0)
+    times, _ = read_series(f"{key}.times", cloud.times, range(64))
+    if len(times) != count:
+        raise StudyError(
+            f"`{key}.times` must have a row for each of the {count} frames in {cloud.file}, got "
+            f"{len(times)}."
+        )
+    return times
+
+
+def _in_world(points: np.ndarray, cloud: Cloud, key: str, name: str) -> np.ndarray:
+    """Return the points of a frame that are compared, in metres, in the world."""
+    R = rotation_matrix(np.radians(cloud.rotation or np.zeros(3)))
+    x = METRES[cloud.units] * points @ R.T + np.asarray(cloud.position or np.zeros(3))
+    if cloud.box is not None:
+        x = x[((x >= cloud.box.lower) & (x <= cloud.box.upper)).all(axis=1)]
+    if not len(x):
+        box = "" if cloud.box is None else f" in `{key}.box`"
+        raise StudyError(
+            f"`{key}.file`: {name} has no points{box}. Leave empty frames out: by `frames`, or "
+            "without their files and with `times`."
+        )
+    return x[np.unique(np.linspace(0, len(x) - 1, min(len(x), cloud.most_points)).astype(int))]
+
+
+def _read(path: Path, key: str) -> tuple[np.ndarray | None, list[np.ndarray], Sequence[str]]:
+    """Return times, where the file has any, points of each frame, and what messages call these."""
+    if path.is_dir():
+        files = sorted(one for one in path.iterdir() if one.suffix.lower() in SUFFIXES)
+        kinds = sorted({one.suffix.lower() for one in files})
+        if len(kinds) != 1:
+            raise StudyError(
+                f"`{key}`: the folder {path} must have files of one kind, one for each frame: "
+                f"{', '.join(SUFFIXES)}, got {' and '.join(kinds) or 'none'}."
+            )
+        return None, [_read_frame(one, key) for one in files], [str(one) for one in files]
+    if path.suffix.lower() == ".csv":
+        names, table = _read_csv(path, key)
+        if "time" in names:
+            at = table[:, names.index("time")]
+            times = np.unique(at)
+            points = _finite(table[:, [names.index(name) for name in SPACE]], path, key)
+            return times, [points[at == t] for t in times], [f"{path} at {t:g} s" for t in times]
+    if path.suffix.lower() == ".npz" and "times" in (arrays := load_arrays(str(path), key)):
+        return _frames_of(arrays, path, key)
+    return None, [_read_frame(path, key)], [str(path)]
+
+
+def _read_frame(path: Path, key: str) -> np.ndarray:
+    """Return the points of a file that has a single frame, (n, 3)."""
+    suffix = path.suffix.lower()
+    if suffix == ".npz":
+        points = load_arrays(str(path), key).get("points", np.zeros(0))
+        if points.ndim != 2 or points.shape[1] != 3 or points.dtype.kind not in "iuf":
+            raise StudyError(
+                f"`{key}`: {path} must have an array `points` of numbers, (n, 3), got the shape "
+                f"{points.shape}."
+            )
+        return _finite(points, path, key)
+    if suffix == ".csv":
+        names, table = _read_csv(path, key)
+        return _finite(table[:, [names.index(name) for name in SPACE]], path, key)
+    if suffix not in SUFFIXES:
+        raise StudyError(f"`{key}` must be one of {', '.join(SUFFIXES)}, or a folder, got {path}.")
+    try:
+        points = (_read_ply if suffix == ".ply" else _read_pcd)(path.read_bytes())
+    except (OSError, ValueError, KeyError, IndexError) as error:
+        kind = suffix[1:].upper()
+        raise StudyError(f"`{key}`: {path} cannot be read as a {kind} file: {error}.") from error
+    return _finite(points, path, key)
+
+
+def _finite(points: np.ndarray, path: Path, key: str) -> np.ndarray:
+    """Return points in float64; raise if a number is not finite."""
+    wrong = np.flatnonzero(~np.isfinite(points).all(axis=1))
+    if len(wrong):
+        raise StudyError(
+            f"`{key}`: {path} has {len(wrong)} of {len(points)} points with NaN or infinity, first "
+            f"number {wrong[0]} (counted from 0). Leave out what was not measured."
+        )
+    return points.astype(np.float64)
+
+
+def _frames_of(
+    arrays: dict[str, np.ndarray], path: Path, key: str
+) -> tuple[np.ndarray, list[np.ndarray], list[str]]:
+    """Return the frames of an NPZ file with `times` and `points`."""
+    times, points = arrays["times"], arrays.get("points", np.zeros(0))
+    if points.shape != (times.size, *points.shape[1:2], 3) or times.ndim != 1:
+        raise StudyError(
+            f"`{key}`: {path} must have `times` (n,) and `points` (n, n_points, 3), got the shapes "
+            f"{times.shape} and {points.shape}."
+        )
+    if not np.isfinite(times).all() or (np.diff(times) <= 0.0).any():
+        raise StudyError(f"`{key}`: `times` in {path} must be finite and increase.")
+    frames = [frame[~np.isnan(frame).all(axis=1)] for frame in points]
+    names = [f"frame {k} of {path}" for k in range(len(frames))]
+    return times.astype(np.float64), [_finite(frame, path, key) for frame in frames], names
+
+
+def _read_csv(path: Path, key: str) -> tuple[list[str], np.ndarray]:
+    """Return the columns of a CSV file, and its rows."""
+    try:
+        header, *lines = path.read_text(encoding="utf-8-sig").splitlines() or [""]
+        names = [name.strip() for name in header.split(",")]
+        table = np.loadtxt(lines, delimiter=",", ndmin=2) if lines else np.zeros((0, len(names)))
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise StudyError(f"`{key}`: {path} cannot be read as a CSV file: {error}.") from error
+    if not set(SPACE) <= set(names):
+        raise StudyError(
+            f"`{key}`: line 1 of {path} must name the columns x, y, z, and time where the file has "
+            f"all frames, got {', '.join(names) or 'nothing'}."
+        )
+    return names, table
+
+
+def _read_ply(data: bytes) -> np.ndarray:
+    """Return the vertices of a PLY file, (n, 3)."""
+    header, _, body = data.partition(b"end_header")
+    lines = [line.split() for line in header.decode("ascii", "replace").splitlines()]
+    if not lines or lines[0] != ["ply"]:
+        raise ValueError("it does not begin with `ply`")
+    (layout,) = (line[1] for line in lines if line[:1] == ["format"])
+    starts = [k for k, line in enumerate(lines) if line[:1] == ["element"]]
+    if not starts or lines[starts[0]][1] != "vertex":
+        raise ValueError("its first element must be `vertex`")
+    end = starts[1] if len(starts) > 1 else len(lines)
+    columns = [line for line in lines[starts[0] + 1 : end] if line[:1] == ["property"]]
+    order = ">" if layout == "binary_big_endian" else "<"
+    types = [(line[-1], order + PLY[line[1]]) for line in columns]
+    body = body[body.index(b"\n") + 1 :]
+    return _records(body, types, int(lines[starts[0]][2]), is_text=layout == "ascii")
+
+
+def _read_pcd(data: bytes) -> np.ndarray:
+    """Return the points of a PCD file, (n, 3); those that it marks as invalid by NaN are left out.
+
+    Source: https://pointclouds.org/documentation/tutorials/pcd_file_format.html, version 0.7.
+    """
+    match = re.search(rb"^DATA[ \t]+(\S+)[ \t]*\r?\n", data, re.MULTILINE)
+    if match is None:
+        raise ValueError("it has no line DATA")
+    lines = data[: match.start()].decode("ascii", "replace").splitlines()
+    of_key = {line.split()[0]: line.split()[1:] for line in lines if line.strip()}
+    layout = match[1].decode("ascii", "replace")
+    if layout not in ("ascii", "binary"):
+        raise ValueError(f"DATA must be ascii or binary, got {layout}: save it uncompressed")
+    counts = of_key.get("COUNT", ["1"] * len(of_key["FIELDS"]))
+    types: list[Any] = [
+        (name, f"<{PCD[kind]}{size}", (int(count),))
+        if int(count) > 1
+        else (name, f"<{PCD[kind]}{size}")
+        for name, kind, size, count in zip(
+            of_key["FIELDS"], of_key["TYPE"], of_key["SIZE"], counts, strict=True
+        )
+    ]
+    body = data[match.end() :]
+    points = _records(body, types, int(of_key["POINTS"][0]), is_text=layout == "ascii")
+    return points[~np.isnan(points).any(axis=1)]
+
+
+def _records(body: bytes, types: list[Any], count: int, *, is_text: bool) -> np.ndarray:
+    """Return x, y, z of records with these fields, (count, 3)."""
+    layout = np.dtype(types)
+    if any(name not in (layout.names or ()) for name in SPACE):
+        raise ValueError(f"it must have x, y and z, got {', '.join(layout.names or ())}")
+    if not is_text:
+        if len(body) < count * layout.itemsize:
+            raise ValueError(f"it is cut: there are fewer than its {count} points")
+        table = np.frombuffer(body, layout, count)
+        return np.stack([table[name] for name in SPACE], axis=1)
+    columns, n_columns = {}, 0  # of texts: a field may have several
+    for name in layout.names or ():
+        columns[name] = n_columns
+        n_columns += int(np.prod(layout[name].shape))
+    rows = [line.split() for line in body.decode("ascii", "replace").splitlines()[:count]]
+    if len(rows) < count or any(len(row) < n_columns for row in rows):
+        raise ValueError(f"it is cut: there are fewer than its {count} points")
+    numbers = [[float(row[columns[name]]) for name in SPACE] for row in rows]
+    return np.array(numbers).reshape(-1, 3)

@@ -1,0 +1,114 @@
+"""Depth films as they are compared: in metres, in blocks of pixels, with times."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+from scipy.ndimage import map_coordinates
+
+from render.picture_files import open_picture
+from studies.problem.observations.clouds import declared_times
+from studies.problem.observations.undistort import source_pixels
+from studies.runs.errors import StudyError
+from studies.scene.arrays import load_arrays
+from studies.scene.declared import Camera, Depth
+
+
+MILLIMETRES = 1e-3  # of PNG
+
+
+@dataclass(frozen=True, eq=False)
+class DepthData:
+    """Depths along the view of a camera."""
+
+    times: np.ndarray  # increasing, (n_frames,) [s]
+    depths: np.ndarray  # (n_frames, height, width) [m], NaN where nothing was measured
+    full_size: tuple[int, int]  # height and width of the file [pixels]
+
+
+def read_depth(depth: Depth, camera: Camera, key: str = "depth", *, camera_key: str) -> DepthData:
+    """Read a depth film, without the camera's distortion; messages call the table by `key`."""
+    assert depth.file is not None
+    if camera.K is None:
+        raise StudyError(
+            f"`{camera_key}.K` is missing: depths of `{key}` are along the view of a sensor whose "
+            "intrinsics are known. Give K, R and t as OpenCV has them."
+        )
+    path = Path(depth.file)
+    times, raw = (_read_folder if path.is_dir() else _read_arrays)(path, key)
+    if times is None:
+        times = declared_times(depth, len(raw), key)
+    chosen = range(len(raw))[slice(*depth.frames)] if depth.frames else range(len(raw))
+    if depth.frames and depth.frames[1] > len(raw):
+        raise StudyError(
+            f"`{key}.frames` must lie within the {len(raw)} frames of {path}, got "
+            f"{list(depth.frames)}."
+        )
+    scale = depth.scale or (MILLIMETRES if path.is_dir() else 1.0)
+    size = raw[0].shape
+    source = source_pixels(camera, size, camera_key)
+    frames = []
+    for k in chosen:
+        z = scale * raw[k].astype(np.float64)
+        z[~(np.isfinite(z) & (z > 0.0))] = np.nan
+        if source is not None:  # the nearest pixel: between an edge and what is behind is nothing
+            z = map_coordinates(z, source, order=0, cval=np.nan)
+        if not np.isfinite(z).any():
+            raise StudyError(
+                f"`{key}.file`: frame {k} of {path} is empty: all of its pixels are holes. Leave "
+                "it out by `frames`."
+            )
+        frames.append(_in_blocks(z, depth.downsample))
+    times = times[list(chosen)] - (times[chosen[0]] if depth.frames else 0.0)
+    return DepthData(times, np.stack(frames), size)
+
+
+def _in_blocks(z: np.ndarray, factor: int) -> np.ndarray:
+    """Return the medians of blocks; NaN where half of a block are holes."""
+    height, width = (side // factor * factor for side in z.shape)
+    blocks = z[:height, :width].reshape(height // factor, factor, width // factor, factor)
+    flat = np.sort(np.moveaxis(blocks, 2, 1).reshape(*blocks.shape[::2], -1), axis=-1)
+    return flat[..., flat.shape[-1] // 2]  # NaN are sorted to the end
+
+
+def _read_folder(path: Path, key: str) -> tuple[None, list[np.ndarray]]:
+    files = sorted(one for one in path.iterdir() if one.suffix.lower() == ".png")
+    if not files:
+        raise StudyError(f"`{key}.file`: the folder {path} must have 16-bit PNG files, got none.")
+    frames = []
+    for file in files:
+        try:
+            picture: Image.Image = open_picture(file)
+            pixels = np.asarray(picture)
+        except (OSError, ValueError, SyntaxError) as error:
+            raise StudyError(f"`{key}.file`: {file} cannot be read: {error}.") from error
+        if pixels.ndim != 2 or not picture.mode.startswith("I"):
+            raise StudyError(
+                f"`{key}.file`: {file} must be a PNG picture with one channel of 16 bits, got the "
+                f"mode {picture.mode}. Eight bits and colours do not hold depths: save the "
+                "sensor's numbers."
+            )
+        if frames and pixels.shape != frames[0].shape:
+            raise StudyError(
+                f"`{key}.file`: all pictures in {path} must have one size, but {file.name} has "
+                f"{pixels.shape} and {files[0].name} {frames[0].shape}."
+            )
+        frames.append(pixels)
+    return None, frames
+
+
+def _read_arrays(path: Path, key: str) -> tuple[np.ndarray | None, np.ndarray]:
+    arrays = load_arrays(str(path), f"{key}.file")
+    z, times = arrays.get("depth", np.zeros(0)), arrays.get("times")
+    if z.ndim != 3 or not z.size or z.dtype.kind not in "iuf":
+        raise StudyError(
+            f"`{key}.file`: {path} must have an array `depth` of numbers, (n, height, width), got "
+            f"the shape {z.shape}."
+        )
+    if times is not None and (times.shape != z.shape[:1] or not (np.diff(times) > 0.0).all()):
+        raise StudyError(
+            f"`{key}.file`: `times` in {path} must be ({len(z)},) and increase, got the shape "
+            f"{times.shape}."
+        )
+    return times, z

@@ -1,0 +1,221 @@
+"""Grips in scene files: where they lead nodes, what is free, their force, and mistakes."""
+
+import numpy as np
+import pytest
+
+from adjsim.rotations import rotation_matrix
+from studies.problem.forward import simulate
+from studies.problem.making import make_problem
+from studies.runs.errors import StudyError
+from studies.scene.building import build
+from studies.scene.maps import all_targets, values_of
+from studies.scene.reading import scene_from_dict
+from tests.studies.scene.slopes import check_slopes
+
+
+LOW, HIGH = (
+    {"plane": {"point": [x, 0, 0], "normal": [n, 0, 0]}} for x, n in ((-0.049, 1), (0.049, -1))
+)
+BAR = {"kind": "soft", "mesh": "box", "size": [0.1, 0.02, 0.02], "cells": [4, 1, 1], "E": 1e5,
+       "nu": 0.3, "held": LOW}  # fmt: skip
+PULLED = {"times": [0.0, 0.1], "positions": [[0, 0, 0], [0.01, 0, 0]]}
+JAW = {"body": "bar", "where": HIGH, "path": PULLED}
+CELL = {"grip": "jaw", "simulate": {"frames": 4, "duration": 0.1, "noise": 0.01}}
+
+
+def tables(**changes):
+    """The tables of a bar that a jaw pulls; a key with two underlines is one of a table."""
+    base = {"bodies": {"bar": BAR}, "grips": {"jaw": JAW}, "observations": {"cell": CELL},
+            "world": {"gravity": [0, 0, 0], "step": "implicit"}, "free": {"bar.E": {}}}  # fmt: skip
+    return {**base, **changes}
+
+
+def led(scene, times):
+    """Where the nodes of the grip are at times, and where they begin."""
+    built = build(scene)
+    rows = built.sensors["force.jaw"].rows
+    return simulate(scene, times).surfaces, np.asarray(built.state.x)[rows], rows
+
+
+def file_of(path, text):
+    path.write_text(text)
+    return str(path)
+
+
+@pytest.mark.parametrize("how", ["linear", "cubic"])
+def test_nodes_move_as_a_rigid_body_with_their_grip(tmp_path, how):
+    turn = np.array([0.0, 40.0, 60.0])
+    at = {"times": [0.0, 0.05, 0.1], "positions": [[0.1, 0, 0], [0.12, 0.01, 0], [0.11, 0.03, 0]],
+          "rotations": [[0, 90, 0], (turn / 2).tolist(), turn.tolist()]}  # fmt: skip
+    scene = scene_from_dict(tables(grips={"jaw": {**JAW, "path": at, "interpolation": how}}))
+    built = build(scene)
+    (path,) = built.paths
+    X, R = path.start, rotation_matrix(np.radians(np.array(at["rotations"])))
+    for time, position, turned in zip(at["times"], at["positions"], R, strict=True):
+        k = int(np.argmin(np.abs(path.times - time)))
+        moved = position + (X - at["positions"][0]) @ R[0] @ turned.T
+        np.testing.assert_allclose(path.places[k], moved, atol=1e-15)
+    targets = all_targets(built.maps, values_of(built.values))
+    np.testing.assert_allclose(targets["jaw_grip.positions"], path.places, atol=1e-15)
+    arms = np.linalg.norm(path.places - path.places.mean(axis=1, keepdims=True), axis=2)
+    np.testing.assert_allclose(arms, np.broadcast_to(arms[0], arms.shape), rtol=1e-13)
+
+
+def test_files_of_poses_say_the_same_as_lists(tmp_path):
+    by_list = {"times": [0.0, 0.1], "positions": [[0, 0, 0], [0.01, 0, 0]],
+               "rotations": [[0, 0, 0], [0, 0, 180.0]]}  # fmt: skip
+    vectors = file_of(
+        tmp_path / "a.csv", "time,x,y,z,rx,ry,rz\n0,0,0,0,0,0,0\n0.1,0.01,0,0,0,0,180\n"
+    )
+    quaternions = "time,x,y,z,qx,qy,qz,qw\n0,0,0,0,0,0,0,1\n0.1,0.01,0,0,0,0,1,0\n"
+    quaternions = file_of(tmp_path / "b.csv", quaternions)
+    places = []
+    for path in (by_list, vectors, quaternions):
+        scene = scene_from_dict(tables(grips={"jaw": {**JAW, "path": path}}))
+        places.append(build(scene).paths[0].places)
+    np.testing.assert_allclose(places[1], places[0], atol=1e-15)
+    np.testing.assert_allclose(places[2], places[0], atol=1e-15)
+    np.savez(tmp_path / "c.npz", times=build(scene).paths[0].times, x=places[0])
+    scene = scene_from_dict(tables(grips={"jaw": {**JAW, "path": str(tmp_path / "c.npz")}}))
+    np.testing.assert_array_equal(build(scene).paths[0].places, places[0])
+
+
+def test_a_path_that_begins_before_the_scene_is_cut_at_its_start(tmp_path):
+    text = "time,x,y,z\n-0.1,0,0,0\n0.1,0.02,0,0\n0.2,0.02,0,0\n"
+    path = file_of(tmp_path / "early.csv", text)
+    (own,) = build(scene_from_dict(tables(grips={"jaw": {**JAW, "path": path}}))).paths
+    np.testing.assert_allclose(own.times, [0.0, 0.1, 0.2])
+    np.testing.assert_allclose(own.places[:, 0, 0] - own.start[0, 0], [0.0, 0.01, 0.01], atol=1e-15)
+
+
+def test_rotations_go_on_beyond_half_a_turn(tmp_path):
+    rows = [f"{0.01 * k},0,0,0,0,0,{(50 * k + 180) % 360 - 180}" for k in range(11)]
+    path = file_of(tmp_path / "turns.csv", "\n".join(["time,x,y,z,rx,ry,rz", *rows]))
+    (own,) = build(scene_from_dict(tables(grips={"jaw": {**JAW, "path": path}}))).paths
+    assert len(own.times) >= 500  # a degree each
+    np.testing.assert_allclose(np.diff(own.times), own.times[1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("how", ["linear", "cubic"])
+def test_slopes_of_a_path_are_those_of_differences(how):
+    at = {
+        "times": [0.0, 0.02, 0.05],
+        "positions": [[0, 0, 0], [0.01, 0, 0.01], [0.01, 0, 0]],
+        "rotations": [[10, 0, 0], [20, 5, 0], [0, 40, 10]],
+    }
+    jaw = {**JAW, "path": at, "interpolation": how}
+    scene = scene_from_dict(tables(grips={"jaw": jaw}, world={"gravity": [0, -9.8, 0]}))
+    paths = ("grips.jaw.position", "grips.jaw.rotation", "bar.position", "bar.rotation", "bar.E")
+    check_slopes(scene, paths, 5e-4, 80)
+
+
+def test_held_with_a_path_is_a_grip_of_the_body():
+    held = {**HIGH, "path": PULLED}
+    built = build(scene_from_dict(tables(bodies={"bar": {**BAR, "held": held}}, grips={},
+        observations={"cell": {**CELL, "grip": "bar"}})))  # fmt: skip
+    assert set(built.sensors) == {"force.bar"}
+    assert "grips.bar.position" in built.values
+    assert (
+        built.system.forces["bar_grip"].held_nodes.tolist() == np.flatnonzero(built.held).tolist()
+    )
+
+
+def test_the_force_has_the_slopes_of_differences():
+    free = {"bar.E": {}, "bar.nu": {}, "grips.jaw.position": {}, "grips.jaw.rotation": {}}
+    for world in ({"gravity": [0, -9.8, 0], "step": "implicit"}, {"motion": "equilibrium"}):
+        prepared = make_problem(scene_from_dict(tables(world=world, free=free)))
+        problem = prepared.problem
+        theta = problem.parameters.start + 0.01
+        r = problem.residuals(theta)
+        adj = np.random.default_rng(2).standard_normal(len(r))
+        gradient = problem.residuals_vjp(theta, adj)
+        for i in range(len(theta)):
+            d = 1e-5 * np.eye(len(theta))[i]
+            slope = (adj @ problem.residuals(theta + d) - adj @ problem.residuals(theta - d)) / 2e-5
+            along = adj @ problem.residuals_jvp(theta, d) / 1e-5
+            assert gradient[i] == pytest.approx(along, rel=1e-9, abs=1e-9)
+            assert gradient[i] == pytest.approx(slope, rel=1e-4, abs=1e-6)
+
+
+def test_takes_have_grips_of_their_own():
+    takes = {name: {"observations": {"cell": CELL}} for name in ("slow", "fast")}
+    takes["fast"]["grips"] = {"jaw": {"path": {**PULLED, "positions": [[0, 0, 0], [0.02, 0, 0]]}}}
+    values = {key: value for key, value in tables(takes=takes).items() if key != "observations"}
+    scene = scene_from_dict(values)
+    assert scene.grips["jaw_fast"].body == "bar_fast"
+    assert scene.observations["cell_fast"].grip == "jaw_fast"
+    assert scene.grips["jaw_fast"].path.positions[1] == (0.02, 0.0, 0.0)
+
+
+def refused(match, **changes):
+    with pytest.raises(StudyError, match=match):
+        make_problem(scene_from_dict(tables(**changes)))
+
+
+def with_path(path):
+    return {"grips": {"jaw": {**JAW, "path": path}}}
+
+
+def test_mistakes_in_grips_are_said(tmp_path):
+    refused(r"`grips\.jaw\.body`: Unknown soft body, cloth or body of springs `bra`",
+            grips={"jaw": {**JAW, "body": "bra"}})  # fmt: skip
+    refused(r"`grips\.jaw\.where` selects nothing", grips={"jaw": {"body": "bar", "where": {}}})
+    where = {**HIGH, "path": PULLED}
+    refused(r"`grips\.jaw\.where\.path` must be left out", grips={"jaw": {**JAW, "where": where}})
+    refused(
+        r"`grips\.jaw\.path\.times` must increase", **with_path({**PULLED, "times": [0.1, 0.1]})
+    )
+    refused(r"`grips\.jaw\.path\.positions` must have one row for each of the 3 `times`, got 2",
+            **with_path({**PULLED, "times": [0.0, 0.1, 0.2]}))  # fmt: skip
+    refused("ends at 0.05 s, before what is observed, at 0.1 s",
+            **with_path({**PULLED, "times": [0.0, 0.05]}))  # fmt: skip
+    far = {"times": [0.0, 0.02, 0.1], "positions": [[0, 0, 0], [30.0, 0, 0], [0.01, 0, 0]]}
+    refused(r"`grips\.jaw\.path` moves by .* in a step of .* more than the size of the body, 0",
+            **with_path(far))  # fmt: skip
+    once = {"times": [0.1], "positions": [[0, 0, 0]]}
+    refused("must have two times or more for a cubic",
+            grips={"jaw": {**JAW, "path": once, "interpolation": "cubic"}})  # fmt: skip
+    for name, text, match in (
+        (
+            "nan.csv",
+            "time,x,y,z\n0,0,0,0\n0.1,nan,0,0\n",
+            "must have 4 finite numbers in every row",
+        ),
+        ("back.csv", "time,x,y,z\n0.1,0,0,0\n0,0,0,0\n", "must increase from row to row"),
+        ("few.csv", "time,x\n0,0\n0.1,0\n", r"must have 3 or 6 or 7 column\(s\) beside `time`"),
+        ("zero.csv", "time,x,y,z,a,b,c,d\n0,0,0,0,0,0,0,0\n", "a quaternion in .* is 0"),
+    ):
+        refused(match, **with_path(file_of(tmp_path / name, text)))
+    np.savez(tmp_path / "few.npz", times=[0.0, 0.1], x=np.zeros((2, 3, 3)))
+    refused(r"`grips\.jaw\.path` must have the 4 nodes of the grip or the 20 of its body, got 3",
+            **with_path(str(tmp_path / "few.npz")))  # fmt: skip
+
+
+def test_mistakes_in_observed_forces_are_said(tmp_path):
+    def cell(**changes):
+        return {"observations": {"cell": {**CELL, **changes}}}
+
+    refused(r"`observations\.cell\.grip`: Unknown grip or body with `held` `jam`.*jaw",
+            **cell(grip="jam"))  # fmt: skip
+    refused(r"`observations\.cell\.axis` must not be zero", **cell(axis=[0, 0, 0]))
+    refused(
+        r"`observations\.cell\.error` is missing", **cell(simulate={"frames": 4, "duration": 0.1})
+    )
+    one = file_of(tmp_path / "one.csv", "time,f\n0.05,1\n0.1,2\n")
+    refused(r"must have 3 column\(s\) beside `time`, got 1",
+            observations={"cell": {"kind": "force", "grip": "jaw", "file": one}})  # fmt: skip
+    stone = {"kind": "rigid", "mesh": "shape:sphere", "size": [0.1], "mass": 1.0}
+    refused("the force of a grip is not known beside rigid bodies",
+            bodies={"bar": BAR, "stone": stone})  # fmt: skip
+
+
+def test_a_file_of_forces_is_read(tmp_path):
+    text = "time,fx,fy,fz\n0.05,1,0,0\n0.1,2,0.5,0\n"
+    cell = {"kind": "force", "grip": "jaw", "file": file_of(tmp_path / "cell.csv", text)}
+    (observer,) = make_problem(
+        scene_from_dict(tables(observations={"cell": cell}))
+    ).problem.observers
+    np.testing.assert_array_equal(observer.forces, [[1, 0, 0], [2, 0.5, 0]])
+    assert observer.error == pytest.approx(0.02)
+    curves = observer.curves(np.zeros((2, 4)))
+    assert curves["observed"].shape == curves["predicted"].shape == (2, 1, 3)

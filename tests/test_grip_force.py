@@ -1,0 +1,70 @@
+"""The force of a grip: momentum, E A strain, a hanging mass, cotangents, bad input."""
+
+import numpy as np
+import pytest
+
+from adjoint.forces.grip import example
+from adjsim.courses import Signal
+from adjsim.forces.grip import Grip
+from adjsim.forces.neo_hookean import NeoHookeanTets
+from adjsim.grip_force import GripForce
+from adjsim.meshes.grid import box_tets
+from adjsim.model import Model, State
+from adjsim.rigid.bodies import RigidBodies
+from adjsim.rollout import rollout
+from adjsim.steps.implicit import ImplicitEuler
+from adjsim.steps.semi_implicit import SemiImplicitEuler
+
+
+STEPS = [SemiImplicitEuler(), ImplicitEuler(tolerance=1e-14)]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_grip_forces_and_weight_are_the_change_of_momentum(step):
+    # No other force from outside acts, but for the drag, -0.5 m v of each node.
+    scene, n = example(12), 12
+    model, mass = scene.model, scene.model.mass[:, None]
+    run = rollout(model, scene.state, scene.dt, n, frames=range(n + 1), step=step)
+    held = np.flatnonzero(model.pinned)
+    R = GripForce(model, scene.state, held, scene.dt, n, step).at(run)
+    momentum = (mass * run.v).sum(axis=1)
+    outside = (mass * (model.gravity - 0.5 * run.v)).sum(axis=1) + R
+    change = np.diff(momentum, axis=0) / scene.dt
+    feels = outside[1:] if step.FORCES_AT_END else outside[:-1]
+    np.testing.assert_allclose(change, feels, atol=1e-11 * np.abs(R).max())
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_bar_pulled_slowly_resists_with_E_A_strain(step):
+    E, nu, strain, n_steps = 1e5, 0.3, 1e-4, 60 if step.IS_STABLE else 6000
+    mesh = box_tets((4, 2, 2), (0.2, 0.05, 0.05))
+    bar = NeoHookeanTets.from_young(mesh.tets, mesh.points, E, nu, density=1000.0, viscosity=40.0)
+    x = mesh.points
+    ends = np.flatnonzero((x[:, 0] == 0.0) | (x[:, 0] == x[:, 0].max()))
+    stretched = x * (1.0 + strain, 1.0 - nu * strain, 1.0 - nu * strain)
+    path = Signal([-1.0, 0.5 * n_steps, n_steps], [x[ends], *[stretched[ends]] * 2])
+    model = Model(None, {"bar": bar, "grip": Grip(ends, path)}, gravity=(0.0, 0.0, 0.0))
+    dt = 5e-2 if step.IS_STABLE else 0.7 * model.stable_dt()
+    run = rollout(model, State(x), dt, n_steps, step=step)
+    pulled = ends[x[ends, 0] > 0.1]
+    R = GripForce(model, State(x), pulled, dt, n_steps, step).at(run)[0]
+    np.testing.assert_allclose(R[0], E * 0.05**2 * strain, rtol=5 * strain)
+    assert np.abs(R[1:]).max() < 5 * strain * R[0]
+
+
+def test_a_node_that_is_held_still_or_lifted_evenly_weighs_what_it_weighs():
+    model = Model([2.0, 1.0], {"grip": Grip([1], [[0.0, 0, 0]])}, pinned=[True, False])
+    lifted = State(np.zeros((2, 3)), [[0.0, 3.0, 0.0], [0.0, 0, 0]])
+    run = rollout(model, lifted, 0.5, 3, frames=range(4))
+    R = GripForce(model, lifted, [0, 1], 0.5, 3, SemiImplicitEuler()).at(run)
+    np.testing.assert_allclose(R, [[0.0, 29.4, 0.0]] * 4, rtol=1e-15)
+
+
+def test_what_has_no_grip_force_is_refused():
+    model = Model([2.0, 1.0], pinned=[True, False])
+    with pytest.raises(ValueError, match="but node 1 is free"):
+        GripForce(model, State(np.zeros((2, 3))), [0, 1], 0.5, 3, SemiImplicitEuler())
+    block = RigidBodies(np.eye(4, 3), mass=1.0, inertia=[1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
+    with_body = Model([2.0], pinned=[True], bodies={"block": block})
+    with pytest.raises(ValueError, match="must have nodes alone for the force of a grip"):
+        GripForce(with_body, State(np.zeros((1, 3))), [0], 0.5, 3, SemiImplicitEuler())
