@@ -416,7 +416,7 @@ def _check_observation(key: str, spec: Any, scene: SceneFile) -> None:
         check_reference(f"{key}.grip", "grip or body with `held`", spec.grip, scene.every_grip)
         if spec.axis is not None:
             check_direction(f"{key}.axis", spec.axis)
-    if hasattr(spec, "joint"):
+    if isinstance(spec, declared.Encoder):
         check_reference(f"{key}.joint", "joint", spec.joint, scene.joints)
     for body in getattr(spec, "bodies", None) or ():
         check_reference(f"{key}.bodies", "body", body, scene.bodies)
