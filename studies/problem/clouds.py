@@ -230,12 +230,6 @@ class CloudObserver(Observer):
         scaled = np.square(self._factor() * (rows[:, :3] - other[:, :3]))
         return len(self.times) * scaled.reshape(len(self.times), -1).sum(axis=1)
 
-    def noise(self, rows: np.ndarray, r: np.ndarray, n_parameters: int) -> float:
-        """Return the variance of a residual; points that are missing do not count."""
-        del rows
-        count = np.count_nonzero(self.residuals_jvp(np.ones((len(self._factor()), 4))))
-        return float(r @ r) / max(count - n_parameters, 1.0)
-
     def expected_noise(self) -> np.ndarray:
         """Return the variance of each residual: the declared error squared."""
         return self.residuals_jvp(np.full((len(self._factor()), 4), self.error)) ** 2

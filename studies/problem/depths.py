@@ -205,12 +205,6 @@ class DepthObserver(NumberObserver):
 
         return ReachedResiduals(there, lambda tan: self._factor() * tan[there, 0], vjp)
 
-    def noise(self, rows: np.ndarray, r: np.ndarray, n_parameters: int) -> float:
-        """Return the variance of a residual of those that are compared."""
-        is_compared = rows[:, 3] > 0.0
-        left = r[is_compared]
-        return float(left @ left) / max(left.size - n_parameters, 1.0)
-
     def over_surface(self, seen: Moved) -> dict[str, np.ndarray]:
         """Return the points that are compared, and the surface that is drawn, at a few times."""
         n = min(len(self.times), len(next(iter(seen.values()))))

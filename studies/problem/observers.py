@@ -234,9 +234,12 @@ class Observer(ABC):
         return np.ones(len(rows), bool)
 
     def noise(self, rows: np.ndarray, r: np.ndarray, n_parameters: int) -> float:
-        """Return the variance of its numbers by the residuals r that predicted rows leave."""
+        """Return the variance of its numbers by the residuals r that predicted rows leave.
+
+        What is exactly 0 was not measured: a missing sample, the third column of places in pixels.
+        """
         del rows
-        return float(r @ r) / max(r.size - n_parameters, 1.0)
+        return float(r @ r) / max(np.count_nonzero(r) - n_parameters, 1.0)
 
     def expected_noise(self) -> float | np.ndarray:
         """Return the variance of its numbers that is expected, or that of each residual, (m,)."""

@@ -11,6 +11,7 @@ from studies.api import OwnResiduals, Problem, fit
 from studies.problem.forward import start_surfaces
 from studies.problem.making import make_problem
 from studies.problem.pixels import to_pixels
+from studies.problem.points import PointObserver
 from studies.runs.errors import StudyError
 from studies.scene.declared import (
     Camera,
@@ -198,6 +199,22 @@ def test_tangent_and_cotangent_agree(kind, truth, tmp_path):
         2 * h
     )
     assert np.linalg.norm(differences - pushed) < 1e-5 * np.linalg.norm(pushed)
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+def test_noise_is_that_of_what_was_measured(axes, rng):
+    places = np.zeros((400, 2, axes))
+    places[::2, 1] = np.nan  # a quarter of the samples is missing
+    times = np.arange(400.0)
+    observer = PointObserver(
+        "track", 1.0, times, 0.0, times.astype(int), places, 0.3, matrix=None, object="beam"
+    )
+    rows = np.pad(0.5 * rng.standard_normal((800, axes)), [(0, 0), (0, 4 - axes)])
+    r = observer.residuals(rows)
+    measured = np.isfinite(places).all(axis=2)
+    factors = observer.residuals_jvp(np.ones((800, 4))).reshape(400, 2, 3)[measured]
+    expected = np.mean(np.square(0.5 * factors))
+    assert observer.noise(rows, r, 0) == pytest.approx(expected, rel=0.15)
 
 
 def test_pixels_are_those_of_a_pinhole(truth, tmp_path):
