@@ -176,8 +176,11 @@ class CloudObserver(Observer):
 
     @cached_property
     def _error_of_vertices(self) -> float:
-        """The error, and how far points of a cloud are from each other: so far is a vertex [m]."""
-        gaps = [tree.query(tree.data, k=min(2, tree.n))[0][..., -1] for tree in self._trees]
+        """The error, and how far points of a cloud are from each other: so far is a vertex [m].
+
+        Of a frame with a single point that is not known, and counts as 0.
+        """
+        gaps = [tree.query(tree.data, k=[min(2, tree.n)])[0][:, 0] for tree in self._trees]
         return float(np.sqrt(self.error**2 + np.square(np.concatenate(gaps)).mean()))
 
     def _of_vertices(self, x: np.ndarray) -> "_ToPoints":

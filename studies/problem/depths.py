@@ -87,8 +87,16 @@ class DepthObserver(NumberObserver):
     @cached_property
     def count(self) -> int:
         """The number of pixels that are drawn at the start, away from edges."""
-        z = self._drawn(self._at_start(1), {})
-        return max(int(without_edges(z, self.jump).sum()), 1)
+        return max(int(self._is_drawn.sum()), 1)
+
+    @cached_property
+    def _is_drawn(self) -> np.ndarray:
+        """Where depths are drawn at the start, away from edges, (1, H, W)."""
+        return without_edges(self._drawn(self._at_start(1), {}), self.jump)
+
+    def _scale(self, compared: np.ndarray) -> np.ndarray:
+        """Return what takes rho to rows, by the number of pixels compared; (n_frames,) both."""
+        return np.sqrt(self.count / np.maximum(compared, LEAST * self.count))
 
     def _at_start(self, n_frames: int) -> Moved:
         return {k: np.broadcast_to(x, (n_frames, *x.shape)) for k, x in self.begun.items()}
@@ -141,7 +149,7 @@ class DepthObserver(NumberObserver):
         is_compared = self.is_measured & without_edges(z, self.jump)
         rho = Rho.of(np.where(is_compared, self.depths - z, 0.0), self.error)
         compared, least = is_compared.sum(axis=(1, 2)), LEAST * self.count
-        scale = np.sqrt(self.count / np.maximum(compared, least))[:, None, None]
+        scale = self._scale(compared)[:, None, None]
         slopes = np.where(is_compared, -scale * rho.slopes, 0.0)
         rows = np.zeros((len(z), self.rows_per_frame(), 4))
         rows[:, :-1, 0] = (scale * rho.values).reshape(len(z), -1)
@@ -193,6 +201,12 @@ class DepthObserver(NumberObserver):
     def _factor(self) -> float:
         """Return what scales each row: the mean is over the pixels that are drawn at the start."""
         return float(np.sqrt(self.weight / (self.count * len(self.times)))) / self.error
+
+    def expected_noise(self) -> np.ndarray:
+        """Return the variance of each residual, (m,), where bodies stay where they begin."""
+        compared = (self.is_measured & self._is_drawn).sum(axis=(1, 2))
+        by_frame = (self._factor() * self.error * self._scale(compared)) ** 2
+        return np.repeat(by_frame, self.rows_per_frame())
 
     def reached(self, rows: np.ndarray, count: int) -> ReachedResiduals:
         """Return which residuals may change: those of pixels that are compared."""

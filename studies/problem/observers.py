@@ -375,6 +375,6 @@ class NumberObserver(Observer):
         off = np.square(self._factor() * (rows[:, 0] - other[:, 0]))
         return len(self.times) * off.reshape(len(self.times), -1).sum(axis=1)
 
-    def expected_noise(self) -> float:
+    def expected_noise(self) -> float | np.ndarray:
         """Return the variance of a residual: the error squared."""
         return (self._factor() * self.error) ** 2

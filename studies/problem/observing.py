@@ -317,6 +317,7 @@ class _Observing:
         n = 1 if one.center else len(rows)
         if one.simulate is None:
             data = read_states(one, key)
+            _require_seconds(data.times, self.file.world, key)
         else:
             times = frame_times(one, self.file.world, key)
             data = PointData((), times, np.zeros((len(times), n, 3)))
@@ -454,8 +455,6 @@ class _Observing:
             assert spec.file is not None
             times, numbers = read_series(f"{key}.file", spec.file, {1})
             _require_seconds(times, self.file.world, key)
-            if times[0] < 0.0:
-                raise StudyError(f"`{key}.file` must begin at time 0 or later, got {times[0]:g} s.")
         else:
             times = frame_times(spec, self.file.world, key)
             numbers = np.full(len(times), spec.offset)
@@ -483,7 +482,12 @@ def _observed(name: str, one: Observed, times: np.ndarray) -> dict[str, Any]:
 
 
 def _require_seconds(times: np.ndarray, world: declared.World, key: str) -> None:
-    """Raise if rows of a table are so far apart that their times must be milliseconds."""
+    """Raise if times begin before 0, or are so far apart that they must be milliseconds."""
+    if times[0] < 0.0:
+        raise StudyError(
+            f"`{key}.file` must begin at time 0 or later, got {times[0]:g} s. Leave earlier rows "
+            "out, by `frames` where the table has it, which makes the first one time 0."
+        )
     apart = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
     if apart >= LONGEST and world.dt is None:
         raise StudyError(

@@ -18,6 +18,10 @@ def error_of(mistakes: Sequence[str], source: str) -> StudyError:
     return error
 
 
+class MissingTimesError(StudyError):
+    """A file does not say when its frames were taken, and `fps` or `times` would."""
+
+
 class FailedSearchError(StudyError):
     """A search that found no finite loss: of many instances, the others are still of use."""
 

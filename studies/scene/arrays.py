@@ -1,5 +1,6 @@
 """Arrays of .npz files."""
 
+from pathlib import Path
 from zipfile import BadZipFile
 
 import numpy as np
@@ -12,27 +13,53 @@ MOST_BYTES = 2_000_000_000  # of an .npz file, unpacked
 
 
 def read_node_arrays(key: str, file: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return `times` (n,) [s] and positions `x` of nodes, (n, n_nodes, 3) [m], of an .npz file."""
+    """Return `times` (n,) [s] and positions `x` of nodes, (n, n_nodes, 3) [m], of an .npz file.
+
+    Raises
+    ------
+    StudyError
+        The file cannot be read, or its arrays are others.
+    """
     arrays = load_arrays(file, key)
     for name in ("times", "x"):
         if name not in arrays:
             raise StudyError(f"`{key}`: {unknown('array', name, arrays)}")
-    times, x = arrays["times"], arrays["x"]
-    for name, array in (("times", times), ("x", x)):
-        if array.dtype.kind not in "iuf" or not np.isfinite(array).all():
-            raise StudyError(f"`{key}`: `{name}` must hold finite numbers.")
-    if times.ndim != 1 or not len(times) or (np.diff(times) <= 0.0).any():
-        raise StudyError(f"`{key}`: `times` must be (n,) and grow, got shape {times.shape}.")
+    times, x = checked_times(arrays["times"], key, file), arrays["x"]
+    if x.dtype.kind not in "iuf" or not np.isfinite(x).all():
+        raise StudyError(f"`{key}`: `x` must hold finite numbers.")
     if x.ndim != 3 or x.shape[0] != len(times) or x.shape[2] != 3:
         raise StudyError(
             f"`{key}`: `x` must have shape ({len(times)}, n_nodes, 3), one row for each of "
             f"`times`, got {x.shape}."
         )
-    return times.astype(np.float64), x.astype(np.float64)
+    return times, x.astype(np.float64)
 
 
-def load_arrays(path: str, key: str) -> dict[str, np.ndarray]:
-    """Return the arrays of an .npz file; nothing in it is run."""
+def checked_times(times: np.ndarray, key: str, path: str | Path) -> np.ndarray:
+    """Return the array `times` of an .npz file, (n,) [s], in float64.
+
+    Raises
+    ------
+    StudyError
+        It holds no numbers, or others than finite ones that increase.
+    """
+    is_list = times.ndim == 1 and len(times) > 0 and times.dtype.kind in "iuf"
+    if not is_list or not np.isfinite(times).all() or (times[1:] <= times[:-1]).any():
+        raise StudyError(
+            f"`{key}`: `times` in {path} must be (n,) finite numbers that increase, at least one, "
+            f"got the shape {times.shape} and the type {times.dtype}."
+        )
+    return times.astype(np.float64)
+
+
+def load_arrays(path: str | Path, key: str) -> dict[str, np.ndarray]:
+    """Return the arrays of an .npz file; nothing in it is run.
+
+    Raises
+    ------
+    StudyError
+        The file cannot be read, is too large, or holds objects.
+    """
     try:
         file = np.load(path, allow_pickle=False)
         if isinstance(file, np.ndarray):

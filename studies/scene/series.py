@@ -72,34 +72,59 @@ def read_series(key: str, file: str, n_values: Collection[int]) -> tuple[np.ndar
     """Return times (n,) [s] and values (n,), or (n, k) where there are several columns.
 
     `n_values` are the numbers of columns of values that there may be.
+
+    Raises
+    ------
+    StudyError
+        The file cannot be read, or has other columns, or times that do not increase.
     """
     path = Path(file)
     if not path.is_file():
         raise StudyError(f"`{key}`: there is no file {path}.")
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as stream:
-            header, *rows = [row for row in csv.reader(stream) if row] or [[]]
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise StudyError(f"`{key}`: {path} cannot be read as a CSV file: {error}.") from error
-    names = [name.strip() for name in header]
-    if "time" not in names:
-        raise StudyError(
-            f"`{key}`: {path} must have a column `time`, got the columns "
-            f"{', '.join(names) or 'none'}. The first line names the columns."
-        )
+    names, numbers = read_columns(path, key, {"time"})
     if len(names) - 1 not in n_values:
         raise StudyError(
             f"`{key}`: {path} must have {' or '.join(map(str, sorted(n_values)))} column(s) beside "
             f"`time`, got {len(names) - 1}."
         )
-    try:
-        numbers = np.array([[float(cell) for cell in row] for row in rows])
-    except ValueError as error:
-        raise StudyError(f"`{key}`: {path} must hold numbers: {error}.") from error
-    if numbers.ndim != 2 or numbers.shape[1] != len(names) or not np.isfinite(numbers).all():
+    if not len(numbers) or not np.isfinite(numbers).all():
         raise StudyError(f"`{key}`: {path} must have {len(names)} finite numbers in every row.")
     at = names.index("time")
     times, values = numbers[:, at], np.delete(numbers, at, axis=1)
     if not (np.diff(times) > 0.0).all():
         raise StudyError(f"`{key}`: the times in {path} must increase from row to row.")
     return times, values[:, 0] if values.shape[1] == 1 else values
+
+
+def read_columns(path: Path, key: str, needed: Collection[str]) -> tuple[list[str], np.ndarray]:
+    """Return the k columns' names in the first line of a CSV file, and its numbers, (n, k).
+
+    Raises
+    ------
+    StudyError
+        The file cannot be read, lacks a column of those `needed`, or has rows of
+        another length or of something else than numbers.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as stream:
+            names = [name.strip() for name in next(filter(None, csv.reader(stream)), [])]
+            lines = [line for line in stream if line.strip()]
+    except (OSError, csv.Error, UnicodeDecodeError) as error:
+        raise StudyError(f"`{key}`: {path} cannot be read as a CSV file: {error}.") from error
+    if missing := [name for name in needed if name not in names]:
+        raise StudyError(
+            f"`{key}`: {path} must have a column `{missing[0]}`, got the columns "
+            f"{', '.join(names) or 'none'}. The first line names the columns."
+        )
+    if not lines:
+        return names, np.zeros((0, len(names)))
+    try:
+        numbers = np.loadtxt(lines, delimiter=",", comments=None, quotechar='"', ndmin=2)
+    except ValueError as error:
+        raise StudyError(f"`{key}`: {path} must hold numbers: {error}.") from error
+    if numbers.shape[1] != len(names):
+        raise StudyError(
+            f"`{key}`: {path} must have {len(names)} numbers in every row, one for each of its "
+            f"columns {', '.join(names)}, got {numbers.shape[1]}."
+        )
+    return names, numbers

@@ -16,7 +16,7 @@ from studies.problem.observations.outlines import foreground, outline, plain_bac
 from studies.problem.observations.point_files import METRES, PointData
 from studies.problem.observations.points import read_table
 from studies.reports.numbers import count
-from studies.runs.errors import StudyError
+from studies.runs.errors import MissingTimesError, StudyError
 from studies.scene.declared import Camera, Cloud, Depth, Film, SceneFile
 from studies.scene.exif import with_fields_of_view
 
@@ -62,11 +62,11 @@ class Footage:
         file = beside(path, folder)
         try:
             return cls(path, file, read_film(Film(video=path), None, "FILM"))
-        except StudyError as error:
-            if "`FILM.fps`" not in str(error):
-                raise StudyError(str(error).replace("`FILM.video`", "`--film`")) from error
+        except MissingTimesError:
             data = read_film(Film(video=path, fps=FPS), None, "FILM")
             return cls(path, file, data, has_rate=False)
+        except StudyError as error:
+            raise StudyError(str(error).replace("`FILM.video`", "`--film`")) from error
 
     @property
     def is_still(self) -> bool:
@@ -184,9 +184,7 @@ class Scan:
         try:
             try:
                 data, has_times = _read_scan(path, kind, None), True
-            except StudyError as error:
-                if "must have `fps`" not in str(error):
-                    raise
+            except MissingTimesError:
                 data, has_times = _read_scan(path, kind, FPS), False
         except StudyError as error:
             raise StudyError(str(error).replace("`SCAN.file`", f"`--{kind}`")) from error

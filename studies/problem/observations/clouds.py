@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from adjsim.rotations import rotation_matrix
+from studies.problem.observations.frames import chosen_frames, declared_times
 from studies.problem.observations.point_files import METRES
 from studies.runs.errors import StudyError
-from studies.scene.arrays import load_arrays
-from studies.scene.declared import Cloud, Depth
-from studies.scene.series import read_series
+from studies.scene.arrays import checked_times, load_arrays
+from studies.scene.declared import Cloud
+from studies.scene.series import read_columns
 
 
 SUFFIXES = (".ply", ".pcd", ".csv", ".npz")
@@ -46,51 +47,18 @@ class CloudData:
 
 
 def read_cloud(cloud: Cloud, key: str = "cloud") -> CloudData:
-    """Read a cloud; messages call the table by `key`, "observations.NAME"."""
+    """Read a cloud; messages call the table by `key`, "observations.NAME".
+
+    Raises
+    ------
+    StudyError
+        Files cannot be read, have no points, or do not fit the table.
+    """
     assert cloud.file is not None
-    path = Path(cloud.file)
-    times, frames, names = _read(path, f"{key}.file")
-    if times is None:
-        times = declared_times(cloud, len(frames), key)
-    elif cloud.fps is not None or cloud.times is not None:
-        given = "fps" if cloud.fps is not None else "times"
-        raise StudyError(f"`{key}.{given}` must be left out: {path} has times.")
-    chosen = range(len(frames))
-    if cloud.frames is not None:
-        if cloud.frames[1] > len(frames):
-            raise StudyError(
-                f"`{key}.frames` must lie within the {len(frames)} frames of {path}, got "
-                f"{list(cloud.frames)}."
-            )
-        chosen = range(*cloud.frames)
-        times = times - times[chosen[0]]
-    if times[chosen[0]] < 0.0:
-        raise StudyError(
-            f"`{key}.file`: the first frame of {path} is at {times[0]:g} s, and time 0 is the "
-            "first that may be compared. Leave earlier ones out by `frames`, which makes the first "
-            "one time 0."
-        )
-    compared = [_in_world(frames[k], cloud, key, names[k]) for k in chosen]
-    return CloudData(times[np.array(chosen)], compared)
-
-
-def declared_times(cloud: Cloud | Depth, count: int, key: str) -> np.ndarray:
-    """Return the times of files without any, by `fps` or `times`."""
-    if (cloud.fps is None) == (cloud.times is None) and (count > 1 or cloud.fps is not None):
-        have = "both" if cloud.fps is not None else "neither"
-        raise StudyError(
-            f"`{key}` must have `fps`, or `times` as a CSV file with a column `time`, for the "
-            f"{count} frames in {cloud.file}, got {have}."
-        )
-    if cloud.times is None:
-        return np.arange(count) / (cloud.fps or 1.0)
-    times, _ = read_series(f"{key}.times", cloud.times, range(64))
-    if len(times) != count:
-        raise StudyError(
-            f"`{key}.times` must have a row for each of the {count} frames in {cloud.file}, got "
-            f"{len(times)}."
-        )
-    return times
+    times, frames, names = _read(Path(cloud.file), f"{key}.file")
+    times = declared_times(cloud, times, len(frames), key)
+    times, chosen = chosen_frames(cloud, times, key)
+    return CloudData(times, [_in_world(frames[k], cloud, key, names[k]) for k in chosen])
 
 
 def _in_world(points: np.ndarray, cloud: Cloud, key: str, name: str) -> np.ndarray:
@@ -110,49 +78,53 @@ def _in_world(points: np.ndarray, cloud: Cloud, key: str, name: str) -> np.ndarr
 
 def _read(path: Path, key: str) -> tuple[np.ndarray | None, list[np.ndarray], Sequence[str]]:
     """Return times, where the file has any, points of each frame, and what messages call these."""
-    if path.is_dir():
-        files = sorted(one for one in path.iterdir() if one.suffix.lower() in SUFFIXES)
-        kinds = sorted({one.suffix.lower() for one in files})
-        if len(kinds) != 1:
-            raise StudyError(
-                f"`{key}`: the folder {path} must have files of one kind, one for each frame: "
-                f"{', '.join(SUFFIXES)}, got {' and '.join(kinds) or 'none'}."
-            )
-        return None, [_read_frame(one, key) for one in files], [str(one) for one in files]
-    if path.suffix.lower() == ".csv":
-        names, table = _read_csv(path, key)
-        if "time" in names:
-            at = table[:, names.index("time")]
-            times = np.unique(at)
-            points = _finite(table[:, [names.index(name) for name in SPACE]], path, key)
-            return times, [points[at == t] for t in times], [f"{path} at {t:g} s" for t in times]
-    if path.suffix.lower() == ".npz" and "times" in (arrays := load_arrays(str(path), key)):
-        return _frames_of(arrays, path, key)
-    return None, [_read_frame(path, key)], [str(path)]
+    if not path.is_dir():
+        return _read_file(path, key)
+    files = sorted(each for each in path.iterdir() if each.suffix.lower() in SUFFIXES)
+    kinds = sorted({each.suffix.lower() for each in files})
+    if len(kinds) != 1:
+        raise StudyError(
+            f"`{key}`: the folder {path} must have files of one kind, one for each frame: "
+            f"{', '.join(SUFFIXES)}, got {' and '.join(kinds) or 'none'}."
+        )
+    frames = [_read_file(each, key, is_frame=True)[1][0] for each in files]
+    return None, frames, [str(each) for each in files]
 
 
-def _read_frame(path: Path, key: str) -> np.ndarray:
-    """Return the points of a file that has a single frame, (n, 3)."""
+def _read_file(
+    path: Path, key: str, *, is_frame: bool = False
+) -> tuple[np.ndarray | None, list[np.ndarray], list[str]]:
+    """Return the same of a file, which may be a single frame of others."""
     suffix = path.suffix.lower()
+    if suffix == ".csv":
+        names, table = read_columns(path, key, SPACE)
+        points = _finite(table[:, [names.index(name) for name in SPACE]], path, key)
+        if is_frame or "time" not in names:
+            return None, [points], [str(path)]
+        at = _finite(table[:, [names.index("time")]], path, key)[:, 0]
+        times = np.unique(at)
+        return times, [points[at == t] for t in times], [f"{path} at {t:g} s" for t in times]
     if suffix == ".npz":
-        points = load_arrays(str(path), key).get("points", np.zeros(0))
+        arrays = load_arrays(path, key)
+        if "times" in arrays and not is_frame:
+            return _frames_of(arrays, path, key)
+        points = arrays.get("points", np.zeros(0))
         if points.ndim != 2 or points.shape[1] != 3 or points.dtype.kind not in "iuf":
             raise StudyError(
                 f"`{key}`: {path} must have an array `points` of numbers, (n, 3), got the shape "
                 f"{points.shape}."
             )
-        return _finite(points, path, key)
-    if suffix == ".csv":
-        names, table = _read_csv(path, key)
-        return _finite(table[:, [names.index(name) for name in SPACE]], path, key)
-    if suffix not in SUFFIXES:
+    elif suffix in SUFFIXES:
+        try:
+            points = (_read_ply if suffix == ".ply" else _read_pcd)(path.read_bytes())
+        except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
+            kind = suffix[1:].upper()
+            raise StudyError(
+                f"`{key}`: {path} cannot be read as a {kind} file: {error}."
+            ) from error
+    else:
         raise StudyError(f"`{key}` must be one of {', '.join(SUFFIXES)}, or a folder, got {path}.")
-    try:
-        points = (_read_ply if suffix == ".ply" else _read_pcd)(path.read_bytes())
-    except (OSError, ValueError, KeyError, IndexError) as error:
-        kind = suffix[1:].upper()
-        raise StudyError(f"`{key}`: {path} cannot be read as a {kind} file: {error}.") from error
-    return _finite(points, path, key)
+    return None, [_finite(points, path, key)], [str(path)]
 
 
 def _finite(points: np.ndarray, path: Path, key: str) -> np.ndarray:
@@ -170,33 +142,15 @@ def _frames_of(
     arrays: dict[str, np.ndarray], path: Path, key: str
 ) -> tuple[np.ndarray, list[np.ndarray], list[str]]:
     """Return the frames of an NPZ file with `times` and `points`."""
-    times, points = arrays["times"], arrays.get("points", np.zeros(0))
-    if points.shape != (times.size, *points.shape[1:2], 3) or times.ndim != 1:
+    times, points = checked_times(arrays["times"], key, path), arrays.get("points", np.zeros(0))
+    if points.shape != (len(times), *points.shape[1:2], 3) or points.dtype.kind not in "iuf":
         raise StudyError(
             f"`{key}`: {path} must have `times` (n,) and `points` (n, n_points, 3), got the shapes "
             f"{times.shape} and {points.shape}."
         )
-    if not np.isfinite(times).all() or (np.diff(times) <= 0.0).any():
-        raise StudyError(f"`{key}`: `times` in {path} must be finite and increase.")
     frames = [frame[~np.isnan(frame).all(axis=1)] for frame in points]
     names = [f"frame {k} of {path}" for k in range(len(frames))]
-    return times.astype(np.float64), [_finite(frame, path, key) for frame in frames], names
-
-
-def _read_csv(path: Path, key: str) -> tuple[list[str], np.ndarray]:
-    """Return the columns of a CSV file, and its rows."""
-    try:
-        header, *lines = path.read_text(encoding="utf-8-sig").splitlines() or [""]
-        names = [name.strip() for name in header.split(",")]
-        table = np.loadtxt(lines, delimiter=",", ndmin=2) if lines else np.zeros((0, len(names)))
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        raise StudyError(f"`{key}`: {path} cannot be read as a CSV file: {error}.") from error
-    if not set(SPACE) <= set(names):
-        raise StudyError(
-            f"`{key}`: line 1 of {path} must name the columns x, y, z, and time where the file has "
-            f"all frames, got {', '.join(names) or 'nothing'}."
-        )
-    return names, table
+    return times, [_finite(frame, path, key) for frame in frames], names
 
 
 def _read_ply(data: bytes) -> np.ndarray:

@@ -8,10 +8,10 @@ from PIL import Image
 from scipy.ndimage import map_coordinates
 
 from render.picture_files import open_picture
-from studies.problem.observations.clouds import declared_times
+from studies.problem.observations.frames import chosen_frames, declared_times
 from studies.problem.observations.undistort import source_pixels
 from studies.runs.errors import StudyError
-from studies.scene.arrays import load_arrays
+from studies.scene.arrays import checked_times, load_arrays
 from studies.scene.declared import Camera, Depth
 
 
@@ -28,7 +28,13 @@ class DepthData:
 
 
 def read_depth(depth: Depth, camera: Camera, key: str = "depth", *, camera_key: str) -> DepthData:
-    """Read a depth film, without the camera's distortion; messages call the table by `key`."""
+    """Read a depth film, without the camera's distortion; messages call the table by `key`.
+
+    Raises
+    ------
+    StudyError
+        Files cannot be read, have empty frames, or do not fit the table.
+    """
     assert depth.file is not None
     if camera.K is None:
         raise StudyError(
@@ -37,16 +43,15 @@ def read_depth(depth: Depth, camera: Camera, key: str = "depth", *, camera_key: 
         )
     path = Path(depth.file)
     times, raw = (_read_folder if path.is_dir() else _read_arrays)(path, key)
-    if times is None:
-        times = declared_times(depth, len(raw), key)
-    chosen = range(len(raw))[slice(*depth.frames)] if depth.frames else range(len(raw))
-    if depth.frames and depth.frames[1] > len(raw):
-        raise StudyError(
-            f"`{key}.frames` must lie within the {len(raw)} frames of {path}, got "
-            f"{list(depth.frames)}."
-        )
+    times = declared_times(depth, times, len(raw), key)
+    times, chosen = chosen_frames(depth, times, key)
     scale = depth.scale or (MILLIMETRES if path.is_dir() else 1.0)
     size = raw[0].shape
+    if depth.downsample > min(size):
+        raise StudyError(
+            f"`{key}.downsample` must be at most {min(size)}, the shorter side of the pictures in "
+            f"{path} [pixels], got {depth.downsample}."
+        )
     source = source_pixels(camera, size, camera_key)
     frames = []
     for k in chosen:
@@ -60,7 +65,6 @@ def read_depth(depth: Depth, camera: Camera, key: str = "depth", *, camera_key: 
                 "it out by `frames`."
             )
         frames.append(_in_blocks(z, depth.downsample))
-    times = times[list(chosen)] - (times[chosen[0]] if depth.frames else 0.0)
     return DepthData(times, np.stack(frames), size)
 
 
@@ -99,16 +103,19 @@ def _read_folder(path: Path, key: str) -> tuple[None, list[np.ndarray]]:
 
 
 def _read_arrays(path: Path, key: str) -> tuple[np.ndarray | None, np.ndarray]:
-    arrays = load_arrays(str(path), f"{key}.file")
-    z, times = arrays.get("depth", np.zeros(0)), arrays.get("times")
+    arrays = load_arrays(path, f"{key}.file")
+    z = arrays.get("depth", np.zeros(0))
     if z.ndim != 3 or not z.size or z.dtype.kind not in "iuf":
         raise StudyError(
             f"`{key}.file`: {path} must have an array `depth` of numbers, (n, height, width), got "
             f"the shape {z.shape}."
         )
-    if times is not None and (times.shape != z.shape[:1] or not (np.diff(times) > 0.0).all()):
+    if "times" not in arrays:
+        return None, z
+    times = checked_times(arrays["times"], f"{key}.file", path)
+    if len(times) != len(z):
         raise StudyError(
-            f"`{key}.file`: `times` in {path} must be ({len(z)},) and increase, got the shape "
-            f"{times.shape}."
+            f"`{key}.file`: {path} must have a time for each of its {len(z)} frames, got "
+            f"{len(times)} `times`."
         )
     return times, z

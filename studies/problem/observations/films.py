@@ -21,7 +21,7 @@ import numpy as np
 
 from studies.problem.observations.undistort import source_pixels, undistorted_picture
 from studies.runs import media
-from studies.runs.errors import StudyError
+from studies.runs.errors import MissingTimesError, StudyError
 from studies.scene.declared import Camera, Film
 from studies.scene.reading import PICTURES
 
@@ -114,7 +114,7 @@ def _times(
     stamps = [clip.stamps[number] for number in numbers]
     known = [stamp for stamp in stamps if stamp is not None]
     if len(known) < len(stamps):
-        raise StudyError(
+        raise MissingTimesError(
             f"`{key}.video`: frame {numbers[stamps.index(None)]} of {film.video} has no time stamp."
             f" Declare `{key}.fps`."
         )
@@ -123,7 +123,7 @@ def _times(
     if back.size:
         a, b = back[0], back[0] + 1
         first, second = (float(known[k] * clip.tick) for k in (a, b))
-        raise StudyError(
+        raise MissingTimesError(
             f"`{key}.video`: the time stamps of {film.video} must increase, but frame {numbers[a]} "
             f"is at {first:.6g} s and frame {numbers[b]} at {second:.6g} s. Declare `{key}.fps`, "
             f"or leave such frames out by `{key}.frames`."
@@ -138,8 +138,10 @@ def _times(
     return times, float(np.median(np.diff(count) / np.diff(times)))
 
 
-def _without_rate(film: Film, key: str) -> StudyError:
-    return StudyError(f"`{key}.fps` is missing: {film.video} does not say its frames per second.")
+def _without_rate(film: Film, key: str) -> MissingTimesError:
+    return MissingTimesError(
+        f"`{key}.fps` is missing: {film.video} does not say its frames per second."
+    )
 
 
 def blank_film(film: Film, times: np.ndarray, key: str) -> FilmData:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from adjsim.rotations import rotation_matrix
+from studies.problem.observations.frames import chosen_frames
 from studies.problem.observations.point_files import (
     METRES,
     PointData,
@@ -83,21 +84,9 @@ def read_points(
 
 def _chosen(table: PointData, points: Points, key: str) -> PointData:
     """Return the frames and points that are asked for, without points that are never seen."""
-    names, times, values = list(table.names), table.times, table.values
-    if points.frames is not None:
-        first, end = points.frames
-        if end > len(times):
-            raise StudyError(
-                f"`{key}.frames` must lie within the {len(times)} frames of {points.file}, got "
-                f"{[first, end]}."
-            )
-        times, values = times[first:end] - times[first], values[first:end]
-    if times[0] < 0.0:
-        raise StudyError(
-            f"`{key}.file`: the first row of {points.file} is at {times[0]:g} s, and time 0 is the "
-            "first that may be compared. Leave earlier rows out, by `frames` for instance, which "
-            "makes the first one time 0."
-        )
+    names = list(table.names)
+    times, chosen = chosen_frames(points, table.times, key)
+    values = table.values[chosen]
     is_seen = np.any(np.isfinite(values[..., 0]), axis=0).tolist()
     kept = [names.index(name) for name in points.points] or [
         k for k, is_kept in enumerate(is_seen) if is_kept

@@ -1,0 +1,68 @@
+"""When the frames of a file are, and which of them are compared."""
+
+import numpy as np
+
+from studies.runs.errors import MissingTimesError, StudyError
+from studies.scene.declared import Cloud, Depth, Points
+from studies.scene.series import read_series
+
+
+def declared_times(
+    spec: Cloud | Depth, times: np.ndarray | None, count: int, key: str
+) -> np.ndarray:
+    """Return the times of all frames, (count,) [s]: the file's, else by `fps` or `times`.
+
+    Raises
+    ------
+    MissingTimesError
+        No times are known of several frames.
+    StudyError
+        There are no frames, times twice, or those of another number of frames.
+    """
+    if not count:
+        raise StudyError(f"`{key}.file`: {spec.file} has no frames.")
+    if times is not None:
+        if spec.fps is not None or spec.times is not None:
+            beside = "fps" if spec.fps is not None else "times"
+            raise StudyError(f"`{key}.{beside}` must be left out: {spec.file} has times.")
+        return times
+    if spec.fps is not None and spec.times is not None:
+        raise StudyError(f"`{key}` must have `fps` or `times`, got both.")
+    if spec.fps is None and spec.times is None and count > 1:
+        raise MissingTimesError(
+            f"`{key}` must have `fps`, or `times` as a CSV file with a column `time`, for the "
+            f"{count} frames in {spec.file}, got neither."
+        )
+    if spec.times is None:
+        return np.arange(count) / (spec.fps or 1.0)
+    times, _ = read_series(f"{key}.times", spec.times, range(64))
+    if len(times) != count:
+        raise StudyError(
+            f"`{key}.times` must have a row for each of the {count} frames in {spec.file}, got "
+            f"{len(times)}."
+        )
+    return times
+
+
+def chosen_frames(
+    spec: Points | Cloud | Depth, times: np.ndarray, key: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the times of the frames that `frames` chooses [s], and their numbers, (n,) each.
+
+    The first one that is chosen is time 0.
+
+    Raises
+    ------
+    StudyError
+        There are fewer frames in the file.
+    """
+    numbers = np.arange(len(times))
+    if spec.frames is None:
+        return times, numbers
+    if spec.frames[1] > len(times):
+        raise StudyError(
+            f"`{key}.frames` must lie within the {len(times)} frames of {spec.file}, got "
+            f"{list(spec.frames)}."
+        )
+    numbers = numbers[slice(*spec.frames)]
+    return times[numbers] - times[numbers[0]], numbers
