@@ -145,8 +145,8 @@ def _frames_of(
     times, points = checked_times(arrays["times"], key, path), arrays.get("points", np.zeros(0))
     if points.shape != (len(times), *points.shape[1:2], 3) or points.dtype.kind not in "iuf":
         raise StudyError(
-            f"`{key}`: {path} must have `times` (n,) and `points` (n, n_points, 3), got the shapes "
-            f"{times.shape} and {points.shape}."
+            f"`{key}`: {path} must have `times` (n,) and `points` (n, n_points, 3) of numbers, "
+            f"got the shapes {times.shape} and {points.shape}."
         )
     frames = [frame[~np.isnan(frame).all(axis=1)] for frame in points]
     names = [f"frame {k} of {path}" for k in range(len(frames))]

@@ -109,6 +109,16 @@ def test_residuals_are_distances_in_errors_and_far_ones_count_less(twin):
     assert observer.mean()[3].tolist() == [0.0, 0.0, 0.0]
 
 
+def test_vertices_have_the_error_alone_beside_single_points():
+    observer = replace(observer_of(made(two_sided=True).problem), error=0.01)
+    clouds = np.full((6, 2, 3), np.nan)
+    clouds[:, 0] = [0.1, 0.0, 0.0]
+    assert replace(observer, clouds=clouds)._error_of_vertices == 0.01
+    clouds[:3, 1] = [0.1, 0.03, 0.0]  # 6 of 9 points have another one 0.03 m away
+    expected = np.sqrt(0.01**2 + 6 / 9 * 0.03**2)
+    assert replace(observer, clouds=clouds)._error_of_vertices == pytest.approx(expected)
+
+
 def test_the_bits_are_the_same_on_one_and_two_threads(twin):
     observer = observer_of(twin.problem)
     observer = replace(observer, clouds=np.repeat(observer.clouds, 10, axis=1))

@@ -8,7 +8,7 @@ import tomlkit
 from PIL import Image
 
 from studies.answer.certificate import check_point
-from studies.problem.depths import HUBER, DepthObserver, without_edges
+from studies.problem.depths import HUBER, LEAST, DepthObserver, without_edges
 from studies.problem.making import make_problem
 from studies.reports.preview.showing import preview
 from studies.runs.errors import StudyError
@@ -166,6 +166,22 @@ def test_pixels_about_edges_are_not_compared():
     assert mask[:, 8:].sum() == 4 * 12 - 1
     slope = np.broadcast_to(1.0 + 0.05 * np.arange(12), (1, 12, 12))
     assert without_edges(slope, jump=0.1).all()
+
+
+def test_the_expected_noise_is_that_of_a_film_with_holes(twin, rng):
+    observer = observer_of(twin.problem)
+    x = observer.begun["beam"]
+    z = np.repeat(observer._drawn({"beam": x[None]}, {}), 6, axis=0)
+    z += ERROR * rng.standard_normal(z.shape)
+    z[:, 28:] = np.nan  # a large part of the beam, but less than half
+    observer = replace(observer, depths=z)
+    rows = observer.shown({"beam": np.repeat(x[None], 6, axis=0)}, {}).rows
+    compared = rows[:, 3] > 0.0
+    assert LEAST < compared.sum() / (6 * observer.count) < 0.8
+    expected = observer.expected_noise()
+    assert expected.shape == compared.shape
+    r = observer.residuals(rows)[compared]
+    assert np.mean(r**2 / expected[compared]) == pytest.approx(1.0, rel=4 * np.sqrt(2 / len(r)))
 
 
 def test_the_gradient_certificate_passes(twin):

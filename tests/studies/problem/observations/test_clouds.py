@@ -116,8 +116,12 @@ WRONG = np.where(np.arange(3)[:, None] == 1, np.nan, POINTS)
         ("a.pcd", b"PK\x03\x04", "PCD file: it has no line DATA"),
         ("a.pcd", pcd(POINTS, "binary_compressed"), "got binary_compressed: save it uncompressed"),
         ("a.pcd", pcd(POINTS).replace(b" z\n", b" q\n"), "it must have x, y and z, got normal"),
-        ("a.csv", b"x,y\n1,2\n", "line 1 of .* must name the columns x, y, z, and time"),
-        ("a.csv", b"x,y,z\n1,2,one\n", "cannot be read as a CSV file"),
+        ("a.pcd", pcd(POINTS).replace(b"SIZE 4", b"SIZE 3"), "cannot be read as a PCD file"),
+        ("a.csv", b"x,y\n1,2\n", "must have a column `z`, got the columns x, y. The first line"),
+        ("a.csv", b"x,y,z\n1,2,one\n", "must hold numbers: .*one"),
+        ("a.csv", b"x,y,z,time\n1,2,3\n", "4 numbers in every row, .* x, y, z, time, got 3"),
+        ("a.csv", b"time,x,y,z\nnan,1,2,3\n", "1 of 1 points with NaN or infinity"),
+        ("a.csv", b"time,x,y,z\n", r"`cloud.file`: .*a.csv has no frames"),
         ("a.csv", b"x,y,z\n", r"a.csv has no points. Leave empty frames out"),
         ("a.npz", b"nothing", r"`cloud.file`: .*a.npz (cannot be read|must be .npz)"),
         ("a.obj", b"v 0 0 0\n", "must be one of .ply, .pcd, .csv, .npz, or a folder"),
@@ -150,22 +154,30 @@ def test_frames_and_times_that_do_not_fit_are_refused(change, message, tmp_path)
         read_cloud(cloud_of(folder, **change))
 
 
-def test_arrays_and_folders_that_do_not_fit_are_refused(tmp_path):
-    np.savez(tmp_path / "a.npz", times=[0.0, 0.5], points=np.zeros((3, 4, 3)))
-    with pytest.raises(StudyError, match=r"`points` \(n, n_points, 3\), got the shapes \(2,\) and"):
-        read_cloud(cloud_of(tmp_path / "a.npz"))
-    np.savez(tmp_path / "a.npz", times=[0.5, 0.5], points=np.zeros((2, 4, 3)))
-    with pytest.raises(StudyError, match="must be finite and increase"):
-        read_cloud(cloud_of(tmp_path / "a.npz"))
-    np.savez(tmp_path / "a.npz", times=[-0.5, 0.5], points=np.zeros((2, 4, 3)))
-    with pytest.raises(StudyError, match=r"the first frame .* is at -0.5 s, and time 0 is"):
-        read_cloud(cloud_of(tmp_path / "a.npz"))
-    np.savez(tmp_path / "a.npz", times=[0.0, 0.5], points=np.zeros((2, 4, 3)))
-    with pytest.raises(StudyError, match=r"`cloud.fps` must be left out: .* has times"):
-        read_cloud(cloud_of(tmp_path / "a.npz", fps=30.0))
-    np.savez(tmp_path / "a.npz", pts=POINTS)
-    with pytest.raises(StudyError, match=r"must have an array `points` of numbers, \(n, 3\)"):
-        read_cloud(cloud_of(tmp_path / "a.npz"))
+STACKED = np.zeros((2, 4, 3))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "change", "message"),
+    [
+        ({"times": [0, 1, 2], "points": STACKED}, {}, r"got the shapes \(3,\) and \(2, 4, 3\)"),
+        ({"times": [0, 1], "points": STACKED.astype(str)}, {}, "`points` .* of numbers, got"),
+        ({"times": [0.5, 0.5], "points": STACKED}, {}, "finite numbers that increase"),
+        ({"times": [0, np.inf], "points": STACKED}, {}, "finite numbers that increase"),
+        ({"times": ["a", "b"], "points": STACKED}, {}, "got the shape .* and the type <U1"),
+        ({"times": np.zeros(0), "points": STACKED[:0]}, {}, "increase, at least one, got"),
+        ({"times": [0.0, 0.5], "points": STACKED}, {"fps": 30.0}, "`cloud.fps` must be left out"),
+        ({"pts": POINTS}, {}, r"must have an array `points` of numbers, \(n, 3\)"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(arrays, change, message, tmp_path):
+    np.savez(tmp_path / "a.npz", **arrays)
+    with pytest.raises(StudyError, match=message):
+        read_cloud(cloud_of(tmp_path / "a.npz", **change))
+
+
+def test_a_folder_of_two_kinds_of_files_is_refused(tmp_path):
+    np.savez(tmp_path / "a.npz", points=POINTS)
     (tmp_path / "b.csv").write_bytes(csv(POINTS))
     with pytest.raises(StudyError, match=r"must have files of one kind, .*, got .csv and .npz"):
         read_cloud(cloud_of(tmp_path, fps=10.0))

@@ -48,7 +48,6 @@ def test_points_of_a_picture_are_undistorted(tmp_path):
         ("time,point,x,y,z\n0,,1,2,3\n", {}, ["line 2", "`point`"]),
         ("time,point,x,y,z\n0,a,1,2,3\n0,a,1,2,3\n", {}, ["line 3", "'a' at time 0 after"]),
         ("time,point,x,y,z\n0,a,1,2,3\n0.2,a,1,2,3\n0.1,a,1,2,3\n", {}, ["line 4", "sort the"]),
-        ("time,point,x,y,z\n-0.1,a,1,2,3\n0,a,1,2,3\n", {}, ["first row", "at -0.1 s", "`frames`"]),
         (
             "time,point,x,y,z\n0,nose,1,2,3\n",
             {"at": {"nos": (0, 0, 0)}},

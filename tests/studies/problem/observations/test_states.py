@@ -26,8 +26,8 @@ def test_states_are_read(tmp_path):
     [
         ({"x": np.zeros((3, 2, 3))}, r"\(2, n_nodes, 3\)"),
         ({"x": np.full((2, 2, 3), np.nan)}, "`x` must hold finite"),
-        ({"times": np.array([0.1, 0.0])}, "`times` must be"),
-        ({"times": np.array(["a", "b"])}, "`times` must hold finite"),
+        ({"times": np.array([0.1, 0.0])}, "finite numbers that increase"),
+        ({"times": np.array(["a", "b"])}, "the type <U1"),
         ({"x": np.array([[None]])}, "arrays of numbers"),
     ],
 )

@@ -1,0 +1,58 @@
+"""Files whose times begin before 0: each kind of observation refuses them."""
+
+import numpy as np
+import pytest
+
+from studies.problem.making import make_problem
+from studies.runs.errors import StudyError
+from studies.scene.reading import scene_from_dict
+from tests.studies.problem import test_encoders
+
+
+HELD = {"box": {"lower": [-0.2, 0.09, -0.2], "upper": [0.2, 0.2, 0.2]}}
+BAR = {
+    "kind": "soft", "mesh": "box", "size": [0.1, 0.2, 0.1], "cells": [1, 2, 1], "E": 1e5, "nu": 0.3,
+    "held": HELD,
+}  # fmt: skip
+CAMERA = {
+    "eye": [0.0, 0.0, 1.0], "target": [0.0, 0.0, 0.0], "fit": False,
+    "K": [[40.0, 0.0, 15.5], [0.0, 40.0, 11.5], [0.0, 0.0, 1.0]],
+}  # fmt: skip
+TIMES = np.array([-0.1, 0.1])
+PLACE = np.full((2, 1, 3), 0.05)
+
+
+def write(path):
+    """Write the file of the kind of observation by its name, with a time before 0."""
+    if path.suffix == ".npz":
+        depth = np.ones((2, 24, 32))
+        np.savez(path, times=TIMES, x=PLACE, points=PLACE, depth=depth)
+        return
+    header, row = {
+        "points": ("time,point,x,y,z", "a,0.05,0.05,0.05"),
+        "cloud": ("time,x,y,z", "0.05,0.05,0.05"),
+        "force": ("time,fx,fy,fz", "1,0,0"),
+        "encoder": ("time,q", "1"),
+    }[path.stem]
+    path.write_text("\n".join([header, *(f"{t},{row}" for t in TIMES)]))
+
+
+@pytest.mark.parametrize(
+    ("file", "more"),
+    [
+        ("points.csv", {"kind": "points", "body": "bar"}),
+        ("states.npz", {"kind": "states", "body": "bar", "center": True}),
+        ("cloud.csv", {"kind": "cloud"}),
+        ("cloud.npz", {"kind": "cloud"}),
+        ("depth.npz", {"kind": "depth"}),
+        ("force.csv", {"kind": "force", "grip": "bar"}),
+        ("encoder.csv", {"kind": "encoder", "joint": "shoulder"}),
+    ],
+)
+def test_times_before_0_are_refused(file, more, tmp_path):
+    write(tmp_path / file)
+    tables = {"bodies": {"bar": BAR}, "cameras": {"front": CAMERA}, "free": {"bar.E": {}}}
+    given = test_encoders.tables() if more["kind"] == "encoder" else tables
+    given = {**given, "observations": {"seen": {"file": file, **more}}}
+    with pytest.raises(StudyError, match=r"`observations.seen.file` must begin at time 0 or later"):
+        make_problem(scene_from_dict(given, tmp_path))
