@@ -180,7 +180,8 @@ class CloudObserver(Observer):
 
         Of a frame with a single point that is not known, and counts as 0.
         """
-        gaps = [tree.query(tree.data, k=[min(2, tree.n)])[0][:, 0] for tree in self._trees]
+        near = [tree.query(tree.data, k=min(2, tree.n))[0] for tree in self._trees]
+        gaps = [each.reshape(len(each), -1)[:, -1] for each in near]
         return float(np.sqrt(self.error**2 + np.square(np.concatenate(gaps)).mean()))
 
     def _of_vertices(self, x: np.ndarray) -> "_ToPoints":

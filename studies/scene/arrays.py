@@ -24,30 +24,27 @@ def read_node_arrays(key: str, file: str) -> tuple[np.ndarray, np.ndarray]:
     for name in ("times", "x"):
         if name not in arrays:
             raise StudyError(f"`{key}`: {unknown('array', name, arrays)}")
-    times, x = checked_times(arrays["times"], key, file), arrays["x"]
+    x = arrays["x"]
+    if x.ndim != 3 or x.shape[2] != 3:
+        raise StudyError(f"`{key}`: `x` must have shape (n_times, n_nodes, 3), got {x.shape}.")
     if x.dtype.kind not in "iuf" or not np.isfinite(x).all():
         raise StudyError(f"`{key}`: `x` must hold finite numbers.")
-    if x.ndim != 3 or x.shape[0] != len(times) or x.shape[2] != 3:
-        raise StudyError(
-            f"`{key}`: `x` must have shape ({len(times)}, n_nodes, 3), one row for each of "
-            f"`times`, got {x.shape}."
-        )
-    return times, x.astype(np.float64)
+    return checked_times(arrays["times"], len(x), key, file), x.astype(np.float64)
 
 
-def checked_times(times: np.ndarray, key: str, path: str | Path) -> np.ndarray:
-    """Return the array `times` of an .npz file, (n,) [s], in float64.
+def checked_times(times: np.ndarray, n: int, key: str, path: str | Path) -> np.ndarray:
+    """Return the array `times` of an .npz file of n frames, (n,) [s], in float64.
 
     Raises
     ------
     StudyError
-        It holds no numbers, or others than finite ones that increase.
+        There are no frames, or it holds something else than n finite numbers that increase.
     """
-    is_list = times.ndim == 1 and len(times) > 0 and times.dtype.kind in "iuf"
-    if not is_list or not np.isfinite(times).all() or (times[1:] <= times[:-1]).any():
+    has_numbers = n and times.shape == (n,) and times.dtype.kind in "iuf"
+    if not has_numbers or not np.isfinite(times).all() or (times[1:] <= times[:-1]).any():
         raise StudyError(
-            f"`{key}`: `times` in {path} must be (n,) finite numbers that increase, at least one, "
-            f"got the shape {times.shape} and the type {times.dtype}."
+            f"`{key}`: `times` in {path} must be finite numbers that increase, one for each of "
+            f"its {n or 'missing'} frames, got the shape {times.shape} and the type {times.dtype}."
         )
     return times.astype(np.float64)
 

@@ -79,8 +79,6 @@ def read_series(key: str, file: str, n_values: Collection[int]) -> tuple[np.ndar
         The file cannot be read, or has other columns, or times that do not increase.
     """
     path = Path(file)
-    if not path.is_file():
-        raise StudyError(f"`{key}`: there is no file {path}.")
     names, numbers = read_columns(path, key, {"time"})
     if len(names) - 1 not in n_values:
         raise StudyError(

@@ -4,7 +4,6 @@ A frame is a PLY, PCD, CSV or NPZ file; one CSV or NPZ file may have all frames.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,8 @@ PLY = {
     "int32": "i4", "uint32": "u4", "float32": "f4", "float64": "f8",
 }  # fmt: skip
 PCD = {"F": "f", "I": "i", "U": "u"}
+# times, where a file has any, points of each frame, (n, 3), and what messages call these
+Frames = tuple[np.ndarray | None, list[np.ndarray], list[str]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +77,8 @@ def _in_world(points: np.ndarray, cloud: Cloud, key: str, name: str) -> np.ndarr
     return x[np.unique(np.linspace(0, len(x) - 1, min(len(x), cloud.most_points)).astype(int))]
 
 
-def _read(path: Path, key: str) -> tuple[np.ndarray | None, list[np.ndarray], Sequence[str]]:
-    """Return times, where the file has any, points of each frame, and what messages call these."""
+def _read(path: Path, key: str) -> Frames:
+    """Return the frames of a file or folder."""
     if not path.is_dir():
         return _read_file(path, key)
     files = sorted(each for each in path.iterdir() if each.suffix.lower() in SUFFIXES)
@@ -91,37 +92,36 @@ def _read(path: Path, key: str) -> tuple[np.ndarray | None, list[np.ndarray], Se
     return None, frames, [str(each) for each in files]
 
 
-def _read_file(
-    path: Path, key: str, *, is_frame: bool = False
-) -> tuple[np.ndarray | None, list[np.ndarray], list[str]]:
-    """Return the same of a file, which may be a single frame of others."""
+def _read_file(path: Path, key: str, *, is_frame: bool = False) -> Frames:
+    """Return the frames of a file, or a single one that has all of its points."""
     suffix = path.suffix.lower()
     if suffix == ".csv":
         names, table = read_columns(path, key, SPACE)
-        points = _finite(table[:, [names.index(name) for name in SPACE]], path, key)
-        if is_frame or "time" not in names:
-            return None, [points], [str(path)]
-        at = _finite(table[:, [names.index("time")]], path, key)[:, 0]
-        times = np.unique(at)
-        return times, [points[at == t] for t in times], [f"{path} at {t:g} s" for t in times]
-    if suffix == ".npz":
+        points = table[:, [names.index(name) for name in SPACE]]
+        if "time" in names and not is_frame:
+            points, at = _finite(points, path, key), table[:, names.index("time")]
+            times = np.unique(_finite(at[:, None], path, key))
+            return times, [points[at == t] for t in times], [f"{path} at {t:g} s" for t in times]
+    elif suffix == ".npz":
         arrays = load_arrays(path, key)
-        if "times" in arrays and not is_frame:
-            return _frames_of(arrays, path, key)
-        points = arrays.get("points", np.zeros(0))
-        if points.ndim != 2 or points.shape[1] != 3 or points.dtype.kind not in "iuf":
+        points, has_times = arrays.get("points", np.zeros(0)), "times" in arrays and not is_frame
+        shape = "(n, n_points, 3)" if has_times else "(n_points, 3)"
+        if points.ndim != 2 + has_times or points.shape[-1] != 3 or points.dtype.kind not in "iuf":
             raise StudyError(
-                f"`{key}`: {path} must have an array `points` of numbers, (n, 3), got the shape "
+                f"`{key}`: {path} must have an array `points` of numbers, {shape}, got the shape "
                 f"{points.shape}."
             )
+        if has_times:
+            times = checked_times(arrays["times"], len(points), key, path)
+            frames = [_finite(x[~np.isnan(x).all(axis=1)], path, key) for x in points]
+            return times, frames, [f"frame {k} of {path}" for k in range(len(frames))]
     elif suffix in SUFFIXES:
         try:
             points = (_read_ply if suffix == ".ply" else _read_pcd)(path.read_bytes())
         except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
             kind = suffix[1:].upper()
-            raise StudyError(
-                f"`{key}`: {path} cannot be read as a {kind} file: {error}."
-            ) from error
+            message = f"`{key}`: {path} cannot be read as a {kind} file: {error}."
+            raise StudyError(message) from error
     else:
         raise StudyError(f"`{key}` must be one of {', '.join(SUFFIXES)}, or a folder, got {path}.")
     return None, [_finite(points, path, key)], [str(path)]
@@ -136,21 +136,6 @@ def _finite(points: np.ndarray, path: Path, key: str) -> np.ndarray:
             f"number {wrong[0]} (counted from 0). Leave out what was not measured."
         )
     return points.astype(np.float64)
-
-
-def _frames_of(
-    arrays: dict[str, np.ndarray], path: Path, key: str
-) -> tuple[np.ndarray, list[np.ndarray], list[str]]:
-    """Return the frames of an NPZ file with `times` and `points`."""
-    times, points = checked_times(arrays["times"], key, path), arrays.get("points", np.zeros(0))
-    if points.shape != (len(times), *points.shape[1:2], 3) or points.dtype.kind not in "iuf":
-        raise StudyError(
-            f"`{key}`: {path} must have `times` (n,) and `points` (n, n_points, 3) of numbers, "
-            f"got the shapes {times.shape} and {points.shape}."
-        )
-    frames = [frame[~np.isnan(frame).all(axis=1)] for frame in points]
-    names = [f"frame {k} of {path}" for k in range(len(frames))]
-    return times, [_finite(frame, path, key) for frame in frames], names
 
 
 def _read_ply(data: bytes) -> np.ndarray:

@@ -110,12 +110,5 @@ def _read_arrays(path: Path, key: str) -> tuple[np.ndarray | None, np.ndarray]:
             f"`{key}.file`: {path} must have an array `depth` of numbers, (n, height, width), got "
             f"the shape {z.shape}."
         )
-    if "times" not in arrays:
-        return None, z
-    times = checked_times(arrays["times"], f"{key}.file", path)
-    if len(times) != len(z):
-        raise StudyError(
-            f"`{key}.file`: {path} must have a time for each of its {len(z)} frames, got "
-            f"{len(times)} `times`."
-        )
-    return times, z
+    has_times = "times" in arrays
+    return checked_times(arrays["times"], len(z), f"{key}.file", path) if has_times else None, z

@@ -21,14 +21,13 @@ def declared_times(
     """
     if not count:
         raise StudyError(f"`{key}.file`: {spec.file} has no frames.")
+    declared = [name for name in ("fps", "times") if getattr(spec, name) is not None]
+    if len(declared) > (times is None):
+        source = "`fps` says them" if times is None else f"{spec.file} has times"
+        raise StudyError(f"`{key}.{declared[-1]}` must be left out: {source}.")
     if times is not None:
-        if spec.fps is not None or spec.times is not None:
-            beside = "fps" if spec.fps is not None else "times"
-            raise StudyError(f"`{key}.{beside}` must be left out: {spec.file} has times.")
         return times
-    if spec.fps is not None and spec.times is not None:
-        raise StudyError(f"`{key}` must have `fps` or `times`, got both.")
-    if spec.fps is None and spec.times is None and count > 1:
+    if not declared and count > 1:
         raise MissingTimesError(
             f"`{key}` must have `fps`, or `times` as a CSV file with a column `time`, for the "
             f"{count} frames in {spec.file}, got neither."

@@ -137,7 +137,7 @@ def test_a_file_that_cannot_be_used_is_named(name, data, message, tmp_path):
     ("change", "message"),
     [
         ({}, "must have `fps`, or `times` .* for the 3 frames in .*, got neither"),
-        ({"fps": 30.0, "times": "t"}, "got both"),
+        ({"fps": 30.0, "times": "t"}, "`cloud.times` must be left out: `fps` says them"),
         ({"times": "t"}, r"`cloud.times` must have a row for each of the 3 frames in .*, got 2"),
         ({"fps": 30.0, "frames": (0, 5)}, r"`cloud.frames` must lie within the 3 frames"),
         ({"fps": 30.0, "box": Box(lower=(9, 9, 9), upper=(10, 10, 10))}, "no points in `cloud.b"),
@@ -160,14 +160,18 @@ STACKED = np.zeros((2, 4, 3))
 @pytest.mark.parametrize(
     ("arrays", "change", "message"),
     [
-        ({"times": [0, 1, 2], "points": STACKED}, {}, r"got the shapes \(3,\) and \(2, 4, 3\)"),
-        ({"times": [0, 1], "points": STACKED.astype(str)}, {}, "`points` .* of numbers, got"),
+        ({"times": [0, 1, 2], "points": STACKED}, {}, "each of its 2 frames, got the shape"),
+        (
+            {"times": [0, 1], "points": STACKED.astype(str)},
+            {},
+            r"`points` of numbers, \(n, n_points, 3\), got",
+        ),
         ({"times": [0.5, 0.5], "points": STACKED}, {}, "finite numbers that increase"),
         ({"times": [0, np.inf], "points": STACKED}, {}, "finite numbers that increase"),
         ({"times": ["a", "b"], "points": STACKED}, {}, "got the shape .* and the type <U1"),
-        ({"times": np.zeros(0), "points": STACKED[:0]}, {}, "increase, at least one, got"),
+        ({"times": np.zeros(0), "points": STACKED[:0]}, {}, "its missing frames, got the shape"),
         ({"times": [0.0, 0.5], "points": STACKED}, {"fps": 30.0}, "`cloud.fps` must be left out"),
-        ({"pts": POINTS}, {}, r"must have an array `points` of numbers, \(n, 3\)"),
+        ({"pts": POINTS}, {}, r"must have an array `points` of numbers, \(n_points, 3\)"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(arrays, change, message, tmp_path):

@@ -24,7 +24,8 @@ def test_states_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "part"),
     [
-        ({"x": np.zeros((3, 2, 3))}, r"\(2, n_nodes, 3\)"),
+        ({"x": np.zeros((2, 3))}, r"`x` must have shape \(n_times, n_nodes, 3\)"),
+        ({"x": np.zeros((3, 2, 3))}, "one for each of its 3 frames, got the shape"),
         ({"x": np.full((2, 2, 3), np.nan)}, "`x` must hold finite"),
         ({"times": np.array([0.1, 0.0])}, "finite numbers that increase"),
         ({"times": np.array(["a", "b"])}, "the type <U1"),
