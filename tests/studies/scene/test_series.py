@@ -44,7 +44,5 @@ def test_damaged_series_are_told(tmp_path, text, message):
 
 
 def test_a_missing_file_is_told(tmp_path):
-    with pytest.raises(
-        StudyError, match=r"none\.csv cannot be read as a CSV file: .* No such"
-    ):
+    with pytest.raises(StudyError, match=r"none\.csv cannot be read as a CSV file: .* No such"):
         read_series("bodies.a.actuation", str(tmp_path / "none.csv"), {1})
