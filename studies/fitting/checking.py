@@ -161,7 +161,7 @@ def expected_intervals(
         J,
         frames=clusters_of_rows(problem),
         aligned=not problem.is_still,
-        pixel_covariance=expected_covariance(problem, J),
+        pixel_covariance=expected_covariance(problem, theta, J),
         floor=floor,
     )
     if own.reason:

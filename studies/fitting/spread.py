@@ -71,14 +71,16 @@ def pixel_covariance(
     return _covariance(problem, J, variances, np.zeros((p, p)))
 
 
-def expected_covariance(problem: SceneProblem, J: Jacobian) -> np.ndarray | None:
+def expected_covariance(problem: SceneProblem, theta: np.ndarray, J: Jacobian) -> np.ndarray | None:
     """Return the covariance of theta by noise of the size that is expected, (p, p).
 
     That is `NOISE` in every pixel, and of points their declared `error`. A prior is off by its
-    error. J (n, p) is the Jacobian of the residuals, the priors last; None where it is singular.
+    error. J (n, p) is the Jacobian of the residuals at theta, the priors last; None where it is
+    singular.
     """
     p = J.shape[1]
-    variances = [one.expected_noise() for one in problem.observers]
+    rows = problem.by_observer(problem.images(theta))
+    variances = [observer.expected_noise(predicted) for observer, predicted in rows]
     return _covariance(problem, J, variances, J[-p:].T @ J[-p:] / EVIDENCE)
 
 

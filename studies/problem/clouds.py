@@ -234,9 +234,9 @@ class CloudObserver(Observer):
         scaled = np.square(self._factor() * (rows[:, :3] - other[:, :3]))
         return len(self.times) * scaled.reshape(len(self.times), -1).sum(axis=1)
 
-    def expected_noise(self) -> np.ndarray:
+    def expected_noise(self, rows: np.ndarray) -> np.ndarray:
         """Return the variance of each residual: the declared error squared."""
-        return self.residuals_jvp(np.full((len(self._factor()), 4), self.error)) ** 2
+        return self.residuals_jvp(np.full(rows.shape, self.error)) ** 2
 
     def over_surface(self, seen: Moved) -> dict[str, np.ndarray]:
         """Return points, their distances and the surface at the first, middle and last frame."""

@@ -87,12 +87,8 @@ class DepthObserver(NumberObserver):
     @cached_property
     def count(self) -> int:
         """The number of pixels that are drawn at the start, away from edges."""
-        return max(int(self._is_drawn.sum()), 1)
-
-    @cached_property
-    def _is_drawn(self) -> np.ndarray:
-        """Where depths are drawn at the start, away from edges, (1, H, W)."""
-        return without_edges(self._drawn(self._at_start(1), {}), self.jump)
+        z = self._drawn(self._at_start(1), {})
+        return max(int(without_edges(z, self.jump).sum()), 1)
 
     def _scale(self, compared: np.ndarray) -> np.ndarray:
         """Return what takes rho to rows, by the number of pixels compared; (n_frames,) both."""
@@ -202,11 +198,11 @@ class DepthObserver(NumberObserver):
         """Return what scales each row: the mean is over the pixels that are drawn at the start."""
         return float(np.sqrt(self.weight / (self.count * len(self.times)))) / self.error
 
-    def expected_noise(self) -> np.ndarray:
-        """Return the variance of each residual, (m,), where bodies stay where they begin."""
-        compared = (self.is_measured & self._is_drawn).sum(axis=(1, 2))
-        by_frame = (self._factor() * self.error * self._scale(compared)) ** 2
-        return np.repeat(by_frame, self.rows_per_frame())
+    def expected_noise(self, rows: np.ndarray) -> np.ndarray:
+        """Return the variance of each residual, (m,): larger where fewer pixels are compared."""
+        is_compared = rows[:, 3].reshape(len(self.times), -1)
+        scale = self._scale(is_compared.sum(axis=1))[:, None]
+        return np.square(self._factor() * self.error * scale * is_compared).ravel()
 
     def reached(self, rows: np.ndarray, count: int) -> ReachedResiduals:
         """Return which residuals may change: those of pixels that are compared."""

@@ -26,9 +26,9 @@ class ForceObserver(Observer):
         """Return the observation of these forces."""
         return replace(self, forces=rows[:, : self.forces.shape[1]])
 
-    def expected_noise(self) -> np.ndarray:
+    def expected_noise(self, rows: np.ndarray) -> np.ndarray:
         """Return the variance of each residual: the declared error squared."""
-        return self.residuals_jvp(np.full((len(self.times), 4), self.error)) ** 2
+        return self.residuals_jvp(np.full(rows.shape, self.error)) ** 2
 
     def curves(self, rows: np.ndarray) -> dict[str, np.ndarray]:
         """Return the forces over time; of a prediction of fewer frames, of these."""

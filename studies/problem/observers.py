@@ -241,8 +241,12 @@ class Observer(ABC):
         del rows
         return float(r @ r) / max(np.count_nonzero(r) - n_parameters, 1.0)
 
-    def expected_noise(self) -> float | np.ndarray:
-        """Return the variance of its numbers that is expected, or that of each residual, (m,)."""
+    def expected_noise(self, rows: np.ndarray) -> float | np.ndarray:
+        """Return the variance of its numbers that is expected, or that of each residual, (m,).
+
+        `rows` are predicted, (n_rows, 4).
+        """
+        del rows
         return NOISE**2
 
     def information(self, J: Jacobian, variance: float | np.ndarray) -> np.ndarray:
@@ -375,6 +379,7 @@ class NumberObserver(Observer):
         off = np.square(self._factor() * (rows[:, 0] - other[:, 0]))
         return len(self.times) * off.reshape(len(self.times), -1).sum(axis=1)
 
-    def expected_noise(self) -> float | np.ndarray:
+    def expected_noise(self, rows: np.ndarray) -> float | np.ndarray:
         """Return the variance of a residual: the error squared."""
+        del rows
         return (self._factor() * self.error) ** 2

@@ -190,10 +190,9 @@ class PointObserver(Observer):
         """Return the points by the nodes of a finer mesh, if they go by nodes."""
         return self if self.object else replace(self, matrix=self.matrix @ nodes_before)
 
-    def expected_noise(self) -> np.ndarray:
+    def expected_noise(self, rows: np.ndarray) -> np.ndarray:
         """Return the variance of each residual: the declared error squared."""
-        off = np.full((self.rows_per_frame() * len(self.times), 4), self.error)
-        return self.residuals_jvp(off) ** 2
+        return self.residuals_jvp(np.full(rows.shape, self.error)) ** 2
 
     def curves(self, rows: np.ndarray) -> dict[str, np.ndarray]:
         """Return the coordinates over time; of a prediction of fewer frames, of these."""

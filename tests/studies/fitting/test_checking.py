@@ -88,7 +88,7 @@ def test_the_expected_noise_of_points_is_their_error(tracks):
     problem, J = tracks
     (observer,) = problem.observers
     D = np.diag(problem.parameters.natural_jacobian(problem.parameters.start))
-    found = expected_covariance(problem, J)
+    found = expected_covariance(problem, problem.parameters.start, J)
     assert found is not None
     deviation = D * np.sqrt(np.diag(found))
     times = observer.times  # x = x0 + v t of two points with an error of 0.02 m each
@@ -101,7 +101,7 @@ def test_what_nothing_shows_is_known_as_well_as_its_prior(tracks):
     p, error = problem.parameters.size, 0.3
     blind = np.zeros(J.shape)
     blind[-p:] = np.eye(p) / (error * np.sqrt(EVIDENCE))
-    found = expected_covariance(problem, Jacobian.of(blind))
+    found = expected_covariance(problem, problem.parameters.start, Jacobian.of(blind))
     assert found is not None
     np.testing.assert_allclose(found, error**2 * np.eye(p), rtol=1e-9, atol=1e-12)
 

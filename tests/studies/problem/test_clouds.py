@@ -104,7 +104,7 @@ def test_residuals_are_distances_in_errors_and_far_ones_count_less(twin):
     r = observer.residuals(rows) * np.sqrt(3)
     np.testing.assert_allclose(r, [2.0, -1.5, np.sqrt(2 * HUBER * 20 - HUBER**2), 0.0], rtol=1e-9)
     np.testing.assert_allclose(observer.squares(rows, observer.targets()), [r @ r / 3])
-    np.testing.assert_allclose(observer.expected_noise(), np.array([1, 1, 1, 0]) / 3)
+    np.testing.assert_allclose(observer.expected_noise(rows), np.array([1, 1, 1, 0]) / 3)
     assert observer.noise(rows, r, 1) == pytest.approx(r @ r / 2)
     assert observer.mean()[3].tolist() == [0.0, 0.0, 0.0]
 
