@@ -159,6 +159,11 @@ class _Poses:
         is_cubic = grip.interpolation == "cubic"
         if is_cubic and len(times) < 2:
             raise StudyError(f"`{key}` must have two times or more for a cubic, got {len(times)}.")
+        if times[0] < 0.0 and is_cubic:
+            raise StudyError(
+                f"`{key}` must begin at time 0 or later for a cubic, which is at rest there, got "
+                f'{times[0]:g} s. Leave out earlier rows, or take interpolation = "linear".'
+            )
         if times[0] < 0.0:  # what is before the scene begins
             at_start = _weights(times, np.zeros(1), is_cubic=is_cubic) @ poses
             times, poses = (

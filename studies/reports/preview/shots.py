@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.ndimage import binary_dilation
@@ -134,11 +135,11 @@ def shoot(
 
 
 def places_at(
-    built: BuiltScene, given_dt: float | None, times: np.ndarray
+    built: BuiltScene, given_dt: float | None, times: np.ndarray, sensor: str = ""
 ) -> tuple[dict[str, np.ndarray], str | None]:
     """Return vertices by name, and nodes as `NODES`, at times [s], and why the rollout fails.
 
-    Where it does, they are those of the start.
+    Where it does, they are those of the start. What a `sensor` reads is among them by its name.
     """
     motion, at = motion_through(built, times, given_dt, {})
     failed = None
@@ -157,7 +158,10 @@ def places_at(
             f"with a step of {motion.dt:.3g} s. Check E and density, whether bodies begin inside "
             "an obstacle, or give a smaller `world.dt`."
         )
-    places = {k: at.at(subject.vertices(motion, run)) for k, subject in built.subjects.items()}
+    subjects: dict[str, Any] = dict(built.subjects)
+    if sensor:
+        subjects[sensor] = built.sensors[sensor]
+    places = {k: at.at(subject.vertices(motion, run)) for k, subject in subjects.items()}
     if getattr(run, "x", None) is not None:
         places[NODES] = at.at(np.asarray(run.x))
     return places, failed
