@@ -91,7 +91,7 @@ def shoot(
 ) -> tuple[Shot, list[str]]:
     """Return the scene as a camera, by name, films it, and what is doubtful about the film."""
     spec, said, data = file.cameras[name], [], None
-    size = full_size = spec.size or SIZE
+    size = full_size = spec.size or _size_by_lens(spec.K)
     indices, times = np.arange(3), np.linspace(0.0, file.world.duration or DURATION, 3)
     if film is not None and film.simulate is not None:
         size = full_size = (film.simulate.height, film.simulate.width)
@@ -134,6 +134,11 @@ def shoot(
     return Shot(key, camera, data, indices, times, images, places, plate, moved.get(NODES)), said
 
 
+def _size_by_lens(K: Any) -> tuple[int, int]:
+    """Return height and width of a picture whose middle is the principal point of K [pixels]."""
+    return SIZE if K is None else (round(2 * K[1][2]) + 1, round(2 * K[0][2]) + 1)
+
+
 def places_at(
     built: BuiltScene, given_dt: float | None, times: np.ndarray, sensor: str = ""
 ) -> tuple[dict[str, np.ndarray], str | None]:
@@ -142,6 +147,8 @@ def places_at(
     Where it does, they are those of the start. What a `sensor` reads is among them by its name.
     """
     motion, at = motion_through(built, times, given_dt, {})
+    for path in built.paths:
+        path.check(float(np.max(times)), motion.dt)
     failed = None
     try:
         run = motion.run()
