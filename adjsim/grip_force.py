@@ -63,6 +63,8 @@ class GripForce:
                 f"{', '.join(model.bodies)}."
             )
         self.nodes = checks.integers("nodes", nodes, ("n",))
+        if len(np.unique(self.nodes)) < len(self.nodes):
+            raise ValueError("`nodes` must name each node once.")
         if not model.pinned[self.nodes].all():
             free = self.nodes[~model.pinned[self.nodes]][0]
             raise ValueError(f"`nodes` must be pinned or led by a grip, but node {free} is free.")

@@ -64,6 +64,8 @@ def test_what_has_no_grip_force_is_refused():
     model = Model([2.0, 1.0], pinned=[True, False])
     with pytest.raises(ValueError, match="but node 1 is free"):
         GripForce(model, State(np.zeros((2, 3))), [0, 1], 0.5, 3, SemiImplicitEuler())
+    with pytest.raises(ValueError, match="must name each node once"):
+        GripForce(model, State(np.zeros((2, 3))), [0, 0], 0.5, 3, SemiImplicitEuler())
     block = RigidBodies(np.eye(4, 3), mass=1.0, inertia=[1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
     with_body = Model([2.0], pinned=[True], bodies={"block": block})
     with pytest.raises(ValueError, match="must have nodes alone for the force of a grip"):

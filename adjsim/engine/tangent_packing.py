@@ -22,6 +22,7 @@ from adjsim.system import Fields
 from adjsim.tiles.assembly import CONSTS, PARAMS, SERIES
 from adjsim.tiles.element_kind import check_tangents
 from adjsim.tiles.loop_arrays import States
+from adjsim.values import values_under
 
 
 @dataclass(frozen=True)
@@ -105,18 +106,12 @@ def needs_arms(wanted: Iterable[str]) -> bool:
     return any(path.endswith(ARMS) for path in wanted)
 
 
-def _of_owner(tangents: Mapping[str, np.ndarray], owner: str) -> dict[str, np.ndarray]:
-    """Return the tangents of one owner, by the rest of their paths."""
-    head = f"{owner}."
-    return {p.removeprefix(head): value for p, value in tangents.items() if p.startswith(head)}
-
-
 def mass_tangent(model: Model, tangents: Mapping[str, np.ndarray]) -> np.ndarray:
     """Push tangents of a model's parameters, by path, to the masses of its nodes, (n_nodes,)."""
     tan_mass = tangents.get("mass", np.zeros(model.n_nodes))
     for name, force in model.forces.items():
         if has_density(force):
-            tan_mass = tan_mass + force.mass_jvp(_of_owner(tangents, name))
+            tan_mass = tan_mass + force.mass_jvp(values_under(name, tangents))
     return tan_mass
 
 
@@ -139,7 +134,7 @@ def tangent_rows(
     params, series, consts = [], [], []
     tan_mass = mass_tangent(model, tangents)
     for name, force in model.forces.items():
-        force_tangents = _of_owner(tangents, name)
+        force_tangents = values_under(name, tangents)
         tan_params, tan_series = force.pack_jvp(force_tangents, n_steps)
         tan_params = tan_params + force.with_mass_jvp(tan_mass)
         tan_consts = np.zeros((len(force.nodes), force.kind.n_consts))
@@ -158,9 +153,9 @@ def tangent_rows(
     tan_p, tan_bodies = [np.zeros((0, STATE_SIZE))], [np.zeros((0, PARAMS_SIZE))]
     tan_arms = [np.zeros((0, 3))]
     for name, bodies in model.bodies.items():
-        tan_p.append(pack_state_jvp(state.bodies[name], _of_owner(tangents, name)))
-        tan_bodies.append(pack_params_jvp(bodies, _of_owner(tangents, name)))
-        tan_arms += [arms_jvp(bodies, _of_owner(tangents, name))] if with_arms else []
+        tan_p.append(pack_state_jvp(state.bodies[name], values_under(name, tangents)))
+        tan_bodies.append(pack_params_jvp(bodies, values_under(name, tangents)))
+        tan_arms += [arms_jvp(bodies, values_under(name, tangents))] if with_arms else []
     return Rows(
         tangents.get("state.x", zero),
         tangents.get("state.v", zero),

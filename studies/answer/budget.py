@@ -35,7 +35,7 @@ held: the wider the prior, the more of these there are.
 Source: BIPM, Guide to the expression of uncertainty in measurement (GUM), JCGM 100:2008, sec. 5.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -48,7 +48,6 @@ from studies.optimizers.problem import NOT_FINITE
 from studies.problem.clusters import clusters_of_rows
 from studies.problem.declared_errors import DeclaredNumber
 from studies.problem.losses import EVIDENCE
-from studies.problem.observers import Moved
 from studies.problem.parameters import Parameters
 from studies.problem.problem import SceneProblem
 from studies.runs.errors import StudyError
@@ -118,17 +117,13 @@ def declared_changes(
     reached, places = precise.reached([record.rows for record in records])
     rows, count = np.concatenate(places), sum(problem.residual_counts()) + len(theta)
 
-    def column(tangents: Sequence[Moved], of_values: Mapping[str, np.ndarray]) -> Jacobian:
-        pushed = [
-            block.jvp(record.jvp(tan, of_values))
-            for block, record, tan in zip(reached, records, tangents, strict=True)
-        ]
+    def column(tan_rows: Iterable[np.ndarray]) -> Jacobian:
+        pushed = [block.jvp(tan) for block, tan in zip(reached, tan_rows, strict=True)]
         return Jacobian(rows, np.concatenate(pushed)[:, None], count)  # no prior
 
-    still: list[Moved] = [{} for _ in records]
     drawn = {path for observer in precise.observers for path in observer.looks()}
     looks = [
-        column(still, {path: unit.reshape(value.shape)})
+        column(record.jvp({}, {path: unit.reshape(value.shape)}) for record in records)
         for path, value in problem.fixed.items()
         if path in drawn and value.size <= MOST_OF_LOOK
         for unit in np.eye(value.size)
@@ -137,16 +132,25 @@ def declared_changes(
         step = number.error * (1.0 if is_rough else STEP)
         step = step if number.unit else max(step, LEAST_STEP)
         try:
-            ahead, behind = (number.moved(precise, h).seen_at(theta) for h in (step, -step))
+            ends = [number.moved(precise, h) for h in (step, -step)]
+            seen = [end.seen_at(theta) for end in ends]
         except (*NOT_FINITE, StudyError) as error:
             notes.append(f"What {number.name} does to the answer is not known. {error}")
             continue
         kept.append(number)
-        slopes = [
-            {name: (far[name] - near[name]) * (0.5 * number.error / step) for name in far}
-            for far, near in zip(ahead, behind, strict=True)
-        ]
-        columns.append(column(slopes, {}))
+        part = 0.5 * number.error / step
+        tan_rows = []
+        for k, (record, far, near) in enumerate(zip(records, *seen, strict=True)):
+            if precise.observers[k].IS_CARRIED:  # other vertices carry the places of a larger body
+                there = [
+                    end.observers[k].shown(fields, values).rows
+                    for end, fields in zip(ends, (far, near), strict=True)
+                ]
+                tan_rows.append((there[0] - there[1]) * part)
+            else:
+                slopes = {name: (far[name] - near[name]) * part for name in far}
+                tan_rows.append(record.jvp(slopes, {}))
+        columns.append(column(tan_rows))
     nothing = Jacobian.of(np.zeros((count, 0)))
     C, L = (Jacobian.beside(each) if each else nothing for each in (columns, looks))
     return DeclaredChanges(kept, C, L, notes)

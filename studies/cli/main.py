@@ -507,7 +507,10 @@ def preview(
     _begin(f"drawing {scene}")
     if page:
         from studies.cli.previewing import serve_page
+        from studies.runs.errors import StudyError
 
+        if out is not None:
+            raise StudyError("`--out` is the file of the picture, and `--page` makes none.")
         serve_page(scene, overrides or [])
         return
     from studies.reports.preview.showing import preview as draw

@@ -29,6 +29,7 @@ import numpy as np
 
 from studies.problem.forward import start_surfaces
 from studies.problem.observations.films import FilmData
+from studies.problem.observing import make_observers
 from studies.problem.parameters import Parameters
 from studies.problem.problem import SceneProblem
 from studies.runs.errors import StudyError
@@ -191,7 +192,7 @@ class _Declared:
         self, shared: str, names: Sequence[str], size_error: _Error
     ) -> Iterator[DeclaredNumber]:
         def moved(problem: SceneProblem, amount: float) -> SceneProblem:
-            return _rebuilt(problem, self.file, dict.fromkeys(names, 1.0 + amount))
+            return self._rebuilt(problem, self.file, dict.fromkeys(names, 1.0 + amount))
 
         size_error = size_error._replace(chosen=SCALE * self._looser_cameras())
         if not any(path.startswith(f"{shared}.vertices") for path in self.free):
@@ -273,9 +274,25 @@ class _Declared:
     def _with_obstacle(self, name: str, changed: Callable[[float], declared.Obstacle]) -> Moved:
         def moved(problem: SceneProblem, amount: float) -> SceneProblem:
             obstacles = {**self.file.obstacles, name: changed(amount)}
-            return _rebuilt(problem, replace(self.file, obstacles=obstacles), {})
+            return self._rebuilt(problem, replace(self.file, obstacles=obstacles), {})
 
         return moved
+
+    def _rebuilt(
+        self, problem: SceneProblem, file: declared.SceneFile, sizes: Mapping[str, float]
+    ) -> SceneProblem:
+        """Return the problem of a scene with bodies of other sizes.
+
+        What is measured at places of a body, as of markers, stays at these places.
+        """
+        built = build(file, at_rest=problem.is_still, sizes=sizes)
+        names = [one.name for one in problem.observers if one.IS_CARRIED] if sizes else []
+        carried = {one.name: one for one in make_observers(file, built, self.films, names=names)}
+        observers = tuple(
+            one.carried_as(carried[one.name]) if one.name in carried else one
+            for one in problem.observers
+        )
+        return replace(problem, built=built, observers=observers)
 
     def _size(self, name: str) -> float:
         return float(np.ptp(self.surfaces[name], axis=0).max())
@@ -296,12 +313,6 @@ def _length(key: str, error: float | None, size: float) -> float | None:
             "standard deviation in metres."
         )
     return error
-
-
-def _rebuilt(
-    problem: SceneProblem, file: declared.SceneFile, sizes: Mapping[str, float]
-) -> SceneProblem:
-    return replace(problem, built=build(file, at_rest=problem.is_still, sizes=sizes))
 
 
 def _of_typed(fps: float, file_fps: float | None) -> float:

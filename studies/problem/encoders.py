@@ -25,7 +25,7 @@ TURN = 360.0  # [deg]
 class EncoderObserver(NumberObserver):
     """What the encoder of a joint measured."""
 
-    KIND, BY_FRAME = "encoder", "measured"
+    KIND, BY_FRAME, IS_CARRIED = "encoder", "measured", True
 
     measured: np.ndarray  # (n_frames,) [deg] of a hinge, [m] of a slider
     is_hinge: bool
@@ -44,6 +44,10 @@ class EncoderObserver(NumberObserver):
     def fields(self, moved: Moved) -> Moved:
         """Return the vertices of the bodies of the joint."""
         return {name: moved[name] for name in self.weights}
+
+    def carried_as(self, other: "EncoderObserver") -> Self:
+        """Return the encoder by the vertices that carry its joint in another observation."""
+        return replace(self, weights=other.weights)
 
     def _points(self, seen: Moved, otherwise: np.ndarray) -> list[np.ndarray]:
         """Return the points of A and of B, (n_frames, 3, 3); those of the world are given."""

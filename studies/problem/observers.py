@@ -76,6 +76,7 @@ class Observer(ABC):
     KIND: ClassVar[str]  # in words
     BY_FRAME: ClassVar[str]  # name of what was observed, which has a row for each frame
     IS_PICTURE: ClassVar[bool] = False  # whether rows are pixels, which `as_images` gives as images
+    IS_CARRIED: ClassVar[bool] = False  # whether places of a body are observed, as of markers
 
     name: str
     weight: float
@@ -263,6 +264,10 @@ class Observer(ABC):
         """
         del nodes_before
         return self
+
+    def carried_as(self, other: Any) -> Self:
+        """Return the observation of places that a body carries as in another one."""
+        raise NotImplementedError(f"{type(self).__name__} `IS_CARRIED`: it must say how.")
 
     def in_space(self, problem: Any) -> "tuple[Observer, ...]":
         """Return observations in space of all that is seen of a `SceneProblem` in pictures."""

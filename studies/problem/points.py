@@ -156,7 +156,7 @@ def first_hit(
 class PointObserver(Observer):
     """Tracked points, as weighted sums of vertices of an object or of nodes."""
 
-    KIND, BY_FRAME = "points", "places"
+    KIND, BY_FRAME, IS_CARRIED = "points", "places", True
 
     places: np.ndarray  # (n_frames, n_points, 2 or 3), NaN where a point was not tracked
     error: float  # standard deviation [m or pixels]
@@ -189,6 +189,10 @@ class PointObserver(Observer):
     def refined(self, nodes_before: scipy.sparse.csr_array) -> Self:
         """Return the points by the nodes of a finer mesh, if they go by nodes."""
         return self if self.object else replace(self, matrix=self.matrix @ nodes_before)
+
+    def carried_as(self, other: "PointObserver") -> Self:
+        """Return the points by the vertices that carry them in another observation."""
+        return replace(self, matrix=other.matrix, begun=other.begun)
 
     def expected_noise(self, rows: np.ndarray) -> np.ndarray:
         """Return the variance of each residual: the declared error squared."""

@@ -29,6 +29,7 @@ TALLEST = 40.0  # figure of pictures [inches]
 GAP = 0.03  # between pictures, of their width
 NEAR_ROUNDING = 1e6  # of a spectrum: else its line would leave most of the figure empty
 LEAST_PART = 0.01  # of a half-width: smaller parts of a budget are not drawn
+LEAST_DISTANCE = 1e-3  # that colours show [mm]
 LEAST_LOSS = 1e-36  # what is less is 0 up to rounding, and is drawn here
 
 
@@ -342,7 +343,9 @@ def cloud(arrays: Mapping[str, np.ndarray]) -> Any:
     points, x, distances = arrays["points"], arrays["vertices"], 1e3 * arrays["distances"]
     sides = np.ptp(x.reshape(-1, 3), axis=0)
     across, up = np.sort(np.argsort(sides, kind="stable")[1:])
-    widest = float(np.nanquantile(np.abs(distances[np.isfinite(points[..., 0])]), WITHIN)) or TINY
+    measured = np.abs(distances[np.isfinite(points[..., 0])])
+    widest = float(np.nanquantile(measured, WITHIN)) if measured.size else 0.0
+    widest = max(widest, LEAST_DISTANCE)
     ratio = float(np.clip(sides[up] / sides[across], 0.3, 2.0))
     n = len(points)
     figure, axes = make_axes(1, n, (3.2 * n + 0.8, 3.2 * ratio + 0.8))
@@ -353,14 +356,14 @@ def cloud(arrays: Mapping[str, np.ndarray]) -> Any:
             vmin=-widest, vmax=widest,
         )  # fmt: skip
         inside = distances[k][np.isfinite(points[k, :, 0])]
-        off = float(np.sqrt(np.square(inside).mean()))
+        off = f"{np.sqrt(np.square(inside).mean()):.2g} mm rms" if inside.size else "nothing seen"
         ax.set(
             aspect="equal",
             xlabel=f"{'xyz'[across]} [m]",
             ylabel=f"{'xyz'[up]} [m]",
-            title=f"{arrays['times'][k]:.3g} s: {off:.2g} mm rms",
+            title=f"{arrays['times'][k]:.3g} s: {off}",
         )
-    figure.colorbar(axes[-1].collections[-1], ax=axes.tolist(), label="distance [mm]")
+    figure.colorbar(axes[-1].collections[-1], ax=axes.tolist(), label="distance outwards [mm]")
     return figure
 
 

@@ -36,6 +36,7 @@ from studies.scene.series import read_series
 
 
 PLACE, POSE, QUATERNION = 3, 6, 7  # columns of a file of poses beside the time
+NAMES = {PLACE: "xyz", POSE: ("rx", "ry", "rz"), QUATERNION: ("qx", "qy", "qz", "qw")}
 TURN = np.radians(1.0)  # between two times: a chord is then 4e-5 of the arm off its arc
 PIECES = 16  # between two times of a cubic, or of a rotation that is free
 FULL = 2.0 * np.pi
@@ -159,6 +160,11 @@ class _Poses:
         is_cubic = grip.interpolation == "cubic"
         if is_cubic and len(times) < 2:
             raise StudyError(f"`{key}` must have two times or more for a cubic, got {len(times)}.")
+        if times[0] < 0.0 and is_cubic:
+            raise StudyError(
+                f"`{key}` must begin at time 0 or later for a cubic, which is at rest there, got "
+                f'{times[0]:g} s. Leave out earlier rows, or take interpolation = "linear".'
+            )
         if times[0] < 0.0:  # what is before the scene begins
             at_start = _weights(times, np.zeros(1), is_cubic=is_cubic) @ poses
             times, poses = (
@@ -184,10 +190,24 @@ def _weights(times: np.ndarray, at: np.ndarray, *, is_cubic: bool) -> np.ndarray
     return np.stack([np.interp(at, times, row) for row in unit], axis=1)
 
 
+def _check_names(key: str, path: str, count: int) -> None:
+    """Raise if the columns of a file have names of another order."""
+    with Path(path).open(encoding="utf-8-sig") as file:
+        names = [name.strip().lower() for name in file.readline().split(",")]
+    names = [name for name in names if name != "time"]
+    expected = [*NAMES[PLACE], *(NAMES[count] if count != PLACE else ())]
+    if names != expected and sorted(names) == sorted(expected):
+        raise StudyError(
+            f"`{key}`: the columns of {path} must be in the order time, {', '.join(expected)}, got "
+            f"{', '.join(names)}."
+        )
+
+
 def _read_poses(key: str, path: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return times (n,) [s], places [m] and rotation vectors [rad], (n, 6)."""
     if isinstance(path, str):
         times, values = read_series(key, path, {PLACE, POSE, QUATERNION})
+        _check_names(key, path, values.shape[1])
         positions, turned = values[:, :PLACE], values[:, PLACE:]
         if values.shape[1] == QUATERNION:
             if not np.linalg.norm(turned, axis=1).all():

@@ -130,8 +130,8 @@ def stones(rng):
         balls=("pair.1", "stone"), **law,
     )  # fmt: skip
     forces["meeting"] = SphereContact(
-        sphere_radius=0.8, radius=0.7, friction=0.3, friction_stiffness=1.0, balls=("pair.1",),
-        fixed_to="stone", **law,
+        sphere_radius=0.8, radius=0.7, friction=[0.3, 1e-5], friction_stiffness=1.0,
+        balls=("pair.1", "pair.0"), fixed_to="stone", **law,
     )  # fmt: skip
     return bodies, states, forces | joints(rng)
 

@@ -168,7 +168,10 @@ def make_cupy():
     """Return the module, with the functions that our code calls."""
     module = ModuleType("cupy")
     module.__spec__ = ModuleSpec("cupy", None)
-    for name in ("searchsorted", "sort", "argsort", "cumsum", "isfinite", "ascontiguousarray"):
+    for name in (
+        "searchsorted", "sort", "argsort", "cumsum", "isfinite", "ascontiguousarray",
+        "broadcast_to",
+    ):  # fmt: skip
         setattr(module, name, of_cupy(getattr(np, name)))
     module.empty, module.array = left_over, copied
     for name in ("concatenate", "stack"):

@@ -40,6 +40,7 @@ from studies.scene.reading import read_scene
 POSE_POINTS, LENS_POINTS = 3, 4  # known points that determine a pose, and a field of view as well
 BEHIND = 1e4  # pixels that a point behind the camera is off
 GOOD = 0.02  # of the height: known points that are farther off are doubtful
+NEWTON_STEPS = 6  # for the height of a floor
 ENOUGH = 0.005  # likewise: points that are nearer are seen by no other camera
 AROUND = 1e-3  # of the size of a body, by which the box of held nodes is larger than they are
 TOLERANCE = 0.15  # of a colour that is tracked
@@ -49,8 +50,9 @@ class Editor:
     """A scene file with settings that are changed; `shots` shows it as it is now."""
 
     def __init__(self, path: Path, overrides: Sequence[str] = ()) -> None:
-        self.path = path
-        self.settings = dict(text.split("=", 1) for text in overrides if "=" in text)
+        read_scene(path, overrides)  # which refuses what is no setting
+        self.path, self.written = path, False
+        self.settings = dict(text.split("=", 1) for text in overrides)
         self.file, self.built, self.shots, self.notes = self._look(self.settings)
 
     @property
@@ -91,15 +93,15 @@ class Editor:
         """Return what is drawn over a shot."""
         return overlays(self.file, self.built, shot)
 
-    def solve(self, shot: Shot, known: Sequence[tuple[Any, Any]]) -> str:
-        """Set the camera of a shot by known points, pixel and place [m] of each; say how well."""
+    def solve(self, shot: Shot, points: Sequence[tuple[Any, Any]]) -> str:
+        """Set the camera of a shot by points, pixel and place [m] of each; say how well."""
         name = self._camera_of(shot)
         spec = self.file.cameras[name]
-        pixels, places = (np.array(values, float) for values in zip(*known, strict=True))
+        pixels, places = (np.array(values, float) for values in zip(*points, strict=True))
         settings, off = solved_camera(spec, shot, pixels, places)
         self.change({f"cameras.{name}.{key}": value for key, value in settings.items()})
         doubt = " Check the places." if off > GOOD * shot.size[0] else ""
-        return f"{len(known)} points are {off:.2g} pixels off on average.{doubt}"
+        return f"{len(points)} points are {off:.2g} pixels off on average.{doubt}"
 
     def _camera_of(self, shot: Shot) -> str:
         family, name = shot.key.split(".", 1)
@@ -112,12 +114,17 @@ class Editor:
         if not isinstance(plane, PlaneObstacle):
             raise StudyError(f"`obstacles.{name}` must be a plane, to be dragged.")
         foot, normal = shape_of(name, plane).nearest(shot.center)
-        step = 1e-3 * shot.reach
-        (here, ahead), _ = shot.seen_at(np.stack([foot, foot + step * normal]))
-        along = (ahead - here) / step  # pixels by metre
-        if np.linalg.norm(along) * shot.reach < 1.0:
-            raise StudyError(f"`obstacles.{name}` is seen along its normal here: use another view.")
-        moved = float(along @ (np.asarray(pixel) - here) / (along @ along))
+        moved, step = 0.0, 1e-3 * shot.reach
+        for _ in range(NEWTON_STEPS):  # a pixel is not linear in the height
+            ends = foot + np.array([[moved], [moved + step]]) * normal
+            (here, ahead), depths = shot.seen_at(ends)
+            along = (ahead - here) / step  # pixels by metre
+            if depths.min() <= 0.0 or not np.linalg.norm(along) * shot.reach >= 1.0:
+                raise StudyError(
+                    f"`obstacles.{name}` cannot be dragged there in this view: its normal is "
+                    "hardly seen. Use another view, or set its `point`."
+                )
+            moved += float(along @ (np.asarray(pixel) - here) / (along @ along))
         point = np.asarray(plane.point) + moved * normal
         self.change({f"obstacles.{name}.point": value_text(point)})
         return f"{name} moved by {1e3 * moved:.3g} mm along its normal."
@@ -136,6 +143,11 @@ class Editor:
         slack = AROUND * float(np.ptp(x, axis=0).max())
         lower, upper = x[inside].min(axis=0) - slack, x[inside].max(axis=0) + slack
         box = f"{{ lower = {value_text(lower)}, upper = {value_text(upper)} }}"
+        before = getattr(self.file.bodies[name], "held", None)
+        if before is not None and before.path is not None:
+            raise StudyError(
+                f"`bodies.{name}.held` has a path, which a rectangle would drop. Change its file."
+            )
         self.change({f"bodies.{name}.held": f"{{ box = {box} }}"})
         assert self.built.held is not None
         return f"{int(self.built.held[rows].sum())} of {len(x)} nodes of {name} are held."
@@ -159,13 +171,14 @@ class Editor:
 
     def write(self) -> Path:
         """Write the scene with its settings, and return the file."""
-        if self.target != self.path and self.target.exists():
+        if self.target != self.path and self.target.exists() and not self.written:
             raise StudyError(f"{self.target} is there already: nothing is replaced. Move it away.")
         text = tomlkit.parse(self.path.read_text(encoding="utf-8"))
         for line in self.lines:
             set_override(text, line)
         with replacing(self.target) as part:
             part.write_text(tomlkit.dumps(text), encoding="utf-8")
+        self.written = True
         return self.target.resolve()
 
     def state(self, say: str = "") -> dict[str, Any]:
@@ -217,25 +230,20 @@ def solved_camera(
     from scipy.optimize import least_squares
 
     has_lens = spec.K is not None
-    needed = POSE_POINTS if has_lens else LENS_POINTS
-    if len(places) < needed or np.linalg.matrix_rank(places - places[0], tol=1e-9) < 2:
-        raise StudyError(
-            f"A camera needs {needed} known points or more that are not on one line, got "
-            f"{len(places)}."
-        )
+    _require_points(pixels, places, POSE_POINTS if has_lens else LENS_POINTS)
     camera: Any = shot.camera
     eye, axes = _opencv(camera)
     middle = places.mean(axis=0)
     lens = {"lens": camera.lens} if has_lens else {}
     fov = spec.fov_y or 45.0
 
-    def made(theta: np.ndarray, turn: np.ndarray) -> PosedCamera:
+    def camera_at(theta: np.ndarray, turn: np.ndarray) -> PosedCamera:
         R = (Rotation.from_rotvec(theta[:3]) * Rotation.from_matrix(turn)).as_matrix()
         own = lens or {"fov_y": float(np.clip(fov * np.exp(theta[6]), 1.0, 170.0))}
         return PosedCamera.from_extrinsics(np.column_stack([R, theta[3:6]]), **own)
 
     def off(theta: np.ndarray, turn: np.ndarray) -> np.ndarray:
-        seen, depths = seen_by(made(theta, turn), shot.size)(places)
+        seen, depths = seen_by(camera_at(theta, turn), shot.size)(places)
         return np.where(depths[:, None] > 0.0, seen - pixels, BEHIND).ravel()
 
     best: Any = None
@@ -250,8 +258,10 @@ def solved_camera(
             best = end, turn
         if np.sqrt(2.0 * best[0].cost / len(places)) < ENOUGH * shot.size[0]:
             break
+    if best is None:
+        raise StudyError("No camera sees these points. Check their places, in metres.")
     end, turn = best
-    eye, axes = _opencv(made(end.x, turn))
+    eye, axes = _opencv(camera_at(end.x, turn))
     rms = float(np.sqrt(2.0 * end.cost / len(places)))
     if spec.eye is None:
         shift = -axes @ eye
@@ -263,6 +273,17 @@ def solved_camera(
     if not has_lens:
         settings["fov_y"] = f"{fov * float(np.exp(end.x[6])):.6g}"
     return settings, rms
+
+
+def _require_points(pixels: np.ndarray, places: np.ndarray, needed: int) -> None:
+    """Raise unless points are enough for a camera."""
+    if not (np.isfinite(places).all() and np.isfinite(pixels).all()):
+        raise StudyError("Each known point needs three numbers, its place in metres.")
+    if len(places) < needed or np.linalg.matrix_rank(places - places[0], tol=1e-9) < 2:
+        raise StudyError(
+            f"A camera needs {needed} known points or more that are not on one line, got "
+            f"{len(places)}."
+        )
 
 
 def _opencv(camera: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -48,19 +48,24 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(kind, body)
 
     def do_POST(self) -> None:
-        length = min(int(self.headers.get("Content-Length") or 0), MOST_SENT)
-        sent = self.rfile.read(length)
+        parts, length = self._parts(), self.headers.get("Content-Length", "")
+        if not parts:
+            return self.send_error(HTTPStatus.NOT_FOUND)
+        if not length.isdecimal() or int(length) > MOST_SENT:
+            return self.send_error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        sent = self.rfile.read(int(length))
         try:
             with self.server.lock:
-                answer = _changed(self.server.editor, self._parts(), json.loads(sent or b"{}"))
-        except (ValueError, KeyError, IndexError, TypeError) as error:
+                answer = _changed(self.server.editor, parts, dict(json.loads(sent or b"{}")))
+        except (ValueError, LookupError, TypeError, OSError, ArithmeticError) as error:
             answer = {"error": str(error)}
-        self._send("application/json", json.dumps(answer).encode())
+        return self._send("application/json", json.dumps(answer).encode())
 
     def _parts(self) -> list[str]:
         """Return the parts of the path behind the secret one, [] for another."""
         first, *rest = self.path.split("?")[0].lstrip("/").split("/")
-        return rest if secrets.compare_digest(first, self.server.token) else []
+        is_ours = secrets.compare_digest(first.encode(), self.server.token.encode())
+        return rest if is_ours else []
 
     def _answer(self, parts: list[str]) -> tuple[str, bytes | None]:
         """Return what is at a path, and its type; None where there is nothing."""
@@ -95,8 +100,8 @@ def _changed(editor: Editor, parts: list[str], sent: dict[str, Any]) -> dict[str
             editor.change(sent["settings"])
             return editor.state()
         case ["solve"]:
-            known = [(point["pixel"], point["place"]) for point in sent["points"]]
-            return editor.state(editor.solve(shot, known))
+            points = [(point["pixel"], point["place"]) for point in sent["points"]]
+            return editor.state(editor.solve(shot, points))
         case ["floor"]:
             return editor.state(editor.drag_floor(shot, sent["name"], sent["pixel"]))
         case ["hold"]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.ndimage import binary_dilation
@@ -90,7 +91,7 @@ def shoot(
 ) -> tuple[Shot, list[str]]:
     """Return the scene as a camera, by name, films it, and what is doubtful about the film."""
     spec, said, data = file.cameras[name], [], None
-    size = full_size = spec.size or SIZE
+    size = full_size = spec.size or _size_by_lens(spec.K)
     indices, times = np.arange(3), np.linspace(0.0, file.world.duration or DURATION, 3)
     if film is not None and film.simulate is not None:
         size = full_size = (film.simulate.height, film.simulate.width)
@@ -133,14 +134,21 @@ def shoot(
     return Shot(key, camera, data, indices, times, images, places, plate, moved.get(NODES)), said
 
 
+def _size_by_lens(K: Any) -> tuple[int, int]:
+    """Return height and width of a picture whose middle is the principal point of K [pixels]."""
+    return SIZE if K is None else (round(2 * K[1][2]) + 1, round(2 * K[0][2]) + 1)
+
+
 def places_at(
-    built: BuiltScene, given_dt: float | None, times: np.ndarray
+    built: BuiltScene, given_dt: float | None, times: np.ndarray, sensor: str = ""
 ) -> tuple[dict[str, np.ndarray], str | None]:
     """Return vertices by name, and nodes as `NODES`, at times [s], and why the rollout fails.
 
-    Where it does, they are those of the start.
+    Where it does, they are those of the start. What a `sensor` reads is among them by its name.
     """
     motion, at = motion_through(built, times, given_dt, {})
+    for path in built.paths:
+        path.check(float(np.max(times)), motion.dt)
     failed = None
     try:
         run = motion.run()
@@ -157,7 +165,10 @@ def places_at(
             f"with a step of {motion.dt:.3g} s. Check E and density, whether bodies begin inside "
             "an obstacle, or give a smaller `world.dt`."
         )
-    places = {k: at.at(subject.vertices(motion, run)) for k, subject in built.subjects.items()}
+    subjects: dict[str, Any] = dict(built.subjects)
+    if sensor:
+        subjects[sensor] = built.sensors[sensor]
+    places = {k: at.at(subject.vertices(motion, run)) for k, subject in subjects.items()}
     if getattr(run, "x", None) is not None:
         places[NODES] = at.at(np.asarray(run.x))
     return places, failed

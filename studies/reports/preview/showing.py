@@ -133,7 +133,7 @@ def _charts(
     observers = make_observers(file, built, films, names=_tracks(file))
     charts, said = [], [note for one in observers for note in one.notes]
     for one in observers:
-        moved, failed = places_at(built, longest_step(file.world), one.instants({}))
+        moved, failed = places_at(built, longest_step(file.world), one.instants({}), one.sensor)
         seen = one.fields(moved)
         if over := one.over_surface(seen):
             figure, start = cloud({**over, "times": one.start + over["times"]}), "grey"

@@ -88,7 +88,8 @@ function show(fresh) {
 
 async function send(what, values) {
   $("say").textContent = "working …";
-  const answer = await (await fetch(what, { method: "POST", body: JSON.stringify({ shot: +$("shot").value || 0, frame: frame(), ...values }) })).json();
+  const reply = await fetch(what, { method: "POST", body: JSON.stringify({ shot: +$("shot").value || 0, frame: frame(), ...values }) }).catch(() => null);
+  const answer = reply && reply.ok ? await reply.json() : { error: "The server does not answer." };
   if (answer.error) { $("say").textContent = answer.error; return draw(); }
   if (what === "pick") { middle = answer.middle; $("say").textContent = answer.say; return draw(); }
   if (what === "solve") points = [];
@@ -107,6 +108,8 @@ function choose() {
     $("choice").append(names.length ? select : "There is none in this scene.");
   }
   if (mode === "camera") {
+    const complete = () => points.length > 2 && points.every(p => p.place.every(x => x.trim() !== "" && Number.isFinite(Number(x))));
+    const solve = document.createElement("button");
     points.forEach((p, k) => {
       const row = document.createElement("p");
       row.className = "tools";
@@ -114,7 +117,7 @@ function choose() {
         const input = document.createElement("input");
         input.style.cssText = "min-width:0;width:5rem"; input.placeholder = `${"xyz"[axis]} [m]`; input.value = p.place[axis] ?? "";
         input.setAttribute("aria-label", `${"xyz"[axis]} of point ${k + 1} in metres`);
-        input.oninput = () => { p.place[axis] = input.value; };
+        input.oninput = () => { p.place[axis] = input.value; solve.disabled = !complete(); };
         return input;
       }));
       const gone = document.createElement("button");
@@ -123,8 +126,7 @@ function choose() {
       row.append(gone);
       $("choice").append(row);
     });
-    const solve = document.createElement("button");
-    solve.textContent = "Find the camera"; solve.disabled = points.length < 3;
+    solve.textContent = "Find the camera"; solve.disabled = !complete();
     solve.onclick = () => send("solve", { points: points.map(p => ({ pixel: p.pixel, place: p.place.map(Number) })) });
     $("choice").append(solve);
   }

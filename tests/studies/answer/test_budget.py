@@ -301,3 +301,28 @@ def test_what_the_residuals_show_of_a_number_is_not_counted_and_what_they_do_not
     np.testing.assert_allclose(shares(loud), [9.0, 1.0], atol=0.15)
     off = quiet - 2.0 * np.append(trace, 0.0)  # the second number is two uncertainties off
     assert shares(off)[1] > 0.8
+
+
+def test_what_is_measured_at_places_of_a_body_stays_there_if_the_body_is_larger():
+    bar = {
+        "kind": "soft", "mesh": "box", "size": [0.3, 0.1, 0.1], "cells": [3, 1, 1], "E": 2e5,
+        "nu": 0.3, "scale_error": 0.02,
+        "held": {"plane": {"point": [-0.149, 0, 0], "normal": [1, 0, 0]}},
+    }  # fmt: skip
+    world = {"motion": "equilibrium", "gravity": [0.0, -9.8, 0.0]}
+    marks = {
+        "kind": "points", "body": "bar", "error": 1e-4, "at": {"tip": [0.15, 0.05, 0.05]},
+        "simulate": {"frames": 1, "duration": 1.0},
+    }  # fmt: skip
+    tables = {"bodies": {"bar": bar}, "world": world, "observations": {"marks": marks}}
+    made = make_problem(scene_from_dict({**tables, "free": {"bar.E": {"start": 2.5e5}}}))
+    problem, theta = made.problem, made.problem.parameters.start
+    (size,) = (number for number in made.declared if number.name == "the size of `bar`")
+    column = np.asarray(declared_changes(problem, theta, [size]).residuals)[:, 0]
+    h = 1e-4
+    ends = [size.moved(problem, sign * h).residuals(theta) for sign in (1.0, -1.0)]
+    expected = size.error * (ends[0] - ends[1]) / (2.0 * h)
+    np.testing.assert_allclose(column, expected, atol=1e-3 * np.abs(expected).max())
+    x = [size.moved(problem, amount) for amount in (0.0, 0.02)]
+    begin = [each.observers[0].matrix @ np.asarray(each.built.state.x) for each in x]
+    np.testing.assert_allclose(begin[1], begin[0], atol=1e-12)

@@ -88,6 +88,21 @@ def test_a_path_that_begins_before_the_scene_is_cut_at_its_start(tmp_path):
     np.testing.assert_allclose(own.places[:, 0, 0] - own.start[0, 0], [0.0, 0.01, 0.01], atol=1e-15)
 
 
+@pytest.mark.parametrize("names", ["z,y,x", "x,y,z,qw,qx,qy,qz"])
+def test_columns_whose_names_have_another_order_are_refused(tmp_path, names):
+    row = ",".join(["0"] * names.count(",") + ["1"])
+    path = file_of(tmp_path / "other.csv", f"time,{names}\n0,{row}\n0.2,{row}\n")
+    with pytest.raises(StudyError, match="must be in the order time, x, y, z"):
+        build(scene_from_dict(tables(grips={"jaw": {**JAW, "path": path}})))
+
+
+def test_a_cubic_that_begins_before_the_scene_is_refused(tmp_path):
+    path = file_of(tmp_path / "early.csv", "time,x,y,z\n-0.1,0,0,0\n0.1,0.02,0,0\n0.2,0,0,0\n")
+    jaw = {**JAW, "path": path, "interpolation": "cubic"}
+    with pytest.raises(StudyError, match="must begin at time 0 or later for a cubic"):
+        build(scene_from_dict(tables(grips={"jaw": jaw})))
+
+
 def test_rotations_go_on_beyond_half_a_turn(tmp_path):
     rows = [f"{0.01 * k},0,0,0,0,0,{(50 * k + 180) % 360 - 180}" for k in range(11)]
     path = file_of(tmp_path / "turns.csv", "\n".join(["time,x,y,z,rx,ry,rz", *rows]))

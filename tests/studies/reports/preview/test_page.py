@@ -15,6 +15,7 @@ from studies.runs import media
 from studies.runs.errors import StudyError
 from studies.scene.cameras import make_camera
 from studies.scene.declared import Camera
+from studies.scene.files import find_scene
 from studies.scene.reading import read_scene
 
 
@@ -74,18 +75,19 @@ def test_known_points_give_the_camera_from_afar(editor, lens):
 
 def test_too_few_points_and_points_on_a_line_give_no_camera(editor):
     line = [([k, k], [k, 0.0, 0.0]) for k in range(5)]
-    for known in (line, line[:1], [*line[:2], ([3, 4], [0, 1, 0])]):
+    for points in (line, line[:1], [*line[:2], ([3, 4], [0, 1, 0])]):
         with pytest.raises(StudyError, match="needs 4 known points or more"):
-            editor.solve(editor.shots[0], known)
+            editor.solve(editor.shots[0], points)
+    with pytest.raises(StudyError, match="needs three numbers"):
+        editor.solve(editor.shots[0], [*line, ([1, 1], [None, 0.0, 0.0])])
 
 
 def test_a_floor_goes_where_it_is_dragged(editor):
     (shot,) = editor.shots
-    (pixel,), _ = shot.seen_at(np.array([[0.0, -0.2, 0.0]]))
-    said = editor.drag_floor(shot, "floor", pixel)
-    assert "moved by" in said
-    height = editor.file.obstacles["floor"].point[1]
-    assert height == pytest.approx(-0.2, abs=0.02)  # a metre across the view is one at the bodies
+    below = shot.center * (1.0, 0.0, 1.0) + (0.0, -0.15, 0.0)
+    (pixel,), _ = shot.seen_at(below[None])
+    assert "moved by" in editor.drag_floor(shot, "floor", pixel)
+    assert editor.file.obstacles["floor"].point[1] == pytest.approx(-0.15, abs=1e-6)
     with pytest.raises(StudyError, match="must be a plane"):
         editor.drag_floor(shot, "wall", pixel)
 
@@ -99,6 +101,13 @@ def test_nodes_in_a_rectangle_are_held(editor):
     assert editor.built.held_counts() == {"beam": "9 of 63 nodes held"}
     with pytest.raises(StudyError, match=r"No node of `bodies[.]beam`"):
         editor.hold(editor.shots[0], "beam", [[0, 0], [1, 1]])
+
+
+def test_held_nodes_with_a_path_are_not_held_otherwise(editor):
+    path = "{ times = [0.0, 1.0], positions = [[0, 0, 0], [0.1, 0, 0]] }"
+    editor.change({"bodies.beam.held": f"{{ nodes = [0], path = {path} }}"})
+    with pytest.raises(StudyError, match="has a path, which a rectangle would drop"):
+        editor.hold(editor.shots[0], "beam", [[0, 0], [120, 90]])
 
 
 def test_a_colour_of_a_film_is_found_and_tracked(tmp_path):
@@ -127,6 +136,20 @@ def test_a_change_that_cannot_be_read_changes_nothing(editor):
     editor.change({"bodies.beam.E": None})
     assert editor.settings == {}
     assert editor.file.bodies["beam"].E == 2e5
+
+
+def test_what_is_no_setting_is_refused(editor):
+    with pytest.raises(StudyError, match="must read key=value"):
+        Editor(editor.path, ["nonsense"])
+
+
+def test_a_bundled_scene_is_written_here_twice_and_replaces_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    editor = Editor(find_scene("bounce"))
+    for _ in range(2):
+        assert editor.write() == tmp_path / "bounce.toml"
+    with pytest.raises(StudyError, match="is there already"):
+        Editor(find_scene("bounce")).write()
 
 
 def test_what_is_written_keeps_the_comments(editor):
@@ -158,8 +181,15 @@ def test_the_server_answers_its_own_page_alone(editor):
         for path in ("scene/0/9", "scene/7/0", "film"):
             with pytest.raises(HTTPError):
                 urlopen(server.address + path)
-        with pytest.raises(HTTPError):
-            urlopen(server.address.replace(server.token, "guess"))
+        for guess in ("guess", "%C3%A9"):
+            for body in (None, b"{}"):
+                with pytest.raises(HTTPError):
+                    urlopen(Request(server.address.replace(server.token, guess), body))
+        assert "error" in json.loads(urlopen(Request(server.address + "set", b"[1]")).read())
+        for length in ("-1", "9999999", "x"):
+            head = {"Content-Length": length}
+            with pytest.raises(HTTPError, match="413"):
+                urlopen(Request(server.address + "set", b"{}", head))
     finally:
         server.shutdown()
         server.server_close()

@@ -332,6 +332,20 @@ at = { tip = [0.55, -0.8, 0.0] }
 """
 
 
+def test_a_force_of_a_file_is_drawn_over_time(tmp_path):
+    path = tmp_path / "test.toml"
+    path.write_text(find_scene("tensile-test").read_text(encoding="utf-8"), encoding="utf-8")
+    rows = "".join(f"{t},{2.0 * t}\n" for t in range(1, 6))
+    (tmp_path / "load.csv").write_text(f"time,force\n{rows}", encoding="utf-8")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    cell = lines.index(next(line for line in lines if line.startswith("[observations.cell]")))
+    simulated = next(k for k in range(cell, len(lines)) if lines[k].startswith("simulate"))
+    lines[simulated] = 'file = "load.csv"'
+    path.write_text("\n".join(lines), encoding="utf-8")
+    preview(path, tmp_path / "a.png")
+    assert (tmp_path / "a.png").is_file()
+
+
 def test_a_point_far_off_the_bob_of_a_pendulum_is_noticed(tmp_path):
     rows = [f"{t},tip,{0.5 * np.cos(3 * t)},-0.8,0.0\n" for t in (0.0, 0.1, 0.2)]
     (tmp_path / "p.csv").write_text("time,point,x,y,z\n" + "".join(rows), encoding="utf-8")
