@@ -489,7 +489,7 @@ def _require_seconds(times: np.ndarray, world: declared.World, key: str) -> None
             "out, by `frames` where the table has it, which makes the first one time 0."
         )
     apart = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
-    if apart >= LONGEST and world.dt is None:
+    if apart >= LONGEST and world.dt is None and world.motion != declared.EQUILIBRIUM:
         raise StudyError(
             f"`{key}.file`: times must be in seconds, but rows are {apart:.4g} s apart. Divide "
             "them by 1000 if they are milliseconds (`units` is that of places). If they are "

@@ -335,14 +335,14 @@ at = { tip = [0.55, -0.8, 0.0] }
 def test_a_force_of_a_file_is_drawn_over_time(tmp_path):
     path = tmp_path / "test.toml"
     path.write_text(find_scene("tensile-test").read_text(encoding="utf-8"), encoding="utf-8")
-    rows = "".join(f"{t},{2.0 * t}\n" for t in range(1, 6))
+    rows = "".join(f"{2 * t},{2.0 * t}\n" for t in range(1, 6))
     (tmp_path / "load.csv").write_text(f"time,force\n{rows}", encoding="utf-8")
     lines = path.read_text(encoding="utf-8").splitlines()
     cell = lines.index(next(line for line in lines if line.startswith("[observations.cell]")))
     simulated = next(k for k in range(cell, len(lines)) if lines[k].startswith("simulate"))
     lines[simulated] = 'file = "load.csv"'
     path.write_text("\n".join(lines), encoding="utf-8")
-    preview(path, tmp_path / "a.png")
+    preview(path, tmp_path / "a.png")  # loads a second apart: a bar that rests has no time step
     assert (tmp_path / "a.png").is_file()
 
 
