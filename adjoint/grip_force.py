@@ -57,7 +57,7 @@ def _undo_acceleration(
     grip: GripForce, sweep: ReverseSweep, j: int, adj_R: np.ndarray, start: np.ndarray
 ) -> None:
     """Pull the cotangent of a_j back to the series, and to x and v at the start."""
-    led, own = grip.leads.nodes[grip.is_led], grip.is_led
+    led, is_led = grip.leads.nodes[grip.is_led], grip.is_led
     adj_a = grip.model.mass[led, None] * adj_R
     for i, adj_v in ((j + 1, adj_a / grip.dt), (j, -adj_a / grip.dt)):  # (2)
         if i == 0:
@@ -65,6 +65,6 @@ def _undo_acceleration(
             continue
         for m, adj_p in ((i, adj_v / grip.dt), (i - 1, -adj_v / grip.dt)):  # (1)
             if m:
-                sweep.adj.series[grip.leads.places(m - 1)[own]] += adj_p
+                sweep.adj.series[grip.leads.places(m - 1)[is_led]] += adj_p
             else:
                 start[0][led] += adj_p

@@ -105,9 +105,9 @@ class GripForce:
         def velocity(i: int) -> np.ndarray:
             return (place(i) - place(i - 1)) / self.dt if i else start.v[led]  # (1)
 
-        own = led[self.is_led]
-        if len(own):
-            out[own] = ((velocity(j + 1) - velocity(j)) / self.dt)[self.is_led]  # (2)
+        nodes = led[self.is_led]
+        if len(nodes):
+            out[nodes] = ((velocity(j + 1) - velocity(j)) / self.dt)[self.is_led]  # (2)
         return out
 
     def at(self, run: Trajectory) -> np.ndarray:

@@ -202,13 +202,13 @@ class ChangingPairs:
         if near is None:
             return at, None
         before = near.found_at[near.element_ptr[k] : near.element_ptr[k + 1]]
-        own = at - near.found_drifts[k]
+        relative = at - near.found_drifts[k]
         with np.errstate(over="ignore", invalid="ignore"):
-            far = np.square(own - before).sum(axis=1)
+            far = np.square(relative - before).sum(axis=1)
         changed = ~(far <= MOVED**2 * near.scales[k, 2])
         if changed.mean() > FEW:
             return at, None
-        return np.where(changed[:, None], own, before), changed
+        return np.where(changed[:, None], relative, before), changed
 
     def spread(self, params: np.ndarray, table: np.ndarray) -> np.ndarray:
         """Return parameters of all elements, or their tangents, as each pair reads them."""
@@ -221,8 +221,8 @@ class ChangingPairs:
     def with_tangents(self, params: np.ndarray) -> NearPairs:
         """Return the pairs with tangents of parameters, and room for tangents of forces."""
         near: Any = self.near
-        own = self.spread(params, near.pair_table)
-        return near._replace(more_slots=np.zeros_like(near.slots), more_params=own)
+        pair_params = self.spread(params, near.pair_table)
+        return near._replace(more_slots=np.zeros_like(near.slots), more_params=pair_params)
 
     def with_cotangents(self) -> NearPairs:
         """Return the pairs with room for cotangents."""

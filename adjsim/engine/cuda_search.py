@@ -401,10 +401,10 @@ class PairSearch:
     def with_tangents(self, pairs: TeamPairs, params: Any) -> TeamPairs:
         """Return the pairs with tangents of parameters, and room for tangents of forces."""
         xp, n = array_module(Device.CUDA), pairs.pair_params.size
-        own, more = on_device((xp.empty(n, self.dtype), xp.zeros(pairs.slots.size, self.dtype)))
-        args = (self.param_places, self.found.rows, *on_device((params,)), own)
+        spread, more = on_device((xp.empty(n, self.dtype), xp.zeros(pairs.slots.size, self.dtype)))
+        args = (self.param_places, self.found.rows, *on_device((params,)), spread)
         launch(spread_thread, n // N_PARAMS, args)
-        return pairs._replace(more_slots=more, more_params=own)
+        return pairs._replace(more_slots=more, more_params=spread)
 
 
 def room_for(xp: Any, n: int) -> FoundPairs:
@@ -420,7 +420,7 @@ def search_tables(
 
     `x`: the first positions of their elements.
     """
-    own, checks = [], []
+    searches, checks = [], []
     at_rest, guides, limits = np.zeros_like(x), np.zeros(len(x), np.int64), np.zeros(len(x))
     for contact, reach, (lo, hi) in zip(sets, reaches, pairwise(element_ptr), strict=True):
         force = contact.force
@@ -428,9 +428,9 @@ def search_tables(
         at_rest[lo:hi] = 0.0 if force.rest is None else force.rest
         guides[lo:hi] = lo + np.argmin(np.square(x[lo:hi] - x[lo:hi].mean(axis=0)).sum(axis=1))
         limits[lo:hi] = (0.5 * reach) ** 2
-        own += [(pair_set, lo, reach, closer) for pair_set in force.pair_sets()]
+        searches += [(pair_set, lo, reach, closer) for pair_set in force.pair_sets()]
         checks += [(pair_set, lo, 0.0, -1.0) for pair_set in force.piercing_sets()]
-    pair_sets, starts, reach, closer = map(list, zip(*own, *checks, strict=True))
+    pair_sets, starts, reach, closer = map(list, zip(*searches, *checks, strict=True))
     counting = [np.flatnonzero(pair_set.weights) for pair_set in pair_sets]
     both = list(zip(pair_sets, counting, starts, strict=True))
     seconds = [_elements_of(pair_set.second[which], start) for pair_set, which, start in both]
@@ -458,7 +458,7 @@ def search_tables(
         at_rest=at_rest,
         guides=guides,
         limits=limits,
-    ), sum(n_firsts[: len(own)])
+    ), sum(n_firsts[: len(searches)])
 
 
 def _elements_of(rows: np.ndarray, start: int) -> np.ndarray:

@@ -51,8 +51,8 @@ class EncoderObserver(NumberObserver):
 
     def _points(self, seen: Moved, otherwise: np.ndarray) -> list[np.ndarray]:
         """Return the points of A and of B, (n_frames, 3, 3); those of the world are given."""
-        found = [self.weights[k] @ np.asarray(seen[k], np.float64) for k in self.weights]
-        return found if len(found) == 2 else [np.broadcast_to(otherwise, found[0].shape), *found]
+        ends = [self.weights[k] @ np.asarray(seen[k], np.float64) for k in self.weights]
+        return ends if len(ends) == 2 else [np.broadcast_to(otherwise, ends[0].shape), *ends]
 
     def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
         """Predict the angle or length."""

@@ -50,8 +50,8 @@ class ForceObserver(Observer):
 
         def jvp(tan: Moved, tan_values: Values) -> np.ndarray:
             del tan_values
-            found = tan.get(self.sensor)
-            return np.zeros((len(self.times), 4)) if found is None else self._read(found)
+            tan_force = tan.get(self.sensor)
+            return np.zeros((len(self.times), 4)) if tan_force is None else self._read(tan_force)
 
         def vjp(adj_rows: np.ndarray) -> Back:
             along = adj_rows[:, :3] if self.axis is None else adj_rows[:, :1] * self.axis

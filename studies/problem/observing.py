@@ -336,33 +336,33 @@ class _Observing:
             is_center=one.center, notes=tuple(self._advice_on_fall(key, one, data)),
         )  # fmt: skip
 
-    def force(self, name: str, one: declared.Force) -> ForceObserver:
+    def force(self, name: str, spec: declared.Force) -> ForceObserver:
         """Return the force of a grip as an observer."""
-        key, n = f"observations.{name}", 3 if one.axis is None else 1
-        sensor = f"{FORCE}{one.grip}"
+        key, n = f"observations.{name}", 3 if spec.axis is None else 1
+        sensor = f"{FORCE}{spec.grip}"
         if sensor not in self.built.sensors or self._has_rigid:
             raise StudyError(
                 f"`{key}` needs a scene of soft bodies, cloth and springs that move or settle: the "
                 "force of a grip is not known beside rigid bodies."
             )
-        if one.simulate is None:
-            assert one.file is not None
-            times, forces = read_series(f"{key}.file", one.file, {n})
+        if spec.simulate is None:
+            assert spec.file is not None
+            times, forces = read_series(f"{key}.file", spec.file, {n})
             forces = forces.reshape(len(times), n)
             _require_seconds(times, self.file.world, key)
         else:
-            times = frame_times(one, self.file.world, key)
+            times = frame_times(spec, self.file.world, key)
             forces = np.zeros((len(times), n))
-        axis = None if one.axis is None else np.array(one.axis) / np.linalg.norm(one.axis)
+        axis = None if spec.axis is None else np.array(spec.axis) / np.linalg.norm(spec.axis)
         largest = float(np.abs(forces).max())
-        error = one.error or FORCE_PART * largest or (one.simulate and one.simulate.noise)
+        error = spec.error or FORCE_PART * largest or (spec.simulate and spec.simulate.noise)
         if not error:
             raise StudyError(
                 f"`{key}.error` is missing: a standard deviation of the force [N], of a file that "
                 "is 0 throughout or of what is simulated without `noise`."
             )
         return ForceObserver(
-            **_observed(name, one, times), forces=forces, error=float(error), axis=axis,
+            **_observed(name, spec, times), forces=forces, error=float(error), axis=axis,
             sensor=sensor,
         )  # fmt: skip
 

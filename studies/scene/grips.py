@@ -302,6 +302,6 @@ class RigidPath(ParameterMap):
         adj_theta = rotation_matrix_vjp(theta, np.einsum("tni,nj->tij", adj, r))
         adj_x = np.zeros((self.motion.n, 3))
         adj_x[self.rows] = np.einsum("tni,tij->nj", adj, rotation_matrix(theta)) @ self.back
-        own = [(W.T @ rows)[1:] for rows in (adj.sum(axis=1), adj_theta)]
+        adj_poses = [(W.T @ rows)[1:] for rows in (adj.sum(axis=1), adj_theta)]
         by_start = self.motion.vjp(sources, {"state.x": adj_x})
-        return {**by_start, **dict(zip(self.sources[:2], own, strict=True))}
+        return {**by_start, **dict(zip(self.sources[:2], adj_poses, strict=True))}
