@@ -1,4 +1,4 @@
-"""Adjoint and tangent of `adjsim/equilibria.py`: those of every equilibrium, and of the places.
+"""Adjoint and tangent of `adjsim/equilibria.py`, by those of each equilibrium.
 
 A led node is pinned at its place: the cotangent of where it is goes to that place.
 """
@@ -25,7 +25,7 @@ def equilibria_jvp(path: Equilibria, tangents: Mapping[str, Any]) -> np.ndarray:
     }
     others = {key: tan for key, tan in tangents.items() if key.split(".")[0] not in grips}
     out, last = [], None
-    for rest, row in zip(path.found, path.rows, strict=True):
+    for rest, row in zip(path.by_state, path.rows, strict=True):
         if rest is not last:
             others["state.x"] = led_to(start, model, tan_places, row)
             out.append(equilibrium_jvp(rest, others))
@@ -42,7 +42,7 @@ def equilibria_vjp(
 
     `wrt` are paths of the gradients wanted, by default all.
     """
-    model, grips, last = path.model, path.grips, path.found[-1]
+    model, grips, last = path.model, path.grips, path.by_state[-1]
     adj_x = checks.array("adj_x", adj_x, path.x.shape)
     values = {**model.parameters(), **model.state_parameters(last.state)}
     wanted = list(values if wrt is None else wrt)
@@ -68,7 +68,7 @@ def equilibria_vjp(
 def _together(path: Equilibria, adj_x: np.ndarray) -> list[tuple[Any, int, np.ndarray]]:
     """Return every different equilibrium with its row and the sum of its cotangents."""
     out: list[tuple[Any, int, np.ndarray]] = []
-    for rest, row, adj in zip(path.found, path.rows, adj_x, strict=True):
+    for rest, row, adj in zip(path.by_state, path.rows, adj_x, strict=True):
         if out and out[-1][0] is rest:
             out[-1] = (rest, row, out[-1][2] + adj)
         else:

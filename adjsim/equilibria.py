@@ -26,24 +26,24 @@ class Equilibria:
     Attributes
     ----------
     model : Model
-        With its grips; the equilibria are those of the model without.
-    found : tuple of Equilibrium
-        By state, where all that is led is pinned at its place.
+        The model with its grips.
+    by_state : tuple of Equilibrium
+        Of each state: of the model without grips, its led nodes pinned at their places.
     rows : tuple of int
         Which row of the places each state has, -1: where `state.x` has them.
     n_steps : int
-        Of the path.
+        How many steps the path has.
     """
 
     model: Model
-    found: tuple[Equilibrium, ...]
+    by_state: tuple[Equilibrium, ...]
     rows: tuple[int, ...]
     n_steps: int
 
     @property
     def x(self) -> np.ndarray:
         """Where the nodes rest, (n_states, n_nodes, 3) [m]."""
-        return np.stack([one.state.x for one in self.found])
+        return np.stack([rest.state.x for rest in self.by_state])
 
     @property
     def grips(self) -> dict[str, Force]:
@@ -87,11 +87,11 @@ def equilibria(model: Model, state: State, states: Sequence[int], n_steps: int) 
     places = {name: force.pack_series(n_steps) for name, force in grips.items()}
     still = model.without(grips) if grips else model
     rows = [k - 1 for k in states] if grips else [-1] * len(states)
-    found: list[Equilibrium] = []
+    by_state: list[Equilibrium] = []
     for k, row in enumerate(rows):
         if k and row == rows[k - 1]:
-            found.append(found[-1])
+            by_state.append(by_state[-1])
             continue
-        start = found[-1].state if found else state
-        found.append(equilibrium(still, State(led_to(start.x, model, places, row))))
-    return Equilibria(model, tuple(found), tuple(rows), n_steps)
+        start = by_state[-1].state if by_state else state
+        by_state.append(equilibrium(still, State(led_to(start.x, model, places, row))))
+    return Equilibria(model, tuple(by_state), tuple(rows), n_steps)

@@ -34,7 +34,7 @@ def test_a_tensile_test_in_ten_loads_has_E_A_strain():
     places = X + part[:, None, None] * (STRETCHED - X)
     np.testing.assert_allclose(found.x, places, atol=0.2 * STRAIN**2)
     run = Trajectory(np.arange(LOADS + 1), 1.0, found.x, np.zeros_like(found.x))
-    pulled, still = ENDS[X[ENDS, 0] > 0.1], found.found[0].field.model
+    pulled, still = ENDS[X[ENDS, 0] > 0.1], found.by_state[0].field.model
     R = GripForce(still, State(X), pulled, 1.0, 1, None).at(run)
     # The law leaves linear elasticity by a few times the square of the strain.
     np.testing.assert_allclose(
@@ -70,7 +70,7 @@ def test_derivatives_along_a_path_agree_with_each_other_and_with_differences(rng
 def test_without_grips_all_states_are_alike():
     held = Model(None, {"bar": bar(X[ENDS]).forces["bar"]}, pinned=X[:, 0] == 0.0)
     found = equilibria(held, State(X), [0, 4], 5)
-    assert found.found[0] is found.found[1]
+    assert found.by_state[0] is found.by_state[1]
     adj = np.ones(found.x.shape)
     twice = equilibria_vjp(found, adj, ["gravity"])["gravity"]
     tan = equilibria_jvp(found, {"gravity": np.ones(3)})

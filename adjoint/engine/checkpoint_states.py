@@ -258,7 +258,7 @@ def choose_schedule(
 ) -> tuple[Schedule, ScheduleCost]:
     """Return the schedule that a `checkpoint=` argument means for a stepper, and its cost.
 
-    The stepper is told how many bytes are left for what it keeps beside states.
+    What is left of the budget goes to the stepper, for the contact pairs that it keeps.
     """
     price = SEGMENT_SECONDS / stepper.step_seconds
     size = stepper.bytes_per_state()

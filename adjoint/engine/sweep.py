@@ -265,8 +265,8 @@ class ModelTangent(Tangent):
         head = (s.packed.arrays, s.patches, s.pieces)
         args = (*head, self.tan, self.work, numbers, steps, states, tan, finite)
         with s.watched(k0, len(rows) - 1) as pairs:
-            own = s.changing.with_tangents(pairs, self.tan.params) if pairs else ()
-            args = TeamTangent(*args, Worlds(s.packed.starts), own)
+            tan_pairs = s.changing.with_tangents(pairs, self.tan.params) if pairs else ()
+            args = TeamTangent(*args, Worlds(s.packed.starts), tan_pairs)
             return advance_tangent_on_gpu(s.packed.kinds, s.sizes, args)
 
 

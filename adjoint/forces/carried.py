@@ -55,7 +55,7 @@ def seen_vjp(frame, x, v, adj_y, adj_w, adj_frame):
 
 @cache
 def make_shared_vjp(n: int) -> Callable:
-    """Return a function that pulls n forces and their reaction back: those of F, y and E."""
+    """Return the adjoint of `make_shared`: cotangents of F, y and E."""
     if n == 0:
         return none_shared_vjp
     head, k = make_shared_vjp(n - 1), n - 1
@@ -78,7 +78,7 @@ def none_shared_vjp(E, F, y, adj_g, adj_E):
 
 @cache
 def make_seen_vjp(n: int) -> Callable:
-    """Return a function that pulls y and w of n points back: those of x, v and the frame."""
+    """Return the adjoint of `make_seen`: cotangents of x, v and the frame."""
     if n == 0:
         return none_seen_vjp
     head, k = make_seen_vjp(n - 1), n - 1

@@ -194,9 +194,10 @@ class ChangingPairs:
         return dict(zip(BUFFERS, arrays, strict=True))
 
     def moved_rows(self, k: int, at: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return where rows of set k count from now on, and which moved; None: all count anew.
+        """Return the new reference positions of the rows of set k, and which rows have moved.
 
-        The others stay where they were, as seen with the motion that all of the set share.
+        None in place of the mask: most rows have moved, and all pairs are found again. Rows that
+        have not moved keep their reference, apart from the motion that the whole set shares.
         """
         near: Any = self.near
         if near is None:

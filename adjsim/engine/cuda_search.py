@@ -57,7 +57,7 @@ from adjsim.tiles.assembly import N_TILES, TILE
 
 WIDER = 1.5  # than on the CPU: pairs cost a GPU little
 ROOM = 1.5  # how much larger a feature may grow before it lies in larger cells
-FINER = 4.0  # how much smaller the cells of a level are than those of the next one
+FINER = 4.0  # cells of the next level are this many times as large
 ALL = 1e308  # the width of the last cell [m]
 HALF = 32  # bits of a key
 LOWER = (1 << HALF) - 1
@@ -181,11 +181,11 @@ def trouble_thread(i, args):
 
     A pair that is not among them may have, where an element has moved by half of the reach.
     """
-    tables, found, before, at, counts = args
-    n, is_trouble = found.rows.shape[0], False
+    tables, pairs, before, at, counts = args
+    n, is_trouble = pairs.rows.shape[0], False
     if i < n:
-        first, r_first = side_of(found.numbers[i, 0], found.rows[i], before)
-        then, r_then = side_of(found.numbers[i, 0], found.rows[i], at)
+        first, r_first = side_of(pairs.numbers[i, 0], pairs.rows[i], before)
+        then, r_then = side_of(pairs.numbers[i, 0], pairs.rows[i], at)
         is_trouble = first * then < 0 and dot(r_first, r_then) < 0.0
     else:
         e = i - n
@@ -199,14 +199,14 @@ def trouble_thread(i, args):
 @device_fn
 def write_thread(i, args):
     """Write the pairs of a first feature where the sums of counts say."""
-    search, found, total = args
+    search, pairs, total = args
     first = i + search[0].weights.size
-    pairs_of(first, search, total[i], found.rows, found.numbers, found.gaps)
+    pairs_of(first, search, total[i], pairs.rows, pairs.numbers, pairs.gaps)
 
 
 @device_fn
 def spread(lane, places, members, source, out):
-    """Write the parameters that a lane reads, those of its first element."""
+    """Write the parameters that a lane reads: those of the first element of its pair."""
     n, tile, q = members.shape[0], lane // TILE, lane % TILE
     place = places[members[lane if lane < n else tile * TILE, 0]]
     for column in range(N_PARAMS):
@@ -225,8 +225,8 @@ def lane_thread(lane, args):
 
     Lanes behind the last pair repeat the first of their tile, and count for nothing.
     """
-    found, pairs, params, keys = args
-    members, n = found.rows, found.rows.shape[0]
+    searched, pairs, params, keys = args
+    members, n = searched.rows, searched.rows.shape[0]
     tile, q, is_pair = lane // TILE, lane % TILE, lane < n
     m = lane if is_pair else tile * TILE
     for a in range(CORNERS):
@@ -237,7 +237,7 @@ def lane_thread(lane, args):
         else:
             pairs.entries[at] = CORNERS * n
     for a in range(2):
-        number = found.numbers[m, a] if is_pair else 0.0
+        number = searched.numbers[m, a] if is_pair else 0.0
         pairs.pair_consts[(tile * 2 + a) * TILE + q] = number
     spread(lane, pairs.param_places, members, params, pairs.pair_params)
 
@@ -272,7 +272,10 @@ class KeptPairs:
         self.kept: list[ServedSteps] = []
 
     def add(self, steps: ServedSteps, room: int) -> None:
-        """Keep the pairs of steps, in place of those of the same; no others, if a run begins."""
+        """Keep the pairs of these steps; they replace those kept for the same steps.
+
+        At the first step of a run all others are dropped.
+        """
         if steps.first == 0:
             self.kept = []
         if self.kept and self.kept[-1].found is steps.found and self.kept[-1].stop == steps.first:
@@ -355,9 +358,9 @@ class PairSearch:
             launch(trouble_thread, n_more, args)
         total = xp.cumsum(counts)
         last = int(total[-1])  # the host waits
-        found = room_for(xp, last % TROUBLE)
-        launch(write_thread, self.n_own, (search, found, *on_device((total,))))
-        self.use(found, at)
+        pairs = room_for(xp, last % TROUBLE)
+        launch(write_thread, self.n_own, (search, pairs, *on_device((total,))))
+        self.use(pairs, at)
         return last >= TROUBLE
 
     def use(self, found: FoundPairs, found_at: Any) -> None:
@@ -368,7 +371,7 @@ class PairSearch:
             self.pairs = self.team_pairs()
 
     def by_contact(self, at: np.ndarray) -> list[np.ndarray]:
-        """Return positions of elements as those of each contact."""
+        """Return the positions of elements, split by contact."""
         return np.split(at, self.element_ptr[1:-1])
 
     def find_on_host(self, positions: Sequence[np.ndarray]) -> tuple[list[FoundPairs], list]:

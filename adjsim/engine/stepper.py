@@ -190,8 +190,8 @@ class ModelStepper(Stepper[Any, Any]):
         if step is None:
             return
         then = None if last is None else pairs.by_contact(last)
-        found = before, (pairs.found, pairs.away)
-        self.check_apart(step, pairs.by_contact(x), then, found, pairs.changed)
+        searched = before, (pairs.found, pairs.away)
+        self.check_apart(step, pairs.by_contact(x), then, searched, pairs.changed)
 
     def check_apart(
         self,
@@ -203,8 +203,9 @@ class ModelStepper(Stepper[Any, Any]):
     ) -> None:
         """Raise if surfaces go through each other, or did so after the positions `last`.
 
-        Positions are those of each contact; `found`: the pairs that were found there and now, and
-        how far rows were from where these count them; `changed`: which rows are looked at.
+        All are by contact. `found` has the pairs of the search at `last` and of the search now,
+        each with how far rows have moved from the positions it started from. `changed` are the
+        rows that are looked at; None: all.
         """
         for k, contact in enumerate(self.changing.sets):
             if self.diverged[contact.world] <= step:
@@ -451,11 +452,11 @@ class CudaStepper(ModelStepper):
         if step is None or not is_trouble:
             return
         now = search.by_contact(to_host(search.found_at))
-        then, found = None, []
+        then, searched = None, []
         if goes_on:
             then = search.by_contact(to_host(last))
-            found = [search.find_on_host(positions) for positions in (then, now)]
-        self.check_apart(step, now, then, found, [None] * len(now))
+            searched = [search.find_on_host(positions) for positions in (then, now)]
+        self.check_apart(step, now, then, searched, [None] * len(now))
 
     def serve_back(self, start: int, rows: np.ndarray, x: Any) -> int:
         """Have pairs serve as on the CPU: those that served the steps forward, if they are kept."""

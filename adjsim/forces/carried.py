@@ -63,7 +63,7 @@ def seen_from(frame, x, v):
 
 @device_fn
 def seen_jvp(frame, x, v, tan_frame, tan_x, tan_v):
-    """Push tangents through `seen_from`: those of y and w."""
+    """Push tangents through `seen_from`, to y and w."""
     _, _, E, D = frame
     tan_c, tan_c_rate, tan_E, tan_D = tan_frame
     d, s, y, _ = seen_from(frame, x, v)

@@ -138,7 +138,7 @@ def declared_changes(
             notes.append(f"What {number.name} does to the answer is not known. {error}")
             continue
         kept.append(number)
-        part = 0.5 * number.error / step
+        per_error = 0.5 * number.error / step
         tan_rows = []
         for k, (record, far, near) in enumerate(zip(records, *seen, strict=True)):
             if precise.observers[k].IS_CARRIED:  # other vertices carry the places of a larger body
@@ -146,9 +146,9 @@ def declared_changes(
                     end.observers[k].shown(fields, values).rows
                     for end, fields in zip(ends, (far, near), strict=True)
                 ]
-                tan_rows.append((there[0] - there[1]) * part)
+                tan_rows.append((there[0] - there[1]) * per_error)
             else:
-                slopes = {name: (far[name] - near[name]) * part for name in far}
+                slopes = {name: (far[name] - near[name]) * per_error for name in far}
                 tan_rows.append(record.jvp(slopes, {}))
         columns.append(column(tan_rows))
     nothing = Jacobian.of(np.zeros((count, 0)))

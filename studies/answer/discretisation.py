@@ -253,8 +253,8 @@ def _share(
         return np.nan, np.nan
 
     def sums(start: int, end: int) -> list[Any]:
-        j, d, own = J[start:end], D[start:end], r[start:end]
-        return [j.T @ j, j.T @ d, j.T @ own, d @ d, d @ own]
+        j, d, r_span = J[start:end], D[start:end], r[start:end]
+        return [j.T @ j, j.T @ d, j.T @ r_span, d @ d, d @ r_span]
 
     def share(parts: Sequence[Any]) -> float:
         H, g, c, dd, dr = parts

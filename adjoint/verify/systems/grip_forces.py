@@ -44,8 +44,8 @@ def force_problem(build: Callable[[int], Example], n_steps: int = N_STEPS) -> Pr
     def force_of(s: Example) -> GripForce:
         return GripForce(s.model, s.state, held, s.dt, n_steps, s.step)
 
-    own = force_of(scene)
-    scale = float(np.std(own.at(run.trajectory)))
+    force = force_of(scene)
+    scale = float(np.std(force.at(run.trajectory)))
 
     def forward(values: Values) -> np.ndarray:
         moved = scene.at(changed(values, point))
@@ -54,10 +54,10 @@ def force_problem(build: Callable[[int], Example], n_steps: int = N_STEPS) -> Pr
     def jvp(tangents: Values) -> np.ndarray:
         s = scene
         _, tan = rollout_jvp(s.model, s.state, s.dt, n_steps, tangents, **sweep)
-        return own.jvp(run.trajectory, tan, tangents).ravel() / scale
+        return force.jvp(run.trajectory, tan, tangents).ravel() / scale
 
     def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
-        direct = grip_force_vjp(own, run.trajectory, adj.reshape(-1, 3) / scale, wrt)
+        direct = grip_force_vjp(force, run.trajectory, adj.reshape(-1, 3) / scale, wrt)
         by_frames = run.vjp(direct.x, direct.v, wrt=wrt)
         return {path: by_frames[path] + direct.gradient[path] for path in wrt}
 

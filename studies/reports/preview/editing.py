@@ -239,8 +239,8 @@ def solved_camera(
 
     def camera_at(theta: np.ndarray, turn: np.ndarray) -> PosedCamera:
         R = (Rotation.from_rotvec(theta[:3]) * Rotation.from_matrix(turn)).as_matrix()
-        own = lens or {"fov_y": float(np.clip(fov * np.exp(theta[6]), 1.0, 170.0))}
-        return PosedCamera.from_extrinsics(np.column_stack([R, theta[3:6]]), **own)
+        optics = lens or {"fov_y": float(np.clip(fov * np.exp(theta[6]), 1.0, 170.0))}
+        return PosedCamera.from_extrinsics(np.column_stack([R, theta[3:6]]), **optics)
 
     def off(theta: np.ndarray, turn: np.ndarray) -> np.ndarray:
         seen, depths = seen_by(camera_at(theta, turn), shot.size)(places)
