@@ -217,10 +217,12 @@ def _write_film(
         + (", with its joints" if page.has_joints else ""),
         "difference": f"answer - {name} as compared, {height} x {width} pixels, around mid grey"
         + (f", enlarged {gain:g} times" if gain > 1.0 else "")
-        + (f": at most {largest:.1g}" if largest else ": none"),
+        + f": at most {largest:.1g}",
     }
     items = []
-    for kind, images in (("film", page.footage), ("answer", page.answer), ("difference", grey)):
+    pictures = [("film", page.footage), ("answer", page.answer)]
+    pictures += [("difference", grey)] if largest else []
+    for kind, images in pictures:
         place = f"films/{one.name}-{kind}"
         middle = images[len(images) // 2 if len(images) > 2 else -1]
         write_jpeg(folder.file(f"{place}.jpg"), middle)

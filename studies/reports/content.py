@@ -1,7 +1,7 @@
 """What a report says, as data: `report.json`, from which pages are rendered.
 
     Report = title, verdict, chips, facts, sections
-    Section = title and blocks: Text, Facts, Table, Media, Code, Links, Details
+    Section = title and blocks: Text, Facts, Table, Bars, Media, Code, Links, Details
 
 Every number is a text already. Files are named relative to the run folder.
 """
@@ -54,6 +54,30 @@ class Table:
 
 
 @dataclass(frozen=True, config=STRICT)
+class Bar:
+    """A number in its range; places are percents of the way from the low end to the high one.
+
+    `interval` is where its interval begins and how wide that is.
+    """
+
+    label: str
+    ends: tuple[str, str]
+    interval: tuple[float, float]
+    answer: float
+    start: float
+    truth: float | None
+    alt: str
+
+
+@dataclass(frozen=True, config=STRICT)
+class Bars:
+    """Numbers in their ranges, below each other."""
+
+    rows: tuple[Bar, ...]
+    kind: Literal["bars"] = "bars"
+
+
+@dataclass(frozen=True, config=STRICT)
 class Item:
     """A picture (PNG) or a film (MP4, with a poster).
 
@@ -70,10 +94,14 @@ class Item:
 
 @dataclass(frozen=True, config=STRICT)
 class Media:
-    """Pictures and films side by side; films play together."""
+    """Pictures and films side by side; films play together.
+
+    With `wipe` the second lies over the first, from a line on that can be moved.
+    """
 
     items: tuple[Item, ...]
     caption: str = ""
+    wipe: bool = False
     kind: Literal["media"] = "media"
 
 
@@ -103,7 +131,7 @@ class Details:
 
 
 Block = Annotated[
-    Text | Facts | Table | Media | Code | Links | Details, Field(discriminator="kind")
+    Text | Facts | Table | Bars | Media | Code | Links | Details, Field(discriminator="kind")
 ]
 
 

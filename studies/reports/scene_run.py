@@ -10,6 +10,7 @@ import numpy as np
 from studies.answer.fit_warnings import fit_warnings
 from studies.answer.verdict import Kind
 from studies.reports import certificate, coarse, figures
+from studies.reports.bars import answer_bars
 from studies.reports.content import (
     Block,
     Code,
@@ -138,6 +139,7 @@ def _answer(files: FigureFiles, result: dict[str, Any]) -> Section | None:
         spectrum["singular values"] = files.save("spectrum", figures.spectrum(values))
     return section(
         "The answer",
+        answer_bars(result["parameters"]),
         parameters_table(result["parameters"]),
         *(Text(text) for text in result["findings"]),
         *_budget(files, result),
@@ -154,10 +156,9 @@ def _budget(files: FigureFiles, result: Mapping[str, Any]) -> list[Block | None]
         f"error budget of {label}": files.save(f"budget_{k + 1}", figures.budget(label, answer))
         for k, (label, answer) in enumerate(list(budget.items())[:SHOWN_PARAMETERS])
     }
-    items = tuple(Item(file, alt, wide=True) for alt, file in drawn.items())
     sentences = [answer["advice"] for answer in budget.values() if answer["advice"]]
     advice = [Text(text) for text in sentences if text not in result["verdict"]["reason"]]
-    return [*advice, Media(items, BUDGET) if items else None]
+    return [*advice, charts(drawn, BUDGET)]
 
 
 def parameters_table(rows: Sequence[Mapping[str, Any]]) -> Block | None:
@@ -237,7 +238,7 @@ def _films(files: FigureFiles) -> Sections:
     for k, film in enumerate(folder.read_json(FILMS)["films"] if folder.has(FILMS) else []):
         frames = folder.read_npz(film["frames"])
         strip = files.save(f"strip-{film['name']}", figures.compared(frames))
-        media = Media(tuple(Item(**item) for item in film["items"]))
+        media = Media(tuple(Item(**item) for item in film["items"]), wipe=True)
         compared = Media((Item(strip, "start, film, answer and difference", wide=True),))
         if k < MOST_FILMS:
             yield section(film["title"], media, details("Frames as they are compared", compared))
