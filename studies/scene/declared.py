@@ -912,8 +912,9 @@ class Depth(_Observation):
 class Encoder(_Observation):
     """The angle of a hinge or the length of a slider: CSV with `time` [s] and one more column.
 
-    Both are 0 at the start of the scene, where the encoder says `offset`. Whole turns of an angle
-    do not count. The file's numbers are in `units`, of a hinge degrees.
+    Both are 0 at the start of the scene, where the encoder says `offset`; it may be free as
+    "observations.NAME.offset". Whole turns of an angle do not count. The file's numbers are in
+    `units`, of a hinge degrees.
     """
 
     kind: Literal["encoder"] = "encoder"
