@@ -203,8 +203,10 @@ def make_problem(
     at_start = parameters.scene_values(parameters.start)
     steps, short = tried_steps(problem.steps, built, at_start, end)
     problem, notes = replace(problem, steps=steps), notes + short
+    last = max(one.start + float(one.times.max()) for one in observers)
     for path in built.paths:
-        path.check(max(one.start + float(one.times.max()) for one in observers), steps.dt)
+        path.require_seconds(last)
+        path.check(last, steps.dt)
     truth, hidden = true_values(file, values), None
     if truth is not None:
         hidden_file = hidden_scene(file)

@@ -69,7 +69,7 @@ from studies.scene.mesh_source import read_source, surface_of
 from studies.scene.motion import AtRest, Settled
 from studies.scene.motions import NodeMotion, RestingPose
 from studies.scene.obstacle_shapes import shape_of
-from studies.scene.obstacles import blows_on, make_contacts, notes_on_start
+from studies.scene.obstacles import blows_on, make_contacts, notes_on_paths, notes_on_start
 from studies.scene.own_code import make_own_forces
 from studies.scene.pushes import make_pushes
 from studies.scene.series import Varying
@@ -212,6 +212,9 @@ def _moving(
     notes = [note for body in bodies for note in body.notes]
     notes += notes_on_pairs(scene.contacts, touching)
     notes += _apart(scene)
+    notes += notes_on_paths(
+        scene.obstacles, [k for k in grips.varying.values() if isinstance(k, Led)]
+    )
     return BuiltScene(
         system,
         state,
