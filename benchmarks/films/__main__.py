@@ -1,4 +1,4 @@
-"""`python -m benchmarks.films make | vary | wrong | table`: see the package."""
+"""`python -m benchmarks.films make | vary | wrong | pull | table`: see the package."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +9,7 @@ import typer
 from benchmarks.films import table as tables
 from benchmarks.films.films import FILMS, Film, variations
 from benchmarks.films.making import make as make_film
+from benchmarks.films.pulling import make_pulled
 from benchmarks.films.small import CASES, HEADER, make_case
 from benchmarks.films.wrong import make_wrong
 from benchmarks.publish import in_markdown, record
@@ -44,6 +45,12 @@ def wrong(
     """Copy some films, and declare scale, frame rate or camera wrongly."""
     for name in make_wrong(folder, out):
         typer.echo(name)
+
+
+@app.command()
+def pull(out: Out = Path("runs/pulled")) -> None:
+    """Pull a bar in a testing machine; write what it measured, and a scene file."""
+    make_pulled(out / "pulled-bar")
 
 
 @app.command()

@@ -335,7 +335,7 @@ def _parameter_line(row: dict[str, Any]) -> str:
         line += f"root mean square {row['estimate_rms']:.4g}{unit}"
     if row["interval"]:
         both = [interval(row, key).replace("\n", ", ") for key in ("interval", "pixel_interval")]
-        line += f"  95 % interval with model error {both[0]} (pixel noise only: {both[1]})"
+        line += f"  95 % interval with model error {both[0]} (noise only: {both[1]})"
     if "truth" in row:
         kind, size = truth_error(row)
         line += f"  truth {row['truth']:.6g}, {kind} {size}"

@@ -166,7 +166,7 @@ def _errors(fit: SceneFit, solved: Solution) -> dict[str, Any]:
     """Return by path how far an answer is from the truth, or the measures that a study has instead.
 
     Of many values `mean` is the mean of the errors and `max` the largest; of one value the truth,
-    the estimate, and whether its interval for pixel noise holds the truth stand beside the error.
+    the estimate, and whether its interval for noise holds the truth stand beside the error.
     """
     parameters, theta = solved.problem.parameters, solved.result.theta
     if measured := shown(fit.made, fit.file, solved.problem, theta).measures:
@@ -265,14 +265,14 @@ def failure_lines(failed: Records, count: int) -> list[str]:
 
 
 def covered(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return in how many instances the interval for pixel noise held the truth, in lines."""
+    """Return in how many instances the interval for noise held the truth, in lines."""
     held: dict[str, list[bool]] = {}
     for record in records:
         for path, error in record.get("errors", {}).items():
             if "covered" in error:
                 held.setdefault(path, []).append(error["covered"])
     return [
-        f"  the 95 % interval of {path} for pixel noise held the truth in {sum(flags)} of "
+        f"  the 95 % interval of {path} for noise held the truth in {sum(flags)} of "
         f"{len(flags)} instances"
         for path, flags in held.items()
     ]

@@ -6,7 +6,8 @@ of a hinge, u along that of a slider, and w = u at the start,
 
     angle = atan2(w . v, w . u)         length = (q - o) . u
 
-An angle counts up to whole turns: its row is the nearest to what was measured.
+What an encoder says is that and its `offset`. An angle counts up to whole turns: its row is the
+nearest to what was measured.
 """
 
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from typing import Self
 import numpy as np
 
 from studies.problem.observers import Back, Moved, NumberObserver, RecordedPrediction, Values
+from studies.scene.maps import Value
 
 
 TURN = 360.0  # [deg]
@@ -28,10 +30,25 @@ class EncoderObserver(NumberObserver):
     KIND, BY_FRAME, IS_CARRIED = "encoder", "measured", True
 
     measured: np.ndarray  # (n_frames,) [deg] of a hinge, [m] of a slider
+    offset: float  # what it says where the joint is at 0 [unit]; free as "observations.NAME.offset"
+    unit: str
+    factor: float  # [deg/unit] or [m/unit]
     is_hinge: bool
     # what moves: vertices to the three points of A, if it is a body, and of B, (3, n_vertices)
     weights: Mapping[str, np.ndarray]
     points: np.ndarray  # the three points at the start, (3, 3) [m]
+
+    @property
+    def offset_path(self) -> str:
+        """Path of the offset."""
+        return f"observations.{self.name}.offset"
+
+    def values(self) -> dict[str, Value]:
+        """Return its start and its offset, which may be free."""
+        half = TURN / 2 / self.factor if self.is_hinge else np.inf
+        bounds = (self.offset - half, self.offset + half)
+        offset = Value(np.asarray(self.offset), self.unit, "linear", bounds)
+        return {**super().values(), self.offset_path: offset}
 
     def targets(self) -> np.ndarray:
         """Return what was measured, in rows."""
@@ -55,38 +72,39 @@ class EncoderObserver(NumberObserver):
         return ends if len(ends) == 2 else [np.broadcast_to(otherwise, ends[0].shape), *ends]
 
     def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
-        """Predict the angle or length."""
-        del values
+        """Predict the angle or length, and the offset."""
+        offset = self.factor * float(values.get(self.offset_path, self.offset))
         a, b = self._points(seen, self.points)
         u, v, w, q = a[:, 1] - a[:, 0], a[:, 2] - a[:, 0], b[:, 1] - b[:, 0], b[:, 0] - a[:, 0]
         slopes_a, slopes_b = np.zeros(a.shape), np.zeros(a.shape)  # of the row by the points
         if self.is_hinge:
             s, c = np.einsum("ij,ij->i", w, v), np.einsum("ij,ij->i", w, u)
-            row = np.degrees(np.arctan2(s, c))
+            row = offset + np.degrees(np.arctan2(s, c))
             row = row + TURN * np.rint((self.measured - row) / TURN)
             of_s, of_c = (np.degrees(x / (s * s + c * c))[:, None] for x in (c, -s))
             slopes_a[:, 1], slopes_a[:, 2] = of_c * w, of_s * w
             slopes_b[:, 1] = of_s * v + of_c * u
         else:
-            row = np.einsum("ij,ij->i", q, u)
+            row = offset + np.einsum("ij,ij->i", q, u)
             slopes_a[:, 1], slopes_b[:, 0] = q, u
         # a row does not change where both move as one
         slopes_b[:, 0] -= slopes_b[:, 1]
         slopes_a[:, 0] = -(slopes_a[:, 1] + slopes_a[:, 2] + slopes_b.sum(axis=1))
 
         def jvp(tan: Moved, tan_values: Values) -> np.ndarray:
-            del tan_values
             tangents = {k: tan.get(k, np.zeros_like(seen[k])) for k in self.weights}
             tan_a, tan_b = self._points(tangents, np.zeros((3, 3)))
             pushed = np.einsum("ijk,ijk->i", slopes_a, tan_a)
             pushed = pushed + np.einsum("ijk,ijk->i", slopes_b, tan_b)
+            pushed = pushed + self.factor * tan_values.get(self.offset_path, 0.0)
             return np.pad(pushed[:, None], [(0, 0), (0, 3)])
 
         def vjp(adj_rows: np.ndarray) -> Back:
             slopes = [slopes_a, slopes_b][-len(self.weights) :]
             adj = adj_rows[:, :1, None]
             pairs = zip(self.weights, slopes, strict=True)
-            return {k: self.weights[k].T @ (adj * slope) for k, slope in pairs}, {}
+            back = {k: self.weights[k].T @ (adj * slope) for k, slope in pairs}
+            return back, {self.offset_path: self.factor * adj.sum()}
 
         return RecordedPrediction(np.pad(row[:, None], [(0, 0), (0, 3)]), jvp, vjp)
 

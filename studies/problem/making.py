@@ -26,9 +26,9 @@ from studies.problem.observations.films import (
     FilmData,
     advice_on_film,
     blank_film,
-    check_lengths,
     read_film,
 )
+from studies.problem.observations.frames import check_lengths
 from studies.problem.observers import Observer
 from studies.problem.observing import frame_times, make_observers
 from studies.problem.own import OwnResiduals, declared_own, own_observer
@@ -177,8 +177,14 @@ def make_problem(
     notes += notes_on_seams(file, built, file.films)
     for name in real:
         notes += advice_on_film(films[name], f"observations.{name}")
-    check_lengths({f"observations.{name}": (one, films[name]) for name, one in real.items()})
     observers = make_observers(file, built, films, device=device)
+    recorded = {
+        f"observations.{one.name}": (one.start, one.times)
+        for one in observers
+        for spec in [file.observations[one.name]]
+        if one.name in real or (spec.simulate is None and getattr(spec, "fps", None))
+    }
+    check_lengths(recorded)
     notes += [note for one in observers for note in one.notes]
     observers += [own_observer(name, one, start_surfaces(built)) for name, one in every_own.items()]
     kept = frozenset(k for k, one in {**file.observations, **every_own}.items() if one.validate)
@@ -197,8 +203,10 @@ def make_problem(
     at_start = parameters.scene_values(parameters.start)
     steps, short = tried_steps(problem.steps, built, at_start, end)
     problem, notes = replace(problem, steps=steps), notes + short
+    last = max(one.start + float(one.times.max()) for one in observers)
     for path in built.paths:
-        path.check(max(one.start + float(one.times.max()) for one in observers), steps.dt)
+        path.require_seconds(last)
+        path.check(last, steps.dt)
     truth, hidden = true_values(file, values), None
     if truth is not None:
         hidden_file = hidden_scene(file)

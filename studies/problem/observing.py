@@ -457,7 +457,7 @@ class _Observing:
             _require_seconds(times, self.file.world, key)
         else:
             times = frame_times(spec, self.file.world, key)
-            numbers = np.full(len(times), spec.offset)
+            numbers = np.zeros(len(times))
         along = np.asarray(joint.axis) / np.linalg.norm(joint.axis)
         axes = scipy.linalg.null_space(along[None]).T  # two, across it
         if np.linalg.det([*axes, along]) < 0.0:
@@ -470,8 +470,8 @@ class _Observing:
             for body in bodies
         }
         return EncoderObserver(
-            **_observed(name, spec, times), measured=factor * (numbers - spec.offset),
-            error=spec.error or (ENCODER_ANGLE if is_hinge else ENCODER_LENGTH),
+            **_observed(name, spec, times), measured=factor * numbers, factor=factor, unit=unit,
+            offset=spec.offset, error=spec.error or (ENCODER_ANGLE if is_hinge else ENCODER_LENGTH),
             is_hinge=is_hinge, weights=weights, points=points,
         )  # fmt: skip
 

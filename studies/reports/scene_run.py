@@ -48,8 +48,8 @@ MOST_FILMS = 3  # that are not folded
 INTERVAL = "95 % interval\nwith model error"
 BUDGET = (
     "What the 95 % intervals are made of: half-widths, whose squares add up. Orange is what the "
-    "scene declares, with its standard deviation beside its name; blue is what the film and the "
-    "model leave open."
+    "scene declares, with its standard deviation beside its name; blue is what the observations "
+    "and the model leave open."
 )
 LISTED = 12  # weights of a direction
 FILES = {
@@ -183,7 +183,7 @@ def _cells(row: dict[str, Any]) -> dict[str, str]:
         "parameter": f"{row['name']}{_unit(row, ' [', ']')}{about}",
         "answer": answer or estimate(row),
         INTERVAL: interval(row),
-        "pixel noise only": interval(row, "pixel_interval"),
+        "noise only": interval(row, "pixel_interval"),
         "verdict": row.get("verdict") or "",
         "start": number(row["start"]),
         "truth": truth,
@@ -215,9 +215,9 @@ def _notes(result: dict[str, Any]) -> list[str]:
     if not spread["reason"]:
         notes = [
             "The interval with model error allows for residuals that last from frame to frame, and "
-            "for what changes when a part of the frames is left out. The other one counts pixel "
-            f"noise only ({spread['noise']:.2e}, estimated from the residuals), as if mesh, camera "
-            "and material law were exact."
+            "for what changes when a part of the frames is left out. The other one counts noise "
+            f"only ({spread['noise']:.2e}, estimated from the residuals), as if mesh, camera and "
+            "material law were exact."
         ]
     if values := spread["singular_values"]:
         shown = f"from {values[0]:.3g} to {values[-1]:.3g}"

@@ -53,6 +53,26 @@ def replacing(path: Path) -> Iterator[Path]:
             part.unlink()
 
 
+def files_of(path: Path) -> list[Path] | None:
+    """Return the files of a folder, or those like "depth/*.png", by name; None of a single file.
+
+    Numbers in names count as numbers: 2.png is before 10.png. Hidden files are left out.
+    """
+    if path.is_dir():
+        files = path.iterdir()
+    elif set(path.name).isdisjoint("*?[") or path.exists():
+        return None
+    else:
+        files = path.parent.glob(path.name)
+    return sorted((one for one in files if one.is_file() and one.name[0] != "."), key=_natural)
+
+
+def _natural(path: Path) -> list[tuple[int, str]]:
+    """Sort key: runs of digits count as numbers."""
+    parts = re.split(r"(\d+)", path.name)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
+
+
 def read_records(
     path: Path, kind: type | None = None, *, cut: bool = False
 ) -> list[dict[str, Any]]:

@@ -20,6 +20,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from studies.runs.files import files_of
 from studies.runs.folder import digest_of
 
 
@@ -99,8 +100,9 @@ def flattened(value: Any, prefix: str = "") -> dict[str, Any]:
 def input_files(value: Any, key: str = "") -> Iterator[tuple[str, Path]]:
     """Yield the texts of nested settings that are absolute paths of files or folders, by key."""
     if isinstance(value, str):
-        if value.startswith(os.sep) and "\0" not in value and Path(value).exists():
-            yield key, Path(value)
+        path = Path(value)
+        if value.startswith(os.sep) and "\0" not in value and (path.exists() or files_of(path)):
+            yield key, path
     elif isinstance(value, Mapping):
         for name, one in value.items():
             yield from input_files(one, f"{key}.{name}" if key else str(name))
@@ -110,13 +112,12 @@ def input_files(value: Any, key: str = "") -> Iterator[tuple[str, Path]]:
 
 
 def contents(path: Path) -> str:
-    """Return a digest of a file, or of all files of a folder with their names."""
-    digest = hashlib.sha256()
-    for file in sorted(path.iterdir()) if path.is_dir() else [path]:
-        if file.is_file():
-            digest.update(file.name.encode() if path.is_dir() else b"")
-            with file.open("rb") as stream:
-                digest.update(hashlib.file_digest(stream, "sha256").digest())
+    """Return a digest of a file, or of all files of a folder or pattern with their names."""
+    digest, files = hashlib.sha256(), files_of(path)
+    for file in [path] if files is None else files:
+        digest.update(b"" if files is None else file.name.encode())
+        with file.open("rb") as stream:
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
     return digest.hexdigest()[:16]
 
 

@@ -6,7 +6,6 @@ shows; it keeps colour at half the resolution, so it is close to the images but 
 """
 
 import os
-import re
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ import numpy as np
 
 from adjsim import checks
 from render.picture_files import open_picture
-from studies.runs.files import replacing
+from studies.runs.files import files_of, replacing
 
 
 MOST_PIXELS = 64_000_000  # of a picture: a film in 8K has half of them
@@ -223,10 +222,7 @@ def _encode(path: Path, pixels: np.ndarray, rate: Fraction, crf: int) -> None:
 def open_video(path: Path) -> Clip:
     """Return a film, a gif or a folder of PNG frames, whose frames are still to be read."""
     if path.is_dir():
-        files = sorted(
-            (f for f in path.iterdir() if f.suffix.lower() == ".png" and f.name[0] != "."),
-            key=_natural,
-        )
+        files = [file for file in files_of(path) or () if file.suffix.lower() == ".png"]
         if not files:
             raise FileNotFoundError(f"`video`: there is no PNG file in the folder {path}.")
         return Clip(_read_picture(file) for file in files)
@@ -235,12 +231,6 @@ def open_video(path: Path) -> Clip:
     if path.suffix.lower() == ".gif":
         return _read_gif(path)
     return _read_container(path)
-
-
-def _natural(path: Path) -> list[tuple[int, str]]:
-    """Sort key: runs of digits count as numbers."""
-    parts = re.split(r"(\d+)", path.name)
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 def _require_size(path: Path, name: str, size: tuple[int, int]) -> None:

@@ -70,7 +70,7 @@ from studies.scene.mesh_source import read_source, surface_of
 from studies.scene.motion import AtRest, Settled
 from studies.scene.motions import NodeMotion, RestingPose
 from studies.scene.obstacle_shapes import shape_of
-from studies.scene.obstacles import blows_on, make_contacts, notes_on_start
+from studies.scene.obstacles import blows_on, make_contacts, notes_on_paths, notes_on_start
 from studies.scene.own_code import make_own_forces
 from studies.scene.pushes import make_pushes
 from studies.scene.series import Varying
@@ -214,6 +214,9 @@ def _moving(
     notes += notes_on_lengths(scene, {body.name: body.size for body in bodies})
     notes += notes_on_pairs(scene.contacts, touching)
     notes += _apart(scene)
+    notes += notes_on_paths(
+        scene.obstacles, [k for k in grips.varying.values() if isinstance(k, Led)]
+    )
     return BuiltScene(
         system,
         state,

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Validat
 from pydantic.dataclasses import dataclass
 
 from studies.runs.errors import StudyError
+from studies.runs.files import files_of
 
 
 STRICT = ConfigDict(extra="forbid", strict=False, allow_inf_nan=False)
@@ -48,14 +49,18 @@ GENERATORS = ("box", "ball", "sheet", "gear", "walker", "bell", "chain")
 
 
 def resolved(name: str, key: str, folder: Path) -> str:
-    """Return the absolute path of a file that must be there; a mesh that is no file as it is."""
+    """Return the absolute path of a file that must be there; a mesh that is no file as it is.
+
+    A `file` may also be a pattern such as "depth/*.png".
+    """
     is_mesh = key == "mesh"
     if is_mesh and (name in GENERATORS or name.startswith(("pyvista:", "shape:"))):
         return name
     if not name.strip():
         raise StudyError(f" must name a file, got {name!r}.")
     path = ASSETS / name[7:] if name.startswith("adjsim:") else folder / Path(name).expanduser()
-    if not (path.is_file() or path.is_dir()):  # nor a pipe, which would be waited for
+    is_there = path.is_file() or path.is_dir() or (key == "file" and files_of(path))
+    if not is_there:  # nor a pipe, which would be waited for
         others = f", nor is it one of {', '.join(GENERATORS)}" if is_mesh else ""
         raise StudyError(f": there is no file {path}{others}.")
     return str(path.resolve())
@@ -846,9 +851,10 @@ class Cloud(_Observation):
     """Points in space that were measured on surfaces, by a depth camera or a scanner.
 
     `file` is a folder with a PLY, PCD, CSV (x, y, z) or NPZ (`points`) file for each frame, in the
-    order of their names. They have `fps`, or `times`, a CSV file with a column `time` [s]. Or it is
-    a single file: CSV with the columns time, x, y, z, or NPZ with `times` (n,) [s] and `points`
-    (n, n_points, 3), NaN behind the last one of a frame; or one of the others, of time 0.
+    order of their names, or a pattern such as "scans/*.ply". They have `fps`, or `times`, a CSV
+    file with a column `time` [s]. Or it is a single file: CSV with the columns time, x, y, z, or
+    NPZ with `times` (n,) [s] and `points` (n, n_points, 3), NaN behind the last one of a frame; or
+    one of the others, of time 0.
 
     `rotation` and `position` put the file's axes into the world. Points outside of `box`, which is
     in the world, are left out; of others at most `most_points` a frame are compared. Points far
@@ -884,8 +890,9 @@ class SimulatedDepth(Simulated):
 class Depth(_Observation):
     """A depth film: how far what each pixel shows is along the view of a camera, with K, R and t.
 
-    `file` is a folder of 16-bit PNG pictures, one a frame in the order of their names, which have
-    `fps` or `times`; or an NPZ file with `depth` (n, height, width), and perhaps `times` (n,) [s].
+    `file` is a folder of 16-bit PNG pictures, one a frame in the order of their names, or a pattern
+    such as "depth/*.png", which has `fps` or `times`; or an NPZ file with `depth` (n, height,
+    width), and perhaps `times` (n,) [s].
     Their numbers times `scale` are metres; 0 and NaN are holes, which say nothing. Blocks of
     `downsample` pixels a side become one, their median.
 
@@ -912,8 +919,9 @@ class Depth(_Observation):
 class Encoder(_Observation):
     """The angle of a hinge or the length of a slider: CSV with `time` [s] and one more column.
 
-    Both are 0 at the start of the scene, where the encoder says `offset`. Whole turns of an angle
-    do not count. The file's numbers are in `units`, of a hinge degrees.
+    Both are 0 at the start of the scene, where the encoder says `offset`; it may be free as
+    "observations.NAME.offset". Whole turns of an angle do not count. The file's numbers are in
+    `units`, of a hinge degrees.
     """
 
     kind: Literal["encoder"] = "encoder"

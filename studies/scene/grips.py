@@ -40,6 +40,7 @@ NAMES = {PLACE: "xyz", POSE: ("rx", "ry", "rz"), QUATERNION: ("qx", "qy", "qz", 
 TURN = np.radians(1.0)  # between two times: a chord is then 4e-5 of the arm off its arc
 PIECES = 16  # between two times of a cubic, or of a rotation that is free
 FULL = 2.0 * np.pi
+MUCH_LONGER = 100.0  # than what is observed: times that are not in seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +48,7 @@ class Led:
     """Where the nodes of a grip are at times (n,) [s], linear between them: what varies in time."""
 
     key: str  # of the scene file
+    body: str
     times: np.ndarray
     places: np.ndarray  # at the declared values, (n, n_held, 3) [m]
     start: np.ndarray  # before the first step, (n_held, 3) [m]
@@ -55,6 +57,14 @@ class Led:
     def course(self, dt: float, values: np.ndarray | None = None) -> Signal:
         """Return it over the steps of dt [s]: row k is where the nodes are after step k."""
         return Signal(self.times / dt - 1.0, self.places if values is None else values)
+
+    def require_seconds(self, end: float) -> None:
+        """Raise if the path is so much longer than what is observed that it has milliseconds."""
+        if 0.0 < MUCH_LONGER * end < self.times[-1]:
+            raise StudyError(
+                f"`{self.key}` ends at {self.times[-1]:.4g} s, what is observed at {end:.4g} s. "
+                "Divide its times by 1000 if they are milliseconds; else cut its last rows."
+            )
 
     def check(self, end: float, dt: float) -> None:
         """Raise if the path ends before `end` [s], or jumps within a step of dt [s]."""
@@ -114,7 +124,7 @@ def make_grips(
         if grip.path is None:
             continue
         key = f"grips.{name}.path" if grip.body != name else f"bodies.{name}.held.path"
-        led = {"key": key, "start": part.points[mask], "size": part.size}
+        led = {"key": key, "body": grip.body, "start": part.points[mask], "size": part.size}
         if isinstance(grip.path, str) and Path(grip.path).suffix == ".npz":
             varying = Led(**led, **_by_node(key, grip.path, mask))
         else:

@@ -31,6 +31,7 @@ from studies.scene.contacts import (
     expected_depth,
     fall_speed,
 )
+from studies.scene.grips import Led
 from studies.scene.maps import Arrays, ParameterMap, Scaled, Value, Widened
 from studies.scene.obstacle_shapes import shape_of
 
@@ -193,6 +194,25 @@ def notes_on_start(
                 notes.append(
                     f"`bodies.{body.name}` starts {deep:.3g} m deep inside `obstacles.{name}`, "
                     f"which will throw it out: it is {body.size:.3g} m large. Move one of them."
+                )
+    return notes
+
+
+def notes_on_paths(obstacles: Mapping[str, declared.Obstacle], paths: Sequence[Led]) -> list[str]:
+    """Return what should be known of paths that lead nodes into an obstacle that stays."""
+    notes = []
+    for name, obstacle in obstacles.items():
+        for path in paths:
+            touches = path.body in (obstacle.bodies or [path.body])
+            if obstacle.fixed_to is not None or not touches:
+                continue
+            far = shape_of(name, obstacle).distance(path.places.reshape(-1, 3))
+            deep = -far.reshape(path.places.shape[:2]).min(axis=1)
+            k = int(deep.argmax())
+            if deep[k] > TOO_DEEP * path.size:
+                notes.append(
+                    f"`{path.key}` leads nodes {deep[k]:.3g} m deep into `obstacles.{name}`, at "
+                    f"{path.times[k]:.3g} s. The grip does not feel it: move one of them."
                 )
     return notes
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from studies.runs.errors import StudyError, error_of
+from studies.runs.files import files_of
 from studies.scene.checking import check_scene
 from studies.scene.declared import Camera, Film, SceneFile, resolved
 from studies.scene.exif import with_fields_of_view
@@ -188,8 +189,7 @@ def _films(name: str, film: Film, cameras: list[str]) -> dict[str, Film]:
     videos: list[str | None] = [None] * len(cameras)
     if film.video is not None:
         folder = Path(film.video)
-        found = sorted(folder.iterdir()) if folder.is_dir() else []
-        videos = [str(path) for path in found if path.suffix.lower() in PICTURES]
+        videos = [str(path) for path in files_of(folder) or () if path.suffix.lower() in PICTURES]
         if len(videos) != len(cameras):
             raise StudyError(
                 f"`observations.{name}.video` must be a folder with {len(cameras)} pictures, one "

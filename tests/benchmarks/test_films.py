@@ -14,6 +14,7 @@ from benchmarks.films import (
     drawing,
     making,
     meshes,
+    pulling,
     solver_bounces,
     solver_cloth,
     solver_rigid,
@@ -23,7 +24,9 @@ from benchmarks.films import (
 )
 from benchmarks.films.films import FILMS, variations
 from benchmarks.films.making import make, misjudged, scene_file
+from benchmarks.films.pulling import make_pulled
 from benchmarks.films.small import CASES, make_case
+from benchmarks.films.solver_bricks import Bricks, bricks
 from benchmarks.films.table import rows_of, table
 from studies.runs.media import write_video
 from studies.scene.reading import read_scene
@@ -294,6 +297,39 @@ def test_a_misjudged_camera_is_off_by_at_most_one_per_cent_and_one_degree():
         cosine = -view[2] / np.linalg.norm(view)
         assert 0.45 < np.rad2deg(np.arccos(cosine)) < 1.01
         assert 0.004 < abs(off["fov_y"] / 30.0 - 1) < 0.0101
+
+
+def test_bricks_have_the_stress_of_an_even_strain(rng):
+    points, cells = bricks((0.1, 0.04, 0.02), (3, 2, 1))
+    F = np.eye(3) + 0.2 * rng.standard_normal((3, 3))
+    forces = Bricks(points, cells, 1e6, 0.4).forces(points @ F.T)
+    mu, lam = 1e6 / 2.8, 1e6 * 0.4 / (1.4 * 0.2)
+    P = mu * F + (lam * np.log(np.linalg.det(F)) - mu) * np.linalg.inv(F).T
+    inside = (np.abs(points) < [0.049, 0.019, 0.009]).all(axis=1)
+    np.testing.assert_allclose(forces[inside], 0.0, atol=1e-9 * np.abs(forces).max())
+    np.testing.assert_allclose(forces.T @ points, P * 0.1 * 0.04 * 0.02, rtol=1e-9)
+
+
+def test_the_stiffness_of_bricks_is_the_slope_of_their_forces(rng):
+    points, cells = bricks((0.1, 0.02, 0.02), (2, 1, 1))
+    solid = Bricks(points, cells, 1e6, 0.3)
+    x, tan = points + 1e-4 * rng.standard_normal(points.shape), rng.standard_normal(points.shape)
+    slope = (solid.forces(x + 1e-7 * tan) - solid.forces(x - 1e-7 * tan)) / 2e-7
+    pushed = (solid.stiffness(x) @ tan.ravel()).reshape(-1, 3)
+    np.testing.assert_allclose(pushed, slope, atol=1e-7 * np.abs(slope).max())
+
+
+def test_a_pulled_bar_has_a_scene_file_and_the_force_of_its_strain(tmp_path, monkeypatch):
+    monkeypatch.setattr(pulling, "CELLS", (6, 1, 1))
+    make_pulled(tmp_path / "pulled-bar")
+    _, force = np.loadtxt(tmp_path / "pulled-bar" / "load.csv", delimiter=",", skiprows=1).T
+    assert force[0] == pytest.approx(1.2e6 * 0.02**2 * 0.01, rel=0.1)
+    assert (np.diff(force, n=2) < 0.1).all()  # it becomes thinner; the noise is 0.05 N
+    file = read_scene(tmp_path / "pulled-bar" / "scene.toml")
+    assert set(file.free) == set(pulling.TRUTH)
+    assert [row.start.tolist() for row in rows_of(tmp_path / "pulled-bar", "scene.toml")] == [
+        [file.bodies["bar"].E], [file.bodies["bar"].nu],
+    ]  # fmt: skip
 
 
 def test_there_are_enough_films_and_each_starts_off_the_truth():

@@ -14,6 +14,7 @@ from adjsim.rotations import rotation_matrix
 from studies.problem.observations.frames import chosen_frames, declared_times
 from studies.problem.observations.point_files import METRES
 from studies.runs.errors import StudyError
+from studies.runs.files import files_of
 from studies.scene.arrays import checked_times, load_arrays
 from studies.scene.declared import Cloud
 from studies.scene.series import read_columns
@@ -79,13 +80,14 @@ def _in_world(points: np.ndarray, cloud: Cloud, key: str, name: str) -> np.ndarr
 
 def _read(path: Path, key: str) -> Frames:
     """Return the frames of a file or folder."""
-    if not path.is_dir():
+    found = files_of(path)
+    if found is None:
         return _read_file(path, key)
-    files = sorted(each for each in path.iterdir() if each.suffix.lower() in SUFFIXES)
+    files = [each for each in found if each.suffix.lower() in SUFFIXES]
     kinds = sorted({each.suffix.lower() for each in files})
     if len(kinds) != 1:
         raise StudyError(
-            f"`{key}`: the folder {path} must have files of one kind, one for each frame: "
+            f"`{key}`: {path} must have files of one kind, one for each frame: "
             f"{', '.join(SUFFIXES)}, got {' and '.join(kinds) or 'none'}."
         )
     frames = [_read_file(each, key, is_frame=True)[1][0] for each in files]

@@ -11,6 +11,7 @@ from render.picture_files import open_picture
 from studies.problem.observations.frames import chosen_frames, declared_times
 from studies.problem.observations.undistort import source_pixels
 from studies.runs.errors import StudyError
+from studies.runs.files import files_of
 from studies.scene.arrays import checked_times, load_arrays
 from studies.scene.declared import Camera, Depth
 
@@ -42,10 +43,14 @@ def read_depth(depth: Depth, camera: Camera, key: str = "depth", *, camera_key: 
             "intrinsics are known. Give K, R and t as OpenCV has them."
         )
     path = Path(depth.file)
-    times, raw = (_read_folder if path.is_dir() else _read_arrays)(path, key)
+    files = files_of(path)
+    if files is None:
+        times, raw = _read_arrays(path, key)
+    else:
+        times, raw = None, _read_pictures(files, path, key)
     times = declared_times(depth, times, len(raw), key)
     times, chosen = chosen_frames(depth, times, key)
-    scale = depth.scale or (MILLIMETRES if path.is_dir() else 1.0)
+    scale = depth.scale or (1.0 if files is None else MILLIMETRES)
     size = raw[0].shape
     if depth.downsample > min(size):
         raise StudyError(
@@ -76,12 +81,16 @@ def _in_blocks(z: np.ndarray, factor: int) -> np.ndarray:
     return flat[..., flat.shape[-1] // 2]  # NaN are sorted to the end
 
 
-def _read_folder(path: Path, key: str) -> tuple[None, list[np.ndarray]]:
-    files = sorted(one for one in path.iterdir() if one.suffix.lower() == ".png")
-    if not files:
-        raise StudyError(f"`{key}.file`: the folder {path} must have 16-bit PNG files, got none.")
+def _read_pictures(files: list[Path], path: Path, key: str) -> list[np.ndarray]:
+    pictures = [file for file in files if file.suffix.lower() == ".png"]
+    if not pictures:
+        others = ", ".join(sorted({file.suffix.lower() for file in files})) or "no files"
+        raise StudyError(
+            f"`{key}.file`: {path} must have 16-bit PNG files, got {others}. Convert others, such "
+            "as EXR, to such files, or to an .npz file with an array `depth` (n, height, width)."
+        )
     frames = []
-    for file in files:
+    for file in pictures:
         try:
             picture: Image.Image = open_picture(file)
             pixels = np.asarray(picture)
@@ -96,13 +105,18 @@ def _read_folder(path: Path, key: str) -> tuple[None, list[np.ndarray]]:
         if frames and pixels.shape != frames[0].shape:
             raise StudyError(
                 f"`{key}.file`: all pictures in {path} must have one size, but {file.name} has "
-                f"{pixels.shape} and {files[0].name} {frames[0].shape}."
+                f"{pixels.shape} and {pictures[0].name} {frames[0].shape}."
             )
         frames.append(pixels)
-    return None, frames
+    return frames
 
 
 def _read_arrays(path: Path, key: str) -> tuple[np.ndarray | None, np.ndarray]:
+    if path.suffix.lower() != ".npz":
+        raise StudyError(
+            f"`{key}.file` must be an .npz file with an array `depth` (n, height, width) or a "
+            f"folder of 16-bit PNG files, got {path}. Convert others, such as EXR, to one of them."
+        )
     arrays = load_arrays(path, f"{key}.file")
     z = arrays.get("depth", np.zeros(0))
     if z.ndim != 3 or not z.size or z.dtype.kind not in "iuf":

@@ -10,7 +10,7 @@ a. Loss and gradient are those of the interpolated vertices, so the gradient is 
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice, pairwise
@@ -474,21 +474,6 @@ def advice_on_film(data: FilmData, key: str = "film") -> list[str]:
             f"was converted to another rate. Check `{key}.fps`, now {data.fps:g}."
         )
     return advice
-
-
-def check_lengths(films: Mapping[str, tuple[Film, FilmData]]) -> None:
-    """Raise if films that begin at one time, by key, differ in length by more than a frame."""
-    moving = [(key, film, data) for key, (film, data) in films.items() if len(data.frames) > 1]
-    for (key, film, data), (other_key, other_film, other) in pairwise(moving):
-        lengths = [one.times[-1] + one.interval for one in (data, other)]
-        frame = max(data.interval, other.interval)
-        if film.start == other_film.start and abs(lengths[0] - lengths[1]) > 1.01 * frame:
-            raise StudyError(
-                f"`{key}` and `{other_key}` must show the same time: {len(data.frames)} frames at "
-                f"{1.0 / data.interval:g} per second are {lengths[0]:.3g} s, {len(other.frames)} "
-                f"at {1.0 / other.interval:g} are {lengths[1]:.3g} s. Cut one with `frames`, check "
-                "`fps`, or give each its `start`."
-            )
 
 
 def _change(frame: np.ndarray, first: np.ndarray) -> np.ndarray:

@@ -1,5 +1,8 @@
 """When the frames of a file are, and which of them are compared."""
 
+from collections.abc import Mapping
+from itertools import pairwise
+
 import numpy as np
 
 from studies.runs.errors import MissingTimesError, StudyError
@@ -65,3 +68,21 @@ def chosen_frames(
         )
     numbers = numbers[slice(*spec.frames)]
     return times[numbers] - times[numbers[0]], numbers
+
+
+def check_lengths(recorded: Mapping[str, tuple[float, np.ndarray]]) -> None:
+    """Raise if recordings that begin at one time, by key, differ in length by more than a frame.
+
+    Each has its start [s] and times after it, (n_frames,) [s].
+    """
+    moving = [(key, *each) for key, each in recorded.items() if len(each[1]) > 1]
+    for (key, start, times), (other_key, other_start, other) in pairwise(moving):
+        frames = [float(np.median(np.diff(each))) for each in (times, other)]
+        lengths = [times[-1] + frames[0], other[-1] + frames[1]]
+        if start == other_start and abs(lengths[0] - lengths[1]) > 1.01 * max(frames):
+            raise StudyError(
+                f"`{key}` and `{other_key}` must show the same time: {len(times)} frames at "
+                f"{1.0 / frames[0]:g} per second are {lengths[0]:.3g} s, {len(other)} at "
+                f"{1.0 / frames[1]:g} are {lengths[1]:.3g} s. Cut one with `frames`, check `fps`, "
+                "or give each its `start`."
+            )

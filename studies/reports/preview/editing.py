@@ -202,7 +202,7 @@ class Editor:
                 "color": "#{:02x}{:02x}{:02x}".format(*mark.color),
                 "label": mark.label,
                 "ends": [
-                    np.round(seen_pixels(mark, frame, shot.seen_at), 2).tolist()
+                    np.round(seen_pixels(mark, frame, shot, shot.size), 2).tolist()
                     for frame in (frames if len(mark.points) > 1 else [0])
                 ],
             }

@@ -1,12 +1,15 @@
-"""What a preview draws over a scene: obstacles, held nodes, the axes of the world and gravity."""
+"""What a preview draws over a scene: obstacles, held nodes, paths, the world's axes and gravity.
 
-from collections.abc import Sequence
+Lines behind bodies are dashed.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from PIL import Image, ImageDraw
 
-from studies.problem.joint_marks import SeenAt
+from studies.problem.joint_marks import seen_by
 from studies.reports.preview.shots import Shot
 from studies.scene.building import BuiltScene
 from studies.scene.declared import SceneFile
@@ -14,6 +17,8 @@ from studies.scene.obstacle_shapes import shape_of
 
 
 OBSTACLE, HELD, GRAVITY = (35, 120, 130), (200, 30, 120), (110, 60, 190)
+PATH, MOST_PATH = (220, 120, 20), 200  # of a grip, and how many places of one are drawn
+PIECES = 25  # of a line that a body hides, in part: every other hidden one is drawn
 AXES = {"x": (205, 40, 40), "y": (30, 140, 60), "z": (40, 80, 210)}
 FAR = 2.0  # times the reach of the bodies: how much of a floor is drawn
 LONG = 0.3  # of this reach, an axis and gravity, rounded to 1, 2 or 5 times a power of ten
@@ -46,6 +51,11 @@ def overlays(file: SceneFile, built: BuiltScene, shot: Shot) -> list[Overlay]:
             out.append(Overlay(f"obstacles.{name}", OBSTACLE, wire[None]))
     if built.held is not None and built.held.any() and shot.nodes is not None:
         out.append(Overlay("held nodes", HELD, shot.nodes[:, built.held, None]))
+    for path in built.paths:
+        x = np.concatenate([path.start[None], path.places]).mean(axis=1)
+        x = x[np.unique(np.linspace(0, len(x) - 1, MOST_PATH).round().astype(int))]
+        name = path.key.split(".")[1]
+        out.append(Overlay(path.key, PATH, np.stack([x[:-1], x[1:]], axis=1)[None], name))
     length = round_length(LONG * shot.reach)
     for name, direction in zip(AXES, np.eye(3), strict=True):
         axis = np.stack([np.zeros(3), length * direction])
@@ -64,22 +74,42 @@ def round_length(length: float) -> float:
     return float(max(k for k in (power, 2.0 * power, 5.0 * power) if k <= length * (1.0 + 1e-9)))
 
 
-def seen_pixels(overlay: Overlay, frame: int, seen_at: SeenAt) -> np.ndarray:
-    """Return columns and rows of what is in front of the camera, (n, 1 or 2, 2) [pixels]."""
+def seen_pixels(overlay: Overlay, frame: int, shot: Shot, size: tuple[int, int]) -> np.ndarray:
+    """Return columns and rows of what is in front of the camera, (n, 1 or 2, 2) [pixels].
+
+    `size` is the height and width of the picture. Lines are dashed where bodies hide them.
+    """
     points = overlay.at(frame)
+    if points.shape[1] == 2:
+        points = _dashed(points, lambda x: shot.hides(frame, x))
+    seen_at = seen_by(shot.camera, size)
     pixels, depths = seen_at(points.reshape(-1, 3))
     ahead = (depths.reshape(points.shape[:2]) > 0.0).all(axis=1)
     return pixels.reshape(*points.shape[:2], 2)[ahead]
 
 
+def _dashed(ends: np.ndarray, hides: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Return lines (n, 2, 3), those that are hidden in pieces without every other one."""
+    t = np.linspace(0.0, 1.0, PIECES + 1)[:, None]
+    at = ends[:, :1] + t * (ends[:, 1:] - ends[:, :1])
+    pieces = np.stack([at[:, :-1], at[:, 1:]], axis=2)
+    hidden = hides(pieces.mean(axis=2).reshape(-1, 3)).reshape(len(ends), PIECES)
+    left_out = hidden & (np.arange(PIECES) % 2 == 1)
+    lines = [
+        one[~gone] if gone.any() else line[None]
+        for line, one, gone in zip(ends, pieces, left_out, strict=True)
+    ]
+    return np.concatenate(lines)
+
+
 def draw_overlays(
-    image: np.ndarray, marks: Sequence[Overlay], frame: int, seen_at: SeenAt
+    image: np.ndarray, marks: Sequence[Overlay], frame: int, shot: Shot
 ) -> np.ndarray:
     """Return a picture (H, W, 3) of 8 bits with what is drawn over it."""
     picture = Image.fromarray(image)
     draw, radius = ImageDraw.Draw(picture), max(DOT * image.shape[0], 1.5)
     for mark in marks:
-        pixels = seen_pixels(mark, frame, seen_at) + 0.5
+        pixels = seen_pixels(mark, frame, shot, (image.shape[0], image.shape[1])) + 0.5
         pixels = pixels[(np.abs(pixels) < 1e5).all(axis=(1, 2))]
         for ends in pixels:
             if len(ends) == 2:

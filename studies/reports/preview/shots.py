@@ -8,7 +8,9 @@ import numpy as np
 from scipy.ndimage import binary_dilation
 
 from render.annealing import softness
+from render.blending import Hard
 from render.camera import AnyCamera
+from render.outputs import rasterize_outputs
 from render.scene import Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.problem.forward import motion_through
@@ -32,6 +34,7 @@ DURATION = 1.0  # of a scene without a film [s]
 MARGIN = 0.05  # of the height: how far a body may be from where it is drawn
 SOFTNESS = 0.4  # likewise [pixels]
 DECLARED = "The picture has the bodies as they are declared instead."
+TOUCHING = 0.01  # of the reach of the bodies: what is so little behind a surface is not hidden
 GREY = (0.9, 0.9, 0.9)  # behind a scene without a film
 
 
@@ -46,6 +49,7 @@ class Shot:
     times: np.ndarray  # of these in the scene [s], (n,)
     images: np.ndarray  # the scene, (n, H, W, 4); fewer than `indices` where the rollout fails
     places: dict[str, np.ndarray]  # vertices by name, (n, n_vertices, 3) [m]
+    scene: Scene
     plate: np.ndarray  # what is behind the bodies, (H, W, 3) or (3,)
     nodes: np.ndarray | None = None  # of all bodies, (n, n_nodes, 3) [m]
 
@@ -80,6 +84,26 @@ class Shot:
         """How many pixels a metre across the view has at the middle of that box."""
         _, (depth,) = self.seen_at(self.center[None])
         return 0.5 * float(self.camera.optics.numbers()[3]) * self.size[0] / max(depth, 1e-9)
+
+    @cached_property
+    def _depths(self) -> dict[int, np.ndarray]:
+        """Depths that are drawn, (H, W) [m], of the frames that were asked for."""
+        return {}
+
+    def hides(self, frame: int, points: np.ndarray) -> np.ndarray:
+        """Return which points (n, 3) [m] a body hides in a frame."""
+        if frame not in self._depths:
+            places = {name: x[frame] for name, x in self.places.items()}
+            drawn = rasterize_outputs(
+                self.scene, self.camera, SoftRasterizer(blend=Hard()), places, self.size, ["depth"]
+            )
+            self._depths[frame] = drawn["depth"]
+        pixels, depths = self.seen_at(points)
+        pixels = np.where(np.isfinite(pixels), pixels, -1.0)
+        columns, rows = np.rint(np.clip(pixels, -1.0, max(self.size))).astype(int).T
+        inside = (rows >= 0) & (rows < self.size[0]) & (columns >= 0) & (columns < self.size[1])
+        in_front = self._depths[frame][rows * inside, columns * inside]
+        return inside & (depths > in_front + TOUCHING * self.reach)
 
     def seen_at(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return columns and rows (n, 2) [pixels] and depths (n,) [m] of points."""
@@ -131,7 +155,8 @@ def shoot(
             covered |= filmed[0]
         plate = plate_of(data, binary_dilation(covered, iterations=around))
     images[..., :3] += (1.0 - images[..., 3:]) * plate
-    return Shot(key, camera, data, indices, times, images, places, plate, moved.get(NODES)), said
+    nodes = moved.get(NODES)
+    return Shot(key, camera, data, indices, times, images, places, scene, plate, nodes), said
 
 
 def _size_by_lens(K: Any) -> tuple[int, int]:

@@ -2,8 +2,9 @@
 
 For every film the picture has three rows, the first, the middle and the last frame, and three
 columns: the film, the scene, and the film with the outline of the scene, both with obstacles as
-wire, held nodes, the axes of the world and gravity. For every table of tracked points or states
-from a file it has their coordinates over time, and of a cloud the points over the surface.
+wire, held nodes, paths of grips, the axes of the world and gravity. For every table of tracked
+points or states from a file it has their coordinates over time, and of a cloud or a depth film the
+points over the surface.
 """
 
 import io
@@ -20,6 +21,7 @@ from studies.problem.joint_marks import marked, seen_by
 from studies.problem.making import make_problem
 from studies.problem.observations.film_tracker import PINK
 from studies.problem.observations.outlines import faint_foreground, foreground
+from studies.problem.observers import Observer
 from studies.problem.observing import make_observers
 from studies.reports.figures import cloud, png, points
 from studies.reports.preview.advice import advice_on
@@ -40,6 +42,7 @@ from studies.scene.seams import notes_on_seams
 from studies.scene.steps import longest_step
 
 
+FAR_OFF = 0.1  # of the size of the bodies: measured points that belong elsewhere
 ROW = 360  # pixels of a row of the picture
 GAP = 6
 
@@ -137,6 +140,7 @@ def _charts(
         moved, failed = places_at(built, longest_step(file.world), one.instants({}), one.sensor)
         seen = one.fields(moved)
         if over := one.over_surface(seen):
+            said += _far_off(one, over)
             figure, start = cloud({**over, "times": one.start + over["times"]}), "grey"
         else:
             curves, start = one.curves(one.shown(seen, {}).rows), "lines"
@@ -148,6 +152,19 @@ def _charts(
         charts.append(media.as_float(np.asarray(picture)))
         said += [failed] if failed and not shots else []
     return charts, said
+
+
+def _far_off(observer: Observer, over: Mapping[str, np.ndarray]) -> list[str]:
+    """Return what is doubtful where half of the first points are far from the surface."""
+    off = np.abs(over["distances"][0][np.isfinite(over["points"][0, :, 0])])
+    size = float(np.linalg.norm(np.ptp(over["vertices"][0], axis=0)))
+    if not len(off) or np.median(off) <= FAR_OFF * size:
+        return []
+    return [
+        f"`observations.{observer.name}`: half of the points of its first frame are more than "
+        f"{np.median(off):.3g} m from the surface at the start, which is {size:.3g} m large. Check "
+        "where the bodies begin and, of a depth film, the camera."
+    ]
 
 
 def _strip(shot: Shot, joints: Mapping[str, JointMark], marks: Sequence[Overlay]) -> np.ndarray:
@@ -162,7 +179,7 @@ def _strip(shot: Shot, joints: Mapping[str, JointMark], marks: Sequence[Overlay]
         places = {name: points[k] for name, points in shot.places.items()}
         seen_at = seen_by(shot.camera, (drawn.shape[0], drawn.shape[1]))
         scene = marked(media.as_uint8(drawn[..., :3]), joints, places, seen_at)
-        scene = draw_overlays(scene, marks, k, seen_at)
+        scene = draw_overlays(scene, marks, k, shot)
         panels = {"scene": media.as_float(scene)}
         if shot.data is not None:
             footage = _enlarged(shot.data.frames[shot.indices[k]])
@@ -170,7 +187,7 @@ def _strip(shot: Shot, joints: Mapping[str, JointMark], marks: Sequence[Overlay]
             inside = drawn[..., 3] > 0.5
             line = np.logical_xor(binary_dilation(inside), binary_erosion(inside))
             over = media.as_uint8(np.where(line[..., None], PINK, footage))
-            over = media.as_float(draw_overlays(over, marks, k, seen_at))
+            over = media.as_float(draw_overlays(over, marks, k, shot))
             panels = {"film": footage, **panels, "outline of the scene over the film": over}
         label = f"{shot.key}, {shot.times[k]:.3g} s"
         labelled = [_labelled(panel, f"{title}: {label}") for title, panel in panels.items()]

@@ -24,7 +24,7 @@ def test_the_terminal_says_the_verdict_first_and_both_intervals():
     }  # fmt: skip
     lines = summary(result, {"verdict": "not made (--no-certificate)", "points": {}})
     assert lines[0] == "verdict: at a bound. The lower bound of bar.k stops the search."
-    both = "5.50 to 6.50, ± 8.3 % (pixel noise only: 5.900 to 6.100, ± 1.7 %)"
+    both = "5.50 to 6.50, ± 8.3 % (noise only: 5.900 to 6.100, ± 1.7 %)"
     assert f"with model error {both}" in lines[1]
     assert "(max evaluations: The evaluations are spent.)" in lines[2]
     assert lines[3:] == ["gradient certificate: not made (--no-certificate)"]

@@ -77,5 +77,5 @@ def test_the_worst_is_reported_and_a_failed_one_told(tmp_path, monkeypatch):
 def test_intervals_that_hold_the_truth_are_counted():
     given = [{"errors": {"rod.length": {"mean": 0.1, "covered": held}}} for held in (True, False)]
     assert covered(given) == [
-        "  the 95 % interval of rod.length for pixel noise held the truth in 1 of 2 instances"
+        "  the 95 % interval of rod.length for noise held the truth in 1 of 2 instances"
     ]

@@ -31,7 +31,7 @@ def tables(kind="hinge", between=("world", "arm"), **encoder):
         "observations": {
             "enc": {"kind": "encoder", "joint": "shoulder", "simulate": simulate, **encoder}
         },
-        "free": {"world.gravity": {}},
+        "free": {"world.gravity": {}, "observations.enc.offset": {}},
     }
 
 
@@ -94,7 +94,7 @@ def test_tangent_and_cotangent_are_those_of_the_residuals(change, rng):
     tan = rng.standard_normal(theta.size)
     pushed = problem.residuals_jvp(theta, tan)
     adj = rng.standard_normal(pushed.size)
-    assert np.linalg.norm(pushed[:-3]) > 0.0
+    assert np.linalg.norm(pushed[:-4]) > 0.0
     assert pushed @ adj == pytest.approx(tan @ problem.residuals_vjp(theta, adj), rel=1e-10)
     (observer,) = problem.observers
     x = {k: start(observer, k) for k in observer.weights}
@@ -120,9 +120,26 @@ def test_a_file_in_radians_with_an_offset_is_the_same_as_what_is_simulated(tmp_p
         "kind": "encoder", "joint": "shoulder", "file": "enc.csv", "units": "rad", "offset": 0.5,
     }  # fmt: skip
     (read,) = make_problem(scene_from_dict(given, tmp_path)).problem.observers
-    np.testing.assert_allclose(read.measured, observer.measured, atol=1e-9)
-    assert np.abs(read.measured).max() > 10.0
+    np.testing.assert_allclose(read.measured - np.degrees(0.5), observer.measured, atol=1e-9)
+    assert np.abs(observer.measured).max() > 10.0
+    seen = {"arm": np.stack([start(read, "arm")] * 6)}  # at rest it says its offset
+    for values, says in (({}, 0.5), ({"observations.enc.offset": np.array(-0.25)}, -0.25)):
+        off = read.shown(seen, values).rows[:, 0] - np.degrees(says)
+        np.testing.assert_allclose(off, 360.0 * np.rint(off / 360.0), atol=1e-9)
     assert read.expected_noise(np.zeros((6, 4))) == pytest.approx(1 / 6)
+
+
+def test_an_unknown_offset_is_found_beside_gravity():
+    given = tables(offset=20.0)
+    given["truth"] = {"observations.enc.offset": 35.0, "world.gravity": [0.0, -8.0, 0.0]}
+    problem = make_problem(scene_from_dict(given, ".")).problem
+    theta = problem.parameters.start
+    for _ in range(5):
+        r, J = problem.residuals_and_jacobian(theta)
+        theta = theta - np.linalg.lstsq(J @ np.eye(theta.size), r, rcond=1e-8)[0]
+    values = problem.parameters.scene_values(theta)
+    assert values["observations.enc.offset"] == pytest.approx(35.0, abs=1e-6)
+    assert values["world.gravity"][1] == pytest.approx(-8.0, abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -56,3 +56,15 @@ def test_times_before_0_are_refused(file, more, tmp_path):
     given = {**given, "observations": {"seen": {"file": file, **more}}}
     with pytest.raises(StudyError, match=r"`observations.seen.file` must begin at time 0 or later"):
         make_problem(scene_from_dict(given, tmp_path))
+
+
+def test_recordings_of_different_lengths_are_refused(tmp_path):
+    (tmp_path / "scan").mkdir()
+    for k in range(6):
+        np.savez(tmp_path / "scan" / f"{k}.npz", points=np.full((1, 3), 0.05))
+    scans = {f"at_{fps}": {"kind": "cloud", "file": "scan", "fps": fps} for fps in (60, 30)}
+    tables = {"bodies": {"bar": BAR}, "free": {"bar.E": {}}, "observations": scans}
+    with pytest.raises(StudyError, match=r"must show the same time: 6 frames at 60 per second are"):
+        make_problem(scene_from_dict(tables, tmp_path))
+    later = {**scans, "at_30": {**scans["at_30"], "start": 0.1}}
+    make_problem(scene_from_dict({**tables, "observations": later}, tmp_path))

@@ -162,6 +162,17 @@ def test_takes_have_grips_of_their_own():
     assert scene.grips["jaw_fast"].path.positions[1] == (0.02, 0.0, 0.0)
 
 
+def test_a_path_into_an_obstacle_is_said():
+    table = {"kind": "box", "center": [0.08, 0.0, 0.0], "size": [0.05, 0.1, 0.1]}
+    notes = build(scene_from_dict(tables(obstacles={"table": table}))).notes
+    (note,) = (note for note in notes if "grips" in note)
+    assert note.startswith("`grips.jaw.path` leads nodes 0.005 m deep into `obstacles.table`, at")
+    for change in ({"bodies": ["other"]}, {"center": [0.2, 0.0, 0.0]}):
+        scene = tables(obstacles={"table": {**table, **change}})
+        scene["bodies"] = {**scene["bodies"], "other": {**BAR, "position": [0.0, 0.5, 0.0]}}
+        assert not any("leads nodes" in note for note in build(scene_from_dict(scene)).notes)
+
+
 def refused(match, **changes):
     with pytest.raises(StudyError, match=match):
         make_problem(scene_from_dict(tables(**changes)))
@@ -184,6 +195,9 @@ def test_mistakes_in_grips_are_said(tmp_path):
             **with_path({**PULLED, "times": [0.0, 0.1, 0.2]}))  # fmt: skip
     refused("ends at 0.05 s, before what is observed, at 0.1 s",
             **with_path({**PULLED, "times": [0.0, 0.05]}))  # fmt: skip
+    milliseconds = {**PULLED, "times": [0.0, 100.0]}
+    refused(r"`grips\.jaw\.path` ends at 100 s, what is observed at 0.1 s. Divide its times by",
+            **with_path(milliseconds))  # fmt: skip
     far = {"times": [0.0, 0.02, 0.1], "positions": [[0, 0, 0], [30.0, 0, 0], [0.01, 0, 0]]}
     refused(r"`grips\.jaw\.path` moves by .* in a step of .* more than the size of the body, 0",
             **with_path(far))  # fmt: skip

@@ -2,13 +2,16 @@
 
 import struct
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from studies.problem.observations.clouds import read_cloud
 from studies.runs.errors import StudyError
+from studies.runs.manifest import contents, input_files
 from studies.scene.declared import Box, Cloud
+from studies.scene.reading import scene_from_dict
 
 
 POINTS = np.array([[0.5, -1.0, 2.0], [0.25, 0.0, 1.5], [-3.0, 4.0, 0.125]])
@@ -72,6 +75,25 @@ def test_a_folder_has_a_frame_in_each_file_and_its_rate(tmp_path):
     (tmp_path / "times.csv.txt").write_text("time\n0\n0.1\n0.3\n0.4\n")
     times = str(tmp_path / "times.csv.txt")
     assert read_cloud(cloud_of(tmp_path, times=times)).times.tolist() == [0.0, 0.1, 0.3, 0.4]
+
+
+def test_a_pattern_chooses_files_in_the_order_of_their_numbers(tmp_path):
+    for k in (1, 2, 10):
+        np.savez(tmp_path / f"scan_{k}.npz", points=POINTS + k)
+    np.savez(tmp_path / "floor.npz", points=POINTS)
+    (tmp_path / "._scan_1.npz").write_bytes(b"of a Mac")
+    frames = read_cloud(cloud_of(tmp_path / "scan_*.npz", fps=20.0)).frames
+    np.testing.assert_array_equal(np.stack(frames), POINTS + np.array([1, 2, 10])[:, None, None])
+    table = {"kind": "cloud", "file": "scan_*.npz", "fps": 20.0}
+    scene = {"bodies": {"a": {"kind": "rigid", "mesh": "box"}}, "observations": {"scan": table}}
+    (path,) = (one.file for one in scene_from_dict(scene, tmp_path).observations.values())
+    before = contents(Path(path))
+    assert dict(input_files({"file": path})) == {"file": Path(path)}
+    np.savez(tmp_path / "scan_2.npz", points=POINTS)
+    assert contents(Path(path)) != before
+    table["file"] = "skan_*.npz"
+    with pytest.raises(StudyError, match=r"`observations.scan.file`: there is no file .*skan_"):
+        scene_from_dict(scene, tmp_path)
 
 
 def test_one_file_has_all_frames(tmp_path):

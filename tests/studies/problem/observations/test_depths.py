@@ -41,6 +41,14 @@ def test_pictures_hold_millimetres_and_arrays_metres(tmp_path):
     np.testing.assert_allclose(read(tmp_path / "a.npz", scale=2.0).depths, 2.0 * expected)
 
 
+def test_pictures_have_the_order_of_their_numbers(tmp_path):
+    folder = write_pictures(tmp_path / "film")
+    (folder / "0.png").rename(folder / "depth_2.png")
+    (folder / "1.png").rename(folder / "depth_10.png")
+    for path in (folder, folder / "depth_*.png"):
+        np.testing.assert_allclose(read(path, fps=10.0).depths, Z, atol=1e-9)
+
+
 def test_blocks_have_their_medians_unless_half_are_holes(tmp_path):
     z = np.ones((1, 4, 5))
     z[0, :2, :2] = [[1.0, 1.2], [1.1, 9.0]]
@@ -93,8 +101,13 @@ def test_depths_without_intrinsics_are_refused(tmp_path):
 def test_pictures_that_are_none_are_refused(tmp_path):
     folder = tmp_path / "film"
     folder.mkdir()
-    with pytest.raises(StudyError, match="must have 16-bit PNG files"):
+    with pytest.raises(StudyError, match="must have 16-bit PNG files, got no files"):
         read(folder, fps=10.0)
+    (folder / "0.exr").write_bytes(b"")
+    with pytest.raises(StudyError, match=r"must have 16-bit PNG files, got .exr. Convert others"):
+        read(folder, fps=10.0)
+    with pytest.raises(StudyError, match=r"must be an .npz file .*0.exr. Convert others, such as"):
+        read(folder / "0.exr", fps=10.0)
     Image.fromarray(np.zeros((6, 8), np.uint8)).save(folder / "0.png")
     with pytest.raises(StudyError, match=r"one channel of 16 bits, got the mode L. Eight bits"):
         read(folder, fps=10.0)

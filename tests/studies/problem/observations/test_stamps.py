@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from studies.problem.observations.films import advice_on_film, check_lengths, read_film
+from studies.problem.observations.films import advice_on_film, read_film
+from studies.problem.observations.frames import check_lengths
 from studies.runs import media
 from studies.runs.errors import StudyError
 from studies.scene.declared import Film
@@ -129,8 +130,7 @@ def test_films_may_show_one_time_with_a_gap(tmp_path, frames):
         write_stamped(tmp_path / "a.mkv", frames, [0, 20, 40, 100, 120, 140], MS),
         write_stamped(tmp_path / "b.mkv", frames[:4], [0, 40, 80, 120], MS),
     ]
-    films = {f"film{k}": (Film(video=path), read(path)) for k, path in enumerate(paths)}
+    films = {path: (0.0, read(path).times) for path in paths}
     check_lengths(films)
-    short = Film(video=paths[0], frames=(0, 3))
     with pytest.raises(StudyError, match=r"3 frames at 50 per second are 0.06 s"):
-        check_lengths({**films, "film0": (short, read(paths[0], frames=(0, 3)))})
+        check_lengths({**films, paths[0]: (0.0, read(paths[0], frames=(0, 3)).times)})

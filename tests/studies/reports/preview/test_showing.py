@@ -10,7 +10,14 @@ from render.annealing import softness
 from render.scene import Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.problem.forward import simulate
-from studies.reports.preview.overlay import AXES, draw_overlays, overlays
+from studies.reports.preview.overlay import (
+    AXES,
+    PIECES,
+    Overlay,
+    draw_overlays,
+    overlays,
+    seen_pixels,
+)
 from studies.reports.preview.shots import places_at, shoot
 from studies.reports.preview.showing import preview
 from studies.runs import media
@@ -256,8 +263,45 @@ def test_obstacles_held_nodes_axes_and_gravity_are_drawn_over_a_scene(tmp_path):
     assert (end - start)[1] == -0.1  # 0.3 of the diagonal, 0.64 m, as a round number
     plain = np.full((*shot.size, 3), 255, np.uint8)
     for mark in marks.values():
-        drawn = draw_overlays(plain, [mark], 0, shot.seen_at)
+        drawn = draw_overlays(plain, [mark], 0, shot)
         assert (drawn == mark.color).all(axis=2).any()
+
+
+def test_lines_behind_a_body_are_dashed_and_paths_of_grips_are_drawn(tmp_path):
+    grip = """
+[grips.jaw]
+body = "beam"
+where.box = { lower = [0.299, -9, -9], upper = [9, 9, 9] }
+path = { times = [0.0, 1.0], positions = [[0, 0, 0], [0.0, 0.0, 0.4]] }
+"""
+    path = tmp_path / "scene.toml"
+    path.write_text(HELD.replace("eye = [0, 0, 2]", "eye = [0, 0, 2]\nsize = [90, 120]") + grip)
+    file = read_scene(path)
+    built = build(file)
+    shot, _ = shoot(file, built, "cameras.front", name="front", film=None)
+    marks = {mark.name: mark for mark in overlays(file, built, shot)}
+    jaw = marks["grips.jaw.path"]
+    np.testing.assert_allclose(jaw.points[0, 0, 0], [0.3, 0.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose(jaw.points[0, -1, 1] - jaw.points[0, 0, 0], [0.0, 0.0, 0.4])
+    middle = shot.center
+    ahead, behind, aside = middle + np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0], [0.0, 1.0, -1.0]])
+    assert shot.hides(0, np.stack([ahead, behind, aside])).tolist() == [False, True, False]
+    across = np.array([0.3, 0.0, 0.0])
+    for place, n in ((ahead, 1), (behind, PIECES - PIECES // 2)):
+        line = Overlay("line", (0, 0, 0), np.stack([place - across, place + across])[None, None])
+        assert len(seen_pixels(line, 0, shot, shot.size)) == n
+
+
+@pytest.mark.parametrize(("off", "is_said"), [(0.02, False), (0.1, True)])
+def test_measured_points_far_from_the_surface_are_noticed(tmp_path, off, is_said):
+    x, y = np.meshgrid(np.linspace(-0.2, 0.2, 9), np.linspace(-0.05, 0.05, 5))
+    rows = "".join(f"0,{a},{b},{0.075 + off}\n" for a, b in zip(x.ravel(), y.ravel(), strict=True))
+    (tmp_path / "scan.csv").write_text(f"time,x,y,z\n{rows}", encoding="utf-8")
+    text = HELD + '[observations.scan]\nkind = "cloud"\nfile = "scan.csv"\n[free]\n"beam.E" = {}\n'
+    (tmp_path / "scene.toml").write_text(text, encoding="utf-8")
+    said = preview(tmp_path / "scene.toml", tmp_path / "a.png")
+    match = "first frame are more than 0.1 m from the surface at the start, which is 0.636 m large"
+    assert any(match in warning for warning in said) == is_said
 
 
 def test_a_scene_without_a_camera(tmp_path):
