@@ -1,4 +1,4 @@
-"""The numbers by which papers compare answers: of values, of pictures, of silhouettes, of surfaces.
+"""The numbers by which papers compare answers: of values, of pictures and of surfaces.
 
 All of them are of NumPy arrays, so that a table of other methods may use them too.
 """
@@ -47,12 +47,6 @@ def ssim(images: np.ndarray, targets: np.ndarray) -> float:
     variances, covariance = aa - a**2 + bb - b**2, ab - a * b
     means = (2.0 * a * b + C1) / (a**2 + b**2 + C1)
     return float(np.mean(means * (2.0 * covariance + C2) / (variances + C2)))
-
-
-def iou(masks: np.ndarray, others: np.ndarray) -> float:
-    """Return intersection over union of masks (n, height, width); 1 where both are empty."""
-    union = np.count_nonzero(masks | others)
-    return np.count_nonzero(masks & others) / union if union else 1.0
 
 
 def chamfer(points: np.ndarray, others: np.ndarray) -> float:

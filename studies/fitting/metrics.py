@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from adjsim.jit.device_arrays import to_host
-from studies.answer.field_metrics import WIDTH, chamfer, iou, log10_error, psnr, ssim
+from studies.answer.field_metrics import WIDTH, chamfer, log10_error, psnr, ssim
 from studies.optimizers.problem import NOT_FINITE
 from studies.problem.making import PreparedProblem
+from studies.problem.observations.outlines import overlap
 from studies.problem.observers import Moved, Observer
 from studies.problem.problem import SceneProblem
 from studies.scene.declared import SceneFile
@@ -65,7 +66,7 @@ def _of_observation(observer: Observer, rows: np.ndarray, counted: np.ndarray) -
     """Return the metrics of pictures or of points in the frames that count."""
     if pictures := observer.pictures(rows):
         drawn, seen, drawn_masks, seen_masks = (each[counted] for each in pictures)
-        numbers = {"psnr": psnr(drawn, seen), "iou": iou(drawn_masks, seen_masks)}
+        numbers = {"psnr": psnr(drawn, seen), "iou": overlap(drawn_masks, seen_masks)}
         numbers |= {"ssim": ssim(drawn, seen)} if min(drawn.shape[1:3]) >= WIDTH else {}
         return {name: value for name, value in numbers.items() if np.isfinite(value)}
     if curves := observer.curves(rows):

@@ -226,13 +226,17 @@ class FilmObserver(PictureObserver):
 
     def agreed(self, rows: np.ndarray) -> np.ndarray:
         """Return where prediction and film agree on whether a body is there, `(n_frames H W,)`."""
-        _, _, drawn, seen = self.pictures(rows)
-        return (drawn == seen).ravel()
+        plate = np.broadcast_to(self.rasterizer.background, self.frames.shape[1:])
+        pairs = zip(self.as_images(rows), self.frames, strict=True)
+        masks = [bodies_in(a[..., :3], plate) == bodies_in(b, plate) for a, b in pairs]
+        return np.concatenate(masks).ravel()
 
     def pictures(self, rows: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return predicted and seen colours (n_frames, H, W, 3), and where both have bodies."""
         plate = np.broadcast_to(self.rasterizer.background, self.frames.shape[1:])
         drawn = self.where_compared(to_host(self.as_images(rows))[..., :3], self.frames)
+        if not self.paths:  # silhouettes, white on black
+            return drawn, self.frames, drawn[..., 0] > 0.5, self.frames[..., 0] > 0.5
         masks = [np.array([bodies_in(a, plate) for a in each]) for each in (drawn, self.frames)]
         return drawn, self.frames, *masks
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from studies.answer.field_metrics import chamfer, iou, log10_error, psnr, ssim
+from studies.answer.field_metrics import chamfer, log10_error, psnr, ssim
 
 
 RNG = np.random.default_rng(3)
@@ -39,13 +39,6 @@ def test_ssim_of_a_scaled_contrast():
 def test_ssim_needs_a_window():
     with pytest.raises(ValueError, match="11 rows and columns or more"):
         ssim(PICTURES[:, :8], PICTURES[:, :8])
-
-
-def test_iou_of_two_squares():
-    first, second = np.zeros((2, 1, 8, 8), bool)
-    first[0, :4, :4], second[0, 2:6, :4] = True, True
-    assert iou(first, second) == pytest.approx(8 / 24)
-    assert iou(first & second & ~first, np.zeros_like(first)) == 1.0
 
 
 def test_chamfer_of_a_shifted_grid():
