@@ -224,6 +224,7 @@ def until_struck(tracks: Tracks) -> dict[str, tuple[int, int]]:
 def between_strikes(tracks: Tracks) -> dict[str, tuple[int, int]]:
     """Return the first flight of each of two balls after a strike, up to the next one.
 
+    It begins where the ball has passed its lowest point.
     Two balls strike each other where they are closest. A ball flies between two strikes if its way
     is long beside its longest one.
     """
@@ -237,16 +238,22 @@ def between_strikes(tracks: Tracks) -> dict[str, tuple[int, int]]:
         raise StudyError("The two balls do not strike each other twice in this film.")
     windows = {}
     for name, track in tracks.items():
-        spans = [(flight_begins(track[:, 0], a), b) for a, b in pairs]
-        ways = np.array([np.ptp(track[a:b], axis=0).max() for a, b in spans])
+        spans = [(flight_begins(track, a, b), b) for a, b in pairs]
+        ways = np.array([np.ptp(track[a:b, 0]) if b - a > 3 else 0.0 for a, b in spans])
         windows[name] = spans[int(np.argmax(ways > FLIES * ways.max()))]
     return windows
 
 
-def flight_begins(columns: np.ndarray, strike: int) -> int:
-    """Return the first frame of a flight: the one nearest to the strike may be before it."""
+def flight_begins(track: np.ndarray, strike: int, end: int) -> int:
+    """Return the first frame of a flight after the ball has passed its lowest point.
+
+    The frame that is nearest to that may be before it.
+    """
+    columns, rows = track.T
+    farthest = strike + int(np.argmax(np.abs(columns[strike:end] - columns[strike])))
+    lowest = strike + int(np.argmax(rows[strike : farthest + 1]))
     into, out = np.diff(columns)[strike - 1 : strike + 1]
-    return strike if into / out > UNDER_WAY else strike + 1
+    return strike if lowest == strike and into / out > UNDER_WAY else lowest + 1
 
 
 def inside(
