@@ -7,7 +7,7 @@ solver, pendula by Runge-Kutta, two of them with blows between, and closed forms
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -222,10 +222,10 @@ SETTINGS = (
 )  # fmt: skip
 
 
-def make(out: Path) -> None:
-    """Write the films of all settings, one take each, and `parameters.json`."""
+def make(out: Path, settings: Sequence[Setting] = SETTINGS) -> None:
+    """Write the films of settings, one take each, and `parameters.json`."""
     measured: dict[str, Any] = {}
-    for seed, case in enumerate(SETTINGS):
+    for seed, case in enumerate(settings):
         kind, setting = case.name.split("/")
         entries = {name: {"mean": value, "std": 0.0} for name, value in case.measured.items()}
         measured.setdefault(kind.lower(), {})[setting] = entries

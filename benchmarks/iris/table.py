@@ -13,7 +13,7 @@ from benchmarks.iris.folder import Film
 PUBLISHED = json.loads((Path(__file__).parent / "published.json").read_text("utf-8"))
 HEADER = (
     "class", "setting", "number", "truth", "takes", "found (95 % interval)", "median error",
-    "truth in interval", "verdict", "published errors",
+    "truth in interval", "verdict", "errors published for real films",
 )  # fmt: skip
 FAILED = "failed"
 Fitted = tuple[Film, Mapping[str, Any]]  # a film and its answer, as `fit_film` returns it
