@@ -4,8 +4,6 @@
     python -m benchmarks.real FOLDER cube    # tosses of a cube: friction, and prediction
     python -m benchmarks.real FOLDER beam    # markers on a silicone beam: its stiffness
     python -m benchmarks.real FOLDER apple   # film of an apple on a string: its length
-    python -m benchmarks.real FOLDER iris    # film of a ball on a rope: its length
-    python -m benchmarks.real FOLDER strike  # film of two balls on ropes: their lengths
 
 FOLDER holds the files of the measurements, which are not part of the project. Each part says where
 its file comes from, and is skipped where that is missing.

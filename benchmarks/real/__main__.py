@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from benchmarks.publish import record
-from benchmarks.real import apple, beam, cube, iris, strike
+from benchmarks.real import apple, beam, cube
 
 
 app = typer.Typer(add_completion=False)
-PARTS = {"cube": cube, "beam": beam, "apple": apple, "iris": iris, "strike": strike}
+PARTS = {"cube": cube, "beam": beam, "apple": apple}
 
 
 @app.command()

@@ -34,4 +34,5 @@ class Solution:
     notes: list[str] = field(default_factory=list)  # what else is to be said, in sentences
     verdicts: dict[str, str] = field(default_factory=dict)  # kinds, of every number alone, by label
     budget: Budget | None = None  # what the intervals are made of; None without any
+    metrics: list[dict[str, Any]] = field(default_factory=list)  # of `studies.fitting.metrics`
     control: dict[str, float] | None = None  # how near a control ends to its goal

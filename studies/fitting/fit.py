@@ -1,8 +1,9 @@
 """The run of a scene: search, judge, certify, write results and the report."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from studies.answer.solution import Solution
 from studies.control.searching import solve_control
 from studies.fitting import writing
 from studies.fitting.judging import loss_where_finite
+from studies.fitting.metrics import measured_truth, with_value_metrics
 from studies.fitting.pictures import shown
 from studies.fitting.solve import solve
 from studies.optimizers.minimize import method_for
@@ -113,7 +115,7 @@ class SceneFit:
         """Return the result as plain numbers."""
         problem, theta, parameters = solved.problem, solved.result.theta, solved.problem.parameters
         start = self.made.everything.parameters.start
-        rows = parameter_rows(solved, start, self.made.truth)
+        rows = parameter_rows(solved, start, self.made.truth, measured_truth(self.file))
         is_control = self.file.purpose == "control"
         return {
             "title": self.title,
@@ -141,6 +143,7 @@ class SceneFit:
             "logs": logs(solved, logs_in),
             "basins": basins_json(solved.searched.parameters, solved.found),
             "validation": solved.validation,
+            "metrics": solved.metrics,
             "findings": findings(solved) + [BLIND] * self.file.blind,
             "cameras": writing.cameras_json(problem, self.file, theta),
         }
@@ -176,9 +179,15 @@ def make_fit(
 
 
 def parameter_rows(
-    solved: Solution, start: np.ndarray, truth: Truth | None
+    solved: Solution,
+    start: np.ndarray,
+    truth: Truth | None,
+    measured: Mapping[str, float] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
-    """Return one row for each component of answers and nuisances; many of a path are summed up."""
+    """Return one row for each component of answers and nuisances; many of a path are summed up.
+
+    `measured` has by label what is known of footage, which has no truth.
+    """
     parameters, theta = solved.problem.parameters, solved.result.theta
     estimate, labels = parameters.natural(theta), parameters.labels
     begun = parameters.held_at(start)  # of the same paths
@@ -213,7 +222,14 @@ def parameter_rows(
                 row["relative_error"] = float(errors[rows].mean())
                 if is_long:
                     row["largest_error"] = float(errors[rows].max())
-            out.append({**row, "is_answer": one.is_answer})
+            elif row["name"] in measured:
+                row["truth"] = measured[row["name"]]
+                off = abs(row["estimate"] - row["truth"])
+                row["relative_error"] = off / (abs(row["truth"]) or 1.0)
+            is_positive = one.transform.prefix == "log "
+            out.append(
+                {**with_value_metrics(row, is_positive=is_positive), "is_answer": one.is_answer}
+            )
     return out
 
 

@@ -22,6 +22,7 @@ from studies.answer.verdict import WORSE
 from studies.fitting import judging
 from studies.fitting.judging import explained_motion, loss_where_finite, squares_left
 from studies.fitting.local_search import LocalSearch, log_names
+from studies.fitting.metrics import metrics_of
 from studies.fitting.missing_term import find_missing_term
 from studies.fitting.start_from_tracks import start_from_tracks
 from studies.fitting.trying import Tried, try_result
@@ -87,6 +88,7 @@ def solve(
         predicted = explained_motion(
             common.problem, common.theta, looks=looks, n_fitted=common.n_fitted
         )[1]
+    metrics = metrics_of(prepared, common.problem, common.theta, n_fitted=common.n_fitted)
     rivals = _rivals(problem, search, tried.result, local, staged=staged)
     progress.say("judging the answer")
     before = spent + local.spent + tried.evaluations
@@ -152,6 +154,7 @@ def solve(
         verdicts=each,
         notes=notes,
         budget=budget,
+        metrics=metrics,
     )
 
 

@@ -231,6 +231,15 @@ class FilmObserver(PictureObserver):
         masks = [bodies_in(a[..., :3], plate) == bodies_in(b, plate) for a, b in pairs]
         return np.concatenate(masks).ravel()
 
+    def pictures(self, rows: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return predicted and seen colours (n_frames, H, W, 3), and where both have bodies."""
+        plate = np.broadcast_to(self.rasterizer.background, self.frames.shape[1:])
+        drawn = self.where_compared(to_host(self.as_images(rows))[..., :3], self.frames)
+        if not self.paths:  # silhouettes, white on black
+            return drawn, self.frames, drawn[..., 0] > 0.5, self.frames[..., 0] > 0.5
+        masks = [np.array([bodies_in(a, plate) for a in each]) for each in (drawn, self.frames)]
+        return drawn, self.frames, *masks
+
     def softened(self, factor: float) -> Self:
         """Return the film drawn with edges softer by a factor."""
         sigma = self.rasterizer.sigma * factor**2

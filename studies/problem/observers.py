@@ -302,6 +302,13 @@ class Observer(ABC):
         """Return rows as images, (n_frames, height, width, 3 or 4); None of what is no picture."""
         del rows
 
+    def pictures(self, rows: np.ndarray) -> tuple[np.ndarray, ...] | None:
+        """Return predicted and seen colours, and where both have bodies; None of what is no film.
+
+        These are two films (n_frames, height, width, 3) and two masks (n_frames, height, width).
+        """
+        del rows
+
     def scenery(self, seen: Moved, values: Values) -> Any:
         """Return what its camera sees, a `studies.problem.films.Scenery`; None without faces."""
         del seen, values

@@ -27,7 +27,7 @@ def true_values(
     file: declared.SceneFile, values: Mapping[str, Value]
 ) -> dict[str, np.ndarray] | None:
     """Return the values by path that observations are simulated with; None if none is."""
-    if not any(one.simulate for one in file.observations.values()):
+    if not file.is_simulated:
         return None
     declared_truth: dict[str, Any] = {
         path: one for path, one in file.truth.items() if not path.startswith("bodies.")

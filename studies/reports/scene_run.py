@@ -143,6 +143,7 @@ def _answer(files: FigureFiles, result: dict[str, Any]) -> Section | None:
         parameters_table(result["parameters"]),
         *(Text(text) for text in result["findings"]),
         *_budget(files, result),
+        details("The numbers by which others compare", *_metrics(result)),
         _cameras(result.get("cameras", [])),
         details("Fitted beside it: start times, lights and looks", parameters_table(others)),
         details("What the intervals rest on", *map(Text, notes), charts(spectrum)),
@@ -159,6 +160,30 @@ def _budget(files: FigureFiles, result: Mapping[str, Any]) -> list[Block | None]
     sentences = [answer["advice"] for answer in budget.values() if answer["advice"]]
     advice = [Text(text) for text in sentences if text not in result["verdict"]["reason"]]
     return [*advice, charts(drawn, BUDGET)]
+
+
+def _metrics(result: Mapping[str, Any]) -> list[Block | None]:
+    """Return tables of the field's metrics: of values whose truth is known, and of what moves."""
+    values = [
+        (row["name"], f"{row['log10_error']:.2g}" if "log10_error" in row else "",
+         f"{row['error']:.2g}{_unit(row)}")
+        for row in result["parameters"] if "error" in row
+    ]  # fmt: skip
+    heads = {
+        "psnr": "PSNR [dB]", "ssim": "SSIM", "iou": "IoU of silhouettes",
+        "error": "mean distance", "chamfer": "Chamfer distance [m]",
+    }  # fmt: skip
+    rows = result.get("metrics", [])
+    kept = [key for key in heads if any(key in row for row in rows)]
+    lines = [
+        (row["of"], f"{row['frames']} {'held back' * row['held_back']}",
+         *(f"{row[key]:.3g}" if key in row else "" for key in kept))
+        for row in rows
+    ]  # fmt: skip
+    return [
+        table(("number", "|log10| error", "error"), values),
+        table(("of", "frames", *(heads[key] for key in kept)), lines),
+    ]
 
 
 def parameters_table(rows: Sequence[Mapping[str, Any]]) -> Block | None:

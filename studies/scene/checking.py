@@ -130,9 +130,12 @@ def _check_truth(path: str, value: Any, scene: SceneFile) -> None:
 
 
 def _check_simulated(scene: SceneFile) -> None:
-    if scene.truth and not any(one.simulate for one in scene.observations.values()):
+    of_bodies = [path for path in scene.truth if path.startswith("bodies.")]
+    is_only_compared = scene.truth and not scene.is_simulated
+    if is_only_compared and (of_bodies or scene.purpose == "control"):
+        what = f'`truth."{of_bodies[0]}"`' if of_bodies else "`truth`"
         raise StudyError(
-            "`truth` needs an observation that is simulated: give one a table `simulate`."
+            f"{what} needs an observation that is simulated: give one a table `simulate`."
         )
     if scene.blind and not dataclasses.replace(scene, blind=False).is_twin:
         raise StudyError(

@@ -1078,10 +1078,12 @@ class SceneFile(Scene):
 
     `purpose` is "identify": which values explain what was observed; or "control": how to bring the
     bodies where the observations, a target, have them. `truth` are values by path with which
-    observations are simulated, where they differ from the scene's; "bodies.NAME.KEY" is a key of a
-    body's table. `instances` random ones are run; `published` are relative errors of others by
-    path; `draw` names a bundled module whose `draw(file, rng, instance)` fills in the rest. A
-    `blind` search and verdict take what is simulated for footage, and do not know the truth.
+    observations are simulated, where they differ from the scene's, or of footage what was measured
+    otherwise, which the result is compared with, and neither search nor verdict; "bodies.NAME.KEY"
+    is a key of a body's table. `instances` random ones are run; `published` are relative errors of
+    others by path; `draw` names a bundled module whose `draw(file, rng, instance)` fills in the
+    rest. A `blind` search and verdict take what is simulated for footage, and do not know the
+    truth.
     """
 
     title: str = ""
@@ -1095,6 +1097,11 @@ class SceneFile(Scene):
     observations: dict[Name, Observation] = field(default_factory=dict)
     free: dict[str, Free] = field(default_factory=dict)
     search: Search = field(default_factory=Search)
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether something that was observed is simulated."""
+        return any(one.simulate for one in self.observations.values())
 
     @property
     def is_twin(self) -> bool:
