@@ -143,7 +143,7 @@ def declared_changes(
         for k, (record, far, near) in enumerate(zip(records, *seen, strict=True)):
             if precise.observers[k].IS_CARRIED:  # other vertices carry the places of a larger body
                 there = [
-                    end.observers[k].shown(fields, values).rows
+                    end.observers[k].shown(fields, {**values, **end.fixed}).rows
                     for end, fields in zip(ends, (far, near), strict=True)
                 ]
                 tan_rows.append((there[0] - there[1]) * per_error)

@@ -37,8 +37,8 @@ def make_free(
 
     `values` is everything that may be free, by path; nuisances that the table names are left to it.
     `views` are cameras, lights, looks and errors of shapes with their default priors, by path.
-    Where the table names one, or the start of an observation, beside parameters of the motion, it is a nuisance too: the
-    question is the motion.
+    Where the table names one, or the start of an observation, beside parameters of the motion, it
+    is a nuisance too: the question is the motion.
     """
     table = _ungrouped(declared_free, values)
     ties, answers = {}, []

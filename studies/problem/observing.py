@@ -32,6 +32,7 @@ from studies.problem.pixels import posed, to_pixels
 from studies.problem.points import (
     MILLIMETRE,
     PointObserver,
+    ReshapedCarriers,
     advice_on_markers,
     carried_by_surface,
     carried_by_tets,
@@ -233,6 +234,10 @@ class _Observing:
                 )
             places[k] = hit + self.center
         matrix, subject = self._carriers(name, one.body, places)
+        reshaped = None
+        if (shape := self.built.shapes.get(one.body)) is not None:
+            first, x = self.built.nodes[one.body].start, np.asarray(self.built.state.x)
+            reshaped = ReshapedCarriers.of(shape, first, x, matrix=matrix, places=places)
         carrying = surface if subject else np.asarray(self.built.state.x)
         notes = advice_on_markers(key, matrix @ carrying, surface, faces)
         size = size or (1, 1)
@@ -248,6 +253,7 @@ class _Observing:
             center=self.center,
             size=size,
             begun=begun if sags else None,
+            reshaped=reshaped,
             notes=(*notes, *self._advice_on_fall(key, one, data)),
         )
 

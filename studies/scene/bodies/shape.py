@@ -1,4 +1,4 @@
-r"""A body whose shape is known up to an error: its nodes at rest may lie elsewhere than in its mesh.
+r"""A body whose shape is known up to an error: its nodes may rest elsewhere than in its mesh.
 
     X(c) = X + sum over k of phi_k(X) c_k,    c_k = 0 +- error
 
@@ -141,13 +141,13 @@ class RestShape(ParameterMap):
 class WeighedShape(Weighed):
     """Masses of a body's nodes whose volumes go with its shape: m = factors A(X(c)) density.
 
-    `points` (n_rows, 3) are X.
+    The points of `mesh` are X.
     """
 
-    def __init__(self, shape: Shape, points: np.ndarray, tets: np.ndarray, rows: slice, n: int):
+    def __init__(self, shape: Shape, mesh: TetMesh, rows: slice, n: int) -> None:
         super().__init__(shape.name, None, rows, n)
         self.sources = (*self.sources, shape.path)
-        self.shape, self.points, self.tets = shape, points, tets
+        self.shape, self.points, self.tets = shape, mesh.points, mesh.tets
 
     def lumping(self, sources: Arrays) -> scipy.sparse.csr_array:
         """Return A(X(c))."""

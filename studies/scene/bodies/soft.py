@@ -72,8 +72,8 @@ def make_soft(name: str, body: Soft, free: frozenset[str], *, refined: bool = Fa
     shape = make_shape(name, body, volume) if body.shape_error else None
     if shape is None and f"{name}{SHAPE}" in free:
         raise StudyError(
-            f"`{key}.shape_error` is missing: {name}{SHAPE} is free. Say how far its surface may be "
-            "from where its mesh has it, as a standard deviation [m]."
+            f"`{key}.shape_error` is missing, and `{name}{SHAPE}` is free. Say how far the surface "
+            "may be from where the mesh has it, as a standard deviation [m]."
         )
     grid = Cage(volume, source, held, skin, body.mass_factors)
     if refined:
@@ -89,7 +89,7 @@ def make_soft(name: str, body: Soft, free: frozenset[str], *, refined: bool = Fa
     weigh = partial(Weighed, name, lumping)
     if shape is not None:
         values[shape.path] = shape.value
-        weigh = partial(WeighedShape, shape, volume.points, volume.tets)
+        weigh = partial(WeighedShape, shape, volume)
     law = SOLID_LAWS[body.law]
     material = [*_material_maps(name, values, law), *muscles.maps]
     _check_stable(key, all_targets(material, own), name, law)

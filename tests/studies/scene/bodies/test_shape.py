@@ -62,7 +62,7 @@ def parts():
     }
     weights = {"bar.density": np.array(900.0), "bar.mass_factors": RNG.uniform(1, 2, len(is_free))}
     fields = weights | {"bar.density": RNG.uniform(1.0, 2.0, MESH.n_tets)}
-    mass = WeighedShape(SHAPE, MESH.points, MESH.tets, rows, n)
+    mass = WeighedShape(SHAPE, MESH, rows, n)
     return {
         "rest": (RestShape(SHAPE, rest, rows), shape),
         "mass": (mass, weights | shape),
