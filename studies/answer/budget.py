@@ -20,7 +20,9 @@ by residuals that last, priors and errors of the model. The second moment of wha
 
     M = 1 - V (1 + R)^-1 V^T + q q^T,   q = V (1 + R)^-1 z,      cov(a) += D M D^T,   D = da/dq s_q
 
-is 1 where they show nothing.
+is 1 where they show nothing. Errors of a shape are more numbers than a film has frames, by which R
+is estimated: residuals are not asked for them. They are where these are free: then what is declared
+is the mean of their prior, whose rows of r are all that it changes.
 
 A standard uncertainty is itself known to about a quarter of it, which is as good as an estimate
 with nu = (1/4)^-2/2, or about 7, degrees of freedom (GUM, G.4.2). So half-widths are 2.36 s_q, that
@@ -129,6 +131,12 @@ def declared_changes(
         for unit in np.eye(value.size)
     ]
     for number in numbers:
+        if number.prior_of:
+            kept.append(number)
+            row = count - len(theta) + precise.parameters.labels.index(number.prior_of)
+            values_of_row = np.full((1, 1), -1.0 / np.sqrt(EVIDENCE))
+            columns.append(Jacobian(np.array([row]), values_of_row, count))
+            continue
         step = number.error * (1.0 if is_rough else STEP)
         step = step if number.unit else max(step, LEAST_STEP)
         try:
@@ -178,12 +186,14 @@ def declared_errors(
     numbers, and C (n, m) those by the numbers. `frames` (n,) are as in
     `studies.answer.intervals.intervals`, and the last p rows are priors. `is_camera` (p,) says
     which of these are of cameras, and `known` (m,) to what part of its uncertainty residuals may
-    show a number. r is None where they show nothing.
+    show a number, infinite where they are not asked. r is None where they show nothing.
     """
     p, count = int((frames < 0).sum()), J.shape[1]
     H, of_numbers, cross, prior = J.T @ J, C.T @ C, J.T @ C, np.zeros(count)
     prior[:p] = np.diag(np.asarray(J[len(J) - p :])[:, :p])
     of_camera = np.where(np.append(np.broadcast_to(is_camera, p), [False] * (count - p)), prior, 0)
+    known = np.broadcast_to(known, C.shape[1])
+    shown = np.isfinite(known)
     sums = None if r is None else [_sums_by_frame(each, r, frames) for each in (C, J)]
     covariances, shares = [], []
     for factor in TIGHTER if of_camera.any() else TIGHTER[:1]:
@@ -196,9 +206,11 @@ def declared_errors(
             noise = len(scores[1:]) * scores[1:].T @ scores[1:]
             noise = noise + of_priors.T @ of_priors / EVIDENCE
             least = VISIBLE * np.diag(of_numbers).max(initial=1e-300)
-            M = _second_moment(
-                of_numbers + cross.T @ D, scores.sum(axis=0), noise, least=least, known=known
-            )
+            own = np.ix_(shown, shown)
+            M[own] = _second_moment(
+                (of_numbers + cross.T @ D)[own], scores.sum(axis=0)[shown], noise[own],
+                least=least, known=known[shown],
+            )  # fmt: skip
         covariances.append(D[:p] @ M @ D[:p].T)
         shares.append(np.square(D[:p]) * np.diag(M))
     variances = np.diagonal(covariances, axis1=1, axis2=2)
@@ -330,6 +342,7 @@ def budget_at(
     leaning = [f"obstacles.{name}.tilt_error" for name in rubbing
                if f"{name}.restitution" not in parameters.paths]  # fmt: skip
     visible[[number.key in leaning for number in changes.numbers]] = HIDDEN
+    visible[[number.key.endswith(".shape_error") for number in changes.numbers]] = np.inf
     errors = declared_errors(
         Jacobian.beside([jacobian, changes.looks]),
         changes.residuals,

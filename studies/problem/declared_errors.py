@@ -61,6 +61,7 @@ class DeclaredNumber:
     unit: str  # of this; "" where it is a part of the value
     is_chosen: bool  # whether the scene file does not say it
     moved: Moved  # moved(problem, amount) is the problem with the number larger by an amount
+    prior_of: str = ""  # the free number whose prior it is the mean of, which moves nothing else
 
 
 def declared_numbers(
@@ -203,6 +204,10 @@ class _Declared:
             error = _Error(f"bodies.{shared}.shape_error", shape.error, 0.0, "m")
             paths = [f"{name}{SHAPE}" for name in names]
             yield from self._components(paths, f"the shape of `{shared}`", error)
+            if shape.path in self.free:
+                one = self._number(f"the shape of `{shared}`", error, lambda problem, _: problem)
+                for k in np.ndindex(shape.value.value.shape):
+                    yield replace(one, prior_of=f"{shape.path}{list(k)}")
         for name in names:
             body: Any = self.file.bodies[name]
             size, key = self._size(name), f"bodies.{shared}.position_error"
