@@ -380,7 +380,44 @@ def budget_at(
     of_parts = {number.name: number for number in changes.numbers if number.name in parts}
     labels = tuple(parameters.labels[i] for i in chosen)
     budget = Budget(labels, total, parts, of_parts, is_log(parameters)[chosen])
-    return budget, intervals, changes.notes
+    return budget, intervals, changes.notes + _thickness(problem, theta, jacobian, changes)
+
+
+def _thickness(
+    problem: SceneProblem, theta: np.ndarray, J: Jacobian, changes: DeclaredChanges
+) -> list[str]:
+    """Return in sentences what numbers of a body would be if it were a little thicker.
+
+    J (n, p) is that of theta (p,); the shape is held there, also where it is free.
+    """
+    parameters, notes = problem.parameters, []
+    labels, steps = parameters.labels, is_log(parameters)
+    for name, shape in problem.built.shapes.items():
+        amplitudes = shape.thicker / shape.error
+        own = [k for k, label in enumerate(labels) if label.startswith(f"{shape.path}[")]
+        columns, at = J, own
+        if not own:
+            columns = changes.residuals
+            at = [
+                k
+                for k, one in enumerate(changes.numbers)
+                if one.key.endswith(f"{name}.shape_error")
+            ]
+        if len(at) != len(amplitudes):  # some have no derivative
+            continue
+        q = np.zeros(columns.shape[1])
+        q[at] = amplitudes
+        others = np.setdiff1d(np.arange(len(theta)), own)
+        gradient = (J.T @ (columns @ q))[others]
+        moved = np.zeros(len(theta))
+        moved[others] = -inverse((J.T @ J)[np.ix_(others, others)]) @ gradient
+        notes += [
+            f"If `{name}` were 1 % thicker ({shape.side:.3g} m, its shortest side), {labels[k]} "
+            f"would come out {percent(abs(moved[k]))} {'higher' if moved[k] > 0.0 else 'lower'}."
+            for k in problem.answers
+            if steps[k] and labels[k].startswith(f"{name}.")
+        ]
+    return notes
 
 
 def camera_share(parameters: Parameters, jacobian: Jacobian) -> np.ndarray:

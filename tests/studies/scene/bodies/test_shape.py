@@ -149,6 +149,10 @@ def test_a_thicker_body_is_in_the_modes():
     moves, _ = outward(SHAPE, MESH)
     missed = moves @ np.linalg.lstsq(moves, np.ones(len(moves)), rcond=None)[0] - 1.0
     assert np.abs(missed).max() < 0.05
+    moved = SHAPE.moved({"bar.shape": SHAPE.thicker})
+    expected = 0.01 * (MESH.points[:, 2:] - MESH.points[:, 2].mean()) * [0.0, 0.0, 1.0]
+    assert SHAPE.side == pytest.approx(0.03)
+    assert np.linalg.norm(moved - expected) < 0.15 * np.linalg.norm(expected)
 
 
 def test_what_is_held_stays_and_a_finer_mesh_has_the_modes_between():
