@@ -412,8 +412,8 @@ def _thickness(
         moved = np.zeros(len(theta))
         moved[others] = -inverse((J.T @ J)[np.ix_(others, others)]) @ gradient
         notes += [
-            f"If `{name}` were 1 % thicker ({shape.side:.3g} m, its shortest side), {labels[k]} "
-            f"would come out {percent(abs(moved[k]))} {'higher' if moved[k] > 0.0 else 'lower'}."
+            f"If `{name}` were 1 % thicker than its {shape.side:.3g} m (its shortest side), "
+            f"{labels[k]} would come out {percent(abs(moved[k]))} {'higher' if moved[k] > 0.0 else 'lower'}."
             for k in problem.answers
             if steps[k] and labels[k].startswith(f"{name}.")
         ]
