@@ -193,7 +193,7 @@ def declared_errors(
     prior[:p] = np.diag(np.asarray(J[len(J) - p :])[:, :p])
     of_camera = np.where(np.append(np.broadcast_to(is_camera, p), [False] * (count - p)), prior, 0)
     known = np.broadcast_to(known, C.shape[1])
-    shown = np.isfinite(known)
+    is_asked = np.isfinite(known)
     sums = None if r is None else [_sums_by_frame(each, r, frames) for each in (C, J)]
     covariances, shares = [], []
     for factor in TIGHTER if of_camera.any() else TIGHTER[:1]:
@@ -206,10 +206,10 @@ def declared_errors(
             noise = len(scores[1:]) * scores[1:].T @ scores[1:]
             noise = noise + of_priors.T @ of_priors / EVIDENCE
             least = VISIBLE * np.diag(of_numbers).max(initial=1e-300)
-            own = np.ix_(shown, shown)
-            M[own] = _second_moment(
-                (of_numbers + cross.T @ D)[own], scores.sum(axis=0)[shown], noise[own],
-                least=least, known=known[shown],
+            block = np.ix_(is_asked, is_asked)
+            M[block] = _second_moment(
+                (of_numbers + cross.T @ D)[block], scores.sum(axis=0)[is_asked], noise[block],
+                least=least, known=known[is_asked],
             )  # fmt: skip
         covariances.append(D[:p] @ M @ D[:p].T)
         shares.append(np.square(D[:p]) * np.diag(M))
@@ -394,26 +394,27 @@ def _thickness(
     labels, steps = parameters.labels, is_log(parameters)
     for name, shape in problem.built.shapes.items():
         amplitudes = shape.thicker / shape.error
-        own = [k for k, label in enumerate(labels) if label.startswith(f"{shape.path}[")]
-        columns, at = J, own
-        if not own:
+        held = [k for k, label in enumerate(labels) if label.startswith(f"{shape.path}[")]
+        columns, at = J, held
+        if not held:
             columns = changes.residuals
             at = [
                 k
-                for k, one in enumerate(changes.numbers)
-                if one.key.endswith(f"{name}.shape_error")
+                for k, number in enumerate(changes.numbers)
+                if number.key == f"bodies.{name}.shape_error"
             ]
         if len(at) != len(amplitudes):  # some have no derivative
             continue
         q = np.zeros(columns.shape[1])
         q[at] = amplitudes
-        others = np.setdiff1d(np.arange(len(theta)), own)
+        others = np.setdiff1d(np.arange(len(theta)), held)
         gradient = (J.T @ (columns @ q))[others]
         moved = np.zeros(len(theta))
         moved[others] = -inverse((J.T @ J)[np.ix_(others, others)]) @ gradient
+        ways = np.where(moved > 0.0, "higher", "lower")
         notes += [
             f"If `{name}` were 1 % thicker than its {shape.side:.3g} m (its shortest side), "
-            f"{labels[k]} would come out {percent(abs(moved[k]))} {'higher' if moved[k] > 0.0 else 'lower'}."
+            f"{labels[k]} would come out {percent(abs(moved[k]))} {ways[k]}."
             for k in problem.answers
             if steps[k] and labels[k].startswith(f"{name}.")
         ]
