@@ -8,6 +8,7 @@ import pytest
 from studies.answer.budget import QUANTILE, budget_at, declared_changes
 from studies.answer.intervals import intervals
 from studies.problem.clusters import clusters_of_rows
+from studies.problem.first_frames import moves_first_frame
 from studies.problem.losses import EVIDENCE
 from studies.problem.making import make_problem
 from studies.scene.reading import scene_from_dict
@@ -104,6 +105,19 @@ def test_a_free_shape_is_no_answer_comes_last_and_counts_by_its_prior():
     half = budget.parts["the shape of `bar`"][0]
     assert half == pytest.approx(QUANTILE * np.linalg.norm(by_mean), rel=1e-6)
     assert "thicker" in notes[0]
+
+
+def test_a_free_shape_leaves_cameras_to_the_first_frame():
+    film = {"simulate": {"height": 24, "width": 32, "frames": 2, "duration": 0.1}}
+    tables = {
+        "bodies": {"bar": dict(BAR)},
+        "cameras": {"side": {"eye": [0.1, 0.0, 0.8], "target": [0.1, 0.0, 0.0], "fov_y": 30.0}},
+        "observations": {"film": film},
+    }
+    for paths, moves in ((["bar.E", "bar.shape"], False), (["bar.E", "bar.position"], True)):
+        free = {path: {} for path in paths}
+        prepared = make_problem(scene_from_dict(tables | {"free": free}), fits_first=False)
+        assert moves_first_frame(prepared.everything) == moves
 
 
 def test_takes_share_the_shape_of_a_body():
