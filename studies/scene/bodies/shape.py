@@ -5,10 +5,10 @@ r"""A body whose shape is known up to an error: its nodes may rest elsewhere tha
 The displacement is sum over a of N_a(X) d_a, with quadratic B-splines N_a on a coarse grid along
 the axes of the mesh, of `cells` cells along its longest side, and vectors d_a. What of it is seen
 is how far the surface lies outward, A d, one number for each face. Its prior variance error^2 has
-two halves: one is common to the whole surface (a mask that is a little too wide makes all of a body
-thicker), the other of each d_a alone:
+two parts: `COMMON` is that of the whole surface (a mask that is a little too wide makes all of a
+body thicker, on which its stiffness hangs most), the rest is that of each d_a alone:
 
-    d = R z,   R = [s 1, g/sqrt(2)],   z ~ N(0, error^2),   A g = 1,   s by the mean of (A A^T)_ff
+    d = R z,   R = [s 1, sqrt(COMMON) g],   z ~ N(0, error^2),   A g = 1
 
 Rows of A R are made orthogonal, each time the one of the face that is the least known so far, until
 no face has more than `LEFT`^2 of the variance left. The directions q_k in z are the modes,
@@ -32,7 +32,8 @@ from studies.scene.mesh_source import along_mesh
 
 
 SHAPE = ".shape"  # end of the path
-LEFT = 0.25  # of the error of a face, which no mode has
+COMMON = 0.75  # of the variance
+LEFT = 0.15  # of the error of a face, which no mode has
 PER_CENT = 0.01
 RIDGE = 1e-4  # of the mean square, in the least squares for what is common
 
@@ -92,7 +93,7 @@ def make_shape(name: str, body: Any, volume: TetMesh) -> Shape:
     g = np.linalg.solve(H + RIDGE * np.trace(H) / len(H) * eye, A.T @ weights)
     g /= np.sqrt(weights @ np.square(A @ g))
     s = 1.0 / np.sqrt(weights @ np.square(at_faces).sum(axis=1))
-    R = np.sqrt(0.5) * np.column_stack([s * eye, g])
+    R = np.column_stack([np.sqrt(1.0 - COMMON) * s * eye, np.sqrt(COMMON) * g])
     rows, modes = A @ R, []
     while (left := np.square(rows).sum(axis=1)).max() > LEFT**2:
         q = rows[left.argmax()] / np.sqrt(left.max())

@@ -141,7 +141,7 @@ def test_amplitudes_have_the_error_of_the_surface():
     moves, areas = outward(SHAPE, MESH)
     assert np.linalg.norm(moves, axis=1) == pytest.approx(1.0, abs=0.1)
     common = areas @ moves / areas.sum()
-    assert np.linalg.norm(common) == pytest.approx(np.sqrt(0.5), abs=0.1)
+    assert np.linalg.norm(common) == pytest.approx(np.sqrt(0.75), abs=0.1)
     assert len(AMPLITUDES) < 40
 
 
