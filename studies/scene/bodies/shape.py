@@ -33,7 +33,7 @@ from studies.scene.mesh_source import along_mesh
 
 SHAPE = ".shape"  # end of the path
 COMMON = 0.75  # of the variance
-LEFT = 0.15  # of the error of a face, which no mode has
+LEFT = 0.2  # of the error of a face, which no mode has
 PER_CENT = 0.01
 RIDGE = 1e-4  # of the mean square, in the least squares for what is common
 
