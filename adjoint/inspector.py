@@ -27,6 +27,7 @@ import numpy as np
 from adjoint.system import Sweep, SystemTwin
 from adjsim import checks
 from adjsim.contact_margins import contact_margins
+from adjsim.extras import optional
 from adjsim.forces.margins import ContactMargins
 from adjsim.model import Model
 from adjsim.system import Fields, RolloutError, Stepper
@@ -215,8 +216,7 @@ class Inspection:
 
     def dataset(self) -> "Dataset":
         """Return the numbers as an `xarray.Dataset` with named coordinates."""
-        from xarray import Dataset
-
+        Dataset = optional("xarray").Dataset
         data: dict[str, Any] = {"growth": ("step", self.growth)}
 
         def add(head: str, dim: str, values: Mapping[str, np.ndarray], unit: str = "") -> None:

@@ -11,9 +11,10 @@ gives the same bits: a step's adjoint needs the state at its start and nothing e
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile, islice
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adjoint.checkpoint_actions import Reverse
 from adjoint.engine.checkpoint_states import (
@@ -41,6 +42,7 @@ from adjoint.vectors import Layout
 from adjsim import checks
 from adjsim.jit.devices import Device
 from adjsim.rollout import (
+    StepSize,
     WatchedStep,
     check_frames,
     check_rollout,
@@ -57,6 +59,7 @@ from adjsim.system import Fields, OnDivergence, Stepper, System, TimeStep
 
 S = TypeVar("S")
 T = TypeVar("T")
+Gradient: TypeAlias = dict[str, NDArray[np.float64]]  # by path
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,6 +92,20 @@ class Record(Generic[S, T]):
             f"Record({type(self.model).__name__}, n_steps={self.n_steps}, "
             f"frames={len(self._steps)}, states kept: {kept})"
         )
+
+    @overload
+    def vjp(
+        self: "Record[Any, list[Any]]",
+        *adjoints: Any,
+        bodies: Any = None,
+        wrt: Sequence[str] | None = None,
+        **named: Any,
+    ) -> list[Gradient]: ...
+
+    @overload
+    def vjp(
+        self, *adjoints: Any, bodies: Any = None, wrt: Sequence[str] | None = None, **named: Any
+    ) -> Gradient: ...
 
     def vjp(
         self, *adjoints: Any, bodies: Any = None, wrt: Sequence[str] | None = None, **named: Any
@@ -373,7 +390,7 @@ def _pulled(
 def record(
     model: System[S, T],
     state: S,
-    dt: float | str,
+    dt: StepSize,
     n_steps: int,
     *,
     step: TimeStep = SEMI_IMPLICIT,
@@ -389,12 +406,30 @@ def record(
 
     Parameters
     ----------
-    model, state, dt, n_steps, step, frames, dtype, threads, device, on_divergence, on_device
-        As in `adjsim.rollout`.
+    model, state : Model and State, or another System and its state
+        At step 0: positions (n_nodes, 3) [m] and velocities (n_nodes, 3) [m/s] of a model.
+    dt : float or "auto"
+        Step size [s], positive; "auto" is half of `model.stable_dt()`.
+    n_steps : int
+        Number of steps, at least 1.
+    step : TimeStep
+        `SemiImplicitEuler()`, or for stiff models `ImplicitEuler()`.
+    frames : sequence of int, optional
+        Steps whose states are returned, increasing, 0 to n_steps. None: the last one.
     checkpoint : Schedule, str or int, optional
         Which states to keep: None or "all" stores all, a size such as "500MB", or a number of
         bytes, is a memory budget, or give a schedule of `adjoint.schedules`. All give the same
         bits.
+    dtype : dtype
+        float64 or float32.
+    threads : int, optional
+        None: one for small models, all for large ones. The bits are the same.
+    device : Device or str
+        "cpu", the reference, or "cuda".
+    on_divergence : OnDivergence or str
+        "raise", or "mark", for models and batches: what diverges is NaN from its step on.
+    on_device : bool
+        On "cuda" leave the trajectory on the device, as arrays of CuPy's.
 
     Returns
     -------
@@ -435,7 +470,7 @@ def record(
 def rollout_jvp(
     model: System[S, T],
     state: S,
-    dt: float | str,
+    dt: StepSize,
     n_steps: int,
     tangents: Mapping[str, Any] | Sequence[Mapping[str, Any] | None],
     *,
@@ -450,11 +485,27 @@ def rollout_jvp(
 
     Parameters
     ----------
-    model, state, dt, n_steps, step, frames, dtype, threads, device, on_divergence
-        As in `adjsim.rollout`.
+    model, state : Model and State, or another System and its state
+        At step 0: positions (n_nodes, 3) [m] and velocities (n_nodes, 3) [m/s] of a model.
+    dt : float or "auto"
+        Step size [s], positive; "auto" is half of `model.stable_dt()`.
+    n_steps : int
+        Number of steps, at least 1.
     tangents : mapping
         Direction by path, each in the shape of its parameter; missing ones are zero. For a
         batch of worlds, a list.
+    step : TimeStep
+        `SemiImplicitEuler()`, or for stiff models `ImplicitEuler()`.
+    frames : sequence of int, optional
+        Steps whose states are returned, increasing, 0 to n_steps. None: the last one.
+    dtype : dtype
+        float64 or float32.
+    threads : int, optional
+        None: one for small models, all for large ones. The bits are the same.
+    device : Device or str
+        "cpu", the reference, or "cuda".
+    on_divergence : OnDivergence or str
+        "raise", or "mark", for models and batches: what diverges is NaN from its step on.
 
     Returns
     -------

@@ -6,9 +6,15 @@ is taken away again as the steps succeed.
 Tests: `tests/test_descent.py`.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import scipy.sparse
-from scipy.sparse.linalg import SuperLU, splu
+import scipy  # its parts are loaded where they are used: `import adjsim` needs none
+
+
+if TYPE_CHECKING:
+    import scipy.sparse
+    from scipy.sparse.linalg import SuperLU
 
 
 FIRST_SHIFT = 1e-3  # of the matrix over the mass, on the average
@@ -19,8 +25,10 @@ MOST_HALVES = 40
 SINGULAR = 1e-13  # a pivot, of the largest
 
 
-def positive_factors(matrix: scipy.sparse.csc_array) -> SuperLU | None:
+def positive_factors(matrix: "scipy.sparse.csc_array") -> "SuperLU | None":
     """Return the factors of a matrix, or None if it is not positive definite."""
+    from scipy.sparse.linalg import splu
+
     try:
         factor = splu(
             matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0,
@@ -43,7 +51,7 @@ class Descent:
         self.shift = 0.0
         self.first = 1.0  # a shift that is small beside the matrix
 
-    def factors(self, matrix: scipy.sparse.csc_array) -> SuperLU | None:
+    def factors(self, matrix: "scipy.sparse.csc_array") -> "SuperLU | None":
         """Return the factors of a matrix with enough added; None: no amount was enough."""
         mean = float(np.abs(matrix.diagonal()).mean()) or 1.0
         self.first = FIRST_SHIFT * mean / float(self.mass.mean())
@@ -55,7 +63,7 @@ class Descent:
             factor = positive_factors(self._shifted(matrix))
         return factor
 
-    def _shifted(self, matrix: scipy.sparse.csc_array) -> scipy.sparse.csc_array:
+    def _shifted(self, matrix: "scipy.sparse.csc_array") -> "scipy.sparse.csc_array":
         if not self.shift:
             return matrix
         added = scipy.sparse.diags_array(self.shift * self.mass, format="csc")

@@ -14,10 +14,10 @@ Adjoint: `adjoint/field.py`. Tests: `tests/test_field.py`.
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy.sparse
+import scipy  # its parts are loaded where they are used: `import adjsim` needs none
 
 from adjsim import checks
 from adjsim.engine.changing import ChangingPairs
@@ -32,6 +32,10 @@ from adjsim.model import Model, State
 from adjsim.rigid.pose import BodyState
 from adjsim.system import RunSettings, make_stepper
 from adjsim.tiles.loop_arrays import States, Work
+
+
+if TYPE_CHECKING:
+    import scipy.sparse
 
 
 class PackedTangent(NamedTuple):
@@ -177,7 +181,7 @@ class Field:
         tan_mass[free] = -tan.w[free] / np.square(w[free])
         return tan_mass[:, None] * model.gravity + model.mass[:, None] * tan.gravity[0]
 
-    def stiffness(self, state: State, step: int = 0) -> scipy.sparse.csc_array:
+    def stiffness(self, state: State, step: int = 0) -> "scipy.sparse.csc_array":
         """Return K = -df/dx, sparse, (3 n_rows, 3 n_rows) [N/m].
 
         Rows without a common neighbour are pushed together, so that a few products give all
@@ -187,7 +191,7 @@ class Field:
 
     def matrix_at(
         self, row_state: States, along_x: float, along_v: float, step: int
-    ) -> scipy.sparse.csc_array:
+    ) -> "scipy.sparse.csc_array":
         """Return along_x df/dx + along_v df/dv, sparse, at a state as the loops read it."""
         lasting = self.lasting_matrix_at(row_state, along_x, along_v, step)
         changing, s, still = self.changing_at(row_state), self.stepper, self.still
@@ -204,7 +208,7 @@ class Field:
 
     def lasting_matrix_at(
         self, row_state: States, along_x: float, along_v: float, step: int
-    ) -> scipy.sparse.csc_array:
+    ) -> "scipy.sparse.csc_array":
         """Return the same without pairs that change."""
         color, row, column = self._groups or self._grouped()
         n, elements = self.model.n_rows, self.stepper.arrays.elements

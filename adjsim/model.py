@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from adjsim import checks
+from adjsim.extras import optional
 from adjsim.forces.acted_rows import NODES, ActedRows, acted_on, frames_of
 from adjsim.forces.element import Force
 from adjsim.forces.node_mass import check_mass, lumped_masses
@@ -360,8 +361,7 @@ class Trajectory:
 
     def to_xarray(self) -> "xarray.Dataset":
         """Return the frames as a data set over `time`: x, v, and "BODY.FIELD" of bodies."""
-        import xarray
-
+        xarray = optional("xarray")
         where = ("time", "node", "axis")
         variables: dict[str, Any] = {"x": (where, self.x), "v": (where, self.v)}
         for name, states in self.bodies.items():

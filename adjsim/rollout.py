@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from adjsim.system import OnDivergence, RunSettings, Stepper, System, TimeStep
 
 S = TypeVar("S")
 T = TypeVar("T")
+StepSize: TypeAlias = float | Literal["auto"]  # [s]
 LEAST_DT = 1e-30  # above the least of float32 [s]
 MOST_STEPS = 1 << 40
 AUTO, ROOM = "auto", 0.5  # the step that is chosen, of the estimated stable one
@@ -43,7 +44,7 @@ def check_frames(frames: Sequence[int] | np.ndarray | None, n_steps: int) -> np.
     return steps
 
 
-def step_size(model: System[S, T], dt: float | str, step: TimeStep = SEMI_IMPLICIT) -> float:
+def step_size(model: System[S, T], dt: StepSize, step: TimeStep = SEMI_IMPLICIT) -> float:
     """Return `dt`, or half of the estimated stable step for "auto"."""
     checks.instance("step", step, TimeStep)
     if not isinstance(dt, str):
@@ -144,7 +145,7 @@ def chunks(stepper: Stepper[Any, Any], start: int, stop: int) -> Iterator[tuple[
 def rollout(
     model: System[S, T],
     state: S,
-    dt: float | str,
+    dt: StepSize,
     n_steps: int,
     *,
     step: TimeStep = SEMI_IMPLICIT,

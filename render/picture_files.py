@@ -9,6 +9,8 @@ Tests: `tests/render/test_picture_files.py`.
 import os
 from typing import IO, Any
 
+from adjsim.extras import optional
+
 
 FORMATS = ("PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP")
 
@@ -21,9 +23,8 @@ def open_picture(file: str | os.PathLike | IO[bytes]) -> Any:
     ValueError
         If its content is of no format in `FORMATS`.
     """
-    from PIL import Image, UnidentifiedImageError
-
+    Image = optional("PIL.Image")
     try:
         return Image.open(file, formats=FORMATS)
-    except UnidentifiedImageError as error:
+    except Image.UnidentifiedImageError as error:
         raise ValueError(f"its content is none of {', '.join(FORMATS)}") from error

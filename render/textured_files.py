@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjsim import checks
+from adjsim.extras import optional
 from adjsim.meshes.cells import merged_points, used_points
 from adjsim.meshes.files import find_mesh, read_data
 from render.picture_files import open_picture
@@ -120,8 +121,7 @@ def read_texture(path: str | os.PathLike, *, wrap: Wrap | str = Wrap.REPEAT) -> 
     TypeError
         If `path` is no path.
     """
-    from PIL import Image
-
+    Image = optional("PIL.Image")
     path = Path(checks.instance("path", path, (str, os.PathLike)))
     if not path.is_file():
         is_folder = f", but a folder {path}: name a picture in it" if path.is_dir() else f" {path}"

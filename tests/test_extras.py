@@ -1,6 +1,8 @@
 """The commands that messages and docs tell are those of a clone."""
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -40,4 +42,49 @@ def test_every_command_that_is_told_names_an_extra_there_is():
 
 
 def test_info_tells_every_extra_but_the_developers_own():
-    assert {extra for _, extra in EXTRAS.values()} == extras() - {"dev"}
+    assert {extra for _, extra in EXTRAS.values()} == extras() - {"all", "dev"}
+
+
+ALONE = """
+import sys
+from adjsim.extras import EXTRA_OF
+sys.modules |= dict.fromkeys(EXTRA_OF)  # as if they were not installed
+import numpy as np
+from adjoint import record, record_images
+from adjsim import Model, State
+from adjsim.forces import NeoHookeanTets
+from adjsim.meshes import box_tets, read_mesh, shape
+from render import Camera, DirectionalLight, Mesh, Scene, SoftRasterizer
+mesh = box_tets(cells=(1, 1, 1), size=(1.0, 1.0, 1.0))
+block = NeoHookeanTets.from_young(mesh.tets, mesh.points, youngs_modulus=1e4, poisson_ratio=0.3)
+model = Model(mass=block.lumped_mass(1000.0), forces={"block": block})
+run = record(model, State(mesh.points), dt=1e-4, n_steps=2)
+assert np.abs(run.vjp(2.0 * run.trajectory.x)["gravity"]).max() > 0.0
+ball = shape("sphere", radius=1.0)
+scene = Scene({"ball": Mesh(ball.faces)}, {"sun": DirectionalLight((1.0, 2.0, 1.5))})
+camera = Camera(eye=(0.0, 0.5, 4.0), target=(0.0, 0.0, 0.0), fov_y=45.0)
+drawn = record_images(scene, camera, SoftRasterizer(sigma=1e-4), {"ball": ball.points}, (8, 8))
+assert np.abs(drawn.vjp(drawn.images)["ball.vertices"]).max() > 0.0
+for use in (lambda: read_mesh(sys.argv[1]), run.trajectory.to_xarray):
+    try:
+        use()
+    except ImportError as error:
+        print(error)
+sys.argv[1:] = ["list"]
+from studies.cli.entry import main
+main()
+"""
+
+
+def test_gradients_need_no_extra_and_what_needs_one_names_it():
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE, ROOT / "README.md"],
+        capture_output=True, text=True, check=False, cwd=ROOT,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    mesh, scans = done.stdout.splitlines()
+    assert "pyvista, which is missing: pip install -e '.[mesh]'" in mesh
+    assert "xarray, which is missing: pip install -e '.[scans]'" in scans
+    assert done.stderr.startswith("adjsim: This needs the package ")
+    assert "pip install -e '.[scenes]'" in done.stderr
+    assert "Traceback" not in done.stderr

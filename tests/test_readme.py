@@ -71,6 +71,6 @@ def test_the_extras_and_scenes_that_are_named_exist():
 
 def test_continuous_integration_runs_the_test_command():
     run = (ROOT / ".ci" / "run").read_text()
-    for part in ("-e '.[mesh,test]'", "-m pytest -n auto --dist worksteal"):
+    for part in ("-e '.[test]'", "-m pytest -n auto --dist worksteal"):
         assert part in README
         assert part in run

@@ -17,7 +17,7 @@ from adjoint.system import require_one_world
 from adjsim import checks
 from adjsim.model import State
 from adjsim.rigid.pose import BodyTrajectory
-from adjsim.rollout import check_frames, check_rollout, rollout, step_size
+from adjsim.rollout import StepSize, check_frames, check_rollout, rollout, step_size
 from adjsim.steps.semi_implicit import SEMI_IMPLICIT
 from render.picture import Picture
 from render.raster.packing import check_cameras, pack
@@ -92,7 +92,7 @@ class Rollout(Function):
 
     KIND = "rollout"
 
-    def __init__(self, model: Any, state: Any, dt: float | str, n_steps: int, **settings: Any):
+    def __init__(self, model: Any, state: Any, dt: StepSize, n_steps: int, **settings: Any):
         require_one_world("model", model)
         if settings.get("on_device"):
             raise ValueError(

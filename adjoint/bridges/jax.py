@@ -23,6 +23,7 @@ from adjoint.bridges.functions import (
 )
 from adjsim import checks
 from adjsim.extras import how_to_install
+from adjsim.rollout import StepSize
 from render.picture import Picture
 
 
@@ -39,7 +40,7 @@ except ModuleNotFoundError as error:
 
 
 def rollout(
-    model: Any, state: Any, dt: float | str, n_steps: int, **settings: Any
+    model: Any, state: Any, dt: StepSize, n_steps: int, **settings: Any
 ) -> Callable[[Mapping[str, Any]], dict[str, jax.Array]]:
     """Return a rollout as a function of JAX's arrays: parameters by path to frames by name.
 

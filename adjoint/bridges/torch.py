@@ -22,6 +22,7 @@ from adjoint.bridges.functions import (
 )
 from adjsim import checks
 from adjsim.extras import how_to_install
+from adjsim.rollout import StepSize
 from render.picture import Picture
 
 
@@ -39,7 +40,7 @@ Tensors = Mapping[str, Tensor]
 
 
 def rollout(
-    model: Any, state: Any, dt: float | str, n_steps: int, **settings: Any
+    model: Any, state: Any, dt: StepSize, n_steps: int, **settings: Any
 ) -> Callable[[Tensors], dict[str, Tensor]]:
     """Return a rollout as a function of tensors: parameters by path to frames by name.
 

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from adjsim import checks
-from adjsim.extras import how_to_install
+from adjsim.extras import how_to_install, optional
 from adjsim.meshes.cells import merged_points, used_points
 from adjsim.meshes.obj import check_corners
 from adjsim.meshes.tet_files import read_tet_file
@@ -115,8 +115,9 @@ def find_mesh(path: str | os.PathLike) -> Path:
     text = os.fspath(checks.instance("path", path, (str, os.PathLike)))
     found = Path(text)
     if text.startswith(EXAMPLES):
-        spec = importlib.util.find_spec("pyvista")
-        folder = Path(spec.origin if spec and spec.origin else "").parent / "examples"
+        spec = importlib.util.find_spec("pyvista")  # which is not loaded for a path
+        origin = spec.origin if spec else optional("pyvista").__file__  # which raises
+        folder = Path(origin or "").parent / "examples"
         found = folder / text.removeprefix(EXAMPLES)
     if not found.is_file():
         raise FileNotFoundError(f"`mesh`: there is no file {found}.")
@@ -145,7 +146,7 @@ def writable(path: str | os.PathLike, *suffixes: str) -> Path:
 
 def unstructured_grid(mesh: TetMesh) -> Any:
     """Return the mesh as a `pyvista.UnstructuredGrid`."""
-    import pyvista
+    pyvista = optional("pyvista")
 
     cells = np.hstack([np.full((mesh.n_tets, 1), 4), mesh.tets])
     return pyvista.UnstructuredGrid(cells, np.full(mesh.n_tets, TETRA, np.uint8), mesh.points)
@@ -153,14 +154,14 @@ def unstructured_grid(mesh: TetMesh) -> Any:
 
 def poly_data(mesh: TriangleMesh) -> Any:
     """Return the mesh as a `pyvista.PolyData`."""
-    import pyvista
+    pyvista = optional("pyvista")
 
     return pyvista.PolyData.from_regular_faces(mesh.points, mesh.faces)
 
 
 def read_data(path: Path) -> Any:
     """Return what PyVista reads; whatever its readers say becomes one error."""
-    import pyvista
+    pyvista = optional("pyvista")
 
     if path.suffix.lower() in PICKLES:
         raise ValueError(
@@ -205,7 +206,7 @@ def _quiet_readers() -> Iterator[None]:
 
 def _unstructured(data: Any, path: Path) -> Any:
     """Return any data set of PyVista's as an unstructured grid; blocks are joined."""
-    import pyvista
+    pyvista = optional("pyvista")
 
     if isinstance(data, pyvista.MultiBlock):
         data = data.combine()
@@ -224,7 +225,7 @@ def _unstructured(data: Any, path: Path) -> Any:
 
 def _between_corners(grid: Any) -> Any:
     """Return the grid with each cell of second order as the linear one between its corners."""
-    import pyvista
+    pyvista = optional("pyvista")
     from vtkmodules.util.numpy_support import vtk_to_numpy
 
     kinds, first = grid.celltypes, vtk_to_numpy(grid.GetCells().GetOffsetsArray())

@@ -12,7 +12,6 @@ from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from adjsim import checks
 from adjsim.algebra.vec3 import scale
@@ -198,6 +197,8 @@ def vertices_jvp(
 
 def turns(bodies: RigidBodies, r: np.ndarray) -> np.ndarray:
     """Return R(r) of the body of each vertex at each frame, (n_frames, n_vertices, 3, 3)."""
+    from scipy.spatial.transform import Rotation  # heavy
+
     R = Rotation.from_quat(r.reshape(-1, 4)).as_matrix().reshape(*r.shape[:2], 3, 3)
     return np.repeat(R, [len(mesh.points) for mesh in bodies.meshes], axis=1)
 

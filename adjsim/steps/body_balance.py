@@ -14,10 +14,10 @@ With f the forces in the rows of X, K = df/dx and D = df/dv, nodes and bodies to
 Adjoint: `adjoint/steps/implicit.py`. Tests: `tests/steps/test_implicit_bodies.py`.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse
+import scipy  # its parts are loaded where they are used: `import adjsim` needs none
 
 from adjsim.engine.stepper import CpuStepper
 from adjsim.engine.tangent_packing import PackedVector
@@ -33,6 +33,10 @@ from adjsim.rigid.mass_properties import from_six
 from adjsim.rigid.points import place_tangents_kernel
 from adjsim.rigid.rows import INERTIA, OMEGA, V, W
 from adjsim.tiles.loop_arrays import States
+
+
+if TYPE_CHECKING:
+    import scipy.sparse
 
 
 VELOCITIES = slice(7, 13)  # of a body's state: u
@@ -101,13 +105,13 @@ class BodyBalance:
 
     def matrix(
         self,
-        mass: scipy.sparse.csc_array,
-        slopes: tuple[scipy.sparse.csc_array, scipy.sparse.csc_array],
+        mass: "scipy.sparse.csc_array",
+        slopes: "tuple[scipy.sparse.csc_array, scipy.sparse.csc_array]",
         f: np.ndarray,
         p: np.ndarray,
         end: States,
         still: PackedVector,
-    ) -> scipy.sparse.csc_array:
+    ) -> "scipy.sparse.csc_array":
         """Return A: first the nodes, then the bodies.
 
         `mass` is E of the nodes, `slopes` are K and D; `still` is a tangent, all 0.

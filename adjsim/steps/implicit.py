@@ -28,11 +28,10 @@ Source: Baraff & Witkin, Large steps in cloth simulation, SIGGRAPH 1998.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import scipy.sparse
-from scipy.sparse.linalg import SuperLU, splu
+import scipy  # its parts are loaded where they are used: `import adjsim` needs none
 
 from adjsim import checks
 from adjsim.descent import MOST_HALVES, MOST_SHIFTS, OVERSHOOT, Descent
@@ -44,6 +43,11 @@ from adjsim.steps.leads import Leads
 from adjsim.system import RolloutError
 from adjsim.tiles.element_kind import check_tangents
 from adjsim.tiles.loop_arrays import States
+
+
+if TYPE_CHECKING:
+    import scipy.sparse
+    from scipy.sparse.linalg import SuperLU
 
 
 SLOW = 0.5  # of the residual before: factors that do no better are made anew
@@ -121,7 +125,7 @@ class ImplicitStepper(FieldStepper):
         self.bodies.end(before.p, u[3 * n :].reshape(-1, UNKNOWNS), end)
         return end
 
-    def matrix(self, k: int, before: States, end: States) -> scipy.sparse.csc_array:
+    def matrix(self, k: int, before: States, end: States) -> "scipy.sparse.csc_array":
         """Return A (2) of all unknowns at the end of step k; pinned nodes have no mass."""
         mass = scipy.sparse.diags_array(np.repeat(self.mass[:, 0], 3), format="csc").tocsc()
         field, dt = self.field, self.dt
@@ -132,16 +136,18 @@ class ImplicitStepper(FieldStepper):
         return self.bodies.matrix(mass, slopes, f, before.p, end, field.still.tan)
 
     def solved(
-        self, A: scipy.sparse.csc_array, right: np.ndarray, trans: Literal["N", "T"]
+        self, A: "scipy.sparse.csc_array", right: np.ndarray, trans: Literal["N", "T"]
     ) -> np.ndarray:
         """Return the solution of A or A^T for what is free, flat, 0 at pinned nodes."""
         out = np.zeros_like(right)
         out[self.free] = self.factors(A).solve(right[self.free], trans=trans)
         return out
 
-    def factors(self, A: scipy.sparse.csc_array) -> SuperLU:
+    def factors(self, A: "scipy.sparse.csc_array") -> "SuperLU":
         """Return the factors of A at the free components."""
         own = A[self.free][:, self.free].tocsc()
+        from scipy.sparse.linalg import splu
+
         return splu(
             own, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=PIVOT,
             options={"SymmetricMode": True},
@@ -281,7 +287,7 @@ class _Newton:
                 return part
         return 0.0
 
-    def way(self, factor: SuperLU) -> np.ndarray:
+    def way(self, factor: "SuperLU") -> np.ndarray:
         """Return a step of Newton's, backwards."""
         found, free = np.zeros_like(self.u), self.s.free
         found[free] = factor.solve(self.r[free])

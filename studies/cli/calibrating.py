@@ -12,6 +12,7 @@ from studies.runs import media
 from studies.runs.errors import StudyError
 
 
+LARGEST = 1.0  # edge of a square [m]: above, it is likely in millimetres
 SQUARES = (1e-6, 1e3)  # edges of squares that make a board [m]
 SMALLEST = 32  # side of a picture in which corners are looked for [pixels]
 FEW = 3  # pictures, below which principal point and distortion are not asked for
@@ -82,6 +83,10 @@ def camera_table(
         f"distortion = {_text(lens.ravel()[:2])}",
     ]
     doubts = []
+    if square > LARGEST:
+        doubts.append(
+            f"`--square` is {square:g} m. If it is in millimetres, give {1e-3 * square:g}."
+        )
     if len(found) < FEW:
         doubts.append(
             f"With less than {FEW} pictures the principal point is taken to be in the middle and "

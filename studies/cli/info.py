@@ -6,6 +6,9 @@ from studies.runs.manifest import machine, version, versions
 
 
 EXTRAS = {  # what for, and which extra brings it
+    "pydantic": ("scene files, films and reports", "scenes"),
+    "pyvista": ("mesh files and 3-D views", "mesh"),
+    "xarray": ("scans, data sets and tables of runs", "scans"),
     "pytetwild": ("tetrahedra from closed surfaces", "mesh"),
     "numba-cuda": ("kernels on NVIDIA GPUs", "cuda"),
     "cupy-cuda13x": ("FFT and arrays on NVIDIA GPUs", "cuda"),

@@ -7,6 +7,7 @@ import shlex
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -697,9 +698,15 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal may know fewer characters
             stream.reconfigure(errors="replace")
+    warnings.showwarning = _show_warning
     stopped_by = []
     with _terminating(stopped_by):
         _call(stopped_by)
+
+
+def _show_warning(message: Warning | str, *_place: Any) -> None:
+    """Print a warning of Python's as the other ones, without the line of code that gave it."""
+    print(f"warning: {message}", file=sys.stderr, flush=True)
 
 
 @contextmanager

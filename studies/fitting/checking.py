@@ -41,7 +41,9 @@ from studies.problem.problem import SceneProblem
 from studies.problem.refining import element_counts
 from studies.runs.errors import StudyError
 from studies.runs.options import RunOptions
+from studies.runs.starting import warn
 from studies.scene.drawing import instance_of
+from studies.scene.likely_units import notes_on_units
 from studies.scene.reading import read_scene
 from studies.search.coarse import is_log
 
@@ -84,6 +86,7 @@ def check_scene_file(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any
         If the scene or its observations have a mistake, or it is a control.
     """
     file = instance_of(read_scene(path, overrides), seed=0)
+    warn(notes_on_units(file))
     if file.purpose == "control":
         raise StudyError(
             '`purpose` must be "identify", got "control": a control has no observations that '

@@ -17,6 +17,7 @@ from studies.runs.starting import Recipe, recalled, start_or_resume, warn
 from studies.scene.declared import SceneFile
 from studies.scene.drawing import instance_of
 from studies.scene.files import SCENE
+from studies.scene.likely_units import notes_on_units
 from studies.scene.own_code import sources
 from studies.scene.reading import plain, read_scene, to_toml
 
@@ -40,6 +41,7 @@ def start_scene(
     options = make_options(given)
     overrides = [*(given["overrides"] or ()), *["blind=true"] * bool(given.get("blind"))]
     file = read_scene(path, overrides)
+    warn(notes_on_units(file))
     if file.instances == 1:
         file = instance_of(file, options.seed)
     settings = plain(file)

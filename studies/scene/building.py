@@ -64,6 +64,7 @@ from studies.scene.gravity import DIRECTION, GRAVITY, Turned
 from studies.scene.grip_sensor import FORCE, GripSensor
 from studies.scene.grips import Led, make_grips, with_grips
 from studies.scene.joints import JointMaker, JointMark, joint_marks, with_pin_points
+from studies.scene.likely_units import notes_on_lengths
 from studies.scene.looks import drawn_mesh
 from studies.scene.maps import ParameterMap, Scaled, Value, all_targets, values_of
 from studies.scene.mesh_source import read_source, surface_of
@@ -212,6 +213,7 @@ def _moving(
     per_step = PER_LONG_STEP if step.IS_STABLE else PER_STEP
     bodies = (*nodes, *rigid)
     notes = [note for body in bodies for note in body.notes]
+    notes += notes_on_lengths(scene, {body.name: body.size for body in bodies})
     notes += notes_on_pairs(scene.contacts, touching)
     notes += _apart(scene)
     return BuiltScene(

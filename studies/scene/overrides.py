@@ -13,6 +13,7 @@ from typing import Any
 from studies.runs.errors import StudyError
 from studies.scene.declared import Drawn, Free
 from studies.scene.files import parse_toml
+from studies.scene.tables import unknown
 
 
 FREE_KEYS = frozenset(field.name for field in dataclasses.fields(Free))
@@ -41,6 +42,10 @@ def set_override(values: dict[str, Any], text: str) -> None:
     if table not in values and owners:
         path = ".".join(keys)
         raise StudyError(f"Unknown key `{path}`. Did you mean `{owners[0]}.{path}`?")
+    bodies = values.get("bodies") or {}
+    is_new = table == "bodies" and len(keys) > 2 and keys[1] not in bodies
+    if bodies and is_new and keys[2:] != ["kind"]:  # a body of one's own begins with its kind
+        raise StudyError(unknown("body", keys[1], bodies))
     here: Any = values
     for depth, key in enumerate(keys[:-1], start=1):
         here = here.setdefault(key, {})

@@ -33,6 +33,7 @@ from studies.scene.declared import Film, SceneFile
 from studies.scene.drawing import instance_of
 from studies.scene.exif import notes_on_fields_of_view
 from studies.scene.joints import JointMark
+from studies.scene.likely_units import notes_on_units
 from studies.scene.motion import SETTLING, Settled
 from studies.scene.reading import read_scene
 from studies.scene.seams import notes_on_seams
@@ -79,7 +80,7 @@ def preview(
     moving = {shot.key.removeprefix("observations.") for shot in shots if len(shot.indices) > 1}
     films = {name: film for name, film in file.films.items() if name in moving}
     notes = built.notes + notes_on_fields_of_view(file) + notes_on_seams(file, built, films)
-    return [*notes, *warnings, *_refused(file, warnings)]
+    return [*notes_on_units(file), *notes, *warnings, *_refused(file, warnings)]
 
 
 def inspect(file: SceneFile, built: BuiltScene) -> tuple[list[Shot], list[str]]:

@@ -48,6 +48,11 @@ def test_a_single_picture_warns(pictures):
     assert camera["K"][0][0] == pytest.approx(K[0][0], rel=0.05)
 
 
+def test_an_edge_in_millimetres_is_named(pictures):
+    _, doubts = camera_table(pictures, "7x5", 1000.0 * SQUARE, "side")
+    assert any("millimetres, give 0.0" in line for line in doubts)
+
+
 @pytest.mark.parametrize(
     ("corners", "square", "part"),
     [

@@ -1,0 +1,19 @@
+"""Where the command `adjsim` begins: what an extra would bring is named, not a traceback."""
+
+import sys
+
+from adjsim.extras import missing_package
+
+
+def main() -> None:
+    """Run the command line; a package that is missing ends in one message and exit code 2."""
+    try:
+        from studies.cli.main import main as run
+
+        run()
+    except ModuleNotFoundError as error:
+        message = missing_package(error)
+        if message is None:
+            raise
+        print("adjsim:", message, file=sys.stderr)
+        raise SystemExit(2) from None
