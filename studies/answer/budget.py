@@ -20,7 +20,9 @@ by residuals that last, priors and errors of the model. The second moment of wha
 
     M = 1 - V (1 + R)^-1 V^T + q q^T,   q = V (1 + R)^-1 z,      cov(a) += D M D^T,   D = da/dq s_q
 
-is 1 where they show nothing.
+is 1 where they show nothing. Errors of a shape are more numbers than a film has frames, by which R
+is estimated: residuals are not asked for them. They are where these are free: then what is declared
+is the mean of their prior, whose rows of r are all that it changes.
 
 A standard uncertainty is itself known to about a quarter of it, which is as good as an estimate
 with nu = (1/4)^-2/2, or about 7, degrees of freedom (GUM, G.4.2). So half-widths are 2.36 s_q, that
@@ -129,6 +131,12 @@ def declared_changes(
         for unit in np.eye(value.size)
     ]
     for number in numbers:
+        if number.prior_of:
+            kept.append(number)
+            row = count - len(theta) + precise.parameters.labels.index(number.prior_of)
+            values_of_row = np.full((1, 1), -1.0 / np.sqrt(EVIDENCE))
+            columns.append(Jacobian(np.array([row]), values_of_row, count))
+            continue
         step = number.error * (1.0 if is_rough else STEP)
         step = step if number.unit else max(step, LEAST_STEP)
         try:
@@ -143,7 +151,7 @@ def declared_changes(
         for k, (record, far, near) in enumerate(zip(records, *seen, strict=True)):
             if precise.observers[k].IS_CARRIED:  # other vertices carry the places of a larger body
                 there = [
-                    end.observers[k].shown(fields, values).rows
+                    end.observers[k].shown(fields, {**values, **end.fixed}).rows
                     for end, fields in zip(ends, (far, near), strict=True)
                 ]
                 tan_rows.append((there[0] - there[1]) * per_error)
@@ -178,12 +186,14 @@ def declared_errors(
     numbers, and C (n, m) those by the numbers. `frames` (n,) are as in
     `studies.answer.intervals.intervals`, and the last p rows are priors. `is_camera` (p,) says
     which of these are of cameras, and `known` (m,) to what part of its uncertainty residuals may
-    show a number. r is None where they show nothing.
+    show a number, infinite where they are not asked. r is None where they show nothing.
     """
     p, count = int((frames < 0).sum()), J.shape[1]
     H, of_numbers, cross, prior = J.T @ J, C.T @ C, J.T @ C, np.zeros(count)
     prior[:p] = np.diag(np.asarray(J[len(J) - p :])[:, :p])
     of_camera = np.where(np.append(np.broadcast_to(is_camera, p), [False] * (count - p)), prior, 0)
+    known = np.broadcast_to(known, C.shape[1])
+    is_asked = np.isfinite(known)
     sums = None if r is None else [_sums_by_frame(each, r, frames) for each in (C, J)]
     covariances, shares = [], []
     for factor in TIGHTER if of_camera.any() else TIGHTER[:1]:
@@ -196,9 +206,11 @@ def declared_errors(
             noise = len(scores[1:]) * scores[1:].T @ scores[1:]
             noise = noise + of_priors.T @ of_priors / EVIDENCE
             least = VISIBLE * np.diag(of_numbers).max(initial=1e-300)
-            M = _second_moment(
-                of_numbers + cross.T @ D, scores.sum(axis=0), noise, least=least, known=known
-            )
+            block = np.ix_(is_asked, is_asked)
+            M[block] = _second_moment(
+                (of_numbers + cross.T @ D)[block], scores.sum(axis=0)[is_asked], noise[block],
+                least=least, known=known[is_asked],
+            )  # fmt: skip
         covariances.append(D[:p] @ M @ D[:p].T)
         shares.append(np.square(D[:p]) * np.diag(M))
     variances = np.diagonal(covariances, axis1=1, axis2=2)
@@ -330,6 +342,7 @@ def budget_at(
     leaning = [f"obstacles.{name}.tilt_error" for name in rubbing
                if f"{name}.restitution" not in parameters.paths]  # fmt: skip
     visible[[number.key in leaning for number in changes.numbers]] = HIDDEN
+    visible[[number.key.endswith(".shape_error") for number in changes.numbers]] = np.inf
     errors = declared_errors(
         Jacobian.beside([jacobian, changes.looks]),
         changes.residuals,
@@ -367,7 +380,45 @@ def budget_at(
     of_parts = {number.name: number for number in changes.numbers if number.name in parts}
     labels = tuple(parameters.labels[i] for i in chosen)
     budget = Budget(labels, total, parts, of_parts, is_log(parameters)[chosen])
-    return budget, intervals, changes.notes
+    return budget, intervals, changes.notes + _thickness(problem, theta, jacobian, changes)
+
+
+def _thickness(
+    problem: SceneProblem, theta: np.ndarray, J: Jacobian, changes: DeclaredChanges
+) -> list[str]:
+    """Return in sentences what numbers of a body would be if it were a little thicker.
+
+    J (n, p) is that of theta (p,); the shape is held there, also where it is free.
+    """
+    parameters, notes = problem.parameters, []
+    labels, steps = parameters.labels, is_log(parameters)
+    for name, shape in problem.built.shapes.items():
+        amplitudes = shape.thicker / shape.error
+        held = [k for k, label in enumerate(labels) if label.startswith(f"{shape.path}[")]
+        columns, at = J, held
+        if not held:
+            columns = changes.residuals
+            at = [
+                k
+                for k, number in enumerate(changes.numbers)
+                if number.key == f"bodies.{name}.shape_error"
+            ]
+        if len(at) != len(amplitudes):  # some have no derivative
+            continue
+        q = np.zeros(columns.shape[1])
+        q[at] = amplitudes
+        others = np.setdiff1d(np.arange(len(theta)), held)
+        gradient = (J.T @ (columns @ q))[others]
+        moved = np.zeros(len(theta))
+        moved[others] = -inverse((J.T @ J)[np.ix_(others, others)]) @ gradient
+        ways = np.where(moved > 0.0, "higher", "lower")
+        notes += [
+            f"If `{name}` were 1 % thicker than its {shape.side:.3g} m (its shortest side), "
+            f"{labels[k]} would come out {percent(abs(moved[k]))} {ways[k]}."
+            for k in problem.answers
+            if steps[k] and labels[k].startswith(f"{name}.")
+        ]
+    return notes
 
 
 def camera_share(parameters: Parameters, jacobian: Jacobian) -> np.ndarray:

@@ -6,6 +6,7 @@ has a standard uncertainty: it is declared by the key below, or chosen, and 0 me
     key               of                                        chosen
     scale_error       size of a body, lengths of a pendulum     2 % of it
     mass_error        density or mass of a body                 3 % of it
+    shape_error       surface of a soft body                    0 [m]
     position_error    place of a body at the start, each axis   0.5 % of its size [m]
     gravity_error     direction of gravity, to two sides        1 degree
     distance_error    distance of an obstacle                   1 % of the largest body's size [m]
@@ -34,6 +35,7 @@ from studies.problem.parameters import Parameters
 from studies.problem.problem import SceneProblem
 from studies.runs.errors import StudyError
 from studies.scene import declared
+from studies.scene.bodies.shape import SHAPE
 from studies.scene.building import BuiltScene, build
 from studies.scene.gravity import DIRECTION, GRAVITY
 from studies.scene.motion import Settled
@@ -59,6 +61,7 @@ class DeclaredNumber:
     unit: str  # of this; "" where it is a part of the value
     is_chosen: bool  # whether the scene file does not say it
     moved: Moved  # moved(problem, amount) is the problem with the number larger by an amount
+    prior_of: str = ""  # the free number whose prior it is the mean of, which moves nothing else
 
 
 def declared_numbers(
@@ -166,7 +169,7 @@ class _Declared:
             yield from self._of_body(shared, names)
         error = _Error("world.gravity_error", self.file.world.gravity_error, GRAVITY_LEANS, "deg")
         if not any(path == GRAVITY or path.startswith(f"{GRAVITY}[") for path in self.free):
-            yield from self._components(DIRECTION, "the direction of gravity", error)
+            yield from self._components([DIRECTION], "the direction of gravity", error)
         for name, obstacle in self.file.obstacles.items():
             if obstacle.fixed_to is None:
                 yield from self._of_obstacle(name, obstacle)
@@ -197,11 +200,19 @@ class _Declared:
         size_error = size_error._replace(chosen=SCALE * self._looser_cameras())
         if not any(path.startswith(f"{shared}.vertices") for path in self.free):
             yield self._number(f"the size of `{shared}`", size_error, moved)
+        if shape := self.built.shapes.get(shared):
+            error = _Error(f"bodies.{shared}.shape_error", shape.error, 0.0, "m")
+            paths = [f"{name}{SHAPE}" for name in names]
+            yield from self._components(paths, f"the shape of `{shared}`", error)
+            if shape.path in self.free:
+                one = self._number(f"the shape of `{shared}`", error, lambda problem, _: problem)
+                for k in np.ndindex(shape.value.value.shape):
+                    yield replace(one, prior_of=f"{shape.path}{list(k)}")
         for name in names:
             body: Any = self.file.bodies[name]
             size, key = self._size(name), f"bodies.{shared}.position_error"
             error = _Error(key, _length(key, body.position_error, size), POSITION * size, "m")
-            yield from self._components(f"{name}.position", f"where `{shared}` starts", error)
+            yield from self._components([f"{name}.position"], f"where `{shared}` starts", error)
 
     def _of_obstacle(self, name: str, obstacle: declared.Obstacle) -> Iterator[DeclaredNumber]:
         names = [key for key in obstacle.bodies or self.file.bodies if key in self.surfaces]
@@ -263,13 +274,18 @@ class _Declared:
         if fixed:
             yield self._number(name, error, scaled)
 
-    def _components(self, path: str, name: str, error: _Error) -> Iterator[DeclaredNumber]:
-        for i in self._fixed(path):
-            yield self._number(
-                name,
-                error,
-                lambda problem, amount, i=i: _with_value(problem, path, [i], lambda x: x + amount),
-            )
+    def _components(
+        self, paths: Sequence[str], name: str, error: _Error
+    ) -> Iterator[DeclaredNumber]:
+        """Yield the components that are not free, each the same of all paths."""
+        for i in self._fixed(paths[0]):
+
+            def moved(problem: SceneProblem, amount: float, i: int = i) -> SceneProblem:
+                for path in paths:
+                    problem = _with_value(problem, path, [i], lambda x: x + amount)
+                return problem
+
+            yield self._number(name, error, moved)
 
     def _with_obstacle(self, name: str, changed: Callable[[float], declared.Obstacle]) -> Moved:
         def moved(problem: SceneProblem, amount: float) -> SceneProblem:

@@ -106,10 +106,13 @@ def moves_first_frame(problem: SceneProblem) -> bool:
 
     Then the frame does not show the camera: a body that is seen elsewhere is moved by either.
     """
-    if not films_of(problem.observers) or all(one.is_view for one in problem.parameters.free):
+    free = problem.parameters.free
+    if not films_of(problem.observers) or all(one.is_view for one in free):
         return False
     (low, high), start = problem.bounds, problem.parameters.start
     width = np.where(np.isfinite(high - low), high - low, 1.0)
+    # an error of a shape moves them by less than a guessed camera is off
+    width = width * problem.parameters.each([not one.is_shape_error for one in free])
     nudged = start + np.where(start + MOVED * width < high, MOVED, -MOVED) * width
     try:
         return problem.settles or _bodies_differ(problem, start, nudged)

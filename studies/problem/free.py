@@ -14,6 +14,7 @@ from studies.problem.parameters import COLORS, FreeParameter, Log, Parameters, S
 from studies.problem.pixels import UNITS, camera_names
 from studies.runs.errors import StudyError
 from studies.scene import declared
+from studies.scene.bodies.shape import SHAPE
 from studies.scene.building import BuiltScene
 from studies.scene.components import component_of, split_component
 from studies.scene.maps import Value
@@ -35,9 +36,9 @@ def make_free(
     """Return the parameters of a scene file's table `free`, and nuisances beside them.
 
     `values` is everything that may be free, by path; nuisances that the table names are left to it.
-    `views` are cameras, lights and looks with their default priors, by path. Where the table names
-    one, or the start of an observation, beside parameters of the motion, it is a nuisance too: the
-    question is the motion.
+    `views` are cameras, lights, looks and errors of shapes with their default priors, by path.
+    Where the table names one, or the start of an observation, beside parameters of the motion, it
+    is a nuisance too: the question is the motion.
     """
     table = _ungrouped(declared_free, values)
     ties, answers = {}, []
@@ -70,14 +71,17 @@ def make_free(
             "`free` must name at least one parameter to find, e.g. "
             f'[free."{next(iter(values))}"]. Known: {", ".join(values)}.'
         )
-    moving = [one for one in answers if not one.is_view]
-    viewed = [one for one in answers if one.is_view]
+    viewed = [one for one in answers if one.is_view or one.is_shape_error]
+    moving = [one for one in answers if one not in viewed]
     if not all(one.is_start_time for one in moving):
         moving = [replace(one, is_answer=not one.is_start_time) for one in moving]
     if moving:
         viewed = [replace(one, is_answer=False) for one in viewed]
     else:  # the question itself: only a prior that was asked for counts
-        viewed = [one if table[one.path].prior else replace(one, prior=None) for one in viewed]
+        viewed = [
+            one if table[one.path].prior or one.is_shape_error else replace(one, prior=None)
+            for one in viewed
+        ]
     return Parameters((*moving, *viewed, *others), ties, wholes)
 
 
@@ -189,13 +193,15 @@ def camera_nuisances(
 def views(
     cameras: Sequence[FreeParameter], values: Mapping[str, Value]
 ) -> dict[str, FreeParameter]:
-    """Return cameras, colours and directions of light that may be free, with priors, by path."""
+    """Return cameras, colours, directions of light and errors of shapes, with priors, by path."""
     out = {camera.path: camera for camera in cameras}
     for path, one in values.items():
         if path.endswith((".look.ambient", ".look.diffuse")):
             out[path] = nuisance(path, one.value, COLOR_ERROR)
         elif path.startswith("lights."):
             out[path] = nuisance(path, one.value, DIRECTION_ERROR)
+        elif path.endswith(SHAPE):
+            out[path] = nuisance(path, one.value, one.scale, one.unit)
     return out
 
 

@@ -32,6 +32,7 @@ from studies.problem.pixels import posed, to_pixels
 from studies.problem.points import (
     MILLIMETRE,
     PointObserver,
+    ReshapedCarriers,
     advice_on_markers,
     carried_by_surface,
     carried_by_tets,
@@ -248,6 +249,7 @@ class _Observing:
             center=self.center,
             size=size,
             begun=begun if sags else None,
+            reshaped=self._reshaped(one.body, matrix, places),
             notes=(*notes, *self._advice_on_fall(key, one, data)),
         )
 
@@ -287,6 +289,14 @@ class _Observing:
         row, column = found.coords
         entries = (found.data, (row, rows.start + column))
         return scipy.sparse.csr_array(entries, shape=(len(places), len(x))), ""
+
+    def _reshaped(self, body: str, matrix: Any, places: np.ndarray) -> ReshapedCarriers | None:
+        """Return what carries points (n, 3) of a body whose shape has an error."""
+        shape = self.built.shapes.get(body)
+        if shape is None:
+            return None
+        first, x = self.built.nodes[body].start, np.asarray(self.built.state.x)
+        return ReshapedCarriers.of(shape, first, x, matrix=matrix, places=places)
 
     def _picture_size(self, name: str) -> tuple[int, int]:
         """Return height and width of the picture of a camera: of its film, or by K [pixels]."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from adjsim import checks
 from studies.runs.errors import StudyError
+from studies.scene.bodies.shape import SHAPE
 from studies.scene.components import split_component, with_components
 
 
@@ -109,6 +110,11 @@ class FreeParameter:
     def is_shape(self) -> bool:
         """Whether it is the vertices of a body."""
         return self.path.endswith(".vertices")
+
+    @property
+    def is_shape_error(self) -> bool:
+        """Whether it is by how much the shape of a body differs from its mesh."""
+        return self.path.endswith(SHAPE)
 
     @property
     def is_view(self) -> bool:

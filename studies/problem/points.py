@@ -14,6 +14,7 @@ from render.posed_camera import PosedCamera
 from studies.problem.observers import NODES, Back, Moved, Observer, RecordedPrediction, Values
 from studies.problem.pixels import rays, to_pixels, to_pixels_jvp, to_pixels_vjp
 from studies.runs.errors import StudyError
+from studies.scene.bodies.shape import Shape
 
 
 MILLIMETRE = 1e-3  # default standard deviation
@@ -153,6 +154,51 @@ def first_hit(
 
 
 @dataclass(frozen=True, eq=False)
+class ReshapedCarriers:
+    r"""Points that stay where they were measured, in a soft body whose shape has an error.
+
+    A point at p is carried by the corners x_a of a tetrahedron, whose places at the start go with
+    the amplitudes c of the shape:
+
+        y = sum_a w_a x_a(t),   w = A^-1 (p, 1),   A = [x_a(0); 1],   x(0) = x_0 + phi c
+
+    so that dy = sum_a w_a dx_a - F sum_a w_a phi_a dc, with the deformation gradient
+    F = [x_a(t)] A^-1 (its first three columns).
+    """
+
+    path: str  # of the amplitudes
+    nodes: np.ndarray  # of the model, (n_points, 4)
+    begun: np.ndarray  # x_0, (n_points, 4, 3) [m]
+    modes: np.ndarray  # phi, (n_points, 4, 3, m) [-]
+    places: np.ndarray  # p, (n_points, 3) [m]
+
+    @classmethod
+    def of(
+        cls, shape: Shape, first: int, x: np.ndarray, *, matrix: Any, places: np.ndarray
+    ) -> "ReshapedCarriers":
+        """Return the carriers that a matrix weighs, of a body whose first node is `first`.
+
+        `x` are all nodes of the model at the start, (n_nodes, 3) [m].
+        """
+        nodes = matrix.indices.reshape(-1, 4)
+        return cls(shape.path, nodes, x[nodes], shape.modes[nodes - first], places)
+
+    def at(self, values: Values, rows: np.ndarray) -> tuple[scipy.sparse.csr_array, np.ndarray]:
+        """Return the matrix to the points, and dy/dc at fixed x, (n_frames, n_points, 3, m).
+
+        `rows` (n_frames, n_nodes, 3) are x.
+        """
+        x = self.begun + self.modes @ values[self.path]
+        A = np.concatenate([x, np.ones((*x.shape[:2], 1))], axis=2).swapaxes(1, 2)
+        inverse = np.linalg.inv(A)
+        w = (inverse[..., :3] @ self.places[..., None] + inverse[..., 3:])[..., 0]
+        F = np.einsum("tpai,pab->tpib", rows[:, self.nodes], inverse[..., :3])
+        slope = -F @ np.einsum("pa,paim->pim", w, self.modes)
+        entries = (w.ravel(), (np.repeat(np.arange(len(w)), 4), self.nodes.ravel()))
+        return scipy.sparse.csr_array(entries, shape=(len(w), rows.shape[1])), slope
+
+
+@dataclass(frozen=True, eq=False)
 class PointObserver(Observer):
     """Tracked points, as weighted sums of vertices of an object or of nodes."""
 
@@ -166,6 +212,7 @@ class PointObserver(Observer):
     is_center: bool = False  # whether it is the centre of mass
     # (n_points, 2 or 3): where the points of a body that is seen at rest were before it gave way
     begun: np.ndarray | None = None
+    reshaped: ReshapedCarriers | None = None  # of points in a body whose shape has an error
 
     def targets(self) -> np.ndarray:
         """Return the places in rows, 0 where a point was not tracked."""
@@ -188,11 +235,16 @@ class PointObserver(Observer):
 
     def refined(self, nodes_before: scipy.sparse.csr_array) -> Self:
         """Return the points by the nodes of a finer mesh, if they go by nodes."""
-        return self if self.object else replace(self, matrix=self.matrix @ nodes_before)
+        if self.object:
+            return self
+        own = self.reshaped
+        if own is not None:
+            own = replace(own, nodes=nodes_before.indices[own.nodes])
+        return replace(self, matrix=self.matrix @ nodes_before, reshaped=own)
 
     def carried_as(self, other: "PointObserver") -> Self:
         """Return the points by the vertices that carry them in another observation."""
-        return replace(self, matrix=other.matrix, begun=other.begun)
+        return replace(self, matrix=other.matrix, begun=other.begun, reshaped=other.reshaped)
 
     def expected_noise(self, rows: np.ndarray) -> np.ndarray:
         """Return the variance of each residual: the declared error squared."""
@@ -209,9 +261,6 @@ class PointObserver(Observer):
             "times": self.times[:n], "observed": observed, "predicted": predicted, "labels": labels
         }  # fmt: skip
 
-    def _applied(self, rows: np.ndarray) -> np.ndarray:
-        return np.stack([self.matrix @ frame for frame in rows])
-
     def fields(self, moved: Moved) -> Moved:
         """Return the vertices of the object, or the nodes."""
         name = self.object or NODES
@@ -220,11 +269,17 @@ class PointObserver(Observer):
     def shown(self, seen: Moved, values: Values) -> RecordedPrediction:
         """Predict the points."""
         ((name, rows),) = seen.items()
-        points, camera = self._applied(rows), self.camera_at(values)
+        matrix, slope, path = self.matrix, None, ""
+        if self.reshaped is not None and self.reshaped.path in values:
+            path = self.reshaped.path
+            matrix, slope = self.reshaped.at(values, rows)
+        points, camera = _applied(matrix, rows), self.camera_at(values)
         ahead = points - self.center  # as the camera has them
 
         def jvp(tan: Moved, tan_values: Values) -> np.ndarray:
-            tan_points = self._applied(tan[name]) if name in tan else np.zeros_like(points)
+            tan_points = _applied(matrix, tan[name]) if name in tan else np.zeros_like(points)
+            if slope is not None and path in tan_values:
+                tan_points = tan_points + slope @ tan_values[path]
             if camera is None:
                 return _in_rows(tan_points)
             tangents = values_under(self.camera_path, tan_values)
@@ -238,7 +293,9 @@ class PointObserver(Observer):
             if camera is not None:
                 adj_points, by_name = to_pixels_vjp(camera, ahead, self.size, adj[..., :2])
                 by_path = {f"{self.camera_path}.{key}": value for key, value in by_name.items()}
-            return {name: np.stack([self.matrix.T @ frame for frame in adj_points])}, by_path
+            if slope is not None:
+                by_path[path] = np.einsum("tpi,tpim->m", adj_points, slope)
+            return {name: _applied(matrix.T, adj_points)}, by_path
 
         shown = points if camera is None else to_pixels(camera, ahead, self.size)
         return RecordedPrediction(_in_rows(shown), jvp, vjp)
@@ -256,6 +313,11 @@ class PointObserver(Observer):
             len(self.times), -1
         )
         return len(self.times) * scaled.sum(axis=1)
+
+
+def _applied(matrix: Any, rows: np.ndarray) -> np.ndarray:
+    """Return a matrix times each frame, (n_frames, n, 3)."""
+    return np.stack([matrix @ frame for frame in rows])
 
 
 def _in_rows(places: np.ndarray) -> np.ndarray:

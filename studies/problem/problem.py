@@ -35,11 +35,12 @@ class SceneProblem(SceneLosses):
 
         First frames of films show cameras and looks before the search. Where tracked points alone
         are observed, cameras are searched with the answers: in a wrong one no answer explains them.
+        Errors of shapes, of which there are many, come last.
         """
-        has_first_frame = any(one.IS_PICTURE for one in self.observers)
-        return (
-            self.parameters.first_answers if has_first_frame else tuple(range(self.parameters.size))
-        )
+        if any(one.IS_PICTURE for one in self.observers):
+            return self.parameters.first_answers
+        is_staged = self.parameters.each([not one.is_shape_error for one in self.parameters.free])
+        return tuple(np.flatnonzero(is_staged).tolist()) or self.answers
 
     def with_dtype(self, dtype: str) -> Self:
         """Return the same problem computed in another precision."""

@@ -33,6 +33,7 @@ from studies.scene.bodies.part import (
 )
 from studies.scene.bodies.pendulum import drawn_pendulum, make_pendulum
 from studies.scene.bodies.rigid import RigidPart, make_rigid
+from studies.scene.bodies.shape import RestShape, Shape
 from studies.scene.bodies.smoke import make_smoke
 from studies.scene.bodies.soft import make_soft
 from studies.scene.bodies.springs import make_springs
@@ -108,6 +109,7 @@ class BuiltScene:
     sensors: dict[str, GripSensor] = field(default_factory=dict)  # what observations may read
     links: tuple[str, ...] = ()  # contacts between bodies, and joints, in words
     step: TimeStep = SEMI_IMPLICIT
+    shapes: dict[str, Shape] = field(default_factory=dict)  # of bodies that may differ from meshes
 
     def held_counts(self) -> dict[str, str]:
         """Return how many nodes are held, "12 of 240 nodes held", by body that has any."""
@@ -175,7 +177,7 @@ def _moving(
     values, maps = _of_world(scene, forces)
     motions: dict[str, NodeMotion] = {}
     for body in nodes:
-        own_values, material, motion = _of_nodes(body, scene.bodies[body.name], gravity, n)
+        own_values, material, motion = _of_nodes(body, scene.bodies[body.name], gravity, rest)
         values |= own_values
         maps += [*material, motion]
         motions[body.name] = motion
@@ -233,6 +235,7 @@ def _moving(
         sensors={f"{FORCE}{name}": GripSensor(held_rows) for name, held_rows in gripped.items()},
         links=_links(scene),
         step=step,
+        shapes={body.name: body.shape for body in nodes if body.shape is not None},
     )
 
 
@@ -330,37 +333,49 @@ def _parts(
     bodies: dict[str, Any] = dict(scene.bodies)
     for name, factor in (sizes or {}).items():
         nodes = [
-            part.resized(factor, _fixed_point(scene, name, part.points[part.held], part.points))
+            part.resized(factor, part.points[_stays(scene, part)].mean(axis=0))
             if part.name == name
             else part
             for part in nodes
         ]
         rigid = [
             make_rigid(name, bodies[name], gravity, free, resized=(
-                factor, _fixed_point(scene, name, (), part.bodies.meshes[0].points)
+                factor, _fixed_point(scene, name, part.bodies.meshes[0].points)
             ))
             if part.name == name
             else part
             for part in rigid
         ]  # fmt: skip
+    nodes = [
+        part if part.shape is None else replace(part, shape=part.shape.about(_stays(scene, part)))
+        for part in nodes
+    ]
     ends = np.cumsum([0, *(len(part.points) for part in nodes)]).tolist()
     return [replace(part, first=end) for part, end in zip(nodes, ends, strict=False)], rigid
 
 
-def _fixed_point(scene: Scene, name: str, held: Any, points: np.ndarray) -> np.ndarray:
-    """Return the point of a body that stays where it is declared if it is larger, (3,) [m].
+def _fixed_point(scene: Scene, name: str, points: np.ndarray) -> np.ndarray:
+    """Return the point of a body that stays where it is declared if it is larger, (3,) [m]."""
+    return points[_touching_or_all(scene, name, points)].mean(axis=0)
 
-    That is the middle of what is held, or of what touches an obstacle, or of the body.
+
+def _stays(scene: Scene, part: NodePart) -> np.ndarray:
+    """Return the nodes whose middle stays where it is declared if a body is larger, a mask.
+
+    Those are the ones that are held, or touch an obstacle, or all.
     """
-    if len(held):
-        return np.mean(held, axis=0)
+    return part.held if part.held.any() else _touching_or_all(scene, part.name, part.points)
+
+
+def _touching_or_all(scene: Scene, name: str, points: np.ndarray) -> np.ndarray:
+    """Return which points of a body touch an obstacle, (n,); all where none does."""
     near = TOUCHES * float(np.ptp(points, axis=0).max())
     for key, obstacle in scene.obstacles.items():
         if obstacle.fixed_to is None and name in (obstacle.bodies or scene.bodies):
             touches = shape_of(key, obstacle).distance(points) < near
             if touches.any():
-                return points[touches].mean(axis=0)
-    return points.mean(axis=0)
+                return touches
+    return np.ones(len(points), bool)
 
 
 def _at_rest(scene: Scene, sizes: Mapping[str, float]) -> BuiltScene:
@@ -373,7 +388,7 @@ def _at_rest(scene: Scene, sizes: Mapping[str, float]) -> BuiltScene:
         source = read_source(key, own)
         surface = surface_of(key, source)
         if name in sizes:
-            fixed = _fixed_point(scene, name, (), surface.points)
+            fixed = _fixed_point(scene, name, surface.points)
             surface = replace(surface, points=fixed + sizes[name] * (surface.points - fixed))
         low, high = surface.points.min(axis=0), surface.points.max(axis=0)
         size = float((high - low).max())
@@ -465,10 +480,13 @@ def _of_world(
 
 
 def _of_nodes(
-    node_part: NodePart, body: Any, gravity: float, n: int
+    node_part: NodePart, body: Any, gravity: float, rest: np.ndarray
 ) -> tuple[dict[str, Value], list[ParameterMap], NodeMotion]:
-    """Return the values of a body among the n nodes, their maps, and that to where it starts."""
-    name, is_free = node_part.name, ~node_part.held
+    """Return the values of a body among all nodes, their maps, and that to where it starts.
+
+    `rest` are the rest positions of all nodes, (n, 3) [m].
+    """
+    name, is_free, n = node_part.name, ~node_part.held, len(rest)
     values = node_part.values | motion_values(name, body, node_part.size, gravity)
     bounds = values[f"{name}.velocity"].bounds
     velocities = node_part.node_velocity
@@ -477,8 +495,14 @@ def _of_nodes(
         velocities[is_free], "m/s", "linear", (bounds[0] - fastest, bounds[1] + fastest)
     )
     pose = {"is_free": is_free, "rows": node_part.rows, "n": n}
-    motion = NodeMotion(name, node_part.points, node_part.center, np.asarray(body.position), **pose)
-    return values, [*node_part.material, node_part.mass_map(node_part.rows, n)], motion
+    shape = node_part.shape
+    motion = NodeMotion(
+        name, node_part.points, node_part.center, np.asarray(body.position), shape=shape, **pose
+    )
+    maps = [*node_part.material, node_part.mass_map(node_part.rows, n)]
+    if shape is not None:
+        maps.append(RestShape(shape, rest, node_part.rows))
+    return values, maps, motion
 
 
 def _touching(

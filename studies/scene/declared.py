@@ -271,6 +271,8 @@ class Soft(_Body):
     `law` is the stable neo-Hookean law, or the textbook's, with log J, which no element may invert.
     `actuation` is a number, a series or a policy: a > 0 swells. What `density` gives to each node
     is multiplied by `mass_factors`, 1 by default; "even" gives every node the same mass.
+    `shape_error` is the standard uncertainty of where the surface is, seen on a grid with
+    `shape_cells` along the body's longest side.
     """
 
     kind: Literal["soft"] = "soft"
@@ -284,6 +286,8 @@ class Soft(_Body):
     mass_factors: tuple[Positive, ...] | Literal["even"] | None = None
     viscosity: NotNegative = 0.0
     actuation: float | Series | Policy | None = None
+    shape_error: NotNegative = 0.0  # [m]
+    shape_cells: Annotated[int, Field(ge=1, le=8)] = 3
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

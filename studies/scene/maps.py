@@ -173,26 +173,32 @@ class Weighed(ParameterMap):
 
     def values(self, sources: Arrays) -> dict[str, np.ndarray]:
         """Return the masses in their rows."""
-        return self._placed(sources[self.factors] * self._even(sources[self.density]))
+        return self._placed(sources[self.factors] * self._even(sources))
 
     def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
         """Return factors A tan_density + tan_factors A density."""
-        density, factors = sources[self.density], sources[self.factors]
-        tan = tangents.get(self.factors, 0.0) * self._even(density)
+        tan = tangents.get(self.factors, 0.0) * self._even(sources)
         if self.density in tangents:
-            tan = tan + factors * self._even(tangents[self.density])
+            tan_density = {**sources, self.density: tangents[self.density]}
+            tan = tan + sources[self.factors] * self._even(tan_density)
         return self._placed(np.asarray(tan))
 
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
         """Return the cotangents of both."""
         density, factors = np.asarray(sources[self.density]), sources[self.factors]
         adj = adjoints["mass"][self.rows] if "mass" in adjoints else np.zeros_like(factors)
-        adj_density = sum_to(density.shape, self.matrix.T @ (factors * adj))
-        return {self.density: adj_density, self.factors: adj * self._even(density)}
+        adj_density = sum_to(density.shape, self.lumping(sources).T @ (factors * adj))
+        return {self.density: adj_density, self.factors: adj * self._even(sources)}
 
-    def _even(self, density: Any) -> np.ndarray:
+    def lumping(self, sources: Arrays) -> Any:
+        """Return the matrix from densities of elements to masses, (n_rows, n_elements)."""
+        del sources
+        return self.matrix
+
+    def _even(self, sources: Arrays) -> np.ndarray:
         """Return what a density gives to each node, (n_rows,)."""
-        return self.matrix @ np.broadcast_to(density, self.matrix.shape[1:])
+        matrix = self.lumping(sources)
+        return matrix @ np.broadcast_to(sources[self.density], matrix.shape[1:])
 
     def _placed(self, rows: np.ndarray) -> dict[str, np.ndarray]:
         out = np.zeros(self.n, rows.dtype)

@@ -152,6 +152,11 @@ def in_world(body: Any, points: np.ndarray) -> np.ndarray:
     return turned(body, points) + np.asarray(body.position)
 
 
+def along_mesh(body: Any, vectors: np.ndarray) -> np.ndarray:
+    """Return vectors in the world, (..., 3), along the axes of a body's mesh."""
+    return vectors @ rotation_matrix(np.radians(body.rotation))
+
+
 def turned(body: Any, vectors: np.ndarray) -> np.ndarray:
     """Return vectors along the axes of a body's mesh, (..., 3), in those of the world."""
     if not np.any(body.rotation):

@@ -7,7 +7,8 @@ With the declared nodes X, their centre of mass C, R = exp([theta]x) and r = R (
 where p is the value "B.position", p0 the declared position, theta the value "B.rotation", a
 rotation vector in world axes [rad] that is 0 at the declared rotation, and u "B.node_velocity", in
 the declared pose. The rotation is about the centre of mass, so position and rotation are
-independent. Held nodes move with the body to where it starts, and have v = 0. A rigid body has the
+independent. Held nodes move with the body to where it starts, and have v = 0. Where its shape has
+an error, X in x and r is that of `studies/scene/bodies/shape.py`, and C stays. A rigid body has the
 same by its own parameters, without u:
 
     position = C + p - p0,   rotation = theta,   angular_velocity = R^T spin     in body axes
@@ -23,6 +24,7 @@ with J of `adjsim/rotations.py`. Where nothing moves, X are the vertices of a bo
 import numpy as np
 
 from adjsim.rotations import rotation_matrix, rotation_rate
+from studies.scene.bodies.shape import Shape
 from studies.scene.maps import Arrays, ParameterMap
 
 
@@ -66,45 +68,55 @@ class NodeMotion(_Pose):
         is_free: np.ndarray,
         rows: slice,
         n: int,
+        shape: Shape | None = None,
     ) -> None:
         super().__init__(name, center, position)
         self.points, self.is_free, self.rows, self.n = points, is_free, rows, n
+        self.shape = shape
+        if shape is not None:
+            self.sources = (*self.sources, shape.path)
 
     def values(self, sources: Arrays) -> dict[str, np.ndarray]:
         """Return positions and velocities of all nodes, 0 for those of other bodies."""
-        position, rotation, velocity, spin, u = self._vectors(sources)
-        R = rotation_matrix(rotation)
-        v = velocity + np.cross(spin, (self.points - self.center) @ R.T)
+        position, rotation, velocity, spin, u, *_ = self._vectors(sources)
+        R, X = rotation_matrix(rotation), self._at_rest(sources)
+        v = velocity + np.cross(spin, (X - self.center) @ R.T)
         v[self.is_free] += u @ R.T
-        return self._placed(self._moved(self.points, position, R), v)
+        return self._placed(self._moved(X, position, R), v)
 
     def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
         """Return their tangents."""
-        _, rotation, _, spin, u = self._vectors(sources)
-        tan_position, tan_rotation, tan_velocity, tan_spin, tan_u = self._vectors(tangents)
+        _, rotation, _, spin, u, *_ = self._vectors(sources)
+        tan_position, tan_rotation, tan_velocity, tan_spin, tan_u, *_ = self._vectors(tangents)
         R = rotation_matrix(rotation)
-        r = (self.points - self.center) @ R.T
+        r = (self._at_rest(sources) - self.center) @ R.T
         turning = rotation_rate(rotation) @ tan_rotation
         tan_r = np.cross(turning, r)
+        if self.shape is not None:
+            tan_r += self.shape.moved(tangents) @ R.T
         tan_v = tan_velocity + np.cross(tan_spin, r) + np.cross(spin, tan_r)
         tan_v[self.is_free] += np.cross(turning, u @ R.T) + tan_u @ R.T
         return self._placed(tan_position + tan_r, tan_v)
 
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
-        """Return the cotangents of the vectors of the body and of its nodes."""
-        _, rotation, _, spin, u = self._vectors(sources)
+        """Return the cotangents of the vectors of the body, of its nodes and of its shape."""
+        _, rotation, _, spin, u, *_ = self._vectors(sources)
         nothing = np.zeros((self.n, 3))
         adj_x = adjoints.get("state.x", nothing)[self.rows]
         adj_v = adjoints.get("state.v", nothing)[self.rows] * self.is_free[:, None]
         R = rotation_matrix(rotation)
-        r = (self.points - self.center) @ R.T
+        r = (self._at_rest(sources) - self.center) @ R.T
         adj_r, of_nodes = adj_x + np.cross(adj_v, spin), adj_v[self.is_free]
         moment = np.cross(r, adj_r).sum(axis=0) + np.cross(u @ R.T, of_nodes).sum(axis=0)
         adj_rotation = rotation_rate(rotation).T @ moment
         adj_spin = np.cross(r, adj_v).sum(axis=0)
-        return self._by_path(
-            adj_x.sum(axis=0), adj_rotation, adj_v.sum(axis=0), adj_spin, of_nodes @ R
-        )
+        of_shape = {} if self.shape is None else self.shape.cotangent(adj_r @ R)
+        vectors = (adj_x.sum(axis=0), adj_rotation, adj_v.sum(axis=0), adj_spin, of_nodes @ R)
+        return dict(zip(self.sources, vectors, strict=False)) | of_shape
+
+    def _at_rest(self, sources: Arrays) -> np.ndarray:
+        """Return X, or X(c) of a body whose shape has an error."""
+        return self.points if self.shape is None else self.points + self.shape.moved(sources)
 
     def _placed(self, x: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
         out = np.zeros((2, self.n, 3))

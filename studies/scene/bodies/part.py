@@ -14,6 +14,7 @@ from adjsim.meshes.subdivision import Subdivision, subdivided
 from adjsim.values import values_under
 from render.scene import Mesh
 from studies.runs.errors import StudyError
+from studies.scene.bodies.shape import Shape
 from studies.scene.declared import Held
 from studies.scene.maps import ParameterMap, Scaled, Value, all_targets, values_of
 from studies.scene.mesh_source import FIELD, Source, turned
@@ -51,6 +52,7 @@ class NodePart:
     finer: Subdivision[Any] | None = None  # how its mesh was made twice as fine
     first: int = 0  # number of its first node in the model
     dimension: int = 0  # its mass goes with this power of its size
+    shape: Shape | None = None  # how it may differ from its mesh
 
     @property
     def rows(self) -> slice:

@@ -31,6 +31,7 @@ from studies.scene.bodies.part import (
     node_velocities,
     positive,
 )
+from studies.scene.bodies.shape import SHAPE, WeighedShape, make_shape
 from studies.scene.declared import Soft
 from studies.scene.looks import drawn_mesh
 from studies.scene.maps import Moduli, ParameterMap, Scaled, Value, Weighed, all_targets, values_of
@@ -68,16 +69,27 @@ def make_soft(name: str, body: Soft, free: frozenset[str], *, refined: bool = Fa
         name, body, volume.tets, volume.points, target=f"{name}.actuation", free=free
     )
     held = held_nodes(f"{key}.held", body.held, volume.points, numbered=not is_filled)
+    shape = make_shape(name, body, volume) if body.shape_error else None
+    if shape is None and f"{name}{SHAPE}" in free:
+        raise StudyError(
+            f"`{key}.shape_error` is missing, and `{name}{SHAPE}` is free. Say how far the surface "
+            "may be from where the mesh has it, as a standard deviation [m]."
+        )
     grid = Cage(volume, source, held, skin, body.mass_factors)
     if refined:
         grid = grid.refined(key, body, muscles)
         volume = grid.mesh
+        shape = shape and shape.at_points(grid.finer)
     values = _material(name, body, grid.source, is_filled=is_filled) | muscles.values
     if body.viscosity > 0.0 or f"{name}.viscosity" in free:
         values[f"{name}.viscosity"] = positive(body.viscosity, "Pa s", 100.0)
     lumping = lumping_of(volume.tets, volume.volumes, volume.n_points)
     values |= mass_factors(name, grid.mass_factors, lumping)
     own = values_of(values)
+    weigh = partial(Weighed, name, lumping)
+    if shape is not None:
+        values[shape.path] = shape.value
+        weigh = partial(WeighedShape, shape, volume)
     law = SOLID_LAWS[body.law]
     material = [*_material_maps(name, values, law), *muscles.maps]
     _check_stable(key, all_targets(material, own), name, law)
@@ -88,9 +100,9 @@ def make_soft(name: str, body: Soft, free: frozenset[str], *, refined: bool = Fa
     hull = volume.surface()
     return NodePart(
         name, volume.points, grid.held, mass_of(name, own, lumping), hull.nodes, hull.faces, values,
-        material, partial(Weighed, name, lumping), forces, drawn, grid.skin,
+        material, weigh, forces, drawn, grid.skin,
         node_velocities(name, body, grid.source, volume.points, numbered=not is_filled),
-        varying=muscles.varying, notes=tuple(notes), finer=grid.finer, dimension=3,
+        varying=muscles.varying, notes=tuple(notes), finer=grid.finer, dimension=3, shape=shape,
     )  # fmt: skip
 
 
