@@ -62,20 +62,53 @@ from studies.search.robust import robust_search
 
 
 PUBLISHED = tomllib.loads((Path(__file__).parent / "published.toml").read_text())
+BALL = (
+    'bodies.ball={kind="soft", mesh="adjsim:ball.vtu", position=[-1.0, 1.2, 0.0], mu=750.0, '
+    "lam=375.0, viscosity=1.0, density=10.0, velocity=[2.0, 0.0, 0.0], "
+    "look={color=[0.85, 0.4, 0.25], ambient=0.2, diffuse=0.8}}"
+)
 # Scenes, and how they differ from the bundled ones.
 TABLES: dict[int, dict[str, tuple[str, ...]]] = {
-    1: {"rigid-mass": ()},
-    2: {"rigid-contact": ()},
+    1: {
+        "rigid-mass": (
+            'bodies.body={kind="rigid", mesh="shape:cube", vertex_mass=[0.25], '
+            "position=[0.0, 1.0, 0.0], "
+            "look={color=[0.85, 0.4, 0.25], ambient=1.0, diffuse=0.0}}",
+            'truth={"body.vertex_mass"={between=[0.2, 0.3]}}',
+            'free={"body.vertex_mass"={start={between=[0.2, 0.3]}, bounds=[0.01, 1.0], '
+            'transform="linear"}}',
+        )
+    },
+    2: {
+        "rigid-contact": (
+            "truth.floor.stiffness={between=[1.0, 500.0]}",
+            "truth.floor.damping={between=[1.0, 500.0]}",
+            "truth.floor.friction_stiffness={between=[1.0, 500.0]}",
+            "free.floor.stiffness.bounds=[0.3, 1500.0]",
+            "free.floor.damping.bounds=[0.3, 1500.0]",
+            "free.floor.friction_stiffness.bounds=[0.3, 1500.0]",
+        )
+    },
     3: {
-        "ball-material": (),
-        "ball-stiffness": (),
+        "ball-material": (
+            BALL,
+            "truth.ball.mass_factors={between=[0.5, 1.5], shape=[163]}",
+            "search.max_evaluations=6000",
+        ),
+        "ball-stiffness": (BALL,),
         "beam": (
             "truth.beam.mu={between=[1.5e5, 3.0e5]}",
             "truth.beam.lam={between=[2.0e5, 4.0e5]}",
             "free.beam.mu.start={between=[4.0e5, 8.0e5]}",
             "free.beam.lam.start={between=[0.9e5, 1.4e5]}",
         ),
-        "cloth-velocity": (),
+        "cloth-velocity": (
+            "bodies.curtain.mesh=adjsim:fine-curtain.vtp",
+            "bodies.curtain.held.nodes=[10, 230]",
+            "observations.film.simulate.height=48",
+            "observations.film.simulate.width=66",
+            "search.max_evaluations=30000",
+        ),
     },
 }
 INSTANCES = {1: 200, 2: 200, 3: 100}  # of the paper

@@ -310,15 +310,15 @@ class Cloth(_Body):
 class Rigid(_Body):
     """A rigid body, given its density [kg/m3], its mass or that of each vertex [kg].
 
-    With `vertex_mass` all of its mass is at the vertices of the mesh. Beside `mass`, a body that is
-    not uniform has an `inertia` about its centre of mass and along the axes of the mesh [kg m2],
+    With `vertex_mass`, one number or one for each of them, all of its mass is at the vertices of
+    the mesh. Beside `mass`, a body that is not uniform has an `inertia` about its centre of mass and along the axes of the mesh [kg m2],
     three moments or three rows, and perhaps a `center_of_mass`. `held` is not allowed.
     """
 
     kind: Literal["rigid"] = "rigid"
     density: Positive | None = None
     mass: Positive | None = None
-    vertex_mass: Positive | None = None
+    vertex_mass: Positive | tuple[Positive, ...] | None = None
     inertia: Vector | tuple[Vector, Vector, Vector] | None = None
     center_of_mass: Vector | None = None  # from the mesh's origin, along its axes [m]
     # What touches obstacles: the points of the mesh, or a ball about its centre of mass. None: a
