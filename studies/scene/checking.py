@@ -355,7 +355,7 @@ def _check_pendulum(key: str, body: declared.Pendulum) -> None:
     n_links = len(body.length)
     if n_links not in (1, 2):
         raise StudyError(f"`{key}.length` must have one or two links, got {n_links}.")
-    lists = ("angle", "rate", "mass", "center_of_mass", "inertia", "damping", "friction")
+    lists = ("angle", "rate", "mass", "center_of_mass", "inertia", "damping", "friction", "torque")
     for name in (*lists, "bob_radius", "rod_radius", "bob_color", "rod_color"):
         values = getattr(body, name)
         is_for_all = not isinstance(values, tuple) or (

@@ -328,11 +328,15 @@ class Rigid(_Body):
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Springs(_Body):
-    """Masses on the points of a mesh, and a damped spring on every edge."""
+    """Masses on the points of a mesh, and a damped spring on every edge.
+
+    `rest_length` is the length at rest over that in the mesh, of all springs or of each.
+    """
 
     kind: Literal["springs"] = "springs"
     stiffness: Positive = 1e3  # [N/m]
     damping: NotNegative = 0.0  # [N s/m]
+    rest_length: Positive | tuple[Positive, ...] = 1.0
     mass: Positive = 1.0  # of the whole body [kg]
     radius: Positive = 0.01  # of the tubes that are drawn, where the mesh has no faces [m]
 
@@ -358,7 +362,7 @@ class Pendulum:
     damping: tuple[NotNegative, ...] | None = None  # one link: [kg/s], two: [N m s]
     friction: tuple[NotNegative, ...] | None = None  # [N m]
     friction_width: Positive = 0.5  # [deg/s]
-    torque: Series | None = None  # [N m]
+    torque: tuple[float, ...] | Series | None = None  # [N m]
     pivot: Vector = (0.0, 0.0, 0.0)
     bob_radius: Radii = 0.1
     rod_radius: Radii = 0.02
