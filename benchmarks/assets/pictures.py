@@ -4,12 +4,15 @@
 
 `disc.png`, `heart.png`, `column.png` and `layer.png` cover a quarter of 110 x 110 pixels, white on
 black with soft edges: the scene `smoke` begins and ends with such pictures. `curtain.vtp` is a
-sheet about its centre with a printed pattern, one colour for each point: `cloth-velocity`.
+sheet about its centre with a printed pattern, one colour for each point: `cloth-velocity`. Table 3
+of the paper has it with 231 points, `fine-curtain.vtp`, and a ball with 162 points on its surface:
+`ball.vtu` has these and its centre, each triangle and the centre a tetrahedron.
 """
 
 import numpy as np
 from PIL import Image
 
+from adjsim.meshes.ball import ball_tets
 from adjsim.meshes.sheets import sheet
 from studies.scene.declared import ASSETS
 
@@ -48,15 +51,28 @@ def _outside_heart(x: np.ndarray, y: np.ndarray, size: float) -> np.ndarray:
     return size * f / np.maximum(np.hypot(d_x, d_y), 0.5)
 
 
-def write_curtain() -> None:
+def write_curtain(name: str, cells: tuple[int, int]) -> None:
     """Write the sheet and its pattern."""
     import pyvista
 
-    mesh = sheet((5, 3), (1.2, 0.8), (-0.6, -0.4, 0.0))
+    mesh = sheet(cells, (1.2, 0.8), (-0.6, -0.4, 0.0))
     surface = pyvista.PolyData.from_regular_faces(mesh.points, mesh.faces)
     waves = np.sin(mesh.points[:, :2] @ WAVES[:, :2].T + WAVES[:, 2])
     surface.point_data["print"] = BRIGHT + CONTRAST * waves
-    surface.save(ASSETS / "curtain.vtp")
+    surface.save(ASSETS / f"{name}.vtp")
+
+
+def write_ball() -> None:
+    """Write a ball of radius 1 m of the tetrahedra between its surface and its centre."""
+    import pyvista
+
+    ball = ball_tets(4)
+    surface = ball.surface()
+    points = np.concatenate([np.zeros((1, 3)), ball.points[surface.nodes]])
+    faces = 1 + surface.local_faces
+    tets = np.column_stack([np.zeros(len(faces), np.int64), faces])
+    grid = pyvista.UnstructuredGrid({pyvista.CellType.TETRA: tets}, points)
+    grid.save(ASSETS / "ball.vtu")
 
 
 def main() -> None:
@@ -64,7 +80,9 @@ def main() -> None:
     for name in ("disc", "heart", "column", "layer"):
         density = np.rint(255.0 * drawn(name)).astype(np.uint8)
         Image.fromarray(density).save(ASSETS / f"{name}.png", optimize=True)
-    write_curtain()
+    write_curtain("curtain", (5, 3))
+    write_curtain("fine-curtain", (20, 10))
+    write_ball()
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from adjsim.meshes.ball import ball_tets
 from studies.scene.declared import SceneFile, Soft
+from studies.scene.mesh_source import read_source
 
 
 BALL = "ball"
@@ -20,11 +20,10 @@ def draw(file: SceneFile, rng: np.random.Generator, instance: int) -> SceneFile:
     del instance
     ball = file.bodies[BALL]
     assert isinstance(ball, Soft)
-    assert ball.cells is not None
     known: dict[str, Any] = {"velocity": (rng.uniform(*SPEED), 0.0, 0.0)}
     if f"{BALL}.mu" not in file.free:
         known |= {"mu": rng.uniform(*MU), "lam": rng.uniform(*LAM)}
     if f"{BALL}.mass_factors" not in file.free:
-        n = ball_tets(ball.cells[0]).n_points
+        n = len(read_source(f"bodies.{BALL}", ball).mesh.points)
         known["mass_factors"] = tuple(rng.uniform(*PARTS, size=n).tolist())
     return replace(file, bodies={**file.bodies, BALL: replace(ball, **known)})

@@ -1,7 +1,8 @@
 """Random rigid bodies: fourteen shapes, stretched, in any pose, thrown where there is a floor.
 
 Instance k has shape k, from the first again after the last. A push at vertices is moved to the one
-that is lowest at first.
+that is lowest at first. Where the scene has a list of masses of vertices, all have the first of
+them, and the push is multiplied by their number, so that no body is slower for it.
 """
 
 from dataclasses import replace
@@ -43,8 +44,14 @@ def draw(file: SceneFile, rng: np.random.Generator, instance: int) -> SceneFile:
         velocity=tuple(velocity.tolist()),
         spin=tuple(spin.tolist()),
     )
+    factor = 1.0
+    if isinstance(body.vertex_mass, tuple):
+        factor = float(len(points))
+        drawn = replace(drawn, vertex_mass=body.vertex_mass[:1] * len(points))
     pushes = {
-        key: replace(push, nodes=(low,)) if push.nodes else push
+        key: replace(push, nodes=(low,), force=tuple(np.multiply(factor, push.force).tolist()))
+        if push.nodes
+        else push
         for key, push in file.pushes.items()
     }
     return replace(file, bodies={**file.bodies, BODY: drawn}, pushes=pushes)

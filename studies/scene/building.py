@@ -549,7 +549,7 @@ def _joined(forces: Mapping[str, Force], contacts: Mapping[str, Force]) -> dict[
 def _subject(body: NodePart | RigidPart, n: int) -> Subject:
     """Return where the drawn vertices of a body are; the model has n nodes."""
     if isinstance(body, RigidPart):
-        return Hulls(body.name)
+        return Hulls(body.name, body.has_vertex_masses)
     skin = scipy.sparse.coo_array(body.skin)
     row, column = skin.coords
     entries, shape = (skin.data, (row, body.first + column)), (len(body.skin.indptr) - 1, n)

@@ -79,6 +79,13 @@ def _world_checks(scene: Scene) -> list[Check]:
         checks.append((_check_step, scene.world.step))
         checks.append((_check_moves, scene.world))
         checks += [(_check_steps, name, body, scene.world) for name, body in scene.bodies.items()]
+    carriers = {name for joint in scene.joints.values() for name in joint.between}
+    carriers |= {obstacle.fixed_to for obstacle in scene.obstacles.values()}
+    checks += [
+        (_check_vertex_masses, name, body, carriers)
+        for name, body in scene.bodies.items()
+        if isinstance(getattr(body, "vertex_mass", None), tuple)
+    ]
     checks += [(check_contact, name, scene) for name in scene.contacts]
     checks += [(check_joint, name, scene) for name in scene.joints]
     checks += [(_check_grip, name, one, scene) for name, one in scene.grips.items()]
@@ -296,6 +303,16 @@ def _check_body(key: str, body: Any) -> None:
         _check_pendulum(key, body)
 
 
+def _check_vertex_masses(name: str, body: declared.Rigid, carriers: set[str | None]) -> None:
+    """Raise if a body whose centre of mass moves in its mesh has something fixed to it."""
+    if name in carriers or body.touches == "ball":
+        raise StudyError(
+            f"`bodies.{name}.vertex_mass` must be one number for a body that joints link, that "
+            "carries an obstacle or that touches as a ball: with one for each vertex its centre of "
+            "mass moves in the mesh."
+        )
+
+
 def _check_obstacle(key: str, obstacle: Any, scene: Scene) -> None:
     """Raise if an obstacle loses energy in two ways, is on no body, or a plane has no normal."""
     check_law(key, obstacle)
@@ -341,7 +358,7 @@ def _check_pendulum(key: str, body: declared.Pendulum) -> None:
     n_links = len(body.length)
     if n_links not in (1, 2):
         raise StudyError(f"`{key}.length` must have one or two links, got {n_links}.")
-    lists = ("angle", "rate", "mass", "center_of_mass", "inertia", "damping", "friction")
+    lists = ("angle", "rate", "mass", "center_of_mass", "inertia", "damping", "friction", "torque")
     for name in (*lists, "bob_radius", "rod_radius", "bob_color", "rod_color"):
         values = getattr(body, name)
         is_for_all = not isinstance(values, tuple) or (

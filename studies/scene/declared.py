@@ -319,15 +319,16 @@ class Cloth(_Body):
 class Rigid(_Body):
     """A rigid body, given its density [kg/m3], its mass or that of each vertex [kg].
 
-    With `vertex_mass` all of its mass is at the vertices of the mesh. Beside `mass`, a body that is
-    not uniform has an `inertia` about its centre of mass and along the axes of the mesh [kg m2],
-    three moments or three rows, and perhaps a `center_of_mass`. `held` is not allowed.
+    With `vertex_mass`, one number or one for each of them, all of its mass is at the vertices of
+    the mesh. Beside `mass`, a body that is not uniform has an `inertia` about its centre of mass
+    and along the axes of the mesh [kg m2], three moments or three rows, and perhaps a
+    `center_of_mass`. `held` is not allowed.
     """
 
     kind: Literal["rigid"] = "rigid"
     density: Positive | None = None
     mass: Positive | None = None
-    vertex_mass: Positive | None = None
+    vertex_mass: Positive | tuple[Positive, ...] | None = None
     inertia: Vector | tuple[Vector, Vector, Vector] | None = None
     center_of_mass: Vector | None = None  # from the mesh's origin, along its axes [m]
     # What touches obstacles: the points of the mesh, or a ball about its centre of mass. None: a
@@ -337,11 +338,15 @@ class Rigid(_Body):
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Springs(_Body):
-    """Masses on the points of a mesh, and a damped spring on every edge."""
+    """Masses on the points of a mesh, and a damped spring on every edge.
+
+    `rest_length` is the length at rest over that in the mesh, of all springs or of each.
+    """
 
     kind: Literal["springs"] = "springs"
     stiffness: Positive = 1e3  # [N/m]
     damping: NotNegative = 0.0  # [N s/m]
+    rest_length: Positive | tuple[Positive, ...] = 1.0
     mass: Positive = 1.0  # of the whole body [kg]
     radius: Positive = 0.01  # of the tubes that are drawn, where the mesh has no faces [m]
 
@@ -367,7 +372,7 @@ class Pendulum:
     damping: tuple[NotNegative, ...] | None = None  # one link: [kg/s], two: [N m s]
     friction: tuple[NotNegative, ...] | None = None  # [N m]
     friction_width: Positive = 0.5  # [deg/s]
-    torque: Series | None = None  # [N m]
+    torque: tuple[float, ...] | Series | None = None  # [N m]
     pivot: Vector = (0.0, 0.0, 0.0)
     bob_radius: Radii = 0.1
     rod_radius: Radii = 0.02

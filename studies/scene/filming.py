@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from adjoint.render.pendulum import rods_and_bobs_jvp, rods_and_bobs_vjp
-from adjoint.rigid.pose import vertices_vjp
+from adjoint.rigid.pose import mesh_vertices_vjp, vertices_vjp
 from adjsim.engine.sparse import product
 from adjsim.jit.device_arrays import beside
 from adjsim.model import Model
@@ -83,6 +83,7 @@ class Hulls:
     """Vertices of a set of rigid bodies, which are drawn with the set's `faces`."""
 
     name: str  # the set, as the model's `bodies` name it
+    moves_mesh: bool = False  # whether values move the vertices about the centre of mass
 
     def vertices(self, motion: Motion, run: Any) -> np.ndarray:
         """Return x + R c."""
@@ -90,15 +91,21 @@ class Hulls:
 
     def vertices_jvp(self, motion: Motion, run: Any, tan_run: Any, tangents: Arrays) -> np.ndarray:
         """Return the tangent of the same."""
-        del tangents
-        bodies = self.set_of(motion.system)
-        return vertices_jvp(bodies, run.bodies[self.name], tan_run.bodies[self.name])
+        bodies, tan_vertices = self.set_of(motion.system), None
+        if self.moves_mesh:
+            tan_vertices = tangents.get(f"{self.name}.vertices")
+        return vertices_jvp(bodies, run.bodies[self.name], tan_run.bodies[self.name], tan_vertices)
 
     def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> ImageCotangents:
-        """Return the cotangents of positions and rotations."""
-        adj = vertices_vjp(self.set_of(motion.system), run.bodies[self.name], adj_vertices)
+        """Return the cotangents of positions and rotations, and of what moves the mesh."""
+        bodies, poses = self.set_of(motion.system), run.bodies[self.name]
+        adj = vertices_vjp(bodies, poses, adj_vertices)
+        values = {}
+        if self.moves_mesh:
+            values[f"{self.name}.vertices"] = mesh_vertices_vjp(bodies, poses, adj_vertices)
         return ImageCotangents(
-            {f"{self.name}.position": adj.position, f"{self.name}.orientation": adj.orientation}
+            {f"{self.name}.position": adj.position, f"{self.name}.orientation": adj.orientation},
+            values,
         )
 
     def set_of(self, system: Any) -> RigidBodies:
@@ -111,12 +118,12 @@ class Hulls:
 class Carried(Hulls):
     """An object that a rigid body carries, as the hull of a body where that one is."""
 
-    hull: RigidBodies
+    hull: RigidBodies = field(kw_only=True)
 
     @classmethod
     def by(cls, body: str, points: np.ndarray) -> "Carried":
         """Return an object that a body carries, points about its centre of mass, (n, 3) [m]."""
-        return cls(body, RigidBodies(points, mass=1.0, inertia=[1.0, 1.0, 1.0, 0.0, 0.0, 0.0]))
+        return cls(body, hull=RigidBodies(points, mass=1.0, inertia=[1.0, 1.0, 1.0, 0.0, 0.0, 0.0]))
 
     def set_of(self, system: Any) -> RigidBodies:
         """Return the object as a body."""

@@ -29,6 +29,14 @@ class Series:
         return Signal(self.times / dt, self.values)
 
 
+class FreeSeries(Series):
+    """A series whose values a scene may change."""
+
+    def course(self, dt: float, values: np.ndarray | None = None) -> Signal:
+        """Return it over the steps of dt [s], with the values that the system has."""
+        return Signal(self.times / dt, self.values if values is None else values)
+
+
 @dataclass(frozen=True, eq=False)
 class Sines:
     """A policy: its frequency [rad/s] and the bound of its output."""

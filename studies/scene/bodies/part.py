@@ -77,10 +77,12 @@ class NodePart:
 
     def resized(self, factor: float, fixed: np.ndarray) -> "NodePart":
         """Return the part as large as `factor` says, about the point `fixed`, (3,) [m]."""
-        weight, values, path = factor**self.dimension, self.values, f"{self.name}.mass_factors"
-        if path in values:
-            factors = replace(values[path], value=weight * values[path].value)
-            values = {**values, path: factors}
+        weight, values = factor**self.dimension, self.values
+        grow = {f"{self.name}.mass_factors": weight, f"{self.name}.rest_length": factor}
+        values |= {
+            path: replace(values[path], value=times * values[path].value)
+            for path, times in grow.items() if path in values
+        }  # fmt: skip
         points = fixed + factor * (self.points - fixed)
         return replace(self, points=points, mass=weight * self.mass, values=values)
 

@@ -2,7 +2,7 @@
 
 It swings in the plane z = const through its pivot, angles from the vertical down. The values
 "B.angle" and "B.rate" are in degrees, as in the scene file; "world.gravity" is one number, the
-acceleration downwards.
+acceleration downwards. "B.torque" is constant, or has a row for each time of its file.
 """
 
 from dataclasses import replace
@@ -22,7 +22,7 @@ from studies.scene.filming import HangingRods
 from studies.scene.looks import material_of
 from studies.scene.maps import ParameterMap, Scaled, Value, all_targets, values_of
 from studies.scene.mesh_source import tried
-from studies.scene.series import Series, read_series
+from studies.scene.series import FreeSeries, read_series
 
 
 DEGREE = np.pi / 180.0
@@ -60,22 +60,28 @@ def make_pendulum(
     if body.center_of_mass is not None:  # else it is at the end of the link
         values[f"{name}.center_of_mass"] = positive(of_links(body.center_of_mass, 1.0), "m", 10.0)
     links_have = ("length", "mass", "center_of_mass", "inertia", "damping", "friction")
+    weight = float(np.sum(body.mass or links) * gravity[1] * np.sum(body.length))  # [N m]
+    if isinstance(body.torque, str):
+        series = {"torque": FreeSeries(*read_series(f"{key}.torque", body.torque, {links}))}
+        torque = series["torque"].values
+    else:
+        series, torque = {}, of_links(body.torque, 0.0)
+    largest = 10.0 * float(np.abs(torque).max())
+    values[f"{name}.torque"] = linear(torque, "N m", largest or abs(weight) or 1.0)
     own_names = [which for which in links_have if f"{name}.{which}" in values]
     maps: list[ParameterMap] = [Scaled(f"{name}.{which}", {which: 1.0}) for which in own_names]
     maps += [
         Scaled("world.gravity", {"gravity": 1.0}),
+        Scaled(f"{name}.torque", {"torque": 1.0}),
         Scaled(f"{name}.angle", {"state.angle": DEGREE}),
         Scaled(f"{name}.rate", {"state.rate": DEGREE}),
     ]
     targets = all_targets(maps, values_of(values))
-    series = {}
-    more: dict[str, Any] = {"friction_width": DEGREE * body.friction_width}
-    if body.torque is not None:
-        series["torque"] = Series(*read_series(f"{key}.torque", body.torque, {links}))
-        more["torque"] = series["torque"].values[0]
+    own: dict[str, Any] = {which: targets[which] for which in (*own_names, "gravity", "torque")}
+    own |= {which: one.course(1.0) for which, one in series.items()}
+    own["friction_width"] = DEGREE * body.friction_width
     kind: Any = SimplePendulum if links == 1 else DoublePendulum
-    own = {which: targets[which] for which in (*own_names, "gravity")}
-    system = tried(key, lambda: kind(**own, **more))
+    system = tried(key, lambda: kind(**own))
     state = PendulumState(targets["state.angle"], targets["state.rate"])
     return system, state, values, maps, series
 

@@ -57,6 +57,11 @@ class RigidPart:
         return float(np.ptp(self.bodies.arms, axis=0).max())
 
     @property
+    def has_vertex_masses(self) -> bool:
+        """Whether its centre of mass moves in its mesh as the masses of vertices do."""
+        return any(isinstance(one, VertexMasses) for one in self.maps)
+
+    @property
     def state(self) -> BodyState:
         """A state at rest; the maps give its values."""
         return BodyState(self.center)
@@ -98,10 +103,11 @@ def make_rigid(
     weight: dict[str, Any] = {which: number}
     maps: list[ParameterMap] = []
     if which == "vertex_mass":
-        center, inertia = surface.points.mean(axis=0), vertex_inertia(surface.points)
-        n = len(surface.points)
-        factors = {f"{name}.mass": float(n), f"{name}.inertia": inertia}
-        weight = {"mass": n * number, "inertia": number * inertia, "center": center}
+        masses = _per_vertex(f"{key}.{which}", number, len(surface.points))
+        center = masses @ surface.points / masses.sum()
+        inertias = vertex_inertias(surface.points - center)
+        factors = {f"{name}.mass": float(len(masses)), f"{name}.inertia": inertias.sum(axis=1)}
+        weight = {"mass": masses.sum(), "inertia": inertias @ masses, "center": center}
     if body.inertia is not None:
         moments, axes = principal_moments(f"{key}.inertia", body.inertia)
         turned = PrincipalMoments(name, rotation_matrix(np.radians(body.rotation)) @ axes)
@@ -117,7 +123,7 @@ def make_rigid(
     points = {CENTRE: BodyPoint()}
     bodies = tried(f"{key}.mesh", lambda: RigidBodies(surface, points=points, **weight))
     start = BodyMotion(name, np.array(bodies.centers[0]), np.asarray(body.position))
-    maps += [Scaled(path, factors), start]
+    maps += [VertexMasses(name, bodies) if np.ndim(number) else Scaled(path, factors), start]
     mesh = drawn_mesh(f"{key}.look", body.look, surface, source)
     ball = _ball_radius(key, body, bodies)
     return RigidPart(name, bodies, values, maps, mesh, () if kinds else (note,), ball)
@@ -125,7 +131,8 @@ def make_rigid(
 
 def _ball_radius(key: str, body: Rigid, bodies: RigidBodies) -> float | None:
     """Return the radius of a body that touches as a ball; None if its points do."""
-    if body.touches == "points" or (body.touches is None and body.mesh not in SPHERES):
+    may_touch_as_ball = body.touches == "ball" or body.mesh in SPHERES
+    if not may_touch_as_ball or body.touches == "points" or np.ndim(body.vertex_mass or 0.0):
         return None
     distances = np.linalg.norm(bodies.arms[bodies.hull], axis=1)
     near, far = float(distances.min()), float(distances.max())
@@ -234,8 +241,69 @@ class PrincipalMoments(ParameterMap):
         return {self.path: self.matrix.T @ adjoints.get(self.path, np.zeros(6))}
 
 
-def vertex_inertia(points: np.ndarray) -> np.ndarray:
-    """Return the inertia of 1 kg at each point about their centre: xx, yy, zz, xy, xz, yz."""
-    x, y, z = (points - points.mean(axis=0)).T
-    rows = [y * y + z * z, x * x + z * z, x * x + y * y, -x * y, -x * z, -y * z]
-    return np.array([row.sum() for row in rows])
+class VertexMasses(ParameterMap):
+    r"""What a rigid body weighs by masses `NAME.vertex_mass` m_k at its vertices X_k.
+
+    With the declared centre of mass c and r = X - c,
+
+        M = sum m_k,   s = sum m_k r_k / M,   a = r - s,   I = sum m_k (a a 1 - a a^T)
+
+    The engine has the centre of mass at c in the mesh's coordinates, so the vertices are moved to
+    X - s, and the body's position, which is that of its centre, by s.
+    """
+
+    def __init__(self, name: str, bodies: RigidBodies) -> None:
+        self.path, self.points, self.center = f"{name}.vertex_mass", bodies.vertices, bodies.centers
+        self.sources = (self.path,)
+        self.targets = tuple(f"{name}.{key}" for key in ("mass", "inertia", "vertices", "position"))
+
+    def values(self, sources: Arrays) -> dict[str, np.ndarray]:
+        """Return mass, inertia, vertices, and the shift of the centre, (1, 3) [m]."""
+        m = np.asarray(sources[self.path])
+        arms, shift = self._about_center(m)
+        return self._by_target(m.sum(), vertex_inertias(arms) @ m, self.points - shift, shift)
+
+    def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
+        """Return their tangents; that of the arms leaves the inertia alone, as sum m a = 0."""
+        m, tan = np.asarray(sources[self.path]), np.asarray(tangents[self.path])
+        arms, _ = self._about_center(m)
+        tan_shift = (tan @ arms / m.sum())[None]
+        tan_vertices = np.broadcast_to(-tan_shift, self.points.shape)
+        return self._by_target(tan.sum(), vertex_inertias(arms) @ tan, tan_vertices, tan_shift)
+
+    def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
+        """Return the cotangent of the masses."""
+        m = np.asarray(sources[self.path])
+        arms, _ = self._about_center(m)
+        missing = (0.0, np.zeros(6), np.zeros((1, 3)), np.zeros((1, 3)))
+        adj_mass, adj_inertia, adj_vertices, adj_position = (
+            np.asarray(adjoints.get(target, zero))
+            for target, zero in zip(self.targets, missing, strict=True)
+        )
+        adj_shift = adj_position[0] - adj_vertices.sum(axis=0)
+        adj = adj_mass + adj_inertia @ vertex_inertias(arms) + arms @ adj_shift / m.sum()
+        return {self.path: adj}
+
+    def _about_center(self, m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the arms a, (n, 3), and the shift s, (1, 3)."""
+        r = self.points - self.center
+        shift = (m @ r / m.sum())[None]
+        return r - shift, shift
+
+    def _by_target(self, *values: Any) -> dict[str, np.ndarray]:
+        return dict(zip(self.targets, map(np.asarray, values), strict=True))
+
+
+def _per_vertex(key: str, given: Any, n: int) -> np.ndarray:
+    """Return the masses of n vertices."""
+    if np.ndim(given) and len(given) != n:
+        raise StudyError(
+            f"`{key}` must be one number, or one for each of the {n} vertices, got {len(given)}."
+        )
+    return np.broadcast_to(np.asarray(given, np.float64), n)
+
+
+def vertex_inertias(arms: np.ndarray) -> np.ndarray:
+    """Return the inertia of 1 kg at each arm, (n, 3) [m]: xx, yy, zz, xy, xz, yz in columns."""
+    x, y, z = arms.T
+    return np.stack([y * y + z * z, x * x + z * z, x * x + y * y, -x * y, -x * z, -y * z])

@@ -30,6 +30,7 @@ from studies.scene.mesh_source import Source, read_source, skin_of, tried
 
 SPACING = 1.2  # of the balls, over their radius
 MAX_BALLS = 600
+MOST_STRETCH = 3.0  # lengths at rest are searched within so many times, by default
 
 
 def make_springs(name: str, body: Springs) -> NodePart:
@@ -42,8 +43,14 @@ def make_springs(name: str, body: Springs) -> NodePart:
         f"{name}.stiffness": positive(body.stiffness, "N/m"),
         f"{name}.damping": positive(body.damping, "N s/m", 100.0),
         f"{name}.mass": positive(body.mass, "kg"),
+        f"{name}.rest_length": positive(body.rest_length, "-", MOST_STRETCH),
     }
-    tried(f"{key}.mesh", lambda: SpringForce(edges, 1.0, rest_positions=points))
+    springs = tried(f"{key}.mesh", lambda: SpringForce(edges, 1.0, rest_positions=points))
+    if np.ndim(body.rest_length) and len(body.rest_length) != len(edges):
+        raise StudyError(
+            f"`{key}.rest_length` must be one number, or one for each of the {len(edges)} springs, "
+            f"got {len(body.rest_length)}."
+        )
 
     def forces(rest: np.ndarray, first: int, targets: dict[str, Any]) -> dict[str, Force]:
         given: dict[str, Any] = values_under(name, targets)
@@ -55,7 +62,10 @@ def make_springs(name: str, body: Springs) -> NodePart:
         name, np.asarray(points),
         held_nodes(f"{key}.held", body.held, points, numbered=True),
         np.full(n, body.mass / n), np.arange(n), None, values,
-        [Scaled(path, {path: 1.0}) for path in (f"{name}.stiffness", f"{name}.damping")],
+        [
+            *(Scaled(path, {path: 1.0}) for path in (f"{name}.stiffness", f"{name}.damping")),
+            Scaled(f"{name}.rest_length", {f"{name}.rest_length": springs.rest_length}),
+        ],
         partial(Placed, f"{name}.mass", "mass", weights=np.full(n, 1.0 / n)),
         forces, drawn, skin, velocities, offset,
     )  # fmt: skip

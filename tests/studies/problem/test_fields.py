@@ -11,8 +11,14 @@ PUSHES = {
     "poke": {"body": "die", "force": [0.02, 0.0, 0.01], "seconds": [0.0, 0.1], "nodes": [0, 3]},
 }
 DIE = {
-    "kind": "rigid", "mesh": "box", "size": [0.06, 0.06, 0.06], "vertex_mass": 0.01,
+    "kind": "rigid", "mesh": "box", "size": [0.06, 0.06, 0.06],
+    "vertex_mass": [0.01, 0.02, 0.01, 0.015, 0.01, 0.01, 0.02, 0.03], "spin": [3.0, -2.0, 5.0],
     "position": [0.18, 0.2, 0.05], "scale": [1.0, 1.2, 0.9],
+}  # fmt: skip
+NET = {
+    "kind": "springs", "mesh": "sheet", "size": [0.1, 0.1], "cells": [2, 1], "mass": 0.05,
+    "stiffness": 50.0, "rest_length": [1.0, 1.1, 0.9, 1.2, 1.0, 1.0, 1.1, 0.9, 1.0],
+    "position": [0.05, 0.3, 0.1], "held": {"nodes": [0]},
 }  # fmt: skip
 FREE = {
     "cube.mass_factors": {"start": 1.1, "bounds": [0.2, 5.0]},
@@ -20,13 +26,14 @@ FREE = {
     "pushes.shove.force": {},
     "pushes.poke.force": {},
     "die.vertex_mass": {"start": 0.012},
+    "net.rest_length": {},
 }
 
 
 @pytest.fixture(scope="module")
 def problem(tmp_path_factory):
     folder = tmp_path_factory.mktemp("scene")
-    bodies = {**scenes.tables()["bodies"], "die": DIE}
+    bodies = {**scenes.tables()["bodies"], "die": DIE, "net": NET}
     given = {"bodies": bodies, "pushes": PUSHES, "obstacles": {}}
     scenes.write_film(folder, **given)
     return scenes.problem_of(folder, **given, free=FREE)

@@ -112,8 +112,18 @@ def test_a_series_of_torques_is_kept_with_its_times(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("time,T\n0,0.5\n1,0.7\n")
     one = built(length=(1.0,), angle=(0.0,), torque=str(path))
-    np.testing.assert_array_equal(one.varying["torque"].values, [0.5, 0.7])
-    assert one.system.torque == 0.5
+    np.testing.assert_array_equal(one.system.torque.values, [0.5, 0.7])
+    course = one.varying["torque"].course(0.25, np.array([1.0, 2.0]))  # of other values
+    np.testing.assert_allclose(course.sample(5), [1.0, 1.25, 1.5, 1.75, 2.0])
+    assert one.values["a.torque"].bounds == pytest.approx((-6.5, 7.7))
+
+
+def test_a_torque_is_searched_up_to_what_holds_the_links_level():
+    one = built(length=(1.0, 0.5), angle=(0.0, 0.0), mass=(2.0, 1.0))
+    np.testing.assert_array_equal(one.system.torque, [0.0, 0.0])
+    reach = 3.0 * 9.81 * 1.5
+    assert one.values["a.torque"].bounds == pytest.approx((-reach, reach))
+    assert built(length=(1.0,), angle=(0.0,), torque=(0.3,)).system.torque == 0.3
 
 
 @pytest.mark.parametrize(
@@ -122,6 +132,7 @@ def test_a_series_of_torques_is_kept_with_its_times(tmp_path):
         ({"length": (1.0, 1.0), "angle": (1.0,)}, r"`bodies.a.angle` must have one value for each"),
         ({"length": (1.0,), "angle": (1.0,), "mass": (1.0, 2.0)}, "`bodies.a.mass` must have one"),
         ({"length": (1.0,), "angle": (1.0,), "inertia": (1.0, 2.0)}, "`bodies.a.inertia` must"),
+        ({"length": (1.0,), "angle": (1.0,), "torque": (1.0, 2.0)}, "`bodies.a.torque` must have"),
         ({"length": (1.0, 1.0), "angle": (1.0, 1.0), "bob_radius": (0.1,)}, "a.bob_radius` must"),
         (
             {"length": (1.0, 1.0), "angle": (1.0, 1.0), "rod_color": ((0.1, 0.1, 0.1),)},
