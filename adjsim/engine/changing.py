@@ -19,6 +19,7 @@ from adjsim.engine.packing import PackedModels
 from adjsim.model import Model
 from adjsim.pairs.near import (
     LEAST,
+    N_MEASURED,
     NearPairs,
     make_lists_kernel,
     serve_kernel,
@@ -171,6 +172,7 @@ class ChangingPairs:
             counts=np.zeros(len(counts), np.int64),
             share=np.full(n_lists, LEAST),
             served=np.zeros(n_lists, np.int64),
+            tiles_left=np.zeros((n_lists, N_MEASURED)),
             found_at=found_at,
             listed_at=at,
             found_drifts=drifts,

@@ -34,7 +34,7 @@ from adjsim.algebra.vec3 import add, dot, sub
 from adjsim.jit.backend import cpu_kernel, device_fn, lit, shared_fn
 from adjsim.pairs.closest import EDGES
 from adjsim.pairs.pair_force import N_PARAMS
-from adjsim.pairs.search import ROUNDING, distance, point
+from adjsim.pairs.search import ROUNDING, inlined_distance, point
 from adjsim.tiles.assembly import CONSTS, NODES, PARAMS, SLOTS, TILE, TILE_HI, TILE_LO
 from adjsim.tiles.loop_arrays import Elements
 from adjsim.tiles.node_sum import node_sum
@@ -43,6 +43,8 @@ from adjsim.tiles.node_sum import node_sum
 LEAST, MOST = 1.0 / 64.0, 0.125  # shares of the allowance
 SHORT, LONG = 8, 32  # states that a list serves
 SLOWEST, EASE = 0.125, 2.0  # the least pace, and how much faster than it was a row may become
+CODES, LEFT, N_MEASURED = 9 * TILE, 10 * TILE, 11 * TILE  # in the tile of pairs being measured
+LANES = np.uint64(TILE)
 PARALLEL = 1e-4  # square of the sine between edges whose closest points are not known well
 
 
@@ -95,6 +97,7 @@ class NearPairs(NamedTuple):
     # Lists again: how far rows may move before a list is made again, and how many states it served.
     share: Any
     served: Any
+    tiles_left: Any  # (n_lists, 11 TILE) the tile of pairs whose distance is being measured
 
     # Elements.
     rows: Any  # of X
@@ -263,12 +266,9 @@ def _make_list(pairs, k, x):
     """Make list k: of its pairs those that may touch before the clock has gone on by a share."""
     begin, end = pairs.set_ptr[k], pairs.set_ptr[k + 1]
     for s in range(begin, end):
-        first, n = pairs.pair_ptr[s], 0
-        for i in range(first, list_within_ways(pairs, s, pairs.share[k])):
-            m = pairs.listed[i]
-            if may_touch(pairs, s, m, pairs.share[k], x):
-                put_in(pairs, s, m, n)
-                n += 1
+        edges, end = list_within_ways(pairs, s, pairs.share[k])
+        n = keep_near(pairs, s, k, pairs.pair_ptr[s], edges, x, 0)
+        n = keep_near(pairs, s, k, edges, end, x, n)
         pairs.counts[s] = n
         pad(pairs, s, n)
         for part_index in range(pairs.part_ptr[k], pairs.part_ptr[k + 1]):
@@ -279,8 +279,9 @@ def _make_list(pairs, k, x):
 
 @device_fn
 def list_within_ways(pairs, s, share):
-    """List the pairs of set s whose ways may come to their leeway; return where the list ends.
+    """List the pairs of set s whose ways may come to their leeway.
 
+    Return where those of edges begin, and where the list ends.
     Nothing branches: which pairs these are is hard to predict.
     """
     far, listed = pairs.ends, pairs.listed
@@ -292,36 +293,89 @@ def list_within_ways(pairs, s, share):
         most = far[a[0]] + max(far[a[1]], far[a[2]], far[a[3]])
         listed[at] = m
         at += 0 if pairs.leeway[m] > most else 1
+    edges = at
     for m in range(pairs.edges_from[s], end):
         a = pairs.members[m]
         most = max(far[a[0]], far[a[1]]) + max(far[a[2]], far[a[3]])
         listed[at] = m
         at += 0 if pairs.leeway[m] > most else 1
-    return at
+    return edges, at
 
 
 @device_fn
-def may_touch(pairs, s, m, share, x):
-    """Whether pair m of set s may touch soon; its leeway is counted from where it is now."""
-    a = pairs.members[m]
-    thickness, allowance = pairs.scales[s, 0], pairs.scales[s, 1]
-    origin = point(x, pairs.rows[a[0]])
-    y_1 = sub(point(x, pairs.rows[a[1]]), origin)
-    y_2 = sub(point(x, pairs.rows[a[2]]), origin)
-    y_3 = sub(point(x, pairs.rows[a[3]]), origin)
-    left = until_near(distance(pairs.numbers[m, 0], (y_1, y_2, y_3)), thickness)
-    far, ways, by = pairs.paces, pairs.ways, 1.0 / allowance
-    if pairs.numbers[m, 0] == EDGES:
-        across = until_across((y_1, y_2, y_3), thickness)
-        left = by * (across if across > left else left)  # max may return what is no number
-        gone = min(ways[a[0]], ways[a[1]]) + min(ways[a[2]], ways[a[3]])
-        pace = max(far[a[0]], far[a[1]]) + max(far[a[2]], far[a[3]])
+def keep_near(pairs, s, k, begin, end, x, n):
+    """Put those of the listed pairs that may touch soon behind n of set s; return how many now.
+
+    They are all of edges, or none is. Each counts its leeway from where it is now.
+    """
+    share, by, left = pairs.share[k], 1.0 / pairs.scales[s, 1], pairs.tiles_left[k]
+    far, ways = pairs.paces, pairs.ways
+    for first in range(begin, end, TILE):
+        last = min(first + TILE, end)
+        are_edges = pairs.numbers[pairs.listed[first], 0] == EDGES
+        measure_tile(pairs, first, last, x, left, pairs.scales[s, 0], are_edges)
+        for i in range(first, last):
+            m = pairs.listed[i]
+            a, own = pairs.members[m], by * left[LEFT + i - first]
+            if are_edges:
+                gone = min(ways[a[0]], ways[a[1]]) + min(ways[a[2]], ways[a[3]])
+                pace = max(far[a[0]], far[a[1]]) + max(far[a[2]], far[a[3]])
+            else:
+                gone = ways[a[0]] + min(ways[a[1]], ways[a[2]], ways[a[3]])
+                pace = far[a[0]] + max(far[a[1]], far[a[2]], far[a[3]])
+            pairs.leeway[m] = gone + own
+            if not own > share * pace:
+                put_in(pairs, s, m, n)
+                n += 1
+    return n
+
+
+@device_fn
+def measure_tile(pairs, first, last, x, tile, thickness, are_edges):
+    """Write how far the rows of listed pairs must move together before these may touch.
+
+    `tile` has the vectors of the pairs, their codes and the results, each a row of lanes. Gathering
+    apart from computing, and unsigned numbers, let LLVM vectorise the loops that compute.
+    """
+    for q in range(TILE):
+        m = pairs.listed[min(first + q, last - 1)]
+        a = pairs.members[m]
+        origin = point(x, pairs.rows[a[0]])
+        for c in range(3):
+            y = sub(point(x, pairs.rows[a[c + 1]]), origin)
+            for d in range(3):
+                tile[(3 * c + d) * TILE + q] = y[d]
+        tile[CODES + q] = pairs.numbers[m, 0]
+    if are_edges:
+        for q in range(LANES):
+            y = tile_vectors(tile, q)
+            left = until_near(inlined_distance(float(EDGES), y), thickness)
+            across = until_across(y, thickness)
+            # max may return what is no number
+            tile[q + np.uint64(LEFT)] = across if across > left else left
     else:
-        left *= by
-        gone = ways[a[0]] + min(ways[a[1]], ways[a[2]], ways[a[3]])
-        pace = far[a[0]] + max(far[a[1]], far[a[2]], far[a[3]])
-    pairs.leeway[m] = gone + left
-    return not left > share * pace
+        for q in range(LANES):
+            y = tile_vectors(tile, q)
+            code = tile[q + np.uint64(CODES)]
+            tile[q + np.uint64(LEFT)] = until_near(inlined_distance(code, y), thickness)
+
+
+@device_fn
+def tile_vectors(tile, q):
+    """Return the vectors of lane q of a tile."""
+    return (
+        (tile[q], tile[q + np.uint64(TILE)], tile[q + np.uint64(2 * TILE)]),
+        (
+            tile[q + np.uint64(3 * TILE)],
+            tile[q + np.uint64(4 * TILE)],
+            tile[q + np.uint64(5 * TILE)],
+        ),
+        (
+            tile[q + np.uint64(6 * TILE)],
+            tile[q + np.uint64(7 * TILE)],
+            tile[q + np.uint64(8 * TILE)],
+        ),
+    )
 
 
 @device_fn

@@ -340,7 +340,7 @@ def inside(t):
     return 0.0 if t < 0.0 else (1.0 if t > 1.0 else t)
 
 
-distance = shared_fn(_distance)
+distance, inlined_distance = shared_fn(_distance), device_fn(_distance)
 
 
 @device_fn
