@@ -96,7 +96,7 @@ def find_pairs(
     are. `room`: how many pairs to expect; more make the search begin again.
     """
     near = Near(x, reach, *((x, -1.0) if rest is None else rest))
-    expected = room or (8 if changed is None else 1) * sum(len(each.first) for each in sets)
+    expected = room or (16 if changed is None else 1) * sum(len(each.first) for each in sets)
     parts, buffers, n = [], _pair_buffers(expected), 0
     for number, pair_set in enumerate(sets):
         lower, upper = boxes(x, pair_set.first, 0.0), boxes(x, pair_set.second, reach)
@@ -618,9 +618,24 @@ def gap_of(code, a, b, near):
     found = distance_of(code, a, b, near.x)
     if not found <= near.reach:
         return np.inf
-    if near.closer > 0.0 and distance_of(code, a, b, near.at_rest) <= near.closer:
-        return np.inf
+    if near.closer > 0.0 and not are_apart(a, b, near.at_rest, 2.0 * near.closer):
+        return np.inf if distance_of(code, a, b, near.at_rest) <= near.closer else found
     return found
+
+
+@device_fn
+def are_apart(a, b, x, width):
+    """Whether the boxes of two features are farther apart than a width, along an axis."""
+    for c in range(3):
+        low = high = x[a[0], c]
+        for k in range(1, a.shape[0]):
+            low, high = min(low, x[a[k], c]), max(high, x[a[k], c])
+        other_low = other_high = x[b[0], c]
+        for k in range(1, b.shape[0]):
+            other_low, other_high = min(other_low, x[b[k], c]), max(other_high, x[b[k], c])
+        if other_low - high > width or low - other_high > width:
+            return True
+    return False
 
 
 @device_fn
