@@ -41,6 +41,7 @@ from adjsim.tiles.node_sum import node_sum
 
 
 LEAST, MOST = 1.0 / 64.0, 0.125  # shares of the allowance
+LAST = 1.0 / 32.0  # the least share for which pairs that were found make one more list
 SHORT, LONG = 8, 32  # states that a list serves
 SLOWEST, EASE = 0.125, 2.0  # the least pace, and how much faster than it was a row may become
 CODES, LEFT, N_MEASURED = 9 * TILE, 10 * TILE, 11 * TILE  # in the tile of pairs being measured
@@ -167,12 +168,14 @@ def _serve(pairs, k, x):
     pairs.served[k] += 1
     if keeps_pace(pairs, k, x):
         return True
-    if far_from_found(pairs, k, x) > 1.0 - MOST:
+    far = far_from_found(pairs, k, x)
+    if far > 1.0 - LAST:
         return False
     if pairs.served[k] < SHORT:
         pairs.share[k] = min(2.0 * pairs.share[k], MOST)
     elif pairs.served[k] > LONG:
         pairs.share[k] = max(0.5 * pairs.share[k], LEAST)
+    pairs.share[k] = min(pairs.share[k], 1.0 - far)
     pairs.served[k] = 0
     moved = farthest(pairs, k, pairs.listed_at, pairs.listed_drifts, x)
     follow(pairs, k, x, moved)
@@ -560,6 +563,6 @@ def serves_from(pairs, x, rows):
     """Return the first of several states, `x[rows]`, from which on the pairs serve."""
     for n in range(rows.size - 2, -1, -1):
         for k in range(pairs.share.size):
-            if far_from_found(pairs, k, x[rows[n]]) > 1.0 - MOST:
+            if far_from_found(pairs, k, x[rows[n]]) > 1.0 - LAST:
                 return n + 1
     return 0
