@@ -172,7 +172,7 @@ class ChangingPairs:
             counts=np.zeros(len(counts), np.int64),
             share=np.full(n_lists, LEAST) if near is None else near.share,
             served=np.zeros(n_lists, np.int64),
-            tiles_left=np.zeros((n_lists, N_MEASURED)),
+            measured=np.zeros((n_lists, N_MEASURED)),
             found_at=found_at,
             listed_at=at,
             found_drifts=drifts,

@@ -98,7 +98,7 @@ class NearPairs(NamedTuple):
     # Lists again: how far rows may move before a list is made again, and how many states it served.
     share: Any
     served: Any
-    tiles_left: Any  # (n_lists, 11 TILE) the tile of pairs whose distance is being measured
+    measured: Any  # (n_lists, 11 TILE) the tile of pairs whose distance is being measured
 
     # Elements.
     rows: Any  # of X
@@ -311,7 +311,7 @@ def keep_near(pairs, s, k, begin, end, x, n):
 
     They are all of edges, or none is. Each counts its leeway from where it is now.
     """
-    share, by, left = pairs.share[k], 1.0 / pairs.scales[s, 1], pairs.tiles_left[k]
+    share, by, left = pairs.share[k], 1.0 / pairs.scales[s, 1], pairs.measured[k]
     far, ways = pairs.paces, pairs.ways
     for first in range(begin, end, TILE):
         last = min(first + TILE, end)
