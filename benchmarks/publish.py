@@ -35,10 +35,14 @@ from studies.runs import manifest
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "docs" / "data"
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+PAGES = (
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "reference").glob("*.md")),
+)
 SHOWN = re.compile(r"<!-- data ([\w-]+)\.([\w-]+) -->(.*?)<!-- end -->", re.DOTALL)
 NAMES = "<!-- further forces -->\n"  # where docs/names.md gets the table of a force that it lacks
-CLASSES = ".. further forces\n"  # where docs/api.md gets its class
+CLASSES = ".. further forces\n"  # where a page of docs/reference gets its class
 ROW = re.compile(r"\| `(\w+)` \| (.*) \| [^|]* \| [^|]* \| ([^|]*) \|")
 SUPERSCRIPT = str.maketrans("23-", "²³–")
 NUMBER = re.compile(r"-?\d[\d ]*\.?\d*(?:e[+-]?\d+)?")

@@ -5,6 +5,7 @@
 Nothing is fetched from the network, and a cell that fails fails the build.
 """
 
+import inspect
 import os
 import re
 import sys
@@ -24,6 +25,7 @@ copyright = "the adjsim authors, Apache-2.0"
 release = re.search(r'__version__ = "(.+)"', (ROOT / "adjsim" / "__init__.py").read_text())[1]
 
 extensions = ["myst_nb", "sphinx_design", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions += ["sphinx.ext.viewcode"]
 extensions += ["mathml", "browser_exercises"]  # of docs/_ext
 html_math_renderer = "mathml"
 exclude_patterns = ["_build", "jupyter_execute", "**.ipynb_checkpoints"]
@@ -68,6 +70,21 @@ def escape_bars(_app, _what, _name, _obj, _options, lines):
     lines[:] = [line.replace("|", r"\|") for line in lines]
 
 
+def without_private(_app, what, _name, obj, _options, signature, returned):
+    """Leave out of a class's signature what only its own module passes."""
+    if what != "class" or not signature:
+        return None
+    try:
+        full = inspect.signature(obj)
+    except (TypeError, ValueError):
+        return None
+    public = [p for p in full.parameters.values() if not p.name.startswith("_")]
+    if len(public) == len(full.parameters):
+        return None
+    bare = [p.replace(annotation=inspect.Parameter.empty) for p in public]
+    return str(inspect.Signature(bare)), returned
+
+
 def mend_roles(_app, _page, _template, context, _doctree):
     """Mend what readers for the blind stumble over in the markup of theme and notebooks."""
     mended = {
@@ -81,3 +98,4 @@ def mend_roles(_app, _page, _template, context, _doctree):
 def setup(app):
     app.connect("html-page-context", mend_roles, priority=900)
     app.connect("autodoc-process-docstring", escape_bars, priority=900)
+    app.connect("autodoc-process-signature", without_private)

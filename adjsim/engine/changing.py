@@ -17,7 +17,14 @@ import numpy as np
 from adjsim.engine.layouts import make_table
 from adjsim.engine.packing import PackedModels
 from adjsim.model import Model
-from adjsim.pairs.near import LEAST, NearPairs, make_lists_kernel, serve_kernel
+from adjsim.pairs.near import (
+    LEAST,
+    N_MEASURED,
+    NearPairs,
+    make_lists_kernel,
+    serve_kernel,
+    take_found_kernel,
+)
 from adjsim.pairs.pair_force import N_PARAMS, PAIR
 from adjsim.pairs.search import FoundPairs
 from adjsim.tiles.assembly import FORCE, N_TILES, PARAMS, ROW, SLOTS, TILE
@@ -29,7 +36,8 @@ FEW = 0.3  # of all rows; where more have moved, all pairs are
 
 # Arrays of `NearPairs` that are large and serve until there are more pairs.
 BUFFERS = (
-    "pair_table", "pair_nodes", "pair_consts", "pair_params", "slots", "listed", "sum_slots"
+    "pair_table", "pair_nodes", "pair_consts", "pair_params", "slots", "listed", "sum_slots",
+    "members", "numbers", "leeway",
 )  # fmt: skip
 
 
@@ -126,7 +134,9 @@ class ChangingPairs:
         near, before = self.near, self.found
         if near is None:
             self.reaches = [c.force.reach(self.x[c.rows]) for c in self.sets]
-        starts, drifts = [], np.zeros((len(self.sets), 3))
+        rho = np.array([contact.force.thickness for contact in self.sets])
+        allowances = 0.5 * (np.array(self.reaches) - rho)
+        starts, ways, drifts = [], [], np.zeros((len(self.sets), 3))
         self.found, self.away, self.changed = [], [], []
         for k, (contact, reach) in enumerate(zip(self.sets, self.reaches, strict=True)):
             at, force = self.x[contact.rows], contact.force
@@ -138,20 +148,17 @@ class ChangingPairs:
                 drifts[k] = near.found_drifts[k]
                 self.found.append(force.find_changed(before[k], start, reach, changed))
             away = np.sqrt(np.square(at - start - drifts[k]).sum(axis=1))
-            self.away.append(np.where(np.isfinite(away), away, 0.0))
+            sound = np.isfinite(away)
+            self.away.append(np.where(sound, away, 0.0))
+            ways.append(np.where(sound, away / allowances[k], np.inf))
             self.changed.append(changed)
             starts.append(start)
-        rho = np.array([contact.force.thickness for contact in self.sets])
-        allowances = 0.5 * (np.array(self.reaches) - rho)
         counts = [len(pairs.gaps) for pairs in self.found]
         buffers = self.buffers_for(counts)
-        first = self.lay["element_ptr"][:-1]
         at = self.x[self.lay["rows"]]
         found_at = np.concatenate(starts)
-        gaps = np.concatenate([pairs.gaps for pairs in self.found])
         elements, n_lists = self.packed.arrays.elements, len(self.lay["set_ptr"]) - 1
         none = np.zeros(0, self.packed.params.dtype)
-        members = [pairs.rows + k for pairs, k in zip(self.found, first, strict=True)]
         self.near = NearPairs(
             **elements._asdict(),
             **self.lay,
@@ -160,23 +167,23 @@ class ChangingPairs:
             v_slots=none,
             more_params=none,
             pair_ptr=np.cumsum([0, *counts]),
+            edges_from=np.zeros(len(counts), np.int64),
             scales=np.stack([rho, allowances, np.square(allowances)], axis=1),
             counts=np.zeros(len(counts), np.int64),
-            members=np.concatenate(members),
-            numbers=np.concatenate([pairs.numbers for pairs in self.found]),
-            gaps=gaps,
-            due=np.zeros(len(gaps)),
-            clock=np.zeros(n_lists),
-            share=np.full(n_lists, LEAST),
+            share=np.full(n_lists, LEAST) if near is None else near.share,
             served=np.zeros(n_lists, np.int64),
+            measured=np.zeros((n_lists, N_MEASURED)),
             found_at=found_at,
             listed_at=at,
             found_drifts=drifts,
             listed_drifts=np.zeros((len(counts), 3)),
-            paces=np.ones(len(at)) if self.near is None else self.near.paces,
-            shifts=np.zeros(len(at)),
+            paces=np.ones(len(at)) if near is None else near.paces,
+            ways=np.concatenate(ways),
+            ends=np.zeros(len(at)),
             sum_ptr=np.zeros(len(at) + n_lists, np.int64),
         )
+        for k, pairs in enumerate(self.found):
+            take_found_kernel()(self.near, k, pairs)
         make_lists_kernel()(self.near, self.x)
 
     def buffers_for(self, counts: Sequence[int]) -> dict[str, np.ndarray]:
@@ -185,11 +192,12 @@ class ChangingPairs:
             return {name: getattr(self.near, name) for name in BUFFERS}
         self.room = [n * 9 // 8 for n in counts]
         table, dtype = make_table((PAIR,), self.room, [1] * len(counts)), self.packed.params.dtype
-        n_lanes = int(table[:, N_TILES].sum()) * TILE
+        n_lanes, n = int(table[:, N_TILES].sum()) * TILE, sum(self.room)
         arrays = (
             table, np.zeros(4 * n_lanes, np.uint32), np.zeros(2 * n_lanes, dtype),
             self.spread(self.packed.params, table), np.zeros(12 * n_lanes, dtype),
-            np.zeros(sum(self.room), np.int64), np.zeros(4 * sum(self.room), np.int64),
+            np.zeros(n, np.int64), np.zeros(4 * n, np.int64),
+            np.zeros((n, 4), np.uint32), np.zeros((n, 2)), np.zeros(n),
         )  # fmt: skip
         return dict(zip(BUFFERS, arrays, strict=True))
 

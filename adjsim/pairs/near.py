@@ -7,14 +7,16 @@ the pairs of a list are elements of the steps, packed by tiles like the elements
 The share is halved where lists last long, and doubled where they do not. A row that is slow beside
 the others may move by a part of the share only, its pace, so that few of its pairs are listed.
 
-A clock counts how far rows have moved, in allowances A, as if all steps led the same way. Where a
-pair of thickness rho was d apart at clock t, it cannot touch before
+Each row has a way: how far it has moved from list to list since pairs were found, in allowances A,
+as if all these moves led the same way. Where a pair of thickness rho was d apart when the rows of
+its features had ways of at least a and b, it cannot touch while the sum of a way of the one and of
+the other is below its leeway
 
-    due = t + (d - rho)/(2 A)
+    a + b + (d - rho)/A
 
-and is not looked at until then; edges that do not cross wait longer. A pair that does not touch has
-no force, exactly, and the others keep their order: no bit depends on which lists were made, or
-when.
+and no distance is computed until then; edges that do not cross wait longer. A pair that does not
+touch has no force, exactly, and the others keep their order: no bit depends on which lists were
+made, or when.
 
 An element of a surface is one row of X. Its force is the sum over its pairs, in their order; all
 that other loops see of a contact are these elements.
@@ -32,15 +34,18 @@ from adjsim.algebra.vec3 import add, dot, sub
 from adjsim.jit.backend import cpu_kernel, device_fn, lit, shared_fn
 from adjsim.pairs.closest import EDGES
 from adjsim.pairs.pair_force import N_PARAMS
-from adjsim.pairs.search import ROUNDING, distance, point
+from adjsim.pairs.search import ROUNDING, inlined_distance, point
 from adjsim.tiles.assembly import CONSTS, NODES, PARAMS, SLOTS, TILE, TILE_HI, TILE_LO
 from adjsim.tiles.loop_arrays import Elements
 from adjsim.tiles.node_sum import node_sum
 
 
 LEAST, MOST = 1.0 / 64.0, 0.125  # shares of the allowance
+LAST = 1.0 / 32.0  # the least share for which pairs that were found make one more list
 SHORT, LONG = 8, 32  # states that a list serves
 SLOWEST, EASE = 0.125, 2.0  # the least pace, and how much faster than it was a row may become
+CODES, LEFT, N_MEASURED = 9 * TILE, 10 * TILE, 11 * TILE  # in the tile of pairs being measured
+LANES = np.uint64(TILE)
 PARALLEL = 1e-4  # square of the sine between edges whose closest points are not known well
 
 
@@ -78,6 +83,7 @@ class NearPairs(NamedTuple):
 
     # Sets.
     pair_ptr: Any  # their pairs
+    edges_from: Any  # the first of these that is of two edges: so are all after it
     element_ptr: Any  # their elements
     scales: Any  # (n_sets, 3) thickness, allowance and its square
     param_places: Any  # where their parameters begin
@@ -87,14 +93,12 @@ class NearPairs(NamedTuple):
     listed: Any  # of each set, the pairs that may touch soon
     members: Any  # (n_pairs, 4) elements
     numbers: Any  # (n_pairs, 2) code of the feature, and weight
-    gaps: Any  # distances when pairs were found
-    due: Any  # time on the clock before which the pair cannot touch
+    leeway: Any  # sum of the ways of its features below which they cannot touch
 
-    # Lists again: how far rows have moved, how far they may before a list is made again, and how
-    # many states the list has served.
-    clock: Any
+    # Lists again: how far rows may move before a list is made again, and how many states it served.
     share: Any
     served: Any
+    measured: Any  # (n_lists, 11 TILE) the tile of pairs whose distance is being measured
 
     # Elements.
     rows: Any  # of X
@@ -104,7 +108,8 @@ class NearPairs(NamedTuple):
     found_drifts: Any  # (n_sets, 3) motion that a set has in common since then
     listed_drifts: Any
     paces: Any  # the part of the share by which each may move before a list is made again
-    shifts: Any  # allowances, by which each had moved since then when the list was made
+    ways: Any  # how far each has moved since pairs were found, from list to list, in allowances
+    ends: Any  # its longest way while the list serves
     sum_ptr: Any  # element i of list k adds up sum_slots[sum_ptr[i + k]:sum_ptr[i + k + 1]]
     sum_slots: Any
 
@@ -163,16 +168,17 @@ def _serve(pairs, k, x):
     pairs.served[k] += 1
     if keeps_pace(pairs, k, x):
         return True
-    if far_from_found(pairs, k, x) > 1.0 - MOST:
+    far = far_from_found(pairs, k, x)
+    if far > 1.0 - LAST:
         return False
     if pairs.served[k] < SHORT:
         pairs.share[k] = min(2.0 * pairs.share[k], MOST)
     elif pairs.served[k] > LONG:
         pairs.share[k] = max(0.5 * pairs.share[k], LEAST)
+    pairs.share[k] = min(pairs.share[k], 1.0 - far)
     pairs.served[k] = 0
     moved = farthest(pairs, k, pairs.listed_at, pairs.listed_drifts, x)
-    pairs.clock[k] += moved
-    set_paces(pairs, k, x, moved)
+    follow(pairs, k, x, moved)
     first, last = pairs.element_ptr[pairs.set_ptr[k]], pairs.element_ptr[pairs.set_ptr[k + 1]]
     for i in range(first, last):
         for c in range(3):
@@ -203,14 +209,18 @@ def keeps_pace(pairs, k, x):
 
 
 @device_fn
-def set_paces(pairs, k, x, most):
-    """Set the paces of list k by how far rows have moved since it was made, `most` of them all."""
+def follow(pairs, k, x, most):
+    """Add to the ways of list k how far rows have moved since it was made, and set their paces.
+
+    `most`: how far one of them has.
+    """
     for s in range(pairs.set_ptr[k], pairs.set_ptr[k + 1]):
         drift = pairs.listed_drifts[s, 0], pairs.listed_drifts[s, 1], pairs.listed_drifts[s, 2]
-        by = EASE / (most * np.sqrt(pairs.scales[s, 2]))
         for i in range(pairs.element_ptr[s], pairs.element_ptr[s + 1]):
             own = sub(shift(pairs, i, pairs.listed_at, x), drift)
-            pace = by * np.sqrt(dot(own, own))
+            moved = np.sqrt(dot(own, own) / pairs.scales[s, 2])
+            pairs.ways[i] += moved if moved - moved == 0.0 else np.inf
+            pace = EASE * moved / most
             pairs.paces[i] = min(pace, 1.0) if pace > SLOWEST else SLOWEST
 
 
@@ -259,12 +269,9 @@ def _make_list(pairs, k, x):
     """Make list k: of its pairs those that may touch before the clock has gone on by a share."""
     begin, end = pairs.set_ptr[k], pairs.set_ptr[k + 1]
     for s in range(begin, end):
-        measure_shifts(pairs, s, x)
-        n = 0
-        for m in range(pairs.pair_ptr[s], pairs.pair_ptr[s + 1]):
-            if may_touch(pairs, s, m, k, x):
-                put_in(pairs, s, m, n)
-                n += 1
+        edges, end = list_within_ways(pairs, s, pairs.share[k])
+        n = keep_near(pairs, s, k, pairs.pair_ptr[s], edges, x, 0)
+        n = keep_near(pairs, s, k, edges, end, x, n)
         pairs.counts[s] = n
         pad(pairs, s, n)
         for part_index in range(pairs.part_ptr[k], pairs.part_ptr[k + 1]):
@@ -274,50 +281,104 @@ def _make_list(pairs, k, x):
 
 
 @device_fn
-def measure_shifts(pairs, s, x):
-    """Write by how many allowances each element of set s has moved since pairs were found."""
-    drift = pairs.found_drifts[s, 0], pairs.found_drifts[s, 1], pairs.found_drifts[s, 2]
+def list_within_ways(pairs, s, share):
+    """List the pairs of set s whose ways may come to their leeway.
+
+    Return where those of edges begin, and where the list ends.
+    Nothing branches: which pairs these are is hard to predict.
+    """
+    far, listed = pairs.ends, pairs.listed
     for i in range(pairs.element_ptr[s], pairs.element_ptr[s + 1]):
-        own = sub(shift(pairs, i, pairs.found_at, x), drift)
-        square = dot(own, own) / pairs.scales[s, 2]
-        pairs.shifts[i] = np.sqrt(square) if square - square == 0.0 else np.inf
+        far[i] = pairs.ways[i] + share * pairs.paces[i]
+    at, end = pairs.pair_ptr[s], pairs.pair_ptr[s + 1]
+    for m in range(at, pairs.edges_from[s]):
+        a = pairs.members[m]
+        most = far[a[0]] + max(far[a[1]], far[a[2]], far[a[3]])
+        listed[at] = m
+        at += 0 if pairs.leeway[m] > most else 1
+    edges = at
+    for m in range(pairs.edges_from[s], end):
+        a = pairs.members[m]
+        most = max(far[a[0]], far[a[1]]) + max(far[a[2]], far[a[3]])
+        listed[at] = m
+        at += 0 if pairs.leeway[m] > most else 1
+    return edges, at
 
 
 @device_fn
-def may_touch(pairs, s, m, k, x):
-    """Whether pair m of set s may touch soon; if it had to be looked at, its `due` is new."""
-    clock, share = pairs.clock[k], pairs.share[k]
-    if pairs.due[m] > clock + share:
-        return False
-    a = pairs.members[m]
-    share *= 0.5 * of_both(pairs, m, pairs.paces)
-    if pairs.due[m] > clock + share:
-        return False
-    # A bound from how far the rows have moved saves most of the distances.
-    thickness, allowance = pairs.scales[s, 0], pairs.scales[s, 1]
-    left = waits(pairs.gaps[m], thickness, allowance) - 0.5 * of_both(pairs, m, pairs.shifts)
-    if left > share:
-        pairs.due[m] = clock + left
-        return False
-    origin = point(x, pairs.rows[a[0]])
-    y_1 = sub(point(x, pairs.rows[a[1]]), origin)
-    y_2 = sub(point(x, pairs.rows[a[2]]), origin)
-    y_3 = sub(point(x, pairs.rows[a[3]]), origin)
-    left = waits(distance(pairs.numbers[m, 0], (y_1, y_2, y_3)), thickness, allowance)
-    if pairs.numbers[m, 0] == EDGES:
-        across = until_across((y_1, y_2, y_3), thickness) / allowance
-        left = across if across > left else left  # max may return what is no number
-    pairs.due[m] = clock + left
-    return not left > share
+def keep_near(pairs, s, k, begin, end, x, n):
+    """Put those of the listed pairs that may touch soon behind n of set s; return how many now.
+
+    They are all of edges, or none is. Each counts its leeway from where it is now.
+    """
+    share, by, left = pairs.share[k], 1.0 / pairs.scales[s, 1], pairs.measured[k]
+    far, ways = pairs.paces, pairs.ways
+    for first in range(begin, end, TILE):
+        last = min(first + TILE, end)
+        are_edges = pairs.numbers[pairs.listed[first], 0] == EDGES
+        measure_tile(pairs, first, last, x, left, pairs.scales[s, 0], are_edges)
+        for i in range(first, last):
+            m = pairs.listed[i]
+            a, own = pairs.members[m], by * left[LEFT + i - first]
+            if are_edges:
+                gone = min(ways[a[0]], ways[a[1]]) + min(ways[a[2]], ways[a[3]])
+                pace = max(far[a[0]], far[a[1]]) + max(far[a[2]], far[a[3]])
+            else:
+                gone = ways[a[0]] + min(ways[a[1]], ways[a[2]], ways[a[3]])
+                pace = far[a[0]] + max(far[a[1]], far[a[2]], far[a[3]])
+            pairs.leeway[m] = gone + own
+            if not own > share * pace:
+                put_in(pairs, s, m, n)
+                n += 1
+    return n
 
 
 @device_fn
-def of_both(pairs, m, values):
-    """Return the sum over the features of pair m of the largest value of their rows."""
-    a = pairs.members[m]
-    if pairs.numbers[m, 0] == EDGES:
-        return max(values[a[0]], values[a[1]]) + max(values[a[2]], values[a[3]])
-    return values[a[0]] + max(values[a[1]], values[a[2]], values[a[3]])
+def measure_tile(pairs, first, last, x, tile, thickness, are_edges):
+    """Write how far the rows of listed pairs must move together before these may touch.
+
+    `tile` has the vectors of the pairs, their codes and the results, each a row of lanes. Gathering
+    apart from computing, and unsigned numbers, let LLVM vectorise the loops that compute.
+    """
+    for q in range(TILE):
+        m = pairs.listed[min(first + q, last - 1)]
+        a = pairs.members[m]
+        origin = point(x, pairs.rows[a[0]])
+        for c in range(3):
+            y = sub(point(x, pairs.rows[a[c + 1]]), origin)
+            for d in range(3):
+                tile[(3 * c + d) * TILE + q] = y[d]
+        tile[CODES + q] = pairs.numbers[m, 0]
+    if are_edges:
+        for q in range(LANES):
+            y = tile_vectors(tile, q)
+            left = until_near(inlined_distance(float(EDGES), y), thickness)
+            across = until_across(y, thickness)
+            # max may return what is no number
+            tile[q + np.uint64(LEFT)] = across if across > left else left
+    else:
+        for q in range(LANES):
+            y = tile_vectors(tile, q)
+            code = tile[q + np.uint64(CODES)]
+            tile[q + np.uint64(LEFT)] = until_near(inlined_distance(code, y), thickness)
+
+
+@device_fn
+def tile_vectors(tile, q):
+    """Return the vectors of lane q of a tile."""
+    return (
+        (tile[q], tile[q + np.uint64(TILE)], tile[q + np.uint64(2 * TILE)]),
+        (
+            tile[q + np.uint64(3 * TILE)],
+            tile[q + np.uint64(4 * TILE)],
+            tile[q + np.uint64(5 * TILE)],
+        ),
+        (
+            tile[q + np.uint64(6 * TILE)],
+            tile[q + np.uint64(7 * TILE)],
+            tile[q + np.uint64(8 * TILE)],
+        ),
+    )
 
 
 @device_fn
@@ -325,14 +386,15 @@ def until_across(y, thickness):
     """Return how far rows must move before two edges within reach may have a window, at least.
 
     The closest points of their lines, at s* and t*, must both come to lie in the edges. Where rows
-    have moved by h and the points are at s and t, r . e = 0 and |r| < rho. Now the vector between
-    the points at s and t, and so its product with e, differ from that:
+    of the one have moved by g, of the other by h, and the points are at s and t, r . e = 0 and
+    |r| < rho. Now the vector between the points at s and t, and so its product with e, differ from
+    that:
 
-        |r . e| <= 2 h (|e| + rho),   |r . f| <= 2 h (|f| + rho)
+        |r . e| <= (g + h) |e| + 2 g rho,   |r . f| <= (g + h) |f| + 2 h rho
         s - s* = (C r . e - B r . f)/det,   t - t* = (B r . e - A r . f)/det
 
-    with A, B, C = e . e, e . f, f . f, det = A C - B^2. So h is bounded by how far s* or t* lies
-    outside of (0, 1).
+    with A, B, C = e . e, e . f, f . f, det = A C - B^2. So g + h is bounded by how far s* or t*
+    lies outside of (0, 1).
     """
     e, start, end = y
     f = sub(end, start)
@@ -342,16 +404,16 @@ def until_across(y, thickness):
         return 0.0
     s, t = (C * p - B * q) / det, (B * p - A * q) / det
     wrong = ROUNDING * A * C / det
-    by_e, by_f = np.sqrt(A) + thickness, np.sqrt(C) + thickness
+    by_e, by_f = np.sqrt(A) + 2.0 * thickness, np.sqrt(C) + 2.0 * thickness
     first = (max(s - 1.0, -s) - wrong) * det / (C * by_e + abs(B) * by_f)
     second = (max(t - 1.0, -t) - wrong) * det / (abs(B) * by_e + A * by_f)
-    return 0.5 * max(first, second)
+    return max(first, second)
 
 
 @device_fn
-def waits(gap, thickness, allowance):
-    """Return for how long a pair cannot touch, on the clock."""
-    return (gap - (1.0 + ROUNDING) * thickness) / (2.0 * allowance)
+def until_near(gap, thickness):
+    """Return how far the rows of two features must move together before these may touch."""
+    return gap - (1.0 + ROUNDING) * thickness
 
 
 @device_fn
@@ -453,9 +515,30 @@ def serve_kernel() -> Callable:
 def serve_all(pairs, x):
     """Make all lists serve positions of all rows; return False if the pairs of one do not."""
     served = True
-    for k in range(pairs.clock.size):
+    for k in range(pairs.share.size):
         served &= serve(pairs, k, x)
     return served
+
+
+@cache
+def take_found_kernel() -> Callable:
+    """Return `take_found`, compiled."""
+    return cpu_kernel(take_found)
+
+
+def take_found(pairs, s, found):
+    """Write pairs that were found as those of set s."""
+    thickness, allowance = pairs.scales[s, 0], pairs.scales[s, 1]
+    begin, first = pairs.pair_ptr[s], pairs.element_ptr[s]
+    pairs.edges_from[s] = pairs.pair_ptr[s + 1]
+    for n in range(found.gaps.size - 1, -1, -1):
+        m = begin + n
+        for a in range(4):
+            pairs.members[m, a] = found.rows[n, a] + first
+        pairs.numbers[m, 0], pairs.numbers[m, 1] = found.numbers[n, 0], found.numbers[n, 1]
+        pairs.leeway[m] = until_near(found.gaps[n], thickness) / allowance
+        if found.numbers[n, 0] == EDGES:
+            pairs.edges_from[s] = m
 
 
 @cache
@@ -466,7 +549,7 @@ def make_lists_kernel() -> Callable:
 
 def make_lists(pairs, x):
     """Make all lists of pairs that were found."""
-    for k in range(pairs.clock.size):
+    for k in range(pairs.share.size):
         make_list(pairs, k, x)
 
 
@@ -479,7 +562,7 @@ def serves_from_kernel() -> Callable:
 def serves_from(pairs, x, rows):
     """Return the first of several states, `x[rows]`, from which on the pairs serve."""
     for n in range(rows.size - 2, -1, -1):
-        for k in range(pairs.clock.size):
-            if far_from_found(pairs, k, x[rows[n]]) > 1.0 - MOST:
+        for k in range(pairs.share.size):
+            if far_from_found(pairs, k, x[rows[n]]) > 1.0 - LAST:
                 return n + 1
     return 0

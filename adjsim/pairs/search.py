@@ -28,6 +28,7 @@ from adjsim.pairs.closest import EDGES, FACE, closest
 PIERCED = 4  # the code of an edge and a face that it goes through
 MOST_CELLS = 2.0**19 - 1.0  # along an axis
 KEY_BITS = 29  # of the number of a feature in a key
+LAST = np.iinfo(np.int64).max  # behind all keys
 ROUNDING = 1e-5  # of the extents of a pair: more than float32 makes of it
 FIRST, SECOND, THIRD = 73856093, 19349663, 83492791  # of Teschner et al. 2003
 
@@ -95,16 +96,15 @@ def find_pairs(
     are. `room`: how many pairs to expect; more make the search begin again.
     """
     near = Near(x, reach, *((x, -1.0) if rest is None else rest))
-    expected = room or (8 if changed is None else 1) * sum(len(each.first) for each in sets)
+    expected = room or (16 if changed is None else 1) * sum(len(each.first) for each in sets)
     parts, buffers, n = [], _pair_buffers(expected), 0
     for number, pair_set in enumerate(sets):
         lower, upper = boxes(x, pair_set.first, 0.0), boxes(x, pair_set.second, reach)
         searches = [(lower, pair_set.weights)]
         if changed is not None:
-            first, second = has_any(changed, pair_set.first), has_any(changed, pair_set.second)
-            others = lower.copy()
-            lower[:, ~first], others[:, first] = np.nan, np.nan  # boxes that are left out
-            searches.append((others, pair_set.weights * second))
+            others, changed_weights = np.empty_like(lower), np.empty(len(pair_set.weights))
+            _split_kernel()(pair_set, changed, lower, others, changed_weights)
+            searches.append((others, changed_weights))
         for of_first, weights in searches:
             grid = grid_of(upper, weights)
             if len(of_first[0]) == 0 or len(grid.keys) == 0:
@@ -121,21 +121,43 @@ def find_pairs(
     pairs = parts[0]
     if len(parts) > 1:
         pairs = FoundPairs(*map(np.concatenate, zip(*parts, strict=True)))
-    if changed is None:
-        return pairs
-    order = np.argsort(pairs.keys, kind="stable")
-    return FoundPairs(*(column[order] for column in pairs))
+    return pairs
 
 
-def has_any(changed: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return which features have a row that has changed, (n,)."""
-    return np.logical_or.reduce([changed[rows[:, k]] for k in range(rows.shape[1])])
+@cache
+def _split_kernel() -> Callable:
+    return cpu_kernel(split)
+
+
+def split(pair_set, changed, lower, others, weights):
+    """Leave out the boxes of first features without a row that changed, in `others` those with one.
+
+    The weights of second features without one are 0. A box that is no number is left out.
+    """
+    for p in range(pair_set.first.shape[0]):
+        is_changed = has_any(changed, pair_set.first[p])
+        for end in range(2):
+            for c in range(3):
+                value = lower[end, p, c]
+                lower[end, p, c] = value if is_changed else np.nan
+                others[end, p, c] = np.nan if is_changed else value
+    for q in range(weights.size):
+        weights[q] = pair_set.weights[q] if has_any(changed, pair_set.second[q]) else 0.0
+
+
+@device_fn
+def has_any(changed, rows):
+    """Whether a feature has a row that has changed."""
+    has = False
+    for k in range(rows.shape[0]):
+        has |= changed[rows[k]]
+    return has
 
 
 def merge_pairs(before: FoundPairs, changed: np.ndarray, new: FoundPairs) -> FoundPairs:
-    """Return the pairs without a row that has changed and the new ones, in their order."""
+    """Return the pairs without a row that has changed and the new ones, by their keys."""
     merged = _pair_buffers(len(before.keys) + len(new.keys))
-    n = _merge_kernel()(before, changed, new, merged)
+    n = _merge_kernel()(before, changed, new, np.argsort(new.keys), merged)
     return FoundPairs(*(part[:n] for part in merged))
 
 
@@ -144,20 +166,22 @@ def _merge_kernel() -> Callable:
     return cpu_kernel(merge)
 
 
-def merge(before, changed, new, merged):
+def merge(before, changed, new, order, merged):
     """Write pairs, of which `new` have rows that changed, by their keys; return how many."""
     n, k = 0, 0
+    following = new.keys[order[0]] if order.size else LAST
     for m in range(before.keys.size):
         a = before.rows[m]
-        if changed[a[0]] or changed[a[1]] or changed[a[2]] or changed[a[3]]:
+        if changed[a[0]] | changed[a[1]] | changed[a[2]] | changed[a[3]]:
             continue
-        while k < new.keys.size and new.keys[k] < before.keys[m]:
-            copy_pair(new, k, merged, n)
+        while following < before.keys[m]:
+            copy_pair(new, order[k], merged, n)
             k, n = k + 1, n + 1
+            following = new.keys[order[k]] if k < order.size else LAST
         copy_pair(before, m, merged, n)
         n += 1
-    for m in range(k, new.keys.size):
-        copy_pair(new, m, merged, n)
+    for m in range(k, order.size):
+        copy_pair(new, order[m], merged, n)
         n += 1
     return n
 
@@ -180,13 +204,11 @@ def _pair_buffers(n: int) -> FoundPairs:
 
 def grid_of(own: np.ndarray, weights: np.ndarray) -> HashGrid:
     """Return the grid of the boxes that are finite and count."""
-    extents, origin = np.empty(len(weights)), np.full(3, np.inf)
-    _measure_kernel()(own, weights, extents, origin)
-    counting = np.flatnonzero(extents >= 0.0)
-    extents = extents[counting]
-    n = len(counting)
-    largest = float(extents.max(initial=0.0))
-    size = max(min(largest, 2.0 * float(extents.sum()) / max(n, 1)), 1e-300)
+    counting, extents = np.empty(len(weights), np.int64), np.empty(len(weights))
+    origin = np.full(3, np.inf)
+    n, largest, total = _measure_kernel()(own, weights, counting, extents, origin)
+    counting, extents = counting[:n], extents[:n]
+    size = max(min(largest, 2.0 * total / max(n, 1)), 1e-300)
     n_levels = 1
     while size * 2.0 ** (n_levels - 1) < largest:
         n_levels += 1
@@ -239,14 +261,21 @@ def _measure_kernel() -> Callable:
     return cpu_kernel(measure)
 
 
-def measure(own, weights, extents, origin):
-    """Write the largest extents of boxes that are finite and count, of others -1; their origin."""
+def measure(own, weights, counting, extents, origin):
+    """Write which boxes are finite and count, their largest extents, and their origin.
+
+    Return how many they are, their largest extent, and the sum of all.
+    """
+    n, largest, total = 0, 0.0, 0.0
     for q in range(weights.size):
-        extents[q] = -1.0
         if weights[q] != 0.0 and is_finite_box(own, q):
+            extent = 0.0
             for c in range(3):
-                extents[q] = max(extents[q], own[1, q, c] - own[0, q, c])
+                extent = max(extent, own[1, q, c] - own[0, q, c])
                 origin[c] = min(origin[c], own[0, q, c])
+            counting[n], extents[n] = q, extent
+            n, largest, total = n + 1, max(largest, extent), total + extent
+    return n, largest, total
 
 
 @device_fn
@@ -340,7 +369,7 @@ def inside(t):
     return 0.0 if t < 0.0 else (1.0 if t > 1.0 else t)
 
 
-distance = shared_fn(_distance)
+distance, inlined_distance = shared_fn(_distance), device_fn(_distance)
 
 
 @device_fn
@@ -589,9 +618,24 @@ def gap_of(code, a, b, near):
     found = distance_of(code, a, b, near.x)
     if not found <= near.reach:
         return np.inf
-    if near.closer > 0.0 and distance_of(code, a, b, near.at_rest) <= near.closer:
-        return np.inf
+    if near.closer > 0.0 and not are_apart(a, b, near.at_rest, 2.0 * near.closer):
+        return np.inf if distance_of(code, a, b, near.at_rest) <= near.closer else found
     return found
+
+
+@device_fn
+def are_apart(a, b, x, width):
+    """Whether the boxes of two features are farther apart than a width, along an axis."""
+    for c in range(3):
+        low = high = x[a[0], c]
+        for k in range(1, a.shape[0]):
+            low, high = min(low, x[a[k], c]), max(high, x[a[k], c])
+        other_low = other_high = x[b[0], c]
+        for k in range(1, b.shape[0]):
+            other_low, other_high = min(other_low, x[b[k], c]), max(other_high, x[b[k], c])
+        if other_low - high > width or low - other_high > width:
+            return True
+    return False
 
 
 @device_fn
