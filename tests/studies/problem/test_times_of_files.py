@@ -52,7 +52,8 @@ def write(path):
 def test_times_before_0_are_refused(file, more, tmp_path):
     write(tmp_path / file)
     tables = {"bodies": {"bar": BAR}, "cameras": {"front": CAMERA}, "free": {"bar.E": {}}}
-    given = test_encoders.tables() if more["kind"] == "encoder" else tables
+    arm = {**test_encoders.tables(), "free": {"world.gravity": {}}}
+    given = arm if more["kind"] == "encoder" else tables
     given = {**given, "observations": {"seen": {"file": file, **more}}}
     with pytest.raises(StudyError, match=r"`observations.seen.file` must begin at time 0 or later"):
         make_problem(scene_from_dict(given, tmp_path))
