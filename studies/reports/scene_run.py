@@ -176,7 +176,7 @@ def _metrics(result: Mapping[str, Any]) -> list[Block | None]:
     rows = result.get("metrics", [])
     kept = [key for key in heads if any(key in row for row in rows)]
     lines = [
-        (row["of"], f"{row['frames']} {'held back' * row['held_back']}",
+        (row["of"], f"{row['frames']}{' held back' * row['held_back']}",
          *(f"{row[key]:.3g}" if key in row else "" for key in kept))
         for row in rows
     ]  # fmt: skip
