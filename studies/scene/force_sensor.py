@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.grip_force import grip_force_vjp
+from adjoint.support_force import support_force_vjp
 from adjsim.equilibria import grips_of
-from adjsim.grip_force import GripForce
 from adjsim.jit.device_arrays import to_host
 from adjsim.model import Trajectory
+from adjsim.support_force import GripForce
 from studies.scene.filming import ImageCotangents
 from studies.scene.maps import Arrays
 from studies.scene.motion import Motion, Settled, model_of
@@ -40,7 +40,7 @@ class GripSensor:
         force = self._force(motion)
         paths = [*force.model.parameters(), *force.model.state_parameters(force.state)]
         adj = np.asarray(to_host(adj_vertices), float)[:, 0]
-        pulled = grip_force_vjp(force, _on_host(run), adj, paths)
+        pulled = support_force_vjp(force, _on_host(run), adj, paths)
         return ImageCotangents({"x": pulled.x, "v": pulled.v}, pulled.gradient)
 
     def _force(self, motion: Motion) -> GripForce:
