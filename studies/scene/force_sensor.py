@@ -1,5 +1,6 @@
-"""The force of a grip as something that an observation may read, with tangent and adjoint."""
+"""The force of a grip or an obstacle as something that an observation may read, differentiable."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,21 +9,25 @@ import numpy as np
 from adjoint.support_force import support_force_vjp
 from adjsim.equilibria import grips_of
 from adjsim.jit.device_arrays import to_host
-from adjsim.model import Trajectory
-from adjsim.support_force import GripForce
+from adjsim.model import Model, Trajectory
+from adjsim.rigid.pose import BodyTrajectory
+from adjsim.support_force import GripForce, ObstacleForce, SupportForce
 from studies.scene.filming import ImageCotangents
 from studies.scene.maps import Arrays
 from studies.scene.motion import Motion, Settled, model_of
 
 
 FORCE = "force."  # begins the names of what they read
+OBSTACLE = f"{FORCE}obstacles."  # the same of obstacles, and of obstacle and body
 
 
 @dataclass(frozen=True, eq=False)
-class GripSensor:
-    """The force that the nodes in these rows need, (n,): at every frame a row of one, [N]."""
+class ForceSensor(ABC):
+    """A force on the bodies: at every frame a row of one, [N]."""
 
-    rows: np.ndarray
+    @abstractmethod
+    def force(self, model: Model, *more: Any) -> SupportForce:
+        """Return it for a model, and the state, step size and steps of a rollout."""
 
     def vertices(self, motion: Motion, run: Any) -> np.ndarray:
         """Return the force, (n_frames, 1, 3)."""
@@ -31,26 +36,60 @@ class GripSensor:
     def vertices_jvp(self, motion: Motion, run: Any, tan_run: Any, tangents: Arrays) -> np.ndarray:
         """Return its tangent."""
         force = self._force(motion)
-        values = force.model.parameters() | force.model.state_parameters(force.state)
+        values = force.parameters
         felt = {path: np.asarray(tan) for path, tan in tangents.items() if path in values}
         return force.jvp(_on_host(run), _on_host(tan_run), felt)[:, None]
 
     def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> ImageCotangents:
         """Return the cotangents of the frames and of the parameters that it depends on."""
         force = self._force(motion)
-        paths = [*force.model.parameters(), *force.model.state_parameters(force.state)]
         adj = np.asarray(to_host(adj_vertices), float)[:, 0]
-        pulled = support_force_vjp(force, _on_host(run), adj, paths)
-        return ImageCotangents({"x": pulled.x, "v": pulled.v}, pulled.gradient)
+        pulled = support_force_vjp(force, _on_host(run), adj, force.parameters)
+        frames = {"x": pulled.x, "v": pulled.v}
+        for name, states in pulled.bodies.items():
+            frames |= {f"{name}.{key}": value for key, value in vars(states).items()}
+        system = motion.system.parameters()
+        of_state = force.field.model.state_parameters(motion.state)
+        gradient = {k: v for k, v in pulled.gradient.items() if k in system or k in of_state}
+        return ImageCotangents(frames, gradient)
 
-    def _force(self, motion: Motion) -> GripForce:
+    def _force(self, motion: Motion) -> SupportForce:
         model, step = model_of(motion.system), motion.step
         assert model is not None
         if isinstance(motion.system, Settled):
             model, step = model.without(grips_of(model)), None
-        return GripForce(model, motion.state, self.rows, motion.dt, motion.n_steps, step)
+        return self.force(model, motion.state, motion.dt, motion.n_steps, step)
+
+
+@dataclass(frozen=True, eq=False)
+class GripSensor(ForceSensor):
+    """The force that the nodes in these rows need, (n,)."""
+
+    rows: np.ndarray
+
+    def force(self, model: Model, *more: Any) -> SupportForce:
+        """Return the force of the grip."""
+        state, *steps = more
+        return GripForce(model, state, self.rows, *steps)
+
+
+@dataclass(frozen=True, eq=False)
+class ObstacleSensor(ForceSensor):
+    """The force of an obstacle through contacts of these names."""
+
+    contacts: tuple[str, ...]
+
+    def force(self, model: Model, *more: Any) -> SupportForce:
+        """Return the force of the obstacle."""
+        state, *steps = more
+        return ObstacleForce(model, state, self.contacts, *steps)
 
 
 def _on_host(run: Any) -> Trajectory:
-    x, v = (np.asarray(to_host(field), float) for field in (run.x, run.v))
-    return Trajectory(run.steps, run.dt, x, v)
+    """Return a trajectory in float64."""
+
+    def host(fields: Any) -> list[np.ndarray]:
+        return [np.asarray(to_host(field), float) for field in fields]
+
+    bodies = {name: BodyTrajectory(*host(vars(part).values())) for name, part in run.bodies.items()}
+    return Trajectory(run.steps, run.dt, *host((run.x, run.v)), bodies)
