@@ -23,9 +23,6 @@ def adjsim(*words: str) -> None:
         raise RuntimeError(done.stderr)
     lines = done.stdout.splitlines()
     first = next((k for k, line in enumerate(lines) if line.startswith("verdict")), 0)
-    shown = (line for line in lines[first:] if line.strip() and str(folder) not in line)
-    print(
-        "\n".join(
-            textwrap.fill(line, 110, subsequent_indent="  ") if first else line for line in shown
-        )
-    )
+    for line in lines[first:]:
+        if line.strip() and str(folder) not in line:
+            print(textwrap.fill(line, 110, subsequent_indent="  ") if len(line) > 110 else line)
