@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from adjsim.extras import how_to_install
+
 
 MOST_STEPS, TOLERANCE = 20, 1e-11
 GRADING = 1.5  # cells get smaller towards the edges of the clamp, where the stress is singular
@@ -34,7 +36,10 @@ def hanging_bar(
         Density times gravity [N/m3].
     """
     mu, lam = moduli
-    fem, helpers = (importlib.import_module(name) for name in ("skfem", "skfem.helpers"))
+    try:
+        fem, helpers = (importlib.import_module(name) for name in ("skfem", "skfem.helpers"))
+    except ModuleNotFoundError as error:
+        raise RuntimeError(f"The bar needs scikit-fem: {how_to_install('peers')}.") from error
     lengths = (0.5 * size[0], 0.5 * size[1], size[2])
     axes = [
         length * (1.0 - (1.0 - np.linspace(0.0, 1.0, n + 1)) ** GRADING)
