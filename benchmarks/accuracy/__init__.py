@@ -1,0 +1,1 @@
+"""How accurate adjsim is, beside closed forms and FEM: `python -m benchmarks.accuracy`."""
