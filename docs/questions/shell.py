@@ -13,7 +13,7 @@ folder = Path(tempfile.mkdtemp())  # of the scene files
 
 def adjsim(*words: str) -> None:
     """Run `adjsim WORDS` in the folder; of a search only what it ends with is shown."""
-    start = "from studies.cli.main import main; main()"
+    start = "from studies.cli.entry import main; main()"
     plain = {name: value for name, value in os.environ.items() if name != "FORCE_COLOR"}
     done = subprocess.run(
         [sys.executable, "-c", start, *words], cwd=folder, env=plain | {"NO_COLOR": "1"},
