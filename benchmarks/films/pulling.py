@@ -40,8 +40,10 @@ def make_pulled(folder: Path, seed: int = 0) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     scene = tomllib.loads(SCENE.read_text())
     grip, markers = scene["grips"]["jaw"]["path"], scene["observations"]["markers"]
-    times = np.linspace(*grip["times"], 11)[1:]
-    points, frames, forces = pull(*TRUTH.values(), times / times[-1] * grip["positions"][-1][0])
+    times = np.linspace(0.0, grip["times"][-1], 11)[1:]
+    points, frames, forces = pull(
+        TRUTH["bar.E"], TRUTH["bar.nu"], times / times[-1] * grip["positions"][-1][0]
+    )
     rng = np.random.default_rng(seed)
     forces = forces + rng.normal(scale=scene["observations"]["cell"]["error"], size=len(forces))
     names = [*markers["at"]]
