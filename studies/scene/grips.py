@@ -48,7 +48,7 @@ class Led:
     """Where what is led is at times (n,) [s], linear between them: what varies in time."""
 
     key: str  # of the scene file
-    body: str
+    body: str  # whose nodes are led; "" where an obstacle is
     times: np.ndarray
     places: np.ndarray  # at the declared values, (n, n_held, 3) [m]
     start: np.ndarray  # before the first step, (n_held, 3) [m]

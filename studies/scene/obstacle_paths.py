@@ -122,7 +122,7 @@ def path_of(shape: Shape, world: declared.World, size: float) -> ObstaclePath:
     (track, along), M = shape.track, W[:, 1:]
     start = np.outer(W[:, 0] - 1.0, first)
     offsets = (start + M @ poses.positions[1:])[:, None]
-    led = Led(key, times, offsets, offsets[0], size, ahead)
+    led = Led(key, "", times, offsets, offsets[0], size, ahead)
     moving = {track: Moving(led, shape.pose[track] + start @ along, M, along)}
     if not at_rest:
         rates = np.diff(W, axis=0) / np.diff(times)[:, None]  # of the weights
