@@ -29,7 +29,7 @@ def equilibrium_jvp(found: Equilibrium, tangents: Mapping[str, Any]) -> np.ndarr
         tan_x[model.pinned] = start[model.pinned]
         by_path["state.x"] = tan_x
     by_path.pop("state.v", None)
-    tan_r = found.field.push(found.state, by_path)
+    tan_r = found.field.push(found.state, by_path, found.row)
     rest = tan_x.copy()
     if found.factor is not None:
         rest.ravel()[found.free] = found.factor.solve(tan_r.ravel()[found.free])
@@ -60,7 +60,7 @@ def equilibrium_vjp(
     lam = np.zeros((model.n_nodes, 3))
     if found.factor is not None:
         lam.ravel()[found.free] = found.factor.solve(adj.ravel()[found.free], trans="T")
-    gradient = pull(field, found.state, lam, wrt)
+    gradient = pull(field, found.state, lam, wrt, found.row)
     if "state.x" in gradient:
         gradient["state.x"] = np.where(model.pinned[:, None], gradient["state.x"] + adj, 0.0)
     if "state.v" in gradient:

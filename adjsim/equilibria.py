@@ -1,10 +1,11 @@
-r"""Where the nodes of a model rest along the path of its grips: a tensile test in ten loads.
+r"""Where the nodes of a model rest along the path of its grips and obstacles: a test in ten loads.
 
-    r(x_k, theta) = f(x_k, 0, theta) + m g = 0 on the free nodes,   x_k = p_k on the led ones
+    r(x_k, theta_k) = f(x_k, 0, theta_k) + m g = 0 on the free nodes,   x_k = p_k on the led ones
 
 with p_k the place that a grip gives for state k (`adjsim/forces/grip.py`), and p_0 that of
-`state.x`. Every equilibrium is searched from the one before it, which decides only which of several
-is found. All else must be constant.
+`state.x`. Of other series, as the centre of an indenter, row k acts in state k: they have a row
+more than those of a rollout, or are courses. Every equilibrium is searched from the one before it,
+which decides only which of several is found.
 
 Derivatives: `adjoint/equilibria.py`. Tests: `tests/test_equilibria.py`.
 """
@@ -14,7 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adjsim.equilibrium import Equilibrium, equilibrium
+from adjsim.equilibrium import Equilibrium, require_nodes, rest_in
+from adjsim.field import Field
 from adjsim.forces.element import Force
 from adjsim.model import Model, State
 
@@ -28,7 +30,8 @@ class Equilibria:
     model : Model
         The model with its grips.
     by_state : tuple of Equilibrium
-        Of each state: of the model without grips, its led nodes pinned at their places.
+        Of each state: of the model without grips, its led nodes pinned at their places. All of them
+        share a field.
     rows : tuple of int
         Which row of the places each state has, -1: where `state.x` has them.
     n_steps : int
@@ -65,12 +68,12 @@ def led_to(x: np.ndarray, model: Model, places: dict[str, np.ndarray], row: int)
 
 
 def equilibria(model: Model, state: State, states: Sequence[int], n_steps: int) -> Equilibria:
-    """Find where the nodes of a model rest in some states of the path of its grips.
+    """Find where the nodes of a model rest in some states of the path of its grips and obstacles.
 
     Parameters
     ----------
     model : Model
-        Of nodes; without grips all states are alike.
+        Of nodes; where nothing varies all states are alike.
     state : State
         Where to start, and where pinned nodes are.
     states : sequence of int
@@ -86,12 +89,15 @@ def equilibria(model: Model, state: State, states: Sequence[int], n_steps: int) 
     grips = grips_of(model)
     places = {name: force.pack_series(n_steps) for name, force in grips.items()}
     still = model.without(grips) if grips else model
+    varies = any(len(force.pack_series(n_steps + 1)) > 1 for force in still.forces.values())
+    field = Field(require_nodes(still), with_weight=True, n_steps=n_steps + 1)
     rows = [k - 1 for k in states] if grips else [-1] * len(states)
     by_state: list[Equilibrium] = []
-    for k, row in enumerate(rows):
-        if k and row == rows[k - 1]:
+    for k, row in zip(states, rows, strict=True):
+        if by_state and not grips and not varies:
             by_state.append(by_state[-1])
             continue
         start = by_state[-1].state if by_state else state
-        by_state.append(equilibrium(still, State(led_to(start.x, model, places, row))))
+        x = led_to(start.x, model, places, row)
+        by_state.append(rest_in(field, State(x), k if varies else 0))
     return Equilibria(model, tuple(by_state), tuple(rows), n_steps)

@@ -70,6 +70,8 @@ class Equilibrium:
         The largest component of r [N].
     steps : int
         Steps of Newton's method.
+    row : int
+        Of the series of the model, at which it rests.
     """
 
     state: State
@@ -78,6 +80,7 @@ class Equilibrium:
     field: Field
     factor: SuperLU | None  # of K at the free components, None if all nodes are pinned
     free: np.ndarray  # numbers of the components of x that are not pinned
+    row: int = 0
 
     def __repr__(self) -> str:
         """Return how well it is at rest, in a line."""
@@ -112,31 +115,43 @@ def equilibrium(
     EquilibriumError
         If nothing holds a body, if it buckles, or if the search does not converge.
     """
+    return rest_in(Field(require_nodes(model), with_weight=True), state, 0, progress)
+
+
+def require_nodes(model: Model) -> Model:
+    """Return a model if it has no rigid bodies, else raise a ValueError."""
     if checks.instance("model", model, Model).n_bodies:
         raise ValueError(
             "`model` must have nodes alone for an equilibrium, got the rigid bodies "
             f"{', '.join(model.bodies)}. Model what they hold by pinned nodes, or roll out."
         )
-    field = Field(model, with_weight=True)
+    return model
+
+
+def rest_in(
+    field: Field, state: State, row: int, progress: Callable[[int, float], None] | None = None
+) -> Equilibrium:
+    """Find where the nodes rest in a field, with a row of its series; else as `equilibrium`."""
+    model = field.model
     model.check_state(state)
     field.check_start(np.array(state.x, float))
     free = np.flatnonzero(np.repeat(~model.pinned, 3))
     if not len(free):
-        return Equilibrium(State(state.x), 0.0, 0, field, None, free)
-    search = _Search(field, free, np.array(state.x, float))
+        return Equilibrium(State(state.x), 0.0, 0, field, None, free, row)
+    search = _Search(field, free, np.array(state.x, float), row)
     n_steps = search.run(progress)
     factor = positive_factors(search.stiffness())
     if factor is None:
         raise search.unstable()
     end = State(search.x)
-    return Equilibrium(end, search.largest, n_steps, field, factor, free)
+    return Equilibrium(end, search.largest, n_steps, field, factor, free, row)
 
 
 class _Search:
     """Newton's method on its way."""
 
-    def __init__(self, field: Field, free: np.ndarray, x: np.ndarray) -> None:
-        self.field, self.free, self.x = field, free, x
+    def __init__(self, field: Field, free: np.ndarray, x: np.ndarray, row: int) -> None:
+        self.field, self.free, self.x, self.row = field, free, x, row
         self.descent = Descent(np.repeat(field.model.mass, 3)[free])
         self.size = float(np.ptp(x, axis=0).max()) or 1.0
         self.r, self.largest, self.K = self.residual(x), np.inf, None
@@ -145,12 +160,13 @@ class _Search:
     def residual(self, x: np.ndarray) -> np.ndarray:
         """Return r at the free components of x."""
         with np.errstate(all="ignore"):
-            return self.field.forces(State(x)).ravel()[self.free]
+            return self.field.forces(State(x), self.row).ravel()[self.free]
 
     def stiffness(self) -> scipy.sparse.csc_array:
         """Return K at the free components, where the search is."""
         if self.K is None:
-            self.K = self.field.stiffness(State(self.x))[self.free][:, self.free].tocsc()
+            K = self.field.stiffness(State(self.x), self.row)
+            self.K = K[self.free][:, self.free].tocsc()
             self.rounding = ROUNDINGS * float(np.abs(self.K.diagonal()).max()) * self.size
         return self.K
 
@@ -160,7 +176,7 @@ class _Search:
             self.largest = float(np.abs(self.r).max(initial=0.0))
             if progress is not None:
                 progress(n, self.largest)
-            bound = max(TOLERANCE * self.field.magnitude(State(self.x)), self.rounding)
+            bound = max(TOLERANCE * self.field.magnitude(State(self.x), self.row), self.rounding)
             if self.largest <= bound:
                 return n
             factor = self.descent.factors(self.stiffness())
@@ -203,7 +219,7 @@ class _Search:
     def error(self, seen: str) -> EquilibriumError:
         """Return an error with what may be wrong: what hangs on nothing, or else what to try."""
         model = self.field.model
-        K = self.field.lasting_matrix_at(self.field.row(State(self.x)), -1.0, 0.0, 0)
+        K = self.field.lasting_matrix_at(self.field.row(State(self.x)), -1.0, 0.0, self.row)
         near = _by_nodes(K)
         n, owner = connected_components(near)
         held, touched = np.zeros(n, bool), np.zeros(n, bool)

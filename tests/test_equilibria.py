@@ -9,9 +9,9 @@ from adjsim.courses import Signal
 from adjsim.equilibria import equilibria
 from adjsim.forces.grip import Grip
 from adjsim.forces.neo_hookean import NeoHookeanTets
-from adjsim.grip_force import GripForce
 from adjsim.meshes.grid import box_tets
 from adjsim.model import Model, State, Trajectory
+from adjsim.support_force import GripForce
 
 
 E, NU, STRAIN, LOADS = 1e5, 0.3, 2e-4, 10

@@ -40,7 +40,7 @@ FLOORS = {
         ["field"],
         ["descent", "losses", "measured_rate"],
         ["steps"],
-        ["contact_margins", "grip_force", "rollout"],
+        ["contact_margins", "rollout", "support_force"],
         ["equilibrium"],
         ["equilibria"],
     ],
@@ -66,7 +66,7 @@ FLOORS = {
         ["engine"],  # the reverse sweep and the tangent
         ["field"],
         ["steps"],
-        ["grip_force", "worlds"],
+        ["support_force", "worlds"],
         ["system_registry"],
         ["hessian", "inspector"],
         ["rollout"],

@@ -207,6 +207,11 @@ class Contact(Force):
         return self.nodes[:, : 0 if self.balls else 1]
 
     @property
+    def touching_rows(self) -> np.ndarray:
+        """The nodes or vertices, or the frame points of balls, (n,)."""
+        return self.nodes[:, : N_BALL if self.balls else 1].ravel()
+
+    @property
     def scalars(self) -> tuple[str, ...]:
         """Names of the scalars that this contact has: those of its law, of friction, the radius."""
         return (*self.law.scalars, "friction_stiffness", "friction", "radius")

@@ -121,6 +121,11 @@ class Force:
         return bound
 
     @property
+    def touching_rows(self) -> np.ndarray:
+        """Rows of X of what touches an obstacle, (n,); of other forces none."""
+        return np.zeros(0, np.int64)
+
+    @property
     def is_of_nodes(self) -> bool:
         """Whether it acts on nodes alone."""
         return acted_on(self.acts_on) == (NODES,) and not self.framed

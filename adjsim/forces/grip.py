@@ -5,7 +5,7 @@ r"""Held nodes that move along a path, as a robot's grip or a testing machine mo
 
 A grip acts with whatever force that takes, so its element function has none: the step puts the
 nodes there, and other forces feel where they are and how fast. What it takes is in
-`adjsim/grip_force.py`.
+`adjsim/support_force.py`.
 
 Adjoint: `adjoint/forces/grip.py`. Tests: `tests/forces/test_grip.py`.
 """

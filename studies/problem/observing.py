@@ -42,7 +42,7 @@ from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.building import BuiltScene, Lit
 from studies.scene.cameras import make_camera, require_outside
-from studies.scene.grip_sensor import FORCE
+from studies.scene.force_sensor import FORCE
 from studies.scene.joints import affine_weights, ends_of
 from studies.scene.motion import Settled, model_of
 from studies.scene.seams import with_seams

@@ -59,8 +59,8 @@ from studies.scene.declared import (
     Springs,
 )
 from studies.scene.filming import Carried, Hulls, Skin, Still, Subject
+from studies.scene.force_sensor import FORCE, GripSensor
 from studies.scene.gravity import DIRECTION, GRAVITY, Turned
-from studies.scene.grip_sensor import FORCE, GripSensor
 from studies.scene.grips import Led, make_grips, with_grips
 from studies.scene.joints import JointMaker, JointMark, joint_marks, with_pin_points
 from studies.scene.looks import drawn_mesh

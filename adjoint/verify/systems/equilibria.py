@@ -1,9 +1,10 @@
 """Where nodes rest: a block that a belt presses and drags, a chain that hangs, stacked blocks.
 
-And springs at several places of a grip that pulls them.
+And springs at several places of a grip that pulls them, also with a ball that moves below them.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from adjsim.equilibrium import equilibrium
 from adjsim.forces.grip import Grip
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
+from adjsim.forces.sphere import SphereContact
 from adjsim.forces.springs import Springs
 from adjsim.joints.pins import Pins
 from adjsim.meshes.grid import box_tets
@@ -144,6 +146,25 @@ def pulled(n_steps: int) -> Example:
     return Example(model, State(x), dt=1.0, n_steps=n_steps, inert=("state.v", "net.damping"))
 
 
+def propped(n_steps: int) -> Example:
+    """The same net over a ball that rises; two nodes touch it all the time."""
+    scene = pulled(n_steps)
+    rises = Signal([0.0, 1.5, 3.0], [[0.24, -0.33, 0.05], [0.23, -0.28, 0.06], [0.24, -0.26, 0.05]])
+    ball = SphereContact(
+        rises,
+        0.3,
+        contact_nodes=[1, 2],
+        radius=0.01,
+        stiffness=300.0,
+        dissipation=0.5,
+        friction=0.4,
+        friction_stiffness=3.0,
+    )
+    model = replace(scene.model, forces={**scene.model.forces, "ball": ball})
+    law = ("ball.dissipation", "ball.friction", "ball.friction_stiffness")
+    return replace(scene, model=model, inert=(*scene.inert, *law))
+
+
 def along_path(build: Callable[[int], Example], n_steps: int = 3) -> Problem:
     """Return the equilibria of a scene along its path as a problem: all positions in each state."""
     scene = build(n_steps)
@@ -175,5 +196,5 @@ SYSTEMS = (
         resting,
         {f"equilibrium/{build.__name__}": build for build in (pressed, hanging, blocks)},
     ),
-    *systems("solids", along_path, {"equilibrium/pulled": pulled}),
+    *systems("solids", along_path, {f"equilibrium/{b.__name__}": b for b in (pulled, propped)}),
 )

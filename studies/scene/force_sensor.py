@@ -1,0 +1,95 @@
+"""The force of a grip or an obstacle as something that an observation may read, differentiable."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adjoint.support_force import support_force_vjp
+from adjsim.equilibria import grips_of
+from adjsim.jit.device_arrays import to_host
+from adjsim.model import Model, Trajectory
+from adjsim.rigid.pose import BodyTrajectory
+from adjsim.support_force import GripForce, ObstacleForce, SupportForce
+from studies.scene.filming import ImageCotangents
+from studies.scene.maps import Arrays
+from studies.scene.motion import Motion, Settled, model_of
+
+
+FORCE = "force."  # begins the names of what they read
+OBSTACLE = f"{FORCE}obstacles."  # the same of obstacles, and of obstacle and body
+
+
+@dataclass(frozen=True, eq=False)
+class ForceSensor(ABC):
+    """A force on the bodies: at every frame a row of one, [N]."""
+
+    @abstractmethod
+    def force(self, model: Model, *more: Any) -> SupportForce:
+        """Return it for a model, and the state, step size and steps of a rollout."""
+
+    def vertices(self, motion: Motion, run: Any) -> np.ndarray:
+        """Return the force, (n_frames, 1, 3)."""
+        return self._force(motion).at(_on_host(run))[:, None]
+
+    def vertices_jvp(self, motion: Motion, run: Any, tan_run: Any, tangents: Arrays) -> np.ndarray:
+        """Return its tangent."""
+        force = self._force(motion)
+        values = force.parameters
+        felt = {path: np.asarray(tan) for path, tan in tangents.items() if path in values}
+        return force.jvp(_on_host(run), _on_host(tan_run), felt)[:, None]
+
+    def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> ImageCotangents:
+        """Return the cotangents of the frames and of the parameters that it depends on."""
+        force = self._force(motion)
+        adj = np.asarray(to_host(adj_vertices), float)[:, 0]
+        pulled = support_force_vjp(force, _on_host(run), adj, force.parameters)
+        frames = {"x": pulled.x, "v": pulled.v}
+        for name, states in pulled.bodies.items():
+            frames |= {f"{name}.{key}": value for key, value in vars(states).items()}
+        system = motion.system.parameters()
+        of_state = force.field.model.state_parameters(motion.state)
+        gradient = {k: v for k, v in pulled.gradient.items() if k in system or k in of_state}
+        return ImageCotangents(frames, gradient)
+
+    def _force(self, motion: Motion) -> SupportForce:
+        model, step = model_of(motion.system), motion.step
+        assert model is not None
+        if isinstance(motion.system, Settled):
+            model, step = model.without(grips_of(model)), None
+        return self.force(model, motion.state, motion.dt, motion.n_steps, step)
+
+
+@dataclass(frozen=True, eq=False)
+class GripSensor(ForceSensor):
+    """The force that the nodes in these rows need, (n,)."""
+
+    rows: np.ndarray
+
+    def force(self, model: Model, *more: Any) -> SupportForce:
+        """Return the force of the grip."""
+        state, *steps = more
+        return GripForce(model, state, self.rows, *steps)
+
+
+@dataclass(frozen=True, eq=False)
+class ObstacleSensor(ForceSensor):
+    """The force of an obstacle through contacts of these names."""
+
+    contacts: tuple[str, ...]
+
+    def force(self, model: Model, *more: Any) -> SupportForce:
+        """Return the force of the obstacle."""
+        state, *steps = more
+        return ObstacleForce(model, state, self.contacts, *steps)
+
+
+def _on_host(run: Any) -> Trajectory:
+    """Return a trajectory in float64."""
+
+    def host(fields: Any) -> list[np.ndarray]:
+        return [np.asarray(to_host(field), float) for field in fields]
+
+    bodies = {name: BodyTrajectory(*host(vars(part).values())) for name, part in run.bodies.items()}
+    return Trajectory(run.steps, run.dt, *host((run.x, run.v)), bodies)
