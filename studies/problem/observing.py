@@ -42,7 +42,7 @@ from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.building import BuiltScene, Lit
 from studies.scene.cameras import make_camera, require_outside
-from studies.scene.force_sensor import FORCE
+from studies.scene.force_sensor import FORCE, OBSTACLE
 from studies.scene.joints import affine_weights, ends_of
 from studies.scene.motion import Settled, model_of
 from studies.scene.seams import with_seams
@@ -337,14 +337,14 @@ class _Observing:
         )  # fmt: skip
 
     def force(self, name: str, spec: declared.Force) -> ForceObserver:
-        """Return the force of a grip as an observer."""
+        """Return the force of a grip or an obstacle as an observer."""
         key, n = f"observations.{name}", 3 if spec.axis is None else 1
-        sensor = f"{FORCE}{spec.grip}"
-        if sensor not in self.built.sensors or self._has_rigid:
-            raise StudyError(
-                f"`{key}` needs a scene of soft bodies, cloth and springs that move or settle: the "
-                "force of a grip is not known beside rigid bodies."
-            )
+        on = "" if spec.body is None else f".{spec.body}"
+        sensor = (
+            f"{FORCE}{spec.grip}" if spec.obstacle is None else f"{OBSTACLE}{spec.obstacle}{on}"
+        )
+        if sensor not in self.built.sensors:
+            raise StudyError(f"`{key}` needs a scene of bodies that move or settle.")
         if spec.simulate is None:
             assert spec.file is not None
             times, forces = read_series(f"{key}.file", spec.file, {n})
@@ -365,11 +365,6 @@ class _Observing:
             **_observed(name, spec, times), forces=forces, error=float(error), axis=axis,
             sensor=sensor,
         )  # fmt: skip
-
-    @property
-    def _has_rigid(self) -> bool:
-        """Whether there are rigid bodies."""
-        return any(isinstance(body, declared.Rigid) for body in self.file.bodies.values())
 
     def cloud(self, name: str, spec: declared.Cloud) -> CloudObserver:
         """Return a cloud of points in space as an observer."""

@@ -58,8 +58,8 @@ from studies.scene.declared import (
     Soft,
     Springs,
 )
-from studies.scene.filming import Carried, Hulls, Skin, Still, Subject
-from studies.scene.force_sensor import FORCE, GripSensor
+from studies.scene.filming import Carried, Hulls, Skin, Sliding, Still, Subject
+from studies.scene.force_sensor import FORCE, OBSTACLE, ForceSensor, GripSensor, ObstacleSensor
 from studies.scene.gravity import DIRECTION, GRAVITY, Turned
 from studies.scene.grips import Led, make_grips, with_grips
 from studies.scene.joints import JointMaker, JointMark, joint_marks, with_pin_points
@@ -69,7 +69,7 @@ from studies.scene.mesh_source import read_source, surface_of
 from studies.scene.motion import AtRest, Settled
 from studies.scene.motions import NodeMotion, RestingPose
 from studies.scene.obstacle_shapes import shape_of
-from studies.scene.obstacles import blows_on, make_contacts, notes_on_start
+from studies.scene.obstacles import blows_on, chosen, make_contacts, notes_on_start
 from studies.scene.own_code import make_own_forces
 from studies.scene.pushes import make_pushes
 from studies.scene.series import Varying
@@ -104,7 +104,7 @@ class BuiltScene:
     dt: float | None = None  # the step of a system that has a fixed one [s]: smoke
     longest_dt: float = np.inf  # in which surfaces that meet do not pass each other [s]
     joints: dict[str, JointMark] = field(default_factory=dict)  # where they are drawn
-    sensors: dict[str, GripSensor] = field(default_factory=dict)  # what observations may read
+    sensors: dict[str, ForceSensor] = field(default_factory=dict)  # what observations may read
     links: tuple[str, ...] = ()  # contacts between bodies, and joints, in words
     step: TimeStep = SEMI_IMPLICIT
 
@@ -118,7 +118,7 @@ class BuiltScene:
 
     @property
     def paths(self) -> list[Led]:
-        """The paths of grips."""
+        """The paths of grips and obstacles."""
         return [one for one in self.varying.values() if isinstance(one, Led)]
 
     def targets(self) -> dict[str, np.ndarray]:
@@ -165,7 +165,7 @@ def _moving(
         touching = _with_before(touching, before, nodes)
     n = len(rest)
     held = np.concatenate([np.zeros(0, bool), *(body.held for body in nodes)])
-    contacts = make_contacts(scene.obstacles, touching, gravity)
+    contacts = make_contacts(scene.obstacles, touching, gravity, scene.world)
     between = make_body_contacts(scene.contacts, touching, rest, scene.world.gravity)
     blows = blows_on(scene.obstacles, touching, gravity)
     joints = JointMaker(nodes, rigid, gravity, free, blows).make(scene.joints)
@@ -196,7 +196,7 @@ def _moving(
     system: Model | Settled
     system, state = model.with_values(start, all_targets(maps, values_of(values)))
     check_apart(scene.contacts, system, state)
-    added = (*nodes, joints, grips, pushes)
+    added = (*nodes, contacts, joints, grips, pushes)
     varying = {k: v for addition in added for k, v in addition.varying.items()}
     if scene.world.motion == EQUILIBRIUM:
         if loads := [path for path, course in varying.items() if not isinstance(course, Led)]:
@@ -225,10 +225,25 @@ def _moving(
         varying=varying,
         longest_dt=longest_step(scene.contacts, touching, scene.world.gravity, per_step),
         joints=joint_marks(scene.joints, nodes, rigid),
-        sensors={f"{FORCE}{name}": GripSensor(held_rows) for name, held_rows in gripped.items()},
+        sensors=_sensors(scene, touching, gripped),
         links=_links(scene),
         step=step,
     )
+
+
+def _sensors(
+    scene: Scene, touching: Sequence[Touching], gripped: Mapping[str, np.ndarray]
+) -> dict[str, ForceSensor]:
+    """Return what reads the forces of grips, of obstacles, and of obstacles on each body."""
+    sensors: dict[str, ForceSensor] = {
+        f"{FORCE}{name}": GripSensor(rows) for name, rows in gripped.items()
+    }
+    for name, obstacle in scene.obstacles.items():
+        pairs = {body.name: f"{name}_{body.name}" for body in chosen(name, obstacle, touching)}
+        sensors[f"{OBSTACLE}{name}"] = ObstacleSensor(tuple(pairs.values()))
+        for body, pair in pairs.items():
+            sensors[f"{OBSTACLE}{name}.{body}"] = ObstacleSensor((pair,))
+    return sensors
 
 
 def _links(scene: Scene) -> tuple[str, ...]:
@@ -391,9 +406,14 @@ def _dressed(scene: Scene, built: BuiltScene) -> BuiltScene:
     meshes, subjects = dict(built.meshes), dict(built.subjects)
     for name, obstacle in scene.obstacles.items():
         if obstacle.draw:
-            meshes[name], points = shape_of(name, obstacle).drawn()
+            shape = shape_of(name, obstacle)
+            meshes[name], points = shape.drawn()
             subjects[name] = Still(points)
             moving = getattr(built.system, "bodies", {})
+            track, along = shape.track
+            path = f"{name}_{next(iter(obstacle.bodies or scene.bodies))}.{track}"
+            if isinstance(led := built.varying.get(path), Led):
+                subjects[name] = Sliding(points, path, shape.pose[track], led.times, along)
             if obstacle.fixed_to and obstacle.fixed_to in moving:
                 (center,) = moving[obstacle.fixed_to].centers
                 subjects[name] = Carried.by(obstacle.fixed_to, points - center)

@@ -305,6 +305,8 @@ def _check_obstacle(key: str, obstacle: Any, scene: Scene) -> None:
                 f"`{key}.bodies` must be other bodies than `{obstacle.fixed_to}`, which carries "
                 f"the obstacle, got {named or list(scene.bodies)}."
             )
+        if obstacle.path is not None:
+            raise StudyError(f"`{key}` must have `fixed_to` or `path`: it moves with its body.")
     if hasattr(obstacle, "normal"):
         check_direction(f"{key}.normal", obstacle.normal)
 
@@ -401,6 +403,23 @@ def _check_drawn(key: str, value: Any) -> None:
         )
 
 
+def _check_cell(key: str, spec: declared.Force, scene: SceneFile) -> None:
+    """Raise if a force is not that of one grip or one obstacle."""
+    if (spec.grip is None) == (spec.obstacle is None):
+        raise StudyError(f"`{key}` must have a `grip` or an `obstacle`, whose force it is: one.")
+    if spec.obstacle is None:
+        grips = scene.every_grip
+        check_reference(f"{key}.grip", "grip or body with `held`", str(spec.grip), grips)
+        if spec.body is not None:
+            raise StudyError(f"`{key}.body` must be left out: it is for the force of an obstacle.")
+        return
+    check_reference(f"{key}.obstacle", "obstacle", spec.obstacle, scene.obstacles)
+    touching = scene.obstacles[spec.obstacle].bodies
+    if spec.body is not None and touching is not None:
+        what = f"body that may touch `obstacles.{spec.obstacle}`"
+        check_reference(f"{key}.body", what, spec.body, touching)
+
+
 def _check_observation(key: str, spec: Any, scene: SceneFile) -> None:
     """Raise if an observation names a body or camera that is not there, or frames that are none."""
     _check_source(key, spec)
@@ -410,10 +429,10 @@ def _check_observation(key: str, spec: Any, scene: SceneFile) -> None:
             f"`{key}.frames` must be [first, end], or of a film [first, end, step], with "
             f"0 <= first < end and a step of at least 1, got {list(frames)}."
         )
-    if hasattr(spec, "body"):
+    if getattr(spec, "body", None) is not None:
         check_reference(f"{key}.body", "body", spec.body, scene.bodies)
     if isinstance(spec, declared.Force):
-        check_reference(f"{key}.grip", "grip or body with `held`", spec.grip, scene.every_grip)
+        _check_cell(key, spec, scene)
         if spec.axis is not None:
             check_direction(f"{key}.axis", spec.axis)
     if isinstance(spec, declared.Encoder):

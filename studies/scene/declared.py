@@ -140,7 +140,7 @@ class Ball:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Poses:
-    """Poses of a grip at some times [s], of which the first is that at the start.
+    """Poses of a grip or an obstacle at some times [s], of which the first is that at the start.
 
     `rotations` are rotation vectors in world axes [deg]; without any it does not turn.
     """
@@ -416,11 +416,14 @@ class _Obstacle(_Law):
     """What all obstacles have. `bodies` are those that may touch it, all by default.
 
     An obstacle is fixed in the world, or to a rigid body, which carries it from where both are
-    declared and feels the reaction.
+    declared and feels the reaction. Or it moves along a `path` without turning, as a grip does; its
+    positions after the first may be free as "OBSTACLE.position".
     `distance_error` is the standard uncertainty of its distance from the bodies.
     """
 
     fixed_to: Name | None = None
+    path: GripPath | None = None
+    interpolation: Between = "linear"
     bodies: tuple[Name, ...] | None = None
     draw: bool = False
     distance_error: NotNegative | None = None  # [m]
@@ -819,17 +822,20 @@ class States(_Observation):
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Force(_Observation):
-    """The force of a grip on its body over time, as a load cell reads it [N].
+    """The force of a grip or an obstacle on the bodies over time, as a load cell reads it [N].
 
     A CSV file with a column `time` [s] and three of the force along the world's axes; or one, along
-    `axis`. `grip` is a grip's name, or that of a body with `held`. What a cell reads where it pulls
-    is positive along the pull.
+    `axis`. `grip` is a grip's name, or that of a body with `held`. In place of it, `obstacle` names
+    one: its force on `body`, or on all that may touch it. What a cell reads where it pulls or
+    pushes is positive along the pull or push.
     """
 
     kind: Literal["force"] = "force"
     file: Series | None = None
     simulate: Simulated | None = None
-    grip: Name
+    grip: Name | None = None
+    obstacle: Name | None = None
+    body: Name | None = None  # of those that may touch the obstacle
     axis: Vector | None = None
     error: Positive | None = None  # one standard deviation [N]; a hundredth of the largest force
 

@@ -22,6 +22,7 @@ from adjsim.model import Model
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import vertices, vertices_jvp
 from render.pendulum import RodsAndBobs
+from studies.scene.grips import weights_at
 from studies.scene.maps import Arrays
 from studies.scene.motion import AtRest, Motion
 
@@ -155,6 +156,46 @@ class Still:
 
 
 @dataclass(frozen=True, eq=False)
+class Sliding:
+    """A drawn obstacle that moves, by a parameter of a contact: (n_vertices, 3) [m] if it is `at`.
+
+    `times` are those of the parameter [s], `along` as of `Shape.track`.
+    """
+
+    points: np.ndarray
+    path: str
+    at: Any
+    times: np.ndarray
+    along: np.ndarray
+
+    def vertices(self, motion: Motion, run: Any) -> np.ndarray:
+        """Return the points at every frame."""
+        del run
+        moved = self._offsets(motion, motion.system.parameters()[self.path] - self.at)
+        return np.asarray(self.points + moved, motion.dtype)
+
+    def vertices_jvp(self, motion: Motion, run: Any, tan_run: Any, tangents: Arrays) -> np.ndarray:
+        """Return their tangent."""
+        del run, tan_run
+        place = motion.system.parameters()[self.path]
+        tan = self._offsets(motion, np.asarray(tangents.get(self.path, np.zeros_like(place))))
+        return np.broadcast_to(tan, (len(tan), *self.points.shape))
+
+    def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> ImageCotangents:
+        """Return the cotangent of the parameter."""
+        del run
+        weights = weights_at(self.times, motion.frames * motion.dt)
+        adj = weights.T @ adj_vertices.sum(axis=1) @ self.along
+        return ImageCotangents(values={self.path: adj})
+
+    def _offsets(self, motion: Motion, change: np.ndarray) -> np.ndarray:
+        """Return how far it is moved by a change of the parameter, (n_frames, 1, 3)."""
+        weights = weights_at(self.times, motion.frames * motion.dt)
+        rows = (weights @ change).reshape(len(weights), -1)
+        return (rows @ self.along.reshape(3, -1).T)[:, None]
+
+
+@dataclass(frozen=True, eq=False)
 class HangingRods:
     """The vertices of a pendulum. An image shows its length twice: as it swings, and as drawn."""
 
@@ -177,7 +218,7 @@ class HangingRods:
         return ImageCotangents({"angle": adj_angle}, {"length": adj_length})
 
 
-Subject = Skin | Hulls | Still | HangingRods
+Subject = Skin | Hulls | Still | Sliding | HangingRods
 
 
 def _lengths(motion: Motion) -> np.ndarray:

@@ -48,10 +48,7 @@ class ForceSensor(ABC):
         frames = {"x": pulled.x, "v": pulled.v}
         for name, states in pulled.bodies.items():
             frames |= {f"{name}.{key}": value for key, value in vars(states).items()}
-        system = motion.system.parameters()
-        of_state = force.field.model.state_parameters(motion.state)
-        gradient = {k: v for k, v in pulled.gradient.items() if k in system or k in of_state}
-        return ImageCotangents(frames, gradient)
+        return ImageCotangents(frames, pulled.gradient)
 
     def _force(self, motion: Motion) -> SupportForce:
         model, step = model_of(motion.system), motion.step
@@ -92,4 +89,5 @@ def _on_host(run: Any) -> Trajectory:
         return [np.asarray(to_host(field), float) for field in fields]
 
     bodies = {name: BodyTrajectory(*host(vars(part).values())) for name, part in run.bodies.items()}
-    return Trajectory(run.steps, run.dt, *host((run.x, run.v)), bodies)
+    x, v = host((run.x, run.v))
+    return Trajectory(run.steps, run.dt, x, v, bodies)

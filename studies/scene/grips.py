@@ -44,17 +44,19 @@ FULL = 2.0 * np.pi
 
 @dataclass(frozen=True, eq=False)
 class Led:
-    """Where the nodes of a grip are at times (n,) [s], linear between them: what varies in time."""
+    """Where what is led is at times (n,) [s], linear between them: what varies in time."""
 
     key: str  # of the scene file
     times: np.ndarray
     places: np.ndarray  # at the declared values, (n, n_held, 3) [m]
     start: np.ndarray  # before the first step, (n_held, 3) [m]
     size: float  # of the body [m]
+    # 1 where row k is the place after step k, 0 where that of the step's start
+    ahead: int = 1
 
     def course(self, dt: float, values: np.ndarray | None = None) -> Signal:
-        """Return it over the steps of dt [s]: row k is where the nodes are after step k."""
-        return Signal(self.times / dt - 1.0, self.places if values is None else values)
+        """Return it over the steps of dt [s]."""
+        return Signal(self.times / dt - self.ahead, self.places if values is None else values)
 
     def check(self, end: float, dt: float) -> None:
         """Raise if the path ends before `end` [s], or jumps within a step of dt [s]."""
@@ -119,7 +121,7 @@ def make_grips(
             varying = Led(**led, **_by_node(key, grip.path, mask))
         else:
             turns = f"grips.{name}.rotation" in free
-            poses = _Poses.of(key, grip, turns=turns)
+            poses = Poses.of(key, grip, turns=turns)
             path = RigidPath(name, poses, motions[grip.body], np.flatnonzero(mask))
             position, rotation = path.sources[:2]
             out.values[position] = linear(poses.positions[1:], "m", part.size)
@@ -145,7 +147,7 @@ def _by_node(key: str, file: str, mask: np.ndarray) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Poses:
+class Poses:
     """Poses at given times, the first at time 0 or later, and how they go on in between."""
 
     positions: np.ndarray  # (n, 3) [m]
@@ -154,8 +156,8 @@ class _Poses:
     weights: np.ndarray  # W, (n_fine, n)
 
     @classmethod
-    def of(cls, key: str, grip: declared.Grip, *, turns: bool) -> "_Poses":
-        """Return the declared poses of a grip; `turns`: its rotation is free."""
+    def of(cls, key: str, grip: declared.Grip | declared.Obstacle, *, turns: bool) -> "Poses":
+        """Return the declared poses of a grip or an obstacle; `turns`: its rotation is free."""
         times, poses = _read_poses(key, grip.path)
         is_cubic = grip.interpolation == "cubic"
         if is_cubic and len(times) < 2:
@@ -166,7 +168,7 @@ class _Poses:
                 f'{times[0]:g} s. Leave out earlier rows, or take interpolation = "linear".'
             )
         if times[0] < 0.0:  # what is before the scene begins
-            at_start = _weights(times, np.zeros(1), is_cubic=is_cubic) @ poses
+            at_start = weights_at(times, np.zeros(1), is_cubic=is_cubic) @ poses
             times, poses = (
                 np.concatenate([[0.0], times[times > 0.0]]),
                 np.concatenate([at_start, poses[times > 0.0]]),
@@ -179,10 +181,10 @@ class _Poses:
             for low, high, n in zip(times[:-1], times[1:], pieces, strict=True)
         ]
         fine = np.concatenate([*parts, times[-1:]])
-        return cls(poses[:, :3], poses[:, 3:], fine, _weights(times, fine, is_cubic=is_cubic))
+        return cls(poses[:, :3], poses[:, 3:], fine, weights_at(times, fine, is_cubic=is_cubic))
 
 
-def _weights(times: np.ndarray, at: np.ndarray, *, is_cubic: bool) -> np.ndarray:
+def weights_at(times: np.ndarray, at: np.ndarray, *, is_cubic: bool = False) -> np.ndarray:
     """Return the matrix from values at times to values at others, (n_at, n_times)."""
     unit = np.eye(len(times))
     if is_cubic:
@@ -246,7 +248,7 @@ class RigidPath(ParameterMap):
     `nodes` are those of the body that it holds, (n_held,).
     """
 
-    def __init__(self, name: str, poses: _Poses, motion: NodeMotion, nodes: np.ndarray) -> None:
+    def __init__(self, name: str, poses: Poses, motion: NodeMotion, nodes: np.ndarray) -> None:
         self.sources = (f"grips.{name}.position", f"grips.{name}.rotation", *motion.sources)
         self.targets = (f"{name}_grip.positions",)
         self.poses, self.motion = poses, motion
@@ -257,7 +259,7 @@ class RigidPath(ParameterMap):
         """Return a value at the fine times, (n_fine, 3), of the first one and of the others."""
         return self.poses.weights @ np.concatenate([first[None], np.asarray(others)])  # (1)
 
-    def at(self, poses: _Poses, X: np.ndarray) -> np.ndarray:
+    def at(self, poses: Poses, X: np.ndarray) -> np.ndarray:
         """Return x at the fine times for declared poses and a start."""
         return self._places(poses.positions[1:], poses.rotations[1:], X)
 

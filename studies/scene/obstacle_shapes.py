@@ -86,6 +86,11 @@ class Shape(ABC):
         surface = self.surface()
         return [surface.faces], surface.points
 
+    @property
+    def track(self) -> tuple[str, np.ndarray]:
+        """What its contact calls its place, and the matrix from an offset to a change of it."""
+        return "center", np.eye(3)
+
     def nodes(self, body: Touching) -> np.ndarray | None:
         """Return the points of a body that can touch it."""
         return body.nodes
@@ -121,6 +126,10 @@ class _Plane(Shape):
         super().__init__(name, spec)
         normal = np.asarray(spec.normal) / np.linalg.norm(np.asarray(spec.normal))
         self.pose = {"normal": normal, "height": float(normal @ np.asarray(spec.point))}
+
+    @property
+    def track(self) -> tuple[str, np.ndarray]:
+        return "height", self.pose["normal"]
 
     def distance(self, x: np.ndarray) -> np.ndarray:
         return x @ self.pose["normal"] - self.pose["height"]

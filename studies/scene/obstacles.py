@@ -32,6 +32,7 @@ from studies.scene.contacts import (
     fall_speed,
 )
 from studies.scene.maps import Arrays, ParameterMap, Scaled, Value, Widened
+from studies.scene.obstacle_paths import path_of
 from studies.scene.obstacle_shapes import shape_of
 
 
@@ -103,19 +104,22 @@ class Bounces(ParameterMap):
 
 
 def make_contacts(
-    obstacles: Mapping[str, declared.Obstacle], bodies: Sequence[Touching], gravity: float
+    obstacles: Mapping[str, declared.Obstacle],
+    bodies: Sequence[Touching],
+    gravity: float,
+    world: declared.World,
 ) -> Additions:
     """Return the contacts of all obstacles; `gravity` [m/s2] is its length."""
     out, by_name = Additions(), {body.name: body for body in bodies}
     for name, obstacle in obstacles.items():
-        touching, own = _chosen(name, obstacle, bodies), obstacle
+        touching, own = chosen(name, obstacle, bodies), obstacle
         if obstacle.fixed_to:
             carrier = by_name[obstacle.fixed_to]
             touching = [body.against(carrier) for body in touching]
             own = shape_of(name, obstacle).about(carrier.center)
         _check_depth(name, obstacle, touching)
         laws = [(b, _law(own, b.before or b, gravity)) for b in touching]
-        _add_contacts(out, name, own, laws, gravity=gravity)
+        _add_contacts(out, name, own, laws, gravity=gravity, world=world)
     return out
 
 
@@ -165,7 +169,7 @@ def blows_on(
     """Return m u^2/c^2 of rigid bodies that may strike an obstacle with a restitution [N/m]."""
     blows: dict[str, float] = {}
     for name, obstacle in obstacles.items():
-        for body in _chosen(name, obstacle, bodies):
+        for body in chosen(name, obstacle, bodies):
             if obstacle.restitution is not None and body.is_rigid:
                 speed = _speed(obstacle, body, gravity)
                 blow = float(body.mass) * (speed / _depth(obstacle, body)) ** 2
@@ -180,7 +184,7 @@ def notes_on_start(
     notes = []
     for name, obstacle in obstacles.items():
         shape = shape_of(name, obstacle)
-        for body in _chosen(name, obstacle, bodies):
+        for body in chosen(name, obstacle, bodies):
             has_gaps = body.ball is None and body.faces is not None
             if has_gaps and shape.width < body.mean_edge:
                 notes.append(
@@ -197,7 +201,7 @@ def notes_on_start(
     return notes
 
 
-def _chosen(name: str, obstacle: declared.Obstacle, bodies: Sequence[Touching]) -> list[Touching]:
+def chosen(name: str, obstacle: declared.Obstacle, bodies: Sequence[Touching]) -> list[Touching]:
     """Return the bodies that may touch an obstacle."""
     if obstacle.bodies is None:
         return [body for body in bodies if body.name != obstacle.fixed_to]
@@ -216,9 +220,12 @@ def _add_contacts(
     laws: list[tuple[Touching, dict[str, Any]]],
     *,
     gravity: float,
+    world: declared.World,
 ) -> None:
     """Add the contacts of one obstacle with bodies, whose numbers these are."""
     shape = shape_of(name, obstacle)
+    path = path_of(shape, world, min(body.size for body, _ in laws))
+    pose = shape.pose | path.pose
     numbers: dict[str, dict[str, np.ndarray]] = {key: {} for key in laws[0][1]}
     pairs = [f"{name}_{body.name}" for body, _ in laws]
     e, depths, early, radii = obstacle.restitution, {}, {}, {}
@@ -250,7 +257,7 @@ def _add_contacts(
         if e is not None:
             touching["radius"] = radii[pair] + early[pair] * depths[pair]
         out.forces[pair] = shape.contact(
-            **shape.pose, **own, **touching, deepest=depth, friction=obstacle.friction
+            **pose, **own, **touching, deepest=depth, friction=obstacle.friction
         )
     if e is not None:
         k, gamma = (numbers.pop(key) for key in ("cubic_stiffness", "cubic_dissipation"))
@@ -270,9 +277,12 @@ def _add_contacts(
         out.maps.append(Scaled(f"{name}.{key}", factors))
     out.values[f"{name}.friction"] = positive(obstacle.friction, "-", 10.0)
     out.maps.append(Scaled(f"{name}.friction", {f"{pair}.friction": 1.0 for pair in pairs}))
-    for key, value in shape.values(max(body.size for body, _ in laws)).items():
+    free = shape.values(max(body.size for body, _ in laws))
+    for key, value in free.items():
         out.values[f"{name}.{key}"] = value
-        out.maps.append(Scaled(f"{name}.{key}", {f"{pair}.{key}": 1.0 for pair in pairs}))
+        rows = np.ones(len(path.moving[key].M)) if key in path.moving else 1.0
+        out.maps.append(Scaled(f"{name}.{key}", {f"{pair}.{key}": rows for pair in pairs}))
+    path.add(out, pairs, free)
 
 
 def add_bounces(

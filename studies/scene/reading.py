@@ -100,7 +100,7 @@ def _infer_kinds(values: dict[str, Any]) -> None:
         if isinstance(simulate := table.get("simulate"), dict):
             kind = "film" if "height" in simulate else "points" if "at" in table else "states"
             kind = "cloud" if "points" in simulate else kind
-        kind = "force" if "grip" in table else kind
+        kind = "force" if {"grip", "obstacle"} & table.keys() else kind
         kind = "own" if "type" in table else kind
         if kind:
             table.setdefault("kind", kind)

@@ -138,6 +138,15 @@ class _Renamed:
         for key in ("body", "joint", "grip"):
             if key in out:
                 out[key] = f"{out[key]}{self.end}"
+        if (obstacle := out.get("obstacle")) in self.copied:
+            out["obstacle"] = f"{obstacle}{self.end}"
+        elif obstacle is not None and "body" not in out:  # others are those of other takes, too
+            if len(self.bodies) > 1:
+                raise StudyError(
+                    f"A force of `obstacles.{obstacle}` must have a `body` in a scene of takes of "
+                    "several bodies: the obstacle is one for all takes."
+                )
+            out["body"] = f"{self.bodies[0]}{self.end}"
         is_scan = out.get("kind") in SCANS or str(out.get("file", "")).endswith((".ply", ".pcd"))
         if is_scan or "video" in out or {"height", "points"} & (out.get("simulate") or {}).keys():
             out["bodies"] = [f"{body}{self.end}" for body in out.get("bodies", self.bodies)]

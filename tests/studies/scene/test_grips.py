@@ -219,9 +219,7 @@ def test_mistakes_in_observed_forces_are_said(tmp_path):
     one = file_of(tmp_path / "one.csv", "time,f\n0.05,1\n0.1,2\n")
     refused(r"must have 3 column\(s\) beside `time`, got 1",
             observations={"cell": {"kind": "force", "grip": "jaw", "file": one}})  # fmt: skip
-    stone = {"kind": "rigid", "mesh": "shape:sphere", "size": [0.1], "mass": 1.0}
-    refused("the force of a grip is not known beside rigid bodies",
-            bodies={"bar": BAR, "stone": stone})  # fmt: skip
+    refused(r"`observations\.cell\.body` must be left out", **cell(body="bar"))
 
 
 def test_a_file_of_forces_is_read(tmp_path):
