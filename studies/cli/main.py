@@ -474,7 +474,7 @@ def new(  # noqa: PLR0913 -- the options of a command
     clouds of a scanner                 --cloud scans --mesh part.stl --kind soft
     a film of a depth camera            --depth frames --mesh part.stl --kind soft
     a colour to follow in a film        --points clip-track.csv --mesh ball --kind rigid
-    force and displacement of a test    --from tensile-test
+    force and displacement of a test    --from tensile-test, --from indentation
     two bodies that touch               --from two-balls, --from draped-cloth
     a grip that moves a soft thing      --from folded-towel
     a robot, as a URDF file             --urdf arm.urdf

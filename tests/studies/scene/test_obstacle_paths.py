@@ -17,7 +17,7 @@ BLOCK = {"kind": "soft", "mesh": "box", "size": [0.04, 0.02, 0.04], "cells": [3,
 DOWN = {"times": [0.0, 0.06, 0.1], "positions": [[0, 1, 0], [0, 0.998, 0], [0.001, 0.997, 0]]}
 BALL = {"center": [0.001, 0.0298, 0.002], "radius": 0.02, "stiffness": 400.0, "path": DOWN}
 PISTON = {"point": [0, 0.0101, 0], "normal": [0.1, -1.0, 0.0], "stiffness": 400.0, "path": DOWN}
-CELL = {"obstacle": "tip", "error": 0.01, "simulate": {"frames": 4, "duration": 0.1}}
+CELL = {"obstacle": "tip", "error": 0.01, "simulate": {"frames": 2, "duration": 0.1}}
 RESTS = {"motion": "equilibrium"}
 
 
