@@ -29,13 +29,8 @@ def tables(**changes):
     return {**base, **changes}
 
 
-@pytest.mark.parametrize("world", [RESTS, {"step": "implicit"}, {}])
-@pytest.mark.parametrize("tip", [BALL, PISTON])
-def test_the_force_has_the_slopes_of_differences(world, tip):
-    free = {"block.E": {}, "tip.position": {}, "tip.stiffness": {}}
-    free |= {} if tip is BALL else {"tip.height": {}}
-    values = tables(world={"gravity": [0, -1.0, 0], **world}, free=free, obstacles={"tip": tip})
-    problem = make_problem(scene_from_dict(values)).problem
+def check_slopes(problem):
+    """Compare gradient, tangent and differences of all residuals."""
     theta = problem.parameters.start + 0.01
     r = problem.residuals(theta)
     adj = np.random.default_rng(2).standard_normal(len(r))
@@ -46,6 +41,34 @@ def test_the_force_has_the_slopes_of_differences(world, tip):
         along = adj @ problem.residuals_jvp(theta, d) / 1e-6
         assert gradient[i] == pytest.approx(along, rel=1e-9, abs=1e-9 * np.abs(gradient).max())
         assert gradient[i] == pytest.approx(slope, rel=1e-4, abs=1e-5 * np.abs(gradient).max())
+
+
+@pytest.mark.parametrize("world", [RESTS, {"step": "implicit"}, {}])
+@pytest.mark.parametrize("tip", [BALL, PISTON])
+def test_the_force_has_the_slopes_of_differences(world, tip):
+    free = {"block.E": {}, "tip.position": {}, "tip.stiffness": {}}
+    free |= {} if tip is BALL else {"tip.height": {}}
+    values = tables(world={"gravity": [0, -1.0, 0], **world}, free=free, obstacles={"tip": tip})
+    check_slopes(make_problem(scene_from_dict(values)).problem)
+
+
+def test_a_stone_on_a_plate_weighs_on_it_beside_a_grip():
+    stone = {"kind": "rigid", "mesh": "shape:cube", "size": [0.1], "mass": 1.0,
+             "position": [0.3, 0.049, 0.0]}  # fmt: skip
+    plate = {"kind": "plane", "stiffness": 2000.0, "dissipation": 0.5, "bodies": ["stone"]}
+    short = {"error": 0.01, "simulate": {"frames": 2, "duration": 0.02}}
+    values = tables(
+        bodies={"block": BLOCK, "stone": stone}, obstacles={"plate": plate},
+        observations={"cell": {"obstacle": "plate", **short}, "jaw": {"grip": "block", **short}},
+        world={"step": "implicit"},
+        free={"stone.mass": {}, "stone.velocity": {}, "block.E": {}, "plate.stiffness": {}},
+    )  # fmt: skip
+    problem = make_problem(scene_from_dict(values)).problem
+    plate, grip = problem.observers
+    assert plate.forces[:, 1].min() > 5.0
+    weight = 9.81 * 1000.0 * 0.04 * 0.02 * 0.04
+    assert grip.forces[-1, 1] == pytest.approx(weight, rel=0.5)  # the block still swings
+    check_slopes(problem)
 
 
 def test_an_obstacle_is_where_its_path_says():
