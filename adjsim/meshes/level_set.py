@@ -76,7 +76,7 @@ def _crossings(field: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     values, inside = field.ravel(), field.ravel() > 0.0
     index = np.arange(field.size).reshape(field.shape)
     of_cells = np.lib.stride_tricks.sliding_window_view(field > 0.0, (2, 2, 2))
-    mixed = of_cells.any(axis=(3, 4, 5)) & ~of_cells.all(axis=(3, 4, 5))
+    mixed = np.asarray(of_cells.any(axis=(3, 4, 5)) & ~of_cells.all(axis=(3, 4, 5)))
     tets = grid_tets(index, filled=mixed)
     code = inside[tets] @ (1, 2, 4, 8)
     edges = []

@@ -16,10 +16,9 @@ from benchmarks.films import drawing, meshes
 from benchmarks.films.drawing import Shot
 from benchmarks.films.films import Film
 from benchmarks.films.making import Surface, simulate
-from benchmarks.films.meshes import MESHES
 
 
-VIEWS = 11
+COUNTS = (11, 3)  # of views
 ELEVATIONS = (8.0, 32.0, 56.0)  # of the views, one after the other [deg]
 DISTANCE, TARGET, FIELD = 3.0, (0.0, 0.36, 0.0), 24.0  # [m], [m], [deg]
 FLOOR = {"kind": "plane", "point": [0.0, 0.0, 0.0], "friction": 0.3}
@@ -62,13 +61,11 @@ def motion_of(name: str, **changes: Any) -> tuple[dict[str, Any], Surface]:
     return body, simulate(film)[name]
 
 
-def write(
-    folder: Path, name: str, body: dict[str, Any], moved: Surface, views: Sequence[int]
-) -> None:
+def write(folder: Path, name: str, motion: tuple[dict[str, Any], Surface]) -> None:
     """Write a film of each view, the true surface, truth.json, and scene-N.toml for N views."""
     folder.mkdir(parents=True, exist_ok=True)
-    most = ring(max(views))
-    for n in views:
+    body, moved = motion
+    for n in COUNTS:
         cameras = ring(n)
         for k, camera in enumerate(cameras):
             look = {"color": (0.8, 0.35, 0.2)}
@@ -81,7 +78,7 @@ def write(
     meshes.save(folder / f"{name}.ply", x[0][used], local.reshape(-1, 3))
     truth = {f"{name}.{key}": body[key] for key in FREE}
     start = {f"{name}.{key}": one["start"] for key, one in FREE.items()}
-    found = {"parameters": truth, "start": start, "law": "same", "cameras": most}
+    found = {"parameters": truth, "start": start, "law": "same"}
     (folder / "truth.json").write_text(json.dumps(found, indent=1))
 
 
@@ -95,7 +92,7 @@ def scene_of(
         "title": f"{name}, {len(cameras)} views",
         "bodies": {
             name: {
-                "kind": "soft", "mesh": "from-views", "law": "log",
+                "kind": "soft", "mesh": "from-views", "law": "log", "edge_length": 0.05,
                 "density": body["density"], **start,
             }
         },
@@ -108,12 +105,11 @@ def scene_of(
             }
             for k in range(len(cameras))
         },
+        "truth": {f"bodies.{name}.mesh": f"{name}.ply"},
         "free": {f"{name}.{key}": {"bounds": one["bounds"]} for key, one in FREE.items()},
     }  # fmt: skip
 
 
-def make(name: str, folder: Path, views: Sequence[int] = (VIEWS, 3)) -> None:
+def make(name: str, folder: Path) -> None:
     """Simulate a body and write all that a user would have, and the truth."""
-    MESHES[f"{name}-fine.vtu"]  # a KeyError names what there is none of
-    body, moved = motion_of(name)
-    write(folder, name, body, moved, views)
+    write(folder, name, motion_of(name))
