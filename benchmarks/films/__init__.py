@@ -7,5 +7,6 @@ Nothing here imports adjsim's physics or its renderer, since the films are there
     python -m benchmarks.films wrong /tmp/films          copies with a wrong scale, rate or camera
     python -m benchmarks.films small size-3 blur         films with a small thing wrong, fitted
     python -m benchmarks.films pull --out /tmp/pulled    a tensile test: load cell and markers
+    python -m benchmarks.films views                     bodies without a mesh, and their hulls
     python -m benchmarks.films table /tmp/films          fit every film, and compare with the truth
 """

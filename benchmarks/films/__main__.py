@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.films import table as tables
+from benchmarks.films import hulls, table as tables, views
 from benchmarks.films.films import FILMS, Film, variations
 from benchmarks.films.making import make as make_film
 from benchmarks.films.pulling import make_pulled
@@ -45,6 +45,30 @@ def wrong(
     """Copy some films, and declare scale, frame rate or camera wrongly."""
     for name in make_wrong(folder, out):
         typer.echo(name)
+
+
+@app.command(name="views")
+def from_views(
+    bodies: Annotated[list[str] | None, typer.Argument(help=f"{', '.join(views.BODIES)}.")] = None,
+    *,
+    out: Out = Path("runs/views"),
+    data: Data = None,
+) -> None:
+    """Film a body that falls from many views and from three, and compare its hulls with it."""
+    unknown = [name for name in bodies or () if name not in views.BODIES]
+    if unknown:
+        known = ", ".join(views.BODIES)
+        raise typer.BadParameter(f"there is no body {unknown[0]!r}, only {known}")
+    rows: list[tuple[str, ...]] = [hulls.HEADER]
+    for name in bodies or views.BODIES:
+        if not (out / name / "truth.json").exists():
+            views.make(name, out / name)
+        rows += [hulls.hull_row(out / name, name, count) for count in views.COUNTS]
+    typer.echo(in_markdown(rows))
+    if data is not None:
+        every = "".join(f" {name}" for name in bodies or ())
+        cells = [row[:-1] for row in rows]  # seconds vary
+        record(data, "views", {"hulls": cells}, f"python -m benchmarks.films views{every}")
 
 
 @app.command()

@@ -11,7 +11,6 @@ import pyvista
 from pydantic.dataclasses import dataclass
 
 
-SIZE = (320, 240)  # width and height of a film [pixels]
 Color = tuple[float, float, float]
 
 
@@ -19,6 +18,7 @@ Color = tuple[float, float, float]
 class Shot:
     """How a film is taken."""
 
+    size: tuple[int, int] = (320, 240)  # width and height [pixels]
     fps: int = 30
     n_frames: int = 31
     light: tuple[float, float, float] = (1.0, 2.0, 1.5)  # where it is; a weaker one: the camera
@@ -50,7 +50,8 @@ def draw(
 
     A surface is vertices (n_frames, n, 3) and faces; its look is given to `add_body`.
     """
-    plotter = pyvista.Plotter(off_screen=True, window_size=[2 * n for n in SIZE], lighting="none")
+    width, height = shot.size
+    plotter = pyvista.Plotter(off_screen=True, window_size=[2 * width, 2 * height], lighting="none")
     plotter.set_background(list(shot.background))  # pyright: ignore[reportArgumentType]
     plotter.camera.position = camera["eye"]
     plotter.camera.focal_point = camera["target"]
@@ -67,9 +68,9 @@ def draw(
         for i, (surface, look) in enumerate(zip(surfaces, looks, strict=True)):
             add_body(plotter, surface, shot, k=k, name=f"body {i}", **look)
         picture = np.asarray(plotter.screenshot(return_img=True), float)
-        frames.append(picture.reshape(SIZE[1], 2, SIZE[0], 2, 3).mean(axis=(1, 3)))
+        frames.append(picture.reshape(height, 2, width, 2, 3).mean(axis=(1, 3)))
     plotter.close()
-    noise = np.random.default_rng(seed).normal(0.0, 1.0, (n_frames, SIZE[1], SIZE[0], 3))
+    noise = np.random.default_rng(seed).normal(0.0, 1.0, (n_frames, height, width, 3))
     return np.clip(np.rint(np.array(frames) + shot.noise * noise), 0, 255).astype(np.uint8)
 
 
@@ -157,7 +158,7 @@ def write(path: Path, frames: np.ndarray, shot: Shot) -> None:
     """Write frames (n, height, width, 3) uint8 as H.264."""
     with av.open(str(path), "w") as film:
         stream = film.add_stream("libx264", rate=Fraction(shot.fps))
-        stream.width, stream.height = SIZE
+        stream.width, stream.height = shot.size
         stream.pix_fmt = "yuv420p"
         stream.options = {"crf": str(shot.crf), "threads": "1"}
         for frame in frames:

@@ -1,6 +1,6 @@
 """The meshes of the films: boxes cut into tetrahedra, surfaces that are filled, and sheets."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import chdir
 from functools import cache, partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from pyvista import examples
 
 
 Mesh = tuple[np.ndarray, np.ndarray]  # points (n, 3) [m], and triangles or tetrahedra
+Point = tuple[float, float, float]
 TETS_OF_A_CELL = [[0, a, b, 7] for a, b in ((4, 6), (6, 2), (2, 3), (3, 1), (1, 5), (5, 4))]
 FACES_OF_A_TET = [[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1]]  # outward
 
@@ -106,33 +107,57 @@ def ball() -> Mesh:
 
 
 @cache
-def torus() -> Mesh:
-    """Return a torus about the z axis."""
+def torus(ring: float = 0.1, tube: float = 0.035, around: int = 25, edge: float = 0.05) -> Mesh:
+    """Return a torus about the z axis with these radii [m]."""
+    across = round(0.44 * around)
     surface = pyvista.ParametricTorus(
-        ringradius=0.1, crosssectionradius=0.035, u_res=25, v_res=11, w_res=11
+        ringradius=ring, crosssectionradius=tube, u_res=around, v_res=across, w_res=across
     )
-    return fill(surface.triangulate().clean(), 0.05)
+    return fill(surface.triangulate().clean(), edge)
+
+
+def blended(grid: Any, blobs: Sequence[tuple[Point, Point]]) -> np.ndarray:
+    """Return a function at the points of a grid that is positive in ellipsoids that flow together.
+
+    An ellipsoid is its centre and its half axes [m].
+    """
+    p = np.asarray(grid.points)
+    fields = [1 - np.linalg.norm((p - centre) / np.array(radii), axis=1) for centre, radii in blobs]
+    return 0.04 * np.log(sum(np.exp(f / 0.04) for f in fields))
 
 
 @cache
 def duck() -> Mesh:
     """Return a body and a head with a beak; its base is flat, at y = 0."""
-    grid = pyvista.ImageData(
+    grid: Any = pyvista.ImageData(
         dimensions=(45, 45, 33), spacing=(0.006,) * 3, origin=(-0.13, -0.015, -0.096)
     )
-    x, y, z = np.asarray(grid.points).T
     blobs = [
         ((0.0, 0.05, 0.0), (0.105, 0.06, 0.065)),
         ((0.06, 0.13, 0.0), (0.05, 0.055, 0.05)),
         ((0.105, 0.12, 0.0), (0.03, 0.014, 0.025)),
     ]
-    fields = [
-        1 - np.sqrt(((x - c[0]) / r[0]) ** 2 + ((y - c[1]) / r[1]) ** 2 + ((z - c[2]) / r[2]) ** 2)
-        for c, r in blobs
-    ]
-    smooth = 0.04 * np.log(sum(np.exp(f / 0.04) for f in fields))
-    surface: Any = grid.contour([0.0], scalars=np.minimum(smooth, y / 0.06)).triangulate().clean()
+    field = np.minimum(blended(grid, blobs), grid.points[:, 1] / 0.06)
+    surface: Any = grid.contour([0.0], scalars=field).triangulate().clean()
     return fill(surface.decimate(1 - 420 / surface.n_cells).clean(), 0.05)
+
+
+@cache
+def bird() -> Mesh:
+    """Return a body with a head, a beak, a tail and two wings that are spread, 0.6 m wide."""
+    grid: Any = pyvista.ImageData(
+        dimensions=(80, 45, 90), spacing=(0.008,) * 3, origin=(-0.316, -0.176, -0.356)
+    )
+    blobs = [
+        ((0.0, 0.0, 0.0), (0.17, 0.11, 0.11)),
+        ((0.17, 0.08, 0.0), (0.085, 0.08, 0.075)),
+        ((0.26, 0.07, 0.0), (0.05, 0.03, 0.03)),
+        ((-0.2, 0.03, 0.0), (0.1, 0.04, 0.07)),
+        ((0.0, 0.04, 0.19), (0.1, 0.045, 0.14)),
+        ((0.0, 0.04, -0.19), (0.1, 0.045, 0.14)),
+    ]
+    surface: Any = grid.contour([0.0], scalars=blended(grid, blobs)).triangulate().clean()
+    return fill(surface.decimate(1 - 4000 / surface.n_cells).clean(), 0.03)
 
 
 def hexbeam() -> Mesh:
@@ -164,7 +189,9 @@ MESHES: dict[str, Callable[[], Mesh]] = {
     "hexbeam.vtk": hexbeam,
     "ball.vtu": ball,
     "torus.vtu": torus,
+    "torus-fine.vtu": partial(torus, 0.25, 0.09, 64, 0.03),
     "duck.vtu": duck,
+    "bird-fine.vtu": bird,
     "sheet.ply": partial(sheet, (0.4, 0.4), (12, 12)),
     "strip.ply": partial(sheet, (0.3, 0.1), (18, 6)),
     "box.ply": partial(brick, (0.16, 0.06, 0.1), (2, 1, 1)),

@@ -1,9 +1,11 @@
 r"""What is measured and shown of shapes and textures that pictures of things at rest gave.
 
     shape      distance of the surfaces, silhouettes apart, in views that it never saw too
+    hull       distance from the true mesh, volume
     texture    the texels that the pictures determine, and the errors of these
 
-The first needs another mesh as the hidden truth. Two surfaces are compared by
+The first needs another mesh as the hidden truth, and so does the distance of a hull. Two surfaces
+are compared by
 
     chamfer = (mean over a of min_b |a - b| + mean over b of min_a |a - b|)/2
 
@@ -20,7 +22,7 @@ Tests: `tests/studies/fitting/test_still.py`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -35,11 +37,13 @@ from render.soft_raster import SoftRasterizer, rasterize
 from studies.problem.films import films_of
 from studies.problem.forward import start_surfaces
 from studies.problem.free import VERTICES
+from studies.problem.from_views import bodies_from_views
 from studies.problem.making import PreparedProblem
 from studies.problem.observations.outlines import overlap
 from studies.problem.problem import SceneProblem
 from studies.problem.texels import TEXELS, felt_by, texel_gain
 from studies.scene import declared
+from studies.scene.mesh_source import read_source, surface_of
 
 
 POINTS = 6000  # drawn on each surface
@@ -77,6 +81,8 @@ def shown(
 ) -> AppearanceReport:
     """Return what is measured and shown of the shapes and textures at theta."""
     out = AppearanceReport()
+    for name in bodies_from_views(file):
+        _add_hull(out, file, problem, theta, name=name)
     if not problem.is_still:
         return out
     for path in file.free:
@@ -112,21 +118,17 @@ def _add_shape(
     }
     cameras = [film.camera_at(problem._values(theta)) for film in films]
     unseen = _between(cameras)
-    radius = float(np.linalg.norm(meshes["hidden"].points, axis=1).max())
-    points = surface_points(meshes["hidden"])
-    measured = {DISTANCE: chamfer(surface_points(meshes["fitted"]), points) / radius}
+    distance, apart = _distance(meshes["fitted"], meshes["hidden"])
+    measured = {DISTANCE: distance}
     for key, views in ((APART, cameras), (UNSEEN, unseen)):
         mine, theirs = (
             _silhouettes(meshes[which], views, films[0].size) for which in ("fitted", "hidden")
         )
         measured[key] = 1.0 - overlap(mine, theirs)
     out.measures.update({key: {"mean": value} for key, value in measured.items()})
-    least = chamfer(points, surface_points(meshes["hidden"], seed=1)) / radius
     out.findings.append(
         f"{measured[APART]:.1%} of the silhouettes of {name} and of the hidden shape are apart, in "
-        f"views that no picture shows {measured[UNSEEN]:.1%}. The surfaces are "
-        f"{measured[DISTANCE]:.2g} radii apart, where points drawn twice on the hidden one are "
-        f"{least:.2g}."
+        f"views that no picture shows {measured[UNSEEN]:.1%}. {apart}"
     )
     chosen = unseen[:: -(-len(unseen) // MOST_VIEWS)]
     look = {
@@ -136,6 +138,57 @@ def _add_shape(
         "shows.",
     }
     out.add(look, np.stack([_in_clay(mesh, chosen) for mesh in meshes.values()]), rows=meshes)
+
+
+def _add_hull(
+    out: AppearanceReport,
+    file: declared.SceneFile,
+    problem: SceneProblem,
+    theta: np.ndarray,
+    *,
+    name: str,
+) -> None:
+    """Add the surface of a body from views in clay, beside the mesh that the truth names, if any.
+
+    Its volume, and the distance of the two, are measured.
+    """
+    films = [film for film in films_of(problem.observers) if name in film.scene.objects]
+    key, center = f"bodies.{name}.mesh", films[0].center
+    faces = np.asarray(problem.built.meshes[name].faces)
+    meshes = {"from views": TriangleMesh(start_surfaces(problem.built)[name] - center, faces)}
+    out.measures[f"volume of {name} [m3]"] = {"mean": meshes["from views"].volume}
+    if key in file.truth:
+        body: Any = replace(file.bodies[name], mesh=str(file.truth[key]), cells=None)
+        true = surface_of(f"truth.{key}", read_source(f"truth.{key}", body))
+        meshes["true"] = TriangleMesh(true.points - center, true.faces)
+        distance, apart = _distance(*meshes.values())
+        out.measures[DISTANCE] = {"mean": distance}
+        more = abs(meshes["from views"].volume / meshes["true"].volume) - 1.0
+        out.findings.append(
+            f"The surface of {name} from views holds {more:+.1%} more than the true mesh. {apart}"
+        )
+    cameras = [film.camera_at(problem._values(theta)) for film in films]
+    chosen = cameras[:: -(-len(cameras) // MOST_VIEWS)]
+    look = {
+        "name": f"hull-{name}",
+        "title": f"The surface of {name} from views",
+        "caption": "The hull of the masks of the first frames"
+        + (", and the true mesh." if key in file.truth else "."),
+    }
+    out.add(look, np.stack([_in_clay(mesh, chosen) for mesh in meshes.values()]), rows=meshes)
+
+
+def _distance(mine: TriangleMesh, true: TriangleMesh) -> tuple[float, str]:
+    """Return how far a surface is from a true one about the origin [radii], and a sentence."""
+    radius = float(np.linalg.norm(true.points, axis=1).max())
+    points = surface_points(true)
+    distance, least = (
+        chamfer(other, points) / radius for other in (surface_points(mine), surface_points(true, 1))
+    )
+    return distance, (
+        f"The surfaces are {distance:.2g} radii apart, where points drawn twice on the true one "
+        f"are {least:.2g}."
+    )
 
 
 def _in_clay(mesh: TriangleMesh, cameras: Sequence[AnyCamera]) -> np.ndarray:

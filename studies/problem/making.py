@@ -22,6 +22,7 @@ from studies.problem.free import (
     shape_losses,
     views,
 )
+from studies.problem.from_views import with_hulls
 from studies.problem.observations.films import (
     FilmData,
     advice_on_film,
@@ -161,7 +162,6 @@ def make_problem(
             "`observations` must hold at least one film, table of points, states, or residuals of "
             "your own, got none."
         )
-    lone = without_own(file, every_own)
     real = {name: one for name, one in file.films.items() if one.simulate is None}
     films = {
         name: read_film(one, file.camera_of(one), f"observations.{name}")
@@ -170,10 +170,12 @@ def make_problem(
         for name, one in file.films.items()
         for key in [f"observations.{name}"]
     }
+    file, of_hulls = with_hulls(file, films)
+    lone = without_own(file, every_own)
     built = build(lone, at_rest=not every_own and is_still(file, films))
     if isinstance(built.system, Settled):
         say(SETTLING)
-    notes = built.notes + notes_on_fields_of_view(file) + notes_on_errors(file)
+    notes = of_hulls + built.notes + notes_on_fields_of_view(file) + notes_on_errors(file)
     notes += notes_on_seams(file, built, file.films)
     for name in real:
         notes += advice_on_film(films[name], f"observations.{name}")

@@ -19,6 +19,7 @@ OF_FILES = (
     "masks", "fps", "times", "frames", "downsample", "points", "units", "rotation", "position",
     "box", "most_points", "scale",
 )  # fmt: skip
+LEAST_CELLS = 6  # of a hull along its longest side
 RESERVED = ("mass", "gravity", "state", "camera", "rasterizer", "world", *OWNERS)
 # Ends of paths of what acts on what moves alone.
 OF_MOTION = (
@@ -137,7 +138,12 @@ def _check_truth(path: str, value: Any, scene: SceneFile) -> None:
 
 
 def _check_simulated(scene: SceneFile) -> None:
-    of_bodies = [path for path in scene.truth if path.startswith("bodies.")]
+    of_views = {
+        f"bodies.{name}.mesh"
+        for name, body in scene.bodies.items()
+        if getattr(body, "mesh", None) == declared.FROM_VIEWS
+    }
+    of_bodies = [k for k in scene.truth if k.startswith("bodies.") and k not in of_views]
     is_only_compared = scene.truth and not scene.is_simulated
     if is_only_compared and (of_bodies or scene.purpose == "control"):
         what = f'`truth."{of_bodies[0]}"`' if of_bodies else "`truth`"
@@ -283,6 +289,8 @@ def _check_body(key: str, body: Any) -> None:
                 f"`{key}.mesh` is missing: give a file, "
                 '"pyvista:NAME", "shape:NAME", or a generator such as "box".'
             )
+        if body.mesh == declared.FROM_VIEWS:
+            _check_from_views(key, body)
         if body.held is not None:
             if isinstance(body, declared.Rigid):
                 raise StudyError(
@@ -310,6 +318,22 @@ def _check_vertex_masses(name: str, body: declared.Rigid, carriers: set[str | No
             f"`bodies.{name}.vertex_mass` must be one number for a body that joints link, that "
             "carries an obstacle or that touches as a ball: with one for each vertex its centre of "
             "mass moves in the mesh."
+        )
+
+
+def _check_from_views(key: str, body: Any) -> None:
+    """Raise if a body from views has a pose or a size, which the cameras give it."""
+    for field in dataclasses.fields(body):
+        is_given = getattr(body, field.name) != field.default
+        if is_given and field.name in ("size", "scale", "position", "rotation"):
+            raise StudyError(
+                f"`{key}.{field.name}` must be left out where `{key}.mesh` is "
+                f'"{declared.FROM_VIEWS}": the body is where the cameras see it.'
+            )
+    if body.cells is not None and (len(body.cells) != 1 or body.cells[0] < LEAST_CELLS):
+        raise StudyError(
+            f"`{key}.cells` must be one whole number of at least {LEAST_CELLS}, along the longest "
+            f"side of the hull, got {list(body.cells)}."
         )
 
 

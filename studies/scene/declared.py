@@ -45,6 +45,7 @@ Colors = Annotated[
 ]
 Name = str  # of a body, camera, light, obstacle or observation
 ASSETS = Path(__file__).resolve().parents[1] / "bundled" / "assets"
+FROM_VIEWS = "from-views"  # a mesh that is built from the first frames of films
 GENERATORS = ("box", "ball", "sheet", "gear", "walker", "bell", "chain")
 
 
@@ -54,7 +55,7 @@ def resolved(name: str, key: str, folder: Path) -> str:
     A `file` may also be a pattern such as "depth/*.png".
     """
     is_mesh = key == "mesh"
-    if is_mesh and (name in GENERATORS or name.startswith(("pyvista:", "shape:"))):
+    if is_mesh and (name in (*GENERATORS, FROM_VIEWS) or name.startswith(("pyvista:", "shape:"))):
         return name
     if not name.strip():
         raise StudyError(f" must name a file, got {name!r}.")
@@ -239,12 +240,13 @@ class _Body:
     of what is declared, for the error budget of an answer.
     """
 
-    # A file (any format that PyVista or meshio reads, or .tet), "pyvista:NAME", or a generator:
-    # "shape:NAME", "box", "ball", "sheet", "gear", "chain".
+    # A file (any format that PyVista or meshio reads, or .tet), "pyvista:NAME", a generator:
+    # "shape:NAME", "box", "ball", "sheet", "gear", "chain"; or "from-views", from films.
     mesh: File | None = None
     # Of a generator [m]: edges of a box or a sheet, radius of a ball.
     size: Annotated[tuple[float, ...], Field(min_length=1), "a list of numbers"] | None = None
-    cells: tuple[int, ...] | None = None  # of a generator: how many cells along each edge
+    # Of a generator: how many cells along each edge; from views, along the longest one.
+    cells: tuple[int, ...] | None = None
     # Factor from the mesh's units to metres, or one along each of its axes.
     scale: Positive | tuple[Positive, Positive, Positive] = 1.0
     position: Vector = (0.0, 0.0, 0.0)  # where the mesh's origin is in the world [m]

@@ -31,6 +31,7 @@ from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rotations import rotation_matrix
 from studies.runs.errors import StudyError
 from studies.runs.meshes import filled
+from studies.scene.declared import FROM_VIEWS
 
 
 SHAPE, FIELD = "shape:", "field:"
@@ -110,6 +111,11 @@ def tried(key: str, make: Callable[[], T]) -> T:
 def read_source(key: str, body: Any) -> Source:
     """Return the mesh of a body in the world; `key` is the body's, e.g. "bodies.duck"."""
     name = body.mesh
+    if name == FROM_VIEWS:
+        raise StudyError(
+            f'`{key}.mesh` must be a mesh where there are no films, got "{FROM_VIEWS}". Run the '
+            "scene file that has them."
+        )
     if name.startswith(SHAPE) or not any(mark in name for mark in FILE_MARKS):
         source = Source(tried(f"{key}.mesh", lambda: _generated(key, body)))
     else:

@@ -12,6 +12,7 @@ import tomlkit
 
 from benchmarks.films import (
     drawing,
+    hulls,
     making,
     meshes,
     pulling,
@@ -20,6 +21,7 @@ from benchmarks.films import (
     solver_rigid,
     solver_soft,
     touching,
+    views,
     wrong,
 )
 from benchmarks.films.films import FILMS, variations
@@ -511,3 +513,20 @@ def test_a_bar_leaves_a_wall_with_its_restitution():
     fall = np.sqrt(-2 * mass * 9.81 * 0.13 * np.sin(wall) / inertia)
     assert rates[hit - 2] == pytest.approx(-fall, rel=1e-2)
     assert rates[hit + 2] == pytest.approx(0.5 * fall, rel=1e-2)
+
+
+def test_scene_of_views_has_no_mesh_and_a_film_of_each_camera(tmp_path, monkeypatch):
+    monkeypatch.setattr(views, "COUNTS", (3,))
+    x = np.array([[0.0, 0.4, 0.0], [0.1, 0.4, 0.0], [0.0, 0.5, 0.0], [0.0, 0.4, 0.1]])
+    faces = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
+    frames = np.repeat(x[None], views.SHOT.n_frames, axis=0)
+    body = {"density": 1000.0, **views.BODIES["bird"]}
+    views.write(tmp_path, "bird", (body, (frames, faces)))
+    file = read_scene(tmp_path / "scene-3.toml")
+    assert file.bodies["bird"].mesh == "from-views"
+    assert [len(list(tmp_path.glob("*.mp4"))), len(file.films), len(file.cameras)] == [3, 3, 3]
+    truth = json.loads((tmp_path / "truth.json").read_text())["parameters"]
+    assert truth.keys() == file.free.keys()
+    row = dict(zip(hulls.HEADER, hulls.hull_row(tmp_path, "bird", 3), strict=True))
+    assert row["views"] == "3"
+    assert float(row["in pixels"]) < 3.0

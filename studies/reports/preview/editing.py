@@ -21,6 +21,7 @@ import tomlkit
 from scipy.spatial.transform import Rotation
 
 from render.posed_camera import PosedCamera
+from studies.problem.from_views import with_hulls
 from studies.problem.joint_marks import seen_by
 from studies.problem.observations.film_tracker import Tracked, has_hue
 from studies.reports.preview.overlay import Overlay, overlays, seen_pixels
@@ -82,12 +83,12 @@ class Editor:
         self, settings: Mapping[str, str]
     ) -> tuple[SceneFile, BuiltScene, list[Shot], list[str]]:
         file = read_scene(self.path, [f"{key}={value}" for key, value in settings.items()])
-        file = instance_of(file, seed=0)
+        file, of_hulls = with_hulls(instance_of(file, seed=0))
         built = build(file)
         shots, warnings = inspect(file, built)
         if not shots:
             raise StudyError("`cameras` is empty: a page needs a table [cameras.NAME].")
-        return file, built, shots, [*built.notes, *warnings]
+        return file, built, shots, [*of_hulls, *built.notes, *warnings]
 
     def marks(self, shot: Shot) -> list[Overlay]:
         """Return what is drawn over a shot."""

@@ -17,6 +17,7 @@ from PIL import Image, ImageDraw
 from scipy.ndimage import binary_dilation, binary_erosion
 
 from render.picture_files import open_picture
+from studies.problem.from_views import with_hulls
 from studies.problem.joint_marks import marked, seen_by
 from studies.problem.making import make_problem
 from studies.problem.observations.film_tracker import PINK
@@ -61,7 +62,7 @@ def preview(
     nodes, and about what takes long.
     """
     file = scene if isinstance(scene, SceneFile) else read_scene(scene, overrides)
-    file = instance_of(file, seed=0)
+    file, of_hulls = with_hulls(instance_of(file, seed=0))
     built = build(file)
     if not built.subjects:
         raise StudyError("`bodies` must hold something with a surface: smoke is a picture already.")
@@ -83,7 +84,7 @@ def preview(
     moving = {shot.key.removeprefix("observations.") for shot in shots if len(shot.indices) > 1}
     films = {name: film for name, film in file.films.items() if name in moving}
     notes = built.notes + notes_on_fields_of_view(file) + notes_on_seams(file, built, films)
-    return [*notes_on_units(file), *notes, *warnings, *_refused(file, warnings)]
+    return [*notes_on_units(file), *of_hulls, *notes, *warnings, *_refused(file, warnings)]
 
 
 def inspect(file: SceneFile, built: BuiltScene) -> tuple[list[Shot], list[str]]:

@@ -1,0 +1,263 @@
+"""The hull of a body that several cameras see: the places that all of them see within their masks.
+
+    f(x) = min over views of  d(u(x)) z(x) w
+
+with d the distance of a pixel u from the outline of the mask [pixels], positive inside, and z w the
+width of a pixel at the depth z of x [m]. The hull is where f > 0, and f is a distance near it.
+
+Source: Laurentini, The visual hull concept, IEEE PAMI 16 (1994).
+Tests: `tests/studies/problem/test_carving.py`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.ndimage
+
+from adjsim.meshes.level_set import level_set
+from adjsim.meshes.triangle_mesh import TriangleMesh
+from render.posed_camera import PosedCamera
+from studies.problem.pixels import rays, to_pixels
+from studies.runs.errors import StudyError
+
+
+COARSE = 48  # cells along a side of the cube in which a body is looked for
+SIDES = (1.5, 3.0, 6.0)  # of half of this cube, over the largest radius of a mask
+LEAST_TURN = 5.0  # between views, so that they say how deep a body is [deg]
+FINER = 4  # parts of a pixel in which the distance from an outline is measured
+OUTLINE = 0.2  # pixels: error of an outline
+BEYOND = -1e3  # pixels: the distance of what is not in a picture
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What a calibrated camera sees of a body."""
+
+    mask: np.ndarray  # part of each pixel that the body covers, (height, width)
+    camera: PosedCamera  # about the origin of the world
+
+    @cached_property
+    def body(self) -> np.ndarray:
+        """The largest spot of the mask, (height, width) bool."""
+        labels, count = scipy.ndimage.label(self.mask > 0.5)  # pyright: ignore[reportGeneralTypeIssues]
+        sizes = np.bincount(labels.ravel(), minlength=count + 1)
+        return labels == 1 + int(np.argmax(sizes[1:])) if count else np.zeros(labels.shape, bool)
+
+    @cached_property
+    def distances(self) -> np.ndarray:
+        """Distance of each part of a pixel from the outline, positive inside [pixels]."""
+        around = scipy.ndimage.binary_dilation(self.body, iterations=2)
+        finer = scipy.ndimage.zoom(
+            np.where(around, self.mask, 0.0), FINER, order=1, mode="nearest", grid_mode=True
+        )
+        inside, outside = (
+            np.asarray(scipy.ndimage.distance_transform_edt(where))
+            for where in (finer > 0.5, finer <= 0.5)
+        )
+        return (np.where(inside > 0.0, inside - 0.5, 0.5 - outside)) / FINER
+
+    @property
+    def middle(self) -> np.ndarray:
+        """Column and row of the middle of the body, (2,)."""
+        rows, columns = np.nonzero(self.body)
+        return np.array([columns.mean(), rows.mean()])
+
+    @property
+    def radius(self) -> float:
+        """How far the body reaches from its middle, over its depth [-]."""
+        rows, columns = np.nonzero(self.body)
+        pixels = np.stack([columns, rows], axis=-1) - self.middle
+        return float(np.linalg.norm(pixels, axis=1).max() + 1.0) * self.width
+
+    @cached_property
+    def width(self) -> float:
+        """Width of a pixel over its depth [-]."""
+        return 2.0 / (self.body.shape[0] * self.camera.optics.numbers()[3])
+
+    def depths(self, points: np.ndarray) -> np.ndarray:
+        """Return the depths of points (..., 3) [m]."""
+        eye, axes = self.camera.pose()
+        return (points - eye) @ axes[2]
+
+    def field(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return f of this view at points (..., 3) [m], and whether they are in the picture."""
+        depths, size = self.depths(points), self.body.shape
+        ahead = np.maximum(depths, 1e-9)
+        with np.errstate(all="ignore"):
+            u, v = np.moveaxis(to_pixels(self.camera, points, size), -1, 0)
+        is_seen = (depths > 0.0) & (np.abs(u / (size[1] - 1) - 0.5) <= 0.5)
+        is_seen &= np.abs(v / (size[0] - 1) - 0.5) <= 0.5
+        u, v = (FINER * (np.where(is_seen, pixel, 0.0) + 0.5) - 0.5 for pixel in (u, v))
+        there = scipy.ndimage.map_coordinates(self.distances, [v, u], order=1, mode="nearest")
+        return np.where(is_seen, there, BEYOND) * ahead * self.width, is_seen
+
+
+class Hull(NamedTuple):
+    """What views enclose."""
+
+    surface: TriangleMesh  # closed, facing outwards [m]
+    error: float  # of the place of the surface [m]
+
+
+def hull(views: Mapping[str, View], cells: int, key: str) -> Hull:
+    """Return the hull of a body.
+
+    Parameters
+    ----------
+    views : mapping of str to View
+        By the name of what a message is to name, such as "observations.front".
+    cells : int
+        Of the grid along the longest side of the hull.
+    key : str
+        What a message begins with.
+
+    Raises
+    ------
+    StudyError
+        If there are fewer than two views, these look in nearly the same direction or have no place
+        in common, a mask is empty or touches the edge of its picture, or no place is in all masks.
+    """
+    if len(views) < 2:
+        seen = f"only `{next(iter(views))}`" if views else "none"
+        raise StudyError(
+            f"`{key}` needs films from two views or more that begin at time 0 and show this body "
+            f"alone, got {seen}. Add films with other cameras, or give a mesh."
+        )
+    for name, view in views.items():
+        _require_outline(name, view)
+    low, high = _bounds(views, key)
+    spacing = float((high - low).max()) / cells
+    counts = np.ceil((high - low) / spacing).astype(int) + 5
+    origin = 0.5 * (low + high) - 0.5 * spacing * (counts - 1)
+    fields, _ = _fields(views, _grid(origin, spacing, counts))
+    field = _largest(fields.min(axis=0))
+    if not (field > 0.0).any():
+        raise StudyError(
+            f"`{key}`: the body is thinner than a cell of {spacing:.2g} m. Give more `cells` than "
+            f"{cells}."
+        )
+    surface = level_set(field, origin, spacing)
+    pixels = [view.width * view.depths(surface.centroid) for view in views.values()]
+    excess = _excess(fields, spacing, surface)
+    return Hull(surface, float(np.hypot(excess, OUTLINE * np.mean(pixels))))
+
+
+def _excess(fields: np.ndarray, spacing: float, surface: TriangleMesh) -> float:
+    """Return how far a hull is outside of a smooth body on average [m], by leaving views out.
+
+    A hull of n views is too large by about c/n^2, so it is (n - 1)^2/(2 n - 1) of what it grows by
+    on average if one view is left out (a jackknife: Quenouille, Biometrika 43 (1956)). Of what no
+    set of the views shows, such as a hole that none looks into, it knows nothing.
+    """
+
+    def volume(field: np.ndarray) -> float:
+        return float(np.clip(field / spacing + 0.5, 0.0, 1.0).sum()) * spacing**3
+
+    n = len(fields)
+    others = [volume(np.delete(fields, k, axis=0).min(axis=0)) for k in range(n)]
+    grown = np.mean(others) - volume(fields.min(axis=0))
+    a, b, c = (surface.points[surface.faces[:, k]] for k in range(3))
+    area = 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1).sum()
+    return float((n - 1) ** 2 / (2 * n - 1) * grown / area)
+
+
+def _require_outline(name: str, view: View) -> None:
+    """Raise if a mask is empty, or open where it meets the edge of the picture."""
+    if not view.body.any():
+        raise StudyError(
+            f"`{name}` shows no body in its first frame: nothing is unlike the background. Give "
+            "`masks`, or check `background`."
+        )
+    edges = {
+        "left": view.body[:, 0], "right": view.body[:, -1],
+        "upper": view.body[0], "lower": view.body[-1],
+    }  # fmt: skip
+    for side, edge in edges.items():
+        if edge.any():
+            raise StudyError(
+                f"`{name}` must show all of the body in its first frame, but its mask touches the "
+                f"{side} edge of the picture: the hull would be open there. Leave the film out, "
+                "or give better `masks`."
+            )
+
+
+def _bounds(views: Mapping[str, View], key: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return corners of a box around the hull, (3,) [m] both."""
+    eyes = np.array([view.camera.pose()[0] for view in views.values()])
+    ahead = np.array([rays(view.camera, view.middle, view.body.shape) for view in views.values()])
+    ahead /= np.linalg.norm(ahead, axis=1, keepdims=True)
+    turn = np.degrees(np.arccos(np.clip(np.abs(ahead @ ahead.T), 0.0, 1.0))).max()
+    if turn < LEAST_TURN:
+        raise StudyError(
+            f"`{key}`: the views look along directions that differ by {turn:.2g} degrees at most, "
+            "which does not tell how deep the body is. Add a film from another side."
+        )
+    across = np.eye(3) - ahead[:, :, None] * ahead[:, None, :]  # planes across the rays
+    middle = np.linalg.solve(across.sum(axis=0), np.einsum("nij,nj->i", across, eyes))
+    radius = max(view.radius * abs(float(view.depths(middle))) for view in views.values())
+    for half in (side * radius for side in SIDES):
+        spacing = 2.0 * half / COARSE
+        origin = middle - half
+        points = _grid(origin, spacing, np.full(3, COARSE + 1))
+        fields, is_seen = _fields(views, points)
+        if not is_seen.all(axis=0).any():
+            raise _apart(views, is_seen, key)
+        reached = np.argwhere(fields.min(axis=0) > -spacing)  # the body may be thinner than a cell
+        if not (fields.min(axis=0) > -0.5 * spacing).any():
+            raise _empty(views, fields, spacing, key)
+        if reached.min() > 0 and reached.max() < COARSE:
+            return origin + spacing * (reached.min(0) - 1), origin + spacing * (reached.max(0) + 1)
+    raise StudyError(
+        f"`{key}`: the views do not enclose the body: their hull is longer than "
+        f"{2.0 * SIDES[-1]:g} times what any of them shows. Add a film from another side."
+    )
+
+
+def _apart(views: Mapping[str, View], is_seen: np.ndarray, key: str) -> StudyError:
+    flat = is_seen.reshape(len(views), -1).astype(np.int64)
+    common = flat @ flat.T
+    np.fill_diagonal(common, flat.shape[1] + 1)
+    first, second = np.unravel_index(np.argmin(common), common.shape)
+    names = list(views)
+    return StudyError(
+        f"`{key}`: the views do not overlap: no place is in the pictures of all. "
+        f"`{names[first]}` and `{names[second]}` have least in common. Check eye and target, or "
+        "K, R and t, of their cameras."
+    )
+
+
+def _empty(views: Mapping[str, View], fields: np.ndarray, spacing: float, key: str) -> StudyError:
+    names = list(views)
+    left = [
+        int((np.delete(fields, k, axis=0).min(axis=0) > -0.5 * spacing).sum())
+        for k in range(len(names))
+    ]
+    worst = int(np.argmax(left))
+    hint = (
+        f"Without `{names[worst]}` something is left: check its camera and mask."
+        if left[worst] and len(names) > 2
+        else "Check the cameras, and whether all films begin at the same time."
+    )
+    return StudyError(f"`{key}`: the hull is empty: no place is in the masks of all views. {hint}")
+
+
+def _grid(origin: np.ndarray, spacing: float, counts: Any) -> np.ndarray:
+    """Return the points of a grid, (n_x, n_y, n_z, 3) [m]."""
+    return origin + spacing * np.moveaxis(np.indices(tuple(counts)), 0, -1)
+
+
+def _fields(views: Mapping[str, View], points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return f of each view at points, and whether they are in its picture, (n_views, ...)."""
+    both = [view.field(points) for view in views.values()]
+    return np.stack([one[0] for one in both]), np.stack([one[1] for one in both])
+
+
+def _largest(field: np.ndarray) -> np.ndarray:
+    """Return f with its largest part alone positive."""
+    labels, count = scipy.ndimage.label(field > 0.0)  # pyright: ignore[reportGeneralTypeIssues]
+    sizes = np.bincount(labels.ravel(), minlength=count + 1)[1:]
+    other = (labels > 0) & (labels != 1 + int(np.argmax(sizes)))
+    return np.where(other, -field, field)

@@ -1,0 +1,114 @@
+"""A body whose mesh is "from-views": the hull that the first frames of films enclose.
+
+It is in the world's axes, and goes on as a file: filled with tetrahedra like any closed surface.
+The file is in the cache, named by what is in it, so that it is the same in every process.
+
+Tests: `tests/studies/problem/test_from_views.py`.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.ndimage
+
+from adjsim.jit.backend import CACHE_DIR
+from adjsim.meshes.triangle_mesh import TriangleMesh
+from studies.problem.carving import View, hull
+from studies.problem.observations.films import (
+    DIFFERENT,
+    STILL,
+    FilmData,
+    plate_of,
+    read_film,
+    silhouettes,
+)
+from studies.problem.pixels import posed
+from studies.runs.files import replacing
+from studies.scene.cameras import make_camera
+from studies.scene.declared import FROM_VIEWS, SceneFile
+
+
+CELLS = 24  # along the longest side of the hull
+SOLID = 5  # pixels a side, one of which the body covers whole if it covers part of the middle one
+BORDER = 0.05  # of a picture, where the background is looked for if none is declared
+
+
+def bodies_from_views(file: SceneFile) -> list[str]:
+    """Return the names of the bodies whose meshes are built from films."""
+    return [k for k, body in file.bodies.items() if getattr(body, "mesh", None) == FROM_VIEWS]
+
+
+def with_hulls(
+    file: SceneFile, films: Mapping[str, FilmData] | None = None
+) -> tuple[SceneFile, list[str]]:
+    """Return a scene whose bodies have their meshes, and a line on each hull.
+
+    `films` are those that have been read, by name.
+
+    Raises
+    ------
+    StudyError
+        Where the views do not say what a body is like: see `studies.problem.carving.hull`.
+    """
+    bodies: dict[str, Any] = dict(file.bodies)
+    notes = []
+    for name in bodies_from_views(file):
+        views = {
+            f"observations.{key}": _view(file, key, films or {})
+            for key, film in file.films.items()
+            if film.video is not None
+            and film.start == 0.0
+            and set(film.bodies or file.bodies) == {name}
+        }
+        cells = (bodies[name].cells or (CELLS,))[0]
+        surface, error = hull(views, cells, f"bodies.{name}.mesh")
+        sides = " x ".join(f"{side:.3g}" for side in np.ptp(surface.points, axis=0))
+        notes.append(
+            f"{name} is the hull of {len(views)} views: {sides} m, {surface.volume:.4g} m3. Its "
+            f"surface is known to about {error:.1g} m, and more likely outside of the body."
+        )
+        bodies[name] = replace(bodies[name], mesh=_written(surface), cells=None)
+    return replace(file, bodies=bodies), notes
+
+
+def _written(surface: TriangleMesh) -> str:
+    """Return the path of the file of a surface."""
+    import pyvista
+
+    digest = hashlib.sha256(surface.points.tobytes() + surface.faces.tobytes()).hexdigest()
+    path = CACHE_DIR.parent / "meshes" / f"{digest[:24]}.vtp"
+    if not path.is_file():
+        with replacing(path) as part:
+            pyvista.PolyData.from_regular_faces(surface.points, surface.faces).save(part)
+    return str(path)
+
+
+def _view(file: SceneFile, name: str, films: Mapping[str, FilmData]) -> View:
+    """Return what the camera of a film sees in its first frame."""
+    film = file.films[name]
+    data = films.get(name) or read_film(film, file.camera_of(film), f"observations.{name}")
+    camera = file.camera_name(film)
+    seen_from = make_camera(camera, file.cameras[camera], data.full_size)
+    mask = coverage(data) if data.masks is None else data.masks[0]
+    return View(mask, posed(seen_from, np.zeros(3)))
+
+
+def coverage(data: FilmData) -> np.ndarray:
+    """Return which part of each pixel of the first frame of a film bodies cover, (H, W) in [0, 1].
+
+    It is how unlike the background a pixel is, over how unlike it the most unlike pixel around is:
+    at the edge of a body a pixel mixes both. So an outline is known to a part of a pixel.
+    """
+    height, width = data.size
+    rows, columns = (max(int(np.ceil(BORDER * n)), 2) for n in (height, width))
+    inner = np.zeros((height, width), bool)
+    inner[rows:-rows, columns:-columns] = True
+    plate = plate_of(data, inner)
+    unlike = np.abs(data.frames[0] - plate).max(axis=-1) - STILL
+    most = scipy.ndimage.maximum_filter(unlike, SOLID)
+    part = np.clip(unlike / np.maximum(most, DIFFERENT - STILL), 0.0, 1.0)
+    within = scipy.ndimage.binary_erosion(silhouettes(data, plate)[0] >= 1.0, iterations=2)
+    return np.where(within, 1.0, part)

@@ -1,0 +1,114 @@
+"""The hull of masks: its size, its hole, and what views must have in common."""
+
+import numpy as np
+import pytest
+
+from adjsim.meshes.shapes import shape
+from render.blending import Hard
+from render.camera import Camera
+from render.scene import Mesh, Scene
+from render.soft_raster import SoftRasterizer, rasterize
+from studies.problem.carving import View, hull
+from studies.problem.pixels import posed
+from studies.runs.errors import StudyError
+
+
+SIZE = (60, 80)
+BODY = shape("torus")
+MIDDLE = np.array([0.4, 1.0, -0.2])
+RADIUS = float(np.linalg.norm(BODY.points, axis=1).max())
+
+
+def looking(around, up, *, target=MIDDLE, distance=6.0, fov_y=30.0):
+    """Return a camera that looks at a point from these angles [deg]."""
+    a, e = np.radians([around, up])
+    arm = [np.cos(e) * np.sin(a), np.sin(e), np.cos(e) * np.cos(a)]
+    return Camera(target + distance * RADIUS * np.array(arm), target, fov_y=fov_y)
+
+
+def view(camera):
+    """Return what a camera sees of the body about `MIDDLE`, with antialiased edges."""
+    raster = SoftRasterizer(blend=Hard(), supersample=4)
+    scene, vertices = Scene({"body": Mesh(BODY.faces)}), {"body": BODY.points + MIDDLE}
+    mask = rasterize(scene, camera, raster, vertices, SIZE)[..., 3]
+    return View(np.reshape(mask, SIZE), posed(camera, np.zeros(3)))
+
+
+def views(*angles, **more):
+    return {f"film{k}": view(looking(*angle, **more)) for k, angle in enumerate(angles)}
+
+
+AROUND = [(360.0 * k / 11, (8.0, 32.0, 56.0)[k % 3]) for k in range(11)]
+
+
+def test_hull_of_many_views_is_the_body_to_a_part_of_a_pixel():
+    seen = views(*AROUND)
+    surface, error = hull(seen, 24, "bodies.ring.mesh")
+    surface.require_closed()
+    assert len(surface.points) - len(surface.edges) + len(surface.faces) == 0  # it has a hole
+    assert surface.volume == pytest.approx(BODY.volume, rel=0.06)
+    pixel = 6.0 * RADIUS * seen["film0"].width
+    for end in ("min", "max"):
+        ours, true = (getattr(np, end)(x, axis=0) for x in (surface.points - MIDDLE, BODY.points))
+        assert np.abs(ours - true).max() < pixel  # no view looks along its lower side
+    assert 0.1 * pixel < error < pixel
+    again, _ = hull(views(*AROUND), 24, "bodies.ring.mesh")
+    assert np.array_equal(again.points, surface.points)
+
+
+def test_fewer_views_leave_more():
+    sets = AROUND, [AROUND[k] for k in (0, 1, 5, 8)], [(0.0, 10.0), (90.0, 40.0)]
+    hulls = [hull(views(*angles), 20, "x") for angles in sets]
+    volumes = [surface.volume for surface, _ in hulls]
+    assert volumes == sorted(volumes)
+    errors = [error for _, error in hulls]
+    assert errors == sorted(errors)
+    grown = volumes[1] / BODY.volume - 1.0  # of four views
+    a, b, c = (BODY.points[BODY.faces[:, k]] for k in range(3))
+    area = 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1).sum()
+    assert 0.5 < errors[1] / (grown * BODY.volume / area) < 2.0
+
+
+def test_specks_in_a_mask_do_not_count():
+    seen = views(*AROUND[::2])
+    mask = seen["film1"].mask.copy()
+    mask[0, 0] = mask[2, 3] = 1.0
+    specked = {**seen, "film1": View(mask, seen["film1"].camera)}
+    first, second = (hull(which, 16, "x").surface for which in (seen, specked))
+    assert np.array_equal(first.points, second.points)
+
+
+def refusal(seen):
+    with pytest.raises(StudyError) as error:
+        hull(seen, 16, "bodies.ring.mesh")
+    return str(error.value)
+
+
+def test_one_view_is_not_enough():
+    assert "two views or more" in refusal({})
+    assert "got only `film0`" in refusal(views((0.0, 10.0)))
+
+
+def test_views_from_one_side_do_not_say_how_deep_it_is():
+    assert "differ by 2 degrees at most" in refusal(views((0.0, 0.0), (2.0, 0.0)))
+
+
+def test_a_mask_that_is_empty_or_touches_an_edge():
+    blank = View(np.zeros(SIZE), posed(looking(90.0, 0.0), np.zeros(3)))
+    assert "`blank` shows no body" in refusal({**views((0.0, 0.0)), "blank": blank})
+    near = views((90.0, 0.0), distance=2.0)["film0"]
+    assert "`near` must show all of the body" in refusal({**views((0.0, 0.0)), "near": near})
+
+
+def test_cameras_that_look_at_different_places():
+    seen = views(*AROUND[:4])
+    above = MIDDLE + np.array([0.0, 40.0 * RADIUS, 0.0])
+    away = View(seen["film0"].mask, posed(looking(90.0, 0.0, target=above), np.zeros(3)))
+    message = refusal({"film": seen["film0"], "away": away})
+    assert "the views do not overlap" in message
+    assert "`away`" in message
+    beside = MIDDLE + np.array([0.0, 2.2 * RADIUS, 0.0])
+    camera = posed(looking(90.0, 9.0, target=beside), np.zeros(3))
+    message = refusal({**seen, "beside": View(seen["film0"].mask, camera)})
+    assert "the hull is empty" in message
+    assert "`beside`" in message

@@ -1,0 +1,159 @@
+"""A scene whose body has no mesh: from its films to a body that is simulated."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from adjsim.meshes.triangle_mesh import TriangleMesh
+from studies.fitting.pictures import DISTANCE, shown
+from studies.problem import from_views
+from studies.problem.from_views import coverage, with_hulls
+from studies.problem.making import make_problem
+from studies.problem.observations.films import FilmData
+from studies.reports.preview.showing import preview
+from studies.runs.errors import StudyError
+from studies.scene.declared import Scene, Soft
+from studies.scene.mesh_source import read_source
+from studies.scene.reading import scene_from_dict, to_toml
+from tests.studies.problem.test_carving import AROUND, BODY, MIDDLE, looking, view
+
+
+BACKGROUND, COLOR = np.array([0.9, 0.9, 0.95]), np.array([0.7, 0.3, 0.2])
+CHOSEN = AROUND[::2]
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch, tmp_path):
+    """Keep meshes in a folder of the test."""
+    monkeypatch.setattr(from_views, "CACHE_DIR", tmp_path / "cache" / "kernels")
+
+
+@pytest.fixture(scope="module")
+def masks():
+    return [view(looking(*angles)).mask for angles in CHOSEN]
+
+
+def scene(folder, masks, **body):
+    """Write pictures in which the body has its colour, and return the tables of a scene."""
+    cameras, films = {}, {}
+    for k, (mask, angles) in enumerate(zip(masks, CHOSEN, strict=True)):
+        picture = BACKGROUND + mask[..., None] * (COLOR - BACKGROUND)
+        Image.fromarray(np.rint(255.0 * picture).astype(np.uint8)).save(folder / f"{k}.png")
+        camera = looking(*angles)
+        eye, target = (np.asarray(one).tolist() for one in (camera.eye, camera.target))
+        cameras[f"view{k}"] = {"eye": eye, "target": target, "fov_y": 30.0, "fit": False}
+        films[f"film{k}"] = {
+            "video": f"{k}.png", "camera": f"view{k}", "compare": "silhouette",
+            "background": {"color": BACKGROUND.tolist()},
+        }  # fmt: skip
+    return {
+        "bodies": {"ring": {"kind": "rigid", "mesh": "from-views", "density": 1e3, **body}},
+        "cameras": cameras,
+        "observations": films,
+        "free": {"ring.position": {}},
+    }
+
+
+def built(folder, tables):
+    return scene_from_dict(tables, folder)
+
+
+def test_hull_becomes_a_mesh_file_and_the_problem_has_it(tmp_path, masks):
+    file = built(tmp_path, scene(tmp_path, masks, cells=[20]))
+    resolved, (note,) = with_hulls(file)
+    mesh = read_source("bodies.ring", resolved.bodies["ring"]).mesh
+    assert isinstance(mesh, TriangleMesh)
+    mesh.require_closed()
+    assert mesh.volume == pytest.approx(BODY.volume, rel=0.15)
+    assert f"the hull of {len(masks)} views" in note
+    assert f"{mesh.volume:.4g} m3" in note
+    assert 'mesh = "from-views"' in to_toml(file)
+    prepared = make_problem(file)
+    assert note in prepared.notes
+    assert np.array_equal(prepared.everything.built.meshes["ring"].faces, mesh.faces)
+    again, _ = with_hulls(file)
+    assert again.bodies["ring"].mesh == resolved.bodies["ring"].mesh  # named by what is in it
+
+
+def test_colours_at_an_edge_say_how_far_a_pixel_is_covered(masks):
+    part = masks[0]
+    frames = (BACKGROUND + part[..., None] * (COLOR - BACKGROUND))[None]
+    plate = np.broadcast_to(BACKGROUND, (*part.shape, 3))
+    found = coverage(FilmData(frames, None, np.zeros(1), None, 1, part.shape, plate))
+    assert np.abs(found - part).max() < 0.06
+    assert found.sum() == pytest.approx(part.sum(), rel=0.01)
+
+
+def test_given_masks_are_taken_as_they_are(tmp_path, masks):
+    tables = scene(tmp_path, masks)
+    for k, mask in enumerate(masks):
+        moved = np.roll(mask, 3, axis=1)
+        Image.fromarray(np.rint(255.0 * moved).astype(np.uint8)).save(tmp_path / f"mask{k}.png")
+        tables["observations"][f"film{k}"]["masks"] = f"mask{k}.png"
+    first, second = (
+        with_hulls(built(tmp_path, one))[0].bodies["ring"].mesh
+        for one in (tables, scene(tmp_path, masks))
+    )
+    assert first != second
+
+
+def test_report_compares_it_with_a_mesh_that_is_given(tmp_path, masks):
+    import pyvista
+
+    true = pyvista.PolyData.from_regular_faces(BODY.points + MIDDLE, BODY.faces)
+    true.save(tmp_path / "true.ply")
+    tables = scene(tmp_path, masks)
+    file = built(tmp_path, {**tables, "truth": {"bodies.ring.mesh": "true.ply"}})
+    prepared = make_problem(file)
+    problem = prepared.problem
+    report = shown(prepared, file, problem, problem.parameters.start)
+    assert report.measures[DISTANCE]["mean"] < 0.05
+    assert "more than the true mesh" in report.findings[0]
+    assert report.arrays["hull-ring"].shape[0] == 2
+    alone = built(tmp_path, tables)
+    assert shown(prepared, alone, problem, problem.parameters.start).findings == []
+
+
+def test_preview_draws_it(tmp_path, masks):
+    file = built(tmp_path, scene(tmp_path, masks, cells=[12]))
+    notes = preview(file, tmp_path / "preview.png")
+    assert any("is the hull of" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"position": [0.0, 1.0, 0.0]}, "`bodies.ring.position` must be left out"),
+        ({"scale": 0.5}, "`bodies.ring.scale` must be left out"),
+        ({"size": [0.5]}, "`bodies.ring.size` must be left out"),
+        ({"cells": [4]}, "`bodies.ring.cells` must be one whole number"),
+        ({"cells": [8, 8, 8]}, "`bodies.ring.cells` must be one whole number"),
+    ],
+)
+def test_refuses_keys_that_the_views_decide(tmp_path, masks, body, message):
+    with pytest.raises(StudyError, match=message):
+        built(tmp_path, scene(tmp_path, masks, **body))
+
+
+def test_films_that_begin_later_or_show_more_do_not_count(tmp_path, masks):
+    tables = scene(tmp_path, masks)
+    for film in tables["observations"].values():
+        film["start"] = 0.1
+    with pytest.raises(
+        StudyError, match=r"`bodies.ring.mesh` needs films from two views .* got none"
+    ):
+        with_hulls(built(tmp_path, tables))
+
+
+def test_masks_of_another_size_are_refused(tmp_path, masks):
+    tables = scene(tmp_path, masks)
+    Image.fromarray(np.zeros((30, 30), np.uint8)).save(tmp_path / "small.png")
+    tables["observations"]["film0"]["masks"] = "small.png"
+    with pytest.raises(StudyError, match=r"`observations.film0.masks` must have frames as large"):
+        with_hulls(built(tmp_path, tables))
+
+
+def test_a_scene_without_films_has_no_views():
+    body = Soft(mesh="from-views", E=1e5, nu=0.3)
+    with pytest.raises(StudyError, match="must be a mesh where there are no films"):
+        read_source("bodies.ring", Scene(bodies={"ring": body}).bodies["ring"])
