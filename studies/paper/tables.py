@@ -75,8 +75,9 @@ TABLES: dict[int, dict[str, tuple[str, ...]]] = {
             "position=[0.0, 1.0, 0.0], "
             "look={color=[0.85, 0.4, 0.25], ambient=1.0, diffuse=0.0}}",
             'truth={"body.vertex_mass"={between=[0.2, 0.3]}}',
-            'free={"body.vertex_mass"={start={between=[0.2, 0.3]}, bounds=[0.01, 1.0], '
-            'transform="linear"}}',
+            'free={"body.vertex_mass"={start={between=[0.2, 0.3]}, bounds=[0.01, 5.0]}}',
+            'search={method="newton-cg", coarse=0, stages=[0.5, 1.0], held_back=0.0, '
+            "max_evaluations=1500, tolerance=1e-10, levels=5}",
         )
     },
     2: {
@@ -87,6 +88,7 @@ TABLES: dict[int, dict[str, tuple[str, ...]]] = {
             "free.floor.stiffness.bounds=[0.3, 1500.0]",
             "free.floor.damping.bounds=[0.3, 1500.0]",
             "free.floor.friction_stiffness.bounds=[0.3, 1500.0]",
+            "search.stages=[0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]",
         )
     },
     3: {
@@ -112,10 +114,14 @@ TABLES: dict[int, dict[str, tuple[str, ...]]] = {
     },
 }
 INSTANCES = {1: 200, 2: 200, 3: 100}  # of the paper
+MASSES = "body.vertex_mass"
+SUM = f"sum of {MASSES}"  # a motion of a rigid body shows ten numbers: this one, centre and inertia
 HOOKED = {curtain.VELOCITY: (curtain.SLOWEST, curtain.FASTEST)}  # drawn by a hook
 SAMPLES, STEPS, DEVIATION, DECAY, RATE = 5, 125, 0.05, 0.925, 1e-3  # of REINFORCE
 STREAMS = {"reinforce": 102, "random": 101}  # of draws; those of the scene are of (seed, k) alone
 TINY = 1e-300
+ATTEMPTS = 8  # of a search
+EXACT = 1e-16  # part of the loss at the start that is rounding
 
 
 class Method(StrEnum):
@@ -168,7 +174,7 @@ class TableCase:
 
     def range_of(self, path: str) -> tuple[Any, Any]:
         """Return between what a hidden value is drawn evenly."""
-        value = self.random_file.truth.get(path)
+        value = self.random_file.truth.get(path.removeprefix("sum of "))
         found = value.between if isinstance(value, Drawn) else HOOKED[path]
         assert found is not None
         return found
@@ -184,9 +190,13 @@ class TableCase:
         return self.problem.parameters.theta(low + part * (high - low))
 
     def errors(self, theta: np.ndarray) -> dict[str, float]:
-        """Return the mean relative error of each path."""
-        values = self.problem.parameters.values(theta).items()
-        return {k: float(self.truth.errors((k,), np.ravel(own)).mean()) for k, own in values}
+        """Return the mean relative error of each path, and of masses of vertices of their sum."""
+        values = self.problem.parameters.values(theta)
+        errors = {k: float(self.truth.errors((k,), np.ravel(v)).mean()) for k, v in values.items()}
+        if MASSES in values:
+            total = float(np.sum(self.truth.values[MASSES]))
+            errors[SUM] = abs(float(values[MASSES].sum()) - total) / total
+        return errors
 
     def rng(self, method: Method) -> np.random.Generator:
         """Return the generator of a method; each has a stream of its own."""
@@ -209,16 +219,27 @@ def estimate(case: TableCase, method: Method) -> tuple[np.ndarray, float | None]
 
 
 def _searched(case: TableCase, prepared: PreparedProblem) -> tuple[np.ndarray, float]:
-    """Return where the search of the scene ends, without judging it."""
+    """Return where the search of the scene ends, without judging it.
+
+    What was observed has no noise: a search whose loss is not that of rounding has ended in a wrong
+    optimum, and is made again with another coarse set, if it has one.
+    """
     how, problem = case.file.search, prepared.problem
-    with tempfile.TemporaryDirectory() as place:
-        quiet = EvaluationProgress(how.max_evaluations, Console(quiet=True))
-        outcome = robust_search(
-            problem, how, RunFolder(Path(place)), quiet, seed=(case.seed, case.k)
-        )
-    if not np.isfinite(outcome.best.loss):
-        raise NotFiniteError(outcome.best.message)
-    return outcome.best.theta, outcome.best.loss
+    rounding = EXACT * problem.loss_at(problem.parameters.start)
+    ends = []
+    for attempt in range(1 if how.coarse == 0 else ATTEMPTS):
+        seed = (case.seed, case.k, attempt) if attempt else (case.seed, case.k)
+        with tempfile.TemporaryDirectory() as place:
+            quiet = EvaluationProgress(how.max_evaluations, Console(quiet=True))
+            best = robust_search(problem, how, RunFolder(Path(place)), quiet, seed=seed).best
+        if np.isfinite(best.loss):
+            ends.append(best)
+        if best.loss <= rounding:
+            break
+    if not ends:
+        raise NotFiniteError(best.message)
+    best = min(ends, key=lambda end: end.loss)
+    return best.theta, best.loss
 
 
 def with_places(file: SceneFile) -> SceneFile:
@@ -306,7 +327,7 @@ def summed_up(
     records = [folder.read_json(record_name(case, method)) for case in cases]
     first, ended = cases[0], [one["errors"] for one in records if "errors" in one]
     rows = []
-    for path in first.problem.parameters.paths:
+    for path in ended[0] if ended else first.problem.parameters.paths:
         errors = np.array([one[path] for one in ended]) if ended else np.full(1, np.nan)
         blind = method in (Method.AVERAGE, Method.RANDOM)
         scale = first.truth.scales.get(path)

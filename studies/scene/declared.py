@@ -311,8 +311,9 @@ class Rigid(_Body):
     """A rigid body, given its density [kg/m3], its mass or that of each vertex [kg].
 
     With `vertex_mass`, one number or one for each of them, all of its mass is at the vertices of
-    the mesh. Beside `mass`, a body that is not uniform has an `inertia` about its centre of mass and along the axes of the mesh [kg m2],
-    three moments or three rows, and perhaps a `center_of_mass`. `held` is not allowed.
+    the mesh. Beside `mass`, a body that is not uniform has an `inertia` about its centre of mass
+    and along the axes of the mesh [kg m2], three moments or three rows, and perhaps a
+    `center_of_mass`. `held` is not allowed.
     """
 
     kind: Literal["rigid"] = "rigid"
