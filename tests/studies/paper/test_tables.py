@@ -1,5 +1,7 @@
 """Tables 1 to 3: what methods that look at nothing err by, REINFORCE by hand, and small tables."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -123,6 +125,37 @@ def test_a_table_is_written_and_gone_on_with(tmp_path, monkeypatch, capsys):
     assert "| rigid-mass | body.mass | film | 2 |" in capsys.readouterr().out
     tables.main(1, count=3, method=methods, out=tmp_path / "t", resume=True, scheduler="serial")
     assert "1 of 2: rigid-mass 2, film" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("number", "scene", "size"),
+    [(1, "rigid-mass", 162), (2, "rigid-contact", 5), (3, "ball-material", 163),
+     (3, "cloth-velocity", 3 * 229)],
+)  # fmt: skip
+def test_tables_have_the_sizes_of_the_paper(number, scene, size):
+    case = TableCase(scene, tables.TABLES[number][scene], 0, 1)
+    assert case.problem.parameters.size == size
+    errors = case.errors(
+        case.problem.parameters.theta(case.truth.flat(case.problem.parameters.paths))
+    )
+    assert max(errors.values()) < 1e-14
+    if scene == "rigid-mass":
+        start = case.errors(case.problem.parameters.start)
+        assert start[tables.SUM] == pytest.approx(start[tables.MASSES])  # all start alike
+
+
+def test_a_search_that_ends_wrong_is_made_again(monkeypatch):
+    seeds = []
+
+    def ended(problem, how, folder, progress, *, seed):
+        seeds.append(seed)
+        loss = 1e-3 if len(seeds) < 3 else 0.0
+        return SimpleNamespace(best=SimpleNamespace(loss=loss, theta=np.array([loss])))
+
+    monkeypatch.setattr(tables, "robust_search", ended)
+    theta, loss = estimate(case_of(), Method.FILM)
+    assert seeds == [(0, 0), (0, 0, 1), (0, 0, 2)]
+    assert theta == loss == 0.0
 
 
 def test_a_search_that_fails_is_told(monkeypatch):

@@ -5,9 +5,9 @@ from adjsim.rigid.mass_properties import from_six
 from adjsim.rollout import rollout
 from adjsim.rotations import rotation_matrix
 from studies.runs.errors import NotFiniteError, StudyError
-from studies.scene.bodies.rigid import PrincipalMoments
+from studies.scene.bodies.rigid import PrincipalMoments, VertexMasses
 from studies.scene.building import build
-from studies.scene.declared import Held, Rigid, Scene, World
+from studies.scene.declared import BallJoint, Held, Rigid, Scene, World
 from studies.scene.maps import all_targets
 from studies.scene.reading import scene_from_dict
 from tests.studies.scene.test_maps import check_dot, tangents_of
@@ -44,6 +44,38 @@ def test_equal_masses_at_the_vertices_weigh_a_body():
     assert targets["a.mass"] == 8.0
     np.testing.assert_allclose(targets["a.inertia"], 2.0 * body.inertias[0])
     assert not one.notes
+
+
+def test_masses_of_single_vertices_move_the_centre():
+    masses = tuple(range(1, 9))
+    one = built(**CUBE, vertex_mass=masses, velocity=(1.0, 0.0, 0.0), spin=(0.0, 0.0, 2.0))
+    body, state = one.system.bodies["a"], one.state.bodies["a"]
+    points, m = body.meshes[0].points, np.array(masses, float)
+    center = m @ points / 36.0
+    assert body.masses[0] == 36.0
+    np.testing.assert_allclose(state.position[0], center)
+    other = built(**CUBE, vertex_mass=(3.0,) * 8)  # an even one, with the others' values
+    system, start = other.system.with_values(
+        other.state, all_targets(other.maps, {k: v.value for k, v in one.values.items()})
+    )
+    body = system.bodies["a"]
+    np.testing.assert_allclose(start.bodies["a"].position[0], center, atol=1e-15)
+    hull = start.bodies["a"].position + body.arms[body.hull]
+    np.testing.assert_allclose(hull, points, atol=1e-15)
+    arms = points - center
+    inertia = sum(k * (a @ a * np.eye(3) - np.outer(a, a)) for k, a in zip(m, arms, strict=True))
+    np.testing.assert_allclose(from_six(body.inertias)[0], inertia, atol=1e-14)
+    check_dot(VertexMasses("a", other.system.bodies["a"]), {"a.vertex_mass": m})
+    with pytest.raises(StudyError, match="one for each of the 8 vertices, got 2"):
+        built(**CUBE, vertex_mass=(1.0, 2.0))
+
+
+def test_nothing_is_fixed_to_a_body_whose_centre_moves():
+    bodies = {"a": Rigid(**CUBE, vertex_mass=(1.0,) * 8)}
+    with pytest.raises(StudyError, match=r"`bodies.a.vertex_mass` must be one number for a"):
+        build(
+            Scene(bodies=bodies, joints={"j": BallJoint(between=("a", "world"), anchor=(0, 0, 0))})
+        )
 
 
 def test_a_body_flies_and_turns_as_declared():

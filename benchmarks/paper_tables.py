@@ -1,0 +1,96 @@
+"""Publish what `studies.paper.tables` and `studies.paper.model_errors` left in folders.
+
+    python -m studies.paper.tables 1 --out runs/table-1
+    python -m studies.paper.model_errors path-traced --out runs/traced
+    python -m benchmarks.paper_tables runs/table-1 runs/traced --data docs/data
+
+A folder of table N is written as `paper-table-N.json`, one of model errors as
+`paper-model-errors.json`. A table that is still being made is that of the instances which all its
+methods have done so far.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from benchmarks.publish import record
+from studies.paper.model_errors import PUBLISHED
+from studies.paper.tables import TABLES, Method, TableCase, record_name, summed_up
+from studies.runs.folder import RESULT, RunFolder
+
+
+HEAD = ["number", "method", "instances", "mean", "median", "worst", "paper's mean"]
+IN_WORDS = {Method.FILM: "ours, from film", Method.STATES: "3-D supervision"}
+Rows = list[dict[str, Any]]
+
+
+def finished(folder: RunFolder, number: int, seed: int) -> dict[Method, list[TableCase]]:
+    """Return the instances that are done, by scene and method."""
+    out = {}
+    for scene, more in TABLES[number].items():
+        for method in Method:
+            k, cases = 0, []
+            while folder.has(record_name(case := TableCase(scene, more, seed, k), method)):
+                cases.append(case)
+                k += 1
+            if cases:
+                out[scene, method] = cases
+    return out
+
+
+def table_rows(rows: Rows) -> list[list[str]]:
+    """Return a table of texts with its header."""
+    lines = [HEAD]
+    for row in rows:
+        failed = f" ({row['failed']} failed)" if row["failed"] else ""
+        numbers = [f"{row[key]:.2g}" for key in ("mean", "median", "worst")]
+        paper = "" if row["published"] is None else f"{row['published']:.2g}"
+        method = IN_WORDS.get(Method(row["method"]), row["method"])
+        name = f"`{row['scene']}`: `{row['path']}`"
+        lines.append([name, method, f"{row['instances']}{failed}", *numbers, paper])
+    return lines
+
+
+def model_errors(kinds: Rows) -> dict[str, str]:
+    """Return by kind the cells of its row in docs/tables.md."""
+    out = {}
+    for row in kinds:
+        n = len(row["bodies"])
+        numbers = [f"{row[key]:.2g}" for key in ("mean", "median", "worst", "scan_mean")]
+        published = PUBLISHED.get(row["kind"])
+        cells = ["" if published is None else f"{published:.2g}", *numbers]
+        out[row["kind"]] = " | ".join(
+            [*cells, f"{row['too_heavy']} of {n}", str(row["at_a_bound"])]
+        )
+    return out
+
+
+def main(
+    folders: Annotated[list[Path], typer.Argument(help="Of tables and model errors.")],
+    *,
+    data: Annotated[Path, typer.Option(help="Where the data files are.")],
+    number: Annotated[int | None, typer.Option(help="Of the table, if it is not ready.")] = None,
+    seed: Annotated[int, typer.Option(help="Of a table that is not ready.")] = 0,
+) -> None:
+    """Write data files."""
+    for place in folders:
+        folder = RunFolder(place)
+        result = folder.read_json(RESULT) if folder.has(RESULT) else {}
+        if "kinds" in result:
+            kinds = [row["kind"] for row in result["kinds"]]
+            command = f"python -m studies.paper.model_errors {' '.join(kinds)}"
+            typer.echo(record(data, "paper-model-errors", model_errors(result["kinds"]), command))
+            continue
+        which = result.get("table", number)
+        done = finished(folder, which, result.get("seed", seed))
+        rows = [
+            row for (_, method), cases in done.items() for row in summed_up(cases, method, folder)
+        ]
+        count = max(len(cases) for cases in done.values())
+        command = f"python -m studies.paper.tables {which} --count {count}"
+        typer.echo(record(data, f"paper-table-{which}", {"table": table_rows(rows)}, command))
+
+
+if __name__ == "__main__":
+    typer.run(main)
