@@ -30,6 +30,7 @@ Source of REINFORCE: Williams, Machine Learning 8 (1992), eq. 4; budget, sigma a
 of the paper's appendix.
 """
 
+import importlib
 import tempfile
 import tomllib
 from collections.abc import Sequence
@@ -413,4 +414,5 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    # by this name, not as `__main__`, workers find what they are sent
+    typer.run(importlib.import_module("studies.paper.tables").main)
