@@ -1,12 +1,12 @@
 """Publish what `studies.paper.tables` and `studies.paper.model_errors` left in folders.
 
-    python -m studies.paper.tables 1 --out runs/table-1
+    python -m studies.paper.tables 1 --paper-sizes --out runs/table-1
     python -m studies.paper.model_errors path-traced --out runs/traced
     python -m benchmarks.paper_tables runs/table-1 runs/traced --data docs/data
 
-A folder of table N is written as `paper-table-N.json`, one of model errors as
-`paper-model-errors.json`. A table that is still being made is that of the instances which all its
-methods have done so far.
+A folder of table N, of the paper's sizes, is written as `paper-table-N.json`, one of model errors
+as `paper-model-errors.json`. Of a table that is still being made, given its `--number`, it is what
+each method has done so far.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ import typer
 
 from benchmarks.publish import record
 from studies.paper.model_errors import PUBLISHED
-from studies.paper.tables import TABLES, Method, TableCase, record_name, summed_up
+from studies.paper.tables import Method, TableCase, record_name, scenes_of, summed_up
 from studies.runs.folder import RESULT, RunFolder
 
 
@@ -25,10 +25,12 @@ IN_WORDS = {Method.FILM: "ours, from film", Method.STATES: "3-D supervision"}
 Rows = list[dict[str, Any]]
 
 
-def finished(folder: RunFolder, number: int, seed: int) -> dict[Method, list[TableCase]]:
+def finished(
+    folder: RunFolder, number: int, seed: int
+) -> dict[tuple[str, Method], list[TableCase]]:
     """Return the instances that are done, by scene and method."""
     out = {}
-    for scene, more in TABLES[number].items():
+    for scene, more in scenes_of(number, paper_sizes=True).items():
         for method in Method:
             k, cases = 0, []
             while folder.has(record_name(case := TableCase(scene, more, seed, k), method)):
@@ -48,7 +50,7 @@ def table_rows(rows: Rows) -> list[list[str]]:
         paper = "" if row["published"] is None else f"{row['published']:.2g}"
         method = IN_WORDS.get(Method(row["method"]), row["method"])
         name = f"`{row['scene']}`: `{row['path']}`"
-        lines.append([name, method, f"{row['instances']}{failed}", *numbers, paper])
+        lines.append([name, str(method), f"{row['instances']}{failed}", *numbers, paper])
     return lines
 
 
@@ -88,7 +90,7 @@ def main(
             row for (_, method), cases in done.items() for row in summed_up(cases, method, folder)
         ]
         count = max(len(cases) for cases in done.values())
-        command = f"python -m studies.paper.tables {which} --count {count}"
+        command = f"python -m studies.paper.tables {which} --paper-sizes --count {count}"
         typer.echo(record(data, f"paper-table-{which}", {"table": table_rows(rows)}, command))
 
 
