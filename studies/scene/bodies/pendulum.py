@@ -78,7 +78,7 @@ def make_pendulum(
     ]
     targets = all_targets(maps, values_of(values))
     own: dict[str, Any] = {which: targets[which] for which in (*own_names, "gravity", "torque")}
-    own |= {which: one.course(1.0) for which, one in series.items()}
+    own |= {which: varying.course(1.0) for which, varying in series.items()}
     own["friction_width"] = DEGREE * body.friction_width
     kind: Any = SimplePendulum if links == 1 else DoublePendulum
     system = tried(key, lambda: kind(**own))
