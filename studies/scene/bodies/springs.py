@@ -46,10 +46,10 @@ def make_springs(name: str, body: Springs) -> NodePart:
         f"{name}.rest_length": positive(body.rest_length, "-", MOST_STRETCH),
     }
     springs = tried(f"{key}.mesh", lambda: SpringForce(edges, 1.0, rest_positions=points))
-    if np.ndim(body.rest_length) and len(body.rest_length) != len(edges):
+    if np.ndim(body.rest_length) and np.size(body.rest_length) != len(edges):
         raise StudyError(
             f"`{key}.rest_length` must be one number, or one for each of the {len(edges)} springs, "
-            f"got {len(body.rest_length)}."
+            f"got {np.size(body.rest_length)}."
         )
 
     def forces(rest: np.ndarray, first: int, targets: dict[str, Any]) -> dict[str, Force]:
