@@ -70,7 +70,10 @@ def with_hulls(
             f"{name} is the hull of {len(views)} views: {sides} m, {surface.volume:.4g} m3. Its "
             f"surface is known to about {error:.1g} m, and more likely outside of the body."
         )
-        bodies[name] = replace(bodies[name], mesh=_written(surface), cells=None)
+        is_exact = getattr(bodies[name], "shape_error", None) == 0.0  # which a hull is not
+        error_of_shape = {"shape_error": error} if is_exact else {}
+        mesh = _written(surface)
+        bodies[name] = replace(bodies[name], mesh=mesh, cells=None, **error_of_shape)
     return replace(file, bodies=bodies), notes
 
 

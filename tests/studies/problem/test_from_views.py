@@ -75,6 +75,17 @@ def test_hull_becomes_a_mesh_file_and_the_problem_has_it(tmp_path, masks):
     assert again.bodies["ring"].mesh == resolved.bodies["ring"].mesh  # named by what is in it
 
 
+@pytest.mark.parametrize("declared_error", [0.0, 0.02])
+def test_a_soft_hull_is_known_as_well_as_its_views_say(tmp_path, masks, declared_error):
+    tables = scene(tmp_path, masks)
+    tables["bodies"]["ring"] = {"kind": "soft", "mesh": "from-views", "cells": [12], "E": 1e4}
+    tables["bodies"]["ring"]["shape_error"] = declared_error
+    resolved, (note,) = with_hulls(built(tmp_path, tables))
+    error = resolved.bodies["ring"].shape_error
+    assert error > 0.0
+    assert f"about {error:.1g} m" in note or error == declared_error
+
+
 def test_colours_at_an_edge_say_how_far_a_pixel_is_covered(masks):
     part = masks[0]
     frames = (BACKGROUND + part[..., None] * (COLOR - BACKGROUND))[None]
