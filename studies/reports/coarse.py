@@ -115,6 +115,8 @@ def _curves(data: dict[str, Any], points: np.ndarray) -> Any:
         top = np.full(len(blown), np.nanmax(whole))
         ax.plot(blown, top, "x", color=figures.INK, label="blew up")
     ax.set(xscale=data["scales"][0], yscale="log", xlabel=_label(data, 0), ylabel="loss [-]")
+    if data["scales"][0] == "log":
+        figures.plain_ticks(ax.xaxis)
     _mark_along(ax, data, 0)
     return figure
 

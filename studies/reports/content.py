@@ -144,11 +144,14 @@ class Section:
 
     @property
     def is_wide(self) -> bool:
-        """Whether it needs a row of the page for itself: several pictures, or a wide one."""
+        """Whether it needs a row of the page: an answer, several pictures, or a wide one."""
         media = [one for one in self.blocks if one.kind == "media"]
         folded = [one for block in self.blocks if block.kind == "details" for one in block.blocks]
         media += [one for one in folded if one.kind == "media" and len(one.items) > 2]
-        return any(len(one.items) > 1 or any(k.wide for k in one.items) for one in media)
+        has_bars = any(block.kind == "bars" for block in self.blocks)
+        return has_bars or any(
+            len(one.items) > 1 or any(k.wide for k in one.items) for one in media
+        )
 
 
 @dataclass(frozen=True, config=STRICT)
