@@ -62,7 +62,8 @@ class Path(ParameterMap):
 
     def values(self, sources: Arrays) -> dict[str, np.ndarray]:
         """Return base + M p A."""
-        return {key: one.at(np.asarray(sources[self.source])) for key, one in self.moving.items()}
+        places = np.asarray(sources[self.source])
+        return {key: term.at(places) for key, term in self.moving.items()}
 
     def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
         """Return M tan_p A."""
@@ -121,8 +122,8 @@ def path_of(shape: Shape, world: declared.World, size: float) -> ObstaclePath:
     times, W, first = poses.fine, poses.weights, poses.positions[0]
     (track, along), M = shape.track, W[:, 1:]
     start = np.outer(W[:, 0] - 1.0, first)
-    offsets = (start + M @ poses.positions[1:])[:, None]
-    led = Led(key, "", times, offsets, offsets[0], size, ahead)
+    places = (shape.place + start + M @ poses.positions[1:])[:, None]
+    led = Led(key, "", times, places, places[0], size, ahead)
     moving = {track: Moving(led, shape.pose[track] + start @ along, M, along)}
     if not at_rest:
         rates = np.diff(W, axis=0) / np.diff(times)[:, None]  # of the weights
