@@ -205,9 +205,9 @@ class _Declared:
             paths = [f"{name}{SHAPE}" for name in names]
             yield from self._components(paths, f"the shape of `{shared}`", error)
             if shape.path in self.free:
-                one = self._number(f"the shape of `{shared}`", error, lambda problem, _: problem)
+                mean = self._number(f"the shape of `{shared}`", error, lambda problem, _: problem)
                 for k in np.ndindex(shape.value.value.shape):
-                    yield replace(one, prior_of=f"{shape.path}{list(k)}")
+                    yield replace(mean, prior_of=f"{shape.path}{list(k)}")
         for name in names:
             body: Any = self.file.bodies[name]
             size, key = self._size(name), f"bodies.{shared}.position_error"
