@@ -266,12 +266,12 @@ def shift(pairs, i, before, x):
 
 
 def _make_list(pairs, k, x):
-    """Make list k: of its pairs those that may touch before the clock has gone on by a share."""
+    """Make list k: of its pairs those that may touch before a row has moved by its share."""
     begin, end = pairs.set_ptr[k], pairs.set_ptr[k + 1]
     for s in range(begin, end):
-        edges, end = list_within_ways(pairs, s, pairs.share[k])
+        edges, last = list_within_ways(pairs, s, pairs.share[k])
         n = keep_near(pairs, s, k, pairs.pair_ptr[s], edges, x, 0)
-        n = keep_near(pairs, s, k, edges, end, x, n)
+        n = keep_near(pairs, s, k, edges, last, x, n)
         pairs.counts[s] = n
         pad(pairs, s, n)
         for part_index in range(pairs.part_ptr[k], pairs.part_ptr[k + 1]):
