@@ -137,12 +137,16 @@ def _check_truth(path: str, value: Any, scene: SceneFile) -> None:
 
 
 def _check_simulated(scene: SceneFile) -> None:
-    of_bodies = [path for path in scene.truth if path.startswith("bodies.")]
+    hidden = [
+        path for path, value in scene.truth.items()
+        if path.startswith("bodies.") or isinstance(value, declared.Drawn)
+    ]  # fmt: skip
     is_only_compared = scene.truth and not scene.is_simulated
-    if is_only_compared and (of_bodies or scene.purpose == "control"):
-        what = f'`truth."{of_bodies[0]}"`' if of_bodies else "`truth`"
+    if is_only_compared and (hidden or scene.purpose == "control"):
+        what = f'`truth."{hidden[0]}"`' if hidden else "`truth`"
         raise StudyError(
-            f"{what} needs an observation that is simulated: give one a table `simulate`."
+            f"{what} needs an observation that is simulated: give one a table `simulate`, or leave "
+            "it out. What was measured otherwise is a number."
         )
     if scene.blind and not dataclasses.replace(scene, blind=False).is_twin:
         raise StudyError(
