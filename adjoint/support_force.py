@@ -36,8 +36,8 @@ def support_force_vjp(
     start, where the path begins, and not by the frames.
     """
     field, model, nodes = force.field, force.field.model, force.nodes
-    known = force.parameters
-    paths = [path for path in wrt if path in known]
+    parameters = force.parameters
+    paths = [path for path in wrt if path in parameters]
     sweep = sweep_of(field, force.state, paths)
     adj, adj_mass = sweep.adj, np.zeros(model.n_nodes)
     start, frames = np.zeros((2, model.n_nodes, 3)), np.zeros((2, *run.x.shape))

@@ -266,12 +266,12 @@ def shift(pairs, i, before, x):
 
 
 def _make_list(pairs, k, x):
-    """Make list k: of its pairs those that may touch before the clock has gone on by a share."""
+    """Make list k: of its pairs those that may touch before a row has moved by its share."""
     begin, end = pairs.set_ptr[k], pairs.set_ptr[k + 1]
     for s in range(begin, end):
-        edges, end = list_within_ways(pairs, s, pairs.share[k])
+        edges, last = list_within_ways(pairs, s, pairs.share[k])
         n = keep_near(pairs, s, k, pairs.pair_ptr[s], edges, x, 0)
-        n = keep_near(pairs, s, k, edges, end, x, n)
+        n = keep_near(pairs, s, k, edges, last, x, n)
         pairs.counts[s] = n
         pad(pairs, s, n)
         for part_index in range(pairs.part_ptr[k], pairs.part_ptr[k + 1]):
@@ -319,15 +319,15 @@ def keep_near(pairs, s, k, begin, end, x, n):
         measure_tile(pairs, first, last, x, left, pairs.scales[s, 0], are_edges)
         for i in range(first, last):
             m = pairs.listed[i]
-            a, own = pairs.members[m], by * left[LEFT + i - first]
+            a, leeway = pairs.members[m], by * left[LEFT + i - first]
             if are_edges:
                 gone = min(ways[a[0]], ways[a[1]]) + min(ways[a[2]], ways[a[3]])
                 pace = max(far[a[0]], far[a[1]]) + max(far[a[2]], far[a[3]])
             else:
                 gone = ways[a[0]] + min(ways[a[1]], ways[a[2]], ways[a[3]])
                 pace = far[a[0]] + max(far[a[1]], far[a[2]], far[a[3]])
-            pairs.leeway[m] = gone + own
-            if not own > share * pace:
+            pairs.leeway[m] = gone + leeway
+            if not leeway > share * pace:
                 put_in(pairs, s, m, n)
                 n += 1
     return n

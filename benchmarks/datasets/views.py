@@ -92,12 +92,12 @@ def film_of(camera: str, fps: float) -> dict[str, Any]:
 
 
 def _copy(pictures: list[Path], folder: Path) -> tuple[int, int]:
-    """Write pictures as 000.png, 001.png, ... into a folder; return width and height."""
+    """Write pictures as 000.png, 001.png, ... into a folder; return height and width."""
     folder.mkdir(exist_ok=True)
     size = (0, 0)
     for k, picture in enumerate(pictures):
         with Image.open(picture) as pixels:
-            size = pixels.size
+            size = pixels.height, pixels.width
             pixels.convert("RGB").save(folder / f"{k:03d}.png")
     return size
 

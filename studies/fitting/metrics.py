@@ -46,9 +46,9 @@ def metrics_of(
         if numbers := _of_observation(observer, rows, counted):
             out.append({"of": observer.name, **frames, **numbers})
         here, there = observer.seen(moved, at), truths.get(observer.name, {})
-        for name in here.keys() & there.keys() & stepped.built.subjects.keys():
+        for name in (here.keys() & there.keys() & stepped.built.subjects.keys()) - surfaces.keys():
             apart = _of_surface(here[name][counted], there[name][counted])
-            surfaces.setdefault(name, {"of": name, **frames, **apart})
+            surfaces[name] = {"of": name, **frames, **apart}
     return out + [surfaces[name] for name in sorted(surfaces)]
 
 
@@ -65,9 +65,9 @@ def _seen_of_truth(prepared: PreparedProblem) -> dict[str, Moved]:
 def _of_observation(observer: Observer, rows: np.ndarray, counted: np.ndarray) -> dict[str, Any]:
     """Return the metrics of pictures or of points in the frames that count."""
     if pictures := observer.pictures(rows):
-        drawn, seen, drawn_masks, seen_masks = (each[counted] for each in pictures)
-        numbers = {"psnr": psnr(drawn, seen), "iou": overlap(drawn_masks, seen_masks)}
-        numbers |= {"ssim": ssim(drawn, seen)} if min(drawn.shape[1:3]) >= WIDTH else {}
+        images, targets, masks, target_masks = (each[counted] for each in pictures)
+        numbers = {"psnr": psnr(images, targets), "iou": overlap(masks, target_masks)}
+        numbers |= {"ssim": ssim(images, targets)} if min(images.shape[1:3]) >= WIDTH else {}
         return {name: value for name, value in numbers.items() if np.isfinite(value)}
     if curves := observer.curves(rows):
         apart = np.linalg.norm(curves["predicted"] - curves["observed"], axis=-1)[counted]

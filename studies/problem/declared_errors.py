@@ -46,7 +46,7 @@ SCALE, MASS, POSITION, GRAVITY_LEANS, DISTANCE, TILT = 0.02, 0.03, 0.005, 1.0, 0
 STAMPED, TYPED = 0.005, 0.02  # of a rate of frames
 NEARLY = 0.15  # a typed rate that differs less from that of the file may be a mistake
 PARTS, DOUBTFUL = ("scale_error", "mass_error", "fps_error"), 0.1  # of the value: perhaps percent
-MASSES = ("density", "mass", "vertex_mass")
+MASSES = {"density": "density", "mass": "mass", "vertex_mass": "mass of the vertices"}
 CAMERA = declared.Camera()  # with its errors by default
 Moved = Callable[[SceneProblem, float], SceneProblem]
 
@@ -186,10 +186,10 @@ class _Declared:
             yield from self._scaled(lengths, f"the length of `{shared}`", size_error)
         else:
             yield from self._of_mesh(shared, names, size_error)
-        for what in MASSES:
+        for what, words in MASSES.items():
             error = _Error(f"{key}.mass_error", body.mass_error, MASS)
-            words = f"the {what.replace('_', ' of a ')} of `{shared}`"
-            yield from self._scaled([f"{name}.{what}" for name in names], words, error)
+            paths = [f"{name}.{what}" for name in names]
+            yield from self._scaled(paths, f"the {words} of `{shared}`", error)
 
     def _of_mesh(
         self, shared: str, names: Sequence[str], size_error: _Error
@@ -205,9 +205,9 @@ class _Declared:
             paths = [f"{name}{SHAPE}" for name in names]
             yield from self._components(paths, f"the shape of `{shared}`", error)
             if shape.path in self.free:
-                one = self._number(f"the shape of `{shared}`", error, lambda problem, _: problem)
+                mean = self._number(f"the shape of `{shared}`", error, lambda problem, _: problem)
                 for k in np.ndindex(shape.value.value.shape):
-                    yield replace(one, prior_of=f"{shape.path}{list(k)}")
+                    yield replace(mean, prior_of=f"{shape.path}{list(k)}")
         for name in names:
             body: Any = self.file.bodies[name]
             size, key = self._size(name), f"bodies.{shared}.position_error"

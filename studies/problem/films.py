@@ -53,7 +53,7 @@ from studies.problem.steps import Sampling
 from studies.runs.errors import StudyError
 from studies.runs.media import SHARP, as_float, as_uint8, hatched, resized
 from studies.scene.declared import SceneFile
-from studies.scene.filming import Carried, Still
+from studies.scene.filming import Carried, Sliding, Still
 from studies.scene.maps import Value
 from studies.scene.motion import model_of
 
@@ -329,8 +329,9 @@ class FilmObserver(PictureObserver):
     def track(self, subjects: Mapping[str, Any], begun: "Mapping[str, Begun]") -> Observer | None:
         """Return the middle of the only body as a tracked point; None if it is not seen."""
         bodies = [
-            name for name in self.scene.objects if not isinstance(subjects[name], Still | Carried)
-        ]
+            name for name in self.scene.objects
+            if not isinstance(subjects[name], Still | Sliding | Carried)
+        ]  # fmt: skip
         if len(bodies) != 1:
             return None
         (body,), first = bodies, begun[self.name]

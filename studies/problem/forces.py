@@ -1,4 +1,4 @@
-"""The force of a grip over time as an observation."""
+"""The force of a grip or an obstacle over time as an observation."""
 
 from dataclasses import dataclass, replace
 from typing import Self

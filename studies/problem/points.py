@@ -237,10 +237,10 @@ class PointObserver(Observer):
         """Return the points by the nodes of a finer mesh, if they go by nodes."""
         if self.object:
             return self
-        own = self.reshaped
-        if own is not None:
-            own = replace(own, nodes=nodes_before.indices[own.nodes])
-        return replace(self, matrix=self.matrix @ nodes_before, reshaped=own)
+        reshaped = self.reshaped
+        if reshaped is not None:
+            reshaped = replace(reshaped, nodes=nodes_before.indices[reshaped.nodes])
+        return replace(self, matrix=self.matrix @ nodes_before, reshaped=reshaped)
 
     def carried_as(self, other: "PointObserver") -> Self:
         """Return the points by the vertices that carry them in another observation."""

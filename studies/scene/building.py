@@ -377,9 +377,13 @@ def _fixed_point(scene: Scene, name: str, points: np.ndarray) -> np.ndarray:
 def _stays(scene: Scene, part: NodePart) -> np.ndarray:
     """Return the nodes whose middle stays where it is declared if a body is larger, a mask.
 
-    Those are the ones that are held, or touch an obstacle, or all.
+    Those are the ones that are held, or touch an obstacle, or all; of a mesh that was made finer
+    those of the mesh before, so that the middle is the same.
     """
-    return part.held if part.held.any() else _touching_or_all(scene, part.name, part.points)
+    n = len(part.points) if part.finer is None else part.finer.n_before
+    held = part.held[:n]
+    stays = held if held.any() else _touching_or_all(scene, part.name, part.points[:n])
+    return np.pad(stays, (0, len(part.points) - n))
 
 
 def _touching_or_all(scene: Scene, name: str, points: np.ndarray) -> np.ndarray:

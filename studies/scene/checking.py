@@ -143,12 +143,17 @@ def _check_simulated(scene: SceneFile) -> None:
         for name, body in scene.bodies.items()
         if getattr(body, "mesh", None) == declared.FROM_VIEWS
     }
-    of_bodies = [k for k in scene.truth if k.startswith("bodies.") and k not in of_views]
+    hidden = [
+        path for path, value in scene.truth.items()
+        if (path.startswith("bodies.") and path not in of_views)
+        or isinstance(value, declared.Drawn)
+    ]  # fmt: skip
     is_only_compared = scene.truth and not scene.is_simulated
-    if is_only_compared and (of_bodies or scene.purpose == "control"):
-        what = f'`truth."{of_bodies[0]}"`' if of_bodies else "`truth`"
+    if is_only_compared and (hidden or scene.purpose == "control"):
+        what = f'`truth."{hidden[0]}"`' if hidden else "`truth`"
         raise StudyError(
-            f"{what} needs an observation that is simulated: give one a table `simulate`."
+            f"{what} needs an observation that is simulated: give one a table `simulate`, or leave "
+            "it out. What was measured otherwise is a number."
         )
     if scene.blind and not dataclasses.replace(scene, blind=False).is_twin:
         raise StudyError(

@@ -50,7 +50,8 @@ class Led:
     key: str  # of the scene file
     body: str  # whose nodes are led; "" where an obstacle is
     times: np.ndarray
-    places: np.ndarray  # at the declared values, (n, n_held, 3) [m]
+    # at the declared values, (n, n_held, 3) [m]; of an obstacle its centre or a point of its plane
+    places: np.ndarray
     start: np.ndarray  # before the first step, (n_held, 3) [m]
     size: float  # of the body [m]
     # 1 where row k is the place after step k, 0 where that of the step's start
@@ -73,7 +74,7 @@ class Led:
         if self.times[-1] < end * (1.0 - 1e-6):
             raise StudyError(
                 f"`{self.key}` ends at {self.times[-1]:.4g} s, before what is observed, at "
-                f"{end:.4g} s. Give places until then: the last one again, if the grip stops."
+                f"{end:.4g} s. Give places until then: the last one again, if it stops."
             )
         x = np.concatenate([self.start[None], self.places])
         steps = np.maximum(np.diff(self.times, prepend=0.0) / dt, 1.0)

@@ -62,7 +62,8 @@ class Path(ParameterMap):
 
     def values(self, sources: Arrays) -> dict[str, np.ndarray]:
         """Return base + M p A."""
-        return {key: one.at(np.asarray(sources[self.source])) for key, one in self.moving.items()}
+        places = np.asarray(sources[self.source])
+        return {key: term.at(places) for key, term in self.moving.items()}
 
     def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
         """Return M tan_p A."""
@@ -86,6 +87,12 @@ class ObstaclePath:
     size: float  # of what touches it [m]
     places: Any = ()  # after the first, (n, 3) [m]
     moving: Mapping[str, Moving] = field(default_factory=dict)  # empty: it does not move
+    offsets: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))  # at its times [m]
+
+    def depth(self, shape: Shape, points: np.ndarray) -> float:
+        """Return how deep it would come into points (n, 3) that stay, at most their size [m]."""
+        deep = [-shape.distance(points - offset).min() for offset in self.offsets]
+        return float(np.clip(max(deep, default=0.0), 0.0, self.size))
 
     @property
     def pose(self) -> dict[str, Any]:
@@ -121,12 +128,13 @@ def path_of(shape: Shape, world: declared.World, size: float) -> ObstaclePath:
     times, W, first = poses.fine, poses.weights, poses.positions[0]
     (track, along), M = shape.track, W[:, 1:]
     start = np.outer(W[:, 0] - 1.0, first)
-    offsets = (start + M @ poses.positions[1:])[:, None]
-    led = Led(key, "", times, offsets, offsets[0], size, ahead)
+    offsets = start + M @ poses.positions[1:]
+    places = (shape.place + offsets)[:, None]
+    led = Led(key, "", times, places, places[0], size, ahead)
     moving = {track: Moving(led, shape.pose[track] + start @ along, M, along)}
     if not at_rest:
         rates = np.diff(W, axis=0) / np.diff(times)[:, None]  # of the weights
         rates = np.pad(np.repeat(rates, 2, axis=0), ((1, 1), (0, 0)))
         base = np.outer(rates[:, 0], first)
         moving["velocity"] = Moving(Speed(times, ahead), base, rates[:, 1:], np.eye(3))
-    return ObstaclePath(shape.name, size, poses.positions[1:], moving)
+    return ObstaclePath(shape.name, size, poses.positions[1:], moving, offsets)

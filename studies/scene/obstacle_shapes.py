@@ -87,6 +87,11 @@ class Shape(ABC):
         return [surface.faces], surface.points
 
     @property
+    def place(self) -> np.ndarray:
+        """Its centre, or a point of a plane, (3,) [m]."""
+        return np.asarray(self.pose["center"])
+
+    @property
     def track(self) -> tuple[str, np.ndarray]:
         """What its contact calls its place, and the matrix from an offset to a change of it."""
         return "center", np.eye(3)
@@ -126,6 +131,10 @@ class _Plane(Shape):
         super().__init__(name, spec)
         normal = np.asarray(spec.normal) / np.linalg.norm(np.asarray(spec.normal))
         self.pose = {"normal": normal, "height": float(normal @ np.asarray(spec.point))}
+
+    @property
+    def place(self) -> np.ndarray:
+        return np.asarray(self.spec.point)
 
     @property
     def track(self) -> tuple[str, np.ndarray]:

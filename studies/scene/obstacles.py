@@ -267,6 +267,8 @@ def _add_contacts(
             depth = expected_depth(
                 body, own["stiffness"], own["dissipation"], gravity=gravity, speed=speed
             )
+        # A path presses as deep as it goes, however slow it is.
+        depth = np.maximum(depth, path.depth(shape, body.points))
         touching: dict[str, Any] = {
             "contact_nodes": shape.nodes(body),
             "acts_on": body.name if body.is_rigid else NODES,

@@ -80,10 +80,10 @@ def _in_world(points: np.ndarray, cloud: Cloud, key: str, name: str) -> np.ndarr
 
 def _read(path: Path, key: str) -> Frames:
     """Return the frames of a file or folder."""
-    found = files_of(path)
-    if found is None:
+    every = files_of(path)
+    if every is None:
         return _read_file(path, key)
-    files = [each for each in found if each.suffix.lower() in SUFFIXES]
+    files = [each for each in every if each.suffix.lower() in SUFFIXES]
     kinds = sorted({each.suffix.lower() for each in files})
     if len(kinds) != 1:
         raise StudyError(

@@ -13,11 +13,12 @@ from studies.problem.joint_marks import seen_by
 from studies.reports.preview.shots import Shot
 from studies.scene.building import BuiltScene
 from studies.scene.declared import SceneFile
+from studies.scene.grips import weights_at
 from studies.scene.obstacle_shapes import shape_of
 
 
 OBSTACLE, HELD, GRAVITY = (35, 120, 130), (200, 30, 120), (110, 60, 190)
-PATH, MOST_PATH = (220, 120, 20), 200  # of a grip, and how many places of one are drawn
+PATH, MOST_PATH = (220, 120, 20), 200  # of a grip or an obstacle; most places that are drawn
 PIECES = 25  # of a line that a body hides, in part: every other hidden one is drawn
 AXES = {"x": (205, 40, 40), "y": (30, 140, 60), "z": (40, 80, 210)}
 FAR = 2.0  # times the reach of the bodies: how much of a floor is drawn
@@ -44,14 +45,17 @@ class Overlay:
 
 def overlays(file: SceneFile, built: BuiltScene, shot: Shot) -> list[Overlay]:
     """Return what is drawn over a shot of a scene."""
-    out = []
+    out, paths = [], {path.key: path for path in built.paths}
     for name, obstacle in file.obstacles.items():
         if obstacle.fixed_to is None:
-            wire = shape_of(name, obstacle).wire(shot.center, FAR * shot.reach)
-            out.append(Overlay(f"obstacles.{name}", OBSTACLE, wire[None]))
+            wire = shape_of(name, obstacle).wire(shot.center, FAR * shot.reach)[None]
+            if path := paths.get(f"obstacles.{name}.path"):
+                offsets = weights_at(path.times, shot.times) @ (path.places - path.start)[:, 0]
+                wire = wire + offsets[:, None, None]
+            out.append(Overlay(f"obstacles.{name}", OBSTACLE, wire))
     if built.held is not None and built.held.any() and shot.nodes is not None:
         out.append(Overlay("held nodes", HELD, shot.nodes[:, built.held, None]))
-    for path in built.paths:
+    for path in paths.values():
         x = np.concatenate([path.start[None], path.places]).mean(axis=1)
         x = x[np.unique(np.linspace(0, len(x) - 1, MOST_PATH).round().astype(int))]
         name = path.key.split(".")[1]

@@ -77,14 +77,15 @@ class NodePart:
 
     def resized(self, factor: float, fixed: np.ndarray) -> "NodePart":
         """Return the part as large as `factor` says, about the point `fixed`, (3,) [m]."""
-        weight, values = factor**self.dimension, self.values
+        weight = factor**self.dimension
         grow = {f"{self.name}.mass_factors": weight, f"{self.name}.rest_length": factor}
-        values |= {
-            path: replace(values[path], value=times * values[path].value)
-            for path, times in grow.items() if path in values
-        }  # fmt: skip
-        points = fixed + factor * (self.points - fixed)
-        return replace(self, points=points, mass=weight * self.mass, values=values)
+        larger = {
+            path: replace(value, value=grow[path] * value.value)
+            for path, value in self.values.items()
+            if path in grow
+        }
+        points, mass = fixed + factor * (self.points - fixed), weight * self.mass
+        return replace(self, points=points, mass=mass, values=self.values | larger)
 
     @property
     def center(self) -> np.ndarray:

@@ -294,13 +294,13 @@ class VertexMasses(ParameterMap):
         return dict(zip(self.targets, map(np.asarray, values), strict=True))
 
 
-def _per_vertex(key: str, given: Any, n: int) -> np.ndarray:
+def _per_vertex(key: str, masses: Any, n: int) -> np.ndarray:
     """Return the masses of n vertices."""
-    if np.ndim(given) and len(given) != n:
+    if np.ndim(masses) and len(masses) != n:
         raise StudyError(
-            f"`{key}` must be one number, or one for each of the {n} vertices, got {len(given)}."
+            f"`{key}` must be one number, or one for each of the {n} vertices, got {len(masses)}."
         )
-    return np.broadcast_to(np.asarray(given, np.float64), n)
+    return np.broadcast_to(np.asarray(masses, np.float64), n)
 
 
 def vertex_inertias(arms: np.ndarray) -> np.ndarray:

@@ -94,7 +94,9 @@ def test_footage_may_be_compared_with_what_was_measured(tmp_path):
     assert prepared.truth is None  # neither the search nor the verdict knows it
 
 
-@pytest.mark.parametrize("key", ["bodies.rod.length"])
-def test_the_truth_of_a_body_needs_a_simulation(tmp_path, key):
+@pytest.mark.parametrize(
+    ("key", "value"), [("bodies.rod.length", 1.0), ("rod.length", {"between": [0.5, 2.0]})]
+)
+def test_a_truth_that_is_hidden_needs_a_simulation(tmp_path, key, value):
     with pytest.raises(StudyError, match=f'`truth."{key}"` needs an observation that is simulated'):
-        measured(tmp_path, {key: 1.0})
+        measured(tmp_path, {key: value})

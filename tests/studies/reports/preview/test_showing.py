@@ -267,12 +267,16 @@ def test_obstacles_held_nodes_axes_and_gravity_are_drawn_over_a_scene(tmp_path):
         assert (drawn == mark.color).all(axis=2).any()
 
 
-def test_lines_behind_a_body_are_dashed_and_paths_of_grips_are_drawn(tmp_path):
+def test_lines_behind_a_body_are_dashed_and_paths_are_drawn(tmp_path):
     grip = """
 [grips.jaw]
 body = "beam"
 where.box = { lower = [0.299, -9, -9], upper = [9, 9, 9] }
 path = { times = [0.0, 1.0], positions = [[0, 0, 0], [0.0, 0.0, 0.4]] }
+[obstacles.tip]
+center = [0.0, 0.5, 0.1]
+radius = 0.05
+path = { times = [0.0, 1.0], positions = [[1, 0, 0], [1.2, 0, 0]] }
 """
     path = tmp_path / "scene.toml"
     path.write_text(HELD.replace("eye = [0, 0, 2]", "eye = [0, 0, 2]\nsize = [90, 120]") + grip)
@@ -283,6 +287,11 @@ path = { times = [0.0, 1.0], positions = [[0, 0, 0], [0.0, 0.0, 0.4]] }
     jaw = marks["grips.jaw.path"]
     np.testing.assert_allclose(jaw.points[0, 0, 0], [0.3, 0.0, 0.0], atol=1e-12)
     np.testing.assert_allclose(jaw.points[0, -1, 1] - jaw.points[0, 0, 0], [0.0, 0.0, 0.4])
+    ends = marks["obstacles.tip.path"].points[0, [0, -1], [0, 1]]
+    np.testing.assert_allclose(ends, [[0.0, 0.5, 0.1], [0.2, 0.5, 0.1]], atol=1e-12)
+    wires = marks["obstacles.tip"].points
+    moved = np.broadcast_to([0.2 * shot.times[-1], 0.0, 0.0], wires[0].shape)
+    np.testing.assert_allclose(wires[-1] - wires[0], moved, atol=1e-12)
     middle = shot.center
     ahead, behind, aside = middle + np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0], [0.0, 1.0, -1.0]])
     assert shot.hides(0, np.stack([ahead, behind, aside])).tolist() == [False, True, False]
