@@ -23,11 +23,12 @@ from adjsim.meshes.triangle_mesh import TriangleMesh
 
 
 MOST_TETS = 3e6
+ENVELOPE = 2e-3  # of the diagonal of a surface
 SHORTEST = 1e-8  # edge of a surface over its diagonal: below it the mesher's arithmetic fails
 
 
 def tetrahedralise(
-    surface: TriangleMesh, *, edge_length: float = 0.1, envelope: float = 2e-3
+    surface: TriangleMesh, *, edge_length: float = 0.1, envelope: float = ENVELOPE
 ) -> TetMesh:
     """Fill a closed surface with tetrahedra.
 

@@ -92,7 +92,7 @@ def scene_of(
         "title": f"{name}, {len(cameras)} views",
         "bodies": {
             name: {
-                "kind": "soft", "mesh": "from-views", "law": "log", "edge_length": 0.05,
+                "kind": "soft", "mesh": "from-views", "law": "log", "edge_length": 0.03,
                 "density": body["density"], **start,
             }
         },

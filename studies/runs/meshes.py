@@ -16,7 +16,7 @@ import numpy as np
 
 from adjsim.jit.backend import CACHE_DIR
 from adjsim.meshes.tet_mesh import TetMesh
-from adjsim.meshes.tetrahedralise import check_sizes, tetrahedralise
+from adjsim.meshes.tetrahedralise import ENVELOPE, check_sizes, tetrahedralise
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from studies.runs.errors import StudyError
 from studies.runs.files import replacing
@@ -25,22 +25,37 @@ from studies.runs.folder import DAMAGED, MESHES, RunFolder
 
 KEPT: dict[str, TetMesh] = {}  # in this process, by `key_of`
 REFUSED = 2  # exit code of the process
+OF_EDGE = 0.1  # the widest envelope, over the edge of a tetrahedron
 
 
-def key_of(surface: TriangleMesh, edge_length: float) -> str:
+def key_of(surface: TriangleMesh, edge_length: float, envelope: float) -> str:
     """Return what a mesh is kept by: 24 hex digits of all that it depends on but chance."""
     digest = hashlib.sha256(np.float64(edge_length).tobytes())
+    if envelope != ENVELOPE:
+        digest.update(np.float64(envelope).tobytes())
     digest.update(surface.points.tobytes())
     digest.update(surface.faces.tobytes())
     return digest.hexdigest()[:24]
 
 
-def filled(surface: TriangleMesh, edge_length: float) -> TetMesh:
+def envelope_of(surface: TriangleMesh, edge_length: float, error: float) -> float:
+    """Return how far tetrahedra may lie from a surface, over its diagonal [-].
+
+    To follow a surface more closely than it is known, by two standard deviations, takes slivers,
+    and these take short steps.
+    """
+    diagonal = float(np.linalg.norm(np.ptp(surface.points, axis=0)))
+    return max(ENVELOPE, min(2.0 * error / diagonal, OF_EDGE * edge_length))
+
+
+def filled(surface: TriangleMesh, edge_length: float, error: float = 0.0) -> TetMesh:
     """Return the tetrahedra that fill a surface: those kept, or new ones.
 
-    `edge_length` is that of a tetrahedron, over the diagonal of the surface [-].
+    `edge_length` is that of a tetrahedron, over the diagonal of the surface [-], and `error` the
+    standard uncertainty of where the surface is [m].
     """
-    key = key_of(surface, edge_length)
+    envelope = envelope_of(surface, edge_length, error)
+    key = key_of(surface, edge_length, envelope)
     if key in KEPT:
         return KEPT[key]
     check_sizes(surface, edge_length)
@@ -51,7 +66,7 @@ def filled(surface: TriangleMesh, edge_length: float) -> TetMesh:
             return KEPT[key]
         except DAMAGED:
             print(f"warning: {path} is damaged: the mesh is made again", file=sys.stderr)
-    mesh = meshed_apart(surface, edge_length)
+    mesh = meshed_apart(surface, edge_length, envelope)
     with replacing(path) as part, part.open("wb") as stream:
         np.savez(stream, points=mesh.points, tets=mesh.tets)
     KEPT[key] = mesh
@@ -63,11 +78,12 @@ def _read(path: Path) -> TetMesh:
         return TetMesh(kept["points"], kept["tets"])
 
 
-def meshed_apart(surface: TriangleMesh, edge_length: float) -> TetMesh:
+def meshed_apart(surface: TriangleMesh, edge_length: float, envelope: float) -> TetMesh:
     """Return the tetrahedra that the mesher makes in a process of its own."""
     with tempfile.TemporaryDirectory() as place:
         surface_file, mesh_file = Path(place) / "surface.npz", Path(place) / "mesh.npz"
-        np.savez(surface_file, points=surface.points, faces=surface.faces, edge_length=edge_length)
+        sizes = {"edge_length": edge_length, "envelope": envelope}
+        np.savez(surface_file, points=surface.points, faces=surface.faces, **sizes)
         command = [sys.executable, "-m", __name__, str(surface_file), str(mesh_file)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == REFUSED:
@@ -106,9 +122,9 @@ def main(surface_file: str, mesh_file: str) -> int:
     """Fill the surface in a file; the command of `meshed_apart`."""
     with np.load(surface_file, allow_pickle=False) as arrays:
         surface = TriangleMesh(arrays["points"], arrays["faces"])
-        edge_length = float(arrays["edge_length"])
+        sizes = {key: float(arrays[key]) for key in ("edge_length", "envelope")}
     try:
-        mesh = tetrahedralise(surface, edge_length=edge_length)
+        mesh = tetrahedralise(surface, **sizes)
     except (ValueError, ImportError) as error:
         print(error, file=sys.stderr)
         return REFUSED

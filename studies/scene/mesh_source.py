@@ -170,15 +170,15 @@ def turned(body: Any, vectors: np.ndarray) -> np.ndarray:
     return vectors @ rotation_matrix(np.radians(body.rotation)).T
 
 
-def volume_of(key: str, source: Source, edge_length: float) -> TetMesh:
-    """Return the tetrahedra of a mesh; a closed surface is filled."""
+def volume_of(key: str, source: Source, edge_length: float, error: float = 0.0) -> TetMesh:
+    """Return the tetrahedra of a mesh; a closed surface, known to an error [m], is filled."""
     mesh = source.mesh
     if isinstance(mesh, TetMesh):
         return mesh
     if isinstance(mesh, Chain):
         raise StudyError(f"`{key}.mesh` must be a solid, got a chain. It is for springs.")
     tried(f"{key}.mesh", mesh.require_closed)
-    return tried(f"{key}.mesh", lambda: filled(mesh, edge_length))
+    return tried(f"{key}.mesh", lambda: filled(mesh, edge_length, error))
 
 
 def surface_of(key: str, source: Source) -> TriangleMesh:

@@ -36,8 +36,8 @@ def calls(monkeypatch, tmp_path):
     """Fill a box with nodes in other places every time, as the mesher does; return the calls."""
     calls, draws = [], itertools.count()
 
-    def fake(surface, edge_length):
-        calls.append(edge_length)
+    def fake(surface, edge_length, envelope):
+        calls.append(edge_length if envelope == 2e-3 else (edge_length, envelope))
         mesh = box_tets((2, 2, 3), np.ptp(surface.points, axis=0))
         points = mesh.points.copy()
         inside = np.setdiff1d(np.arange(len(points)), mesh.surface().nodes)
@@ -83,6 +83,15 @@ def test_a_surface_is_filled_once_and_kept(calls, monkeypatch, tmp_path):
     assert (again.tets == made[0].tets).all()
     another_machine(monkeypatch, tmp_path / "two")
     assert (filled(surface, 0.1).points != made[0].points).any()
+
+
+def test_a_surface_is_filled_no_more_finely_than_it_is_known(calls):
+    mesh = box_tets((1, 1, 1))
+    surface = TriangleMesh(mesh.points, mesh.surface().faces)
+    coarse, _, fine = (filled(surface, 0.1, error) for error in (0.005, 0.5, 0.001))
+    assert calls == [(0.1, pytest.approx(0.01 / np.sqrt(3.0))), (0.1, pytest.approx(0.01)), 0.1]
+    assert filled(surface, 0.1) is fine
+    assert filled(surface, 0.1, 0.005) is coarse
 
 
 def test_a_run_goes_on_with_its_filling_on_another_machine(monkeypatch, tmp_path):
@@ -143,14 +152,14 @@ def test_a_mesher_that_fails_is_one_message(monkeypatch, code, message):
     monkeypatch.setattr(subprocess, "run", run)
     mesh = box_tets((1, 1, 1))
     with pytest.raises(StudyError, match=message):
-        meshes.meshed_apart(TriangleMesh(mesh.points, mesh.surface().faces), 0.1)
+        meshes.meshed_apart(TriangleMesh(mesh.points, mesh.surface().faces), 0.1, 2e-3)
 
 
 def test_the_mesher_fills_a_box_in_a_process_of_its_own(monkeypatch):
     pytest.importorskip("pytetwild")
     monkeypatch.undo()
     mesh = box_tets((1, 1, 1))
-    made = meshes.meshed_apart(TriangleMesh(mesh.points, mesh.surface().faces), 0.3)
+    made = meshes.meshed_apart(TriangleMesh(mesh.points, mesh.surface().faces), 0.3, 2e-3)
     assert made.volumes.sum() == pytest.approx(1.0, rel=0.02)
 
 
