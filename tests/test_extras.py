@@ -70,8 +70,10 @@ for use in (lambda: read_mesh(sys.argv[1]), run.trajectory.to_xarray):
         use()
     except ImportError as error:
         print(error)
-sys.argv[1:] = ["list"]
 from studies.cli.entry import main
+sys.argv[1:] = ["info"]
+main()
+sys.argv[1:] = ["list"]
 main()
 """
 
@@ -82,7 +84,8 @@ def test_gradients_need_no_extra_and_what_needs_one_names_it():
         capture_output=True, text=True, check=False, cwd=ROOT,
     )  # fmt: skip
     assert done.returncode == 2, done.stderr
-    mesh, scans = done.stdout.splitlines()
+    mesh, scans, *info = done.stdout.splitlines()
+    assert "optional" in info
     assert "pyvista, which is missing: pip install -e '.[mesh]'" in mesh
     assert "xarray, which is missing: pip install -e '.[scans]'" in scans
     assert done.stderr.startswith("adjsim: This needs the package ")

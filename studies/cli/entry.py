@@ -15,5 +15,10 @@ def main() -> None:
         message = missing_package(error)
         if message is None:
             raise
+        if sys.argv[1:] == ["info"]:  # which lists all that is missing
+            from studies.cli.info import info_text
+
+            print(info_text())
+            return
         print("adjsim:", message, file=sys.stderr)
         raise SystemExit(2) from None
