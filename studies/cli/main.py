@@ -434,7 +434,7 @@ def new(  # noqa: PLR0913 -- the options of a command
         typer.Option("--from", metavar="NAME", help="A bundled scene, with its comments."),
     ] = None,
     film: Annotated[
-        str | None, typer.Option(help="A film, a folder of PNG frames, or a photograph.")
+        list[str] | None, typer.Option(help="A film, a folder of PNG frames, or a photograph.")
     ] = None,
     mesh: Annotated[
         str | None,
@@ -485,9 +485,14 @@ def new(  # noqa: PLR0913 -- the options of a command
     _begin(f"looking at what {file} is made of")
     from studies.cli.new_scene.command import new_command
 
+    if film and len(film) > 1:
+        raise ValueError(
+            f"`--film` must be given once, got {len(film)} films. Begin with one of them, and copy "
+            "its tables [cameras.NAME] and [observations.NAME] for each of the others."
+        )
     things = {
-        "film": film, "mesh": mesh, "kind": kind, "points": points, "cloud": cloud, "depth": depth,
-        "urdf": urdf,
+        "film": film[0] if film else None, "mesh": mesh, "kind": kind, "points": points,
+        "cloud": cloud, "depth": depth, "urdf": urdf,
     }  # fmt: skip
     print("\n".join(new_command(file, start, things)))
 

@@ -309,3 +309,10 @@ def test_the_help_has_the_ways_of_the_page_of_questions():
     help_lines = out[out.index("you have") : out.index("Arguments:")]
     listed = re.findall(r"(--(?:from|film|points|urdf) .*?)(?:,|$)", help_lines, re.MULTILINE)
     assert set(listed) == ways
+
+
+def test_several_films_are_refused(tmp_path):
+    films = ("--film", "a.mp4", "--film", "b.mp4", "--mesh", "box", "--kind", "soft")
+    message = adjsim.refused("new", str(tmp_path / "a.toml"), *films)
+    assert "`--film` must be given once, got 2 films" in message
+    assert not (tmp_path / "a.toml").exists()
