@@ -82,8 +82,10 @@ def meshed_apart(surface: TriangleMesh, edge_length: float, envelope: float) -> 
     """Return the tetrahedra that the mesher makes in a process of its own."""
     with tempfile.TemporaryDirectory() as place:
         surface_file, mesh_file = Path(place) / "surface.npz", Path(place) / "mesh.npz"
-        sizes = {"edge_length": edge_length, "envelope": envelope}
-        np.savez(surface_file, points=surface.points, faces=surface.faces, **sizes)
+        np.savez(
+            surface_file, points=surface.points, faces=surface.faces, edge_length=edge_length,
+            envelope=envelope,
+        )  # fmt: skip
         command = [sys.executable, "-m", __name__, str(surface_file), str(mesh_file)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == REFUSED:
