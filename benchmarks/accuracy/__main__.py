@@ -62,7 +62,7 @@ def main(
     ]
     typer.echo("\n\n".join(in_markdown(table) for table in tables))
     if data is not None:
-        figure.draw(PICTURE, rows["bar"])
+        figure.draw(PICTURE)
         values = {"numbers": tables[0], "derivatives": tables[1]}
         record(data, "accuracy", values, "python -m benchmarks.accuracy --data docs/data")
     if off := [row for name in names for row in rows[name] if not row.passes]:

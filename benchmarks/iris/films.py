@@ -238,7 +238,7 @@ def make(out: Path, settings: Sequence[Setting] = SETTINGS) -> None:
         )
         drawn = case.film(shot.times)
         # As many pixels to the focal length as the picture is wide
-        field = 2 * np.rad2deg(np.arctan(0.5 * drawing.SIZE[1] / drawing.SIZE[0]))
+        field = 2 * np.rad2deg(np.arctan(0.5 * shot.size[1] / shot.size[0]))
         eye = [0.0, case.height, case.distance]
         camera = {"eye": eye, "target": [0.0, case.height, 0.0], "fov_y": float(field)}
         looks = [{"color": color} for _, color in drawn]

@@ -12,9 +12,13 @@ from benchmarks.iris.folder import Film
 
 PUBLISHED = json.loads((Path(__file__).parent / "published.json").read_text("utf-8"))
 HEADER = (
-    "class", "setting", "number", "truth", "takes", "found (95 % interval)", "median error",
+    "class", "setting", "number", "truth", "takes", "found (95 % interval)", "error",
     "truth in interval", "verdict", "errors published for real films",
 )  # fmt: skip
+UNITS = {
+    "g": "m/s²", "speed": "m/s", "rope_length": "m", "rope_length_1": "m", "rope_length_2": "m",
+    "angle_deg": "°", "angular_damping": "1/s", "angular_stiffness": "1/s²",
+}  # fmt: skip
 FAILED = "failed"
 Fitted = tuple[Film, Mapping[str, Any]]  # a film and its answer, as `fit_film` returns it
 
@@ -22,9 +26,10 @@ Fitted = tuple[Film, Mapping[str, Any]]  # a film and its answer, as `fit_film` 
 def table(fitted: Iterable[Fitted]) -> list[list[str]]:
     """Return the header and a row for each class, setting and number.
 
-    Errors are absolute, in the number's unit. Where there are several takes, the answer is that of
-    the take whose error, or else value, is the median one. The published errors are means over ten
-    takes of the real films; those of a film without a setting, the range over the class.
+    Errors are absolute, in the unit of the number, which is behind its name. Where there are
+    several takes, the error is their median, and the answer that of the take whose error, or else
+    value, is the median one. The published errors are means over ten takes of the real films; those
+    of a film without a setting, the range over the class.
     """
     groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for film, answer in fitted:
@@ -50,7 +55,10 @@ def _row(key: tuple[str, str, str], numbers: Sequence[Mapping[str, Any]]) -> lis
         kind if len(kinds) == 1 else f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)
     )
     truth_text = "" if truth is None else f"{truth:.4g}"
-    return [*key, truth_text, str(len(numbers)), *cells, verdicts, published(*key)]
+    name = key[2]
+    unit = f" [{UNITS[name]}]" if name in UNITS else ""
+    first = [*key[:2], name + unit, truth_text, str(len(numbers))]
+    return [*first, *cells, verdicts, published(*key)]
 
 
 def _error(number: Mapping[str, Any]) -> float:

@@ -135,7 +135,7 @@ def test_the_table_has_the_median_take_and_counts_verdicts(tmp_path):
     film = Film(tmp_path / "01.mp4", "pendulum", "pendulum_45", {"rope_length": 0.5})
     fitted = [(film, {"numbers": numbers}) for numbers in takes]
     _, row = table(fitted)
-    assert row[:5] == ["pendulum", "pendulum_45", "rope_length", "0.5", "4"]
+    assert row[:5] == ["pendulum", "pendulum_45", "rope_length [m]", "0.5", "4"]
     assert row[5:8] == ["0.52 (0.42 to 0.62)", "0.02", "2 of 3"]
     assert row[8:] == ["2 found, 1 not determined, 1 failed", "0.34 / 0.84 / 1.2"]
     assert summary(fitted) == {
@@ -162,7 +162,7 @@ def test_a_simulated_film_is_fitted_kept_and_beside_one_that_fails(tmp_path):
     row = dict(zip(head, falling, strict=True))
     assert row["verdict"] == "found"
     assert row["truth in interval"] == "1 of 1"
-    assert float(row["median error"]) < 0.03 * 9.8
+    assert float(row["error"]) < 0.03 * 9.8
     again = command(folder, "--out", out)
     assert "falling_ball/mid/01: found, as before" in again.output
     assert "rotation/mid/01: failed: " in again.output
