@@ -77,6 +77,7 @@ class Evidence:
     explained: Explained | None = None  # of a film: what is left of its motion
     # Of pictures that do not move: the part of their variance that is left
     unexplained_pictures: float | None = None
+    is_of_forces: bool = False  # whether load cells are observed, and no film
     # Of the answer by frame, to compare other basins with
     residual_squares: np.ndarray | None = None
     still_squares: np.ndarray | None = None

@@ -124,7 +124,7 @@ SHOWN = 3  # components of a combination that are named
 
 
 class Words(NamedTuple):
-    """What is said of observations that move, or of pictures of what does not."""
+    """What is said of observations that move, of pictures of what does not, or of load cells."""
 
     seen: str
     better: str
@@ -144,8 +144,17 @@ OF_PICTURES = Words(
 )
 
 
-def words_for(*, moves: bool) -> Words:
-    """Return the words for observations that move, or for pictures of what does not."""
+OF_FORCES = Words(
+    "measured force",
+    "measure the force of a load that shows it better: larger, deeper, or elsewhere",
+    "measure more: larger loads, deeper ones, or loads elsewhere",
+)
+
+
+def words_for(*, moves: bool, is_of_forces: bool = False) -> Words:
+    """Return the words for load cells without films, or else for what moves, or for pictures."""
+    if is_of_forces:
+        return OF_FORCES
     return OF_MOTION if moves else OF_PICTURES
 
 
@@ -633,7 +642,7 @@ def _advice(found: Evidence, i: int, least: float) -> str:
 
 
 def _words(found: Evidence) -> Words:
-    return words_for(moves=found.unexplained_pictures is None)
+    return words_for(moves=found.unexplained_pictures is None, is_of_forces=found.is_of_forces)
 
 
 def _width(found: Evidence, i: int, relative: float) -> str:

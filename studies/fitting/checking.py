@@ -26,7 +26,7 @@ from studies.answer.intervals import (
     no_intervals,
 )
 from studies.answer.scales import theta_scale
-from studies.answer.verdict import WIDE, combination, words_for
+from studies.answer.verdict import WIDE, Words, combination, words_for
 from studies.fitting.fit import make_fit, what_moves
 from studies.fitting.inspecting import growth_at
 from studies.fitting.running import advice_on_growth
@@ -65,15 +65,15 @@ class Determined:
         """The numbers that are not determined."""
         return [name for name, one in self.numbers.items() if not one["is_determined"]]
 
-    def advice(self, *, moves: bool) -> list[str]:
-        """Return what to do where something is not determined; `moves` if that is a motion."""
+    def advice(self, words: Words) -> list[str]:
+        """Return what to do where something is not determined, in the words of what is observed."""
         if self.rank == len(self.numbers) and not self.missing:
             return []
         what = " and ".join(self.missing) or "The combination determined worst"
         along = f" (determined worst: {combination(self.worst)})" if len(self.numbers) > 1 else ""
         return [
             f"{what} cannot be determined to ± {100 * WIDE:.0f} %{along}. Fix a value that you "
-            f"know, or {words_for(moves=moves).better}."
+            f"know, or {words.better}."
         ]
 
 
@@ -130,7 +130,9 @@ def check_scene_file(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any
             out["worst_direction"] = numbers.worst
             out["budget"] = {} if budget is None else budget.to_dict()
             out["advice"] += [row["advice"] for row in out["budget"].values() if row["advice"]]
-            out["advice"] += numbers.advice(moves=problem.rolls_out)
+            out["advice"] += numbers.advice(
+                words_for(moves=problem.rolls_out, is_of_forces=problem.is_of_forces)
+            )
         begun = time.perf_counter()
         if method_for(file.search, n) is Method.GAUSS_NEWTON:
             problem.residuals_and_jacobian(start)

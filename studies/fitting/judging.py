@@ -72,6 +72,7 @@ def judge_answer(
         answers=problem.answers,
         explained=motion,
         unexplained_pictures=unexplained_pictures(problem, theta) if motion is None else None,
+        is_of_forces=problem.is_of_forces,
         residual_squares=left,
         still_squares=still_squares(problem),
         needs_intervals=any(

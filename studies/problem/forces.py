@@ -8,6 +8,11 @@ import numpy as np
 from studies.problem.observers import Back, Moved, Observer, RecordedPrediction, Values
 
 
+THOUSAND = 1000.0  # between newtons, and milli- or kilonewtons
+NEAR = 3.0  # times: as near to a thousand as start values let one tell a unit
+OPPOSITE = -0.8  # cosine of the angle between two series: the one is the other reversed
+
+
 @dataclass(frozen=True, eq=False)
 class ForceObserver(Observer):
     """What a load cell reads: three components, or one along an axis."""
@@ -30,10 +35,35 @@ class ForceObserver(Observer):
         """Return the variance of each residual: the declared error squared."""
         return self.residuals_jvp(np.full(rows.shape, self.error)) ** 2
 
+    def doubts(self, rows: np.ndarray) -> list[str]:
+        """Return whether the cell likely reads the other way, or in another unit than newtons."""
+        measured, simulated = self.targets(), rows[:, :3]
+        sizes = np.linalg.norm(measured), np.linalg.norm(simulated)
+        if not min(sizes) > 0.0:
+            return []
+        notes, key = [], f"`observations.{self.name}`"
+        if np.vdot(measured, simulated) < OPPOSITE * sizes[0] * sizes[1]:
+            turn = "the sign of its columns" if self.axis is None else "`axis`"
+            notes.append(
+                f"The force of {key} has the other sign than the scene's at its start values: "
+                f"reverse {turn}."
+            )
+        ratio = float(sizes[0] / sizes[1])
+        for what, unit, change in (
+            (ratio / THOUSAND, "mN", "large as the scene's at its start values: divide"),
+            (ratio * THOUSAND, "kN", "small as the scene's at its start values: multiply"),
+        ):
+            if 1.0 / NEAR < what < NEAR:
+                notes.append(
+                    f"The force of {key} is about 1000 times as {change} it by 1000 if it is in "
+                    f"{unit}; else check the units of the scene."
+                )
+        return notes
+
     def curves(self, rows: np.ndarray) -> dict[str, np.ndarray]:
         """Return the forces over time; of a prediction of fewer frames, of these."""
         n, k = len(rows), self.forces.shape[1]
-        names = "xyz" if self.axis is None else ("along the axis",)
+        names = ("force",) if self.axis is not None else [f"force along {name}" for name in "xyz"]
         labels = np.array([f"{name} [N]" for name in names])
         return {
             "times": self.times[:n], "observed": self.forces[:n, None],

@@ -85,6 +85,25 @@ def make_free(
     return Parameters((*moving, *viewed, *others), ties, wholes)
 
 
+def start_values(
+    declared_free: Mapping[str, declared.Free], values: Mapping[str, Value]
+) -> dict[str, np.ndarray]:
+    """Return where the table `free` has the values of a built scene start, by path of the whole.
+
+    What the table cannot be is left out: a run refuses it.
+    """
+    table = {
+        path: one
+        for path, one in _ungrouped(declared_free, values).items()
+        if {split_component(name)[0] for name in (path, one.tied_to or path)} <= set(values)
+    }
+    try:
+        parameters = make_free(table, values, ())
+    except StudyError:
+        return {}
+    return parameters.scene_values(parameters.start)
+
+
 def _ungrouped(
     declared_free: Mapping[str, declared.Free], values: Mapping[str, Any]
 ) -> dict[str, declared.Free]:

@@ -5,11 +5,13 @@ where the scene has it, and cameras go on being fitted with the answers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from studies.optimizers.problem import NOT_FINITE
 from studies.problem import refining
 from studies.problem.declared_errors import DeclaredNumber, declared_numbers, notes_on_errors
 from studies.problem.first_frames import fit_first_frames
@@ -223,6 +225,7 @@ def make_problem(
         one.check(problem)
     looks = look_nuisances(file, built, observers)
     if fits_first:
+        notes += _doubts_at_start(problem, file)
         problem = fit_first_frames(problem, films, file, looks, say=say)
     is_goal = file.purpose == "control" and not set(parameters.paths) <= set(file.truth)
     return PreparedProblem(
@@ -238,6 +241,25 @@ def make_problem(
         declared=declared_numbers(lone, built, films, parameters),
         terms=[] if file.is_twin or is_goal else terms_of(lone, parameters),
     )
+
+
+def _doubts_at_start(problem: SceneProblem, file: declared.SceneFile) -> list[str]:
+    """Return what is doubtful about load cells beside the forces at the start values."""
+    cells = [
+        cell
+        for cell in problem.observers
+        if cell.sensor and file.observations[cell.name].simulate is None
+    ]
+    if not cells or file.purpose == "control":
+        return []
+    alone = on_one_timeline(problem, cells)
+    values = alone.parameters.scene_values(alone.parameters.start)
+    with suppress(*NOT_FINITE):  # which is said elsewhere
+        rows = alone.predictions({**alone.fixed, **values})
+        return [
+            note for cell, force in zip(cells, rows, strict=True) for note in cell.doubts(force)
+        ]
+    return []
 
 
 def without_own(

@@ -294,6 +294,11 @@ class Observer(ABC):
 
     # What is looked at
 
+    def doubts(self, rows: np.ndarray) -> list[str]:
+        """Return what is doubtful about its data beside what is predicted at the start values."""
+        del rows
+        return []
+
     def check(self, problem: Any) -> None:
         """Raise if derivatives that a user gave are wrong at the start of a `SceneProblem`."""
         del problem

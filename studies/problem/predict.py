@@ -76,6 +76,12 @@ class ScenePredictor:
         """Whether bodies are seen where they rest."""
         return isinstance(self.built.system, Settled)
 
+    @property
+    def is_of_forces(self) -> bool:
+        """Whether load cells are observed, and nothing through a camera."""
+        observers = self.observers
+        return any(one.sensor for one in observers) and all(one.camera is None for one in observers)
+
     def by_observer(self, rows: np.ndarray) -> list[tuple[Observer, np.ndarray]]:
         """Return every observer with its rows of predictions."""
         counts = [one.rows_per_frame() * len(one.times) for one in self.observers]

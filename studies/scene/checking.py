@@ -9,6 +9,7 @@ from studies.runs.errors import StudyError, error_of
 from studies.scene import declared
 from studies.scene.declared import Scene, SceneFile
 from studies.scene.joining import check_contact, check_joined, check_joint
+from studies.scene.likely_units import notes_on_units
 from studies.scene.overrides import OWNERS
 from studies.scene.shared_checks import check_direction, check_held, check_law, check_reference
 from studies.scene.tables import joined
@@ -511,7 +512,12 @@ def _check_free(path: str, free: declared.Free, scene: SceneFile) -> None:
             f'`{key}` must be left out beside `free."world.gravity"`, whose direction is free '
             "already."
         )
-    _check_bounds(key, free, _start_in_scene(path, scene) if free.start is None else free.start)
+    try:
+        _check_bounds(key, free, _start_in_scene(path, scene) if free.start is None else free.start)
+    except StudyError as error:
+        keys = (f"`bodies.{path}`", f"`{path}`")
+        hints = [note for note in notes_on_units(scene) if note.startswith(keys)]
+        raise StudyError(" ".join([str(error), *hints])) from None
     if free.tied_to is not None:
         _check_tie(key, path, free.tied_to, scene)
 

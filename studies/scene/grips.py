@@ -40,6 +40,7 @@ NAMES = {PLACE: "xyz", POSE: ("rx", "ry", "rz"), QUATERNION: ("qx", "qy", "qz", 
 TURN = np.radians(1.0)  # between two times: a chord is then 4e-5 of the arm off its arc
 PIECES = 16  # between two times of a cubic, or of a rotation that is free
 FULL = 2.0 * np.pi
+MILLIMETRES = 1000.0  # in a metre
 MUCH_LONGER = 100.0  # than what is observed: times that are not in seconds
 
 
@@ -75,6 +76,11 @@ class Led:
             raise StudyError(
                 f"`{self.key}` ends at {self.times[-1]:.4g} s, before what is observed, at "
                 f"{end:.4g} s. Give places until then: the last one again, if it stops."
+                + (
+                    " Or divide the times of what is observed by 1000, if they are milliseconds."
+                    if end > MUCH_LONGER * self.times[-1]
+                    else ""
+                )
             )
         x = np.concatenate([self.start[None], self.places])
         steps = np.maximum(np.diff(self.times, prepend=0.0) / dt, 1.0)
@@ -85,6 +91,11 @@ class Led:
                 f"`{self.key}` moves by {moves[k]:.3g} m in a step of {dt:.3g} s before "
                 f"{self.times[k]:.4g} s, more than the size of the body, {self.size:.3g} m. Places "
                 "are in metres and times in seconds; is a row missing, or a path of another body?"
+                + (
+                    " Divide the places by 1000 if they are in millimetres."
+                    if moves[k] < MILLIMETRES * self.size
+                    else ""
+                )
             )
 
 

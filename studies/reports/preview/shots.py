@@ -1,7 +1,9 @@
 """A scene at its start values, filmed as its films were."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from render.outputs import rasterize_outputs
 from render.scene import Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.problem.forward import motion_through
+from studies.problem.free import start_values
 from studies.problem.joint_marks import seen_by
 from studies.problem.observations.films import FilmData, advice_on_film, plate_of, read_film
 from studies.problem.observations.outlines import foreground
@@ -113,7 +116,10 @@ class Shot:
 def shoot(
     file: SceneFile, built: BuiltScene, key: str, *, name: str, film: Film | None
 ) -> tuple[Shot, list[str]]:
-    """Return the scene as a camera, by name, films it, and what is doubtful about the film."""
+    """Return the scene as a camera, by name, films it, and what is doubtful about the film.
+
+    It moves by the start values of what is free.
+    """
     spec, said, data = file.cameras[name], [], None
     size = full_size = spec.size or _size_by_lens(spec.K)
     indices, times = np.arange(3), np.linspace(0.0, file.world.duration or DURATION, 3)
@@ -132,7 +138,8 @@ def shoot(
         n = min(len(data.frames), COMPARED)
         indices = np.unique(np.linspace(0, len(data.frames) - 1, n).round().astype(int))
         times = film.start + data.times[indices]
-    moved, failed = places_at(built, longest_step(file.world), times)
+    values = start_values(file.free, built.values)
+    moved, failed = places_at(built, longest_step(file.world), times, values=values)
     places = surfaces(moved)
     said += [failed] if failed else []
     if film is not None and film.bodies is not None:
@@ -165,13 +172,19 @@ def _size_by_lens(K: Any) -> tuple[int, int]:
 
 
 def places_at(
-    built: BuiltScene, given_dt: float | None, times: np.ndarray, sensor: str = ""
+    built: BuiltScene,
+    given_dt: float | None,
+    times: np.ndarray,
+    sensor: str = "",
+    *,
+    values: Mapping[str, np.ndarray] = MappingProxyType({}),
 ) -> tuple[dict[str, np.ndarray], str | None]:
     """Return vertices by name, and nodes as `NODES`, at times [s], and why the rollout fails.
 
     Where it does, they are those of the start. What a `sensor` reads is among them by its name.
+    `values` by scene path replace the scene's own.
     """
-    motion, at = motion_through(built, times, given_dt, {})
+    motion, at = motion_through(built, times, given_dt, values)
     for path in built.paths:
         path.check(float(np.max(times)), motion.dt)
     failed = None

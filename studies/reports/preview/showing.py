@@ -17,6 +17,7 @@ from PIL import Image, ImageDraw
 from scipy.ndimage import binary_dilation, binary_erosion
 
 from render.picture_files import open_picture
+from studies.problem.free import start_values
 from studies.problem.from_views import with_hulls
 from studies.problem.joint_marks import marked, seen_by
 from studies.problem.making import make_problem
@@ -46,6 +47,7 @@ from studies.scene.steps import longest_step
 FAR_OFF = 0.1  # of the size of the bodies: measured points that belong elsewhere
 ROW = 360  # pixels of a row of the picture
 GAP = 6
+TITLE = 5.5  # width of a title over a chart [inches]
 
 
 def preview(
@@ -137,15 +139,19 @@ def _charts(
     }
     observers = make_observers(file, built, films, names=_tracks(file))
     charts, said = [], [note for one in observers for note in one.notes]
+    values, dt = start_values(file.free, built.values), longest_step(file.world)
     for one in observers:
-        moved, failed = places_at(built, longest_step(file.world), one.instants({}), one.sensor)
+        moved, failed = places_at(built, dt, one.instants({}), one.sensor, values=values)
         seen = one.fields(moved)
         if over := one.over_surface(seen):
             said += _far_off(one, over)
             figure, start = cloud({**over, "times": one.start + over["times"]}), "grey"
         else:
-            curves, start = one.curves(one.shown(seen, {}).rows), "lines"
+            rows = one.shown(seen, values).rows
+            said += [] if failed else one.doubts(rows)
+            curves, start = one.curves(rows), "lines"
             figure = points({**curves, "times": one.start + curves["times"]})
+        figure.set_figwidth(max(figure.get_figwidth(), TITLE))
         figure.suptitle(
             f"observations.{one.name}: dots; the scene at its start values: {start}", fontsize=10
         )

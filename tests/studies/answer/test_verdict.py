@@ -130,6 +130,8 @@ def test_a_wide_interval_is_not_determined_and_names_the_combination(rng, film):
     assert "film a motion that shows it better" in verdict.reason
     of_pictures = judge(replace(found, unexplained_pictures=0.01))
     assert "take a picture that shows it better" in of_pictures.reason
+    of_forces = judge(replace(found, is_of_forces=True))
+    assert "measure the force of a load that shows it better" in of_forces.reason
 
 
 def test_an_answer_that_changes_on_a_finer_mesh_is_not_determined(film):

@@ -198,9 +198,12 @@ def test_mistakes_in_grips_are_said(tmp_path):
     milliseconds = {**PULLED, "times": [0.0, 100.0]}
     refused(r"`grips\.jaw\.path` ends at 100 s, what is observed at 0.1 s. Divide its times by",
             **with_path(milliseconds))  # fmt: skip
+    refused(r"Give places until then.* by 1000, if they are milliseconds",
+            **with_path({**PULLED, "times": [0.0, 0.0005]}))  # fmt: skip
     far = {"times": [0.0, 0.02, 0.1], "positions": [[0, 0, 0], [30.0, 0, 0], [0.01, 0, 0]]}
     refused(r"`grips\.jaw\.path` moves by .* in a step of .* more than the size of the body, 0",
             **with_path(far))  # fmt: skip
+    refused("Divide the places by 1000 if they are in millimetres", **with_path(far))
     once = {"times": [0.1], "positions": [[0, 0, 0]]}
     refused("must have two times or more for a cubic",
             grips={"jaw": {**JAW, "path": once, "interpolation": "cubic"}})  # fmt: skip

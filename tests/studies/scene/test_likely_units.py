@@ -7,7 +7,7 @@ from studies.scene.overrides import set_override
 from studies.scene.reading import scene_from_dict
 
 
-def scene(body=None, **world):
+def scene(body=None, *, free=None, **world):
     return scene_from_dict(
         {
             "bodies": {
@@ -20,7 +20,7 @@ def scene(body=None, **world):
                 "film": {"simulate": {"frames": 3, "height": 8, "width": 8, "duration": 0.1}}
             },
             "world": world,
-            "free": {"block.E": {}},
+            "free": {"block.E": free or {}},
             "truth": {"block.E": 2e4},
         }
     )
@@ -68,3 +68,8 @@ def test_an_override_names_the_bodies_that_are_there():
     set_override(values, "bodies.bob.kind=rigid")  # a body of one's own begins with its kind
     set_override(values, "bodies.bob.mesh=ball")
     assert values["bodies"]["bob"] == {"kind": "rigid", "mesh": "ball"}
+
+
+def test_a_value_outside_its_bounds_is_named_with_what_was_meant():
+    with pytest.raises(StudyError, match=r"must hold the scene's value, 0\.6, .* write 0\.6e6"):
+        scene({"E": 0.6}, free={"bounds": [1e4, 1e6]})

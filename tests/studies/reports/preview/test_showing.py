@@ -457,3 +457,16 @@ look = { vertex_colors = "RGB", smooth = false, ambient = 1.0, diffuse = 0.0 }
     picture = np.asarray(Image.open(tmp_path / "a.png").convert("RGB")).reshape(-1, 3)
     for color in colors:
         assert (np.abs(picture - np.array(color)).max(axis=-1) <= 2).sum() > 1000
+
+
+def test_a_scene_is_drawn_at_the_start_values_of_what_is_free(tmp_path):
+    path = tmp_path / "scene.toml"
+    path.write_text(HELD + "[world]\nduration = 0.2\n", encoding="utf-8")
+    start = 'free."beam.E"={start=2e4, bounds=[1e3, 1e6]}'
+    nodes = []
+    for settings in ([start], ["bodies.beam.E=2e4"], []):
+        file = read_scene(path, settings)
+        shot, _ = shoot(file, build(file), "cameras.front", name="front", film=None)
+        nodes.append(shot.nodes)
+    np.testing.assert_allclose(nodes[0], nodes[1], atol=1e-6)
+    assert np.abs(nodes[0] - nodes[2]).max() > 0.01

@@ -1,0 +1,51 @@
+"""Load cells whose data are doubtful: the other sign, another unit."""
+
+import numpy as np
+import pytest
+
+from studies.problem.making import make_problem
+from studies.reports.preview.showing import preview
+from studies.scene.files import find_scene
+from studies.scene.reading import read_scene
+
+
+SCALED = [(1.0, None), (-1.0, "reverse `axis`"), (1e3, "mN"), (1e-3, "kN"), (10.0, None)]
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory):
+    """Return a function that writes the bundled indentation with a file of scaled forces."""
+    text = find_scene("indentation").read_text(encoding="utf-8")
+    text = text.replace("frames = 10", "frames = 3").replace("[10, 4, 10]", "[5, 2, 5]")
+    text = text.replace("{ between = [0.8e5, 1.6e5] }", "1e5")
+    folder = tmp_path_factory.mktemp("cells")
+    path = folder / "scene.toml"
+    path.write_text(text, encoding="utf-8")
+    (cell,) = make_problem(read_scene(path)).everything.observers
+    simulated = next(line for line in text.splitlines() if line.startswith("simulate"))
+    path.write_text(text.replace(simulated, 'file = "load.csv"'), encoding="utf-8")
+
+    def scene(factor):
+        rows = np.column_stack([cell.times, factor * cell.forces[:, 0]])
+        np.savetxt(folder / "load.csv", rows, delimiter=",", header="time,force", comments="")
+        return path
+
+    return scene
+
+
+def doubts(notes):
+    return [note for note in notes if note.startswith("The force of `observations.cell`")]
+
+
+@pytest.mark.parametrize(("factor", "said"), SCALED)
+def test_a_cell_of_another_sign_or_unit_is_named(cells, factor, said):
+    notes = doubts(make_problem(read_scene(cells(factor))).notes)
+    assert len(notes) == (said is not None)
+    assert said is None or said in notes[0]
+
+
+@pytest.mark.parametrize(("factor", "said"), SCALED[:3])
+def test_a_preview_names_it_too(cells, tmp_path, factor, said):
+    notes = doubts(preview(cells(factor), tmp_path / "a.png"))
+    assert len(notes) == (said is not None)
+    assert said is None or said in notes[0]
