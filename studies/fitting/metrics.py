@@ -47,7 +47,8 @@ def metrics_of(
             out.append({"of": observer.name, **frames, **numbers})
         here, there = observer.seen(moved, at), truths.get(observer.name, {})
         for name in (here.keys() & there.keys() & stepped.built.subjects.keys()) - surfaces.keys():
-            apart = _of_surface(here[name][counted], there[name][counted])
+            # A problem of the first frames sees as many of the truth's.
+            apart = _of_surface(here[name][counted], there[name][: len(counted)][counted])
             surfaces[name] = {"of": name, **frames, **apart}
     return out + [surfaces[name] for name in sorted(surfaces)]
 

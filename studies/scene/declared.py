@@ -52,7 +52,7 @@ GENERATORS = ("box", "ball", "sheet", "gear", "walker", "bell", "chain")
 def resolved(name: str, key: str, folder: Path) -> str:
     """Return the absolute path of a file that must be there; a mesh that is no file as it is.
 
-    A `file` may also be a pattern such as "depth/*.png".
+    A `file` may also be a pattern such as `depth/*.png`.
     """
     is_mesh = key == "mesh"
     if is_mesh and (name in (*GENERATORS, FROM_VIEWS) or name.startswith(("pyvista:", "shape:"))):
@@ -868,7 +868,7 @@ class Cloud(_Observation):
     """Points in space that were measured on surfaces, by a depth camera or a scanner.
 
     `file` is a folder with a PLY, PCD, CSV (x, y, z) or NPZ (`points`) file for each frame, in the
-    order of their names, or a pattern such as "scans/*.ply". They have `fps`, or `times`, a CSV
+    order of their names, or a pattern such as `scans/*.ply`. They have `fps`, or `times`, a CSV
     file with a column `time` [s]. Or it is a single file: CSV with the columns time, x, y, z, or
     NPZ with `times` (n,) [s] and `points` (n, n_points, 3), NaN behind the last one of a frame; or
     one of the others, of time 0.
@@ -908,7 +908,7 @@ class Depth(_Observation):
     """A depth film: how far what each pixel shows is along the view of a camera, with K, R and t.
 
     `file` is a folder of 16-bit PNG pictures, one a frame in the order of their names, or a pattern
-    such as "depth/*.png", which has `fps` or `times`; or an NPZ file with `depth` (n, height,
+    such as `depth/*.png`, which has `fps` or `times`; or an NPZ file with `depth` (n, height,
     width), and perhaps `times` (n,) [s].
     Their numbers times `scale` are metres; 0 and NaN are holes, which say nothing. Blocks of
     `downsample` pixels a side become one, their median.
