@@ -133,7 +133,9 @@ def test_no_time_steps_are_named_and_held_nodes_are(problem):
 
 
 def test_what_buckles_is_told_in_the_words_of_a_scene(tmp_path):
-    tables = {**TABLES, "bodies": {"beam": {**TABLES["bodies"]["beam"], "E": 1.0}}}
+    soft = {"beam": {**TABLES["bodies"]["beam"], "E": 1.0}}
+    free = {**TABLES["free"], "beam.E": {"bounds": [0.1, 10.0]}}
+    tables = {**TABLES, "bodies": soft, "free": free}
     file = scene_from_dict(tables, tmp_path)
     with pytest.raises(StudyError, match=r"Make the bodies stiffer \(`E`"):
         make_problem(file)
