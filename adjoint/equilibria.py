@@ -1,4 +1,4 @@
-"""Adjoint and tangent of `adjsim/equilibria.py`, by those of each equilibrium.
+"""Adjoint and tangent of `adjsim/equilibria.py`, made of the adjoints of each equilibrium.
 
 A led node is pinned at its place: the cotangent of where it is goes to that place.
 """

@@ -75,7 +75,7 @@ class SupportForce:
         return np.isin(self.leads.nodes, self.nodes) & (self.step is not None)
 
     def number(self, k: int) -> int:
-        """Return the step j whose forces are those of state k."""
+        """Return the step j whose forces act in state k."""
         ends = self.step is not None and self.step.FORCES_AT_END
         return min(max(k - ends, 0), self.field.stepper.n_steps - 1)
 

@@ -206,7 +206,7 @@ def write_thread(i, args):
 
 @device_fn
 def spread(lane, places, members, source, out):
-    """Write the parameters that a lane reads: those of the first element of its pair."""
+    """Write the parameters of a lane, taken from the first element of its pair."""
     n, tile, q = members.shape[0], lane // TILE, lane % TILE
     place = places[members[lane if lane < n else tile * TILE, 0]]
     for column in range(N_PARAMS):

@@ -284,7 +284,7 @@ def _make_list(pairs, k, x):
 def list_within_ways(pairs, s, share):
     """List the pairs of set s whose ways may come to their leeway.
 
-    Return where those of edges begin, and where the list ends.
+    Return the index of the first pair of edges, and the length of the list.
     Nothing branches: which pairs these are is hard to predict.
     """
     far, listed = pairs.ends, pairs.listed
@@ -307,7 +307,7 @@ def list_within_ways(pairs, s, share):
 
 @device_fn
 def keep_near(pairs, s, k, begin, end, x, n):
-    """Put those of the listed pairs that may touch soon behind n of set s; return how many now.
+    """Append the listed pairs that may touch soon to the n of set s; return the new count.
 
     They are all of edges, or none is. Each counts its leeway from where it is now.
     """
@@ -527,7 +527,7 @@ def take_found_kernel() -> Callable:
 
 
 def take_found(pairs, s, found):
-    """Write pairs that were found as those of set s."""
+    """Write the pairs of a search into set s."""
     thickness, allowance = pairs.scales[s, 0], pairs.scales[s, 1]
     begin, first = pairs.pair_ptr[s], pairs.element_ptr[s]
     pairs.edges_from[s] = pairs.pair_ptr[s + 1]

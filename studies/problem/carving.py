@@ -252,7 +252,7 @@ def _grid(origin: np.ndarray, spacing: float, counts: Any) -> np.ndarray:
 def _fields(views: Mapping[str, View], points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return f of each view at points, and whether they are in its picture, (n_views, ...)."""
     both = [view.field(points) for view in views.values()]
-    return np.stack([one[0] for one in both]), np.stack([one[1] for one in both])
+    return np.stack([pair[0] for pair in both]), np.stack([pair[1] for pair in both])
 
 
 def _largest(field: np.ndarray) -> np.ndarray:

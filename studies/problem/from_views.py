@@ -112,6 +112,6 @@ def coverage(data: FilmData) -> np.ndarray:
     plate = plate_of(data, inner)
     unlike = np.abs(data.frames[0] - plate).max(axis=-1) - STILL
     most = scipy.ndimage.maximum_filter(unlike, SOLID)
-    part = np.clip(unlike / np.maximum(most, DIFFERENT - STILL), 0.0, 1.0)
+    covered = np.clip(unlike / np.maximum(most, DIFFERENT - STILL), 0.0, 1.0)
     within = scipy.ndimage.binary_erosion(silhouettes(data, plate)[0] >= 1.0, iterations=2)
-    return np.where(within, 1.0, part)
+    return np.where(within, 1.0, covered)

@@ -56,9 +56,9 @@ def _scale(low: float, high: float) -> Callable[[float], float]:
 
     def at(value: float) -> float:
         if is_log:
-            part = math.log(max(value, low) / low) / math.log(high / low)
+            share = math.log(max(value, low) / low) / math.log(high / low)
         else:
-            part = (value - low) / (high - low)
-        return round(100.0 * min(max(part, 0.0), 1.0), 2)
+            share = (value - low) / (high - low)
+        return round(100.0 * min(max(share, 0.0), 1.0), 2)
 
     return at

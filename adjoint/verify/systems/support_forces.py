@@ -1,4 +1,4 @@
-"""The forces of grips that move and of a node that is pinned, and those of obstacles.
+"""Toy scenes of the forces of moving grips, of a pinned node and of obstacles.
 
 Of obstacles in a rollout, from nodes and from balls, and at rest.
 """
