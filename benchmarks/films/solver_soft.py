@@ -183,8 +183,8 @@ def element_forces(x, v, mesh, material):
     tets, inverse, volumes = mesh
     mu, lam, eta, law = material
     forces = np.zeros_like(x)
-    edges, rates = np.empty((3, 3)), np.empty((3, 3))
-    one = np.eye(3)
+    edges, rates, F, rate = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+    P, H, C, one = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.eye(3)
     for t in range(len(tets)):
         first = tets[t, 0]
         for k in range(3):
@@ -192,20 +192,24 @@ def element_forces(x, v, mesh, material):
                 edges[i, k] = x[tets[t, k + 1], i] - x[first, i]
                 rates[i, k] = v[tets[t, k + 1], i] - v[first, i]
         B = inverse[t]
-        F, rate = product(edges, B), product(rates, B)
-        S = np.zeros((3, 3))
+        product(edges, B, F)
+        P[:] = 0.0
         if law == 2:
-            green = 0.5 * (product(F.T, F) - one)
-            S += 2 * mu * green + lam * (green[0, 0] + green[1, 1] + green[2, 2]) * one
+            product(F.T, F, C)
+            green = 0.5 * (C - one)
+            product(F, 2 * mu * green + lam * np.trace(green) * one, P)
         if eta > 0.0:
-            turn = product(F.T, rate)
-            S += eta * (turn + turn.T)
-        P = product(F, S)
+            product(rates, B, rate)
+            product(F.T, rate, C)
+            product(F, eta * (C + C.T), H)
+            P += H
         if law < 2:
-            J, cofactors = determinant(F)
+            J = determinant(F, C)
             bulk = np.log(J) if law == 0 else (J - 1) * J
-            P += mu * F + (lam * bulk - mu) / J * cofactors
-        H = product(P, B.T)
+            for i in range(3):
+                for k in range(3):
+                    P[i, k] += mu * F[i, k] + (lam * bulk - mu) / J * C[i, k]
+        product(P, B.T, H)
         for i in range(3):
             for k in range(3):
                 forces[tets[t, k + 1], i] -= volumes[t] * H[i, k]
@@ -214,23 +218,20 @@ def element_forces(x, v, mesh, material):
 
 
 @numba.njit(cache=True)
-def product(a, b):
-    """Return a b of 3 x 3 matrices."""
-    out = np.empty((3, 3))
+def product(a, b, out):
+    """Write a b of 3 x 3 matrices to `out`."""
     for i in range(3):
         for j in range(3):
             out[i, j] = a[i, 0] * b[0, j] + a[i, 1] * b[1, j] + a[i, 2] * b[2, j]
-    return out
 
 
 @numba.njit(cache=True)
-def determinant(F):
-    """Return det F and the matrix of cofactors, det F F^-T; NaN where it is not positive."""
-    c = np.empty((3, 3))
+def determinant(F, c):
+    """Return det F, NaN where it is not positive; write det F F^-T, its cofactors, to c."""
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
         for a in range(3):
             b, d = (a + 1) % 3, (a + 2) % 3
             c[i, a] = F[j, b] * F[k, d] - F[j, d] * F[k, b]
     J = F[0, 0] * c[0, 0] + F[0, 1] * c[0, 1] + F[0, 2] * c[0, 2]
-    return (J if J > 0.0 else np.nan), c
+    return J if J > 0.0 else np.nan
