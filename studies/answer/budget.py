@@ -22,7 +22,9 @@ by residuals that last, priors and errors of the model. The second moment of wha
 
 is 1 where they show nothing. Errors of a shape are more numbers than a film has frames, by which R
 is estimated: residuals are not asked for them. They are where these are free: then what is declared
-is the mean of their prior, whose rows of r are all that it changes.
+is the mean of their prior, whose rows of r are all that it changes. Of numbers that are not asked
+for, dr/dq itself is not needed, only J^T dr/dq: one reverse sweep for each column of J in place of
+two rollouts for each mode of a shape. It is exact, where differences are of order (`STEP` s_q)^2.
 
 A standard uncertainty is itself known to about a quarter of it, which is as good as an estimate
 with nu = (1/4)^-2/2, or about 7, degrees of freedom (GUM, G.4.2). So half-widths are 2.36 s_q, that
@@ -131,12 +133,6 @@ def declared_changes(
         for unit in np.eye(value.size)
     ]
     for number in numbers:
-        if number.prior_of:
-            kept.append(number)
-            row = count - len(theta) + precise.parameters.labels.index(number.prior_of)
-            values_of_row = np.full((1, 1), -1.0 / np.sqrt(EVIDENCE))
-            columns.append(Jacobian(np.array([row]), values_of_row, count))
-            continue
         step = number.error * (1.0 if is_rough else STEP)
         step = step if number.unit else max(step, LEAST_STEP)
         try:
@@ -164,6 +160,35 @@ def declared_changes(
     return DeclaredChanges(kept, C, L, notes)
 
 
+def _changes_of_shapes(
+    problem: SceneProblem,
+    theta: np.ndarray,
+    J: Jacobian,
+    numbers: Sequence[DeclaredNumber],
+    *,
+    is_rough: bool,
+) -> tuple[dict[DeclaredNumber, np.ndarray], list[str]]:
+    """Return J^T C, a column (p + l,) for each number, J being that of theta and looks; notes."""
+    columns, notes = {}, []
+    fixed = [number for number in numbers if not number.prior_of]
+    paths = list(dict.fromkeys(path for number in fixed for path in number.paths))
+    if is_rough and fixed:
+        changes = declared_changes(problem, theta, fixed, is_rough=True)
+        columns = dict(zip(changes.numbers, (J.T @ changes.residuals).T, strict=True))
+        notes = changes.notes
+    elif fixed:
+        by_path = problem.with_dtype("float64").products_with(theta, J, paths)
+        for number in fixed:
+            slopes = sum(by_path[path][:, number.component] for path in number.paths)
+            columns[number] = number.error * slopes
+    priors = np.asarray(J[len(J) - len(theta) :])
+    for number in numbers:
+        if number.prior_of:
+            row = problem.parameters.labels.index(number.prior_of)
+            columns[number] = -priors[row] / np.sqrt(EVIDENCE)
+    return columns, notes
+
+
 class DeclaredErrors(NamedTuple):
     """The covariance of theta by m declared numbers, (p, p), and what each adds to its diagonal."""
 
@@ -179,6 +204,7 @@ def declared_errors(
     *,
     is_camera: np.ndarray | bool = False,
     known: np.ndarray | float = KNOWN_BY_DATA,
+    hidden: np.ndarray | None = None,
 ) -> DeclaredErrors:
     """Return the covariance of theta by declared numbers, the largest by any camera's priors.
 
@@ -186,31 +212,30 @@ def declared_errors(
     numbers, and C (n, m) those by the numbers. `frames` (n,) are as in
     `studies.answer.intervals.intervals`, and the last p rows are priors. `is_camera` (p,) says
     which of these are of cameras, and `known` (m,) to what part of its uncertainty residuals may
-    show a number, infinite where they are not asked. r is None where they show nothing.
+    show a number. r is None where they show nothing. `hidden` (p + l, k) are J^T C of k more
+    numbers, for which residuals are not asked.
     """
     p, count = int((frames < 0).sum()), J.shape[1]
     H, of_numbers, cross, prior = J.T @ J, C.T @ C, J.T @ C, np.zeros(count)
     prior[:p] = np.diag(np.asarray(J[len(J) - p :])[:, :p])
     of_camera = np.where(np.append(np.broadcast_to(is_camera, p), [False] * (count - p)), prior, 0)
-    known = np.broadcast_to(known, C.shape[1])
-    is_asked = np.isfinite(known)
+    m = C.shape[1]
+    every = cross if hidden is None else np.column_stack([cross, hidden])
     sums = None if r is None else [_sums_by_frame(each, r, frames) for each in (C, J)]
     covariances, shares = [], []
     for factor in TIGHTER if of_camera.any() else TIGHTER[:1]:
         more = (factor**2 - 1.0) * of_camera**2
-        D = -inverse(H + np.diag(more)) @ cross
-        M = np.eye(C.shape[1])
+        D = -inverse(H + np.diag(more)) @ every
+        M = np.eye(every.shape[1])
         if sums is not None:
-            scores = sums[0] + sums[1] @ D
-            of_priors = np.hypot(prior, np.sqrt(more))[:, None] * D
+            scores = sums[0] + sums[1] @ D[:, :m]
+            of_priors = np.hypot(prior, np.sqrt(more))[:, None] * D[:, :m]
             noise = len(scores[1:]) * scores[1:].T @ scores[1:]
             noise = noise + of_priors.T @ of_priors / EVIDENCE
             least = VISIBLE * np.diag(of_numbers).max(initial=1e-300)
-            block = np.ix_(is_asked, is_asked)
-            M[block] = _second_moment(
-                (of_numbers + cross.T @ D)[block], scores.sum(axis=0)[is_asked], noise[block],
-                least=least, known=known[is_asked],
-            )  # fmt: skip
+            M[:m, :m] = _second_moment(
+                of_numbers + cross.T @ D[:, :m], scores.sum(axis=0), noise, least=least, known=known
+            )
         covariances.append(D[:p] @ M @ D[:p].T)
         shares.append(np.square(D[:p]) * np.diag(M))
     variances = np.diagonal(covariances, axis1=1, axis2=2)
@@ -334,7 +359,12 @@ def budget_at(
     which `residuals` (n,) may show some.
     """
     parameters, chosen = problem.parameters, list(problem.answers)
-    changes = declared_changes(problem, theta, numbers, is_rough=is_rough)
+    shapes = [number for number in numbers if number.key.endswith(".shape_error")]
+    others = [number for number in numbers if number not in shapes]
+    changes = declared_changes(problem, theta, others, is_rough=is_rough)
+    J = Jacobian.beside([jacobian, changes.looks])
+    of_shapes, more_notes = _changes_of_shapes(problem, theta, J, shapes, is_rough=is_rough)
+    hidden = np.reshape(list(of_shapes.values()), (len(of_shapes), J.shape[1])).T
     of_cameras = _of_cameras(parameters)
     is_scale = np.array([not number.unit for number in changes.numbers], bool)
     visible = np.where(is_scale & of_cameras.any(), KNOWN_BESIDE_CAMERA, KNOWN_BY_DATA)
@@ -342,14 +372,14 @@ def budget_at(
     leaning = [f"obstacles.{name}.tilt_error" for name in rubbing
                if f"{name}.restitution" not in parameters.paths]  # fmt: skip
     visible[[number.key in leaning for number in changes.numbers]] = HIDDEN
-    visible[[number.key.endswith(".shape_error") for number in changes.numbers]] = np.inf
     errors = declared_errors(
-        Jacobian.beside([jacobian, changes.looks]),
+        J,
         changes.residuals,
         None if is_rough else residuals,
         clusters_of_rows(problem),
         is_camera=of_cameras & np.isfinite(parameters.prior_error),
         known=visible,
+        hidden=hidden,
     )
     more = errors.covariance * (QUANTILE / intervals.quantile) ** 2
     intervals = widened(intervals, parameters, theta, more, source=DECLARED)
@@ -362,7 +392,8 @@ def budget_at(
     shares = errors.shares[chosen]
     shares = shares * (widths.pop(DECLARED) ** 2 / np.maximum(shares.sum(axis=1), 1e-300))[:, None]
     of_numbers: dict[str, np.ndarray] = {}
-    for number, share in zip(changes.numbers, shares.T, strict=True):
+    counted = [*changes.numbers, *of_shapes]
+    for number, share in zip(counted, shares.T, strict=True):
         of_numbers[number.name] = np.hypot(of_numbers.get(number.name, 0.0), np.sqrt(share))
     noise = np.square(widths.pop("pixel"))
     others = {NAMES[name]: width for name, width in widths.items() if name in NAMES}
@@ -377,40 +408,41 @@ def budget_at(
         **of_numbers,
     }
     parts = {name: width for name, width in parts.items() if width.any()}
-    of_parts = {number.name: number for number in changes.numbers if number.name in parts}
+    of_parts = {number.name: number for number in counted if number.name in parts}
     labels = tuple(parameters.labels[i] for i in chosen)
     budget = Budget(labels, total, parts, of_parts, is_log(parameters)[chosen])
-    return budget, intervals, changes.notes + _thickness(problem, theta, jacobian, changes)
+    notes = changes.notes + more_notes
+    return budget, intervals, notes + _thickness(problem, theta, jacobian, of_shapes)
 
 
 def _thickness(
-    problem: SceneProblem, theta: np.ndarray, J: Jacobian, changes: DeclaredChanges
+    problem: SceneProblem,
+    theta: np.ndarray,
+    J: Jacobian,
+    of_shapes: dict[DeclaredNumber, np.ndarray],
 ) -> list[str]:
     """Return in sentences what numbers of a body would be if it were a little thicker.
 
-    J (n, p) is that of theta (p,); the shape is held there, also where it is free.
+    J (n, p) is that of theta (p,), and `of_shapes` has J^T C first; the shape is held there, also
+    where it is free.
     """
     parameters, notes = problem.parameters, []
     labels, steps = parameters.labels, is_log(parameters)
     for name, shape in problem.built.shapes.items():
         amplitudes = shape.thicker / shape.error
         held = [k for k, label in enumerate(labels) if label.startswith(f"{shape.path}[")]
-        columns, at = J, held
-        if not held:
-            columns = changes.residuals
-            at = [
-                k
-                for k, number in enumerate(changes.numbers)
-                if number.key == f"bodies.{name}.shape_error"
-            ]
-        if len(at) != len(amplitudes):  # some have no derivative
+        H, key = J.T @ J, f"bodies.{name}.shape_error"
+        products = [
+            column[: len(theta)]
+            for number, column in of_shapes.items()
+            if number.key == key and not number.prior_of
+        ]
+        columns = H[held] if held else np.reshape(products, (-1, len(theta)))
+        if len(columns) != len(amplitudes):  # some have no derivative
             continue
-        q = np.zeros(columns.shape[1])
-        q[at] = amplitudes
         others = np.setdiff1d(np.arange(len(theta)), held)
-        gradient = (J.T @ (columns @ q))[others]
         moved = np.zeros(len(theta))
-        moved[others] = -inverse((J.T @ J)[np.ix_(others, others)]) @ gradient
+        moved[others] = -inverse(H[np.ix_(others, others)]) @ (amplitudes @ columns)[others]
         ways = np.where(moved > 0.0, "higher", "lower")
         notes += [
             f"If `{name}` were 1 % thicker than its {shape.side:.3g} m (its shortest side), "

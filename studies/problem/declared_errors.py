@@ -62,6 +62,8 @@ class DeclaredNumber:
     is_chosen: bool  # whether the scene file does not say it
     moved: Moved  # moved(problem, amount) is the problem with the number larger by an amount
     prior_of: str = ""  # the free number whose prior it is the mean of, which moves nothing else
+    paths: tuple[str, ...] = ()  # the values to a component of which it is added, all alike
+    component: int = 0
 
 
 def declared_numbers(
@@ -285,7 +287,8 @@ class _Declared:
                     problem = _with_value(problem, path, [i], lambda x: x + amount)
                 return problem
 
-            yield self._number(name, error, moved)
+            number = self._number(name, error, moved)
+            yield replace(number, paths=tuple(paths), component=i)
 
     def _with_obstacle(self, name: str, changed: Callable[[float], declared.Obstacle]) -> Moved:
         def moved(problem: SceneProblem, amount: float) -> SceneProblem:

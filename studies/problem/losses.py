@@ -19,7 +19,8 @@ from studies.optimizers.jacobian import Jacobian
 from studies.problem.free import ShapeLosses
 from studies.problem.observers import SEEN, Observer, ReachedResiduals
 from studies.problem.predict import ScenePredictor, cut
-from studies.scene.motion import inspect_frames
+from studies.problem.reach import Reach
+from studies.scene.motion import inspect_frames, pull_frames
 
 
 EVIDENCE = 1000.0
@@ -141,6 +142,26 @@ class SceneLosses(ScenePredictor):
             return 0.0, self.residuals_cotangent(images, adj_r[:-n])
 
         return self.pull_back(theta, judge)[1] + self._prior(theta)[1] * adj_r[-n:]
+
+    def products_with(
+        self, theta: np.ndarray, J: Jacobian, paths: Sequence[str]
+    ) -> dict[str, np.ndarray]:
+        """Return J^T dr/dv of values v by path, (p, size) each, one reverse sweep a column of J."""
+        own = {path: self.built.values[path].value for path in paths}
+        there = replace(self, fixed={**own, **self.fixed})
+        moment, products = there.moment(theta), []
+        wanted = Reach(self.built, self.steps.dt).targets(own)
+        recorded = moment[1].record()
+        records = there.recorded(moment, recorded.trajectory)
+        reached, places = self.reached([record.rows for record in records])
+        for unit in np.eye(J.shape[1]):
+            column = J @ unit
+            adj = [one.vjp(column[at]) for one, at in zip(reached, places, strict=True)]
+            rows = joined(adj)[:, : records[0].rows.shape[-1]]
+            back = self.pull_rows_back(moment[1], recorded.trajectory, records, rows)
+            adjoints = dict(pull_frames(recorded, back[0].frames, wanted))
+            products.append(self.by_path(moment[0], back, adjoints, wanted))
+        return {path: np.stack([np.ravel(one[path]) for one in products]) for path in paths}
 
     def residuals_and_jacobian(self, theta: np.ndarray) -> tuple[np.ndarray, Jacobian]:
         """Return r and its Jacobian, one tangent sweep a column; columns share the threads.

@@ -307,14 +307,25 @@ class ScenePredictor:
         adjoints: dict[str, np.ndarray],
     ) -> np.ndarray:
         """Return the gradient in theta from cotangents of parameters that a rollout returned."""
-        wanted, (pulled, by_path) = self.reached_parameters(), back
+        found = self.by_path(values, back, adjoints, self.reached_parameters())
+        return self.parameters.scene_gradient(theta, found)
+
+    def by_path(
+        self,
+        values: Mapping[str, np.ndarray],
+        back: Back,
+        adjoints: dict[str, np.ndarray],
+        wanted: Sequence[str],
+    ) -> dict[str, np.ndarray]:
+        """Return the same by scene path, of the `wanted` parameters of the system."""
+        pulled, by_path = back
         for path, adj in pulled.values.items():
             if path in wanted:
                 adjoints[path] = adjoints.get(path, 0.0) + adj
         found = Reach(self.built, self.steps.dt).vjp(values, adjoints)
         for path, adj in by_path.items():
             found[path] = found[path] + adj if path in found else adj
-        return self.parameters.scene_gradient(theta, found)
+        return found
 
 
 def cut(rows: Any, counts: Sequence[int]) -> list[Any]:
