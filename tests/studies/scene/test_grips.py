@@ -247,7 +247,7 @@ def test_mistakes_in_observed_forces_are_said(tmp_path):
         r"`observations\.cell\.error` is missing", **cell(simulate={"frames": 4, "duration": 0.1})
     )
     one = file_of(tmp_path / "one.csv", "time,f\n0.05,1\n0.1,2\n")
-    refused(r"must have 3 column\(s\) beside `time`, got 1",
+    refused(r"must have 3 column\(s\) beside `time`, or .* `fx`, `fy`, `fz` among them, got 1",
             observations={"cell": {"kind": "force", "grip": "jaw", "file": one}})  # fmt: skip
     refused(r"`observations\.cell\.body` must be left out", **cell(body="bar"))
 
