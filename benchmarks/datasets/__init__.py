@@ -1,7 +1,7 @@
 """Scene files from the data sets of other papers, read in the layouts that they document.
 
-    python -m benchmarks.datasets pac-nerf FOLDER OUT --mesh MESH
-    python -m benchmarks.datasets spring-gaus FOLDER OUT --mesh MESH
+    python -m benchmarks.datasets pac-nerf FOLDER OUT
+    python -m benchmarks.datasets spring-gaus FOLDER OUT
     python -m benchmarks.datasets rgbench FOLDER OUT --mesh MESH
 
 FOLDER is one object or capture. OUT gets scene.toml, for `adjsim run`, and the files that it needs;

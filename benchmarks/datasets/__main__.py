@@ -15,6 +15,9 @@ app = typer.Typer(add_completion=False, help="Make scene files of other papers' 
 Folder = Annotated[Path, typer.Argument(help="The folder of one object or capture.")]
 Out = Annotated[Path, typer.Argument(help="The folder of the scene, which is made.")]
 Mesh = Annotated[Path, typer.Option(help="The mesh of the body, as `mesh` of a scene file.")]
+BodyMesh = Annotated[
+    Path | None, typer.Option("--mesh", help="The same; without it the hull of the first frames.")
+]
 Young = Annotated[float, typer.Option("--E", help="Where the search of E begins [Pa].")]
 Fps = Annotated[float, typer.Option(help="Frames per second.")]
 Floor = Annotated[float, typer.Option(help="Height of the floor [m].")]
@@ -22,16 +25,18 @@ Floor = Annotated[float, typer.Option(help="Height of the floor [m].")]
 
 @app.command()
 def pac_nerf(
-    folder: Folder, out: Out, *, mesh: Mesh, young: Young = 1e5, fps: Fps = 24.0, floor: Floor = 0.0
-) -> None:
+    folder: Folder, out: Out, *,
+    mesh: BodyMesh = None, young: Young = 1e5, fps: Fps = 24.0, floor: Floor = 0.0,
+) -> None:  # fmt: skip
     """Write the scene of an object of PAC-NeRF."""
     _written(lambda: views.pac_nerf(folder, out, mesh, E=young, fps=fps, floor=floor))
 
 
 @app.command()
 def spring_gaus(
-    folder: Folder, out: Out, *, mesh: Mesh, young: Young = 1e5, fps: Fps = 24.0, floor: Floor = 0.3
-) -> None:
+    folder: Folder, out: Out, *,
+    mesh: BodyMesh = None, young: Young = 1e5, fps: Fps = 24.0, floor: Floor = 0.3,
+) -> None:  # fmt: skip
     """Write the scene of a synthetic object of Spring-Gaus; the rate is a guess of ours."""
     _written(lambda: views.spring_gaus(folder, out, mesh, E=young, fps=fps, floor=floor))
 

@@ -11,19 +11,21 @@ from PIL import Image
 
 from benchmarks.datasets.writing import copied_mesh, read_json, required, write_scene
 from studies.runs.errors import StudyError
+from studies.scene.declared import FROM_VIEWS
 
 
 NAME = re.compile(r"r_(\d+)_(-?\d+)\.png$")  # camera and frame of a picture of PAC-NeRF
 BACKGROUND = -1  # its frame without the body
 FLIPPED = np.diag([1.0, -1.0, -1.0])  # from axes right, up, back to right, down, ahead
 MATERIAL = {"kind": "soft", "law": "log", "nu": 0.3, "density": 1000.0}
-NOTES = (
-    "E, nu and the start of the velocity are guesses; density and law are those of the data set.",
-    "The mesh lies where --mesh has it: `position` moves it to where the first frames show it.",
-)
+GUESSES = "E, nu and the start of the velocity are guesses; density and law are of the data set."
+PLACE = "The mesh lies where --mesh has it: `position` moves it to where the first frames show it."
+HULL = "The mesh is the hull of the body in the first frames."
 
 
-def pac_nerf(folder: Path, out: Path, mesh: Path, *, E: float, fps: float, floor: float) -> Path:
+def pac_nerf(
+    folder: Path, out: Path, mesh: Path | None, *, E: float, fps: float, floor: float
+) -> Path:
     """Write the scene of an object of PAC-NeRF; return its path."""
     entries = read_json(required(folder, "all_data.json", "PAC-NeRF"))
     views: dict[int, dict[int, Mapping[str, Any]]] = {}
@@ -49,10 +51,12 @@ def pac_nerf(folder: Path, out: Path, mesh: Path, *, E: float, fps: float, floor
             plate = required(folder, frames[BACKGROUND]["file_path"], "PAC-NeRF")
             shutil.copyfile(plate, out / f"{camera}-background.png")
             observations[camera]["background"] = {"picture": f"{camera}-background.png"}
-    return _write(out, cameras, observations, copied_mesh(mesh, out), E=E, floor=floor)
+    return _write(out, cameras, observations, mesh, E=E, floor=floor)
 
 
-def spring_gaus(folder: Path, out: Path, mesh: Path, *, E: float, fps: float, floor: float) -> Path:
+def spring_gaus(
+    folder: Path, out: Path, mesh: Path | None, *, E: float, fps: float, floor: float
+) -> Path:
     """Write the scene of a synthetic object of Spring-Gaus; return its path."""
     entries = read_json(required(folder, "camera.json", "Spring-Gaus"))
     out.mkdir(parents=True, exist_ok=True)
@@ -71,7 +75,7 @@ def spring_gaus(folder: Path, out: Path, mesh: Path, *, E: float, fps: float, fl
                 pixels.convert("RGBA").getchannel("A").save(masks / picture.name)
         cameras[camera] = camera_of(entry["K"], entry["c2w"], _copy(pictures, out / camera))
         observations[camera] = {**film_of(camera, fps), "masks": masks.name}
-    return _write(out, cameras, observations, copied_mesh(mesh, out), E=E, floor=floor)
+    return _write(out, cameras, observations, mesh, E=E, floor=floor)
 
 
 def camera_of(K: Any, c2w: Any, size: tuple[int, int]) -> dict[str, Any]:
@@ -103,11 +107,12 @@ def _copy(pictures: list[Path], folder: Path) -> tuple[int, int]:
 
 
 def _write(
-    out: Path, cameras: dict[str, Any], observations: dict[str, Any], mesh: str,
+    out: Path, cameras: dict[str, Any], observations: dict[str, Any], mesh: Path | None,
     *, E: float, floor: float,
 ) -> Path:  # fmt: skip
+    name = FROM_VIEWS if mesh is None else copied_mesh(mesh, out)
     scene = {
-        "bodies": {"body": {**MATERIAL, "mesh": mesh, "E": E}},
+        "bodies": {"body": {**MATERIAL, "mesh": name, "E": E}},
         "obstacles": {"floor": {"kind": "plane", "point": [0.0, floor, 0.0], "friction": 1.0}},
         "cameras": cameras,
         "observations": observations,
@@ -117,4 +122,4 @@ def _write(
             "body.velocity": {"bounds": [-5.0, 5.0]},
         },
     }
-    return write_scene(out, scene, NOTES)
+    return write_scene(out, scene, (GUESSES, HULL if mesh is None else PLACE))

@@ -9,7 +9,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -144,17 +144,33 @@ def run(  # noqa: PLR0913 -- the options of a command
     ] = False,
     scheduler: Scheduler = None,
     resume: Resume = False,
+    json: Annotated[
+        bool,
+        Option(
+            "--json",
+            help="Print result.json, or instances.json of several, and all else on standard error.",
+        ),
+    ] = False,
 ) -> None:
     """Run a scene: search, judge, certify, report."""
     options = {"seed": seed, "dtype": dtype, "device": device, "checkpoint": checkpoint}
     options["blind"] = blind or None  # None: as before
     options["certificate"] = False if no_certificate else None  # None: as before, or by default
-    with _pool("run", scene, scheduler, device, overrides=overrides) as (pool, carry_out):
+    with (
+        redirect_stdout(sys.stderr) if json else nullcontext(),
+        _pool("run", scene, scheduler, device, overrides=overrides) as (pool, carry_out),
+    ):
         from studies.fitting.running import start_scene
+        from studies.runs.folder import INSTANCES, RESULT
         from studies.scene.files import find_scene
 
         path = find_scene(scene)
-        carry_out(start_scene(path, overrides or [], out, options, spread=pool, resume=resume))
+        started = start_scene(path, overrides or [], out, options, spread=pool, resume=resume)
+        carry_out(started)
+    if json:
+        folder = started[0]
+        name = INSTANCES if folder.has(INSTANCES) else RESULT
+        print(folder.file(name).read_text("utf-8"), end="")
 
 
 def _begin(text: str, *, everywhere: bool = False) -> None:

@@ -51,6 +51,7 @@ from studies.scene.series import read_series
 
 
 PIXEL = 1.0  # default standard deviation
+COMPONENTS = {1: ("force",), 3: ("fx", "fy", "fz")}  # of a file of forces with other columns
 FORCE_PART = 0.01  # the same of a force, as a part of the largest
 ENCODER_ANGLE, ENCODER_LENGTH = 0.1, 1e-4  # likewise [deg], [m]
 ANGULAR = {"deg": 1.0, "rad": 180.0 / np.pi}
@@ -357,7 +358,7 @@ class _Observing:
             raise StudyError(f"`{key}` needs a scene of bodies that move or settle.")
         if spec.simulate is None:
             assert spec.file is not None
-            times, forces = read_series(f"{key}.file", spec.file, {n})
+            times, forces = read_series(f"{key}.file", spec.file, {n}, COMPONENTS[n])
             forces = forces.reshape(len(times), n)
             _require_seconds(times, self.file.world, key)
         else:

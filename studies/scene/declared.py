@@ -156,10 +156,24 @@ class Poses:
     rotations: tuple[Vector, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Displacement:
+    """A displacement along an axis, as a testing machine writes it beside its force.
+
+    It is the column `displacement` of a CSV file that has `time` [s] and perhaps others.
+    """
+
+    file: Series
+    axis: Vector
+    units: Literal["m", "cm", "mm"] = "m"
+
+
 # Where a grip goes: its poses over time, or a file. A CSV file has a column `time` [s] and three
 # of its place [m], and perhaps three of its rotation vector [deg] or four of its quaternion, x, y,
 # z, w. An .npz file has `times` (n,) [s] and `x`, places of the nodes (n, n_nodes, 3) [m].
-GripPath = Annotated[File | Poses, "path of a file, or { times = [...], positions = [...] }"]
+GripPath = Annotated[
+    File | Poses | Displacement, "path of a file, or { times = [...], positions = [...] }"
+]
 Between = Literal["linear", "cubic"]  # how a path goes on between its times
 
 

@@ -32,7 +32,8 @@ from studies.scene.arrays import read_node_arrays
 from studies.scene.bodies.part import Additions, NodePart, held_nodes, linear
 from studies.scene.maps import Arrays, ParameterMap
 from studies.scene.motions import NodeMotion
-from studies.scene.series import read_series
+from studies.scene.series import METRES, read_series
+from studies.scene.shared_checks import check_direction
 
 
 PLACE, POSE, QUATERNION = 3, 6, 7  # columns of a file of poses beside the time
@@ -229,7 +230,12 @@ def _check_names(key: str, path: str, count: int) -> None:
 
 def _read_poses(key: str, path: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return times (n,) [s], places [m] and rotation vectors [rad], (n, 6)."""
-    if isinstance(path, str):
+    if isinstance(path, declared.Displacement):
+        check_direction(f"{key}.axis", path.axis)
+        times, along = read_series(f"{key}.file", path.file, {1}, ("displacement",))
+        positions = METRES[path.units] * np.outer(along, path.axis / np.linalg.norm(path.axis))
+        turned = np.empty((0, 3))
+    elif isinstance(path, str):
         times, values = read_series(key, path, {PLACE, POSE, QUATERNION})
         _check_names(key, path, values.shape[1])
         positions, turned = values[:, :PLACE], values[:, PLACE:]

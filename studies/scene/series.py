@@ -4,7 +4,7 @@ A CSV file has a column `time` [s], and one column for each value.
 """
 
 import csv
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -14,6 +14,9 @@ import numpy as np
 from adjsim.courses import Policy, Signal, TimeCourse
 from studies.runs.errors import StudyError
 from studies.scene.maps import Arrays
+
+
+METRES = {"m": 1.0, "cm": 1e-2, "mm": 1e-3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,10 +79,13 @@ def in_steps(varying: Mapping[str, Varying], values: Arrays, dt: float) -> dict[
     return {path: one.course(dt, values.get(path)) for path, one in varying.items()}
 
 
-def read_series(key: str, file: str, n_values: Collection[int]) -> tuple[np.ndarray, np.ndarray]:
+def read_series(
+    key: str, file: str, n_values: Collection[int], named: Sequence[str] = ()
+) -> tuple[np.ndarray, np.ndarray]:
     """Return times (n,) [s] and values (n,), or (n, k) where there are several columns.
 
-    `n_values` are the numbers of columns of values that there may be.
+    `n_values` are the numbers of columns of values that there may be. Where the file has all
+    columns that are `named`, these are the values, whatever other columns there are.
 
     Raises
     ------
@@ -88,10 +94,14 @@ def read_series(key: str, file: str, n_values: Collection[int]) -> tuple[np.ndar
     """
     path = Path(file)
     names, numbers = read_columns(path, key, {"time"})
+    if named and set(named) <= set(names):
+        numbers = numbers[:, [names.index(name) for name in ("time", *named)]]
+        names = ["time", *named]
     if len(names) - 1 not in n_values:
+        rest = f", or more with `{'`, `'.join(named)}` among them" if named else ""
         raise StudyError(
             f"`{key}`: {path} must have {' or '.join(map(str, sorted(n_values)))} column(s) beside "
-            f"`time`, got {len(names) - 1}."
+            f"`time`{rest}, got {len(names) - 1}: {', '.join(n for n in names if n != 'time')}."
         )
     if not len(numbers) or not np.isfinite(numbers).all():
         raise StudyError(f"`{key}`: {path} must have {len(names)} finite numbers in every row.")

@@ -124,10 +124,12 @@ def load(*words):
     return CliRunner().invoke(app, list(map(str, words)), env={"COLUMNS": "2000"})
 
 
+@pytest.mark.parametrize("has_mesh", [True, False])
 @pytest.mark.parametrize(("name", "write"), [("pac-nerf", pac_nerf), ("spring-gaus", spring_gaus)])
-def test_a_loaded_scene_draws_the_body_where_the_pictures_have_it(tmp_path, name, write):
+def test_a_loaded_scene_draws_the_body_where_the_pictures_have_it(tmp_path, name, write, has_mesh):
     write(tmp_path / "data set")
-    done = load(name, tmp_path / "data set", tmp_path / "out", "--mesh", cube(tmp_path))
+    mesh = ("--mesh", cube(tmp_path)) if has_mesh else ()
+    done = load(name, tmp_path / "data set", tmp_path / "out", *mesh)
     assert done.exit_code == 0, done.output
     file = read_scene(tmp_path / "out" / "scene.toml")
     problem = make_problem(file).problem

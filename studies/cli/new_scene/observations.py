@@ -13,12 +13,13 @@ from studies.problem.observations.clouds import read_cloud
 from studies.problem.observations.depths import read_depth
 from studies.problem.observations.films import STILL, FilmData, read_film
 from studies.problem.observations.outlines import foreground, outline, plain_background
-from studies.problem.observations.point_files import METRES, PointData
+from studies.problem.observations.point_files import PointData
 from studies.problem.observations.points import read_table
 from studies.reports.numbers import count
 from studies.runs.errors import MissingTimesError, StudyError
 from studies.scene.declared import Camera, Cloud, Depth, Film, SceneFile
 from studies.scene.exif import with_fields_of_view
+from studies.scene.series import METRES
 
 
 FPS = 30.0  # of a folder of pictures

@@ -12,12 +12,11 @@ import numpy as np
 
 from adjsim.rotations import rotation_matrix
 from studies.problem.observations.frames import chosen_frames, declared_times
-from studies.problem.observations.point_files import METRES
 from studies.runs.errors import StudyError
 from studies.runs.files import files_of
 from studies.scene.arrays import checked_times, load_arrays
 from studies.scene.declared import Cloud
-from studies.scene.series import read_columns
+from studies.scene.series import METRES, read_columns
 
 
 SUFFIXES = (".ply", ".pcd", ".csv", ".npz")

@@ -19,10 +19,10 @@ import numpy as np
 
 from adjsim.extras import how_to_install
 from studies.runs.errors import StudyError
+from studies.scene.series import METRES
 
 
 Rows = dict[str, dict[float, tuple[float, ...]]]  # places by time [s], by name of the point
-METRES = {"m": 1.0, "cm": 1e-2, "mm": 1e-3}
 COLUMN = re.compile(r"[a-z]+")  # the name at the start of "x" or "x (m)"
 
 

@@ -18,7 +18,6 @@ import numpy as np
 from adjsim.rotations import rotation_matrix
 from studies.problem.observations.frames import chosen_frames
 from studies.problem.observations.point_files import (
-    METRES,
     PointData,
     Rows,
     add_row,
@@ -31,6 +30,7 @@ from studies.problem.observations.undistort import undistorted_points
 from studies.runs.errors import StudyError
 from studies.scene.arrays import read_node_arrays
 from studies.scene.declared import Camera, Points, States
+from studies.scene.series import METRES
 from studies.scene.tables import unknown
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from adjsim.jit import backend
 from studies.cli import main as cli
-from studies.runs.folder import ITERATIONS, MANIFEST, TRAJECTORY, RunFolder
+from studies.runs.folder import ITERATIONS, MANIFEST, RESULT, TRAJECTORY, RunFolder
 from tests.studies.fitting.test_running import write_scene
 
 
@@ -67,6 +67,16 @@ def test_info_says_versions_and_what_is_missing(adjsim):
     out = adjsim.done("info")
     assert "numpy" in out
     assert re.search(r"cuda +\S", out)
+
+
+def test_a_run_prints_its_result_alone_as_json(adjsim, scene, tmp_path):
+    run, few = tmp_path / "run", ("search.max_evaluations=3", "search.coarse=0")
+    code, out, err = adjsim("run", scene, *few, "--no-certificate", "--out", run, "--json")
+    assert code == 0, err
+    assert json.loads(out) == json.loads((run / RESULT).read_text())
+    assert str(run) in err
+    again = adjsim.done("run", scene, *few, "--out", run, "--resume", "--json")
+    assert json.loads(again)["parameters"] == json.loads(out)["parameters"]
 
 
 def test_an_error_of_memory_says_what_to_make_smaller(adjsim, monkeypatch):

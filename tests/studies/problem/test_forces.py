@@ -49,3 +49,24 @@ def test_a_preview_names_it_too(cells, tmp_path, factor, said):
     notes = doubts(preview(cells(factor), tmp_path / "a.png"))
     assert len(notes) == (said is not None)
     assert said is None or said in notes[0]
+
+
+def test_one_table_of_a_testing_machine_is_path_and_force(cells):
+    scene = cells(1.0)
+    time, force = np.loadtxt(scene.parent / "load.csv", delimiter=",", skiprows=1).T
+    rows = np.column_stack([time, 0.2 * time, force])  # 2 mm in 10 s
+    table, first = scene.parent / "test.csv", "0,0,0\n"
+    with table.open("w") as file:
+        file.write("time,displacement,force\n" + first)
+        np.savetxt(file, rows, delimiter=",")
+    lines = scene.read_text(encoding="utf-8").splitlines()
+    stroke = 'path = { file = "test.csv", axis = [0.0, -1.0, 0.0], units = "mm" }'
+    lines = [stroke if line.startswith("path =") else line for line in lines]
+    both = scene.with_name("both.toml")
+    both.write_text("\n".join(lines).replace("load.csv", "test.csv"), encoding="utf-8")
+    apart, together = (make_problem(read_scene(path)).problem for path in (scene, both))
+    theta = apart.parameters.start
+    predicted = together.images(theta)
+    np.testing.assert_allclose(predicted[1:, 0], apart.images(theta)[:, 0], rtol=1e-6)
+    assert predicted[0, 0] == pytest.approx(0.0, abs=1e-3)
+    assert together.observers[0].forces[1:] == pytest.approx(force[:, None])

@@ -80,6 +80,19 @@ def test_files_of_poses_say_the_same_as_lists(tmp_path):
     np.testing.assert_array_equal(build(scene).paths[0].places, places[0])
 
 
+def test_a_displacement_along_an_axis_is_a_path(tmp_path):
+    table = file_of(tmp_path / "a.csv", "force,time,displacement\n0,0,0\n7,0.05,5\n9,0.1,10\n")
+    stroke = {"file": table, "axis": [-2.0, 0.0, 0.0], "units": "mm"}
+    (path,) = build(scene_from_dict(tables(**with_path(stroke)))).paths
+    np.testing.assert_allclose(path.places[-1] - path.start, [[-0.01, 0.0, 0.0]] * len(path.start))
+    refused(
+        r"`grips\.jaw\.path\.axis` must not be zero", **with_path({**stroke, "axis": [0, 0, 0]})
+    )
+    other = file_of(tmp_path / "b.csv", "time,way,force\n0,0,0\n0.1,0.01,9\n")
+    message = r"b\.csv must have 1 .* or more with `displacement` among them, got 2: way, force"
+    refused(message, **with_path({**stroke, "file": other}))
+
+
 def test_a_path_that_begins_before_the_scene_is_cut_at_its_start(tmp_path):
     text = "time,x,y,z\n-0.1,0,0,0\n0.1,0.02,0,0\n0.2,0.02,0,0\n"
     path = file_of(tmp_path / "early.csv", text)
@@ -234,7 +247,7 @@ def test_mistakes_in_observed_forces_are_said(tmp_path):
         r"`observations\.cell\.error` is missing", **cell(simulate={"frames": 4, "duration": 0.1})
     )
     one = file_of(tmp_path / "one.csv", "time,f\n0.05,1\n0.1,2\n")
-    refused(r"must have 3 column\(s\) beside `time`, got 1",
+    refused(r"must have 3 column\(s\) beside `time`, or .* `fx`, `fy`, `fz` among them, got 1",
             observations={"cell": {"kind": "force", "grip": "jaw", "file": one}})  # fmt: skip
     refused(r"`observations\.cell\.body` must be left out", **cell(body="bar"))
 

@@ -19,6 +19,10 @@ def test_columns_are_read_by_name(tmp_path):
     np.testing.assert_array_equal(times, [0.0, 0.1])
     _, values = read(tmp_path, "time,a,b\n0,1,2\n", (1, 2))
     np.testing.assert_array_equal(values, [[1.0, 2.0]])
+    for named, expected in ((("b",), [3.0]), (("b", "a"), [[3.0, 2.0]])):
+        path = str(tmp_path / "a.csv")
+        (tmp_path / "a.csv").write_text("c,a,time,b\n1,2,0,3\n")
+        np.testing.assert_array_equal(read_series("a", path, {1, 2}, named)[1], expected)
 
 
 @pytest.mark.parametrize(
