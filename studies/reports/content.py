@@ -79,9 +79,9 @@ class Bars:
 
 @dataclass(frozen=True, config=STRICT)
 class Item:
-    """A picture (PNG) or a film (MP4, with a poster).
+    """A picture (SVG, JPEG or PNG) or a film (MP4, with a poster).
 
-    A `wide` one has a row of its own. A chart is black on white, and turned over on a dark page.
+    A `wide` one has a row of its own, a `chart` is no wider than it has to be.
     """
 
     file: str
