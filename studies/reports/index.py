@@ -16,7 +16,7 @@ from studies.runs.errors import StudyError
 from studies.runs.folder import MANIFEST, REPORT, REPORT_DATA, STUDY, RunFolder
 
 
-FORMATS = ("pdf", "svg")  # of figures beside the page
+FORMATS = ("pdf", "png")  # of figures beside the page
 INDEX = "index.html"
 FIRST, LAST = ("answer", "loss"), ("run", "started")  # columns
 Rebuild = Callable[[RunFolder], Path]
