@@ -18,6 +18,7 @@ from studies.reports.content import (
     Section,
     Text,
     Tone,
+    Value,
     section,
     table,
 )
@@ -72,6 +73,7 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
     }
     manifest = folder.read_json(MANIFEST)
     tone, text = _verdict(result)
+    lowest, units = _lowest(result), units_of(data)
     chips = [count(result["points"], "point")]
     chips += [f"{result['failed']} without a loss"] if result["failed"] else []
     sections = (
@@ -85,18 +87,28 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
     )
     report = Report(
         scan.title,
-        Headline(text, tone, ". ".join(result["told"]) + "."),
+        Headline(
+            text, tone, ". ".join(result["told"][: len(result["slices"])][:MOST_PLACES]) + "."
+        ),
         {
             "run": folder.path.name,
-            "of": "scan",
-            "answer": f"over {', '.join(axis.key for axis in scan.axes)}",
+            "scene": scan.name,
+            "answer": "\n".join(named({key: value}, units) for key, value in lowest.items()),
             "started": manifest["started"],
         },
         tuple(page_section for page_section in sections if page_section is not None),
         tuple(chips),
         next(iter(drawn["landscape"].values()), ""),
+        {key: Value(value, units[key]) for key, value in lowest.items()}
+        | {"time": Value(result["seconds"], "s")},
     )
     return write_page(folder, report)
+
+
+def _lowest(result: dict[str, Any]) -> dict[str, float]:
+    """Return the minimum of a scan of a single slice, or its lowest point, by key."""
+    first, *others = result["slices"]
+    return {} if others else first.get("minimum") or first["lowest"] or {}
 
 
 def _figures(scan: Scan, data: xr.Dataset, result: dict[str, Any]) -> dict[str, dict[str, Any]]:
