@@ -16,6 +16,7 @@ clicked.
 Needs chromium, for the pages of the reports.
 """
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -41,15 +42,26 @@ def write(name, picture, width=None):
     print(path.name, picture.size, f"{path.stat().st_size / 1000:.0f} kB")
 
 
+def screenshot(file, width, height):
+    """Return a picture of a page or a figure, in a window of this size."""
+    with tempfile.TemporaryDirectory() as folder:
+        picture = Path(folder) / "page.png"
+        command = ["chromium", "--headless", "--no-sandbox", "--hide-scrollbars"]
+        command += [f"--window-size={width},{height}", f"--screenshot={picture}"]
+        subprocess.run([*command, file.resolve().as_uri()], check=True, capture_output=True)
+        return Image.open(picture).convert("RGB")
+
+
 def page(run):
     """Return the top of a report."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "page.png"
-        command = ["chromium", "--headless", "--no-sandbox", "--hide-scrollbars"]
-        command += [f"--window-size={WIDE},1400", f"--screenshot={file}"]
-        address = (run / "report.html").resolve().as_uri()
-        subprocess.run([*command, address], check=True, capture_output=True)
-        return Image.open(file).convert("RGB")
+    return screenshot(run / "report.html", WIDE, 1400)
+
+
+def figure(run, name):
+    """Return a figure of a report."""
+    file = run / "figures" / f"{name}.svg"
+    size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', file.read_text())
+    return screenshot(file, *(round(float(side) * 96 / 72) for side in size.groups()))
 
 
 def verdict(picture):
@@ -86,9 +98,8 @@ def main(runs):
     write("preview_scale", rows(Image.open(runs / "scale.png"), [0]), 900)
     write("preview_held", rows(Image.open(runs / "held.png"), [1]), 900)
     write("preview_page", Image.open(runs / "page.png").crop((0, 60, 1264, 745)), 900)
-    strip = Image.open(runs / "found" / "figures" / "strip-film.png")
-    write("scene_fit", strip, 900)
-    write("scene_search", Image.open(runs / "found" / "figures" / "coarse.png"), 700)
+    write("scene_fit", figure(runs / "found", "strip-film"), 900)
+    write("scene_search", figure(runs / "found", "coarse"), 700)
     write("report_found", page(runs / "found").crop((SIDE, 0, WIDE - SIDE, TOP)))
     cards = [verdict(page(runs / name)) for name in ("found", "bound", "rate", "density")]
     write("report_verdicts", stacked(cards, 0))

@@ -358,7 +358,7 @@ def report(
         ),
     ] = None,
     figures: Annotated[
-        str | None, Option(metavar="pdf|svg", help="Write the figures of a run as vectors too.")
+        str | None, Option(metavar="pdf|png", help="Write the figures of a run as PDF or PNG too.")
     ] = None,
 ) -> None:
     """Rebuild the report of a run, or write an index of many.

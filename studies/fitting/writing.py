@@ -23,6 +23,7 @@ from studies.problem.making import PreparedProblem
 from studies.problem.observers import Moved, Observer
 from studies.problem.problem import SceneProblem
 from studies.reports.figures import difference_gain
+from studies.reports.preview.overlay import obstacle_wires
 from studies.reports.scene_run import FILMS, THUMBNAIL
 from studies.runs import folder as run_folder
 from studies.runs.folder import RunFolder
@@ -149,6 +150,7 @@ def write_seen(
     for name in problem.built.subjects:
         arrays[f"faces.{name}"] = np.asarray(problem.built.meshes[name].faces)
         arrays[f"vertices.{name}"] = moved[name]
+    arrays |= _wires(file, problem, moved, run.times)
     folder.write_npz(
         run_folder.TRAJECTORY, objects=np.array(list(problem.built.subjects), str), **arrays
     )
@@ -180,6 +182,23 @@ def write_seen(
         folder.write_npz(f"field-{k + 1}.npz", **one.pop("images"))
         fields[path] = {**one, "file": f"field-{k + 1}.npz"}
     folder.write_json(FILMS, {"films": films, "fields": fields})
+
+
+def _wires(
+    file: declared.SceneFile, problem: SceneProblem, moved: Moved, times: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Return ends of lines that show obstacles near the bodies, "wires" (1 or n_frames, n, 3)."""
+    x = [moved[name].reshape(-1, 3) for name in problem.built.subjects if name in file.bodies]
+    if not x:
+        return {}
+    low, high = np.concatenate(x).min(axis=0), np.concatenate(x).max(axis=0)
+    far = float(np.linalg.norm(high - low))
+    shown = obstacle_wires(file, problem.built, 0.5 * (low + high), far=far, times=times)
+    if not shown:
+        return {}
+    count = max(map(len, shown.values()))
+    ends = [np.broadcast_to(one, (count, *one.shape[1:])) for one in shown.values()]
+    return {"wires": np.concatenate(ends, axis=1).reshape(count, -1, 3)}
 
 
 def _write_points(folder: RunFolder, one: Observer, rows: np.ndarray, seen: Moved) -> None:

@@ -1,7 +1,7 @@
 """What a report says, as data: `report.json`, from which pages are rendered.
 
     Report = title, verdict, chips, facts, sections
-    Section = title and blocks: Text, Facts, Table, Bars, Media, Code, Links, Details
+    Section = title and blocks: Text, Facts, Table, Bars, Media, Motion, Code, Links, Details
 
 Every number is a text already. Files are named relative to the run folder.
 """
@@ -79,9 +79,9 @@ class Bars:
 
 @dataclass(frozen=True, config=STRICT)
 class Item:
-    """A picture (PNG) or a film (MP4, with a poster).
+    """A picture (SVG, JPEG or PNG) or a film (MP4, with a poster).
 
-    A `wide` one has a row of its own. A chart is black on white, and turned over on a dark page.
+    A `wide` one has a row of its own, a `chart` is no wider than it has to be.
     """
 
     file: str
@@ -103,6 +103,20 @@ class Media:
     caption: str = ""
     wipe: bool = False
     kind: Literal["media"] = "media"
+
+
+@dataclass(frozen=True, config=STRICT)
+class Motion:
+    """Bodies in space over time, to be turned: `file` is JSON of `studies.reports.space`.
+
+    Where no script runs, the `picture` stands in their place, if there is one.
+    """
+
+    file: str
+    alt: str
+    caption: str = ""
+    picture: str = ""
+    kind: Literal["motion"] = "motion"
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -131,7 +145,8 @@ class Details:
 
 
 Block = Annotated[
-    Text | Facts | Table | Bars | Media | Code | Links | Details, Field(discriminator="kind")
+    Text | Facts | Table | Bars | Media | Motion | Code | Links | Details,
+    Field(discriminator="kind"),
 ]
 
 
@@ -144,13 +159,16 @@ class Section:
 
     @property
     def is_wide(self) -> bool:
-        """Whether it needs a row of the page: an answer, several pictures, or a wide one."""
+        """Whether it needs a row of the page: an answer, several pictures, or a wide one.
+
+        Two that lie over each other are one.
+        """
         media = [one for one in self.blocks if one.kind == "media"]
         folded = [one for block in self.blocks if block.kind == "details" for one in block.blocks]
         media += [one for one in folded if one.kind == "media" and len(one.items) > 2]
         has_bars = any(block.kind == "bars" for block in self.blocks)
         return has_bars or any(
-            len(one.items) > 1 or any(k.wide for k in one.items) for one in media
+            len(one.items) > 1 + one.wipe or any(k.wide for k in one.items) for one in media
         )
 
 

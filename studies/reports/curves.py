@@ -40,7 +40,8 @@ def hermite_minimum(x: np.ndarray, values: np.ndarray, slopes: np.ndarray) -> Lo
 
     None where no interval has a curve. The lowest point may be an end of the curve.
     """
-    constant, c, b, a = coefficients = _coefficients(x, values, slopes)
+    coefficients = _coefficients(x, values, slopes)
+    c, b, a = coefficients[1:]
     with np.errstate(invalid="ignore", divide="ignore"):
         # Of the two roots of 3 a t^2 + 2 b t + c the one where the curve bends upwards, without
         # the difference of two close numbers.
@@ -48,8 +49,8 @@ def hermite_minimum(x: np.ndarray, values: np.ndarray, slopes: np.ndarray) -> Lo
         inner = np.where(b >= 0.0, -c / (b + root), (root - b) / (3.0 * a))
     inner = np.where((inner > 0.0) & (inner < 1.0), inner, 0.0)
     t = np.stack([np.zeros_like(inner), inner, np.ones_like(inner)])
-    found = np.polynomial.polynomial.polyval(t, np.stack(coefficients)[:, None], tensor=False)
-    if not np.isfinite(constant + found[2]).any():
+    found = np.polynomial.polynomial.polyval(t, coefficients[:, None], tensor=False)
+    if not np.isfinite(found).any():
         return None
     k, interval = np.unravel_index(np.nanargmin(found), found.shape)
     at = x[interval] + t[k, interval] * (x[interval + 1] - x[interval])
@@ -101,5 +102,6 @@ def hermite_surface(
     are_given = np.isfinite(slopes[is_finite]).all(axis=1)
     surface.grad[are_given, 0] = slopes[is_finite][are_given]
     beside = triangles.find_simplex(at)
-    is_hidden = (beside < 0) | ~is_finite[triangles.simplices].all(axis=1)[beside]
+    corners = values[triangles.simplices[beside]]
+    is_hidden = (beside < 0) | np.isnan(corners).any(axis=-1)
     return np.where(is_hidden, np.nan, surface(at))

@@ -15,6 +15,13 @@ from studies.runs.folder import RunFolder
 
 
 INK, SOFT, BLUE, ORANGE, GREEN = "#1d2733", "#8a96a3", "#2f6db3", "#d2622a", "#3a8a5f"
+GRID = "#e6eaee"
+# The colours of a chart on a dark page, by those that are drawn. Colour maps stay as they are.
+ON_DARK = {
+    "#000000": "#e4e9ee", INK: "#e4e9ee", GRID: "#35404b", BLUE: "#6ea6e6", ORANGE: "#ec8f5e",
+    GREEN: "#62b98a",
+}  # fmt: skip
+MOST_VECTORS = 2000  # points of a line or a map: of more, a picture is smaller
 COMPARED = ("start", "target", "fitted")
 TINY = float(np.finfo(np.float64).tiny)
 LABEL = 18  # letters of a name in a line
@@ -44,7 +51,7 @@ def make_axes(
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
         ax.tick_params(colors=INK, labelsize=9)
-        ax.grid(color="#e6eaee", linewidth=0.8)
+        ax.grid(color=GRID, linewidth=0.8)
         ax.set_axisbelow(True)
     return figure, axes
 
@@ -93,22 +100,52 @@ def png(figure: Any, dpi: int = 170) -> bytes:
     return buffer.getvalue()
 
 
+def svg(figure: Any, dpi: int = 170) -> str:
+    """Return a figure as an SVG without a ground, in other colours where the page is dark."""
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    figure.dpi = dpi  # of what is no vector
+    for part in (figure, *figure.axes):
+        part.patch.set_visible(False)
+    for ax in figure.axes:
+        for artist in (*ax.lines, *ax.collections):
+            artist.set_rasterized(_count(artist) > MOST_VECTORS)
+    buffer = io.StringIO()
+    with rc_context({"svg.hashsalt": "adjsim"}):  # names of parts that are the same each time
+        FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None})
+    rules = "".join(
+        f'[style*="{kind}: {light}"]{{{kind}:{dark}!important}}'
+        for light, dark in ON_DARK.items()
+        for kind in ("stroke", "fill")
+    )
+    dark = f"@media screen and (prefers-color-scheme:dark){{svg{{fill:{ON_DARK[INK]}}}{rules}}}"
+    return buffer.getvalue().replace("</style>", f"{dark}</style>", 1)
+
+
+def _count(artist: Any) -> int:
+    """Return of how many points an artist is."""
+    if hasattr(artist, "get_xdata"):
+        return len(artist.get_xdata())
+    corners = sum(len(path.vertices) for path in artist.get_paths())
+    return max(len(artist.get_offsets()), corners)
+
+
 @dataclass(frozen=True)
 class FigureFiles:
     """Writes figures into a run folder."""
 
     folder: RunFolder
-    formats: tuple[str, ...] = ()  # beside the PNG of the page: "pdf" or "svg", for a paper
+    formats: tuple[str, ...] = ()  # beside the SVG of the page: "pdf" or "png"
 
     def save(self, name: str, figure: Any) -> str:
         """Write a figure in all formats; return the file of the page."""
         file = f"{run_folder.FIGURES}/{name}"
         for form in self.formats:
             with self.folder.replacing(f"{file}.{form}") as part:
-                figure.savefig(part, format=form, facecolor="none")
-        with self.folder.replacing(f"{file}.png") as part:
-            part.write_bytes(png(figure))
-        return f"{file}.png"
+                figure.savefig(part, format=form, facecolor="none", dpi=170)
+        self.folder.write_text(f"{file}.svg", svg(figure))
+        return f"{file}.svg"
 
 
 def loss(
@@ -401,11 +438,12 @@ def pictures(
     height, width = rows[0][0].shape[:2]
     down, count, gap = len(rows), len(rows[0]), max(1, round(GAP * width))
     tall, wide = height + gap, width + gap
-    canvas = np.ones((down * tall - gap, count * wide - gap, 3))
+    canvas = np.zeros((down * tall - gap, count * wide - gap, 4))  # what is between them is clear
     for r, row in enumerate(rows):
         for c, one in enumerate(row):
             place = np.s_[r * tall : r * tall + height, c * wide : c * wide + width]
-            canvas[place] = np.clip(one[..., :3], 0.0, 1.0)
+            canvas[place] = 1.0
+            canvas[place][..., :3] = np.clip(one[..., :3], 0.0, 1.0)
     across = min(9.0, 2.6 * count, TALLEST * canvas.shape[1] / canvas.shape[0])
     size = across, across * canvas.shape[0] / canvas.shape[1] + (0.25 if len(above) else 0.0)
     figure, (ax,) = make_axes(1, 1, size)

@@ -20,7 +20,7 @@ from studies.runs.errors import StudyError
 from studies.runs.folder import MANIFEST, REPORT, REPORT_DATA, STUDY, RunFolder
 
 
-FORMATS = ("pdf", "svg")  # of figures beside the page
+FORMATS = ("pdf", "png")  # of figures beside the page
 INDEX = "index.html"
 FIRST, LAST = ("answer", "loss", "time"), ("scene", "run", "started")  # columns
 MOST_SHARED = 8  # numbers that are columns and axes, those first that most runs have

@@ -12,6 +12,7 @@ import numpy as np
 from adjoint.inspector import Inspection, sizes
 from adjsim.model import Model
 from studies.reports.page import render
+from studies.reports.space import EMPTY, make_view
 
 
 MOST_POINTS = 1200  # of a mesh on the page
@@ -189,20 +190,12 @@ def _view(inspection: Inspection, meshes: Meshes) -> dict[str, Any] | None:
             arrows.append(adj)
     if not at:
         return None
-    where = np.concatenate(at, axis=1)
-    return {
-        "points": _packed(np.concatenate(points, axis=1) if points else where[:, :0]),
-        "edges": np.concatenate(edges).ravel() if edges else [],
-        "at": _packed(where),
-        "arrows": _packed(np.concatenate(arrows, axis=1)),
-    }
-
-
-def _packed(values: np.ndarray) -> dict[str, Any]:
-    """Return an array as float32 in base 64, scaled so that none overflows."""
-    largest = float(np.abs(values).max(initial=0.0)) or 1.0
-    flat = np.ascontiguousarray(values / largest, "<f4").tobytes()
-    return {"data": _base64(flat), "count": values.shape[1], "scale": largest}
+    return make_view(
+        points=np.concatenate(points, axis=1) if points else EMPTY,
+        edges=np.concatenate(edges) if edges else None,
+        at=np.concatenate(at, axis=1),
+        arrows=np.concatenate(arrows, axis=1),
+    )
 
 
 def _base64(data: bytes) -> str:

@@ -58,10 +58,12 @@ def _with_breaks(text: str) -> Markup:
 
 
 def embedded(folder: RunFolder, name: str) -> str:
-    """Return a file of a run as the address of a picture or a film."""
+    """Return a file of a run as the address of a picture or a film; JSON as it is."""
     path = folder.file(name)
     if not path.is_file():
         raise StudyError(f"{path} is missing. Run it again, or restore the file.")
+    if path.suffix == ".json":
+        return Markup(path.read_text(encoding="utf-8").replace("<", "\\u003c"))
     return f"data:{TYPES[path.suffix]};base64,{base64.b64encode(path.read_bytes()).decode()}"
 
 

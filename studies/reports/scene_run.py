@@ -21,6 +21,7 @@ from studies.reports.content import (
     Json,
     Links,
     Media,
+    Motion,
     Report,
     Section,
     Text,
@@ -35,6 +36,7 @@ from studies.reports.figures import FigureFiles
 from studies.reports.instances import instances_section
 from studies.reports.numbers import count, estimate, interval, number, truth_error
 from studies.reports.page import write_report as write_page
+from studies.reports.space import motion_view
 from studies.runs import folder as run_folder
 from studies.runs.evaluations import Evaluation
 from studies.runs.folder import RunFolder
@@ -43,6 +45,7 @@ from studies.search.coarse import read_search
 
 Sections = Iterator[Section | None]
 LOOKS = "looks.npz"  # pictures of shapes and textures by name, (rows, columns, height, width, 3)
+MOTION = "motion.json"  # what the page shows in space
 FILMS, THUMBNAIL = "films.json", "films/thumbnail.jpg"  # written by `studies/fitting/writing.py`
 SHOWN_PARAMETERS = 6
 MOST_FILMS = 3  # that are not folded
@@ -82,6 +85,7 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
         _answer(files, result),
         *_looks(files, result),
         *_films(files),
+        _motion(files),
         _fields(files),
         *_points(files, result),
         _convergence(files, result, log),
@@ -285,6 +289,24 @@ def _films(files: FigureFiles) -> Sections:
         else:
             more.append(details(film["title"], media, compared))
     yield section("More films and pictures", *more)
+
+
+def _motion(files: FigureFiles) -> Section | None:
+    """Return the bodies at the answer in space, over time."""
+    folder = files.folder
+    view = motion_view(folder.read_npz(run_folder.TRAJECTORY))
+    if view is None:
+        return None
+    folder.write_json(MOTION, view)
+    caption = "Drag to turn, or use the arrow keys; turn the wheel with Shift to come closer."
+    if view["frames"] > 1:
+        caption += " The flat shape behind is the first frame."
+    if view["wires"]["count"]:
+        caption += " Obstacles are lines, as they are declared."
+    picture = THUMBNAIL if folder.has(THUMBNAIL) else ""
+    return section(
+        "The answer in space", Motion(MOTION, "the bodies at the answer", caption, picture)
+    )
 
 
 def _fields(files: FigureFiles) -> Section | None:

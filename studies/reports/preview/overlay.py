@@ -46,13 +46,8 @@ class Overlay:
 def overlays(file: SceneFile, built: BuiltScene, shot: Shot) -> list[Overlay]:
     """Return what is drawn over a shot of a scene."""
     out, paths = [], {path.key: path for path in built.paths}
-    for name, obstacle in file.obstacles.items():
-        if obstacle.fixed_to is None:
-            wire = shape_of(name, obstacle).wire(shot.center, FAR * shot.reach)[None]
-            if path := paths.get(f"obstacles.{name}.path"):
-                offsets = weights_at(path.times, shot.times) @ (path.places - path.start)[:, 0]
-                wire = wire + offsets[:, None, None]
-            out.append(Overlay(f"obstacles.{name}", OBSTACLE, wire))
+    wires = obstacle_wires(file, built, shot.center, far=FAR * shot.reach, times=shot.times)
+    out += [Overlay(f"obstacles.{name}", OBSTACLE, wire) for name, wire in wires.items()]
     if built.held is not None and built.held.any() and shot.nodes is not None:
         out.append(Overlay("held nodes", HELD, shot.nodes[:, built.held, None]))
     for path in paths.values():
@@ -69,6 +64,25 @@ def overlays(file: SceneFile, built: BuiltScene, shot: Shot) -> list[Overlay]:
     if size := float(np.linalg.norm(gravity)):
         arrow = np.stack([shot.center, shot.center + length * gravity / size])
         out.append(Overlay("gravity", GRAVITY, arrow[None, None], "g"))
+    return out
+
+
+def obstacle_wires(
+    file: SceneFile, built: BuiltScene, center: np.ndarray, *, far: float, times: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Return lines that show obstacles, by name: (1 or n_times, n, 2, 3) [m].
+
+    What is further than `far` from `center` [m] need not be in them. `times` (n_times,) [s] are
+    those of obstacles that move along a path; what bodies carry is left out.
+    """
+    out, paths = {}, {path.key: path for path in built.paths}
+    for name, obstacle in file.obstacles.items():
+        if obstacle.fixed_to is None:
+            wire = shape_of(name, obstacle).wire(center, far)[None]
+            if path := paths.get(f"obstacles.{name}.path"):
+                offsets = weights_at(path.times, times) @ (path.places - path.start)[:, 0]
+                wire = wire + offsets[:, None, None]
+            out[name] = wire
     return out
 
 

@@ -63,7 +63,7 @@ def test_the_page_compares_and_shows_the_worst(finished):
     assert "2 random instances, each by picture, states, random" in text
     assert f"ends worst by picture, number {worst}" in text
     for name in ("control-curves", "control-ends"):
-        assert folder.has(f"figures/{name}.png")
+        assert folder.has(f"figures/{name}.svg")
     result = folder.read_json("result.json")
     assert result["logs"] == [[f"instances/{worst:03d}/picture/iterations.jsonl"]]
 

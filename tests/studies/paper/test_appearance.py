@@ -89,6 +89,6 @@ def test_a_comparison_leaves_numbers_curves_and_a_figure(tmp_path):
         result = compare(folder, ("sphere",), 0, budget=3, overrides=small, say=lambda line: None)
     assert [row["kind"] for row in result["searches"]] == 3 * list(KINDS)
     assert folder.read_json("result.json") == result
-    assert folder.has("figures/convergence.png")
+    assert folder.has("figures/convergence.svg")
     lines = list(csv.DictReader(folder.file("curves.csv").read_text().splitlines()))
     assert {line["method"] for line in lines} == {str(method) for method in appearance.METHODS}

@@ -160,4 +160,4 @@ def test_the_command_leaves_numbers_a_table_and_a_figure(tmp_path, monkeypatch):
     folder = RunFolder(tmp_path / "out")
     assert folder.read_json("result.json")["kinds"][0]["kind"] == "perfect"
     assert "| perfect | 0.11 |" in folder.file("table.md").read_text()
-    assert folder.has("figures/landscapes.png")
+    assert folder.has("figures/landscapes.svg")

@@ -7,7 +7,7 @@ import pytest
 
 from adjoint.verify.taylor_test import taylor_test
 from studies.reports import figures
-from studies.reports.figures import make_axes, parameter, png, spectrum, taylor
+from studies.reports.figures import make_axes, parameter, png, spectrum, svg, taylor
 from studies.runs.evaluations import Evaluation
 
 
@@ -26,6 +26,24 @@ def test_a_figure_that_is_drawn_once_has_the_bytes_of_one_that_is_drawn_twice():
     drawn().savefig(expected, format="png", dpi=130, metadata={"Software": None})
     for _ in range(2):  # the second finds the labels of the first
         assert png(drawn(), dpi=130) == expected.getvalue()
+
+
+def test_a_figure_for_a_page_has_the_same_text_each_time_and_colours_for_a_dark_page():
+    text = svg(drawn())
+    assert text == svg(drawn())
+    assert "@media screen and (prefers-color-scheme:dark)" in text
+    assert (
+        f'[style*="fill: {figures.INK}"]{{fill:{figures.ON_DARK[figures.INK]}!important}}' in text
+    )
+    assert f"fill: {figures.INK}" in text.partition("</style>")[2]
+    assert "<image" not in text
+
+
+def test_thousands_of_points_become_a_picture():
+    figure, (ax,) = make_axes()
+    ax.plot(np.sin(np.arange(10_000.0)), ".")
+    assert "<image" in svg(figure)
+    assert len(svg(figure)) < 150_000
 
 
 def remainders(gradient, curvature=1.0):
@@ -109,7 +127,9 @@ def tile(figure, size, row=None, column=None):
         if name is not None:
             names = [label.get_text() for label in axis.get_ticklabels()]
             firsts[k] = round(axis.get_ticklocs()[names.index(name)] - 0.5 * (size[k] - 1))
-    return image.get_array()[firsts[0] : firsts[0] + size[0], firsts[1] : firsts[1] + size[1]]
+    drawn = image.get_array()[firsts[0] : firsts[0] + size[0], firsts[1] : firsts[1] + size[1]]
+    assert (drawn[..., 3] == 1.0).all()  # what is between pictures is clear
+    return drawn[..., :3]
 
 
 @pytest.mark.parametrize("count", [2, 3])

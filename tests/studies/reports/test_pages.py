@@ -94,7 +94,7 @@ def test_the_page_has_the_verdict_before_everything_and_its_pictures_in_it(folde
     assert places == sorted(places)
     assert 'class="full verdict good"' in body
     assert not re.findall(r'(?:src|poster)="(?!data:)', page)
-    assert page.count("data:image/png;base64,") == 2
+    assert page.count("data:image/svg+xml;base64,") == 2
     assert "http" not in page
 
 
@@ -129,10 +129,11 @@ def test_files_outside_of_the_run_are_refused(folder):
     assert "leads out of the run folder" in index
 
 
-def test_figures_are_written_as_vectors_too(folder):
+def test_figures_are_written_in_further_formats(folder):
     figure, _ = make_axes(1, 1, (1.0, 1.0))
-    assert FigureFiles(folder, ("pdf", "svg")).save("loss", figure) == "figures/loss.png"
+    assert FigureFiles(folder, ("pdf", "png")).save("loss", figure) == "figures/loss.svg"
     assert (folder.path / "figures/loss.pdf").read_bytes().startswith(b"%PDF")
+    assert (folder.path / "figures/loss.png").read_bytes().startswith(b"\x89PNG")
     assert b"<svg" in (folder.path / "figures/loss.svg").read_bytes()
 
 
@@ -153,7 +154,7 @@ def test_the_index_reads_the_data_and_links_to_the_pages(tmp_path):
     assert 'href="deep/two/report.html"' in text
     assert text.count('<span class="chip good">found</span>') == 1
     assert text.count('<span class="chip bad">several answers</span>') == 1
-    assert text.count("data:image/png") == 2
+    assert text.count("data:image/svg") == 2
     heads = re.findall(r'data-name="([\w.]+)"', text)
     assert heads == ["title", "verdict", "beam.E", "loss", "run"]
     assert text.count("<td>252\u202f300\xa0Pa<br><small>± 3.6 %</small></td>") == 2
@@ -228,8 +229,8 @@ def test_a_folder_without_runs_is_an_error(tmp_path, adjsim):
             find_runs([path])
     code, _, err = adjsim("report", tmp_path)
     assert (code, "is not a run folder, and has none in it" in err) == (2, True)
-    code, _, err = adjsim("report", tmp_path / "absent", "--figures", "png")
-    assert (code, "`--figures` must be pdf or svg" in err) == (2, True)
+    code, _, err = adjsim("report", tmp_path / "absent", "--figures", "svg")
+    assert (code, "`--figures` must be pdf or png" in err) == (2, True)
 
 
 # Texts

@@ -246,11 +246,11 @@ def test_a_scan_over_a_setting_alone_and_one_of_three_axes(tmp_path):
 
 def test_a_single_loss_is_drawn(tmp_path):
     folder, _ = run(tmp_path / "one", "pushed-cube", CUBE, f"{MASS}=1.5:1.5:1")
-    assert folder.file("figures/loss.png").exists()
+    assert folder.file("figures/loss.svg").exists()
     line = ("beam.mu=2e5:2e5:1", "beam.lam=1e5:6e5:2")  # a grid that has no area
     folder, _ = run(tmp_path / "line", written(tmp_path / "scene", BEAM), (), *line)
     drawn = {path.name for path in folder.file("figures").iterdir()}
-    assert drawn == {"loss.png", "trust.png"}
+    assert drawn == {"loss.svg", "trust.svg"}
 
 
 def test_a_scan_is_held_at_the_answer_of_a_run(tmp_path):
@@ -299,7 +299,7 @@ def test_a_scan_file_compares_frames_and_a_black_box(tmp_path):
         f"{SUBSETS}[black_box]\nsamples = 3\nsigma = 0.05\n"
     )
     folder, _ = run(tmp_path / "scan", str(path), ())
-    assert (folder.path / "figures" / "frames.png").exists()
+    assert (folder.path / "figures" / "frames.svg").exists()
     with xr.open_dataset(folder.file("scan.nc")) as data:
         assert np.isfinite(data.black_box).all()
     assert "A black box instead" in folder.file("report.html").read_text()
