@@ -6,7 +6,7 @@ from typing import Any
 
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 NARROW = "\u202f"  # between groups of three digits
-MOST_DIGITS = 10
+MOST_DIGITS = 6
 PLAIN = (-3, 6)  # powers of ten that are written out
 
 
