@@ -14,6 +14,7 @@ from pygments.lexers import PythonLexer
 
 
 BLUE, RED, GREY = "#1b5e8c", "#b3442b", "#8a8f98"
+COLORS = {"blue": BLUE, "red": RED, "green": "#2c7a4b", "grey": GREY}  # of drawings
 
 plt.rcParams.update(
     {
@@ -35,6 +36,12 @@ def source(*functions):
     return "\n\n\n".join(text.removeprefix("@device_fn\n") for text in texts)
 
 
+def _mark(found):
+    """Return a number `# (3)` as HTML, in a colour of its own."""
+    hue = f"--hue:{int(found[1]) * 137}"
+    return f'<b class="line-number" data-line="{found[1]}" style="{hue}">{found[0]}</b>'
+
+
 def listing(caption, functions):
     """Return functions as a figure of HTML, one block per line, and how wide it should be.
 
@@ -44,12 +51,8 @@ def listing(caption, functions):
     coloured = highlight(text, PythonLexer(), HtmlFormatter(nowrap=True)).rstrip("\n")
     lines = []
     for plain, line in zip(text.split("\n"), coloured.split("\n"), strict=True):
-        mark = lambda found: (
-            f'<b class="line-number" data-line="{found[1]}" style="--hue:{int(found[1]) * 137}">'
-            f"{found[0]}</b>"
-        )
         indent = len(plain) - len(plain.lstrip())
-        marked = re.sub(r"# \((\d+)\)", mark, line)
+        marked = re.sub(r"# \((\d+)\)", _mark, line)
         lines.append(f'<span class="line" style="--indent:{indent}ch">{marked}\n</span>')
     code = f'<div class="highlight"><pre>{"".join(lines)}</pre></div>'
     figure = f"<figure><figcaption>{escape(caption)}</figcaption>{code}</figure>"
@@ -64,6 +67,11 @@ def side_by_side(left, right, captions=("forward", "adjoint")):
     return HTML(f'<div class="side-by-side" style="{style}">{first}{second}</div>')
 
 
+def _color(name):
+    """Return a colour of the page, or one for notebooks, whose pages have none."""
+    return f"var(--drawing-{name}, {COLORS[name]})" if name in COLORS else "currentColor"
+
+
 class Drawing:
     """A drawing as SVG, y upwards, in the colours of the page, be it light or dark.
 
@@ -71,15 +79,9 @@ class Drawing:
     Colours are "ink", "blue", "red", "green" and "grey".
     """
 
-    COLORS = {"blue": BLUE, "red": RED, "green": "#2c7a4b", "grey": GREY}
-
     def __init__(self, x, y, caption="", width=400):
         self.scale, self.origin = width / (x[1] - x[0]), np.array([x[0], y[1]])
         self.size, self.caption, self.parts = (width, self.scale * (y[1] - y[0])), caption, []
-
-    def _color(self, name):
-        """Return a colour of the page, with one for notebooks, whose pages have none."""
-        return f"var(--drawing-{name}, {self.COLORS[name]})" if name in self.COLORS else "currentColor"
 
     def pixels(self, points):
         """Return places in the picture, (..., 2), y downwards."""
@@ -88,7 +90,7 @@ class Drawing:
     def line(self, points, color="ink", width=1.5, dash="", fill=0.0, extra=""):
         """Draw a line through points, (n, 2), or an area of an opacity `fill`; `extra` is SVG."""
         places = " ".join(f"{x:.1f},{y:.1f}" for x, y in self.pixels(points))
-        color = self._color(color)
+        color = _color(color)
         inside = f"fill:{color};fill-opacity:{fill}" if fill else "fill:none"
         style = f"stroke:{color};stroke-width:{width};stroke-dasharray:{dash or 'none'};{inside}"
         kind = "polygon" if fill else "polyline"
@@ -106,21 +108,21 @@ class Drawing:
             side = 0.5 * np.array([-ahead[1], ahead[0]])
             places = (a, a + way, a + way - ahead + side, a + way, a + way - ahead - side)
             strokes.append("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places))
-        style = f"fill:none;stroke:{self._color(color)};stroke-width:{width};stroke-linejoin:round"
+        style = f"fill:none;stroke:{_color(color)};stroke-width:{width};stroke-linejoin:round"
         self.parts.append(f'<path d="{"".join(strokes)}" style="{style}"/>')
 
     def dots(self, points, color="ink", r=4.0):
         """Draw points, (n, 2), with a radius in pixels."""
         for x, y in self.pixels(points).reshape(-1, 2):
-            style = f"fill:{self._color(color)}"
+            style = f"fill:{_color(color)}"
             self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r}" style="{style}"/>')
 
     def text(self, place, text, color="ink", anchor="middle", size=15, shift=(0, 0)):
         """Write a text, moved by pixels; what stands between `*` is in italics."""
-        x, y = self.pixels(place) + np.multiply(shift, [1, -1])
+        x, y = self.pixels(place) + np.multiply(shift, [1, -1]) + [0, 0.35 * size]
         marked = re.sub(r"\*(.+?)\*", r'<tspan font-style="italic">\1</tspan>', escape(text))
-        style = f"fill:{self._color(color)};text-anchor:{anchor};font:{size}px sans-serif"
-        self.parts.append(f'<text x="{x:.1f}" y="{y + 0.35 * size:.1f}" style="{style}">{marked}</text>')
+        style = f"fill:{_color(color)};text-anchor:{anchor};font:{size}px sans-serif"
+        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" style="{style}">{marked}</text>')
 
     def html(self):
         """Return the drawing with its caption, as a figure of HTML."""
@@ -171,8 +173,9 @@ def film(frames, labels, caption, start=0):
         for k, (frame, label) in enumerate(zip(frames, labels, strict=True))
     )
     return HTML(
-        f'<div class="drawings film"><figure><svg viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
-        f'aria-label="{escape(caption)}">{groups}</svg><div><button type="button">Play</button> '
+        '<div class="drawings film"><figure>'
+        f'<svg viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{escape(caption)}">'
+        f'{groups}</svg><div><button type="button">Play</button> '
         f'<input type="range" aria-label="frame" max="{len(frames) - 1}" value="{start}"> '
         f"<output></output></div><figcaption>{caption}</figcaption>"
         f"<script>{PLAYER}</script></figure></div>"
