@@ -14,7 +14,7 @@ from pygments.lexers import PythonLexer
 
 
 BLUE, RED, GREY = "#1b5e8c", "#b3442b", "#8a8f98"
-COLORS = {"blue": BLUE, "red": RED, "green": "#2c7a4b", "grey": GREY}  # of drawings
+COLORS = {"blue": BLUE, "red": RED, "green": "#2c7a4b", "grey": GREY, "paper": "#fff"}
 
 plt.rcParams.update(
     {
@@ -76,7 +76,7 @@ class Drawing:
     """A drawing as SVG, y upwards, in the colours of the page, be it light or dark.
 
     `x` and `y` are the ranges that are drawn, `width` its width in pixels where there is room.
-    Colours are "ink", "blue", "red", "green" and "grey".
+    Colours are "ink", "blue", "red", "green", "grey" and "paper".
     """
 
     def __init__(self, x, y, caption="", width=400):
