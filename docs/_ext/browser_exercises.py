@@ -1,7 +1,7 @@
 """Writes what the page of exercises loads: their texts, and the grader with its files.
 
-Python itself comes from `pyodide_url`, a folder of Pyodide with NumPy. `offline_python.py` lays such
-a folder beside the pages of a manual whose exercises need no network.
+Python itself comes from `pyodide_url`, a folder of Pyodide with NumPy. `offline_python.py` lays
+such a folder beside the pages of a manual whose exercises need no network.
 """
 
 import json

@@ -4,9 +4,8 @@
     sphinx-build -D pyodide_url=../pyodide/ docs OUT
     python -m http.server -d OUT
 
-Pyodide is fetched by npm. Its NumPy is not on npm: it is fetched from jsDelivr, or copied from FILE,
-which may be in a wheel or any other zip file that holds it. It must have the check sum that
-Pyodide names.
+Pyodide is fetched by npm. Its NumPy is not on npm: it is fetched from jsDelivr, or copied from
+FILE, the wheel or a zip file that holds it. It must have the check sum that Pyodide names.
 """
 
 import argparse
@@ -74,9 +73,8 @@ def add_numpy(folder, file=None):
     name = lock["file_name"]
     wheel = numpy_wheel(name, file)
     if hashlib.sha256(wheel).hexdigest() != lock["sha256"]:
-        raise SystemExit(
-            f"{file or PYODIDE} has another {name} than Pyodide {VERSION} was built with."
-        )
+        where = file or PYODIDE
+        raise SystemExit(f"{where} has another {name} than Pyodide {VERSION} was built with.")
     (folder / name).write_bytes(wheel)
 
 
@@ -84,9 +82,7 @@ def main():
     """Write all files into the folder."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="beside the pages, such as OUT/pyodide")
-    parser.add_argument(
-        "--numpy", type=Path, metavar="FILE", help="NumPy's wheel, or a zip with it"
-    )
+    parser.add_argument("--numpy", type=Path, metavar="FILE", help="its wheel, or a zip with it")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     fetch_pyodide(arguments.folder)

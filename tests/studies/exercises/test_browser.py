@@ -106,9 +106,8 @@ def test_the_page_names_what_a_folder_of_pyodide_lacks(tmp_path):
     wheel = "numpy-2.0.2-cp312-cp312-pyodide_2024_0_wasm32.whl"
     for name in offline_python.FILES:
         (folder / name).write_text("throw new Error('cut');")
-    (folder / "pyodide-lock.json").write_text(
-        json.dumps({"packages": {"numpy": {"file_name": wheel}}})
-    )
+    lock = {"packages": {"numpy": {"file_name": wheel}}}
+    (folder / "pyodide-lock.json").write_text(json.dumps(lock))
     with served(tmp_path, folder) as address, page() as tab:
         tab.open(address)
         report = "document.getElementById('exercise-report')"
