@@ -15,14 +15,15 @@ from workbench import Drawing, film, side_by_side, source
 
 
 def twice(x):
-    """Return 2 x."""
+    """Return -2 x."""
     y = x + x  # (1)
-    return y  # (2)
+    return -y  # (2)
 
 
 def twice_vjp(adj_y):
     """Return adj_x."""
-    # (2) y
+    # (2) -y
+    adj_y = -adj_y
     # (1) y = x + x
     return 2 * adj_y
 
