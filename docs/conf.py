@@ -51,7 +51,7 @@ html_theme = "furo"
 html_title = "adjsim"
 html_static_path = ["_static"]
 html_css_files = ["course.css"]
-html_js_files = ["scrolling.js"]
+html_js_files = ["scrolling.js", "listings.js"]
 html_show_sourcelink = False
 html_theme_options = {
     "light_css_variables": {

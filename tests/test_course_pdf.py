@@ -34,6 +34,6 @@ def test_links_lead_to_the_printed_chapters(link, printed):
 
 def test_the_texts_of_all_exercises_are_printed_without_solutions():
     text = exercise_texts()
-    assert text.count('<div class="exercise">') == 32
+    assert text.count('<div class="exercise">') == 34
     assert "adj_" in text
     assert "_vjp" not in text

@@ -1,9 +1,7 @@
 """Writes what the page of exercises loads: their texts, and the grader with its files.
 
-Python itself comes from `pyodide_url`, a folder of Pyodide with NumPy. To build a manual whose
-exercises need no network, lay such a folder beside its pages:
-
-    sphinx-build -D pyodide_url=../pyodide/ docs OUT
+Python itself comes from `pyodide_url`, a folder of Pyodide with NumPy. `offline_python.py` lays
+such a folder beside the pages of a manual whose exercises need no network.
 """
 
 import json
@@ -12,7 +10,8 @@ from pathlib import Path
 from studies.exercises.browser import sources, texts
 
 
-PYODIDE = "https://cdn.jsdelivr.net/pyodide/v0.27.7/full/"  # the version that is tested
+VERSION = "0.27.7"  # of Pyodide, the one that is tested
+PYODIDE = f"https://cdn.jsdelivr.net/pyodide/v{VERSION}/full/"
 
 
 def write_data(app, error):

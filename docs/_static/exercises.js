@@ -40,10 +40,7 @@
     const code = `(${work})(${JSON.stringify(url)}, ${JSON.stringify(files)})`;
     worker = new Worker(URL.createObjectURL(new Blob([code])));
     worker.onmessage = ({ data: [kind, text] }) => {
-      if (kind === "failed") {
-        return say(`Python could not be loaded from ${url}: ${text}\n\n` +
-          `On your own machine: adjsim exercise ${exercise.number}`, "wrong");
-      }
+      if (kind === "failed") return explain(url, text);
       if (kind === "ran") {
         clearTimeout(timer);
         return say("Your numbers are compared ...");
@@ -52,6 +49,26 @@
       if (kind !== "ready") finish(kind, text);
       else if (!report.className) say("Python is ready. Fill the gap at the end, then check.");
     };
+  }
+
+  // Says why Python is not there: which file is missing, and what to do.
+  async function explain(url, error) {
+    const advice = `On your own machine: adjsim exercise ${exercise.number}`;
+    if (url.startsWith("file:")) {
+      return say("Python cannot run in a page that was opened as a file. Serve its folder, and open " +
+        `http://localhost:8000/:\n\n    python -m http.server -d OUT\n\n${advice}`, "wrong");
+    }
+    const names = ["pyodide.js", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip"];
+    names.push("pyodide-lock.json"); // which names NumPy's file
+    const list = await fetch(url + names.at(-1)).then((answer) => answer.json()).catch(() => null);
+    if (list) names.push(list.packages.numpy.file_name);
+    const is_there = (name) => fetch(url + name, { method: "HEAD" }).then((a) => a.ok, () => false);
+    const there = await Promise.all(names.map(is_there));
+    const missing = names.filter((_, k) => !there[k]);
+    const cause = missing.length ? `missing there: ${missing.join(", ")}.` : error.trim().split("\n").at(-1);
+    say(`Python could not be loaded from ${url}:\n${cause}\n\n` +
+      "Who built this manual completes it with: python docs/_ext/offline_python.py OUT/pyodide\n" +
+      advice, "wrong");
   }
 
   function say(text, kind = "") {

@@ -30,6 +30,7 @@ CHAPTERS = {  # of docs/course, and the exercises of each
     9: (16, 22, 23),
     10: (32,),
     11: (31,),
+    12: (33, 34),
 }
 NUMBERED = re.compile(r"^\s*(.*?)\s*# \((\d+)\)", re.MULTILINE)
 KINDS = {

@@ -10,6 +10,9 @@ import subprocess
 import sys
 import threading
 import time
+import zipfile
+from contextlib import contextmanager
+from hashlib import sha256
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -21,6 +24,10 @@ from tests.chromium import CHROMIUM, page
 
 
 DOCS = Path(__file__).parents[3] / "docs"
+sys.path.append(str(DOCS / "_ext"))
+import offline_python  # noqa: E402  beside the manual, which is no package
+
+
 PYODIDE = os.environ.get("PYODIDE")
 PRODUCT = exercises()[1]
 RIGHT = PRODUCT.given + PRODUCT.solution
@@ -70,18 +77,18 @@ class Quiet(SimpleHTTPRequestHandler):
         pass
 
 
-@pytest.fixture
-def address(tmp_path):
+@contextmanager
+def served(tmp_path, pyodide):
     """Serve the page, built alone, and Pyodide if it is a folder."""
     pytest.importorskip("furo")
     source, out = tmp_path / "source", tmp_path / "out"
     (source / "course").mkdir(parents=True)
     (source / "index.md").write_text("# Index\n\n```{toctree}\ncourse/practice\n```\n")
     (source / "course" / "practice.md").write_text((DOCS / "course" / "practice.md").read_text())
-    url = PYODIDE
-    if Path(PYODIDE).is_dir():
+    url = pyodide
+    if Path(pyodide).is_dir():
         out.mkdir()
-        (out / "pyodide").symlink_to(Path(PYODIDE).resolve())
+        (out / "pyodide").symlink_to(Path(pyodide).resolve())
         url = "../pyodide/"
     command = [sys.executable, "-m", "sphinx", "-q", "-c", DOCS, "-D", f"pyodide_url={url}"]
     subprocess.run([*command, source, out], check=True)
@@ -92,10 +99,47 @@ def address(tmp_path):
     server.server_close()
 
 
+@pytest.mark.skipif(not CHROMIUM, reason="needs Chromium")
+def test_the_page_names_what_a_folder_of_pyodide_lacks(tmp_path):
+    folder = tmp_path / "incomplete"
+    folder.mkdir()
+    wheel = "numpy-2.0.2-cp312-cp312-pyodide_2024_0_wasm32.whl"
+    for name in offline_python.FILES:
+        (folder / name).write_text("throw new Error('cut');")
+    lock = {"packages": {"numpy": {"file_name": wheel}}}
+    (folder / "pyodide-lock.json").write_text(json.dumps(lock))
+    with served(tmp_path, folder) as address, page() as tab:
+        tab.open(address)
+        report = "document.getElementById('exercise-report')"
+        start = time.monotonic()
+        while tab.run(f"{report}.className") != "wrong":
+            assert time.monotonic() < start + 60
+            time.sleep(0.1)
+        text = tab.run(f"{report}.textContent")
+    assert f"missing there: {wheel}." in text
+    assert "python docs/_ext/offline_python.py OUT/pyodide" in text
+    assert len(text.splitlines()) <= 5
+
+
+def test_another_build_of_numpy_is_refused(tmp_path):
+    lock = {
+        "packages": {"numpy": {"file_name": "numpy.whl", "sha256": sha256(b"right").hexdigest()}}
+    }
+    (tmp_path / "pyodide-lock.json").write_text(json.dumps(lock))
+    wheel = tmp_path / "other.whl"
+    wheel.write_bytes(b"wrong")
+    with pytest.raises(SystemExit, match=r"has another numpy.whl than Pyodide"):
+        offline_python.add_numpy(tmp_path, wheel)
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        archive.writestr("folder/numpy.whl", b"right")
+    offline_python.add_numpy(tmp_path, tmp_path / "all.zip")
+    assert (tmp_path / "numpy.whl").read_bytes() == b"right"
+
+
 @pytest.mark.skipif(
     not (CHROMIUM and PYODIDE), reason="needs Chromium, and PYODIDE in the environment"
 )
-def test_a_browser_grades_within_a_minute_of_opening_the_page(address):
+def test_a_browser_grades_within_a_minute_of_opening_the_page(tmp_path):
     def report():
         while tab.run("document.getElementById('exercise-check').disabled"):
             assert time.monotonic() < start + 300, tab.run("document.body.innerText")
@@ -109,7 +153,7 @@ def test_a_browser_grades_within_a_minute_of_opening_the_page(address):
         )
         return report()
 
-    with page() as tab:
+    with served(tmp_path, PYODIDE) as address, page() as tab:
         start = time.monotonic()
         tab.open(address)
         assert report().startswith("Python is ready.")

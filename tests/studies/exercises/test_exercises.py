@@ -371,7 +371,7 @@ def test_a_class_is_graded_into_a_table(adjsim, tmp_path):
     assert rows == [
         ["'=dora", "1", "right", "2", "2", "", "'=dora_exercise_01_product.py"],
         ["ada", "9", "right", "4", "4", "", "ada/exercise_09_spring.py"],
-        ["ada", "99", "does not run", "0", "", "There are exercises 1 to 32, got 99.",
+        ["ada", "99", "does not run", "0", "", "There are exercises 1 to 34, got 99.",
          "ada/exercise_99_none.py"],
         ["ben", "9", "wrong", "3", "4", "(3) sign", "ben/exercise_09_spring.py"],
         ["cy", "9", "does not run", "0", "",
@@ -393,7 +393,7 @@ def test_a_file_may_have_another_name(adjsim):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["99"], "There are exercises 1 to 32, got 99"),
+        (["99"], "There are exercises 1 to 34, got 99"),
         (["3", "--check"], "There is no file exercise_03_division.py. Write it: adjsim exercise 3"),
     ],
 )
