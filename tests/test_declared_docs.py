@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft7Validator
 
+from studies.problem.making import make_problem
 from studies.scene import declared
+from studies.scene.drawing import instance_of
 from studies.scene.files import BUNDLED, SCHEMA, read_toml
 from studies.scene.reading import scene_from_dict
 
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "docs" / "_ext"))
+from scene_films import scenes_of_pages
 from scene_schema import CLASSES, ENTRY, NO_SECTION, PAGES, rows, schema
 
 
@@ -79,11 +82,6 @@ def test_every_bundled_scene_names_the_schema_and_keeps_it(path):
     assert [error.message for error in VALIDATOR.iter_errors(read_toml(path))] == []
 
 
-def test_every_example_of_takes_keeps_the_schema():
-    example = BLOCK.search(PAGES["takes"])[1]
-    assert [error.message for error in VALIDATOR.iter_errors(tomllib.loads(example))] == []
-
-
 @pytest.mark.parametrize(
     ("tables", "message"),
     [
@@ -120,15 +118,25 @@ def test_small_tables_have_all_their_keys():
 def test_the_complete_example_is_a_scene_file(tmp_path):
     for name in ("duck.stl", "duck.mp4"):
         (tmp_path / name).touch()
-    more = tomllib.loads(
-        textwrap.dedent(re.search(r"(?:^    .*\n)+", PAGES["free"], re.MULTILINE)[0])
-    )
-    tables = tomllib.loads(BLOCK.search(TABLES)[1])
-    scene = scene_from_dict(tables, tmp_path)
+    scene = scene_from_dict(tomllib.loads(BLOCK.search(TABLES)[1]), tmp_path)
     assert scene.bodies["duck"].held.plane.normal == (0.0, 1.0, 0.0)
-    both = {"duck": tables["bodies"]["duck"], "goose": tables["bodies"]["duck"]}
-    scene = scene_from_dict({**tables, **more, "bodies": both}, tmp_path)
-    assert scene.free["goose.E"].tied_to == "duck.E"
+
+
+SCENES = scenes_of_pages()
+
+
+def test_a_page_begins_with_a_scene_and_its_picture():
+    assert set(PAGES) - set(SCENES) == {"search", "intervals"}  # these have a bundled one
+    for name, page in PAGES.items():
+        picture = re.search(r"^!\[.+\]\((.+)\)$", page, re.MULTILINE)[1]
+        assert (DOCS / "scene_files" / picture).is_file(), name
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_the_scene_of_a_page_can_be_run(name):
+    assert [error.message for error in VALIDATOR.iter_errors(SCENES[name])] == []
+    prepared = make_problem(instance_of(scene_from_dict(SCENES[name]), seed=0), fits_first=False)
+    assert prepared.everything.parameters.paths
 
 
 def test_the_steps_of_a_scene_file_fit_together(tmp_path):
