@@ -2,10 +2,10 @@
 the pages of scene files, as their hidden values have them.
 
     python docs/_ext/scene_films.py [NAME ...]      # some of SCENES, or pages; without one all
-    python docs/_ext/scene_films.py control-walker=RUN      # of a scene that controls: as a run ended
+    python docs/_ext/scene_films.py control-walker=RUN      # of a scene that controls
 
-A film shows what a search is given, with obstacles as wire. Scenes that control are given one picture:
-what moves there is the answer of a run folder.
+A film shows what a search is given, with obstacles as wire. Scenes that control are given one
+picture: their film is the answer of a run folder.
 """
 
 import re
@@ -39,7 +39,8 @@ STATIC, PICTURES = (ENTRY.parent / "_static" / name for name in ("scenes", "scen
 SCENES = (
     "beam", "ball-stiffness", "bounce", "rigid-contact", "two-balls",
     "draped-cloth", "cloth-velocity", "cradle", "links", "control-arm",
-    "pendulum", "double-pendulum", "control-walker", "control-jellyfish", "folded-towel", "shape", "tensile-test", "indentation", "depth",
+    "pendulum", "double-pendulum", "control-walker", "control-jellyfish", "folded-towel", "shape",
+    "tensile-test", "indentation", "depth",
 )  # fmt: skip
 SIZE = (216, 324)  # of a film [pixels]
 FRAMES, FPS = 48, 24.0

@@ -1,7 +1,8 @@
 """Sphinx: the wall of films of the first page, and the page of scenes, which its tiles lead to.
 
-Both stand in the place of a comment, `<!-- scene wall -->` and `<!-- scenes -->`. The films are those
-of `scene_films.py`; titles are those of the scene files, and what is found is the row of studies.md.
+Both stand in the place of a comment, `<!-- scene wall -->` and `<!-- scenes -->`. The films are
+those of `scene_films.py`; titles are those of the scene files, and what is found is the row of
+studies.md.
 """
 
 import html
@@ -65,7 +66,7 @@ def scenes():
     """Return the page's sections, in Markdown."""
     return "\n".join(
         f"## {name}\n\n**{title(name)}**\n\n<div class='scene-film'>{film(name)}</div>\n\n"
-        f"    adjsim run {name}                     # search, judge, report: runs/{name}-001/report.html\n"
+        f"    adjsim run {name}      # search, judge, report: runs/{name}-001/report.html\n"
         f"    adjsim new my.toml --from {name}      # a copy to change\n\n{result(name)}\n"
         f"````{{dropdown}} studies/bundled/{name}.toml\n"
         f"```{{literalinclude}} ../studies/bundled/{name}.toml\n:language: toml\n```\n````\n"

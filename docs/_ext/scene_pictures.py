@@ -88,6 +88,8 @@ def main(runs):
     write("preview_page", Image.open(runs / "page.png").crop((0, 60, 1264, 745)), 900)
     strip = Image.open(runs / "found" / "figures" / "strip-film.png")
     write("scene_fit", strip, 900)
+    taylor = Image.open(runs / "found" / "figures" / "taylor-1.png")
+    write("taylor", taylor, 480)
     write("scene_search", Image.open(runs / "found" / "figures" / "coarse.png"), 700)
     write("report_found", page(runs / "found").crop((SIDE, 0, WIDE - SIDE, TOP)))
     cards = [verdict(page(runs / name)) for name in ("found", "bound", "rate", "density")]
