@@ -37,8 +37,11 @@ ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "docs" / "data"
 PAGES = (
     ROOT / "README.md",
-    *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "docs" / "reference").glob("*.md")),
+    *(
+        page
+        for folder in ("docs", "docs/reference", "docs/scene_files")
+        for page in sorted((ROOT / folder).glob("*.md"))
+    ),
 )
 SHOWN = re.compile(r"<!-- data ([\w-]+)\.([\w-]+) -->(.*?)<!-- end -->", re.DOTALL)
 NAMES = "<!-- further forces -->\n"  # where docs/names.md gets the table of a force that it lacks

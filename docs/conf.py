@@ -26,7 +26,7 @@ release = re.search(r'__version__ = "(.+)"', (ROOT / "adjsim" / "__init__.py").r
 
 extensions = ["myst_nb", "sphinx_design", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 extensions += ["sphinx.ext.viewcode"]
-extensions += ["mathml", "browser_exercises"]  # of docs/_ext
+extensions += ["mathml", "browser_exercises", "scene_pages"]  # of docs/_ext
 html_math_renderer = "mathml"
 exclude_patterns = ["_build", "jupyter_execute", "**.ipynb_checkpoints"]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
@@ -51,7 +51,7 @@ html_theme = "furo"
 html_title = "adjsim"
 html_static_path = ["_static"]
 html_css_files = ["course.css"]
-html_js_files = ["scrolling.js", "listings.js"]
+html_js_files = ["scrolling.js", "films.js", "listings.js"]
 html_show_sourcelink = False
 html_theme_options = {
     "light_css_variables": {

@@ -1,4 +1,4 @@
-"""The page on scene files has every key of every table, with its default."""
+"""The pages on scene files have every key of every table, with its default."""
 
 import dataclasses
 import json
@@ -11,19 +11,22 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft7Validator
 
+from studies.problem.making import make_problem
 from studies.scene import declared
+from studies.scene.drawing import instance_of
 from studies.scene.files import BUNDLED, SCHEMA, read_toml
 from studies.scene.reading import scene_from_dict
 
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "docs" / "_ext"))
-from scene_schema import CLASSES, NO_SECTION, PAGE, rows, schema
+from scene_films import scenes_of_pages
+from scene_schema import CLASSES, ENTRY, NO_SECTION, PAGES, rows, schema
 
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 STEPS = (DOCS / "own_video.md").read_text("utf-8")
-FREE = PAGE[PAGE.index("## Free\n") :]
-EXAMPLES = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+TABLES = ENTRY.read_text("utf-8")
+BLOCK = re.compile(r"^```toml\n(.*?)^```", re.MULTILINE | re.DOTALL)
 VALIDATOR = Draft7Validator(json.loads(SCHEMA.read_text("utf-8")))
 
 
@@ -63,7 +66,7 @@ def test_every_key_is_in_its_table_with_its_default(name):
 
 def test_the_tables_of_a_scene_are_named():
     for field in dataclasses.fields(declared.SceneFile):
-        assert re.search(rf"^\| `(\[{field.name}[\].]|{field.name}`)", PAGE, re.MULTILINE), (
+        assert re.search(rf"^\| `(\[{field.name}[\].]|{field.name}`)", TABLES, re.MULTILINE), (
             field.name
         )
 
@@ -77,11 +80,6 @@ def test_the_schema_is_that_of_the_classes_and_the_page():
 def test_every_bundled_scene_names_the_schema_and_keeps_it(path):
     assert path.read_text("utf-8").startswith(f"#:schema {SCHEMA.name}\n")
     assert [error.message for error in VALIDATOR.iter_errors(read_toml(path))] == []
-
-
-def test_every_example_of_takes_keeps_the_schema():
-    example = next(block for block in EXAMPLES if "[takes." in block)
-    assert [error.message for error in VALIDATOR.iter_errors(tomllib.loads(example))] == []
 
 
 @pytest.mark.parametrize(
@@ -111,7 +109,8 @@ def test_the_schema_has_units_and_sentences():
 
 def test_small_tables_have_all_their_keys():
     for cls in (declared.Box, declared.Plane, declared.Ball):
-        line = re.search(rf"^\| `held\.{cls.__name__.lower()}` \|.*$", PAGE, re.MULTILINE)[0]
+        row = rf"^\| `held\.{cls.__name__.lower()}` \|.*$"
+        line = re.search(row, PAGES["bodies"], re.MULTILINE)[0]
         for field in dataclasses.fields(cls):
             assert f"`{field.name}`" in line
 
@@ -119,14 +118,25 @@ def test_small_tables_have_all_their_keys():
 def test_the_complete_example_is_a_scene_file(tmp_path):
     for name in ("duck.stl", "duck.mp4"):
         (tmp_path / name).touch()
-    example = EXAMPLES[0]
-    more = tomllib.loads(textwrap.dedent(re.search(r"(?:^    .*\n)+", FREE, re.MULTILINE)[0]))
-    tables = tomllib.loads(example)
-    scene = scene_from_dict(tables, tmp_path)
+    scene = scene_from_dict(tomllib.loads(BLOCK.search(TABLES)[1]), tmp_path)
     assert scene.bodies["duck"].held.plane.normal == (0.0, 1.0, 0.0)
-    both = {"duck": tables["bodies"]["duck"], "goose": tables["bodies"]["duck"]}
-    scene = scene_from_dict({**tables, **more, "bodies": both}, tmp_path)
-    assert scene.free["goose.E"].tied_to == "duck.E"
+
+
+SCENES = scenes_of_pages()
+
+
+def test_a_page_begins_with_a_scene_and_its_picture():
+    assert set(PAGES) - set(SCENES) == {"search", "intervals"}  # these have a bundled one
+    for name, page in PAGES.items():
+        picture = re.search(r"^!\[.+\]\((.+)\)$", page, re.MULTILINE)[1]
+        assert (DOCS / "scene_files" / picture).is_file(), name
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_the_scene_of_a_page_can_be_run(name):
+    assert [error.message for error in VALIDATOR.iter_errors(SCENES[name])] == []
+    prepared = make_problem(instance_of(scene_from_dict(SCENES[name]), seed=0), fits_first=False)
+    assert prepared.everything.parameters.paths
 
 
 def test_the_steps_of_a_scene_file_fit_together(tmp_path):

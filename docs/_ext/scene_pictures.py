@@ -99,6 +99,7 @@ def main(runs):
     write("preview_held", rows(Image.open(runs / "held.png"), [1]), 900)
     write("preview_page", Image.open(runs / "page.png").crop((0, 60, 1264, 745)), 900)
     write("scene_fit", figure(runs / "found", "strip-film"), 900)
+    write("taylor", figure(runs / "found", "taylor-1"), 480)
     write("scene_search", figure(runs / "found", "coarse"), 700)
     write("report_found", page(runs / "found").crop((SIDE, 0, WIDE - SIDE, TOP)))
     cards = [verdict(page(runs / name)) for name in ("found", "bound", "rate", "density")]

@@ -1,10 +1,11 @@
-"""The JSON schema of scene files: the declared classes, with units and sentences of their page.
+"""The JSON schema of scene files: the declared classes, with units and sentences of their pages.
 
     python docs/_ext/scene_schema.py
 
 writes studies/bundled/scene.schema.json, which `adjsim schema` prints and bundled scenes name, from
-`studies/scene/declared.py` and `docs/scene_files.md`. Editors read draft 7 at most, so a list of n
-equal numbers has one `items`; TOML has no null, so what may be None may be left out.
+`studies/scene/declared.py`, `docs/scene_files.md` and the pages in its folder. Editors read draft 7
+at most, so a list of n equal numbers has one `items`; TOML has no null, so what may be None may be
+left out.
 """
 
 import dataclasses
@@ -19,7 +20,8 @@ from studies.scene.files import SCHEMA
 from studies.scene.takes import COPIED
 
 
-PAGE = (Path(__file__).resolve().parents[1] / "scene_files.md").read_text("utf-8")
+ENTRY = Path(__file__).resolve().parents[1] / "scene_files.md"
+PAGES = {page.stem: page.read_text("utf-8") for page in sorted(ENTRY.with_suffix("").glob("*.md"))}
 DRAFT = "http://json-schema.org/draft-07/schema#"
 SECTIONS = {
     "_Body": "Keys of every body with a mesh",
@@ -52,8 +54,9 @@ WITH_KIND = ("bodies", "joints")
 def rows(cls):
     """Return the rows of the page's table of a class: keys, and the cells behind them."""
     title = SECTIONS.get(cls.__name__, cls.__name__)
-    section = re.split(rf"^#+ {re.escape(title)}$", PAGE, maxsplit=1, flags=re.MULTILINE)[1]
-    section = re.split(r"^#", section, maxsplit=1, flags=re.MULTILINE)[0]
+    (section,) = re.findall(
+        rf"^#+ {re.escape(title)}$(.*?)(?=^#|\Z)", "\n".join(PAGES.values()), re.M | re.S
+    )
     cells = {}
     for line in section.splitlines():
         key = re.match(r"\| `(\w+)` \|", line)
@@ -126,8 +129,8 @@ def schema():
     keys |= {key: properties[key] for key in ("observations", "free", "truth")}
     take = {"type": "object", "properties": {**keys, "validate": {"type": "boolean"}}}
     properties["takes"] = {"type": "object", "additionalProperties": take}
-    first = PAGE[PAGE.index("| table | what it holds |") : PAGE.index("## Bodies")]
-    for name, text in re.findall(r"^\| `\[?(\w+).*?` \| (.*) \|$", first, re.MULTILINE):
+    rows_of_tables = r"^\| `\[?(\w+).*?` \| (.*) \|$"
+    for name, text in re.findall(rows_of_tables, ENTRY.read_text("utf-8"), re.MULTILINE):
         properties[name] = described(plain(text), properties[name])
     return {"$schema": DRAFT, **tables}
 

@@ -9,7 +9,9 @@ import pytest
 from benchmarks import publish
 
 
-PAGES = {page.name: page.read_text("utf-8") for page in publish.PAGES}
+PAGES = {
+    str(page.relative_to(publish.ROOT)): page.read_text("utf-8") for page in publish.PAGES
+}
 TABLE = [["film", "number", "answer", "error"], ["ball", "E", "[4.9e4, 5.1e4]", "2 %"]]
 
 
