@@ -31,7 +31,6 @@ from adjsim.jit.devices import Device, array_module, check_device, module_of, re
 from adjsim.model import Model, State, Trajectory
 from adjsim.pairs.near import NearPairs, serves_from_kernel
 from adjsim.pairs.search import FoundPairs
-from adjsim.pairs.surface_contact import farthest
 from adjsim.rigid.bodies import pack_bodies
 from adjsim.rigid.points import place_kernel
 from adjsim.rigid.pose import BodyTrajectory
@@ -220,8 +219,7 @@ class ModelStepper(Stepper[Any, Any]):
             if last is not None:
                 for pairs, away in found:
                     place = place or force.passed(pairs[k], last[k], now[k], away[k])
-                if not place and farthest(last[k], now[k]) > force.reach(last[k]):
-                    place = force.passed_on_the_way(last[k], now[k])
+                place = place or force.leapt(last[k], now[k])
             if place and self.on_divergence is OnDivergence.MARK:
                 self.diverged[contact.world] = step
             elif place:

@@ -258,6 +258,11 @@ class SurfaceContact(Force):
                 return found
         return None
 
+    def leapt(self, before: np.ndarray, after: np.ndarray) -> str | None:
+        """Return which pair changes sides where rows go farther than pairs are searched for."""
+        is_far = farthest(before, after) > self.reach(before)
+        return self.passed_on_the_way(before, after) if is_far else None
+
     def passed(
         self, found: FoundPairs, before: np.ndarray, after: np.ndarray, away: Any = 0.0
     ) -> str | None:

@@ -56,6 +56,7 @@ from studies.scene.steps import longest_step
 OF_LAW = ".law"
 OF_MESH = (".mesh", ".cells", ".edge_length")  # ends of keys of a body that change its mesh
 INTERVAL = 1.0 / 30.0  # between instants where there is no film [s]
+MANY = 2_000_000  # steps of a motion that take long enough for a word before them
 
 Say = Callable[[str], None]
 Values = Mapping[str, Value]
@@ -206,6 +207,11 @@ def make_problem(
     end = max(float(one.times.max()) for one in observers)
     at_start = parameters.scene_values(parameters.start)
     steps, short = tried_steps(problem.steps, built, at_start, end)
+    if (n_steps := end / steps.suited_to(built.system).dt) > MANY:
+        say(
+            f"a motion of {end:.3g} s takes {n_steps:,.0f} steps, which may take minutes: anchors "
+            "far from their bodies, small elements and stiff contacts need many"
+        )
     problem, notes = replace(problem, steps=steps), notes + short
     last = max(one.start + float(one.times.max()) for one in observers)
     for path in built.paths:
