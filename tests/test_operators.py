@@ -83,7 +83,7 @@ def test_what_does_not_fit_is_refused(run):
         jacobian_operator(run, WRT, fields=["X"])
     with pytest.raises(ValueError, match="Unknown parameter"):
         jacobian_operator(run, ["net.k"])
-    with pytest.raises(ValueError, match="`a vector` must .* it has complex numbers"):
+    with pytest.raises(ValueError, match=r"`a vector` must .* it has complex numbers"):
         jacobian_operator(run, WRT) @ (1j * np.ones(13))
     with pytest.raises(TypeError, match="`run` must be a Record, got NoneType"):
         jacobian_operator(None, WRT)

@@ -242,7 +242,9 @@ class SurfaceContact(Force):
         if place or len(self.surfaces) == 1:
             return place
         shift = np.zeros_like(x)
-        shift[self.surfaces[1].vertices[:, 0]] = ASKEW * np.abs(x).max() * np.finfo(x.dtype).eps**0.75
+        shift[self.surfaces[1].vertices[:, 0]] = (
+            ASKEW * np.abs(x).max() * np.finfo(x.dtype).eps ** 0.75
+        )
         return self.crossing(x + shift) and self.crossing(x - shift)
 
     def passed_on_the_way(self, before: np.ndarray, after: np.ndarray) -> str | None:

@@ -32,7 +32,7 @@ from studies.scene.arrays import read_node_arrays
 from studies.scene.bodies.part import Additions, NodePart, held_nodes, linear
 from studies.scene.maps import Arrays, ParameterMap
 from studies.scene.motions import NodeMotion
-from studies.scene.series import read_series
+from studies.scene.series import Varying, read_series
 
 
 PLACE, POSE, QUATERNION = 3, 6, 7  # columns of a file of poses beside the time
@@ -97,6 +97,11 @@ class Led:
                     else ""
                 )
             )
+
+
+def paths_in(varying: Mapping[str, Varying]) -> dict[str, Led]:
+    """Return what is led along a path among what varies, by target."""
+    return {target: one for target, one in varying.items() if isinstance(one, Led)}
 
 
 def with_grips(part: NodePart, grips: Mapping[str, declared.Grip]) -> NodePart:
