@@ -13,6 +13,7 @@ from adjoint.rollout import Record, record
 from adjoint.system import check_paths, known_paths, require_one_world
 from adjoint.vectors import Layout
 from adjsim import checks
+from adjsim.rollout import check_system
 
 
 Loss = Callable[[Any], tuple[float, Any]]
@@ -109,6 +110,7 @@ def value_and_grad(
         If the model is a batch.
     """
     require_one_world("model", model)
+    check_system(model, state)
     paths = check_paths(wrt, known_paths(model, state))
     values = {**model.parameters(), **model.state_parameters(state)}
     layout = Layout.of("wrt", {path: values[path] for path in paths})

@@ -47,11 +47,11 @@ def jacobian_operator(
     )
 
     def push(d: np.ndarray) -> np.ndarray:
-        tangent = fields_of(run.jvp(columns.split(np.asarray(d, float).ravel())))
+        tangent = fields_of(run.jvp(columns.split(checks.array("a vector", d).ravel())))
         return rows.flat("fields", {name: tangent[name] for name in rows.shapes})
 
     def pull(c: np.ndarray) -> np.ndarray:
-        adjoints = cotangents_of(rows.split(np.asarray(c, float).ravel()))
+        adjoints = cotangents_of(rows.split(checks.array("a vector", c).ravel()))
         gradient = run.vjp(**adjoints, wrt=list(columns.shapes))
         return columns.flat("wrt", gradient)
 
@@ -82,7 +82,7 @@ def hessian_operator(
     layout = _columns(run, wrt)
 
     def product(d: np.ndarray) -> np.ndarray:
-        direction = layout.split(np.asarray(d, float).ravel())
+        direction = layout.split(checks.array("a vector", d).ravel())
         return layout.flat("wrt", run.hvp(direction, cotangents))
 
     return _operator((layout.size, layout.size), product, product)
@@ -98,7 +98,7 @@ def _operator(
 
 
 def _columns(run: Record[Any, Any], wrt: Sequence[str]) -> Layout:
-    require_one_world("run", run.model)
+    require_one_world("run", checks.instance("run", run, Record).model)
     values = {**run.model.parameters(), **run.model.state_parameters(run.state)}
     paths = check_paths(wrt, known_paths(run.model, run.state))
     return Layout.of("wrt", {path: values[path] for path in paths})

@@ -1,5 +1,7 @@
 """Packages that only some users need, and how they are installed."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -34,7 +36,14 @@ def missing_package(error: ModuleNotFoundError) -> str | None:
 
 def optional(name: str) -> Any:
     """Return an optional module; the error without it says how to install it."""
-    try:
+    with named_extras():
         return import_module(name)
+
+
+@contextmanager
+def named_extras() -> Iterator[None]:
+    """Have the error of a missing optional package say how to install it."""
+    try:
+        yield
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(missing_package(error) or str(error), name=error.name) from error
+        raise ModuleNotFoundError(missing_package(error) or str(error), name=error.name) from None

@@ -126,8 +126,8 @@ class Field:
         changing = self.stepper.changing
         for contact in () if changing is None else changing.sets:
             contact.force.check_radii(x[contact.rows], contact.name)
-        if crossing := self.crossing(x):
-            self.stepper.raise_crossing(crossing[0], 0, 0, crossing[1])
+            if place := contact.force.crossing_at_start(x[contact.rows]):
+                self.stepper.raise_crossing(contact.name, 0, 0, place)
 
     def magnitude(self, state: State, step: int = 0) -> float:
         """Return the largest sum in a row of the magnitudes of its elements' forces [N].

@@ -91,13 +91,18 @@ def check_rollout(model: System[S, T], state: S, dt: float, n_steps: int) -> int
             f"`dt` must be above {LEAST_DT:g} s and `n_steps` at most {MOST_STEPS}, got dt = "
             f"{float(dt):g} and n_steps = {n_steps:.3g}."
         )
+    check_system(model, state)
+    return n_steps
+
+
+def check_system(model: Any, state: Any) -> None:
+    """Raise a TypeError or ValueError unless this is a system with a state of it."""
     if not isinstance(model, System):
         raise TypeError(
             f"`model` must be something that rollouts can advance, such as a `Model`, got "
             f"{type(model).__name__}."
         )
     model.check_state(state)
-    return n_steps
 
 
 def ready_stepper(

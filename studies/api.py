@@ -24,7 +24,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import tomlkit
+
+from adjsim.extras import named_extras
+
+
+with named_extras():
+    import tomlkit
 
 from adjsim import checks
 from studies.answer.solution import Solution

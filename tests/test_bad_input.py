@@ -6,6 +6,7 @@ Wrong shapes and values are tested beside what they are given to.
 import numpy as np
 import pytest
 
+from adjoint.equilibrium import equilibrium_vjp
 from adjoint.render.losses import loss_vjp
 from adjoint.render.soft_raster import rasterize_jvp, record_images
 from adjoint.rollout import record, rollout_jvp
@@ -102,6 +103,7 @@ GRADIENTS = [
     (lambda: rollout_jvp(BATCH, [STATE] * 2, 0.1, 2, 3), "`tangents` must be a list .* got int"),
     (lambda: rollout_jvp(BATCH, [STATE] * 2, 0.1, 2, [3, {}]), "`tangents` must be a mapping"),
     (lambda: rollout_margins(MODEL, STATE, None, 2), "`dt` must be an array of float64"),
+    (lambda: equilibrium_vjp(None, ADJ[0]), "`found` must be an Equilibrium, got NoneType"),
     (lambda: gradcheck(np.sum, ADJ, ADJ, n_directions=0), "`n_directions` must be a whole number"),
 ]
 MESHES = [

@@ -65,7 +65,9 @@ scene = Scene({"ball": Mesh(ball.faces)}, {"sun": DirectionalLight((1.0, 2.0, 1.
 camera = Camera(eye=(0.0, 0.5, 4.0), target=(0.0, 0.0, 0.0), fov_y=45.0)
 drawn = record_images(scene, camera, SoftRasterizer(sigma=1e-4), {"ball": ball.points}, (8, 8))
 assert np.abs(drawn.vjp(drawn.images)["ball.vertices"]).max() > 0.0
-for use in (lambda: read_mesh(sys.argv[1]), run.trajectory.to_xarray):
+api = lambda: __import__("studies.api")
+declared = lambda: __import__("studies.scene.declared")
+for use in (lambda: read_mesh(sys.argv[1]), run.trajectory.to_xarray, api, declared):
     try:
         use()
     except ImportError as error:
@@ -84,10 +86,12 @@ def test_gradients_need_no_extra_and_what_needs_one_names_it():
         capture_output=True, text=True, check=False, cwd=ROOT,
     )  # fmt: skip
     assert done.returncode == 2, done.stderr
-    mesh, scans, *info = done.stdout.splitlines()
+    mesh, scans, api, declared, *info = done.stdout.splitlines()
     assert "optional" in info
     assert "pyvista, which is missing: pip install -e '.[mesh]'" in mesh
     assert "xarray, which is missing: pip install -e '.[scans]'" in scans
+    assert "tomlkit, which is missing: pip install -e '.[scenes]'" in api
+    assert "pydantic, which is missing: pip install -e '.[scenes]'" in declared
     assert done.stderr.startswith("adjsim: This needs the package ")
     assert "pip install -e '.[scenes]'" in done.stderr
     assert "Traceback" not in done.stderr

@@ -69,6 +69,7 @@ def test_a_loss_of_velocities_names_its_cotangents():
     ("change", "error", "message"),
     [
         ({"wrt": ["net.stifness"]}, ValueError, "Did you mean `net.stiffness`?"),
+        ({"model": None}, TypeError, "`model` must be something that rollouts can advance"),
         ({"model": stack([MODEL, MODEL])}, TypeError, "`model` must be of one world, got a batch"),
     ],
 )

@@ -83,6 +83,10 @@ def test_what_does_not_fit_is_refused(run):
         jacobian_operator(run, WRT, fields=["X"])
     with pytest.raises(ValueError, match="Unknown parameter"):
         jacobian_operator(run, ["net.k"])
+    with pytest.raises(ValueError, match=r"`a vector` must .* it has complex numbers"):
+        jacobian_operator(run, WRT) @ (1j * np.ones(13))
+    with pytest.raises(TypeError, match="`run` must be a Record, got NoneType"):
+        jacobian_operator(None, WRT)
     both = record(stack([run.model] * 2), [run.state] * 2, DT, 1)
     with pytest.raises(TypeError, match="`run` must be of one world, got a batch of 2"):
         jacobian_operator(both, WRT)

@@ -1,7 +1,6 @@
 """Adjoint of `adjsim/rigid/pose.py`: the start of a rollout, and its vertices."""
 
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from adjoint.rigid.bodies import arms_vjp
 from adjoint.rigid.quaternion import quat_exp_vjp, quat_matrix_vjp, quat_mul_vjp
 from adjsim import checks
 from adjsim.algebra.vec3 import add, axpy, scale
-from adjsim.jit.backend import cpu_kernel, device_fn, lit
+from adjsim.jit.backend import device_fn, lit, loop_kernel
 from adjsim.model import Trajectory
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import BodyState, BodyTrajectory, check_poses, read_4, turns
@@ -22,7 +21,9 @@ def pack_state_vjp(state: BodyState, adj: np.ndarray) -> dict[str, np.ndarray]:
     """Pull a cotangent of packed states, (n_bodies, 13), back to the parameters."""
     adj_x, adj_r, adj_v, adj_omega = np.split(adj, (3, 7, 10), axis=1)
     adj_theta = np.zeros_like(state.position)
-    start_vjp_kernel()(state.rotation, state.orientation, np.ascontiguousarray(adj_r), adj_theta)
+    loop_kernel(start_rotations_vjp)(
+        state.rotation, state.orientation, np.ascontiguousarray(adj_r), adj_theta
+    )
     return {
         "position": adj_x,
         "rotation": adj_theta,
@@ -91,7 +92,7 @@ def vertices_vjp(
     adj[:, bodies.hull] = checks.array("adj_vertices", adj_vertices, shape, dtype=x.dtype)
     adj_x, adj_r = np.empty_like(x), np.empty_like(r)
     arms = bodies.arms.astype(x.dtype)
-    vertices_vjp_kernel()(r, bodies.point_ptr, arms, adj, adj_x, adj_r)
+    loop_kernel(place_vertices_vjp)(r, bodies.point_ptr, arms, adj, adj_x, adj_r)
     return BodyTrajectory(adj_x, adj_r, np.zeros_like(x), np.zeros_like(x))
 
 
@@ -158,15 +159,3 @@ def place_vertices_vjp(r, point_ptr, arms, adj, adj_x, adj_r):
             # (1) R = R(r)
             pulled = quat_matrix_vjp(read_4(r[f], b), (R0, R1, R2))
             adj_r[f, b, 0], adj_r[f, b, 1], adj_r[f, b, 2], adj_r[f, b, 3] = pulled
-
-
-@cache
-def start_vjp_kernel() -> Callable:
-    """Return the compiled `start_rotations_vjp`."""
-    return cpu_kernel(start_rotations_vjp)
-
-
-@cache
-def vertices_vjp_kernel() -> Callable:
-    """Return the compiled `place_vertices_vjp`."""
-    return cpu_kernel(place_vertices_vjp)

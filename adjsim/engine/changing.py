@@ -16,14 +16,15 @@ import numpy as np
 
 from adjsim.engine.layouts import make_table
 from adjsim.engine.packing import PackedModels
+from adjsim.jit.backend import loop_kernel
 from adjsim.model import Model
 from adjsim.pairs.near import (
     LEAST,
     N_MEASURED,
     NearPairs,
-    make_lists_kernel,
-    serve_kernel,
-    take_found_kernel,
+    make_lists,
+    serve_all,
+    take_found,
 )
 from adjsim.pairs.pair_force import N_PARAMS, PAIR
 from adjsim.pairs.search import FoundPairs
@@ -122,7 +123,7 @@ class ChangingPairs:
 
     def serve(self, x: np.ndarray) -> bool:
         """Whether the pairs serve positions of all rows; if so, the lists do too."""
-        return self.near is not None and serve_kernel()(self.near, x)
+        return self.near is not None and loop_kernel(serve_all)(self.near, x)
 
     def by_contact(self, x: np.ndarray) -> list[np.ndarray]:
         """Return the positions of the rows of each contact."""
@@ -183,8 +184,8 @@ class ChangingPairs:
             sum_ptr=np.zeros(len(at) + n_lists, np.int64),
         )
         for k, pairs in enumerate(self.found):
-            take_found_kernel()(self.near, k, pairs)
-        make_lists_kernel()(self.near, self.x)
+            loop_kernel(take_found)(self.near, k, pairs)
+        loop_kernel(make_lists)(self.near, self.x)
 
     def buffers_for(self, counts: Sequence[int]) -> dict[str, np.ndarray]:
         """Return arrays with room for so many pairs of each set: the last ones, if they have."""

@@ -213,10 +213,13 @@ class ModelStepper(Stepper[Any, Any]):
             force = contact.force
             if step == 0:
                 force.check_radii(now[k], contact.name)
-            place = force.crossing(now[k], changed[k])
+                place = force.crossing_at_start(now[k])
+            else:
+                place = force.crossing(now[k], changed[k])
             if last is not None:
                 for pairs, away in found:
                     place = place or force.passed(pairs[k], last[k], now[k], away[k])
+                place = place or force.leapt(last[k], now[k])
             if place and self.on_divergence is OnDivergence.MARK:
                 self.diverged[contact.world] = step
             elif place:

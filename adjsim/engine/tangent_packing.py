@@ -13,9 +13,10 @@ import numpy as np
 from adjsim.engine.packing import PackedModels, flat_tiles, join_columns
 from adjsim.engine.stepper import ModelStepper
 from adjsim.forces.element import Force
+from adjsim.jit.backend import loop_kernel
 from adjsim.model import Model, State
 from adjsim.rigid.bodies import arms_jvp, pack_bodies, pack_params_jvp
-from adjsim.rigid.points import place_tangents_kernel
+from adjsim.rigid.points import place_all_tangents
 from adjsim.rigid.pose import pack_state_jvp
 from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
 from adjsim.system import Fields
@@ -198,7 +199,7 @@ def tangent_fields(stepper: ModelStepper, state: Any, tangents: PackedVector) ->
         own_nodes, own_points = s.packed.numbers(world)
         tan_x[nodes], tan_v[nodes] = tangents.x[own_nodes], tangents.v[own_nodes]
         if model.n_bodies:
-            place_tangents_kernel()(
+            loop_kernel(place_all_tangents)(
                 pack_bodies(model.bodies, 0, s.dtype), tangents.arms[own_points], p[own],
                 States(tan_x[points], tan_v[points], tangents.p[own]),
             )  # fmt: skip

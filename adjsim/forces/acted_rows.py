@@ -47,7 +47,7 @@ class Body(NamedTuple):
     def of(cls, where: str, name: Any) -> Self:
         """Return the body of a name: "arm", which is its first, or "links.3"."""
         owner, _, number = name.partition(".") if isinstance(name, str) else ("", "", "")
-        if not owner or not (number.isdigit() or name == owner):
+        if not owner or not (number.isdecimal() or name == owner):
             raise ValueError(
                 f'`{where}` must name a body, as "arm", the first of the set, or "links.3", got '
                 f"{name!r}."

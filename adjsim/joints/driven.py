@@ -230,6 +230,14 @@ class HingeJoint(DrivenJoint):
     LAWS = (laws.hinge, laws.hinge_jvp)
     NAME = "hinge_joint"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.lower is not None and np.abs([self.lower, self.upper]).max() > np.pi:
+            raise ValueError(
+                "`lower` and `upper` of a hinge must be between -pi and pi, got "
+                f"{np.min(self.lower):g} to {np.max(self.upper):g}. They are in rad."
+            )
+
     @property
     def _jumps(self) -> bool:
         return self.spring_stiffness is not None or self.limit_stiffness is not None

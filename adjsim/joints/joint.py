@@ -362,4 +362,6 @@ def _pose(body: Body | None, states: Mapping[str, BodyState]) -> tuple[np.ndarra
     if body is None:
         return np.zeros(3), Rotation.identity()
     state = states[checks.known_key("set of bodies", body.owner, states)]
+    if body.number >= (n := len(state.position)):
+        raise ValueError(f"`bodies` must name one of `{body.owner}.0` to `.{n - 1}`, got {body}.")
     return state.position[body.number], Rotation.from_quat(state.pack()[body.number, 3:7])

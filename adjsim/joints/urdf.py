@@ -109,11 +109,14 @@ def read_urdf(
         the links are no tree, or a joint starts beyond its limits; the message names it.
     """
     path = Path(checks.instance("path", path, (str, os.PathLike)))
+    checks.instance("name", name, str)
     links, joints = _elements(path)
     leads = _leads(links, joints)
     owners: dict[str, str | None] = {}
     for link, joint in leads.items():
-        if _numbers(links[link].find("inertial/mass"), "value") > 0.0:
+        with _within(f"link `{link}`"):
+            mass = _numbers(links[link].find("inertial/mass"), "value")
+        if mass > 0.0:
             owners[link] = link
         elif joint is None or joint.get("type") == "fixed":
             owners[link] = None if joint is None else owners[_end(joint, "parent")]
@@ -219,9 +222,12 @@ def _leads(
                 other = leads[child].get("name")
                 raise ValueError(f"link `{child}` must have one parent, but joint `{other}` too.")
             leads[child] = joint
+    children: dict[str, list[str]] = {link: [] for link in links}
+    for child, joint in leads.items():
+        children[_end(joint, "parent")].append(child)
     roots = [link for link in links if link not in leads]
     for link in (order := [*roots]):
-        order += [child for child, joint in leads.items() if _end(joint, "parent") == link]
+        order += children[link]
     if len(roots) != 1 or len(order) < len(links):
         raise ValueError(
             f"`path`: the links must be one tree, got the roots {roots or 'none'} and a loop of "
@@ -346,14 +352,15 @@ def _origin(element: Element | None) -> Frame:
 
 
 def _numbers(element: Element | None, key: str, default: Any = 0.0) -> Any:
-    """Return the numbers of an attribute, as many as there are by default."""
+    """Return the finite numbers of an attribute, as many as there are by default."""
     text = None if element is None else element.get(key)
+    if text is None:
+        return np.array(default)[()]
     try:
-        found = np.array(default if text is None else text.split(), np.float64)
-        return found.reshape(np.shape(default))[()]
+        return checks.array(key, np.array(text.split(), np.float64).reshape(np.shape(default)))[()]
     except ValueError as error:
         n = np.size(default)
-        raise ValueError(f"`{key}` must have {n} numbers, got {text!r}.") from error
+        raise ValueError(f"`{key}` must have {n} finite numbers, got {text!r}.") from error
 
 
 @contextmanager

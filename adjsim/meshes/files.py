@@ -15,6 +15,7 @@ import importlib.util
 import io
 import logging
 import os
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -42,6 +43,7 @@ SECOND_ORDER = {
 }  # fmt: skip
 EXAMPLES = "pyvista:"
 VTK = ("vtk", "VTK")
+HEADER = 65_536  # bytes of a .ply file, of which its counts are read
 PICKLES = (".pkl", ".pickle")  # PyVista before 0.49 loads them, and so runs what is in them
 
 
@@ -169,6 +171,7 @@ def read_data(path: Path) -> Any:
         )
     if path.suffix.lower() == ".obj":
         check_corners(path)
+    _check_counts(path)
     if path.suffix.lower() == ".tet":
         points, tets = read_tet_file(path)
         cells = np.hstack([np.full((len(tets), 1), 4), tets])
@@ -186,6 +189,18 @@ def read_data(path: Path) -> Any:
     if any("error while reading" in str(complaint.message) for complaint in complaints):
         raise ValueError(f"`mesh`: {path} cannot be read as a mesh: it is damaged.")
     return data
+
+
+def _check_counts(path: Path) -> None:
+    """Raise on a .ply file whose header counts more than the file holds: it crashes the reader."""
+    with path.open("rb") as stream:
+        head = stream.read(HEADER).partition(b"end_header")[0]
+    counts = re.findall(rb"^element\s+\S+\s+(\d{1,18})", head, re.MULTILINE)
+    if head.startswith(b"ply") and sum(map(int, counts)) > path.stat().st_size:
+        raise ValueError(
+            f"`mesh`: {path} cannot be read as a mesh: it is damaged. Its header counts more "
+            f"vertices and faces than its {path.stat().st_size} bytes hold."
+        )
 
 
 @contextmanager

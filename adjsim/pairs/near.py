@@ -506,24 +506,12 @@ def sum_params(part, pairs, adj_params):
             adj_params[at + column * TILE] += total
 
 
-@cache
-def serve_kernel() -> Callable:
-    """Return `serve_all`, compiled."""
-    return cpu_kernel(serve_all)
-
-
 def serve_all(pairs, x):
     """Make all lists serve positions of all rows; return False if the pairs of one do not."""
     served = True
     for k in range(pairs.share.size):
         served &= serve(pairs, k, x)
     return served
-
-
-@cache
-def take_found_kernel() -> Callable:
-    """Return `take_found`, compiled."""
-    return cpu_kernel(take_found)
 
 
 def take_found(pairs, s, found):
@@ -539,12 +527,6 @@ def take_found(pairs, s, found):
         pairs.leeway[m] = until_near(found.gaps[n], thickness) / allowance
         if found.numbers[n, 0] == EDGES:
             pairs.edges_from[s] = m
-
-
-@cache
-def make_lists_kernel() -> Callable:
-    """Return `make_lists`, compiled."""
-    return cpu_kernel(make_lists)
 
 
 def make_lists(pairs, x):

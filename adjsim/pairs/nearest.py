@@ -17,15 +17,13 @@ pseudonormal, IEEE TVCG 11 (2005). Tests: `tests/pairs/test_nearest.py`.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import NamedTuple, Self
 
 import numpy as np
 
 from adjsim.algebra.vec3 import axpy, cross, dot, norm, scale
-from adjsim.jit.backend import cpu_kernel, device_fn
+from adjsim.jit.backend import device_fn, loop_kernel
 from adjsim.pairs.closest import FACE, closest
 
 
@@ -96,7 +94,7 @@ class SurfaceSearch:
         n = len(points)
         out = Nearest(np.zeros(n), np.zeros((n, 3)), np.zeros(n, np.int64), np.zeros((n, 3)))
         points = np.ascontiguousarray(points, np.float64)
-        _kernel()(groups, x, *spheres, points, out)
+        loop_kernel(find_nearest)(groups, x, *spheres, points, out)
         return out
 
 
@@ -116,11 +114,6 @@ def _grouped(middles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         rows = rows[np.argsort(middles[rows, axis], kind="stable")]
         parts += [rows[len(rows) // 2 :], rows[: len(rows) // 2]]
     return np.concatenate(done), np.cumsum([0, *map(len, done)])
-
-
-@cache
-def _kernel() -> Callable:
-    return cpu_kernel(find_nearest)
 
 
 @device_fn

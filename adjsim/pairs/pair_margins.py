@@ -28,8 +28,6 @@ Pairs farther apart than two thicknesses have no margins, wherever a search look
 Tests: `tests/pairs/test_pair_margins.py`.
 """
 
-from collections.abc import Callable
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,7 +36,7 @@ from adjsim.algebra.vec3 import cross, dot, norm, sub
 from adjsim.forces.contact_law import GAMMA, K_D, K_E, K_F, MU, D, K
 from adjsim.forces.gap import direction
 from adjsim.forces.margins import ContactMargins, law_margins
-from adjsim.jit.backend import cpu_kernel, device_fn, shared_fn
+from adjsim.jit.backend import device_fn, loop_kernel, shared_fn
 from adjsim.pairs.closest import EDGES, FACE, VERTEX, closest, combine
 from adjsim.pairs.near import PARALLEL
 from adjsim.pairs.pair_force import R_A, R_B
@@ -89,7 +87,7 @@ def surface_margins(force: Any, steps: np.ndarray, x: np.ndarray, v: np.ndarray)
         window, close = slice(first, first + n), candidates.gaps <= 2.0 * (rho + moved)
         pairs = _own_pairs(candidates.rows[close], candidates.numbers[close], len(rows))
         parts = RowMargins(*(margin[window] for margin in out))
-        margins_kernel()(positions[:n], v[window].take(rows, axis=1), law, pairs, parts)
+        loop_kernel(margins_loop)(positions[:n], v[window].take(rows, axis=1), law, pairs, parts)
         first = window.stop
     return ContactMargins(steps, force.counted, *out)
 
@@ -113,12 +111,6 @@ def _own_pairs(rows: np.ndarray, numbers: np.ndarray, n_rows: int) -> OwnPairs:
     most = int(np.diff(ptr).max(initial=1))
     keys, places = np.empty((2, most), np.int64)
     return OwnPairs(ptr, rows[order], numbers[order], keys, np.empty((most, SIZE + 1)), places)
-
-
-@cache
-def margins_kernel() -> Callable:
-    """Return `margins_loop`, compiled."""
-    return cpu_kernel(margins_loop)
 
 
 def margins_loop(x, v, params, pairs, out):

@@ -14,14 +14,12 @@ Tests: `tests/pairs/test_search.py`.
 """
 
 import math
-from collections.abc import Callable
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from adjsim.algebra.vec3 import axpy, cross, dot, neg, norm, scale, sub
-from adjsim.jit.backend import cpu_kernel, device_fn, shared_fn
+from adjsim.jit.backend import device_fn, loop_kernel, shared_fn
 from adjsim.pairs.closest import EDGES, FACE, closest
 
 
@@ -103,7 +101,7 @@ def find_pairs(
         searches = [(lower, pair_set.weights)]
         if changed is not None:
             others, changed_weights = np.empty_like(lower), np.empty(len(pair_set.weights))
-            _split_kernel()(pair_set, changed, lower, others, changed_weights)
+            loop_kernel(split)(pair_set, changed, lower, others, changed_weights)
             searches.append((others, changed_weights))
         for of_first, weights in searches:
             grid = grid_of(upper, weights)
@@ -111,7 +109,7 @@ def find_pairs(
                 continue
             while True:
                 rest_of = [buffer[n:] for buffer in buffers]
-                count = _search_kernel()(number, pair_set, near, of_first, grid, *rest_of)
+                count = loop_kernel(search)(number, pair_set, near, of_first, grid, *rest_of)
                 if n + count <= len(buffers.gaps):
                     break
                 parts.append(FoundPairs(*(buffer[:n].copy() for buffer in buffers)))
@@ -122,11 +120,6 @@ def find_pairs(
     if len(parts) > 1:
         pairs = FoundPairs(*map(np.concatenate, zip(*parts, strict=True)))
     return pairs
-
-
-@cache
-def _split_kernel() -> Callable:
-    return cpu_kernel(split)
 
 
 def split(pair_set, changed, lower, others, weights):
@@ -157,13 +150,8 @@ def has_any(changed, rows):
 def merge_pairs(before: FoundPairs, changed: np.ndarray, new: FoundPairs) -> FoundPairs:
     """Return the pairs without a row that has changed and the new ones, by their keys."""
     merged = _pair_buffers(len(before.keys) + len(new.keys))
-    n = _merge_kernel()(before, changed, new, np.argsort(new.keys), merged)
+    n = loop_kernel(merge)(before, changed, new, np.argsort(new.keys), merged)
     return FoundPairs(*(part[:n] for part in merged))
-
-
-@cache
-def _merge_kernel() -> Callable:
-    return cpu_kernel(merge)
 
 
 def merge(before, changed, new, order, merged):
@@ -206,7 +194,7 @@ def grid_of(own: np.ndarray, weights: np.ndarray) -> HashGrid:
     """Return the grid of the boxes that are finite and count."""
     counting, extents = np.empty(len(weights), np.int64), np.empty(len(weights))
     origin = np.full(3, np.inf)
-    n, largest, total = _measure_kernel()(own, weights, counting, extents, origin)
+    n, largest, total = loop_kernel(measure)(own, weights, counting, extents, origin)
     counting, extents = counting[:n], extents[:n]
     size = max(min(largest, 2.0 * total / max(n, 1)), 1e-300)
     n_levels = 1
@@ -221,20 +209,15 @@ def grid_of(own: np.ndarray, weights: np.ndarray) -> HashGrid:
         order=np.empty(n, np.int64),
         levels=np.zeros(n_levels, np.int64),
     )
-    _enter_kernel()(grid, own, counting, extents)
+    loop_kernel(enter_all)(grid, own, counting, extents)
     return grid
 
 
 def boxes(x: np.ndarray, rows: np.ndarray, margin: float) -> np.ndarray:
     """Return the boxes of features, (2, n, 3)."""
     found = np.empty((2, len(rows), 3))
-    _boxes_kernel()(x, rows, margin, found)
+    loop_kernel(write_boxes)(x, rows, margin, found)
     return found
-
-
-@cache
-def _boxes_kernel() -> Callable:
-    return cpu_kernel(write_boxes)
 
 
 def write_boxes(x, rows, margin, found):
@@ -254,11 +237,6 @@ def write_box(x, rows, margin, lower, upper):
             low = value if not value >= low else low
             high = value if not value <= high else high
         lower[c], upper[c] = low - margin, high + margin
-
-
-@cache
-def _measure_kernel() -> Callable:
-    return cpu_kernel(measure)
 
 
 def measure(own, weights, counting, extents, origin):
@@ -404,13 +382,8 @@ def fill(part, p, begin, end, rows, numbers):
 def within(found: FoundPairs, far: np.ndarray) -> np.ndarray:
     """Return which pairs are closer than their rows can come where each moves so `far`, (n,)."""
     close = np.zeros(len(found.gaps), bool)
-    _within_kernel()(found, far, close)
+    loop_kernel(write_within)(found, far, close)
     return close
-
-
-@cache
-def _within_kernel() -> Callable:
-    return cpu_kernel(write_within)
 
 
 def write_within(found, far, close):
@@ -429,13 +402,8 @@ def sides(rows: np.ndarray, numbers: np.ndarray, x: np.ndarray) -> tuple[np.ndar
     while these do not turn.
     """
     found, between = np.zeros(len(rows), np.int8), np.zeros((len(rows), 3))
-    _sides_kernel()(rows, numbers, x, found, between)
+    loop_kernel(write_sides)(rows, numbers, x, found, between)
     return found, between
-
-
-@cache
-def _sides_kernel() -> Callable:
-    return cpu_kernel(write_sides)
 
 
 def write_sides(rows, numbers, x, found, between):
@@ -461,11 +429,6 @@ def side_of(code, rows, x):
     if not inside:
         return 0, (0.0, 0.0, 0.0)
     return 1 if dot(normal, away) > 0.0 else -1, at.r
-
-
-@cache
-def _search_kernel() -> Callable:
-    return cpu_kernel(search)
 
 
 def search(number, part, near, lower, grid, rows, numbers, gaps, keys):
@@ -559,11 +522,6 @@ def try_pair(part, near, lower, grid, p, at, begin, n, numbers, gaps):
         return n
     put_in_order(q, gap, begin, n, numbers, gaps)
     return n + 1
-
-
-@cache
-def _enter_kernel() -> Callable:
-    return cpu_kernel(enter_all)
 
 
 def enter_all(grid, own, counting, extents):

@@ -36,6 +36,7 @@ from adjsim.values import Parameter
 OF_EDGES = 0.8  # of a mean edge: within that there are few pairs but those of two layers
 # How many pairs of edges push a vertex of a flat fine mesh on another one; they have 3 edges each.
 AT_ONCE, PER_VERTEX = 6.0, 3.0
+ASKEW = np.array([0.47, 0.61, 0.64])  # along no axis and in no plane of usual meshes
 SCALARS = (*LAW, "radius", "other_radius")
 
 
@@ -231,6 +232,21 @@ class SurfaceContact(Force):
         at = ", ".join(f"{v:.4g}" for v in x[rows[0, 0]])
         return f"{len(rows)} edges go through faces, the first near ({at})"
 
+    def crossing_at_start(self, x: np.ndarray) -> str | None:
+        """Return where two surfaces go through each other, with faces in one plane too; None: not.
+
+        Edges in the plane of a face go through it in one of two surfaces that are shifted a little,
+        one way and back. Where surfaces only touch, one of the two ways parts them.
+        """
+        place = self.crossing(x)
+        if place or len(self.surfaces) == 1:
+            return place
+        shift = np.zeros_like(x)
+        shift[self.surfaces[1].vertices[:, 0]] = (
+            ASKEW * np.abs(x).max() * np.finfo(x.dtype).eps ** 0.75
+        )
+        return self.crossing(x + shift) and self.crossing(x - shift)
+
     def passed_on_the_way(self, before: np.ndarray, after: np.ndarray) -> str | None:
         """Return which pair changes sides where its rows go straight on; None: none."""
         moved = farthest(before, after)
@@ -243,6 +259,11 @@ class SurfaceContact(Force):
             if found:
                 return found
         return None
+
+    def leapt(self, before: np.ndarray, after: np.ndarray) -> str | None:
+        """Return which pair changes sides where rows go farther than pairs are searched for."""
+        is_far = farthest(before, after) > self.reach(before)
+        return self.passed_on_the_way(before, after) if is_far else None
 
     def passed(
         self, found: FoundPairs, before: np.ndarray, after: np.ndarray, away: Any = 0.0

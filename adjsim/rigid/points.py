@@ -130,12 +130,6 @@ def place_all_tangents(bodies, tan_arms, p, tan_rows):
         place_tangents(b, b, bodies, tan_arms, p, tan_rows)
 
 
-@cache
-def place_tangents_kernel() -> Callable:
-    """Return the compiled `place_all_tangents`."""
-    return cpu_kernel(place_all_tangents)
-
-
 def place_rows(first, last, bodies, state):
     """Write positions and velocities of the points of bodies first to last from their states."""
     for b in range(first, last):

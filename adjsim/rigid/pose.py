@@ -6,16 +6,15 @@
 Adjoint: `adjoint/rigid/pose.py`. Tests: `tests/rigid/test_pose.py`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 
 from adjsim import checks
 from adjsim.algebra.vec3 import scale
-from adjsim.jit.backend import cpu_kernel, device_fn, lit
+from adjsim.jit.backend import device_fn, lit, loop_kernel
 from adjsim.rigid.bodies import RigidBodies, arms_jvp
 from adjsim.rigid.quaternion import (
     quat_exp,
@@ -95,7 +94,7 @@ class BodyState:
     def pack(self) -> np.ndarray:
         """Return position, quaternion, velocity, angular velocity: (n_bodies, 13)."""
         quaternions = np.empty_like(self.orientation)
-        start_kernel()(self.rotation, self.orientation, quaternions)
+        loop_kernel(start_rotations)(self.rotation, self.orientation, quaternions)
         return np.concatenate(
             [self.position, quaternions, self.velocity, self.angular_velocity], axis=1
         )
@@ -159,7 +158,7 @@ def vertices(bodies: RigidBodies, poses: BodyTrajectory) -> np.ndarray:
     """
     x, r = check_poses(bodies, poses)
     out = np.empty((len(x), bodies.n_points, 3), x.dtype)
-    vertices_kernel()(x, r, bodies.point_ptr, bodies.arms.astype(x.dtype), out)
+    loop_kernel(place_vertices)(x, r, bodies.point_ptr, bodies.arms.astype(x.dtype), out)
     return out[:, bodies.hull]
 
 
@@ -185,7 +184,7 @@ def vertices_jvp(
     (x, r), (tan_x, tan_r) = check_poses(bodies, poses), check_poses(bodies, tan_poses)
     out = np.empty((len(x), bodies.n_points, 3), x.dtype)
     arms = bodies.arms.astype(x.dtype)
-    vertices_jvp_kernel()(
+    loop_kernel(place_vertices_jvp)(
         r, tan_x.astype(x.dtype), tan_r.astype(x.dtype), bodies.point_ptr, arms, out
     )
     if tan_vertices is not None:
@@ -276,35 +275,11 @@ def place_vertices_jvp(r, tan_x, tan_r, point_ptr, arms, out):
             place(b, Bodies(point_ptr, arms, arms), read_3(tan_x[f], b, 0), tan_R, out[f])  # (2)
 
 
-@cache
-def start_kernel() -> Callable:
-    """Return the compiled `start_rotations`."""
-    return cpu_kernel(start_rotations)
-
-
-@cache
-def start_jvp_kernel() -> Callable:
-    """Return the compiled `start_rotations_jvp`."""
-    return cpu_kernel(start_rotations_jvp)
-
-
-@cache
-def vertices_kernel() -> Callable:
-    """Return the compiled `place_vertices`."""
-    return cpu_kernel(place_vertices)
-
-
-@cache
-def vertices_jvp_kernel() -> Callable:
-    """Return the compiled `place_vertices_jvp`."""
-    return cpu_kernel(place_vertices_jvp)
-
-
 def pack_state_jvp(state: BodyState, tangents: dict[str, np.ndarray]) -> np.ndarray:
     """Push tangents of a body state's parameters to packed states, (n_bodies, 13)."""
     zero: np.ndarray = np.zeros_like(state.position)
     tan_r = np.zeros_like(state.orientation)
     tan_theta = np.array(tangents.get("rotation", zero))
-    start_jvp_kernel()(state.rotation, state.orientation, tan_theta, tan_r)
+    loop_kernel(start_rotations_jvp)(state.rotation, state.orientation, tan_theta, tan_r)
     x, v, omega = (tangents.get(k, zero) for k in ("position", "velocity", "angular_velocity"))
     return np.concatenate([x, tan_r, v, omega], axis=1)

@@ -30,7 +30,7 @@ from adjsim.rigid.implicit_step import (
     end_bodies_jvp,
 )
 from adjsim.rigid.mass_properties import from_six
-from adjsim.rigid.points import place_tangents_kernel
+from adjsim.rigid.points import place_all_tangents
 from adjsim.rigid.rows import INERTIA, OMEGA, V, W
 from adjsim.tiles.loop_arrays import States
 
@@ -122,7 +122,7 @@ class BodyBalance:
         E = np.empty((self.n_bodies, UNKNOWNS, UNKNOWNS))
         for j, unit in enumerate(np.eye(UNKNOWNS)):
             tan.p[:], tan.p[:, VELOCITIES] = 0.0, unit
-            place_tangents_kernel()(self.bodies, still.arms, end.p, tan)
+            loop_kernel(place_all_tangents)(self.bodies, still.arms, end.p, tan)
             W[:, :, j] = tan.v[points]
             self.end_jvp(still.arms, (p, end.p), zero_p, unit, tan)
             X[:, :, j], V[:, :, j] = tan.x[points], tan.v[points]

@@ -56,6 +56,7 @@ from studies.scene.steps import longest_step
 OF_LAW = ".law"
 OF_MESH = (".mesh", ".cells", ".edge_length")  # ends of keys of a body that change its mesh
 INTERVAL = 1.0 / 30.0  # between instants where there is no film [s]
+MANY = 2_000_000  # steps of a motion that take long enough for a word before them
 
 Say = Callable[[str], None]
 Values = Mapping[str, Value]
@@ -142,6 +143,15 @@ class PreparedProblem:
         return on_one_timeline(everything, fitted)
 
 
+def _announce(end: float, dt: float, say: Say) -> None:
+    """Say before a motion until `end` [s] if it takes very many steps."""
+    if end > MANY * dt:
+        say(
+            f"a motion of {end:.3g} s takes {end / dt:,.0f} steps, which may take minutes: anchors "
+            "far from their bodies, small elements and stiff contacts need many"
+        )
+
+
 def make_problem(
     file: declared.SceneFile,
     residuals: Mapping[str, OwnResiduals] | None = None,
@@ -177,8 +187,13 @@ def make_problem(
     built = build(lone, at_rest=not every_own and is_still(file, films))
     if isinstance(built.system, Settled):
         say(SETTLING)
-    notes = of_hulls + built.notes + notes_on_fields_of_view(file) + notes_on_errors(file)
-    notes += notes_on_seams(file, built, file.films)
+    notes = (
+        of_hulls
+        + built.notes
+        + notes_on_fields_of_view(file)
+        + notes_on_errors(file)
+        + (notes_on_seams(file, built, file.films))
+    )
     for name in real:
         notes += advice_on_film(films[name], f"observations.{name}")
     observers = make_observers(file, built, films, device=device)
@@ -206,6 +221,7 @@ def make_problem(
     end = max(float(one.times.max()) for one in observers)
     at_start = parameters.scene_values(parameters.start)
     steps, short = tried_steps(problem.steps, built, at_start, end)
+    _announce(end, steps.suited_to(built.system).dt, say)
     problem, notes = replace(problem, steps=steps), notes + short
     last = max(one.start + float(one.times.max()) for one in observers)
     for path in built.paths:

@@ -275,7 +275,7 @@ def declared_own(file: SceneFile) -> dict[str, OwnResiduals]:
         key = f"observations.{name}"
         make = imported(f"{key}.type", one.type, is_called=True)
         # A function that the module only imports, such as `os.system`, is not what is allowed.
-        if not callable(make) or make.__module__ != one.type.partition(":")[0]:
+        if not callable(make) or getattr(make, "__module__", "") != one.type.partition(":")[0]:
             raise StudyError(
                 f"`{key}.type` must be module:function, a function of that module, got "
                 f"{one.type!r}."

@@ -287,7 +287,7 @@ def check_apart(contacts: Mapping[str, Contact], model: Model, state: State) -> 
         force: Any = model.forces[name]
         if not force.changes:
             continue  # of balls, which have no surfaces
-        if crossing := force.crossing(x[force.nodes[:, 0]]):
+        if crossing := force.crossing_at_start(x[force.nodes[:, 0]]):
             a, b = contact.between
             if a == b:
                 raise StudyError(

@@ -62,7 +62,7 @@ from studies.scene.declared import (
 from studies.scene.filming import Carried, Hulls, Skin, Sliding, Still, Subject
 from studies.scene.force_sensor import FORCE, OBSTACLE, ForceSensor, GripSensor, ObstacleSensor
 from studies.scene.gravity import DIRECTION, GRAVITY, Turned
-from studies.scene.grips import Led, make_grips, with_grips
+from studies.scene.grips import Led, make_grips, paths_in, with_grips
 from studies.scene.joints import JointMaker, JointMark, joint_marks, with_pin_points
 from studies.scene.likely_units import notes_on_lengths
 from studies.scene.looks import drawn_mesh
@@ -122,7 +122,7 @@ class BuiltScene:
     @property
     def paths(self) -> list[Led]:
         """The paths of grips and obstacles."""
-        return [one for one in self.varying.values() if isinstance(one, Led)]
+        return [*paths_in(self.varying).values()]
 
     def targets(self) -> dict[str, np.ndarray]:
         """Return the system's parameters by path at the scene's own values."""
@@ -202,7 +202,7 @@ def _moving(
     added = (*nodes, contacts, joints, grips, pushes)
     varying = {k: v for addition in added for k, v in addition.varying.items()}
     if scene.world.motion == EQUILIBRIUM:
-        if loads := [path for path, course in varying.items() if not isinstance(course, Led)]:
+        if loads := [path for path in varying if path not in paths_in(varying)]:
             raise StudyError(
                 f"`{loads[0]}` must be constant where `world.motion` is "
                 f'"{EQUILIBRIUM}": what rests has no time. Leave out `seconds`, series and '
@@ -216,9 +216,7 @@ def _moving(
     notes += notes_on_lengths(scene, {body.name: body.size for body in bodies})
     notes += notes_on_pairs(scene.contacts, touching)
     notes += _apart(scene)
-    notes += notes_on_paths(
-        scene.obstacles, [k for k in grips.varying.values() if isinstance(k, Led)]
-    )
+    notes += notes_on_paths(scene.obstacles, [*paths_in(grips.varying).values()])
     return BuiltScene(
         system,
         state,
@@ -436,7 +434,7 @@ def _dressed(scene: Scene, built: BuiltScene) -> BuiltScene:
             moving = getattr(built.system, "bodies", {})
             track, along = shape.track
             path = f"{name}_{next(iter(obstacle.bodies or scene.bodies))}.{track}"
-            if isinstance(led := built.varying.get(path), Led):
+            if led := paths_in(built.varying).get(path):
                 subjects[name] = Sliding(points, path, shape.pose[track], led.times, along)
             if obstacle.fixed_to and obstacle.fixed_to in moving:
                 (center,) = moving[obstacle.fixed_to].centers

@@ -12,11 +12,14 @@ from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationInfo
-from pydantic.dataclasses import dataclass
-
+from adjsim.extras import named_extras
 from studies.runs.errors import StudyError
 from studies.runs.files import files_of
+
+
+with named_extras():
+    from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationInfo
+    from pydantic.dataclasses import dataclass
 
 
 STRICT = ConfigDict(extra="forbid", strict=False, allow_inf_nan=False)

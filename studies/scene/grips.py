@@ -32,7 +32,7 @@ from studies.scene.arrays import read_node_arrays
 from studies.scene.bodies.part import Additions, NodePart, held_nodes, linear
 from studies.scene.maps import Arrays, ParameterMap
 from studies.scene.motions import NodeMotion
-from studies.scene.series import METRES, read_series
+from studies.scene.series import METRES, Varying, read_series
 from studies.scene.shared_checks import check_direction
 
 
@@ -98,6 +98,11 @@ class Led:
                     else ""
                 )
             )
+
+
+def paths_in(varying: Mapping[str, Varying]) -> dict[str, Led]:
+    """Return what is led along a path among what varies, by target."""
+    return {target: one for target, one in varying.items() if isinstance(one, Led)}
 
 
 def with_grips(part: NodePart, grips: Mapping[str, declared.Grip]) -> NodePart:

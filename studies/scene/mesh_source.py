@@ -6,10 +6,8 @@ surface, "sheet" a rectangle in the plane z = 0, "walker" and "bell" the sheets 
 and to swim, "chain" points along x.
 """
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,7 +18,7 @@ from adjsim.meshes.ball import ball_tets
 from adjsim.meshes.bells import bell
 from adjsim.meshes.chains import Chain, chain
 from adjsim.meshes.embedding import embedding
-from adjsim.meshes.files import find_mesh, read_mesh_data
+from adjsim.meshes.files import read_mesh_data
 from adjsim.meshes.gears import gear_tets
 from adjsim.meshes.grid import box_tets
 from adjsim.meshes.shapes import SHAPES, shape
@@ -37,7 +35,6 @@ from studies.scene.declared import FROM_VIEWS
 SHAPE, FIELD = "shape:", "field:"
 FILE_MARKS = (".", "/", "\\")  # a mesh whose name has none of these is a generator
 SHORTEST, LONGEST = 1e-12, 1e12  # meshes [m]: beyond, volumes are rounding errors
-HEADER = 65_536  # bytes in which the header of a .ply file ends
 T = TypeVar("T")
 
 
@@ -125,7 +122,6 @@ def read_source(key: str, body: Any) -> Source:
                     f"`{key}.{given}` is for generated meshes, but `{key}.mesh` is the file "
                     f"{name}. Leave it out; `{key}.scale` sizes a file."
                 )
-        tried(f"{key}.mesh", lambda: _require_honest(find_mesh(name)))
         data = tried(f"{key}.mesh", lambda: read_mesh_data(name))
         source = Source(data.mesh, name, data.cells, data.points, data.corners)
     mesh: Any = source.mesh
@@ -139,18 +135,6 @@ def read_source(key: str, body: Any) -> Source:
             f"{longest:.3g} m. Check `{key}.scale` and the unit of the mesh."
         )
     return replace(source, mesh=mesh)
-
-
-def _require_honest(path: Path) -> None:
-    """Raise on a .ply file whose header counts more than the file holds: it crashes the reader."""
-    with path.open("rb") as stream:
-        head = stream.read(HEADER).partition(b"end_header")[0]
-    counts = re.findall(rb"^element\s+\S+\s+(\d{1,18})", head, re.MULTILINE)
-    if head.startswith(b"ply") and sum(map(int, counts)) > path.stat().st_size:
-        raise ValueError(
-            f"{path} cannot be read as a mesh: it is damaged. Its header counts more vertices and "
-            f"faces than its {path.stat().st_size} bytes hold."
-        )
 
 
 def in_world(body: Any, points: np.ndarray) -> np.ndarray:

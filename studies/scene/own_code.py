@@ -32,10 +32,11 @@ def make_own_forces(forces: Mapping[str, OwnForce], nodes: Sequence[NodePart]) -
     out, of_nodes = Additions(), {body.name: body for body in nodes}
     for name, settings in forces.items():
         key, kind = f"forces.{name}", imported(f"forces.{name}.type", settings.type)
-        if not (isinstance(kind, type) and issubclass(kind, Force)):
+        is_force = isinstance(kind, type) and issubclass(kind, Force)
+        if not (is_force and dataclasses.is_dataclass(kind)):
             raise StudyError(
-                f"`{key}.type` must be module:Class with a subclass of Force, got "
-                f"{settings.type!r}."
+                f"`{key}.type` must be module:Class with a subclass of Force that is a dataclass, "
+                f"got {settings.type!r}."
             )
         where = _where(key, kind, settings, of_nodes.get(settings.body))
         try:
@@ -117,6 +118,6 @@ def sources(scene: Scene) -> dict[str, str]:
     code = dict.fromkeys(paths, "")
     for key, path in paths.items():
         leads_to = imported(key, path)
-        with suppress(AttributeError, OSError, TypeError):  # a notebook, or no function
+        with suppress(AttributeError, KeyError, OSError, TypeError):  # a notebook, or no function
             code[key] = inspect.getsource(sys.modules[leads_to.__module__])
     return code

@@ -117,6 +117,7 @@ def test_a_motor_may_have_one_row_per_step_and_no_other_number():
     [
         ({"lower": -1.0}, "must be given together, but limit_stiffness is missing"),
         ({"limit_stiffness": 1.0, "lower": 0.5, "upper": 0.5}, "`lower` must be below `upper`"),
+        ({"limit_stiffness": 1.0, "lower": -60.0, "upper": 9.0}, "-pi and pi, got -60 to 9"),
         ({"friction_width": 0.1}, "`friction_width` must come with `dry_friction`"),
         ({"spring_rest": 0.1}, "`spring_rest` must come with `spring_stiffness`"),
         ({"dry_friction": 1.0, "friction_width": 0.0}, "`friction_width` must be"),

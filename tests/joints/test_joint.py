@@ -117,6 +117,7 @@ def test_the_stable_step_is_stable_and_not_much_too_short(kind, damping, world):
         ("blocks", "`bodies` must be pairs of bodies"),
         (("blocks.1", "blocks.1"), "two different bodies, got blocks.1 twice"),
         (("blocks.x", "blocks.1"), "`bodies` must name a body"),
+        (("blocks.²", "blocks.1"), "`bodies` must name a body"),
         ([(None, "blocks.0"), ("blocks.0", "blocks.1")], "a force of their own"),
         ((None, None), "`bodies` must name a body"),
     ],
@@ -146,3 +147,5 @@ def test_values_are_checked():
         WeldJoint(("a", "b"), stiffness=1.0, angular_stiffness=1.0, orientation_b=[0, 0, 0, 0])
     with pytest.raises(ValueError, match="set of bodies"):
         frames_at(("a", "b"), {"c": BodyState(np.zeros(3))}, (0.0, 0.0, 0.0))
+    with pytest.raises(ValueError, match=r"`bodies` must name one of `a\.0` to `\.0`, got a\.9"):
+        frames_at((None, "a.9"), {"a": BodyState(np.zeros(3))}, (0.0, 0.0, 0.0))

@@ -9,6 +9,7 @@ from adjoint.rollout import record, rollout_jvp
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.meshes.ball import ball_tets
 from adjsim.meshes.shapes import shape
+from adjsim.meshes.surfaces import blocks
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.model import Model, State
 from adjsim.pairs.surface_contact import SurfaceContact
@@ -143,6 +144,34 @@ def test_surfaces_that_go_through_each_other_are_an_error():
     inside[-4:, 2] += 0.08
     with pytest.raises(ValueError, match="must have the surfaces of `touch` apart"):
         rollout(model, State(inside, state.v), DT, 10)
+
+
+def aligned_cubes(offset, velocity=0.0):
+    """Return two equal cubes of 0.1 m that touch each other, the second at an offset."""
+    mesh = blocks([(-0.05, 0.05)] * 3, np.ones((1, 1, 1)))
+    touch = SurfaceContact(
+        triangles=mesh.faces, other_triangles=mesh.faces + len(mesh.points), radius=1e-3,
+        other_radius=1e-3, acts_on="cubes",
+    )  # fmt: skip
+    cubes = RigidBodies([mesh, mesh], density=1000.0)
+    model = Model(gravity=(0.0, 0.0, 0.0), forces={"touch": touch}, bodies={"cubes": cubes})
+    first = [[velocity, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    return model, State(bodies={"cubes": BodyState([[0.0, 0.0, 0.0], offset], velocity=first)})
+
+
+@pytest.mark.parametrize("along", [0.0, 0.04, 0.08])
+def test_faces_in_one_plane_do_not_hide_that_bodies_are_in_each_other(along):
+    with pytest.raises(ValueError, match="must have the surfaces of `touch` apart"):
+        rollout(*aligned_cubes([along, 0.0, 0.0]), 1e-6, 1)
+
+
+def test_faces_that_only_touch_are_apart():
+    rollout(*aligned_cubes([0.1, 0.0, 0.0]), 1e-6, 1)
+
+
+def test_a_leap_over_a_body_is_an_error():
+    with pytest.raises(RolloutError, match="`touch` went through each other before step 1"):
+        rollout(*aligned_cubes([0.3, 0.013, 0.017], velocity=50.0), 0.01, 2)
 
 
 def test_radii_larger_than_the_edges_are_refused():

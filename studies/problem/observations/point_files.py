@@ -23,6 +23,7 @@ from studies.scene.series import METRES
 
 
 Rows = dict[str, dict[float, tuple[float, ...]]]  # places by time [s], by name of the point
+SHOWN = 40  # characters of a cell in a message
 COLUMN = re.compile(r"[a-z]+")  # the name at the start of "x" or "x (m)"
 
 
@@ -168,6 +169,9 @@ def _cut_at(header: str) -> str:
 def _number(text: str, where: str) -> float:
     """Return a number with a point or a comma; NaN of an empty cell."""
     try:
-        return float(text.replace(",", ".")) if text else math.nan
+        number = float(text.replace(",", ".")) if text else math.nan
     except ValueError:
-        raise StudyError(f"{where} must have numbers, got {text!r}.") from None
+        number = math.inf
+    if math.isinf(number):
+        raise StudyError(f"{where} must have finite numbers, got {text[:SHOWN]!r}.")
+    return number

@@ -256,6 +256,8 @@ def test_a_scene_file_names_residuals_of_ones_own(declared, target):
         ({"type": "os:putenv", "values": {"name": "A", "value": "1"}}, "that you have not allowed"),
         ({"type": "__main__:print"}, "runs no code that you have not allowed"),
         ({"type": "own_heights:heights"}, "must be module:function, a function of that module"),
+        ({"type": "own_heights:__init__"}, "must be module:function, a function of that module"),
+        ({"type": "own_heights:__reduce__"}, "must be module:function, a function of that module"),
         ({"type": "own_heights:of_cubes"}, "`observations.height.type` must be module:function"),
         ({"type": "own_heights:of_cube"}, "`observations.height.values` must be arguments of .*"),
         ({"type": "own_heights:nothing"}, "must return a `studies.api.OwnResiduals`, got float"),

@@ -1,8 +1,11 @@
 """Files whose times begin before 0: each kind of observation refuses them."""
 
+import re
+
 import numpy as np
 import pytest
 
+from studies.problem import making
 from studies.problem.making import make_problem
 from studies.runs.errors import StudyError
 from studies.scene.reading import scene_from_dict
@@ -59,7 +62,9 @@ def test_times_before_0_are_refused(file, more, tmp_path):
         make_problem(scene_from_dict(given, tmp_path))
 
 
-def test_recordings_of_different_lengths_are_refused(tmp_path):
+def test_recordings_of_different_lengths_are_refused_and_many_steps_announced(
+    tmp_path, monkeypatch
+):
     (tmp_path / "scan").mkdir()
     for k in range(6):
         np.savez(tmp_path / "scan" / f"{k}.npz", points=np.full((1, 3), 0.05))
@@ -68,4 +73,7 @@ def test_recordings_of_different_lengths_are_refused(tmp_path):
     with pytest.raises(StudyError, match=r"must show the same time: 6 frames at 60 per second are"):
         make_problem(scene_from_dict(tables, tmp_path))
     later = {**scans, "at_30": {**scans["at_30"], "start": 0.1}}
-    make_problem(scene_from_dict({**tables, "observations": later}, tmp_path))
+    said = []
+    monkeypatch.setattr(making, "MANY", 10)
+    make_problem(scene_from_dict({**tables, "observations": later}, tmp_path), say=said.append)
+    assert re.fullmatch(r"a motion of 0\.\d+ s takes \d[\d,]+ steps, which may take .*", said[0])

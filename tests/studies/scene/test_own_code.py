@@ -89,6 +89,7 @@ def test_a_fit_finds_the_strength(allowed):
         ({"type": ":Force"}, "runs no code that you have not allowed"),
         ({"type": "nothing:Force"}, "module cannot be imported .* Add its folder to PYTHONPATH"),
         ({"type": "os:system"}, "must be module:Class with a subclass of Force"),
+        ({"type": "adjsim.forces.element:Force"}, "a subclass of Force that is a dataclass, got"),
         ({"type": "attractor"}, "must be module:Class with a subclass of Force"),
         ({"body": "cub"}, "`forces.star.body`.*cub"),
         ({"values": {"strength": 1.0}}, "`forces.star.values` must be arguments .* missing"),

@@ -136,7 +136,8 @@ def test_masses_of_tracker_may_share_their_time(tmp_path):
             "line 1 of .* must name the 2 masses of line 2, got mass_A",
         ),
         ("".join(TRACKER.splitlines(keepends=True)[:2]), "has no points"),
-        (TRACKER.replace("\t5\t", "\tfive\t"), "line 4 of .* must have numbers, got 'five'"),
+        (TRACKER.replace("\t5\t", "\tfive\t"), "line 4 of .* must have finite numbers, got .five."),
+        (TRACKER.replace("\t5\t", "\t" + 400 * "9"), "must have finite numbers, got .9{40}.\\.$"),
         (TRACKER.replace("t\tx\ty\n", "t\tx\tv\n"), "has no column y for 'mass_B'"),
     ],
 )
