@@ -51,6 +51,7 @@ def wrong(
 def from_views(
     bodies: Annotated[list[str] | None, typer.Argument(help=f"{', '.join(views.BODIES)}.")] = None,
     *,
+    fit: Annotated[bool, typer.Option("--fit", help="Fit E, nu and the velocity too.")] = False,
     out: Out = Path("runs/views"),
     data: Data = None,
 ) -> None:
@@ -60,15 +61,21 @@ def from_views(
         known = ", ".join(views.BODIES)
         raise typer.BadParameter(f"there is no body {unknown[0]!r}, only {known}")
     rows: list[tuple[str, ...]] = [hulls.HEADER]
+    fits: list[tuple[str, ...]] = [hulls.FITS]
     for name in bodies or views.BODIES:
         if not (out / name / "truth.json").exists():
             views.make(name, out / name)
         rows += [hulls.hull_row(out / name, name, count) for count in views.COUNTS]
+        if fit:
+            fits += [row for n in views.COUNTS for row in hulls.fit_rows(out / name, name, n)]
     typer.echo(in_markdown(rows))
+    if fit:
+        typer.echo(in_markdown(fits))
     if data is not None:
         every = "".join(f" {name}" for name in bodies or ())
-        cells = [row[:-1] for row in rows]  # seconds vary
-        record(data, "views", {"hulls": cells}, f"python -m benchmarks.films views{every}")
+        tables_of = {"hulls": [row[:-1] for row in rows]} | ({"fits": fits} if fit else {})
+        words = f"python -m benchmarks.films views{every}{' --fit' * fit}"
+        record(data, "views", tables_of, words)  # without seconds, which vary
 
 
 @app.command()

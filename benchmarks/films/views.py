@@ -112,6 +112,7 @@ def scene_of(
             }
             for k in range(len(cameras))
         },
+        "search": {"coarse": 0},  # from the declared start
         "truth": {f"bodies.{name}.mesh": f"{name}.ply"},
         "free": {f"{name}.{key}": {"bounds": one["bounds"]} for key, one in FREE.items()},
     }  # fmt: skip
