@@ -155,7 +155,11 @@ def hull(views: Mapping[str, View], cells: int, key: str) -> Hull:
     near = np.clip(field, -4.0 * spacing, 4.0 * spacing)
     smooth = scipy.ndimage.gaussian_filter(near, RIDGE)
     left = max(_volume(field, spacing) - excess, LEAST * _volume(field, spacing))
-    level = brentq(lambda level: _volume(smooth - level, spacing) - left, near.min(), near.max())
+
+    def too_much(level: float) -> float:
+        return _volume(smooth - level, spacing) - left
+
+    level: Any = brentq(too_much, near.min(), near.max())
     a, b, c = (surface.points[surface.faces[:, k]] for k in range(3))
     area = 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1).sum()
     error = np.hypot(UNEVEN * excess / area, OUTLINE * np.mean(pixels))
