@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.films import hulls, table as tables, views
+from benchmarks.films import hulls, shape_cover, table as tables, views
 from benchmarks.films.films import FILMS, Film, variations
 from benchmarks.films.making import make as make_film
 from benchmarks.films.pulling import make_pulled
@@ -51,6 +51,10 @@ def wrong(
 def from_views(
     bodies: Annotated[list[str] | None, typer.Argument(help=f"{', '.join(views.BODIES)}.")] = None,
     *,
+    fit: Annotated[bool, typer.Option("--fit", help="Fit E, nu and the velocity too.")] = False,
+    cover: Annotated[
+        bool, typer.Option("--cover", help="Ask whether intervals hold what hulls are wrong by.")
+    ] = False,
     out: Out = Path("runs/views"),
     data: Data = None,
 ) -> None:
@@ -60,15 +64,26 @@ def from_views(
         known = ", ".join(views.BODIES)
         raise typer.BadParameter(f"there is no body {unknown[0]!r}, only {known}")
     rows: list[tuple[str, ...]] = [hulls.HEADER]
+    fits: list[tuple[str, ...]] = [hulls.FITS]
+    covers: list[tuple[str, ...]] = [shape_cover.HEADER]
     for name in bodies or views.BODIES:
         if not (out / name / "truth.json").exists():
             views.make(name, out / name)
         rows += [hulls.hull_row(out / name, name, count) for count in views.COUNTS]
-    typer.echo(in_markdown(rows))
+        if fit:
+            fits += [row for n in views.COUNTS for row in hulls.fit_rows(out / name, name, n)]
+        if cover:
+            covers += [
+                row for n in views.COUNTS for row in shape_cover.cover_rows(out / name, name, n)
+            ]
+    tables_of = {"hulls": [row[:-1] for row in rows]}  # without seconds, which vary
+    tables_of |= ({"fits": fits} if fit else {}) | ({"cover": covers} if cover else {})
+    for rows in tables_of.values():
+        typer.echo(in_markdown(rows))
     if data is not None:
         every = "".join(f" {name}" for name in bodies or ())
-        cells = [row[:-1] for row in rows]  # seconds vary
-        record(data, "views", {"hulls": cells}, f"python -m benchmarks.films views{every}")
+        words = f"python -m benchmarks.films views{every}{' --fit' * fit}{' --cover' * cover}"
+        record(data, "views", tables_of, words)
 
 
 @app.command()

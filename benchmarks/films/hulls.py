@@ -1,4 +1,4 @@
-"""What adjsim makes of the first frames of `views`: hulls beside the true surfaces."""
+"""What adjsim makes of `views`: hulls beside the true surfaces, E and nu beside the true ones."""
 
 import time
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyvista
 
+from benchmarks.films import table as tables
 from benchmarks.films.views import DISTANCE, FIELD, SHOT
 from studies.problem.from_views import with_hulls
 from studies.problem.observations.films import read_film
@@ -14,6 +15,18 @@ from studies.scene.mesh_source import read_source, surface_of
 from studies.scene.reading import read_scene
 
 
+FITS = (
+    "body",
+    "views",
+    "number",
+    "start",
+    "answer",
+    "truth",
+    "off",
+    "interval",
+    "holds",
+    "verdict",
+)
 HEADER = ("body", "views", "vertices", "volume", "distance", "in pixels", "seconds")
 
 
@@ -43,3 +56,29 @@ def hull_row(folder: Path, name: str, count: int) -> tuple[str, ...]:
         name, str(count), str(len(surface.points)), f"{surface.volume / abs(true.volume) - 1:+.1%}",
         f"{1e3 * apart:.1f} mm", f"{apart / pixel:.2f}", f"{seconds:.1f}",
     )  # fmt: skip
+
+
+def fit_rows(folder: Path, name: str, count: int) -> list[tuple[str, ...]]:
+    """Return the cells of `FITS` of E and nu from the films of so many views.
+
+    E is off by so many tenfolds, |log10 E/E_true|, as the field's tables have it.
+    """
+    scene = f"scene-{count}.toml"
+    if not (tables.run_folder(folder, scene) / "result.json").exists():
+        tables.run(folder, scene, "--no-certificate")
+    rows = []
+    for row in tables.rows_of(folder, scene):
+        is_E = row.parameter.endswith(".E")
+        if not (is_E or row.parameter.endswith(".nu")):
+            continue
+        answer, interval, off = "", "", ""
+        if len(row.estimate):
+            shift = np.log10(row.estimate / row.truth) if is_E else row.estimate - row.truth
+            answer, off = f"{row.estimate[0]:.4g}", f"{abs(shift[0]):.3f}"
+        if len(row.interval):
+            interval = "[{:.3g}, {:.3g}]".format(*row.interval[0])
+        ends = [f"{value[0]:.4g}" for value in (row.start, row.truth)]
+        holds = "".join("yes" if inside else "no" for inside in row.covers)
+        which = (name, str(count), "E" if is_E else "nu")
+        rows.append((*which, ends[0], answer, ends[1], off, interval, holds, row.verdict))
+    return rows

@@ -157,7 +157,7 @@ def bird() -> Mesh:
         ((0.0, 0.04, -0.19), (0.1, 0.045, 0.14)),
     ]
     surface: Any = grid.contour([0.0], scalars=blended(grid, blobs)).triangulate().clean()
-    return fill(surface.decimate(1 - 4000 / surface.n_cells).clean(), 0.03)
+    return fill(surface.decimate(1 - 4000 / surface.n_cells).clean(), 0.016)
 
 
 def hexbeam() -> Mesh:
@@ -189,7 +189,7 @@ MESHES: dict[str, Callable[[], Mesh]] = {
     "hexbeam.vtk": hexbeam,
     "ball.vtu": ball,
     "torus.vtu": torus,
-    "torus-fine.vtu": partial(torus, 0.25, 0.09, 64, 0.03),
+    "torus-fine.vtu": partial(torus, 0.25, 0.09, 64, 0.014),
     "duck.vtu": duck,
     "bird-fine.vtu": bird,
     "sheet.ply": partial(sheet, (0.4, 0.4), (12, 12)),

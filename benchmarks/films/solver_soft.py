@@ -206,9 +206,8 @@ def element_forces(x, v, mesh, material):
         if law < 2:
             J = determinant(F, C)
             bulk = np.log(J) if law == 0 else (J - 1) * J
-            for i in range(3):
-                for k in range(3):
-                    P[i, k] += mu * F[i, k] + (lam * bulk - mu) / J * C[i, k]
+            add(mu, F, P)
+            add((lam * bulk - mu) / J, C, P)
         product(P, B.T, H)
         for i in range(3):
             for k in range(3):
@@ -223,6 +222,14 @@ def product(a, b, out):
     for i in range(3):
         for j in range(3):
             out[i, j] = a[i, 0] * b[0, j] + a[i, 1] * b[1, j] + a[i, 2] * b[2, j]
+
+
+@numba.njit(cache=True)
+def add(s, a, out):
+    """Add s a to `out`."""
+    for i in range(3):
+        for j in range(3):
+            out[i, j] += s * a[i, j]
 
 
 @numba.njit(cache=True)

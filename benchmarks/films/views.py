@@ -24,8 +24,11 @@ DISTANCE, TARGET, FIELD = 3.0, (0.0, 0.36, 0.0), 24.0  # [m], [m], [deg]
 # Over the diagonal, as fine as the mesh of the film: coarser ones are too stiff, and E and nu that
 # are fitted with them come out too low.
 EDGE_LENGTH = 0.03
+CELLS = 32  # along the longest side of a hull
 FLOOR = {"kind": "plane", "point": [0.0, 0.0, 0.0], "friction": 0.3}
-SHOT = Shot(size=(160, 120), fps=24, n_frames=14, ambient=0.5, crf=12)
+# The protocol's floor, cameras and times are exact.
+EXACT = {"distance_error": 0.0, "tilt_error": 0.0}
+SHOT = Shot(size=(320, 240), fps=24, n_frames=14, ambient=0.5, crf=12)
 BODIES: dict[str, dict[str, Any]] = {
     "torus": {
         "E": 2e5, "nu": 0.3, "position": [0.0, 0.52, 0.0], "rotation": [25.0, 30.0, 0.0],
@@ -95,19 +98,21 @@ def scene_of(
         "title": f"{name}, {len(cameras)} views",
         "bodies": {
             name: {
-                "kind": "soft", "mesh": "from-views", "law": "log", "edge_length": EDGE_LENGTH,
-                "density": body["density"], **start,
+                "kind": "soft", "mesh": "from-views", "cells": [CELLS], "law": "log",
+                "edge_length": EDGE_LENGTH, "density": body["density"], "mass_error": 0.0, **start,
             }
         },
-        "obstacles": {"floor": FLOOR},
+        "world": {"gravity_error": 0.0},
+        "obstacles": {"floor": {**FLOOR, **EXACT}},
         "cameras": {f"view{k + 1}": camera for k, camera in enumerate(cameras)},
         "observations": {
             f"film{k + 1}": {
                 "video": f"{films}-{k + 1}.mp4", "camera": f"view{k + 1}",
-                "compare": "silhouette", "background": plain,
+                "compare": "silhouette", "background": plain, "fps_error": 0.0,
             }
             for k in range(len(cameras))
         },
+        "search": {"coarse": 0},  # from the declared start
         "truth": {f"bodies.{name}.mesh": f"{name}.ply"},
         "free": {f"{name}.{key}": {"bounds": one["bounds"]} for key, one in FREE.items()},
     }  # fmt: skip

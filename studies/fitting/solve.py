@@ -52,6 +52,7 @@ ONCE = (
     *discretisation.OF_HELD,
 )  # changes that have no more of their kind behind them
 DEVIATIONS = 2.0  # uncertainties of a size, by which other nodes may be held
+ASIDE = np.cos(np.radians(10.0))  # of the directions of two films, of which one shows depth
 SMALL = 1e-3  # of a vector: a smaller change is none
 
 
@@ -448,8 +449,8 @@ def _validated(
 def mirrored(problem: SceneProblem, theta: np.ndarray) -> np.ndarray | None:
     """Return theta of the motion reflected across the view of the first film; None if it is one.
 
-    A film from far away shows no depth: the reflected motion looks nearly the same. With the unit
-    vector n along the view it has
+    A film from far away shows no depth: the reflected motion looks nearly the same, unless a film
+    from another side shows it. With the unit vector n along the view it has
 
         v -> v - 2 (v n) n        a vector
         w -> -w + 2 (w n) n       an axial vector
@@ -457,7 +458,9 @@ def mirrored(problem: SceneProblem, theta: np.ndarray) -> np.ndarray | None:
     views = films_of(problem.observers)
     if not views:
         return None
-    along = views[0].camera.pose()[1][2]
+    along, *others = (view.camera.pose()[1][2] for view in views)
+    if any(abs(along @ other) < ASIDE for other in others):
+        return None
     values = problem.parameters.values(theta)
     changed = False
     for path, value in values.items():

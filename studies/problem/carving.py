@@ -5,6 +5,12 @@
 with d the distance of a pixel u from the outline of the mask [pixels], positive inside, and z w the
 width of a pixel at the depth z of x [m]. The hull is where f > 0, and f is a distance near it.
 
+The body touches the hull along one line for each view, and lies within it between them. In a plane
+n views are 2 n tangents; between two that turn by a the hull is r^2 (tan a/2 - a/2), or r^2 a^3/24,
+too large. Without one view two of these gaps are twice as wide each in place of four, which adds
+6 a^3 times r^2/12: so the hull is n/6 of this too large, all gaps alike. As much is taken away, of
+f without its ridges, on which tetrahedra would be slivers.
+
 Source: Laurentini, The visual hull concept, IEEE PAMI 16 (1994).
 Tests: `tests/studies/problem/test_carving.py`.
 """
@@ -16,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.ndimage
+from scipy.optimize import brentq
 
 from adjsim.meshes.level_set import level_set
 from adjsim.meshes.triangle_mesh import TriangleMesh
@@ -29,6 +36,9 @@ SIDES = (1.5, 3.0, 6.0)  # of half of this cube, over the largest radius of a ma
 LEAST_TURN = 5.0  # between views, so that they say how deep a body is [deg]
 FINER = 4  # parts of a pixel in which the distance from an outline is measured
 OUTLINE = 0.2  # pixels: error of an outline
+RIDGE = 0.7  # cells: standard deviation of the filter that smooths f
+LEAST = 0.5  # part of the volume of a hull that stays
+UNEVEN = 3.0  # error of the surface over what is taken away, as gaps are not alike
 BEYOND = -1e3  # pixels: the distance of what is not in a picture
 
 
@@ -141,27 +151,34 @@ def hull(views: Mapping[str, View], cells: int, key: str) -> Hull:
         )
     surface = level_set(field, origin, spacing)
     pixels = [view.width * view.depths(surface.centroid) for view in views.values()]
-    excess = _excess(fields, spacing, surface)
-    return Hull(surface, float(np.hypot(excess, OUTLINE * np.mean(pixels))))
+    excess = _excess(fields, spacing)
+    near = np.clip(field, -4.0 * spacing, 4.0 * spacing)
+    smooth = scipy.ndimage.gaussian_filter(near, RIDGE)
+    left = max(_volume(field, spacing) - excess, LEAST * _volume(field, spacing))
 
+    def too_much(level: float) -> float:
+        return _volume(smooth - level, spacing) - left
 
-def _excess(fields: np.ndarray, spacing: float, surface: TriangleMesh) -> float:
-    """Return how far a hull is outside of a smooth body on average [m], by leaving views out.
-
-    A hull of n views is too large by about c/n^2, so it is (n - 1)^2/(2 n - 1) of what it grows by
-    on average if one view is left out (a jackknife: Quenouille, Biometrika 43 (1956)). Of what no
-    set of the views shows, such as a hole that none looks into, it knows nothing.
-    """
-
-    def volume(field: np.ndarray) -> float:
-        return float(np.clip(field / spacing + 0.5, 0.0, 1.0).sum()) * spacing**3
-
-    n = len(fields)
-    others = [volume(np.delete(fields, k, axis=0).min(axis=0)) for k in range(n)]
-    grown = np.mean(others) - volume(fields.min(axis=0))
+    level: Any = brentq(too_much, near.min(), near.max())
     a, b, c = (surface.points[surface.faces[:, k]] for k in range(3))
     area = 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1).sum()
-    return float((n - 1) ** 2 / (2 * n - 1) * grown / area)
+    error = np.hypot(UNEVEN * excess / area, OUTLINE * np.mean(pixels))
+    return Hull(level_set(_largest(smooth - level), origin, spacing), float(error))
+
+
+def _excess(fields: np.ndarray, spacing: float) -> float:
+    """Return the volume by which a hull is larger than a smooth body [m3], by leaving views out.
+
+    Of what no set of the views shows, such as a hole that none looks into, it knows nothing.
+    """
+    n = len(fields)
+    others = [_volume(np.delete(fields, k, axis=0).min(axis=0), spacing) for k in range(n)]
+    return n / 6.0 * float(np.mean(others) - _volume(fields.min(axis=0), spacing))
+
+
+def _volume(field: np.ndarray, spacing: float) -> float:
+    """Return the volume where f > 0 [m3]."""
+    return float(np.clip(field / spacing + 0.5, 0.0, 1.0).sum()) * spacing**3
 
 
 def _require_outline(name: str, view: View) -> None:

@@ -33,6 +33,7 @@ from studies.scene.declared import FROM_VIEWS, SceneFile
 
 CELLS = 24  # along the longest side of the hull
 SOLID = 5  # pixels a side, one of which the body covers whole if it covers part of the middle one
+SEEN = ("scale_error", "position_error")
 BORDER = 0.05  # of a picture, where the background is looked for if none is declared
 
 
@@ -68,12 +69,14 @@ def with_hulls(
         sides = " x ".join(f"{side:.3g}" for side in np.ptp(surface.points, axis=0))
         notes.append(
             f"{name} is the hull of {len(views)} views: {sides} m, {surface.volume:.4g} m3. Its "
-            f"surface is known to about {error:.1g} m, and more likely outside of the body."
+            f"surface is known to about {error:.1g} m."
         )
         is_exact = getattr(bodies[name], "shape_error", None) == 0.0  # which a hull is not
-        error_of_shape = {"shape_error": error} if is_exact else {}
+        errors = {"shape_error": error} if is_exact else {}
+        # size and place are seen, not declared: that of its surface is their error too
+        errors |= {key: 0.0 for key in SEEN if getattr(bodies[name], key, 0.0) is None}
         mesh = _written(surface)
-        bodies[name] = replace(bodies[name], mesh=mesh, cells=None, **error_of_shape)
+        bodies[name] = replace(bodies[name], mesh=mesh, cells=None, **errors)
     return replace(file, bodies=bodies), notes
 
 
@@ -91,8 +94,12 @@ def _written(surface: TriangleMesh) -> str:
 
 def _view(file: SceneFile, name: str, films: Mapping[str, FilmData]) -> View:
     """Return what the camera of a film sees in its first frame."""
-    film = file.films[name]
-    data = films.get(name) or read_film(film, file.camera_of(film), f"observations.{name}")
+    film, key = file.films[name], f"observations.{name}"
+    data = films.get(name) or read_film(film, file.camera_of(film), key)
+    if data.factor > 1 and not (data.masks is None and data.backdrop is None):
+        first = (film.frames or (0,))[0]  # it needs no other frame to tell the body
+        film = replace(film, downsample=1, frames=(first, first + 1))
+        data = read_film(film, file.camera_of(film), key)
     camera = file.camera_name(film)
     seen_from = make_camera(camera, file.cameras[camera], data.full_size)
     mask = coverage(data) if data.masks is None else data.masks[0]

@@ -147,21 +147,22 @@ class SceneLosses(ScenePredictor):
         self, theta: np.ndarray, J: Jacobian, paths: Sequence[str]
     ) -> dict[str, np.ndarray]:
         """Return J^T dr/dv of values v by path, (p, size) each, one reverse sweep a column of J."""
-        own = {path: self.built.values[path].value for path in paths}
-        there = replace(self, fixed={**own, **self.fixed})
+        defaults = {path: self.built.values[path].value for path in paths}
+        there = replace(self, fixed={**defaults, **self.fixed})
         moment, products = there.moment(theta), []
-        wanted = Reach(self.built, self.steps.dt).targets(own)
+        wanted = Reach(self.built, self.steps.dt).targets(defaults)
         recorded = moment[1].record()
         records = there.recorded(moment, recorded.trajectory)
         reached, places = self.reached([record.rows for record in records])
         for unit in np.eye(J.shape[1]):
             column = J @ unit
-            adj = [one.vjp(column[at]) for one, at in zip(reached, places, strict=True)]
-            rows = joined(adj)[:, : records[0].rows.shape[-1]]
-            back = self.pull_rows_back(moment[1], recorded.trajectory, records, rows)
+            pairs = zip(reached, places, strict=True)
+            adj = [residuals.vjp(column[rows]) for residuals, rows in pairs]
+            adj_rows = joined(adj)[:, : records[0].rows.shape[-1]]
+            back = self.pull_rows_back(moment[1], recorded.trajectory, records, adj_rows)
             adjoints = dict(pull_frames(recorded, back[0].frames, wanted))
             products.append(self.by_path(moment[0], back, adjoints, wanted))
-        return {path: np.stack([np.ravel(one[path]) for one in products]) for path in paths}
+        return {path: np.stack([np.ravel(product[path]) for product in products]) for path in paths}
 
     def residuals_and_jacobian(self, theta: np.ndarray) -> tuple[np.ndarray, Jacobian]:
         """Return r and its Jacobian, one tangent sweep a column; columns share the threads.

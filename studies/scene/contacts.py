@@ -67,6 +67,9 @@ from adjsim.stable_step import SINK
 DEPTH = SINK  # of a body's size: the stable step counts what touches within it
 RESTITUTION = 0.15  # of a rigid body
 NODE_LOSS = 1.4327505332713972 / 0.7  # d u of a node: at 0.7 u half of its speed is left
+# Of the mean node: one that is lighter is pressed in by those around it, deeper than the time step
+# expects of its mass, so it is damped less.
+LIGHT = 0.125
 FRICTION_RATE, NODE_FRICTION_RATE = 3.0, 1.2  # k_f over sqrt(k m)
 NODE_RATE2 = 5e3  # [g/L]
 NODE_PART = 0.25  # of what the elements of a node hold it with
@@ -197,7 +200,8 @@ def chosen_stiffness(body: Touching, gravity: float, speed: float) -> np.ndarray
 def chosen_dissipation(body: Touching, speed: float) -> np.ndarray:
     """Return d for each point, () of a rigid body or (n,) [s/m]; `speed` is that of arrival."""
     loss = loss_of(RESTITUTION) if body.is_rigid else NODE_LOSS
-    return np.full(np.shape(body.mass), loss / speed)
+    light = np.sqrt(np.minimum(body.mass / (LIGHT * body.point_mass), 1.0))
+    return loss / speed * np.asarray(light)
 
 
 def loss_of(restitution: float) -> float:

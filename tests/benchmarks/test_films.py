@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+import pyvista
 import tomlkit
 
 from benchmarks.films import (
@@ -16,6 +17,7 @@ from benchmarks.films import (
     making,
     meshes,
     pulling,
+    shape_cover,
     solver_bounces,
     solver_cloth,
     solver_rigid,
@@ -30,6 +32,7 @@ from benchmarks.films.pulling import make_pulled
 from benchmarks.films.small import CASES, make_case
 from benchmarks.films.solver_bricks import Bricks, bricks
 from benchmarks.films.table import rows_of, table
+from studies.problem.carving import hull
 from studies.runs.media import write_video
 from studies.scene.reading import read_scene
 
@@ -530,3 +533,28 @@ def test_scene_of_views_has_no_mesh_and_a_film_of_each_camera(tmp_path, monkeypa
     row = dict(zip(hulls.HEADER, hulls.hull_row(tmp_path, "bird", 3), strict=True))
     assert row["views"] == "3"
     assert float(row["in pixels"]) < 3.0
+
+
+def test_fits_of_views_say_how_far_they_are_off(tmp_path):
+    truth = {"parameters": {"bird.E": 1e5, "bird.nu": 0.3, "bird.velocity": [0.0, 1.0, 0.0]},
+             "start": {"bird.E": 5e5, "bird.nu": 0.4, "bird.velocity": [0.0, 0.0, 0.0]},
+             "law": "same"}  # fmt: skip
+    (tmp_path / "truth.json").write_text(json.dumps(truth))
+    answers = [("bird.E", 9e4, [8e4, 9.9e4]), ("bird.nu", 0.32, [0.25, 0.35])]
+    entries = [dict(zip(("name", "estimate", "interval"), one, strict=True)) for one in answers]
+    (tmp_path / "run-scene-3").mkdir()
+    result = {"verdict": {"kind": "found"}, "parameters": entries}
+    (tmp_path / "run-scene-3" / "result.json").write_text(json.dumps(result))
+    of_E, of_nu = (
+        dict(zip(hulls.FITS, row, strict=True)) for row in hulls.fit_rows(tmp_path, "bird", 3)
+    )
+    assert (of_E["off"], of_E["holds"]) == ("0.046", "no")
+    assert (of_nu["off"], of_nu["holds"], of_nu["verdict"]) == ("0.020", "yes", "found")
+
+
+def test_hulls_of_cameras_at_random_are_near_the_body():
+    ball = pyvista.Icosphere(radius=0.3, center=(0.1, 0.4, 0.0), nsub=4)
+    first, second = (hull(shape_cover._views(ball, 5, seed), 16, "ball") for seed in (0, 1))
+    for carved in (first, second):
+        assert carved.surface.volume == pytest.approx(ball.volume, rel=0.05)
+    assert first.surface.volume != second.surface.volume

@@ -56,17 +56,21 @@ def test_hull_of_many_views_is_the_body_to_a_part_of_a_pixel():
     assert np.array_equal(again.points, surface.points)
 
 
-def test_fewer_views_leave_more():
+def test_fewer_views_leave_more_and_what_they_leave_is_taken_away():
+    import pyvista
+
     sets = AROUND, [AROUND[k] for k in (0, 1, 5, 8)], [(0.0, 10.0), (90.0, 40.0)]
     hulls = [hull(views(*angles), 20, "x") for angles in sets]
-    volumes = [surface.volume for surface, _ in hulls]
-    assert volumes == sorted(volumes)
+    volumes = [surface.volume / BODY.volume for surface, _ in hulls]
+    # that of all places within the masks is 2, 26 and 97 % too large
+    assert np.all(np.abs(np.subtract(volumes, 1.0)) < (0.02, 0.12, 0.2))
     errors = [error for _, error in hulls]
     assert errors == sorted(errors)
-    grown = volumes[1] / BODY.volume - 1.0  # of four views
-    a, b, c = (BODY.points[BODY.faces[:, k]] for k in range(3))
-    area = 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1).sum()
-    assert 0.5 < errors[1] / (grown * BODY.volume / area) < 2.0
+    of_four = hulls[1].surface
+    mesh = pyvista.PolyData.from_regular_faces(of_four.points, of_four.faces)
+    true = pyvista.PolyData.from_regular_faces(BODY.points + MIDDLE, BODY.faces)
+    apart = np.asarray(mesh.compute_implicit_distance(true)["implicit_distance"])
+    assert 0.5 < errors[1] / np.sqrt(np.square(apart).mean()) < 2.0
 
 
 def test_specks_in_a_mask_do_not_count():

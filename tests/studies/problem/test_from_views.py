@@ -82,11 +82,20 @@ def test_a_soft_hull_is_known_as_well_as_its_views_say(tmp_path, masks, declared
     tables["bodies"]["ring"]["shape_error"] = declared_error
     resolved, (note,) = with_hulls(built(tmp_path, tables))
     error = resolved.bodies["ring"].shape_error
+    assert resolved.bodies["ring"].scale_error == resolved.bodies["ring"].position_error == 0.0
     if declared_error:
         assert error == declared_error
     else:
         assert error > 0.0
         assert f"about {error:.1g} m" in note
+
+
+def test_a_hull_is_of_frames_at_full_size(tmp_path, masks):
+    tables = scene(tmp_path, masks)
+    first, _ = with_hulls(built(tmp_path, tables))
+    for film in tables["observations"].values():
+        film["downsample"] = 4
+    assert with_hulls(built(tmp_path, tables))[0].bodies["ring"].mesh == first.bodies["ring"].mesh
 
 
 def test_colours_at_an_edge_say_how_far_a_pixel_is_covered(masks):

@@ -93,5 +93,9 @@ def test_reflection_turns_depth_and_twice_is_nothing(tmp_path):
     assert values["cube.velocity"] == pytest.approx([0.3, 0.2, -0.1])
     assert values["cube.spin"] == pytest.approx([-1.0, -2.0, 3.0])
     assert mirrored(problem, there) == pytest.approx(theta)
+    along_y = SimpleNamespace(pose=lambda: (np.zeros(3), np.diag([1.0, 1.0, -1.0])[[2, 0, 1]]))
+    aside = scenes.replace(observer, camera=along_y)
+    both = scenes.replace(problem, observers=(*problem.observers, aside))
+    assert mirrored(both, theta) is None  # the second film shows depth
     only_E = scenes.problem_of(tmp_path)
     assert mirrored(only_E, only_E.parameters.start) is None

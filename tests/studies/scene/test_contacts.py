@@ -1,4 +1,5 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from studies.problem.forward import start_surfaces
 from studies.problem.reach import system_at
 from studies.runs.errors import StudyError
 from studies.scene.building import build
+from studies.scene.contacts import NODE_LOSS, chosen_dissipation
 from studies.scene.declared import HingeJoint, PlaneObstacle, Rigid, Scene, Soft, World
 from studies.scene.motion import Motion
 from studies.scene.obstacle_shapes import shape_of
@@ -53,6 +55,12 @@ def test_a_rigid_cube_sinks_less_and_comes_to_rest(rotation):
     assert depth(model, fall) <= 0.043
     assert np.linalg.norm(fall.bodies["a"].velocity[-1]) < 2e-3
     assert fall.bodies["a"].position[-1, 0, 1] == pytest.approx(0.5 * L, rel=2e-3)
+
+
+def test_a_node_that_is_much_lighter_than_others_is_damped_less():
+    body = SimpleNamespace(is_rigid=False, mass=np.array([1.6, 0.4, 0.01]), point_mass=0.67)
+    d = chosen_dissipation(body, 2.0) / (0.5 * NODE_LOSS)
+    np.testing.assert_allclose(d, [1.0, 1.0, np.sqrt(8.0 * 0.01 / 0.67)])
 
 
 @pytest.mark.parametrize(("E", "limit"), [(1e5, 0.023), (1e6, 0.01)])
