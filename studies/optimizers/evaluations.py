@@ -75,7 +75,7 @@ def has_settled(history: list[Evaluation], stall: Stall) -> bool:
         loss = history[-1].loss
         if loss - stall.steps * promised_fall(loss, jacobian) > stall.needed:
             return True
-    trials = [e for e in history if e.kind not in ("jacobian", "beside")]
+    trials = [e for e in history if e.kind not in ("jacobian", "beside", "several")]
     first: dict[bytes, float] = {}
     for one in trials:  # a gradient may follow a trial where it ended
         if np.isfinite(one.loss):
@@ -136,6 +136,10 @@ class Evaluator:
         """Return the loss at theta: one evaluation."""
         return self._request("residual", theta, 1)
 
+    def several(self, theta: np.ndarray) -> Evaluation:
+        """Return the loss at one of several ends of a step, of which the best is its trial."""
+        return self._request("several", theta, 1)
+
     def jacobian(self, theta: np.ndarray) -> Evaluation:
         """Return the reduced Jacobian at theta: one evaluation per parameter."""
         return self._request("jacobian", theta, len(theta))
@@ -168,7 +172,7 @@ class Evaluator:
         try:
             if kind in ("gradient", "beside"):
                 loss, gradient = self._problem.loss_and_gradient(theta)
-            elif kind == "residual":
+            elif kind in ("residual", "several"):
                 residuals = self._problem.residuals(theta)
                 loss = float(np.linalg.norm(residuals)) ** 2
             else:

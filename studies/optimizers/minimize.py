@@ -7,6 +7,7 @@ import numpy as np
 
 from adjsim import checks
 from studies.optimizers.evaluations import Evaluator
+from studies.optimizers.levenberg import levenberg
 from studies.optimizers.newton import newton_cg
 from studies.optimizers.problem import Method, Problem, Result, SearchEnd, Stall, Status
 from studies.optimizers.scipy_methods import gauss_newton, lbfgsb
@@ -42,8 +43,9 @@ def minimize(
     """Lower a problem's loss from `theta0`, `(n,)`, and return the best theta evaluated.
 
     The budget is in rollouts; a tangent rollout counts as one, so a Jacobian costs n. Gauss-Newton
-    ends at a step below `tolerance` times |theta|, other methods once the gradient has fallen to
-    `tolerance` times the first one; of either, at least `ROUNDINGS`: 1.2e-6 in float32. Lines that
+    ends at a step below `tolerance` times |theta|, Levenberg's method at one that lowers the loss
+    by less than `tolerance` of it, others once the gradient has fallen to `tolerance` times the
+    first one; of all, at least `ROUNDINGS`: 1.2e-6 in float32. Lines that
     `log` holds already answer the first requests: a killed run goes on, with the same numbers to
     the bit. `callback` gets every evaluation, replayed ones included.
     """
@@ -61,6 +63,8 @@ def minimize(
         elif method is Method.NEWTON_CG:
             eps = float(np.finfo(problem.dtype).eps)
             status = newton_cg(evaluator, start, tolerance=tolerance, bounds=bounds, eps=eps)
+        elif method is Method.LEVENBERG:
+            status = levenberg(evaluator, start, tolerance=tolerance, bounds=bounds)
         elif method is Method.POLYAK:
             status = polyak(evaluator, start, how, tolerance=tolerance, bounds=bounds)
         else:

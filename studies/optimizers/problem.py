@@ -54,6 +54,7 @@ class Method(enum.StrEnum):
     LBFGSB = "l-bfgs-b"
     GAUSS_NEWTON = "gauss-newton"
     NEWTON_CG = "newton-cg"
+    LEVENBERG = "levenberg"
     POLYAK = "polyak"
 
 

@@ -108,7 +108,11 @@ PAPER_SIZES: dict[str, tuple[str, ...]] = {
     "ball-material": (
         BALL,
         "truth.ball.mass_factors={between=[0.5, 1.5], shape=[163]}",
+        "observations.film.simulate.frames=48",
+        f"search.stages={[round((k - 0.5) / 48, 4) for k in range(19, 48, 2)] + [1.0]}",
+        "search.method=levenberg",
         "search.max_evaluations=6000",
+        "search.tolerance=1e-6",
     ),
     "ball-stiffness": (BALL,),
     "cloth-velocity": (
@@ -116,7 +120,10 @@ PAPER_SIZES: dict[str, tuple[str, ...]] = {
         "bodies.curtain.held.nodes=[10, 230]",
         "observations.film.simulate.height=48",
         "observations.film.simulate.width=66",
+        "search.method=levenberg",
+        "search.stages=[0.125, 0.25, 0.375, 0.625, 1.0]",
         "search.max_evaluations=30000",
+        "search.tolerance=1e-6",
     ),
 }
 INSTANCES = {1: 200, 2: 200, 3: 100}  # of the paper

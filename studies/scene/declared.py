@@ -1046,9 +1046,12 @@ class Search:
     max_evaluations: Count = 200
     tolerance: Positive = 1e-5
     method: (
-        Literal["gauss-newton", "l-bfgs-b", "newton-cg", "adam", "gradient-descent", "polyak"]
+        Literal[
+            "gauss-newton", "levenberg", "l-bfgs-b", "newton-cg", "adam", "gradient-descent",
+            "polyak",
+        ]
         | None
-    ) = None
+    ) = None  # fmt: skip
     learning_rate: Positive = 0.05
     decay: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
     momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.9

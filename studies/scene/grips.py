@@ -238,7 +238,9 @@ def _read_poses(key: str, path: Any) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(path, declared.Displacement):
         check_direction(f"{key}.axis", path.axis)
         times, along = read_series(f"{key}.file", path.file, {1}, ("displacement",))
-        positions = METRES[path.units] * np.outer(along, path.axis / np.linalg.norm(path.axis))
+        positions = METRES[path.units] * np.outer(
+            along, np.divide(path.axis, np.linalg.norm(path.axis))
+        )
         turned = np.empty((0, 3))
     elif isinstance(path, str):
         times, values = read_series(key, path, {PLACE, POSE, QUATERNION})

@@ -143,6 +143,30 @@ def test_newton_cg_goes_on_along_bounds_that_stop_many_components():
     np.testing.assert_allclose(result.theta, np.clip(Colors.target, 0.0, 1.0), atol=1e-8)
 
 
+def test_levenberg_leaves_what_does_not_show_where_it_is():
+    class Sum(Decay):
+        bounds = np.full(3, -5.0), np.full(3, 5.0)
+
+        def __init__(self):
+            """Keep the bounds of the class."""
+
+        def residuals(self, theta):
+            return np.array([np.exp(theta[0] + theta[1]) - 2.0, 1e-9 * theta[2]])
+
+        def residuals_and_jacobian(self, theta):
+            slope = np.exp(theta[0] + theta[1])
+            return self.residuals(theta), np.array([[slope, slope, 0.0], [0.0, 0.0, 1e-9]])
+
+        def values(self, theta):
+            return {"theta": theta}
+
+    result = solve(Method.LEVENBERG, Sum(), [0.0, 0.0, 3.0])
+    assert result.status is Status.CONVERGED
+    half = np.log(2.0) / 2.0  # the nearest of all points with this sum
+    np.testing.assert_allclose(result.theta[:2], half, atol=1e-8)
+    assert abs(result.theta[2] - 3.0) < 1e-2
+
+
 @pytest.mark.parametrize("method", list(Method))
 def test_a_start_that_blows_up_is_a_status(method):
     result = solve(method, Decay(wall=-1.0))

@@ -54,11 +54,9 @@ def test_a_preview_names_it_too(cells, tmp_path, factor, said):
 def test_one_table_of_a_testing_machine_is_path_and_force(cells):
     scene = cells(1.0)
     time, force = np.loadtxt(scene.parent / "load.csv", delimiter=",", skiprows=1).T
-    rows = np.column_stack([time, 0.2 * time, force])  # 2 mm in 10 s
-    table, first = scene.parent / "test.csv", "0,0,0\n"
-    with table.open("w") as file:
-        file.write("time,displacement,force\n" + first)
-        np.savetxt(file, rows, delimiter=",")
+    rows = np.vstack([np.zeros(3), np.column_stack([time, 0.2 * time, force])])  # 2 mm in 10 s
+    head = "time,displacement,force"
+    np.savetxt(scene.parent / "test.csv", rows, delimiter=",", header=head, comments="")
     lines = scene.read_text(encoding="utf-8").splitlines()
     stroke = 'path = { file = "test.csv", axis = [0.0, -1.0, 0.0], units = "mm" }'
     lines = [stroke if line.startswith("path =") else line for line in lines]
