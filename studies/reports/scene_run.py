@@ -39,7 +39,7 @@ from studies.reports.space import motion_view
 from studies.runs import folder as run_folder
 from studies.runs.evaluations import Evaluation
 from studies.runs.folder import RunFolder
-from studies.search.coarse import read_search
+from studies.search.coarse import of_last_stage, read_search
 
 
 Sections = Iterator[Section | None]
@@ -53,6 +53,10 @@ BUDGET = (
     "What the 95 % intervals are made of: half-widths, whose squares add up. Orange is what the "
     "scene declares, with its standard deviation beside its name; blue is what the observations "
     "and the model leave open."
+)
+BETWEEN = (
+    "Between points the loss is interpolated: through all losses, and through the slopes where the "
+    "search took a gradient."
 )
 LISTED = 12  # weights of a direction
 FILES = {
@@ -380,9 +384,17 @@ def _basins(files: FigureFiles, result: dict[str, Any]) -> Section | None:
     drawn = None
     if files.folder.has(coarse.FILE):
         data = files.folder.read_json(coarse.FILE)
-        file = files.save("coarse", coarse.coarse_figure(data))
+        named = zip(data["basins"], result["logs"], strict=False)
+        searched = [
+            evaluation
+            for basin, names in named if basin["is_searched"]
+            for evaluation in read_search(files.folder, of_last_stage(names))
+        ]  # fmt: skip
+        truth = {row["name"]: row["truth"] for row in result["parameters"] if "truth" in row}
+        file = files.save("coarse", coarse.coarse_figure(data, searched, truth))
         is_wide = len(data["labels"]) > 2
-        drawn = Media((Item(file, "losses of the coarse set", wide=is_wide, chart=not is_wide),))
+        item = Item(file, "losses of the coarse set", wide=is_wide, chart=not is_wide)
+        drawn = Media((item,), "" if is_wide else BETWEEN)
     ranked = sorted(
         result["basins"], key=lambda one: math.inf if one["loss"] is None else one["loss"]
     )
