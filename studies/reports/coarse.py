@@ -205,7 +205,7 @@ def _curves(data: dict[str, Any], points: np.ndarray, shape: _Shape) -> Any:
             slopes = np.where(np.isnan(slopes), estimate, slopes)
             at, between = hermite_curve(x, values, slopes)
             ax.plot(_from_unit(data, 0, at), one.loss(between), lw=1.4, **style)
-        ax.plot(along, _finite(losses), "o", ms=3.5, label=label, **style)
+        ax.plot(along, np.maximum(_finite(losses), one.least), "o", ms=3.5, label=label, **style)
     whole = _finite(data["losses"][-1])
     blown = along[np.isnan(whole)]
     if blown.size:

@@ -58,6 +58,7 @@ BETWEEN = (
     "Between points the loss is interpolated: through all losses, and through the slopes where the "
     "search took a gradient."
 )
+ROUNDING = 1e-12  # of the largest component
 LISTED = 12  # weights of a direction
 FILES = {
     "result.json": "the result as numbers",
@@ -108,7 +109,7 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
         facts=index_facts(folder, result, manifest),
         sections=tuple(one for one in sections if one is not None),
         chips=(
-            f"loss {number(result['loss'], 0.01 * result['loss'])}",
+            f"loss {number(result['loss'], 0.1 * result['loss'])}",
             count(result["evaluations"], "evaluation"),
             f"{seconds:.0f} s of search",
             f"gradient certificate: {certificate.line(certified)}",
@@ -232,13 +233,18 @@ def _cameras(cameras: Sequence[Mapping[str, Any]]) -> Block | None:
     """Return cameras as they were declared and as they fit."""
     lines = []
     for one in cameras:
-        moved = "-" if one["moved"] is None else f"{one['moved']:.1f} σ\nmost: {one['most']}"
+        moved = "-" if one["moved"] is None else f"{one['moved']:.2f} σ\nmost: {one['most']}"
         for kind, end in (("declared", ""), ("fitted", moved)):
             vectors = map(np.atleast_1d, one[kind].values())
-            cells = (", ".join(f"{number:.4g}" for number in vector) for vector in vectors)
-            lines.append([f"{one['name']}, {kind}", *cells, end])
+            lines.append([f"{one['name']}, {kind}", *map(_vector, vectors), end])
     lens = "fov_y [deg]" if cameras and "fov_y" in cameras[0]["fitted"] else "focal [pixels]"
     return table(["camera", "eye [m]", "target [m]", lens, "moved by"], lines)
+
+
+def _vector(values: np.ndarray) -> str:
+    """Return numbers in words; one that is only rounding beside the largest is 0."""
+    least = ROUNDING * np.abs(values).max()
+    return ", ".join(f"{value:.4g}" if abs(value) > least else "0" for value in values)
 
 
 def _notes(result: dict[str, Any]) -> list[str]:
