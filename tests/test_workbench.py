@@ -22,7 +22,7 @@ def twice(x):
 
 def twice_vjp(adj_y):
     """Return adj_x."""
-    # (2) -y
+    # (2) the sign
     adj_y = -adj_y
     # (1) y = x + x
     return 2 * adj_y

@@ -9,13 +9,18 @@ function connect(box) {
   const origin = box.getBoundingClientRect();
   const lines = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   lines.setAttribute("aria-hidden", "true");
-  const named = (numbers, name) => numbers.filter((number) => number.dataset.line === name);
+  const alike = (numbers, { dataset }, names) =>
+    numbers.filter((number) => names.every((name) => number.dataset[name] === dataset[name]));
+  const undoes = (number) => !number.closest(".line").textContent.includes("replayed");
   const stands_alone = (number) => !range(number.closest(".line"), number).toString().trim();
   for (const number of left.numbers) {
-    const name = number.dataset.line;
-    const others = named(right.numbers, name);
-    const blocks = others.filter(stands_alone); // and not `# (3) replayed` behind some code
-    if (named(left.numbers, name).length > 1 || others.length === 0) continue;
+    const is_alone = alike(left.numbers, number, ["line"]).length === 1;
+    let others = alike(right.numbers, number, ["line", "function"]); // of a function's own adjoint
+    if (!others.length && is_alone) others = alike(right.numbers, number, ["line"]);
+    others = others.filter(undoes);
+    const blocks = others.filter(stands_alone);
+    const is_first = alike(left.numbers, number, ["line", "function"])[0] === number;
+    if (!is_first || !others.length) continue;
     const from = [...range(number.closest(".line")).getClientRects()].at(-1);
     const to = (blocks[0] ?? others[0]).getBoundingClientRect();
     const [x1, x2] = [left.area.right - origin.x, right.area.left - origin.x];

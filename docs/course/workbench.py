@@ -36,10 +36,14 @@ def source(*functions):
     return "\n\n\n".join(text.removeprefix("@device_fn\n") for text in texts)
 
 
-def _mark(found):
-    """Return a number `# (3)` as HTML, in a colour of its own."""
-    hue = f"--hue:{int(found[1]) * 137}"
-    return f'<b class="line-number" data-line="{found[1]}" style="{hue}">{found[0]}</b>'
+def _marked(line, name):
+    """Return a line of HTML, its number `# (3)` in a colour of its own; `name` is its function."""
+    number = re.search(r"# \((\d+)\)", line)
+    if number is None:
+        return line
+    hue = f"--hue:{int(number[1]) * 137}"
+    data = f'class="line-number" data-function="{name}" data-line="{number[1]}"'
+    return line.replace(number[0], f'<b {data} style="{hue}">{number[0]}</b>')
 
 
 def listing(caption, functions):
@@ -49,11 +53,13 @@ def listing(caption, functions):
     """
     text = source(*functions)
     coloured = highlight(text, PythonLexer(), HtmlFormatter(nowrap=True)).rstrip("\n")
-    lines = []
+    lines, name = [], ""
     for plain, line in zip(text.split("\n"), coloured.split("\n"), strict=True):
         indent = len(plain) - len(plain.lstrip())
-        marked = re.sub(r"# \((\d+)\)", _mark, line)
-        lines.append(f'<span class="line" style="--indent:{indent}ch">{marked}\n</span>')
+        if head := re.match(r"\s*def (\w+?)(_vjp|_jvp)?\(", plain):
+            name = head[1]
+        style = f"--indent:{indent}ch"
+        lines.append(f'<span class="line" style="{style}">{_marked(line, name)}\n</span>')
     code = f'<div class="highlight"><pre>{"".join(lines)}</pre></div>'
     figure = f"<figure><figcaption>{escape(caption)}</figcaption>{code}</figure>"
     return figure, np.quantile([len(line) for line in text.split("\n")], 0.9)
