@@ -9,9 +9,7 @@ import pytest
 from benchmarks import publish
 
 
-PAGES = {
-    str(page.relative_to(publish.ROOT)): page.read_text("utf-8") for page in publish.PAGES
-}
+PAGES = {str(page.relative_to(publish.ROOT)): page.read_text("utf-8") for page in publish.PAGES}
 TABLE = [["film", "number", "answer", "error"], ["ball", "E", "[4.9e4, 5.1e4]", "2 %"]]
 
 
