@@ -2,7 +2,7 @@
 
 Both stand in the place of a comment, `<!-- scene wall -->` and `<!-- scenes -->`. The films are
 those of `scene_films.py`; titles are those of the scene files, and what is found is the row of
-studies.md.
+studies.md. A comment `<!-- index: photo, film -->` has words by which the search finds a page.
 """
 
 import html
@@ -75,7 +75,8 @@ def scenes():
 
 
 def fill(_app, _page, source):
-    """Put both where their comments are."""
+    """Put all where their comments are."""
+    source[0] = re.sub(r"<!-- index: (.+) -->", "```{index} \\1\n```", source[0])
     for comment, made in (("<!-- scene wall -->", wall), ("<!-- scenes -->", scenes)):
         if comment in source[0]:
             source[0] = source[0].replace(comment, made())
