@@ -76,7 +76,9 @@ def scenes():
 
 def fill(_app, _page, source):
     """Put all where their comments are."""
-    source[0] = re.sub(r"<!-- index: (.+) -->", "```{index} \\1\n```", source[0])
+    if words := re.search(r"<!-- index: (.+) -->", source[0]):  # main ones come first in a search
+        entries = "! " + words[1].replace(", ", ", ! ")
+        source[0] = source[0].replace(words[0], f"```{{index}} {entries}\n```")
     for comment, made in (("<!-- scene wall -->", wall), ("<!-- scenes -->", scenes)):
         if comment in source[0]:
             source[0] = source[0].replace(comment, made())
