@@ -84,6 +84,13 @@ def hvp(
         `accuracy` is not above 0.
     ArithmeticError
         If the gradient cannot be computed beside x, however small the step.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adjoint import hvp
+    >>> print(hvp(lambda x: 4.0 * x**3, np.array([1.0, 2.0]), np.array([1.0, 0.0])).round(6))
+    [12.  0.]
     """
     checks.positive("accuracy", accuracy, hint="1e-3 is three digits.")
     point = Point.of(x, scale)

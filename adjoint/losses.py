@@ -30,6 +30,12 @@ def state_mse_jvp(x: np.ndarray, target: np.ndarray, tan_x: np.ndarray) -> float
     -------
     float
         The tangent of the loss [m^2].
+
+    Examples
+    --------
+    >>> from adjoint import state_mse_jvp
+    >>> print(state_mse_jvp([[0.0, 3.0, 0.0]], [[0.0, 0.0, 0.0]], [[0.0, 1.0, 0.0]]))
+    2.0
     """
     x, target = checked_positions(x, target)
     tan_x = checks.array("tan_x", tan_x, x.shape)
@@ -51,6 +57,12 @@ def state_mse_vjp(x: np.ndarray, target: np.ndarray, adj: float = 1.0) -> np.nda
     -------
     ndarray
         adj_x, the shape of `x` [m].
+
+    Examples
+    --------
+    >>> from adjoint import state_mse_vjp
+    >>> print(state_mse_vjp([[0.0, 3.0, 0.0]], [[0.0, 0.0, 0.0]]))
+    [[0. 2. 0.]]
     """
     x, target = checked_positions(x, target)
     d = x - target  # (1) replayed
@@ -117,6 +129,14 @@ def center_of_mass_mse_jvp(
     -------
     float
         The tangent of the loss [m^2].
+
+    Examples
+    --------
+    >>> from adjoint import center_of_mass_mse_jvp
+    >>> x, mass = [[0.0, 0.0, 0.0], [0.0, 4.0, 0.0]], [3.0, 1.0]
+    >>> upwards = [[0.0, 1.0, 0.0], [0.0, 1.0, 0.0]]
+    >>> print(round(center_of_mass_mse_jvp(x, mass, [0.0, 0.0, 0.0], upwards, [0.0, 0.0]), 6))
+    0.666667
     """
     c = center_of_mass(x, mass)  # (1)
     tan_c = center_of_mass_jvp(x, mass, tan_x, tan_mass)
@@ -146,6 +166,15 @@ def center_of_mass_mse_vjp(
         The shape of `x` [m].
     adj_mass : ndarray
         (n_nodes,) [m^2/kg].
+
+    Examples
+    --------
+    >>> from adjoint import center_of_mass_mse_vjp
+    >>> x, mass = [[0.0, 0.0, 0.0], [0.0, 4.0, 0.0]], [3.0, 1.0]
+    >>> adj_x, adj_mass = center_of_mass_mse_vjp(x, mass, [0.0, 0.0, 0.0])
+    >>> print(adj_x, adj_mass)
+    [[0.         0.5        0.        ]
+     [0.         0.16666667 0.        ]] [-0.16666667  0.5       ]
     """
     c = center_of_mass(x, mass)  # (1) replayed
     d = c - checked_target_com(target_com, c)  # (2) replayed

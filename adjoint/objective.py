@@ -108,6 +108,19 @@ def value_and_grad(
         If a path is unknown.
     TypeError
         If the model is a batch.
+
+    Examples
+    --------
+    >>> from adjoint import value_and_grad
+    >>> from adjsim import Model, State
+    >>> model, state = Model(mass=[2.0]), State([[0.0, 6.0, 0.0]])  # one node, 6 m high
+    >>> def loss(trajectory):
+    ...     miss = trajectory.x - [0.0, 5.0, 0.0]
+    ...     return (miss**2).sum(), 2.0 * miss
+    >>> objective = value_and_grad(loss, model, state, 0.1, 10, wrt=["state.v"])
+    >>> value, gradient = objective(objective.start)
+    >>> print(round(value, 3), gradient.round(3))
+    19.272 [ 0.   -8.78  0.  ]
     """
     require_one_world("model", model)
     check_system(model, state)

@@ -39,6 +39,15 @@ def jacobian_operator(
         If a path or a field is unknown.
     TypeError
         If the record is of a batch of worlds.
+
+    Examples
+    --------
+    >>> from adjoint import jacobian_operator, record
+    >>> from adjsim import Model, State
+    >>> run = record(Model(mass=[2.0]), State([[0.0, 6.0, 0.0]]), dt=0.1, n_steps=10)
+    >>> J = jacobian_operator(run, ["gravity"])
+    >>> print(J @ [0.0, 1.0, 0.0])
+    [0.   0.55 0.  ]
     """
     columns = _columns(run, wrt)
     known = fields_of(run.trajectory)
@@ -78,6 +87,15 @@ def hessian_operator(
         If a path is unknown.
     TypeError
         If the record is of a batch of worlds.
+
+    Examples
+    --------
+    >>> from adjoint import hessian_operator, record
+    >>> from adjsim import Model, State
+    >>> run = record(Model(mass=[2.0]), State([[0.0, 6.0, 0.0]]), dt=0.1, n_steps=10)
+    >>> H = hessian_operator(run, lambda trajectory: trajectory.x, ["state.v"])  # of |x|^2 / 2
+    >>> print((H @ [0.0, 1.0, 0.0]).round(6))
+    [0. 1. 0.]
     """
     layout = _columns(run, wrt)
 

@@ -145,6 +145,15 @@ class Record(Generic[S, T]):
             If a cotangent is unknown, has the wrong shape or is not finite, or a path is unknown.
         RolloutError
             If the gradient leaves the finite numbers, unless that is marked.
+
+        Examples
+        --------
+        >>> from adjoint import record
+        >>> from adjsim import Model, State
+        >>> run = record(Model(mass=[2.0]), State([[0.0, 6.0, 0.0]]), dt=0.1, n_steps=10)
+        >>> gradient = run.vjp([[[0.0, 1.0, 0.0]]], wrt=["state.v", "gravity"])  # of its height
+        >>> print(gradient["state.v"], gradient["gravity"])
+        [[0. 1. 0.]] [0.   0.55 0.  ]
         """
         twin = self._twin
         wanted = twin.check_wrt(self.model, self.state, wrt)
@@ -187,6 +196,15 @@ class Record(Generic[S, T]):
             If the record is of a batch of worlds.
         ValueError, RolloutError
             As `vjp`, or if the only frame is the first state.
+
+        Examples
+        --------
+        >>> from adjoint import record
+        >>> from adjsim import Model, State
+        >>> run = record(Model(mass=[2.0]), State([[0.0, 6.0, 0.0]]), dt=0.1, n_steps=10)
+        >>> found = run.inspect([[[0.0, 1.0, 0.0]]])  # of its height at the end
+        >>> print(found.gradient["gravity"])
+        [0.   0.55 0.  ]
         """
         check_inspected(self.model, self._steps, most_pauses)
         if thorough and not self._stepper.HAS_FLOAT32:
@@ -279,6 +297,14 @@ class Record(Generic[S, T]):
         ------
         ValueError
             If a path is unknown or a tangent has the wrong shape.
+
+        Examples
+        --------
+        >>> from adjoint import record
+        >>> from adjsim import Model, State
+        >>> run = record(Model(mass=[2.0]), State([[0.0, 6.0, 0.0]]), dt=0.1, n_steps=10)
+        >>> print(run.jvp({"gravity": (0.0, 1.0, 0.0)}).x)
+        [[[0.   0.55 0.  ]]]
         """
         with self._states.lock:
             return _push(
@@ -328,6 +354,16 @@ class Record(Generic[S, T]):
             the range of a parameter, or cotangents do not fit.
         RolloutError
             If the rollouts beside this one leave the finite numbers.
+
+        Examples
+        --------
+        >>> from adjoint import record
+        >>> from adjsim import Model, State
+        >>> run = record(Model(mass=[2.0]), State([[0.0, 6.0, 0.0]]), dt=0.1, n_steps=10)
+        >>> upwards = {"state.v": [[0.0, 1.0, 0.0]]}
+        >>> product = run.hvp(upwards, lambda trajectory: trajectory.x)  # of |x|^2 / 2
+        >>> print(product["state.v"].round(6))
+        [[0. 1. 0.]]
         """
         require_one_world("hvp", self.model)
         d = self._twin.check_tangents(self.model, self.state, direction)
@@ -444,6 +480,16 @@ def record(
         If a node leaves the finite numbers, unless that is to be marked.
     MemoryError
         If a GPU has no room, before anything runs; it names how many bytes are needed.
+
+    Examples
+    --------
+    >>> from adjoint import record
+    >>> from adjsim import Model, State
+    >>> model, state = Model(mass=[2.0]), State([[0.0, 6.0, 0.0]])  # one node, 6 m high
+    >>> run = record(model, state, dt=0.1, n_steps=10)
+    >>> gradient = run.vjp([[[0.0, 1.0, 0.0]]])  # of its height at the end
+    >>> print(gradient["state.v"], gradient["gravity"])
+    [[0. 1. 0.]] [0.   0.55 0.  ]
     """
     dt = step_size(model, dt, step)
     n_steps = check_rollout(model, state, dt, n_steps)
@@ -518,6 +564,15 @@ def rollout_jvp(
         As `adjsim.rollout`, or if a path is unknown or a tangent has the wrong shape.
     RolloutError
         If a node leaves the finite numbers, unless that is to be marked.
+
+    Examples
+    --------
+    >>> from adjoint import rollout_jvp
+    >>> from adjsim import Model, State
+    >>> model, state = Model(mass=[2.0]), State([[0.0, 6.0, 0.0]])  # one node, 6 m high
+    >>> end, tangent = rollout_jvp(model, state, 0.1, 10, {"gravity": (0.0, 1.0, 0.0)})
+    >>> print(end.x.round(4), tangent.x)
+    [[[0.   0.61 0.  ]]] [[[0.   0.55 0.  ]]]
     """
     dt = step_size(model, dt, step)
     n_steps = check_rollout(model, state, dt, n_steps)

@@ -212,6 +212,13 @@ def rollout(
     Notes
     -----
     Adjoint: `adjoint.record`. Tangent: `adjoint.rollout_jvp`. Source: gradSim eq. 4.
+
+    Examples
+    --------
+    >>> from adjsim import Model, State, rollout
+    >>> model, state = Model(mass=[2.0]), State([[0.0, 6.0, 0.0]])  # one node, 6 m high
+    >>> print(rollout(model, state, dt=0.1, n_steps=10).x.round(4))
+    [[[0.   0.61 0.  ]]]
     """
     dt = step_size(model, dt, step)
     n_steps = check_rollout(model, state, dt, n_steps)

@@ -109,6 +109,14 @@ def stack(models: Sequence[Model]) -> Batch:
         If there is no model.
     TypeError
         If one is no Model.
+
+    Examples
+    --------
+    >>> from adjsim import Model, State, rollout, stack
+    >>> worlds = stack([Model(mass=[2.0]), Model(mass=[2.0], gravity=(0.0, 0.0, 0.0))])
+    >>> here, in_space = rollout(worlds, [State([[0.0, 6.0, 0.0]])] * 2, dt=0.1, n_steps=10)
+    >>> print(here.x.round(4), in_space.x)
+    [[[0.   0.61 0.  ]]] [[[0. 6. 0.]]]
     """
     worlds = tuple(models) if isinstance(models, Iterable) else (models,)
     if not worlds:

@@ -198,6 +198,16 @@ def residuals(loss: ImageLoss, images: np.ndarray, targets: np.ndarray) -> np.nd
     ------
     ValueError
         If the loss is no sum of squares, or the arrays do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adjoint import residuals
+    >>> from render import Mse
+    >>> images, targets = np.full((2, 2, 3), 0.5), np.zeros((2, 2, 3))
+    >>> r = residuals(Mse(), images, targets)
+    >>> print(r.shape, round(float(r @ r), 6), Mse()(images, targets))
+    (12,) 0.25 0.25
     """
     weights = square_weights(loss)
     image, target = matched(loss, images, targets)

@@ -160,6 +160,16 @@ def rasterize(
     -----
     Equations: Liu et al. 2019, eq. 1-4; `render.faces.coverage`, `render.raster.barycentrics`,
     `render.blending`. Adjoint: `adjoint.render.soft_raster.record_images`.
+
+    Examples
+    --------
+    >>> from render import Camera, Mesh, Scene, SoftRasterizer, rasterize
+    >>> scene = Scene({"triangle": Mesh([(0, 1, 2)])})
+    >>> vertices = {"triangle": [(-1.0, -1.0, 0.0), (1.0, -1.0, 0.0), (0.0, 1.0, 0.0)]}
+    >>> camera = Camera(eye=(0.0, 0.0, 4.0), target=(0.0, 0.0, 0.0), fov_y=45.0)
+    >>> image = rasterize(scene, camera, SoftRasterizer(), vertices, (32, 48))
+    >>> print(image.shape, image[16, 24, 3].round(3))
+    (32, 48, 4) 1.0
     """
     check_rasterizer(rasterizer)
     cameras, many = check_cameras(scene, camera)

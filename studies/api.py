@@ -184,6 +184,18 @@ def fit(problem: Problem, out: str | Path | None = None, *, seed: int = 0) -> An
     ------
     ValueError
         If something in the problem does not fit.
+
+    Examples
+    --------
+    >>> from studies.api import Problem, fit
+    >>> from studies.scene.declared import Free, Points, Rigid, Scene, Simulated
+    >>> scene = Scene(bodies={"ball": Rigid(mesh="ball", size=(0.1,), mass=0.5)})
+    >>> seen = Simulated(frames=10, duration=0.5)
+    >>> track = Points(body="ball", at={"top": (0.0, 0.1, 0.0)}, simulate=seen)
+    >>> free = {"world.gravity[1]": Free(start=-5.0, bounds=(-20.0, 0.0))}
+    >>> answer = fit(Problem(scene, observations={"track": track}, free=free))
+    >>> print(round(float(answer.values["world.gravity[1]"]), 6), answer.verdict.is_found)
+    -9.81 True
     """
     checks.instance("problem", problem, Problem)
     with one_blas_thread(), tempfile.TemporaryDirectory() as temporary:

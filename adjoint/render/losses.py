@@ -71,6 +71,15 @@ def loss_jvp(
     ------
     ValueError
         If the shapes do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adjoint import loss_jvp
+    >>> from render import Mse
+    >>> images, targets = np.full((2, 2, 3), 0.5), np.zeros((2, 2, 3))
+    >>> print(loss_jvp(Mse(), images, targets, np.ones((2, 2, 3))))
+    1.0
     """
     image, target = matched(loss, images, targets)
     tangent = like_images("tan_images", tan_images, images)
@@ -105,6 +114,15 @@ def loss_vjp(
     ------
     ValueError
         If the shapes do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adjoint import loss_vjp
+    >>> from render import Mse
+    >>> images, targets = np.full((2, 2, 3), 0.5), np.zeros((2, 2, 3))
+    >>> print(loss_vjp(Mse(), images, targets)[0, 0])
+    [0.08333333 0.08333333 0.08333333]
     """
     image, target = matched(loss, images, targets)
     frame_vjp = FRAME_VJP[type(loss)]
@@ -131,6 +149,15 @@ def residuals_jvp(
 
     Parameters and errors as in `loss_jvp`; the loss is Mse or PyramidMse. The
     residuals are linear in the images, so their values do not matter, only the shapes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adjoint import residuals_jvp
+    >>> from render import Mse
+    >>> images, targets = np.full((2, 2, 3), 0.5), np.zeros((2, 2, 3))
+    >>> print(residuals_jvp(Mse(), images, targets, np.ones((2, 2, 3))).round(4)[:3])
+    [0.2887 0.2887 0.2887]
     """
     weights = square_weights(loss)
     image, _ = matched(loss, images, targets)
@@ -146,6 +173,15 @@ def residuals_vjp(
 
     Returns adj_images of the shape of `images`, 0 in channels the target lacks; the loss
     is Mse or PyramidMse.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adjoint import residuals_vjp
+    >>> from render import Mse
+    >>> images, targets = np.full((2, 2, 3), 0.5), np.zeros((2, 2, 3))
+    >>> print(residuals_vjp(Mse(), images, targets, np.ones(12)).round(4)[0, 0])
+    [0.2887 0.2887 0.2887]
     """
     weights = square_weights(loss)
     image, _ = matched(loss, images, targets)

@@ -136,6 +136,18 @@ class ImageRecord:
         ------
         ValueError
             If a path is unknown or a tangent does not fit.
+
+        Examples
+        --------
+        >>> from adjoint import record_images
+        >>> from render import Camera, Mesh, Scene, SoftRasterizer
+        >>> scene = Scene({"triangle": Mesh([(0, 1, 2)])})
+        >>> vertices = {"triangle": [(-1.0, -1.0, 0.0), (1.0, -1.0, 0.0), (0.0, 1.0, 0.0)]}
+        >>> camera = Camera(eye=(0.0, 0.0, 4.0), target=(0.0, 0.0, 0.0), fov_y=45.0)
+        >>> drawn = record_images(scene, camera, SoftRasterizer(), vertices, (32, 48))
+        >>> tangent = drawn.jvp({"camera.eye": (0.0, 0.0, -1.0)})
+        >>> print(tangent.shape, tangent[..., 3].sum() > 0.0)  # nearer it covers more
+        (32, 48, 4) True
         """
         job = self.drawing.jobs[0]
         packed = paths.pack_tangents(self.scene, self.cameras, job, self.shapes, tangents)
@@ -160,6 +172,18 @@ class ImageRecord:
         ------
         ValueError
             If the shape does not fit, a number is not finite or a path is unknown.
+
+        Examples
+        --------
+        >>> from adjoint import record_images
+        >>> from render import Camera, Mesh, Scene, SoftRasterizer
+        >>> scene = Scene({"triangle": Mesh([(0, 1, 2)])})
+        >>> vertices = {"triangle": [(-1.0, -1.0, 0.0), (1.0, -1.0, 0.0), (0.0, 1.0, 0.0)]}
+        >>> camera = Camera(eye=(0.0, 0.0, 4.0), target=(0.0, 0.0, 0.0), fov_y=45.0)
+        >>> drawn = record_images(scene, camera, SoftRasterizer(), vertices, (32, 48))
+        >>> gradient = drawn.vjp(drawn.images, wrt=["camera.eye"])  # of |image|^2 / 2
+        >>> print(gradient["camera.eye"][2] < 0.0)  # from farther away there is less to see
+        True
         """
         jobs, shape = self.drawing.jobs, self.images.shape
         adj = adj_images
@@ -188,6 +212,18 @@ def record_images(
     -------
     ImageRecord
         `.images`, `.vjp(adj_images, wrt=None)` and `.jvp(tangents)`.
+
+    Examples
+    --------
+    >>> from adjoint import record_images
+    >>> from render import Camera, Mesh, Scene, SoftRasterizer
+    >>> scene = Scene({"triangle": Mesh([(0, 1, 2)])})
+    >>> vertices = {"triangle": [(-1.0, -1.0, 0.0), (1.0, -1.0, 0.0), (0.0, 1.0, 0.0)]}
+    >>> camera = Camera(eye=(0.0, 0.0, 4.0), target=(0.0, 0.0, 0.0), fov_y=45.0)
+    >>> drawn = record_images(scene, camera, SoftRasterizer(), vertices, (32, 48))
+    >>> gradient = drawn.vjp(drawn.images)  # of |image|^2 / 2
+    >>> print(gradient["triangle.vertices"].shape, gradient["camera.eye"][2] < 0.0)
+    (3, 3) True
     """
     check_rasterizer(rasterizer)
     cameras, many = check_cameras(scene, camera)
@@ -227,6 +263,18 @@ def rasterize_jvp(
     ------
     ValueError
         As `rasterize`, or if a path is unknown or a tangent does not fit.
+
+    Examples
+    --------
+    >>> from adjoint import rasterize_jvp
+    >>> from render import Camera, Mesh, Scene, SoftRasterizer
+    >>> scene = Scene({"triangle": Mesh([(0, 1, 2)])})
+    >>> vertices = {"triangle": [(-1.0, -1.0, 0.0), (1.0, -1.0, 0.0), (0.0, 1.0, 0.0)]}
+    >>> camera = Camera(eye=(0.0, 0.0, 4.0), target=(0.0, 0.0, 0.0), fov_y=45.0)
+    >>> nearer = {"camera.eye": (0.0, 0.0, -1.0)}
+    >>> _, tangent = rasterize_jvp(scene, camera, SoftRasterizer(), vertices, (32, 48), nearer)
+    >>> print(tangent.shape, tangent[..., 3].sum() > 0.0)  # it covers more
+    (32, 48, 4) True
     """
     record = record_images(
         scene, camera, rasterizer, vertices, size, threads=threads, device=device

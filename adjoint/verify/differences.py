@@ -81,6 +81,14 @@ def jacobian_fd(
     ------
     ValueError
         If x is empty or not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adjoint import jacobian_fd
+    >>> print(jacobian_fd(lambda x: x**2, np.array([1.0, 2.0])).round(6))
+    [[2. 0.]
+     [0. 4.]]
     """
     point = Point.of(x, scale)
     columns = []

@@ -102,6 +102,16 @@ def dot_test(
     ------
     ValueError
         If x is not finite, or J^T c is not laid out like x.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adjoint import dot_test
+    >>> A = np.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> dot_test(lambda t: A @ t, lambda c: A.T @ c, np.ones(2)).passed
+    True
+    >>> dot_test(lambda t: A @ t, lambda c: A @ c, np.ones(2)).passed
+    False
     """
     rng = np.random.default_rng(seed)
     point = Point.of(x, scale)
@@ -149,6 +159,13 @@ def symmetry_test(
     ------
     ValueError
         As `dot_test`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adjoint import symmetry_test
+    >>> symmetry_test(lambda d: np.array([[1.0, 2.0], [2.0, 5.0]]) @ d, np.ones(2)).passed
+    True
     """
     point = Point.of(x, scale)
 

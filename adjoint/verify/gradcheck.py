@@ -139,6 +139,16 @@ def gradcheck(
     ------
     ValueError
         If x is not finite, the gradient is not laid out like x, or `kink` or `noise` is negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adjoint import gradcheck
+    >>> x = np.array([1.0, 2.0])
+    >>> gradcheck(lambda x: (x**3).sum(), 3.0 * x**2, x).passed
+    True
+    >>> gradcheck(lambda x: (x**3).sum(), 2.0 * x**2, x).passed
+    False
     """
     n_directions = checks.whole("n_directions", n_directions, 1)
     rng, point = np.random.default_rng(seed), Point.of(x, scale)

@@ -58,6 +58,13 @@ def kink_distance(
     ------
     ValueError
         If x is not finite, or the gradient is not laid out like x.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adjoint import kink_distance
+    >>> print(round(kink_distance(lambda x: x - 0.75, np.array([1.0])), 6))  # of max(x, 0.75)
+    0.25
     """
     point, rng = Point.of(x, scale), np.random.default_rng(seed)
     at_x = np.ravel(margins(point.layout.restore(point.flat)))
@@ -96,6 +103,16 @@ def rollout_margins(
     callable
         For `kink_distance`: takes a mapping, as `model.with_values` does, and returns the
         margins of `adjsim.contact_margins.ContactMargins`, flat; none without contact.
+
+    Examples
+    --------
+    >>> from adjoint import kink_distance, rollout_margins
+    >>> from adjsim import Model, State
+    >>> from adjsim.forces import HalfSpaceContact
+    >>> model = Model(mass=[2.0], forces={"floor": HalfSpaceContact(stiffness=1e4)})
+    >>> margins = rollout_margins(model, State([[0.0, 6.0, 0.0]]), 0.1, 10)
+    >>> print(round(kink_distance(margins, {"state.x": [[0.0, 6.0, 0.0]]}), 3))  # of 3.46 m
+    0.561
     """
     n_steps = check_rollout(model, state, dt, n_steps)
 

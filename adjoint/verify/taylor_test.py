@@ -162,6 +162,14 @@ def taylor_test(
     ------
     ValueError
         If x or the direction is not finite or zero, or laid out otherwise, or `kink` negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adjoint import taylor_test
+    >>> x = np.array([1.0, 2.0])
+    >>> taylor_test(lambda x: (x**3).sum(), 3.0 * x**2, x).passed
+    True
     """
     point = Point.of(x, scale)
     grad = _gradient_at(point, gradient)

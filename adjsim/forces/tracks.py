@@ -133,6 +133,14 @@ def path_velocity(positions: Any, dt: float) -> np.ndarray:
     ------
     ValueError
         If there are fewer than two rows, or `dt` is not positive.
+
+    Examples
+    --------
+    >>> from adjsim.forces import path_velocity
+    >>> print(path_velocity([[0.0, 0.0, 0.0], [0.1, 0.0, 0.0], [0.2, 0.0, 0.0]], dt=0.1))
+    [[1. 0. 0.]
+     [1. 0. 0.]
+     [1. 0. 0.]]
     """
     path = checks.array("positions", positions)
     if path.ndim == 0 or len(path) < 2:
@@ -162,6 +170,13 @@ def path_angular_velocity(rotations: Any, dt: float) -> np.ndarray:
     ------
     ValueError
         If the shape is wrong, or `dt` is not positive.
+
+    Examples
+    --------
+    >>> from adjsim.forces import path_angular_velocity
+    >>> print(path_angular_velocity([[0.0, 0.0, 0.0], [0.0, 0.0, 0.1]], dt=0.1))
+    [[0. 0. 1.]
+     [0. 0. 1.]]
     """
     theta = checks.array("rotations", rotations, ("n_steps", 3))
     return (rotation_rate(theta) @ path_velocity(theta, dt)[..., None])[..., 0]

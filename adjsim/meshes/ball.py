@@ -56,6 +56,13 @@ def ball_tets(
     ------
     ValueError
         If the number of shells is not whole or below 1, or the radius is not positive.
+
+    Examples
+    --------
+    >>> from adjsim.meshes import ball_tets
+    >>> ball = ball_tets(2, radius=0.1)
+    >>> print(ball.points.shape, ball.tets.shape, round(ball.volumes.sum(), 5))
+    (55, 3) (160, 4) 0.00366
     """
     shells = checks.whole("shells", shells, 1)
     radius = float(checks.positive("radius", checks.array("radius", radius, ())))

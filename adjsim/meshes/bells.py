@@ -34,6 +34,12 @@ def bell(radius: float = 1.0, height: float = 0.8, lappet: float = 0.25) -> Tria
     ------
     ValueError
         If a length is not positive.
+
+    Examples
+    --------
+    >>> from adjsim.meshes import bell
+    >>> print(bell().faces.shape)
+    (192, 3)
     """
     sizes = {"radius": radius, "height": height, "lappet": lappet}
     for name, size in sizes.items():

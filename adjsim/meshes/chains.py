@@ -46,6 +46,14 @@ def chain(
     ------
     ValueError
         If there are fewer than two points, or the ends are at the same place.
+
+    Examples
+    --------
+    >>> from adjsim.meshes import chain
+    >>> print(chain(3).points)
+    [[0.  0.  0. ]
+     [0.5 0.  0. ]
+     [1.  0.  0. ]]
     """
     n_points = checks.whole("n_points", n_points, 2)
     first, last = checks.array("start", start, (3,)), checks.array("end", end, (3,))

@@ -71,6 +71,13 @@ def read_mesh(path: str | os.PathLike, *, scale: float = 1.0) -> TetMesh | Trian
     ValueError
         If it cannot be read, has no cells or faces, has cells that cannot be cut into
         tetrahedra, or is not a valid mesh; the message names the file.
+
+    Examples
+    --------
+    >>> from adjsim.meshes import box_tets, read_mesh, write_tet_mesh
+    >>> path = write_tet_mesh("box.vtu", box_tets(cells=(2, 1, 1)))
+    >>> print(read_mesh(path, scale=0.001).tets.shape)  # it was in millimetres
+    (10, 4)
     """
     return read_mesh_data(path, scale=scale).mesh
 
@@ -127,7 +134,14 @@ def find_mesh(path: str | os.PathLike) -> Path:
 
 
 def write_tet_mesh(path: str | os.PathLike, mesh: TetMesh) -> Path:
-    """Write a tetrahedral mesh in a format PyVista writes, by its suffix: .vtu or .vtk."""
+    """Write a tetrahedral mesh in a format PyVista writes, by its suffix: .vtu or .vtk.
+
+    Examples
+    --------
+    >>> from adjsim.meshes import box_tets, write_tet_mesh
+    >>> print(write_tet_mesh("box.vtu", box_tets(cells=(2, 1, 1))).name)
+    box.vtu
+    """
     checks.instance("mesh", mesh, TetMesh)
     path = writable(path, ".vtu", ".vtk")
     part = path.with_name(f".{path.stem}-{os.getpid()}{path.suffix}")

@@ -51,6 +51,12 @@ def gear_tets(
     ------
     ValueError
         If a count is too small or not whole, or the lengths are not in that order.
+
+    Examples
+    --------
+    >>> from adjsim.meshes import gear_tets
+    >>> print(gear_tets().tets.shape)
+    (1152, 4)
     """
     for name, count, least in (("teeth", teeth, 3), ("rings", rings, 1), ("layers", layers, 1)):
         checks.whole(name, count, least)

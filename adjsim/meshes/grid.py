@@ -58,6 +58,13 @@ def box_tets(
     ValueError
         If a count is below 1 or not whole, a length is not positive, or
         `tets_per_cell` is neither 5 nor 6.
+
+    Examples
+    --------
+    >>> from adjsim.meshes import box_tets
+    >>> box = box_tets(cells=(2, 1, 1), size=(0.2, 0.1, 0.1))
+    >>> print(box.points.shape, box.tets.shape, round(box.volumes.sum(), 6))
+    (12, 3) (10, 4) 0.002
     """
     counts = cell_counts(cells, 3)
     lengths = checks.positive("size", checks.array("size", size, (3,)))

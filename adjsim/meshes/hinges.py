@@ -32,6 +32,12 @@ def mesh_hinges(triangles: Any) -> np.ndarray:
     ------
     ValueError
         If a triangle names a corner twice, or more than two triangles share an edge.
+
+    Examples
+    --------
+    >>> from adjsim.meshes import mesh_hinges
+    >>> print(mesh_hinges([(0, 1, 2), (2, 1, 3)]))
+    [[0 3 1 2]]
     """
     corners = checks.integers("triangles", triangles, ("n_triangles", 3))
     twice = (corners == np.roll(corners, 1, axis=1)).any(axis=1)

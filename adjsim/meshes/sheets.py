@@ -49,6 +49,15 @@ def sheet(
     ------
     ValueError
         If a count is below 1 or not whole, or a length is not positive.
+
+    Examples
+    --------
+    >>> from adjsim.meshes import sheet
+    >>> print(sheet((2, 1), (0.2, 0.1)).faces)
+    [[0 2 3]
+     [0 3 1]
+     [2 4 3]
+     [4 5 3]]
     """
     n_x, n_y = cell_counts(cells, 2)
     lengths = checks.positive("size", checks.array("size", size, (2,)))
@@ -91,6 +100,12 @@ def walker(
     ------
     ValueError
         If the width is not positive, or the legs do not leave a torso and a gap between them.
+
+    Examples
+    --------
+    >>> from adjsim.meshes import walker
+    >>> print(walker().faces.shape)
+    (104, 3)
     """
     width = float(checks.positive("width", checks.array("width", width, ())))
     middle = checks.array("origin", origin, (3,))

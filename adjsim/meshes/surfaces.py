@@ -33,6 +33,13 @@ def turned(profile: ArrayLike, n_around: int) -> TriangleMesh:
     ValueError
         If a distance is negative, or 0 elsewhere than at both ends; or there are fewer than
         three points or copies.
+
+    Examples
+    --------
+    >>> from adjsim.meshes import turned
+    >>> cone = turned([(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)], n_around=100)
+    >>> print(round(cone.volume, 3))  # pi / 3, nearly
+    1.047
     """
     profile = _points("profile", profile)
     on_axis = profile[:, 0] == 0.0
@@ -67,6 +74,12 @@ def prism(outline: ArrayLike, thickness: float) -> TriangleMesh:
     ValueError
         If there are fewer than three corners, a side cannot be seen from the centroid, or the
         thickness is not positive.
+
+    Examples
+    --------
+    >>> from adjsim.meshes import prism
+    >>> print(round(prism([(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)], thickness=0.1).volume, 6))
+    0.05
     """
     outline = _points("outline", outline)
     thickness = float(checks.positive("thickness", checks.array("thickness", thickness, ())))
@@ -107,6 +120,12 @@ def tube(path: ArrayLike, radii: ArrayLike, n_around: int) -> TriangleMesh:
     ValueError
         If the path has fewer than three points or turns back on itself, a radius is not
         positive, or a cross-section has fewer than three corners.
+
+    Examples
+    --------
+    >>> from adjsim.meshes import tube
+    >>> print(tube([(0.0, 0.0), (0.5, 0.0), (1.0, 0.0)], radii=[0.1], n_around=6).faces.shape)
+    (12, 3)
     """
     path = _points("path", path)
     r = checks.positive("radii", checks.array("radii", radii, (len(path) - 2,)))
@@ -142,6 +161,14 @@ def blocks(axes: Sequence[Sequence[float]], filled: ArrayLike) -> TriangleMesh:
     ValueError
         If the coordinates do not increase, no cell is there, or two blocks touch in an edge
         only, where the surface would not be manifold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adjsim.meshes import blocks
+    >>> step = blocks([(0.0, 1.0, 2.0), (0.0, 1.0), (0.0, 1.0, 2.0)], np.ones((2, 1, 2), bool))
+    >>> print(step.volume)
+    4.0
     """
     given = checks.one_each("axes", axes, 3, "direction, x, y and z")
     ticks = [checks.array("axes", axis, ("n",)) for axis in given]

@@ -40,7 +40,7 @@ SCENES = (
     "beam", "ball-stiffness", "bounce", "rigid-contact", "two-balls",
     "draped-cloth", "cloth-velocity", "cradle", "links", "control-arm",
     "pendulum", "double-pendulum", "control-walker", "control-jellyfish", "folded-towel", "shape",
-    "tensile-test", "indentation", "depth",
+    "tensile-test", "indentation",
 )  # fmt: skip
 SIZE = (216, 324)  # of a film [pixels]
 FRAMES, FPS = 48, 24.0

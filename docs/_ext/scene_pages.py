@@ -2,7 +2,7 @@
 
 Both stand in the place of a comment, `<!-- scene wall -->` and `<!-- scenes -->`. The films are
 those of `scene_films.py`; titles are those of the scene files, and what is found is the row of
-studies.md.
+studies.md. A comment `<!-- index: photo, film -->` has words by which the search finds a page.
 """
 
 import html
@@ -75,7 +75,10 @@ def scenes():
 
 
 def fill(_app, _page, source):
-    """Put both where their comments are."""
+    """Put all where their comments are."""
+    if words := re.search(r"<!-- index: (.+) -->", source[0]):  # main ones come first in a search
+        entries = "! " + words[1].replace(", ", ", ! ")
+        source[0] = source[0].replace(words[0], f"```{{index}} {entries}\n```")
     for comment, made in (("<!-- scene wall -->", wall), ("<!-- scenes -->", scenes)):
         if comment in source[0]:
             source[0] = source[0].replace(comment, made())

@@ -64,6 +64,15 @@ def simulate(scene: Scene, times: Any, values: Mapping[str, Any] | None = None) 
     ------
     ValueError
         If something in the scene does not fit, or the times do not increase.
+
+    Examples
+    --------
+    >>> from studies.api import simulate
+    >>> from studies.scene.declared import Rigid, Scene
+    >>> scene = Scene(bodies={"ball": Rigid(mesh="ball", size=(0.1,), mass=0.5)})
+    >>> fall = simulate(scene, times=[0.0, 0.5])
+    >>> print(fall.surfaces["ball"][-1].mean(axis=0)[1].round(2))
+    -1.23
     """
     check_scene(scene)
     instants = np.asarray(times, np.float64)
