@@ -6,6 +6,7 @@ Wrong shapes and values are tested beside what they are given to.
 import numpy as np
 import pytest
 
+from adjoint.bridges.functions import Rollout
 from adjoint.equilibrium import equilibrium_vjp
 from adjoint.render.losses import loss_vjp
 from adjoint.render.soft_raster import rasterize_jvp, record_images
@@ -103,6 +104,11 @@ GRADIENTS = [
     (lambda: rollout_jvp(BATCH, [STATE] * 2, 0.1, 2, 3), "`tangents` must be a list .* got int"),
     (lambda: rollout_jvp(BATCH, [STATE] * 2, 0.1, 2, [3, {}]), "`tangents` must be a mapping"),
     (lambda: rollout_margins(MODEL, STATE, None, 2), "`dt` must be an array of float64"),
+    (lambda: Rollout(MODEL, STATE, 0.1, 2, frame=[1]), "Unknown setting `frame`. Did you mean"),
+    (
+        lambda: Rollout(MODEL, STATE, 0.1, 2, device="gpu"),
+        "`device` must be cpu or cuda, got 'gpu'",
+    ),
     (lambda: equilibrium_vjp(None, ADJ[0]), "`found` must be an Equilibrium, got NoneType"),
     (lambda: gradcheck(np.sum, ADJ, ADJ, n_directions=0), "`n_directions` must be a whole number"),
 ]

@@ -4,6 +4,7 @@ Tests: `tests/bridges/`.
 """
 
 import dataclasses
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from adjoint.render.soft_raster import record_images
 from adjoint.rollout import record
 from adjoint.system import require_one_world
 from adjsim import checks
+from adjsim.jit.devices import Device, check_device
 from adjsim.model import State
 from adjsim.rigid.pose import BodyTrajectory
 from adjsim.rollout import StepSize, check_frames, check_rollout, rollout, step_size
@@ -98,6 +100,9 @@ class Rollout(Function):
             raise ValueError(
                 "`on_device` must be False here, got True: a bridge returns tensors of the CPU."
             )
+        for name in settings:
+            checks.known_key("setting", name, inspect.getfullargspec(record).kwonlyargs)
+        check_device(settings.get("device", Device.CPU))
         dt = step_size(model, dt, settings.get("step", SEMI_IMPLICIT))
         n_steps = check_rollout(model, state, dt, n_steps)
         n_frames = len(check_frames(settings.get("frames"), n_steps))

@@ -2,8 +2,6 @@
 
 import sys
 
-from adjsim.extras import missing_package
-
 
 def main() -> None:
     """Run the command line; a package that is missing ends in one message and exit code 2."""
@@ -12,6 +10,8 @@ def main() -> None:
 
         run()
     except ModuleNotFoundError as error:
+        from adjsim.extras import missing_package  # which imports Numba
+
         message = missing_package(error)
         if message is None:
             raise

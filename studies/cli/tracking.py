@@ -1,8 +1,7 @@
 """What `adjsim track` does."""
 
 import csv
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 from studies.problem.observations.film_tracker import LEAST, Spot, Tracked, has_hue, marked, usual
 from studies.problem.observations.films import film_frames
 from studies.runs import media
-from studies.runs.errors import StudyError
+from studies.runs.errors import StudyError, renamed
 from studies.runs.files import replacing
 from studies.runs.progress import FrameProgress
 from studies.scene.declared import Film
@@ -22,6 +21,10 @@ ALIKE = 0.1  # part of what has a hue that is as bright as the colour, below whi
 WIDER, WIDEST = 1.5, 10.0  # times the pixels at twice the tolerance: more of a body, and all else
 COUNTS = {"color": 3, "frames": 2, "region": 4}
 LARGEST = 1e9  # of these numbers
+IN_WORDS_OF_THE_COMMAND = {
+    "`FILM.video`": "`FILM`", "`FILM.fps`": "`--fps`", "`FILM.frames`": "`--frames`",
+    "Declare": "Give",
+}  # fmt: skip
 FASTEST = 1e7  # frames per second, as of a film in a scene file
 
 
@@ -67,7 +70,7 @@ def track_command(  # noqa: PLR0913 -- the options of a command
                 progress(n + 1, "frame")
         finally:
             if spots:
-                with _in_words_of_the_command():
+                with renamed(IN_WORDS_OF_THE_COMMAND):
                     times = times_of(len(spots))
                 _write(table, point, times, spots)
     what = f"like {numbers['color']}" if color else "that differ from the background"
@@ -142,20 +145,8 @@ def _refuse_loss(what: str, rows: int, table: Path) -> None:
 
 def _opened(film: Film) -> Any:
     """Return frames and times of a film, with mistakes in the words of the command."""
-    with _in_words_of_the_command():
+    with renamed(IN_WORDS_OF_THE_COMMAND):
         return film_frames(film, "FILM")
-
-
-@contextmanager
-def _in_words_of_the_command() -> Iterator[None]:
-    """Name options of the command where a message names keys of a film."""
-    try:
-        yield
-    except StudyError as error:
-        said = str(error).replace("`FILM.video`", "`FILM`")
-        for key in ("fps", "frames"):
-            said = said.replace(f"`FILM.{key}`", f"`--{key}`")
-        raise StudyError(said.replace("Declare", "Give")) from error
 
 
 def _check(

@@ -26,7 +26,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy.spatial import KDTree
 
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from render.blending import Hard
@@ -34,6 +33,7 @@ from render.camera import AnyCamera, Camera
 from render.posed_camera import PosedCamera
 from render.scene import DirectionalLight, Material, Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
+from studies.answer.field_metrics import chamfer
 from studies.problem.films import films_of
 from studies.problem.forward import start_surfaces
 from studies.problem.free import VERTICES
@@ -265,13 +265,6 @@ def surface_points(mesh: TriangleMesh, seed: int = 0) -> np.ndarray:
     beyond = u + v > 1.0
     u, v = np.where(beyond, 1.0 - u, u), np.where(beyond, 1.0 - v, v)
     return a[on] + u * (b - a)[on] + v * (c - a)[on]
-
-
-def chamfer(points: np.ndarray, others: np.ndarray) -> float:
-    """Return the mean distance of two sets of points, (n, 3) [m], to and fro."""
-    forth, _ = KDTree(others).query(points)
-    back, _ = KDTree(points).query(others)
-    return float((forth.mean() + back.mean()) / 2.0)
 
 
 def _silhouettes(

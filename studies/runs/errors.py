@@ -1,6 +1,7 @@
 """What is raised for mistakes that one message explains, and where a search has no number."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 
 class StudyError(ValueError):
@@ -16,6 +17,18 @@ def error_of(mistakes: Sequence[str], source: str) -> StudyError:
     error = StudyError("\n".join([f"{len(mistakes)} mistakes in {source}:", *mistakes]))
     error.mistakes = tuple(mistakes)
     return error
+
+
+@contextmanager
+def renamed(words: Mapping[str, str]) -> Iterator[None]:
+    """Replace words in messages of mistakes and files: those of a scene file by a command's."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        text = str(error)
+        for word, other in words.items():
+            text = text.replace(word, other)
+        raise StudyError(text) from error
 
 
 class MissingTimesError(StudyError):

@@ -78,8 +78,7 @@ def _world_checks(scene: Scene) -> list[Check]:
         pinned |= {grip.body for grip in scene.grips.values()}
         checks += [(_check_settles, name, body, pinned) for name, body in scene.bodies.items()]
     if scene.world.step != declared.SEMI_IMPLICIT:
-        checks.append((_check_step, scene.world.step))
-        checks.append((_check_moves, scene.world))
+        checks.append((_check_step, scene.world))
         checks += [(_check_steps, name, body, scene.world) for name, body in scene.bodies.items()]
     carriers = {name for joint in scene.joints.values() for name in joint.between}
     carriers |= {obstacle.fixed_to for obstacle in scene.obstacles.values()}
@@ -259,12 +258,17 @@ def _check_settles(name: str, body: Any, joined_ones: set[str]) -> None:
         )
 
 
-def _check_step(step: str) -> None:
-    """Raise on what is neither a step of the package nor an import path."""
-    if step != declared.IMPLICIT and ":" not in step:
+def _check_step(world: declared.World) -> None:
+    """Raise on what is no step of the package nor an import path, and on steps of what rests."""
+    if world.step != declared.IMPLICIT and ":" not in world.step:
         raise StudyError(
             f'`world.step` must be "{declared.SEMI_IMPLICIT}", "{declared.IMPLICIT}" or '
-            f"module:Class, got {step!r}."
+            f"module:Class, got {world.step!r}."
+        )
+    if world.motion == declared.EQUILIBRIUM:
+        raise StudyError(
+            '`world.step` must be left out where `world.motion` is "equilibrium", got '
+            f'"{world.step}": what rests takes no steps.'
         )
 
 
@@ -274,16 +278,6 @@ def _check_steps(name: str, body: Any, world: declared.World) -> None:
         raise StudyError(
             f"`bodies.{name}` must be soft, cloth, springs or rigid where `world.step` is "
             f'"{world.step}", got {body.kind}. Take it out, or leave `world.step` out.'
-        )
-
-
-def _check_moves(world: declared.World) -> None:
-    """Raise on steps of what does not move."""
-    if world.motion == declared.EQUILIBRIUM:
-        raise StudyError(
-            '`world.step` must be left out where `world.motion` is "equilibrium", got '
-            f'"{world.step}": '
-            "what rests takes no steps."
         )
 
 

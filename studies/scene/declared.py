@@ -12,14 +12,17 @@ from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from adjsim.extras import named_extras
 from studies.runs.errors import StudyError
 from studies.runs.files import files_of
 
 
-with named_extras():
+try:
     from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationInfo
     from pydantic.dataclasses import dataclass
+except ModuleNotFoundError as error:
+    from adjsim.extras import missing_package  # which imports Numba
+
+    raise ModuleNotFoundError(missing_package(error) or str(error), name=error.name) from None
 
 
 STRICT = ConfigDict(extra="forbid", strict=False, allow_inf_nan=False)

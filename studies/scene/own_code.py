@@ -32,8 +32,8 @@ def make_own_forces(forces: Mapping[str, OwnForce], nodes: Sequence[NodePart]) -
     out, of_nodes = Additions(), {body.name: body for body in nodes}
     for name, settings in forces.items():
         key, kind = f"forces.{name}", imported(f"forces.{name}.type", settings.type)
-        is_force = isinstance(kind, type) and issubclass(kind, Force)
-        if not (is_force and dataclasses.is_dataclass(kind)):
+        is_class = isinstance(kind, type) and dataclasses.is_dataclass(kind)
+        if not (is_class and issubclass(kind, Force)):
             raise StudyError(
                 f"`{key}.type` must be module:Class with a subclass of Force that is a dataclass, "
                 f"got {settings.type!r}."

@@ -1,8 +1,6 @@
 """The body of a new scene file: its mesh, in metres, and whether its kind fits it."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from studies.cli.new_scene.observations import LONGEST, beside
-from studies.runs.errors import StudyError
+from studies.runs.errors import StudyError, renamed
 from studies.scene.checking import RESERVED
 from studies.scene.declared import Cloth, Rigid, Soft, Springs
 from studies.scene.mesh_source import GENERATORS, SHAPE, read_source, surface_of, volume_of
@@ -78,7 +76,7 @@ def body_of(mesh: str, kind: str | None, folder: Path, place: np.ndarray | None)
     size, cells, scale = None, None, 1.0
     if mesh in GENERATORS or mesh.startswith(SHAPE):
         size, cells = _generated(mesh, kind)
-    with _in_words_of_the_command():
+    with renamed({"`MESH.mesh`": "`--mesh`"}):
         keys = {"mesh": mesh, "size": size, "cells": cells}
         source = read_source("MESH", KINDS[kind or "soft"][0](**keys))
         length = float(np.ptp(source.mesh.points, axis=0).max())
@@ -135,12 +133,3 @@ def _checked_kind(kind: str | None, surface: Any, name: str) -> str:
             "`--kind rigid`, or the mesh of a sheet."
         )
     return kind or "soft"
-
-
-@contextmanager
-def _in_words_of_the_command() -> Iterator[None]:
-    """Name the option where a message names a key of a body."""
-    try:
-        yield
-    except StudyError as error:
-        raise StudyError(str(error).replace("`MESH.mesh`", "`--mesh`")) from error

@@ -16,7 +16,7 @@ from studies.problem.observations.outlines import foreground, outline, plain_bac
 from studies.problem.observations.point_files import PointData
 from studies.problem.observations.points import read_table
 from studies.reports.numbers import count
-from studies.runs.errors import MissingTimesError, StudyError
+from studies.runs.errors import MissingTimesError, renamed
 from studies.scene.declared import Camera, Cloud, Depth, Film, SceneFile
 from studies.scene.exif import with_fields_of_view
 from studies.scene.series import METRES
@@ -61,13 +61,12 @@ class Footage:
     def read(cls, path: str, folder: Path) -> "Footage":
         """Read a film; where it does not say when its frames were taken, at a guessed rate."""
         file = beside(path, folder)
-        try:
-            return cls(path, file, read_film(Film(video=path), None, "FILM"))
-        except MissingTimesError:
-            data = read_film(Film(video=path, fps=FPS), None, "FILM")
-            return cls(path, file, data, has_rate=False)
-        except StudyError as error:
-            raise StudyError(str(error).replace("`FILM.video`", "`--film`")) from error
+        with renamed({"`FILM.video`": "`--film`"}):
+            try:
+                return cls(path, file, read_film(Film(video=path), None, "FILM"))
+            except MissingTimesError:
+                data = read_film(Film(video=path, fps=FPS), None, "FILM")
+                return cls(path, file, data, has_rate=False)
 
     @property
     def is_still(self) -> bool:
@@ -123,10 +122,8 @@ class Track:
     @classmethod
     def read(cls, path: str, folder: Path) -> "Track":
         """Read a table of points."""
-        try:
+        with renamed({"`POINTS.file`": "`--points`"}):
             data = read_table(Path(path), "POINTS")
-        except StudyError as error:
-            raise StudyError(str(error).replace("`POINTS.file`", "`--points`")) from error
         tracks = {
             name: rows[np.isfinite(rows[:, 0])]
             for name, rows in zip(data.names, np.moveaxis(data.values, 1, 0), strict=True)
@@ -182,13 +179,11 @@ class Scan:
     @classmethod
     def read(cls, path: str, folder: Path, kind: str) -> "Scan":
         """Read a cloud or a depth film; where the file does not say times, at a guessed rate."""
-        try:
+        with renamed({"`SCAN.file`": f"`--{kind}`"}):
             try:
                 data, has_times = _read_scan(path, kind, None), True
             except MissingTimesError:
                 data, has_times = _read_scan(path, kind, FPS), False
-        except StudyError as error:
-            raise StudyError(str(error).replace("`SCAN.file`", f"`--{kind}`")) from error
         frames = f"{count(len(data.times), 'frame')} until {data.times[-1]:.3g} s"
         file = beside(path, folder)
         if kind == "depth":

@@ -12,7 +12,7 @@ from adjsim.joints.joint import WeldJoint
 from adjsim.joints.urdf import Robot, read_urdf
 from adjsim.meshes.surfaces import blocks
 from adjsim.rigid.mass_properties import from_six
-from studies.runs.errors import StudyError
+from studies.runs.errors import renamed
 from studies.scene.checking import RESERVED
 from studies.scene.declared import WORLD
 
@@ -37,10 +37,8 @@ def robot_of(path: Path, folder: str) -> dict[str, Any]:
 
     Beside it are `surfaces`, by the names of their files, and the `points` of all, (n, 3) [m].
     """
-    try:
+    with renamed({"`path`": "`--urdf`"}):
         robot = read_urdf(path)
-    except (OSError, ValueError) as error:
-        raise StudyError(str(error).replace("`path`", "`--urdf`")) from error
     names: dict[str | None, str] = {None: WORLD}
     for link, body in robot.links.items():
         names.setdefault(body, _identifier(link))

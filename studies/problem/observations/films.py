@@ -21,7 +21,7 @@ import numpy as np
 
 from studies.problem.observations.undistort import source_pixels, undistorted_picture
 from studies.runs import media
-from studies.runs.errors import MissingTimesError, StudyError
+from studies.runs.errors import MissingTimesError, StudyError, renamed
 from studies.scene.declared import Camera, Film
 from studies.scene.reading import PICTURES
 
@@ -409,20 +409,16 @@ def _opened(path: str, key: str, *, is_picture: bool = False) -> media.Clip:
     file = Path(path)
     if not file.exists():
         raise StudyError(f"`{key}`: there is no file or folder {path}.")
-    try:
+    with renamed({"`video`": f"`{key}`"}):
         if is_picture or file.suffix.lower() in PICTURES:
             picture = media.read_image(file, name=key)
             return media.Clip(iter([np.rint(65535.0 * picture).astype(np.uint16)]))
         return media.open_video(file)
-    except (ValueError, OSError) as error:
-        raise StudyError(str(error).replace("`video`", f"`{key}`")) from error
 
 
 def _decoded(pictures: Iterator[np.ndarray], key: str) -> Iterator[np.ndarray]:
-    try:
+    with renamed({"`video`": f"`{key}`"}):
         yield from pictures
-    except ValueError as error:
-        raise StudyError(str(error).replace("`video`", f"`{key}`")) from error
 
 
 def _text(size: tuple[int, ...]) -> str:

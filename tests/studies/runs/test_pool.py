@@ -5,6 +5,10 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 
@@ -119,6 +123,31 @@ def test_a_killed_process_costs_a_retry_and_nothing_else(two, wait):
         assert item not in found
         found[item] = pid
     assert set(found) == set(range(10))
+
+
+class _BreaksOnce(pools._Elsewhere):
+    """A pool whose first executor is found broken when it is given its third item."""
+
+    width, executors = 1, 0
+
+    @contextmanager
+    def _executor(self, count):
+        self.executors += 1
+        with ThreadPoolExecutor(count) as threads:
+            given = iter(range(2 if self.executors == 1 else count))
+
+            def submit(*call):
+                if next(given, None) is None:
+                    raise BrokenProcessPool("found between two results")
+                return threads.submit(*call)
+
+            yield SimpleNamespace(submit=submit), BrokenProcessPool
+
+
+def test_a_pool_that_is_found_broken_between_two_results_is_made_again():
+    pool = _BreaksOnce()
+    assert sorted(pool(str, range(5))) == [(k, str(k)) for k in range(5)]
+    assert pool.executors == 2
 
 
 def test_an_item_that_kills_its_processes_is_named_after_all_others(two, monkeypatch):
