@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.films import hulls, shape_cover, table as tables, views
+from benchmarks.films import hulls, shape_beside, shape_cover, table as tables, views
 from benchmarks.films.films import FILMS, Film, variations
 from benchmarks.films.making import make as make_film
 from benchmarks.films.pulling import make_pulled
@@ -52,6 +52,9 @@ def from_views(
     bodies: Annotated[list[str] | None, typer.Argument(help=f"{', '.join(views.BODIES)}.")] = None,
     *,
     fit: Annotated[bool, typer.Option("--fit", help="Fit E, nu and the velocity too.")] = False,
+    beside: Annotated[
+        bool, typer.Option("--beside", help="Go on one step on a finer mesh, with the shape free.")
+    ] = False,
     cover: Annotated[
         bool, typer.Option("--cover", help="Ask whether intervals hold what hulls are wrong by.")
     ] = False,
@@ -65,24 +68,29 @@ def from_views(
         raise typer.BadParameter(f"there is no body {unknown[0]!r}, only {known}")
     rows: list[tuple[str, ...]] = [hulls.HEADER]
     fits: list[tuple[str, ...]] = [hulls.FITS]
+    besides: list[tuple[str, ...]] = [hulls.FITS[:-1]]
     covers: list[tuple[str, ...]] = [shape_cover.HEADER]
     for name in bodies or views.BODIES:
         if not (out / name / "truth.json").exists():
             views.make(name, out / name)
         rows += [hulls.hull_row(out / name, name, count) for count in views.COUNTS]
         if fit:
-            fits += [row for n in views.COUNTS for row in hulls.fit_rows(out / name, name, n)]
+            fits += [row for n in views.COUNTS for row in hulls.fit_rows(out / name, n)]
+        if beside:
+            besides += shape_beside.beside_rows(out / name, name, views.COUNTS[0])
         if cover:
             covers += [
                 row for n in views.COUNTS for row in shape_cover.cover_rows(out / name, name, n)
             ]
     tables_of = {"hulls": [row[:-1] for row in rows]}  # without seconds, which vary
     tables_of |= ({"fits": fits} if fit else {}) | ({"cover": covers} if cover else {})
+    tables_of |= {"beside": besides} if beside else {}
     for rows in tables_of.values():
         typer.echo(in_markdown(rows))
     if data is not None:
         every = "".join(f" {name}" for name in bodies or ())
-        words = f"python -m benchmarks.films views{every}{' --fit' * fit}{' --cover' * cover}"
+        options = f"{' --fit' * fit}{' --beside' * beside}{' --cover' * cover}"
+        words = f"python -m benchmarks.films views{every}{options}"
         record(data, "views", tables_of, words)
 
 

@@ -58,7 +58,7 @@ def hull_row(folder: Path, name: str, count: int) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def fit_rows(folder: Path, name: str, count: int) -> list[tuple[str, ...]]:
+def fit_rows(folder: Path, count: int) -> list[tuple[str, ...]]:
     """Return the cells of `FITS` of E and nu from the films of so many views.
 
     E is off by so many tenfolds, |log10 E/E_true|, as the field's tables have it.
@@ -66,19 +66,25 @@ def fit_rows(folder: Path, name: str, count: int) -> list[tuple[str, ...]]:
     scene = f"scene-{count}.toml"
     if not (tables.run_folder(folder, scene) / "result.json").exists():
         tables.run(folder, scene, "--no-certificate")
-    rows = []
-    for row in tables.rows_of(folder, scene):
-        is_E = row.parameter.endswith(".E")
-        if not (is_E or row.parameter.endswith(".nu")):
-            continue
-        answer, interval, off = "", "", ""
-        if len(row.estimate):
-            shift = np.log10(row.estimate / row.truth) if is_E else row.estimate - row.truth
-            answer, off = f"{row.estimate[0]:.4g}", f"{abs(shift[0]):.3f}"
-        if len(row.interval):
-            interval = "[{:.3g}, {:.3g}]".format(*row.interval[0])
-        ends = [f"{value[0]:.4g}" for value in (row.start, row.truth)]
-        holds = "".join("yes" if inside else "no" for inside in row.covers)
-        which = (name, str(count), "E" if is_E else "nu")
-        rows.append((*which, ends[0], answer, ends[1], off, interval, holds, row.verdict))
-    return rows
+    return [cells_of(row, count) for row in tables.rows_of(folder, scene) if is_shown(row)]
+
+
+def is_shown(row: tables.Row) -> bool:
+    """Whether a row is of E or nu."""
+    return row.parameter.endswith((".E", ".nu"))
+
+
+def cells_of(row: tables.Row, count: int) -> tuple[str, ...]:
+    """Return the cells of `FITS` of E or nu, fitted to films of so many views."""
+    name, number = row.parameter.split(".")
+    answer, interval, off = "", "", ""
+    if len(row.estimate):
+        of_E, of_nu = np.log10(row.estimate / row.truth), row.estimate - row.truth
+        shift = of_E if number == "E" else of_nu
+        answer, off = f"{row.estimate[0]:.4g}", f"{abs(shift[0]):.3f}"
+    if len(row.interval):
+        interval = "[{:.3g}, {:.3g}]".format(*row.interval[0])
+    start, truth = (f"{value[0]:.4g}" for value in (row.start, row.truth))
+    holds = "".join("yes" if inside else "no" for inside in row.covers)
+    which = (name, str(count), number)
+    return (*which, start, answer, truth, off, interval, holds, row.verdict)

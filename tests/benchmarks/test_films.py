@@ -545,9 +545,7 @@ def test_fits_of_views_say_how_far_they_are_off(tmp_path):
     (tmp_path / "run-scene-3").mkdir()
     result = {"verdict": {"kind": "found"}, "parameters": entries}
     (tmp_path / "run-scene-3" / "result.json").write_text(json.dumps(result))
-    of_E, of_nu = (
-        dict(zip(hulls.FITS, row, strict=True)) for row in hulls.fit_rows(tmp_path, "bird", 3)
-    )
+    of_E, of_nu = (dict(zip(hulls.FITS, row, strict=True)) for row in hulls.fit_rows(tmp_path, 3))
     assert (of_E["off"], of_E["holds"]) == ("0.046", "no")
     assert (of_nu["off"], of_nu["holds"], of_nu["verdict"]) == ("0.020", "yes", "found")
 
