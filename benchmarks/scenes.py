@@ -28,7 +28,7 @@ GIVEN = {  # what is given, and instead of what; the overrides
     ("`density = 1050.0`", "1000 (5 % more)"): ("bodies.beam.density=1050.0",),
 }
 HEADER_OF_GIVEN = ["given", "instead of", "E is off by", "interval", "unexplained", "verdict"]
-PICTURE = "figures/budget_1.png"
+PICTURE = "figures/budget_1.svg"
 
 
 def run(scene: str, overrides: Sequence[str], picture: Path | None = None) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def main(
 ) -> None:
     """Print what is found in bundled scenes."""
     table, values = [HEADER], dict[str, Any]()
-    picture = ROOT / "docs" / "_static" / "error_budget.png" if data is not None else None
+    picture = ROOT / "docs" / "_static" / "error_budget.svg" if data is not None else None
     for scene in scenes or SCENES:
         result = run(scene, SCENES[scene], picture if scene == "identify" else None)
         table += rows_of(scene, result)

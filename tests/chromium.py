@@ -49,6 +49,11 @@ class Page:
         self.call("Page.navigate", url=url)
         self._wait(lambda one: one.get("method") == "Page.loadEventFired")
 
+    def set_theme(self, theme):
+        """Prefer "light" or "dark"."""
+        feature = {"name": "prefers-color-scheme", "value": theme}
+        self.call("Emulation.setEmulatedMedia", features=[feature])
+
     def run(self, code):
         """Return the value of JavaScript; a promise is waited for."""
         answer = self.call(

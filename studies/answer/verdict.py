@@ -410,7 +410,7 @@ def does_not_explain(found: Evidence) -> Verdict | None:
     if found.bent is not None:
         label, far = found.bent
         text = (
-            f"The fit moves {label} by {far:.2g} of its standard deviations from where the first "
+            f"The fit moves {label} by {far:.3g} of its standard deviations from where the first "
             f"frame shows it (at most {BENT:g} are accepted), to make up for something else. Check "
             "sizes, frame rate, masses, held nodes, start velocity and the kind of body, then the "
             "camera."
@@ -419,7 +419,7 @@ def does_not_explain(found: Evidence) -> Verdict | None:
     if found.strayed is not None:
         label, far = found.strayed
         text = (
-            f"{label} ends {far:.2g} standard deviations from what the scene declares (at most "
+            f"{label} ends {far:.3g} standard deviations from what the scene declares (at most "
             f"{STRAYED:g} are accepted), to make up for something else. Check sizes, frame rate, "
             "masses and the kind of body, then the camera."
         )
@@ -608,7 +608,7 @@ def misses_truth(found: Evidence) -> Verdict | None:
 def _found(found: Evidence) -> Verdict:
     """Return the verdict of an answer against which nothing was found."""
     numbers: dict[str, Any] = {}
-    parts, quote = [], "Quote the interval with model error."
+    parts, quote = [], "Cite the interval with model error: the other one counts noise alone."
     if found.has_intervals:
         widths = evidence.relative_half_widths(found)
         worst = max(found.components, key=lambda i: widths[i])

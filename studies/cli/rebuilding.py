@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from studies.runs.errors import StudyError
-from studies.runs.folder import MANIFEST, SCAN, SPEC, RunFolder
+from studies.runs.folder import MANIFEST, REPORT, SCAN, SPEC, RunFolder
 from studies.scene.files import SCENE
 
 
@@ -23,9 +23,13 @@ def rebuild(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
         from studies.reports.scene_run import write_report
 
         return write_report(folder, formats)
-    except (LookupError, TypeError, AttributeError) as error:
+    except StudyError:
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        page = folder.file(REPORT)
+        kept = f" The page that they were made for is still there: {page}." if page.exists() else ""
         raise StudyError(
             f"{folder.path} has files that do not hold what a report needs "
-            f"({type(error).__name__}: {error}). Something else has changed them, or another "
-            "version wrote them: run it again in another folder."
+            f"({type(error).__name__}: {error}). Another version of adjsim wrote them, or "
+            f"something else has changed them: run it again in another folder.{kept}"
         ) from error

@@ -21,7 +21,7 @@ from studies.reports.content import (
     charts,
     section,
 )
-from studies.reports.figures import BLUE, INK, make_axes, png
+from studies.reports.figures import BLUE, INK, make_axes, svg
 from studies.reports.numbers import count, number
 from studies.reports.page import write_report as write_page
 from studies.reports.scene_run import provenance
@@ -30,7 +30,7 @@ from studies.runs.folder import MANIFEST, RESULT, RunFolder
 from studies.runs.media import as_uint8, write_jpeg, write_video
 
 
-SHEET, FILM, SPREAD = "contact-sheet.jpg", "preview.mp4", "figures/spread.png"
+SHEET, FILM, SPREAD = "contact-sheet.jpg", "preview.mp4", "figures/spread.svg"
 SHOWN, ACROSS = 28, 7  # scenes on the contact sheet and in the table, and side by side
 GAP = 2  # pixels between them
 UNSEEN = 1e-3  # of the picture: less is out of sight
@@ -48,7 +48,7 @@ def write_report(folder: RunFolder) -> tuple[Path, list[str]]:
     videos, columns = _read_shards([folder.file(one.file) for one in entries], spec.film)
     write_jpeg(folder.file(SHEET), as_uint8(_mosaic(videos[:, :1])[0]))
     write_video(folder.file(FILM), _mosaic(videos), FPS, crf=18, pad=True)
-    folder.write_bytes(SPREAD, _spread(spec, columns))
+    folder.write_text(SPREAD, _spread(spec, columns))
     facts = _summary(spec, columns, sum(one.bytes for one in entries))
     report = _report(folder, spec, facts, _table(spec, columns, len(videos)))
     return write_page(folder, report), [f"{key}: {value}" for key, value in facts.items()]
@@ -100,7 +100,7 @@ def _summary(spec: Spec, columns: dict[str, np.ndarray], size: int) -> dict[str,
     return facts | ({"first reason": failed[0].decode()} if failed else {})
 
 
-def _spread(spec: Spec, columns: dict[str, np.ndarray]) -> bytes:
+def _spread(spec: Spec, columns: dict[str, np.ndarray]) -> str:
     """Draw how the drawn numbers are spread, and how much of a frame is covered."""
     fields = fields_of(spec)
     shown = {name: columns[name] for name in fields if columns[name].ndim == 1}
@@ -119,7 +119,7 @@ def _spread(spec: Spec, columns: dict[str, np.ndarray]) -> bytes:
         ax.tick_params(labelsize=8)
         ax.locator_params(axis="x", nbins=4)
     figure.get_layout_engine().set(h_pad=0.08)
-    return png(figure)
+    return svg(figure)
 
 
 def _table(spec: Spec, columns: dict[str, np.ndarray], shown: int) -> Table:

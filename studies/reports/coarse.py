@@ -1,19 +1,29 @@
-"""A figure of what the coarse set showed, and where the local searches went, from `coarse.json`."""
+"""A figure of what the coarse set showed, and where the local searches went, from `coarse.json`.
+
+Between points the loss is a smooth curve or surface through all values, and through the slopes
+where a search took a gradient. It interpolates ln(loss + floor): so it does not fall below 0.
+"""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.spatial import Delaunay
 
 from studies.problem.parameters import Parameters
 from studies.reports import figures
+from studies.reports.curves import hermite_curve, hermite_surface
+from studies.runs.evaluations import Evaluation
 from studies.search.coarse import SearchResult, is_log
 
 
 FILE = "coarse.json"
 PANELS = 6  # of parameters, if there are more than two
-LEVELS = 60  # of the colours of a map
+LEVELS = 10  # lines of equal loss on a map
+CELLS = 200  # of a map, along an axis
+FEW = 6  # points of a map: between fewer nothing is drawn
+APART = 0.02  # of an axis: of points that are nearer to each other, only the lowest counts
+FLOOR = 0.01, 1e-6  # parts of the least and of the largest loss of the coarse set
+LEAST = 0.1  # part of the floor, below which no loss is told from 0
 SHADES = (0.25, 1.0)  # opacity of the curve of the first and of the last stage
 OTHERS = "Ds^v"  # markers of as many basins beside the answer
 
@@ -35,9 +45,10 @@ def coarse_json(
     labels = [parameters.labels[axis] for axis in axes]
     return {
         "labels": labels,
-        "units": [units.get(label.split("[")[0], "") for label in labels],
+        "units": [units.get(label, units.get(label.split("[")[0], "")) for label in labels],
         "scales": ["log" if is_log(parameters)[axis] else "linear" for axis in axes],
         "ends": natural(ends),
+        "theta": [coarse.points.lower.tolist(), coarse.points.upper.tolist()],  # the same ends
         "points": natural(coarse.points.points),
         "losses": [[x if np.isfinite(x) else None for x in row] for row in coarse.by_stage],
         "frames": list(coarse.frames),
@@ -54,15 +65,31 @@ def coarse_json(
     }
 
 
-def coarse_figure(data: dict[str, Any]) -> Any:
+def coarse_figure(
+    data: dict[str, Any],
+    searched: Sequence[Evaluation] = (),
+    truth: Mapping[str, float] | None = None,
+) -> Any:
     """Return a figure of the losses over the coarse set, the basins and the answer.
 
     One axis has a curve for each stage. Two have a map of the loss of all frames, more have a panel
-    each, for the first `PANELS` of them, with the loss of all frames of every point.
+    each, for the first `PANELS` of them, with the loss of all frames of every point. `searched` are
+    evaluations of the local searches with all frames, `truth` has true values by label.
     """
     n_axes = len(data["labels"])
-    draw = {1: _curves, 2: _map}.get(n_axes, _panels)
-    figure = draw(data, np.array(data["points"]))
+    points = np.array(data["points"])
+    if n_axes > 2:
+        figure = _panels(data, points)
+    else:
+        figure = (_curves if n_axes == 1 else _map)(data, points, _shape(data, points, searched))
+    at = [(truth or {}).get(label) for label in data["labels"]]
+    if n_axes <= 2 and None not in at:
+        ax = figure.axes[0]
+        if n_axes == 1:
+            ax.axvline(at[0], color=figures.ORANGE, lw=1.2, ls=":", label="truth")
+        else:
+            style = {"mec": figures.ORANGE, "mew": 1.6, "ms": 15.0, "zorder": 6}
+            ax.plot(*at, "o", mfc="none", label="truth", **style)
     handles: dict[str, Any] = {}  # one for each label, of all panels
     for ax in figure.axes:
         handles |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
@@ -99,16 +126,86 @@ def _styled(data: dict[str, Any]) -> list[tuple[dict[str, Any], str, dict[str, A
     return out
 
 
-def _curves(data: dict[str, Any], points: np.ndarray) -> Any:
+class _Shape(NamedTuple):
+    """Points of the loss of all frames, on axes from 0 to 1."""
+
+    places: np.ndarray  # (n, n_axes)
+    values: np.ndarray  # ln(loss + floor), (n,); NaN where there is none
+    slopes: np.ndarray  # of the values, (n, n_axes); NaN where no gradient was taken
+    floor: float
+    least: float  # loss that is shown
+
+    def loss(self, values: np.ndarray) -> np.ndarray:
+        """Return losses, which a log scale can show, of values."""
+        return np.maximum(np.exp(values) - self.floor, self.least)
+
+
+def _shape(data: Mapping[str, Any], points: np.ndarray, searched: Sequence[Evaluation]) -> _Shape:
+    """Return the coarse set, and with their slopes the evaluations of searches over its axes."""
+    ends, n_axes = np.array(data.get("theta", np.zeros((2, 0)))), points.shape[1]
+    more = [
+        (one.theta, one.gradient, one.loss) for one in searched
+        if one.gradient is not None and np.isfinite(one.loss)
+        and len(one.theta) == ends.shape[1] == n_axes
+    ]  # fmt: skip
+    losses = _finite([*data["losses"][-1], *(loss for *_, loss in more)])
+    coarse = losses[: len(points)]
+    floor = max(FLOOR[0] * np.nanmin(coarse), FLOOR[1] * np.nanmax(coarse))
+    places = np.full((len(losses), n_axes), np.nan)
+    places[: len(points)], slopes = _to_unit(data, points), np.full_like(places, np.nan)
+    for k, (theta, gradient, _) in enumerate(more, len(points)):
+        places[k], slopes[k] = (theta - ends[0]) / np.ptp(ends, 0), gradient * np.ptp(ends, 0)
+    kept: list[int] = []
+    for k in np.argsort(losses, kind="stable"):  # NaN comes last
+        if (np.linalg.norm(places[kept] - places[k], axis=1) >= APART).all():
+            kept.append(int(k))
+    slopes = slopes / (losses[:, None] + floor)
+    least = max(np.nanmin(losses), LEAST * floor)
+    return _Shape(places[kept], np.log(losses + floor)[kept], slopes[kept], floor, least)
+
+
+def _to_unit(data: Mapping[str, Any], points: np.ndarray) -> np.ndarray:
+    """Return points with both ends of each axis at 0 and 1."""
+    columns = []
+    for axis, scale in enumerate(data["scales"]):
+        into = np.log if scale == "log" else np.array
+        low, high = (into(end[axis]) for end in data["ends"])
+        columns.append((into(points[:, axis]) - low) / (high - low))
+    return np.stack(columns, axis=1)
+
+
+def _from_unit(data: Mapping[str, Any], axis: int, at: np.ndarray) -> np.ndarray:
+    """Return values of an axis whose ends are at 0 and 1."""
+    low, high = (end[axis] for end in data["ends"])
+    is_logarithmic = data["scales"][axis] == "log"
+    return low * (high / low) ** at if is_logarithmic else low + at * (high - low)
+
+
+def _curves(data: dict[str, Any], points: np.ndarray, shape: _Shape) -> Any:
     """Draw the losses of all stages along the only axis."""
+    from scipy.interpolate import PchipInterpolator
+
     figure, (ax,) = figures.make_axes(1, 1, (6.4, 4.0))
-    along = points[:, 0]
-    order, counts = np.argsort(along), data["frames"]
+    along, counts = points[:, 0], data["frames"]
     shades = np.linspace(SHADES[1], SHADES[0], len(counts))[::-1]
-    for losses, count, shade in zip(data["losses"], counts, shades, strict=True):
+    for number, (losses, count, shade) in enumerate(
+        zip(data["losses"], counts, shades, strict=True)
+    ):
         label = f"first {count} frames" if count < data["n_frames"] else f"all {count} frames"
-        ax.plot(along[order], _finite(losses)[order], "o-", color=figures.BLUE, alpha=shade,
-                ms=3.5, lw=1.4, label=label)  # fmt: skip
+        style = {"color": figures.BLUE, "alpha": shade}
+        one = (
+            shape if number == len(counts) - 1 else _shape({**data, "losses": [losses]}, points, ())
+        )
+        order = np.argsort(one.places[:, 0])
+        x, values, slopes = one.places[order, 0], one.values[order], one.slopes[order, 0]
+        there = np.isfinite(values)
+        if there.sum() > 1:
+            estimate = np.full(len(x), np.nan)
+            estimate[there] = PchipInterpolator(x[there], values[there]).derivative()(x[there])
+            slopes = np.where(np.isnan(slopes), estimate, slopes)
+            at, between = hermite_curve(x, values, slopes)
+            ax.plot(_from_unit(data, 0, at), one.loss(between), lw=1.4, **style)
+        ax.plot(along, np.maximum(_finite(losses), one.least), "o", ms=3.5, label=label, **style)
     whole = _finite(data["losses"][-1])
     blown = along[np.isnan(whole)]
     if blown.size:
@@ -150,30 +247,41 @@ def _mark_along(ax: Any, data: dict[str, Any], axis: int) -> None:
         ax.plot([basin["end"][axis]], [1.0], label=label, **top, **style)
 
 
-def _map(data: dict[str, Any], points: np.ndarray) -> Any:
-    """Draw the loss of all frames over both axes, and paths from starts to answers.
+def _map(data: dict[str, Any], points: np.ndarray, shape: _Shape) -> Any:
+    """Draw the loss of all frames over both axes, and lines from starts to answers.
 
-    Each point has the colour of its loss, a cross where it blew up; between three points that have
-    one, the colour is interpolated.
+    Each point of the coarse set has the colour of its loss, a cross where it blew up. Between them
+    is the surface through values and slopes, where there are enough points.
     """
     from matplotlib.colors import LogNorm
-    from matplotlib.tri import Triangulation
 
     figure, (ax,) = figures.make_axes(1, 1, (6.4, 5.0))
     ax.grid(visible=False)
-    ax.use_sticky_edges = False  # of the colours: points at the rim are drawn whole
     losses = _finite(data["losses"][-1])
     blew_up = np.isnan(losses)
-    shade = {"norm": LogNorm(np.nanmin(losses), np.nanmax(losses)), "cmap": "viridis_r"}
-    corners = _triangles(data, points)
-    if len(corners):
-        between = Triangulation(points[:, 0], points[:, 1], corners, blew_up[corners].any(axis=1))
-        values = np.where(blew_up, np.nanmax(losses), losses)
-        levels = np.geomspace(np.nanmin(losses), np.nanmax(losses) * (1.0 + 1e-9), LEVELS)
-        ax.tricontourf(between, values, levels, **shade)
-    drawn = ax.scatter(*points[~blew_up].T, c=losses[~blew_up], s=26.0, ec="white", lw=0.5, **shade)
+    at = (np.arange(CELLS) + 0.5) / CELLS
+    x, y = (_from_unit(data, axis, at) for axis in (0, 1))
+    grid = np.stack(np.meshgrid(at, at), axis=-1)
+    surface = np.full((CELLS, CELLS), np.nan)
+    if np.isfinite(shape.values).sum() >= FEW:
+        surface = shape.loss(hermite_surface(shape.places, shape.values, shape.slopes, grid))
+    everything = np.concatenate([surface.ravel(), losses])
+    shade = {"norm": LogNorm(np.nanmin(everything), np.nanmax(everything)), "cmap": "viridis_r"}
+    if np.isfinite(surface).any():
+        # Whatever the scales are, the ends of the axes are those of the unit square.
+        ax.imshow(surface, extent=(0.0, 1.0, 0.0, 1.0), transform=ax.transAxes, aspect="auto",
+                  origin="lower", interpolation="none", **shade)  # fmt: skip
+        levels = np.geomspace(np.nanmin(surface), np.nanmax(surface) * (1.0 + 1e-9), LEVELS + 2)
+        ax.contour(x, y, surface, levels[1:-1], colors="white", linewidths=0.5, alpha=0.6)
+    drawn = ax.scatter(*points[~blew_up].T, c=losses[~blew_up], s=26.0, ec="white", lw=0.7, **shade)
     if blew_up.any():
         ax.plot(*points[blew_up].T, "x", color=figures.INK, ms=5.0, label="blew up")
+    steep = shape.places[np.isfinite(shape.slopes[:, 0])].T
+    if steep.size:
+        among = [_from_unit(data, axis, at) for axis, at in enumerate(steep)]
+        ax.plot(
+            *among, ".", color="white", mec=figures.INK, mew=0.4, ms=5.0, label="with its slope"
+        )
     bar = figure.colorbar(drawn, ax=ax, pad=0.02)
     bar.set_label("loss of all frames [-]", fontsize=9)
     bar.ax.tick_params(labelsize=9)
@@ -182,22 +290,12 @@ def _map(data: dict[str, Any], points: np.ndarray) -> Any:
         for begin in basin["starts"]:
             ax.plot(*zip(begin, basin["end"], strict=True), "-", color=figures.INK, lw=1.0)
         ax.plot(*basin["end"], label=label, ls="", mec="white", mew=0.8, clip_on=False, **marker)
-    scales = {"xscale": data["scales"][0], "yscale": data["scales"][1]}
-    ax.set(**scales, xlabel=_label(data, 0), ylabel=_label(data, 1))
+    (left, low), (right, high) = data["ends"]
+    ax.set(
+        xscale=data["scales"][0], yscale=data["scales"][1], xlim=(left, right), ylim=(low, high),
+        xlabel=_label(data, 0), ylabel=_label(data, 1),
+    )  # fmt: skip
     for axis, scale in zip((ax.xaxis, ax.yaxis), data["scales"], strict=True):
         if scale == "log":
             figures.plain_ticks(axis)
     return figure
-
-
-def _triangles(data: dict[str, Any], points: np.ndarray) -> np.ndarray:
-    """Return the corners of triangles between points, (n, 3), with both axes of equal length."""
-    units = []
-    for axis, scale in enumerate(data["scales"]):
-        into = np.log if scale == "log" else np.array
-        low, high = (into(end[axis]) for end in data["ends"])
-        units.append((into(points[:, axis]) - low) / (high - low))
-    at = np.stack(units, axis=1)
-    if len(at) < 3 or np.linalg.matrix_rank(at - at[0], tol=1e-9) < 2:
-        return np.zeros((0, 3), int)
-    return Delaunay(at).simplices

@@ -21,7 +21,7 @@ ON_DARK = {
     "#000000": "#e4e9ee", INK: "#e4e9ee", GRID: "#35404b", BLUE: "#6ea6e6", ORANGE: "#ec8f5e",
     GREEN: "#62b98a",
 }  # fmt: skip
-MOST_VECTORS = 2000  # points of a line or a map: of more, a picture is smaller
+MOST_VECTORS = 1000  # points of a line or a map: of more, a picture is smaller
 COMPARED = ("start", "target", "fitted")
 TINY = float(np.finfo(np.float64).tiny)
 LABEL = 18  # letters of a name in a line
@@ -100,7 +100,7 @@ def png(figure: Any, dpi: int = 170) -> bytes:
     return buffer.getvalue()
 
 
-def svg(figure: Any, dpi: int = 170) -> str:
+def svg(figure: Any, dpi: int = 120) -> str:
     """Return a figure as an SVG without a ground, in other colours where the page is dark."""
     from matplotlib import rc_context
     from matplotlib.backends.backend_svg import FigureCanvasSVG

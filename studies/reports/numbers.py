@@ -52,7 +52,7 @@ def interval(row: dict[str, Any], key: str = "interval") -> str:
     relative = half / abs(row["estimate"]) if row["estimate"] else math.inf
     if relative < 1e-13:
         return "within rounding"
-    if relative < 1e-6:
+    if relative < 1e-5:
         return f"± {relative:.0e} of it"
     low, high = (number(end, half) for end in row[key])
     largest = max(abs(end - row["estimate"]) for end in row[key])

@@ -40,7 +40,7 @@ from studies.reports.space import motion_view
 from studies.runs import folder as run_folder
 from studies.runs.evaluations import Evaluation
 from studies.runs.folder import RunFolder
-from studies.search.coarse import read_search
+from studies.search.coarse import of_last_stage, read_search
 
 
 Sections = Iterator[Section | None]
@@ -55,6 +55,11 @@ BUDGET = (
     "scene declares, with its standard deviation beside its name; blue is what the observations "
     "and the model leave open."
 )
+BETWEEN = (
+    "Between points the loss is interpolated: through all losses, and through the slopes where the "
+    "search took a gradient."
+)
+ROUNDING = 1e-12  # of the largest component
 LISTED = 12  # weights of a direction
 FILES = {
     "result.json": "the result as numbers",
@@ -105,7 +110,7 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
         facts=index_facts(folder, result, manifest),
         sections=tuple(one for one in sections if one is not None),
         chips=(
-            f"loss {number(result['loss'], 0.01 * result['loss'])}",
+            f"loss {number(result['loss'], 0.1 * result['loss'])}",
             count(result["evaluations"], "evaluation"),
             f"{seconds:.0f} s of search",
             f"gradient certificate: {certificate.line(certified)}",
@@ -243,13 +248,18 @@ def _cameras(cameras: Sequence[Mapping[str, Any]]) -> Block | None:
     """Return cameras as they were declared and as they fit."""
     lines = []
     for one in cameras:
-        moved = "-" if one["moved"] is None else f"{one['moved']:.1f} σ\nmost: {one['most']}"
+        moved = "-" if one["moved"] is None else f"{one['moved']:.2f} σ\nmost: {one['most']}"
         for kind, end in (("declared", ""), ("fitted", moved)):
             vectors = map(np.atleast_1d, one[kind].values())
-            cells = (", ".join(f"{number:.4g}" for number in vector) for vector in vectors)
-            lines.append([f"{one['name']}, {kind}", *cells, end])
+            lines.append([f"{one['name']}, {kind}", *map(_vector, vectors), end])
     lens = "fov_y [deg]" if cameras and "fov_y" in cameras[0]["fitted"] else "focal [pixels]"
     return table(["camera", "eye [m]", "target [m]", lens, "moved by"], lines)
+
+
+def _vector(values: np.ndarray) -> str:
+    """Return numbers in words; one that is only rounding beside the largest is 0."""
+    least = ROUNDING * np.abs(values).max()
+    return ", ".join(f"{value:.4g}" if abs(value) > least else "0" for value in values)
 
 
 def _notes(result: dict[str, Any]) -> list[str]:
@@ -395,9 +405,17 @@ def _basins(files: FigureFiles, result: dict[str, Any]) -> Section | None:
     drawn = None
     if files.folder.has(coarse.FILE):
         data = files.folder.read_json(coarse.FILE)
-        file = files.save("coarse", coarse.coarse_figure(data))
+        named = zip(data["basins"], result["logs"], strict=False)
+        searched = [
+            evaluation
+            for basin, names in named if basin["is_searched"]
+            for evaluation in read_search(files.folder, of_last_stage(names))
+        ]  # fmt: skip
+        truth = {row["name"]: row["truth"] for row in result["parameters"] if "truth" in row}
+        file = files.save("coarse", coarse.coarse_figure(data, searched, truth))
         is_wide = len(data["labels"]) > 2
-        drawn = Media((Item(file, "losses of the coarse set", wide=is_wide, chart=not is_wide),))
+        item = Item(file, "losses of the coarse set", wide=is_wide, chart=not is_wide)
+        drawn = Media((item,), "" if is_wide else BETWEEN)
     ranked = sorted(
         result["basins"], key=lambda one: math.inf if one["loss"] is None else one["loss"]
     )

@@ -24,6 +24,7 @@ SPAN = 2.0  # range of another one without bounds: so many times |start| to both
 GRID, SAMPLE, LARGE = 13, 64, 128  # points of one axis, of up to `FEW_AXES`, and of more
 FEW_AXES = 3
 ROUNDING = 1e-9  # of a cell
+STAGE = "-stage-"  # in the names of logs of stages before the last
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,9 +200,14 @@ def log_names(start: int, stages: int) -> list[str]:
 
     Stages before the last have their number too: iterations-1-stage-1.jsonl.
     """
-    names = [ITERATIONS.replace(".", f"-{start + 1}-stage-{k + 1}.") for k in range(stages - 1)]
+    names = [ITERATIONS.replace(".", f"-{start + 1}{STAGE}{k + 1}.") for k in range(stages - 1)]
     names.append(ITERATIONS if start == 0 else ITERATIONS.replace(".", f"-{start + 1}."))
     return names
+
+
+def of_last_stage(names: Sequence[str]) -> list[str]:
+    """Return the logs of a start whose evaluations have all frames."""
+    return [name for name in names if STAGE not in name]
 
 
 def read_search(folder: RunFolder, names: Sequence[str]) -> list[Evaluation]:

@@ -55,4 +55,5 @@ def undrawn():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("matplotlib.figure.Figure", Ignoring)
         patch.setattr("matplotlib.backends.backend_agg.FigureCanvasAgg", Ignoring)
+        patch.setattr("matplotlib.backends.backend_svg.FigureCanvasSVG", Ignoring)
         yield

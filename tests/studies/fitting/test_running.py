@@ -101,6 +101,24 @@ def test_a_run_leaves_a_whole_folder(finished):
     assert inputs == ["inputs.observations.film.video"]
 
 
+@pytest.mark.parametrize("name", ["result.json", "manifest.json", "films.json", "coarse.json"])
+def test_a_folder_of_an_older_version_is_reported_or_refused_in_one_sentence(plain, tmp_path, name):
+    run = shutil.copytree(plain[0], tmp_path / "run")
+    folder, refused = RunFolder(run), 0
+    stored = folder.read_json(name)
+    for key in stored:
+        folder.write_json(name, {other: stored[other] for other in stored if other != key})
+        with undrawn():
+            code, _, err = adjsim("report", run)
+        assert code in {0, 2}, err
+        if code:
+            refused += 1
+            assert len(err.splitlines()) == 1, err
+            assert "version" in err or "is damaged" in err
+            assert f"still there: {run / 'report.html'}" in err or "is damaged" in err
+    assert refused > 0
+
+
 def test_without_certificate_none_is_made(plain):
     run, out = plain
     assert read(run, "certificate.json")["points"] == {}

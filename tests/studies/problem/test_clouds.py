@@ -177,7 +177,7 @@ def test_E_is_found_from_a_cloud_in_a_file_and_the_page_shows_it(tmp_path):
     assert result["verdict"]["kind"] == "found"
     low, high = E["interval"]
     assert low < 3e4 < high < 1.5 * low
-    assert (run / "figures" / "cloud-scan.png").is_file()
+    assert (run / "figures" / "cloud-scan.svg").is_file()
     assert "Cloud and answer: scan" in (run / "report.html").read_text()
     # the budget counts what is declared: no rate of frames, since the file has times
     assert "density" in json.dumps(result)
