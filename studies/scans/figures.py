@@ -123,7 +123,9 @@ def contours(
     if max(a.count, b.count) <= MANY:
         at_x, at_y = np.meshgrid(b.values, a.values)
         ok = np.isfinite(scan_slice.loss)
-        ax.plot(at_x[ok], at_y[ok], ".", color="white", mec=OUTLINE, mew=0.4, ms=5, label="computed")
+        ax.plot(
+            at_x[ok], at_y[ok], ".", color="white", mec=OUTLINE, mew=0.4, ms=5, label="computed"
+        )
     failed = np.argwhere(~np.isfinite(scan_slice.loss))
     if len(failed):
         ax.plot(b.values[failed[:, 1]], a.values[failed[:, 0]], "x", color=ORANGE, ms=5,
