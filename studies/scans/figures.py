@@ -17,6 +17,7 @@ LEAST_FALL = 0.01  # a loss is drawn not lower than this part of the second lowe
 MOST_EVENTS = 0.4  # part of the pairs of neighbours: more of them are not drawn
 COLORS = (BLUE, ORANGE, GREEN, SOFT)
 NOT_COMPARED = "#b9c2cb"
+OUTLINE = "#10161d"  # of marks on a colour map, which is the same on a dark page
 MANY = 60  # cells along an axis: their borders are not drawn
 EVENTS = {
     "visibility_event": ("other faces are seen", GREEN, 0.02),
@@ -122,12 +123,14 @@ def contours(
     if max(a.count, b.count) <= MANY:
         at_x, at_y = np.meshgrid(b.values, a.values)
         ok = np.isfinite(scan_slice.loss)
-        ax.plot(at_x[ok], at_y[ok], ".", color="white", mec=INK, mew=0.4, ms=5, label="computed")
+        ax.plot(
+            at_x[ok], at_y[ok], ".", color="white", mec=OUTLINE, mew=0.4, ms=5, label="computed"
+        )
     failed = np.argwhere(~np.isfinite(scan_slice.loss))
     if len(failed):
         ax.plot(b.values[failed[:, 1]], a.values[failed[:, 0]], "x", color=ORANGE, ms=5,
                 label="no loss")  # fmt: skip
-    outlined = [withStroke(linewidth=3.0, foreground=INK)]  # white shows on the margin too
+    outlined = [withStroke(linewidth=3.0, foreground=OUTLINE)]  # white shows on the margin too
     for at in map(scan_slice.at, scan_slice.local_minima()):
         ax.plot(at[b.key], at[a.key], "o", mfc="none", mec="white", ms=8, mew=1.4,
                 path_effects=outlined, label="local minimum")  # fmt: skip
@@ -135,7 +138,7 @@ def contours(
         ax.plot(minimum[b.key], minimum[a.key], "D", color=ORANGE, mec="white", ms=7,
                 label="minimum of the surface")  # fmt: skip
     if truth := scan_slice.truth_inside():
-        ax.plot(truth[b.key], truth[a.key], "*", color="#ffd23f", mec=INK, ms=13,
+        ax.plot(truth[b.key], truth[a.key], "*", color="#ffd23f", mec=OUTLINE, ms=13,
                 label="truth")  # fmt: skip
     _legend_below(figure, ax, SOFT)
     return figure
@@ -152,7 +155,7 @@ def _arrows(ax: Any, scan_slice: Slice, field: Any, *, color: str, label: str) -
     unit = -slope[mask] / length[mask][:, None]
     reach = _reach(scan_slice)
     ax.quiver(x[mask], y[mask], *unit.T, color=color, scale=1.0 / reach, scale_units="width",
-              units="width", width=0.12 * reach, edgecolor=INK, linewidth=0.8)  # fmt: skip
+              units="width", width=0.12 * reach, edgecolor=OUTLINE, linewidth=0.8)  # fmt: skip
     ax.plot([], [], marker=r"$\rightarrow$", color=color, ls="", ms=11, label=label)
 
 
