@@ -14,12 +14,13 @@ from jsonschema import Draft7Validator
 from studies.problem.making import make_problem
 from studies.scene import declared
 from studies.scene.drawing import instance_of
-from studies.scene.files import BUNDLED, SCHEMA, read_toml
+from studies.scene.files import BUNDLED, SCHEMA, bundled_scenes, read_toml
 from studies.scene.reading import scene_from_dict
 
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "docs" / "_ext"))
-from scene_films import scenes_of_pages
+import scene_pages
+from scene_films import SCENES as FILMED, scenes_of_pages
 from scene_schema import CLASSES, ENTRY, NO_SECTION, PAGES, rows, schema
 
 
@@ -130,6 +131,13 @@ def test_a_page_begins_with_a_scene_and_its_picture():
     for name, page in PAGES.items():
         picture = re.search(r"^!\[.+\]\((.+)\)$", page, re.MULTILINE)[1]
         assert (DOCS / "scene_files" / picture).is_file(), name
+
+
+def test_the_tiles_of_the_first_page_are_the_films_that_can_be_made():
+    assert set(scene_pages.names()) == set(FILMED)
+    for name in FILMED:
+        assert name in bundled_scenes()
+        assert (scene_pages.FILMS / f"{name}.jpg").is_file()
 
 
 @pytest.mark.parametrize("name", SCENES)
