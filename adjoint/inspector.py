@@ -211,7 +211,7 @@ class Inspection:
             f"{rate:.3g}/s"
         )
         if len(means) > 1 and 2.0 * sum(means.values()) > rate:  # pauses show what happens between
-            text += f", most by {_by(name)}"
+            text += ", most by motion alone" if name == MOTION else f", most by `{name}`"
         return [f"{text}." + (f" What changes there: {', '.join(changes)}." if changes else "")]
 
     def dataset(self) -> "Dataset":
@@ -648,7 +648,3 @@ def _gap(
             moved = sizes(value - value[0]).max()
             gaps.append(sizes(other[field] - value.astype(np.float64)) / (moved or 1.0))
     return np.nan_to_num(np.max(gaps, axis=0), nan=np.inf)
-
-
-def _by(name: str) -> str:
-    return "motion alone" if name == MOTION else f"`{name}`"

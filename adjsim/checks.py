@@ -120,13 +120,10 @@ def instance(name: str, value: Any, kind: type[T] | tuple[type[T], ...]) -> T:
     """Return `value` if it is one of a class or of several."""
     if not isinstance(value, kind):
         kinds = kind if isinstance(kind, tuple) else (kind,)
-        wanted = " or ".join(_with_article(k.__name__) for k in kinds)
+        names = [k.__name__ for k in kinds]
+        wanted = " or ".join(f"{'an' if k[0] in 'AEIOaeio' else 'a'} {k}" for k in names)
         raise TypeError(f"`{name}` must be {wanted}, got {type(value).__name__}.")
     return value
-
-
-def _with_article(noun: str) -> str:
-    return f"{'an' if noun[0] in 'AEIOaeio' else 'a'} {noun}"
 
 
 def one_each(name: str, value: Any, n: int, each: str) -> list[Any]:

@@ -219,7 +219,7 @@ class ModelStepper(Stepper[Any, Any]):
             if last is not None:
                 for pairs, away in found:
                     place = place or force.passed(pairs[k], last[k], now[k], away[k])
-                place = place or force.leapt(last[k], now[k])
+                place = place or force.leapt(last[k], now[k], self.changing.reaches[k])
             if place and self.on_divergence is OnDivergence.MARK:
                 self.diverged[contact.world] = step
             elif place:

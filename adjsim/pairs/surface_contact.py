@@ -260,9 +260,9 @@ class SurfaceContact(Force):
                 return found
         return None
 
-    def leapt(self, before: np.ndarray, after: np.ndarray) -> str | None:
+    def leapt(self, before: np.ndarray, after: np.ndarray, reach: float) -> str | None:
         """Return which pair changes sides where rows go farther than pairs are searched for."""
-        is_far = farthest(before, after) > self.reach(before)
+        is_far = farthest(before, after) > reach
         return self.passed_on_the_way(before, after) if is_far else None
 
     def passed(

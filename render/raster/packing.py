@@ -70,7 +70,12 @@ def pack(
     The jobs share everything but the view and the planes near and far.
     """
     height, width = image_size(size)
-    _check_background(rasterizer.background.shape, (height, width))
+    shape = rasterizer.background.shape
+    if len(shape) == 3 and shape[:2] != (height, width):
+        raise ValueError(
+            "`rasterizer.background` must have a colour for each pixel of the image, "
+            f"{(height, width, 3)}, with supersampling too, got {shape}. Or give one colour, (3,)."
+        )
     k = rasterizer.supersample
     moves, batched = _vertices(scene, vertices)
     dtypes = [x.dtype for x in moves.values()] or [np.float64]
@@ -126,14 +131,6 @@ def _check_room(size: tuple[int, int], k: int, n_images: int, dtype: np.dtype) -
 def behind_samples(background: np.ndarray, k: int) -> np.ndarray:
     """Return the background as kernels read it: (1, 1, 3), or of all samples."""
     return background.reshape(1, 1, 3) if background.ndim == 1 else repeat(background, k)
-
-
-def _check_background(shape: tuple[int, ...], size: tuple[int, int]) -> None:
-    if len(shape) == 3 and shape[:2] != size:
-        raise ValueError(
-            f"`rasterizer.background` must have a colour for each pixel of the image, {(*size, 3)},"
-            f" with supersampling too, got {shape}. Or give one colour, (3,)."
-        )
 
 
 def check_cameras(scene: Any, camera: Any) -> tuple[tuple[AnyCamera, ...], bool]:

@@ -88,7 +88,13 @@ def make_body_contacts(
         share = _count(*before) / _count(a, b)  # a finer surface shares a pressure
         factors = {key: share if key in SHARED else 1.0 for key in law}
         radius, depth = law.pop("radius"), law.pop("depth", 0.0)
-        _check_radius(name, radius, (a, b))
+        for body in (a, b):
+            if (edge := body.mean_edge) < radius:
+                raise StudyError(
+                    f"`contacts.{name}.radius` must be smaller than the edges of "
+                    f"`bodies.{body.name}`, {edge:.3g} m on average, got {radius:.3g} m. Give a "
+                    "smaller radius or a coarser mesh."
+                )
         speed = _arrival_speed(contact, *before, gravity) if a.is_rigid and b.is_rigid else None
         own: dict[str, Any] = {key: factors[key] * number for key, number in law.items()}
         if contact.restitution is not None:
@@ -265,16 +271,6 @@ def _check_depth(name: str, depth: float, radius: float) -> None:
             f"`contacts.{name}.depth` must be at most the radius, {radius:.3g} m, so that faster "
             f"touches do not go through, got {depth:.3g} m. Give a larger `radius`."
         )
-
-
-def _check_radius(name: str, radius: float, bodies: tuple[Touching, Touching]) -> None:
-    for body in bodies:
-        if (edge := body.mean_edge) < radius:
-            raise StudyError(
-                f"`contacts.{name}.radius` must be smaller than the edges of `bodies.{body.name}`, "
-                f"{edge:.3g} m on average, got {radius:.3g} m. Give a smaller radius or a coarser "
-                "mesh."
-            )
 
 
 def check_apart(contacts: Mapping[str, Contact], model: Model, state: State) -> None:

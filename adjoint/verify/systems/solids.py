@@ -4,13 +4,13 @@ The contact scenes are held away from touch: the nodes at the bottom are inside 
 through the whole rollout, the others never are.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from adjoint.examples import Example
+from adjoint.operators import cotangents_of, fields_of
 from adjoint.rollout import record, rollout_jvp
 from adjoint.verify.problem import Problem, Values, changed, no_event, no_margins, systems
 from adjsim.contact_margins import ContactMargins, contact_margins, nearest_touch
@@ -42,11 +42,11 @@ def rollout_problem(
     run = record(
         scene.model, scene.state, scene.dt, scene.n_steps, step=scene.step, frames=scene.frames
     )
-    fields = fields_of(run.trajectory)
+    fields = present_fields(run.trajectory)
     scales = {path: float(np.std(part)) or 1.0 for path, part in fields.items()}
 
     def outputs(trajectory: Any) -> np.ndarray:
-        fields = fields_of(trajectory)
+        fields = present_fields(trajectory)
         return np.concatenate([field.ravel() / scales[path] for path, field in fields.items()])
 
     def moved(values: Values) -> Example:
@@ -65,11 +65,7 @@ def rollout_problem(
             path: part.reshape(field.shape) / scales[path]
             for (path, field), part in zip(fields.items(), np.split(adj, ends), strict=True)
         }
-        named, bodies = {}, defaultdict(dict)
-        for path, part in adj_fields.items():
-            name, _, key = path.partition(".")
-            (bodies[name] if key else named)[key or f"adj_{name}"] = part
-        return run.vjp(**named, bodies=bodies or None, wrt=wrt)
+        return run.vjp(**cotangents_of(adj_fields), wrt=wrt)
 
     margins = kink_margins if margins is None and scene.touches else margins
     return Problem(
@@ -86,13 +82,9 @@ def rollout_problem(
     )
 
 
-def fields_of(trajectory: Any) -> dict[str, np.ndarray]:
-    """Return what a trajectory, or a tangent of one, holds by name: x and v, "block.position"."""
-    values = {name: np.asarray(value) for name, value in vars(trajectory).items()}
-    fields = {name: x for name, x in values.items() if name != "steps" and x.ndim and x.size}
-    for name, part in getattr(trajectory, "bodies", {}).items():
-        fields |= {f"{name}.{key}": value for key, value in vars(part).items()}
-    return fields
+def present_fields(trajectory: Any) -> dict[str, np.ndarray]:
+    """Return the fields of a trajectory, or of a tangent of one, that are not empty."""
+    return {name: x for name, x in fields_of(trajectory).items() if x.size}
 
 
 def nearest_event(scene: Example) -> str:

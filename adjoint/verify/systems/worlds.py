@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from adjoint.examples import Example
+from adjoint.operators import cotangents_of
 from adjoint.rollout import record, rollout_jvp
 from adjoint.verify.problem import Problem, System, Values, changed
 from adjoint.verify.systems.bodies import brick, poses
@@ -13,7 +14,7 @@ from adjoint.verify.systems.solids import (
     KERNEL_TOLERANCE,
     N_STEPS,
     ROLLOUT_TOLERANCE,
-    fields_of,
+    present_fields,
 )
 from adjsim.courses import Signal
 from adjsim.forces.external import ExternalForces
@@ -57,7 +58,9 @@ def batch_problem(n_steps: int = N_STEPS) -> Problem:
     run = record(batch, states, DT, n_steps)
 
     def outputs(trajectories: list[Trajectory]) -> np.ndarray:
-        fields = [field for trajectory in trajectories for field in fields_of(trajectory).values()]
+        fields = [
+            field for trajectory in trajectories for field in present_fields(trajectory).values()
+        ]
         return np.concatenate([field.ravel() for field in fields])
 
     def at(values: Values) -> tuple[Batch, list[State]]:
@@ -70,18 +73,12 @@ def batch_problem(n_steps: int = N_STEPS) -> Problem:
     def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
         by_world, rest = [], adj
         for trajectory in run.trajectory:
-            fields = fields_of(trajectory)
+            fields = present_fields(trajectory)
             ends = np.cumsum([field.size for field in fields.values()])
             *parts, rest = np.split(rest, ends)
-            by_world.append(
-                {p: a.reshape(f.shape) for (p, f), a in zip(fields.items(), parts, strict=True)}
-            )
-        bodies = [
-            {"lump": {path[5:]: adj for path, adj in adjoints.items() if path.startswith("lump.")}}
-            for adjoints in by_world
-        ]
-        adj_x, adj_v = ([adjoints[name] for adjoints in by_world] for name in ("x", "v"))
-        gradients = run.vjp(adj_x, adj_v, bodies=bodies)
+            shaped = zip(fields.items(), parts, strict=True)
+            by_world.append(cotangents_of({path: a.reshape(f.shape) for (path, f), a in shaped}))
+        gradients = run.vjp(**{key: [adj[key] for adj in by_world] for key in by_world[0]})
         return {path: gradients[int(path[0])][path[2:]] for path in wrt}
 
     return Problem(
