@@ -1,6 +1,8 @@
 """What adjsim makes of `views`: hulls beside the true surfaces, E and nu beside the true ones."""
 
+import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -61,12 +63,20 @@ def hull_row(folder: Path, name: str, count: int) -> tuple[str, ...]:
 def fit_rows(folder: Path, count: int) -> list[tuple[str, ...]]:
     """Return the cells of `FITS` of E and nu from the films of so many views.
 
-    E is off by so many tenfolds, |log10 E/E_true|, as the field's tables have it.
+    E is off by so many tenfolds, |log10 E/E_true|, as the field's tables have it. The verdict is
+    that on the number alone.
     """
     scene = f"scene-{count}.toml"
-    if not (tables.run_folder(folder, scene) / "result.json").exists():
+    result = tables.run_folder(folder, scene) / "result.json"
+    if not result.exists():
         tables.run(folder, scene, "--no-certificate")
-    return [cells_of(row, count) for row in tables.rows_of(folder, scene) if is_shown(row)]
+    entries = json.loads(result.read_text())["parameters"] if result.exists() else ()
+    verdicts = {entry["name"]: entry["verdict"] for entry in entries}
+    return [
+        cells_of(replace(row, verdict=verdicts.get(row.parameter, row.verdict)), count)
+        for row in tables.rows_of(folder, scene)
+        if is_shown(row)
+    ]
 
 
 def is_shown(row: tables.Row) -> bool:

@@ -541,9 +541,10 @@ def test_fits_of_views_say_how_far_they_are_off(tmp_path):
              "law": "same"}  # fmt: skip
     (tmp_path / "truth.json").write_text(json.dumps(truth))
     answers = [("bird.E", 9e4, [8e4, 9.9e4]), ("bird.nu", 0.32, [0.25, 0.35])]
-    entries = [dict(zip(("name", "estimate", "interval"), one, strict=True)) for one in answers]
+    keys = ("name", "estimate", "interval", "verdict")
+    entries = [dict(zip(keys, (*answer, "found"), strict=True)) for answer in answers]
     (tmp_path / "run-scene-3").mkdir()
-    result = {"verdict": {"kind": "found"}, "parameters": entries}
+    result = {"verdict": {"kind": "not determined"}, "parameters": entries}
     (tmp_path / "run-scene-3" / "result.json").write_text(json.dumps(result))
     of_E, of_nu = (dict(zip(hulls.FITS, row, strict=True)) for row in hulls.fit_rows(tmp_path, 3))
     assert (of_E["off"], of_E["holds"]) == ("0.046", "no")
