@@ -112,7 +112,7 @@ PAPER_SIZES: dict[str, tuple[str, ...]] = {
         f"search.stages={[round((k - 0.5) / 48, 4) for k in range(19, 48, 2)] + [1.0]}",
         "search.method=levenberg",
         "search.max_evaluations=6000",
-        "search.tolerance=1e-6",
+        "search.tolerance=0.01",
     ),
     "ball-stiffness": (BALL,),
     "cloth-velocity": (
@@ -123,7 +123,7 @@ PAPER_SIZES: dict[str, tuple[str, ...]] = {
         "search.method=levenberg",
         "search.stages=[0.125, 0.25, 0.375, 0.625, 1.0]",
         "search.max_evaluations=30000",
-        "search.tolerance=1e-6",
+        "search.tolerance=0.01",
     ),
 }
 INSTANCES = {1: 200, 2: 200, 3: 100}  # of the paper
