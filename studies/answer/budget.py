@@ -371,7 +371,9 @@ def budget_at(
     noise, camera = np.minimum(noise, left), camera_share(parameters, jacobian)[chosen]
     parts = {
         "noise": np.sqrt(noise * (1.0 - camera)),
-        "what is left unexplained": np.sqrt((left - noise) * (1.0 - camera)),
+        "what is left unexplained (grows with the misfit)": np.sqrt(
+            (left - noise) * (1.0 - camera)
+        ),
         "the camera": np.sqrt(left * camera),
         **others,
         **of_numbers,

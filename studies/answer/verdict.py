@@ -237,13 +237,16 @@ def _with_unexplained(verdict: Verdict, found: Evidence) -> Verdict:
         what, most = "variance in the pictures", UNEXPLAINED_PICTURES
     if left is None or "unexplained" in verdict.numbers:
         return verdict
-    more = (
-        f"So far {percent(left)} of the {what} is unexplained (at most {percent(most)} is accepted)"
-    )
-    if left > most:
-        more += ": more evaluations alone may not be enough, so compare the films side by side"
     numbers = {**verdict.numbers, "unexplained": left}
-    return Verdict(verdict.kind, f"{verdict.reason} {more}.", numbers)
+    so_far = f"{percent(left)} of the {what} is unexplained"
+    accepted = f"(at most {percent(most)} is accepted)"
+    if left <= most:
+        return Verdict(verdict.kind, f"{verdict.reason} So far {so_far} {accepted}.", numbers)
+    misfit = (
+        f"The fit is bad: {so_far} {accepted}. More evaluations alone may not be enough, so "
+        "compare the films side by side."
+    )
+    return Verdict(verdict.kind, f"{misfit} {verdict.reason}", numbers)
 
 
 def not_finished(found: Evidence) -> Verdict | None:
@@ -483,6 +486,15 @@ def at_a_bound(found: Evidence) -> Verdict | None:
     parameters, theta = found.parameters, found.theta
     left = None if found.explained is None else found.explained.unexplained
     also = "" if left is None else f" {percent(left)} of the motion is unexplained there."
+    first = ""
+    if left is not None and left > UNEXPLAINED:
+        also, first = (
+            "",
+            (
+                f"The fit is bad: {percent(left)} of the motion is unexplained (at most "
+                f"{percent(UNEXPLAINED)} is accepted). "
+            ),
+        )
     width = parameters.upper - parameters.lower
     near = NEAR_BOUND * np.where(np.isfinite(width), width, 1.0)
     slope = np.nan_to_num(found.slope)
@@ -496,7 +508,7 @@ def at_a_bound(found: Evidence) -> Verdict | None:
                 continue
             return Verdict(
                 Kind.AT_A_BOUND,
-                f"The {end} bound of {label} stops the search at "
+                f"{first}The {end} bound of {label} stops the search at "
                 f"{parameters.natural(theta)[i]:.4g}: the optimum lies at the bound or beyond."
                 f"{also} Widen the bound if values beyond it are possible, or check what is held "
                 "fixed.",

@@ -37,6 +37,9 @@ def check_command(path: Path, overrides: Sequence[str], *, as_json: bool) -> Non
                     width += f", {percent(relative)}"
             table.add_row(name, start, width, word)
         console.print(table)
+        console.print(
+            "assumed: the model explains the data; a run's intervals grow with the misfit"
+        )
     for line in facts(summary):
         console.print(line)
     for line in summary["advice"]:

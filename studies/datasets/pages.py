@@ -154,7 +154,7 @@ def _report(folder: RunFolder, spec: Spec, facts: dict[str, str], table: Table) 
             "bad" if failed else "good",
             facts.get("first reason", ""),
         ),
-        facts={"run": folder.path.name, "of": spec.name, "answer": facts["scenes"]},
+        facts={"run": folder.path.name, "scene": spec.name, "answer": facts["scenes"]},
         sections=tuple(page_section for page_section in sections if page_section is not None),
         chips=(facts["scenes"], facts["size"]),
         thumbnail=SHEET,

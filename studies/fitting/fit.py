@@ -49,6 +49,11 @@ from studies.search.coarse import SearchResult, read_search
 
 
 LARGEST_LIST = 12  # components of one parameter listed one by one; more are summed up
+MEASURED = (
+    "The truth beside the answer is what `truth` of the scene file says was measured otherwise. If "
+    "the file is a copy of a simulated scene, that is the truth of its film and not of this one: "
+    "leave it out."
+)
 BLIND = "Blind: neither the search nor the verdict knew the truth, or that the film is simulated."
 
 
@@ -117,6 +122,7 @@ class SceneFit:
         start = self.made.everything.parameters.start
         rows = parameter_rows(solved, start, self.made.truth, measured_truth(self.file))
         is_control = self.file.purpose == "control"
+        is_measured = any("truth" in row for row in rows) and not self.file.is_simulated
         return {
             "title": self.title,
             "purpose": self.file.purpose,
@@ -144,7 +150,7 @@ class SceneFit:
             "basins": basins_json(solved.searched.parameters, solved.found),
             "validation": solved.validation,
             "metrics": solved.metrics,
-            "findings": findings(solved) + [BLIND] * self.file.blind,
+            "findings": findings(solved) + [BLIND] * self.file.blind + [MEASURED] * is_measured,
             "cameras": writing.cameras_json(problem, self.file, theta),
         }
 

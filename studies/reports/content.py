@@ -183,6 +183,15 @@ class Headline:
 
 
 @dataclass(frozen=True, config=STRICT)
+class Value:
+    """A number by which an index compares runs, with its 95 % interval if there is one."""
+
+    value: float
+    unit: str = ""
+    interval: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, config=STRICT)
 class Report:
     """A page of one run."""
 
@@ -192,6 +201,7 @@ class Report:
     sections: tuple[Section, ...] = ()
     chips: tuple[str, ...] = ()  # further short statements beside the verdict
     thumbnail: str = ""  # a small picture
+    numbers: dict[str, Value] = field(default_factory=dict)  # for an index: answers, loss, time
 
 
 _ADAPTER = TypeAdapter(Report)

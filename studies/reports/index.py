@@ -1,16 +1,20 @@
-"""One page about many runs, from their `report.json`: verdicts, answers, links to their pages.
+"""One page that compares many runs, from their `report.json`: verdicts, answers, links to them.
 
-A run that is not finished, or cannot be read, has the reason in place of a verdict. The page is one
-self-contained file; its links are relative to it.
+Numbers that several runs share are columns of its table, and axes of its plot. A run that is not
+finished, or cannot be read, has the reason in place of a verdict. The page is one self-contained
+file; its links are relative to it.
 """
 
+import json
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
 from studies.reports.content import Headline, Report, read_report
+from studies.reports.numbers import estimate, interval, number
 from studies.reports.page import MARK, embedded, render
 from studies.runs.errors import StudyError
 from studies.runs.folder import MANIFEST, REPORT, REPORT_DATA, STUDY, RunFolder
@@ -18,7 +22,8 @@ from studies.runs.folder import MANIFEST, REPORT, REPORT_DATA, STUDY, RunFolder
 
 FORMATS = ("pdf", "png")  # of figures beside the page
 INDEX = "index.html"
-FIRST, LAST = ("answer", "loss"), ("run", "started")  # columns
+FIRST, LAST = ("answer", "loss", "time"), ("scene", "run", "started")  # columns
+MOST_SHARED = 8  # numbers that are columns and axes, those first that most runs have
 Rebuild = Callable[[RunFolder], Path]
 
 
@@ -60,14 +65,52 @@ def write_index(runs: Sequence[Path], out: Path | None, rebuild: Rebuild) -> Pat
             f"{path} is not an index of `adjsim report`. Name another file by `--out`."
         )
     entries = [read_entry(run, path.parent, rebuild) for run in runs]
-    keys = list(dict.fromkeys(key for entry in entries for key in entry.report.facts))
-    others = [key for key in keys if key not in (*FIRST, *LAST)]
-    columns = [key for key in (*FIRST, *others, *LAST) if key in keys]
+    counts = Counter(name for entry in entries for name in entry.report.numbers)
+    answers = (name for name, n in counts.most_common() if n > 1 and name not in FIRST)
+    shared = list(answers)[:MOST_SHARED]
+    cells = [_cells(entry.report, shared) for entry in entries]
+    present = {key for one in cells for key, text in one.items() if text}
+    columns = [key for key in (*shared, *FIRST, *LAST) if key in present]
     said = {(entry.report.verdict.tone, entry.report.verdict.text) for entry in entries}
     verdicts = sorted(said, key=lambda verdict: (verdict[0] != "good", verdict))
-    text = render("index", title="Runs", entries=entries, columns=columns, verdicts=verdicts)
+    text = render(
+        "index", title="Runs", runs=list(zip(entries, cells, strict=True)), columns=columns,
+        verdicts=verdicts, data=_data(entries, [*shared, "loss", "time"]),
+    )  # fmt: skip
     RunFolder(path.parent).write_text(path.name, text)
     return path
+
+
+def _cells(report: Report, shared: Sequence[str]) -> dict[str, str]:
+    """Return the cells of a run by column; the answer without what has columns of its own."""
+    facts = dict(report.facts)
+    lines = facts.get("answer", "").split("\n")
+    facts["answer"] = "\n".join(x for x in lines if x.split(" = ")[0] not in shared)
+    facts["started"] = facts.get("started", "")[:16].replace("T", " ")
+    for name, one in report.numbers.items():
+        text, width = number(float(f"{one.value:.3g}")), ""
+        if one.interval:
+            row = {"estimate": one.value, "interval": one.interval}
+            text, width = estimate(row), f"\n{interval(row).splitlines()[-1]}"
+        facts[name] = f"{text}\xa0{one.unit}".rstrip() + width
+    return facts
+
+
+def _data(entries: Sequence[Entry], names: Sequence[str]) -> str:
+    """Return what the plot of the page draws, as JSON that is safe in a page."""
+    runs = [
+        {
+            "name": entry.report.facts.get("run", entry.report.title),
+            "verdict": entry.report.verdict.text,
+            "numbers": {
+                name: [one.value, *(one.interval or ()), one.unit]
+                for name, one in entry.report.numbers.items()
+                if name in names
+            },
+        }
+        for entry in entries
+    ]
+    return json.dumps({"names": names, "runs": runs}, allow_nan=False).replace("<", "\\u003c")
 
 
 def read_entry(run: Path, base: Path, rebuild: Rebuild) -> Entry:

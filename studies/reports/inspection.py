@@ -62,6 +62,7 @@ def inspection_page(
         "curves": _curves(inspection),
         "marks": _marks(inspection, films),
         "view": view,
+        "films": [film.times[_chosen(film)] for film in films],
     }
     return render(
         "inspection",
@@ -252,16 +253,20 @@ def _table(inspection: Inspection) -> list[dict[str, Any]]:
     return rows
 
 
+def _chosen(film: Pixels) -> np.ndarray:
+    """Return which frames of a film are on the page."""
+    return np.unique(np.linspace(0, len(film.times) - 1, MOST_FILM_FRAMES).round().astype(int))
+
+
 def _film(film: Pixels) -> dict[str, Any]:
     """Return frames of a film in grey with the cotangent of its pixels in red and blue."""
     from PIL import Image
 
     by_frame = sizes(film.cotangents)
-    chosen = np.unique(np.linspace(0, len(film.times) - 1, MOST_FILM_FRAMES).round().astype(int))
     signed = film.cotangents.sum(axis=-1)
     largest = float(np.abs(signed).max()) or 1.0
     frames = []
-    for k in chosen:
+    for k in _chosen(film):
         grey = film.images[k].mean(axis=-1, keepdims=True).clip(0.0, 1.0) * 0.6 + 0.25
         share = np.sqrt(np.abs(signed[k]) / largest)[..., None]
         color = np.where(signed[k][..., None] > 0.0, (0.85, 0.1, 0.1), (0.1, 0.25, 0.9))

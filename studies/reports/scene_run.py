@@ -25,6 +25,7 @@ from studies.reports.content import (
     Report,
     Section,
     Text,
+    Value,
     charts,
     details,
     section,
@@ -115,8 +116,23 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
             f"gradient certificate: {certificate.line(certified)}",
         ),
         thumbnail=THUMBNAIL if folder.has(THUMBNAIL) else "",
+        numbers=index_numbers(result, seconds),
     )
     return write_page(folder, report)
+
+
+def index_numbers(result: Mapping[str, Any], seconds: float) -> dict[str, Value]:
+    """Return the numbers by which an index compares runs: single answers, loss and time."""
+    rows = (row for row in result["parameters"] if row["count"] == 1)
+    answers = {
+        row["name"]: Value(
+            row["estimate"],
+            row["unit"].strip("-"),
+            None if interval(row) == "none" else row["interval"],
+        )
+        for row in rows
+    }
+    return {**answers, "loss": Value(result["loss"]), "time": Value(seconds, "s")}
 
 
 def index_facts(
@@ -133,9 +149,8 @@ def index_facts(
         answers.append(f"and {more} more")
     return {
         "run": folder.path.name,
-        "of": str(manifest.get("name", manifest["study"])),
+        "scene": str(manifest.get("name", manifest["study"])),
         "answer": "\n".join(answers),
-        "loss": f"{result['loss']:.3e}",
         "started": str(manifest["started"]),
     }
 
@@ -191,7 +206,7 @@ def _metrics(result: Mapping[str, Any]) -> list[Block | None]:
     ]  # fmt: skip
     return [
         table(("number", "|log10| error", "error"), values),
-        table(("of", "frames", *(heads[key] for key in kept)), lines),
+        table(("what", "frames", *(heads[key] for key in kept)), lines),
     ]
 
 

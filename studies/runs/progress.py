@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterable, Sequence
-from statistics import median
 from typing import Any, Self
 
 from rich.console import Console, RenderableType
@@ -104,11 +103,14 @@ class EvaluationProgress(ProgressDisplay):
         loss = f"{evaluation.loss:.3e}"
         gradient = "-" if self._gradient_norm is None else f"{self._gradient_norm:.1e}"
         left = self._left(evaluation)
-        rest = f", at most {left} s more if it takes all" if left else ""
+        rest = ""
+        if left:
+            seconds = f"{left[0]} to {left[1]}" if left[0] < left[1] else left[0]
+            rest = f", at most {self._max - evaluation.spent} more of this search: {seconds} s"
         if self._console.is_terminal:
             known: dict[str, Any] = {"loss": loss, "gradient": gradient, "ends": "", "left": ""}
             if left:
-                known |= {"left": f"at most {clock(left)}", "ends": " if it takes all"}
+                known |= {"left": f"at most {clock(left[1])}", "ends": " if it takes all"}
             self._bar.update(self._task, completed=evaluation.spent, **known)
             return
         self.say(
@@ -116,25 +118,30 @@ class EvaluationProgress(ProgressDisplay):
             f"{evaluation.seconds:.1f} s{rest}"
         )
 
-    def _left(self, evaluation: Evaluation) -> int:
-        """Return how many seconds the rest of this search takes at most; 0 if none or not known.
+    def _left(self, evaluation: Evaluation) -> tuple[int, int] | None:
+        """Return from how many to how many seconds the rest of this search takes if it takes all.
 
-        Most searches end long before their last evaluation: whoever shows it must say so.
+        None if none is left or it is not known. Most searches end long before their last
+        evaluation: whoever shows it must say so.
 
-        The first evaluation, and the first of each further kind, such as one with tangents,
-        also compile and say nothing of the others. One rollout of the others takes the median.
+        The first evaluation, and the first of each further kind, such as one with tangents, also
+        compile and say nothing of the others. Rollouts of the others take from the tenth to the
+        ninetieth percentile of their times.
         """
         before, self._before = self._before, evaluation
         is_compiled = evaluation.kind in self._kinds
         self._kinds.add(evaluation.kind)
         if before is None or evaluation.spent <= before.spent:
             self._rates = []
-            return 0
+            return None
         if is_compiled:
             rollouts = evaluation.spent - before.spent
             self._rates.append((evaluation.seconds - before.seconds) / rollouts)
         rest = self._max - evaluation.spent
-        return max(1, round(median(self._rates) * rest)) if rest > 0 and self._rates else 0
+        if rest <= 0 or not self._rates:
+            return None
+        rates, cut = sorted(self._rates), len(self._rates) // 10
+        return max(1, round(rates[cut] * rest)), max(1, round(rates[-1 - cut] * rest))
 
 
 class PointProgress(ProgressDisplay):

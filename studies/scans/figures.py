@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 from studies.reports.figures import BLUE, GREEN, INK, ORANGE, SOFT, TINY, make_axes, plain_ticks
-from studies.scans.landscape import Slice, agreement, per_axis
+from studies.scans.landscape import FINE, Slice, agreement, per_axis
 from studies.scans.spec import Axis
 
 
 TICKS = 25  # tangents along a curve
 ARROWS = 13  # along an axis
 REACH, MOST_REACH = 0.46, 0.08  # of an arrow: parts of the way to the next one, of the axes
-LEAST_FALL = 1e-30  # a loss is drawn not lower than this part of the largest
+LEAST_FALL = 0.01  # a loss is drawn not lower than this part of the second lowest one
 MOST_EVENTS = 0.4  # part of the pairs of neighbours: more of them are not drawn
 COLORS = (BLUE, ORANGE, GREEN, SOFT)
 NOT_COMPARED = "#b9c2cb"
@@ -34,9 +34,11 @@ def curve(own: Slice, unit: str) -> Any:
     """Draw the loss along one axis, with tangents, the truth, the lowest and failed points."""
     (axis,) = own.axes
     figure, (ax,) = make_axes(1, 1, (4.8, 3.5))
-    ax.plot(axis.values, own.loss, color=SOFT, lw=1.2)
-    size = 4 if axis.count < 100 else 1.5
-    ax.plot(axis.values, own.loss, ".", color=BLUE, ms=size, label="loss")
+    x, loss = own.curve()
+    label = "cubic curve" if own.has_gradient else None
+    ax.plot(x, loss, color=SOFT, lw=1.2, label=label)
+    size = 7 if axis.count < 30 else 4 if axis.count < 100 else 1.5
+    ax.plot(axis.values, own.loss, ".", color=BLUE, ms=size, label="computed", zorder=3)
     _label("x", ax, axis, unit)
     if truth := own.truth_inside():
         ax.axvline(truth[axis.key], color=ORANGE, lw=1.2, ls="--", label="truth")
@@ -44,24 +46,24 @@ def curve(own: Slice, unit: str) -> Any:
     if lowest is not None:
         at = own.at(lowest)[axis.key]
         ax.plot([at], [own.loss[lowest]], "o", mfc="none", mec=INK, ms=7, label="lowest point")
+    if minimum := own.minimum():
+        at = minimum[axis.key]
+        ax.plot(
+            [at], [np.interp(at, x, loss)], "D", color=GREEN, ms=5, label="its minimum", zorder=4
+        )
     failed = axis.values[~np.isfinite(own.loss)]
     if failed.size:
         trans = ax.get_xaxis_transform()
         ax.plot(failed, np.full(failed.size, 0.03), "x", color=ORANGE, ms=4, transform=trans,
                 label="no loss")  # fmt: skip
-    low, high = np.nanmin(own.loss), np.nanmax(own.loss)
-    if _has_gradient(own):
+    low, high = np.nanmin(loss), np.nanmax(loss)
+    if own.has_gradient:
         _tangents(ax, own)
     if high > low:
         ax.set_ylim(low - 0.08 * (high - low), high + 0.08 * (high - low))
-    ax.legend(frameon=False, fontsize=8)
     ax.set(ylabel="loss [-]")
+    _legend_below(figure, ax)
     return figure
-
-
-def _has_gradient(own: Slice) -> bool:
-    """Whether the axes are parameters of the problem; a setting has no gradient."""
-    return {axis.key for axis in own.axes} <= set(own.data.parameter.values)
 
 
 def _tangents(ax: Any, own: Slice) -> None:
@@ -96,11 +98,16 @@ def contours(
 
     a, b = scan_slice.axes  # a upwards, b to the right, as the first axis of an array goes down
     figure, (ax,) = make_axes(1, 1, (6.4, 5.2))
-    loss = np.ma.masked_invalid(scan_slice.loss)
-    least = float(np.ma.masked_less_equal(loss, 0.0).min() or TINY)  # an exact fit is at this
-    log_loss = np.ma.log10(np.ma.maximum(loss, max(least, LEAST_FALL * loss.max())))
-    filled = ax.contourf(b.values, a.values, log_loss, levels=24, cmap="viridis")
-    lines = ax.contour(b.values, a.values, log_loss, levels=12, colors="white", linewidths=0.4)
+    shares = np.linspace(0.0, 1.0, FINE + 1)
+    loss, (x, y) = (
+        np.ma.masked_invalid(scan_slice.surface(shares, shares)),
+        (b.at(shares), a.at(shares)),
+    )
+    computed = np.sort(scan_slice.loss[scan_slice.loss > 0.0])
+    least = LEAST_FALL * computed[min(1, len(computed) - 1)] if computed.size else TINY
+    log_loss = np.ma.log10(np.ma.maximum(loss, least))
+    filled = ax.contourf(x, y, log_loss, levels=24, cmap="viridis")
+    lines = ax.contour(x, y, log_loss, levels=12, colors="white", linewidths=0.4)
     lines.set_alpha(0.6)
     figure.colorbar(filled, ax=ax, label="log10 of the loss")
     _label("x", ax, b, units[b.key])
@@ -110,8 +117,12 @@ def contours(
     ax.set_title(title, fontsize=10)
     if black_box:
         _arrows(ax, scan_slice, scan_slice.data.black_box, color=ORANGE, label="descent, black box")
-    if _has_gradient(scan_slice):
+    if scan_slice.has_gradient:
         _arrows(ax, scan_slice, scan_slice.data.gradient, color="white", label="descent, adjoint")
+    if max(a.count, b.count) <= MANY:
+        at_x, at_y = np.meshgrid(b.values, a.values)
+        ok = np.isfinite(scan_slice.loss)
+        ax.plot(at_x[ok], at_y[ok], ".", color="white", mec=INK, mew=0.4, ms=5, label="computed")
     failed = np.argwhere(~np.isfinite(scan_slice.loss))
     if len(failed):
         ax.plot(b.values[failed[:, 1]], a.values[failed[:, 0]], "x", color=ORANGE, ms=5,
@@ -120,6 +131,9 @@ def contours(
     for at in map(scan_slice.at, scan_slice.local_minima()):
         ax.plot(at[b.key], at[a.key], "o", mfc="none", mec="white", ms=8, mew=1.4,
                 path_effects=outlined, label="local minimum")  # fmt: skip
+    if minimum := scan_slice.minimum():
+        ax.plot(minimum[b.key], minimum[a.key], "D", color=ORANGE, mec="white", ms=7,
+                label="minimum of the surface")  # fmt: skip
     if truth := scan_slice.truth_inside():
         ax.plot(truth[b.key], truth[a.key], "*", color="#ffd23f", mec=INK, ms=13,
                 label="truth")  # fmt: skip
@@ -131,7 +145,7 @@ def _arrows(ax: Any, scan_slice: Slice, field: Any, *, color: str, label: str) -
     """Draw minus a gradient over two axes, every arrow of one length on the picture."""
     a, b = scan_slice.axes
     rows, columns = (_evenly(axis.count) for axis in (a, b))
-    slope = per_axis((b, a), field.transpose(a.key, b.key, ...))[np.ix_(rows, columns)]
+    slope = per_axis((b, a), field.transpose(*scan_slice.keys, ...))[np.ix_(rows, columns)]
     length = np.linalg.norm(slope, axis=-1)
     mask = np.isfinite(length) & (length > 0.0)
     x, y = np.meshgrid(b.values[columns], a.values[rows])
@@ -150,10 +164,8 @@ def _reach(own: Slice) -> float:
 
 def _with_margin(axis: Axis, part: float) -> tuple[float, float]:
     """Return the ends of an axis with a part of its length beyond both."""
-    low, high = axis.values[0], axis.values[-1]
-    if axis.is_log:
-        return low * (low / high) ** part, high * (high / low) ** part
-    return low - part * (high - low), high + part * (high - low)
+    low, high = axis.at(np.array([-part, 1.0 + part]))
+    return float(low), float(high)
 
 
 def _evenly(count: int) -> np.ndarray:
@@ -162,17 +174,22 @@ def _evenly(count: int) -> np.ndarray:
     return np.arange((count - 1) % every // 2, count, every)
 
 
-def compared(along: Axis, curves: Mapping[str, np.ndarray], unit: str, truth: Any) -> Any:
-    """Draw curves over one axis, each scaled from 0 at its lowest point to 1 at its highest."""
+def compared(
+    along: Axis, curves: Mapping[str, tuple[np.ndarray, np.ndarray]], unit: str, truth: Any
+) -> Any:
+    """Draw curves over one axis, each scaled from 0 at its lowest point to 1 at its highest.
+
+    `curves` are places and losses, (n,) each, by name.
+    """
     from matplotlib import colormaps
 
     figure, (ax,) = make_axes(1, 1, (5.2, 4.2))
     many = len(curves) > len(COLORS)
     shades = colormaps["viridis"](np.linspace(0.0, 0.92, len(curves)))
-    for k, (name, loss) in enumerate(curves.items()):
+    for k, (name, (x, loss)) in enumerate(curves.items()):
         low, high = np.nanmin(loss), np.nanmax(loss)
         scaled = (loss - low) / (high - low) if high > low else np.zeros_like(loss)
-        ax.plot(along.values, scaled, color=shades[k] if many else COLORS[k], lw=1.5, label=name)
+        ax.plot(x, scaled, color=shades[k] if many else COLORS[k], lw=1.5, label=name)
     if truth is not None:
         ax.axvline(truth, color=INK, lw=1.0, ls="--", label="truth")
     _label("x", ax, along, unit)

@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from studies.reports.curves import hermite_curve, hermite_minimum, hermite_surface
+from studies.reports.numbers import number
 from studies.scans.spec import Axis, Scan
 from studies.scans.trust import AGREES
 
 
 Index = tuple[int, ...]
 NEAR = 1e-9  # steps of the grid that count as none
+FINE = 200  # points of a surface along each axis
 # Why gradient and difference disagree, see `agreement`.
 REASONS = {
     "jumps": "a pixel jumps within the step, and a shorter one agrees",
@@ -36,17 +39,21 @@ class Slice:
     data: xr.Dataset
 
     @property
+    def keys(self) -> list[str]:
+        """The keys of the axes."""
+        return [axis.key for axis in self.axes]
+
+    @property
     def loss(self) -> np.ndarray:
         """Losses over the axes; NaN where there is none."""
-        return self.data.loss.transpose(*(axis.key for axis in self.axes)).values
+        return self.data.loss.transpose(*self.keys).values
 
     @property
     def truth(self) -> dict[str, float] | None:
         """The hidden values along the axes, by key; None where they are not known."""
-        keys = [axis.key for axis in self.axes]
-        if "truth" not in self.data or not set(keys) <= set(self.data.parameter.values):
+        if "truth" not in self.data or not set(self.keys) <= set(self.data.parameter.values):
             return None
-        return {key: float(self.data.truth.sel(parameter=key)) for key in keys}
+        return {key: float(self.data.truth.sel(parameter=key)) for key in self.keys}
 
     def truth_inside(self) -> dict[str, float] | None:
         """Return the hidden values along the axes, None where they are not inside the grid."""
@@ -62,6 +69,68 @@ class Slice:
         """Return the values of a point by key."""
         places = zip(self.axes, index, strict=True)
         return {axis.key: float(axis.values[i]) for axis, i in places}
+
+    @property
+    def has_gradient(self) -> bool:
+        """Whether the axes are parameters of the problem; a setting has no gradient."""
+        return "gradient" in self.data and set(self.keys) <= set(self.data.parameter.values)
+
+    def curve(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return places along the only axis, and the loss there: cubic through losses and slopes.
+
+        Straight from point to point where there are no slopes.
+        """
+        (axis,) = self.axes
+        if not self.has_gradient:
+            return axis.values, self.loss
+        shares = np.linspace(0.0, 1.0, axis.count)
+        fine, loss = hermite_curve(shares, self.loss, per_axis(self.axes, self.data.gradient)[:, 0])
+        return axis.at(fine), loss
+
+    def surface(self, *shares: np.ndarray) -> np.ndarray:
+        """Return the smooth surface through losses and slopes over two axes, (n, m).
+
+        `shares`, (n,) and (m,), are those of the way along each axis. Without slopes they are
+        estimated from the losses.
+        """
+        grid = [np.linspace(0.0, 1.0, axis.count) for axis in self.axes]
+        points, at = (np.stack(np.meshgrid(*s, indexing="ij"), axis=-1) for s in (grid, shares))
+        slopes = np.full(points.shape, np.nan)
+        if self.has_gradient:
+            slopes = per_axis(self.axes, self.data.gradient.transpose(*self.keys, ...))
+        return hermite_surface(points.reshape(-1, 2), self.loss.ravel(), slopes.reshape(-1, 2), at)
+
+    def minimum(self) -> dict[str, float] | None:
+        """Return where the curve or surface through losses and slopes is lowest, to three digits.
+
+        None over settings, over more than two axes, and where there is no curve.
+        """
+        own = self.to_draw()
+        if not own.has_gradient or len(own.axes) > 2 or min(axis.count for axis in own.axes) < 2:
+            return None
+        if len(own.axes) == 1:
+            shares = np.linspace(0.0, 1.0, own.axes[0].count)
+            slopes = per_axis(own.axes, own.data.gradient)[:, 0]
+            lowest = hermite_minimum(shares, own.loss, slopes)
+            place = None if lowest is None else [lowest.at]
+        else:
+            place = own._lowest_of_surface()
+        if place is None:
+            return None
+        values = (axis.at(np.array(share)) for axis, share in zip(own.axes, place, strict=True))
+        return {axis.key: float(f"{v:.3g}") for axis, v in zip(own.axes, values, strict=True)}
+
+    def _lowest_of_surface(self) -> list[float] | None:
+        """Return the shares of the axes at which the surface is lowest: on a grid, and a finer."""
+        shares, place = [np.linspace(0.0, 1.0, FINE + 1)] * 2, []
+        for _ in range(2):
+            loss = self.surface(*shares)
+            if not np.isfinite(loss).any():
+                return None
+            index = np.unravel_index(np.nanargmin(loss), loss.shape)
+            place = [float(share[i]) for share, i in zip(shares, index, strict=True)]
+            shares = [np.clip(np.linspace(s - 1.0 / FINE, s + 1.0 / FINE, 21), 0, 1) for s in place]
+        return place
 
     def lowest(self) -> Index | None:
         """Return the index of the lowest point; None where no point has a loss."""
@@ -125,6 +194,7 @@ class Slice:
             "lowest": self.at(lowest),
             "loss": float(self.loss[lowest]),
             "on_border": self.is_on_border(lowest),
+            "minimum": self.minimum(),
             "truth_inside": self.holds_truth(),
             "steps_from_truth": self.steps_from_truth(lowest),
             "beside": self.is_beside(lowest),
@@ -209,12 +279,15 @@ def curvature_text(curvature: Mapping[str, Any], keys: Sequence[str]) -> str:
     parts = zip(curvature["directions"][0], keys, strict=True)
     way = ", ".join(f"{component:+.2f} {key}" for component, key in parts)
     if len(keys) == 1:
-        return f"second derivative {least:.2e} per squared length of the axis"
+        return f"the second derivative is {least:.2e}, with the length of the axis as the unit"
     if least <= 0.0:
-        return f"no minimum: second derivative {least:.2e} along ({way}) in lengths of the axes"
+        return (
+            f"there is no minimum: the second derivative is {least:.2e} along ({way}), with the "
+            "lengths of the axes as units"
+        )
     return (
-        f"second derivatives {least:.2e} along the valley, ({way}) in lengths of the axes, and "
-        f"{most:.2e} across"
+        f"the second derivatives are {least:.2e} along the valley, ({way}), and {most:.2e} across, "
+        "with the lengths of the axes as units"
     )
 
 
@@ -236,7 +309,7 @@ def summary(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
     sentences = [_told(record, units) for record in parts]
     if curvature is not None:
         sentences.append(
-            f"at the lowest point: {curvature_text(curvature, [axis.key for axis in scan.axes])}"
+            f"At the lowest point {curvature_text(curvature, [axis.key for axis in scan.axes])}"
         )
     if failed:
         first = np.argwhere(data.reason.values != "")[0]
@@ -246,7 +319,7 @@ def summary(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
             f"that at {where}: {data.reason.values[tuple(first)]}"
         )
     sentences += [
-        f"{axis}: gradient and central difference agree to {trust['tolerance']:.0e} at "
+        f"Along {axis} gradient and central difference agree to {trust['tolerance']:.0e} at "
         f"{counts['agree']} of {counts['compared']} points" + because(counts)
         for axis, counts in trust["axes"].items()
     ]
@@ -281,18 +354,26 @@ def because(own: dict[str, Any]) -> str:
 
 
 def _told(record: dict[str, Any], units: Mapping[str, str]) -> str:
+    text = "no point has a loss"
+    if record["lowest"] is not None:
+        border = sum(minimum["on_border"] for minimum in record["local_minima"])
+        inside = len(record["local_minima"]) - border
+        text = f"the lowest point is {named(record['lowest'], units)} (loss {record['loss']:.2e})"
+        text += ", on the border of the grid" if record["on_border"] else ""
+        if record["minimum"]:
+            text += f"; {through(record)} has its minimum at {named(record['minimum'], units)}"
+        if record["truth"] is not None:
+            text += f"; the truth is at {named(record['truth'], units)}, {where_truth_is(record)}"
+        text += f"; {inside} local {'minimum' if inside == 1 else 'minima'} inside"
+        text += f", {border} at the border" if border else ""
     where = named(record["settings"], units)
-    where = f"{where}: " if where else ""
-    if record["lowest"] is None:
-        return f"{where}no point has a loss"
-    border = sum(minimum["on_border"] for minimum in record["local_minima"])
-    inside = len(record["local_minima"]) - border
-    text = f"{where}lowest at {named(record['lowest'], units)} (loss {record['loss']:.2e})"
-    text += ", on the border of the grid" if record["on_border"] else ""
-    if record["truth"] is not None:
-        text += f"; the truth is at {named(record['truth'], units)}, {where_truth_is(record)}"
-    text += f"; {inside} local {'minimum' if inside == 1 else 'minima'} inside"
-    return text + (f", {border} at the border" if border else "")
+    return f"{where}: {text}" if where else text[0].upper() + text[1:]
+
+
+def through(record: Mapping[str, Any]) -> str:
+    """Return in words what the minimum of a slice is the minimum of."""
+    shape = "curve" if len(record["minimum"]) == 1 else "surface"
+    return f"the {shape} through losses and slopes"
 
 
 def where_truth_is(part: Mapping[str, Any]) -> str:
@@ -309,7 +390,7 @@ def nearness(part: Mapping[str, Any]) -> str:
 
 def named(values: Mapping[str, float], units: Mapping[str, str]) -> str:
     """Return values by key in words, with their units where these are known."""
-    parts = (f"{key} = {value:.5g} {units.get(key, '')}" for key, value in values.items())
+    parts = (f"{key} = {number(value)} {units.get(key, '')}" for key, value in values.items())
     return ", ".join(part.rstrip() for part in parts)
 
 

@@ -18,6 +18,7 @@ from studies.reports.content import (
     Section,
     Text,
     Tone,
+    Value,
     section,
     table,
 )
@@ -40,18 +41,20 @@ MOST_SLICES = 6  # contours
 MOST_ROWS = 40
 MOST_PLACES = 3
 MINIMA = (
-    "A local minimum is a point of the grid below all its neighbours, diagonal ones too. One at "
-    "the border may go on falling outside, and a narrow valley askew to the grid has minima of the "
-    "grid along it that are none of the loss."
+    "Dots were computed, the rest is interpolated. A local minimum is a point of the grid below "
+    "all its neighbours, diagonal ones too. One at the border may go on falling outside, and a "
+    "narrow valley askew to the grid has minima of the grid along it that are none of the loss."
 )
 EVENTS = {
-    "contact_event": "other points touch",
-    "touch_event": "a touch moves to another step",
-    "visibility_event": "other faces are seen",
+    "contact_event": "which points touch changes",
+    "touch_event": "a touch moves to another time step",
+    "visibility_event": "which faces are visible changes",
 }
 SAYS = {
-    1: "Short lines are the adjoint's gradient, drawn as tangents. ",
-    2: "Arrows point where the adjoint's gradient says down, in fractions of the axes. ",
+    1: "The curve is the cubic one through losses and slopes; short lines are the slopes, the "
+    "adjoint's gradient. ",
+    2: "The surface is the smooth one through losses and slopes. Arrows point where the adjoint's "
+    "gradient says down, in fractions of the axes. ",
 }
 
 
@@ -70,6 +73,7 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
     }
     manifest = folder.read_json(MANIFEST)
     tone, text = _verdict(result)
+    lowest, units = _lowest(result), units_of(data)
     chips = [count(result["points"], "point")]
     chips += [f"{result['failed']} without a loss"] if result["failed"] else []
     sections = (
@@ -83,18 +87,28 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
     )
     report = Report(
         scan.title,
-        Headline(text, tone, ". ".join(result["told"]) + "."),
+        Headline(
+            text, tone, ". ".join(result["told"][: len(result["slices"])][:MOST_PLACES]) + "."
+        ),
         {
             "run": folder.path.name,
-            "of": "scan",
-            "answer": f"over {', '.join(axis.key for axis in scan.axes)}",
+            "scene": scan.name,
+            "answer": "\n".join(named({key: value}, units) for key, value in lowest.items()),
             "started": manifest["started"],
         },
         tuple(page_section for page_section in sections if page_section is not None),
         tuple(chips),
         next(iter(drawn["landscape"].values()), ""),
+        {key: Value(value, units[key]) for key, value in lowest.items()}
+        | {"time": Value(result["seconds"], "s")},
     )
     return write_page(folder, report)
+
+
+def _lowest(result: dict[str, Any]) -> dict[str, float]:
+    """Return the minimum of a scan of a single slice, or its lowest point, by key."""
+    first, *others = result["slices"]
+    return {} if others else first.get("minimum") or first["lowest"] or {}
 
 
 def _figures(scan: Scan, data: xr.Dataset, result: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -130,13 +144,13 @@ def _landscapes(scan: Scan, parts: list[Slice], units: dict[str, str]) -> dict[s
         unit = units[axis.key]
         truth = (first.truth_inside() or {}).get(axis.key)
         if len(parts) > 1:
-            curves = {named(own.settings, units): own.loss for own in parts}
+            curves = {named(own.settings, units): own.curve() for own in parts}
             return {"slices": figures.compared(axis, curves, unit, truth)}
         drawn = {"loss": figures.curve(first, unit)}
         if scan.subsets and "frame_loss" in first.data:
             by_frame = first.data.frame_loss
             losses = {
-                name: by_frame.sel(frame=list(frames)).mean("frame").values
+                name: (axis.values, by_frame.sel(frame=list(frames)).mean("frame").values)
                 for name, frames in scan.subsets.items()
             }
             drawn["frames"] = figures.compared(axis, losses, unit, truth)
@@ -158,13 +172,13 @@ def _verdict(result: dict[str, Any]) -> tuple[Tone, str]:
     """Return whether the lowest points are at the truth; neither where it is off the grid."""
     on_grid = [record for record in result["slices"] if record.get("truth_inside") is not None]
     if not on_grid or not all(record["truth_inside"] for record in on_grid):
-        return "plain", "scanned"
+        return "plain", "Scanned"
     beside = sum(record["beside"] for record in on_grid)
     is_near = all(max(record["steps_from_truth"]) <= 1.0 + NEAR for record in on_grid)
     tone: Tone = "bad" if beside < len(on_grid) else "good" if is_near else "plain"
     if len(on_grid) > 1:
-        return tone, f"lowest point at the truth or next to it in {beside} of {len(on_grid)}"
-    return tone, f"the lowest point is {landscape.nearness(on_grid[0])} the truth"
+        return tone, f"Lowest point at the truth or next to it in {beside} of {len(on_grid)}"
+    return tone, f"The lowest point is {landscape.nearness(on_grid[0])} the truth"
 
 
 def _landscape(scan: Scan, data: xr.Dataset, result: Json, files: Files) -> Section | None:
@@ -187,10 +201,12 @@ def _slice_cells(record: dict[str, Any], units: dict[str, str]) -> dict[str, str
     """Return what is said of a slice, by name."""
     cells = {"settings": named(record["settings"], units)} if record["settings"] else {}
     if record["lowest"] is None:
-        return {**cells, "lowest point": "no point has a loss"}
+        return {**cells, "lowest point": "No point has a loss"}
     border = ", at the border of the grid" if record["on_border"] else ""
     cells["lowest point"] = f"{named(record['lowest'], units)}{border}"
     cells["loss there"] = f"{record['loss']:.2e}"
+    if record.get("minimum"):
+        cells[f"minimum of {landscape.through(record)}"] = named(record["minimum"], units)
     if record["truth"]:
         cells["truth"] = f"{named(record['truth'], units)}, {landscape.where_truth_is(record)}"
     inside = [minimum["at"] for minimum in record["local_minima"] if not minimum["on_border"]]
@@ -213,7 +229,7 @@ def _trust(dtype: str, result: Json, data: xr.Dataset, files: Files) -> Section 
     total = sum(data.loss.size - data.loss.size // n for n in data.loss.shape)
     for name, text in EVENTS.items():
         if name in data:
-            lines[text] = f"between {int(data[name].sum())} of {total} pairs of neighbours"
+            lines[text] = f"in {int(data[name].sum())} of {total} steps from a point to the next"
     for axis in data.axis.values if "kink" in data else ():
         nearest = float(data.kink.sel(axis=axis).min())
         if np.isfinite(nearest):

@@ -77,6 +77,12 @@ class Axis:
             ends = np.log(ends)
         return float((ends[2] - ends[0]) / (ends[1] - ends[0]) * (self.count - 1))
 
+    def at(self, share: np.ndarray) -> np.ndarray:
+        """Return the values at shares of the way from the first to the last."""
+        if self.is_log:
+            return self.start * (self.stop / self.start) ** share
+        return self.start + (self.stop - self.start) * share
+
     def require_whole(self) -> None:
         """Raise if not all values are whole numbers."""
         off = self.values[self.values != np.rint(self.values)]

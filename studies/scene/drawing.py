@@ -28,7 +28,8 @@ def instance_of(file: SceneFile, seed: int, instance: int = 0) -> SceneFile:
     free = {path: replace(one, start=numbers(one.start, rng)) for path, one in file.free.items()}
     observations = {name: _seeded(one, rng) for name, one in file.observations.items()}
     one = replace(file, truth=truth, free=free, observations=observations, instances=1, draw=None)
-    if file.draw is not None:
+    is_footage = file.observations and not file.is_simulated and file.purpose == "identify"
+    if file.draw is not None and not is_footage:  # what was filmed is not drawn at random
         draw = hook(file.draw)
         try:
             one = replace(draw(one, rng, instance), instances=1, draw=None)

@@ -3,14 +3,15 @@
 Lines behind bodies are dashed.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from PIL import Image, ImageDraw
 
 from studies.problem.joint_marks import seen_by
-from studies.reports.preview.shots import Shot
+from studies.reports.preview.shots import Shot, carried_by
 from studies.scene.building import BuiltScene
 from studies.scene.declared import SceneFile
 from studies.scene.grips import weights_at
@@ -46,7 +47,9 @@ class Overlay:
 def overlays(file: SceneFile, built: BuiltScene, shot: Shot) -> list[Overlay]:
     """Return what is drawn over a shot of a scene."""
     out, paths = [], {path.key: path for path in built.paths}
-    wires = obstacle_wires(file, built, shot.center, far=FAR * shot.reach, times=shot.times)
+    wires = obstacle_wires(
+        file, built, shot.center, far=FAR * shot.reach, times=shot.times, carriers=shot.carriers
+    )
     out += [Overlay(f"obstacles.{name}", OBSTACLE, wire) for name, wire in wires.items()]
     if built.held is not None and built.held.any() and shot.nodes is not None:
         out.append(Overlay("held nodes", HELD, shot.nodes[:, built.held, None]))
@@ -68,12 +71,14 @@ def overlays(file: SceneFile, built: BuiltScene, shot: Shot) -> list[Overlay]:
 
 
 def obstacle_wires(
-    file: SceneFile, built: BuiltScene, center: np.ndarray, *, far: float, times: np.ndarray
-) -> dict[str, np.ndarray]:
+    file: SceneFile, built: BuiltScene, center: np.ndarray, *, far: float, times: np.ndarray,
+    carriers: Mapping[str, np.ndarray] = MappingProxyType({}),
+) -> dict[str, np.ndarray]:  # fmt: skip
     """Return lines that show obstacles, by name: (1 or n_times, n, 2, 3) [m].
 
     What is further than `far` from `center` [m] need not be in them. `times` (n_times,) [s] are
-    those of obstacles that move along a path; what bodies carry is left out.
+    those of obstacles that move along a path. What bodies carry that are not among `carriers`, see
+    `Shot`, is left out.
     """
     out, paths = {}, {path.key: path for path in built.paths}
     for name, obstacle in file.obstacles.items():
@@ -83,6 +88,10 @@ def obstacle_wires(
                 offsets = weights_at(path.times, times) @ (path.places - path.start)[:, 0]
                 wire = wire + offsets[:, None, None]
             out[name] = wire
+        elif obstacle.fixed_to in carriers:
+            (at,) = getattr(built.system, "bodies", {})[obstacle.fixed_to].centers
+            wire = shape_of(name, obstacle).wire(at, far)
+            out[name] = carried_by(carriers[obstacle.fixed_to], at, wire)
     return out
 
 

@@ -1,7 +1,7 @@
 """A scene at its start values, filmed as its films were."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -27,6 +27,8 @@ from studies.runs.errors import NotFiniteError, StudyError
 from studies.scene.building import BuiltScene
 from studies.scene.cameras import make_camera, require_outside
 from studies.scene.declared import Film, SceneFile
+from studies.scene.filming import Carried
+from studies.scene.maps import Value
 from studies.scene.motion import Settled
 from studies.scene.steps import longest_step
 
@@ -38,6 +40,7 @@ MARGIN = 0.05  # of the height: how far a body may be from where it is drawn
 SOFTNESS = 0.4  # likewise [pixels]
 DECLARED = "The picture has the bodies as they are declared instead."
 TOUCHING = 0.01  # of the reach of the bodies: what is so little behind a surface is not hidden
+CARRIER = ".carrier"  # behind the name of a body
 GREY = (0.9, 0.9, 0.9)  # behind a scene without a film
 
 
@@ -55,6 +58,8 @@ class Shot:
     scene: Scene
     plate: np.ndarray  # what is behind the bodies, (H, W, 3) or (3,)
     nodes: np.ndarray | None = None  # of all bodies, (n, n_nodes, 3) [m]
+    # Of bodies that carry obstacles, by name: centre and ends of its axes, (n, 4, 3) [m]
+    carriers: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -127,7 +132,7 @@ def shoot(
         size = full_size = (film.simulate.height, film.simulate.width)
         every = frame_times(film, file.world, key)
         indices = np.unique([0, len(every) // 2, len(every) - 1])
-        times = film.start + every[indices]
+        times = every[indices]
     elif film is not None:
         data = read_film(film, spec, key)
         try:
@@ -137,9 +142,10 @@ def shoot(
         size, full_size = data.size, data.full_size
         n = min(len(data.frames), COMPARED)
         indices = np.unique(np.linspace(0, len(data.frames) - 1, n).round().astype(int))
-        times = film.start + data.times[indices]
-    values = start_values(file.free, built.values)
-    moved, failed = places_at(built, longest_step(file.world), times, values=values)
+        times = data.times[indices]
+    values, start = _start_values(file, built, key, film)
+    dt, times = longest_step(file.world), start + times
+    moved, failed = places_at(with_carriers(file, built), dt, times, values=values)
     places = surfaces(moved)
     said += [failed] if failed else []
     if film is not None and film.bodies is not None:
@@ -163,7 +169,44 @@ def shoot(
         plate = plate_of(data, binary_dilation(covered, iterations=around))
     images[..., :3] += (1.0 - images[..., 3:]) * plate
     nodes = moved.get(NODES)
-    return Shot(key, camera, data, indices, times, images, places, scene, plate, nodes), said
+    carriers = {k.removesuffix(CARRIER): x for k, x in moved.items() if k.endswith(CARRIER)}
+    shot = Shot(key, camera, data, indices, times, images, places, scene, plate, nodes, carriers)
+    return shot, said
+
+
+def _start_values(
+    file: SceneFile, built: BuiltScene, key: str, film: Film | None
+) -> tuple[dict[str, np.ndarray], float]:
+    """Return where what is free starts, by scene path, and the scene's time of a film's time 0."""
+    if film is None:
+        return start_values(file.free, built.values), 0.0
+    path = f"{key}.start"
+    start = Value(np.asarray(film.start), "s", "linear", (-np.inf, np.inf))
+    values = start_values(file.free, {**built.values, path: start})
+    return values, float(values.get(path, film.start))
+
+
+def with_carriers(file: SceneFile, built: BuiltScene) -> BuiltScene:
+    """Return the scene with a subject more for each body that carries an obstacle.
+
+    `NAME.carrier` are its centre and the ends of its axes, which are those of the world where it is
+    declared: from there `carried_by` moves what it carries.
+    """
+    moving = getattr(built.system, "bodies", {})
+    names = {one.fixed_to for one in file.obstacles.values() if one.fixed_to in moving}
+    axes = np.concatenate([np.zeros((1, 3)), np.eye(3)])
+    carriers = {f"{name}{CARRIER}": Carried.by(str(name), axes) for name in names}
+    return replace(built, subjects={**built.subjects, **carriers})
+
+
+def carried_by(carrier: np.ndarray, center: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Return points of the declared scene (..., 3) as a body carries them, (n_frames, ..., 3).
+
+    `carrier` (n_frames, 4, 3) is of `with_carriers`, `center` (3,) [m] where the body is declared.
+    """
+    axes = carrier[:, 1:] - carrier[:, :1]
+    moved = (points - center).reshape(-1, 3) @ axes + carrier[:, :1]
+    return moved.reshape(len(carrier), *points.shape)
 
 
 def _size_by_lens(K: Any) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from PIL import Image, ImageDraw
 from scipy.ndimage import binary_dilation, binary_erosion
 
 from render.picture_files import open_picture
-from studies.problem.free import start_values
+from studies.problem.free import more_values, start_values
 from studies.problem.from_views import with_hulls
 from studies.problem.joint_marks import marked, seen_by
 from studies.problem.making import make_problem
@@ -139,18 +139,20 @@ def _charts(
     }
     observers = make_observers(file, built, films, names=_tracks(file))
     charts, said = [], [note for one in observers for note in one.notes]
-    values, dt = start_values(file.free, built.values), longest_step(file.world)
+    values = start_values(file.free, {**built.values, **more_values(observers)})
+    dt = longest_step(file.world)
     for one in observers:
-        moved, failed = places_at(built, dt, one.instants({}), one.sensor, values=values)
+        begin = float(values.get(one.start_path, one.start))
+        moved, failed = places_at(built, dt, one.instants(values), one.sensor, values=values)
         seen = one.fields(moved)
         if over := one.over_surface(seen):
             said += _far_off(one, over)
-            figure, start = cloud({**over, "times": one.start + over["times"]}), "grey"
+            figure, start = cloud({**over, "times": begin + over["times"]}), "grey"
         else:
             rows = one.shown(seen, values).rows
             said += [] if failed else one.doubts(rows)
             curves, start = one.curves(rows), "lines"
-            figure = points({**curves, "times": one.start + curves["times"]})
+            figure = points({**curves, "times": begin + curves["times"]})
         figure.set_figwidth(max(figure.get_figwidth(), TITLE))
         figure.suptitle(
             f"observations.{one.name}: dots; the scene at its start values: {start}", fontsize=10

@@ -94,6 +94,17 @@ document.getElementById("charts").append(note);
 const canvas = document.getElementById("view");
 if (canvas) redraws.push(space(canvas, data.view, redraw));
 
+const frame = document.getElementById("frame");
+if (frame) {  // the frame of the first film that is nearest in time
+  const pictures = [...document.querySelector(".film").querySelectorAll("img")];
+  const distance = (k, index) => Math.abs(data.films[0][k] - data.times[index]);
+  redraws.push(index => {
+    const k = pictures.reduce((best, _, k) => distance(k, index) < distance(best, index) ? k : best, 0);
+    frame.src = pictures[k].src;
+    frame.nextElementSibling.textContent = `Film at ${short(data.films[0][k])} s; red pixels raise the loss when they become brighter.`;
+  });
+}
+
 function redraw() {
   const index = +slider.value;
   when.textContent = `state ${data.steps[index]}, ${short(+data.times[index].toPrecision(5))} s`;
@@ -101,5 +112,12 @@ function redraw() {
 }
 slider.value = Math.floor(data.times.length / 2);
 slider.addEventListener("input", redraw);
+const play = document.getElementById("play");
+let timer = null;
+play.addEventListener("click", () => {
+  play.textContent = timer ? "Play" : "Pause";
+  if (timer) { clearInterval(timer); timer = null; return; }
+  timer = setInterval(() => { slider.value = (+slider.value + 1) % data.times.length; redraw(); }, 5000 / data.times.length);
+});
 addEventListener("resize", redraw);
 redraw();

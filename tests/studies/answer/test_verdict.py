@@ -213,7 +213,7 @@ def test_a_search_that_is_not_finished_says_how_much_it_explains(film, is_wrong)
     assert verdict.kind is Kind.NOT_FINISHED
     assert (verdict.numbers["unexplained"] > 0.15) == is_wrong
     assert "of the motion is unexplained" in verdict.reason
-    assert ("more evaluations alone may not be enough" in verdict.reason) == is_wrong
+    assert verdict.reason.startswith("The fit is bad: ") == is_wrong
 
 
 def test_a_search_that_spent_its_evaluations_before_its_loss_settled_is_not_finished(film):
@@ -288,7 +288,8 @@ def test_precedence(film):
     own = parameters(low=15.0)
     held = judge(evidence(np.array([own.lower[0], TRUTH[1]]), film, own))
     assert held.kind is Kind.AT_A_BOUND
-    assert "% of the motion is unexplained there" in held.reason
+    assert held.reason.startswith("The fit is bad: ")
+    assert "The lower bound of bar.k stops the search" in held.reason
 
 
 def test_a_vector_is_held_against_its_length_not_against_a_component_near_zero(rng):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from studies.answer.field_metrics import psnr
-from studies.fitting.fit import make_fit
+from studies.fitting.fit import MEASURED, make_fit
 from studies.fitting.metrics import measured_truth, metrics_of
 from studies.problem.making import make_problem
 from studies.runs.errors import StudyError
@@ -70,6 +70,7 @@ def test_a_result_has_metrics_and_the_errors_of_its_numbers(tmp_path):
         result = fit.result(fit.solve(RunFolder(tmp_path), progress))
     assert row_of(result["metrics"], "film")["held_back"]
     length, _ = result["parameters"]
+    assert MEASURED not in result["findings"]
     assert length["error"] == abs(length["estimate"] - LENGTH)
     assert length["log10_error"] == pytest.approx(abs(np.log10(length["estimate"] / LENGTH)))
 
@@ -92,6 +93,11 @@ def test_footage_may_be_compared_with_what_was_measured(tmp_path):
     assert measured_truth(twin()) == {}
     prepared = make_problem(file)
     assert prepared.truth is None  # neither the search nor the verdict knows it
+    fit = make_fit(file, RunOptions(), title="rod")
+    with EvaluationProgress(200) as progress:
+        result = fit.result(fit.solve(RunFolder(tmp_path), progress))
+    assert result["parameters"][0]["truth"] == 1.0
+    assert MEASURED in result["findings"]
 
 
 @pytest.mark.parametrize(

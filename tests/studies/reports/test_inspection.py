@@ -61,5 +61,8 @@ def test_pixels_are_red_where_they_raise_the_loss_and_blue_where_they_lower_it(f
     film = Pixels("front", np.array([0.5]), np.full((1, 4, 6, 3), 0.5), adj, np.array([7]))
     page = inspection_page(found[1], films=[film])
     assert "Pixels of front" in page
+    assert data_of(page)["films"] == [[0.5]]
+    assert 'id="frame"' in page
+    assert 'id="frame"' not in inspection_page(found[1])
     assert data_of(page)["marks"]["events"]["front: depth swap"] == [0.5]
     assert "0.5 s: 5.48; the 20 strongest pixels are 100% of it" in page

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +15,7 @@ from studies.reports.content import (
     Media,
     Report,
     Text,
+    Value,
     details,
     read_report,
     section,
@@ -38,7 +40,7 @@ def full(folder, *, title="A run", verdict="found", tone="good", text="because")
     return Report(
         title,
         Headline(verdict, tone, text, (text,)),
-        {"run": folder.path.name, "answer": "beam.E = 252 300 Pa", "loss": "1.0e-3"},
+        {"run": folder.path.name, "answer": "beam.E = 252 300 Pa"},
         (
             section(
                 text,
@@ -51,6 +53,7 @@ def full(folder, *, title="A run", verdict="found", tone="good", text="because")
         ),
         (text,),
         file,
+        {"beam.E": Value(252300.0, "Pa", (243300.0, 261300.0)), "loss": Value(1e-3)},
     )
 
 
@@ -152,9 +155,33 @@ def test_the_index_reads_the_data_and_links_to_the_pages(tmp_path):
     assert text.count('<span class="chip good">found</span>') == 1
     assert text.count('<span class="chip bad">several answers</span>') == 1
     assert text.count("data:image/svg") == 2
-    heads = re.findall(r'tabindex="0">(\w+)</th>', text)
-    assert heads == ["title", "verdict", "answer", "loss", "run"]
+    heads = re.findall(r'data-name="([\w.]+)"', text)
+    assert heads == ["title", "verdict", "beam.E", "loss", "run"]
+    assert text.count("<td>252\u202f300\xa0Pa<br><small>± 3.6 %</small></td>") == 2
     assert MARK in write_index(runs[:1], path, no_rebuild).read_text()  # in its own place
+
+
+def test_numbers_that_runs_share_are_axes_and_others_stay_in_the_answer(tmp_path):
+    runs = []
+    for k, more in enumerate(({}, {"beam.nu": Value(0.3)}, {"ball.mass": Value(2.0, "kg")})):
+        folder = made(tmp_path / f"run{k}")
+        report = full(folder, text=EVIL)
+        numbers = report.numbers if k < 2 else {"loss": Value(0.5)}
+        facts = {"run": EVIL, "answer": "\n".join(f"{name} = 1" for name in (*numbers, *more))}
+        write_report(folder, replace(report, facts=facts, numbers={**numbers, **more}))
+        runs.append(folder.path)
+    text = write_index(runs, None, no_rebuild).read_text()
+    data = text.split('<script id="data" type="application/json">')[1].split("</script>")[0]
+    plot = json.loads(data)
+    assert plot["names"] == ["beam.E", "loss", "time"]
+    assert plot["runs"][0]["numbers"] == {
+        "beam.E": [252300.0, 243300.0, 261300.0, "Pa"], "loss": [1e-3, ""],
+    }  # fmt: skip
+    assert plot["runs"][2]["numbers"] == {"loss": [0.5, ""]}
+    cells = text.split("<tbody>")[1].replace("<wbr>", "")
+    assert "ball.mass = 1" in cells
+    assert "beam.nu = 1" in cells
+    assert "beam.E = 1" not in cells
 
 
 def test_runs_that_cannot_be_read_are_listed_with_the_reason(tmp_path):

@@ -20,7 +20,7 @@ def test_the_time_left_does_not_count_the_compilation_of_the_first_evaluation():
         progress(evaluation)
     first, second = out.getvalue().splitlines()
     assert first.endswith("60.0 s")
-    assert second.endswith("61.0 s, at most 9 s more if it takes all")
+    assert second.endswith("61.0 s, at most 9 more of this search: 9 s")
     progress(replace(FIRST, spent=11, seconds=70.0))
     assert out.getvalue().splitlines()[-1].endswith("70.0 s")  # nothing is left
     # The next start counts anew.
@@ -38,15 +38,16 @@ def test_the_time_left_counts_no_kind_of_evaluation_before_its_second():
         progress(replace(FIRST, kind=kind, spent=spent, seconds=seconds))
     lines = out.getvalue().splitlines()
     assert "at most" not in lines[0] + lines[1]  # both have compiled, 22 s in the second
-    assert [re.findall(r"at most (\d+) s more", line) for line in lines[2:]] == [
-        ["22"], ["23"], ["25"], ["23"]
+    said = r"at most (\d+) more of this search: (.*) s"
+    assert [re.findall(said, line) for line in lines[2:]] == [
+        [("45", "22")], [("42", "21 to 25")], [("41", "20 to 820")], [("38", "19 to 760")]
     ]  # fmt: skip
     # A new search compiles nothing; its first evaluation only starts the clock.
     progress.begin("start 2/2")
     for spent, seconds in ((1, 60.0), (4, 61.5)):
         progress(replace(FIRST, kind="jacobian", spent=spent, seconds=seconds))
     assert "at most" not in out.getvalue().splitlines()[-2]
-    assert out.getvalue().splitlines()[-1].endswith("at most 23 s more if it takes all")
+    assert out.getvalue().splitlines()[-1].endswith("at most 46 more of this search: 23 s")
 
 
 def shown(width, prefix="", label=""):

@@ -1,5 +1,6 @@
 """What a grid says: minima, border, truth; and its arrows."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -54,11 +55,11 @@ def test_a_truth_off_the_grid_is_not_held_against_its_neighbours():
 
     verdicts = [verdict(part) for part in (exact, step, beside, away)]
     assert [tone for tone, _ in verdicts] == ["good", "good", "plain", "bad"]
-    assert verdicts[0][1] == "the lowest point is at the truth"
-    assert verdicts[1][1] == verdicts[2][1] == "the lowest point is next to the truth"
-    assert verdicts[3][1] == "the lowest point is not at the truth"
+    assert verdicts[0][1] == "The lowest point is at the truth"
+    assert verdicts[1][1] == verdicts[2][1] == "The lowest point is next to the truth"
+    assert verdicts[3][1] == "The lowest point is not at the truth"
     assert verdict(exact, away) == (
-        "bad", "lowest point at the truth or next to it in 1 of 2",
+        "bad", "Lowest point at the truth or next to it in 1 of 2",
     )  # fmt: skip
 
 
@@ -91,6 +92,59 @@ def test_a_truth_outside_the_grid_is_told():
     assert not own.holds_truth()
     assert not own.is_beside((0,))
     assert slice_of([1.0, 2.0], "a=1:10:2:log", truth=[10.0]).holds_truth()
+
+
+def bowl(*over, lowest, holes=()):
+    """Return a slice of the loss (u - u0)^2 + 3 (v - v0)^2 + (u - u0) (v - v0), with gradients.
+
+    u and v are the values along two axes, of a logarithmic one its logarithm; with one axis, v is
+    v0.
+    """
+    axes = parse_axes(list(over))
+    places = np.stack(np.meshgrid(*(axis.values for axis in axes), indexing="ij"), axis=-1)
+    is_log = np.array([axis.is_log for axis in axes])
+    off = places - lowest
+    off[..., is_log] = np.log(places / lowest)[..., is_log] if is_log.any() else 0.0
+    A = np.array([[1.0, 0.5], [0.5, 3.0]])[: len(axes), : len(axes)]
+    slopes = 2.0 * off @ A / np.where(is_log, places, 1.0)
+    loss = np.einsum("...i,ij,...j->...", off, A, off)
+    for hole in holes:
+        loss[hole] = np.nan
+        slopes[hole] = np.nan
+    own = slice_of(loss, *over)
+    data = own.data.assign_coords({axis.key: axis.values for axis in axes})
+    return replace(own, data=data.assign(gradient=((*own.keys, "parameter"), slopes)))
+
+
+@pytest.mark.parametrize(
+    ("over", "lowest"),
+    [
+        (("a=0:6:4",), (3.3,)),
+        (("a=1:100:4:log",), (23.0,)),
+        (("a=0:6:4", "b=-1:1:3"), (3.3, 0.21)),
+        (("a=1:100:5:log", "b=1:5:5", "c=2:2:1"), (23.0, 2.23)),
+    ],
+)
+def test_the_minimum_through_losses_and_slopes_lies_between_the_points(over, lowest):
+    own = bowl(*over[:2], lowest=lowest)
+    if len(over) > 2:  # an axis of one value is held
+        own = replace(own, axes=parse_axes(list(over)), data=own.data.expand_dims("c"))
+    assert own.minimum() == pytest.approx(dict(zip("ab", lowest, strict=False)), rel=2e-3)
+
+
+def test_a_point_without_a_loss_leaves_a_hole_in_the_surface():
+    own = bowl("a=0:4:5", "b=0:4:5", lowest=(1.3, 1.2), holes=[(3, 3)])
+    assert own.minimum() == pytest.approx({"a": 1.3, "b": 1.2}, rel=2e-3)
+    assert np.isnan(own.surface(np.array([0.75]), np.array([0.75]))).all()
+    edge = bowl("a=0:4:5", lowest=(1.3,), holes=[(1,)])
+    assert edge.minimum() == {"a": 2.0}  # no curve where the minimum is
+
+
+def test_without_slopes_there_is_no_minimum_between_points():
+    own = slice_of([3.0, 1.0, 2.0], "a=0:2:3")
+    assert own.minimum() is None
+    x, loss = own.curve()
+    np.testing.assert_array_equal((x, loss), ([0.0, 1.0, 2.0], [3.0, 1.0, 2.0]))
 
 
 def test_without_any_loss_nothing_is_lowest():
@@ -142,7 +196,7 @@ def test_an_estimate_is_held_against_the_gradient_by_their_angle():
 
 def test_values_are_told_with_their_units():
     assert named({"beam.mu": 2e5, "time.frames": 3.0}, {"beam.mu": "Pa"}) == (
-        "beam.mu = 2e+05 Pa, time.frames = 3"
+        "beam.mu = 200\u202f000 Pa, time.frames = 3"
     )
 
 
@@ -170,10 +224,10 @@ def test_the_curvature_at_the_lowest_point_counts_in_lengths_of_the_axes():
     sizes, _ = np.linalg.eigh(4.0 * np.array([[2.0, 1.0], [1.0, 6.0]]))
     np.testing.assert_allclose(found["curvatures"], sizes, rtol=1e-12)
     text = curvature_text(found, keys)
-    assert text.startswith(f"second derivatives {sizes[0]:.2e} along the valley, (")
-    assert text.endswith(f"{sizes[1]:.2e} across")
+    assert text.startswith(f"the second derivatives are {sizes[0]:.2e} along the valley, (")
+    assert f"and {sizes[1]:.2e} across" in text
     saddle = {"curvatures": [-1.0, 2.0], "directions": [[1.0, 0.0], [0.0, 1.0]]}
     assert curvature_text(saddle, keys).startswith(
-        "no minimum: second derivative -1.00e+00 along (+1.00 a"
+        "there is no minimum: the second derivative is -1.00e+00 along (+1.00 a"
     )
     assert valley(SimpleNamespace(axes=axes), data.drop_vars("curvature")) is None

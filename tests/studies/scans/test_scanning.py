@@ -38,8 +38,9 @@ def finished(tmp_path_factory):
 def test_a_scan_leaves_a_data_set_with_named_coordinates(finished):
     folder, summary = finished
     assert {path.name for path in folder.path.iterdir()} == FILES
-    assert f"lowest at {MASS} = 1 kg (loss" in summary
+    assert f"The lowest point is {MASS} = 1 kg (loss" in summary
     assert "kg, at the lowest point; " in summary
+    assert "the curve through losses and slopes has its minimum at" in summary
     with xr.open_dataset(folder.file("scan.nc")) as data:
         assert np.array_equal(data[MASS], [0.5, 1.0, 1.5, 2.0, 2.5])
         assert data[MASS].attrs["units"] == "kg"
@@ -53,6 +54,14 @@ def test_a_scan_leaves_a_data_set_with_named_coordinates(finished):
         wide = float(slope.sel({MASS: 1.5}) - slope.sel({MASS: 1.0})) / 0.5
         assert wide < float(data.curvature.sel(axis=MASS, other=MASS)) < 4.0 * wide
         assert np.allclose(data.frame_loss.mean("frame"), data.loss, rtol=1e-13, atol=0.0)
+
+
+def test_five_points_with_slopes_show_the_minimum_between_them(tmp_path):
+    """The truth is 200 000 Pa; the lowest of the five points is 175 000 Pa."""
+    folder, _ = run(tmp_path / "beam", "beam", (), "beam.mu=1e5:4e5:5", trust=False)
+    (found,) = folder.read_json("result.json")["slices"]
+    assert found["lowest"] == {"beam.mu": 175000.0}
+    assert found["minimum"]["beam.mu"] == pytest.approx(2e5, rel=0.015)
 
 
 def test_what_is_seen_is_compared_with_the_next_point(finished):
@@ -269,7 +278,7 @@ def test_the_report_is_one_file(finished):
     assert not re.findall(r'src="(?!data:)', page)
     for heading in ("Loss", "How far the gradient can be trusted", "Set-up"):
         assert f"<h2>{heading}</h2>" in page
-    assert "the lowest point is at the truth" in page
+    assert "The lowest point is at the truth" in page
 
 
 @pytest.mark.parametrize("name", spec.bundled())

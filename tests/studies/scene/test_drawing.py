@@ -1,10 +1,13 @@
 """Random instances of a scene file."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from studies.runs.errors import StudyError
 from studies.scene.drawing import instance_of
+from studies.scene.files import find_scene
 from studies.scene.overrides import set_override
 from studies.scene.reading import read_scene, scene_from_dict, to_toml
 from tests.studies.fitting.twins import tables
@@ -70,6 +73,14 @@ def test_truths_are_overridden_with_and_without_quotes():
         "rod.damping": {"between": [1, 2]},
         "cube.velocity[0]": 3,
     }
+
+
+def test_a_hook_draws_nothing_where_all_is_footage():
+    simulated = read_scene(find_scene("camera"))
+    picture = replace(simulated.observations["picture"], simulate=None, video="photo.jpg")
+    filmed = replace(simulated, observations={"picture": picture})
+    assert instance_of(simulated, 0).truth
+    assert instance_of(filmed, 0) == replace(filmed, draw=None)
 
 
 @pytest.mark.parametrize(

@@ -301,6 +301,42 @@ path = { times = [0.0, 1.0], positions = [[1, 0, 0], [1.2, 0, 0]] }
         assert len(seen_pixels(line, 0, shot, shot.size)) == n
 
 
+def test_the_wire_of_an_obstacle_on_a_body_moves_with_it(tmp_path):
+    ball = '[obstacles.hand]\ncenter = [0.4, 0.0, 0.0]\nradius = 0.1\nfixed_to = "brick"\n'
+    text = SCENE.replace("velocity", "spin = [0.0, 0.0, 2.0]\nvelocity") + ball
+    text += '[bodies.other]\nkind = "rigid"\nmesh = "box"\nsize = [0.1, 0.1, 0.1]\n'
+    path = tmp_path / "scene.toml"
+    path.write_text(
+        text + "position = [-0.5, 0.0, 0.0]\n[world]\nduration = 0.5\ngravity = [0, 0, 0]\n",
+        encoding="utf-8",
+    )
+    file = read_scene(path)
+    built = build(file)
+    shot, _ = shoot(file, built, "cameras.front", name="front", film=None)
+    assert set(shot.places) == {"brick", "other"}
+    wires = {mark.name: mark for mark in overlays(file, built, shot)}["obstacles.hand"].points
+    middles = wires.reshape(len(shot.times), -1, 3).mean(axis=1)
+    np.testing.assert_allclose(middles[0], [0.4, 0.0, 0.0], atol=0.01)
+    distance = np.linalg.norm(wires - shot.places["brick"].mean(axis=1)[:, None, None], axis=-1)
+    np.testing.assert_allclose(distance, np.broadcast_to(distance[0], distance.shape), atol=1e-6)
+    assert middles[-1, 1] > 0.3  # it is thrown upwards, and turned
+
+
+def test_a_film_is_shown_from_the_start_that_is_free(tmp_path):
+    path = tmp_path / "scene.toml"
+    film = "[observations.film]\nsimulate = {height = 9, width = 12, frames = 2, duration = 0.2}\n"
+    path.write_text(SCENE + film, encoding="utf-8")
+    start = "observations.film.start"
+    times = []
+    for settings in ([f'free."{start}"={{start=0.3}}'], [f"{start}=0.3"], []):
+        file = read_scene(path, settings)
+        spec = file.films["film"]
+        shot, _ = shoot(file, build(file), "observations.film", name="front", film=spec)
+        times.append(shot.times)
+    np.testing.assert_array_equal(times[0], times[1])
+    np.testing.assert_allclose(times[0] - times[2], 0.3)
+
+
 @pytest.mark.parametrize(("off", "is_said"), [(0.02, False), (0.1, True)])
 def test_measured_points_far_from_the_surface_are_noticed(tmp_path, off, is_said):
     x, y = np.meshgrid(np.linspace(-0.2, 0.2, 9), np.linspace(-0.05, 0.05, 5))
