@@ -5,6 +5,7 @@ Nothing is refused: a note says what was given, what it would be, and what was p
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -69,6 +70,10 @@ def notes_on_lengths(scene: Scene, lengths: Mapping[str, float]) -> list[str]:
         f"`bodies.{name}.mesh` is {length:.4g} m long. If the file is in millimetres, write "
         f"`bodies.{name}.scale` = 0.001."
         for name, length in lengths.items()
-        for body in [scene.bodies[name]]
-        if length > LONGEST and body.scale == 1.0 and body.size is None
+        if length > LONGEST and _is_as_in_its_file(scene.bodies[name])
     ]
+
+
+def _is_as_in_its_file(body: Any) -> bool:
+    """Whether a body has a mesh that neither a scale nor the size of a generator makes."""
+    return body.scale == 1.0 and body.size is None
