@@ -51,47 +51,55 @@ def wrong(
 def from_views(
     bodies: Annotated[list[str] | None, typer.Argument(help=f"{', '.join(views.BODIES)}.")] = None,
     *,
-    fit: Annotated[bool, typer.Option("--fit", help="Fit E, nu and the velocity too.")] = False,
-    beside: Annotated[
-        bool, typer.Option("--beside", help="Go on one step on a finer mesh, with the shape free.")
-    ] = False,
-    cover: Annotated[
-        bool, typer.Option("--cover", help="Ask whether intervals hold what hulls are wrong by.")
-    ] = False,
     out: Out = Path("runs/views"),
     data: Data = None,
 ) -> None:
     """Film a body that falls from many views and from three, and compare its hulls with it."""
+    rows: list[tuple[str, ...]] = [hulls.HEADER]
+    for name in _filmed(bodies, out):
+        rows += [hulls.hull_row(out / name, name, count) for count in views.COUNTS]
+    typer.echo(in_markdown(rows))
+    if data is not None:
+        every = "".join(f" {name}" for name in bodies or ())
+        cells = [row[:-1] for row in rows]  # seconds vary
+        record(data, "views", {"hulls": cells}, f"python -m benchmarks.films views{every}")
+
+
+@app.command(name="fit-views")
+def fit_views(
+    bodies: Annotated[list[str] | None, typer.Argument(help=f"{', '.join(views.BODIES)}.")] = None,
+    *,
+    count: Annotated[int, typer.Option("--count", help="Of views.")] = max(views.COUNTS),
+    out: Out = Path("runs/views"),
+    data: Data = None,
+) -> None:
+    """Fit E and nu of a body without a mesh, go on a step, and ask what its intervals hold."""
+    if count not in views.COUNTS:
+        raise typer.BadParameter(f"--count must be one of {views.COUNTS}, got {count}")
+    fits, beside, cover = [hulls.FITS], [hulls.FITS[:-1]], [shape_cover.HEADER]
+    for name in _filmed(bodies, out):
+        fits += hulls.fit_rows(out / name, count)
+        beside += shape_beside.beside_rows(out / name, name, count)
+        cover += shape_cover.cover_rows(out / name, name, count)
+    values = {"fits": fits, "beside": beside, "cover": cover}
+    for rows in values.values():
+        typer.echo(in_markdown(rows))
+    if data is not None:
+        every = "".join(f" {name}" for name in bodies or ())
+        words = f"python -m benchmarks.films fit-views{every} --count {count}"
+        record(data, "views-fits", values, words)
+
+
+def _filmed(bodies: Sequence[str] | None, out: Path) -> list[str]:
+    """Return the bodies, of which there are films then."""
     unknown = [name for name in bodies or () if name not in views.BODIES]
     if unknown:
         known = ", ".join(views.BODIES)
         raise typer.BadParameter(f"there is no body {unknown[0]!r}, only {known}")
-    rows: list[tuple[str, ...]] = [hulls.HEADER]
-    fits: list[tuple[str, ...]] = [hulls.FITS]
-    besides: list[tuple[str, ...]] = [hulls.FITS[:-1]]
-    covers: list[tuple[str, ...]] = [shape_cover.HEADER]
     for name in bodies or views.BODIES:
         if not (out / name / "truth.json").exists():
             views.make(name, out / name)
-        rows += [hulls.hull_row(out / name, name, count) for count in views.COUNTS]
-        if fit:
-            fits += [row for n in views.COUNTS for row in hulls.fit_rows(out / name, n)]
-        if beside:
-            besides += shape_beside.beside_rows(out / name, name, views.COUNTS[0])
-        if cover:
-            covers += [
-                row for n in views.COUNTS for row in shape_cover.cover_rows(out / name, name, n)
-            ]
-    tables_of = {"hulls": [row[:-1] for row in rows]}  # without seconds, which vary
-    tables_of |= ({"fits": fits} if fit else {}) | ({"cover": covers} if cover else {})
-    tables_of |= {"beside": besides} if beside else {}
-    for rows in tables_of.values():
-        typer.echo(in_markdown(rows))
-    if data is not None:
-        every = "".join(f" {name}" for name in bodies or ())
-        options = f"{' --fit' * fit}{' --beside' * beside}{' --cover' * cover}"
-        words = f"python -m benchmarks.films views{every}{options}"
-        record(data, "views", tables_of, words)
+    return list(bodies or views.BODIES)
 
 
 @app.command()

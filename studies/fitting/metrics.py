@@ -91,6 +91,8 @@ def measured_truth(file: SceneFile) -> dict[str, float]:
     """Return what `truth` says of footage, by the labels of free numbers; {} of a twin."""
     out: dict[str, float] = {}
     for path, value in () if file.is_simulated else file.truth.items():
+        if path.endswith(".mesh"):  # a file, which `studies.fitting.pictures` compares
+            continue
         numbers = np.asarray(value, float)
         for index in np.ndindex(numbers.shape):
             out[path + "".join(f"[{i}]" for i in index)] = float(numbers[index])

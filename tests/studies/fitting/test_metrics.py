@@ -1,5 +1,7 @@
 """The field's metrics of a fit: frames held back, surfaces of a twin, values with a truth."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -90,6 +92,8 @@ def measured(tmp_path, truth, **more):
 def test_footage_may_be_compared_with_what_was_measured(tmp_path):
     file = measured(tmp_path, {"rod.length": 1.0})
     assert measured_truth(file) == {"rod.length": 1.0}
+    with_mesh = replace(file, truth={**file.truth, "bodies.rod.mesh": "true.ply"})
+    assert measured_truth(with_mesh) == {"rod.length": 1.0}  # a mesh is no number
     assert measured_truth(twin()) == {}
     prepared = make_problem(file)
     assert prepared.truth is None  # neither the search nor the verdict knows it
