@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft7Validator
+from PIL import Image
 
 from studies.problem.making import make_problem
 from studies.scene import declared
@@ -20,7 +21,7 @@ from studies.scene.reading import scene_from_dict
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "docs" / "_ext"))
 import scene_pages
-from scene_films import SCENES as FILMED, scenes_of_pages
+from scene_films import SCENES as FILMED, digest, scenes_of_pages
 from scene_schema import CLASSES, ENTRY, NO_SECTION, PAGES, rows, schema
 
 
@@ -130,7 +131,11 @@ def test_a_page_begins_with_a_scene_and_its_picture():
     assert set(PAGES) - set(SCENES) == {"search", "intervals"}  # these have a bundled one
     for name, page in PAGES.items():
         picture = re.search(r"^!\[.+\]\((.+)\)$", page, re.MULTILINE)[1]
-        assert (DOCS / "scene_files" / picture).is_file(), name
+        path = DOCS / "scene_files" / picture
+        assert path.is_file(), name
+        if name in SCENES:  # `python docs/_ext/scene_films.py NAME` draws it
+            with Image.open(path) as drawn:
+                assert drawn.info["comment"] == digest(SCENES[name]), name
 
 
 def test_the_tiles_of_the_first_page_are_the_films_that_can_be_made():

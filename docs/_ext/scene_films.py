@@ -8,6 +8,7 @@ A film shows what a search is given, with obstacles as wire. Scenes that control
 picture: their film is the answer of a run folder.
 """
 
+import hashlib
 import re
 import sys
 import tomllib
@@ -15,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 from scene_schema import ENTRY, PAGES
 from scipy.spatial.transform import Rotation
 
@@ -116,14 +118,21 @@ def write_film(name, run=None):
     write_jpeg(STATIC / f"{name}.jpg", frames[FRAMES // 2])
 
 
-def write_picture(name, scene):
+def digest(tables):
+    """Return what tells whether a picture is of a scene as its page has it."""
+    return hashlib.sha256(repr(tables).encode()).hexdigest().encode()
+
+
+def write_picture(name, tables):
     """Write the picture of a scene on a page: its beginning, its middle and its end."""
+    scene = scene_from_dict(tables)
     n = 1 if scene.world.motion == "equilibrium" else PANELS
     panels = [
         np.pad(drawn(*one), [(0, 0), (0, GAP), (0, 0)], constant_values=255)
         for one in shots_of(scene, PANEL, n)
     ]
-    write_jpeg(PICTURES / f"{name}.jpg", np.hstack(panels)[:, :-GAP])
+    picture = Image.fromarray(np.hstack(panels)[:, :-GAP])
+    picture.save(PICTURES / f"{name}.jpg", quality=85, comment=digest(tables))
 
 
 def scenes_of_pages():
@@ -137,6 +146,6 @@ if __name__ == "__main__":
     for argument in sys.argv[1:] or [*SCENES, *pages]:
         name, _, run = argument.partition("=")
         if name in pages:
-            write_picture(name, scene_from_dict(pages[name]))
+            write_picture(name, pages[name])
         else:
             write_film(name, Path(run) if run else None)
