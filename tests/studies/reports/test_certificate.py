@@ -57,7 +57,7 @@ def test_at_an_optimum_the_page_says_that_the_test_shows_no_gradient(page_text):
     assert text.count("<td>passed, as a gradient of 0 would</td>") == 1
     assert "At the optimum the gradient is so small that a gradient of 0 would pass" in text
     assert "<summary>Gradient certificate</summary>" in text
-    assert text.count("data:image/png") == 1
+    assert text.count("data:image/svg") == 1
 
 
 def test_where_the_gradient_is_seen_nothing_is_added(page_text):
