@@ -232,7 +232,7 @@ class HingeJoint(DrivenJoint):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.lower is not None and np.abs([self.lower, self.upper]).max() > np.pi:
+        if self.lower is not None and max(-np.min(self.lower), np.max(self.upper)) > np.pi:
             raise ValueError(
                 "`lower` and `upper` of a hinge must be between -pi and pi, got "
                 f"{np.min(self.lower):g} to {np.max(self.upper):g}. They are in rad."

@@ -14,6 +14,7 @@ import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -37,6 +38,7 @@ OF_EDGES = 0.8  # of a mean edge: within that there are few pairs but those of t
 # How many pairs of edges push a vertex of a flat fine mesh on another one; they have 3 edges each.
 AT_ONCE, PER_VERTEX = 6.0, 3.0
 ASKEW = np.array([0.47, 0.61, 0.64])  # along no axis and in no plane of usual meshes
+MOST_LEAP = 500.0  # thicknesses, with two searches in each
 SCALARS = (*LAW, "radius", "other_radius")
 
 
@@ -235,17 +237,19 @@ class SurfaceContact(Force):
     def crossing_at_start(self, x: np.ndarray) -> str | None:
         """Return where two surfaces go through each other, with faces in one plane too; None: not.
 
-        Edges in the plane of a face go through it in one of two surfaces that are shifted a little,
-        one way and back. Where surfaces only touch, one of the two ways parts them.
+        Edges in the plane of a face go through it where one of two surfaces is shifted a little.
+        Where surfaces only touch, as a box in a corner does, one of eight ways parts them.
         """
         place = self.crossing(x)
         if place or len(self.surfaces) == 1:
             return place
-        shift = np.zeros_like(x)
-        shift[self.surfaces[1].vertices[:, 0]] = (
-            ASKEW * np.abs(x).max() * np.finfo(x.dtype).eps ** 0.75
-        )
-        return self.crossing(x + shift) and self.crossing(x - shift)
+        size = np.abs(x).max() * np.finfo(x.dtype).eps ** 0.75
+        for signs in product((1.0, -1.0), repeat=3):
+            shift = np.zeros_like(x)
+            shift[self.surfaces[1].vertices[:, 0]] = size * ASKEW * signs
+            if not (place := self.crossing(x + shift)):
+                return None
+        return place
 
     def passed_on_the_way(self, before: np.ndarray, after: np.ndarray) -> str | None:
         """Return which pair changes sides where its rows go straight on; None: none."""
@@ -261,8 +265,11 @@ class SurfaceContact(Force):
         return None
 
     def leapt(self, before: np.ndarray, after: np.ndarray, reach: float) -> str | None:
-        """Return which pair changes sides where rows go farther than pairs are searched for."""
-        is_far = farthest(before, after) > reach
+        """Return which pair changes sides where rows go farther than pairs are searched for.
+
+        None where they go as far as only what blows up does: looking along its way would not end.
+        """
+        is_far = reach < farthest(before, after) <= MOST_LEAP * self.thickness
         return self.passed_on_the_way(before, after) if is_far else None
 
     def passed(

@@ -1,5 +1,7 @@
 """Hinges and sliders: what drives them, their limits, and how far they are from these."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -127,6 +129,16 @@ def test_a_motor_may_have_one_row_per_step_and_no_other_number():
 def test_what_does_not_go_together_is_refused(own, message):
     with pytest.raises(ValueError, match=message):
         to_world(HingeJoint, **own)
+
+
+def test_limits_may_be_one_for_all_joints_or_one_for_each():
+    ends = {"lower": -1.0, "upper": [1.0, 2.0]}
+    joint = HingeJoint(
+        [("a", "b"), ("b", "c")], stiffness=1.0, angular_stiffness=1.0, limit_stiffness=1.0, **ends
+    )
+    assert np.all(joint.upper == [1.0, 2.0])
+    with pytest.raises(ValueError, match="-pi and pi, got -1 to 4"):
+        replace(joint, upper=[1.0, 4.0])
 
 
 def test_without_friction_the_width_is_no_parameter():

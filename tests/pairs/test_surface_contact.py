@@ -146,14 +146,19 @@ def test_surfaces_that_go_through_each_other_are_an_error():
         rollout(model, State(inside, state.v), DT, 10)
 
 
-def aligned_cubes(offset, velocity=0.0):
-    """Return two equal cubes of 0.1 m that touch each other, the second at an offset."""
-    mesh = blocks([(-0.05, 0.05)] * 3, np.ones((1, 1, 1)))
+CUBE = blocks([(-0.05, 0.05)] * 3, np.ones((1, 1, 1)))
+CORNER = blocks(
+    [(-0.05, 0.05, 0.15), (-0.15, -0.05, 0.05), (-0.05, 0.05)], [[[1], [0]], [[1], [1]]]
+)
+
+
+def aligned_cubes(offset, velocity=0.0, other=CUBE):
+    """Return a cube of 0.1 m and another body, at an offset, that touch each other."""
     touch = SurfaceContact(
-        triangles=mesh.faces, other_triangles=mesh.faces + len(mesh.points), radius=1e-3,
+        triangles=CUBE.faces, other_triangles=other.faces + len(CUBE.points), radius=1e-3,
         other_radius=1e-3, acts_on="cubes",
     )  # fmt: skip
-    cubes = RigidBodies([mesh, mesh], density=1000.0)
+    cubes = RigidBodies([CUBE, other], density=1000.0)
     model = Model(gravity=(0.0, 0.0, 0.0), forces={"touch": touch}, bodies={"cubes": cubes})
     first = [[velocity, 0.0, 0.0], [0.0, 0.0, 0.0]]
     return model, State(bodies={"cubes": BodyState([[0.0, 0.0, 0.0], offset], velocity=first)})
@@ -167,11 +172,17 @@ def test_faces_in_one_plane_do_not_hide_that_bodies_are_in_each_other(along):
 
 def test_faces_that_only_touch_are_apart():
     rollout(*aligned_cubes([0.1, 0.0, 0.0]), 1e-6, 1)
+    rollout(*aligned_cubes(CORNER.centroid, other=CORNER), 1e-6, 1)  # a wall and a floor
 
 
 def test_a_leap_over_a_body_is_an_error():
     with pytest.raises(RolloutError, match="`touch` went through each other before step 1"):
         rollout(*aligned_cubes([0.3, 0.013, 0.017], velocity=50.0), 0.01, 2)
+
+
+@pytest.mark.parametrize("velocity", [1e7, 1e200])
+def test_what_blows_up_is_not_followed_along_its_way(velocity):
+    rollout(*aligned_cubes([0.3, 0.0, 0.0], velocity=velocity), 0.01, 3)
 
 
 def test_radii_larger_than_the_edges_are_refused():
