@@ -193,11 +193,11 @@ def _wires(
         return {}
     low, high = np.concatenate(x).min(axis=0), np.concatenate(x).max(axis=0)
     far = float(np.linalg.norm(high - low))
-    wires = obstacle_wires(file, problem.built, 0.5 * (low + high), far=far, times=times).values()
+    wires = obstacle_wires(file, problem.built, 0.5 * (low + high), far=far, times=times)
     if not wires:
         return {}
-    count = max(map(len, wires))
-    ends = [np.broadcast_to(wire, (count, *wire.shape[1:])) for wire in wires]
+    count = max(map(len, wires.values()))
+    ends = [np.broadcast_to(lines, (count, *lines.shape[1:])) for lines in wires.values()]
     return {"wires": np.concatenate(ends, axis=1).reshape(count, -1, 3)}
 
 

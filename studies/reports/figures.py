@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from studies.answer.scales import uncertainty
+from studies.reports.numbers import SUPERSCRIPT
 from studies.runs import folder as run_folder
 from studies.runs.evaluations import Evaluation
 from studies.runs.folder import RunFolder
@@ -21,6 +22,7 @@ ON_DARK = {
     "#000000": "#e4e9ee", INK: "#e4e9ee", GRID: "#35404b", BLUE: "#6ea6e6", ORANGE: "#ec8f5e",
     GREEN: "#62b98a",
 }  # fmt: skip
+DECADES = 1e3  # ends of an axis so far apart: only powers of ten have labels
 MOST_VECTORS = 1000  # points of a line or a map: of more, a picture is smaller
 COMPARED = ("start", "target", "fitted")
 TINY = float(np.finfo(np.float64).tiny)
@@ -111,6 +113,8 @@ def svg(figure: Any, dpi: int = 120) -> str:
     for ax in figure.axes:
         for artist in (*ax.lines, *ax.collections):
             artist.set_rasterized(_count(artist) > MOST_VECTORS)
+        for axis in (ax.xaxis, ax.yaxis):
+            _write_powers(axis)
     buffer = io.StringIO()
     with rc_context({"svg.hashsalt": "adjsim"}):  # names of parts that are the same each time
         FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None})
@@ -121,6 +125,19 @@ def svg(figure: Any, dpi: int = 120) -> str:
     )
     dark = f"@media screen and (prefers-color-scheme:dark){{svg{{fill:{ON_DARK[INK]}}}{rules}}}"
     return buffer.getvalue().replace("</style>", f"{dark}</style>", 1)
+
+
+def _write_powers(axis: Any) -> None:
+    """Write powers of ten on a logarithmic axis as text: to set them as mathematics takes long."""
+    from matplotlib.ticker import FuncFormatter, LogFormatterMathtext, NullFormatter
+
+    low, high = sorted(axis.get_view_interval())
+    is_wide = low > 0.0 and high > DECADES * low
+    if is_wide and isinstance(axis.get_major_formatter(), LogFormatterMathtext):
+        axis.set_major_formatter(
+            FuncFormatter(lambda value, _: f"10{f'{np.log10(value):.0f}'.translate(SUPERSCRIPT)}")
+        )
+        axis.set_minor_formatter(NullFormatter())
 
 
 def _count(artist: Any) -> int:

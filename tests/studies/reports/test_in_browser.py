@@ -109,6 +109,8 @@ def test_no_page_has_a_serious_fault_of_accessibility(addresses, tab, kind):
 
 def test_bodies_are_drawn_turned_and_played(addresses, tab):
     tab.open(addresses["report"])
+    view = "JSON.parse(document.querySelector('.motion script').textContent)"
+    assert tab.run(f"{view}.wires.count") > 0  # the floor
     last = tab.run(INK)
     tab.run(
         "document.querySelector('canvas.space').dispatchEvent("
