@@ -226,7 +226,7 @@ def test_diverging_points_are_marked_and_two_axes_drawn(tmp_path):
         assert all("finite numbers" in one for one in data.reason[2].values.ravel())
     assert re.search(r"have no loss; that at beam\.mu = .* Pa, beam\.lam = .* Pa", summary)
     assert {path.name for path in folder.file("figures").iterdir()} == {
-        "loss_1.png", "trust_beam_mu.png", "trust_beam_lam.png",
+        "loss_1.svg", "trust_beam_mu.svg", "trust_beam_lam.svg",
     }  # fmt: skip
 
 
