@@ -485,16 +485,12 @@ def at_a_bound(found: Evidence) -> Verdict | None:
     """
     parameters, theta = found.parameters, found.theta
     left = None if found.explained is None else found.explained.unexplained
-    also = "" if left is None else f" {percent(left)} of the motion is unexplained there."
-    first = ""
+    first = also = ""
     if left is not None and left > UNEXPLAINED:
-        also, first = (
-            "",
-            (
-                f"The fit is bad: {percent(left)} of the motion is unexplained (at most "
-                f"{percent(UNEXPLAINED)} is accepted). "
-            ),
-        )
+        accepted = f"at most {percent(UNEXPLAINED)} is accepted"
+        first = f"The fit is bad: {percent(left)} of the motion is unexplained ({accepted}). "
+    elif left is not None:
+        also = f" {percent(left)} of the motion is unexplained there."
     width = parameters.upper - parameters.lower
     near = NEAR_BOUND * np.where(np.isfinite(width), width, 1.0)
     slope = np.nan_to_num(found.slope)

@@ -96,7 +96,8 @@ def _view(file: SceneFile, name: str, films: Mapping[str, FilmData]) -> View:
     """Return what the camera of a film sees in its first frame."""
     film, key = file.films[name], f"observations.{name}"
     data = films.get(name) or read_film(film, file.camera_of(film), key)
-    if data.factor > 1 and not (data.masks is None and data.backdrop is None):
+    tells_body = data.masks is not None or data.backdrop is not None
+    if data.factor > 1 and tells_body:
         first = (film.frames or (0,))[0]  # it needs no other frame to tell the body
         film = replace(film, downsample=1, frames=(first, first + 1))
         data = read_film(film, file.camera_of(film), key)

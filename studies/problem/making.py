@@ -192,7 +192,7 @@ def make_problem(
         + built.notes
         + notes_on_fields_of_view(file)
         + notes_on_errors(file)
-        + (notes_on_seams(file, built, file.films))
+        + notes_on_seams(file, built, file.films)
     )
     for name in real:
         notes += advice_on_film(films[name], f"observations.{name}")

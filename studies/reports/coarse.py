@@ -188,24 +188,21 @@ def _curves(data: dict[str, Any], points: np.ndarray, shape: _Shape) -> Any:
     figure, (ax,) = figures.make_axes(1, 1, (6.4, 4.0))
     along, counts = points[:, 0], data["frames"]
     shades = np.linspace(SHADES[1], SHADES[0], len(counts))[::-1]
-    for number, (losses, count, shade) in enumerate(
-        zip(data["losses"], counts, shades, strict=True)
-    ):
+    stages = [_shape({**data, "losses": [losses]}, points, ()) for losses in data["losses"][:-1]]
+    stages.append(shape)
+    for stage, losses, count, shade in zip(stages, data["losses"], counts, shades, strict=True):
         label = f"first {count} frames" if count < data["n_frames"] else f"all {count} frames"
         style = {"color": figures.BLUE, "alpha": shade}
-        one = (
-            shape if number == len(counts) - 1 else _shape({**data, "losses": [losses]}, points, ())
-        )
-        order = np.argsort(one.places[:, 0])
-        x, values, slopes = one.places[order, 0], one.values[order], one.slopes[order, 0]
+        order = np.argsort(stage.places[:, 0])
+        x, values, slopes = stage.places[order, 0], stage.values[order], stage.slopes[order, 0]
         there = np.isfinite(values)
         if there.sum() > 1:
             estimate = np.full(len(x), np.nan)
             estimate[there] = PchipInterpolator(x[there], values[there]).derivative()(x[there])
             slopes = np.where(np.isnan(slopes), estimate, slopes)
             at, between = hermite_curve(x, values, slopes)
-            ax.plot(_from_unit(data, 0, at), one.loss(between), lw=1.4, **style)
-        ax.plot(along, np.maximum(_finite(losses), one.least), "o", ms=3.5, label=label, **style)
+            ax.plot(_from_unit(data, 0, at), stage.loss(between), lw=1.4, **style)
+        ax.plot(along, np.maximum(_finite(losses), stage.least), "o", ms=3.5, label=label, **style)
     whole = _finite(data["losses"][-1])
     blown = along[np.isnan(whole)]
     if blown.size:

@@ -102,12 +102,12 @@ def png(figure: Any, dpi: int = 170) -> bytes:
     return buffer.getvalue()
 
 
-def svg(figure: Any, dpi: int = 120) -> str:
+def svg(figure: Any) -> str:
     """Return a figure as an SVG without a ground, in other colours where the page is dark."""
     from matplotlib import rc_context
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
-    figure.dpi = dpi  # of what is no vector
+    figure.dpi = 120  # of what is no vector
     for part in (figure, *figure.axes):
         part.patch.set_visible(False)
     for ax in figure.axes:

@@ -101,9 +101,10 @@ class Slice:
         return hermite_surface(points.reshape(-1, 2), self.loss.ravel(), slopes.reshape(-1, 2), at)
 
     def minimum(self) -> dict[str, float] | None:
-        """Return where the curve or surface through losses and slopes is lowest, to three digits.
+        """Return where the curve or surface through losses and slopes is lowest.
 
-        None over settings, over more than two axes, and where there is no curve.
+        To three digits, and to a thousandth of the axis. None over settings, over more than two
+        axes, and where there is no curve.
         """
         own = self.to_draw()
         if not own.has_gradient or len(own.axes) > 2 or min(axis.count for axis in own.axes) < 2:
@@ -117,8 +118,12 @@ class Slice:
             place = own._lowest_of_surface()
         if place is None:
             return None
-        values = (axis.at(np.array(share)) for axis, share in zip(own.axes, place, strict=True))
-        return {axis.key: float(f"{v:.3g}") for axis, v in zip(own.axes, values, strict=True)}
+        values = {}
+        for axis, share in zip(own.axes, place, strict=True):
+            value, least = float(axis.at(np.array(share))), 1e-3 * abs(axis.stop - axis.start)
+            digits = max(3, int(np.ceil(np.log10(max(abs(value) / least, 1.0)))))
+            values[axis.key] = float(f"{value:.{digits}g}")
+        return values
 
     def _lowest_of_surface(self) -> list[float] | None:
         """Return the shares of the axes at which the surface is lowest: on a grid, and a finer."""

@@ -151,7 +151,7 @@ class Touching:
 
         The points of the finer mesh share what the points before had together, so that a layer
         of them holds a pressure as before: a stiffness [N/m] or a damping [N s/m] for each point is
-        about a quarter. A dissipation [s/m] is the same for all points.
+        about a quarter. A dissipation [s/m] is a mean of theirs.
         """
         if self.before is None:
             return dict(law)
@@ -201,7 +201,7 @@ def chosen_dissipation(body: Touching, speed: float) -> np.ndarray:
     """Return d for each point, () of a rigid body or (n,) [s/m]; `speed` is that of arrival."""
     loss = loss_of(RESTITUTION) if body.is_rigid else NODE_LOSS
     light = np.sqrt(np.minimum(body.mass / (LIGHT * body.point_mass), 1.0))
-    return loss / speed * np.asarray(light)
+    return np.asarray(loss / speed * light)
 
 
 def loss_of(restitution: float) -> float:

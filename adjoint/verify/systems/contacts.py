@@ -101,12 +101,11 @@ def _scene(
     n_steps: int,
     spots: Sequence[Spot],
     make: Callable[..., Contact],
-    turn: np.ndarray = TURN,
     omega: np.ndarray = OMEGA,
     axes: np.ndarray = AXES,
 ) -> Example:
     """Return nodes at each spot in each regime, about an obstacle that `make` gives."""
-    R, x, v = rotation_matrix(turn) @ axes, [], []
+    R, x, v = rotation_matrix(TURN) @ axes, [], []
     for spot in spots:
         n = R @ np.asarray(spot.normal, float)
         along = np.cross(n, rng.standard_normal(3))

@@ -111,13 +111,6 @@ function redraw() {
   redraws.forEach(draw => draw(index));
 }
 slider.value = Math.floor(data.times.length / 2);
-slider.addEventListener("input", redraw);
-const play = document.getElementById("play");
-let timer = null;
-play.addEventListener("click", () => {
-  play.textContent = timer ? "Play" : "Pause";
-  if (timer) { clearInterval(timer); timer = null; return; }
-  timer = setInterval(() => { slider.value = (+slider.value + 1) % data.times.length; redraw(); }, 5000 / data.times.length);
-});
+player(document.getElementById("play"), slider, 5000, redraw);
 addEventListener("resize", redraw);
 redraw();

@@ -20,6 +20,17 @@ function unpacked(one) {  // places or arrows of a frame, or of all where they d
   return index => values.subarray(row * Math.min(index, last), row * (Math.min(index, last) + 1));
 }
 
+function player(button, slider, duration, show) {  // of all frames [ms]
+  let timer = null;
+  const frames = +slider.max + 1, stop = () => { clearInterval(timer); timer = null; button.textContent = "Play"; };
+  button.addEventListener("click", () => {
+    if (timer) return stop();
+    button.textContent = "Pause";
+    timer = setInterval(() => { slider.value = (+slider.value + 1) % frames; show(); }, duration / frames);
+  });
+  slider.addEventListener("input", () => { stop(); show(); });
+}
+
 function space(canvas, view, redraw) {
   const [X, P, A, W] = ["points", "at", "arrows", "wires"].map(key => unpacked(view[key]));
   const { faces, edges, bodies } = view, frames = view.frames, at = view.at.count;

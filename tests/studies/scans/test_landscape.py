@@ -132,6 +132,11 @@ def test_the_minimum_through_losses_and_slopes_lies_between_the_points(over, low
     assert own.minimum() == pytest.approx(dict(zip("ab", lowest, strict=False)), rel=2e-3)
 
 
+def test_a_minimum_has_as_many_digits_as_its_axis_needs():
+    own = bowl("a=1000:1006:4", lowest=(1003.3,))
+    assert own.minimum() == pytest.approx({"a": 1003.3}, abs=0.01)
+
+
 def test_a_point_without_a_loss_leaves_a_hole_in_the_surface():
     own = bowl("a=0:4:5", "b=0:4:5", lowest=(1.3, 1.2), holes=[(3, 3)])
     assert own.minimum() == pytest.approx({"a": 1.3, "b": 1.2}, rel=2e-3)
