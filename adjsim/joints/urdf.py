@@ -352,12 +352,15 @@ def _origin(element: Element | None) -> Frame:
 
 
 def _numbers(element: Element | None, key: str, default: Any = 0.0) -> Any:
-    """Return the finite numbers of an attribute, as many as there are by default."""
+    """Return the numbers of an attribute, as many as there are by default, and finite as these."""
     text = None if element is None else element.get(key)
     if text is None:
         return np.array(default)[()]
     try:
-        return checks.array(key, np.array(text.split(), np.float64).reshape(np.shape(default)))[()]
+        numbers = np.array(text.split(), np.float64).reshape(np.shape(default))
+        if np.isfinite(default).all() or np.isnan(numbers).any():
+            checks.array(key, numbers)
+        return numbers[()]
     except ValueError as error:
         n = np.size(default)
         raise ValueError(f"`{key}` must have {n} finite numbers, got {text!r}.") from error

@@ -250,6 +250,14 @@ def test_missing_files_other_files_and_unknown_joints_are_refused(read, tmp_path
         read_urdf(tmp_path / "other.urdf")
 
 
-@pytest.mark.parametrize("limit", ["", '<limit effort="9"/>', '<limit lower="-6" upper="6"/>'])
+@pytest.mark.parametrize(
+    "limit",
+    [
+        "",
+        '<limit effort="9"/>',
+        '<limit lower="-6" upper="6"/>',
+        '<limit lower="-inf" upper="inf"/>',
+    ],
+)
 def test_hinges_that_turn_all_round_have_no_limits(read, limit):
     assert read(A, B, joint("j", "revolute", "a", "b", limit)).forces["j"].limit_stiffness is None
