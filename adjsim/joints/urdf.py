@@ -363,7 +363,8 @@ def _numbers(element: Element | None, key: str, default: Any = 0.0) -> Any:
         return numbers[()]
     except ValueError as error:
         n = np.size(default)
-        raise ValueError(f"`{key}` must have {n} finite numbers, got {text!r}.") from error
+        numbers = "a finite number" if n == 1 else f"{n} finite numbers"
+        raise ValueError(f"`{key}` must be {numbers}, got {text!r}.") from error
 
 
 @contextmanager

@@ -137,7 +137,7 @@ class Evaluator:
         return self._request("residual", theta, 1)
 
     def several(self, theta: np.ndarray) -> Evaluation:
-        """Return the loss at one of several ends of a step, of which the best is its trial."""
+        """Return the loss at one of several ends of a step, none of which counts as a trial."""
         return self._request("several", theta, 1)
 
     def jacobian(self, theta: np.ndarray) -> Evaluation:

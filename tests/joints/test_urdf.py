@@ -221,14 +221,14 @@ REFUSED = [
         (A, B, joint("j", "prismatic", "a", "b", '<limit lower="0" upper="0"/>')),
         "joint `j`: `lower` must be below `upper`, got 0 and 0",
     ),
-    ((A, B, joint("j", "fixed", "a", "b", origin("0 0"))), "joint `j`: `xyz` must have 3 finite"),
+    ((A, B, joint("j", "fixed", "a", "b", origin("0 0"))), "joint `j`: `xyz` must be 3 finite"),
     ((A, B, joint("j", "continuous", "a", "b", ZERO)), "joint `j`: `axis` must have a length"),
     ((link("a", inertial(six=(0.0,) * 6)),), "link `a`: `inertia` must be positive definite"),
     ((link("a", HEAVY, shaped("visual", "<torus/>")),), "link `a`: <geometry> .* got torus"),
-    ((link("a", inertial("heavy")),), "link `a`: `value` must have 1 finite numbers, got 'heavy'"),
-    ((link("a", inertial("inf")),), "link `a`: `value` must have 1 finite numbers, got 'inf'"),
-    ((A, B, joint("j", "fixed", "a", "b", origin("nan 0 0"))), "joint `j`: `xyz` must have 3 fin"),
-    ((A, B, joint("j", "fixed", "a", "b", origin(rpy="inf 0 0"))), "joint `j`: `rpy` must have 3"),
+    ((link("a", inertial("heavy")),), "link `a`: `value` must be a finite number, got 'heavy'"),
+    ((link("a", inertial("inf")),), "link `a`: `value` must be a finite number, got 'inf'"),
+    ((A, B, joint("j", "fixed", "a", "b", origin("nan 0 0"))), "joint `j`: `xyz` must be 3 fin"),
+    ((A, B, joint("j", "fixed", "a", "b", origin(rpy="inf 0 0"))), "joint `j`: `rpy` must be 3"),
 ]
 
 
