@@ -1,6 +1,7 @@
 """Pages of runs of each kind in a browser: none wider than its window, none that shuts people out.
 
 They need Chromium; that on accessibility axe-core as well: `AXE` is the path of its `axe.min.js`.
+That on the manual needs the folder in which it was built: `MANUAL`.
 """
 
 import os
@@ -21,7 +22,7 @@ from tests.studies.scans.toy import CONTACT
 
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="needs Chromium")
-AXE = os.environ.get("AXE")
+AXE, MANUAL = os.environ.get("AXE"), os.environ.get("MANUAL")
 KINDS = [
     "report", "inspect", "instances", "control", "comparison", "scan", "map", "dataset", "index",
     "preview",
@@ -105,6 +106,21 @@ def test_no_page_has_a_serious_fault_of_accessibility(addresses, tab, kind):
         tab.run(BEYOND)
         tab.run(Path(AXE).read_text())
         assert tab.run(SERIOUS) == [], theme
+
+
+@pytest.mark.skipif(not MANUAL, reason="needs MANUAL in the environment")
+def test_no_page_of_the_manual_is_wider_than_its_window_or_has_a_serious_fault(tab):
+    faults = {}
+    for theme in ("light", "dark"):
+        tab.set_theme(theme)
+        for file in sorted(Path(MANUAL).rglob("*.html")):
+            for width in (400, 1280):
+                tab.open(file.resolve().as_uri(), width)
+                faults[file.name, theme, width] = tab.run(BEYOND)
+            if AXE:
+                tab.run(Path(AXE).read_text())
+                faults[file.name, theme] = tab.run(SERIOUS)
+    assert {place: fault for place, fault in faults.items() if fault} == {}
 
 
 def test_bodies_are_drawn_turned_and_played(addresses, tab):
