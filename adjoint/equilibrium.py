@@ -55,8 +55,8 @@ def equilibrium_vjp(
         Path to gradient, each of the shape of its parameter. That of "state.x" is 0 but for
         pinned nodes, that of "state.v" is 0.
     """
-    checks.instance("found", found, Equilibrium)
-    model, field = found.field.model, found.field
+    field = checks.instance("found", found, Equilibrium).field
+    model = field.model
     adj = checks.array("adj_x", adj_x, (model.n_nodes, 3))
     lam = np.zeros((model.n_nodes, 3))
     if found.factor is not None:

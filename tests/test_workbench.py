@@ -5,13 +5,15 @@ import sys
 from html import unescape
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pytest
 
 
 pytest.importorskip("IPython")
 sys.path.append(str(Path(__file__).resolve().parents[1] / "docs" / "course"))
-from workbench import Drawing, film, side_by_side, source
+with matplotlib.rc_context():  # the course sets how it draws for all figures
+    from workbench import Drawing, film, side_by_side, source
 
 
 def twice(x):

@@ -57,7 +57,8 @@ def curve(own: Slice, unit: str) -> Any:
         trans = ax.get_xaxis_transform()
         ax.plot(failed, np.full(failed.size, 0.03), "x", color=ORANGE, ms=4, transform=trans,
                 label="no loss")  # fmt: skip
-    low, high = np.nanmin(loss), np.nanmax(loss)
+    every = np.append(loss, own.loss)  # a point between two that failed is on no curve
+    low, high = np.nanmin(every), np.nanmax(every)
     if own.has_gradient:
         _tangents(ax, own)
     if high > low:
@@ -187,6 +188,7 @@ def compared(
     from matplotlib import colormaps
 
     figure, (ax,) = make_axes(1, 1, (5.2, 4.2))
+    curves = {name: curve for name, curve in curves.items() if np.isfinite(curve[1]).any()}
     many = len(curves) > len(COLORS)
     shades = colormaps["viridis"](np.linspace(0.0, 0.92, len(curves)))
     for k, (name, (x, loss)) in enumerate(curves.items()):

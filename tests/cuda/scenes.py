@@ -144,7 +144,7 @@ def joints(rng):
     push = {"viscous_friction": 0.01, "dry_friction": 0.1, "friction_width": 1.0}
     push |= {"limit_stiffness": 0.3, "spring_stiffness": 0.2}
     # The one beyond its upper limit, the other below its lower one.
-    angles = {"lower": [-0.1, 2.5], "upper": [0.1, 60.0]}
+    angles = {"lower": [-0.1, 2.5], "upper": [0.1, 3.14]}
     lengths = {"lower": [-0.1, 0.01], "upper": [0.005, 0.1]}
     wave = rng.standard_normal((N_STEPS, 2))
     return {

@@ -28,8 +28,15 @@ DENSITY = 1000.0  # kg/m3
 CELLS, SIZE = (2, 1, 1), (0.2, 0.1, 0.1)  # of the box, in metres
 
 
-def rollout_problem(build: Callable[[int], Example], n_steps: int = N_STEPS) -> Problem:
-    """Return the rollout of a scene as a problem: its fields at two frames."""
+def rollout_problem(
+    build: Callable[[int], Example],
+    n_steps: int = N_STEPS,
+    margins: Callable[[Example], np.ndarray] | None = None,
+) -> Problem:
+    """Return the rollout of a scene as a problem: its fields at two frames.
+
+    Without `margins` of a scene they are those of its contacts.
+    """
     scene = build(n_steps)
     point = scene.parameters()
     run = record(
@@ -60,13 +67,14 @@ def rollout_problem(build: Callable[[int], Example], n_steps: int = N_STEPS) -> 
         }
         return run.vjp(**cotangents_of(adj_fields), wrt=wrt)
 
+    margins = kink_margins if margins is None and scene.touches else margins
     return Problem(
         point=point,
         owners=scene.owners(),
         forward=lambda values: outputs(moved(values).run(scene.frames)),
         jvp=jvp,
         vjp=vjp,
-        margins=(lambda values: kink_margins(moved(values))) if scene.touches else no_margins,
+        margins=no_margins if margins is None else lambda values: margins(moved(values)),
         dot_tolerance=ROLLOUT_TOLERANCE if n_steps > 1 else KERNEL_TOLERANCE,
         kernel=rollout_problem(build, 1) if n_steps > 1 else None,
         inert=scene.inert,
