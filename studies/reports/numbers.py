@@ -3,6 +3,8 @@
 import math
 from typing import Any
 
+from studies.answer.scales import ROUNDING
+
 
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 NARROW = "\u202f"  # between groups of three digits
@@ -50,7 +52,7 @@ def interval(row: dict[str, Any], key: str = "interval") -> str:
     if half is None:
         return "none"
     relative = half / abs(row["estimate"]) if row["estimate"] else math.inf
-    if relative < 1e-13:
+    if relative < ROUNDING:
         return "within rounding"
     if relative < 1e-5:
         return f"± {relative:.0e} of it"
