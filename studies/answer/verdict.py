@@ -28,7 +28,7 @@ import numpy as np
 
 from studies.answer import evidence
 from studies.answer.evidence import Evidence, MissingTerm
-from studies.answer.scales import ROUNDING, percent, theta_scale, value_scale
+from studies.answer.scales import NARROWEST, percent, theta_scale, value_scale
 from studies.optimizers.problem import Status
 from studies.problem.parameters import COLORS
 from studies.search.coarse import is_log
@@ -614,7 +614,7 @@ def _found(found: Evidence) -> Verdict:
             f"the widest 95 % interval with model error is that of {label}, "
             f"± {_width(found, worst, widths[worst])}"
         )
-        quote = quote if widths[worst] >= ROUNDING else ""
+        quote = quote if widths[worst] >= NARROWEST else ""
         quote = f"{quote} {_advice(found, worst, MOSTLY)}".strip()
     if found.explained is not None:
         numbers |= found.explained.to_dict()

@@ -13,7 +13,7 @@ HEAD = ("", "gradient norm", "slope without", "slope with", "dot test", "verdict
 
 
 def line(certified: dict[str, Any]) -> str:
-    """Return the verdict of a certificate, and the numbers behind it: no slope that shows nothing."""
+    """Return the verdict of a certificate, and the numbers behind it, without a blind slope."""
     behind = []
     if (point := _point(certified)) and _is_made(point):
         slope, residual = point["taylor"]["slope1"], point["dot"]["residual"]
