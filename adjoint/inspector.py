@@ -177,6 +177,8 @@ class Inspection:
             )
         else:
             text += f"; up to {GROWTH_WARNING:.0f} is no trouble for a search"
+            if self.horizon is None and self.precision_matters_from is None:
+                text += ". Nothing found here stands in its way"
         sentences.append(f"{text}.")
         sentences += self._fastest()
         if self.horizon is not None:

@@ -8,6 +8,7 @@ from studies.search.coarse import is_log
 
 LEAST_SCALE = 0.02  # part of its bounds that a value near zero is held against
 LEAST_SHOWN = 1e-5  # a smaller part is not shown in percent
+NARROWEST = 1e-13  # of a value: an interval that is narrower is of rounding errors
 
 
 def value_scale(parameters: Parameters, theta: np.ndarray) -> np.ndarray:

@@ -28,7 +28,7 @@ import numpy as np
 
 from studies.answer import evidence
 from studies.answer.evidence import Evidence, MissingTerm
-from studies.answer.scales import percent, theta_scale, value_scale
+from studies.answer.scales import NARROWEST, percent, theta_scale, value_scale
 from studies.optimizers.problem import Status
 from studies.problem.parameters import COLORS
 from studies.search.coarse import is_log
@@ -614,7 +614,8 @@ def _found(found: Evidence) -> Verdict:
             f"the widest 95 % interval with model error is that of {label}, "
             f"± {_width(found, worst, widths[worst])}"
         )
-        quote = f"{quote} {_advice(found, worst, MOSTLY)}".rstrip()
+        quote = quote if widths[worst] >= NARROWEST else ""
+        quote = f"{quote} {_advice(found, worst, MOSTLY)}".strip()
     if found.explained is not None:
         numbers |= found.explained.to_dict()
         parts.append(f"{percent(found.explained.unexplained)} of the motion is unexplained")
@@ -639,7 +640,7 @@ def _found(found: Evidence) -> Verdict:
         quote = "There are no intervals: the pictures are all that is judged."
         if not found.predictions:
             quote += " Keep one from the search to see whether it is predicted (`validate = true`)."
-    return Verdict(Kind.FOUND, f"{text[0].upper()}{text[1:]}. {quote}", numbers)
+    return Verdict(Kind.FOUND, f"{text[0].upper()}{text[1:]}. {quote}".rstrip(), numbers)
 
 
 def _advice(found: Evidence, i: int, least: float) -> str:

@@ -5,12 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from studies.reports.content import Bar, Bars
-from studies.reports.numbers import interval, number
+from studies.reports.numbers import PLAIN, interval, number
 
 
 MOST = 8  # bars of one answer
 WIDE = 10.0  # the ends of a range of positive numbers are so many times apart: a log scale
 ROOM = 0.15  # of a range without bounds, beyond what is marked, on either side
+NOTATIONS = PLAIN, (-5, 10), (0, 0)  # powers of ten that the ends of a bar write out: none at last
 THIN = 0.4  # percent of the bar: the least width of an interval
 
 
@@ -30,7 +31,7 @@ def _bar(row: Mapping[str, Any]) -> Bar:
     truth = row.get("truth")
     return Bar(
         label=f"{row['name']} [{unit}]" if unit else row["name"],
-        ends=(number(low), number(high)),
+        ends=_ends(low, high),
         interval=(max(middle - 0.5 * width, 0.0), width),
         answer=at(row["estimate"]),
         start=at(row["start"]),
@@ -39,6 +40,16 @@ def _bar(row: Mapping[str, Any]) -> Bar:
             "\n", ", "
         ),
     )
+
+
+def _ends(low: float, high: float) -> tuple[str, str]:
+    """Return the ends of a bar in words, both in the same notation."""
+    texts = "", ""
+    for plain in NOTATIONS:
+        texts = number(low, plain=plain), number(high, plain=plain)
+        if len({"×" in text for text in texts if text != "0"}) < 2:
+            break
+    return texts
 
 
 def _range(row: Mapping[str, Any]) -> tuple[float, float]:

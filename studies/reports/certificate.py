@@ -13,11 +13,11 @@ HEAD = ("", "gradient norm", "slope without", "slope with", "dot test", "verdict
 
 
 def line(certified: dict[str, Any]) -> str:
-    """Return the verdict of a certificate, and the numbers behind it."""
+    """Return the verdict of a certificate, and the numbers behind it, without a blind slope."""
     behind = []
     if (point := _point(certified)) and _is_made(point):
         slope, residual = point["taylor"]["slope1"], point["dot"]["residual"]
-        behind += [] if slope is None else [f"slope {slope:.2f} of 2"]
+        behind += [] if slope is None or vanishes(point) else [f"slope {slope:.2f} of 2"]
         behind += [] if residual is None else [f"dot test {residual:.0e}"]
     text = in_words(verdict_of(certified))
     return f"{text} ({', '.join(behind)})" if behind else text

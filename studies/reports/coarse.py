@@ -1,7 +1,8 @@
 """A figure of what the coarse set showed, and where the local searches went, from `coarse.json`.
 
 Between points the loss is a smooth curve or surface through all values, and through the slopes
-where a search took a gradient. It interpolates ln(loss + floor): so it does not fall below 0.
+where a search took a gradient; a map of few points has no surface. It interpolates
+ln(loss + floor): so it does not fall below 0.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ FILE = "coarse.json"
 PANELS = 6  # of parameters, if there are more than two
 LEVELS = 10  # lines of equal loss on a map
 CELLS = 200  # of a map, along an axis
-FEW = 6  # points of a map: between fewer nothing is drawn
+FEW = 16  # points of the coarse set on a map: between fewer a surface would show valleys of its own
 APART = 0.02  # of an axis: of points that are nearer to each other, only the lowest counts
 FLOOR = 0.01, 1e-6  # parts of the least and of the largest loss of the coarse set
 LEAST = 0.1  # part of the floor, below which no loss is told from 0
@@ -67,21 +68,24 @@ def coarse_json(
 
 def coarse_figure(
     data: dict[str, Any],
-    searched: Sequence[Evaluation] = (),
+    searched: Sequence[Sequence[Evaluation]] = (),
     truth: Mapping[str, float] | None = None,
 ) -> Any:
     """Return a figure of the losses over the coarse set, the basins and the answer.
 
     One axis has a curve for each stage. Two have a map of the loss of all frames, more have a panel
-    each, for the first `PANELS` of them, with the loss of all frames of every point. `searched` are
-    evaluations of the local searches with all frames, `truth` has true values by label.
+    each, for the first `PANELS` of them, with the loss of all frames of every point. `searched`
+    are, by basin, evaluations of local searches with all frames, `truth` has true values by label.
     """
     n_axes = len(data["labels"])
     points = np.array(data["points"])
     if n_axes > 2:
         figure = _panels(data, points)
     else:
-        figure = (_curves if n_axes == 1 else _map)(data, points, _shape(data, points, searched))
+        shape = _shape(data, points, [one for path in searched for one in path])
+        figure = (
+            _curves(data, points, shape) if n_axes == 1 else _map(data, points, shape, searched)
+        )
     at = [(truth or {}).get(label) for label in data["labels"]]
     if n_axes <= 2 and None not in at:
         ax = figure.axes[0]
@@ -98,6 +102,12 @@ def coarse_figure(
         ncols=2 if n_axes == 2 else 3, columnspacing=1.4,
     )  # fmt: skip
     return figure
+
+
+def says_between(data: Mapping[str, Any]) -> bool:
+    """Whether the figure shows the loss between points as well."""
+    count = sum(loss is not None for loss in data["losses"][-1])
+    return len(data["labels"]) == 1 or (len(data["labels"]) == 2 and count >= FEW)
 
 
 def _label(data: dict[str, Any], axis: int) -> str:
@@ -143,18 +153,15 @@ class _Shape(NamedTuple):
 def _shape(data: Mapping[str, Any], points: np.ndarray, searched: Sequence[Evaluation]) -> _Shape:
     """Return the coarse set, and with their slopes the evaluations of searches over its axes."""
     ends, n_axes = np.array(data.get("theta", np.zeros((2, 0)))), points.shape[1]
-    more = [
-        (one.theta, one.gradient, one.loss) for one in searched
-        if one.gradient is not None and np.isfinite(one.loss)
-        and len(one.theta) == ends.shape[1] == n_axes
-    ]  # fmt: skip
-    losses = _finite([*data["losses"][-1], *(loss for *_, loss in more)])
+    more = _sloped(data, searched)
+    losses = _finite([*data["losses"][-1], *(one.loss for one in more)])
     coarse = losses[: len(points)]
     floor = max(FLOOR[0] * np.nanmin(coarse), FLOOR[1] * np.nanmax(coarse))
     places = np.full((len(losses), n_axes), np.nan)
     places[: len(points)], slopes = _to_unit(data, points), np.full_like(places, np.nan)
-    for k, (theta, gradient, _) in enumerate(more, len(points)):
-        places[k], slopes[k] = (theta - ends[0]) / np.ptp(ends, 0), gradient * np.ptp(ends, 0)
+    for k, one in enumerate(more, len(points)):
+        places[k] = (one.theta - ends[0]) / np.ptp(ends, 0)
+        slopes[k] = one.gradient * np.ptp(ends, 0)
     kept: list[int] = []
     for k in np.argsort(losses, kind="stable"):  # NaN comes last
         if (np.linalg.norm(places[kept] - places[k], axis=1) >= APART).all():
@@ -162,6 +169,16 @@ def _shape(data: Mapping[str, Any], points: np.ndarray, searched: Sequence[Evalu
     slopes = slopes / (losses[:, None] + floor)
     least = max(np.nanmin(losses), LEAST * floor)
     return _Shape(places[kept], np.log(losses + floor)[kept], slopes[kept], floor, least)
+
+
+def _sloped(data: Mapping[str, Any], searched: Sequence[Evaluation]) -> list[Evaluation]:
+    """Return evaluations with a slope that lie on the axes."""
+    ends = np.array(data.get("theta", np.zeros((2, 0))))
+    return [
+        one for one in searched
+        if one.gradient is not None and np.isfinite(one.loss)
+        and len(one.theta) == ends.shape[1] == len(data["labels"])
+    ]  # fmt: skip
 
 
 def _to_unit(data: Mapping[str, Any], points: np.ndarray) -> np.ndarray:
@@ -244,8 +261,13 @@ def _mark_along(ax: Any, data: dict[str, Any], axis: int) -> None:
         ax.plot([basin["end"][axis]], [1.0], label=label, **top, **style)
 
 
-def _map(data: dict[str, Any], points: np.ndarray, shape: _Shape) -> Any:
-    """Draw the loss of all frames over both axes, and lines from starts to answers.
+def _map(
+    data: dict[str, Any],
+    points: np.ndarray,
+    shape: _Shape,
+    searched: Sequence[Sequence[Evaluation]],
+) -> Any:
+    """Draw the loss of all frames over both axes, and the ways from starts to answers.
 
     Each point of the coarse set has the colour of its loss, a cross where it blew up. Between them
     is the surface through values and slopes, where there are enough points.
@@ -260,7 +282,7 @@ def _map(data: dict[str, Any], points: np.ndarray, shape: _Shape) -> Any:
     x, y = (_from_unit(data, axis, at) for axis in (0, 1))
     grid = np.stack(np.meshgrid(at, at), axis=-1)
     surface = np.full((CELLS, CELLS), np.nan)
-    if np.isfinite(shape.values).sum() >= FEW:
+    if says_between(data):
         surface = shape.loss(hermite_surface(shape.places, shape.values, shape.slopes, grid))
     everything = np.concatenate([surface.ravel(), losses])
     shade = {"norm": LogNorm(np.nanmin(everything), np.nanmax(everything)), "cmap": "viridis_r"}
@@ -270,22 +292,32 @@ def _map(data: dict[str, Any], points: np.ndarray, shape: _Shape) -> Any:
                   origin="lower", interpolation="none", **shade)  # fmt: skip
         levels = np.geomspace(np.nanmin(surface), np.nanmax(surface) * (1.0 + 1e-9), LEVELS + 2)
         ax.contour(x, y, surface, levels[1:-1], colors="white", linewidths=0.5, alpha=0.6)
-    drawn = ax.scatter(*points[~blew_up].T, c=losses[~blew_up], s=26.0, ec="white", lw=0.7, **shade)
+    size, edge = (42.0, "white") if says_between(data) else (130.0, figures.INK)
+    drawn = ax.scatter(
+        *points[~blew_up].T,
+        c=losses[~blew_up],
+        s=size,
+        ec=edge,
+        lw=0.7,
+        label="coarse set",
+        **shade,
+    )
     if blew_up.any():
         ax.plot(*points[blew_up].T, "x", color=figures.INK, ms=5.0, label="blew up")
     steep = shape.places[np.isfinite(shape.slopes[:, 0])].T
     if steep.size:
         among = [_from_unit(data, axis, at) for axis, at in enumerate(steep)]
         ax.plot(
-            *among, ".", color="white", mec=figures.INK, mew=0.4, ms=5.0, label="with its slope"
+            *among, ".", color="white", mec=figures.INK, mew=0.6, ms=8.0, label="points with slopes"
         )
     bar = figure.colorbar(drawn, ax=ax, pad=0.02)
     bar.set_label("loss of all frames [-]", fontsize=9)
     bar.ax.tick_params(labelsize=9)
     ax.plot(*points[0], "X", color="white", mec=figures.INK, mew=0.8, ms=9.0, label="start", ls="")
-    for basin, label, marker in _styled(data):
-        for begin in basin["starts"]:
-            ax.plot(*zip(begin, basin["end"], strict=True), "-", color=figures.INK, lw=1.0)
+    for k, (basin, label, marker) in enumerate(_styled(data)):
+        for way, steps in _ways(data, basin, [one for path in searched[k : k + 1] for one in path]):
+            style = {"ls": "-", "label": "way of a search"} if steps else {"ls": ":"}
+            ax.plot(*way.T, color=figures.INK, lw=1.0, zorder=1.5, **style)
         ax.plot(*basin["end"], label=label, ls="", mec="white", mew=0.8, clip_on=False, **marker)
     (left, low), (right, high) = data["ends"]
     ax.set(
@@ -296,3 +328,24 @@ def _map(data: dict[str, Any], points: np.ndarray, shape: _Shape) -> Any:
         if scale == "log":
             figures.plain_ticks(axis)
     return figure
+
+
+def _ways(
+    data: dict[str, Any], basin: Mapping[str, Any], searched: Sequence[Evaluation]
+) -> list[tuple[np.ndarray, int]]:
+    """Return the way from each start to the end, (n, 2), and how many steps of it are known.
+
+    The evaluations are those of one search, whose start is the one that is nearest to the first.
+    """
+    ends = np.array(data.get("theta", np.zeros((2, 0))))
+    steps = [(one.theta - ends[0]) / np.ptp(ends, 0) for one in _sloped(data, searched)]
+    starts = _to_unit(data, np.array(basin["starts"]).reshape(-1, 2))
+    end = _to_unit(data, np.array([basin["end"]]))
+    first = int(np.linalg.norm(starts - steps[0], axis=1).argmin()) if steps and len(starts) else -1
+    ways = []
+    for k, start in enumerate(starts):
+        between = np.array(steps if k == first else []).reshape(-1, 2)
+        way = np.concatenate([start[None], between, end])
+        natural = np.stack([_from_unit(data, axis, way[:, axis]) for axis in (0, 1)], axis=1)
+        ways.append((natural, len(between)))
+    return ways

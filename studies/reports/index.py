@@ -16,6 +16,7 @@ from urllib.parse import quote
 from studies.reports.content import Headline, Report, read_report
 from studies.reports.numbers import estimate, interval, number
 from studies.reports.page import MARK, embedded, render
+from studies.runs.contents import Manifest
 from studies.runs.errors import StudyError
 from studies.runs.folder import MANIFEST, REPORT, REPORT_DATA, STUDY, RunFolder
 
@@ -33,6 +34,7 @@ class Entry(NamedTuple):
     report: Report  # of a run that cannot be read: why, as its verdict
     link: str = ""  # to its own page, if there is one
     picture: str = ""  # the address of its thumbnail
+    differs: str = ""  # its path and its overrides, where another run has the same title
 
 
 def find_runs(paths: Sequence[Path]) -> list[Path]:
@@ -65,6 +67,13 @@ def write_index(runs: Sequence[Path], out: Path | None, rebuild: Rebuild) -> Pat
             f"{path} is not an index of `adjsim report`. Name another file by `--out`."
         )
     entries = [read_entry(run, path.parent, rebuild) for run in runs]
+    titles = Counter(entry.report.title for entry in entries)
+    entries = [
+        entry._replace(differs=_path(run, path.parent) + _overrides(run))
+        if titles[entry.report.title] > 1
+        else entry
+        for entry, run in zip(entries, runs, strict=True)
+    ]
     counts = Counter(name for entry in entries for name in entry.report.numbers)
     answers = (name for name, n in counts.most_common() if n > 1 and name not in FIRST)
     shared = list(answers)[:MOST_SHARED]
@@ -100,8 +109,9 @@ def _data(entries: Sequence[Entry], names: Sequence[str]) -> str:
     """Return what the plot of the page draws, as JSON that is safe in a page."""
     runs = [
         {
-            "name": entry.report.facts.get("run", entry.report.title),
+            "name": entry.differs or entry.report.facts.get("run", entry.report.title),
             "verdict": entry.report.verdict.text,
+            "tone": entry.report.verdict.tone,
             "numbers": {
                 name: [one.value, *(one.interval or ()), one.unit]
                 for name, one in entry.report.numbers.items()
@@ -126,5 +136,19 @@ def read_entry(run: Path, base: Path, rebuild: Rebuild) -> Entry:
         if not isinstance(error, StudyError):
             reason = f"{run} cannot be read: {type(error).__name__}: {error}"
         return Entry(Report(run.name, Headline("no report", "bad", reason), {"run": run.name}))
-    link = quote(Path(os.path.relpath(run / REPORT, base)).as_posix())
-    return Entry(report, link, picture)
+    return Entry(report, quote(_path(run / REPORT, base)), picture)
+
+
+def _path(path: Path, base: Path) -> str:
+    return Path(os.path.relpath(path, base)).as_posix()
+
+
+def _overrides(run: Path) -> str:
+    """Return what a run was told beside its scene; "" where that cannot be read."""
+    try:
+        arguments = RunFolder(run).read_json(MANIFEST, Manifest).get("arguments", {})
+    except StudyError:
+        return ""
+    return "".join(
+        f", {text}" for key in ("over", "overrides") for text in arguments.get(key) or ()
+    )

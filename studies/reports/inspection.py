@@ -120,9 +120,10 @@ def _curves(inspection: Inspection) -> list[dict[str, Any]]:
         ),
         _chart(
             "What makes it grow",
-            "The growth rate [1/s], back in time: its mean to the next pause, and the part of each "
-            "force in the one step that begins at the pause. Below 0 a force makes the adjoint "
-            "smaller.",
+            "The growth rate [1/s], back in time. A pause is a state at which the sweep was looked "
+            f'at: "{MEAN}" is the mean rate from one pause to the next; the other curves are parts '
+            'of the rate in the single step that begins at the pause, "motion" that without any '
+            "force. Below 0 the adjoint becomes smaller.",
             {MEAN: inspection.mean_rates, **inspection.rates},
         ),
         _chart(

@@ -3,6 +3,8 @@
 import math
 from typing import Any
 
+from studies.answer.scales import NARROWEST
+
 
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 NARROW = "\u202f"  # between groups of three digits
@@ -10,7 +12,7 @@ MOST_DIGITS = 6
 PLAIN = (-3, 6)  # powers of ten that are written out
 
 
-def number(value: float, uncertainty: float | None = None) -> str:
+def number(value: float, uncertainty: float | None = None, plain: tuple[int, int] = PLAIN) -> str:
     """Return a number with two digits of its uncertainty, or six significant ones without any."""
     if not math.isfinite(value):
         return "not finite"
@@ -21,7 +23,7 @@ def number(value: float, uncertainty: float | None = None) -> str:
     last = power - 5
     if uncertainty:
         last = max(math.floor(math.log10(uncertainty)) - 1, power - MOST_DIGITS + 1)
-    if power < PLAIN[0] or power >= PLAIN[1]:
+    if power < plain[0] or power >= plain[1]:
         mantissa = f"{value / 10.0**power:.{max(power - last, 0)}f}"
         mantissa = mantissa if uncertainty else _trimmed(mantissa)
         return f"{mantissa} × 10{str(power).translate(SUPERSCRIPT)}"
@@ -50,7 +52,7 @@ def interval(row: dict[str, Any], key: str = "interval") -> str:
     if half is None:
         return "none"
     relative = half / abs(row["estimate"]) if row["estimate"] else math.inf
-    if relative < 1e-13:
+    if relative < NARROWEST:
         return "within rounding"
     if relative < 1e-5:
         return f"± {relative:.0e} of it"

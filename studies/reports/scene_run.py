@@ -59,6 +59,10 @@ BETWEEN = (
     "Between points the loss is interpolated: through all losses, and through the slopes where the "
     "search took a gradient."
 )
+SPARSE = (
+    "Dots have the colour of their loss. They are so few that nothing is drawn between them. "
+    "Dotted lines join further starts to their end."
+)
 ROUNDING = 1e-12  # of the largest component
 LISTED = 12  # weights of a direction
 FILES = {
@@ -386,6 +390,11 @@ def _convergence(files: FigureFiles, result: Json, log: list[Evaluation]) -> Sec
         "Every evaluation, not the best so far. A forward sweep, one with its reverse sweep, and "
         "each tangent sweep count as one evaluation."
     )
+    if files.folder.has(coarse.FILE):
+        caption += (
+            " The curves begin where the search that led to the answer began: the coarse set is "
+            "not drawn, nor are other basins in the curves of the numbers."
+        )
     if len(stages) > 1:
         spent = np.diff([0, *stages.values()])
         parts = [
@@ -407,15 +416,15 @@ def _basins(files: FigureFiles, result: dict[str, Any]) -> Section | None:
         data = files.folder.read_json(coarse.FILE)
         named = zip(data["basins"], result["logs"], strict=False)
         searched = [
-            evaluation
-            for basin, names in named if basin["is_searched"]
-            for evaluation in read_search(files.folder, of_last_stage(names))
-        ]  # fmt: skip
+            read_search(files.folder, of_last_stage(names)) if basin["is_searched"] else []
+            for basin, names in named
+        ]
         truth = {row["name"]: row["truth"] for row in result["parameters"] if "truth" in row}
         file = files.save("coarse", coarse.coarse_figure(data, searched, truth))
         is_wide = len(data["labels"]) > 2
         item = Item(file, "losses of the coarse set", wide=is_wide, chart=not is_wide)
-        drawn = Media((item,), "" if is_wide else BETWEEN)
+        caption = "" if is_wide else BETWEEN if coarse.says_between(data) else SPARSE
+        drawn = Media((item,), caption)
     ranked = sorted(
         result["basins"], key=lambda one: math.inf if one["loss"] is None else one["loss"]
     )

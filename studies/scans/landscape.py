@@ -364,9 +364,12 @@ def _told(record: dict[str, Any], units: Mapping[str, str]) -> str:
         border = sum(minimum["on_border"] for minimum in record["local_minima"])
         inside = len(record["local_minima"]) - border
         text = f"the lowest point is {named(record['lowest'], units)} (loss {record['loss']:.2e})"
-        text += ", on the border of the grid" if record["on_border"] else ""
         if record["minimum"]:
-            text += f"; {through(record)} has its minimum at {named(record['minimum'], units)}"
+            text = (
+                f"{through(record)} has its minimum at {named(record['minimum'], units)}; "
+                + text.replace("lowest", "lowest computed", 1)
+            )
+        text += ", on the border of the grid" if record["on_border"] else ""
         if record["truth"] is not None:
             text += f"; the truth is at {named(record['truth'], units)}, {where_truth_is(record)}"
         text += f"; {inside} local {'minimum' if inside == 1 else 'minima'} inside"

@@ -203,10 +203,10 @@ def _slice_cells(record: dict[str, Any], units: dict[str, str]) -> dict[str, str
     if record["lowest"] is None:
         return {**cells, "lowest point": "No point has a loss"}
     border = ", at the border of the grid" if record["on_border"] else ""
-    cells["lowest point"] = f"{named(record['lowest'], units)}{border}"
-    cells["loss there"] = f"{record['loss']:.2e}"
     if record.get("minimum"):
         cells[f"minimum of {landscape.through(record)}"] = named(record["minimum"], units)
+    cells["lowest point"] = f"{named(record['lowest'], units)}{border}"
+    cells["loss there"] = f"{record['loss']:.2e}"
     if record["truth"]:
         cells["truth"] = f"{named(record['truth'], units)}, {landscape.where_truth_is(record)}"
     inside = [minimum["at"] for minimum in record["local_minima"] if not minimum["on_border"]]

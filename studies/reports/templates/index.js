@@ -4,10 +4,11 @@ const rows = [...body.rows], heads = [...table.tHead.rows[0].cells];
 const search = document.querySelector("input[type=search]"), buttons = [...document.querySelectorAll(".tools button")];
 const plot = document.getElementById("plot"), legend = document.getElementById("legend");
 const COLORS = ["#d2622a", "#a855b5", "#2f7ebc", "#c2a01c", "#c0455e", "#7a7a35"];
-const verdicts = [...new Set(runs.map(run => run.verdict))].filter(text => text !== "found");
-const color = text => text === "found" ? "#2e8b57" : COLORS[verdicts.indexOf(text) % COLORS.length];
+const others = [...new Set(runs.filter(run => run.tone !== "good").map(run => run.verdict))];
+const color = run => run.tone === "good" ? "#2e8b57" : COLORS[others.indexOf(run.verdict) % COLORS.length];
 const box = row => row.querySelector("input");
-const short = x => x !== 0 && (Math.abs(x) >= 1e6 || Math.abs(x) < 1e-3) ? x.toExponential(1) : String(+x.toPrecision(3));
+const SAME = 1e-9, AROUND = .01;  // of numbers: no further apart they are the same; so far an axis then goes
+const short = (x, digits) => x !== 0 && (Math.abs(x) >= 1e6 || Math.abs(x) < 1e-3) ? x.toExponential(digits - 2) : String(+x.toPrecision(digits));
 
 function draw(name, attributes, parent, text) {
   const node = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -21,42 +22,39 @@ function compare() {  // axes below each other, a line for each run
   const chosen = (checked.length ? checked : shown).map(row => +box(row).value).sort((a, b) => a - b);
   const count = name => chosen.filter(k => name in runs[k].numbers).length;
   const axes = names.filter(name => count(name) >= Math.min(2, chosen.length) && count(name));
-  const width = plot.clientWidth, L = 14, R = width - 14, STEP = 68;
+  const width = plot.clientWidth, L = 14, R = width - 14, STEP = 80;
+  const lane = k => Math.min(8, 24 / (chosen.length - 1)) * (chosen.indexOf(k) - .5 * (chosen.length - 1)) || 0;
   const height = STEP * axes.length;
   plot.replaceChildren();
   const svg = draw("svg", { width: "100%", height, viewBox: `0 0 ${width} ${height}`, role: "img",
     "aria-label": `${chosen.length} runs over ${axes.join(", ")}` }, plot);
   const places = axes.map((name, row) => {
     const all = chosen.filter(k => name in runs[k].numbers).map(k => runs[k].numbers[name]);
-    const first = Math.min(...all.map(x => x[0])), last = Math.max(...all.map(x => x[0]));
-    const room = Math.max(last - first, .01 * Math.abs(last));  // wider intervals leave the axis
-    const ends = all.flatMap(x => x.slice(0, -1)).map(x => Math.max(first - room, Math.min(last + room, x)));
-    const isLog = first > 0 && last > 30 * first;
-    const [low, high] = isLog ? [first, last] : [Math.min(...ends), Math.max(...ends)];
-    const within = x => Math.max(low, Math.min(high, x)), f = x => isLog ? Math.log(within(x)) : within(x), y = STEP * row + 40;
+    const every = all.flatMap(x => x.slice(0, -1));
+    let low = Math.min(...every), high = Math.max(...every);
+    if (high - low <= SAME * Math.max(-low, high)) [low, high] = [low - AROUND * Math.abs(low), high + AROUND * Math.abs(high)];
+    const isLog = low > 0 && high > 30 * low, f = x => isLog ? Math.log(x) : x, y = STEP * row + 44;
+    const digits = Math.max(3, Math.ceil(Math.log10(Math.max(-low, high) / (high - low)) || 0) + 2);
     const unit = all[0].at(-1);
     draw("line", { x1: L, x2: R, y1: y, y2: y, stroke: "var(--line)", "stroke-width": 2 }, svg);
     const text = (x, anchor, what, dy) => draw("text", { x, y: y + dy, "text-anchor": anchor, fill: "var(--soft)", "font-size": 12 }, svg, what);
-    text(L, "start", name + (unit && ` [${unit}]`), -24).setAttribute("fill", "var(--ink)");
-    text(L, "start", short(low), 18);
-    if (high > low) text(R, "end", short(high) + (isLog ? ", logarithmic" : ""), 18);
+    text(L, "start", name + (unit && ` [${unit}]`), -30).setAttribute("fill", "var(--ink)");
+    text(L, "start", short(low, digits), 28);
+    if (high > low) text(R, "end", short(high, digits) + (isLog ? ", logarithmic" : ""), 28);
     return [x => high > low ? L + (R - L) * (f(x) - f(low)) / (f(high) - f(low)) : (L + R) / 2, y];
   });
-  axes.forEach((name, j) => {  // intervals below all dots
-    const [X, y] = places[j];
-    for (const k of chosen) if (runs[k].numbers[name]?.length > 2) draw("line", { x1: X(runs[k].numbers[name][1]),
-      x2: X(runs[k].numbers[name][2]), y1: y, y2: y, stroke: color(runs[k].verdict), "stroke-width": 7, opacity: .3 }, svg);
-  });
   for (const k of chosen) {
-    const run = runs[k], c = color(run.verdict);
+    const run = runs[k], c = color(run);
     const group = draw("g", { class: "run", stroke: c, fill: c }, svg);
     draw("title", {}, group, `${k + 1} ${run.name}: ${run.verdict}`);
     let path = "", before = false;
     axes.forEach((name, j) => {
       const numbers = run.numbers[name], [X, y] = places[j];
       if (numbers) {
-        path += `${before ? "L" : "M"}${X(numbers[0]).toFixed(1)} ${y}`;
-        draw("circle", { cx: X(numbers[0]), cy: y, r: 4.5, stroke: "var(--paper)" }, group);
+        const own = y + lane(k);  // runs lie below each other, so that intervals do not hide each other
+        path += `${before ? "L" : "M"}${X(numbers[0]).toFixed(1)} ${own}`;
+        if (numbers.length > 2) draw("line", { x1: X(numbers[1]), x2: X(numbers[2]), y1: own, y2: own, "stroke-width": 4, opacity: .45 }, group);
+        draw("circle", { cx: X(numbers[0]), cy: own, r: 4.5, stroke: "var(--paper)" }, group);
       }
       before = Boolean(numbers);
     });
@@ -71,13 +69,13 @@ function compare() {  // axes below each other, a line for each run
       else labels.push({ x, text: String(k + 1) });
     }
     if (chosen.length <= 12) for (const { x, text } of labels)
-      draw("text", { x, y: y - 7, "text-anchor": x > R - 4 * text.length ? "end" : x < L + 4 * text.length ? "start" : "middle", fill: "var(--ink)", "font-size": 11 }, svg, text);
+      draw("text", { x, y: y - 7 + lane(chosen[0]), "text-anchor": x > R - 4 * text.length ? "end" : x < L + 4 * text.length ? "start" : "middle", fill: "var(--ink)", "font-size": 11 }, svg, text);
   });
   plot.parentElement.hidden = !axes.length || runs.length < 2;
-  legend.replaceChildren(...[...new Set(chosen.map(k => runs[k].verdict))].map(text => {
+  legend.replaceChildren(...[...new Map(chosen.map(k => [runs[k].verdict, color(runs[k])]))].map(([text, tint]) => {
     const item = document.createElement("span"), dot = document.createElement("span");
     item.style.cssText = "display:inline-block;margin-right:1.2rem";
-    dot.style.cssText = `display:inline-block;width:.8em;height:.8em;border-radius:50%;margin-right:.4em;background:${color(text)}`;
+    dot.style.cssText = `display:inline-block;width:.8em;height:.8em;border-radius:50%;margin-right:.4em;background:${tint}`;
     item.append(dot, text);
     return item;
   }));

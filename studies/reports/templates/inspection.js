@@ -14,7 +14,7 @@ function ticks(low, high, count) {
 function chart(one) {
   const section = document.createElement("section");
   const h2 = document.createElement("h2"), text = document.createElement("p");
-  h2.textContent = one.title; text.textContent = one.text; text.className = "caption";
+  h2.textContent = one.title; text.textContent = one.text + (one.log ? " The axis is logarithmic." : ""); text.className = "caption";
   const canvas = document.createElement("canvas");
   canvas.style.cssText = "width:100%;height:15rem;display:block";
   const legend = document.createElement("p");
@@ -33,7 +33,9 @@ function chart(one) {
     const X = t => L + (width - L - R) * t / data.end, Y = v => T + (height - T - B) * (high - v) / (high - low);
     c.strokeStyle = style("--line"); c.fillStyle = style("--soft"); c.lineWidth = 1;
     const marks = one.log ? ticks(low, high, 5).filter(v => Number.isInteger(v)) : ticks(low, high, 5);
-    const level = one.log && marks.length < 2 ? [Math.ceil(low * 10) / 10, Math.floor(high * 10) / 10] : marks;
+    const between = [[1, 2, 5], [1, 2, 3, 4, 5, 6, 7, 8, 9]].map(digits => digits.flatMap(k =>
+      ticks(Math.floor(low), Math.ceil(high), 5).filter(v => Number.isInteger(v)).map(v => v + Math.log10(k)).filter(v => v >= low && v <= high)));
+    const level = one.log ? [marks, ...between].find(some => some.length > 1) ?? [low, high] : marks;
     c.textAlign = "right"; c.textBaseline = "middle";
     for (const v of level) {
       c.beginPath(); c.moveTo(L, Y(v)); c.lineTo(width - R, Y(v)); c.stroke();
@@ -101,7 +103,7 @@ if (frame) {  // the frame of the first film that is nearest in time
   redraws.push(index => {
     const k = pictures.reduce((best, _, k) => distance(k, index) < distance(best, index) ? k : best, 0);
     frame.src = pictures[k].src;
-    frame.nextElementSibling.textContent = `Film at ${short(data.films[0][k])} s; red pixels raise the loss when they become brighter.`;
+    frame.nextElementSibling.textContent = `Film at ${short(data.films[0][k])} s; red pixels raise the loss when they become brighter, blue ones when they become darker.`;
   });
 }
 

@@ -70,6 +70,14 @@ def test_a_good_answer_is_found(film):
     assert verdict.to_dict()["kind"] == "found"
 
 
+def test_an_exact_answer_has_no_interval_to_cite(film):
+    noisy = judge(evidence(fit(film.reshape(len(TIMES), -1), TRUTH), film))
+    exact = judge(evidence(TRUTH, predict(TRUTH)))
+    assert "Cite the interval" in noisy.reason
+    assert exact.kind is Kind.FOUND
+    assert "Cite the interval" not in exact.reason
+
+
 def test_a_wrong_basin_does_not_explain_the_footage(film):
     wrong = TRUTH + np.log([2.2, 1.0])
     verdict = judge(evidence(wrong, film))

@@ -13,9 +13,23 @@ def test_a_positive_number_lies_on_the_log_scale_of_its_bounds():
     assert (bar.start, bar.answer, bar.truth) == (25.0, 50.0, 50.0)
     first, width = bar.interval
     assert first + 0.5 * width == pytest.approx(50.0)
-    assert bar.ends == ("100", "1 × 10⁶")
+    assert bar.ends == ("100", "1\u202f000\u202f000")
     assert bar.label == "beam.E [Pa]"
     assert "12\u202f500" in bar.alt
+
+
+@pytest.mark.parametrize(
+    ("bounds", "ends"),
+    [
+        ([0.0, 1e6], ("0", "1 × 10⁶")),
+        ([1e-9, 1e-6], ("1 × 10⁻⁹", "1 × 10⁻⁶")),
+        ([1e-9, 1e4], ("1 × 10⁻⁹", "1 × 10⁴")),
+        ([0.5, 20.0], ("0.5", "20")),
+    ],
+)
+def test_both_ends_are_in_the_same_notation(bounds, ends):
+    (bar,) = answer_bars([row(bounds=bounds)]).rows
+    assert bar.ends == ends
 
 
 def test_a_number_without_bounds_lies_between_what_is_marked():

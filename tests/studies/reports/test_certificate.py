@@ -86,4 +86,6 @@ def test_a_point_that_failed_is_shown_with_its_reason(page_text, gradient):
 def test_the_line_of_a_certificate_has_the_numbers_behind_it():
     good = {"verdict": "passed", "points": {"optimum": point(1.0)}}
     assert line(good) == "passed (slope 2.00 of 2, dot test 1e-17)"
+    blind = {"verdict": "passed", "points": {"optimum": point(1e-15)}}
+    assert line(blind) == "passed (dot test 1e-17)"
     assert line({"verdict": "not made (--no-certificate)", "points": {}}).startswith("not made")

@@ -63,8 +63,8 @@ def bowl(count):
 
 
 def test_a_map_goes_through_losses_and_slopes():
-    data, searched, loss = bowl(12)
-    (image,) = coarse_figure(data, searched, {"k": 10.0, "v": 0.2}).axes[0].images
+    data, searched, loss = bowl(16)
+    (image,) = coarse_figure(data, [searched], {"k": 10.0, "v": 0.2}).axes[0].images
     surface = np.ma.filled(image.get_array(), np.nan)
     at = (np.arange(len(surface)) + 0.5) / len(surface)
     exact = loss(np.stack(np.meshgrid(at, at), axis=-1))
@@ -76,11 +76,14 @@ def test_a_map_goes_through_losses_and_slopes():
 
 
 def test_a_map_of_few_points_has_no_surface_and_the_truth_is_marked():
-    data, searched, _ = bowl(3)
-    axes = coarse_figure(data, searched[:1], {"k": 10.0, "v": 0.2}).axes[0]
+    data, searched, _ = bowl(15)
+    axes = coarse_figure(data, [searched[1:], []], {"k": 10.0, "v": 0.2}).axes[0]
     assert not axes.images
     (truth,) = [line for line in axes.lines if line.get_label() == "truth"]
     assert (truth.get_xdata()[0], truth.get_ydata()[0]) == (10.0, 0.2)
+    (way,) = [line for line in axes.lines if line.get_label() == "way of a search"]
+    corners = [(1.0, 0.0), (100.0**0.3, -0.2), (100.0**0.7, 0.0), (10.0, 0.2)]
+    np.testing.assert_allclose(way.get_xydata(), corners, atol=1e-12)
 
 
 def test_a_curve_has_the_slopes_of_the_search():
@@ -90,7 +93,7 @@ def test_a_curve_has_the_slopes_of_the_search():
     one["basins"] = [{"end": [10.0], "starts": [[1.0]], "loss": 0.3, "is_searched": True}]
     one["losses"] = [[0.3 + 2.0 * (np.log(k) / np.log(100.0) - 0.5) ** 2 for (k,) in one["points"]]]
     bottom = evaluation([np.log(10.0)], 0.3, [0.0])
-    axes = coarse_figure(one, [bottom], {"k": 10.0}).axes[0]
+    axes = coarse_figure(one, [[bottom]], {"k": 10.0}).axes[0]
     curve = next(line for line in axes.lines if len(line.get_xdata()) > 50)
     assert curve.get_ydata().min() == pytest.approx(0.3, rel=1e-9)
     lowest = curve.get_xdata()[np.argmin(curve.get_ydata())]

@@ -184,6 +184,23 @@ def test_numbers_that_runs_share_are_axes_and_others_stay_in_the_answer(tmp_path
     assert "beam.E = 1" not in cells
 
 
+def test_runs_of_the_same_title_are_told_apart(tmp_path):
+    manifest = dict.fromkeys(
+        ("study", "verb", "target", "command", "dtype", "device", "started"), ""
+    )
+    manifest |= {"toml": "", "commit": None, "seed": 1, "resumed": []}
+    manifest |= {key: {} for key in ("depends_on", "versions", "machine")}
+    runs = [made(tmp_path / name) for name in ("one/beam-001", "two/beam-001")]
+    for folder, overrides in zip(runs, (None, ["search.max_evaluations=3"]), strict=True):
+        write_report(folder, full(folder))
+        folder.write_json("manifest.json", manifest | {"arguments": {"overrides": overrides}})
+    paths = [folder.path for folder in runs]
+    text = write_index(paths, tmp_path, no_rebuild).read_text().replace("<wbr>", "")
+    assert "<small>one/beam-001</small>" in text
+    assert "<small>two/beam-001, search.max_evaluations=3</small>" in text
+    assert "beam-001</small>" not in write_index(paths[:1], tmp_path, no_rebuild).read_text()
+
+
 def test_runs_that_cannot_be_read_are_listed_with_the_reason(tmp_path):
     good = made(tmp_path / "good")
     write_report(good, full(good))

@@ -38,9 +38,9 @@ def finished(tmp_path_factory):
 def test_a_scan_leaves_a_data_set_with_named_coordinates(finished):
     folder, summary = finished
     assert {path.name for path in folder.path.iterdir()} == FILES
-    assert f"The lowest point is {MASS} = 1 kg (loss" in summary
+    assert f"kg; the lowest computed point is {MASS} = 1 kg (loss" in summary
     assert "kg, at the lowest point; " in summary
-    assert "the curve through losses and slopes has its minimum at" in summary
+    assert "The curve through losses and slopes has its minimum at" in summary
     with xr.open_dataset(folder.file("scan.nc")) as data:
         assert np.array_equal(data[MASS], [0.5, 1.0, 1.5, 2.0, 2.5])
         assert data[MASS].attrs["units"] == "kg"
