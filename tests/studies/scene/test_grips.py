@@ -204,6 +204,18 @@ def test_mistakes_in_grips_are_said(tmp_path):
     refused(
         r"`grips\.jaw\.path\.times` must increase", **with_path({**PULLED, "times": [0.1, 0.1]})
     )
+    stroke = {"file": file_of(tmp_path / "a.csv", "time,displacement\n0,0\n"), "axis": [1, 0, 0]}
+    for path, message in (
+        ({**stroke, "file": "none.csv"}, r"\.file`: there is no file none\.csv"),
+        ({**stroke, "units": "inch"}, r'\.units` must be one of "m", "cm", "mm", got \'inch\''),
+        (
+            {**stroke, "axs": 1},
+            r"`: Unknown key `axs`. Did you mean `axis`\? Known: file, axis, un",
+        ),
+        ({"times": [0], "position": []}, "`: Unknown key `position`. Did you mean `positions`"),
+        ({"times": [0], "positions": ["a"]}, r"\.positions` must be a list"),
+    ):
+        refused(rf"`grips\.jaw\.path{message}", **with_path(path))
     refused(r"`grips\.jaw\.path\.positions` must have one row for each of the 3 `times`, got 2",
             **with_path({**PULLED, "times": [0.0, 0.1, 0.2]}))  # fmt: skip
     refused("ends at 0.05 s, before what is observed, at 0.1 s",
