@@ -53,6 +53,12 @@ def facts(found: dict[str, Any]) -> list[str]:
         lines.append(f"rank: {found['rank']} of {count(found['asked'], 'direction')} determined")
         if found["asked"] > 1:
             lines.append(f"determined worst: {combination(found['worst_direction'])}")
+    for name, budget in found["budget"].items():
+        largest = budget["parts"][0]
+        lines.append(
+            f"largest part of the interval of {name}: {percent(largest['half_width'])} of "
+            f"{percent(budget['half_width'])}, for {largest['name']}"
+        )
     if found["beside"]:
         lines.append(
             f"fitted beside: {count(found['beside'], 'number')} of cameras, looks and start times"

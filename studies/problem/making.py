@@ -33,7 +33,7 @@ from studies.problem.observations.films import (
 )
 from studies.problem.observations.frames import check_lengths
 from studies.problem.observers import Observer
-from studies.problem.observing import frame_times, make_observers
+from studies.problem.observing import check_forces, frame_times, make_observers
 from studies.problem.own import OwnResiduals, declared_own, own_observer
 from studies.problem.pace import tried_steps
 from studies.problem.parameters import FreeParameter, Parameters
@@ -182,6 +182,7 @@ def make_problem(
         for name, one in file.films.items()
         for key in [f"observations.{name}"]
     }
+    check_forces(file)
     file, of_hulls = with_hulls(file, films)
     lone = without_own(file, every_own)
     built = build(lone, at_rest=not every_own and is_still(file, films))
@@ -216,8 +217,9 @@ def make_problem(
         one for one in every_camera if file.is_fitted(file.cameras[one.path.split(".")[1]])
     )
     parameters = make_free(file.free, values, fitted_beside, views(every_camera, values))
-    shared = {"dtype": dtype, "device": device, "checkpoint": checkpoint}
-    problem = _problem(file, built, observers, parameters, **shared)
+    problem = _problem(
+        file, built, observers, parameters, dtype=dtype, device=device, checkpoint=checkpoint
+    )
     end = max(float(one.times.max()) for one in observers)
     at_start = parameters.scene_values(parameters.start)
     steps, short = tried_steps(problem.steps, built, at_start, end)

@@ -51,7 +51,8 @@ from studies.scene.series import read_series
 
 
 PIXEL = 1.0  # default standard deviation
-COMPONENTS = {1: ("force",), 3: ("fx", "fy", "fz")}  # of a file of forces with other columns
+# Columns with their units, of a file of forces with other columns.
+COMPONENTS = {1: {"force": "N"}, 3: dict.fromkeys(("fx", "fy", "fz"), "N")}
 FORCE_PART = 0.01  # the same of a force, as a part of the largest
 ENCODER_ANGLE, ENCODER_LENGTH = 0.1, 1e-4  # likewise [deg], [m]
 ANGULAR = {"deg": 1.0, "rad": 180.0 / np.pi}
@@ -101,6 +102,21 @@ def make_observers(
         elif not isinstance(spec, declared.OwnObservation):  # which `declared_own` makes
             assert_never(spec)
     return observers
+
+
+def check_forces(file: declared.SceneFile) -> None:
+    """Raise on a mistake in a file of forces, before anything is compiled or settles."""
+    for name, spec in file.observations.items():
+        if isinstance(spec, declared.Force) and spec.simulate is None:
+            read_force(spec, f"observations.{name}")
+
+
+def read_force(spec: declared.Force, key: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return times (n,) [s] and forces (n, 3) or (n, 1) [N] of the file of a force."""
+    assert spec.file is not None
+    n = 3 if spec.axis is None else 1
+    times, forces = read_series(f"{key}.file", spec.file, {n}, COMPONENTS[n])
+    return times, forces.reshape(len(times), n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,9 +373,7 @@ class _Observing:
         if sensor not in self.built.sensors:
             raise StudyError(f"`{key}` needs a scene of bodies that move or settle.")
         if spec.simulate is None:
-            assert spec.file is not None
-            times, forces = read_series(f"{key}.file", spec.file, {n}, COMPONENTS[n])
-            forces = forces.reshape(len(times), n)
+            times, forces = read_force(spec, key)
             _require_seconds(times, self.file.world, key)
         else:
             times = frame_times(spec, self.file.world, key)

@@ -7,6 +7,7 @@ latter makes another problem, with observations of its own if they are simulated
 share such settings are neighbours.
 """
 
+import difflib
 import tomllib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -257,11 +258,12 @@ def _on_problem(
                 )
             on_problem[axis.key] = axis
         elif axis.key not in numbers:
-            hint = unknown("axis", axis.key, [*values, *numbers]).split(" Known:", 1)[0]
-            names = ", ".join(list(values)[:SHOWN]) + (", ..." if len(values) > SHOWN else "")
+            names = [*values, *numbers]
+            hint = unknown("axis", axis.key, names).split(" Known:", 1)[0]
+            near = difflib.get_close_matches(axis.key, names, n=SHOWN, cutoff=0.0)
             raise StudyError(
-                f"{hint} `--over` takes a value of the scene by its path ({names}), or a number of "
-                f"its file ({', '.join(numbers)})."
+                f"{hint} `--over` takes a value of the scene by its path, or a number of its file. "
+                f"The nearest ones: {', '.join(near)}."
             )
         elif isinstance(numbers[axis.key], int):
             axis.require_whole()

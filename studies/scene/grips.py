@@ -237,7 +237,7 @@ def _read_poses(key: str, path: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return times (n,) [s], places [m] and rotation vectors [rad], (n, 6)."""
     if isinstance(path, declared.Displacement):
         check_direction(f"{key}.axis", path.axis)
-        times, along = read_series(f"{key}.file", path.file, {1}, ("displacement",))
+        times, along = read_series(f"{key}.file", path.file, {1}, {"displacement": path.units})
         positions = METRES[path.units] * np.outer(
             along, np.divide(path.axis, np.linalg.norm(path.axis))
         )

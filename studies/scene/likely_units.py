@@ -16,7 +16,7 @@ LIGHTEST = 15.0  # kg/m3: foams begin here; below, a density is likely one in g/
 SOFTEST = 50.0  # Pa: gels begin here; below, a modulus is likely one in MPa, or in kPa
 STRONGEST = 1e3  # m/s2: above, gravity is likely in mm/s2
 NARROWEST = math.pi  # deg: below, a field of view is likely in radians
-LONGEST = 10.0  # m: a mesh file that is longer is likely in millimetres
+LONGEST = 10.0  # m: what is longer is likely in millimetres
 
 
 def notes_on_units(scene: SceneFile) -> list[str]:
@@ -65,15 +65,16 @@ def _of_camera(key: str, camera: Camera) -> Iterator[str]:
 
 
 def notes_on_lengths(scene: Scene, lengths: Mapping[str, float]) -> list[str]:
-    """Return a sentence for each mesh file that is too long [m] where nothing scales it."""
-    return [
-        f"`bodies.{name}.mesh` is {length:.4g} m long. If the file is in millimetres, write "
-        f"`bodies.{name}.scale` = 0.001."
-        for name, length in lengths.items()
-        if length > LONGEST and _is_as_in_its_file(scene.bodies[name])
-    ]
-
-
-def _is_as_in_its_file(body: Any) -> bool:
-    """Whether a body has a mesh that neither a scale nor the size of a generator makes."""
-    return body.scale == 1.0 and body.size is None
+    """Return a sentence for each mesh that is too long [m] where nothing scales it."""
+    notes = []
+    for name, length in lengths.items():
+        body: Any = scene.bodies[name]
+        if length > LONGEST and body.scale == 1.0:
+            key, what, advice = "mesh", "the file", f"write `bodies.{name}.scale` = 0.001"
+            if body.size is not None:
+                key, what, advice = "size", "it", "divide it by 1000"
+            notes.append(
+                f"`bodies.{name}.{key}` makes a body {length:.4g} m long. If {what} is in "
+                f"millimetres, {advice}."
+            )
+    return notes

@@ -93,10 +93,14 @@ def _mistakes(cls: type, values: Mapping[str, Any], error: ValidationError) -> l
     rank = {kind: k for k, kind in enumerate((*ORDER, ""))}
     messages: dict[str, str] = {}  # by path
     misspelt = set()  # tables with such keys
-    for detail in sorted(error.errors(), key=lambda detail: rank[kind_of(detail)]):
+    # Of other mistakes the innermost: a table was tried as a text, too.
+    order = sorted(error.errors(), key=lambda one: (rank[kind_of(one)], -len(one["loc"])))
+    for detail in order:
         kind, location = kind_of(detail), detail["loc"]
         is_key = kind in (UNKNOWN, MISSING)
         at = _field_at(cls, values, location[:-1] if is_key else location)
+        if at is None:
+            continue
         path = joined(at[0], str(location[-1])) if is_key else at[0]
         prefix, others = f"{path}.", [f"{other}." for other in messages]
         is_due = kind == MISSING and at[0] in misspelt
@@ -127,14 +131,20 @@ def _message(kind: str, one: ErrorDetails, at: tuple[str, Any, Any]) -> str:
     return f"`{path}` must be {expected(hint)}, got {value!r}."
 
 
-def _field_at(cls: type, values: Any, location: Iterable[Any]) -> tuple[str, Any, Any]:
+def _field_at(cls: type, values: Any, location: Iterable[Any]) -> tuple[str, Any, Any] | None:
     """Return path, annotation and value of the key that Pydantic's location of an error leads to.
 
     The names of unions' branches in a location are left out; the items of a list are not entered.
+    It is None where a table was tried as another dataclass than the one that it is likely to be.
     """
     path, hint, here = "", cls, values
     for part in location:
-        if not isinstance(here, Mapping) or part not in here:
+        if not isinstance(here, Mapping):
+            continue
+        if part not in here:
+            classes = {kind.__name__: kind for kind in _kinds(hint).values()}
+            if part in classes and classes[part] is not _class_of(hint, here):
+                return None
             continue
         is_named = get_origin(_plain(hint)) is dict
         hint = get_args(_plain(hint))[1] if is_named else _hints(_class_of(hint, here))[part]
@@ -173,19 +183,22 @@ def _plain(hint: Any) -> Any:
 
 
 def _kinds(hint: Any) -> dict[str, type]:
-    """Return the dataclasses that an annotation allows, by kind; "" where there are no kinds."""
+    """Return the dataclasses that an annotation allows, by kind, or by name without kinds."""
     hint = _plain(hint)
     if get_origin(hint) in (Union, types.UnionType):
         return {kind: cls for item in get_args(hint) for kind, cls in _kinds(item).items()}
     if not hasattr(hint, "__dataclass_fields__"):
         return {}
     kind = _hints(hint).get("kind")
-    return {get_args(kind)[0] if kind else "": hint}
+    return {get_args(kind)[0] if kind else hint.__name__: hint}
 
 
 def _class_of(hint: Any, value: Mapping[str, Any]) -> type:
+    """Return the dataclass of a table: by its kind, else the one that has most of its keys."""
     kinds = _kinds(hint)
-    return kinds[value["kind"]] if len(kinds) > 1 else next(iter(kinds.values()))
+    if (kind := value.get("kind")) in kinds:
+        return kinds[kind]
+    return max(kinds.values(), key=lambda cls: len(value.keys() & _hints(cls).keys()))
 
 
 def _limits(metadata: Iterable[Any]) -> str:

@@ -303,7 +303,7 @@ def test_the_help_has_the_ways_of_the_page_of_questions():
     ways = {
         way
         for line in PAGE.splitlines()
-        for way in re.findall(r"`(--(?:from|film|points|urdf) [^`]+)`", line)
+        for way in re.findall(r"`adjsim new my\.toml (--(?:from|film|points|urdf) [^`]+)`", line)
     }
     assert len(ways) > 10
     help_lines = out[out.index("you have") : out.index("Arguments:")]

@@ -1,6 +1,7 @@
 """`adjsim check`: what can be determined, before any search."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ def test_a_scene_that_shows_what_is_asked_for_is_fine():
         assert name in out
     for line in ("growth of the gradient", "one evaluation"):
         assert line in out
+    assert re.search(r"largest part of the interval of rod\.length: .* %, for ", out)
     assert "not determined" not in out
     assert "advice" not in out
 

@@ -112,6 +112,7 @@ def test_fewer_worlds_of_larger_motions_run_at_once(tmp_path, monkeypatch):
     [
         ("cube.vertex_mas=1:2:3", "Did you mean `cube.vertex_mass`"),
         ("observations.film.simulate.frame=1:2:2", "Did you mean `observations.film.simulate.fra"),
+        ("cube.foo=1:2:3", r"file\. The nearest ones: ([\w.]+(, |\.$)){8}$"),
         ("observations.film.simulate.frames=1:3:5", "frames` is a whole number"),
         ("cube.velocity=1:3:5", r"has several numbers. Name one, as in cube.velocity\[0\]=1:3:5"),
         ("cube.velocity[3]=1:3:5", "counted from 0"),

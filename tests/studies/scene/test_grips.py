@@ -204,6 +204,18 @@ def test_mistakes_in_grips_are_said(tmp_path):
     refused(
         r"`grips\.jaw\.path\.times` must increase", **with_path({**PULLED, "times": [0.1, 0.1]})
     )
+    stroke = {"file": file_of(tmp_path / "a.csv", "time,displacement\n0,0\n"), "axis": [1, 0, 0]}
+    for path, message in (
+        ({**stroke, "file": "none.csv"}, r"\.file`: there is no file none\.csv"),
+        ({**stroke, "units": "inch"}, r'\.units` must be one of "m", "cm", "mm", got \'inch\''),
+        (
+            {**stroke, "axs": 1},
+            r"`: Unknown key `axs`. Did you mean `axis`\? Known: file, axis, un",
+        ),
+        ({"times": [0], "position": []}, "`: Unknown key `position`. Did you mean `positions`"),
+        ({"times": [0], "positions": ["a"]}, r"\.positions` must be a list"),
+    ):
+        refused(rf"`grips\.jaw\.path{message}", **with_path(path))
     refused(r"`grips\.jaw\.path\.positions` must have one row for each of the 3 `times`, got 2",
             **with_path({**PULLED, "times": [0.0, 0.1, 0.2]}))  # fmt: skip
     refused("ends at 0.05 s, before what is observed, at 0.1 s",
@@ -227,7 +239,7 @@ def test_mistakes_in_grips_are_said(tmp_path):
             "must have 4 finite numbers in every row",
         ),
         ("back.csv", "time,x,y,z\n0.1,0,0,0\n0,0,0,0\n", "must increase from row to row"),
-        ("few.csv", "time,x\n0,0\n0.1,0\n", r"must have 3 or 6 or 7 column\(s\) beside `time`"),
+        ("few.csv", "time,x\n0,0\n0.1,0\n", r"must have 3 or 6 or 7 columns beside `time`"),
         ("zero.csv", "time,x,y,z,a,b,c,d\n0,0,0,0,0,0,0,0\n", "a quaternion in .* is 0"),
     ):
         refused(match, **with_path(file_of(tmp_path / name, text)))
@@ -247,9 +259,16 @@ def test_mistakes_in_observed_forces_are_said(tmp_path):
         r"`observations\.cell\.error` is missing", **cell(simulate={"frames": 4, "duration": 0.1})
     )
     one = file_of(tmp_path / "one.csv", "time,f\n0.05,1\n0.1,2\n")
-    refused(r"must have 3 column\(s\) beside `time`, or .* `fx`, `fy`, `fz` among them, got 1",
+    refused(r"must have 3 columns beside `time`, or .* `fx`, `fy`, `fz` among them, got 1",
             observations={"cell": {"kind": "force", "grip": "jaw", "file": one}})  # fmt: skip
     refused(r"`observations\.cell\.body` must be left out", **cell(body="bar"))
+    load = file_of(tmp_path / "load.csv", "time,displacement,load\n0.05,1,1\n0.1,2,2\n")
+    cell = {"kind": "force", "grip": "jaw", "axis": [1, 0, 0], "file": load}
+    said, world = [], {"motion": "equilibrium"}
+    settling = scene_from_dict(tables(observations={"cell": cell}, world=world))
+    with pytest.raises(StudyError, match=r"1 column beside .* `force` among .* got 2: .*, load"):
+        make_problem(settling, say=said.append)
+    assert said == []  # no body has settled
 
 
 def test_a_file_of_forces_is_read(tmp_path):

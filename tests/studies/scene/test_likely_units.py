@@ -61,6 +61,12 @@ def test_a_mesh_file_in_millimetres_is_named(tmp_path, scale, is_said):
     assert any("millimetres" in note for note in build(scene(body)).notes) == is_said
 
 
+@pytest.mark.parametrize(("size", "is_said"), [([100.0, 20.0, 20.0], True), ([1, 1, 1], False)])
+def test_a_size_in_millimetres_is_named(size, is_said):
+    notes = build(scene({"size": size})).notes
+    assert any("block.size` makes a body" in note for note in notes) == is_said
+
+
 def test_an_override_names_the_bodies_that_are_there():
     values = {"bodies": {"rod": {"kind": "pendulum"}}}
     with pytest.raises(StudyError, match=r"Unknown body `pendulum`.* Known: rod\."):
