@@ -202,8 +202,8 @@ class Record(Generic[S, T]):
         >>> from adjoint import record
         >>> from adjsim import Model, State
         >>> run = record(Model(mass=[2.0]), State([[0.0, 6.0, 0.0]]), dt=0.1, n_steps=10)
-        >>> found = run.inspect([[[0.0, 1.0, 0.0]]])  # of its height at the end
-        >>> print(found.gradient["gravity"])
+        >>> inspection = run.inspect([[[0.0, 1.0, 0.0]]])  # of its height at the end
+        >>> print(inspection.gradient["gravity"])
         [0.   0.55 0.  ]
         """
         check_inspected(self.model, self._steps, most_pauses)

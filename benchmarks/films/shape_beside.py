@@ -30,13 +30,13 @@ FINER = 0.02  # edge over the diagonal
 
 def beside_rows(folder: Path, name: str, count: int) -> list[tuple[str, ...]]:
     """Return the cells of `hulls.FITS` but the verdict after the step; none without an answer."""
-    scene, found = f"scene-{count}.toml", {}
+    scene, estimates = f"scene-{count}.toml", {}
     for row in tables.rows_of(folder, scene):
         if not len(row.estimate):
             return []
-        found[row.parameter.removeprefix(f"{name}.")] = np.squeeze(row.estimate).tolist()
+        estimates[row.parameter.removeprefix(f"{name}.")] = np.squeeze(row.estimate).tolist()
     text: dict[str, Any] = tomllib.loads((folder / scene).read_text())
-    body = text["bodies"][name] | found
+    body = text["bodies"][name] | estimates
 
     def at_answer(**changes: Any) -> SceneProblem:
         changed = text | {"bodies": {name: body | changes}}

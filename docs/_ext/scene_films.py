@@ -65,7 +65,14 @@ def shots_of(file, size, n, run=None):
     """Return n shots of a scene over its time, each with its marks; around it if nothing moves."""
     file = instance_of(file, seed=0)
     built = build(hidden_scene(file))
-    simulate = next((one.simulate for one in file.observations.values() if one.simulate), None)
+    simulate = next(
+        (
+            observation.simulate
+            for observation in file.observations.values()
+            if observation.simulate
+        ),
+        None,
+    )
     duration = getattr(simulate, "duration", None)
     duration = (file.world.duration or 1.0) if duration is None else duration
     times = np.linspace(0.0, duration, n if duration else 1)
@@ -84,10 +91,10 @@ def shots_of(file, size, n, run=None):
     plate = np.array(GREY if color is None else color)
     scene = Scene({body: built.meshes[body] for body in places}, built.lights)
     drawing = SoftRasterizer(sigma=softness(SOFT, size[0]), seamless=True)
-    for k, one in enumerate(specs):
+    for k, camera_table in enumerate(specs):
         at = min(k, len(times) - 1)
         now = {body: x[at : at + 1] for body, x in places.items()}
-        camera = make_camera(name, one, size, spec.target)
+        camera = make_camera(name, camera_table, size, spec.target)
         images = rasterize(scene, camera, drawing, now, size)
         moment = times[at : at + 1]
         here = None if nodes is None else nodes[at : at + 1]
@@ -128,8 +135,8 @@ def write_picture(name, tables):
     scene = scene_from_dict(tables)
     n = 1 if scene.world.motion == "equilibrium" else PANELS
     panels = [
-        np.pad(drawn(*one), [(0, 0), (0, GAP), (0, 0)], constant_values=255)
-        for one in shots_of(scene, PANEL, n)
+        np.pad(drawn(*shot), [(0, 0), (0, GAP), (0, 0)], constant_values=255)
+        for shot in shots_of(scene, PANEL, n)
     ]
     picture = Image.fromarray(np.hstack(panels)[:, :-GAP])
     picture.save(PICTURES / f"{name}.jpg", quality=85, comment=digest(tables))

@@ -1,7 +1,7 @@
 """Sphinx: the wall of films of the first page, and the page of scenes, which its tiles lead to.
 
 Both stand in the place of a comment, `<!-- scene wall -->` and `<!-- scenes -->`. The films are
-those of `scene_films.py`; titles are those of the scene files, and what is found is the row of
+those that `scene_films.py` wrote, the titles those of the scene files, and the results the rows of
 studies.md. A comment `<!-- index: photo, film -->` has words by which the search finds a page.
 """
 
@@ -79,9 +79,9 @@ def fill(_app, _page, source):
     if words := re.search(r"<!-- index: (.+) -->", source[0]):  # main ones come first in a search
         entries = "! " + words[1].replace(", ", ", ! ")
         source[0] = source[0].replace(words[0], f"```{{index}} {entries}\n```")
-    for comment, made in (("<!-- scene wall -->", wall), ("<!-- scenes -->", scenes)):
+    for comment, content in (("<!-- scene wall -->", wall), ("<!-- scenes -->", scenes)):
         if comment in source[0]:
-            source[0] = source[0].replace(comment, made())
+            source[0] = source[0].replace(comment, content())
 
 
 def setup(app):

@@ -307,8 +307,8 @@ class ScenePredictor:
         adjoints: dict[str, np.ndarray],
     ) -> np.ndarray:
         """Return the gradient in theta from cotangents of parameters that a rollout returned."""
-        found = self.by_path(values, back, adjoints, self.reached_parameters())
-        return self.parameters.scene_gradient(theta, found)
+        gradients = self.by_path(values, back, adjoints, self.reached_parameters())
+        return self.parameters.scene_gradient(theta, gradients)
 
     def by_path(
         self,
@@ -322,10 +322,10 @@ class ScenePredictor:
         for path, adj in pulled.values.items():
             if path in wanted:
                 adjoints[path] = adjoints.get(path, 0.0) + adj
-        found = Reach(self.built, self.steps.dt).vjp(values, adjoints)
+        gradients = Reach(self.built, self.steps.dt).vjp(values, adjoints)
         for path, adj in by_path.items():
-            found[path] = found[path] + adj if path in found else adj
-        return found
+            gradients[path] = gradients[path] + adj if path in gradients else adj
+        return gradients
 
 
 def cut(rows: Any, counts: Sequence[int]) -> list[Any]:

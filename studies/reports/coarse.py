@@ -82,7 +82,7 @@ def coarse_figure(
     if n_axes > 2:
         figure = _panels(data, points)
     else:
-        shape = _shape(data, points, [one for path in searched for one in path])
+        shape = _shape(data, points, [evaluation for path in searched for evaluation in path])
         figure = (
             _curves(data, points, shape) if n_axes == 1 else _map(data, points, shape, searched)
         )
@@ -154,14 +154,14 @@ def _shape(data: Mapping[str, Any], points: np.ndarray, searched: Sequence[Evalu
     """Return the coarse set, and with their slopes the evaluations of searches over its axes."""
     ends, n_axes = np.array(data.get("theta", np.zeros((2, 0)))), points.shape[1]
     more = _sloped(data, searched)
-    losses = _finite([*data["losses"][-1], *(one.loss for one in more)])
+    losses = _finite([*data["losses"][-1], *(evaluation.loss for evaluation in more)])
     coarse = losses[: len(points)]
     floor = max(FLOOR[0] * np.nanmin(coarse), FLOOR[1] * np.nanmax(coarse))
     places = np.full((len(losses), n_axes), np.nan)
     places[: len(points)], slopes = _to_unit(data, points), np.full_like(places, np.nan)
-    for k, one in enumerate(more, len(points)):
-        places[k] = (one.theta - ends[0]) / np.ptp(ends, 0)
-        slopes[k] = one.gradient * np.ptp(ends, 0)
+    for k, evaluation in enumerate(more, len(points)):
+        places[k] = (evaluation.theta - ends[0]) / np.ptp(ends, 0)
+        slopes[k] = evaluation.gradient * np.ptp(ends, 0)
     kept: list[int] = []
     for k in np.argsort(losses, kind="stable"):  # NaN comes last
         if (np.linalg.norm(places[kept] - places[k], axis=1) >= APART).all():
@@ -175,9 +175,9 @@ def _sloped(data: Mapping[str, Any], searched: Sequence[Evaluation]) -> list[Eva
     """Return evaluations with a slope that lie on the axes."""
     ends = np.array(data.get("theta", np.zeros((2, 0))))
     return [
-        one for one in searched
-        if one.gradient is not None and np.isfinite(one.loss)
-        and len(one.theta) == ends.shape[1] == len(data["labels"])
+        evaluation for evaluation in searched
+        if evaluation.gradient is not None and np.isfinite(evaluation.loss)
+        and len(evaluation.theta) == ends.shape[1] == len(data["labels"])
     ]  # fmt: skip
 
 
@@ -315,7 +315,9 @@ def _map(
     bar.ax.tick_params(labelsize=9)
     ax.plot(*points[0], "X", color="white", mec=figures.INK, mew=0.8, ms=9.0, label="start", ls="")
     for k, (basin, label, marker) in enumerate(_styled(data)):
-        for way, steps in _ways(data, basin, [one for path in searched[k : k + 1] for one in path]):
+        for way, steps in _ways(
+            data, basin, [evaluation for path in searched[k : k + 1] for evaluation in path]
+        ):
             style = {"ls": "-", "label": "way of a search"} if steps else {"ls": ":"}
             ax.plot(*way.T, color=figures.INK, lw=1.0, zorder=1.5, **style)
         ax.plot(*basin["end"], label=label, ls="", mec="white", mew=0.8, clip_on=False, **marker)
@@ -338,7 +340,9 @@ def _ways(
     The evaluations are those of one search, whose start is the one that is nearest to the first.
     """
     ends = np.array(data.get("theta", np.zeros((2, 0))))
-    steps = [(one.theta - ends[0]) / np.ptp(ends, 0) for one in _sloped(data, searched)]
+    steps = [
+        (evaluation.theta - ends[0]) / np.ptp(ends, 0) for evaluation in _sloped(data, searched)
+    ]
     starts = _to_unit(data, np.array(basin["starts"]).reshape(-1, 2))
     end = _to_unit(data, np.array([basin["end"]]))
     first = int(np.linalg.norm(starts - steps[0], axis=1).argmin()) if steps and len(starts) else -1

@@ -163,12 +163,14 @@ class Section:
 
         Two that lie over each other are one.
         """
-        media = [one for one in self.blocks if one.kind == "media"]
-        folded = [one for block in self.blocks if block.kind == "details" for one in block.blocks]
-        media += [one for one in folded if one.kind == "media" and len(one.items) > 2]
+        media = [block for block in self.blocks if block.kind == "media"]
+        folded = [
+            inner for block in self.blocks if block.kind == "details" for inner in block.blocks
+        ]
+        media += [block for block in folded if block.kind == "media" and len(block.items) > 2]
         has_bars = any(block.kind == "bars" for block in self.blocks)
         return has_bars or any(
-            len(one.items) > 1 + one.wipe or any(k.wide for k in one.items) for one in media
+            len(block.items) > 1 + block.wipe or any(k.wide for k in block.items) for block in media
         )
 
 

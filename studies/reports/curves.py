@@ -49,12 +49,12 @@ def hermite_minimum(x: np.ndarray, values: np.ndarray, slopes: np.ndarray) -> Lo
         inner = np.where(b >= 0.0, -c / (b + root), (root - b) / (3.0 * a))
     inner = np.where((inner > 0.0) & (inner < 1.0), inner, 0.0)
     t = np.stack([np.zeros_like(inner), inner, np.ones_like(inner)])
-    found = np.polynomial.polynomial.polyval(t, coefficients[:, None], tensor=False)
-    if not np.isfinite(found).any():
+    heights = np.polynomial.polynomial.polyval(t, coefficients[:, None], tensor=False)
+    if not np.isfinite(heights).any():
         return None
-    k, interval = np.unravel_index(np.nanargmin(found), found.shape)
+    k, interval = np.unravel_index(np.nanargmin(heights), heights.shape)
     at = x[interval] + t[k, interval] * (x[interval + 1] - x[interval])
-    return Lowest(float(at), float(found[k, interval]))
+    return Lowest(float(at), float(heights[k, interval]))
 
 
 def _coefficients(x: np.ndarray, values: np.ndarray, slopes: np.ndarray) -> np.ndarray:

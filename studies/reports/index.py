@@ -78,7 +78,7 @@ def write_index(runs: Sequence[Path], out: Path | None, rebuild: Rebuild) -> Pat
     answers = (name for name, n in counts.most_common() if n > 1 and name not in FIRST)
     shared = list(answers)[:MOST_SHARED]
     cells = [_cells(entry.report, shared) for entry in entries]
-    present = {key for one in cells for key, text in one.items() if text}
+    present = {key for row in cells for key, text in row.items() if text}
     columns = [key for key in (*shared, *FIRST, *LAST) if key in present]
     said = {(entry.report.verdict.tone, entry.report.verdict.text) for entry in entries}
     verdicts = sorted(said, key=lambda verdict: (verdict[0] != "good", verdict))
@@ -96,12 +96,12 @@ def _cells(report: Report, shared: Sequence[str]) -> dict[str, str]:
     lines = facts.get("answer", "").split("\n")
     facts["answer"] = "\n".join(x for x in lines if x.split(" = ")[0] not in shared)
     facts["started"] = facts.get("started", "")[:16].replace("T", " ")
-    for name, one in report.numbers.items():
-        text, width = number(float(f"{one.value:.3g}")), ""
-        if one.interval:
-            row = {"estimate": one.value, "interval": one.interval}
+    for name, compared in report.numbers.items():
+        text, width = number(float(f"{compared.value:.3g}")), ""
+        if compared.interval:
+            row = {"estimate": compared.value, "interval": compared.interval}
             text, width = estimate(row), f"\n{interval(row).splitlines()[-1]}"
-        facts[name] = f"{text}\xa0{one.unit}".rstrip() + width
+        facts[name] = f"{text}\xa0{compared.unit}".rstrip() + width
     return facts
 
 
@@ -113,8 +113,8 @@ def _data(entries: Sequence[Entry], names: Sequence[str]) -> str:
             "verdict": entry.report.verdict.text,
             "tone": entry.report.verdict.tone,
             "numbers": {
-                name: [one.value, *(one.interval or ()), one.unit]
-                for name, one in entry.report.numbers.items()
+                name: [compared.value, *(compared.interval or ()), compared.unit]
+                for name, compared in entry.report.numbers.items()
                 if name in names
             },
         }

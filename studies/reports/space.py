@@ -44,7 +44,9 @@ def make_view(
         "bodies": list(bodies),
         **{name: _packed(values, "Int16Array") for name, values in places.items()},
         "arrows": _packed(arrows, "Float32Array"),  # of very different sizes
-        **{name: [] if one is None else one.ravel().tolist() for name, one in indices.items()},
+        **{
+            name: [] if array is None else array.ravel().tolist() for name, array in indices.items()
+        },
     }
 
 

@@ -144,7 +144,7 @@ def _landscapes(scan: Scan, parts: list[Slice], units: dict[str, str]) -> dict[s
         unit = units[axis.key]
         truth = (first.truth_inside() or {}).get(axis.key)
         if len(parts) > 1:
-            curves = {named(own.settings, units): own.curve() for own in parts}
+            curves = {named(scan_slice.settings, units): scan_slice.curve() for scan_slice in parts}
             return {"slices": figures.compared(axis, curves, unit, truth)}
         drawn = {"loss": figures.curve(first, unit)}
         if scan.subsets and "frame_loss" in first.data:

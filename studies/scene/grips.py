@@ -102,7 +102,7 @@ class Led:
 
 def paths_in(varying: Mapping[str, Varying]) -> dict[str, Led]:
     """Return what is led along a path among what varies, by target."""
-    return {target: one for target, one in varying.items() if isinstance(one, Led)}
+    return {target: value for target, value in varying.items() if isinstance(value, Led)}
 
 
 def with_grips(part: NodePart, grips: Mapping[str, declared.Grip]) -> NodePart:

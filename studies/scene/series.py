@@ -166,11 +166,15 @@ def _rename(names: list[str], wanted: str, unit: str, where: str) -> None:
     """Give the first column that is called `wanted` but for capitals and its unit this name."""
     for k, name in enumerate(names):
         parts = WITH_UNIT.fullmatch(name)
-        bare, own = (parts[1], parts[2] or parts[3] or "") if parts else (name, unit)
+        bare, unit_of_file = (parts[1], parts[2] or parts[3] or "") if parts else (name, unit)
         if bare.lower() != wanted:
             continue
-        if own.strip() != unit:
-            way = f'write `units = "{own}"`' if {own, unit} <= METRES.keys() else "convert it"
+        if unit_of_file.strip() != unit:
+            way = (
+                f'write `units = "{unit_of_file}"`'
+                if {unit_of_file, unit} <= METRES.keys()
+                else "convert it"
+            )
             raise StudyError(
                 f"{where} has the column `{name}`, which must be in {unit}: {way}, or rename it "
                 f"to `{wanted}` if it is in {unit}."

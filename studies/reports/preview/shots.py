@@ -193,7 +193,9 @@ def with_carriers(file: SceneFile, built: BuiltScene) -> BuiltScene:
     declared: from there `carried_by` moves what it carries.
     """
     moving = getattr(built.system, "bodies", {})
-    names = {one.fixed_to for one in file.obstacles.values() if one.fixed_to in moving}
+    names = {
+        obstacle.fixed_to for obstacle in file.obstacles.values() if obstacle.fixed_to in moving
+    }
     axes = np.concatenate([np.zeros((1, 3)), np.eye(3)])
     carriers = {f"{name}{CARRIER}": Carried.by(str(name), axes) for name in names}
     return replace(built, subjects={**built.subjects, **carriers})
