@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pyvista
+import tomlkit
 
 from benchmarks.films import table as tables
-from benchmarks.films.views import DISTANCE, FIELD, SHOT
+from benchmarks.films.views import DISTANCE, EDGE_LENGTH, FIELD, FINER, SHOT
 from studies.problem.from_views import with_hulls
 from studies.problem.observations.films import read_film
 from studies.scene.mesh_source import read_source, surface_of
@@ -20,6 +21,7 @@ from studies.scene.reading import read_scene
 FITS = (
     "body",
     "views",
+    "edges",
     "number",
     "start",
     "answer",
@@ -60,23 +62,33 @@ def hull_row(folder: Path, name: str, count: int) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def fit_rows(folder: Path, count: int) -> list[tuple[str, ...]]:
+def fit_rows(folder: Path, name: str, count: int) -> list[tuple[str, ...]]:
     """Return the cells of `FITS` of E and nu from the films of so many views.
 
-    E is off by so many tenfolds, |log10 E/E_true|, as the field's tables have it. The verdict is
-    that on the number alone.
+    The scene is run, and again on a finer mesh from where that ended. E is off by so many tenfolds,
+    |log10 E/E_true|, as the field's tables have it. The verdict is that on the number alone.
     """
-    scene = f"scene-{count}.toml"
-    result = tables.run_folder(folder, scene) / "result.json"
-    if not result.exists():
-        tables.run(folder, scene, "--no-certificate")
-    entries = json.loads(result.read_text())["parameters"] if result.exists() else ()
-    verdicts = {entry["name"]: entry["verdict"] for entry in entries}
-    return [
-        cells_of(replace(row, verdict=verdicts.get(row.parameter, row.verdict)), count)
-        for row in tables.rows_of(folder, scene)
-        if is_shown(row)
-    ]
+    scene, edge, start, cells = f"scene-{count}.toml", EDGE_LENGTH, {}, []
+    while True:
+        result = tables.run_folder(folder, scene) / "result.json"
+        if not result.exists():
+            tables.run(folder, scene, "--no-certificate")
+        entries = json.loads(result.read_text())["parameters"] if result.exists() else ()
+        verdicts = {entry["name"]: entry["verdict"] for entry in entries}
+        rows = tables.rows_of(folder, scene)
+        for row in rows:
+            if is_shown(row):
+                verdict = verdicts.get(row.parameter, row.verdict)
+                begun = replace(row, start=start.get(row.parameter, row.start), verdict=verdict)
+                cells.append(cells_of(begun, count, edge))
+        if edge == FINER or not entries:
+            return cells
+        edge, start = FINER, {row.parameter: row.estimate for row in rows}
+        text = tomlkit.loads((folder / scene).read_text())
+        answer = {key.split(".")[1]: np.squeeze(value).tolist() for key, value in start.items()}
+        text["bodies"][name] |= {"edge_length": FINER, **answer}
+        scene = f"scene-{count}-finer.toml"
+        (folder / scene).write_text(tomlkit.dumps(text))
 
 
 def is_shown(row: tables.Row) -> bool:
@@ -84,8 +96,8 @@ def is_shown(row: tables.Row) -> bool:
     return row.parameter.endswith((".E", ".nu"))
 
 
-def cells_of(row: tables.Row, count: int) -> tuple[str, ...]:
-    """Return the cells of `FITS` of E or nu, fitted to films of so many views."""
+def cells_of(row: tables.Row, count: int, edge: float) -> tuple[str, ...]:
+    """Return the cells of `FITS` of E or nu, from so many views on a mesh of such edges."""
     name, number = row.parameter.split(".")
     answer, interval, off = "", "", ""
     if len(row.estimate):
@@ -96,5 +108,5 @@ def cells_of(row: tables.Row, count: int) -> tuple[str, ...]:
         interval = "[{:.3g}, {:.3g}]".format(*row.interval[0])
     start, truth = (f"{value[0]:.4g}" for value in (row.start, row.truth))
     holds = "".join("yes" if inside else "no" for inside in row.covers)
-    which = (name, str(count), number)
+    which = (name, str(count), f"{100 * edge:g} cm", number)
     return (*which, start, answer, truth, off, interval, holds, row.verdict)
