@@ -87,9 +87,8 @@ def fit_views(
         typer.echo(in_markdown(rows))
     if data is not None:
         options = [*(bodies or ()), *(f"--count {n}" for n in count or ())]
-        record(
-            data, "views-fits", values, " ".join(("python -m benchmarks.films fit-views", *options))
-        )
+        command = " ".join(("python -m benchmarks.films fit-views", *options))
+        record(data, "views-fits", values, command)
 
 
 def _filmed(bodies: Sequence[str] | None, out: Path) -> list[str]:
